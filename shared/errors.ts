@@ -1,0 +1,54 @@
+// The one registry of errors a client can meet: stable code, HTTP status, title. Callers match on `code`.
+
+export const ERROR_TYPES = {
+  invalid_parameter: { status: 400, title: 'Invalid request parameter' },
+  too_many_rows: { status: 400, title: 'The request would return too many rows' },
+  unknown_path: { status: 404, title: 'No such path' },
+  unknown_market: { status: 404, title: 'No such market' },
+  unknown_series: { status: 404, title: 'No such series' },
+  no_data: { status: 404, title: 'No data for what was asked' },
+  method_not_allowed: { status: 405, title: 'Method not allowed' },
+  unknown_format: { status: 406, title: 'Format not offered' },
+  target_too_long: { status: 414, title: 'Request target too long' },
+  too_many_requests: { status: 429, title: 'Too many requests at once' },
+  internal_error: { status: 500, title: 'Internal error' },
+  lake_file_invalid: { status: 503, title: 'A lake file cannot be read' },
+  lake_file_changed: { status: 503, title: 'A lake file keeps changing' },
+  worker_failed: { status: 503, title: 'The worker of this request died' },
+  shutting_down: { status: 503, title: 'The server is shutting down' },
+} as const
+
+export type ErrorCode = keyof typeof ERROR_TYPES
+
+/** One wrong parameter: its name and what it accepts. */
+export interface ParameterError {
+  readonly parameter: string
+  readonly detail: string
+}
+
+/** An error meant for the client. `detail` is one sentence that shows the values found. */
+export class ApiError extends Error {
+  readonly code: ErrorCode
+  readonly errors: readonly ParameterError[]
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    code: ErrorCode,
+    detail: string,
+    options: {
+      errors?: readonly ParameterError[]
+      headers?: Readonly<Record<string, string>>
+      cause?: unknown
+    } = {},
+  ) {
+    super(detail, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'ApiError'
+    this.code = code
+    this.errors = options.errors ?? []
+    this.headers = options.headers ?? {}
+  }
+
+  get status(): number {
+    return ERROR_TYPES[this.code].status
+  }
+}

@@ -1,0 +1,40 @@
+// Where a dataset's file lies below the lake's root. Source: lake.md, "The data lake: layout and file contracts".
+
+import { join } from 'node:path'
+
+export const LOB_SOURCES = ['kalshi', 'polymarket'] as const
+export type LobSource = (typeof LOB_SOURCES)[number]
+
+// A series becomes a directory name: letters, digits, dot, dash, underscore; never `.` or `..`, never hidden.
+const SERIES_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/
+
+/** Whether a series name can stand in a lake path (and so in a request). */
+export function isSeriesName(series: string): boolean {
+  return SERIES_NAME.test(series)
+}
+
+/** The directory of one series' order-book files. */
+export function lobSeriesDirectory(lake: string, source: LobSource, series: string): string {
+  return join(lake, 'lob', `source=${source}`, `series=${series}`)
+}
+
+/** The directory that holds a source's series. */
+export function lobSourceDirectory(lake: string, source: LobSource): string {
+  return join(lake, 'lob', `source=${source}`)
+}
+
+/** The order-book file of one series and UTC date. */
+export function lobFilePath(lake: string, source: LobSource, series: string, date: string): string {
+  return join(lobSeriesDirectory(lake, source, series), `date=${date}.parquet`)
+}
+
+/** The UTC date of a lake file's name (`date=2026-07-01.parquet`), or `undefined` for any other name. */
+export function dateOfLakeFileName(name: string): string | undefined {
+  return /^date=(\d{4}-\d{2}-\d{2})\.parquet$/.exec(name)?.[1]
+}
+
+/** The series a market ticker belongs to: the part before its first dash. */
+export function seriesOfTicker(ticker: string): string {
+  const dash = ticker.indexOf('-')
+  return dash === -1 ? ticker : ticker.slice(0, dash)
+}

@@ -1,0 +1,57 @@
+// Every bound of the service in one place: a queue, buffer, range, retry or wait that is not named here has no
+// business existing. The figures of the public contract are those of interface.md section 8.
+
+/** Order-book requests processed at once in one process; the next one is answered 429. */
+export const LOB_CONCURRENT_REQUESTS_MAX = 4
+/** Seconds a client refused by the slot limit is told to wait (`Retry-After`). */
+export const LOB_RETRY_AFTER_S = 1
+export const LOB_RANGE_DAYS_MAX = 31
+export const LOB_INTERVAL_S_MIN = 1
+export const LOB_INTERVAL_S_MAX = 3600
+export const LOB_INTERVAL_S_DEFAULT = 60
+export const LOB_LEVELS_MIN = 1
+export const LOB_LEVELS_MAX = 50
+export const LOB_LEVELS_DEFAULT = 10
+export const LOB_ROWS_MAX_JSON = 50_000
+/** ndjson, csv and parquet. */
+export const LOB_ROWS_MAX_STREAMED = 500_000
+
+/** Body bytes of the first chunk: small, for the time to the first byte. */
+export const FIRST_CHUNK_BYTES = 16 * 1024
+/** Body bytes of every later chunk: the balance of throughput and memory in bench/lob.bench.ts. */
+export const CHUNK_BYTES = 256 * 1024
+/** Chunks a worker may have in flight before the main thread returns a credit. */
+export const CHUNK_WINDOW = 4
+/** Snapshot rows gathered into one row group of a parquet answer. */
+export const PARQUET_OUT_ROW_GROUP_ROWS = 16_384
+
+/** Rows of one lob.v1 row group at most (lake.md). */
+export const LOB_ROW_GROUP_ROWS_MAX = 40_960
+/** Events of one UTC hour and series that consolidation sorts in memory at once; more are sorted in passes. */
+export const CONSOLIDATE_ROWS_MAX = 2_000_000
+/** Bytes of one recorded message (one ndjson line). Kalshi raised its frame limit to 64 MiB in 2026. */
+export const IMPORT_LINE_BYTES_MAX = 64 * 1024 * 1024
+/** Footer bytes a reader accepts: a larger one is taken for damage. */
+export const FOOTER_BYTES_MAX = 64 * 1024 * 1024
+/** Parsed footers one worker remembers. */
+export const FOOTER_CACHE_ENTRIES_MAX = 1024
+/** Bytes of one row group (compressed or not) that the reader is willing to hold. */
+export const ROW_GROUP_BYTES_MAX = 512 * 1024 * 1024
+/** Dates followed backwards for the book of a market whose files carry no keyframes. */
+export const CARRY_OVER_DATES_MAX = 31
+/**
+ * Pause between two recordings over which a book is still carried to the next date. Recordings cut at midnight lose
+ * seconds, an outage lasts longer; only files that state their coverage can tell.
+ */
+export const CARRY_OVER_PAUSE_MS_MAX = 60 * 60 * 1000
+
+/** Request target (path and query) in bytes; a longer one is 414. */
+export const REQUEST_TARGET_BYTES_MAX = 8 * 1024
+/** A client that takes no byte for so long is cut off. `BOOKCAST_STALL_TIMEOUT_MS` sets another value. */
+export const STALL_TIMEOUT_MS_DEFAULT = 30_000
+/** How often a stalled stream offers the socket another byte, which also keeps uWebSockets' own 10 s timer off. */
+export const STALL_PROBE_MS = 4_000
+/** Running streams get so long to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
+export const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
+/** Times a request is planned anew because a file was replaced between planning and reading. */
+export const REPLAN_ATTEMPTS_MAX = 3

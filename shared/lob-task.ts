@@ -1,0 +1,88 @@
+// What the server and an order-book worker say to each other. One MessagePort per request: the worker sends one `head`,
+// then `chunk`s, then `end` or `error`; the server sends `credit`s (with the emptied buffer) and at most one `cancel`.
+
+import type { ErrorCode, ParameterError } from './errors.ts'
+import type { LobSource } from './lake-layout.ts'
+
+export const LOB_FORMATS = ['json', 'csv', 'parquet', 'ndjson'] as const
+export type LobFormat = (typeof LOB_FORMATS)[number]
+
+/** The columns of a snapshot row in the order of interface.md section 2.4. */
+export const SNAPSHOT_COLUMNS = [
+  'ts',
+  'market_id',
+  'best_bid',
+  'best_ask',
+  'spread',
+  'mid',
+  'bids',
+  'asks',
+] as const
+export type SnapshotColumn = (typeof SNAPSHOT_COLUMNS)[number]
+
+/** A validated order-book request. Exactly one of `market` and `series` is set; `dates` are ascending UTC dates. */
+export interface LobQuery {
+  readonly source: LobSource
+  readonly market: string | null
+  /** A series, or an event of one (`KXHIGHNY-26MAR04`). */
+  readonly series: string | null
+  readonly dates: readonly string[]
+  readonly intervalS: number
+  readonly levels: number
+  readonly hour: number | null
+  readonly format: LobFormat
+  readonly columns: readonly SnapshotColumn[]
+}
+
+/** The Piscina task. `port` is transferred. With `headOnly` the answer is planned and checked but no chunk is sent. */
+export interface LobTask {
+  readonly lake: string
+  readonly query: LobQuery
+  readonly headOnly: boolean
+  readonly port: import('node:worker_threads').MessagePort
+}
+
+/** Sent once, when the first chunk is ready: everything the status line and headers need. */
+export interface LobHead {
+  readonly kind: 'head'
+  /** Rows the complete answer has. */
+  readonly rows: number
+  /** Requested dates that have no file, ascending. */
+  readonly missingDates: readonly string[]
+}
+
+/** Body bytes `[0, length)` of a transferred buffer. */
+export interface LobChunk {
+  readonly kind: 'chunk'
+  readonly buffer: ArrayBuffer
+  readonly length: number
+}
+
+/** The answer is complete; `rows` is what was really written. */
+export interface LobEnd {
+  readonly kind: 'end'
+  readonly rows: number
+}
+
+/** The request failed. Before `head` it becomes a problem+json answer, after it the connection is destroyed. */
+export interface LobFailure {
+  readonly kind: 'error'
+  readonly code: ErrorCode
+  readonly detail: string
+  readonly errors: readonly ParameterError[]
+}
+
+export type LobWorkerMessage = LobHead | LobChunk | LobEnd | LobFailure
+
+/** The server has taken a chunk; `buffer` comes back by transfer for reuse. */
+export interface LobCredit {
+  readonly kind: 'credit'
+  readonly buffer: ArrayBuffer
+}
+
+/** The client is gone or too slow: stop at the next batch. */
+export interface LobCancel {
+  readonly kind: 'cancel'
+}
+
+export type LobServerMessage = LobCredit | LobCancel

@@ -1,0 +1,38 @@
+// UTC dates as `YYYY-MM-DD` strings and instants as integers. No local time anywhere.
+
+export const MS_PER_DAY = 86_400_000
+export const MS_PER_HOUR = 3_600_000
+export const SECONDS_PER_DAY = 86_400
+export const SECONDS_PER_HOUR = 3_600
+export const NS_PER_SECOND = 1_000_000_000
+export const NS_PER_MS = 1_000_000n
+export const NS_PER_HOUR = 3_600_000_000_000n
+export const NS_PER_DAY = 86_400_000_000_000n
+
+// INT64 nanoseconds end on 2262-04-11; the epoch is where a date's nanoseconds stop being negative.
+const FIRST_DATE = '1970-01-01'
+const LAST_DATE = '2262-04-10'
+
+/** Milliseconds since the epoch of the date's midnight UTC, or `undefined` when the text is no calendar date. */
+export function utcDateStartMs(date: string): number | undefined {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(date) || date < FIRST_DATE || date > LAST_DATE) return undefined
+  const ms = Date.parse(`${date}T00:00:00Z`)
+  return Number.isNaN(ms) || utcDateOf(ms) !== date ? undefined : ms
+}
+
+/** The UTC date of an instant given in milliseconds since the epoch. */
+export function utcDateOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}
+
+/** The date `days` after (or, negative, before) a valid `date`. */
+export function addDays(date: string, days: number): string {
+  return utcDateOf(Date.parse(`${date}T00:00:00Z`) + days * MS_PER_DAY)
+}
+
+/** Every date from `from` to `to`, both inclusive; empty when `to` is before `from`. */
+export function utcDatesBetween(from: string, to: string): string[] {
+  const dates: string[] = []
+  for (let date = from; date <= to; date = addDays(date, 1)) dates.push(date)
+  return dates
+}
