@@ -53,5 +53,5 @@ export const STALL_TIMEOUT_MS_DEFAULT = 30_000
 export const STALL_PROBE_MS = 4_000
 /** Running streams get so long to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
 export const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
-/** Times a request is planned anew because a file was replaced between planning and reading. */
-export const REPLAN_ATTEMPTS_MAX = 3
+/** Footers looked into for a market that the requested dates do not know, before it counts as unknown. */
+export const MARKET_SEARCH_FILES_MAX = 2_000
