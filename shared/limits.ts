@@ -22,8 +22,9 @@ export const FIRST_CHUNK_BYTES = 16 * 1024
 export const CHUNK_BYTES = 256 * 1024
 /** Chunks a worker may have in flight before the main thread returns a credit. */
 export const CHUNK_WINDOW = 4
-/** Snapshot rows gathered into one row group of a parquet answer. */
+/** Snapshot rows gathered into one row group of a parquet answer; the first one is small, for the first byte. */
 export const PARQUET_OUT_ROW_GROUP_ROWS = 16_384
+export const PARQUET_OUT_FIRST_ROW_GROUP_ROWS = 2_048
 
 /** Rows of one lob.v1 row group at most (lake.md). */
 export const LOB_ROW_GROUP_ROWS_MAX = 40_960

@@ -1,6 +1,6 @@
 // Where snapshot rows go, by format: text rows straight into chunks, parquet rows through the row-group encoder.
 
-import { PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
+import { PARQUET_OUT_FIRST_ROW_GROUP_ROWS, PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import type { ChunkStream } from './chunk-stream.ts'
 import type { OrderBook } from './order-book.ts'
@@ -77,11 +77,30 @@ class TextSink implements SnapshotSink {
   }
 }
 
+/** Appends a taken row to a parquet encoder. */
+export function appendParquetRow(encoder: ParquetSnapshotEncoder, seconds: number, row: SnapshotRow): void {
+  encoder.appendRow(
+    seconds,
+    row.marketIndex,
+    row.bestBid,
+    row.bestAsk,
+    row.spread,
+    row.twiceMid / 2,
+    row.bidCount,
+    row.bidPrices,
+    row.bidQtys,
+    row.askCount,
+    row.askPrices,
+    row.askQtys,
+  )
+}
+
 class ParquetSink implements SnapshotSink {
   readonly #encoder: ParquetSnapshotEncoder
   readonly #row: SnapshotRow
   readonly #stream: ChunkStream
   readonly #encoded: Uint8Array[] = []
+  #groupRows = PARQUET_OUT_FIRST_ROW_GROUP_ROWS
   readonly #bytes = { write: (bytes: Uint8Array): void => void this.#encoded.push(bytes.slice()) }
 
   constructor({ columns, levels }: LobQuery, marketIds: readonly string[], stream: ChunkStream) {
@@ -96,7 +115,7 @@ class ParquetSink implements SnapshotSink {
   }
 
   get isFull(): boolean {
-    return this.#encoder.bufferedRows >= PARQUET_OUT_ROW_GROUP_ROWS
+    return this.#encoder.bufferedRows >= this.#groupRows
   }
 
   async begin(): Promise<void> {}
@@ -104,24 +123,12 @@ class ParquetSink implements SnapshotSink {
   row(seconds: number, marketIndex: number, book: OrderBook): void {
     const row = this.#row
     row.take(marketIndex, book)
-    this.#encoder.appendRow(
-      seconds,
-      marketIndex,
-      row.bestBid,
-      row.bestAsk,
-      row.spread,
-      row.twiceMid / 2,
-      row.bidCount,
-      row.bidPrices,
-      row.bidQtys,
-      row.askCount,
-      row.askPrices,
-      row.askQtys,
-    )
+    appendParquetRow(this.#encoder, seconds, row)
   }
 
   async makeRoom(): Promise<void> {
     this.#encoder.flushRowGroup(this.#bytes)
+    this.#groupRows = PARQUET_OUT_ROW_GROUP_ROWS
     await this.#drain()
   }
 

@@ -2,14 +2,24 @@
 // later ones. Nothing leaves this file.
 
 import { EVENT_ADD, EVENT_CLEAR, PRICE_UNITS_PER_CENT, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
+import { PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import { SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
 import { OrderBook, type EventColumns } from './order-book.ts'
-import { TextRowEncoder, textRowReserve, type RowFormat, type TextTarget } from './row-encoder.ts'
+import { ParquetSnapshotEncoder } from './parquet-snapshot-encoder.ts'
+import {
+  SnapshotRow,
+  TextRowEncoder,
+  textRowReserve,
+  type RowFormat,
+  type TextTarget,
+} from './row-encoder.ts'
+import { appendParquetRow } from './snapshot-sink.ts'
 import { CsvRowFormat } from './row-format-csv.ts'
 import { JsonRowFormat } from './row-format-json.ts'
 
-const EVENTS = 20_000
+const EVENTS = 8_000
 const LEVELS = 10
+const PARQUET_PASSES = 4
 
 /** Replays and encodes a few thousand made-up rows in every text format. */
 export function warmUp(): void {
@@ -21,6 +31,29 @@ export function warmUp(): void {
     new CsvRowFormat(options),
   ]
   for (const format of formats) encodeAll(format, events)
+  encodeParquet(events)
+}
+
+/** The parquet encoder is only fast once it has packed some tens of thousands of rows. */
+function encodeParquet(events: EventColumns): void {
+  const encoder = new ParquetSnapshotEncoder({
+    columns: SNAPSHOT_COLUMNS,
+    levels: LEVELS,
+    marketIds: ['warm-up'],
+    maxRowGroupRows: PARQUET_OUT_ROW_GROUP_ROWS,
+  })
+  const book = new OrderBook()
+  const row = new SnapshotRow(LEVELS)
+  const nowhere = { write: (): void => {} }
+  for (let pass = 0, seconds = 0; pass < PARQUET_PASSES; pass++) {
+    for (let index = 0, tick = 0; index < events.length; tick++, seconds++) {
+      index = book.replay(events, index, tick)
+      row.take(0, book)
+      appendParquetRow(encoder, seconds, row)
+      if (encoder.bufferedRows === PARQUET_OUT_ROW_GROUP_ROWS) encoder.flushRowGroup(nowhere)
+    }
+  }
+  encoder.finish(nowhere)
 }
 
 function encodeAll(format: RowFormat, events: EventColumns): void {
