@@ -57,6 +57,7 @@ export async function startServer(
       const isClean = await settlesWithin(drained, config.shutdownTimeoutMs)
       if (!isClean)
         logger.warn({ requests: lifecycle.activeCount }, 'cutting requests that did not finish in time')
+      lifecycle.cut()
       http.close()
       // Cut requests are over when their workers have obeyed or are terminated.
       await settlesWithin(drained, 2 * LOB_CANCEL_TIMEOUT_MS)

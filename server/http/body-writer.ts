@@ -32,6 +32,9 @@ export class BodyWriter implements BodySink {
   #reserveEnd = 0
   #waiter: Waiter | undefined
   #probeTimer: NodeJS.Timeout | undefined
+  /** Nothing of what was passed on is left in the library's own memory. */
+  #isDrained = true
+  /** Time without a sign that the client takes anything. */
   #quietMs = 0
   #loss: ConnectionLoss | undefined
   bytesWritten = 0
@@ -46,18 +49,19 @@ export class BodyWriter implements BodySink {
     if (chunk.length === 0) return
     const keptBytes = Math.min(BODY_RESERVE_BYTES, Math.ceil(chunk.length / 2))
     const sentBytes = chunk.length - keptBytes
-    let drained = this.#spend(this.#reserveEnd - this.#reserveStart)
-    if (sentBytes > 0) drained = this.#pass(chunk.subarray(0, sentBytes))
+    this.#spend(this.#reserveEnd - this.#reserveStart)
+    this.#pass(chunk.subarray(0, sentBytes))
     this.#reserve.set(chunk.subarray(sentBytes))
     this.#reserveStart = 0
     this.#reserveEnd = keptBytes
-    await this.#drained(drained)
+    await this.#drained()
   }
 
   async end(): Promise<void> {
     if (this.#loss !== undefined) throw this.#loss
     const surplusBytes = this.#reserveEnd - this.#reserveStart - BODY_LAST_BYTES_MAX
-    if (surplusBytes > 0) await this.#drained(this.#spend(surplusBytes))
+    if (surplusBytes > 0) this.#spend(surplusBytes)
+    await this.#drained()
     const last = this.#reserve.subarray(this.#reserveStart, this.#reserveEnd)
     this.bytesWritten += last.length
     this.#socket.end(last)
@@ -77,27 +81,27 @@ export class BodyWriter implements BodySink {
     this.#waiter = undefined
   }
 
-  #pass(bytes: Uint8Array): boolean {
+  #pass(bytes: Uint8Array): void {
+    if (bytes.length === 0) return
     this.bytesWritten += bytes.length
-    return this.#socket.write(bytes)
+    this.#isDrained = this.#socket.write(bytes)
+    if (this.#isDrained) this.#quietMs = 0
   }
 
-  /** Passes on bytes of the reserve; true when nothing is left in the library's memory, or nothing was passed. */
-  #spend(sizeBytes: number): boolean {
-    if (sizeBytes === 0) return true
+  #spend(sizeBytes: number): void {
     const start = this.#reserveStart
     this.#reserveStart += sizeBytes
-    return this.#pass(this.#reserve.subarray(start, this.#reserveStart))
+    this.#pass(this.#reserve.subarray(start, this.#reserveStart))
   }
 
   /** Resolves when the backlog is gone, or no byte is left to offer: then the next chunk is the offer. */
-  async #drained(isDrained: boolean): Promise<void> {
-    if (isDrained) this.#quietMs = 0
-    else
-      await new Promise<void>((resolve, reject) => {
-        this.#waiter = { resolve, reject }
-        this.#armProbe()
-      })
+  async #drained(): Promise<void> {
+    if (this.#loss !== undefined) throw this.#loss
+    if (this.#isDrained) return
+    await new Promise<void>((resolve, reject) => {
+      this.#waiter = { resolve, reject }
+      this.#armProbe()
+    })
   }
 
   #armProbe(): void {
@@ -112,8 +116,8 @@ export class BodyWriter implements BodySink {
   #offer(): void {
     clearTimeout(this.#probeTimer)
     const isSpent = this.#reserveStart === this.#reserveEnd
-    if (isSpent || this.#spend(1)) {
-      if (!isSpent) this.#quietMs = 0
+    if (!isSpent) this.#spend(1)
+    if (isSpent || this.#isDrained) {
       this.#waiter?.resolve()
       this.#waiter = undefined
     } else this.#armProbe()

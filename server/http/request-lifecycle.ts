@@ -37,6 +37,7 @@ export class RequestLifecycle {
   readonly #idleWaiters: (() => void)[] = []
   #activeCount = 0
   #isDraining = false
+  #isCutting = false
 
   constructor(endpoints: readonly Endpoint[], logger: Logger) {
     this.#router = new Router(endpoints)
@@ -52,6 +53,11 @@ export class RequestLifecycle {
   async drain(): Promise<void> {
     this.#isDraining = true
     if (this.#activeCount > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
+  }
+
+  /** The connections are about to be destroyed: from now on a lost client is our doing. */
+  cut(): void {
+    this.#isCutting = true
   }
 
   /** Handles one request to its end. Never throws. */
@@ -150,6 +156,9 @@ export class RequestLifecycle {
     record.error = error
     if (exchange.signal.aborted || error instanceof ConnectionLoss) {
       record.ending = error instanceof ConnectionLoss ? error.reason : 'client_gone'
+      if (!this.#isCutting) return
+      record.ending = 'failed'
+      record.error = new Error('cut off by the shutdown')
     } else if (record.status === null) {
       this.#sendWhole(exchange, record, problemReply(error, record.requestId))
     } else {

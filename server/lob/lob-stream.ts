@@ -30,6 +30,7 @@ export class LobStream implements ByteStream {
   #isComplete = false
   #isTaskOver = false
   #isClosed = false
+  #isOver = false
   #terminateTimer: NodeJS.Timeout | undefined
   #wakeReader: (() => void) | undefined
 
@@ -142,7 +143,9 @@ export class LobStream implements ByteStream {
   }
 
   #settle(): void {
-    if (this.#isClosed && this.#isTaskOver) this.#options.onOver()
+    if (this.#isOver || !this.#isClosed || !this.#isTaskOver) return
+    this.#isOver = true
+    this.#options.onOver()
   }
 
   /** From here on the worker has nothing left to wait for: it ends its task soon, or is ended. */

@@ -55,7 +55,8 @@ function die(how: string | undefined): never {
   if (how === 'throw') throw new Error('the fake worker was told to throw')
   if (how === 'heap') {
     const hoard: unknown[] = []
-    for (;;) hoard.push(Array.from({ length: 100_000 }, (_, index) => ({ index })))
+    // In small steps: one allocation beyond the limit's last reserve would abort the whole process.
+    for (;;) hoard.push(Array.from<string>({ length: 500_000 }).fill('hoard'))
   }
   if (how === 'callback')
     setImmediate(() => {
@@ -69,6 +70,7 @@ function die(how: string | undefined): never {
 async function sendBody(sender: ChunkSender, words: readonly string[]): Promise<void> {
   const totalBytes = figure(words, 'bytes', 100)
   const dieAfterBytes = figure(words, 'die-after', Infinity)
+  const quitAfterBytes = figure(words, 'quit-after', Infinity)
   const failAfterBytes = figure(words, 'fail-after', Infinity)
   const holdAfterBytes = figure(words, 'hold-after', Infinity)
   const chunkBytes = figure(words, 'chunk', CHUNK_BYTES)
@@ -78,6 +80,7 @@ async function sendBody(sender: ChunkSender, words: readonly string[]): Promise<
       await new Promise((resolve) => setImmediate(resolve))
       die(words[words.indexOf('die-after') + 2])
     }
+    if (offset >= quitAfterBytes) return
     if (offset >= failAfterBytes)
       return sender.post({
         kind: 'error',

@@ -1,5 +1,6 @@
 // A real server on a free port with the fake order-book worker behind it, and what tests ask of it again and again.
 
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Writable } from 'node:stream'
@@ -57,9 +58,9 @@ export interface TestServer {
   readonly url: string
   readonly log: LogCollector
   /** The address of an order-book request whose series tells the fake worker what to do. */
-  lobUrl(series: string, more?: string): string
+  readonly lobUrl: (series: string, more?: string) => string
   /** A connection that has sent one GET and reads nothing until told to. */
-  openRaw(target: string, method?: string): Promise<Socket>
+  readonly openRaw: (target: string, method?: string) => Promise<Socket>
 }
 
 export async function startTestServer(
@@ -103,6 +104,22 @@ export async function until(isReached: () => boolean): Promise<void> {
   while (!isReached()) await new Promise((resolve) => setTimeout(resolve, 1))
 }
 
+const FINAL_CHUNK = Buffer.from('0\r\n\r\n')
+
+/** Everything a socket gives until the final chunk of an answer, or until the connection ends without one. */
+export async function readToEnd(socket: Socket): Promise<Buffer> {
+  const parts: Buffer[] = []
+  try {
+    for await (const part of socket.iterator({ destroyOnReturn: false })) {
+      parts.push(part)
+      if (Buffer.concat(parts.slice(-5)).subarray(-5).equals(FINAL_CHUNK)) break
+    }
+  } catch {
+    // A reset connection is an end like any other: what came before it is what counts.
+  }
+  return Buffer.concat(parts)
+}
+
 /** Every byte of a chunked answer read from a raw socket, and whether its final chunk came. */
 export function decodeChunked(raw: Buffer): { head: string; body: Buffer; isComplete: boolean } {
   const headEnd = raw.indexOf('\r\n\r\n') + 4
@@ -117,4 +134,22 @@ export function decodeChunked(raw: Buffer): { head: string; body: Buffer; isComp
     parts.push(raw.subarray(lineEnd + 2, lineEnd + 2 + size))
     at = lineEnd + 2 + size + 2
   }
+}
+
+export interface Problem {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  readonly code: string
+  readonly errors: readonly { readonly parameter: string; readonly detail: string }[]
+  readonly request_id: string
+  readonly error: string
+}
+
+/** The body of a problem answer, which must say that it is one. */
+export async function readProblem(response: Response): Promise<Problem> {
+  assert.equal(response.headers.get('content-type'), 'application/problem+json')
+  const problem: Problem = JSON.parse(await response.text())
+  return problem
 }
