@@ -40,6 +40,23 @@ export const STALE_TEMP_AGE_MS = 24 * 60 * 60 * 1000
 export const STALE_TEMPS_REMOVED_MAX = 1000
 /** Bytes of one recorded message (one ndjson line). Kalshi raised its frame limit to 64 MiB in 2026. */
 export const IMPORT_LINE_BYTES_MAX = 64 * 1024 * 1024
+/** Messages without any time that an import holds back until the first time of their connection is known. */
+export const IMPORT_HELD_MESSAGES_MAX = 10_000
+/** Price changes of one token kept for its first book, which may be older than they are. */
+export const IMPORT_HELD_CHANGES_MAX = 1_000
+/**
+ * Silence of a whole recording after which an import takes every book for unknown. Quiet markets are silent for hours;
+ * without a bound one wrong time would fill the lake with keyframes up to it.
+ */
+export const IMPORT_SILENCE_MS_MAX = 24 * 60 * 60 * 1000
+/** Latest messages of a subscription that a message with an old sequence number is compared with. */
+export const IMPORT_DUPLICATE_WINDOW = 1_024
+/** Commands whose answer an import still waits for. */
+export const IMPORT_COMMANDS_MAX = 1_024
+/** Message types that an import counts by name; further ones are counted together. */
+export const IMPORT_TYPES_MAX = 100
+/** Bad lines that an import shows in full; all are counted. */
+export const IMPORT_BAD_LINES_SHOWN = 5
 /** Footer bytes a reader accepts: a larger one is taken for damage. */
 export const FOOTER_BYTES_MAX = 64 * 1024 * 1024
 /** Parsed footers one worker remembers. */

@@ -100,6 +100,16 @@ export class LobRecordingWriter {
     return this.#heldBytes
   }
 
+  /** Events whose time was raised, and by how many ns at most: much of it tells of overlapping recordings. */
+  get raisedTimes(): { readonly events: number; readonly nsMax: bigint } {
+    let [events, nsMax] = [0, 0n]
+    for (const recording of this.#series.values()) {
+      events += recording.raisedEvents
+      if (recording.raisedNsMax > nsMax) nsMax = recording.raisedNsMax
+    }
+    return { events, nsMax }
+  }
+
   /**
    * Writes, verifies and publishes every file. When it is rejected nothing was published and nothing temporary is left;
    * LobFileExistsError says that existing data stood in the way.

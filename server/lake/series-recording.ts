@@ -38,6 +38,9 @@ export class SeriesRecording {
   readonly series: string
   /** Events by UTC hour since the epoch. */
   readonly hours = new Map<number, EventSpill>()
+  /** Events whose time was raised to their market's previous one, and by how much at most (ns). */
+  raisedEvents = 0
+  raisedNsMax = 0n
   coversFrom: bigint | undefined
   coversTo: bigint | undefined
   readonly #spillPath: (hour: number) => string
@@ -58,6 +61,7 @@ export class SeriesRecording {
     const market = this.#market(event)
     // The exchange's clock may step back between messages; the order of arrival is what counts.
     const ts = event.ts < market.lastTs ? market.lastTs : event.ts
+    if (ts !== event.ts) this.#countRaised(ts - event.ts)
     market.lastTs = ts
     this.cover(ts)
     if (this.#hour === undefined || ts < this.#hourStart || ts >= this.#hourEnd) this.#enterHour(ts)
@@ -79,6 +83,11 @@ export class SeriesRecording {
   /** Market indexes in the order of their ids in a file. */
   marketOrder(): number[] {
     return this.#markets.toSorted((a, b) => compareIds(a.id, b.id)).map((market) => market.index)
+  }
+
+  #countRaised(byNs: bigint): void {
+    this.raisedEvents++
+    if (byNs > this.raisedNsMax) this.raisedNsMax = byNs
   }
 
   #enterHour(ts: bigint): void {

@@ -1,0 +1,42 @@
+// What an import has counted: nothing that the recording held is passed over in silence.
+
+import { IMPORT_TYPES_MAX } from '../../shared/limits.ts'
+
+/** Why a book became unknown. */
+export type GapReason =
+  | 'sequence break'
+  | 'new connection'
+  | 'disconnect'
+  | 'no longer followed'
+  | 'market finished'
+  | 'level below zero'
+  | 'bad line'
+  | 'silence of more than a day'
+  | 'too many changes held'
+
+export class ImportTally {
+  /** Frames of the exchange, whatever their type. */
+  messages = 0
+  /** Book events written, gaps included. */
+  events = 0
+  /** Messages that repeat an earlier one and were dropped. */
+  duplicates = 0
+  /** Deltas that would have taken a level below zero. */
+  negativeLevels = 0
+  /** Polymarket messages after which the best prices they state differ from the book. */
+  bestPriceMismatches = 0
+  badLines = 0
+  readonly gaps = new Map<GapReason, number>()
+  /** Messages without a book event, by type. */
+  readonly skippedTypes = new Map<string, number>()
+
+  countGap(reason: GapReason): void {
+    this.gaps.set(reason, (this.gaps.get(reason) ?? 0) + 1)
+  }
+
+  countSkipped(type: string): void {
+    const isKnown = this.skippedTypes.has(type)
+    const name = isKnown || this.skippedTypes.size < IMPORT_TYPES_MAX ? type : 'other types'
+    this.skippedTypes.set(name, (this.skippedTypes.get(name) ?? 0) + 1)
+  }
+}

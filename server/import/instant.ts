@@ -1,0 +1,65 @@
+// Instants in all the notations that recordings use → nanoseconds since the Unix epoch. Numbers tell their unit by their
+// size: below 10^11 seconds, below 10^14 milliseconds, below 10^17 microseconds, else nanoseconds (all of them for any
+// instant from 1973 to 2262).
+
+import { NS_PER_MS, NS_PER_SECOND, utcDateStartMs } from '../../shared/utc-date.ts'
+
+const RFC3339 = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})$/
+const DECIMAL = /^(\d{1,19})(?:\.(\d+))?$/
+// The end of INT64 nanoseconds, less a day of margin.
+const LAST_NS = 9_223_286_400_000_000_000n
+
+/**
+ * A number, a text of digits (a fraction is allowed) or an RFC 3339 time with its zone. `undefined` for anything else,
+ * also for a time without a zone and for one outside 1970–2262.
+ */
+export function instantOf(value: unknown): bigint | undefined {
+  if (typeof value === 'number') {
+    return Number.isSafeInteger(value) && value >= 0 ? ofMagnitude(BigInt(value)) : ofDecimal(String(value))
+  }
+  if (typeof value !== 'string') return undefined
+  return value.charCodeAt(4) === 45 ? ofRfc3339(value) : ofDecimal(value)
+}
+
+function ofMagnitude(value: bigint): bigint | undefined {
+  return inRange(value * nsPerUnit(value))
+}
+
+function nsPerUnit(value: bigint): bigint {
+  if (value < 100_000_000_000n) return BigInt(NS_PER_SECOND)
+  if (value < 100_000_000_000_000n) return NS_PER_MS
+  return value < 100_000_000_000_000_000n ? 1_000n : 1n
+}
+
+function ofDecimal(text: string): bigint | undefined {
+  const match = DECIMAL.exec(text)
+  if (match === null) return undefined
+  const whole = BigInt(match[1]!)
+  const unit = nsPerUnit(whole)
+  const fraction = match[2]
+  if (fraction === undefined) return ofMagnitude(whole)
+  const places = String(unit).length - 1
+  return inRange(whole * unit + BigInt(fraction.slice(0, places).padEnd(places, '0') || '0'))
+}
+
+// Messages come by the hundred within one second: its start is worth remembering.
+let cachedSecond = ''
+let cachedNs = 0n
+
+function ofRfc3339(text: string): bigint | undefined {
+  const match = RFC3339.exec(text)
+  if (match === null) return undefined
+  const [, date, time, fraction, zone] = match
+  const second = `${date}T${time}${zone?.toUpperCase()}`
+  if (second !== cachedSecond) {
+    const ms = utcDateStartMs(date!) === undefined ? NaN : Date.parse(second)
+    if (Number.isNaN(ms)) return undefined
+    cachedSecond = second
+    cachedNs = BigInt(ms) * NS_PER_MS
+  }
+  return inRange(fraction === undefined ? cachedNs : cachedNs + BigInt(fraction.slice(0, 9).padEnd(9, '0')))
+}
+
+function inRange(ns: bigint): bigint | undefined {
+  return ns >= 0n && ns <= LAST_NS ? ns : undefined
+}

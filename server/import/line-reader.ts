@@ -1,0 +1,152 @@
+// A recording as lines, from a file or stdin, plain or gzip (told by its first bytes; several gzip members in one file are
+// one recording). Lines come in batches of one decompressed piece each, so memory stays bounded whatever the file's size.
+
+import { isUtf8 } from 'node:buffer'
+import { Readable, addAbortSignal, pipeline } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { IMPORT_LINE_BYTES_MAX } from '../../shared/limits.ts'
+import { BadLineError } from './bad-line.ts'
+
+const NEWLINE = 10
+const GZIP_MAGIC = Buffer.from([0x1f, 0x8b])
+const UNZIPPED_PIECE_BYTES = 256 * 1024
+
+/** One line; empty ones are left out, but counted. */
+export interface RecordedLine {
+  /** From 1. */
+  readonly number: number
+  /** The text, or why it cannot be one. */
+  readonly text: string | BadLineError
+}
+
+export interface LineReaderOptions {
+  /** Told the size of every piece read, before decompression. */
+  readonly onBytes?: (count: number) => void
+  readonly signal?: AbortSignal
+  /** Smaller than shared/limits.ts, for tests. */
+  readonly lineBytesMax?: number
+}
+
+/**
+ * The lines of `input`, which is destroyed at the end. A damaged or cut gzip member ends the lines with one that says so.
+ * Throws what the input throws, and the signal's reason.
+ */
+export async function* readLines(
+  input: Readable,
+  options: LineReaderOptions = {},
+): AsyncGenerator<readonly RecordedLine[]> {
+  const splitter = new LineSplitter(options.lineBytesMax ?? IMPORT_LINE_BYTES_MAX)
+  try {
+    for await (const piece of decompressed(input, options)) {
+      const lines = splitter.split(piece)
+      if (lines.length > 0) yield lines
+    }
+    const last = splitter.end()
+    if (last !== undefined) yield [last]
+  } catch (error) {
+    options.signal?.throwIfAborted()
+    if (!isZlibError(error)) throw error
+    yield [splitter.broken(`the gzip data is damaged or ends too early (${error.message})`)]
+  }
+}
+
+class LineSplitter {
+  readonly #lineBytesMax: number
+  #number = 0
+  #parts: Buffer[] = []
+  #partBytes = 0
+  #isTooLong = false
+
+  constructor(lineBytesMax: number) {
+    this.#lineBytesMax = lineBytesMax
+  }
+
+  split(piece: Buffer): RecordedLine[] {
+    const lines: RecordedLine[] = []
+    let from = 0
+    for (let end = piece.indexOf(NEWLINE); end !== -1; end = piece.indexOf(NEWLINE, from)) {
+      this.#keep(piece.subarray(from, end))
+      const line = this.#take()
+      if (line !== undefined) lines.push(line)
+      from = end + 1
+    }
+    this.#keep(piece.subarray(from))
+    return lines
+  }
+
+  end(): RecordedLine | undefined {
+    return this.#partBytes === 0 && !this.#isTooLong ? undefined : this.#take()
+  }
+
+  broken(reason: string): RecordedLine {
+    return { number: this.#number + 1, text: new BadLineError(reason) }
+  }
+
+  #keep(part: Buffer): void {
+    if (part.length === 0 || this.#isTooLong) return
+    if (this.#partBytes + part.length > this.#lineBytesMax) {
+      this.#isTooLong = true
+      this.#parts = []
+      this.#partBytes = 0
+      return
+    }
+    this.#parts.push(part)
+    this.#partBytes += part.length
+  }
+
+  #take(): RecordedLine | undefined {
+    const bytes = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts)
+    const isTooLong = this.#isTooLong
+    this.#parts = []
+    this.#partBytes = 0
+    this.#isTooLong = false
+    const number = ++this.#number
+    if (isTooLong) return { number, text: new BadLineError(`longer than ${this.#lineBytesMax} bytes`) }
+    if (!isUtf8(bytes)) return { number, text: new BadLineError('no valid UTF-8') }
+    const text = bytes.toString('utf8')
+    return text.trim() === '' ? undefined : { number, text }
+  }
+}
+
+async function* decompressed(input: Readable, options: LineReaderOptions): AsyncGenerator<Buffer> {
+  if (options.signal !== undefined) addAbortSignal(options.signal, input)
+  const pieces = counted(input, options)
+  const head = await firstBytes(pieces, GZIP_MAGIC.length)
+  if (!head.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC)) {
+    yield head
+    yield* pieces
+    return
+  }
+  const gunzip = createGunzip({ chunkSize: UNZIPPED_PIECE_BYTES })
+  const zipped = async function* (): AsyncGenerator<Buffer> {
+    yield head
+    yield* pieces
+  }
+  // The callback has nothing to do: a failure on either side destroys gunzip and comes out of its iteration.
+  pipeline(Readable.from(zipped()), gunzip, () => undefined)
+  yield* gunzip
+}
+
+async function* counted(input: Readable, { onBytes }: LineReaderOptions): AsyncGenerator<Buffer> {
+  for await (const piece of input) {
+    const bytes = Buffer.isBuffer(piece) ? piece : Buffer.from(String(piece))
+    onBytes?.(bytes.length)
+    yield bytes
+  }
+}
+
+async function firstBytes(pieces: AsyncGenerator<Buffer>, count: number): Promise<Buffer> {
+  let head: Buffer = Buffer.alloc(0)
+  while (head.length < count) {
+    const { value, done } = await pieces.next()
+    if (done === true) break
+    head = Buffer.concat([head, value])
+  }
+  return head
+}
+
+function isZlibError(error: unknown): error is Error {
+  return (
+    error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('Z_')
+  )
+}

@@ -1,0 +1,181 @@
+// Polymarket messages → book events. There is no sequence number, so a loss only shows as a disconnect or in the best
+// prices that messages state; those are compared and counted, nothing is corrected by them. Both tokens of a market are
+// kept, each with a book of its own.
+
+import { CARRY_OVER_PAUSE_MS_MAX, IMPORT_HELD_CHANGES_MAX } from '../../shared/limits.ts'
+import { EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
+import { NS_PER_MS } from '../../shared/utc-date.ts'
+import type { BookLevel } from '../lake/exact-book.ts'
+import type { FeedDecoder, FeedDecoderOptions } from './feed-decoder.ts'
+import { FrameTiming } from './frame-timing.ts'
+import type { ImportTally } from './import-tally.ts'
+import { MarketBooks } from './market-books.ts'
+import type { MarketBook, Stamp } from './market-books.ts'
+import { parsePolymarketFrame } from './polymarket-frame.ts'
+import type { PolymarketMessage, PriceChange } from './polymarket-frame.ts'
+import type { Frame } from './recorded-message.ts'
+
+const PAUSE_NS_MAX = BigInt(CARRY_OVER_PAUSE_MS_MAX) * NS_PER_MS
+const NO_SEQ = 0n
+
+interface HeldChanges {
+  readonly changes: { readonly stamp: Stamp; readonly level: BookLevel }[]
+  /** Time of the latest change that found no place. */
+  droppedTs: bigint
+}
+
+export class PolymarketDecoder implements FeedDecoder {
+  readonly #tally: ImportTally
+  readonly #books: MarketBooks
+  readonly #timing: FrameTiming<PolymarketMessage>
+  readonly #heldByMarket = new Map<string, HeldChanges>()
+  #isFileStart = false
+  /** When the file's recording began; `undefined` until a message tells. */
+  #startTs: bigint | undefined
+  #earliestBookTs: bigint | undefined
+  #arrivals = 0
+
+  constructor(options: FeedDecoderOptions) {
+    const { series } = options
+    this.#tally = options.tally
+    this.#books = new MarketBooks(options.sink, options.tally, (id) => series ?? conditionOf(id))
+    this.#timing = new FrameTiming((message, ts, recvTs) => this.#take(message, ts, recvTs))
+  }
+
+  startFile(): void {
+    this.#releaseBooks()
+    this.#isFileStart = true
+    this.#startTs = undefined
+  }
+
+  /**
+   * A `book` carries the time of its last change, which for a quiet token lies hours or days before the recording. So
+   * books at the head of a file wait for the first message that tells when the recording began, and nothing in the file
+   * is stamped earlier than that.
+   */
+  decode(frame: Frame, recvTs: bigint | undefined): void {
+    const message = parsePolymarketFrame(frame)
+    this.#checkMarkets(message)
+    const isBook = message.body.kind === 'book'
+    this.#startTs ??= recvTs ?? (isBook ? undefined : message.ts)
+    if (this.#startTs === undefined) {
+      if (message.ts !== undefined && message.ts < (this.#earliestBookTs ?? message.ts + 1n)) {
+        this.#earliestBookTs = message.ts
+      }
+      if (this.#timing.isFull) this.#releaseBooks()
+      this.#timing.push(message, undefined, undefined, true)
+    } else {
+      const ts = message.ts === undefined ? undefined : later(message.ts, this.#startTs)
+      this.#timing.push(message, ts, recvTs, false)
+    }
+  }
+
+  // Which token a lost message was about is not known.
+  skipBadLine(): void {
+    this.#books.gapAll(this.#lastStamp(), 'bad line')
+  }
+
+  finish(): void {
+    this.#releaseBooks()
+    this.#timing.finish()
+    if (this.#timing.lastTs !== undefined) this.#books.coverUntil(this.#timing.lastTs)
+  }
+
+  #checkMarkets({ body }: PolymarketMessage): void {
+    if (body.kind === 'book') this.#books.checkId(body.marketId)
+    if (body.kind === 'changes') for (const { marketId } of body.changes) this.#books.checkId(marketId)
+  }
+
+  // No message but books: their own times are all there is.
+  #releaseBooks(): void {
+    if (this.#earliestBookTs !== undefined) this.#timing.release(this.#earliestBookTs)
+    this.#earliestBookTs = undefined
+  }
+
+  #take({ ts: ownTs, body }: PolymarketMessage, deliveredTs: bigint, recvTs: bigint): void {
+    this.#tally.messages++
+    this.#earliestBookTs = undefined
+    const ts = ownTs === undefined ? deliveredTs : later(ownTs, deliveredTs)
+    // Without a receive time the event's own stands in for it.
+    const stamp = { ts, recvTs: recvTs === deliveredTs ? ts : recvTs, seq: BigInt(++this.#arrivals) }
+    this.#checkPause(ts)
+    switch (body.kind) {
+      case 'book':
+        this.#applyBook(body.marketId, stamp, body.levels)
+        return
+      case 'changes':
+        this.#applyChanges(body.changes, stamp)
+        return
+      case 'disconnect':
+        this.#books.coverUntil(ts)
+        this.#books.gapAll(stamp, 'disconnect')
+        return
+      case 'other':
+        this.#tally.countSkipped(body.name)
+    }
+  }
+
+  // A recording cut into files goes on at once; after a longer pause nobody knows what was missed.
+  #checkPause(ts: bigint): void {
+    const { lastTs } = this.#timing
+    const isPause = this.#isFileStart && lastTs !== undefined && ts - lastTs > PAUSE_NS_MAX
+    this.#isFileStart = false
+    if (lastTs === undefined || !(isPause || this.#timing.isAfterSilence(ts))) return
+    this.#books.coverUntil(lastTs)
+    this.#books.gapAll(this.#lastStamp(), isPause ? 'new connection' : 'silence of more than a day')
+  }
+
+  #applyBook(marketId: string, stamp: Stamp, levels: readonly BookLevel[]): void {
+    const market = this.#books.open(marketId)
+    this.#books.snapshot(market, stamp, levels)
+    const held = this.#heldByMarket.get(marketId)
+    if (held === undefined) return
+    this.#heldByMarket.delete(marketId)
+    for (const change of held.changes) {
+      if (change.stamp.ts > stamp.ts) this.#set(market, change.stamp, change.level)
+    }
+    if (held.droppedTs > stamp.ts) this.#books.gap(market, stamp, 'too many changes held')
+  }
+
+  #applyChanges(changes: readonly PriceChange[], stamp: Stamp): void {
+    const lastChanges = new Map<MarketBook, PriceChange>()
+    for (const change of changes) {
+      const market = this.#books.open(change.marketId)
+      // Also without a known book: a reader that carries one over from the date before needs the change.
+      this.#set(market, stamp, change.level)
+      if (market.book.isKnown) lastChanges.set(market, change)
+      else this.#hold(market, stamp, change.level)
+    }
+    for (const [market, change] of lastChanges) this.#compareBest(market, change)
+  }
+
+  #set(market: MarketBook, stamp: Stamp, { side, price, qty }: BookLevel): void {
+    this.#books.level(market, stamp, EVENT_SET, side, price, qty)
+  }
+
+  // The first book may be older than the changes that came before it: then they have to be applied again after it.
+  #hold(market: MarketBook, stamp: Stamp, level: BookLevel): void {
+    const held = this.#heldByMarket.get(market.id) ?? { changes: [], droppedTs: -1n }
+    this.#heldByMarket.set(market.id, held)
+    if (held.changes.length === IMPORT_HELD_CHANGES_MAX) held.droppedTs = later(held.droppedTs, stamp.ts)
+    else held.changes.push({ stamp, level })
+  }
+
+  #compareBest(market: MarketBook, { bestBid, bestAsk }: PriceChange): void {
+    const bid = market.book.best(SIDE_BID) ?? 0
+    const ask = market.book.best(SIDE_ASK) ?? PRICE_UNITS_PER_DOLLAR
+    if ((bestBid ?? bid) !== bid || (bestAsk ?? ask) !== ask) this.#tally.bestPriceMismatches++
+  }
+
+  #lastStamp(): Stamp {
+    return { ts: this.#timing.lastTs ?? 0n, recvTs: this.#timing.lastRecvTs, seq: NO_SEQ }
+  }
+}
+
+function conditionOf(marketId: string): string {
+  return marketId.slice(0, marketId.indexOf(':'))
+}
+
+function later(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
+}

@@ -1,0 +1,132 @@
+// Polymarket market-channel frames → what they say, without any state. `book` is read with `bids`/`asks` and the older
+// `buys`/`sells`, in any order of levels, also where `event_type` is missing; `price_change` in its three forms: a
+// `price_changes` list, a `changes` list for one token, and one flat change. Sizes are absolute.
+
+import { PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
+import type { BookLevel } from '../lake/exact-book.ts'
+import { BadLineError } from './bad-line.ts'
+import { scaledValue } from './decimal.ts'
+import { instantOf } from './instant.ts'
+import { isFrame, shown } from './recorded-message.ts'
+import type { Frame } from './recorded-message.ts'
+
+export interface PriceChange {
+  readonly marketId: string
+  readonly level: BookLevel
+  /** The best prices of the token after the message, in 1/10000 dollar; `undefined` where they are not given. */
+  readonly bestBid: number | undefined
+  readonly bestAsk: number | undefined
+}
+
+export type PolymarketBody =
+  | { readonly kind: 'book'; readonly marketId: string; readonly levels: readonly BookLevel[] }
+  | { readonly kind: 'changes'; readonly changes: readonly PriceChange[] }
+  | { readonly kind: 'disconnect' }
+  | { readonly kind: 'other'; readonly name: string }
+
+export interface PolymarketMessage {
+  readonly ts: bigint | undefined
+  readonly body: PolymarketBody
+}
+
+const PRICE_DIGITS = 4
+const QTY_DIGITS = 6
+
+/** Throws BadLineError where the frame is not what its type promises. */
+export function parsePolymarketFrame(frame: Frame): PolymarketMessage {
+  const body = parseBody(frame)
+  const timestamp = frame['timestamp'] ?? undefined
+  const ts = timestamp === undefined ? undefined : instantOf(timestamp)
+  if (timestamp !== undefined && ts === undefined && body.kind !== 'other') {
+    throw new BadLineError(`timestamp is no time: ${shown(timestamp)}`)
+  }
+  return { ts, body }
+}
+
+function parseBody(frame: Frame): PolymarketBody {
+  const type = frame['event_type'] ?? frame['type'] ?? typeOfUntyped(frame)
+  switch (type) {
+    case 'book':
+      return { kind: 'book', marketId: marketIdOf(frame, frame), levels: bookLevels(frame) }
+    case 'price_change':
+      return { kind: 'changes', changes: priceChanges(frame) }
+    case 'disconnect':
+      return { kind: 'disconnect' }
+    default:
+      return { kind: 'other', name: typeof type === 'string' ? type : 'unknown' }
+  }
+}
+
+function typeOfUntyped(frame: Frame): string | undefined {
+  if (frame['price_changes'] !== undefined || frame['changes'] !== undefined) return 'price_change'
+  return ['bids', 'asks', 'buys', 'sells'].some((key) => frame[key] !== undefined) ? 'book' : undefined
+}
+
+function bookLevels(frame: Frame): BookLevel[] {
+  return [
+    ...sideLevels(frame['bids'] ?? frame['buys'] ?? [], SIDE_BID),
+    ...sideLevels(frame['asks'] ?? frame['sells'] ?? [], SIDE_ASK),
+  ]
+}
+
+function sideLevels(list: unknown, side: number): BookLevel[] {
+  if (!Array.isArray(list)) throw new BadLineError(`a side that is no list: ${shown(list)}`)
+  return list.map((level: unknown) => {
+    if (!isFrame(level)) throw new BadLineError(`no level: ${shown(level)}`)
+    return { side, price: priceOf(level['price']), qty: sizeOf(level['size']) }
+  })
+}
+
+function priceChanges(frame: Frame): PriceChange[] {
+  const list: unknown = frame['price_changes'] ?? frame['changes'] ?? [frame]
+  if (!Array.isArray(list)) throw new BadLineError(`price changes that are no list: ${shown(list)}`)
+  return list.map((change: unknown) => {
+    if (!isFrame(change)) throw new BadLineError(`no price change: ${shown(change)}`)
+    return {
+      marketId: marketIdOf(frame, change),
+      level: { side: sideOf(change['side']), price: priceOf(change['price']), qty: sizeOf(change['size']) },
+      bestBid: bestPrice(change['best_bid'], 0),
+      bestAsk: bestPrice(change['best_ask'], PRICE_UNITS_PER_DOLLAR),
+    }
+  })
+}
+
+// A token's id is a number of up to 78 digits: text, never a JSON number.
+function marketIdOf(frame: Frame, part: Frame): string {
+  const market = frame['market']
+  const asset = part['asset_id'] ?? frame['asset_id']
+  if (typeof market !== 'string' || typeof asset !== 'string' || market === '' || asset === '') {
+    throw new BadLineError(`no market and asset_id: ${shown(market)}, ${shown(asset)}`)
+  }
+  return `${market}:${asset}`
+}
+
+function sideOf(value: unknown): number {
+  const side = typeof value === 'string' ? value.toUpperCase() : undefined
+  if (side === 'BUY') return SIDE_BID
+  if (side === 'SELL') return SIDE_ASK
+  throw new BadLineError(`side is neither BUY nor SELL: ${shown(value)}`)
+}
+
+function priceOf(value: unknown): number {
+  const price = scaledValue(value, PRICE_DIGITS)
+  if (price === undefined || price < 0 || price > PRICE_UNITS_PER_DOLLAR) {
+    throw new BadLineError(`no price from 0 to 1, or finer than 1/10000: ${shown(value)}`)
+  }
+  return price
+}
+
+function sizeOf(value: unknown): number {
+  const size = scaledValue(value, QTY_DIGITS)
+  if (size === undefined || size < 0) {
+    throw new BadLineError(`no size, or finer than 1/${QTY_UNITS_PER_CONTRACT}: ${shown(value)}`)
+  }
+  return size
+}
+
+// An empty side is stated as 0 for bids and 1 (or 0) for asks. It is only a check: what cannot be read is not compared.
+function bestPrice(value: unknown, empty: number): number | undefined {
+  if (value === undefined || value === null || value === '') return undefined
+  const price = scaledValue(value, PRICE_DIGITS)
+  return price === 0 ? empty : price
+}
