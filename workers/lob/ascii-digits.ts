@@ -21,16 +21,24 @@ function littleEndianWord(ascii: string): number {
   return word
 }
 
-/** Bytes past the end of what was written that a table write may touch. */
-export const DIGITS_SLACK_BYTES = 4
 /** Digits of the largest safe integer. */
 export const DIGITS_MAX = 16
+
+const INT32_SAFE = 100_000_000
 
 /** Writes a non-negative safe integer at `position` and returns the position after it. */
 export function writeDigits(view: DataView, position: number, number: number): number {
   if (number < FOUR) {
     view.setUint32(position, wordOf[number]!, true)
     return position + lengthOf[number]!
+  }
+  if (number < INT32_SAFE) {
+    const whole = number | 0
+    const high = (whole / FOUR) | 0
+    view.setUint32(position, wordOf[high]!, true)
+    const after = position + lengthOf[high]!
+    view.setUint32(after, paddedWordOf[whole - high * FOUR]!, true)
+    return after + 4
   }
   const high = Math.floor(number / FOUR)
   const after = writeDigits(view, position, high)

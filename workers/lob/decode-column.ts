@@ -38,11 +38,21 @@ function readCodes(reader: ByteReader, out: Int32Array, start: number, count: nu
   else readHybrid(reader, width, out, start, count)
 }
 
-/** Replaces dictionary codes by the dictionary's values. */
-function lookUp(
+/** Replaces dictionary codes by the dictionary's values, in place. */
+function lookUpInt32(dictionary: Int32Array, out: Int32Array, start: number, count: number): void {
+  const size = dictionary.length
+  for (let index = start; index < start + count; index++) {
+    const code = out[index]!
+    if (code < 0 || code >= size) throw new Error(`the dictionary code ${code} is out of range`)
+    out[index] = dictionary[code]!
+  }
+}
+
+// Apart from lookUpInt32, so that each loop only ever sees one kind of array.
+function lookUpFloat64(
   codes: Int32Array,
-  dictionary: Int32Array | Float64Array,
-  out: Int32Array | Float64Array,
+  dictionary: Float64Array,
+  out: Float64Array,
   start: number,
   count: number,
 ): void {
@@ -73,7 +83,7 @@ export function decodeInt64(bytes: Uint8Array, chunk: ColumnChunk, rows: number,
         else if (isDictionary(encoding)) {
           codes ??= new Int32Array(rows)
           readCodes(reader, codes, start, count)
-          lookUp(codes, values, out, start, count)
+          lookUpFloat64(codes, values, out, start, count)
         } else throw new UnusualEncoding(encoding)
         start += count
       }
@@ -99,28 +109,49 @@ export function decodeInt32(bytes: Uint8Array, chunk: ColumnChunk, rows: number,
       const { dictionary, pages } = readPages(bytes, chunk, rows)
       const values = new Int32Array(dictionary?.count ?? 0)
       if (dictionary) readPlainInt32(dictionary.reader, values, 0, values.length)
+      // What a dictionary holds is checked once, not row by row.
+      checkRange(chunk, values, 0, values.length, max)
       let start = 0
       for (const { encoding, count, reader } of pages) {
-        if (encoding === 'PLAIN') readPlainInt32(reader, out, start, count)
-        else if (isDictionary(encoding)) {
+        if (isDictionary(encoding)) {
           readCodes(reader, out, start, count)
-          lookUp(out, values, out, start, count)
-        } else if (encoding === 'DELTA_BINARY_PACKED') {
-          const wide = new Float64Array(count)
-          readDelta(reader, 0n, wide, 0, count)
-          out.set(wide, start)
-        } else throw new UnusualEncoding(encoding)
+          lookUpInt32(values, out, start, count)
+        } else {
+          readPlainOrDelta(encoding, reader, out, start, count)
+          checkRange(chunk, out, start, count, max)
+        }
         start += count
       }
     },
-    () => out.set(readUnusualColumn(bytes, chunk, rows).map(Number)),
+    () => {
+      out.set(readUnusualColumn(bytes, chunk, rows).map(Number))
+      checkRange(chunk, out, 0, rows, max)
+    },
   )
-  for (let index = 0; index < rows; index++) {
-    if (out[index]! < 0 || out[index]! > max) {
-      throw new Error(`column ${chunk.name} has the value ${out[index]}, allowed are 0 to ${max}`)
+  return out
+}
+
+function readPlainOrDelta(
+  encoding: string,
+  reader: ByteReader,
+  out: Int32Array,
+  start: number,
+  count: number,
+): void {
+  if (encoding === 'PLAIN') readPlainInt32(reader, out, start, count)
+  else if (encoding === 'DELTA_BINARY_PACKED') {
+    const wide = new Float64Array(count)
+    readDelta(reader, 0n, wide, 0, count)
+    out.set(wide, start)
+  } else throw new UnusualEncoding(encoding)
+}
+
+function checkRange(chunk: ColumnChunk, values: Int32Array, start: number, count: number, max: number): void {
+  for (let index = start; index < start + count; index++) {
+    if (values[index]! < 0 || values[index]! > max) {
+      throw new Error(`column ${chunk.name} has the value ${values[index]}, allowed are 0 to ${max}`)
     }
   }
-  return out
 }
 
 /** UTF-8 strings as numbers: each distinct string goes through `numberOf` once a page or dictionary entry. */
@@ -161,7 +192,7 @@ function decodeStringPage(
 ): void {
   if (isDictionary(encoding)) {
     readCodes(reader, out, start, count)
-    lookUp(out, dictionary, out, start, count)
+    lookUpInt32(dictionary, out, start, count)
   } else if (encoding === 'PLAIN') {
     out.set(readPlainStrings(reader, count).map(numberOf), start)
   } else throw new UnusualEncoding(encoding)

@@ -71,8 +71,8 @@ export class EventSource {
     const whole: EventColumns = {
       length: rows,
       ts: decodeInt64(file.readChunk(ts), ts, rows, file.baseNs),
-      event: Uint8Array.from(decodeInt32(file.readChunk(event), event, rows, EVENT_GAP)),
-      side: Uint8Array.from(decodeInt32(file.readChunk(side), side, rows, SIDE_ASK)),
+      event: new Uint8Array(decodeInt32(file.readChunk(event), event, rows, EVENT_GAP)),
+      side: new Uint8Array(decodeInt32(file.readChunk(side), side, rows, SIDE_ASK)),
       price: decodeInt32(file.readChunk(price), price, rows, PRICE_UNITS_PER_DOLLAR),
       qty: decodeInt64(file.readChunk(qty), qty, rows, 0n),
     }

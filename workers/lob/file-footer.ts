@@ -47,7 +47,10 @@ export function parseFooter(tail: Uint8Array, fileBytes: number, date: string, b
     tail.buffer.slice(tail.byteOffset, tail.byteOffset + tail.byteLength) as ArrayBuffer,
   )
   const keyValues = new Map(metadata.key_value_metadata?.map(({ key, value }) => [key, value ?? '']))
-  const thriftBytes = new DataView(tail.buffer, tail.byteOffset, tail.byteLength).getUint32(tail.length - 8, true)
+  const thriftBytes = new DataView(tail.buffer, tail.byteOffset, tail.byteLength).getUint32(
+    tail.length - 8,
+    true,
+  )
   const checksum = lobFooterChecksum(tail.subarray(tail.length - 8 - thriftBytes, tail.length - 8))
   if (checksum !== undefined && checksum.stored !== checksum.computed) {
     throw new Error('its footer has a wrong checksum')

@@ -1,8 +1,7 @@
 // Snapshot rows as text, straight into the bytes of a chunk. A market whose row has not changed since its last one in
 // the same chunk is copied with a new time stamp. Formats differ only in how a column is written (row-format-*.ts).
 
-import { NS_PER_SECOND } from '../../shared/utc-date.ts'
-import { DIGITS_MAX, DIGITS_SLACK_BYTES, writeDigits } from './ascii-digits.ts'
+import { DIGITS_MAX, writeDigits } from './ascii-digits.ts'
 import type { OrderBook } from './order-book.ts'
 
 /** Where text goes: the chunk being filled. `generation` changes with every new chunk. */
@@ -49,11 +48,35 @@ export class SnapshotRow {
   }
 }
 
+/** A few bytes of UTF-8 that are written often, as doubles: no eight bytes of UTF-8 are a NaN, so they pass unchanged. */
+export interface Fragment {
+  readonly words: Float64Array
+  readonly length: number
+}
+
+/** Prepares bytes for `append`. */
+export function fragment(text: string): Fragment {
+  const bytes = new TextEncoder().encode(text)
+  const words = new Float64Array(Math.ceil(bytes.length / 8))
+  new Uint8Array(words.buffer).set(bytes)
+  return { words, length: bytes.length }
+}
+
+const isLittleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1
+
+/** Writes a fragment; up to seven bytes past its end may be touched. */
+export function append(target: TextTarget, position: number, { words, length }: Fragment): number {
+  for (let index = 0, at = position; index < words.length; index++, at += 8) {
+    target.view.setFloat64(at, words[index]!, isLittleEndian)
+  }
+  return position + length
+}
+
 /** How a text format writes its parts. Every writer returns the position after what it wrote. */
 export interface RowFormat {
   readonly contentBefore: Uint8Array
-  readonly betweenRows: Uint8Array
-  readonly afterRow: Uint8Array
+  readonly betweenRows: Fragment
+  readonly afterRow: Fragment
   readonly contentAfter: Uint8Array
   /** Upper bound of one row's bytes without its digits of ts. */
   readonly rowBytesMax: number
@@ -62,12 +85,17 @@ export interface RowFormat {
   readonly columnCount: number
   writeColumn(target: TextTarget, position: number, column: number, row: SnapshotRow): number
   /** The bytes right before the digits of ts. */
-  readonly beforeTs: Uint8Array
+  readonly beforeTs: Fragment
 }
+
+const NS_DIGITS = 9
+const TS_BYTES_MAX = DIGITS_MAX + NS_DIGITS
+// A table write ends with whole words: of digits, of a fragment, or of a level (24 bytes).
+const SLACK_BYTES = 24
 
 /** Bytes a buffer must have left before `encodeRow`. */
 export function textRowReserve(format: RowFormat): number {
-  return format.rowBytesMax + DIGITS_MAX + 10 + DIGITS_SLACK_BYTES + 24
+  return format.rowBytesMax + TS_BYTES_MAX + SLACK_BYTES
 }
 
 export class TextRowEncoder {
@@ -77,7 +105,8 @@ export class TextRowEncoder {
   readonly #starts: Int32Array
   readonly #lengths: Int32Array
   readonly #tsOffsets: Int32Array
-  readonly #tsDigits = new Uint8Array(32)
+  readonly #tsDigits = new Uint8Array(TS_BYTES_MAX)
+  readonly #tsView = new DataView(this.#tsDigits.buffer)
   #tsLength = 0
   #tsSeconds = -1
   #isFirst = true
@@ -109,11 +138,10 @@ export class TextRowEncoder {
 
   #setTs(seconds: number): void {
     // Whole seconds and nine zeros are the nanoseconds, exactly, whatever a double would round.
-    const view = new DataView(this.#tsDigits.buffer)
-    let position = writeDigits(view, 0, seconds)
+    let position = writeDigits(this.#tsView, 0, seconds)
     if (seconds !== 0) {
-      this.#tsDigits.fill(0x30, position, position + 9)
-      position += String(NS_PER_SECOND).length - 1
+      this.#tsDigits.fill(0x30, position, position + NS_DIGITS)
+      position += NS_DIGITS
     }
     this.#tsLength = position
     this.#tsSeconds = seconds
@@ -147,12 +175,5 @@ export class TextRowEncoder {
 
 function writeTs(target: TextTarget, position: number, digits: Uint8Array, length: number): number {
   for (let index = 0; index < length; index++) target.bytes[position + index] = digits[index]!
-  return position + length
-}
-
-/** Appends a few bytes; a loop beats `set` at this size. */
-export function append(target: TextTarget, position: number, bytes: Uint8Array): number {
-  const { length } = bytes
-  for (let index = 0; index < length; index++) target.bytes[position + index] = bytes[index]!
   return position + length
 }

@@ -3,25 +3,30 @@
 
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { DIGITS_MAX, writeDigits } from './ascii-digits.ts'
-import { append, type RowFormat, type SnapshotRow, type TextTarget } from './row-encoder.ts'
+import {
+  append,
+  fragment,
+  type Fragment,
+  type RowFormat,
+  type SnapshotRow,
+  type TextTarget,
+} from './row-encoder.ts'
 import { writeMid, writeSpread } from './row-format-json.ts'
 
 const COMMA = 0x2c
 const encoder = new TextEncoder()
-const NOTHING = new Uint8Array(0)
-const COMMA_BYTES = encoder.encode(',')
 
 export class CsvRowFormat implements RowFormat {
   readonly contentBefore: Uint8Array
-  readonly betweenRows = NOTHING
-  readonly afterRow = encoder.encode('\n')
-  readonly contentAfter = NOTHING
+  readonly betweenRows = fragment('')
+  readonly afterRow = fragment('\n')
+  readonly contentAfter = new Uint8Array(0)
   readonly rowBytesMax: number
   readonly tsColumn: number
   readonly columnCount: number
-  readonly beforeTs: Uint8Array
+  readonly beforeTs: Fragment
   readonly #columns: readonly SnapshotColumn[]
-  readonly #ids: readonly Uint8Array[]
+  readonly #ids: readonly Fragment[]
   readonly #levels: number
 
   constructor(options: { columns: readonly SnapshotColumn[]; levels: number; marketIds: readonly string[] }) {
@@ -30,10 +35,10 @@ export class CsvRowFormat implements RowFormat {
     this.contentBefore = encoder.encode(`${names.join(',')}\n`)
     this.#columns = columns
     this.#levels = levels
-    this.#ids = marketIds.map((id) => encoder.encode(csvField(id)))
+    this.#ids = marketIds.map((id) => fragment(csvField(id)))
     this.columnCount = columns.length
     this.tsColumn = columns.indexOf('ts')
-    this.beforeTs = this.tsColumn > 0 ? COMMA_BYTES : NOTHING
+    this.beforeTs = fragment(this.tsColumn > 0 ? ',' : '')
     const idBytes = this.#ids.reduce((longest, id) => Math.max(longest, id.length), 0)
     this.rowBytesMax = 128 + idBytes + 2 * levels * (4 + DIGITS_MAX)
   }

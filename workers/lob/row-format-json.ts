@@ -3,7 +3,14 @@
 
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { DIGITS_MAX, writeDigits } from './ascii-digits.ts'
-import { append, type RowFormat, type SnapshotRow, type TextTarget } from './row-encoder.ts'
+import {
+  append,
+  fragment,
+  type Fragment,
+  type RowFormat,
+  type SnapshotRow,
+  type TextTarget,
+} from './row-encoder.ts'
 
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
@@ -28,16 +35,16 @@ const isLittleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1
 
 export class JsonRowFormat implements RowFormat {
   readonly contentBefore: Uint8Array
-  readonly betweenRows: Uint8Array
-  readonly afterRow: Uint8Array
+  readonly betweenRows: Fragment
+  readonly afterRow: Fragment
   readonly contentAfter: Uint8Array
   readonly rowBytesMax: number
   readonly tsColumn: number
   readonly columnCount: number
-  readonly beforeTs: Uint8Array
+  readonly beforeTs: Fragment
   readonly #columns: readonly SnapshotColumn[]
-  readonly #keys: readonly Uint8Array[]
-  readonly #ids: readonly Uint8Array[]
+  readonly #keys: readonly Fragment[]
+  readonly #ids: readonly Fragment[]
 
   constructor(options: {
     columns: readonly SnapshotColumn[]
@@ -47,15 +54,15 @@ export class JsonRowFormat implements RowFormat {
   }) {
     const { columns, levels, marketIds, isArray } = options
     this.contentBefore = encoder.encode(isArray ? '[' : '')
-    this.betweenRows = encoder.encode(isArray ? ',' : '')
-    this.afterRow = encoder.encode(isArray ? '}' : '}\n')
+    this.betweenRows = fragment(isArray ? ',' : '')
+    this.afterRow = fragment(isArray ? '}' : '}\n')
     this.contentAfter = encoder.encode(isArray ? ']' : '')
     this.#columns = columns
-    this.#keys = columns.map((name, index) => encoder.encode(`${index === 0 ? '{' : ','}"${name}":`))
-    this.#ids = marketIds.map((id) => encoder.encode(JSON.stringify(id)))
+    this.#keys = columns.map((name, index) => fragment(`${index === 0 ? '{' : ','}"${name}":`))
+    this.#ids = marketIds.map((id) => fragment(JSON.stringify(id)))
     this.columnCount = columns.length
     this.tsColumn = columns.indexOf('ts')
-    this.beforeTs = this.#keys[this.tsColumn] ?? new Uint8Array(0)
+    this.beforeTs = this.#keys[this.tsColumn] ?? fragment('')
     const idBytes = this.#ids.reduce((longest, id) => Math.max(longest, id.length), 0)
     this.rowBytesMax = 256 + idBytes + 2 * levels * (LEVEL_BYTES + DIGITS_MAX + 1)
   }

@@ -84,7 +84,7 @@ export function readHybrid(
 
 /** Unpacks values of `width` ≤ 32 bits, packed from the least significant bit, leaving the reader where it was. */
 function unpackBits(reader: ByteReader, width: number, out: Int32Array, start: number, stop: number): void {
-  const { bytes, end } = reader
+  const { end } = reader
   if (reader.offset + Math.ceil(((stop - start) * width) / 8) > end) {
     throw new Error('a page ends in the middle of a value')
   }
@@ -95,18 +95,15 @@ function unpackBits(reader: ByteReader, width: number, out: Int32Array, start: n
     return
   }
   const mask = (1 << width) - 1
-  let offset = reader.offset
-  let buffer = 0
-  let bits = 0
-  for (let index = start; index < stop; index++) {
-    while (bits < width) {
-      buffer |= bytes[offset++]! << bits
-      bits += 8
-    }
-    out[index] = buffer & mask
-    buffer >>>= width
-    bits -= width
+  const { view } = reader
+  let bit = reader.offset * 8
+  // A value and the bits before it in its first byte fit one unaligned word; the page's last words have no room for it.
+  const wordStop = Math.min(stop, start + Math.floor(((end - 4 - reader.offset) * 8) / Math.max(width, 1)))
+  let index = start
+  for (; index < wordStop; index++, bit += width) {
+    out[index] = (view.getUint32(bit >>> 3, true) >>> (bit & 7)) & mask
   }
+  for (; index < stop; index++, bit += width) out[index] = readBits(reader, bit, width)
 }
 
 /** `width` ≤ 53 bits from bit position `bit`, as an unsigned double. Bytes past the page read as zero. */
