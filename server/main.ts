@@ -20,6 +20,13 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
       load: async () => (await import('./commands/serve.ts')).serveCommand,
     },
   ],
+  [
+    'sample-data',
+    {
+      summary: 'write the generated sample lake',
+      load: async () => (await import('./commands/sample-data.ts')).sampleDataCommand,
+    },
+  ],
 ])
 
 const EXIT_FAILED = 1
