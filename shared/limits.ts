@@ -55,3 +55,24 @@ export const STALL_PROBE_MS = 4_000
 export const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
 /** Times a request is planned anew because a file was replaced between planning and reading. */
 export const REPLAN_ATTEMPTS_MAX = 3
+
+/** Requests made for one answer of an upstream: the first and its repetitions. */
+export const UPSTREAM_ATTEMPTS_MAX = 4
+/** One attempt, from the first byte sent to the last byte received. */
+export const UPSTREAM_TIMEOUT_MS_DEFAULT = 20_000
+/** Body bytes of an upstream's answer, compressed or not, unless the upstream states another bound. */
+export const UPSTREAM_BODY_BYTES_MAX_DEFAULT = 16 * 1024 * 1024
+/** The first repetition waits up to this long, every further one up to twice as long as the one before … */
+export const UPSTREAM_BACKOFF_MS_FIRST = 500
+/** … but never longer than this. */
+export const UPSTREAM_BACKOFF_MS_MAX = 30_000
+/** A longer `Retry-After` is not waited for inside a request but reported, so that the schedule can plan with it. */
+export const UPSTREAM_RETRY_AFTER_MS_MAX = 60_000
+/** A `Retry-After` beyond this is taken for a mistake of the upstream and cut to it. */
+export const UPSTREAM_PAUSE_MS_MAX = 60 * 60 * 1000
+/** Longest wait of a request for its turn in the own budget of requests. */
+export const UPSTREAM_BUDGET_WAIT_MS_MAX = 10 * 60 * 1000
+/** Connections to one upstream. */
+export const UPSTREAM_CONNECTIONS_MAX = 4
+/** Characters of a refusal's body that are quoted in an error. */
+export const UPSTREAM_QUOTE_CHARACTERS_MAX = 200
