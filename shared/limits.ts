@@ -76,3 +76,21 @@ export const UPSTREAM_BUDGET_WAIT_MS_MAX = 10 * 60 * 1000
 export const UPSTREAM_CONNECTIONS_MAX = 4
 /** Characters of a refusal's body that are quoted in an error. */
 export const UPSTREAM_QUOTE_CHARACTERS_MAX = 200
+
+/** Characters of one METAR or SPECI. The longest real ones have about 400. */
+export const METAR_TEXT_CHARACTERS_MAX = 2000
+/** Rows of an upstream decoded in one turn of the event loop: about 5 ms. */
+export const PARSE_BATCH_ROWS = 16
+
+/** Entries the aviation weather feed puts into one answer at most; it cuts silently. */
+export const AWC_ENTRIES_MAX = 400
+/** Reports one station sends per hour at most, routine and special: keeps a request below the feed's maximum. */
+export const AWC_REPORTS_PER_STATION_HOUR_MAX = 6
+/** How far back the feed goes. */
+export const AWC_HOURS_MAX = 15 * 24
+/** Days of one archive request (IEM). The archive itself allows more but answers slowly. */
+export const IEM_WINDOW_DAYS_MAX = 31
+/** A station's year in GHCNh format has about 20 MB. */
+export const NCEI_BODY_BYTES_MAX = 128 * 1024 * 1024
+/** Characters of one line of an archive. */
+export const ARCHIVE_LINE_CHARACTERS_MAX = 64 * 1024
