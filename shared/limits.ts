@@ -29,6 +29,14 @@ export const PARQUET_OUT_ROW_GROUP_ROWS = 16_384
 export const LOB_ROW_GROUP_ROWS_MAX = 40_960
 /** Events of one UTC hour and series that consolidation sorts in memory at once; more are sorted in passes. */
 export const CONSOLIDATE_ROWS_MAX = 2_000_000
+/** Recorded events held in memory, in bytes, before they spill to temporary files. */
+export const SPILL_BUFFER_BYTES_MAX = 64 * 1024 * 1024
+/** Bytes of a market id: Polymarket's longest is 145. */
+export const MARKET_ID_BYTES_MAX = 256
+/** Age from which a left-over temporary file of a killed process is removed. */
+export const STALE_TEMP_AGE_MS = 24 * 60 * 60 * 1000
+/** Left-over temporary entries removed from one directory in one run. */
+export const STALE_TEMPS_REMOVED_MAX = 1000
 /** Bytes of one recorded message (one ndjson line). Kalshi raised its frame limit to 64 MiB in 2026. */
 export const IMPORT_LINE_BYTES_MAX = 64 * 1024 * 1024
 /** Footer bytes a reader accepts: a larger one is taken for damage. */
@@ -94,3 +102,6 @@ export const IEM_WINDOW_DAYS_MAX = 31
 export const NCEI_BODY_BYTES_MAX = 128 * 1024 * 1024
 /** Characters of one line of an archive. */
 export const ARCHIVE_LINE_CHARACTERS_MAX = 64 * 1024
+
+/** Footers looked into for a market that the requested dates do not know, before it counts as unknown. */
+export const MARKET_SEARCH_FILES_MAX = 2_000
