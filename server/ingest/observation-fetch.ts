@@ -33,7 +33,7 @@ export type ObservationFetch =
   | { readonly kind: 'not_modified' }
   | { readonly kind: 'upstream_error'; readonly error: UpstreamError }
 
-/** Rows and counts, without what only the client knows. Throws `UpstreamError` when most rows are malformed. */
+/** Rows and counts, without what only the client knows. Throws `UpstreamError` when the format has changed. */
 export async function collectRows(
   upstream: string,
   parsed: Iterable<ParsedRow>,
@@ -52,9 +52,16 @@ export async function collectRows(
     seen += 1
     if (seen % PARSE_BATCH_ROWS === 0) await nextTurn()
   }
-  // One bad report among hundreds is its station's fault; a majority of them means that the format has changed.
-  if (rejected.malformed > rows.length) {
-    throw new UpstreamError(upstream, 'malformed', `${rejected.malformed} of ${seen} rows cannot be read`)
+  // One bad report among hundreds is its station's fault; a majority of them, or not one usable row, means that the
+  // format has changed. Synthetic rows alone are a station's quiet hour.
+  const unusable = rejected.malformed + rejected.other_station + rejected.other_report
+  if (rejected.malformed > rows.length || (rows.length === 0 && unusable > 0)) {
+    const counts = JSON.stringify(rejected)
+    throw new UpstreamError(
+      upstream,
+      'malformed',
+      `${rows.length} of ${seen} rows can be used, rejected: ${counts}`,
+    )
   }
   return { rows, rejected }
 }

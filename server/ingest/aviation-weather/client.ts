@@ -57,7 +57,7 @@ export class AviationWeatherClient {
       ...(this.#last?.path === path ? { validators: this.#last.validators } : {}),
       ...(signal === undefined ? {} : { signal }),
     })
-    if (answer.kind === 'not_modified') return answer
+    if (answer.kind === 'not_modified') return { kind: 'not_modified' }
     // 204 is how the feed says that no report exists.
     const entries = answer.status === 204 ? [] : readEntries(answer.body.toString('utf8'))
     const collected = await collectRows(AWC, parseEntries(entries, stations))

@@ -43,7 +43,7 @@ export class NceiClient {
       ...(validators === undefined ? {} : { validators }),
       ...(signal === undefined ? {} : { signal }),
     })
-    if (answer.kind === 'not_modified') return answer
+    if (answer.kind === 'not_modified') return { kind: 'not_modified' }
     const collected = await collectRows(NCEI, parseGhcnh(answer.body.toString('utf8'), station))
     return { kind: 'rows', ...collected, isCut: false, validators: answer.validators }
   }
