@@ -12,7 +12,7 @@ import type { Validators } from './upstream-http.ts'
  * Why a row was left out. `malformed`: it is not what the upstream documents. The others are expected: `synthetic` rows
  * were invented by the archive, `other_report` rows are no METAR or SPECI, `other_station` was not asked for.
  */
-export type Rejection = 'malformed' | 'synthetic' | 'other_report' | 'other_station'
+type Rejection = 'malformed' | 'synthetic' | 'other_report' | 'other_station'
 
 export type ParsedRow =
   | { readonly kind: 'row'; readonly observation: Observation }
