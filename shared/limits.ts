@@ -87,8 +87,8 @@ export const UPSTREAM_QUOTE_CHARACTERS_MAX = 200
 
 /** Characters of one METAR or SPECI. The longest real ones have about 400. */
 export const METAR_TEXT_CHARACTERS_MAX = 2000
-/** Rows of an upstream decoded in one turn of the event loop: about 5 ms. */
-export const PARSE_BATCH_ROWS = 16
+/** Rows of an upstream are decoded for so long in one turn of the event loop. */
+export const PARSE_TURN_MS_MAX = 4
 
 /** Entries the aviation weather feed puts into one answer at most; it cuts silently. */
 export const AWC_ENTRIES_MAX = 400
