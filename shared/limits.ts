@@ -56,6 +56,11 @@ export const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
 /** Times a request is planned anew because a file was replaced between planning and reading. */
 export const REPLAN_ATTEMPTS_MAX = 3
 
+/** Characters of one climate report; the longest real one (six stations) has 26,363. */
+export const CLI_PRODUCT_CHARACTERS_MAX = 256 * 1024
+/** Days a climate report may come after its date; a date further back is taken for a wrong year. */
+export const CLI_LATENESS_DAYS_MAX = 180
+
 /** Requests made for one answer of an upstream: the first and its repetitions. */
 export const UPSTREAM_ATTEMPTS_MAX = 4
 /** One attempt, from the first byte sent to the last byte received. */
