@@ -29,6 +29,14 @@ export const PARQUET_OUT_ROW_GROUP_ROWS = 16_384
 export const LOB_ROW_GROUP_ROWS_MAX = 40_960
 /** Events of one UTC hour and series that consolidation sorts in memory at once; more are sorted in passes. */
 export const CONSOLIDATE_ROWS_MAX = 2_000_000
+/** Recorded events held in memory, in bytes, before they spill to temporary files. */
+export const SPILL_BUFFER_BYTES_MAX = 64 * 1024 * 1024
+/** Bytes of a market id: Polymarket's longest is 145. */
+export const MARKET_ID_BYTES_MAX = 256
+/** Age from which a left-over temporary file of a killed process is removed. */
+export const STALE_TEMP_AGE_MS = 24 * 60 * 60 * 1000
+/** Left-over temporary entries removed from one directory in one run. */
+export const STALE_TEMPS_REMOVED_MAX = 1000
 /** Bytes of one recorded message (one ndjson line). Kalshi raised its frame limit to 64 MiB in 2026. */
 export const IMPORT_LINE_BYTES_MAX = 64 * 1024 * 1024
 /** Footer bytes a reader accepts: a larger one is taken for damage. */
@@ -87,3 +95,24 @@ export const UPSTREAM_BUDGET_WAIT_MS_MAX = 10 * 60 * 1000
 export const UPSTREAM_CONNECTIONS_MAX = 4
 /** Characters of a refusal's body that are quoted in an error. */
 export const UPSTREAM_QUOTE_CHARACTERS_MAX = 200
+
+/** Characters of one METAR or SPECI. The longest real ones have about 400. */
+export const METAR_TEXT_CHARACTERS_MAX = 2000
+/** Rows of an upstream decoded in one turn of the event loop: about 5 ms. */
+export const PARSE_BATCH_ROWS = 16
+
+/** Entries the aviation weather feed puts into one answer at most; it cuts silently. */
+export const AWC_ENTRIES_MAX = 400
+/** Reports one station sends per hour at most, routine and special: keeps a request below the feed's maximum. */
+export const AWC_REPORTS_PER_STATION_HOUR_MAX = 6
+/** How far back the feed goes. */
+export const AWC_HOURS_MAX = 15 * 24
+/** Days of one archive request (IEM). The archive itself allows more but answers slowly. */
+export const IEM_WINDOW_DAYS_MAX = 31
+/** A station's year in GHCNh format has about 20 MB. */
+export const NCEI_BODY_BYTES_MAX = 128 * 1024 * 1024
+/** Characters of one line of an archive. */
+export const ARCHIVE_LINE_CHARACTERS_MAX = 64 * 1024
+
+/** Footers looked into for a market that the requested dates do not know, before it counts as unknown. */
+export const MARKET_SEARCH_FILES_MAX = 2_000

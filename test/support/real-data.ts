@@ -1,18 +1,23 @@
-// Where the real recordings are. They are no part of the project, so a test that needs them is skipped without them.
+// Where the real recordings lie, which are not part of the project: in a checkout of the whole workplace beside it.
 
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
-/** The path of a recording, or undefined when the recordings are not on this machine. */
-export function realDataPath(...parts: readonly string[]): string | undefined {
-  const root = process.env['BOOKCAST_REAL_DATA'] ?? findUpwards(import.meta.dirname)
-  const path = root === undefined ? undefined : join(root, ...parts)
-  return path !== undefined && existsSync(path) ? path : undefined
+/**
+ * The path of a real recording, or `undefined` where there are none: below `BOOKCAST_REAL_DATA`, or below the first
+ * `shared/real-data` met on the way up from the checkout.
+ */
+export function realDataPath(...parts: string[]): string | undefined {
+  const root = process.env['BOOKCAST_REAL_DATA'] ?? searchUpwards(dirname(fileURLToPath(import.meta.url)))
+  if (root === undefined) return undefined
+  const path = join(root, ...parts)
+  return existsSync(path) ? path : undefined
 }
 
-function findUpwards(from: string): string | undefined {
-  const candidate = join(from, 'shared', 'real-data')
+function searchUpwards(directory: string): string | undefined {
+  const candidate = join(directory, 'shared', 'real-data')
   if (existsSync(candidate)) return candidate
-  const parent = dirname(from)
-  return parent === from ? undefined : findUpwards(parent)
+  const parent = dirname(directory)
+  return parent === directory ? undefined : searchUpwards(parent)
 }

@@ -1,0 +1,39 @@
+// Small file-system steps of publishing a lake file.
+
+import { open } from 'node:fs/promises'
+
+const COMPARE_BYTES = 1024 * 1024
+const CANNOT_SYNC = new Set(['EISDIR', 'EPERM', 'EINVAL', 'ENOTSUP'])
+
+/** Makes renames in a directory survive a power cut. Where a directory cannot be synced (Windows), that is its system's affair. */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path).catch(() => undefined)
+  if (directory === undefined) return
+  try {
+    await directory.sync()
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (typeof code !== 'string' || !CANNOT_SYNC.has(code)) throw error
+  } finally {
+    await directory.close()
+  }
+}
+
+/** Whether two files hold the same bytes; both must exist. */
+export async function haveEqualBytes(pathA: string, pathB: string): Promise<boolean> {
+  const [a, b] = [await open(pathA), await open(pathB)]
+  try {
+    if ((await a.stat()).size !== (await b.stat()).size) return false
+    const [bytesA, bytesB] = [Buffer.alloc(COMPARE_BYTES), Buffer.alloc(COMPARE_BYTES)]
+    for (let offset = 0; ;) {
+      const count = (await a.read(bytesA, 0, COMPARE_BYTES, offset)).bytesRead
+      const other = (await b.read(bytesB, 0, COMPARE_BYTES, offset)).bytesRead
+      if (count !== other || bytesA.compare(bytesB, 0, count, 0, count) !== 0) return false
+      if (count === 0) return true
+      offset += count
+    }
+  } finally {
+    await a.close()
+    await b.close()
+  }
+}

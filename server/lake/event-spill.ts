@@ -1,0 +1,160 @@
+// The events of one UTC hour of one series in arrival order, as fixed-size records: in memory first, in a temporary file
+// when the recording as a whole grows too large. Counts per market are kept beside, so that consolidation can place
+// every record in one pass without comparing anything.
+
+import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+
+// A record is six 64-bit words: ts, recv_ts, seq, qty, then price and market index, then event and side.
+const WORDS = 6
+export const RECORD_BYTES = WORDS * 8
+const FIRST_RECORDS = 64
+const READ_RECORDS = 16_384
+
+/** One record as the writer hands it over; `market` is an index of the series' markets. */
+export interface SpillEvent {
+  readonly ts: bigint
+  readonly recvTs: bigint
+  readonly seq: bigint
+  readonly event: number
+  readonly side: number
+  readonly price: number
+  readonly qty: number
+}
+
+/** Records as columns-in-rows: `words[i * 6 …]` and the same bytes as `ints[i * 12 …]`. */
+export class EventRecords {
+  readonly words: BigInt64Array<ArrayBuffer>
+  readonly ints: Int32Array<ArrayBuffer>
+
+  constructor(buffer: ArrayBuffer) {
+    this.words = new BigInt64Array(buffer)
+    this.ints = new Int32Array(buffer)
+  }
+
+  put(record: number, market: number, event: SpillEvent): void {
+    const word = record * WORDS
+    this.words[word] = event.ts
+    this.words[word + 1] = event.recvTs
+    this.words[word + 2] = event.seq
+    this.words[word + 3] = BigInt(event.qty)
+    const int = word * 2 + 8
+    this.ints[int] = event.price
+    this.ints[int + 1] = market
+    this.ints[int + 2] = event.event
+    this.ints[int + 3] = event.side
+  }
+
+  /** Copies record `from` of `source` to place `to`. */
+  copy(to: number, source: EventRecords, from: number): void {
+    const [target, origin] = [to * WORDS, from * WORDS]
+    for (let word = 0; word < WORDS; word++) this.words[target + word] = source.words[origin + word]!
+  }
+
+  ts(record: number): bigint {
+    return this.words[record * WORDS]!
+  }
+  recvTs(record: number): bigint {
+    return this.words[record * WORDS + 1]!
+  }
+  seq(record: number): bigint {
+    return this.words[record * WORDS + 2]!
+  }
+  qty(record: number): bigint {
+    return this.words[record * WORDS + 3]!
+  }
+  price(record: number): number {
+    return this.ints[record * WORDS * 2 + 8]!
+  }
+  market(record: number): number {
+    return this.ints[record * WORDS * 2 + 9]!
+  }
+  event(record: number): number {
+    return this.ints[record * WORDS * 2 + 10]!
+  }
+  side(record: number): number {
+    return this.ints[record * WORDS * 2 + 11]!
+  }
+}
+
+export class EventSpill {
+  readonly path: string
+  /** Events per market index. */
+  readonly counts = new Map<number, number>()
+  rows = 0
+  #spilledRecords = 0
+  #heldRecords = 0
+  #held: EventRecords | undefined
+
+  /** `path` is where records go when `spill` is called; nothing is created before. */
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** Bytes of events that are in memory. */
+  get heldBytes(): number {
+    return this.#held?.words.byteLength ?? 0
+  }
+
+  /** Adds one event and returns by how many bytes the memory held has grown. */
+  add(market: number, event: SpillEvent): number {
+    const before = this.heldBytes
+    if (this.#held === undefined) this.#held = new EventRecords(new ArrayBuffer(FIRST_RECORDS * RECORD_BYTES))
+    if (this.#heldRecords * RECORD_BYTES === this.#held.words.byteLength) {
+      const larger = new EventRecords(new ArrayBuffer(this.#held.words.byteLength * 2))
+      larger.words.set(this.#held.words)
+      this.#held = larger
+    }
+    this.#held.put(this.#heldRecords++, market, event)
+    this.counts.set(market, (this.counts.get(market) ?? 0) + 1)
+    this.rows++
+    return this.heldBytes - before
+  }
+
+  /** Appends the events held to the file and forgets them. Synchronous, so that `append` of the recording can be. */
+  spill(): void {
+    if (this.#held === undefined) return
+    const bytes = new Uint8Array(this.#held.words.buffer, 0, this.#heldRecords * RECORD_BYTES)
+    const file = openSync(this.path, 'a', 0o600)
+    try {
+      for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done)
+    } finally {
+      closeSync(file)
+    }
+    this.#spilledRecords += this.#heldRecords
+    this.#heldRecords = 0
+    this.#held = undefined
+  }
+
+  /** All records in arrival order, in pieces that are only valid until the next one is asked for. */
+  *pieces(): Generator<{ readonly records: EventRecords; readonly count: number }> {
+    if (this.#spilledRecords > 0) {
+      const piece = new EventRecords(new ArrayBuffer(READ_RECORDS * RECORD_BYTES))
+      const file = openSync(this.path, 'r')
+      try {
+        for (let done = 0; done < this.#spilledRecords;) {
+          const count = Math.min(READ_RECORDS, this.#spilledRecords - done)
+          readFully(file, new Uint8Array(piece.words.buffer, 0, count * RECORD_BYTES))
+          done += count
+          yield { records: piece, count }
+        }
+      } finally {
+        closeSync(file)
+      }
+    }
+    if (this.#held !== undefined) yield { records: this.#held, count: this.#heldRecords }
+  }
+
+  /** Frees memory and file. */
+  drop(): void {
+    this.#held = undefined
+    if (this.#spilledRecords > 0) rmSync(this.path, { force: true })
+  }
+}
+
+function readFully(file: number, bytes: Uint8Array): void {
+  for (let done = 0; done < bytes.length;) {
+    const count = readSync(file, bytes, done, bytes.length - done, null)
+    if (count === 0) throw new Error('a spill file ends too early')
+    done += count
+  }
+}

@@ -1,0 +1,62 @@
+// One market's book in exact units, for what the lake's writers need of it: to know whether it is known, to write it out
+// as a keyframe, and to notice a level that falls below zero. It is not built for speed; the workers' book is.
+
+import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
+
+export interface BookLevel {
+  readonly side: number
+  readonly price: number
+  readonly qty: number
+}
+
+export class ExactBook {
+  #isKnown = false
+  readonly #sides: readonly [Map<number, number>, Map<number, number>] = [new Map(), new Map()]
+
+  get isKnown(): boolean {
+    return this.#isKnown
+  }
+
+  /**
+   * Applies one book event. An unknown book ignores what only changes levels. Throws when a level would fall below zero
+   * or leave the exact integers: the deltas do not belong to this book, and the caller has to declare a gap.
+   */
+  apply(event: number, side: number, price: number, qty: number): void {
+    if (event === EVENT_CLEAR || event === EVENT_GAP) {
+      this.#isKnown = event === EVENT_CLEAR
+      for (const levels of this.#sides) levels.clear()
+    } else if (this.#isKnown) {
+      const levels = this.#side(side)
+      const level = event === EVENT_ADD ? (levels.get(price) ?? 0) + qty : qty
+      if (level < 0 || !Number.isSafeInteger(level))
+        throw new RangeError(`level ${price} would become ${level}`)
+      if (level === 0) levels.delete(price)
+      else levels.set(price, level)
+    }
+  }
+
+  /** The quantity at a price, 0 without a level. */
+  quantity(side: number, price: number): number {
+    return this.#side(side).get(price) ?? 0
+  }
+
+  /** Highest bid, or lowest ask; `undefined` for an empty side. */
+  best(side: number): number | undefined {
+    let best: number | undefined
+    for (const price of this.#side(side).keys()) {
+      if (best === undefined || (side === SIDE_BID ? price > best : price < best)) best = price
+    }
+    return best
+  }
+
+  /** The levels as a keyframe lists them: bids, then asks, prices ascending. */
+  levels(): BookLevel[] {
+    return [SIDE_BID, SIDE_ASK].flatMap((side) =>
+      [...this.#side(side)].toSorted(([a], [b]) => a - b).map(([price, qty]) => ({ side, price, qty })),
+    )
+  }
+
+  #side(side: number): Map<number, number> {
+    return side === SIDE_BID ? this.#sides[0] : this.#sides[1]
+  }
+}

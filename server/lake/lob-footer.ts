@@ -1,0 +1,93 @@
+// The footer of a lob.v1 file. hyparquet-writer serialises the thrift; the key-value pairs are added here, after the
+// data, because their figures are only known then. Their order and text are fixed, so equal rows make equal bytes.
+
+import { ByteWriter } from 'hyparquet-writer/src/bytewriter.js'
+import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
+import type { FileMetaData, RowGroup, SchemaElement } from 'hyparquet'
+import { sealLobFooter } from '../../shared/lob-checksum.ts'
+import { KEYFRAMES_HOURLY, LOB_COLUMNS, LOB_FOOTER_KEYS as KEYS, LOB_SCHEMA } from '../../shared/lob-v1.ts'
+import type { LobRowFigures } from './lob-summary.ts'
+
+export const PARQUET_MAGIC = Buffer.from('PAR1')
+const CREATED_BY = 'bookcast'
+// hyparquet-writer shortens text bounds to 16 bytes unless told otherwise; a market id must stay whole.
+const NO_TRUNCATION = Number.MAX_SAFE_INTEGER
+
+/** What the recorder knows of a file besides its rows. `coversFrom`/`coversTo` are ns, both inclusive. */
+export interface LobFileLabels {
+  readonly source: string
+  readonly series: string
+  readonly date: string
+  readonly coversFrom: bigint
+  readonly coversTo: bigint
+}
+
+/** Footer, its length and the closing magic: everything after the last data page. */
+export function encodeLobFooter(
+  labels: LobFileLabels,
+  figures: LobRowFigures,
+  rowGroups: readonly RowGroup[],
+  columnCrc32: readonly (readonly string[])[],
+): Uint8Array {
+  const writer = new ByteWriter()
+  const metadata: FileMetaData = {
+    version: 1,
+    schema: schemaElements(),
+    num_rows: BigInt(figures.rows),
+    row_groups: [...rowGroups],
+    key_value_metadata: keyValues(labels, figures, columnCrc32),
+    created_by: CREATED_BY,
+    metadata_length: 0,
+  }
+  writeMetadata(writer, metadata, NO_TRUNCATION)
+  const lengthBytes = 4
+  sealLobFooter(new Uint8Array(writer.buffer, 0, writer.index - lengthBytes))
+  writer.appendBytes(PARQUET_MAGIC)
+  return writer.getBytes()
+}
+
+/** The market list as the footer writes it. Instants are JSON integers beyond 2^53: parse them as such. */
+export function marketsText(figures: LobRowFigures): string {
+  const items = figures.markets.map(
+    (market) =>
+      `{"id":${JSON.stringify(market.id)},"rows":${market.rows},"first_ts":${market.firstTs},` +
+      `"last_ts":${market.lastTs},"first_book_ts":${market.firstBookTs},"book_at_end":${market.bookAtEnd}}`,
+  )
+  return `[${items.join(',')}]`
+}
+
+// No logical type on event and side: hyparquet-writer would write its bit width as a wider thrift type than the format
+// says. The converted type UINT_8 says the same, and every reader knows it.
+function schemaElements(): SchemaElement[] {
+  const columns = LOB_COLUMNS.map(({ name, type }): SchemaElement => {
+    const element: SchemaElement = { name, type, repetition_type: 'REQUIRED' }
+    if (name === 'market_id') return { ...element, converted_type: 'UTF8', logical_type: { type: 'STRING' } }
+    if (name === 'event' || name === 'side') return { ...element, converted_type: 'UINT_8' }
+    return element
+  })
+  return [{ name: 'lob', num_children: columns.length }, ...columns]
+}
+
+function keyValues(
+  labels: LobFileLabels,
+  figures: LobRowFigures,
+  columnCrc32: readonly (readonly string[])[],
+): { key: string; value: string }[] {
+  const pairs: [string, string][] = [
+    [KEYS.schema, LOB_SCHEMA],
+    [KEYS.source, labels.source],
+    [KEYS.series, labels.series],
+    [KEYS.date, labels.date],
+    [KEYS.rows, String(figures.rows)],
+    [KEYS.minTs, String(figures.minTs)],
+    [KEYS.maxTs, String(figures.maxTs)],
+    [KEYS.coversFrom, String(labels.coversFrom)],
+    [KEYS.coversTo, String(labels.coversTo)],
+    [KEYS.gaps, String(figures.gaps)],
+    [KEYS.markets, marketsText(figures)],
+    [KEYS.keyframes, KEYFRAMES_HOURLY],
+    [KEYS.columnCrc32, JSON.stringify(columnCrc32)],
+    [KEYS.footerCrc32, '00000000'],
+  ]
+  return pairs.map(([key, value]) => ({ key, value }))
+}

@@ -1,0 +1,174 @@
+// One lob.v1 row group as parquet pages, encoded by parquet-wasm. Every group is written as a file of its own, of which
+// only the pages are kept: so a group ends exactly where the caller ends it, an encoder error is thrown (the streaming
+// writer swallows it), and only one group at a time is in WebAssembly memory, which never shrinks.
+
+import {
+  Dictionary,
+  Field,
+  Int32,
+  Int64,
+  RecordBatch,
+  Schema,
+  Struct,
+  Table as ArrowTable,
+  Uint8,
+  Utf8,
+  Vector,
+  makeData,
+  tableToIPC,
+} from 'apache-arrow'
+import type { Data } from 'apache-arrow'
+import { parquetMetadata } from 'hyparquet'
+import type { ColumnMetaData, RowGroup } from 'hyparquet'
+import {
+  Compression,
+  EnabledStatistics,
+  Encoding,
+  Table,
+  WriterPropertiesBuilder,
+  writeParquet,
+} from 'parquet-wasm/node'
+import type { WriterProperties } from 'parquet-wasm/node'
+import { LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
+import type { LobRowGroup } from './lob-row-group.ts'
+
+// Time and sequence rise in small steps: their differences pack best, and a dictionary of them would be all of them.
+const DELTA_COLUMNS = ['ts', 'recv_ts', 'seq']
+const MAGIC_BYTES = 4
+
+const MARKET_TYPE = new Dictionary(new Utf8(), new Int32(), 1, false)
+
+// Not nullable, hence REQUIRED in the file: no definition levels to read.
+const SCHEMA = new Schema([
+  new Field('ts', new Int64(), false),
+  new Field('recv_ts', new Int64(), false),
+  new Field('seq', new Int64(), false),
+  new Field('market_id', MARKET_TYPE, false),
+  new Field('event', new Uint8(), false),
+  new Field('side', new Uint8(), false),
+  new Field('price', new Int32(), false),
+  new Field('qty', new Int64(), false),
+])
+
+/** The pages of one row group, its column metadata with offsets relative to the first page's byte 0. */
+export interface LobPages {
+  readonly bytes: Uint8Array
+  readonly rowGroup: RowGroup
+}
+
+/** Encodes the rows gathered in `group` (at least one). Throws when parquet-wasm does. */
+export function encodeLobPages(group: LobRowGroup): LobPages {
+  const table = Table.fromIPCStream(tableToIPC(new ArrowTable([recordBatch(group)]), 'stream'))
+  const file = writeParquet(table, writerProperties())
+  const rowGroups = parquetMetadata(file).row_groups
+  const rowGroup = rowGroups[0]
+  if (rowGroups.length !== 1 || rowGroup === undefined || Number(rowGroup.num_rows) !== group.rows) {
+    throw new Error(`parquet-wasm made ${rowGroups.length} row groups of ${group.rows} rows, expected one`)
+  }
+  const end = rowGroup.columns.reduce((last, column) => Math.max(last, chunkRange(metaOf(column)).end), 0)
+  return { bytes: file.subarray(MAGIC_BYTES, end), rowGroup: relocated(rowGroup, group) }
+}
+
+/** Where the bytes of a column chunk lie in its file: its dictionary page, if any, and its data pages. */
+export function chunkRange(meta: ColumnMetaData): { start: number; end: number } {
+  const dictionary = meta.dictionary_page_offset
+  const start = Number(dictionary === undefined || dictionary === 0n ? meta.data_page_offset : dictionary)
+  return { start, end: start + Number(meta.total_compressed_size) }
+}
+
+/** A column chunk's metadata, which this writer's files always have. */
+export function metaOf(column: RowGroup['columns'][number]): ColumnMetaData {
+  if (column.meta_data === undefined) throw new Error('a column chunk without metadata')
+  return column.meta_data
+}
+
+function writerProperties(): WriterProperties {
+  let properties = new WriterPropertiesBuilder()
+    .setCompression(Compression.ZSTD)
+    .setStatisticsEnabled(EnabledStatistics.Chunk)
+    .setMaxRowGroupSize(LOB_ROW_GROUP_ROWS_MAX)
+  for (const column of DELTA_COLUMNS) {
+    properties = properties
+      .setColumnDictionaryEnabled(column, false)
+      .setColumnEncoding(column, Encoding.DELTA_BINARY_PACKED)
+  }
+  return properties.build()
+}
+
+function recordBatch(group: LobRowGroup): RecordBatch {
+  const length = group.rows
+  const common = { length, nullCount: 0 }
+  const int64 = (data: BigInt64Array): Data<Int64> =>
+    makeData({ ...common, type: new Int64(), data: data.subarray(0, length) })
+  const uint8 = (data: Uint8Array): Data<Uint8> =>
+    makeData({ ...common, type: new Uint8(), data: data.subarray(0, length) })
+  const children = [
+    int64(group.ts),
+    int64(group.recvTs),
+    int64(group.seq),
+    makeData({
+      ...common,
+      type: MARKET_TYPE,
+      data: group.market.subarray(0, length),
+      dictionary: stringVector(group.markets),
+    }),
+    uint8(group.event),
+    uint8(group.side),
+    makeData({ ...common, type: new Int32(), data: group.price.subarray(0, length) }),
+    int64(group.qty),
+  ]
+  return new RecordBatch(SCHEMA, makeData({ ...common, type: new Struct(SCHEMA.fields), children }))
+}
+
+function stringVector(strings: readonly string[]): Vector<Utf8> {
+  const data = new Uint8Array(Buffer.from(strings.join('')))
+  const valueOffsets = new Int32Array(strings.length + 1)
+  strings.forEach((text, index) => {
+    valueOffsets[index + 1] = valueOffsets[index]! + Buffer.byteLength(text)
+  })
+  return new Vector([
+    makeData({ type: new Utf8(), length: strings.length, nullCount: 0, valueOffsets, data }),
+  ])
+}
+
+// The page index that parquet-wasm appends is left behind with the small file's footer, so nothing may point to it.
+function relocated(rowGroup: RowGroup, group: LobRowGroup): RowGroup {
+  const columns = rowGroup.columns.map((column) => {
+    const meta = metaOf(column)
+    const moved: ColumnMetaData = {
+      type: meta.type,
+      encodings: meta.encodings,
+      path_in_schema: meta.path_in_schema,
+      codec: meta.codec,
+      num_values: meta.num_values,
+      total_uncompressed_size: meta.total_uncompressed_size,
+      total_compressed_size: meta.total_compressed_size,
+      data_page_offset: meta.data_page_offset - BigInt(MAGIC_BYTES),
+    }
+    if (meta.dictionary_page_offset) {
+      moved.dictionary_page_offset = meta.dictionary_page_offset - BigInt(MAGIC_BYTES)
+    }
+    if (meta.encoding_stats) moved.encoding_stats = meta.encoding_stats
+    moved.statistics = statisticsOf(meta, group)
+    return { file_offset: 0n, meta_data: moved }
+  })
+  return {
+    columns,
+    total_byte_size: rowGroup.total_byte_size,
+    num_rows: rowGroup.num_rows,
+    file_offset: 0n,
+    total_compressed_size: columns.reduce((sum, column) => sum + column.meta_data.total_compressed_size, 0n),
+  }
+}
+
+// parquet-wasm cuts text bounds at 64 bytes, which all tokens of one Polymarket condition share: without the whole id a
+// reader could not skip the groups of other tokens.
+function statisticsOf(meta: ColumnMetaData, group: LobRowGroup): NonNullable<ColumnMetaData['statistics']> {
+  const exact = { null_count: 0n, is_max_value_exact: true, is_min_value_exact: true }
+  const { min_value: min, max_value: max } = meta.statistics ?? {}
+  if (meta.path_in_schema[0] === 'market_id') {
+    return { ...exact, min_value: group.markets[0]!, max_value: group.markets.at(-1)! }
+  }
+  if (min === undefined || max === undefined) throw new Error(`no statistics of ${meta.path_in_schema[0]}`)
+  return { ...exact, min_value: min, max_value: max }
+}

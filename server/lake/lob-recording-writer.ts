@@ -1,0 +1,227 @@
+// Writes a recording of book events into the lake: events come in replay order, files of whole UTC dates go out. All files
+// of a run are finished and read back before the first is published, so an interrupted run publishes nothing. It merges
+// nothing with what the lake already holds: an existing date is refused, found identical, or replaced as a whole.
+
+import { existsSync, mkdirSync, renameSync } from 'node:fs'
+import { rm, rmdir, stat } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { isSeriesName, lobSeriesDirectory } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lake-layout.ts'
+import { CONSOLIDATE_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX, SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
+import { haveEqualBytes, syncDirectory } from './durable-file.ts'
+import type { LobFileWriter } from './lob-file-writer.ts'
+import { LobRowGroup } from './lob-row-group.ts'
+import { SeriesConsolidation } from './series-consolidation.ts'
+import type { ConsolidatedFile } from './series-consolidation.ts'
+import { SeriesRecording } from './series-recording.ts'
+import type { BookEvent } from './series-recording.ts'
+import { removeStaleTemporaries, temporaryPath } from './temporary-file.ts'
+
+/** Rows written so far by `finish`, keyframes included, and the events of the whole recording. */
+export interface LobWriteProgress {
+  readonly series: string
+  readonly date: string
+  readonly rows: number
+  readonly events: number
+}
+
+export interface LobRecordingWriterOptions {
+  readonly lake: string
+  readonly source: LobSource
+  /** Where events spill to; by default a hidden directory in the lake, removed at the end. */
+  readonly spillDirectory?: string
+  /** What to do about an existing file with other bytes (default: refuse the run). */
+  readonly onExisting?: 'refuse' | 'replace'
+  readonly onProgress?: (progress: LobWriteProgress) => void
+  /** Smaller bounds than shared/limits.ts, for tests. */
+  readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number }
+}
+
+export interface WrittenLobFile {
+  readonly path: string
+  readonly series: string
+  readonly date: string
+  /** `unchanged`: the lake held the same bytes already. */
+  readonly status: 'written' | 'replaced' | 'unchanged'
+  readonly rows: number
+  readonly markets: number
+  readonly gaps: number
+  readonly coversFrom: bigint
+  readonly coversTo: bigint
+  readonly sizeBytes: number
+}
+
+/** The lake holds other data for some of the dates. `paths` are relative to the lake. */
+export class LobFileExistsError extends Error {
+  readonly paths: readonly string[]
+
+  constructor(paths: readonly string[]) {
+    super(`the lake already holds other data in ${paths.join(', ')}; --replace writes these dates anew`)
+    this.name = 'LobFileExistsError'
+    this.paths = paths
+  }
+}
+
+export class LobRecordingWriter {
+  readonly #options: LobRecordingWriterOptions
+  readonly #spillDirectory: string
+  readonly #series = new Map<string, SeriesRecording>()
+  readonly #abort = new AbortController()
+  readonly #writers: LobFileWriter[] = []
+  readonly #createdDirectories: { readonly first: string; readonly last: string }[] = []
+  #heldBytes = 0
+  #events = 0
+  #rows = 0
+  #finishing: Promise<WrittenLobFile[]> | undefined
+
+  constructor(options: LobRecordingWriterOptions) {
+    this.#options = options
+    const parent = options.spillDirectory ?? options.lake
+    this.#spillDirectory = temporaryPath(join(parent, 'spill'))
+  }
+
+  /**
+   * Takes one event; those of one market must come in replay order. A time before the market's previous one is raised to
+   * it. Synchronous: when the bound on memory is reached it writes to the spill files before it returns.
+   */
+  append(series: string, event: BookEvent): void {
+    this.#heldBytes += this.#recording(series).append(event)
+    this.#events++
+    if (this.#heldBytes > (this.#options.bounds?.spillBytes ?? SPILL_BUFFER_BYTES_MAX)) this.#spill()
+  }
+
+  /** Declares that the recording covers the series at `ts` (ns), whether anything happened then or not. */
+  cover(series: string, ts: bigint): void {
+    this.#recording(series).cover(ts)
+  }
+
+  /** Bytes of events held in memory. */
+  get heldBytes(): number {
+    return this.#heldBytes
+  }
+
+  /**
+   * Writes, verifies and publishes every file. When it is rejected nothing was published and nothing temporary is left;
+   * LobFileExistsError says that existing data stood in the way.
+   */
+  async finish(): Promise<WrittenLobFile[]> {
+    this.#finishing ??= this.#finish()
+    return await this.#finishing
+  }
+
+  /** Stops a running `finish` and removes everything temporary. Harmless after the end. */
+  async abort(): Promise<void> {
+    this.#abort.abort(new Error('the writing was aborted'))
+    if (this.#finishing === undefined) await this.#cleanUp()
+    else await this.#finishing.catch(() => undefined)
+  }
+
+  async #finish(): Promise<WrittenLobFile[]> {
+    try {
+      this.#abort.signal.throwIfAborted()
+      await removeStaleTemporaries(dirname(this.#spillDirectory))
+      const files: ConsolidatedFile[] = []
+      for (const [, recording] of [...this.#series].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+        files.push(...(await this.#consolidate(recording)))
+      }
+      return await this.#publish(files)
+    } finally {
+      await this.#cleanUp()
+    }
+  }
+
+  async #consolidate(recording: SeriesRecording): Promise<readonly ConsolidatedFile[]> {
+    const { lake, source, bounds, onProgress } = this.#options
+    const directory = lobSeriesDirectory(lake, source, recording.series)
+    const first = mkdirSync(directory, { recursive: true })
+    if (first !== undefined) this.#createdDirectories.push({ first, last: directory })
+    await removeStaleTemporaries(directory)
+    const consolidation = new SeriesConsolidation(recording, {
+      lake,
+      source,
+      passRowsMax: bounds?.passRows ?? CONSOLIDATE_ROWS_MAX,
+      group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
+      signal: this.#abort.signal,
+      onFile: (writer) => this.#writers.push(writer),
+      onRows: (date, rows) => {
+        this.#rows += rows
+        onProgress?.({ series: recording.series, date, rows: this.#rows, events: this.#events })
+      },
+    })
+    return await consolidation.run()
+  }
+
+  // From the first rename to the last nothing is awaited, so no signal and no abort comes between two of them.
+  async #publish(files: readonly ConsolidatedFile[]): Promise<WrittenLobFile[]> {
+    const statuses: WrittenLobFile['status'][] = []
+    for (const { writer } of files) {
+      const isUnchanged = existsSync(writer.path) && (await haveEqualBytes(writer.path, writer.temporaryPath))
+      statuses.push(isUnchanged ? 'unchanged' : existsSync(writer.path) ? 'replaced' : 'written')
+    }
+    const inTheWay = files.filter((_, index) => statuses[index] === 'replaced')
+    if (inTheWay.length > 0 && this.#options.onExisting !== 'replace') {
+      throw new LobFileExistsError(inTheWay.map(({ writer }) => relative(this.#options.lake, writer.path)))
+    }
+    const sizes = await Promise.all(files.map(async ({ writer }) => (await stat(writer.temporaryPath)).size))
+    this.#abort.signal.throwIfAborted()
+    for (const [index, { writer }] of files.entries()) {
+      if (statuses[index] !== 'unchanged') renameSync(writer.temporaryPath, writer.path)
+    }
+    for (const directory of new Set(files.map(({ writer }) => dirname(writer.path)))) {
+      await syncDirectory(directory)
+    }
+    return files.map(({ writer, series, date, coversFrom, coversTo, figures }, index) => ({
+      path: writer.path,
+      series,
+      date,
+      status: statuses[index]!,
+      rows: figures.rows,
+      markets: figures.markets.length,
+      gaps: figures.gaps,
+      coversFrom,
+      coversTo,
+      sizeBytes: sizes[index]!,
+    }))
+  }
+
+  #recording(series: string): SeriesRecording {
+    this.#abort.signal.throwIfAborted()
+    const known = this.#series.get(series)
+    if (known !== undefined) return known
+    if (!isSeriesName(series))
+      throw new RangeError(`"${series}" cannot be a series: it becomes a directory's name`)
+    const prefix = `${this.#series.size}`
+    const recording = new SeriesRecording(series, (hour) => join(this.#spillDirectory, `${prefix}-${hour}`))
+    this.#series.set(series, recording)
+    return recording
+  }
+
+  #spill(): void {
+    const first = mkdirSync(this.#spillDirectory, { recursive: true })
+    if (first !== undefined) this.#createdDirectories.push({ first, last: this.#spillDirectory })
+    for (const recording of this.#series.values()) {
+      for (const hour of recording.hours.values()) hour.spill()
+    }
+    this.#heldBytes = 0
+  }
+
+  async #cleanUp(): Promise<void> {
+    for (const writer of this.#writers) await writer.discard()
+    await rm(this.#spillDirectory, { recursive: true, force: true })
+    for (const created of this.#createdDirectories) await removeWhileEmpty(created.last, created.first)
+    this.#series.clear()
+    this.#heldBytes = 0
+  }
+}
+
+// An interrupted first import shall not leave a series that the lake then seems to know.
+async function removeWhileEmpty(last: string, first: string): Promise<void> {
+  try {
+    for (let path = last; ; path = dirname(path)) {
+      await rmdir(path)
+      if (path === first) return
+    }
+  } catch {
+    // Not empty: the run has published into it, or someone else has.
+  }
+}

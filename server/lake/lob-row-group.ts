@@ -1,0 +1,69 @@
+// The rows of one row group as columns, filled row by row and reused from group to group. It knows no file and checks
+// nothing; the file writer does.
+
+import { LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
+
+// Each column has a buffer of its own: apache-arrow's IPC writer merges neighbouring pieces of one ArrayBuffer and then
+// writes fewer bytes than it announces.
+export class LobRowGroup {
+  readonly capacity: number
+  readonly ts: BigInt64Array<ArrayBuffer>
+  readonly recvTs: BigInt64Array<ArrayBuffer>
+  readonly seq: BigInt64Array<ArrayBuffer>
+  /** Index into `markets`, never decreasing. */
+  readonly market: Int32Array<ArrayBuffer>
+  readonly event: Uint8Array<ArrayBuffer>
+  readonly side: Uint8Array<ArrayBuffer>
+  readonly price: Int32Array<ArrayBuffer>
+  readonly qty: BigInt64Array<ArrayBuffer>
+  /** Market ids of this group, ascending by their UTF-8 bytes. */
+  readonly markets: string[] = []
+  rows = 0
+
+  constructor(capacity: number = LOB_ROW_GROUP_ROWS_MAX) {
+    this.capacity = capacity
+    this.ts = new BigInt64Array(capacity)
+    this.recvTs = new BigInt64Array(capacity)
+    this.seq = new BigInt64Array(capacity)
+    this.market = new Int32Array(capacity)
+    this.event = new Uint8Array(capacity)
+    this.side = new Uint8Array(capacity)
+    this.price = new Int32Array(capacity)
+    this.qty = new BigInt64Array(capacity)
+  }
+
+  get isFull(): boolean {
+    return this.rows === this.capacity
+  }
+
+  /** The rows added from now on belong to `id`. */
+  startMarket(id: string): void {
+    if (this.markets.at(-1) !== id) this.markets.push(id)
+  }
+
+  add(
+    ts: bigint,
+    recvTs: bigint,
+    seq: bigint,
+    event: number,
+    side: number,
+    price: number,
+    qty: bigint,
+  ): void {
+    const row = this.rows
+    this.ts[row] = ts
+    this.recvTs[row] = recvTs
+    this.seq[row] = seq
+    this.market[row] = this.markets.length - 1
+    this.event[row] = event
+    this.side[row] = side
+    this.price[row] = price
+    this.qty[row] = qty
+    this.rows = row + 1
+  }
+
+  clear(): void {
+    this.rows = 0
+    this.markets.length = 0
+  }
+}

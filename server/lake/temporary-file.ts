@@ -1,0 +1,33 @@
+// Temporary names in the lake, and what a killed process left behind under them. A temporary name starts with a dot and
+// ends in `.tmp`, so no reader takes it for a lake file. Whether its process still lives cannot be told across containers
+// and machines that share a lake: only its age decides.
+
+import { randomBytes } from 'node:crypto'
+import { readdir, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { STALE_TEMPS_REMOVED_MAX, STALE_TEMP_AGE_MS } from '../../shared/limits.ts'
+
+const TEMPORARY_NAME = /^\..*\.[0-9a-f]{12}\.tmp$/
+
+/** A fresh temporary path in the directory of `path`: a rename from one to the other never crosses file systems. */
+export function temporaryPath(path: string): string {
+  const unique = randomBytes(6).toString('hex')
+  return join(dirname(path), `.${basename(path)}.${unique}.tmp`)
+}
+
+/** Removes temporary entries that nobody has touched for a day. Best effort: what resists is left for the next run. */
+export async function removeStaleTemporaries(directory: string): Promise<void> {
+  const names = await readdir(directory).catch(() => [])
+  let removed = 0
+  for (const name of names) {
+    if (!TEMPORARY_NAME.test(name)) continue
+    const path = join(directory, name)
+    const modifiedMs = await stat(path).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => Infinity,
+    )
+    if (modifiedMs > Date.now() - STALE_TEMP_AGE_MS) continue
+    if (removed++ === STALE_TEMPS_REMOVED_MAX) return
+    await rm(path, { recursive: true, force: true }).catch(() => undefined)
+  }
+}
