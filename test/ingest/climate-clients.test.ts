@@ -7,7 +7,7 @@ import { UpstreamError, type UpstreamFailure } from '../../server/ingest/upstrea
 import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
 import { productText, wrapped } from '../support/climate-text.ts'
 import { type Answer, cutAfter, hangUp, send, stall } from '../support/local-upstream.ts'
-import { upstreamBench } from '../support/upstream-client.ts'
+import { clientBench } from '../support/upstream-client.ts'
 
 const NOW_MS = Date.parse('2026-08-30T12:00:00Z')
 const AUGUST_29 = productText({ summaries: [{ name: 'MIAMI', date: 'AUGUST 29 2026' }] })
@@ -23,7 +23,7 @@ async function failureOf(promise: Promise<unknown>): Promise<UpstreamFailure> {
     (reason: unknown) => reason,
   )
   assert.ok(error instanceof UpstreamError, String(error))
-  assert.match(error.message, /^(iem|nws): /)
+  assert.match(error.message, /^(iem-afos|nws): /)
   return error.failure
 }
 
@@ -32,9 +32,9 @@ async function allWindows(
   script: readonly Answer[],
   span = { from: '2026-08-01', to: '2026-08-30' },
 ): Promise<{ windows: AfosWindow[]; urls: string[] }> {
-  const { http, asked } = await upstreamBench(t, 'iem', script, { timeoutMs: 300 })
+  const { client, asked } = await clientBench(t, AfosClient, script, { timeoutMs: 300 })
   const windows: AfosWindow[] = []
-  for await (const window of new AfosClient(http).windows({ pil: 'CLIMIA', nowMs: NOW_MS, ...span })) {
+  for await (const window of client.windows({ pil: 'CLIMIA', nowMs: NOW_MS, ...span })) {
     windows.push(window)
   }
   return { windows, urls: asked.map(({ url }) => url) }
@@ -69,7 +69,7 @@ test('asks the archive month by month, in UTC, with its limit and oldest first',
 
 test('goes on after an interruption without asking a finished window again', async (t) => {
   const empty = send(200, 'ERROR: Could not Find: CLIMIA')
-  const { http, asked } = await upstreamBench(t, 'iem', [
+  const { client, asked } = await clientBench(t, AfosClient, [
     empty,
     hangUp(),
     hangUp(),
@@ -78,7 +78,6 @@ test('goes on after an interruption without asking a finished window again', asy
     empty,
     empty,
   ])
-  const client = new AfosClient(http)
   let doneTo = '2026-04-01'
   const run = async (): Promise<void> => {
     for await (const window of client.windows({
@@ -180,7 +179,7 @@ function product(n: number, text = AUGUST_29): Answer {
 }
 
 test('fetches each listed product once, oldest first, and asks the list conditionally', async (t) => {
-  const { http, asked } = await upstreamBench(t, 'nws', [
+  const { client, asked } = await clientBench(t, NwsClient, [
     send(200, list(2, 1), { etag: '"a"' }),
     product(1, AUGUST_28),
     product(2),
@@ -188,7 +187,6 @@ test('fetches each listed product once, oldest first, and asks the list conditio
     send(200, list(3, 2, 1), { etag: '"b"' }),
     product(3),
   ])
-  const client = new NwsClient(http)
   const first = await client.poll('MIA')
   assert.deepEqual(
     first.reports.map(({ climateDate }) => climateDate),
@@ -222,14 +220,13 @@ test('fetches each listed product once, oldest first, and asks the list conditio
 
 test('returns reports again until they are acknowledged', async (t) => {
   const answers = [send(200, list(1), { etag: '"a"' }), product(1)]
-  const { http } = await upstreamBench(t, 'nws', [...answers, ...answers])
-  const client = new NwsClient(http)
+  const { client } = await clientBench(t, NwsClient, [...answers, ...answers])
   assert.equal((await client.poll('MIA')).reports.length, 1)
   assert.equal((await client.poll('MIA')).reports.length, 1)
 })
 
 test('asks for a failed product again, with the whole list, and not for the others', async (t) => {
-  const { http, asked } = await upstreamBench(t, 'nws', [
+  const { client, asked } = await clientBench(t, NwsClient, [
     send(200, list(1, 2, 3), { etag: '"a"' }),
     product(1),
     send(404, 'no such product'),
@@ -238,7 +235,6 @@ test('asks for a failed product again, with the whole list, and not for the othe
     product(2),
     send(304),
   ])
-  const client = new NwsClient(http)
   const first = await client.poll('MIA')
   assert.deepEqual([first.reports.length, first.failures.map(({ failure }) => failure)], [2, ['rejected']])
   first.acknowledge()
@@ -254,7 +250,7 @@ test('asks for a failed product again, with the whole list, and not for the othe
 
 test('stops at a product when the upstream is down, and keeps what it has', async (t) => {
   const down = send(503)
-  const { http, asked } = await upstreamBench(t, 'nws', [
+  const { client, asked } = await clientBench(t, NwsClient, [
     send(200, list(1, 2, 3)),
     product(1),
     down,
@@ -262,7 +258,7 @@ test('stops at a product when the upstream is down, and keeps what it has', asyn
     down,
     down,
   ])
-  const batch = await new NwsClient(http).poll('MIA')
+  const batch = await client.poll('MIA')
   assert.deepEqual(
     [batch.reports.length, batch.failures.map(({ failure }) => failure)],
     [1, ['server_error']],
@@ -284,8 +280,8 @@ test('reports a list or product of another shape and stores nothing of it', asyn
     ['truncated', cutAfter(20, list(1))],
   ]
   for (const [failure, answer] of lists) {
-    const { http } = await upstreamBench(t, 'nws', [answer, answer, answer, answer])
-    assert.equal(await failureOf(new NwsClient(http).poll('MIA')), failure)
+    const { client } = await clientBench(t, NwsClient, [answer, answer, answer, answer])
+    assert.equal(await failureOf(client.poll('MIA')), failure)
   }
   const products = [
     send(200, '{}'),
@@ -294,14 +290,14 @@ test('reports a list or product of another shape and stores nothing of it', asyn
     send(200, JSON.stringify({ id: id(1), productText: null })),
   ]
   for (const answer of products) {
-    const { http } = await upstreamBench(t, 'nws', [send(200, list(1)), answer])
-    const { reports, failures } = await new NwsClient(http).poll('MIA')
+    const { client } = await clientBench(t, NwsClient, [send(200, list(1)), answer])
+    const { reports, failures } = await client.poll('MIA')
     assert.deepEqual([reports, failures.map(({ failure }) => failure)], [[], ['malformed']])
   }
 })
 
 test('stops waiting when the caller aborts', async (t) => {
   const controller = new AbortController()
-  const { http } = await upstreamBench(t, 'nws', [() => controller.abort(new Error('the process ends'))])
-  await assert.rejects(new NwsClient(http).poll('MIA', controller.signal), /the process ends/)
+  const { client } = await clientBench(t, NwsClient, [() => controller.abort(new Error('the process ends'))])
+  await assert.rejects(client.poll('MIA', controller.signal), /the process ends/)
 })

@@ -8,7 +8,7 @@ import { UpstreamError, type UpstreamFailure } from '../../server/ingest/upstrea
 import { type ClimateRecord, REPORT_TYPES, type ReportType, servedRecords } from '../../shared/climate.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { type Answer, cutAfter, send } from '../support/local-upstream.ts'
-import { upstreamBench } from '../support/upstream-client.ts'
+import { clientBench } from '../support/upstream-client.ts'
 
 const RANGE = { sid: 'KNYC', from: '2026-01-01', to: '2026-01-31' }
 const META = { name: 'NY CITY CENTRAL PARK', sids: ['94728 1', 'NYC 3', 'KNYC 5', 'USW00094728 6'] }
@@ -18,10 +18,10 @@ function body(data: unknown, meta: unknown = META): string {
 }
 
 test('asks one station and range for maximum and minimum', async (t) => {
-  const { http, asked } = await upstreamBench(t, 'acis', [
+  const { client, asked } = await clientBench(t, ClimateStatisticsClient, [
     send(200, body([['2026-01-01', '50', '33']]), { 'content-type': 'application/json' }),
   ])
-  const days = await new ClimateStatisticsClient(http).dailyExtremes(RANGE)
+  const days = await client.dailyExtremes(RANGE)
   assert.deepEqual(days, [{ date: '2026-01-01', maxTempF: 50, minTempF: 33 }])
   assert.deepEqual(
     asked.map(({ method, url, headers }) => [method, url, headers['content-type']]),
@@ -99,8 +99,8 @@ test('reports refusals and every other answer that is not the one documented', a
     ],
   ]
   for (const [failure, answer] of cases) {
-    const { http } = await upstreamBench(t, 'acis', [answer, answer, answer, answer])
-    const error = await new ClimateStatisticsClient(http).dailyExtremes(RANGE).then(
+    const { client } = await clientBench(t, ClimateStatisticsClient, [answer, answer, answer, answer])
+    const error = await client.dailyExtremes(RANGE).then(
       () => assert.fail('accepted'),
       (reason: unknown) => reason,
     )

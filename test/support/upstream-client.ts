@@ -1,32 +1,32 @@
-// An ingest client's HTTP side for tests: a local upstream, a clock that never waits, no jitter.
+// What an ingest client needs in a test: a local upstream, a clock that never waits, no jitter.
 
 import type { TestContext } from 'node:test'
-import { UpstreamHttp, type UpstreamOptions } from '../../server/ingest/upstream-http.ts'
-import { type Answer, type LocalUpstream, startUpstream } from './local-upstream.ts'
+import type { UpstreamOptions } from '../../server/ingest/upstream-http.ts'
+import { type Answer, type AskedRequest, startUpstream } from './local-upstream.ts'
 import { ManualClock } from './manual-clock.ts'
 
-export interface UpstreamBench extends LocalUpstream {
-  readonly http: UpstreamHttp
-  readonly clock: ManualClock
+type ClientOptions = Omit<UpstreamOptions, 'name' | 'rate'>
+
+export interface ClientBench<C> {
+  readonly client: C
+  readonly asked: readonly AskedRequest[]
 }
 
-export async function upstreamBench(
+/** Makes a client of the given class for a local upstream that plays the script; it is closed when the test ends. */
+export async function clientBench<C extends { close(): Promise<void> }>(
   t: TestContext,
-  name: string,
+  Client: new (options: ClientOptions) => C,
   script: readonly Answer[],
-  options: Partial<UpstreamOptions> = {},
-): Promise<UpstreamBench> {
-  const upstream = await startUpstream(t, script)
-  const clock = new ManualClock(Date.parse('2026-08-30T12:00:00Z'))
-  const http = new UpstreamHttp({
-    name,
-    baseUrl: upstream.baseUrl,
+  options: Partial<ClientOptions> = {},
+): Promise<ClientBench<C>> {
+  const { baseUrl, asked } = await startUpstream(t, script)
+  const client = new Client({
+    baseUrl,
     userAgent: 'bookcast-test (tests@example.org)',
-    rate: { burst: 100, intervalMs: 1 },
-    clock,
+    clock: new ManualClock(Date.parse('2026-08-30T12:00:00Z')),
     random: () => 0.5,
     ...options,
   })
-  t.after(() => http.close())
-  return { ...upstream, http, clock }
+  t.after(() => client.close())
+  return { client, asked }
 }

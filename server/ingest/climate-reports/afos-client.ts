@@ -5,7 +5,7 @@
 import { AFOS_PRODUCTS_PER_WINDOW_MAX, AFOS_SETTLE_MS } from '../../../shared/limits.ts'
 import { addDays } from '../../../shared/utc-date.ts'
 import { UpstreamError } from '../upstream-error.ts'
-import type { UpstreamHttp } from '../upstream-http.ts'
+import { UpstreamHttp, type UpstreamOptions } from '../upstream-http.ts'
 import { type ParsedClimateText, parseClimateText } from './parse.ts'
 import { ClimateReportError } from './report-error.ts'
 
@@ -30,6 +30,9 @@ export interface AfosRequest extends IssueWindow {
   readonly signal?: AbortSignal
 }
 
+const UPSTREAM = 'iem-afos'
+// The archive asks for one request a second.
+const RATE = { burst: 1, intervalMs: 1000 } as const
 const NO_PRODUCTS = /^\s*ERROR: Could not Find/i
 const SOH = '\u0001'
 const ETX = '\u0003'
@@ -37,8 +40,13 @@ const ETX = '\u0003'
 export class AfosClient {
   readonly #http: UpstreamHttp
 
-  constructor(http: UpstreamHttp) {
-    this.#http = http
+  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
+    this.#http = new UpstreamHttp({ ...options, name: UPSTREAM, rate: RATE })
+  }
+
+  /** Closes the connections; a running request fails. */
+  async close(): Promise<void> {
+    await this.#http.close()
   }
 
   /**
@@ -92,7 +100,7 @@ export class AfosClient {
   }
 
   #error(failure: 'malformed' | 'truncated' | 'too_large', detail: string): UpstreamError {
-    return new UpstreamError(this.#http.name, failure, detail)
+    return new UpstreamError(UPSTREAM, failure, detail)
   }
 }
 

@@ -4,7 +4,7 @@
 
 import { NWS_PRODUCTS_PER_POLL_MAX } from '../../../shared/limits.ts'
 import { UpstreamError } from '../upstream-error.ts'
-import type { UpstreamHttp, Validators } from '../upstream-http.ts'
+import { UpstreamHttp, type UpstreamOptions, type Validators } from '../upstream-http.ts'
 import { type ClimateReport, parseClimateText } from './parse.ts'
 import type { ClimateReportError } from './report-error.ts'
 
@@ -27,6 +27,9 @@ interface ListedProduct {
   readonly issuedAtMs: number
 }
 
+const UPSTREAM = 'nws'
+// The API states no figure; this lets one poll of all stations through and spaces the products that follow.
+const RATE = { burst: 20, intervalMs: 500 } as const
 const ACCEPT = { accept: 'application/ld+json' }
 const PRODUCT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -34,8 +37,13 @@ export class NwsClient {
   readonly #http: UpstreamHttp
   readonly #seen = new Map<string, Seen>()
 
-  constructor(http: UpstreamHttp) {
-    this.#http = http
+  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
+    this.#http = new UpstreamHttp({ ...options, name: UPSTREAM, rate: RATE })
+  }
+
+  /** Closes the connections; a running request fails. */
+  async close(): Promise<void> {
+    await this.#http.close()
   }
 
   /**
@@ -134,7 +142,7 @@ export class NwsClient {
   }
 
   #malformed(detail: string): UpstreamError {
-    return new UpstreamError(this.#http.name, 'malformed', detail)
+    return new UpstreamError(UPSTREAM, 'malformed', detail)
   }
 }
 

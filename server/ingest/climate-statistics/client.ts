@@ -2,14 +2,23 @@
 // one POST per range. A plain station identifier is asked, not a "threaded" one, which would join different sites.
 
 import { UpstreamError } from '../upstream-error.ts'
-import type { UpstreamHttp } from '../upstream-http.ts'
+import { UpstreamHttp, type UpstreamOptions } from '../upstream-http.ts'
 import { type DailyExtremes, parseDailyExtremes, type StationRange } from './parse.ts'
+
+const UPSTREAM = 'acis'
+// The service states no figure.
+const RATE = { burst: 1, intervalMs: 1000 } as const
 
 export class ClimateStatisticsClient {
   readonly #http: UpstreamHttp
 
-  constructor(http: UpstreamHttp) {
-    this.#http = http
+  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
+    this.#http = new UpstreamHttp({ ...options, name: UPSTREAM, rate: RATE })
+  }
+
+  /** Closes the connections; a running request fails. */
+  async close(): Promise<void> {
+    await this.#http.close()
   }
 
   /** Days in date order; the service may know fewer than were asked. Throws `UpstreamError`. */
@@ -29,8 +38,8 @@ export class ClimateStatisticsClient {
       ...(signal === undefined ? {} : { signal }),
     })
     if (answer.kind !== 'body') {
-      throw new UpstreamError(this.#http.name, 'malformed', 'status 304 to an unconditional request')
+      throw new UpstreamError(UPSTREAM, 'malformed', 'status 304 to an unconditional request')
     }
-    return parseDailyExtremes(answer.body.toString('utf8'), range, this.#http.name)
+    return parseDailyExtremes(answer.body.toString('utf8'), range, UPSTREAM)
   }
 }
