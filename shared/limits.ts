@@ -91,6 +91,17 @@ export const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
 /** Times a request is planned anew because a file was replaced between planning and reading. */
 export const REPLAN_ATTEMPTS_MAX = 3
 
+/** Characters of one climate report; the longest real one (six stations) has 26,363. */
+export const CLI_PRODUCT_CHARACTERS_MAX = 256 * 1024
+/** Days a climate report may come after its date; a date further back is taken for a wrong year. */
+export const CLI_LATENESS_DAYS_MAX = 180
+/** Products asked for in one request to the product archive; its own limit. A month of one station has about 120. */
+export const AFOS_PRODUCTS_PER_WINDOW_MAX = 9_999
+/** A span of the product archive counts as complete so long after its end: products can arrive late in it. */
+export const AFOS_SETTLE_MS = 24 * 60 * 60 * 1000
+/** New products fetched in one poll of the NWS API; its list of one place covers a week and has about 14. */
+export const NWS_PRODUCTS_PER_POLL_MAX = 50
+
 /** Requests made for one answer of an upstream: the first and its repetitions. */
 export const UPSTREAM_ATTEMPTS_MAX = 4
 /** One attempt, from the first byte sent to the last byte received. */
