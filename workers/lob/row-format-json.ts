@@ -2,15 +2,9 @@
 // line (ndjson). Field order is the asked columns'; default interface.md section 2.4.
 
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
-import { DIGITS_MAX, writeDigits } from './ascii-digits.ts'
-import {
-  append,
-  fragment,
-  type Fragment,
-  type RowFormat,
-  type SnapshotRow,
-  type TextTarget,
-} from './row-encoder.ts'
+import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
+import type { TextTarget } from '../output/text-target.ts'
+import { append, fragment, type Fragment, type RowFormat, type SnapshotRow } from './row-encoder.ts'
 
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d

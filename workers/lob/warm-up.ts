@@ -6,13 +6,8 @@ import { PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import { SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
 import { OrderBook, type EventColumns } from './order-book.ts'
 import { ParquetSnapshotEncoder } from './parquet-snapshot-encoder.ts'
-import {
-  SnapshotRow,
-  TextRowEncoder,
-  textRowReserve,
-  type RowFormat,
-  type TextTarget,
-} from './row-encoder.ts'
+import type { TextTarget } from '../output/text-target.ts'
+import { SnapshotRow, TextRowEncoder, textRowReserve, type RowFormat } from './row-encoder.ts'
 import { appendParquetRow } from './snapshot-sink.ts'
 import { CsvRowFormat } from './row-format-csv.ts'
 import { JsonRowFormat } from './row-format-json.ts'
