@@ -2,18 +2,16 @@
 // runs one request: a thread that dies takes no other request with it, and a client that reads slowly holds its own
 // thread, of which there are as many as slots.
 
-import { MessageChannel } from 'node:worker_threads'
-import { Piscina } from 'piscina'
 import type { Logger } from 'pino'
 import {
   LOB_CONCURRENT_REQUESTS_MAX,
   LOB_RETRY_AFTER_S,
   LOB_THREAD_HEAP_MB_MAX,
-  LOB_THREAD_RESPAWN_MS,
 } from '../../shared/limits.ts'
-import type { LobHead, LobQuery, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
+import type { LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
 import { Slots } from '../workers/slots.ts'
-import { WorkerStream } from '../workers/worker-stream.ts'
+import { WorkerPool } from '../workers/worker-pool.ts'
+import type { WorkerStream } from '../workers/worker-stream.ts'
 
 export interface LobPoolOptions {
   readonly lake: string
@@ -22,37 +20,25 @@ export interface LobPoolOptions {
   readonly logger: Logger
 }
 
-const WARM_TASK: LobWarmTask = { warm: true }
-
 export class LobPool {
   readonly #lake: string
-  readonly #logger: Logger
   readonly #slots = new Slots({
     max: LOB_CONCURRENT_REQUESTS_MAX,
     retryAfterS: LOB_RETRY_AFTER_S,
     refusal: `${LOB_CONCURRENT_REQUESTS_MAX} order-book requests are being processed, which is the most at once`,
   })
-  readonly #piscina: Piscina
-  #respawnTimer: NodeJS.Timeout | undefined
-  #isClosing = false
+  readonly #pool: WorkerPool<LobHead>
 
   constructor({ lake, workerUrl, logger }: LobPoolOptions) {
     this.#lake = lake
-    this.#logger = logger
-    this.#piscina = new Piscina({
-      filename: workerUrl.href,
-      minThreads: LOB_CONCURRENT_REQUESTS_MAX,
-      maxThreads: LOB_CONCURRENT_REQUESTS_MAX,
-      idleTimeout: Infinity,
-      concurrentTasksPerWorker: 1,
-      // Tasks wait only while a lost thread is replaced; the slots never let more of them in than there are threads.
-      maxQueue: LOB_CONCURRENT_REQUESTS_MAX,
-      // An idle thread must turn its event loop, to let go of ports and files; with Atomics.wait it would stand still.
-      atomics: 'disabled',
-      resourceLimits: { maxOldGenerationSizeMb: LOB_THREAD_HEAP_MB_MAX },
+    this.#pool = new WorkerPool({
+      name: 'order-book',
+      workerUrl,
+      threads: LOB_CONCURRENT_REQUESTS_MAX,
+      tasksPerThread: 1,
+      heapMb: LOB_THREAD_HEAP_MB_MAX,
+      logger,
     })
-    this.#piscina.on('error', (error) => this.#logger.error({ err: error }, 'idle order-book thread failed'))
-    this.#piscina.on('workerDestroy', () => this.#onThreadLost())
   }
 
   /** Slots in use, of LOB_CONCURRENT_REQUESTS_MAX. */
@@ -62,7 +48,7 @@ export class LobPool {
 
   /** Lets every thread load its code. Rejects when the worker file does not. */
   async warm(): Promise<void> {
-    await Promise.all(this.#piscina.threads.map(() => this.#piscina.run(WARM_TASK)))
+    await this.#pool.warm()
   }
 
   /**
@@ -72,47 +58,15 @@ export class LobPool {
    */
   async open(
     query: LobQuery,
-    options: { headOnly: boolean; signal: AbortSignal },
+    { headOnly, signal }: { headOnly: boolean; signal: AbortSignal },
   ): Promise<WorkerStream<LobHead>> {
     const release = this.#slots.take(1)
-    const { port1, port2 } = new MessageChannel()
-    const task: LobTask = { lake: this.#lake, query, headOnly: options.headOnly, port: port2 }
-    const terminator = new AbortController()
-    // Aborting this signal ends the thread, which is only done to a worker that does not obey.
-    const taskEnd = this.#piscina.run(task, { transferList: [port2], signal: terminator.signal })
-    const stream = new WorkerStream<LobHead>(port1, taskEnd, {
-      signal: options.signal,
-      onOver: release,
-      terminate: () => terminator.abort(),
-    })
-    try {
-      await stream.ready()
-      return stream
-    } catch (error) {
-      await stream.close()
-      throw error
-    }
+    const makeTask = (port: LobTask['port']): LobTask => ({ lake: this.#lake, query, headOnly, port })
+    return this.#pool.open(makeTask, { release, signal })
   }
 
   /** Ends the threads, whatever they do. */
   async close(): Promise<void> {
-    this.#isClosing = true
-    clearTimeout(this.#respawnTimer)
-    await this.#piscina.destroy()
-  }
-
-  /**
-   * Piscina replaces a lost thread by itself, but gives up once one died while it started. A task makes it try again,
-   * and warms a thread besides.
-   */
-  #onThreadLost(): void {
-    if (this.#isClosing || this.#respawnTimer !== undefined) return
-    this.#respawnTimer = setTimeout(() => {
-      this.#respawnTimer = undefined
-      this.#piscina.run(WARM_TASK).catch((error: unknown) => {
-        if (!this.#isClosing) this.#logger.error({ err: error }, 'replacing an order-book thread failed')
-      })
-    }, LOB_THREAD_RESPAWN_MS)
-    this.#respawnTimer.unref()
+    await this.#pool.close()
   }
 }

@@ -1,0 +1,106 @@
+// A Piscina pool whose tasks are requests with a streamed body: one MessagePort each, warmed threads, and lost threads
+// replaced. How many requests may run at once is not its business but that of whoever takes slots before.
+
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { Piscina } from 'piscina'
+import type { Logger } from 'pino'
+import { WORKER_THREAD_RESPAWN_MS } from '../../shared/limits.ts'
+import type { StreamHead } from '../../shared/stream-task.ts'
+import type { ReleaseSlot } from './slots.ts'
+import { WorkerStream } from './worker-stream.ts'
+
+export interface WorkerPoolOptions {
+  /** What its threads do, for the log: `order-book`. */
+  readonly name: string
+  /** The compiled worker file; its default export takes a task or a WarmTask. */
+  readonly workerUrl: URL
+  readonly threads: number
+  readonly tasksPerThread: number
+  readonly heapMb: number
+  readonly logger: Logger
+}
+
+/** The task that makes a thread load what a request needs. */
+const WARM_TASK = { warm: true } as const
+
+export class WorkerPool<Head extends StreamHead> {
+  readonly #name: string
+  readonly #logger: Logger
+  readonly #piscina: Piscina
+  #respawnTimer: NodeJS.Timeout | undefined
+  #isClosing = false
+
+  constructor({ name, workerUrl, threads, tasksPerThread, heapMb, logger }: WorkerPoolOptions) {
+    this.#name = name
+    this.#logger = logger
+    this.#piscina = new Piscina({
+      filename: workerUrl.href,
+      minThreads: threads,
+      maxThreads: threads,
+      idleTimeout: Infinity,
+      concurrentTasksPerWorker: tasksPerThread,
+      // Tasks wait only while a lost thread is replaced; the slots never let more of them in than the threads take.
+      maxQueue: threads * tasksPerThread,
+      // An idle thread must turn its event loop, to let go of ports and files; with Atomics.wait it would stand still.
+      atomics: 'disabled',
+      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+    })
+    this.#piscina.on('error', (error) => this.#logger.error({ err: error }, `idle ${name} thread failed`))
+    this.#piscina.on('workerDestroy', () => this.#onThreadLost())
+  }
+
+  /** Lets every thread load its code. Rejects when the worker file does not. */
+  async warm(): Promise<void> {
+    await Promise.all(this.#piscina.threads.map(() => this.#piscina.run(WARM_TASK)))
+  }
+
+  /**
+   * Starts a request and resolves when its head and first chunk are there. The stream must be closed: `release` is
+   * called once, when the task is over. Rejects with the ApiError that the worker met or `worker_failed`, and when
+   * `signal` is aborted first.
+   */
+  async open(
+    makeTask: (port: MessagePort) => object,
+    options: { readonly release: ReleaseSlot; readonly signal: AbortSignal },
+  ): Promise<WorkerStream<Head>> {
+    const { port1, port2 } = new MessageChannel()
+    const terminator = new AbortController()
+    // Aborting this signal ends the thread, which is only done to a worker that does not obey.
+    const taskEnd = this.#piscina.run(makeTask(port2), { transferList: [port2], signal: terminator.signal })
+    const stream = new WorkerStream<Head>(port1, taskEnd, {
+      signal: options.signal,
+      onOver: options.release,
+      terminate: () => terminator.abort(),
+    })
+    try {
+      await stream.ready()
+      return stream
+    } catch (error) {
+      await stream.close()
+      throw error
+    }
+  }
+
+  /** Ends the threads, whatever they do. */
+  async close(): Promise<void> {
+    this.#isClosing = true
+    clearTimeout(this.#respawnTimer)
+    await this.#piscina.destroy()
+  }
+
+  /**
+   * Piscina replaces a lost thread by itself, but gives up once one died while it started. A task makes it try again,
+   * and warms a thread besides.
+   */
+  #onThreadLost(): void {
+    if (this.#isClosing || this.#respawnTimer !== undefined) return
+    this.#respawnTimer = setTimeout(() => {
+      this.#respawnTimer = undefined
+      this.#piscina.run(WARM_TASK).catch((error: unknown) => {
+        if (!this.#isClosing)
+          this.#logger.error({ err: error }, `replacing a thread of the ${this.#name} pool failed`)
+      })
+    }, WORKER_THREAD_RESPAWN_MS)
+    this.#respawnTimer.unref()
+  }
+}
