@@ -4,6 +4,13 @@
 import type { Logger } from 'pino'
 import { WORKER_CANCEL_TIMEOUT_MS } from '../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
+import type { StoreAddress } from '../shared/sql/store-address.ts'
+import { candlesEndpoint } from './endpoints/candles.ts'
+import { climateGapsEndpoint } from './endpoints/climate-gaps.ts'
+import { climateEndpoint } from './endpoints/climate.ts'
+import { observationsEndpoint } from './endpoints/observations.ts'
+import type { Endpoint } from './http/endpoint.ts'
+import { RecordPool } from './records/record-pool.ts'
 import { livezEndpoint } from './endpoints/livez.ts'
 import { lobEndpoint } from './endpoints/lob.ts'
 import { RequestLifecycle } from './http/request-lifecycle.ts'
@@ -23,11 +30,19 @@ export interface RunningServer {
 
 export interface ServerDependencies {
   readonly logger: Logger
+  /** Where the relational store listens; without one there are order books only. */
+  readonly store?: StoreAddress
   /** Another order-book worker than the real one, for tests. */
   readonly lobWorkerUrl?: URL
 }
 
+const RECORD_WORKER_URL = new URL('../workers/records/task.js', import.meta.url)
 const LOB_WORKER_URL = new URL('../workers/lob/task.js', import.meta.url)
+
+function recordEndpoints(pool: RecordPool | undefined): Endpoint[] {
+  if (pool === undefined) return []
+  return [candlesEndpoint(pool), observationsEndpoint(pool), climateEndpoint(pool), climateGapsEndpoint(pool)]
+}
 
 /** Resolves to whether the promise settled in time. */
 async function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Promise<boolean> {
@@ -45,12 +60,20 @@ async function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Prom
 /** Starts serving and resolves when the port is bound and the threads are warm. */
 export async function startServer(
   config: ServeConfig,
-  { logger, lobWorkerUrl = LOB_WORKER_URL }: ServerDependencies,
+  { logger, store, lobWorkerUrl = LOB_WORKER_URL }: ServerDependencies,
 ): Promise<RunningServer> {
   const lobPool = new LobPool({ lake: config.lake, workerUrl: lobWorkerUrl, logger })
-  const lifecycle = new RequestLifecycle([livezEndpoint, lobEndpoint(lobPool)], logger)
+  const recordPool =
+    store === undefined
+      ? undefined
+      : new RecordPool({ lake: config.lake, store, workerUrl: RECORD_WORKER_URL, logger })
+  const endpoints = [livezEndpoint, lobEndpoint(lobPool), ...recordEndpoints(recordPool)]
+  const lifecycle = new RequestLifecycle(endpoints, logger)
+  const closePools = async (): Promise<void> => {
+    await Promise.all([lobPool.close(), recordPool?.close()])
+  }
   try {
-    await lobPool.warm()
+    await Promise.all([lobPool.warm(), recordPool?.warm()])
     const http = await startHttpServer(config, lifecycle.handle)
     const shutDown = async (): Promise<void> => {
       const drained = lifecycle.drain()
@@ -61,13 +84,13 @@ export async function startServer(
       http.close()
       // Cut requests are over when their workers have obeyed or are terminated.
       await settlesWithin(drained, 2 * WORKER_CANCEL_TIMEOUT_MS)
-      await lobPool.close()
+      await closePools()
     }
     let closing: Promise<void> | undefined
     const close = (): Promise<void> => (closing ??= shutDown())
     return { host: config.host, port: http.port, lobPool, close }
   } catch (error) {
-    await lobPool.close()
+    await closePools()
     throw error
   }
 }
