@@ -234,7 +234,7 @@ export const RECORD_RANGE_MS_DEFAULT = 24 * 60 * 60 * 1000
 /** Memory and threads of one worker's DuckDB; larger sorts spill to temporary files. */
 export const DUCKDB_MEMORY_MB_MAX = 512
 export const DUCKDB_TEMP_MB_MAX = 4_096
-export const DUCKDB_THREADS = 1
+export const DUCKDB_THREADS = 2
 /** Connections to its DuckDB that a thread keeps for the next request. */
 export const DUCKDB_IDLE_CONNECTIONS_MAX = 4
 /** Lake files one DuckDB statement may read. */

@@ -1,13 +1,17 @@
 // Cold candles. Many markets: one DuckDB query over the files that hold some of them, sorted by it. One market: its rows
 // of one file are read as a whole and remembered, since who draws a chart asks for it again.
 
+import { type DuckDBDataChunk, DuckDBDoubleVector, type DuckDBVector } from '@duckdb/node-api'
 import { CANDLE_CACHE_BYTES_MAX } from '../../shared/limits.ts'
 import type { IndexedPart } from './candle-index.ts'
 import { CandleRows } from './candle-rows.ts'
 import { type DuckLake, readParquetSql, sqlInstant, sqlText, sqlTexts } from './duck-lake.ts'
 import { lakeChunks, lakeRows } from './lake-query.ts'
 
-const VALUES = `epoch_ms(end_period_ts)::DOUBLE AS end_ms, open, high, low, close, volume::DOUBLE, open_interest::DOUBLE`
+// All as doubles: one kind of vector makes one fast loop.
+const VALUES =
+  `epoch_ms(end_period_ts)::DOUBLE AS end_ms, open::DOUBLE, high::DOUBLE, low::DOUBLE, close::DOUBLE,` +
+  ` volume::DOUBLE, open_interest::DOUBLE`
 
 /** What to read: `fromMs` inclusive, `toMs` exclusive. */
 export interface ColdCandles {
@@ -26,8 +30,6 @@ export interface LastCandle {
   readonly close: number
   readonly openInterest: number
 }
-
-type NumberVector = { getItem(index: number): number }
 
 export class CandleLake {
   readonly #lake: DuckLake
@@ -53,7 +55,7 @@ export class CandleLake {
     const limit = rowsMax === null ? '' : `LIMIT ${rowsMax}`
     const sql =
       `SELECT code, ${VALUES} FROM ${sourceSql(wanted)} rows JOIN ` +
-      `(SELECT unnest(${sqlTexts(markets)}) AS ticker, unnest(range(0, ${markets.length}))::INTEGER AS code) markets` +
+      `(SELECT unnest(${sqlTexts(markets)}) AS ticker, unnest(range(0, ${markets.length}))::DOUBLE AS code) markets` +
       ` ON rows.market_ticker = markets.ticker ORDER BY end_ms, code ${limit}`
     const rows = new CandleRows(2048)
     for await (const chunk of lakeChunks(
@@ -62,12 +64,11 @@ export class CandleLake {
       sql,
       signal,
     )) {
-      const vectors = Array.from(
-        { length: 8 },
-        (_, column) => chunk.getColumnVector(column) as unknown as NumberVector,
-      )
+      const codes = chunk.getColumnVector(0)
+      if (!(codes instanceof DuckDBDoubleVector)) throw new Error('the codes of markets are not doubles')
       rows.clear()
-      fillRows(rows, vectors, chunk.rowCount, (index) => markets[vectors[0]!.getItem(index)]!, 1)
+      appendValues(rows, chunk, 1)
+      for (let row = 0; row < chunk.rowCount; row++) rows.market[row] = markets[codes.getItem(row)!]!
       yield rows
     }
   }
@@ -131,11 +132,8 @@ export class CandleLake {
       ` AND end_period_ts < ${sqlInstant(part.toMs)} ORDER BY end_ms`
     block = new CandleRows()
     for await (const chunk of lakeChunks(this.#lake, [part], sql, signal)) {
-      const vectors = Array.from(
-        { length: 7 },
-        (_, column) => chunk.getColumnVector(column) as unknown as NumberVector,
-      )
-      fillRows(block, vectors, chunk.rowCount, () => market, 0)
+      appendValues(block, chunk, 0)
+      while (block.market.length < block.length) block.market.push(market)
     }
     this.#remember(key, block)
     return block
@@ -171,32 +169,21 @@ function branchSql(paths: readonly string[], interval: number, fromMs: number, t
   )
 }
 
-function fillRows(
-  rows: CandleRows,
-  vectors: readonly NumberVector[],
-  count: number,
-  marketOf: (index: number) => string,
-  firstColumn: number,
-): void {
-  const [ends, opens, highs, lows, closes, volumes, interests] = vectors.slice(firstColumn) as [
-    NumberVector,
-    NumberVector,
-    NumberVector,
-    NumberVector,
-    NumberVector,
-    NumberVector,
-    NumberVector,
-  ]
-  for (let index = 0; index < count; index++) {
-    const at = rows.append(marketOf(index), ends.getItem(index))
-    rows.open[at] = opens.getItem(index)
-    rows.high[at] = highs.getItem(index)
-    rows.low[at] = lows.getItem(index)
-    rows.close[at] = closes.getItem(index)
-    rows.volume[at] = volumes.getItem(index)
-    rows.openInterest[at] = interests.getItem(index)
-    rows.filled[at] = 0
+/** Appends a chunk whose columns from `firstColumn` on are VALUES; the markets are the caller's to set. */
+function appendValues(rows: CandleRows, chunk: DuckDBDataChunk, firstColumn: number): void {
+  const { rowCount } = chunk
+  const start = rows.reserve(rowCount)
+  const targets = [rows.endMs, rows.open, rows.high, rows.low, rows.close, rows.volume, rows.openInterest]
+  for (const [column, target] of targets.entries()) {
+    copyDoubles(chunk.getColumnVector(firstColumn + column), target, start, rowCount)
   }
+  rows.filled.fill(0, start, start + rowCount)
+}
+
+function copyDoubles(vector: DuckDBVector, target: Float64Array, start: number, count: number): void {
+  if (!(vector instanceof DuckDBDoubleVector)) throw new Error('a column is not of doubles')
+  // The index lets no file with a null pass.
+  for (let row = 0; row < count; row++) target[start + row] = vector.getItem(row)!
 }
 
 function firstAtOrAfter(ends: Float64Array, length: number, instantMs: number): number {

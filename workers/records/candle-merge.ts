@@ -36,19 +36,26 @@ async function advance(cursor: Cursor, stream: CandleStream): Promise<void> {
 function passUntilOneEnds(first: Cursor, second: Cursor, sink: CandleSink): void {
   const { rows: a } = first
   const { rows: b } = second
-  while (!sink.isFull) {
-    const hasA = a !== undefined && first.at < a.length
-    const hasB = b !== undefined && second.at < b.length
-    // A batch that has been passed on is fetched anew before the other stream may go on.
-    if ((a !== undefined && !hasA) || (b !== undefined && !hasB)) return
-    if (a !== undefined && (b === undefined || isBefore(a, first.at, b, second.at))) {
-      sink.row(a.market[first.at]!, a.endMs[first.at]!, a, first.at)
-      first.at++
-    } else if (b !== undefined) {
-      sink.row(b.market[second.at]!, b.endMs[second.at]!, b, second.at)
-      second.at++
-    } else return
+  if (a === undefined || b === undefined) {
+    passAll(a === undefined ? second : first, sink)
+    return
   }
+  // A batch that has been passed on is fetched anew before the other stream may go on.
+  while (!sink.isFull && first.at < a.length && second.at < b.length) {
+    const isFirst = isBefore(a, first.at, b, second.at)
+    const rows = isFirst ? a : b
+    const at = isFirst ? first.at++ : second.at++
+    sink.row(rows.market[at]!, rows.endMs[at]!, rows, at)
+  }
+}
+
+/** Passes on the rest of a batch. */
+function passAll(cursor: Cursor, sink: CandleSink): void {
+  const { rows, at } = cursor
+  if (rows === undefined || at === rows.length) return
+  cursor.at = rows.length
+  if (sink.rows !== undefined) sink.rows(rows, at, rows.length)
+  else for (let row = at; row < rows.length; row++) sink.row(rows.market[row]!, rows.endMs[row]!, rows, row)
 }
 
 function isBefore(a: CandleRows, atA: number, b: CandleRows, atB: number): boolean {

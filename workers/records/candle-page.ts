@@ -5,7 +5,7 @@ import { CandleRows, type CandleSink } from './candle-rows.ts'
 
 /** Keeps one page: what lies before it is skipped, one candle behind it says that there is more. */
 export class CandlePage implements CandleSink {
-  readonly rows = new CandleRows()
+  readonly page = new CandleRows()
   readonly #limit: number
   #toSkip: number
   hasMore = false
@@ -21,8 +21,16 @@ export class CandlePage implements CandleSink {
 
   row(market: string, endMs: number, values: CandleRows, at: number): void {
     if (this.#toSkip > 0) this.#toSkip--
-    else if (this.rows.length < this.#limit) this.rows.copy(market, endMs, values, at)
+    else if (this.page.length < this.#limit) this.page.copy(market, endMs, values, at)
     else this.hasMore = true
+  }
+
+  rows(values: CandleRows, from: number, to: number): void {
+    const skipped = Math.min(this.#toSkip, to - from)
+    this.#toSkip -= skipped
+    const taken = Math.min(to - from - skipped, this.#limit - this.page.length)
+    this.page.copyAll(values, from + skipped, from + skipped + taken)
+    if (from + skipped + taken < to) this.hasMore = true
   }
 
   finish(): void {}
@@ -67,6 +75,12 @@ export class CandleWindow implements CandleSink {
     }
     this.#open()
     this.#next.row(market, endMs, values, at)
+  }
+
+  rows(values: CandleRows, from: number, to: number): void {
+    const isInside = values.endMs[from]! >= this.#fromMs && values.endMs[to - 1]! < this.#toMs
+    if (isInside && this.#next.rows !== undefined) this.#next.rows(values, from, to)
+    else for (let at = from; at < to; at++) this.row(values.market[at]!, values.endMs[at]!, values, at)
   }
 
   finish(): void {

@@ -6,6 +6,8 @@ const ROWS_MIN = 64
 /** Takes candles one after the other, by (end, market). */
 export interface CandleSink {
   row(market: string, endMs: number, values: CandleRows, index: number): void
+  /** Takes the rows [from, to) of a set, where that is faster than one by one. */
+  rows?(values: CandleRows, from: number, to: number): void
   /** Nothing follows. */
   finish(): void
   /** True when further rows would change nothing. */
@@ -43,6 +45,28 @@ export class CandleRows {
     this.market[index] = market
     this.endMs[index] = endMs
     return index
+  }
+
+  /** Appends rows whose values, markets included, are set by the caller, and returns the index of the first. */
+  reserve(count: number): number {
+    const start = this.length
+    while (start + count > this.endMs.length) this.#grow()
+    this.length = start + count
+    return start
+  }
+
+  /** Appends the rows [from, to) of another set. */
+  copyAll(other: CandleRows, from: number, to: number): void {
+    const start = this.reserve(to - from)
+    for (let row = from; row < to; row++) this.market[start + row - from] = other.market[row]!
+    this.endMs.set(other.endMs.subarray(from, to), start)
+    this.open.set(other.open.subarray(from, to), start)
+    this.high.set(other.high.subarray(from, to), start)
+    this.low.set(other.low.subarray(from, to), start)
+    this.close.set(other.close.subarray(from, to), start)
+    this.volume.set(other.volume.subarray(from, to), start)
+    this.openInterest.set(other.openInterest.subarray(from, to), start)
+    this.filled.set(other.filled.subarray(from, to), start)
   }
 
   /** Appends a row of another set, under another end. */

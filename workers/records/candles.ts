@@ -112,7 +112,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
     parts.map(({ part }) => part),
   )
   if (isHot || fill?.askedStore === true) await context.candleManifest.check(run, plan.manifest)
-  return { rows: page.rows, hasMore: page.hasMore, interval, labelZone }
+  return { rows: page.page, hasMore: page.hasMore, interval, labelZone }
 }
 
 async function makePlan(

@@ -11,12 +11,19 @@ import { convertUnits } from './unit-conversion.ts'
 const PRICE_UNITS_PER_CENT = 100
 const QTY_UNITS_PER_CONTRACT = 100
 
-function cents(price: number): number {
-  return Math.floor(price / PRICE_UNITS_PER_CENT + 0.5)
+/** Prices of [from, to) in cents. A loop: `map` with a function takes several times as long. */
+function cents(prices: Float64Array, from: number, to: number): Float64Array {
+  const rounded = new Float64Array(to - from)
+  for (let row = from; row < to; row++)
+    rounded[row - from] = Math.floor(prices[row]! / PRICE_UNITS_PER_CENT + 0.5)
+  return rounded
 }
 
-function contracts(quantity: number): number {
-  return Math.floor(quantity / QTY_UNITS_PER_CONTRACT)
+function contracts(quantities: Float64Array, from: number, to: number): Float64Array {
+  const whole = new Float64Array(to - from)
+  for (let row = from; row < to; row++)
+    whole[row - from] = Math.floor(quantities[row]! / QTY_UNITS_PER_CONTRACT)
+  return whole
 }
 
 /** The candles of an answer in batches. */
@@ -44,17 +51,17 @@ function candleColumn({ rows, interval }: CandleAnswer, name: string, from: numb
     case 'end_period_ts':
       return rows.endMs.subarray(from, to)
     case 'open':
-      return rows.open.subarray(from, to).map(cents)
+      return cents(rows.open, from, to)
     case 'high':
-      return rows.high.subarray(from, to).map(cents)
+      return cents(rows.high, from, to)
     case 'low':
-      return rows.low.subarray(from, to).map(cents)
+      return cents(rows.low, from, to)
     case 'close':
-      return rows.close.subarray(from, to).map(cents)
+      return cents(rows.close, from, to)
     case 'volume':
-      return rows.volume.subarray(from, to).map(contracts)
+      return contracts(rows.volume, from, to)
     case 'open_interest':
-      return rows.openInterest.subarray(from, to).map(contracts)
+      return contracts(rows.openInterest, from, to)
     case 'filled':
       return Float64Array.from(rows.filled.subarray(from, to))
     default:

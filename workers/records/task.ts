@@ -81,7 +81,12 @@ async function makeAnswer(query: RecordQuery, request: RecordRequest): Promise<R
     return { rows: records.length, hasMore, batches }
   }
   const gaps = await answerClimateGaps(query, request)
-  const batches = (): Iterable<RecordBatch> => objectBatches(gaps.map((gap) => ({ ...gap })), fields, 'raw')
+  const batches = (): Iterable<RecordBatch> =>
+    objectBatches(
+      gaps.map((gap) => ({ ...gap })),
+      fields,
+      'raw',
+    )
   return { rows: gaps.length, hasMore: false, batches }
 }
 
