@@ -150,3 +150,6 @@ export const LOCK_TAKEOVER_MS_MAX = 10_000
 export const LOCK_RETRY_MS = 20
 /** Rounds in which a starting process looks at the lock before it gives up. */
 export const LOCK_ATTEMPTS_MAX = 1_000
+/** How often the embedded store looks after its tables, and the dead rows of a table that are worth removing. */
+export const EMBEDDED_MAINTENANCE_MS = 60_000
+export const EMBEDDED_DEAD_ROWS_MIN = 10_000
