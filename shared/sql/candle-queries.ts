@@ -6,7 +6,7 @@ import type { BatchStart, KeysetRead } from './keyset-pages.ts'
 import { type SqlStatement, StatementBuilder } from './statement.ts'
 
 /** Minutes of the stored intervals; the others are rolled up from 1. */
-export type StoredInterval = 1 | 60 | 1440
+type StoredInterval = 1 | 60 | 1440
 
 /** A traded candle. Prices are 1/10000 dollar, volume and open interest 1/100 contract. */
 export interface StoredCandle {

@@ -85,7 +85,7 @@ export function observationRead(
   return { statementFor: (start) => rangeStatement(selection, start), keyOf: observationKey }
 }
 
-export function observationKey(row: StoredObservation): ObservationKey {
+function observationKey(row: StoredObservation): ObservationKey {
   return { observedMs: row.observed_at, stationCode: row.station_code, type: row.observation_type }
 }
 
