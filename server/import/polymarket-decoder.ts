@@ -11,7 +11,7 @@ import { FrameTiming } from './frame-timing.ts'
 import type { ImportTally } from './import-tally.ts'
 import { MarketBooks } from './market-books.ts'
 import type { MarketBook, Stamp } from './market-books.ts'
-import { parsePolymarketFrame } from './polymarket-frame.ts'
+import { LOST_MESSAGE, parsePolymarketFrame } from './polymarket-frame.ts'
 import type { PolymarketMessage, PriceChange } from './polymarket-frame.ts'
 import type { Frame } from './recorded-message.ts'
 
@@ -77,7 +77,8 @@ export class PolymarketDecoder implements FeedDecoder {
 
   // Which token a lost message was about is not known.
   skipBadLine(): void {
-    this.#books.gapAll(this.#lastStamp(), 'bad line')
+    if (this.#timing.isHolding) this.#timing.push(LOST_MESSAGE, undefined, undefined, true)
+    else this.#books.gapAll(this.#lastStamp(), 'bad line')
   }
 
   finish(): void {
@@ -98,6 +99,10 @@ export class PolymarketDecoder implements FeedDecoder {
   }
 
   #take({ ts: ownTs, body }: PolymarketMessage, deliveredTs: bigint, recvTs: bigint): void {
+    if (body.kind === 'lost') {
+      this.#books.gapAll(this.#lastStamp(), 'bad line')
+      return
+    }
     this.#tally.messages++
     this.#earliestBookTs = undefined
     const ts = ownTs === undefined ? deliveredTs : later(ownTs, deliveredTs)

@@ -256,6 +256,15 @@ test('a disconnect or a lost line makes every book unknown until its next one', 
   const lost = decoderHarness('polymarket').feed(book(MS), change(MS + 1))
   lost.decoder.skipBadLine()
   assert.deepEqual(lost.done().at(-1), `${MS + 1} ${Y} gap`)
+  // A book that still waits for its time had come before the lost line.
+  const waiting = decoderHarness('polymarket').feed(book(MS))
+  waiting.decoder.skipBadLine()
+  waiting.feed(change(MS + 1))
+  assert.deepEqual(waiting.done(), [
+    `${MS + 1} ${Y} clear`,
+    `${MS + 1} ${Y} gap`,
+    `${MS + 1} ${Y} set bid 5000 200`,
+  ])
 })
 
 test('a new file goes on with the books unless a longer pause lies between', () => {
