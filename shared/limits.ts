@@ -22,8 +22,9 @@ export const FIRST_CHUNK_BYTES = 16 * 1024
 export const CHUNK_BYTES = 256 * 1024
 /** Chunks a worker may have in flight before the main thread returns a credit. */
 export const CHUNK_WINDOW = 4
-/** Snapshot rows gathered into one row group of a parquet answer. */
+/** Snapshot rows gathered into one row group of a parquet answer; the first one is small, for the first byte. */
 export const PARQUET_OUT_ROW_GROUP_ROWS = 16_384
+export const PARQUET_OUT_FIRST_ROW_GROUP_ROWS = 2_048
 
 /** Rows of one lob.v1 row group at most (lake.md). */
 export const LOB_ROW_GROUP_ROWS_MAX = 40_960
@@ -72,11 +73,28 @@ export const CARRY_OVER_PAUSE_MS_MAX = 60 * 60 * 1000
 
 /** Request target (path and query) in bytes; a longer one is 414. */
 export const REQUEST_TARGET_BYTES_MAX = 8 * 1024
+/** Request line and header fields together, in bytes; uWebSockets itself answers a longer head with 431. */
+export const REQUEST_HEAD_BYTES_MAX = 16 * 1024
+/** Entries of `errors[]` in one answer, and the characters of a client's own text that an answer repeats. */
+export const ANSWER_ERRORS_MAX = 20
+export const ANSWER_QUOTE_CHARACTERS_MAX = 80
 /** A client that takes no byte for so long is cut off. `BOOKCAST_STALL_TIMEOUT_MS` sets another value. */
 export const STALL_TIMEOUT_MS_DEFAULT = 30_000
 /** How often a stalled stream offers the socket another byte, which also keeps uWebSockets' own 10 s timer off. */
 export const STALL_PROBE_MS = 4_000
+/** Body bytes a stream keeps back to have something to offer a stalled socket: one is spent per offer. */
+export const BODY_RESERVE_BYTES = 1024
+/** Body bytes that may still be unsent when a stream ends its answer and gives up its slot. */
+export const BODY_LAST_BYTES_MAX = 64
 /** Running streams get so long to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
 export const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
-/** Times a request is planned anew because a file was replaced between planning and reading. */
-export const REPLAN_ATTEMPTS_MAX = 3
+/** Footers looked into for a market that the requested dates do not know, before it counts as unknown. */
+export const MARKET_SEARCH_FILES_MAX = 2_000
+/** The longest stall or shutdown time-out that configuration accepts. */
+export const CONFIGURED_TIMEOUT_MS_MAX = 3_600_000
+/** Megabytes of JavaScript heap one order-book thread may use before it is ended. */
+export const LOB_THREAD_HEAP_MB_MAX = 512
+/** A thread that has not ended a cancelled task after so long is terminated. */
+export const LOB_CANCEL_TIMEOUT_MS = 10_000
+/** Pause before a lost thread is asked for again, so that a worker file that cannot load is not spawned in a loop. */
+export const LOB_THREAD_RESPAWN_MS = 1_000

@@ -42,6 +42,11 @@ export interface LobTask {
   readonly port: import('node:worker_threads').MessagePort
 }
 
+/** The Piscina task that makes a thread compile and load what a request needs, so that the first one is fast. */
+export interface LobWarmTask {
+  readonly warm: true
+}
+
 /** Sent once, when the first chunk is ready: everything the status line and headers need. */
 export interface LobHead {
   readonly kind: 'head'

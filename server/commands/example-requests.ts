@@ -1,0 +1,58 @@
+// Three curl lines for what the served lake really holds, so that a new user sees an answer at once. Only directories
+// are listed: no file is opened.
+
+import { readdir } from 'node:fs/promises'
+import {
+  dateOfLakeFileName,
+  isSeriesName,
+  LOB_SOURCES,
+  lobSeriesDirectory,
+  lobSourceDirectory,
+  type LobSource,
+} from '../../shared/lake-layout.ts'
+
+// Temperature markets trade busily in the American afternoon: this UTC hour is the likeliest to hold something.
+const BUSY_UTC_HOUR = 18
+
+interface LakeDay {
+  readonly source: LobSource
+  readonly series: string
+  readonly date: string
+}
+
+/** The names in a directory, sorted; none when it does not exist. */
+async function listNames(directory: string): Promise<string[]> {
+  try {
+    return (await readdir(directory)).toSorted()
+  } catch {
+    return []
+  }
+}
+
+/** The latest date of the first series that has one. */
+async function findLakeDay(lake: string): Promise<LakeDay | undefined> {
+  for (const source of LOB_SOURCES) {
+    for (const name of await listNames(lobSourceDirectory(lake, source))) {
+      const series = /^series=(.+)$/.exec(name)?.[1]
+      if (series === undefined || !isSeriesName(series)) continue
+      const files = await listNames(lobSeriesDirectory(lake, source, series))
+      const date = files.map(dateOfLakeFileName).findLast((found) => found !== undefined)
+      if (date !== undefined) return { source, series, date }
+    }
+  }
+  return undefined
+}
+
+/** Three command lines that the server at `baseUrl` answers with data, or none when the lake has no order books yet. */
+export async function exampleRequests(lake: string, baseUrl: string): Promise<string[]> {
+  const day = await findLakeDay(lake)
+  if (day === undefined) return []
+  const { source, series, date } = day
+  const selection = source === LOB_SOURCES[0] ? `series=${series}` : `source=${source}&series=${series}`
+  const url = `${baseUrl}/api/v1/lob?${selection}&date=${date}`
+  return [
+    `curl '${url}&hour=${BUSY_UTC_HOUR}&interval=300&levels=3'`,
+    `curl '${url}&format=ndjson'`,
+    `curl '${url}&format=parquet' --output ${series}_${date}.parquet`,
+  ]
+}

@@ -1,0 +1,78 @@
+// `bookcast serve`: runs the HTTP server until it is told to stop. What people read goes to stdout, the log to stderr.
+
+import { stat } from 'node:fs/promises'
+import { once } from 'node:events'
+import { isIPv6 } from 'node:net'
+import { pino } from 'pino'
+import { readServeConfig, SERVE_OPTIONS, type ServeConfig } from '../config.ts'
+import { type RunningServer, startServer } from '../server.ts'
+import type { Command, CommandIo } from './command.ts'
+import { exampleRequests } from './example-requests.ts'
+import { describeOptions } from './options.ts'
+
+const HELP = `Usage: bookcast serve --lake <dir> [options]
+
+Serves a lake over HTTP.
+
+Options:
+${describeOptions(SERVE_OPTIONS)}
+  -h, --help                  this text
+`
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+/** An address that reaches the server from this machine: a wildcard is none. */
+function baseUrl({ host, port }: RunningServer): string {
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}`
+}
+
+async function describe(server: RunningServer, lake: string): Promise<string> {
+  const url = baseUrl(server)
+  const examples = await exampleRequests(lake, url)
+  const invitation =
+    examples.length > 0
+      ? `Try:\n${examples.map((line) => `  ${line}\n`).join('')}`
+      : `The lake has no order books yet; "bookcast import" adds some.\n`
+  return `Bookcast serves ${lake} at ${url}\n${invitation}`
+}
+
+async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promise<void> {
+  const destination = pino.destination({ fd: 2, sync: false })
+  const logger = pino({ level: config.logLevel, base: null }, destination)
+  try {
+    const server = await startServer(config, { logger })
+    try {
+      stdout.write(await describe(server, config.lake))
+      logger.info({ host: server.host, port: server.port, lake: config.lake }, 'listening')
+      if (signal === undefined) throw new Error('serve needs a signal to stop on')
+      if (!signal.aborted) await once(signal, 'abort')
+      logger.info('shutting down')
+    } finally {
+      await server.close()
+    }
+    logger.info('stopped')
+  } finally {
+    destination.flushSync()
+  }
+}
+
+export const serveCommand: Command = async (args, io) => {
+  const config = readServeConfig(args, io.env)
+  if (config === 'help') {
+    io.stdout.write(HELP)
+    return 0
+  }
+  if (!(await isDirectory(config.lake))) {
+    io.stderr.write(`bookcast serve: there is no lake directory at ${config.lake}\n`)
+    return 1
+  }
+  await serve(config, io)
+  return 0
+}

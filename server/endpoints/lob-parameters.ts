@@ -1,0 +1,166 @@
+// The parameters of /api/v1/lob (interface.md section 4.4), the rules that span several of them, and the order-book
+// query they make.
+
+import { isSeriesName, LOB_SOURCES } from '../../shared/lake-layout.ts'
+import {
+  LOB_INTERVAL_S_DEFAULT,
+  LOB_INTERVAL_S_MAX,
+  LOB_INTERVAL_S_MIN,
+  LOB_LEVELS_DEFAULT,
+  LOB_LEVELS_MAX,
+  LOB_LEVELS_MIN,
+  LOB_RANGE_DAYS_MAX,
+} from '../../shared/limits.ts'
+import { LOB_FORMATS, type LobQuery, SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
+import { MS_PER_DAY, utcDatesBetween, utcDateStartMs } from '../../shared/utc-date.ts'
+import { type ParameterRule, quote } from '../query/parameter-parser.ts'
+import type { Parameter, ParameterValues } from '../query/parameters.ts'
+
+export const LOB_PARAMETERS = [
+  {
+    name: 'market',
+    in: 'query',
+    description:
+      'Market ticker; for polymarket <condition_id>:<token_id>. Exactly one of market and series is given.',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'series',
+    in: 'query',
+    description: 'Series ticker, or the ticker of one event of a series: all its markets.',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'source',
+    in: 'query',
+    description: 'Data source.',
+    schema: { type: 'string', enum: LOB_SOURCES, default: 'kalshi' },
+  },
+  {
+    name: 'date',
+    in: 'query',
+    description: 'One UTC date. Either date, or from and to, are given.',
+    schema: { type: 'string', format: 'date' },
+  },
+  {
+    name: 'from',
+    in: 'query',
+    description: 'First UTC date of a range.',
+    schema: { type: 'string', format: 'date' },
+  },
+  {
+    name: 'to',
+    in: 'query',
+    description: `Last UTC date of a range, of at most ${LOB_RANGE_DAYS_MAX} days.`,
+    schema: { type: 'string', format: 'date' },
+  },
+  {
+    name: 'interval',
+    in: 'query',
+    description: 'Seconds from one snapshot to the next.',
+    schema: {
+      type: 'integer',
+      minimum: LOB_INTERVAL_S_MIN,
+      maximum: LOB_INTERVAL_S_MAX,
+      default: LOB_INTERVAL_S_DEFAULT,
+    },
+  },
+  {
+    name: 'levels',
+    in: 'query',
+    description: 'Book levels per side.',
+    schema: {
+      type: 'integer',
+      minimum: LOB_LEVELS_MIN,
+      maximum: LOB_LEVELS_MAX,
+      default: LOB_LEVELS_DEFAULT,
+    },
+  },
+  {
+    name: 'hour',
+    in: 'query',
+    description: 'Only the snapshots of this UTC hour.',
+    schema: { type: 'integer', minimum: 0, maximum: 23 },
+  },
+  {
+    name: 'format',
+    in: 'query',
+    description: 'Output format.',
+    schema: { type: 'string', enum: LOB_FORMATS, default: 'json' },
+  },
+  {
+    name: 'columns',
+    in: 'query',
+    description: 'Comma-separated columns, in the order wanted. Default: all.',
+    schema: {
+      type: 'array',
+      items: { type: 'string', enum: SNAPSHOT_COLUMNS },
+      uniqueItems: true,
+      minItems: 1,
+    },
+  },
+] as const satisfies readonly Parameter[]
+
+type LobParameters = typeof LOB_PARAMETERS
+type LobValues = ParameterValues<LobParameters>
+
+// Kalshi tickers become lake paths, so they are held to what a path may be made of.
+const POLYMARKET_ID = /^[A-Za-z0-9_-]{1,128}:[A-Za-z0-9_-]{1,128}$/
+
+const selectorRule: ParameterRule<LobParameters> = ({ has, values }, report) => {
+  if (has('market') === has('series')) {
+    const found = has('market') ? 'both are given' : 'neither is given'
+    for (const name of ['market', 'series'])
+      report(name, `Exactly one of market and series is needed; ${found}.`)
+  }
+  const { series, market, source } = values
+  if (series !== undefined && !isSeriesName(series))
+    report('series', `series must be a series or event ticker such as KXHIGHNY, not ${quote(series)}.`)
+  if (market === undefined || source === undefined) return
+  const isGood = source === 'polymarket' ? POLYMARKET_ID.test(market) : isSeriesName(market)
+  const shape =
+    source === 'polymarket' ? '<condition_id>:<token_id>' : 'a ticker such as KXHIGHNY-26JUL01-B81.5'
+  if (!isGood) report('market', `market must be ${shape} for source=${source}, not ${quote(market)}.`)
+}
+
+const DATE_NAMES = ['date', 'from', 'to'] as const
+
+const dateRule: ParameterRule<LobParameters> = ({ has, values }, report) => {
+  const isRange = has('from') || has('to')
+  if (has('date') === isRange) {
+    const found = isRange ? 'both are given' : 'none is given'
+    for (const name of DATE_NAMES)
+      if (!isRange || has(name)) report(name, `Either date, or from and to, are needed; ${found}.`)
+  } else if (isRange) {
+    if (!has('to')) report('to', 'to is needed together with from.')
+    if (!has('from')) report('from', 'from is needed together with to.')
+  }
+  const { from, to } = values
+  if (from === undefined || to === undefined) return
+  const days = ((utcDateStartMs(to) ?? 0) - (utcDateStartMs(from) ?? 0)) / MS_PER_DAY + 1
+  if (days < 1) report('to', `to must not be before from; ${to} is before ${from}.`)
+  else if (days > LOB_RANGE_DAYS_MAX)
+    report('to', `from to to must span at most ${LOB_RANGE_DAYS_MAX} days, not ${days}.`)
+}
+
+export const lobRule: ParameterRule<LobParameters> = (checked, report) => {
+  selectorRule(checked, report)
+  dateRule(checked, report)
+}
+
+/** The query of parameter values that have passed their declarations and `lobRule`. */
+export function lobQueryOf(values: LobValues): LobQuery {
+  const from = values.date ?? values.from ?? ''
+  const to = values.date ?? values.to ?? ''
+  return {
+    source: values.source,
+    market: values.market ?? null,
+    series: values.series ?? null,
+    dates: utcDatesBetween(from, to),
+    intervalS: values.interval,
+    levels: values.levels,
+    hour: values.hour ?? null,
+    format: values.format,
+    columns: values.columns ?? SNAPSHOT_COLUMNS,
+  }
+}

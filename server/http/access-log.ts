@@ -1,0 +1,60 @@
+// One structured log line per request, written when everything about it is over.
+
+import { performance } from 'node:perf_hooks'
+import type { Logger } from 'pino'
+import type { Exchange } from './exchange.ts'
+
+/**
+ * How a request ended. `complete`: the whole answer was handed over; `refused`: a problem answer that is the client's
+ * to mend or the server's limit (4xx, shutting down); `failed`: a problem answer that is our fault, or a connection
+ * destroyed in mid-answer; `client_gone`: the client left first; `stalled`: it took no bytes and was cut off.
+ */
+export type Ending = 'complete' | 'refused' | 'failed' | 'client_gone' | 'stalled'
+
+function roundedMs(ms: number): number {
+  return Math.round(ms * 1000) / 1000
+}
+
+/** Gathers the figures of one request. */
+export class RequestRecord {
+  readonly requestId: string
+  readonly #exchange: Exchange
+  readonly #startMs = performance.now()
+  #firstByteMs: number | null = null
+  /** Null when the client left before there was a status to send. */
+  status: number | null = null
+  /** Records in the answer; null when it broke off and nobody counted. */
+  rows: number | null = 0
+  bytes = 0
+  ending: Ending = 'complete'
+  /** What went wrong, for the log only. */
+  error: unknown = undefined
+
+  constructor(exchange: Exchange, requestId: string) {
+    this.#exchange = exchange
+    this.requestId = requestId
+  }
+
+  /** The status line is about to be sent. */
+  answered(status: number): void {
+    this.status = status
+    this.#firstByteMs = performance.now() - this.#startMs
+  }
+
+  write(logger: Logger): void {
+    const line = {
+      request_id: this.requestId,
+      method: this.#exchange.method,
+      path: this.#exchange.path,
+      query: this.#exchange.query,
+      status: this.status,
+      rows: this.rows,
+      bytes: this.bytes,
+      first_byte_ms: this.#firstByteMs === null ? null : roundedMs(this.#firstByteMs),
+      total_ms: roundedMs(performance.now() - this.#startMs),
+      ending: this.ending,
+    }
+    if (this.ending === 'failed') logger.error({ ...line, err: this.error }, 'request')
+    else logger.info(line, 'request')
+  }
+}

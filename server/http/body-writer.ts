@@ -1,0 +1,130 @@
+// Writes one chunked body to a uWebSockets response at the pace of its client, and cuts off a client that stalls.
+//
+// What uWebSockets does and this class is built around: `write` always accepts everything, into its own memory when the
+// kernel is full, and then answers false. Its writable event comes once and sends nothing by itself: only the next
+// write of at least one byte pushes the backlog out, and answers true when all of it went to the kernel. After a write
+// that answered false it aborts the connection within some 10 s unless a write or a writable event follows.
+// So a few body bytes are always kept in reserve: while the socket is full one of them is offered at every writable
+// event and every few seconds. The offer pushes the backlog, keeps that timer off and tells when the backlog is gone.
+
+import { BODY_LAST_BYTES_MAX, BODY_RESERVE_BYTES, STALL_PROBE_MS } from '../../shared/limits.ts'
+import { type BodySink, ConnectionLoss, type ConnectionLossReason } from './exchange.ts'
+
+/** The three operations on a response that a body needs. Each one is a cork of its own. */
+export interface BodySocket {
+  /** Takes all bytes (at least one); true when they and every byte before them went to the kernel. */
+  write(bytes: Uint8Array): boolean
+  /** Completes the answer; what the kernel does not take now is sent by the library itself. */
+  end(bytes: Uint8Array): void
+  close(): void
+}
+
+interface Waiter {
+  resolve(): void
+  reject(error: ConnectionLoss): void
+}
+
+export class BodyWriter implements BodySink {
+  readonly #socket: BodySocket
+  readonly #stallTimeoutMs: number
+  readonly #reserve = new Uint8Array(BODY_RESERVE_BYTES)
+  #reserveStart = 0
+  #reserveEnd = 0
+  #waiter: Waiter | undefined
+  #probeTimer: NodeJS.Timeout | undefined
+  /** Nothing of what was passed on is left in the library's own memory. */
+  #isDrained = true
+  /** Time without a sign that the client takes anything. */
+  #quietMs = 0
+  #loss: ConnectionLoss | undefined
+  bytesWritten = 0
+
+  constructor(socket: BodySocket, stallTimeoutMs: number) {
+    this.#socket = socket
+    this.#stallTimeoutMs = stallTimeoutMs
+  }
+
+  async write(chunk: Uint8Array): Promise<void> {
+    if (this.#loss !== undefined) throw this.#loss
+    if (chunk.length === 0) return
+    const keptBytes = Math.min(BODY_RESERVE_BYTES, Math.ceil(chunk.length / 2))
+    const sentBytes = chunk.length - keptBytes
+    this.#spend(this.#reserveEnd - this.#reserveStart)
+    this.#pass(chunk.subarray(0, sentBytes))
+    this.#reserve.set(chunk.subarray(sentBytes))
+    this.#reserveStart = 0
+    this.#reserveEnd = keptBytes
+    await this.#drained()
+  }
+
+  async end(): Promise<void> {
+    if (this.#loss !== undefined) throw this.#loss
+    const surplusBytes = this.#reserveEnd - this.#reserveStart - BODY_LAST_BYTES_MAX
+    if (surplusBytes > 0) this.#spend(surplusBytes)
+    await this.#drained()
+    const last = this.#reserve.subarray(this.#reserveStart, this.#reserveEnd)
+    this.bytesWritten += last.length
+    this.#socket.end(last)
+  }
+
+  /** The socket has room again. */
+  onWritable(): void {
+    this.#quietMs = 0
+    if (this.#waiter !== undefined) this.#offer()
+  }
+
+  /** The connection is lost: whoever waits for it learns why. */
+  abort(reason: ConnectionLossReason): void {
+    this.#loss ??= new ConnectionLoss(reason)
+    clearTimeout(this.#probeTimer)
+    this.#waiter?.reject(this.#loss)
+    this.#waiter = undefined
+  }
+
+  #pass(bytes: Uint8Array): void {
+    if (bytes.length === 0) return
+    this.bytesWritten += bytes.length
+    this.#isDrained = this.#socket.write(bytes)
+    if (this.#isDrained) this.#quietMs = 0
+  }
+
+  #spend(sizeBytes: number): void {
+    const start = this.#reserveStart
+    this.#reserveStart += sizeBytes
+    this.#pass(this.#reserve.subarray(start, this.#reserveStart))
+  }
+
+  /** Resolves when the backlog is gone, or no byte is left to offer: then the next chunk is the offer. */
+  async #drained(): Promise<void> {
+    if (this.#loss !== undefined) throw this.#loss
+    if (this.#isDrained) return
+    await new Promise<void>((resolve, reject) => {
+      this.#waiter = { resolve, reject }
+      this.#armProbe()
+    })
+  }
+
+  #armProbe(): void {
+    const delayMs = Math.min(STALL_PROBE_MS, this.#stallTimeoutMs - this.#quietMs)
+    this.#probeTimer = setTimeout(() => {
+      this.#quietMs += delayMs
+      if (this.#quietMs >= this.#stallTimeoutMs) this.#cutOff()
+      else this.#offer()
+    }, delayMs)
+  }
+
+  #offer(): void {
+    clearTimeout(this.#probeTimer)
+    const isSpent = this.#reserveStart === this.#reserveEnd
+    if (!isSpent) this.#spend(1)
+    if (isSpent || this.#isDrained) {
+      this.#waiter?.resolve()
+      this.#waiter = undefined
+    } else this.#armProbe()
+  }
+
+  #cutOff(): void {
+    this.abort('stalled')
+    this.#socket.close()
+  }
+}

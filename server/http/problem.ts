@@ -1,0 +1,34 @@
+// Error answers: RFC 9457 problem+json with the members that decisions.md adds. What an unexpected exception says never
+// leaves the process: the client gets a request id, the log has the rest.
+
+import { ApiError, ERROR_TYPES } from '../../shared/errors.ts'
+import type { WholeReply } from './endpoint.ts'
+
+const UNEXPECTED =
+  'The request failed unexpectedly. The log of the server has the cause under this request_id.'
+
+/** Whether an error is a fault of ours whose text must stay inside. */
+export function isInternal(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.code === 'internal_error'
+}
+
+/** The answer for anything thrown while a request was handled. */
+export function problemReply(thrown: unknown, requestId: string): WholeReply {
+  const error =
+    thrown instanceof ApiError && !isInternal(thrown) ? thrown : new ApiError('internal_error', UNEXPECTED)
+  const body = {
+    type: `urn:bookcast:problem:${error.code}`,
+    title: ERROR_TYPES[error.code].title,
+    status: error.status,
+    detail: error.message,
+    code: error.code,
+    errors: error.errors,
+    request_id: requestId,
+    error: error.message,
+  }
+  return {
+    status: error.status,
+    headers: { 'Content-Type': 'application/problem+json', ...error.headers },
+    body: new TextEncoder().encode(JSON.stringify(body)),
+  }
+}

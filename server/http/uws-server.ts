@@ -1,0 +1,146 @@
+// The adapter over uWebSockets.js: the only code that touches its requests and responses. It knows nothing of routes,
+// errors or endpoints. Three habits of the library shape it: a request is gone when its handler returns, so everything is
+// copied at once; a response may not be touched after its abort event, so that event is asked for before anything else;
+// and every write after the handler has returned stands inside `cork`.
+
+import { STATUS_CODES } from 'node:http'
+import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js'
+import { REQUEST_HEAD_BYTES_MAX } from '../../shared/limits.ts'
+import { type BodySocket, BodyWriter } from './body-writer.ts'
+import type { BodySink, Exchange, ExchangeHandler, ReplyHead } from './exchange.ts'
+
+// uWebSockets reads this once, while it is loaded; its own default of 4 KiB is less than a request target may have here.
+process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(REQUEST_HEAD_BYTES_MAX)
+const uWS = await import('uWebSockets.js')
+
+export interface HttpServerOptions {
+  readonly host: string
+  /** 0 lets the system choose. */
+  readonly port: number
+  readonly stallTimeoutMs: number
+}
+
+export interface HttpServer {
+  readonly port: number
+  /** Stops listening and cuts every connection. */
+  close(): void
+}
+
+// uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT: exported under another name than its types say, so given by value.
+const LISTEN_EXCLUSIVE_PORT = 1
+
+class UwsExchange implements Exchange {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly #response: HttpResponse
+  readonly #stallTimeoutMs: number
+  readonly #controller = new AbortController()
+  #writer: BodyWriter | undefined
+  #isOver = false
+
+  constructor(response: HttpResponse, request: HttpRequest, stallTimeoutMs: number) {
+    response.onAborted(() => this.#onAborted())
+    this.#response = response
+    this.#stallTimeoutMs = stallTimeoutMs
+    this.method = request.getCaseSensitiveMethod()
+    this.path = request.getUrl()
+    this.query = request.getQuery() ?? ''
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  sendWhole(head: ReplyHead, body: Uint8Array): void {
+    this.#finish(() => {
+      this.#writeHead(head)
+      this.#response.end(body)
+    })
+  }
+
+  sendHead(head: ReplyHead): void {
+    // The length goes into a header line: given to endWithoutBody it leaves the response open for ever.
+    this.#finish(() => {
+      this.#writeHead(head)
+      this.#response.endWithoutBody()
+    })
+  }
+
+  startBody(head: ReplyHead): BodySink {
+    let isHeadSent = false
+    const inCork = (action: () => boolean): boolean => {
+      if (this.#isOver) return true
+      let isDrained = true
+      this.#response.cork(() => {
+        if (!isHeadSent) this.#writeHead(head)
+        isHeadSent = true
+        isDrained = action()
+      })
+      return isDrained
+    }
+    const socket: BodySocket = {
+      write: (bytes) => inCork(() => this.#response.write(bytes)),
+      end: (bytes) => {
+        inCork(() => {
+          this.#isOver = true
+          this.#response.end(bytes)
+          return true
+        })
+      },
+      close: () => this.destroy(),
+    }
+    const writer = new BodyWriter(socket, this.#stallTimeoutMs)
+    this.#writer = writer
+    this.#response.onWritable(() => {
+      writer.onWritable()
+      return true
+    })
+    return writer
+  }
+
+  destroy(): void {
+    if (!this.#isOver) this.#response.close()
+  }
+
+  #finish(send: () => void): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#response.cork(send)
+  }
+
+  #writeHead({ status, headers }: ReplyHead): void {
+    this.#response.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`)
+    for (const [name, value] of Object.entries(headers)) this.#response.writeHeader(name, value)
+  }
+
+  #onAborted(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#writer?.abort('client_gone')
+    this.#controller.abort()
+  }
+}
+
+async function listen(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
+  const socket = await new Promise<us_listen_socket | false>((resolve) => {
+    // Without the exclusive option a second server may bind the same port and take a share of its connections. The
+    // types lack this form with a host, the library has it.
+    Reflect.apply(app.listen.bind(app), undefined, [host, port, LISTEN_EXCLUSIVE_PORT, resolve])
+  })
+  if (socket === false) throw new Error(`cannot listen on ${host} port ${port}: is the address in use?`)
+  return socket
+}
+
+/** Starts listening; every request goes to `handler`, which must not throw. Rejects when the address cannot be bound. */
+export async function startHttpServer(
+  options: HttpServerOptions,
+  handler: ExchangeHandler,
+): Promise<HttpServer> {
+  const app = uWS.App()
+  app.any('/*', (response, request) => {
+    handler(new UwsExchange(response, request, options.stallTimeoutMs))
+  })
+  const listening = await listen(app, options.host, options.port)
+  return { port: uWS.us_socket_local_port(listening), close: () => void app.close() }
+}

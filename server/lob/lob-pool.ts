@@ -1,0 +1,110 @@
+// The threads that rebuild and encode order books, and the slots that bound how many requests they serve. One thread
+// runs one request: a thread that dies takes no other request with it, and a client that reads slowly holds its own
+// thread, of which there are as many as slots.
+
+import { MessageChannel } from 'node:worker_threads'
+import { Piscina } from 'piscina'
+import type { Logger } from 'pino'
+import {
+  LOB_CONCURRENT_REQUESTS_MAX,
+  LOB_THREAD_HEAP_MB_MAX,
+  LOB_THREAD_RESPAWN_MS,
+} from '../../shared/limits.ts'
+import type { LobQuery, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
+import { LobStream } from './lob-stream.ts'
+import { Slots } from './slots.ts'
+
+export interface LobPoolOptions {
+  readonly lake: string
+  /** The compiled worker file; its default export takes a LobTask or a LobWarmTask. */
+  readonly workerUrl: URL
+  readonly logger: Logger
+}
+
+const WARM_TASK: LobWarmTask = { warm: true }
+
+export class LobPool {
+  readonly #lake: string
+  readonly #logger: Logger
+  readonly #slots = new Slots(LOB_CONCURRENT_REQUESTS_MAX)
+  readonly #piscina: Piscina
+  #respawnTimer: NodeJS.Timeout | undefined
+  #isClosing = false
+
+  constructor({ lake, workerUrl, logger }: LobPoolOptions) {
+    this.#lake = lake
+    this.#logger = logger
+    this.#piscina = new Piscina({
+      filename: workerUrl.href,
+      minThreads: LOB_CONCURRENT_REQUESTS_MAX,
+      maxThreads: LOB_CONCURRENT_REQUESTS_MAX,
+      idleTimeout: Infinity,
+      concurrentTasksPerWorker: 1,
+      // Tasks wait only while a lost thread is replaced; the slots never let more of them in than there are threads.
+      maxQueue: LOB_CONCURRENT_REQUESTS_MAX,
+      // An idle thread must turn its event loop, to let go of ports and files; with Atomics.wait it would stand still.
+      atomics: 'disabled',
+      resourceLimits: { maxOldGenerationSizeMb: LOB_THREAD_HEAP_MB_MAX },
+    })
+    this.#piscina.on('error', (error) => this.#logger.error({ err: error }, 'idle order-book thread failed'))
+    this.#piscina.on('workerDestroy', () => this.#onThreadLost())
+  }
+
+  /** Slots in use, of LOB_CONCURRENT_REQUESTS_MAX. */
+  get takenSlots(): number {
+    return this.#slots.takenCount
+  }
+
+  /** Lets every thread load its code. Rejects when the worker file does not. */
+  async warm(): Promise<void> {
+    await Promise.all(this.#piscina.threads.map(() => this.#piscina.run(WARM_TASK)))
+  }
+
+  /**
+   * Starts a request and resolves when its head and first chunk are there. The stream must be closed: its slot is free
+   * only then. Rejects with the ApiError that the worker met, `too_many_requests` or `worker_failed`, and when `signal`
+   * is aborted first.
+   */
+  async open(query: LobQuery, options: { headOnly: boolean; signal: AbortSignal }): Promise<LobStream> {
+    const release = this.#slots.take()
+    const { port1, port2 } = new MessageChannel()
+    const task: LobTask = { lake: this.#lake, query, headOnly: options.headOnly, port: port2 }
+    const terminator = new AbortController()
+    // Aborting this signal ends the thread, which is only done to a worker that does not obey.
+    const taskEnd = this.#piscina.run(task, { transferList: [port2], signal: terminator.signal })
+    const stream = new LobStream(port1, taskEnd, {
+      signal: options.signal,
+      onOver: release,
+      terminate: () => terminator.abort(),
+    })
+    try {
+      await stream.ready()
+      return stream
+    } catch (error) {
+      await stream.close()
+      throw error
+    }
+  }
+
+  /** Ends the threads, whatever they do. */
+  async close(): Promise<void> {
+    this.#isClosing = true
+    clearTimeout(this.#respawnTimer)
+    await this.#piscina.destroy()
+  }
+
+  /**
+   * Piscina replaces a lost thread by itself, but gives up once one died while it started. A task makes it try again,
+   * and warms a thread besides.
+   */
+  #onThreadLost(): void {
+    if (this.#isClosing || this.#respawnTimer !== undefined) return
+    this.#respawnTimer = setTimeout(() => {
+      this.#respawnTimer = undefined
+      this.#piscina.run(WARM_TASK).catch((error: unknown) => {
+        if (!this.#isClosing) this.#logger.error({ err: error }, 'replacing an order-book thread failed')
+      })
+    }, LOB_THREAD_RESPAWN_MS)
+    this.#respawnTimer.unref()
+  }
+}

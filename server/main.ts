@@ -1,0 +1,108 @@
+#!/usr/bin/env node
+// The command-line program. It finds the command, owns the process's signals and turns what a command returns or throws
+// into an exit code: 0 done, 1 failed, 2 wrong use. Commands are loaded when they are asked for, so that serving does
+// not load what importing needs.
+
+import { readFileSync } from 'node:fs'
+import { type Command, type CommandIo, UsageError } from './commands/command.ts'
+import { processEnvironment } from './config.ts'
+
+interface CommandEntry {
+  readonly summary: string
+  readonly load: () => Promise<Command>
+}
+
+const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
+  [
+    'serve',
+    {
+      summary: 'serve a lake over HTTP',
+      load: async () => (await import('./commands/serve.ts')).serveCommand,
+    },
+  ],
+  [
+    'import',
+    {
+      summary: 'turn recorded exchange messages into order-book files of a lake',
+      load: async () => (await import('./commands/import.ts')).importCommand,
+    },
+  ],
+  [
+    'sample-data',
+    {
+      summary: 'write the generated sample lake',
+      load: async () => (await import('./commands/sample-data.ts')).sampleDataCommand,
+    },
+  ],
+])
+
+const EXIT_FAILED = 1
+const EXIT_WRONG_USE = 2
+
+function helpText(): string {
+  const lines = [...COMMANDS].map(([name, { summary }]) => `  ${name.padEnd(14)}${summary}\n`)
+  return `Usage: bookcast <command> [options]
+
+Commands:
+${lines.join('')}
+"bookcast <command> --help" describes a command. "bookcast --version" prints the version.
+`
+}
+
+function readVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  const { version }: { version: string } = JSON.parse(text)
+  return version
+}
+
+/** Aborts at the first SIGINT or SIGTERM; the second ends the process as the signal itself would have. */
+function stopSignal(): AbortSignal {
+  const controller = new AbortController()
+  for (const [name, number] of [
+    ['SIGINT', 2],
+    ['SIGTERM', 15],
+  ] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(128 + number)
+      controller.abort(name)
+    })
+  }
+  return controller.signal
+}
+
+async function runCommand(name: string, args: readonly string[]): Promise<number> {
+  const entry = COMMANDS.get(name)
+  if (entry === undefined) {
+    process.stderr.write(`bookcast: there is no command ${JSON.stringify(name)}\n\n${helpText()}`)
+    return EXIT_WRONG_USE
+  }
+  const { stdin, stdout, stderr } = process
+  const io: CommandIo = { env: processEnvironment, stdin, stdout, stderr, signal: stopSignal() }
+  try {
+    const command = await entry.load()
+    return await command(args, io)
+  } catch (error) {
+    const isUsage = error instanceof UsageError
+    const text = isUsage
+      ? `${error.message}\n"bookcast ${name} --help" lists the options.`
+      : error instanceof Error
+        ? error.message
+        : String(error)
+    stderr.write(`bookcast ${name}: ${text}\n`)
+    return isUsage ? EXIT_WRONG_USE : EXIT_FAILED
+  }
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const [first, ...rest] = args
+  if (first === undefined) {
+    process.stderr.write(helpText())
+    return EXIT_WRONG_USE
+  }
+  if (first === '--help' || first === '-h' || first === 'help') process.stdout.write(helpText())
+  else if (first === '--version' || first === '-v') process.stdout.write(`${readVersion()}\n`)
+  else return runCommand(first, rest)
+  return 0
+}
+
+process.exitCode = await main(process.argv.slice(2))

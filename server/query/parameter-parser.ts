@@ -1,0 +1,155 @@
+// Turns the raw text of a request into checked, typed values: ajv validates against the declarations, compiled once per
+// endpoint when the server starts. Nothing is clamped, ignored or guessed: whatever is unknown, repeated, empty or
+// malformed is refused, all of it in one answer, each parameter by its name and with what it accepts.
+
+import assert from 'node:assert/strict'
+import { Ajv, type ValidateFunction } from 'ajv'
+import { ApiError, type ParameterError } from '../../shared/errors.ts'
+import { ANSWER_ERRORS_MAX, ANSWER_QUOTE_CHARACTERS_MAX } from '../../shared/limits.ts'
+import { utcDateStartMs } from '../../shared/utc-date.ts'
+import { acceptedValues, type Parameter, type ParameterValues } from './parameters.ts'
+import { splitQuery } from './query-string.ts'
+
+/** The parameters of a request whose single values have been checked, for rules that span several of them. */
+export interface CheckedParameters<P extends readonly Parameter[]> {
+  /** Whether the request names the parameter, be its value good or not. */
+  readonly has: (name: P[number]['name']) => boolean
+  /** The good values and the defaults. */
+  readonly values: Partial<ParameterValues<P>>
+}
+
+export type ReportError = (parameter: string, detail: string) => void
+
+/** Reports what several parameters together break. It also runs when single values are wrong. */
+export type ParameterRule<P extends readonly Parameter[]> = (
+  checked: CheckedParameters<P>,
+  report: ReportError,
+) => void
+
+const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, allowUnionTypes: false })
+ajv.addFormat('date', (text: string) => utcDateStartMs(text) !== undefined)
+
+/** A client's text as an answer may repeat it: quoted and cut. */
+export function quote(text: string): string {
+  const cut =
+    text.length > ANSWER_QUOTE_CHARACTERS_MAX ? `${text.slice(0, ANSWER_QUOTE_CHARACTERS_MAX)}…` : text
+  return JSON.stringify(cut)
+}
+
+/** Only plain decimal digits count as a number: no sign, fraction, exponent, blank or hexadecimal. */
+function valueOfText(text: string, schema: Parameter['schema']): unknown {
+  if (schema.type === 'integer') return /^\d+$/.test(text) ? Number(text) : text
+  if (schema.type === 'array') return text.split(',')
+  return text
+}
+
+/** A validator that, with `required` empty, also accepts a part of the parameters. */
+function compileDeclarations<T>(
+  parameters: readonly Parameter[],
+  required: readonly string[],
+): ValidateFunction<T> {
+  const properties = Object.fromEntries(parameters.map((p) => [p.name, p.schema]))
+  return ajv.compile<T>({ type: 'object', properties, required, additionalProperties: false })
+}
+
+export class ParameterParser<const P extends readonly Parameter[]> {
+  readonly #declared: ReadonlyMap<string, Parameter>
+  readonly #validate: ValidateFunction<ParameterValues<P>>
+  readonly #validatePart: ValidateFunction<Partial<ParameterValues<P>>>
+  readonly #rule: ParameterRule<P> | undefined
+
+  constructor(parameters: P, rule?: ParameterRule<P>) {
+    this.#declared = new Map(parameters.map((parameter) => [parameter.name, parameter]))
+    const required = parameters.filter((p) => p.required === true || p.in === 'path').map((p) => p.name)
+    this.#validate = compileDeclarations(parameters, required)
+    this.#validatePart = compileDeclarations(parameters, [])
+    this.#rule = rule
+  }
+
+  /**
+   * The values of a request, defaults filled in.
+   * @param rawQuery what follows the `?` of the request target, as sent
+   * @param pathValues the decoded path parameters
+   * @throws {ApiError} `invalid_parameter` (400), or `unknown_format` (406) when nothing but the format is wrong
+   */
+  parse(rawQuery: string, pathValues: Readonly<Record<string, string>>): ParameterValues<P> {
+    const errors = new Map<string, string>()
+    const report = (parameter: string, detail: string): void => {
+      if (!errors.has(parameter)) errors.set(parameter, detail)
+    }
+    const texts = this.#readTexts(rawQuery, pathValues, report)
+    const values = this.#readValues(texts, errors, report)
+    const isFormatUnknown = errors.has('format') && (texts.get('format') ?? '') !== ''
+    assert(this.#validatePart(values))
+    this.#rule?.({ has: (name) => texts.has(name), values }, report)
+    if (errors.size > 0) throw refusal(errors, isFormatUnknown)
+    assert(this.#validate(values))
+    return values
+  }
+
+  /** The one text of each known parameter; whatever else stands in the request is reported. */
+  #readTexts(
+    rawQuery: string,
+    pathValues: Readonly<Record<string, string>>,
+    report: ReportError,
+  ): Map<string, string> {
+    const { entries, malformed } = splitQuery(rawQuery)
+    const texts = new Map(Object.entries(pathValues))
+    for (const piece of malformed)
+      report(piece.split('=', 1)[0] ?? '', `${quote(piece)} is not valid percent-encoded UTF-8.`)
+    for (const { name, value } of entries) {
+      const declared = this.#declared.get(name)
+      if (declared === undefined || declared.in !== 'query') report(name, this.#unknownName(name))
+      else if (texts.has(name)) {
+        texts.set(name, '')
+        report(name, `${name} must be given once.`)
+      } else texts.set(name, value)
+    }
+    return texts
+  }
+
+  #unknownName(name: string): string {
+    const known = [...this.#declared.values()].filter((p) => p.in === 'query').map((p) => p.name)
+    const offered = known.length === 0 ? 'none' : known.join(', ')
+    return `${quote(name)} is not a parameter of this path; its parameters are: ${offered}.`
+  }
+
+  /** The values that hold what their declarations demand; the others are reported and left out. */
+  #readValues(
+    texts: ReadonlyMap<string, string>,
+    errors: ReadonlyMap<string, string>,
+    report: ReportError,
+  ): object {
+    const values: Record<string, unknown> = {}
+    for (const [name, text] of texts) {
+      const declared = this.#declared.get(name)
+      if (declared === undefined) continue
+      if (text === '') report(name, `${name} must be ${acceptedValues(declared.schema)}, not empty.`)
+      else values[name] = valueOfText(text, declared.schema)
+    }
+    if (!this.#validate(values)) this.#reportViolations(texts, report)
+    for (const name of errors.keys()) delete values[name]
+    return values
+  }
+
+  #reportViolations(texts: ReadonlyMap<string, string>, report: ReportError): void {
+    for (const violation of this.#validate.errors ?? []) {
+      const missing: unknown = violation.params['missingProperty']
+      const name = typeof missing === 'string' ? missing : (violation.instancePath.split('/')[1] ?? '')
+      const declared = this.#declared.get(name)
+      const accepted = declared === undefined ? 'left out' : acceptedValues(declared.schema)
+      const given = texts.get(name)
+      report(name, `${name} must be ${accepted}${given === undefined ? '' : `, not ${quote(given)}`}.`)
+    }
+  }
+}
+
+function refusal(errors: ReadonlyMap<string, string>, isFormatUnknown: boolean): ApiError {
+  const listed: ParameterError[] = [...errors]
+    .slice(0, ANSWER_ERRORS_MAX)
+    .map(([parameter, detail]) => ({ parameter: parameter.slice(0, ANSWER_QUOTE_CHARACTERS_MAX), detail }))
+  const details = listed.map((error) => error.detail).join(' ')
+  const detail = errors.size === 1 ? details : `${errors.size} parameters are wrong. ${details}`
+  const code = isFormatUnknown && errors.size === 1 ? 'unknown_format' : 'invalid_parameter'
+  return new ApiError(code, detail, { errors: listed })
+}

@@ -1,0 +1,63 @@
+// How an endpoint declares its parameters. A declaration is a piece of JSON Schema with a description, so that the same
+// object validates requests, gives the handler its types and documents the endpoint.
+
+export interface IntegerSchema {
+  readonly type: 'integer'
+  readonly minimum: number
+  readonly maximum: number
+  readonly default?: number
+}
+
+export interface TextSchema {
+  readonly type: 'string'
+  readonly enum?: readonly string[]
+  readonly format?: 'date'
+  readonly default?: string
+}
+
+/** A comma-separated list of distinct values of one enumeration; the order asked is kept. */
+export interface ListSchema {
+  readonly type: 'array'
+  readonly items: { readonly type: 'string'; readonly enum: readonly string[] }
+  readonly uniqueItems: true
+  readonly minItems: 1
+}
+
+export interface Parameter {
+  readonly name: string
+  /** Where it stands; a path parameter is always required. */
+  readonly in: 'query' | 'path'
+  readonly description: string
+  readonly schema: IntegerSchema | TextSchema | ListSchema
+  readonly required?: boolean
+}
+
+type SchemaValue<S> = S extends { readonly type: 'integer' }
+  ? number
+  : S extends { readonly items: { readonly enum: readonly (infer Item)[] } }
+    ? readonly Item[]
+    : S extends { readonly enum: readonly (infer Value)[] }
+      ? Value
+      : string
+
+type AlwaysThere =
+  | { readonly in: 'path' }
+  | { readonly required: true }
+  | { readonly schema: { readonly default: unknown } }
+
+/** What a handler receives: one property per declared parameter, `undefined` for one that was not given. */
+export type ParameterValues<P extends readonly Parameter[]> = {
+  readonly [Q in P[number] as Q['name']]:
+    | SchemaValue<Q['schema']>
+    | (Q extends AlwaysThere ? never : undefined)
+}
+
+/** What a parameter accepts, as the end of the sentence "<name> must be …". */
+export function acceptedValues(schema: Parameter['schema']): string {
+  if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
+  if (schema.type === 'array')
+    return `a comma-separated list, without repeats, of ${schema.items.enum.join(', ')}`
+  if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`
+  if (schema.format === 'date') return 'a calendar date, YYYY-MM-DD'
+  return 'a text that is not empty'
+}

@@ -1,0 +1,37 @@
+// Splits a raw query string into decoded names and values, keeping repeats. It judges nothing but the encoding: which
+// names are known and which values are good is decided by the parameter parser.
+
+export interface QueryEntry {
+  readonly name: string
+  readonly value: string
+}
+
+export interface SplitQuery {
+  readonly entries: readonly QueryEntry[]
+  /** Raw pieces (`name=value` as sent) whose percent-encoding is no UTF-8. */
+  readonly malformed: readonly string[]
+}
+
+/** The text with `+` as space and percent-encoding undone, or `undefined` when it is malformed. */
+function decodeComponent(raw: string): string | undefined {
+  try {
+    return decodeURIComponent(raw.replaceAll('+', ' '))
+  } catch {
+    return undefined
+  }
+}
+
+/** Splits the part of a request target after its `?`; empty pieces (`a=1&&b=2`) are skipped. */
+export function splitQuery(raw: string): SplitQuery {
+  const entries: QueryEntry[] = []
+  const malformed: string[] = []
+  for (const piece of raw.split('&')) {
+    if (piece === '') continue
+    const equals = piece.indexOf('=')
+    const name = decodeComponent(equals === -1 ? piece : piece.slice(0, equals))
+    const value = decodeComponent(equals === -1 ? '' : piece.slice(equals + 1))
+    if (name === undefined || value === undefined) malformed.push(piece)
+    else entries.push({ name, value })
+  }
+  return { entries, malformed }
+}

@@ -1,0 +1,171 @@
+// Writes the sample: a small lake and the metadata that says what it is. The same seed gives the same bytes, so the
+// committed sample can be checked against a fresh one.
+
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
+import { LOB_SOURCES } from '../../shared/lake-layout.ts'
+import { LOB_SCHEMA } from '../../shared/lob-v1.ts'
+import { MS_PER_DAY, NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
+import { LobRecordingWriter } from '../lake/lob-recording-writer.ts'
+import type { WrittenLobFile } from '../lake/lob-recording-writer.ts'
+import { temporaryPath } from '../lake/temporary-file.ts'
+import { recordMarkets } from './recorded-stream.ts'
+import type { SampleMarket, SampleSeries } from './sample-series.ts'
+import {
+  SAMPLE_DECI_CENT,
+  SAMPLE_FIRST_DATE,
+  SAMPLE_LAST_DATE,
+  SAMPLE_OUTAGE,
+  SAMPLE_SERIES,
+  sampleMarkets,
+} from './sample-series.ts'
+
+const GENERATOR = 'bookcast sample-data'
+const KALSHI_RESOLUTION_NS = 1_000
+const POLYMARKET_RESOLUTION_NS = 1_000_000
+
+/** One lake file of the sample; `path` is relative to the sample's directory, with forward slashes. */
+export interface SampleFile {
+  readonly path: string
+  readonly schema: string
+  readonly rows: number
+  readonly markets: number
+  readonly sizeBytes: number
+  readonly sha256: string
+}
+
+/** What `metadata.json` holds. */
+export interface SampleMetadata {
+  readonly description: string
+  readonly generated: true
+  readonly generator: string
+  readonly command: string
+  readonly seed: number
+  readonly cases: readonly string[]
+  readonly files: readonly SampleFile[]
+  /** What Polymarket's ids stand for: they do not tell themselves. */
+  readonly polymarketMarkets: readonly SampleMarket[]
+}
+
+export interface SampleLakeOptions {
+  /** The lake goes to `<directory>/lake`, the metadata beside it. */
+  readonly directory: string
+  readonly seed: number
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Writes the sample and returns its metadata. Files of an earlier sample are replaced.
+ * @throws {LobFileExistsError} when the lake holds other data for the sample's dates and no sample's metadata is there
+ */
+export async function writeSampleLake(options: SampleLakeOptions): Promise<SampleMetadata> {
+  const { directory, seed, signal } = options
+  const onExisting = (await isSample(directory)) ? 'replace' : 'refuse'
+  await mkdir(directory, { recursive: true })
+  const written: WrittenLobFile[] = []
+  const polymarketMarkets: SampleMarket[] = []
+  for (const source of LOB_SOURCES) {
+    const writer = new LobRecordingWriter({ lake: join(directory, 'lake'), source, onExisting })
+    try {
+      for (const series of SAMPLE_SERIES.filter((candidate) => candidate.source === source)) {
+        signal?.throwIfAborted()
+        const described = appendSeries(writer, series, seed)
+        if (source === 'polymarket') polymarketMarkets.push(...described)
+      }
+      written.push(...(await writer.finish()))
+    } finally {
+      await writer.abort()
+    }
+  }
+  const files = await Promise.all(written.map((file) => describeFile(directory, file)))
+  const metadata: SampleMetadata = {
+    description:
+      'Simulated order books of temperature markets. Generated: none of it was ever quoted or traded.',
+    generated: true,
+    generator: GENERATOR,
+    command: `${GENERATOR} --seed ${seed}`,
+    seed,
+    cases: sampleCases(),
+    files,
+    polymarketMarkets,
+  }
+  await replaceFile(join(directory, 'metadata.json'), `${JSON.stringify(metadata, null, 2)}\n`)
+  return metadata
+}
+
+function appendSeries(writer: LobRecordingWriter, series: SampleSeries, seed: number): SampleMarket[] {
+  const isKalshi = series.source === 'kalshi'
+  const { markets, described } = sampleMarkets(series, seed)
+  const fromMs = dateStartMs(SAMPLE_FIRST_DATE)
+  const toMs = dateStartMs(SAMPLE_LAST_DATE) + MS_PER_DAY
+  const recording = recordMarkets({
+    markets,
+    fromMs,
+    toMs,
+    seed,
+    resolutionNs: isKalshi ? KALSHI_RESOLUTION_NS : POLYMARKET_RESOLUTION_NS,
+    // Polymarket repeats the whole book after trades, Kalshi does not.
+    snapshotProbability: isKalshi ? 0 : 0.002,
+    burstiness: 0.25,
+    isAbsolute: !isKalshi,
+  })
+  writer.cover(series.ticker, BigInt(fromMs) * NS_PER_MS)
+  for (const event of recording) writer.append(series.ticker, event)
+  writer.cover(series.ticker, BigInt(toMs) * NS_PER_MS - 1n)
+  return [...described]
+}
+
+function sampleCases(): string[] {
+  return [
+    `the feed of the ${SAMPLE_OUTAGE.series} event of ${SAMPLE_OUTAGE.day} is lost from ` +
+      `${new Date(SAMPLE_OUTAGE.fromMs).toISOString()} to ${new Date(SAMPLE_OUTAGE.toMs).toISOString()}`,
+    `the highest bucket of the ${SAMPLE_DECI_CENT.series} event of ${SAMPLE_DECI_CENT.day} is quoted in tenths of a cent`,
+    'events open at 14:00Z the day before and close at midnight local standard time: two are open at once for hours',
+    'Polymarket prices below 4 and above 96 cents are in tenths of a cent',
+    'some quantities are fractions of a contract',
+  ]
+}
+
+/** Whether an earlier run of this generator wrote the directory. */
+async function isSample(directory: string): Promise<boolean> {
+  try {
+    const metadata: unknown = JSON.parse(await readFile(join(directory, 'metadata.json'), 'utf8'))
+    return (
+      typeof metadata === 'object' &&
+      metadata !== null &&
+      'generator' in metadata &&
+      metadata.generator === GENERATOR
+    )
+  } catch {
+    return false
+  }
+}
+
+async function describeFile(directory: string, file: WrittenLobFile): Promise<SampleFile> {
+  const bytes = await readFile(file.path)
+  return {
+    path: relative(directory, file.path).split(sep).join('/'),
+    schema: LOB_SCHEMA,
+    rows: file.rows,
+    markets: file.markets,
+    sizeBytes: bytes.length,
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+  }
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  const temporary = temporaryPath(path)
+  try {
+    await writeFile(temporary, text)
+    await rename(temporary, path)
+  } finally {
+    await rm(temporary, { force: true })
+  }
+}
+
+function dateStartMs(date: string): number {
+  const ms = utcDateStartMs(date)
+  if (ms === undefined) throw new RangeError(`not a date: ${date}`)
+  return ms
+}

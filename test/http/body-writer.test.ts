@@ -1,0 +1,175 @@
+// The body writer against a model of a uWebSockets response: it takes every write, keeps in its own memory what the
+// kernel has no room for, sends that memory only in a later write, and tells of new room once.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { BodyWriter, type BodySocket } from '../../server/http/body-writer.ts'
+import { BODY_LAST_BYTES_MAX, STALL_PROBE_MS } from '../../shared/limits.ts'
+import { patternBytes } from '../support/byte-pattern.ts'
+
+class SocketModel implements BodySocket {
+  readonly received: number[] = []
+  writes = 0
+  backlogBytes = 0
+  /** At the moment of `end`. */
+  unsentAtEnd: number | undefined
+  isClosed = false
+  #roomBytes: number
+  #wantsRoom = false
+
+  constructor(roomBytes: number) {
+    this.#roomBytes = roomBytes
+  }
+
+  write(bytes: Uint8Array): boolean {
+    assert.ok(bytes.length > 0, 'an empty write does nothing in the library')
+    assert.equal(this.unsentAtEnd, undefined, 'nothing is written after the end')
+    this.writes += 1
+    this.received.push(...bytes)
+    this.backlogBytes += bytes.length
+    const taken = Math.min(this.backlogBytes, this.#roomBytes)
+    this.backlogBytes -= taken
+    this.#roomBytes -= taken
+    this.#wantsRoom = this.backlogBytes > 0
+    return this.backlogBytes === 0
+  }
+
+  end(bytes: Uint8Array): void {
+    assert.equal(this.unsentAtEnd, undefined, 'ended once')
+    this.received.push(...bytes)
+    this.unsentAtEnd = this.backlogBytes + bytes.length
+  }
+
+  close(): void {
+    this.isClosed = true
+  }
+
+  /** The client reads; true when the library would now tell of it. */
+  addRoom(sizeBytes: number): boolean {
+    this.#roomBytes += sizeBytes
+    const tells = this.#wantsRoom
+    this.#wantsRoom = false
+    return tells
+  }
+}
+
+async function writeAll(writer: BodyWriter, body: Uint8Array, sizes: readonly number[]): Promise<void> {
+  let offset = 0
+  for (const size of sizes) {
+    const chunk = body.slice(offset, offset + size)
+    await writer.write(chunk)
+    // The chunk's memory is the producer's again.
+    chunk.fill(0)
+    offset += size
+  }
+  await writer.end()
+}
+
+test('passes every byte on in order, however the room for them comes', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 0, max: 5000 }), { maxLength: 12 }),
+      fc.integer({ min: 0, max: 6000 }),
+      fc.array(fc.integer({ min: 64, max: 3000 }), { minLength: 1, maxLength: 20 }),
+      async (sizes, firstRoom, rooms) => {
+        const body = patternBytes(sizes.reduce((sum, size) => sum + size, 0))
+        const socket = new SocketModel(firstRoom)
+        const writer = new BodyWriter(socket, 60_000)
+        const done = writeAll(writer, body, sizes)
+        for (let turn = 0; socket.unsentAtEnd === undefined; turn++) {
+          if (socket.addRoom(rooms[turn % rooms.length] ?? 1)) writer.onWritable()
+          await new Promise(setImmediate)
+        }
+        await done
+        assert.deepEqual(Uint8Array.from(socket.received), body)
+        assert.equal(writer.bytesWritten, body.length)
+        assert.ok(socket.unsentAtEnd !== undefined && socket.unsentAtEnd <= BODY_LAST_BYTES_MAX)
+      },
+    ),
+    { numRuns: 200 },
+  )
+})
+
+test('keeps a taken chunk waiting until the socket has taken it too', async () => {
+  const socket = new SocketModel(0)
+  const writer = new BodyWriter(socket, 60_000)
+  let isTaken = false
+  const taken = writer.write(patternBytes(10_000)).then(() => (isTaken = true))
+  for (const room of [4000, 4000]) {
+    assert.ok(socket.addRoom(room))
+    writer.onWritable()
+    await new Promise(setImmediate)
+    assert.equal(isTaken, false)
+  }
+  assert.ok(socket.addRoom(4000))
+  writer.onWritable()
+  await taken
+})
+
+test('offers a stalled socket a byte now and then, and cuts it off after the time-out', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const socket = new SocketModel(0)
+  const writer = new BodyWriter(socket, 3 * STALL_PROBE_MS)
+  const writing = assert.rejects(writer.write(patternBytes(10_000)), {
+    name: 'ConnectionLoss',
+    reason: 'stalled',
+  })
+  assert.equal(socket.writes, 1)
+  t.mock.timers.tick(STALL_PROBE_MS)
+  assert.equal(socket.writes, 2)
+  t.mock.timers.tick(STALL_PROBE_MS)
+  assert.equal(socket.writes, 3)
+  assert.equal(socket.isClosed, false)
+  t.mock.timers.tick(STALL_PROBE_MS)
+  assert.equal(socket.isClosed, true)
+  await writing
+  await assert.rejects(writer.write(patternBytes(1)), { reason: 'stalled' })
+  await assert.rejects(writer.end(), { reason: 'stalled' })
+})
+
+test('counts the stall time-out anew whenever the client has taken something', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const socket = new SocketModel(0)
+  const writer = new BodyWriter(socket, 2 * STALL_PROBE_MS)
+  const writing = writer.write(patternBytes(10_000))
+  for (let round = 0; round < 9; round++) {
+    t.mock.timers.tick(2 * STALL_PROBE_MS - 1)
+    assert.equal(socket.isClosed, false)
+    assert.ok(socket.addRoom(1000))
+    writer.onWritable()
+  }
+  // Room without a writable event: the next offer finds it.
+  socket.addRoom(1_000_000)
+  t.mock.timers.tick(STALL_PROBE_MS)
+  await writing
+  assert.equal(socket.backlogBytes, 0)
+})
+
+test('cuts off a stalled client also when the chunks are single bytes', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const socket = new SocketModel(0)
+  const writer = new BodyWriter(socket, 3 * STALL_PROBE_MS)
+  const writing = assert.rejects(
+    async () => {
+      for (let offset = 0; offset < 100; offset++) await writer.write(Uint8Array.of(offset))
+    },
+    { reason: 'stalled' },
+  )
+  for (let probe = 0; probe < 10 && !socket.isClosed; probe++) {
+    await new Promise(setImmediate)
+    t.mock.timers.tick(STALL_PROBE_MS)
+  }
+  await writing
+  assert.ok(socket.writes < 10)
+})
+
+test('rejects a waiting write when the client is gone', async () => {
+  const socket = new SocketModel(0)
+  const writer = new BodyWriter(socket, 60_000)
+  const writing = writer.write(patternBytes(10_000))
+  writer.abort('client_gone')
+  await assert.rejects(writing, { reason: 'client_gone' })
+  await assert.rejects(writer.end(), { reason: 'client_gone' })
+  assert.equal(socket.unsentAtEnd, undefined)
+})

@@ -1,0 +1,120 @@
+// Slots and threads through the real server: how many requests run, what a dying thread takes with it, and that the pool
+// is whole afterwards.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
+import { patternBytes } from '../support/byte-pattern.ts'
+import { readProblem, startTestServer, until } from '../support/test-server.ts'
+
+test('serves four requests at once and refuses the fifth with 429 and Retry-After', async (t) => {
+  const { lobUrl, openRaw, log, server } = await startTestServer(t)
+  const holders = await Promise.all(
+    Array.from({ length: LOB_CONCURRENT_REQUESTS_MAX }, () => openRaw(lobUrl('wait'))),
+  )
+  await until(() => server.lobPool.takenSlots === LOB_CONCURRENT_REQUESTS_MAX)
+  for (const method of ['GET', 'HEAD']) {
+    const refused = await fetch(lobUrl('bytes.10'), { method })
+    assert.equal(refused.status, 429)
+    assert.equal(refused.headers.get('retry-after'), '1')
+    if (method === 'GET') assert.equal((await readProblem(refused)).code, 'too_many_requests')
+  }
+  // Wrong requests are told so: they need no slot.
+  assert.equal((await fetch(lobUrl('bytes.10', '&levels=0'))).status, 400)
+  holders[0]?.destroy()
+  await log.find((line) => line.ending === 'client_gone')
+  const served = await fetch(lobUrl('bytes.10'))
+  assert.equal(served.status, 200)
+  await served.arrayBuffer()
+})
+
+test('has the slot free again when a client sees the end of its answer', async (t) => {
+  const { lobUrl, server } = await startTestServer(t)
+  const oneClient = async (): Promise<void> => {
+    for (let round = 0; round < 50; round++) {
+      const response = await fetch(lobUrl(round % 2 === 0 ? 'bytes.10' : 'bytes.50000'))
+      assert.equal(response.status, 200)
+      await response.arrayBuffer()
+    }
+  }
+  await Promise.all(Array.from({ length: LOB_CONCURRENT_REQUESTS_MAX }, oneClient))
+  assert.equal(server.lobPool.takenSlots, 0)
+})
+
+for (const [what, series, code] of [
+  ['the thread exits', 'die', 'worker_failed'],
+  ['the worker throws', 'die.throw', 'worker_failed'],
+  ['a callback of the worker throws', 'die.callback', 'worker_failed'],
+  ['the worker returns without a word', 'silent', 'worker_failed'],
+] as const) {
+  test(`answers 503 when ${what} before the first chunk, many times in a row, and serves on`, async (t) => {
+    const { lobUrl, server } = await startTestServer(t)
+    for (let round = 0; round < 3 * LOB_CONCURRENT_REQUESTS_MAX; round++) {
+      const failed = await fetch(lobUrl(series))
+      assert.equal(failed.status, 503)
+      assert.equal((await readProblem(failed)).code, code)
+      assert.equal(server.lobPool.takenSlots, 0)
+    }
+    const served = await Promise.all(
+      Array.from({ length: LOB_CONCURRENT_REQUESTS_MAX }, () => fetch(lobUrl('bytes.300000'))),
+    )
+    for (const response of served)
+      assert.deepEqual(new Uint8Array(await response.arrayBuffer()), patternBytes(300_000))
+  })
+}
+
+test('survives four threads that die at the same time', async (t) => {
+  const { lobUrl } = await startTestServer(t)
+  for (let round = 0; round < 3; round++) {
+    const failed = await Promise.all(
+      Array.from({ length: LOB_CONCURRENT_REQUESTS_MAX }, () => fetch(lobUrl('die'))),
+    )
+    assert.deepEqual(
+      failed.map((response) => response.status),
+      [503, 503, 503, 503],
+    )
+  }
+  assert.equal((await fetch(lobUrl('bytes.10'))).status, 200)
+})
+
+test('ends a thread whose heap grows over the limit, and only its request', async (t) => {
+  const { lobUrl } = await startTestServer(t)
+  const failed = await fetch(lobUrl('die.heap'))
+  assert.equal(failed.status, 503)
+  assert.equal((await readProblem(failed)).code, 'worker_failed')
+  assert.equal((await fetch(lobUrl('bytes.10'))).status, 200)
+})
+
+test('a thread that dies in mid-answer leaves the other answers whole', async (t) => {
+  const { lobUrl, openRaw, server } = await startTestServer(t)
+  // Three clients that read only after the deaths.
+  const others = await Promise.all([1, 2, 3].map(async () => fetch(lobUrl('bytes.9000000'))))
+  for (let round = 0; round < 5; round++) {
+    const dying = await fetch(lobUrl('bytes.2000000.die-after.1000000'))
+    await assert.rejects(dying.arrayBuffer())
+    await until(() => server.lobPool.takenSlots <= others.length)
+  }
+  for (const response of others)
+    assert.deepEqual(new Uint8Array(await response.arrayBuffer()), patternBytes(9_000_000))
+  const after = await openRaw(lobUrl('bytes.10'))
+  after.destroy()
+})
+
+test('passes on what the worker refuses, with its parameters', async (t) => {
+  const { lobUrl } = await startTestServer(t)
+  const response = await fetch(lobUrl('refuse'))
+  assert.equal(response.status, 400)
+  const problem = await readProblem(response)
+  assert.equal(problem.code, 'too_many_rows')
+  assert.equal(problem.detail, '600000 rows are more than 500000; ask for fewer dates.')
+  assert.deepEqual(problem.errors, [{ parameter: 'date', detail: 'fewer dates' }])
+})
+
+test('keeps the text of an internal error of the worker inside', async (t) => {
+  const { lobUrl, log } = await startTestServer(t)
+  const response = await fetch(lobUrl('secret'))
+  assert.equal(response.status, 500)
+  assert.doesNotMatch((await readProblem(response)).detail, /secret/)
+  const [line] = await log.find((candidate) => candidate.status === 500)
+  assert.equal(line?.err?.message, 'secret path /etc')
+})

@@ -1,0 +1,129 @@
+// An order-book worker that speaks the real protocol (head, chunks on credits, cancel, end, error) but makes its bytes up.
+// What it does is written in the series of the query: words divided by dots, for example `bytes.1000000` or
+// `bytes.1000000.die-after.300000`. The bytes are a fixed pattern, so a test can compare a whole body.
+
+import type { MessagePort } from 'node:worker_threads'
+import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
+import type { LobServerMessage, LobTask, LobWarmTask, LobWorkerMessage } from '../../shared/lob-task.ts'
+import { fillPattern } from './byte-pattern.ts'
+
+/** The worker's half of the flow control. */
+class ChunkSender {
+  readonly #port: MessagePort
+  #credits = CHUNK_WINDOW
+  #wake: (() => void) | undefined
+  isCancelled = false
+
+  constructor(port: MessagePort) {
+    this.#port = port
+    port.on('message', (message: LobServerMessage) => {
+      if (message.kind === 'cancel') this.isCancelled = true
+      else this.#credits += 1
+      this.#wake?.()
+    })
+  }
+
+  post(message: LobWorkerMessage, transferList: ArrayBuffer[] = []): void {
+    this.#port.postMessage(message, transferList)
+  }
+
+  async changed(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  /** False when the request was cancelled instead. */
+  async send(offset: number, length: number): Promise<boolean> {
+    while (this.#credits === 0 && !this.isCancelled) await this.changed()
+    if (this.isCancelled) return false
+    this.#credits -= 1
+    const buffer = new ArrayBuffer(Math.max(length, 1))
+    fillPattern(new Uint8Array(buffer, 0, length), offset)
+    this.post({ kind: 'chunk', buffer, length }, [buffer])
+    return true
+  }
+}
+
+/** Number after a word: `bytes.1000` → 1000; `fallback` when the word is not there. */
+function figure(words: readonly string[], word: string, fallback: number): number {
+  const index = words.indexOf(word)
+  return index === -1 ? fallback : Number(words[index + 1])
+}
+
+function die(how: string | undefined): never {
+  if (how === 'throw') throw new Error('the fake worker was told to throw')
+  if (how === 'heap') {
+    const hoard: unknown[] = []
+    // In small steps: one allocation beyond the limit's last reserve would abort the whole process.
+    for (;;) hoard.push(Array.from<string>({ length: 500_000 }).fill('hoard'))
+  }
+  if (how === 'callback')
+    setImmediate(() => {
+      throw new Error('the fake worker was told to throw in a callback')
+    })
+  // In a worker this ends the thread, not the process.
+  else process.exit(7)
+  throw new Error('unreachable: the thread is ending')
+}
+
+async function sendBody(sender: ChunkSender, words: readonly string[]): Promise<void> {
+  const totalBytes = figure(words, 'bytes', 100)
+  const dieAfterBytes = figure(words, 'die-after', Infinity)
+  const quitAfterBytes = figure(words, 'quit-after', Infinity)
+  const failAfterBytes = figure(words, 'fail-after', Infinity)
+  const holdAfterBytes = figure(words, 'hold-after', Infinity)
+  const chunkBytes = figure(words, 'chunk', CHUNK_BYTES)
+  for (let offset = 0; offset < totalBytes;) {
+    if (offset >= dieAfterBytes) {
+      // Let what was posted leave the thread first: the test is about a death in mid-answer.
+      await new Promise((resolve) => setImmediate(resolve))
+      die(words[words.indexOf('die-after') + 2])
+    }
+    if (offset >= quitAfterBytes) return
+    if (offset >= failAfterBytes)
+      return sender.post({
+        kind: 'error',
+        code: 'lake_file_invalid',
+        detail: 'a page is damaged',
+        errors: [],
+      })
+    if (offset >= holdAfterBytes) while (!sender.isCancelled) await sender.changed()
+    const length = Math.min(
+      offset === 0 ? Math.min(FIRST_CHUNK_BYTES, chunkBytes) : chunkBytes,
+      totalBytes - offset,
+    )
+    if (!(await sender.send(offset, length))) return
+    offset += length
+  }
+  sender.post({ kind: 'end', rows: figure(words, 'rows', totalBytes) })
+}
+
+export default async function run(task: LobTask | LobWarmTask): Promise<void> {
+  if ('warm' in task) return
+  const { query, headOnly, port } = task
+  const words = (query.series ?? 'bytes.100').split('.')
+  const sender = new ChunkSender(port)
+  if (words.includes('die')) die(words[words.indexOf('die') + 1])
+  if (words.includes('silent')) return
+  if (words.includes('deaf')) await new Promise(() => setInterval(() => {}, 1000))
+  if (words.includes('wait')) {
+    while (!sender.isCancelled) await sender.changed()
+    return
+  }
+  if (words.includes('refuse')) {
+    return sender.post({
+      kind: 'error',
+      code: 'too_many_rows',
+      detail: '600000 rows are more than 500000; ask for fewer dates.',
+      errors: [{ parameter: 'date', detail: 'fewer dates' }],
+    })
+  }
+  if (words.includes('secret'))
+    return sender.post({ kind: 'error', code: 'internal_error', detail: 'secret path /etc', errors: [] })
+  const missingDates = words.includes('missing') ? query.dates.slice(1) : []
+  sender.post({ kind: 'head', rows: figure(words, 'rows', figure(words, 'bytes', 100)), missingDates })
+  if (headOnly) sender.post({ kind: 'end', rows: 0 })
+  else await sendBody(sender, words)
+  port.close()
+}

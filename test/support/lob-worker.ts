@@ -1,0 +1,68 @@
+// Runs the order-book task in this thread and plays the server's part of the protocol, for tests of the worker alone.
+
+import { MessageChannel } from 'node:worker_threads'
+import {
+  SNAPSHOT_COLUMNS,
+  type LobFailure,
+  type LobHead,
+  type LobQuery,
+  type LobWorkerMessage,
+} from '../../shared/lob-task.ts'
+import runLobTask from '../../workers/lob/task.ts'
+
+export interface CollectedAnswer {
+  readonly head: LobHead | undefined
+  readonly body: Buffer
+  readonly chunks: readonly number[]
+  readonly endRows: number | undefined
+  readonly failure: LobFailure | undefined
+}
+
+/** A query with the interface's defaults. */
+export function lobQuery(query: Partial<LobQuery> & Pick<LobQuery, 'dates'>): LobQuery {
+  return {
+    source: 'kalshi',
+    market: null,
+    series: null,
+    intervalS: 60,
+    levels: 10,
+    hour: null,
+    format: 'json',
+    columns: SNAPSHOT_COLUMNS,
+    ...query,
+  }
+}
+
+/** What a test does while the answer is under way. */
+export interface AnswerEvents {
+  readonly headOnly?: boolean
+  readonly onFirstChunk?: () => void
+  readonly cancelAfterFirstChunk?: boolean
+}
+
+/** Runs a query to its end and gathers everything the worker sent. */
+export async function collectLob(
+  lake: string,
+  query: LobQuery,
+  events: AnswerEvents = {},
+): Promise<CollectedAnswer> {
+  const { port1, port2 } = new MessageChannel()
+  const parts: Buffer[] = []
+  let head: LobHead | undefined
+  let endRows: number | undefined
+  let failure: LobFailure | undefined
+  port1.on('message', (message: LobWorkerMessage) => {
+    if (message.kind === 'head') head = message
+    else if (message.kind === 'chunk') {
+      if (parts.length === 0) events.onFirstChunk?.()
+      if (events.cancelAfterFirstChunk === true) port1.postMessage({ kind: 'cancel' })
+      parts.push(Buffer.from(new Uint8Array(message.buffer, 0, message.length)))
+      port1.postMessage({ kind: 'credit', buffer: message.buffer }, [message.buffer])
+    } else if (message.kind === 'end') endRows = message.rows
+    else failure = message
+  })
+  const closed = new Promise<void>((resolve) => port1.once('close', () => resolve()))
+  await runLobTask({ lake, query, headOnly: events.headOnly ?? false, port: port2 })
+  await closed
+  return { head, body: Buffer.concat(parts), chunks: parts.map((part) => part.length), endRows, failure }
+}

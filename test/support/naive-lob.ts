@@ -1,0 +1,170 @@
+// The order-book snapshot rules of decisions.md written down as plainly as possible: one Map per side, exact integers,
+// a sort for every row. It is the reference that the workers are compared with, so it shares no code with them and is
+// never made faster. It does not read files: it is given the book events of one date (and of earlier dates, when a
+// book is carried over) in replay order.
+
+/** One book event in the units of lake.md: ns, 1/10000 dollar, 1/1000000 contract. */
+export interface NaiveEvent {
+  readonly marketId: string
+  readonly ts: bigint
+  readonly event: number
+  readonly side: number
+  readonly price: number
+  readonly qty: number | bigint
+}
+
+export interface NaiveLevel {
+  readonly price: number
+  readonly qty: number
+}
+
+/** A snapshot row with the fields of interface.md section 2.4 in their order. */
+export interface NaiveRow {
+  readonly ts: number
+  readonly market_id: string
+  readonly best_bid: number
+  readonly best_ask: number
+  readonly spread: number
+  readonly mid: number
+  readonly bids: readonly NaiveLevel[]
+  readonly asks: readonly NaiveLevel[]
+}
+
+export interface NaiveOptions {
+  /** Midnight UTC of the date whose rows are wanted, ms since the epoch. */
+  readonly dateStartMs: number
+  readonly intervalS: number
+  readonly levels: number
+  /** Keeps the ticks of [hour, hour + 1). */
+  readonly hour?: number
+  /** The last ns that the date's recording covers; by default the last event of the date. */
+  readonly coversTo?: bigint
+  /** Close times (ns) of the markets that have one. */
+  readonly closeTs?: ReadonlyMap<string, bigint>
+}
+
+interface NaiveBook {
+  known: boolean
+  readonly bids: Map<number, bigint>
+  readonly asks: Map<number, bigint>
+}
+
+/** The rows of one UTC date, ordered by ts, then market_id. */
+export function naiveSnapshots(events: Iterable<NaiveEvent>, options: NaiveOptions): NaiveRow[] {
+  const dateStart = BigInt(options.dateStartMs) * 1_000_000n
+  const dateEnd = dateStart + 86_400_000_000_000n
+  const ofMarket = new Map<string, NaiveEvent[]>()
+  let coversTo = options.coversTo ?? dateStart - 1n
+  for (const event of events) {
+    if (event.ts >= dateEnd) continue
+    const list = ofMarket.get(event.marketId)
+    if (list === undefined) ofMarket.set(event.marketId, [event])
+    else list.push(event)
+    if (options.coversTo === undefined && event.ts > coversTo) coversTo = event.ts
+  }
+  const rows: NaiveRow[] = []
+  for (const [marketId, list] of ofMarket) {
+    const closeTs = options.closeTs?.get(marketId)
+    const lastTs = closeTs !== undefined && closeTs < coversTo ? closeTs : coversTo
+    for (const row of marketRows(marketId, list, dateStart, lastTs, options)) rows.push(row)
+  }
+  return rows.toSorted((a, b) => a.ts - b.ts || (a.market_id < b.market_id ? -1 : 1))
+}
+
+function marketRows(
+  marketId: string,
+  events: readonly NaiveEvent[],
+  dateStart: bigint,
+  lastTs: bigint,
+  options: NaiveOptions,
+): NaiveRow[] {
+  const rows: NaiveRow[] = []
+  const book: NaiveBook = { known: false, bids: new Map(), asks: new Map() }
+  let next = 0
+  const applyWhile = (isDue: (event: NaiveEvent) => boolean) => {
+    let wasKnown = book.known
+    for (let event = events[next]; event !== undefined && isDue(event); event = events[next]) {
+      applyEvent(book, event)
+      wasKnown ||= book.known
+      next += 1
+    }
+    return wasKnown
+  }
+  // What happened before the date only decides whether a book is carried into it.
+  applyWhile((event) => event.ts < dateStart)
+  let begun = false
+  for (let second = 0; second < 86_400; second += options.intervalS) {
+    const tick = dateStart + BigInt(second) * 1_000_000_000n
+    if (tick > lastTs) break
+    begun = applyWhile((event) => event.ts <= tick) || begun
+    if (!begun) continue
+    if (options.hour !== undefined && Math.floor(second / 3600) !== options.hour) continue
+    rows.push(snapshotRow(Number(tick), marketId, book, options.levels))
+  }
+  return rows
+}
+
+function applyEvent(book: NaiveBook, event: NaiveEvent): void {
+  const qty = BigInt(event.qty)
+  const side = event.side === 0 ? book.bids : book.asks
+  switch (event.event) {
+    case 0: // clear: both sides are forgotten and the book is known, if empty
+      book.known = true
+      book.bids.clear()
+      book.asks.clear()
+      return
+    case 3: // gap: nothing is known until the next clear
+      book.known = false
+      book.bids.clear()
+      book.asks.clear()
+      return
+    case 1: // set
+      if (!book.known) return
+      if (qty === 0n) side.delete(event.price)
+      else side.set(event.price, qty)
+      return
+    case 2: {
+      // add
+      if (!book.known) return
+      const sum = (side.get(event.price) ?? 0n) + qty
+      if (sum === 0n) side.delete(event.price)
+      else side.set(event.price, sum)
+      return
+    }
+    default:
+      throw new Error(`unknown event ${String(event.event)}`)
+  }
+}
+
+function snapshotRow(ts: number, marketId: string, book: NaiveBook, levels: number): NaiveRow {
+  const bids = centLevels(book.bids, Math.floor).toSorted((a, b) => b.price - a.price)
+  const asks = centLevels(book.asks, Math.ceil).toSorted((a, b) => a.price - b.price)
+  const bestBid = bids[0]?.price
+  const bestAsk = asks[0]?.price
+  const isTwoSided = bestBid !== undefined && bestAsk !== undefined
+  return {
+    ts,
+    market_id: marketId,
+    best_bid: bestBid ?? 0,
+    best_ask: bestAsk ?? 0,
+    spread: isTwoSided ? Math.max(bestAsk - bestBid, 0) : -1,
+    mid: isTwoSided ? (bestBid + bestAsk) / 2 : 0,
+    bids: bids.slice(0, levels),
+    asks: asks.slice(0, levels),
+  }
+}
+
+/** Exact levels of one side summed per cent, without cents 0 and 100 and without levels under one contract. */
+function centLevels(side: ReadonlyMap<number, bigint>, round: (cents: number) => number): NaiveLevel[] {
+  const ofCent = new Map<number, bigint>()
+  for (const [price, qty] of side) {
+    const cent = round(price / 100)
+    if (cent <= 0 || cent >= 100) continue
+    ofCent.set(cent, (ofCent.get(cent) ?? 0n) + qty)
+  }
+  const levels: NaiveLevel[] = []
+  for (const [price, qty] of ofCent) {
+    if (qty >= 1_000_000n) levels.push({ price, qty: Number(qty / 1_000_000n) })
+  }
+  return levels
+}

@@ -1,0 +1,212 @@
+// What the worker does with files that are damaged, foreign or replaced: a named error or the exact answer, never
+// part of one.
+
+import assert from 'node:assert/strict'
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import * as arrow from 'apache-arrow'
+import { Table, writeParquet } from 'parquet-wasm/node'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { PLAIN_FOREIGN_FILE, writeForeignLakeFile } from '../support/lob-files.ts'
+import { collectLob, lobQuery } from '../support/lob-worker.ts'
+import {
+  bookEvent,
+  DAY_START,
+  HOUR,
+  pathOfDate,
+  SECOND,
+  SERIES,
+  writeEvents,
+} from '../support/recorded-events.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const DATE = '2026-07-01'
+const QUERY = lobQuery({ series: SERIES, dates: [DATE], intervalS: 600, format: 'ndjson' })
+
+function recordedEvents() {
+  return [0, 1].flatMap((market) => {
+    const id = `${SERIES}-26JUL01-B${80 + market}.5`
+    const at = (index: number): bigint => DAY_START + BigInt(index) * 97n * SECOND
+    return [
+      bookEvent(id, DAY_START, 0),
+      ...Array.from({ length: 800 }, (_, index) =>
+        bookEvent(
+          id,
+          at(index),
+          2,
+          index & 1,
+          ((index & 1 ? 51 : 1) + (index % 48)) * 100,
+          ((index % 97) + 1) * 1e6,
+        ),
+      ),
+    ]
+  })
+}
+
+async function sampleLake(t: Parameters<typeof temporaryDirectory>[0]): Promise<string> {
+  const lake = await temporaryDirectory(t)
+  await writeEvents(lake, recordedEvents(), {}, DAY_START + 24n * HOUR - 1n)
+  return lake
+}
+
+test('every flipped byte of a written file leads to an error that names the file, or to the same answer', async (t) => {
+  const lake = await sampleLake(t)
+  const path = pathOfDate(lake, DATE)
+  const whole = readFileSync(path)
+  const expected = await collectLob(lake, QUERY)
+  assert.equal(expected.failure, undefined)
+  let refused = 0
+  for (let offset = 0; offset < whole.length; offset += 1 + (offset % 13)) {
+    const damaged = Buffer.from(whole)
+    damaged[offset]! ^= 1 << (offset % 8)
+    // A new file each time: the index remembers files by their identity.
+    writeFileSync(`${path}.new`, damaged)
+    renameSync(`${path}.new`, path)
+    const answer = await collectLob(lake, QUERY)
+    if (answer.failure === undefined) {
+      assert.ok(answer.body.equals(expected.body), `byte ${offset} changed the answer unnoticed`)
+    } else {
+      refused++
+      assert.equal(answer.failure.code, 'lake_file_invalid', answer.failure.detail)
+      assert.match(answer.failure.detail, /date=2026-07-01\.parquet/)
+      assert.equal(answer.endRows, undefined)
+    }
+  }
+  assert.ok(refused > 200, `only ${refused} flips were noticed`)
+})
+
+test('a file cut at any length is refused by name', async (t) => {
+  const lake = await sampleLake(t)
+  const path = pathOfDate(lake, DATE)
+  const whole = readFileSync(path)
+  for (let length = 0; length < whole.length; length += Math.ceil(whole.length / 40)) {
+    writeFileSync(`${path}.new`, whole.subarray(0, length))
+    renameSync(`${path}.new`, path)
+    const { failure, body } = await collectLob(lake, QUERY)
+    assert.equal(failure?.code, 'lake_file_invalid')
+    assert.match(failure.detail, /date=2026-07-01\.parquet/)
+    assert.equal(body.length, 0)
+  }
+})
+
+test('a file of another schema, without a column or with a wrong type is refused with the reason', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const path = lobFilePath(lake, 'kalshi', SERIES, DATE)
+  const place = { source: 'kalshi', series: SERIES, date: DATE } as const
+  const events = [{ marketId: `${SERIES}-A`, ts: DAY_START, event: 0, side: 0, price: 0, qty: 0 }]
+  const refusal = async (): Promise<string> => {
+    const { failure } = await collectLob(lake, QUERY)
+    assert.equal(failure?.code, 'lake_file_invalid')
+    return failure.detail
+  }
+  writeForeignLakeFile(lake, place, events, { ...PLAIN_FOREIGN_FILE, keyValues: { schema: 'lob.v2' } })
+  assert.match(await refusal(), /its schema is "lob\.v2", not lob\.v1/)
+  writeForeignLakeFile(lake, place, events, { ...PLAIN_FOREIGN_FILE, keyValues: { date: '2026-07-02' } })
+  assert.match(await refusal(), /metadata says date 2026-07-02, its name 2026-07-01/)
+  writeForeignLakeFile(lake, place, events, { ...PLAIN_FOREIGN_FILE, keyValues: { rows: '2' } })
+  assert.match(await refusal(), /holds 1 rows but its metadata says 2/)
+  for (const [columns, reason] of [
+    [{ ts: new BigInt64Array(1) }, /it has no column recv_ts/],
+    [{ ts: new Float64Array(1) }, /column ts is DOUBLE, not INT64/],
+  ] as const) {
+    const ipc = arrow.tableToIPC(arrow.tableFromArrays(columns), 'stream')
+    unlinkSync(path)
+    writeFileSync(path, writeParquet(Table.fromIPCStream(ipc)))
+    assert.match(await refusal(), reason)
+  }
+})
+
+test('values that no order book can hold are refused', async (t) => {
+  for (const [event, reason] of [
+    [{ event: 9, side: 0, price: 100, qty: 1 }, /column event has the value 9/],
+    [{ event: 1, side: 2, price: 100, qty: 1 }, /column side has the value 2/],
+    [{ event: 1, side: 0, price: 10_001, qty: 1 }, /column price has the value 10001/],
+    [{ event: 1, side: 0, price: -1, qty: 1 }, /column price has the value -1/],
+    [{ event: 1, side: 0, price: 1, qty: 2n ** 60n }, /out of the expected range/],
+  ] as const) {
+    const lake = await temporaryDirectory(t)
+    const at = { marketId: `${SERIES}-A`, ts: DAY_START }
+    const events = [
+      { ...at, event: 0, side: 0, price: 0, qty: 0 },
+      { ...at, ...event },
+    ]
+    writeForeignLakeFile(lake, { source: 'kalshi', series: SERIES, date: DATE }, events, PLAIN_FOREIGN_FILE)
+    const { failure } = await collectLob(lake, QUERY)
+    assert.equal(failure?.code, 'lake_file_invalid')
+    assert.match(failure.detail, reason)
+  }
+})
+
+test('a file replaced by renaming while it is read leaves the answer whole', async (t) => {
+  const lake = await sampleLake(t)
+  const path = pathOfDate(lake, DATE)
+  const query = { ...QUERY, intervalS: 1, hour: 3 }
+  const expected = await collectLob(lake, query)
+  const other = await temporaryDirectory(t)
+  await writeEvents(other, recordedEvents().slice(0, 3))
+  const answer = await collectLob(lake, query, {
+    onFirstChunk: () => renameSync(pathOfDate(other, DATE), path),
+  })
+  assert.ok(answer.body.equals(expected.body))
+  assert.equal(answer.endRows, expected.endRows)
+})
+
+test('a file changed in place while it is read ends the answer with an error', async (t) => {
+  const lake = await sampleLake(t)
+  const path = pathOfDate(lake, DATE)
+  const { failure, endRows } = await collectLob(
+    lake,
+    { ...QUERY, intervalS: 1, hour: 3 },
+    {
+      onFirstChunk: () => truncateSync(path, readFileSync(path).length - 1),
+    },
+  )
+  assert.equal(endRows, undefined)
+  assert.match(String(failure?.code), /^lake_file_(changed|invalid)$/)
+})
+
+test('a broken file of another date costs a request nothing, and its own date a 503', async (t) => {
+  const lake = await sampleLake(t)
+  const broken = pathOfDate(lake, '2026-07-02')
+  writeFileSync(broken, 'PAR1 this is no parquet file PAR1')
+  const market = `${SERIES}-26JUL01-B80.5`
+  assert.equal((await collectLob(lake, { ...QUERY, series: null, market })).failure, undefined)
+  const { failure } = await collectLob(lake, { ...QUERY, dates: ['2026-07-02'] })
+  assert.equal(failure?.code, 'lake_file_invalid')
+  assert.match(failure.detail, /date=2026-07-02\.parquet/)
+})
+
+test('every request closes the files it opened, whatever becomes of it', async (t) => {
+  if (!existsSync('/proc/self/fd')) return t.skip('open files can only be counted where there is a /proc')
+  const lake = await sampleLake(t)
+  writeFileSync(pathOfDate(lake, '2026-07-02'), 'broken')
+  const queries = [
+    QUERY,
+    { ...QUERY, dates: ['2026-07-01', '2026-07-02'] },
+    { ...QUERY, series: 'NOSUCH' },
+    { ...QUERY, dates: ['2026-06-01'] },
+    { ...QUERY, format: 'json' as const, intervalS: 1 },
+  ]
+  for (let round = 0; round < 20; round++) {
+    for (const query of queries) await collectLob(lake, query)
+    await collectLob(lake, { ...QUERY, intervalS: 1 }, { cancelAfterFirstChunk: true })
+  }
+  const open = readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(join('/proc/self/fd', fd)).startsWith(lake)
+    } catch {
+      return false
+    }
+  })
+  assert.deepEqual(open, [])
+})

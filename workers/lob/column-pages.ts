@@ -1,0 +1,143 @@
+// The pages of one flat column chunk: headers, checksums, decompression and definition levels dealt with, values left
+// encoded. Source: parquet-format README "Data Pages" and Encodings.md. A chunk whose pages use an encoding that the
+// typed decoders do not know makes `UnusualEncoding`, and the caller falls back to hyparquet's own column reader.
+
+import { crc32 } from 'node:zlib'
+import type { ColumnMetaData, SchemaTree } from 'hyparquet'
+import { parquetHeader, readColumn } from 'hyparquet/src/column.js'
+import { DEFAULT_PARSERS } from 'hyparquet/src/convert.js'
+import { decompressPage, pageCompressors } from './decompress.ts'
+import { byteReader, readHybrid, type ByteReader } from './unpack-integers.ts'
+
+/** Where one column chunk lies in its file and how it is packed. */
+export interface ColumnChunk {
+  readonly name: string
+  readonly offset: number
+  readonly sizeBytes: number
+  /** CRC-32 of the chunk's bytes, when the file's footer carries one. */
+  readonly crc32: number | undefined
+  readonly isOptional: boolean
+  readonly metadata: ColumnMetaData
+  readonly schemaPath: SchemaTree[]
+}
+
+export class UnusualEncoding extends Error {}
+
+/** One page's values: `reader` stands at the first one. */
+export interface ValuePage {
+  readonly encoding: string
+  readonly count: number
+  readonly reader: ByteReader
+}
+
+/** The dictionary page (if any) and the data pages of a chunk, in order. Throws when they do not hold `rows` values. */
+export function readPages(
+  bytes: Uint8Array,
+  chunk: ColumnChunk,
+  rows: number,
+): { readonly dictionary: ValuePage | undefined; readonly pages: readonly ValuePage[] } {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const cursor = { view, offset: 0 }
+  const pages: ValuePage[] = []
+  let dictionary: ValuePage | undefined
+  let count = 0
+  while (count < rows) {
+    if (cursor.offset >= bytes.length)
+      throw new Error(`column ${chunk.name} ends after ${count} of ${rows} values`)
+    const header = parquetHeader(cursor)
+    const start = cursor.offset
+    const stop = start + header.compressed_page_size
+    if (!(stop >= start) || stop > bytes.length) throw new Error(`a page of column ${chunk.name} is cut off`)
+    const body = bytes.subarray(start, stop)
+    if (header.crc !== undefined && (crc32(body) | 0) !== header.crc) {
+      throw new Error(`a page of column ${chunk.name} has a wrong checksum`)
+    }
+    cursor.offset = stop
+    if (header.type === 'DICTIONARY_PAGE' && header.dictionary_page_header) {
+      const plain = decompressPage(chunk.metadata.codec, body, header.uncompressed_page_size)
+      dictionary = {
+        encoding: 'PLAIN',
+        count: header.dictionary_page_header.num_values,
+        reader: byteReader(plain),
+      }
+    } else {
+      const page = dataPage(chunk, header, body)
+      if (page === undefined) continue
+      pages.push(page)
+      count += page.count
+    }
+  }
+  if (count !== rows) throw new Error(`column ${chunk.name} holds ${count} values instead of ${rows}`)
+  return { dictionary, pages }
+}
+
+function dataPage(
+  chunk: ColumnChunk,
+  header: ReturnType<typeof parquetHeader>,
+  body: Uint8Array,
+): ValuePage | undefined {
+  const v1 = header.data_page_header
+  const v2 = header.data_page_header_v2
+  const { codec } = chunk.metadata
+  if (header.type === 'DATA_PAGE' && v1) {
+    const reader = byteReader(decompressPage(codec, body, header.uncompressed_page_size))
+    if (chunk.isOptional) {
+      if (v1.definition_level_encoding !== 'RLE') throw new UnusualEncoding(v1.definition_level_encoding)
+      if (reader.end < 4) throw new Error(`a page of column ${chunk.name} is cut off`)
+      const levelBytes = reader.view.getUint32(0, true)
+      reader.offset = 4
+      refuseNulls(chunk, reader, v1.num_values)
+      reader.offset = 4 + levelBytes
+    }
+    return { encoding: v1.encoding, count: v1.num_values, reader }
+  }
+  if (header.type === 'DATA_PAGE_V2' && v2) {
+    if (v2.num_nulls > 0) throw nullFound(chunk)
+    const levelBytes = v2.definition_levels_byte_length + v2.repetition_levels_byte_length
+    const values = body.subarray(levelBytes)
+    const plain =
+      v2.is_compressed === false
+        ? values
+        : decompressPage(codec, values, header.uncompressed_page_size - levelBytes)
+    return { encoding: v2.encoding, count: v2.num_values, reader: byteReader(plain) }
+  }
+  if (header.type === 'INDEX_PAGE') return undefined
+  throw new Error(`a page of column ${chunk.name} has an unknown type`)
+}
+
+function nullFound(chunk: ColumnChunk): Error {
+  return new Error(`column ${chunk.name} has a null`)
+}
+
+function refuseNulls(chunk: ColumnChunk, reader: ByteReader, count: number): void {
+  const levels = new Int32Array(count)
+  readHybrid(reader, 1, levels, 0, count)
+  if (levels.includes(0)) throw nullFound(chunk)
+}
+
+/** Every value of a chunk through hyparquet: slow, but it knows every encoding. Throws on a null. */
+export function readUnusualColumn(bytes: Uint8Array, chunk: ColumnChunk, rows: number): readonly unknown[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const element = chunk.schemaPath[chunk.schemaPath.length - 1]!.element
+  const { data } = readColumn(
+    { view, offset: 0 },
+    { groupStart: 0, selectStart: 0, selectEnd: rows, groupRows: rows },
+    {
+      pathInSchema: chunk.metadata.path_in_schema,
+      type: chunk.metadata.type,
+      codec: chunk.metadata.codec,
+      element,
+      schemaPath: chunk.schemaPath,
+      parsers: DEFAULT_PARSERS,
+      compressors: pageCompressors,
+      utf8: true,
+    },
+  )
+  const values: unknown[] = []
+  for (const part of data) for (const value of part) values.push(value)
+  if (values.length !== rows) {
+    throw new Error(`column ${chunk.name} holds ${values.length} values instead of ${rows}`)
+  }
+  if (values.some((value) => value === null || value === undefined)) throw nullFound(chunk)
+  return values
+}

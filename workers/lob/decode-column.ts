@@ -1,0 +1,199 @@
+// Column chunks of lob.v1 into typed arrays, one function per kind of value. The usual encodings (what Bookcast,
+// arrow-rs and DuckDB write) never make an object or BigInt per value; anything else goes through hyparquet.
+
+import {
+  readPages,
+  readUnusualColumn,
+  UnusualEncoding,
+  type ColumnChunk,
+  type ValuePage,
+} from './column-pages.ts'
+import {
+  readDelta,
+  readHybrid,
+  readPlainInt32,
+  readPlainInt64,
+  readPlainStrings,
+  type ByteReader,
+} from './unpack-integers.ts'
+
+function isDictionary(encoding: string): boolean {
+  return encoding === 'RLE_DICTIONARY' || encoding === 'PLAIN_DICTIONARY'
+}
+
+/** Runs the typed decoder, and hyparquet's where the typed one meets an encoding it does not know. */
+function decodeOr<Result>(decode: () => Result, decodeUnusual: () => Result): Result {
+  try {
+    return decode()
+  } catch (error) {
+    if (error instanceof UnusualEncoding) return decodeUnusual()
+    throw error
+  }
+}
+
+function readCodes(reader: ByteReader, out: Int32Array, start: number, count: number): void {
+  const width = reader.bytes[reader.offset++]
+  if (width === undefined) throw new Error('a page ends in the middle of a value')
+  if (width === 0) out.fill(0, start, start + count)
+  else readHybrid(reader, width, out, start, count)
+}
+
+/** Replaces dictionary codes by the dictionary's values, in place. */
+function lookUpInt32(dictionary: Int32Array, out: Int32Array, start: number, count: number): void {
+  const size = dictionary.length
+  for (let index = start; index < start + count; index++) {
+    const code = out[index]!
+    if (code < 0 || code >= size) throw new Error(`the dictionary code ${code} is out of range`)
+    out[index] = dictionary[code]!
+  }
+}
+
+// Apart from lookUpInt32, so that each loop only ever sees one kind of array.
+function lookUpFloat64(
+  codes: Int32Array,
+  dictionary: Float64Array,
+  out: Float64Array,
+  start: number,
+  count: number,
+): void {
+  const size = dictionary.length
+  for (let index = start; index < start + count; index++) {
+    const code = codes[index]!
+    if (code < 0 || code >= size) throw new Error(`the dictionary code ${code} is out of range`)
+    out[index] = dictionary[code]!
+  }
+}
+
+/**
+ * INT64 values minus `base`, as doubles that are exact or an error. With `base` the ns of a UTC midnight these are a
+ * day's instants.
+ */
+export function decodeInt64(bytes: Uint8Array, chunk: ColumnChunk, rows: number, base: bigint): Float64Array {
+  const out = new Float64Array(rows)
+  return decodeOr(
+    () => {
+      const { dictionary, pages } = readPages(bytes, chunk, rows)
+      const values = new Float64Array(dictionary?.count ?? 0)
+      if (dictionary) readPlainInt64(dictionary.reader, base, values, 0, values.length)
+      let codes: Int32Array | undefined
+      let start = 0
+      for (const { encoding, count, reader } of pages) {
+        if (encoding === 'PLAIN') readPlainInt64(reader, base, out, start, count)
+        else if (encoding === 'DELTA_BINARY_PACKED') readDelta(reader, base, out, start, count)
+        else if (isDictionary(encoding)) {
+          codes ??= new Int32Array(rows)
+          readCodes(reader, codes, start, count)
+          lookUpFloat64(codes, values, out, start, count)
+        } else throw new UnusualEncoding(encoding)
+        start += count
+      }
+      return out
+    },
+    () => {
+      for (const [index, value] of readUnusualColumn(bytes, chunk, rows).entries()) {
+        const number = Number((value as bigint) - base)
+        if (!Number.isSafeInteger(number))
+          throw new Error(`column ${chunk.name} has the value ${String(value)}`)
+        out[index] = number
+      }
+      return out
+    },
+  )
+}
+
+/** INT32 values, each checked to lie in `[0, max]`. */
+export function decodeInt32(bytes: Uint8Array, chunk: ColumnChunk, rows: number, max: number): Int32Array {
+  const out = new Int32Array(rows)
+  decodeOr(
+    () => {
+      const { dictionary, pages } = readPages(bytes, chunk, rows)
+      const values = new Int32Array(dictionary?.count ?? 0)
+      if (dictionary) readPlainInt32(dictionary.reader, values, 0, values.length)
+      // What a dictionary holds is checked once, not row by row.
+      checkRange(chunk, values, 0, values.length, max)
+      let start = 0
+      for (const { encoding, count, reader } of pages) {
+        if (isDictionary(encoding)) {
+          readCodes(reader, out, start, count)
+          lookUpInt32(values, out, start, count)
+        } else {
+          readPlainOrDelta(encoding, reader, out, start, count)
+          checkRange(chunk, out, start, count, max)
+        }
+        start += count
+      }
+    },
+    () => {
+      out.set(readUnusualColumn(bytes, chunk, rows).map(Number))
+      checkRange(chunk, out, 0, rows, max)
+    },
+  )
+  return out
+}
+
+function readPlainOrDelta(
+  encoding: string,
+  reader: ByteReader,
+  out: Int32Array,
+  start: number,
+  count: number,
+): void {
+  if (encoding === 'PLAIN') readPlainInt32(reader, out, start, count)
+  else if (encoding === 'DELTA_BINARY_PACKED') {
+    const wide = new Float64Array(count)
+    readDelta(reader, 0n, wide, 0, count)
+    out.set(wide, start)
+  } else throw new UnusualEncoding(encoding)
+}
+
+function checkRange(chunk: ColumnChunk, values: Int32Array, start: number, count: number, max: number): void {
+  for (let index = start; index < start + count; index++) {
+    if (values[index]! < 0 || values[index]! > max) {
+      throw new Error(`column ${chunk.name} has the value ${values[index]}, allowed are 0 to ${max}`)
+    }
+  }
+}
+
+/** UTF-8 strings as numbers: each distinct string goes through `numberOf` once a page or dictionary entry. */
+export function decodeStrings(
+  bytes: Uint8Array,
+  chunk: ColumnChunk,
+  rows: number,
+  numberOf: (text: string) => number,
+): Int32Array {
+  const out = new Int32Array(rows)
+  decodeOr(
+    () => {
+      const { dictionary, pages } = readPages(bytes, chunk, rows)
+      const values = dictionary
+        ? Int32Array.from(readPlainStrings(dictionary.reader, dictionary.count), numberOf)
+        : new Int32Array(0)
+      let start = 0
+      for (const page of pages) {
+        decodeStringPage(page, values, out, start, numberOf)
+        start += page.count
+      }
+    },
+    () => {
+      for (const [index, value] of readUnusualColumn(bytes, chunk, rows).entries()) {
+        out[index] = numberOf(String(value))
+      }
+    },
+  )
+  return out
+}
+
+function decodeStringPage(
+  { encoding, count, reader }: ValuePage,
+  dictionary: Int32Array,
+  out: Int32Array,
+  start: number,
+  numberOf: (text: string) => number,
+): void {
+  if (isDictionary(encoding)) {
+    readCodes(reader, out, start, count)
+    lookUpInt32(dictionary, out, start, count)
+  } else if (encoding === 'PLAIN') {
+    out.set(readPlainStrings(reader, count).map(numberOf), start)
+  } else throw new UnusualEncoding(encoding)
+}

@@ -1,0 +1,146 @@
+// An opened order-book file. The descriptor is taken before anything is read, so a file replaced by renaming does not
+// disturb the request; a file changed in place is noticed by its checksums or its changed size and time, and is never
+// served as if it were whole. Parsed footers are remembered by path, size, time and inode.
+
+import { closeSync, fstatSync, openSync, readSync, type BigIntStats } from 'node:fs'
+import { relative } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { ApiError } from '../../shared/errors.ts'
+import { lobFilePath, type LobSource } from '../../shared/lake-layout.ts'
+import { FOOTER_BYTES_MAX, FOOTER_CACHE_ENTRIES_MAX, ROW_GROUP_BYTES_MAX } from '../../shared/limits.ts'
+import { NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
+import type { ColumnChunk } from './column-pages.ts'
+import { parseFooter, type FileFooter } from './file-footer.ts'
+import { indexFile, type FileIndex } from './file-index.ts'
+import { lakeFileError, namingFile } from './lake-file-error.ts'
+
+const TAIL_BYTES = 64 * 1024
+const MAGIC = 'PAR1'
+
+interface CacheEntry {
+  readonly identity: string
+  readonly index: FileIndex
+}
+
+const cache = new Map<string, CacheEntry>()
+// One buffer a thread for the bytes of a column chunk: decoding copies what it keeps.
+let scratch = new Uint8Array(1 << 20)
+
+function identityOf(stat: BigIntStats): string {
+  return `${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`
+}
+
+export class LakeFile {
+  /** The file's name below the lake's root, for messages. */
+  readonly name: string
+  readonly date: string
+  /** The date's midnight UTC, ns since the epoch. */
+  readonly baseNs: bigint
+  readonly #fd: number
+  readonly #stat: BigIntStats
+  #index: FileIndex | undefined
+
+  private constructor(name: string, date: string, fd: number, stat: BigIntStats) {
+    this.name = name
+    this.date = date
+    this.baseNs = BigInt(utcDateStartMs(date)!) * NS_PER_MS
+    this.#fd = fd
+    this.#stat = stat
+  }
+
+  /** Opens the file of a series and date; undefined when there is none. */
+  static open(lake: string, source: LobSource, series: string, date: string): LakeFile | undefined {
+    const path = lobFilePath(lake, source, series, date)
+    const name = relative(lake, path)
+    let fd: number
+    try {
+      fd = openSync(path, 'r')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw lakeFileError(name, (error as NodeJS.ErrnoException).code ?? 'it cannot be opened', error)
+    }
+    try {
+      return new LakeFile(name, date, fd, fstatSync(fd, { bigint: true }))
+    } catch (error) {
+      closeSync(fd)
+      throw lakeFileError(name, (error as Error).message, error)
+    }
+  }
+
+  close(): void {
+    closeSync(this.#fd)
+  }
+
+  /** The file's index: from memory, from the footer, or from one scan of the rows. */
+  get index(): FileIndex {
+    if (this.#index !== undefined) return this.#index
+    const identity = identityOf(this.#stat)
+    const cached = cache.get(this.name)
+    if (cached?.identity === identity) {
+      cache.delete(this.name)
+      cache.set(this.name, cached)
+      this.#index = cached.index
+    } else {
+      const index = namingFile(this.name, () => indexFile(this, this.#readFooter()))
+      this.assertUnchanged()
+      cache.set(this.name, { identity, index })
+      if (cache.size > FOOTER_CACHE_ENTRIES_MAX) cache.delete(cache.keys().next().value!)
+      this.#index = index
+    }
+    return this.#index
+  }
+
+  #readFooter(): FileFooter {
+    const fileBytes = Number(this.#stat.size)
+    if (fileBytes < 12) throw new Error('it is truncated')
+    let tail = this.#readExactly(fileBytes - Math.min(fileBytes, TAIL_BYTES), Math.min(fileBytes, TAIL_BYTES))
+    if (Buffer.from(tail.subarray(-4)).toString('latin1') !== MAGIC) {
+      throw new Error('it is truncated or no parquet file')
+    }
+    const footerBytes =
+      new DataView(tail.buffer, tail.byteOffset, tail.byteLength).getUint32(tail.length - 8, true) + 8
+    if (footerBytes + 4 > fileBytes || footerBytes > FOOTER_BYTES_MAX)
+      throw new Error('its footer is damaged')
+    if (footerBytes > tail.length) tail = this.#readExactly(fileBytes - footerBytes, footerBytes)
+    return parseFooter(tail, fileBytes, this.date, this.baseNs)
+  }
+
+  #readExactly(offset: number, length: number): Uint8Array {
+    const bytes = new Uint8Array(length)
+    this.#readInto(bytes, offset)
+    return bytes
+  }
+
+  #readInto(bytes: Uint8Array, offset: number): void {
+    for (let done = 0; done < bytes.length;) {
+      const count = readSync(this.#fd, bytes, done, bytes.length - done, offset + done)
+      if (count === 0) throw new Error('it is truncated')
+      done += count
+    }
+  }
+
+  /**
+   * The bytes of a column chunk, checked against the footer's checksum when it has one. They are valid until the next
+   * call on this thread.
+   */
+  readChunk(chunk: ColumnChunk): Uint8Array {
+    if (chunk.sizeBytes > ROW_GROUP_BYTES_MAX) {
+      throw new Error(`column ${chunk.name} has ${chunk.sizeBytes} bytes in one row group`)
+    }
+    if (scratch.length < chunk.sizeBytes) scratch = new Uint8Array(chunk.sizeBytes * 2)
+    const bytes = scratch.subarray(0, chunk.sizeBytes)
+    this.#readInto(bytes, chunk.offset)
+    if (chunk.crc32 !== undefined && crc32(bytes) !== chunk.crc32) {
+      throw new Error(`column ${chunk.name} has a wrong checksum`)
+    }
+    return bytes
+  }
+
+  /** Throws when the opened file was written to since it was opened. */
+  assertUnchanged(): void {
+    const now = fstatSync(this.#fd, { bigint: true })
+    if (now.size !== this.#stat.size || now.mtimeNs !== this.#stat.mtimeNs) {
+      throw new ApiError('lake_file_changed', `The lake file ${this.name} was changed while it was read.`)
+    }
+  }
+}

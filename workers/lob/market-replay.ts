@@ -1,0 +1,93 @@
+// One market's way through one file: its book, and where it stands in its events. Asked for the book at an instant it
+// replays up to there, loading row groups only when they are needed; in a file with keyframes it jumps over whole hours.
+
+import { HOUR_NS, type MarketIndex } from './file-index.ts'
+import type { EventSource } from './event-source.ts'
+import type { LakeFile } from './lake-file.ts'
+import { OrderBook, type EventColumns } from './order-book.ts'
+
+const NO_EVENTS: EventColumns = {
+  length: 0,
+  ts: new Float64Array(0),
+  event: new Uint8Array(0),
+  side: new Uint8Array(0),
+  price: new Int32Array(0),
+  qty: new Float64Array(0),
+}
+
+export class MarketReplay {
+  readonly book: OrderBook
+  readonly #source: EventSource
+  readonly #file: LakeFile
+  readonly #market: number
+  /** From this hour on every book this market has is found by its keyframe. */
+  readonly #keyframedFromHour: number
+  readonly #groups: readonly number[]
+  #nextGroup = 0
+  #events = NO_EVENTS
+  #index = 0
+  #hour = 0
+
+  /**
+   * `market` is the market's number in `source`, `entry` what the file's index says of it (undefined: no rows there).
+   * `book` is the book carried into the date.
+   */
+  constructor(
+    file: LakeFile,
+    source: EventSource,
+    market: number,
+    entry: MarketIndex | undefined,
+    book: OrderBook,
+  ) {
+    this.#file = file
+    this.#source = source
+    this.#market = market
+    this.book = book
+    this.#groups = entry === undefined ? [] : source.groupsOf(market)
+    this.#keyframedFromHour =
+      file.index.isSeekable && entry !== undefined && (entry.firstBook !== null || !book.isKnown)
+        ? Math.ceil((entry.firstBook ?? 0) / HOUR_NS)
+        : Number.POSITIVE_INFINITY
+  }
+
+  /** Replays every event at or before `instant`, ns after the file's midnight; instants must not decrease. */
+  advanceTo(instant: number): void {
+    const hour = Math.floor(instant / HOUR_NS)
+    if (hour > this.#hour) this.#enterHour(hour)
+    this.#replayUntil(instant)
+  }
+
+  /** Replays every event that is left. */
+  advanceToEnd(): void {
+    this.#replayUntil(Infinity)
+  }
+
+  #replayUntil(instant: number): void {
+    const { rowGroups } = this.#file.index
+    for (;;) {
+      this.#index = this.book.replay(this.#events, this.#index, instant)
+      if (this.#index < this.#events.length) return
+      const group = this.#groups[this.#nextGroup]
+      if (group === undefined || rowGroups[group]!.tsMin > instant) return
+      this.#nextGroup++
+      this.#events = this.#source.take(this.#market, group) ?? NO_EVENTS
+      this.#index = 0
+    }
+  }
+
+  /** Drops what is left of earlier hours: the keyframe of the new one says the same. */
+  #enterHour(hour: number): void {
+    this.#hour = hour
+    if (hour < this.#keyframedFromHour) return
+    const { rowGroups } = this.#file.index
+    this.#events = NO_EVENTS
+    this.#index = 0
+    this.book.forget()
+    for (;;) {
+      const group = this.#groups[this.#nextGroup]
+      if (group === undefined || rowGroups[group]!.hour >= hour) return
+      this.#source.skip(this.#market, group)
+      this.#nextGroup++
+    }
+  }
+}

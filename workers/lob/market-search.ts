@@ -1,0 +1,129 @@
+// Which series' files answer a request, found in the lake itself: directories and the markets that footers list. A name
+// that no file knows is refused with 404, so that "nothing there" never looks like "nothing happened".
+
+import { readdirSync } from 'node:fs'
+import { ApiError } from '../../shared/errors.ts'
+import {
+  dateOfLakeFileName,
+  isSeriesName,
+  lobSeriesDirectory,
+  lobSourceDirectory,
+  seriesOfTicker,
+} from '../../shared/lake-layout.ts'
+import { MARKET_SEARCH_FILES_MAX } from '../../shared/limits.ts'
+import type { LobQuery } from '../../shared/lob-task.ts'
+import { LakeFile } from './lake-file.ts'
+
+/** The series whose files are read, and which of their markets are wanted. */
+export interface MarketSelection {
+  readonly series: string
+  readonly isWanted: (marketId: string) => boolean
+}
+
+/** Finds what a query is about; throws `unknown_market` or `unknown_series`. */
+export function selectMarkets(lake: string, query: LobQuery): MarketSelection {
+  const search = new MarketSearch(lake, query)
+  const { market, series } = query
+  if (series !== null) {
+    if (search.datesOf(series).length > 0) return { series, isWanted: () => true }
+    const prefix = `${series}-`
+    const isWanted = (id: string): boolean => id.startsWith(prefix)
+    const found = search.seriesWith(isWanted, seriesOfTicker(series))
+    if (found !== undefined) return { series: found, isWanted }
+    throw new ApiError(
+      'unknown_series',
+      `No ${query.source} series or event ${series} is known; the series with order books are ${search.describe()}.`,
+    )
+  }
+  const isWanted = (id: string): boolean => id === market
+  const likely = query.source === 'kalshi' ? seriesOfTicker(market!) : market!.split(':', 1)[0]!
+  const found = search.seriesWith(isWanted, likely)
+  if (found !== undefined) return { series: found, isWanted }
+  throw new ApiError('unknown_market', `No ${query.source} market ${market} is known.`)
+}
+
+const LISTED_SERIES_MAX = 10
+
+class MarketSearch {
+  readonly #lake: string
+  readonly #query: LobQuery
+  #filesLeft = MARKET_SEARCH_FILES_MAX
+  #brokenFile: unknown
+
+  constructor(lake: string, query: LobQuery) {
+    this.#lake = lake
+    this.#query = query
+  }
+
+  /** The dates a series has files of, the ones asked for first, then the newest. */
+  datesOf(series: string): string[] {
+    if (!isSeriesName(series)) return []
+    const wanted = new Set(this.#query.dates)
+    return namesIn(lobSeriesDirectory(this.#lake, this.#query.source, series))
+      .map(dateOfLakeFileName)
+      .filter((date) => date !== undefined)
+      .toSorted((left, right) => {
+        const difference = Number(wanted.has(right)) - Number(wanted.has(left))
+        return difference === 0 ? (left < right ? 1 : -1) : difference
+      })
+  }
+
+  /**
+   * The series that has a market `isWanted` accepts: the likely one if it does, else any. Throws when none has, but a
+   * file could not be read: then nothing can be said.
+   */
+  seriesWith(isWanted: (id: string) => boolean, likely: string): string | undefined {
+    const others = this.#allSeries().filter((series) => series !== likely)
+    const found = [likely, ...others].find((series) => this.#hasMarket(series, isWanted))
+    if (found === undefined && this.#brokenFile !== undefined) throw this.#brokenFile
+    return found
+  }
+
+  /** The known series, for an error message. */
+  describe(): string {
+    const all = this.#allSeries()
+    if (all.length === 0) return 'none yet'
+    const more = all.length > LISTED_SERIES_MAX ? ` and ${all.length - LISTED_SERIES_MAX} more` : ''
+    return all.slice(0, LISTED_SERIES_MAX).join(', ') + more
+  }
+
+  #allSeries(): string[] {
+    return namesIn(lobSourceDirectory(this.#lake, this.#query.source))
+      .map((name) => /^series=(.+)$/.exec(name)?.[1] ?? '')
+      .filter(isSeriesName)
+      .toSorted()
+  }
+
+  #hasMarket(series: string, isWanted: (id: string) => boolean): boolean {
+    for (const date of this.datesOf(series)) {
+      if (this.#filesLeft-- <= 0) return false
+      try {
+        if (this.#marketsOf(series, date).some(isWanted)) return true
+      } catch (error) {
+        // A broken file of another date or series must not cost this request its answer.
+        this.#brokenFile ??= error
+      }
+    }
+    return false
+  }
+
+  #marketsOf(series: string, date: string): string[] {
+    const file = LakeFile.open(this.#lake, this.#query.source, series, date)
+    if (file === undefined) return []
+    try {
+      return [...file.index.markets.keys()]
+    } finally {
+      file.close()
+    }
+  }
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return []
+    throw error
+  }
+}

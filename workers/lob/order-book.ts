@@ -1,0 +1,170 @@
+// One market's limit order book in whole cents, kept from exact deltas. Prices are array indices: a side is one array
+// of exact quantities, one of whole contracts and a bitmap of the levels that show. Both sides share their code through
+// orientation: an ask at price p is stored at 10,000 − p, so that on either side a higher index is a better price and
+// rounding to the cent is rounding down (lake.md keeps deltas exact; decisions.md rounds bids down and asks up).
+
+import {
+  EVENT_ADD,
+  EVENT_CLEAR,
+  EVENT_GAP,
+  EVENT_SET,
+  PRICE_UNITS_PER_CENT,
+  PRICE_UNITS_PER_DOLLAR,
+  QTY_UNITS_PER_CONTRACT,
+  SIDE_ASK,
+} from '../../shared/lob-v1.ts'
+
+const CENTS_PER_DOLLAR = 100
+const CENT_SLOTS = CENTS_PER_DOLLAR + 1
+const EXACT_SLOTS = PRICE_UNITS_PER_DOLLAR + 1
+
+/**
+ * Columns of book events in replay order. `ts` is ns after the file's UTC midnight (exact in a double), `price` counts
+ * 1/10000 dollar, `qty` 1/1000000 contract.
+ */
+export interface EventColumns {
+  readonly length: number
+  readonly ts: Float64Array
+  readonly event: Uint8Array
+  readonly side: Uint8Array
+  readonly price: Int32Array
+  readonly qty: Float64Array
+}
+
+/** One side of the book, oriented: slot 1 … 99 is the price in cents of a bid, 100 minus it of an ask. */
+class BookSide {
+  /** Exact quantity by cent. */
+  readonly #cents = new Float64Array(CENT_SLOTS)
+  /** Whole contracts by cent; 0 where no level shows. */
+  readonly contracts = new Float64Array(CENT_SLOTS)
+  /** Bit i of the 128 is set where `contracts[i]` shows. */
+  readonly bits = new Int32Array(4)
+  // Exact quantity by 1/10000 dollar, only once a price off the cent grid was seen: `set` must know what it replaces.
+  #exact: Float64Array | null = null
+  readonly #touchedExact: number[] = []
+  /** Changes below this slot do not show in the row last taken. */
+  shownFrom = 0
+
+  /** Forgets every level. */
+  clear(): void {
+    this.#cents.fill(0)
+    this.contracts.fill(0)
+    this.bits.fill(0)
+    this.shownFrom = 0
+    if (this.#exact === null) return
+    for (const slot of this.#touchedExact) this.#exact[slot] = 0
+    this.#touchedExact.length = 0
+  }
+
+  /** Changes a level and says whether the row last taken would look different now. */
+  apply(isSet: boolean, orientedPrice: number, qty: number): boolean {
+    const cent = (orientedPrice / PRICE_UNITS_PER_CENT) | 0
+    const cents = this.#cents
+    if (this.#exact === null && orientedPrice === cent * PRICE_UNITS_PER_CENT) {
+      cents[cent] = isSet ? qty : cents[cent]! + qty
+    } else {
+      cents[cent]! += this.#applyExact(isSet, orientedPrice, qty)
+    }
+    if (cent === 0 || cent === CENTS_PER_DOLLAR) return false
+    const shown = Math.max(Math.floor(cents[cent]! / QTY_UNITS_PER_CONTRACT), 0)
+    if (shown === this.contracts[cent]) return false
+    this.contracts[cent] = shown
+    if (shown === 0) this.bits[cent >>> 5]! &= ~(1 << (cent & 31))
+    else this.bits[cent >>> 5]! |= 1 << (cent & 31)
+    return cent >= this.shownFrom
+  }
+
+  /** Changes a level on the exact grid and returns by how much. */
+  #applyExact(isSet: boolean, orientedPrice: number, qty: number): number {
+    const exact = (this.#exact ??= this.#exactFromCents())
+    const before = exact[orientedPrice]!
+    const after = isSet ? qty : before + qty
+    if (before === 0 && after !== 0) this.#touchedExact.push(orientedPrice)
+    exact[orientedPrice] = after
+    return after - before
+  }
+
+  #exactFromCents(): Float64Array {
+    const exact = new Float64Array(EXACT_SLOTS)
+    for (let cent = 0; cent < CENT_SLOTS; cent++) {
+      if (this.#cents[cent] === 0) continue
+      exact[cent * PRICE_UNITS_PER_CENT] = this.#cents[cent]!
+      this.#touchedExact.push(cent * PRICE_UNITS_PER_CENT)
+    }
+    return exact
+  }
+
+  /**
+   * Writes the best `levels` levels, best first, as slots and whole contracts, and returns how many there are. Later
+   * changes that lie behind the last one taken are then known not to show.
+   */
+  takeTop(levels: number, slots: Uint8Array, contracts: Float64Array): number {
+    let count = 0
+    let slot = 0
+    for (let word = 3; word >= 0 && count < levels; word--) {
+      let bits = this.bits[word]!
+      while (bits !== 0 && count < levels) {
+        const bit = 31 - Math.clz32(bits)
+        bits &= ~(1 << bit)
+        slot = (word << 5) | bit
+        slots[count] = slot
+        contracts[count] = this.contracts[slot]!
+        count++
+      }
+    }
+    this.shownFrom = count === levels ? slot : 0
+    return count
+  }
+}
+
+/** A market's book with both sides. Unknown until its first `clear`, and again after a `gap`. */
+export class OrderBook {
+  readonly #bids = new BookSide()
+  readonly #asks = new BookSide()
+  isKnown = false
+  /** Whether the row last taken may look different now. */
+  isChanged = true
+
+  /** Forgets everything: the book is unknown until the next `clear`. */
+  forget(): void {
+    this.isKnown = false
+    this.isChanged = true
+    this.#bids.clear()
+    this.#asks.clear()
+  }
+
+  /**
+   * Applies `events` from index `from` while their ts is at or before `until` and returns the index of the first one
+   * that is not. While the book is unknown only a `clear` counts.
+   */
+  replay(events: EventColumns, from: number, until: number): number {
+    const { length, ts, event, side, price, qty } = events
+    let index = from
+    for (; index < length && ts[index]! <= until; index++) {
+      const kind = event[index]!
+      if (kind === EVENT_SET || kind === EVENT_ADD) {
+        if (!this.isKnown) continue
+        const isAsk = side[index] === SIDE_ASK
+        const oriented = isAsk ? PRICE_UNITS_PER_DOLLAR - price[index]! : price[index]!
+        const bookSide = isAsk ? this.#asks : this.#bids
+        if (bookSide.apply(kind === EVENT_SET, oriented, qty[index]!)) this.isChanged = true
+      } else if (kind === EVENT_CLEAR || kind === EVENT_GAP) {
+        this.forget()
+        this.isKnown = kind === EVENT_CLEAR
+      }
+    }
+    return index
+  }
+
+  /** The best bids: prices in cents high to low, whole contracts, and their count. */
+  takeBids(levels: number, prices: Uint8Array, contracts: Float64Array): number {
+    return this.#bids.takeTop(levels, prices, contracts)
+  }
+
+  /** The best asks: prices in cents low to high, whole contracts, and their count. */
+  takeAsks(levels: number, prices: Uint8Array, contracts: Float64Array): number {
+    const count = this.#asks.takeTop(levels, prices, contracts)
+    for (let level = 0; level < count; level++) prices[level] = CENTS_PER_DOLLAR - prices[level]!
+    return count
+  }
+}

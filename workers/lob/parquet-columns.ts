@@ -1,0 +1,239 @@
+// The columns of a snapshot row as they wait for their row group: typed arrays that grow geometrically and are kept
+// from one row group to the next. Each knows its parquet schema and how to encode itself; none knows the file.
+
+import type { Encoding, MinMaxType, ParquetType, SchemaElement } from 'hyparquet/src/types.js'
+import { NS_PER_SECOND } from '../../shared/utc-date.ts'
+import { appendTimestampDeltas, DELTA_SPAN_S_MAX } from './parquet-delta.ts'
+import { appendByteCodes, appendCodes, CodeArray, grownInto, type PageBuffer } from './parquet-pages.ts'
+
+const ROWS_MIN = 256
+/** The last whole second whose nanoseconds fit INT64. */
+const TS_S_MAX = Math.floor(2 ** 63 / NS_PER_SECOND)
+
+/** The two pages of one column chunk, before compression. */
+export interface ChunkPages {
+  readonly dictionary: PageBuffer
+  readonly data: PageBuffer
+}
+
+/** What `encode` wrote into the pages. */
+export interface EncodedChunk {
+  /** Entries of the data page: an empty list counts as one. */
+  readonly valueCount: number
+  /** 0: the chunk has no dictionary page. */
+  readonly dictionaryCount: number
+  readonly encoding: Encoding
+  readonly statistics?: { readonly min: MinMaxType; readonly max: MinMaxType }
+}
+
+/** One leaf of the schema: one column chunk per row group. */
+export interface LeafColumn {
+  readonly path: readonly string[]
+  readonly type: ParquetType
+  encode(pages: ChunkPages): EncodedChunk
+}
+
+/** One asked column: its schema elements in depth-first order and its leaves. */
+export interface BufferedColumn {
+  readonly schema: readonly SchemaElement[]
+  readonly leaves: readonly LeafColumn[]
+  /** Forgets the rows and keeps the memory. */
+  clear(): void
+}
+
+/** `ts`: INT64 nanoseconds, delta encoded. */
+export class TimestampColumn implements BufferedColumn, LeafColumn {
+  readonly path = ['ts']
+  readonly type = 'INT64'
+  readonly schema: readonly SchemaElement[] = [{ name: 'ts', type: 'INT64', repetition_type: 'REQUIRED' }]
+  readonly leaves = [this]
+  #seconds = new Float64Array(ROWS_MIN)
+  #rows = 0
+
+  append(tsSeconds: number): void {
+    const rows = this.#rows
+    const first = rows === 0 ? tsSeconds : this.#seconds[0]!
+    const previous = rows === 0 ? 0 : this.#seconds[rows - 1]!
+    if (!Number.isInteger(tsSeconds) || tsSeconds < previous || tsSeconds > TS_S_MAX)
+      throw new RangeError(
+        `ts is not a whole second at or after the previous row's: ${tsSeconds}, ${previous}`,
+      )
+    if (tsSeconds - first > DELTA_SPAN_S_MAX)
+      throw new RangeError(`row group spans more than ${DELTA_SPAN_S_MAX} s: ${first} to ${tsSeconds}`)
+    if (rows === this.#seconds.length) this.#seconds = grownInto(new Float64Array(2 * rows), this.#seconds)
+    this.#seconds[rows] = tsSeconds
+    this.#rows = rows + 1
+  }
+
+  encode(pages: ChunkPages): EncodedChunk {
+    appendTimestampDeltas(pages.data, this.#seconds, this.#rows)
+    return {
+      valueCount: this.#rows,
+      dictionaryCount: 0,
+      encoding: 'DELTA_BINARY_PACKED',
+      statistics: { min: nanoseconds(this.#seconds[0]!), max: nanoseconds(this.#seconds[this.#rows - 1]!) },
+    }
+  }
+
+  clear(): void {
+    this.#rows = 0
+  }
+}
+
+function nanoseconds(seconds: number): bigint {
+  return BigInt(seconds) * BigInt(NS_PER_SECOND)
+}
+
+/** `market_id`: UTF-8, with a dictionary of the markets that the row group really has. */
+export class MarketColumn implements BufferedColumn, LeafColumn {
+  readonly path = ['market_id']
+  readonly type = 'BYTE_ARRAY'
+  readonly schema: readonly SchemaElement[] = [
+    {
+      name: 'market_id',
+      type: 'BYTE_ARRAY',
+      repetition_type: 'REQUIRED',
+      converted_type: 'UTF8',
+      logical_type: { type: 'STRING' },
+    },
+  ]
+  readonly leaves = [this]
+  readonly #ids: readonly Buffer[]
+  /** Code + 1 of each market in this row group; 0: not seen yet. */
+  readonly #codeOfMarket: Uint32Array
+  readonly #marketOfCode: Uint32Array
+  #used = 0
+  readonly #codes = new CodeArray(ROWS_MIN)
+  #rows = 0
+
+  constructor(marketIds: readonly string[]) {
+    this.#ids = marketIds.map((id) => Buffer.from(id, 'utf8'))
+    this.#codeOfMarket = new Uint32Array(marketIds.length)
+    this.#marketOfCode = new Uint32Array(marketIds.length)
+  }
+
+  append(marketIndex: number): void {
+    let code = this.#codeOfMarket[marketIndex]
+    if (code === undefined) throw new RangeError(`no market ${marketIndex} among ${this.#ids.length}`)
+    if (code === 0) {
+      this.#marketOfCode[this.#used++] = marketIndex
+      code = this.#used
+      this.#codeOfMarket[marketIndex] = code
+    }
+    if (this.#rows === this.#codes.capacity) this.#codes.grow(0)
+    this.#codes.low[this.#rows] = code - 1
+    this.#codes.high[this.#rows++] = (code - 1) >>> 16
+  }
+
+  encode(pages: ChunkPages): EncodedChunk {
+    let min = this.#ids[this.#marketOfCode[0]!]!
+    let max = min
+    for (let code = 0; code < this.#used; code++) {
+      const id = this.#ids[this.#marketOfCode[code]!]!
+      pages.dictionary.appendUint32(id.length)
+      pages.dictionary.appendBytes(id)
+      // Statistics are ordered by unsigned bytes, which a comparison of JavaScript strings is not.
+      if (id.compare(min) < 0) min = id
+      if (id.compare(max) > 0) max = id
+    }
+    appendCodes(pages.data, this.#codes, this.#rows, this.#used)
+    return {
+      valueCount: this.#rows,
+      dictionaryCount: this.#used,
+      encoding: 'RLE_DICTIONARY',
+      statistics: { min, max },
+    }
+  }
+
+  clear(): void {
+    for (let code = 0; code < this.#used; code++) this.#codeOfMarket[this.#marketOfCode[code]!] = 0
+    this.#used = 0
+    this.#rows = 0
+  }
+}
+
+/** How a price column's values map to one byte: value = code / `codesPerUnit` + `offset`. */
+interface PriceCoding {
+  readonly type: 'INT32' | 'DOUBLE'
+  readonly codesPerUnit: number
+  readonly offset: number
+}
+
+const PRICE_CODINGS = {
+  best_bid: { type: 'INT32', codesPerUnit: 1, offset: 0 },
+  best_ask: { type: 'INT32', codesPerUnit: 1, offset: 0 },
+  // −1 says that there is no two-sided book.
+  spread: { type: 'INT32', codesPerUnit: 1, offset: -1 },
+  // Half cents.
+  mid: { type: 'DOUBLE', codesPerUnit: 2, offset: 0 },
+} as const satisfies Record<string, PriceCoding>
+
+/** A column of prices in cents. Its 256 possible values make the value itself the dictionary code. */
+export class PriceColumn implements BufferedColumn, LeafColumn {
+  readonly path: readonly string[]
+  readonly type: 'INT32' | 'DOUBLE'
+  readonly schema: readonly SchemaElement[]
+  readonly leaves = [this]
+  readonly #codesPerUnit: number
+  readonly #offset: number
+  #codes = new Uint8Array(ROWS_MIN)
+  #rows = 0
+
+  constructor(name: keyof typeof PRICE_CODINGS) {
+    const coding: PriceCoding = PRICE_CODINGS[name]
+    this.path = [name]
+    this.type = coding.type
+    this.schema = [{ name, type: coding.type, repetition_type: 'REQUIRED' }]
+    this.#codesPerUnit = coding.codesPerUnit
+    this.#offset = coding.offset
+  }
+
+  append(cents: number): void {
+    const code = (cents - this.#offset) * this.#codesPerUnit
+    if ((code & 0xff) !== code) throw new RangeError(`${this.path[0]} is not a price in cents: ${cents}`)
+    if (this.#rows === this.#codes.length)
+      this.#codes = grownInto(new Uint8Array(2 * this.#rows), this.#codes)
+    this.#codes[this.#rows++] = code
+  }
+
+  encode(pages: ChunkPages): EncodedChunk {
+    const { min, max } = rangeOf(this.#codes, this.#rows)
+    for (let code = 0; code <= max; code++) this.#appendValue(pages.dictionary, this.#valueOf(code))
+    appendByteCodes(pages.data, this.#codes, this.#rows)
+    return {
+      valueCount: this.#rows,
+      dictionaryCount: max + 1,
+      encoding: 'RLE_DICTIONARY',
+      // A minimum of zero is stated as −0: the format has readers of doubles take it for either.
+      statistics: { min: this.#valueOf(min) || -0, max: this.#valueOf(max) },
+    }
+  }
+
+  clear(): void {
+    this.#rows = 0
+  }
+
+  #valueOf(code: number): number {
+    return code / this.#codesPerUnit + this.#offset
+  }
+
+  #appendValue(page: PageBuffer, value: number): void {
+    if (this.type === 'DOUBLE') {
+      const at = page.reserve(8)
+      page.view.setFloat64(at, value, true)
+    } else {
+      page.appendUint32(value)
+    }
+  }
+}
+
+function rangeOf(codes: Uint8Array, count: number): { min: number; max: number } {
+  let min = 0xff
+  let max = 0
+  for (let i = 0; i < count; i++) {
+    const code = codes[i]!
+    if (code < min) min = code
+    if (code > max) max = code
+  }
+  return { min, max }
+}

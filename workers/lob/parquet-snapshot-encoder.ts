@@ -1,0 +1,133 @@
+// Order-book snapshots as a parquet file, row group by row group: rows wait in typed arrays, a flushed row group leaves
+// as compressed pages, and only its footer figures stay. Custom pages instead of a library's writer, because those
+// take JavaScript objects or Arrow batches: bench/parquet-out.bench.ts has the comparison. It neither waits nor knows
+// who reads: the caller decides when a row group is complete and where its bytes go.
+
+import { PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
+import type { SnapshotColumn } from '../../shared/lob-task.ts'
+import { type BufferedColumn, MarketColumn, PriceColumn, TimestampColumn } from './parquet-columns.ts'
+import { type ByteSink, ParquetFileWriter } from './parquet-file-writer.ts'
+import { LevelListColumn } from './parquet-levels.ts'
+
+/** Dictionary codes of a row group's quantities are at most 24 bits wide. */
+const ROW_GROUP_LEVELS_MAX = 1 << 24
+
+export interface ParquetSnapshotOptions {
+  /** The file's columns, in this order; at least one. */
+  readonly columns: readonly SnapshotColumn[]
+  /** Levels per side at most. */
+  readonly levels: number
+  /** The ids that `marketIndex` counts. */
+  readonly marketIds: readonly string[]
+  /** Rows that one row group may hold: the bound of this encoder's memory. */
+  readonly maxRowGroupRows?: number
+}
+
+export class ParquetSnapshotEncoder {
+  readonly #columns: readonly BufferedColumn[]
+  readonly #file: ParquetFileWriter
+  readonly #maxRowGroupRows: number
+  readonly #ts: TimestampColumn | undefined
+  readonly #marketId: MarketColumn | undefined
+  readonly #bestBid: PriceColumn | undefined
+  readonly #bestAsk: PriceColumn | undefined
+  readonly #spread: PriceColumn | undefined
+  readonly #mid: PriceColumn | undefined
+  readonly #bids: LevelListColumn | undefined
+  readonly #asks: LevelListColumn | undefined
+  #rows = 0
+  #isFinished = false
+
+  constructor(options: ParquetSnapshotOptions) {
+    const { columns, levels, marketIds, maxRowGroupRows = PARQUET_OUT_ROW_GROUP_ROWS } = options
+    if (columns.length === 0 || new Set(columns).size !== columns.length)
+      throw new RangeError(`columns are empty or repeated: ${columns.join(',')}`)
+    if (!(maxRowGroupRows >= 1 && maxRowGroupRows * levels <= ROW_GROUP_LEVELS_MAX))
+      throw new RangeError(`a row group cannot have ${maxRowGroupRows} rows of ${levels} levels`)
+    this.#maxRowGroupRows = maxRowGroupRows
+    const asked = new Set(columns)
+    this.#ts = asked.has('ts') ? new TimestampColumn() : undefined
+    this.#marketId = asked.has('market_id') ? new MarketColumn(marketIds) : undefined
+    this.#bestBid = asked.has('best_bid') ? new PriceColumn('best_bid') : undefined
+    this.#bestAsk = asked.has('best_ask') ? new PriceColumn('best_ask') : undefined
+    this.#spread = asked.has('spread') ? new PriceColumn('spread') : undefined
+    this.#mid = asked.has('mid') ? new PriceColumn('mid') : undefined
+    this.#bids = asked.has('bids') ? new LevelListColumn('bids', levels) : undefined
+    this.#asks = asked.has('asks') ? new LevelListColumn('asks', levels) : undefined
+    const byName: Record<SnapshotColumn, BufferedColumn | undefined> = {
+      ts: this.#ts,
+      market_id: this.#marketId,
+      best_bid: this.#bestBid,
+      best_ask: this.#bestAsk,
+      spread: this.#spread,
+      mid: this.#mid,
+      bids: this.#bids,
+      asks: this.#asks,
+    }
+    this.#columns = columns.map((name) => byName[name]).filter((column) => column !== undefined)
+    this.#file = new ParquetFileWriter(
+      this.#columns.flatMap((column) => column.schema),
+      this.#columns.length,
+    )
+  }
+
+  /** Rows appended since the last row group. The caller flushes before they exceed `maxRowGroupRows`. */
+  get bufferedRows(): number {
+    return this.#rows
+  }
+
+  /**
+   * Appends one row. Rows come in time order. `tsSeconds` counts from the Unix epoch; prices are cents (`mid` in half
+   * cents, `spread` −1 without a two-sided book), quantities whole contracts. Each side's levels are the first
+   * `bidCount` or `askCount` entries of arrays that the caller may reuse. Throws a RangeError for a value that the
+   * file could not hold exactly; the encoder is then of no further use.
+   */
+  appendRow(
+    tsSeconds: number,
+    marketIndex: number,
+    bestBid: number,
+    bestAsk: number,
+    spread: number,
+    mid: number,
+    bidCount: number,
+    bidPrices: Uint8Array,
+    bidQtys: Float64Array,
+    askCount: number,
+    askPrices: Uint8Array,
+    askQtys: Float64Array,
+  ): void {
+    if (this.#isFinished || this.#rows >= this.#maxRowGroupRows)
+      throw new RangeError(
+        `row appended after ${this.#isFinished ? 'the footer' : `${this.#rows} unflushed rows`}`,
+      )
+    this.#ts?.append(tsSeconds)
+    this.#marketId?.append(marketIndex)
+    this.#bestBid?.append(bestBid)
+    this.#bestAsk?.append(bestAsk)
+    this.#spread?.append(spread)
+    this.#mid?.append(mid)
+    this.#bids?.append(bidCount, bidPrices, bidQtys)
+    this.#asks?.append(askCount, askPrices, askQtys)
+    this.#rows++
+  }
+
+  /** Writes the buffered rows as one row group (before the first one, the file's magic). Without rows: nothing. */
+  flushRowGroup(sink: ByteSink): void {
+    if (this.#rows === 0) return
+    this.#file.writeRowGroup(
+      this.#columns.flatMap((column) => column.leaves),
+      this.#rows,
+      sink,
+    )
+    for (const column of this.#columns) column.clear()
+    this.#rows = 0
+  }
+
+  /** Writes the last row group, if any, and the footer. A file without rows is valid. */
+  finish(sink: ByteSink): void {
+    if (this.#isFinished) throw new RangeError('the file already has its footer')
+    this.flushRowGroup(sink)
+    this.#file.finish(sink)
+    this.#isFinished = true
+  }
+}

@@ -1,0 +1,150 @@
+// The plan of an order-book request, made from file indexes alone: which markets have rows on which date, from which
+// tick to which, and where a book must be carried from. Row counts, the row limit and missing dates all come out of it;
+// nothing is decoded here. Rules: decisions.md "Limit order book".
+
+import { ApiError } from '../../shared/errors.ts'
+import {
+  CARRY_OVER_DATES_MAX,
+  CARRY_OVER_PAUSE_MS_MAX,
+  LOB_ROWS_MAX_JSON,
+  LOB_ROWS_MAX_STREAMED,
+} from '../../shared/limits.ts'
+import type { LobQuery } from '../../shared/lob-task.ts'
+import {
+  addDays,
+  MS_PER_DAY,
+  NS_PER_SECOND,
+  SECONDS_PER_DAY,
+  SECONDS_PER_HOUR,
+  utcDateStartMs,
+} from '../../shared/utc-date.ts'
+import type { FileIndex } from './file-index.ts'
+
+const DAY_NS = MS_PER_DAY * 1e6
+const CARRY_OVER_PAUSE_NS_MAX = CARRY_OVER_PAUSE_MS_MAX * 1e6
+
+/** A market's part in one date: it has a row at every tick from `firstTick` to `lastTick`. */
+export interface MarketPlan {
+  readonly id: string
+  /** The earliest of the dates whose files its book at midnight comes from; null when nothing is carried. */
+  readonly carriedFrom: string | null
+  /** Ticks are counted from the date's midnight. */
+  readonly firstTick: number
+  readonly lastTick: number
+}
+
+/** One requested date that has a file. Markets are in code unit order of their ids. */
+export interface DatePlan {
+  readonly date: string
+  readonly startSeconds: number
+  readonly markets: readonly MarketPlan[]
+}
+
+export interface LobPlan {
+  readonly dates: readonly DatePlan[]
+  readonly missingDates: readonly string[]
+  /** Rows of the complete answer. */
+  readonly rows: number
+}
+
+/** The index of a date's file; undefined when there is none. Asked for requested dates and the ones before them. */
+export type IndexOfDate = (date: string) => FileIndex | undefined
+
+/** Plans `query` for the markets that `isWanted` accepts. */
+export function planLob(
+  query: LobQuery,
+  isWanted: (marketId: string) => boolean,
+  indexOf: IndexOfDate,
+): LobPlan {
+  const dates: DatePlan[] = []
+  const missingDates: string[] = []
+  let rows = 0
+  for (const date of query.dates) {
+    const index = indexOf(date)
+    if (index === undefined) {
+      missingDates.push(date)
+      continue
+    }
+    const markets = planDate(query, date, index, isWanted, indexOf)
+    for (const { firstTick, lastTick } of markets) rows += lastTick - firstTick + 1
+    dates.push({ date, startSeconds: utcDateStartMs(date)! / 1000, markets })
+  }
+  return { dates, missingDates, rows }
+}
+
+function planDate(
+  query: LobQuery,
+  date: string,
+  index: FileIndex,
+  isWanted: (marketId: string) => boolean,
+  indexOf: IndexOfDate,
+): MarketPlan[] {
+  const firstHourTick = query.hour === null ? 0 : Math.ceil((query.hour * SECONDS_PER_HOUR) / query.intervalS)
+  const stopSecond = query.hour === null ? SECONDS_PER_DAY : (query.hour + 1) * SECONDS_PER_HOUR
+  const intervalNs = query.intervalS * NS_PER_SECOND
+  const lastTick = Math.min(
+    Math.ceil(stopSecond / query.intervalS) - 1,
+    Math.floor(index.coversTo / intervalNs),
+  )
+  const plans: MarketPlan[] = []
+  for (const id of marketsOf(date, index, isWanted, indexOf)) {
+    const firstBook = index.markets.get(id)?.firstBook ?? null
+    // A keyframe at midnight is the carried book itself.
+    const carriedFrom = firstBook === 0 ? null : carriedFromDate(date, id, indexOf, CARRY_OVER_DATES_MAX)
+    const knownFrom = carriedFrom === null ? firstBook : 0
+    if (knownFrom === null) continue
+    const firstTick = Math.max(Math.ceil(knownFrom / intervalNs), firstHourTick)
+    if (firstTick <= lastTick) plans.push({ id, carriedFrom, firstTick, lastTick })
+  }
+  return plans
+}
+
+/** The date's markets. Without keyframes a silent market has no row in the file although its book lives on. */
+function marketsOf(
+  date: string,
+  index: FileIndex,
+  isWanted: (marketId: string) => boolean,
+  indexOf: IndexOfDate,
+): string[] {
+  const ids = [...index.markets.keys()].filter(isWanted)
+  if (index.isSeekable) return ids
+  const previous = indexOf(addDays(date, -1))
+  if (previous === undefined) return ids
+  const silent = [...previous.markets.keys()].filter((id) => isWanted(id) && !index.markets.has(id))
+  return silent.length === 0 ? ids : [...ids, ...silent].toSorted((left, right) => (left < right ? -1 : 1))
+}
+
+/**
+ * The date whose file makes a market's book at midnight of `date` known, or null when it is not known then. Files that
+ * neither clear nor interrupt the book hand the question on to the date before.
+ */
+function carriedFromDate(date: string, id: string, indexOf: IndexOfDate, datesLeft: number): string | null {
+  const previousDate = addDays(date, -1)
+  const previous = datesLeft > 0 ? indexOf(previousDate) : undefined
+  const market = previous?.markets.get(id)
+  if (previous === undefined || market === undefined || market.bookAtEnd === 'unknown') return null
+  if (isPausedTooLong(previous, indexOf(date)!)) return null
+  return market.bookAtEnd === 'known'
+    ? previousDate
+    : carriedFromDate(previousDate, id, indexOf, datesLeft - 1)
+}
+
+function isPausedTooLong(previous: FileIndex, next: FileIndex): boolean {
+  const before = previous.statedCoverage
+  const after = next.statedCoverage
+  if (before === undefined || after === undefined) return false
+  return after.from + DAY_NS - before.to > CARRY_OVER_PAUSE_NS_MAX
+}
+
+/** Throws `too_many_rows` when the planned answer is over the limit of its format. */
+export function refuseTooManyRows(query: LobQuery, plan: LobPlan): void {
+  const limit = query.format === 'json' ? LOB_ROWS_MAX_JSON : LOB_ROWS_MAX_STREAMED
+  if (plan.rows <= limit) return
+  const streamed =
+    query.format === 'json' ? ` format=ndjson, csv or parquet (up to ${LOB_ROWS_MAX_STREAMED} rows),` : ''
+  throw new ApiError(
+    'too_many_rows',
+    `The request would return ${plan.rows} rows; ${query.format} answers at most ${limit}. ` +
+      `Ask for${streamed} a larger interval, one hour, fewer dates or a single market.`,
+  )
+}

@@ -1,0 +1,221 @@
+// The integer encodings of parquet pages, unpacked into typed arrays without a BigInt or an object per value. Sources:
+// parquet-format Encodings.md, "RLE / bit-packing hybrid" and "DELTA_BINARY_PACKED". 64-bit values come out as doubles
+// relative to a base and must be exact there (below 2^53), else the caller is told.
+
+const TWO_32 = 4_294_967_296
+const WIDTH_MAX_EXACT = 53
+
+/** A read position in page bytes. Reading past `end` throws. */
+export interface ByteReader {
+  readonly bytes: Uint8Array
+  readonly view: DataView
+  offset: number
+  readonly end: number
+}
+
+/** A reader over a whole page. */
+export function byteReader(bytes: Uint8Array): ByteReader {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return { bytes, view, offset: 0, end: bytes.length }
+}
+
+function readByte(reader: ByteReader): number {
+  if (reader.offset >= reader.end) throw new Error('a page ends in the middle of a value')
+  return reader.bytes[reader.offset++]!
+}
+
+function readVarInt(reader: ByteReader): number {
+  let value = 0
+  for (let scale = 1; ; scale *= 128) {
+    const byte = readByte(reader)
+    value += (byte & 127) * scale
+    if (byte < 128) return value
+    if (scale > Number.MAX_SAFE_INTEGER / 128) throw new Error('a length in a page is out of range')
+  }
+}
+
+function readZigZagBigInt(reader: ByteReader): bigint {
+  let value = 0n
+  for (let shift = 0n; shift < 70n; shift += 7n) {
+    const byte = readByte(reader)
+    value |= BigInt(byte & 127) << shift
+    if (byte < 128) return BigInt.asIntN(64, (value >> 1n) ^ -(value & 1n))
+  }
+  throw new Error('an integer in a page is out of range')
+}
+
+function exactNumber(value: bigint): number {
+  const number = Number(value)
+  if (!Number.isSafeInteger(number)) throw new Error(`the value ${value} is out of the expected range`)
+  return number
+}
+
+/** Unpacks `count` values of `width` bits (0 … 32) of the RLE/bit-packing hybrid into `out` from `start`. */
+export function readHybrid(
+  reader: ByteReader,
+  width: number,
+  out: Int32Array,
+  start: number,
+  count: number,
+): void {
+  if (width > 32) throw new Error(`a bit width of ${width} is out of range`)
+  let index = start
+  const stop = start + count
+  while (index < stop) {
+    const header = readVarInt(reader)
+    if ((header & 1) === 0) {
+      const run = header / 2
+      if (run === 0) throw new Error('an empty run in a page')
+      let value = 0
+      for (let shift = 0; shift < width; shift += 8) value |= readByte(reader) << shift
+      const runEnd = Math.min(index + run, stop)
+      out.fill(value, index, runEnd)
+      index = runEnd
+    } else {
+      const groups = (header - 1) / 2
+      const runEnd = Math.min(index + groups * 8, stop)
+      unpackBits(reader, width, out, index, runEnd)
+      index = runEnd
+      reader.offset += groups * width
+      if (groups === 0) throw new Error('an empty run in a page')
+    }
+  }
+}
+
+/** Unpacks values of `width` ≤ 32 bits, packed from the least significant bit, leaving the reader where it was. */
+function unpackBits(reader: ByteReader, width: number, out: Int32Array, start: number, stop: number): void {
+  const { end } = reader
+  if (reader.offset + Math.ceil(((stop - start) * width) / 8) > end) {
+    throw new Error('a page ends in the middle of a value')
+  }
+  if (width > 24) {
+    for (let index = start, bit = reader.offset * 8; index < stop; index++, bit += width) {
+      out[index] = readBits(reader, bit, width) | 0
+    }
+    return
+  }
+  const mask = (1 << width) - 1
+  const { view } = reader
+  let bit = reader.offset * 8
+  // A value and the bits before it in its first byte fit one unaligned word; the page's last words have no room for it.
+  const wordStop = Math.min(stop, start + Math.floor(((end - 4 - reader.offset) * 8) / Math.max(width, 1)))
+  let index = start
+  for (; index < wordStop; index++, bit += width) {
+    out[index] = (view.getUint32(bit >>> 3, true) >>> (bit & 7)) & mask
+  }
+  for (; index < stop; index++, bit += width) out[index] = readBits(reader, bit, width)
+}
+
+/** `width` ≤ 53 bits from bit position `bit`, as an unsigned double. Bytes past the page read as zero. */
+function readBits(reader: ByteReader, bit: number, width: number): number {
+  const offset = Math.floor(bit / 8)
+  const shift = bit - offset * 8
+  let low: number
+  let high: number
+  if (offset + 12 <= reader.end) {
+    low = reader.view.getUint32(offset, true)
+    high = reader.view.getUint32(offset + 4, true)
+    if (shift !== 0) {
+      low = ((low >>> shift) | (high << (32 - shift))) >>> 0
+      high = ((high >>> shift) | (reader.bytes[offset + 8]! << (32 - shift))) >>> 0
+    }
+  } else {
+    const tail = new Uint8Array(12)
+    tail.set(reader.bytes.subarray(offset, Math.min(offset + 12, reader.end)))
+    return readBits(byteReader(tail), shift, width)
+  }
+  if (width <= 32) return width === 32 ? low : (low & ((1 << width) - 1)) >>> 0
+  const highWidth = width - 32
+  return (highWidth === 32 ? high : (high & ((1 << highWidth) - 1)) >>> 0) * TWO_32 + low
+}
+
+/** Unpacks `count` DELTA_BINARY_PACKED integers, minus `base`, into `out` from `start`. */
+export function readDelta(
+  reader: ByteReader,
+  base: bigint,
+  out: Float64Array,
+  start: number,
+  count: number,
+): void {
+  const blockValues = readVarInt(reader)
+  const miniblocks = readVarInt(reader)
+  const total = readVarInt(reader)
+  const first = readZigZagBigInt(reader)
+  const perMiniblock = blockValues / miniblocks
+  if (total !== count) throw new Error(`a page holds ${total} values instead of ${count}`)
+  if (!Number.isInteger(perMiniblock) || perMiniblock === 0 || perMiniblock % 8 !== 0 || miniblocks > 512) {
+    throw new Error('a page has an impossible block size')
+  }
+  if (count === 0) return
+  let previous = exactNumber(first - base)
+  out[start] = previous
+  const stop = start + count
+  for (let index = start + 1; index < stop;) {
+    const minDelta = exactNumber(readZigZagBigInt(reader))
+    const widths = reader.bytes.subarray(reader.offset, reader.offset + miniblocks)
+    reader.offset += miniblocks
+    for (let block = 0; block < miniblocks && index < stop; block++) {
+      const width = widths[block]
+      if (width === undefined || width > WIDTH_MAX_EXACT)
+        throw new Error('a delta is out of the expected range')
+      const blockStop = Math.min(index + perMiniblock, stop)
+      if (reader.offset + Math.ceil(((blockStop - index) * width) / 8) > reader.end) {
+        throw new Error('a page ends in the middle of a value')
+      }
+      for (let bit = reader.offset * 8; index < blockStop; index++, bit += width) {
+        previous += minDelta + (width === 0 ? 0 : readBits(reader, bit, width))
+        out[index] = previous
+      }
+      reader.offset += (perMiniblock * width) / 8
+    }
+    if (!Number.isSafeInteger(previous)) throw new Error('a value is out of the expected range')
+  }
+}
+
+/** Reads `count` PLAIN little-endian 64-bit integers, minus `base`, into `out` from `start`. */
+export function readPlainInt64(
+  reader: ByteReader,
+  base: bigint,
+  out: Float64Array,
+  start: number,
+  count: number,
+): void {
+  if (reader.offset + count * 8 > reader.end) throw new Error('a page ends in the middle of a value')
+  const baseLow = Number(BigInt.asUintN(32, base))
+  const baseHigh = Number(base >> 32n)
+  const { view } = reader
+  for (let index = 0, offset = reader.offset; index < count; index++, offset += 8) {
+    const value =
+      (view.getInt32(offset + 4, true) - baseHigh) * TWO_32 + (view.getUint32(offset, true) - baseLow)
+    if (value > Number.MAX_SAFE_INTEGER || value < -Number.MAX_SAFE_INTEGER) {
+      throw new Error('a value is out of the expected range')
+    }
+    out[start + index] = value
+  }
+  reader.offset += count * 8
+}
+
+/** Reads `count` PLAIN little-endian 32-bit integers into `out` from `start`. */
+export function readPlainInt32(reader: ByteReader, out: Int32Array, start: number, count: number): void {
+  if (reader.offset + count * 4 > reader.end) throw new Error('a page ends in the middle of a value')
+  const { view } = reader
+  for (let index = 0, offset = reader.offset; index < count; index++, offset += 4) {
+    out[start + index] = view.getInt32(offset, true)
+  }
+  reader.offset += count * 4
+}
+
+/** Reads `count` PLAIN byte arrays as UTF-8 strings. */
+export function readPlainStrings(reader: ByteReader, count: number): string[] {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const strings: string[] = []
+  for (let index = 0; index < count; index++) {
+    if (reader.offset + 4 > reader.end) throw new Error('a page ends in the middle of a value')
+    const length = reader.view.getUint32(reader.offset, true)
+    const start = reader.offset + 4
+    if (start + length > reader.end) throw new Error('a page ends in the middle of a value')
+    strings.push(decoder.decode(reader.bytes.subarray(start, start + length)))
+    reader.offset = start + length
+  }
+  return strings
+}
