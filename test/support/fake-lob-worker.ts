@@ -123,7 +123,7 @@ export default async function run(task: LobTask | LobWarmTask): Promise<void> {
     return sender.post({ kind: 'error', code: 'internal_error', detail: 'secret path /etc', errors: [] })
   const missingDates = words.includes('missing') ? query.dates.slice(1) : []
   sender.post({ kind: 'head', rows: figure(words, 'rows', figure(words, 'bytes', 100)), missingDates })
-  if (headOnly) sender.post({ kind: 'end', rows: 0 })
+  if (headOnly) sender.post({ kind: 'end', rows: figure(words, 'rows', 100) })
   else await sendBody(sender, words)
   port.close()
 }
