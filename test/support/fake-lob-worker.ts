@@ -2,10 +2,15 @@
 // What it does is written in the series of the query: words divided by dots, for example `bytes.1000000` or
 // `bytes.1000000.die-after.300000`. The bytes are a fixed pattern, so a test can compare a whole body.
 
+import { existsSync } from 'node:fs'
 import type { MessagePort } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
 import type { LobServerMessage, LobTask, LobWarmTask, LobWorkerMessage } from '../../shared/lob-task.ts'
 import { fillPattern } from './byte-pattern.ts'
+
+// A test can keep the file from loading in new threads for a while.
+const brokenMarker = process.env['BOOKCAST_TEST_BROKEN_MARKER']
+if (brokenMarker !== undefined && existsSync(brokenMarker)) throw new Error('the fake worker is not to load')
 
 /** The worker's half of the flow control. */
 class ChunkSender {
@@ -56,7 +61,7 @@ function die(how: string | undefined): never {
   if (how === 'heap') {
     const hoard: unknown[] = []
     // In small steps: one allocation beyond the limit's last reserve would abort the whole process.
-    for (;;) hoard.push(Array.from<string>({ length: 500_000 }).fill('hoard'))
+    for (;;) hoard.push(Array.from<number>({ length: 500_000 }).fill(1.5))
   }
   if (how === 'callback')
     setImmediate(() => {
