@@ -102,3 +102,21 @@ test('a signal ends the wait for an input that says nothing', async () => {
   await assert.rejects(reading, /enough/)
   assert.ok(silent.destroyed)
 })
+
+test('reads ahead by no more than its buffers, however long the input is', async () => {
+  let given = 0
+  const endless = new Readable({
+    highWaterMark: 4096,
+    read() {
+      given += 1024
+      this.push(Buffer.from(`${'x'.repeat(63)}\n`.repeat(16)))
+    },
+  })
+  let taken = 0
+  for await (const lines of readLines(endless)) {
+    taken += lines.length * 64
+    assert.ok(given - taken <= 16 * 1024, `${given - taken}`)
+    if (taken > 1024 * 1024) break
+  }
+  assert.ok(endless.destroyed)
+})
