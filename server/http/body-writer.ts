@@ -2,10 +2,14 @@
 //
 // What uWebSockets does and this class is built around: `write` always accepts everything, into its own memory when the
 // kernel is full, and then answers false. Its writable event comes once and sends nothing by itself: only the next
-// write of at least one byte pushes the backlog out, and answers true when all of it went to the kernel. After a write
+// write pushes that backlog out, and answers true when all of it went to the kernel; no other call tells. After a write
 // that answered false it aborts the connection within some 10 s unless a write or a writable event follows.
 // So a few body bytes are always kept in reserve: while the socket is full one of them is offered at every writable
 // event and every few seconds. The offer pushes the backlog, keeps that timer off and tells when the backlog is gone.
+//
+// A client makes progress when the writable event comes or the backlog is gone. A very slow one shows neither until it
+// has taken a whole chunk, so the stall time-out asks for about a chunk within it: 9 kB/s with the usual values, more
+// of a client with megabytes of receive buffer, whose TCP window opens in large steps.
 
 import { BODY_LAST_BYTES_MAX, BODY_RESERVE_BYTES, STALL_PROBE_MS } from '../../shared/limits.ts'
 import { type BodySink, ConnectionLoss, type ConnectionLossReason } from './exchange.ts'
