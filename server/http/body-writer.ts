@@ -51,13 +51,7 @@ export class BodyWriter implements BodySink {
   async write(chunk: Uint8Array): Promise<void> {
     if (this.#loss !== undefined) throw this.#loss
     if (chunk.length === 0) return
-    const keptBytes = Math.min(BODY_RESERVE_BYTES, Math.ceil(chunk.length / 2))
-    const sentBytes = chunk.length - keptBytes
-    this.#spend(this.#reserveEnd - this.#reserveStart)
-    this.#pass(chunk.subarray(0, sentBytes))
-    this.#reserve.set(chunk.subarray(sentBytes))
-    this.#reserveStart = 0
-    this.#reserveEnd = keptBytes
+    this.#passButReserve(chunk)
     await this.#drained()
   }
 
@@ -85,6 +79,21 @@ export class BodyWriter implements BodySink {
     this.#waiter = undefined
   }
 
+  /** Passes on the reserve and the chunk, but for their last bytes: half of them at most, so that something moves. */
+  #passButReserve(chunk: Uint8Array): void {
+    const heldBytes = this.#reserveEnd - this.#reserveStart
+    const totalBytes = heldBytes + chunk.length
+    const keptBytes = Math.min(BODY_RESERVE_BYTES, Math.ceil(totalBytes / 2))
+    this.#spend(Math.min(heldBytes, totalBytes - keptBytes))
+    // What stays of the old reserve comes before the kept end of the chunk, which then is all of it.
+    const keptOfChunkBytes = Math.min(chunk.length, keptBytes)
+    this.#pass(chunk.subarray(0, chunk.length - keptOfChunkBytes))
+    this.#reserve.copyWithin(0, this.#reserveStart, this.#reserveEnd)
+    this.#reserve.set(chunk.subarray(chunk.length - keptOfChunkBytes), keptBytes - keptOfChunkBytes)
+    this.#reserveStart = 0
+    this.#reserveEnd = keptBytes
+  }
+
   #pass(bytes: Uint8Array): void {
     if (bytes.length === 0) return
     this.bytesWritten += bytes.length
@@ -98,10 +107,15 @@ export class BodyWriter implements BodySink {
     this.#pass(this.#reserve.subarray(start, this.#reserveStart))
   }
 
+  /** Nothing is left to offer. */
+  #isSpent(): boolean {
+    return this.#reserveStart === this.#reserveEnd
+  }
+
   /** Resolves when the backlog is gone, or no byte is left to offer: then the next chunk is the offer. */
   async #drained(): Promise<void> {
     if (this.#loss !== undefined) throw this.#loss
-    if (this.#isDrained) return
+    if (this.#isDrained || this.#isSpent()) return
     await new Promise<void>((resolve, reject) => {
       this.#waiter = { resolve, reject }
       this.#armProbe()
@@ -119,7 +133,7 @@ export class BodyWriter implements BodySink {
 
   #offer(): void {
     clearTimeout(this.#probeTimer)
-    const isSpent = this.#reserveStart === this.#reserveEnd
+    const isSpent = this.#isSpent()
     if (!isSpent) this.#spend(1)
     if (isSpent || this.#isDrained) {
       this.#waiter?.resolve()
