@@ -5,7 +5,8 @@
 import { existsSync } from 'node:fs'
 import type { MessagePort } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
-import type { LobServerMessage, LobTask, LobWarmTask, LobWorkerMessage } from '../../shared/lob-task.ts'
+import type { LobHead, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
+import type { ServerMessage, WorkerMessage } from '../../shared/stream-task.ts'
 import { fillPattern } from './byte-pattern.ts'
 
 // A test can keep the file from loading in new threads for a while.
@@ -21,14 +22,14 @@ class ChunkSender {
 
   constructor(port: MessagePort) {
     this.#port = port
-    port.on('message', (message: LobServerMessage) => {
+    port.on('message', (message: ServerMessage) => {
       if (message.kind === 'cancel') this.isCancelled = true
       else this.#credits += 1
       this.#wake?.()
     })
   }
 
-  post(message: LobWorkerMessage, transferList: ArrayBuffer[] = []): void {
+  post(message: WorkerMessage<LobHead>, transferList: ArrayBuffer[] = []): void {
     this.#port.postMessage(message, transferList)
   }
 
