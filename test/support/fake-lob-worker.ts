@@ -57,7 +57,7 @@ function figure(words: readonly string[], word: string, fallback: number): numbe
   return index === -1 ? fallback : Number(words[index + 1])
 }
 
-function die(how: string | undefined): never {
+async function die(how: string | undefined): Promise<never> {
   if (how === 'throw') throw new Error('the fake worker was told to throw')
   if (how === 'heap') {
     const hoard: unknown[] = []
@@ -70,7 +70,8 @@ function die(how: string | undefined): never {
     })
   // In a worker this ends the thread, not the process.
   else process.exit(7)
-  throw new Error('unreachable: the thread is ending')
+  // The task must not end before its thread: a free thread would be given the next request.
+  return new Promise(() => {})
 }
 
 async function sendBody(sender: ChunkSender, words: readonly string[]): Promise<void> {
@@ -84,7 +85,7 @@ async function sendBody(sender: ChunkSender, words: readonly string[]): Promise<
     if (offset >= dieAfterBytes) {
       // Let what was posted leave the thread first: the test is about a death in mid-answer.
       await new Promise((resolve) => setImmediate(resolve))
-      die(words[words.indexOf('die-after') + 2])
+      await die(words[words.indexOf('die-after') + 2])
     }
     if (offset >= quitAfterBytes) return
     if (offset >= failAfterBytes)
@@ -110,7 +111,7 @@ export default async function run(task: LobTask | LobWarmTask): Promise<void> {
   const { query, headOnly, port } = task
   const words = (query.series ?? 'bytes.100').split('.')
   const sender = new ChunkSender(port)
-  if (words.includes('die')) die(words[words.indexOf('die') + 1])
+  if (words.includes('die')) await die(words[words.indexOf('die') + 1])
   if (words.includes('silent')) return
   if (words.includes('deaf')) await new Promise(() => setInterval(() => {}, 1000))
   if (words.includes('wait')) {
