@@ -2,7 +2,7 @@
 // the order-book threads at the back.
 
 import type { Logger } from 'pino'
-import { LOB_CANCEL_TIMEOUT_MS } from '../shared/limits.ts'
+import { WORKER_CANCEL_TIMEOUT_MS } from '../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
 import { livezEndpoint } from './endpoints/livez.ts'
 import { lobEndpoint } from './endpoints/lob.ts'
@@ -60,7 +60,7 @@ export async function startServer(
       lifecycle.cut()
       http.close()
       // Cut requests are over when their workers have obeyed or are terminated.
-      await settlesWithin(drained, 2 * LOB_CANCEL_TIMEOUT_MS)
+      await settlesWithin(drained, 2 * WORKER_CANCEL_TIMEOUT_MS)
       await lobPool.close()
     }
     let closing: Promise<void> | undefined

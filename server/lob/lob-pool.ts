@@ -7,12 +7,12 @@ import { Piscina } from 'piscina'
 import type { Logger } from 'pino'
 import {
   LOB_CONCURRENT_REQUESTS_MAX,
+  LOB_RETRY_AFTER_S,
   LOB_THREAD_HEAP_MB_MAX,
-  LOB_THREAD_RESPAWN_MS,
 } from '../../shared/limits.ts'
-import type { LobQuery, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
-import { LobStream } from './lob-stream.ts'
-import { Slots } from './slots.ts'
+import type { LobHead, LobQuery, LobTask, LobThreadData, LobWarmTask } from '../../shared/lob-task.ts'
+import { Slots } from '../workers/slots.ts'
+import { WorkerStream } from '../workers/worker-stream.ts'
 
 export interface LobPoolOptions {
   readonly lake: string
@@ -21,21 +21,29 @@ export interface LobPoolOptions {
   readonly logger: Logger
 }
 
+// Piscina loads its file by `require` first, which Node allows for ES modules by now; but a thread that is terminated in
+// the midst of that takes the whole process with it (an assertion in Node's module loader, seen in 20.20). Without the
+// permission Piscina falls back to `import`, which survives. Options given here replace those of the process.
+const THREAD_OPTIONS = ['--no-experimental-require-module', '--enable-source-maps']
+const THREAD_URL = new URL('../../workers/lob/thread.js', import.meta.url)
 const WARM_TASK: LobWarmTask = { warm: true }
 
 export class LobPool {
   readonly #lake: string
-  readonly #logger: Logger
-  readonly #slots = new Slots(LOB_CONCURRENT_REQUESTS_MAX)
+  readonly #slots = new Slots({
+    max: LOB_CONCURRENT_REQUESTS_MAX,
+    retryAfterS: LOB_RETRY_AFTER_S,
+    refusal: `${LOB_CONCURRENT_REQUESTS_MAX} order-book requests are being processed, which is the most at once`,
+  })
   readonly #piscina: Piscina
-  #respawnTimer: NodeJS.Timeout | undefined
-  #isClosing = false
 
   constructor({ lake, workerUrl, logger }: LobPoolOptions) {
     this.#lake = lake
-    this.#logger = logger
+    const threadData: LobThreadData = { taskUrl: workerUrl.href }
     this.#piscina = new Piscina({
-      filename: workerUrl.href,
+      filename: THREAD_URL.href,
+      workerData: threadData,
+      execArgv: THREAD_OPTIONS,
       minThreads: LOB_CONCURRENT_REQUESTS_MAX,
       maxThreads: LOB_CONCURRENT_REQUESTS_MAX,
       idleTimeout: Infinity,
@@ -46,8 +54,7 @@ export class LobPool {
       atomics: 'disabled',
       resourceLimits: { maxOldGenerationSizeMb: LOB_THREAD_HEAP_MB_MAX },
     })
-    this.#piscina.on('error', (error) => this.#logger.error({ err: error }, 'idle order-book thread failed'))
-    this.#piscina.on('workerDestroy', () => this.#onThreadLost())
+    this.#piscina.on('error', (error) => logger.error({ err: error }, 'an idle order-book thread failed'))
   }
 
   /** Slots in use, of LOB_CONCURRENT_REQUESTS_MAX. */
@@ -65,14 +72,17 @@ export class LobPool {
    * only then. Rejects with the ApiError that the worker met, `too_many_requests` or `worker_failed`, and when `signal`
    * is aborted first.
    */
-  async open(query: LobQuery, options: { headOnly: boolean; signal: AbortSignal }): Promise<LobStream> {
-    const release = this.#slots.take()
+  async open(
+    query: LobQuery,
+    options: { headOnly: boolean; signal: AbortSignal },
+  ): Promise<WorkerStream<LobHead>> {
+    const release = this.#slots.take(1)
     const { port1, port2 } = new MessageChannel()
     const task: LobTask = { lake: this.#lake, query, headOnly: options.headOnly, port: port2 }
     const terminator = new AbortController()
     // Aborting this signal ends the thread, which is only done to a worker that does not obey.
     const taskEnd = this.#piscina.run(task, { transferList: [port2], signal: terminator.signal })
-    const stream = new LobStream(port1, taskEnd, {
+    const stream = new WorkerStream<LobHead>(port1, taskEnd, {
       signal: options.signal,
       onOver: release,
       terminate: () => terminator.abort(),
@@ -88,23 +98,6 @@ export class LobPool {
 
   /** Ends the threads, whatever they do. */
   async close(): Promise<void> {
-    this.#isClosing = true
-    clearTimeout(this.#respawnTimer)
     await this.#piscina.destroy()
-  }
-
-  /**
-   * Piscina replaces a lost thread by itself, but gives up once one died while it started. A task makes it try again,
-   * and warms a thread besides.
-   */
-  #onThreadLost(): void {
-    if (this.#isClosing || this.#respawnTimer !== undefined) return
-    this.#respawnTimer = setTimeout(() => {
-      this.#respawnTimer = undefined
-      this.#piscina.run(WARM_TASK).catch((error: unknown) => {
-        if (!this.#isClosing) this.#logger.error({ err: error }, 'replacing an order-book thread failed')
-      })
-    }, LOB_THREAD_RESPAWN_MS)
-    this.#respawnTimer.unref()
   }
 }

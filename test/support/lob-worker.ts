@@ -1,13 +1,8 @@
 // Runs the order-book task in this thread and plays the server's part of the protocol, for tests of the worker alone.
 
 import { MessageChannel } from 'node:worker_threads'
-import {
-  SNAPSHOT_COLUMNS,
-  type LobFailure,
-  type LobHead,
-  type LobQuery,
-  type LobWorkerMessage,
-} from '../../shared/lob-task.ts'
+import { SNAPSHOT_COLUMNS, type LobHead, type LobQuery } from '../../shared/lob-task.ts'
+import type { StreamFailure, WorkerMessage } from '../../shared/stream-task.ts'
 import runLobTask from '../../workers/lob/task.ts'
 
 export interface CollectedAnswer {
@@ -15,7 +10,7 @@ export interface CollectedAnswer {
   readonly body: Buffer
   readonly chunks: readonly number[]
   readonly endRows: number | undefined
-  readonly failure: LobFailure | undefined
+  readonly failure: StreamFailure | undefined
 }
 
 /** A query with the interface's defaults. */
@@ -50,8 +45,8 @@ export async function collectLob(
   const parts: Buffer[] = []
   let head: LobHead | undefined
   let endRows: number | undefined
-  let failure: LobFailure | undefined
-  port1.on('message', (message: LobWorkerMessage) => {
+  let failure: StreamFailure | undefined
+  port1.on('message', (message: WorkerMessage<LobHead>) => {
     if (message.kind === 'head') head = message
     else if (message.kind === 'chunk') {
       if (parts.length === 0) events.onFirstChunk?.()

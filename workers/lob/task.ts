@@ -2,8 +2,9 @@
 // ends when the answer is complete, refused, failed or cancelled; every file it opened is closed by then.
 
 import { ApiError } from '../../shared/errors.ts'
-import type { LobFailure, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
-import { ChunkStream, RequestCancelled } from './chunk-stream.ts'
+import type { LobTask, LobWarmTask } from '../../shared/lob-task.ts'
+import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
+import { failureOf } from '../output/stream-failure.ts'
 import { prepareDecompression } from './decompress.ts'
 import { LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
@@ -64,12 +65,4 @@ async function answer({ lake, query, headOnly, port }: LobTask, files: Map<strin
   })
   if (rows !== plan.rows) throw new Error(`planned ${plan.rows} rows but wrote ${rows}`)
   stream.end(rows)
-}
-
-function failureOf(error: unknown): LobFailure {
-  if (error instanceof ApiError) {
-    return { kind: 'error', code: error.code, detail: error.message, errors: error.errors }
-  }
-  const cause = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  return { kind: 'error', code: 'internal_error', detail: cause, errors: [] }
 }

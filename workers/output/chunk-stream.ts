@@ -4,8 +4,8 @@
 
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
-import type { LobHead, LobServerMessage, LobWorkerMessage } from '../../shared/lob-task.ts'
-import type { TextTarget } from './row-encoder.ts'
+import type { ServerMessage, StreamHead, WorkerMessage } from '../../shared/stream-task.ts'
+import type { TextTarget } from './text-target.ts'
 
 /** Thrown where a cancelled request is noticed; nobody waits for an answer any more. */
 export class RequestCancelled extends Error {}
@@ -18,17 +18,17 @@ export class ChunkStream implements TextTarget {
   /** Where the current chunk counts as full; at most the buffer's length. */
   #full: number
   readonly #port: MessagePort
-  readonly #head: LobHead
+  readonly #head: StreamHead
   readonly #chunkBytes: number
   readonly #free: ArrayBuffer[] = []
   #inFlight = 0
   #isHeadSent = false
   #isCancelled = false
   #wake: (() => void) | undefined
-  readonly #onMessage = (message: LobServerMessage): void => this.#receive(message)
+  readonly #onMessage = (message: ServerMessage): void => this.#receive(message)
 
   /** `reserveBytes` is what one indivisible write may need; `head` goes out with the first chunk. */
-  constructor(port: MessagePort, head: LobHead, reserveBytes: number) {
+  constructor(port: MessagePort, head: StreamHead, reserveBytes: number) {
     this.#port = port
     this.#head = head
     this.#chunkBytes = Math.max(CHUNK_BYTES, reserveBytes)
@@ -98,7 +98,7 @@ export class ChunkStream implements TextTarget {
     this.position = 0
   }
 
-  #post(message: LobWorkerMessage, transfer: ArrayBuffer[] = []): void {
+  #post(message: WorkerMessage<StreamHead>, transfer: ArrayBuffer[] = []): void {
     this.#port.postMessage(message, transfer)
   }
 
@@ -106,11 +106,11 @@ export class ChunkStream implements TextTarget {
     for (;;) {
       const received = receiveMessageOnPort(this.#port)
       if (received === undefined) return
-      this.#receive(received.message as LobServerMessage)
+      this.#receive(received.message as ServerMessage)
     }
   }
 
-  #receive(message: LobServerMessage): void {
+  #receive(message: ServerMessage): void {
     if (message.kind === 'credit') {
       this.#inFlight--
       if (message.buffer.byteLength === this.#chunkBytes) this.#free.push(message.buffer)
