@@ -149,8 +149,6 @@ export const CONFIGURED_TIMEOUT_MS_MAX = 3_600_000
 export const LOB_THREAD_HEAP_MB_MAX = 512
 /** A thread that has not ended a cancelled task after so long is terminated. */
 export const WORKER_CANCEL_TIMEOUT_MS = 10_000
-/** Pause before a lost thread is asked for again, so that a worker file that cannot load is not spawned in a loop. */
-export const LOB_THREAD_RESPAWN_MS = 1_000
 
 /** Connections of one process to the relational store. `DATABASE_URL`'s server needs replicas × (this + workers). */
 export const STORE_POOL_SIZE_DEFAULT = 10
@@ -200,8 +198,6 @@ export const LOCK_TAKEOVER_MS_MAX = 10_000
 export const LOCK_RETRY_MS = 20
 /** Rounds in which a starting process looks at the lock before it gives up. */
 export const LOCK_ATTEMPTS_MAX = 1_000
-
-export const WORKER_THREAD_RESPAWN_MS = 1_000
 
 /** Threads that answer candles, observations and climate. */
 export const RECORD_THREADS = 2

@@ -1,18 +1,17 @@
-// A Piscina pool whose tasks are requests with a streamed body: one MessagePort each, warmed threads, and lost threads
-// replaced. How many requests may run at once is not its business but that of whoever takes slots before.
+// A Piscina pool whose tasks are requests with a streamed body: one MessagePort each, and threads that are warmed before
+// the first one. How many requests may run at once is not its business but that of whoever takes slots before.
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import type { Logger } from 'pino'
-import { WORKER_THREAD_RESPAWN_MS } from '../../shared/limits.ts'
-import type { StreamHead } from '../../shared/stream-task.ts'
+import type { StreamHead, WorkerThreadData } from '../../shared/stream-task.ts'
 import type { ReleaseSlot } from './slots.ts'
 import { WorkerStream } from './worker-stream.ts'
 
 export interface WorkerPoolOptions {
   /** What its threads do, for the log: `order-book`. */
   readonly name: string
-  /** The compiled worker file; its default export takes a task or a WarmTask. */
+  /** The compiled worker file; its default export takes the tasks and the warm task. */
   readonly workerUrl: URL
   readonly threads: number
   readonly tasksPerThread: number
@@ -20,21 +19,23 @@ export interface WorkerPoolOptions {
   readonly logger: Logger
 }
 
+// Piscina loads its file by `require` first, which Node allows for ES modules by now; but a thread that is terminated in
+// the midst of that takes the whole process with it (an assertion in Node's module loader, seen in 20.20). Without the
+// permission Piscina falls back to `import`, which survives. Options given here replace those of the process.
+const THREAD_OPTIONS = ['--no-experimental-require-module', '--enable-source-maps']
+const THREAD_URL = new URL('../../workers/thread.js', import.meta.url)
 /** The task that makes a thread load what a request needs. */
 const WARM_TASK = { warm: true } as const
 
 export class WorkerPool<Head extends StreamHead> {
-  readonly #name: string
-  readonly #logger: Logger
   readonly #piscina: Piscina
-  #respawnTimer: NodeJS.Timeout | undefined
-  #isClosing = false
 
   constructor({ name, workerUrl, threads, tasksPerThread, heapMb, logger }: WorkerPoolOptions) {
-    this.#name = name
-    this.#logger = logger
+    const threadData: WorkerThreadData = { taskUrl: workerUrl.href }
     this.#piscina = new Piscina({
-      filename: workerUrl.href,
+      filename: THREAD_URL.href,
+      workerData: threadData,
+      execArgv: THREAD_OPTIONS,
       minThreads: threads,
       maxThreads: threads,
       idleTimeout: Infinity,
@@ -45,8 +46,7 @@ export class WorkerPool<Head extends StreamHead> {
       atomics: 'disabled',
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     })
-    this.#piscina.on('error', (error) => this.#logger.error({ err: error }, `idle ${name} thread failed`))
-    this.#piscina.on('workerDestroy', () => this.#onThreadLost())
+    this.#piscina.on('error', (error) => logger.error({ err: error }, `an idle ${name} thread failed`))
   }
 
   /** Lets every thread load its code. Rejects when the worker file does not. */
@@ -66,7 +66,10 @@ export class WorkerPool<Head extends StreamHead> {
     const { port1, port2 } = new MessageChannel()
     const terminator = new AbortController()
     // Aborting this signal ends the thread, which is only done to a worker that does not obey.
-    const taskEnd = this.#piscina.run(makeTask(port2), { transferList: [port2], signal: terminator.signal })
+    const taskEnd = this.#piscina.run(makeTask(port2), {
+      transferList: [port2],
+      signal: terminator.signal,
+    })
     const stream = new WorkerStream<Head>(port1, taskEnd, {
       signal: options.signal,
       onOver: options.release,
@@ -83,24 +86,6 @@ export class WorkerPool<Head extends StreamHead> {
 
   /** Ends the threads, whatever they do. */
   async close(): Promise<void> {
-    this.#isClosing = true
-    clearTimeout(this.#respawnTimer)
     await this.#piscina.destroy()
-  }
-
-  /**
-   * Piscina replaces a lost thread by itself, but gives up once one died while it started. A task makes it try again,
-   * and warms a thread besides.
-   */
-  #onThreadLost(): void {
-    if (this.#isClosing || this.#respawnTimer !== undefined) return
-    this.#respawnTimer = setTimeout(() => {
-      this.#respawnTimer = undefined
-      this.#piscina.run(WARM_TASK).catch((error: unknown) => {
-        if (!this.#isClosing)
-          this.#logger.error({ err: error }, `replacing a thread of the ${this.#name} pool failed`)
-      })
-    }, WORKER_THREAD_RESPAWN_MS)
-    this.#respawnTimer.unref()
   }
 }

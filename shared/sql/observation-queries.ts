@@ -73,9 +73,10 @@ export interface ObservationKey {
 }
 
 const COLUMNS = Object.keys(STORED_OBSERVATION_COLUMNS).join(', ')
+// By the whole key of the one partition that an observation can belong to, a year of its station.
 const IS_HOT =
   `NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'observations' AND p.scope = o.station_code` +
-  ` AND p.period_start <= o.observed_at AND o.observed_at < p.cut_over)`
+  ` AND p.period_start = date_trunc('year', o.observed_at, 'UTC') AND o.observed_at < p.cut_over)`
 
 /** The observations of a range by (observed_at, station_code, observation_type). */
 export function observationRead(
@@ -84,7 +85,7 @@ export function observationRead(
   return { statementFor: (start) => rangeStatement(selection, start), keyOf: observationKey }
 }
 
-export function observationKey(row: StoredObservation): ObservationKey {
+function observationKey(row: StoredObservation): ObservationKey {
   return { observedMs: row.observed_at, stationCode: row.station_code, type: row.observation_type }
 }
 

@@ -2,11 +2,16 @@
 // What it does is written in the series of the query: words divided by dots, for example `bytes.1000000` or
 // `bytes.1000000.die-after.300000`. The bytes are a fixed pattern, so a test can compare a whole body.
 
+import { existsSync } from 'node:fs'
 import type { MessagePort } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
 import type { LobHead, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
 import type { ServerMessage, WorkerMessage } from '../../shared/stream-task.ts'
 import { fillPattern } from './byte-pattern.ts'
+
+// A test can keep the file from loading in new threads for a while.
+const brokenMarker = process.env['BOOKCAST_TEST_BROKEN_MARKER']
+if (brokenMarker !== undefined && existsSync(brokenMarker)) throw new Error('the fake worker is not to load')
 
 /** The worker's half of the flow control. */
 class ChunkSender {
@@ -52,12 +57,12 @@ function figure(words: readonly string[], word: string, fallback: number): numbe
   return index === -1 ? fallback : Number(words[index + 1])
 }
 
-function die(how: string | undefined): never {
+async function die(how: string | undefined): Promise<never> {
   if (how === 'throw') throw new Error('the fake worker was told to throw')
   if (how === 'heap') {
     const hoard: unknown[] = []
     // In small steps: one allocation beyond the limit's last reserve would abort the whole process.
-    for (;;) hoard.push(Array.from<string>({ length: 500_000 }).fill('hoard'))
+    for (;;) hoard.push(Array.from<number>({ length: 500_000 }).fill(1.5))
   }
   if (how === 'callback')
     setImmediate(() => {
@@ -65,7 +70,8 @@ function die(how: string | undefined): never {
     })
   // In a worker this ends the thread, not the process.
   else process.exit(7)
-  throw new Error('unreachable: the thread is ending')
+  // The task must not end before its thread: a free thread would be given the next request.
+  return new Promise(() => {})
 }
 
 async function sendBody(sender: ChunkSender, words: readonly string[]): Promise<void> {
@@ -79,7 +85,7 @@ async function sendBody(sender: ChunkSender, words: readonly string[]): Promise<
     if (offset >= dieAfterBytes) {
       // Let what was posted leave the thread first: the test is about a death in mid-answer.
       await new Promise((resolve) => setImmediate(resolve))
-      die(words[words.indexOf('die-after') + 2])
+      await die(words[words.indexOf('die-after') + 2])
     }
     if (offset >= quitAfterBytes) return
     if (offset >= failAfterBytes)
@@ -105,7 +111,7 @@ export default async function run(task: LobTask | LobWarmTask): Promise<void> {
   const { query, headOnly, port } = task
   const words = (query.series ?? 'bytes.100').split('.')
   const sender = new ChunkSender(port)
-  if (words.includes('die')) die(words[words.indexOf('die') + 1])
+  if (words.includes('die')) await die(words[words.indexOf('die') + 1])
   if (words.includes('silent')) return
   if (words.includes('deaf')) await new Promise(() => setInterval(() => {}, 1000))
   if (words.includes('wait')) {
@@ -124,7 +130,7 @@ export default async function run(task: LobTask | LobWarmTask): Promise<void> {
     return sender.post({ kind: 'error', code: 'internal_error', detail: 'secret path /etc', errors: [] })
   const missingDates = words.includes('missing') ? query.dates.slice(1) : []
   sender.post({ kind: 'head', rows: figure(words, 'rows', figure(words, 'bytes', 100)), missingDates })
-  if (headOnly) sender.post({ kind: 'end', rows: 0 })
+  if (headOnly) sender.post({ kind: 'end', rows: figure(words, 'rows', 100) })
   else await sendBody(sender, words)
   port.close()
 }

@@ -9,6 +9,8 @@ import { pino } from 'pino'
 import type { ServeConfig } from '../../server/config.ts'
 import { type RunningServer, startServer } from '../../server/server.ts'
 
+const FAKE_WORKER_URL = new URL('./fake-lob-worker.js', import.meta.url)
+
 export interface LogLine {
   readonly level: number
   readonly msg: string
@@ -63,9 +65,11 @@ export interface TestServer {
   readonly openRaw: (target: string, method?: string) => Promise<Socket>
 }
 
+/** `worker`: the fake one, whose series tells it what to do, or the one that reads a lake. */
 export async function startTestServer(
   t: TestContext,
   config: Partial<ServeConfig> = {},
+  { worker = 'fake' }: { worker?: 'fake' | 'real' } = {},
 ): Promise<TestServer> {
   const log = new LogCollector()
   const server = await startServer(
@@ -78,7 +82,7 @@ export async function startTestServer(
       logLevel: 'info',
       ...config,
     },
-    { logger: pino(log.stream), lobWorkerUrl: new URL('./fake-lob-worker.js', import.meta.url) },
+    { logger: pino(log.stream), ...(worker === 'fake' ? { lobWorkerUrl: FAKE_WORKER_URL } : {}) },
   )
   t.after(() => server.close())
   const url = `http://127.0.0.1:${server.port}`

@@ -4,7 +4,7 @@
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import { seriesOfTicker } from '../../shared/lake-layout.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
-import type { CandleSelection, StoredInterval } from '../../shared/sql/candle-queries.ts'
+import type { CandleSelection } from '../../shared/sql/candle-queries.ts'
 import { eventKnown, marketKnown, seriesKnown } from '../../shared/sql/name-queries.ts'
 import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
 import type { IndexedPart, MarketSpan } from './candle-index.ts'
@@ -25,7 +25,7 @@ export interface ResolvedSelection {
 /** @throws {ApiError} `unknown_station` (404) for a station that no series has */
 export async function resolveSelection(
   query: CandleQuery,
-  interval: StoredInterval,
+  interval: CandleSelection['interval'],
   request: RecordRequest,
 ): Promise<ResolvedSelection> {
   const { market, station } = query
