@@ -33,11 +33,9 @@ function openStream(t: TestContext) {
   const say = (message: WorkerMessage<LobHead>): void => port2.postMessage(message)
   const sayChunk = (text: string): void => {
     const bytes = new TextEncoder().encode(text)
-    const buffer = new ArrayBuffer(64)
+    const buffer = new SharedArrayBuffer(64)
     new Uint8Array(buffer).set(bytes)
-    port2.postMessage({ kind: 'chunk', buffer, length: bytes.length } satisfies WorkerMessage<LobHead>, [
-      buffer,
-    ])
+    say({ kind: 'chunk', buffer, length: bytes.length })
   }
   const sayHead = (): void => say({ kind: 'head', rows: 3, missingDates: [] })
   const sayEnd = (): void => say({ kind: 'end', rows: 3 })

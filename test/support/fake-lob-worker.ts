@@ -29,8 +29,8 @@ class ChunkSender {
     })
   }
 
-  post(message: WorkerMessage<LobHead>, transferList: ArrayBuffer[] = []): void {
-    this.#port.postMessage(message, transferList)
+  post(message: WorkerMessage<LobHead>): void {
+    this.#port.postMessage(message)
   }
 
   async changed(): Promise<void> {
@@ -44,9 +44,9 @@ class ChunkSender {
     while (this.#credits === 0 && !this.isCancelled) await this.changed()
     if (this.isCancelled) return false
     this.#credits -= 1
-    const buffer = new ArrayBuffer(Math.max(length, 1))
+    const buffer = new SharedArrayBuffer(Math.max(length, 1))
     fillPattern(new Uint8Array(buffer, 0, length), offset)
-    this.post({ kind: 'chunk', buffer, length }, [buffer])
+    this.post({ kind: 'chunk', buffer, length })
     return true
   }
 }

@@ -52,7 +52,7 @@ export async function collectLob(
       if (parts.length === 0) events.onFirstChunk?.()
       if (events.cancelAfterFirstChunk === true) port1.postMessage({ kind: 'cancel' })
       parts.push(Buffer.from(new Uint8Array(message.buffer, 0, message.length)))
-      port1.postMessage({ kind: 'credit', buffer: message.buffer }, [message.buffer])
+      port1.postMessage({ kind: 'credit', buffer: message.buffer })
     } else if (message.kind === 'end') endRows = message.rows
     else failure = message
   })
