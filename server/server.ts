@@ -48,7 +48,7 @@ export async function startServer(
   { logger, lobWorkerUrl = LOB_WORKER_URL }: ServerDependencies,
 ): Promise<RunningServer> {
   const lobPool = new LobPool({ lake: config.lake, workerUrl: lobWorkerUrl, logger })
-  const lifecycle = new RequestLifecycle([livezEndpoint, lobEndpoint(lobPool)], logger)
+  const lifecycle = new RequestLifecycle([livezEndpoint, lobEndpoint(lobPool)], { logger })
   try {
     await lobPool.warm()
     const http = await startHttpServer(config, lifecycle.handle)

@@ -3,6 +3,7 @@
 export const ERROR_TYPES = {
   invalid_parameter: { status: 400, title: 'Invalid request parameter' },
   too_many_rows: { status: 400, title: 'The request would return too many rows' },
+  unauthorized: { status: 401, title: 'A valid API key is needed' },
   unknown_path: { status: 404, title: 'No such path' },
   unknown_market: { status: 404, title: 'No such market' },
   unknown_series: { status: 404, title: 'No such series' },
@@ -11,6 +12,7 @@ export const ERROR_TYPES = {
   unknown_format: { status: 406, title: 'Format not offered' },
   target_too_long: { status: 414, title: 'Request target too long' },
   too_many_requests: { status: 429, title: 'Too many requests at once' },
+  rate_limited: { status: 429, title: 'Too many requests from this client' },
   internal_error: { status: 500, title: 'Internal error' },
   lake_file_invalid: { status: 503, title: 'A lake file cannot be read' },
   lake_file_changed: { status: 503, title: 'A lake file keeps changing' },

@@ -98,3 +98,11 @@ export const LOB_THREAD_HEAP_MB_MAX = 512
 export const LOB_CANCEL_TIMEOUT_MS = 10_000
 /** Pause before a lost thread is asked for again, so that a worker file that cannot load is not spawned in a loop. */
 export const LOB_THREAD_RESPAWN_MS = 1_000
+/** Bodies below this size are sent as they are: they fit in one packet anyway. */
+export const COMPRESSED_BODY_BYTES_MIN = 1_400
+/** Bytes of one piece that a compressor gives. */
+export const COMPRESSED_CHUNK_BYTES = 64 * 1024
+/** Clients whose rate is remembered; the one unseen for longest is forgotten first. */
+export const RATE_LIMIT_CLIENTS_MAX = 10_000
+/** Seconds a browser may remember the answer to a preflight request. */
+export const CORS_MAX_AGE_S = 600

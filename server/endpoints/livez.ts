@@ -7,5 +7,6 @@ export const livezEndpoint = defineEndpoint({
   path: '/livez',
   summary: 'Whether the process answers at all.',
   parameters: [],
-  handle: async () => jsonReply({ status: 'ok' }),
+  access: 'probe',
+  handle: () => jsonReply({ status: 'ok' }),
 })

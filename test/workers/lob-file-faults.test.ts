@@ -19,7 +19,15 @@ import { Table, writeParquet } from 'parquet-wasm/node'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { PLAIN_FOREIGN_FILE, writeForeignLakeFile } from '../support/lob-files.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
-import { bookEvent, DAY_START, HOUR, pathOfDate, SECOND, SERIES, writeEvents } from '../support/recorded-events.ts'
+import {
+  bookEvent,
+  DAY_START,
+  HOUR,
+  pathOfDate,
+  SECOND,
+  SERIES,
+  writeEvents,
+} from '../support/recorded-events.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const DATE = '2026-07-01'
@@ -32,7 +40,14 @@ function recordedEvents() {
     return [
       bookEvent(id, DAY_START, 0),
       ...Array.from({ length: 800 }, (_, index) =>
-        bookEvent(id, at(index), 2, index & 1, ((index & 1 ? 51 : 1) + (index % 48)) * 100, ((index % 97) + 1) * 1e6),
+        bookEvent(
+          id,
+          at(index),
+          2,
+          index & 1,
+          ((index & 1 ? 51 : 1) + (index % 48)) * 100,
+          ((index % 97) + 1) * 1e6,
+        ),
       ),
     ]
   })
@@ -121,7 +136,10 @@ test('values that no order book can hold are refused', async (t) => {
   ] as const) {
     const lake = await temporaryDirectory(t)
     const at = { marketId: `${SERIES}-A`, ts: DAY_START }
-    const events = [{ ...at, event: 0, side: 0, price: 0, qty: 0 }, { ...at, ...event }]
+    const events = [
+      { ...at, event: 0, side: 0, price: 0, qty: 0 },
+      { ...at, ...event },
+    ]
     writeForeignLakeFile(lake, { source: 'kalshi', series: SERIES, date: DATE }, events, PLAIN_FOREIGN_FILE)
     const { failure } = await collectLob(lake, QUERY)
     assert.equal(failure?.code, 'lake_file_invalid')
@@ -146,9 +164,13 @@ test('a file replaced by renaming while it is read leaves the answer whole', asy
 test('a file changed in place while it is read ends the answer with an error', async (t) => {
   const lake = await sampleLake(t)
   const path = pathOfDate(lake, DATE)
-  const { failure, endRows } = await collectLob(lake, { ...QUERY, intervalS: 1, hour: 3 }, {
-    onFirstChunk: () => truncateSync(path, readFileSync(path).length - 1),
-  })
+  const { failure, endRows } = await collectLob(
+    lake,
+    { ...QUERY, intervalS: 1, hour: 3 },
+    {
+      onFirstChunk: () => truncateSync(path, readFileSync(path).length - 1),
+    },
+  )
   assert.equal(endRows, undefined)
   assert.match(String(failure?.code), /^lake_file_(changed|invalid)$/)
 })

@@ -23,7 +23,14 @@ async function busyLake(t: TestContext): Promise<string> {
       const qty = ((index * 7919 + market) % 100_000) * 1_000_000
       return index === 0
         ? bookEvent(id, DAY_START, 0)
-        : bookEvent(id, ts + BigInt((index * 104_729) % 1_000_000), 1, index & 1, (1 + (index % 98)) * 100, qty)
+        : bookEvent(
+            id,
+            ts + BigInt((index * 104_729) % 1_000_000),
+            1,
+            index & 1,
+            (1 + (index % 98)) * 100,
+            qty,
+          )
     })
   }).flat()
   await writeEvents(lake, events, { bounds: { groupRows: EVENTS_PER_HOUR } }, DAY_START + 24n * HOUR - 1n)
@@ -76,7 +83,14 @@ test('hourly snapshots are read from the keyframes, not from the rows between th
   const events = Array.from({ length: 24 * 1000 }, (_, index) =>
     index === 0
       ? bookEvent(id, DAY_START, 0)
-      : bookEvent(id, DAY_START + (BigInt(index) * HOUR) / 1000n, 1, 0, (1 + (index % 98)) * 100, index * 1_000_000),
+      : bookEvent(
+          id,
+          DAY_START + (BigInt(index) * HOUR) / 1000n,
+          1,
+          0,
+          (1 + (index % 98)) * 100,
+          index * 1_000_000,
+        ),
   )
   await writeEvents(lake, events, { bounds: { groupRows: 250 } }, DAY_START + 24n * HOUR - 1n)
   const everySecond = await bytesRead(t, lake, { intervalS: 1 })
