@@ -8,5 +8,16 @@ export const livezEndpoint = defineEndpoint({
   summary: 'Whether the process answers at all.',
   parameters: [],
   access: 'probe',
+  documentation: {
+    tag: 'Service',
+    contentTypes: ['application/json'],
+    schema: {
+      type: 'object',
+      properties: { status: { type: 'string', enum: ['ok'] } },
+      required: ['status'],
+      additionalProperties: false,
+    },
+    examples: [{ title: 'Is it there?', values: {} }],
+  },
   handle: () => jsonReply({ status: 'ok' }),
 })

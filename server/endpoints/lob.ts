@@ -4,6 +4,7 @@
 import type { LobFormat, LobQuery } from '../../shared/lob-task.ts'
 import { defineEndpoint, type Endpoint, type ReplyHeaders } from '../http/endpoint.ts'
 import type { LobPool } from '../lob/lob-pool.ts'
+import { LOB_DOCUMENTATION } from './lob-documentation.ts'
 import { LOB_PARAMETERS, lobQueryOf, lobRule } from './lob-parameters.ts'
 
 const CONTENT_TYPES: Readonly<Record<LobFormat, string>> = {
@@ -38,6 +39,7 @@ export function lobEndpoint(pool: LobPool): Endpoint {
     summary: 'Order-book snapshots at a regular interval, rebuilt from recorded deltas.',
     parameters: LOB_PARAMETERS,
     rule: lobRule,
+    documentation: LOB_DOCUMENTATION,
     async handle(values, { headOnly, signal }) {
       const query = lobQueryOf(values)
       const stream = await pool.open(query, { headOnly, signal })
