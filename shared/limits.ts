@@ -106,3 +106,9 @@ export const COMPRESSED_CHUNK_BYTES = 64 * 1024
 export const RATE_LIMIT_CLIENTS_MAX = 10_000
 /** Seconds a browser may remember the answer to a preflight request. */
 export const CORS_MAX_AGE_S = 600
+/** What configuration accepts for the rate of a client, API keys and proxies. */
+export const RATE_LIMIT_PER_SECOND_MAX = 1_000_000
+export const RATE_LIMIT_BURST_MAX = 1_000_000
+export const API_KEYS_MAX = 1_000
+export const API_KEY_CHARACTERS_MIN = 16
+export const TRUSTED_PROXIES_MAX = 10

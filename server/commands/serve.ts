@@ -4,7 +4,8 @@ import { stat } from 'node:fs/promises'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { pino } from 'pino'
-import { readServeConfig, SERVE_OPTIONS, type ServeConfig } from '../config.ts'
+import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
+import { SERVE_OPTIONS } from '../serve-options.ts'
 import { type RunningServer, startServer } from '../server.ts'
 import type { Command, CommandIo } from './command.ts'
 import { exampleRequests } from './example-requests.ts'
@@ -64,15 +65,17 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
 }
 
 export const serveCommand: Command = async (args, io) => {
-  const config = readServeConfig(args, io.env)
-  if (config === 'help') {
+  const call = readServeCall(args, io.env)
+  if (call === 'help') {
     io.stdout.write(HELP)
     return 0
   }
+  const { config, isCheckOnly } = call
   if (!(await isDirectory(config.lake))) {
     io.stderr.write(`bookcast serve: there is no lake directory at ${config.lake}\n`)
     return 1
   }
-  await serve(config, io)
+  if (isCheckOnly) io.stdout.write(describeConfig(config))
+  else await serve(config, io)
   return 0
 }

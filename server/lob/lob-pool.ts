@@ -55,6 +55,11 @@ export class LobPool {
     return this.#slots.takenCount
   }
 
+  /** Tasks that wait for a thread. */
+  get queuedTasks(): number {
+    return this.#piscina.queueSize
+  }
+
   /** Lets every thread load its code. Rejects when the worker file does not. */
   async warm(): Promise<void> {
     await Promise.all(this.#piscina.threads.map(() => this.#piscina.run(WARM_TASK)))

@@ -63,21 +63,28 @@ export interface TestServer {
   readonly openRaw: (target: string, method?: string) => Promise<Socket>
 }
 
+/** Everything a server needs, as small and local as it goes. */
+export const TEST_CONFIG: ServeConfig = {
+  host: '127.0.0.1',
+  port: 0,
+  lake: '.',
+  metrics: 'on',
+  apiKeys: [],
+  rateLimit: null,
+  trustedProxies: 0,
+  corsOrigins: [],
+  stallTimeoutMs: 30_000,
+  shutdownTimeoutMs: 0,
+  logLevel: 'info',
+}
+
 export async function startTestServer(
   t: TestContext,
   config: Partial<ServeConfig> = {},
 ): Promise<TestServer> {
   const log = new LogCollector()
   const server = await startServer(
-    {
-      host: '127.0.0.1',
-      port: 0,
-      lake: '.',
-      stallTimeoutMs: 30_000,
-      shutdownTimeoutMs: 0,
-      logLevel: 'info',
-      ...config,
-    },
+    { ...TEST_CONFIG, ...config },
     { logger: pino(log.stream), lobWorkerUrl: new URL('./fake-lob-worker.js', import.meta.url) },
   )
   t.after(() => server.close())
