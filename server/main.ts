@@ -21,6 +21,13 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
     },
   ],
   [
+    'import',
+    {
+      summary: 'turn recorded exchange messages into order-book files of a lake',
+      load: async () => (await import('./commands/import.ts')).importCommand,
+    },
+  ],
+  [
     'sample-data',
     {
       summary: 'write the generated sample lake',

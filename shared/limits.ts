@@ -96,8 +96,6 @@ export const CONFIGURED_TIMEOUT_MS_MAX = 3_600_000
 export const LOB_THREAD_HEAP_MB_MAX = 512
 /** A thread that has not ended a cancelled task after so long is terminated. */
 export const LOB_CANCEL_TIMEOUT_MS = 10_000
-/** Pause before a lost thread is asked for again, so that a worker file that cannot load is not spawned in a loop. */
-export const LOB_THREAD_RESPAWN_MS = 1_000
 /** Bodies below this size are sent as they are: they fit in one packet anyway. */
 export const COMPRESSED_BODY_BYTES_MIN = 1_400
 /** Bytes of one piece that a compressor gives. */

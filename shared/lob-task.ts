@@ -47,6 +47,11 @@ export interface LobWarmTask {
   readonly warm: true
 }
 
+/** What a thread of the pool is started with: the file whose default export takes LobTask and LobWarmTask. */
+export interface LobThreadData {
+  readonly taskUrl: string
+}
+
 /** Sent once, when the first chunk is ready: everything the status line and headers need. */
 export interface LobHead {
   readonly kind: 'head'

@@ -67,15 +67,3 @@ export interface LobMarketSummary {
   readonly firstBookTs: bigint | null
   readonly bookAtEnd: boolean | null
 }
-
-/** The footer's figures of one file. */
-export interface LobFileSummary {
-  readonly source: string
-  readonly series: string
-  readonly date: string
-  readonly rows: number
-  readonly coversFrom: bigint
-  readonly coversTo: bigint
-  readonly gaps: number
-  readonly markets: readonly LobMarketSummary[]
-}

@@ -23,24 +23,26 @@ Options (each also as an environment variable)
   --help                      this text
 
 Lines: one message each, in any of these shapes
-  {"type":"orderbook_delta",…}                                 the frame alone
-  [{"event_type":"book",…},{…}]                                several frames
-  {"recv_ts":1782316195033836123,"msg":{…frame…}}              frame and receive time in a wrapper; the frame (or list,
-                                                               or either as a JSON string) as frame, data, message,
-                                                               raw or msg, the time as recv_ts, received_at,
-                                                               _received_at, recv_time, ts_recv, local_timestamp or
-                                                               timestamp
-  {…frame…,"_received_at":"2026-06-24T15:49:55.033Z"}          receive time inside the frame (not as timestamp)
-  1782316195.033 {…frame…}                                     receive time, then space, tab or comma, then the frame
-  [1782316195033,{…frame…}]                                    the same as a list
+  {"type":"orderbook_delta",…}                         the frame alone
+  [{"event_type":"book",…},{…}]                        several frames
+  {"recv_ts":1782316195033836123,"msg":{…frame…}}      frame and receive time in a wrapper: the frame (or a list, or
+                                                       either as a JSON string) as frame, data, message, raw or msg,
+                                                       the time as recv_ts, received_at, _received_at, recv_time,
+                                                       ts_recv, local_timestamp or timestamp
+  {…frame…,"_received_at":"2026-06-24T15:49:55.033Z"}  receive time inside the frame (not as timestamp)
+  1782316195.033 {…frame…}                             receive time, then space, tab or comma, then the frame
+  [1782316195033,{…frame…}]                            the same as a list
 A receive time is RFC 3339 with its zone, or a number whose size tells its unit: below 10^11 seconds, below 10^14
-milliseconds, below 10^17 microseconds, else nanoseconds. An event's time is the exchange's, else the receive time, else
-that of the message before. PING and PONG and empty lines are passed over.
-{"type":"disconnect","ts":…} (Polymarket: {"event_type":"disconnect","timestamp":…}), written by a recorder that lost its
-connection, makes every book unknown until its next snapshot. For Kalshi so does a break in the sequence numbers.
+milliseconds, below 10^17 microseconds, else nanoseconds. An event's time is the exchange's, else the receive time,
+else that of the message before. PING, PONG and empty lines are passed over.
 
-Files are read in the order of their first message's time, whatever the order of the arguments; stdin comes last. A file
-whose sequence numbers go on where those of the file before ended continues its connection. Equal input makes equal bytes.
+A break in Kalshi's sequence numbers, a silence of more than a day, or a line that a recorder writes when it loses its
+connection, {"type":"disconnect","ts":…} (Polymarket: {"event_type":"disconnect","timestamp":…}), makes books unknown
+until their next snapshot.
+
+Files are read in the order of their first message's time, whatever the order of the arguments; stdin comes last. A
+file whose sequence numbers go on where those of the file before ended continues its connection. Equal input makes
+equal bytes.
 
 Exit codes: 0 done, 1 failed or interrupted (nothing was written), 2 wrong usage.
 

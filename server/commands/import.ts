@@ -1,46 +1,29 @@
 // `bookcast import`: the command line around server/import. It reads options and environment, shows progress, and prints
-// what became of the recording. Exit codes: 0 done, 1 failed, 2 wrong usage.
+// what became of the recording.
 
-import type { Readable, Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import { LOB_SOURCES, isSeriesName } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
 import { importRecordings } from '../import/recording-import.ts'
 import type { ImportOptions } from '../import/recording-import.ts'
+import { UsageError } from './command.ts'
+import type { Command, CommandIo } from './command.ts'
 import { IMPORT_HELP } from './import-help.ts'
 import { ImportProgressView } from './import-progress.ts'
 import { importSummary } from './import-summary.ts'
-
-export interface CommandIo {
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly stdout: Writable
-  readonly stderr: Writable & { readonly isTTY?: boolean }
-  readonly stdin: Readable & { readonly isTTY?: boolean }
-  /** Stops the command; without it SIGINT and SIGTERM do. */
-  readonly signal?: AbortSignal
-}
-
-class UsageError extends Error {}
 
 type Settings = Pick<
   ImportOptions,
   'source' | 'lake' | 'paths' | 'series' | 'skipBad' | 'replace' | 'useYesPrice'
 >
 
-/** Runs the command and returns its exit code. Everything is said on the two outputs; nothing is thrown. */
-export async function importCommand(args: readonly string[], io: CommandIo): Promise<number> {
-  let settings: Settings | 'help'
-  try {
-    settings = readSettings(args, io)
-  } catch (error) {
-    io.stderr.write(`bookcast import: ${messageOf(error)}\nTry: bookcast import --help\n`)
-    return 2
-  }
+export const importCommand: Command = async (args, io) => {
+  const settings = readSettings(args, io)
   if (settings === 'help') {
     io.stdout.write(IMPORT_HELP)
     return 0
   }
-  return await withSignal(io.signal, async (signal) => await run(settings, io, signal))
+  return await run(settings, io, io.signal ?? new AbortController().signal)
 }
 
 async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Promise<number> {
@@ -62,23 +45,41 @@ async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Prom
   }
 }
 
-async function withSignal(
-  given: AbortSignal | undefined,
-  work: (signal: AbortSignal) => Promise<number>,
-): Promise<number> {
-  if (given !== undefined) return await work(given)
-  const controller = new AbortController()
-  const stop = (): void => controller.abort(new Error('interrupted'))
-  process.once('SIGINT', stop).once('SIGTERM', stop)
-  try {
-    return await work(controller.signal)
-  } finally {
-    process.off('SIGINT', stop).off('SIGTERM', stop)
+function readSettings(args: readonly string[], { env, stdin }: CommandIo): Settings | 'help' {
+  const { values, positionals } = parseOrRefuse(args)
+  if (values.help === true) return 'help'
+  const series = values.series ?? textOf(env, 'BOOKCAST_IMPORT_SERIES')
+  if (series !== undefined && !isSeriesName(series)) {
+    throw new UsageError(`--series takes letters, digits, dot, dash and underscore, not "${series}"`)
+  }
+  const source = sourceOf(values.source ?? textOf(env, 'BOOKCAST_IMPORT_SOURCE'))
+  const lake = values.lake ?? textOf(env, 'BOOKCAST_LAKE')
+  if (lake === undefined || lake === '') throw new UsageError('--lake <dir> is missing (or BOOKCAST_LAKE)')
+  if (positionals.length === 0 && stdin.isTTY) {
+    throw new UsageError('no file is given, and stdin is a terminal')
+  }
+  return {
+    source,
+    lake,
+    series,
+    paths: positionals,
+    skipBad: values['skip-bad'] ?? flagOf(env, 'BOOKCAST_SKIP_BAD'),
+    replace: values.replace ?? flagOf(env, 'BOOKCAST_REPLACE'),
+    useYesPrice: values['use-yes-price'] ?? flagOf(env, 'BOOKCAST_USE_YES_PRICE'),
   }
 }
 
-function readSettings(args: readonly string[], { env, stdin }: CommandIo): Settings | 'help' {
-  const { values, positionals } = parseArgs({
+// Not parseOptions: this command has flags and takes files.
+function parseOrRefuse(args: readonly string[]): ReturnType<typeof parse> {
+  try {
+    return parse(args)
+  } catch (error) {
+    throw new UsageError(messageOf(error))
+  }
+}
+
+function parse(args: readonly string[]) {
+  return parseArgs({
     args: [...args],
     allowPositionals: true,
     options: {
@@ -91,26 +92,6 @@ function readSettings(args: readonly string[], { env, stdin }: CommandIo): Setti
       help: { type: 'boolean', short: 'h' },
     },
   })
-  if (values.help === true) return 'help'
-  const series = values.series ?? textOf(env, 'BOOKCAST_IMPORT_SERIES')
-  if (series !== undefined && !isSeriesName(series)) {
-    throw new UsageError(`--series takes letters, digits, dot, dash and underscore, not "${series}"`)
-  }
-  const source = sourceOf(values.source ?? textOf(env, 'BOOKCAST_IMPORT_SOURCE'))
-  const lake = values.lake ?? textOf(env, 'BOOKCAST_LAKE')
-  if (lake === undefined || lake === '') throw new UsageError('--lake <dir> is missing (or BOOKCAST_LAKE)')
-  if (positionals.length === 0 && stdin.isTTY === true) {
-    throw new UsageError('no file is given, and stdin is a terminal')
-  }
-  return {
-    source,
-    lake,
-    series,
-    paths: positionals,
-    skipBad: values['skip-bad'] ?? flagOf(env, 'BOOKCAST_SKIP_BAD'),
-    replace: values.replace ?? flagOf(env, 'BOOKCAST_REPLACE'),
-    useYesPrice: values['use-yes-price'] ?? flagOf(env, 'BOOKCAST_USE_YES_PRICE'),
-  }
 }
 
 function sourceOf(text: string | undefined): LobSource {

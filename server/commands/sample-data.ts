@@ -1,7 +1,11 @@
 // `bookcast sample-data`: writes the generated sample lake that the server can be tried with.
 
 import { join } from 'node:path'
+import type { BenchmarkLakeOptions } from '../sample-data/benchmark-lake.ts'
+import { generateBenchmarkLake } from '../sample-data/benchmark-lake.ts'
+import type { SampleLakeOptions } from '../sample-data/sample-lake.ts'
 import { writeSampleLake } from '../sample-data/sample-lake.ts'
+import { SAMPLE_FIRST_DATE } from '../sample-data/sample-series.ts'
 import type { Command } from './command.ts'
 import { UsageError } from './command.ts'
 import type { OptionDeclaration, ParsedOptions } from './options.ts'
@@ -23,14 +27,31 @@ const OPTIONS: readonly OptionDeclaration[] = [
     // With this one the first event of KXHIGHNY is split at 79 °F, as in the examples of the documentation.
     default: '20',
   },
+  {
+    name: 'deltas',
+    placeholder: '<n>',
+    description: 'instead of the sample: one busy day with so many level changes, for load tests',
+    env: 'BOOKCAST_SAMPLE_DELTAS',
+  },
+  {
+    name: 'markets',
+    placeholder: '<n>',
+    description: 'markets of that busy day',
+    env: 'BOOKCAST_SAMPLE_MARKETS',
+    default: '5',
+  },
 ]
 
 const SEED_MAX = 2 ** 32 - 1
+const DELTAS_MAX = 1_000_000_000
+const MARKETS_MAX = 1000
+/** Series and date of a busy day. */
+const BUSY_SERIES = 'KXBUSY'
 
 const HELP = `Usage: bookcast sample-data [options]
 
 Writes a small lake of simulated order books: three Kalshi series and one Polymarket series over three dates. It
-replaces an earlier sample in the same directory and nothing else.
+replaces an earlier sample in the same directory and nothing else. With --deltas it writes a busy day for load tests.
 
 Options:
 ${describeOptions(OPTIONS)}
@@ -45,18 +66,38 @@ export const sampleDataCommand: Command = async (args, io) => {
   }
   const directory = required(options, 'out').text
   const seed = integerOption(required(options, 'seed'), 0, SEED_MAX)
-  const { files } = await writeSampleLake({
-    directory,
-    seed,
-    ...(io.signal === undefined ? {} : { signal: io.signal }),
-  })
-  const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0)
-  const rows = files.reduce((sum, file) => sum + file.rows, 0)
+  const markets = integerOption(required(options, 'markets'), 1, MARKETS_MAX)
+  const deltas = options.get('deltas')
+  const signal = io.signal === undefined ? {} : { signal: io.signal }
   io.stdout.write(
-    `Wrote ${files.length} files (${rows} rows, ${(sizeBytes / 1e6).toFixed(1)} MB) of seed ${seed} to ` +
-      `${join(directory, 'lake')}\n`,
+    deltas === undefined
+      ? await writeSample({ directory, seed, ...signal })
+      : await writeBusyDay({
+          lake: join(directory, 'lake'),
+          series: BUSY_SERIES,
+          date: SAMPLE_FIRST_DATE,
+          markets,
+          deltas: integerOption(deltas, 1, DELTAS_MAX),
+          seed,
+          ...signal,
+        }),
   )
   return 0
+}
+
+async function writeSample(options: SampleLakeOptions): Promise<string> {
+  const { files } = await writeSampleLake(options)
+  const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0)
+  const rows = files.reduce((sum, file) => sum + file.rows, 0)
+  return (
+    `Wrote ${files.length} files (${rows} rows, ${(sizeBytes / 1e6).toFixed(1)} MB) of seed ${options.seed} to ` +
+    `${join(options.directory, 'lake')}\n`
+  )
+}
+
+async function writeBusyDay(options: BenchmarkLakeOptions): Promise<string> {
+  const events = await generateBenchmarkLake(options)
+  return `Wrote ${events} events of series ${options.series}, ${options.date}, to ${options.lake}\n`
 }
 
 function required(options: ParsedOptions, name: string) {

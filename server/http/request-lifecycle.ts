@@ -169,7 +169,7 @@ export class RequestLifecycle {
     } catch (error) {
       this.#fail(exchange, record, error)
     } finally {
-      record.rows = reply.stream.rows
+      if (exchange.method !== 'HEAD') record.rows = reply.stream.rows
       await reply.stream.close()
     }
   }

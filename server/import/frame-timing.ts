@@ -53,6 +53,11 @@ export class FrameTiming<T> {
     return this.#lastTs !== undefined && ts - this.#lastTs > SILENCE_NS_MAX
   }
 
+  /** Whether messages wait for a time. */
+  get isHolding(): boolean {
+    return this.#held.length > 0
+  }
+
   /** Whether no further message without a time can be taken. */
   get isFull(): boolean {
     return this.#held.length === IMPORT_HELD_MESSAGES_MAX

@@ -9,7 +9,7 @@ import type { BookLevel } from '../lake/exact-book.ts'
 import type { FeedDecoder, FeedDecoderOptions } from './feed-decoder.ts'
 import { FrameTiming } from './frame-timing.ts'
 import type { GapReason, ImportTally } from './import-tally.ts'
-import { parseKalshiFrame } from './kalshi-frame.ts'
+import { LOST_MESSAGE, parseKalshiFrame } from './kalshi-frame.ts'
 import type { KalshiMessage, LegLevel } from './kalshi-frame.ts'
 import { KalshiSequence } from './kalshi-sequence.ts'
 import { MarketBooks } from './market-books.ts'
@@ -56,7 +56,8 @@ export class KalshiDecoder implements FeedDecoder {
 
   // A numbered message that is missing shows in the sequence. Books without numbers have only this sign.
   skipBadLine(): void {
-    this.#books.gapAll(this.#lastStamp(), 'bad line', (market) => market.sid === undefined)
+    if (this.#timing.isHolding) this.#timing.push(LOST_MESSAGE, undefined, undefined, false)
+    else this.#loseMessage(this.#lastStamp())
   }
 
   finish(): void {
@@ -65,6 +66,10 @@ export class KalshiDecoder implements FeedDecoder {
   }
 
   #take(message: KalshiMessage, ts: bigint, recvTs: bigint): void {
+    if (message.body.kind === 'lost') {
+      this.#loseMessage(this.#lastStamp())
+      return
+    }
     this.#arrivals++
     this.#tally.messages++
     const verdict = this.#sequence.verdict(message)
@@ -168,6 +173,10 @@ export class KalshiDecoder implements FeedDecoder {
     const flag = this.#yesPriceByCommand.get(id)
     this.#yesPriceByCommand.delete(id)
     if (flag !== undefined && sid !== undefined) this.#yesPriceBySid.set(sid, flag)
+  }
+
+  #loseMessage(stamp: Stamp): void {
+    this.#books.gapAll(stamp, 'bad line', (market) => market.sid === undefined)
   }
 
   // From the last message on nothing is known.

@@ -31,6 +31,8 @@ export type KalshiBody =
   | { readonly kind: 'finished'; readonly ticker: string }
   /** The recorder's own mark, or an error after which the exchange sends nothing more. */
   | { readonly kind: 'disconnect' }
+  /** Stands for a line that could not be read. */
+  | { readonly kind: 'lost' }
   | { readonly kind: 'other'; readonly name: string }
 
 export interface KalshiMessage {
@@ -47,6 +49,15 @@ const CENTS_MAX = PRICE_UNITS_PER_DOLLAR / PRICE_UNITS_PER_CENT
 // 10: the subscription is lost; 25: the exchange's buffer ran over because the client read too slowly.
 const TERMINAL_ERROR_CODES = new Set<unknown>([10, 25])
 const FINISHED_EVENTS = new Set<unknown>(['determined', 'settled'])
+
+/** The place of a line that could not be read, in the order of messages. */
+export const LOST_MESSAGE: KalshiMessage = {
+  sid: undefined,
+  seq: undefined,
+  ts: undefined,
+  body: { kind: 'lost' },
+  frame: {},
+}
 
 /** Throws BadLineError where the frame is not what its type promises. */
 export function parseKalshiFrame(frame: Frame): KalshiMessage {

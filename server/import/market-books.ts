@@ -80,7 +80,8 @@ export class MarketBooks {
   /** One event that the caller has checked against the book. */
   level(market: MarketBook, stamp: Stamp, event: number, side: number, price: number, qty: number): void {
     market.book.apply(event, side, price, qty)
-    this.#sink.append(market.series, { marketId: market.id, ...stamp, event, side, price, qty })
+    const { ts, recvTs, seq } = stamp
+    this.#sink.append(market.series, { marketId: market.id, ts, recvTs, seq, event, side, price, qty })
     this.#tally.events++
   }
 

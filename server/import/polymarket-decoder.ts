@@ -11,16 +11,21 @@ import { FrameTiming } from './frame-timing.ts'
 import type { ImportTally } from './import-tally.ts'
 import { MarketBooks } from './market-books.ts'
 import type { MarketBook, Stamp } from './market-books.ts'
-import { parsePolymarketFrame } from './polymarket-frame.ts'
+import { LOST_MESSAGE, parsePolymarketFrame } from './polymarket-frame.ts'
 import type { PolymarketMessage, PriceChange } from './polymarket-frame.ts'
 import type { Frame } from './recorded-message.ts'
 
 const PAUSE_NS_MAX = BigInt(CARRY_OVER_PAUSE_MS_MAX) * NS_PER_MS
 const NO_SEQ = 0n
 
+/** `ownTs` is the message's own time where it has one: its stamp may have been raised to the recording's start. */
+interface TimedStamp extends Stamp {
+  readonly ownTs: bigint
+}
+
 interface HeldChanges {
-  readonly changes: { readonly stamp: Stamp; readonly level: BookLevel }[]
-  /** Time of the latest change that found no place. */
+  readonly changes: { readonly stamp: TimedStamp; readonly level: BookLevel }[]
+  /** Own time of the latest change that found no place. */
   droppedTs: bigint
 }
 
@@ -72,7 +77,8 @@ export class PolymarketDecoder implements FeedDecoder {
 
   // Which token a lost message was about is not known.
   skipBadLine(): void {
-    this.#books.gapAll(this.#lastStamp(), 'bad line')
+    if (this.#timing.isHolding) this.#timing.push(LOST_MESSAGE, undefined, undefined, true)
+    else this.#books.gapAll(this.#lastStamp(), 'bad line')
   }
 
   finish(): void {
@@ -93,11 +99,16 @@ export class PolymarketDecoder implements FeedDecoder {
   }
 
   #take({ ts: ownTs, body }: PolymarketMessage, deliveredTs: bigint, recvTs: bigint): void {
+    if (body.kind === 'lost') {
+      this.#books.gapAll(this.#lastStamp(), 'bad line')
+      return
+    }
     this.#tally.messages++
     this.#earliestBookTs = undefined
     const ts = ownTs === undefined ? deliveredTs : later(ownTs, deliveredTs)
     // Without a receive time the event's own stands in for it.
-    const stamp = { ts, recvTs: recvTs === deliveredTs ? ts : recvTs, seq: BigInt(++this.#arrivals) }
+    const seq = BigInt(++this.#arrivals)
+    const stamp = { ts, recvTs: recvTs === deliveredTs ? ts : recvTs, seq, ownTs: ownTs ?? ts }
     this.#checkPause(ts)
     switch (body.kind) {
       case 'book':
@@ -125,19 +136,19 @@ export class PolymarketDecoder implements FeedDecoder {
     this.#books.gapAll(this.#lastStamp(), isPause ? 'new connection' : 'silence of more than a day')
   }
 
-  #applyBook(marketId: string, stamp: Stamp, levels: readonly BookLevel[]): void {
+  #applyBook(marketId: string, stamp: TimedStamp, levels: readonly BookLevel[]): void {
     const market = this.#books.open(marketId)
     this.#books.snapshot(market, stamp, levels)
     const held = this.#heldByMarket.get(marketId)
     if (held === undefined) return
     this.#heldByMarket.delete(marketId)
     for (const change of held.changes) {
-      if (change.stamp.ts > stamp.ts) this.#set(market, change.stamp, change.level)
+      if (change.stamp.ownTs > stamp.ownTs) this.#set(market, change.stamp, change.level)
     }
-    if (held.droppedTs > stamp.ts) this.#books.gap(market, stamp, 'too many changes held')
+    if (held.droppedTs > stamp.ownTs) this.#books.gap(market, stamp, 'too many changes held')
   }
 
-  #applyChanges(changes: readonly PriceChange[], stamp: Stamp): void {
+  #applyChanges(changes: readonly PriceChange[], stamp: TimedStamp): void {
     const lastChanges = new Map<MarketBook, PriceChange>()
     for (const change of changes) {
       const market = this.#books.open(change.marketId)
@@ -154,10 +165,10 @@ export class PolymarketDecoder implements FeedDecoder {
   }
 
   // The first book may be older than the changes that came before it: then they have to be applied again after it.
-  #hold(market: MarketBook, stamp: Stamp, level: BookLevel): void {
+  #hold(market: MarketBook, stamp: TimedStamp, level: BookLevel): void {
     const held = this.#heldByMarket.get(market.id) ?? { changes: [], droppedTs: -1n }
     this.#heldByMarket.set(market.id, held)
-    if (held.changes.length === IMPORT_HELD_CHANGES_MAX) held.droppedTs = later(held.droppedTs, stamp.ts)
+    if (held.changes.length === IMPORT_HELD_CHANGES_MAX) held.droppedTs = later(held.droppedTs, stamp.ownTs)
     else held.changes.push({ stamp, level })
   }
 

@@ -22,6 +22,8 @@ export type PolymarketBody =
   | { readonly kind: 'book'; readonly marketId: string; readonly levels: readonly BookLevel[] }
   | { readonly kind: 'changes'; readonly changes: readonly PriceChange[] }
   | { readonly kind: 'disconnect' }
+  /** Stands for a line that could not be read. */
+  | { readonly kind: 'lost' }
   | { readonly kind: 'other'; readonly name: string }
 
 export interface PolymarketMessage {
@@ -31,6 +33,9 @@ export interface PolymarketMessage {
 
 const PRICE_DIGITS = 4
 const QTY_DIGITS = 6
+
+/** The place of a line that could not be read, in the order of messages. */
+export const LOST_MESSAGE: PolymarketMessage = { ts: undefined, body: { kind: 'lost' } }
 
 /** Throws BadLineError where the frame is not what its type promises. */
 export function parsePolymarketFrame(frame: Frame): PolymarketMessage {

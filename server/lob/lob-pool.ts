@@ -5,12 +5,8 @@
 import { MessageChannel } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import type { Logger } from 'pino'
-import {
-  LOB_CONCURRENT_REQUESTS_MAX,
-  LOB_THREAD_HEAP_MB_MAX,
-  LOB_THREAD_RESPAWN_MS,
-} from '../../shared/limits.ts'
-import type { LobQuery, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
+import { LOB_CONCURRENT_REQUESTS_MAX, LOB_THREAD_HEAP_MB_MAX } from '../../shared/limits.ts'
+import type { LobQuery, LobTask, LobThreadData, LobWarmTask } from '../../shared/lob-task.ts'
 import { LobStream } from './lob-stream.ts'
 import { Slots } from './slots.ts'
 
@@ -21,21 +17,25 @@ export interface LobPoolOptions {
   readonly logger: Logger
 }
 
+// Piscina loads its file by `require` first, which Node allows for ES modules by now; but a thread that is terminated in
+// the midst of that takes the whole process with it (an assertion in Node's module loader, seen in 20.20). Without the
+// permission Piscina falls back to `import`, which survives. Options given here replace those of the process.
+const THREAD_OPTIONS = ['--no-experimental-require-module', '--enable-source-maps']
+const THREAD_URL = new URL('../../workers/lob/thread.js', import.meta.url)
 const WARM_TASK: LobWarmTask = { warm: true }
 
 export class LobPool {
   readonly #lake: string
-  readonly #logger: Logger
   readonly #slots = new Slots(LOB_CONCURRENT_REQUESTS_MAX)
   readonly #piscina: Piscina
-  #respawnTimer: NodeJS.Timeout | undefined
-  #isClosing = false
 
   constructor({ lake, workerUrl, logger }: LobPoolOptions) {
     this.#lake = lake
-    this.#logger = logger
+    const threadData: LobThreadData = { taskUrl: workerUrl.href }
     this.#piscina = new Piscina({
-      filename: workerUrl.href,
+      filename: THREAD_URL.href,
+      workerData: threadData,
+      execArgv: THREAD_OPTIONS,
       minThreads: LOB_CONCURRENT_REQUESTS_MAX,
       maxThreads: LOB_CONCURRENT_REQUESTS_MAX,
       idleTimeout: Infinity,
@@ -46,8 +46,7 @@ export class LobPool {
       atomics: 'disabled',
       resourceLimits: { maxOldGenerationSizeMb: LOB_THREAD_HEAP_MB_MAX },
     })
-    this.#piscina.on('error', (error) => this.#logger.error({ err: error }, 'idle order-book thread failed'))
-    this.#piscina.on('workerDestroy', () => this.#onThreadLost())
+    this.#piscina.on('error', (error) => logger.error({ err: error }, 'an idle order-book thread failed'))
   }
 
   /** Slots in use, of LOB_CONCURRENT_REQUESTS_MAX. */
@@ -93,23 +92,6 @@ export class LobPool {
 
   /** Ends the threads, whatever they do. */
   async close(): Promise<void> {
-    this.#isClosing = true
-    clearTimeout(this.#respawnTimer)
     await this.#piscina.destroy()
-  }
-
-  /**
-   * Piscina replaces a lost thread by itself, but gives up once one died while it started. A task makes it try again,
-   * and warms a thread besides.
-   */
-  #onThreadLost(): void {
-    if (this.#isClosing || this.#respawnTimer !== undefined) return
-    this.#respawnTimer = setTimeout(() => {
-      this.#respawnTimer = undefined
-      this.#piscina.run(WARM_TASK).catch((error: unknown) => {
-        if (!this.#isClosing) this.#logger.error({ err: error }, 'replacing an order-book thread failed')
-      })
-    }, LOB_THREAD_RESPAWN_MS)
-    this.#respawnTimer.unref()
   }
 }

@@ -1,7 +1,7 @@
 // Lake files of any size for benchmarks and load tests: one series, one UTC date, markets of unequal activity, books
 // of about thirty levels a side that change all day in bursts. Made like the sample, but nothing in it imitates weather.
 
-import type { LobSource } from '../../shared/lake-layout.ts'
+import { setImmediate } from 'node:timers/promises'
 import { PRICE_UNITS_PER_CENT, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
 import { MS_PER_DAY, MS_PER_HOUR, NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { BookEvent } from '../lake/series-recording.ts'
@@ -11,7 +11,7 @@ import { recordMarkets } from './recorded-stream.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { SimulatedBook, linearCentTick } from './simulated-book.ts'
 
-export interface BenchmarkRecording {
+interface BenchmarkRecording {
   readonly series: string
   /** `YYYY-MM-DD` */
   readonly date: string
@@ -23,36 +23,43 @@ export interface BenchmarkRecording {
 
 export interface BenchmarkLakeOptions extends BenchmarkRecording {
   readonly lake: string
-  readonly source?: LobSource
+  readonly signal?: AbortSignal
 }
 
 const FAIR_STEP_MS = 60_000
 const FAIR_MIN = 20 * PRICE_UNITS_PER_CENT
 const FAIR_MAX = 80 * PRICE_UNITS_PER_CENT
 const ORDER_CONTRACTS_MAX = 20_000
+/** Events between two turns of the event loop, at which a signal can arrive. */
+const EVENTS_PER_TURN = 50_000
 const SNAPSHOT_PROBABILITY = 2e-5
 
 /** Writes the file of one series and date into `lake` and returns the number of events recorded. */
 export async function generateBenchmarkLake(options: BenchmarkLakeOptions): Promise<number> {
-  const writer = new LobRecordingWriter({ lake: options.lake, source: options.source ?? 'kalshi' })
-  const startTs = BigInt(dateStartMs(options.date)) * NS_PER_MS
+  const { lake, series, date, signal } = options
+  const writer = new LobRecordingWriter({ lake, source: 'kalshi' })
+  const startTs = BigInt(dateStartMs(date)) * NS_PER_MS
   try {
     let events = 0
-    writer.cover(options.series, startTs)
+    writer.cover(series, startTs)
     for (const event of recordBenchmark(options)) {
-      writer.append(options.series, event)
+      writer.append(series, event)
       events += 1
+      if (events % EVENTS_PER_TURN === 0) await setImmediate()
+      signal?.throwIfAborted()
     }
-    writer.cover(options.series, startTs + BigInt(MS_PER_DAY) * NS_PER_MS - 1n)
+    writer.cover(series, startTs + BigInt(MS_PER_DAY) * NS_PER_MS - 1n)
     await writer.finish()
     return events
-  } catch (error) {
+  } finally {
     await writer.abort()
-    throw error
   }
 }
 
-/** The events that `generateBenchmarkLake` writes, in arrival order. */
+/**
+ * The events that `generateBenchmarkLake` writes, in arrival order.
+ * @internal for benchmarks and tests
+ */
 export function recordBenchmark(recording: BenchmarkRecording): Generator<BookEvent> {
   const fromMs = dateStartMs(recording.date)
   return recordMarkets({
@@ -67,7 +74,10 @@ export function recordBenchmark(recording: BenchmarkRecording): Generator<BookEv
   })
 }
 
-/** The market ids of a benchmark file, from the busiest to the quietest. */
+/**
+ * The market ids of a benchmark file, from the busiest to the quietest.
+ * @internal for benchmarks and tests
+ */
 export function benchmarkMarketIds(series: string, markets: number): string[] {
   return Array.from({ length: markets }, (_, index) => `${series}-DAY-B${60 + 2 * index}.5`)
 }

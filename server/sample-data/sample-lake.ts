@@ -26,7 +26,7 @@ const KALSHI_RESOLUTION_NS = 1_000
 const POLYMARKET_RESOLUTION_NS = 1_000_000
 
 /** One lake file of the sample; `path` is relative to the sample's directory, with forward slashes. */
-export interface SampleFile {
+interface SampleFile {
   readonly path: string
   readonly schema: string
   readonly rows: number

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { UsageError } from '../../server/commands/command.ts'
 import { sampleDataCommand } from '../../server/commands/sample-data.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { readRows } from '../support/lob-rows.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const io = (env: NodeJS.ProcessEnv, lines: string[]) => ({
@@ -31,6 +33,30 @@ test('writes the sample of the seed and directory given', async (t) => {
   assert.equal(await sampleDataCommand([], io(variables, lines)), 0)
 })
 
+test('--deltas writes a busy day instead of the sample', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const lines: string[] = []
+  const args = ['--out', directory, '--deltas', '500', '--markets', '2', '--seed', '1']
+  assert.equal(await sampleDataCommand(args, io({}, lines)), 0)
+  const rows = await readRows(lobFilePath(join(directory, 'lake'), 'kalshi', 'KXBUSY', '2026-07-01'))
+  assert.equal(rows.filter((row) => row.event === 2).length, 500)
+  assert.equal(new Set(rows.map((row) => row.market_id)).size, 2)
+  await assert.rejects(readFile(join(directory, 'metadata.json')), { code: 'ENOENT' })
+})
+
+test('stops without a trace when it is told to', async (t) => {
+  const directory = await temporaryDirectory(t)
+  for (const args of [[], ['--deltas', '500']]) {
+    const stopped = { ...io({}, []), signal: AbortSignal.abort() }
+    await assert.rejects(sampleDataCommand(['--out', directory, ...args], stopped), { name: 'AbortError' })
+  }
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true })
+  assert.deepEqual(
+    entries.filter((entry) => entry.isFile()),
+    [],
+  )
+})
+
 test('--help names every option and its variable', async () => {
   const lines: string[] = []
   assert.equal(await sampleDataCommand(['--help'], io({}, lines)), 0)
@@ -45,6 +71,8 @@ test('a wrong seed is refused by name', async () => {
     [['--seed', '-1'], {}, '--seed'],
     [[], { BOOKCAST_SAMPLE_SEED: '4294967296' }, 'BOOKCAST_SAMPLE_SEED'],
     [['--sed', '1'], {}, '--sed'],
+    [['--deltas', '0'], {}, '--deltas'],
+    [['--markets', '1001', '--deltas', '9'], {}, '--markets'],
   ] as const) {
     await assert.rejects(sampleDataCommand(args, io(env, [])), (error) => {
       assert.ok(error instanceof UsageError)

@@ -2,6 +2,9 @@
 // is whole afterwards.
 
 import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import { patternBytes } from '../support/byte-pattern.ts'
@@ -75,6 +78,38 @@ test('survives four threads that die at the same time', async (t) => {
     )
   }
   assert.equal((await fetch(lobUrl('bytes.10'))).status, 200)
+})
+
+test('recovers from a worker file that cannot be loaded for a while', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'bookcast-pool-'))
+  t.after(() => rm(directory, { recursive: true }))
+  const marker = join(directory, 'broken')
+  process.env['BOOKCAST_TEST_BROKEN_MARKER'] = marker
+  t.after(() => delete process.env['BOOKCAST_TEST_BROKEN_MARKER'])
+  const { lobUrl } = await startTestServer(t)
+  await writeFile(marker, '')
+  const dying = Array.from({ length: LOB_CONCURRENT_REQUESTS_MAX }, () => fetch(lobUrl('die')))
+  for (const response of await Promise.all(dying)) assert.equal(response.status, 503)
+  for (let round = 0; round < 3 * LOB_CONCURRENT_REQUESTS_MAX; round++) {
+    const failed = await fetch(lobUrl('bytes.10'))
+    assert.equal((await readProblem(failed)).code, 'worker_failed')
+  }
+  await rm(marker)
+  for (let round = 0; round < LOB_CONCURRENT_REQUESTS_MAX; round++) {
+    const response = await fetch(lobUrl('bytes.300000'))
+    assert.deepEqual(new Uint8Array(await response.arrayBuffer()), patternBytes(300_000))
+  }
+})
+
+test('closes while threads are starting', async (t) => {
+  for (let round = 0; round < 10; round++) {
+    const { lobUrl, server } = await startTestServer(t)
+    const dying = Array.from({ length: LOB_CONCURRENT_REQUESTS_MAX }, () => fetch(lobUrl('die')))
+    for (const response of await Promise.all(dying)) assert.equal(response.status, 503)
+    // The moment varies from round to round, over what a thread takes to start.
+    for (let turn = 0; turn < 10 * round; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
+    await server.close()
+  }
 })
 
 test('ends a thread whose heap grows over the limit, and only its request', async (t) => {

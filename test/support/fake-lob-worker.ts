@@ -2,10 +2,15 @@
 // What it does is written in the series of the query: words divided by dots, for example `bytes.1000000` or
 // `bytes.1000000.die-after.300000`. The bytes are a fixed pattern, so a test can compare a whole body.
 
+import { existsSync } from 'node:fs'
 import type { MessagePort } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
 import type { LobServerMessage, LobTask, LobWarmTask, LobWorkerMessage } from '../../shared/lob-task.ts'
 import { fillPattern } from './byte-pattern.ts'
+
+// A test can keep the file from loading in new threads for a while.
+const brokenMarker = process.env['BOOKCAST_TEST_BROKEN_MARKER']
+if (brokenMarker !== undefined && existsSync(brokenMarker)) throw new Error('the fake worker is not to load')
 
 /** The worker's half of the flow control. */
 class ChunkSender {
@@ -56,7 +61,7 @@ function die(how: string | undefined): never {
   if (how === 'heap') {
     const hoard: unknown[] = []
     // In small steps: one allocation beyond the limit's last reserve would abort the whole process.
-    for (;;) hoard.push(Array.from<string>({ length: 500_000 }).fill('hoard'))
+    for (;;) hoard.push(Array.from<number>({ length: 500_000 }).fill(1.5))
   }
   if (how === 'callback')
     setImmediate(() => {
@@ -123,7 +128,7 @@ export default async function run(task: LobTask | LobWarmTask): Promise<void> {
     return sender.post({ kind: 'error', code: 'internal_error', detail: 'secret path /etc', errors: [] })
   const missingDates = words.includes('missing') ? query.dates.slice(1) : []
   sender.post({ kind: 'head', rows: figure(words, 'rows', figure(words, 'bytes', 100)), missingDates })
-  if (headOnly) sender.post({ kind: 'end', rows: 0 })
+  if (headOnly) sender.post({ kind: 'end', rows: figure(words, 'rows', 100) })
   else await sendBody(sender, words)
   port.close()
 }

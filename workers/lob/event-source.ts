@@ -10,7 +10,7 @@ import type { LakeFile } from './lake-file.ts'
 import type { EventColumns } from './order-book.ts'
 
 /** Whether a row group may hold rows of a market, by what the index knows of it. */
-export function mayHoldMarket(group: IndexedRowGroup, id: string): boolean {
+function mayHoldMarket(group: IndexedRowGroup, id: string): boolean {
   if (group.marketIds !== undefined) return group.marketIds.has(id)
   const { marketMin, marketMax } = group
   return (marketMin === undefined || marketMin <= id) && (marketMax === undefined || id <= marketMax)

@@ -1,0 +1,262 @@
+// What a user of the order-book endpoint gets: one day of snapshots over HTTP on the loopback interface, server and client
+// in processes of their own. Beside it, in the same run: the loopback interface with no work done for the bytes, and two
+// ways to make the same rows without this service. The peers write to a file or to nowhere instead of a socket, which is
+// in their favour.
+
+import { createReadStream } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
+import { devNull } from 'node:os'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import type { BenchFile, BenchLake } from './bench-lake.ts'
+import { BENCH_DATE_START_MS } from './bench-lake.ts'
+import type { DuckDbForm } from './duckdb-peer.ts'
+import { DUCKDB_FORMS, readDuckDbRows, runDuckDbPeer } from './duckdb-peer.ts'
+import type { Address } from './http-stream.ts'
+import { readStream } from './http-stream.ts'
+import { lobTarget } from './lob-request.ts'
+import { alternate, median } from './measure.ts'
+import type { BenchReport, BenchSize, Figure } from './report.ts'
+import { RowDigest } from './row-digest.ts'
+import { startBookcast, startLoopbackSource } from './server-process.ts'
+import type { PeerOptions } from './tardis-peer.ts'
+import { runTardisPeer } from './tardis-peer.ts'
+
+const SIZES = {
+  smoke: { markets: 5, deltas: 20_000, intervalS: 60, rounds: 1, warmUps: 0, loopbackBytes: 8 << 20 },
+  full: { markets: 5, deltas: 2_000_000, intervalS: 1, rounds: 7, warmUps: 2, loopbackBytes: 1 << 30 },
+} as const
+const MEASURED_LEVELS = [10, 50] as const
+/** Levels of the rows that the peers make. */
+const PEER_LEVELS = 10
+const LOOPBACK_READ_BYTES = 256 * 1024
+/** Rows that a peer gathers before it writes them: one write a row would measure the writing. */
+const PEER_ROWS_PER_WRITE = 1000
+
+interface ServiceRun {
+  readonly levels: number
+  readonly target: string
+  readonly rows: number
+  readonly bodyBytes: number
+  readonly sha256: string
+}
+
+interface TimedServiceRun extends ServiceRun {
+  readonly totalMs: number
+  readonly fastestMs: number
+  readonly firstByteMs: number
+}
+
+export async function runEndToEnd(lake: BenchLake, size: BenchSize): Promise<BenchReport> {
+  const { markets, deltas, intervalS, rounds } = SIZES[size]
+  const file = await lake.file(markets, deltas)
+  const { loopbackMbPerS, runs } = await measureService(file, size)
+  const reference = runs.find((run) => run.levels === PEER_LEVELS)!
+  const peers = await measurePeers(file, intervalS, size)
+  const hashes = Object.fromEntries([
+    ...runs.map((run) => [`bookcast, ${run.levels} levels`, run.sha256]),
+    ...peers.flatMap((peer) => (peer.sha256 === undefined ? [] : [[peer.name, peer.sha256]])),
+  ])
+  return {
+    benchmark: 'lob-end-to-end',
+    size,
+    figures: [
+      { name: 'file', value: file.sizeBytes / 1e6, unit: 'MB' },
+      { name: 'rows', value: reference.rows, unit: '' },
+      { name: 'loopback, one stream', value: loopbackMbPerS, unit: 'MB/s' },
+      ...runs.flatMap((run) => serviceFigures(run, loopbackMbPerS)),
+      ...peers.flatMap((peer) => peerFigures(peer, reference)),
+    ],
+    hashes,
+    notes: [
+      `one day, ${markets} markets, ${deltas} level changes, interval ${intervalS} s, ndjson; medians of ${rounds}, each peer once`,
+      ...peers.map((peer) => `${peer.name}: ${peer.rows} rows, ${peer.sizeBytes} bytes`),
+    ],
+  }
+}
+
+function serviceFigures(run: TimedServiceRun, loopbackMbPerS: number): Figure[] {
+  const name = (what: string) => `${run.levels} levels: ${what}`
+  const mbPerS = run.bodyBytes / run.totalMs / 1000
+  return [
+    { name: name('total'), value: run.totalMs, unit: 'ms' },
+    { name: name('fastest'), value: run.fastestMs, unit: 'ms' },
+    { name: name('body'), value: run.bodyBytes / 1e6, unit: 'MB' },
+    { name: name('rows'), value: run.rows / run.totalMs / 1000, unit: 'M/s' },
+    { name: name('throughput'), value: mbPerS, unit: 'MB/s' },
+    {
+      name: name('share of loopback'),
+      value: (100 * mbPerS) / loopbackMbPerS,
+      unit: '%',
+      atLeast: run.levels === PEER_LEVELS ? 20 : 35,
+    },
+    { name: name('first byte'), value: run.firstByteMs, unit: 'ms' },
+    { name: name('first byte of total'), value: (100 * run.firstByteMs) / run.totalMs, unit: '%', atMost: 3 },
+  ]
+}
+
+/** The service and the bare loopback interface in turns. */
+async function measureService(file: BenchFile, size: BenchSize) {
+  const { intervalS, rounds, warmUps, loopbackBytes } = SIZES[size]
+  const source = await startLoopbackSource(loopbackBytes)
+  const server = await startBookcast(file.lake)
+  try {
+    const verified: ServiceRun[] = []
+    for (const levels of MEASURED_LEVELS) {
+      const target = lobTarget({ series: file.series, intervalS, levels })
+      verified.push({ levels, target, ...(await verify(server.address, target)) })
+    }
+    const loopback = async () => ({ totalMs: await drainMs(source.address, loopbackBytes), firstByteMs: 0 })
+    const requests = verified.map((run) => async () => await repeat(server.address, run))
+    const [drains = [], ...streams] = await alternate(rounds, warmUps, [loopback, ...requests])
+    const runs = verified.map((run, index): TimedServiceRun => {
+      const totals = streams[index]!.map((stream) => stream.totalMs)
+      const firstByteMs = median(streams[index]!.map((stream) => stream.firstByteMs))
+      return { ...run, totalMs: median(totals), fastestMs: Math.min(...totals), firstByteMs }
+    })
+    return { loopbackMbPerS: loopbackBytes / median(drains.map((drain) => drain.totalMs)) / 1000, runs }
+  } finally {
+    await server.stop()
+    await source.stop()
+  }
+}
+
+/** One transfer whose rows are counted and hashed. */
+async function verify(address: Address, target: string) {
+  const digest = new RowDigest()
+  const { status, bodyBytes } = await readStream({
+    address,
+    target,
+    onBody: (bytes) => digest.addBytes(bytes),
+  })
+  if (status !== 200) throw new Error(`status ${status} for ${target}`)
+  return { rows: digest.rows, bodyBytes, sha256: digest.hex() }
+}
+
+/** One transfer whose bytes are only counted. */
+async function repeat(address: Address, { target, bodyBytes }: ServiceRun) {
+  const stream = await readStream({ address, target })
+  if (stream.bodyBytes !== bodyBytes) throw new Error(`${bodyBytes} bytes, then ${stream.bodyBytes}`)
+  return { totalMs: stream.totalMs, firstByteMs: stream.firstByteMs }
+}
+
+/** Milliseconds in which so many bytes of plain TCP arrive, read like the service's answers are. */
+async function drainMs(address: Address, sizeBytes: number): Promise<number> {
+  const buffer = Buffer.allocUnsafe(LOOPBACK_READ_BYTES)
+  return await new Promise((resolve, reject) => {
+    let startMs = 0
+    let received = 0
+    const callback = (read: number): boolean => {
+      received += read
+      return true
+    }
+    const socket = connect({ ...address, onread: { buffer, callback } })
+    socket.once('connect', () => (startMs = performance.now()))
+    socket.once('error', reject)
+    socket.once('close', () => {
+      if (received === sizeBytes) resolve(performance.now() - startMs)
+      else reject(new Error(`${received} of ${sizeBytes} bytes over loopback`))
+    })
+  })
+}
+
+interface PeerRun {
+  readonly name: string
+  readonly totalMs: number
+  /** Until the first row is written; the total where nothing is streamed. */
+  readonly firstRowMs: number
+  readonly rows: number
+  readonly sizeBytes: number
+  /** Only at smoke size: hashing would be measured. */
+  readonly sha256: string | undefined
+  readonly goalRatio: number
+}
+
+function peerFigures(peer: PeerRun, service: TimedServiceRun): Figure[] {
+  return [
+    { name: `${peer.name}: total`, value: peer.totalMs, unit: 'ms' },
+    { name: `${peer.name}: first row`, value: peer.firstRowMs, unit: 'ms' },
+    {
+      name: `${peer.name}: bookcast is faster by`,
+      value: peer.totalMs / service.totalMs,
+      unit: '×',
+      atLeast: peer.goalRatio,
+    },
+  ]
+}
+
+async function measurePeers(file: BenchFile, intervalS: number, size: BenchSize): Promise<PeerRun[]> {
+  const options: PeerOptions = {
+    path: file.path,
+    dateStartMs: BENCH_DATE_START_MS,
+    intervalS,
+    levels: PEER_LEVELS,
+  }
+  const peers = [await measureTardis(options, size)]
+  for (const form of DUCKDB_FORMS) peers.push(await measureDuckDb(form, options, file.lake, size))
+  return peers
+}
+
+async function measureTardis(options: PeerOptions, size: BenchSize): Promise<PeerRun> {
+  const digest = size === 'smoke' ? new RowDigest() : undefined
+  const sink = await open(devNull, 'w')
+  try {
+    const startMs = performance.now()
+    let firstRowMs = 0
+    let rows = 0
+    let sizeBytes = 0
+    let gathered: string[] = []
+    const writes: Promise<unknown>[] = []
+    const flush = () => {
+      const bytes = Buffer.from(gathered.join(''))
+      gathered = []
+      sizeBytes += bytes.length
+      writes.push(sink.write(bytes))
+    }
+    await runTardisPeer(options, (json) => {
+      digest?.addRow(json)
+      if (rows === 0) firstRowMs = performance.now() - startMs
+      rows += 1
+      gathered.push(`${json}\n`)
+      if (gathered.length === PEER_ROWS_PER_WRITE) flush()
+    })
+    flush()
+    await Promise.all(writes)
+    return {
+      name: 'hyparquet + tardis-dev + JSON.stringify',
+      totalMs: performance.now() - startMs,
+      firstRowMs,
+      rows,
+      sizeBytes,
+      sha256: digest?.hex(),
+      goalRatio: 15,
+    }
+  } finally {
+    await sink.close()
+  }
+}
+
+async function measureDuckDb(
+  form: DuckDbForm,
+  options: PeerOptions,
+  directory: string,
+  size: BenchSize,
+): Promise<PeerRun> {
+  const outPath = join(directory, `${form}.json`)
+  const startMs = performance.now()
+  await runDuckDbPeer(form, options, outPath)
+  const totalMs = performance.now() - startMs
+  const digest = new RowDigest()
+  if (size === 'smoke') await readDuckDbRows(outPath, (json) => digest.addRow(json))
+  else for await (const bytes of createReadStream(outPath)) digest.addBytes(bytes)
+  await rm(outPath)
+  return {
+    name: `DuckDB, ${form} SQL`,
+    totalMs,
+    firstRowMs: totalMs,
+    rows: digest.rows,
+    sizeBytes: digest.sizeBytes,
+    sha256: size === 'smoke' ? digest.hex() : undefined,
+    goalRatio: 100,
+  }
+}

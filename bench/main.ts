@@ -1,0 +1,97 @@
+// `npm run bench`: runs the benchmarks against the built server and prints what was measured, and where. One at a time:
+// they would measure each other.
+
+import { writeFile } from 'node:fs/promises'
+import { parseArgs } from 'node:util'
+import { BenchLake } from './bench-lake.ts'
+import { readEnvironment } from './environment.ts'
+import { runBackpressure } from './lob-backpressure.ts'
+import { runEndToEnd } from './lob-end-to-end.ts'
+import { runMemory } from './lob-memory.ts'
+import { runSeeking } from './lob-seeking.ts'
+import { runParquetOutBench } from './parquet-out.bench.ts'
+import { environmentMarkdown, reportMarkdown } from './report.ts'
+import type { BenchReport, BenchSize } from './report.ts'
+
+type Benchmark = (lake: BenchLake, size: BenchSize) => Promise<BenchReport>
+
+const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
+  ['lob-end-to-end', runEndToEnd],
+  ['lob-seeking', runSeeking],
+  ['lob-memory', runMemory],
+  ['lob-backpressure', runBackpressure],
+  ['parquet-out', runParquetOut],
+])
+
+const HELP = `Usage: npm run bench -- [options]
+
+  --only <name>    one of ${[...BENCHMARKS.keys()].join(', ')}; may be repeated
+  --smoke          small inputs: checks that everything runs, measures nothing of worth
+  --json <file>    also writes the reports as JSON
+  -h, --help       this text
+`
+
+async function runParquetOut(_lake: BenchLake, size: BenchSize): Promise<BenchReport> {
+  const notes: string[] = []
+  const { rows, ours, peer, ratio } = await runParquetOutBench(size, (line) => notes.push(line))
+  const rowsPerS = (totalMs: number) => rows / totalMs / 1000
+  return {
+    benchmark: 'parquet-out',
+    size,
+    figures: [
+      { name: 'bookcast', value: rowsPerS(ours.totalMs), unit: 'M rows/s', atLeast: 1.5 },
+      { name: 'parquet-wasm', value: rowsPerS(peer.totalMs), unit: 'M rows/s' },
+      { name: 'bookcast is faster by', value: ratio, unit: '×', atLeast: 3 },
+      {
+        name: 'first row group of total',
+        value: (100 * ours.firstRowGroupMs) / ours.totalMs,
+        unit: '%',
+        atMost: 10,
+      },
+    ],
+    hashes: { bookcast: ours.sha256, 'parquet-wasm': peer.sha256 },
+    notes,
+  }
+}
+
+async function main(args: string[]): Promise<void> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      only: { type: 'string', multiple: true },
+      smoke: { type: 'boolean', default: false },
+      json: { type: 'string' },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  })
+  if (values.help) {
+    process.stdout.write(HELP)
+    return
+  }
+  const names = values.only ?? [...BENCHMARKS.keys()]
+  const unknown = names.filter((name) => !BENCHMARKS.has(name))
+  if (unknown.length > 0) throw new Error(`no benchmark is called ${unknown.join(', ')}\n\n${HELP}`)
+  const environment = await readEnvironment()
+  process.stdout.write(`${environmentMarkdown(environment)}\n`)
+  const lake = await BenchLake.create()
+  const reports: BenchReport[] = []
+  try {
+    for (const name of names) {
+      const report = await BENCHMARKS.get(name)!(lake, values.smoke ? 'smoke' : 'full')
+      process.stdout.write(`${reportMarkdown(report)}\n`)
+      reports.push(report)
+    }
+  } finally {
+    await lake.remove()
+  }
+  if (values.json !== undefined) {
+    await writeFile(values.json, `${JSON.stringify({ environment, reports }, null, 2)}\n`)
+  }
+}
+
+try {
+  await main(process.argv.slice(2))
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+}

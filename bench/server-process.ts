@@ -1,0 +1,67 @@
+// The real server in a process of its own, as a user starts it: `bookcast serve` on a free port. Its log goes nowhere.
+
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Address } from './http-stream.ts'
+
+const MAIN = fileURLToPath(new URL('../server/main.js', import.meta.url))
+const LOOPBACK_SOURCE = fileURLToPath(new URL('loopback-source.js', import.meta.url))
+const START_TIMEOUT_MS = 60_000
+/** Characters of standard output that are looked at for the address. */
+const PRINTED_TEXT_MAX = 4096
+
+export interface ChildServer {
+  readonly address: Address
+  readonly pid: number
+  /** Ends the process at once; what it was doing is of no interest any more. */
+  stop(): Promise<void>
+}
+
+/** Starts `bookcast serve` over the lake and resolves when it listens. */
+export async function startBookcast(lake: string): Promise<ChildServer> {
+  return await startChild([MAIN, 'serve', '--lake', lake, '--port', '0', '--host', '127.0.0.1'])
+}
+
+/** Starts a process that sends `sizeBytes` of plain TCP to whoever connects. */
+export async function startLoopbackSource(sizeBytes: number): Promise<ChildServer> {
+  return await startChild([LOOPBACK_SOURCE, String(sizeBytes)])
+}
+
+/** Starts a Node program that prints `http://host:port` or `tcp://host:port` once it listens. */
+async function startChild(args: readonly string[]): Promise<ChildServer> {
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] })
+  const stop = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const closed = once(child, 'close')
+    child.kill('SIGKILL')
+    await closed
+  }
+  try {
+    return { address: await printedAddress(child), pid: child.pid ?? 0, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function printedAddress(child: ChildProcess): Promise<Address> {
+  return await new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error(`no address printed: ${child.spawnargs.join(' ')}`)),
+      START_TIMEOUT_MS,
+    )
+    let text = ''
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`exit ${code}: ${child.spawnargs.join(' ')}`)))
+    // Stays attached, so that whatever is printed later cannot fill the pipe.
+    child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
+      text = (text + piece).slice(-PRINTED_TEXT_MAX)
+      const address = /\b(?:http|tcp):\/\/([\d.]+):(\d+)\b/.exec(text)
+      if (address === null) return
+      clearTimeout(timer)
+      resolve({ host: address[1]!, port: Number(address[2]) })
+    })
+  })
+}

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { PassThrough, Readable, Writable } from 'node:stream'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { UsageError } from '../../server/commands/command.ts'
+import type { CommandIo } from '../../server/commands/command.ts'
+import { importCommand } from '../../server/commands/import.ts'
+import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+
+const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
+const LINES = [snapshot(1, { yes: [[40, 9]], ts_ms: MS }), delta(2), delta(4)].map((frame) =>
+  JSON.stringify(frame),
+)
+const TEXT = LINES.map((line) => `${line}\n`).join('')
+
+class Output extends Writable {
+  text = ''
+  readonly isTTY: boolean
+
+  constructor(isTTY: boolean) {
+    super()
+    this.isTTY = isTTY
+  }
+
+  override _write(piece: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.text += piece.toString()
+    done()
+  }
+}
+
+interface Run {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+async function run(
+  args: readonly string[],
+  { env = {}, input = '', isTTY = false }: { env?: NodeJS.ProcessEnv; input?: string; isTTY?: boolean } = {},
+): Promise<Run> {
+  const [stdout, stderr] = [new Output(isTTY), new Output(isTTY)]
+  const stdin = Readable.from([Buffer.from(input)])
+  // The streams of a process have more than a command may use.
+  const io = { env, stdin, stdout, stderr } as unknown as CommandIo
+  const code = await importCommand(args, io)
+  return { code, out: stdout.text, err: stderr.text }
+}
+
+test('imports files and says what became of them', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const path = join(directory, 'recording.ndjson')
+  await writeFile(path, TEXT)
+  const { code, out, err } = await run(['--source', 'kalshi', '--lake', join(directory, 'lake'), path])
+  assert.equal(code, 0)
+  const lines = out.trimEnd().split('\n')
+  assert.equal(
+    lines[0],
+    'written lob/source=kalshi/series=KXHIGHNY/date=2026-06-24.parquet: 5 rows, 1 market, 1 gap, ' +
+      '2026-06-24T15:49:55.000Z to 2026-06-24T15:49:55.004Z',
+  )
+  assert.match(lines[1]!, /^3 messages, 5 book events in \d+\.\d s \([\d,]+ messages?\/s\)$/)
+  assert.deepEqual(lines.slice(2), ['1 gap: sequence break'])
+  assert.equal(err, `reading ${path} (0.0 MiB)\nwriting KXHIGHNY 2026-06-24\n`)
+})
+
+test('shows a bar on a terminal', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const path = join(directory, 'recording.ndjson')
+  await writeFile(path, TEXT)
+  const { code, err } = await run(['--source=kalshi', `--lake=${directory}/lake`, path], { isTTY: true })
+  assert.equal(code, 0)
+  assert.match(err, /reading .* \[.*\] 0%/)
+})
+
+test('every option may come from the environment, and the command line wins', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const env = {
+    BOOKCAST_LAKE: lake,
+    BOOKCAST_IMPORT_SOURCE: 'kalshi',
+    BOOKCAST_IMPORT_SERIES: 'mine',
+    BOOKCAST_SKIP_BAD: '1',
+    BOOKCAST_REPLACE: 'true',
+    BOOKCAST_USE_YES_PRICE: 'false',
+  }
+  const first = await run([], { env, input: `${TEXT}bad\n` })
+  assert.equal(first.code, 0, first.err)
+  assert.match(first.out, /series=mine/)
+  assert.match(first.out, /1 bad line of stdin skipped, the first of them:\n  stdin:4: neither JSON/)
+  const second = await run(['--series', 'other', '-'], { env, input: LINES[0]! })
+  assert.match(second.out, /written .*series=other/)
+  const third = await run([], { env, input: LINES[0]! })
+  assert.match(third.out, /replaced .*series=mine/)
+  const fourth = await run([], { env: { ...env, BOOKCAST_REPLACE: '' }, input: TEXT })
+  assert.equal(fourth.code, 1)
+  assert.match(fourth.err, /already holds other data .*--replace.*\n\(nothing was written to the lake\)/)
+})
+
+test('says what is wrong with the input and exits with 1', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const args = ['--source', 'kalshi', '--lake', lake]
+  const cases: [string[], string, RegExp][] = [
+    [
+      args,
+      `${TEXT}bad\n`,
+      /stdin:4: neither JSON nor a time followed by JSON\n\(nothing was written to the lake\)/,
+    ],
+    [[...args, join(lake, 'none')], '', /cannot read .*none/],
+    [args, '', /there is no order-book message in the input/],
+    [args, '{"type":"trade","msg":{}}', /no message of the recording carries a time/],
+  ]
+  for (const [list, input, message] of cases) {
+    const { code, err } = await run(list, { input })
+    assert.equal(code, 1, err)
+    assert.match(err, message)
+  }
+  assert.deepEqual(await entriesBelow(lake), [])
+})
+
+test('wrong use names the option', async () => {
+  const cases: [string[], NodeJS.ProcessEnv, RegExp][] = [
+    [[], {}, /--source kalshi or polymarket is missing/],
+    [['--source', 'nyse', '--lake', 'x'], {}, /--source takes kalshi or polymarket, not "nyse"/],
+    [['--source', 'kalshi'], {}, /--lake <dir> is missing/],
+    [['--source', 'kalshi', '--lake', ''], {}, /--lake <dir> is missing/],
+    [['--source', 'kalshi', '--lake', 'x', '--series', '../up'], {}, /--series takes/],
+    [['--sauce', 'kalshi'], {}, /--sauce/],
+    [
+      ['--source', 'kalshi', '--lake', 'x'],
+      { BOOKCAST_SKIP_BAD: 'maybe' },
+      /BOOKCAST_SKIP_BAD takes .* not "maybe"/,
+    ],
+  ]
+  for (const [args, env, message] of cases) {
+    await assert.rejects(run(args, { env }), (error) => {
+      assert.ok(error instanceof UsageError)
+      assert.match(error.message, message)
+      return true
+    })
+  }
+})
+
+test('--help names every option, its variable and every key of a wrapper', async () => {
+  const { code, out } = await run(['--help'])
+  assert.equal(code, 0)
+  const words = [
+    '--source',
+    '--lake',
+    '--series',
+    '--skip-bad',
+    '--replace',
+    '--use-yes-price',
+    'BOOKCAST_LAKE',
+    'BOOKCAST_IMPORT_SOURCE',
+    'BOOKCAST_IMPORT_SERIES',
+    'BOOKCAST_SKIP_BAD',
+    'BOOKCAST_REPLACE',
+    'BOOKCAST_USE_YES_PRICE',
+    'frame',
+    'data',
+    'message',
+    'raw',
+    'msg',
+    'recv_ts',
+    'received_at',
+    '_received_at',
+    'recv_time',
+    'ts_recv',
+    'local_timestamp',
+    'timestamp',
+    'disconnect',
+  ]
+  for (const word of words) assert.ok(out.includes(word), word)
+  assert.ok(out.split('\n').every((line) => line.length <= 120))
+})
+
+test('SIGINT while it waits for input ends the process with nothing written', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  const child = spawn(process.execPath, [MAIN, 'import', '--source', 'kalshi', '--lake', lake], {
+    stdio: ['pipe', 'ignore', 'pipe'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  const errors = new PassThrough()
+  child.stderr.pipe(errors)
+  let text = ''
+  child.stdin.write(TEXT)
+  for await (const piece of errors) {
+    text += String(piece)
+    if (text.endsWith('reading stdin\n')) child.kill('SIGINT')
+  }
+  const [code] = await exited
+  assert.equal(code, 1, text)
+  assert.match(text, /interrupted; nothing was written to the lake/)
+  assert.deepEqual(await entriesBelow(lake), [])
+})

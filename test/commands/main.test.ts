@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
+const PACKAGE = new URL('../../../package.json', import.meta.url)
+
+function bookcast(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+  })
+  return { status, stdout, stderr }
+}
+
+test('describes itself and its version on stdout', () => {
+  const help = bookcast(['--help'])
+  assert.equal(help.status, 0)
+  assert.match(help.stdout, /^Usage: bookcast <command>[^]*\n  serve /)
+  const { version }: { version: string } = JSON.parse(readFileSync(PACKAGE, 'utf8'))
+  assert.deepEqual(bookcast(['--version']), { status: 0, stdout: `${version}\n`, stderr: '' })
+})
+
+test('describes serve with every option and its environment variable', () => {
+  const { status, stdout } = bookcast(['serve', '--help'])
+  assert.equal(status, 0)
+  for (const name of ['lake', 'port', 'host', 'stall-timeout-ms', 'shutdown-timeout-ms', 'log-level']) {
+    assert.match(stdout, new RegExp(`--${name} `))
+    assert.match(stdout, new RegExp(`BOOKCAST_${name.toUpperCase().replaceAll('-', '_')}\n`))
+  }
+})
+
+test('exits 2 and names what is wrong', () => {
+  const lake = ['serve', '--lake', '.']
+  for (const [args, env, message] of [
+    [[], {}, /^Usage: bookcast/],
+    [['publish'], {}, /there is no command "publish"/],
+    [['serve'], {}, /--lake \(or BOOKCAST_LAKE\) must be given/],
+    [['serve', '--lake', ''], {}, /--lake/],
+    [['serve', '--lake'], {}, /--lake/],
+    [[...lake, '--port', '65536'], {}, /--port must be a whole number from 0 to 65535, not "65536"/],
+    [[...lake, '--port', '8o80'], {}, /--port/],
+    [lake, { BOOKCAST_PORT: '-1' }, /BOOKCAST_PORT must be a whole number/],
+    [lake, { BOOKCAST_STALL_TIMEOUT_MS: '0' }, /BOOKCAST_STALL_TIMEOUT_MS/],
+    [[...lake, '--shutdown-timeout-ms', '1e3'], {}, /--shutdown-timeout-ms/],
+    [[...lake, '--log-level', 'loud'], {}, /--log-level must be one of silent, fatal/],
+    [[...lake, '--host', ''], {}, /--host/],
+    [[...lake, '--colour'], {}, /--colour/],
+    [[...lake, 'more'], {}, /more/],
+  ] as const) {
+    const { status, stdout, stderr } = bookcast(args, env)
+    assert.equal(status, 2, args.join(' '))
+    assert.match(stderr, message)
+    assert.equal(stdout, '')
+  }
+})

@@ -1,0 +1,145 @@
+// `bookcast serve` as a user and an orchestrator meet it: a process with arguments, output, signals and an exit code.
+
+import assert from 'node:assert/strict'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { lobFilePath, type LobSource } from '../../shared/lake-layout.ts'
+
+const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
+const SAMPLE_LAKE = fileURLToPath(new URL('../../../data-samples/lake', import.meta.url))
+// Six markets, a row every two seconds of a day: more than the socket buffers of both ends hold.
+const LONG_ANSWER = '/api/v1/lob?series=KXHIGHNY-26JUL02&date=2026-07-02&interval=2&format=csv'
+
+async function makeLake(t: TestContext, files: readonly [LobSource, string, string][]): Promise<string> {
+  const lake = await mkdtemp(join(tmpdir(), 'bookcast-serve-'))
+  t.after(() => rm(lake, { recursive: true }))
+  for (const file of files) {
+    const path = lobFilePath(lake, ...file)
+    await mkdir(join(path, '..'), { recursive: true })
+    await writeFile(path, '')
+  }
+  return lake
+}
+
+interface ServeProcess {
+  readonly child: ChildProcessWithoutNullStreams
+  readonly stdout: () => string
+  readonly stderr: () => string
+  readonly exit: Promise<number | null>
+}
+
+function runServe(t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv = {}): ServeProcess {
+  const child = spawn(process.execPath, [MAIN, 'serve', ...args], { env: { ...process.env, ...env } })
+  t.after(() => child.kill('SIGKILL'))
+  const texts = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (texts.stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (texts.stderr += text))
+  const exit = once(child, 'close').then(([code]): number | null => code)
+  return { child, stdout: () => texts.stdout, stderr: () => texts.stderr, exit }
+}
+
+/** Resolves when the texts so far are as wanted; fails when the process ends before. */
+async function heard(serving: ServeProcess, isWanted: () => boolean): Promise<void> {
+  const ended = (async () => {
+    const code = await serving.exit
+    if (!isWanted()) throw new Error(`serve ended with ${code}: ${serving.stderr()}`)
+  })()
+  while (!isWanted())
+    await Promise.race([once(serving.child.stdout, 'data'), once(serving.child.stderr, 'data'), ended])
+}
+
+/** What the server prints, once it has printed all of it. */
+async function greeting(serving: ServeProcess): Promise<string> {
+  await heard(serving, () => /(parquet|some\.)\n$/.test(serving.stdout()))
+  return serving.stdout()
+}
+
+test('prints its address and three requests that the sample lake answers', async (t) => {
+  const serving = runServe(t, ['--lake', SAMPLE_LAKE, '--port', '0'])
+  const text = await greeting(serving)
+  const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(text) ?? []
+  assert.equal(
+    text,
+    `Bookcast serves ${SAMPLE_LAKE} at ${url}
+Try:
+  curl '${url}/api/v1/lob?series=KXHIGHCHI&date=2026-07-03&hour=18&interval=300&levels=3'
+  curl '${url}/api/v1/lob?series=KXHIGHCHI&date=2026-07-03&format=ndjson'
+  curl '${url}/api/v1/lob?series=KXHIGHCHI&date=2026-07-03&format=parquet' --output KXHIGHCHI_2026-07-03.parquet
+`,
+  )
+  const [json = '', ndjson = '', parquet = ''] = [...text.matchAll(/curl '([^']+)'/g)].map(
+    ([, address]) => address,
+  )
+  assert.ok(((await (await fetch(json)).json()) as unknown[]).length > 0)
+  assert.match(await (await fetch(ndjson)).text(), /^\{"ts":\d+,[^]*\}\n$/)
+  const file = Buffer.from(await (await fetch(parquet)).arrayBuffer())
+  assert.equal(file.toString('latin1', 0, 4), 'PAR1')
+  assert.equal(file.toString('latin1', file.length - 4), 'PAR1')
+  serving.child.kill('SIGTERM')
+  assert.equal(await serving.exit, 0)
+  const lines = serving
+    .stderr()
+    .trim()
+    .split('\n')
+    .map((line): { msg: string } => JSON.parse(line))
+  assert.deepEqual(
+    lines.map((line) => line.msg),
+    ['listening', 'request', 'request', 'request', 'shutting down', 'stopped'],
+  )
+})
+
+test('offers the second source when the lake has nothing else, and says so when it has nothing', async (t) => {
+  const polymarket = await makeLake(t, [['polymarket', 'nyc', '2026-07-02']])
+  const first = runServe(t, ['--lake', polymarket, '--port', '0', '--log-level', 'silent'])
+  assert.match(await greeting(first), /lob\?source=polymarket&series=nyc&date=2026-07-02&hour=18/)
+  const empty = runServe(t, ['--port', '0'], { BOOKCAST_LAKE: await makeLake(t, []) })
+  assert.match(await greeting(empty), /no order books yet; "bookcast import" adds some\.\n$/)
+  for (const serving of [first, empty]) {
+    serving.child.kill('SIGINT')
+    assert.equal(await serving.exit, 0)
+  }
+  assert.equal(first.stderr(), '')
+})
+
+test('lets a running stream finish after SIGTERM and exits 0', async (t) => {
+  const serving = runServe(t, ['--lake', SAMPLE_LAKE, '--port', '0'])
+  const [url] = /http:\S+/.exec(await greeting(serving)) ?? []
+  const whole = await (await fetch(url + LONG_ANSWER)).text()
+  const response = await fetch(url + LONG_ANSWER)
+  assert.equal(response.status, 200)
+  serving.child.kill('SIGTERM')
+  await heard(serving, () => serving.stderr().includes('shutting down'))
+  assert.equal((await fetch(`${url}/livez`)).status, 503)
+  const text = await response.text()
+  assert.ok(text.length > 10_000_000 && text === whole)
+  assert.equal(await serving.exit, 0)
+})
+
+test('exits at once at the second signal', async (t) => {
+  const serving = runServe(t, ['--lake', SAMPLE_LAKE, '--port', '0'])
+  const [url] = /http:\S+/.exec(await greeting(serving)) ?? []
+  const response = await fetch(url + LONG_ANSWER)
+  assert.equal(response.status, 200)
+  serving.child.kill('SIGTERM')
+  await heard(serving, () => serving.stderr().includes('shutting down'))
+  serving.child.kill('SIGTERM')
+  assert.equal(await serving.exit, 143)
+  await assert.rejects(response.arrayBuffer())
+})
+
+test('exits 1 without a lake directory, and when the port is taken', async (t) => {
+  const missing = runServe(t, ['--lake', '/no/such/lake'])
+  assert.equal(await missing.exit, 1)
+  assert.equal(missing.stderr(), 'bookcast serve: there is no lake directory at /no/such/lake\n')
+  const lake = await makeLake(t, [])
+  const holder = runServe(t, ['--lake', lake, '--port', '0'])
+  const [, port] = /:(\d+)\n/.exec(await greeting(holder)) ?? []
+  const second = runServe(t, ['--lake', lake, '--port', port ?? ''])
+  assert.equal(await second.exit, 1)
+  assert.match(second.stderr(), /cannot listen on 127\.0\.0\.1 port \d+/)
+})

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { IMPORT_HELD_MESSAGES_MAX } from '../../shared/limits.ts'
+import { decoderHarness } from '../support/import-harness.ts'
+import { B, MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
+
+function unnumbered(frame: object): object {
+  return { ...frame, sid: undefined, seq: undefined }
+}
+
+test('keeps the receive time, or repeats the event’s own', () => {
+  const harness = decoderHarness('kalshi').feed(delta(1), `1782316200 ${JSON.stringify(delta(2))}`)
+  harness.done()
+  assert.deepEqual(
+    harness.sink.events.map(({ ts, recvTs, seq }) => [ts / 1_000_000n, recvTs / 1_000_000n, seq]),
+    [
+      [BigInt(MS + 1), BigInt(MS + 1), 1n],
+      [BigInt(MS + 2), 1_782_316_200_000n, 2n],
+    ],
+  )
+})
+
+test('a message without time waits for the first one, later takes the time before it', () => {
+  const harness = decoderHarness('kalshi').feed(snapshot(1), snapshot(2, { market_ticker: B }))
+  assert.deepEqual(harness.sink.texts(), [])
+  harness.feed(delta(3), snapshot(4, { market_ticker: B }), delta(5))
+  assert.deepEqual(harness.done(), [
+    `${MS + 3} ${T} clear`,
+    `${MS + 3} ${B} clear`,
+    `${MS + 3} ${T} add bid 4500 5`,
+    `${MS + 3} ${B} clear`,
+    `${MS + 5} ${T} add bid 4500 5`,
+  ])
+})
+
+test('waits for a time within bounds, and says when there is none at all', () => {
+  const harness = decoderHarness('kalshi')
+  for (let seq = 1; seq <= IMPORT_HELD_MESSAGES_MAX; seq++) harness.feed(snapshot(seq))
+  assert.throws(() => harness.feed(snapshot(IMPORT_HELD_MESSAGES_MAX + 1)), /no time in this message/)
+  assert.throws(() => harness.done(), /no message of the recording carries a time/)
+})
+
+test('a break in a subscription’s sequence is a gap for every book on it, and on it alone', () => {
+  const other = 'KXLOWTNYC-26JUN24-T60'
+  const harness = decoderHarness('kalshi').feed(
+    snapshot(7, { ts_ms: MS }),
+    snapshot(8, { market_ticker: B }),
+    snapshot(3, { market_ticker: other }, 2),
+    { type: 'trade', sid: 1, seq: 9, msg: { ts_ms: MS + 9 } },
+    delta(12),
+    delta(13),
+    snapshot(14),
+    delta(15),
+    delta(17),
+  )
+  assert.deepEqual(harness.done(), [
+    `${MS} ${T} clear`,
+    `${MS} ${B} clear`,
+    `${MS} ${other} clear`,
+    `${MS + 12} ${T} gap`,
+    `${MS + 12} ${B} gap`,
+    `${MS + 12} ${T} add bid 4500 5`,
+    `${MS + 13} ${T} add bid 4500 5`,
+    `${MS + 13} ${T} clear`,
+    `${MS + 15} ${T} add bid 4500 5`,
+    // B is unknown already.
+    `${MS + 17} ${T} gap`,
+    `${MS + 17} ${T} add bid 4500 5`,
+  ])
+  assert.deepEqual([...harness.tally.gaps], [['sequence break', 3]])
+})
+
+test('every numbered message counts, others do not', () => {
+  const harness = decoderHarness('kalshi').feed(
+    snapshot(1, { ts_ms: MS }),
+    { type: 'ticker', sid: 1, msg: { market_ticker: T, ts: MS / 1000 } },
+    { type: 'trade', sid: 1, seq: 2, msg: { ts_ms: MS } },
+    { type: 'market_lifecycle_v2', sid: 1, seq: 3, msg: { event_type: 'created', market_ticker: B } },
+    { id: 2, sid: 1, seq: 4, type: 'ok', msg: { market_tickers: [T, B] } },
+    { id: 3, ...snapshot(5) },
+    { type: 'something_new', sid: 1, seq: 6, msg: { ts: 'odd' } },
+    'PONG',
+    delta(7, { delta_fp: '0.00' }),
+    delta(8),
+  )
+  assert.deepEqual(harness.done(), [`${MS} ${T} clear`, `${MS} ${T} clear`, `${MS + 8} ${T} add bid 4500 5`])
+  assert.deepEqual(Object.fromEntries(harness.tally.skippedTypes), {
+    ticker: 1,
+    trade: 1,
+    market_lifecycle_v2: 1,
+    something_new: 1,
+    PONG: 1,
+  })
+})
+
+test('a repeated message is dropped, an old number with other content is another connection', () => {
+  const harness = decoderHarness('kalshi').feed(snapshot(1, { ts_ms: MS }), delta(2), delta(3))
+  harness.feed(delta(2), delta(3), `1782316200 ${JSON.stringify(delta(3))}`, delta(4))
+  assert.equal(harness.tally.duplicates, 3)
+  harness.feed(delta(3, { delta_fp: '9.00', ts_ms: MS + 50 }), delta(4, { ts_ms: MS + 51 }))
+  assert.deepEqual(harness.done().slice(3), [
+    `${MS + 4} ${T} add bid 4500 5`,
+    `${MS + 4} ${T} gap`,
+    `${MS + 50} ${T} add bid 4500 9`,
+    `${MS + 51} ${T} add bid 4500 5`,
+  ])
+  assert.deepEqual([...harness.tally.gaps], [['new connection', 1]])
+})
+
+test('a new connection ends the old one at its last time; its first snapshots wait for its own time', () => {
+  const restarts: object[][] = [
+    [snapshot(1, { yes: [[1, 1]] }), snapshot(2)],
+    [{ id: 1, type: 'subscribed', msg: { channel: 'orderbook_delta', sid: 1 } }, snapshot(2)],
+  ]
+  for (const items of restarts) {
+    const harness = decoderHarness('kalshi').feed(
+      snapshot(1, { ts_ms: MS }),
+      snapshot(2, { market_ticker: B }),
+      delta(3),
+      { type: 'trade', sid: 2, seq: 1, msg: { ts_ms: MS + 9 } },
+      ...items,
+      delta(3, { ts_ms: MS + 60_000 }),
+    )
+    const texts = harness.done()
+    assert.deepEqual(texts.slice(2, 6), [
+      `${MS + 3} ${T} add bid 4500 5`,
+      `${MS + 9} ${T} gap`,
+      `${MS + 9} ${B} gap`,
+      `${MS + 60_000} ${T} clear`,
+    ])
+    assert.deepEqual([...harness.tally.gaps], [['new connection', 2]])
+  }
+})
+
+test('a new file goes on with the connection when its number follows, else it is another connection', () => {
+  const cases: [object, number][] = [
+    [delta(3), 0],
+    [delta(2), 0],
+    [delta(4), 1],
+    [delta(2, { delta_fp: '9.00' }), 1],
+    [delta(3, {}, 5), 1],
+  ]
+  for (const [first, gaps] of cases) {
+    const harness = decoderHarness('kalshi').feed(snapshot(1, { ts_ms: MS }), delta(2))
+    harness.decoder.startFile()
+    // A message without number decides nothing.
+    harness.feed({ type: 'ticker', msg: { ts: MS / 1000 } }, first).done()
+    assert.equal(harness.tally.gaps.get('new connection') ?? 0, gaps, JSON.stringify(first))
+  }
+})
+
+test('recordings without numbers: a new file or a bad line makes their books unknown', () => {
+  const harness = decoderHarness('kalshi').feed(unnumbered(snapshot(1, { ts_ms: MS })), unnumbered(delta(2)))
+  harness.decoder.skipBadLine()
+  harness.feed(unnumbered(snapshot(3)))
+  harness.decoder.startFile()
+  harness.feed(unnumbered(delta(4)))
+  assert.deepEqual(harness.done(), [
+    `${MS} ${T} clear`,
+    `${MS + 2} ${T} add bid 4500 5`,
+    `${MS + 2} ${T} gap`,
+    `${MS + 2} ${T} clear`,
+    `${MS + 2} ${T} gap`,
+    `${MS + 4} ${T} add bid 4500 5`,
+  ])
+  const numbered = decoderHarness('kalshi').feed(snapshot(1, { ts_ms: MS }))
+  numbered.decoder.skipBadLine()
+  assert.equal(numbered.tally.gaps.size, 0)
+})
+
+test('a level below zero makes its book unknown', () => {
+  const harness = decoderHarness('kalshi').feed(
+    snapshot(1, { yes: [[45, 4]], ts_ms: MS }),
+    snapshot(2, { market_ticker: B }),
+    delta(3, { delta_fp: '-4.01' }),
+    delta(4, { delta_fp: '-1.00' }),
+    delta(5, { market_ticker: B }),
+  )
+  assert.deepEqual(harness.done().slice(3), [
+    `${MS + 3} ${T} gap`,
+    `${MS + 4} ${T} add bid 4500 -1`,
+    `${MS + 5} ${B} add bid 4500 5`,
+  ])
+  assert.equal(harness.tally.negativeLevels, 1)
+})
+
+test('books that are no longer followed, finished or cut off become unknown', () => {
+  const start = [snapshot(1, { ts_ms: MS }), snapshot(2, { market_ticker: B })]
+  const at = { ts_ms: MS + 9 }
+  const cases: [object, string[]][] = [
+    [{ sid: 1, seq: 3, type: 'ok', msg: { market_tickers: [B], ...at } }, [T]],
+    [{ sid: 1, seq: 3, type: 'unsubscribed', msg: at }, [T, B]],
+    [{ sid: 4, seq: 3, type: 'unsubscribed', msg: at }, []],
+    [
+      {
+        sid: 3,
+        seq: 1,
+        type: 'market_lifecycle_v2',
+        msg: { event_type: 'determined', market_ticker: T, ...at },
+      },
+      [T],
+    ],
+    [
+      {
+        sid: 3,
+        seq: 1,
+        type: 'market_lifecycle_v2',
+        msg: { event_type: 'settled', market_ticker: 'X-1', ...at },
+      },
+      [],
+    ],
+    [{ type: 'error', msg: { code: 25, msg: 'slow', ...at } }, [T, B]],
+    [{ type: 'error', msg: { code: 27, msg: 'rate', ...at } }, []],
+    [{ type: 'disconnect', ts: (MS + 9) / 1000 }, [T, B]],
+    [{ event_type: 'disconnect', ts_ms: MS + 9 }, [T, B]],
+  ]
+  for (const [frame, gapped] of cases) {
+    const harness = decoderHarness('kalshi').feed(...start, frame)
+    const expected = gapped.map((ticker) => `${MS + 9} ${ticker} gap`)
+    assert.deepEqual(harness.done().slice(2), expected, JSON.stringify(frame))
+  }
+})
+
+test('a silence of more than a day makes every book unknown from its beginning', () => {
+  const day = 24 * 3600 * 1000
+  const harness = decoderHarness('kalshi').feed(
+    snapshot(1, { ts_ms: MS }),
+    delta(2, { ts_ms: MS + day }),
+    delta(3, { ts_ms: MS + 2 * day + 1 }),
+  )
+  assert.deepEqual(harness.done().slice(1), [
+    `${MS + day} ${T} add bid 4500 5`,
+    `${MS + day} ${T} gap`,
+    `${MS + 2 * day + 1} ${T} add bid 4500 5`,
+  ])
+})
+
+test('series come from tickers or from the option, and are covered to the last message', () => {
+  const low = 'KXLOWTNYC-26JUN24-T60'
+  const frames = [
+    snapshot(1, { ts_ms: MS }),
+    snapshot(2, { market_ticker: low }),
+    { type: 'trade', sid: 2, seq: 1, msg: { ts_ms: MS + 70 } },
+  ]
+  const own = decoderHarness('kalshi').feed(...frames)
+  own.done()
+  assert.deepEqual(own.sink.series, ['KXHIGHNY', 'KXLOWTNYC'])
+  const last = BigInt(MS + 70) * 1_000_000n
+  assert.deepEqual(
+    [...own.sink.covered],
+    [
+      ['KXHIGHNY', last],
+      ['KXLOWTNYC', last],
+    ],
+  )
+  const given = decoderHarness('kalshi', { series: 'both' }).feed(...frames)
+  given.done()
+  assert.deepEqual(given.sink.series, ['both', 'both'])
+})

@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BadLineError } from '../../server/import/bad-line.ts'
+import { IMPORT_HELD_CHANGES_MAX, IMPORT_HELD_MESSAGES_MAX } from '../../shared/limits.ts'
+import { decoderHarness } from '../support/import-harness.ts'
+
+const MARKET = `0x${'ab'.repeat(32)}`
+const YES = '7'.repeat(77)
+const NO = '8'.repeat(77)
+const Y = `${MARKET}:${YES}`
+const N = `${MARKET}:${NO}`
+const MS = 1_770_921_570_954
+
+function book(timestamp: number, content: object = {}): object {
+  return { event_type: 'book', market: MARKET, asset_id: YES, timestamp: String(timestamp), ...content }
+}
+
+function level(price: string, size: string): object {
+  return { price, size }
+}
+
+function change(timestamp: number, ...changes: object[]): object {
+  // Without any given, one change of the YES token.
+  const list = changes.length === 0 ? [{}] : changes
+  const price_changes = list.map((item) => ({
+    asset_id: YES,
+    price: '0.5',
+    size: '200',
+    side: 'BUY',
+    ...item,
+  }))
+  return { event_type: 'price_change', market: MARKET, timestamp: String(timestamp), price_changes }
+}
+
+test('a book is read in any order of its levels, in the old form, and without a type', () => {
+  const forms = [
+    book(MS, { bids: [level('.48', '30'), level('0.001', '0.000001')], asks: [level('0.99', '37776')] }),
+    {
+      ...book(MS, {
+        buys: [level('.48', '30'), level('0.001', '0.000001')],
+        sells: [level('0.99', '37776')],
+      }),
+    },
+    {
+      ...book(MS, {
+        bids: [level('.48', '30'), level('0.001', '0.000001')],
+        asks: [level('0.99', '37776'), level('0.5', '0')],
+      }),
+      event_type: undefined,
+    },
+  ]
+  for (const frame of forms) {
+    const harness = decoderHarness('polymarket').feed(frame)
+    assert.deepEqual(harness.done(), [
+      `${MS} ${Y} clear`,
+      `${MS} ${Y} set bid 4800 30`,
+      `${MS} ${Y} set bid 10 0.000001`,
+      `${MS} ${Y} set ask 9900 37776`,
+    ])
+    assert.deepEqual(harness.sink.series[0], MARKET)
+  }
+})
+
+test('the three forms of a price change decode to the same events', () => {
+  const common = { event_type: 'price_change', market: MARKET, timestamp: String(MS + 1) }
+  const forms = [
+    change(MS + 1, { price: '0.514', size: '21574.08', side: 'SELL' }),
+    { ...common, asset_id: YES, hash: 'x', changes: [{ price: '0.514', size: '21574.08', side: 'SELL' }] },
+    { ...common, asset_id: YES, hash: 'x', price: '0.514', size: '21574.08', side: 'SELL' },
+    {
+      ...common,
+      event_type: undefined,
+      asset_id: YES,
+      changes: [{ price: '0.514', size: '21574.08', side: 'sell' }],
+    },
+  ]
+  for (const frame of forms) {
+    const harness = decoderHarness('polymarket').feed(book(MS), frame)
+    assert.deepEqual(harness.done().slice(1), [`${MS + 1} ${Y} set ask 5140 21574.08`], JSON.stringify(frame))
+  }
+})
+
+test('one message changes both tokens, and 0 removes a level', () => {
+  const harness = decoderHarness('polymarket').feed(
+    [book(MS), book(MS, { asset_id: NO })],
+    change(
+      MS + 1,
+      { best_bid: '0.5', best_ask: '1' },
+      { asset_id: NO, side: 'SELL', best_bid: '0', best_ask: '0.5' },
+    ),
+    change(MS + 2, { size: '0', best_bid: '0', best_ask: '1' }),
+  )
+  assert.deepEqual(harness.done().slice(2), [
+    `${MS + 1} ${Y} set bid 5000 200`,
+    `${MS + 1} ${N} set ask 5000 200`,
+    `${MS + 2} ${Y} set bid 5000 0`,
+  ])
+  assert.equal(harness.tally.bestPriceMismatches, 0)
+})
+
+test('counts messages whose best prices differ from the book, and alters nothing by them', () => {
+  const harness = decoderHarness('polymarket').feed(
+    book(MS, { bids: [level('0.4', '1')] }),
+    // Only the last change of a message speaks of the book after it.
+    change(MS + 1, { price: '0.6', best_bid: '0.9' }, { price: '0.5', best_bid: '0.6', best_ask: '1' }),
+    change(MS + 2, { price: '0.3', best_bid: '0.7' }),
+    change(MS + 3, { price: '0.3', best_bid: '0.6', best_ask: '0.8' }),
+    change(MS + 4, { price: '0.3' }),
+  )
+  assert.equal(harness.done().length, 2 + 5)
+  assert.equal(harness.tally.bestPriceMismatches, 2)
+})
+
+test('what the units cannot express is refused and changes nothing', () => {
+  const wrong: [object, RegExp][] = [
+    [change(MS, { price: '0.00001' }), /finer than 1\/10000: "0\.00001"/],
+    [change(MS, { price: '1.01' }), /from 0 to 1/],
+    [change(MS, { size: '1.0000001' }), /finer than 1\/1000000/],
+    [change(MS, { size: '-1' }), /no size/],
+    [change(MS, { side: 'HOLD' }), /neither BUY nor SELL: "HOLD"/],
+    [change(MS, { asset_id: 7 }), /no market and asset_id/],
+    [change(MS, { asset_id: '7'.repeat(300) }), /no market id/],
+    [{ ...change(MS), price_changes: 5 }, /no list: 5/],
+    [{ ...change(MS), price_changes: [5] }, /no price change: 5/],
+    [{ ...change(MS), timestamp: 'noon' }, /timestamp is no time/],
+    [book(MS, { bids: 5 }), /no list/],
+    [book(MS, { bids: [5] }), /no level: 5/],
+    [{ ...book(MS), market: undefined }, /no market and asset_id/],
+  ]
+  const harness = decoderHarness('polymarket').feed(book(MS), change(MS))
+  for (const [frame, message] of wrong) {
+    assert.throws(
+      () => harness.feed(frame),
+      (error) => {
+        assert.ok(error instanceof BadLineError)
+        assert.match(error.message, message)
+        return true
+      },
+    )
+  }
+  assert.equal(harness.done().length, 2)
+})
+
+test('changes before the first book are applied again after it when they are newer', () => {
+  const harness = decoderHarness('polymarket').feed(
+    change(MS + 1, { price: '0.1' }),
+    change(MS + 3, { price: '0.2' }),
+    book(MS + 2, { bids: [level('0.3', '5')] }),
+    change(MS + 4, { price: '0.4' }),
+    book(MS + 5),
+  )
+  assert.deepEqual(harness.done(), [
+    `${MS + 1} ${Y} set bid 1000 200`,
+    `${MS + 3} ${Y} set bid 2000 200`,
+    `${MS + 2} ${Y} clear`,
+    `${MS + 2} ${Y} set bid 3000 5`,
+    `${MS + 3} ${Y} set bid 2000 200`,
+    `${MS + 4} ${Y} set bid 4000 200`,
+    `${MS + 5} ${Y} clear`,
+  ])
+})
+
+test('when more newer changes come before the book than are kept, the book stays unknown', () => {
+  for (const [bookMs, gaps] of [
+    [MS, 1],
+    [MS + IMPORT_HELD_CHANGES_MAX + 1, 0],
+  ] as const) {
+    const harness = decoderHarness('polymarket')
+    for (let i = 0; i <= IMPORT_HELD_CHANGES_MAX; i++) harness.feed(change(MS + 1 + i))
+    harness.feed(book(bookMs))
+    const applied = harness.done().filter((text) => text.includes('set')).length
+    assert.equal(applied, IMPORT_HELD_CHANGES_MAX + 1 + (gaps === 1 ? IMPORT_HELD_CHANGES_MAX : 0))
+    assert.equal(harness.tally.gaps.get('too many changes held') ?? 0, gaps)
+    assert.equal(harness.sink.events.at(-1)!.event === 3, gaps === 1)
+  }
+})
+
+test('a first book is not stamped before the recording began', () => {
+  const hour = 3_600_000
+  const live = change(MS, { asset_id: NO })
+  const old = book(MS - hour, { bids: [level('0.3', '5')] })
+  const bare = decoderHarness('polymarket').feed(old, live)
+  assert.deepEqual(bare.done(), [
+    `${MS} ${Y} clear`,
+    `${MS} ${Y} set bid 3000 5`,
+    `${MS} ${N} set bid 5000 200`,
+  ])
+  assert.equal(bare.sink.events[0]!.recvTs, BigInt(MS) * 1_000_000n)
+
+  const received = decoderHarness('polymarket').feed(
+    `${MS - 9} ${JSON.stringify(old)}`,
+    `${MS + 5} ${JSON.stringify(book(MS))}`,
+  )
+  assert.deepEqual(
+    received.done().filter((text) => text.endsWith('clear')),
+    [`${MS - 9} ${Y} clear`, `${MS} ${Y} clear`],
+  )
+
+  const booksOnly = decoderHarness('polymarket').feed(book(MS, { asset_id: NO }), old)
+  assert.deepEqual(booksOnly.done().slice(0, 2), [`${MS} ${N} clear`, `${MS - hour} ${Y} clear`])
+  assert.equal(booksOnly.sink.events[0]!.recvTs, BigInt(MS) * 1_000_000n)
+})
+
+test('books at the head of a file wait within bounds', () => {
+  const harness = decoderHarness('polymarket')
+  for (let i = 0; i <= IMPORT_HELD_MESSAGES_MAX; i++) harness.feed(book(MS + i))
+  assert.equal(harness.sink.events.length, IMPORT_HELD_MESSAGES_MAX)
+  assert.equal(harness.done().length, IMPORT_HELD_MESSAGES_MAX + 1)
+})
+
+test('messages without a book event are counted by type', () => {
+  const harness = decoderHarness('polymarket').feed(
+    book(MS),
+    {
+      event_type: 'tick_size_change',
+      market: MARKET,
+      asset_id: YES,
+      old_tick_size: '0.01',
+      new_tick_size: '0.001',
+      timestamp: String(MS),
+    },
+    { event_type: 'last_trade_price', market: MARKET, asset_id: YES, price: '0.46', timestamp: String(MS) },
+    { event_type: 'best_bid_ask', market: MARKET, asset_id: YES, timestamp: 'odd' },
+    { market: MARKET, asset_id: YES },
+    'PONG',
+  )
+  assert.deepEqual(harness.done(), [`${MS} ${Y} clear`])
+  assert.deepEqual(Object.fromEntries(harness.tally.skippedTypes), {
+    tick_size_change: 1,
+    last_trade_price: 1,
+    best_bid_ask: 1,
+    unknown: 1,
+    PONG: 1,
+  })
+})
+
+test('a disconnect or a lost line makes every book unknown until its next one', () => {
+  for (const mark of [
+    { event_type: 'disconnect', timestamp: String(MS + 5) },
+    { type: 'disconnect', timestamp: MS + 5 },
+  ]) {
+    const harness = decoderHarness('polymarket').feed(
+      [book(MS), book(MS, { asset_id: NO })],
+      change(MS + 4),
+      mark,
+      change(MS + 6),
+      book(MS + 7),
+    )
+    assert.deepEqual(harness.done().slice(3), [
+      `${MS + 5} ${Y} gap`,
+      `${MS + 5} ${N} gap`,
+      `${MS + 6} ${Y} set bid 5000 200`,
+      `${MS + 7} ${Y} clear`,
+    ])
+  }
+  const lost = decoderHarness('polymarket').feed(book(MS), change(MS + 1))
+  lost.decoder.skipBadLine()
+  assert.deepEqual(lost.done().at(-1), `${MS + 1} ${Y} gap`)
+  // A book that still waits for its time had come before the lost line.
+  const waiting = decoderHarness('polymarket').feed(book(MS))
+  waiting.decoder.skipBadLine()
+  waiting.feed(change(MS + 1))
+  assert.deepEqual(waiting.done(), [
+    `${MS + 1} ${Y} clear`,
+    `${MS + 1} ${Y} gap`,
+    `${MS + 1} ${Y} set bid 5000 200`,
+  ])
+})
+
+test('a new file goes on with the books unless a longer pause lies between', () => {
+  const hour = 3_600_000
+  for (const [pauseMs, gaps] of [
+    [hour, 0],
+    [hour + 1, 1],
+  ] as const) {
+    const harness = decoderHarness('polymarket').feed(book(MS), change(MS + 1))
+    harness.decoder.startFile()
+    harness.feed(change(MS + 1 + pauseMs)).done()
+    assert.equal(harness.tally.gaps.get('new connection') ?? 0, gaps)
+  }
+  const silent = decoderHarness('polymarket').feed(book(MS), change(MS + 1), change(MS + 2 + 24 * hour))
+  silent.done()
+  assert.deepEqual([...silent.tally.gaps], [['silence of more than a day', 1]])
+})

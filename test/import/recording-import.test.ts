@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { LobFileExistsError } from '../../server/lake/lob-recording-writer.ts'
+import { runImport } from '../support/import-harness.ts'
+import { MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
+import { readRows } from '../support/lob-rows.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+
+// A connection of three hours, cut into three parts in the order of time.
+function recordedLines(): string[] {
+  const lines = [
+    snapshot(1, { yes: [[40, 9]], ts_ms: MS }),
+    snapshot(2, { market_ticker: 'KXHIGHCHI-26JUN24-T90' }),
+  ]
+  for (let seq = 3; seq < 300; seq++) {
+    lines.push(delta(seq, { price_dollars: `0.${10 + (seq % 80)}`, ts_ms: MS + seq * 36_000 }))
+  }
+  return lines.map((line) => JSON.stringify(line))
+}
+
+async function bytesOf(lake: string): Promise<Map<string, string>> {
+  const names = (await entriesBelow(lake)).filter((name) => name.endsWith('.parquet'))
+  return new Map(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(lake, name), 'hex')] as const)),
+  )
+}
+
+test('plain, gzip, stdin and cut into files in any order give byte-identical files', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const lines = recordedLines()
+  const text = (from: number, to: number): string =>
+    lines
+      .slice(from, to)
+      .map((line) => `${line}\n`)
+      .join('')
+  const file = async (name: string, content: string | Buffer): Promise<string> => {
+    const path = join(directory, name)
+    await writeFile(path, content)
+    return path
+  }
+  const whole = await file('whole.ndjson', text(0, 999))
+  const zipped = await file('whole.ndjson.gz', gzipSync(text(0, 999)))
+  const [a, b, c] = [
+    await file('z.ndjson', text(0, 100)),
+    await file('m.gz', Buffer.concat([gzipSync(text(100, 150)), gzipSync(text(150, 200))])),
+    await file('a.ndjson', text(200, 999)),
+  ]
+  const inputs = [
+    { paths: [whole] },
+    { paths: [zipped] },
+    { lines },
+    { paths: [a, b, c] },
+    { paths: [c, a, b, a] },
+    { paths: ['-', a, b], lines: lines.slice(200) },
+  ]
+  const results: Map<string, string>[] = []
+  for (const [index, input] of inputs.entries()) {
+    const lake = join(directory, `lake-${index}`)
+    const { files, tally } = await runImport(lake, 'kalshi', input)
+    assert.deepEqual(
+      files.map(({ series, date, gaps }) => [series, date, gaps]),
+      [
+        ['KXHIGHCHI', '2026-06-24', 0],
+        ['KXHIGHNY', '2026-06-24', 0],
+      ],
+    )
+    assert.equal(tally.messages, 299)
+    results.push(await bytesOf(lake))
+  }
+  assert.equal(results[0]!.size, 2)
+  for (const result of results) assert.deepEqual(result, results[0])
+})
+
+test('a bad line stops the import with its file and number, and nothing is written', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const lake = join(directory, 'lake')
+  const path = join(directory, 'recording.ndjson')
+  const good = recordedLines().slice(0, 5)
+  const cases: [string | Buffer, RegExp][] = [
+    ['{"type":', /recording\.ndjson:7: no valid JSON/],
+    [JSON.stringify(delta(6, { side: 'x' })), /recording\.ndjson:7: side is neither/],
+    [Buffer.from([0xff]), /recording\.ndjson:7: no valid UTF-8/],
+  ]
+  for (const [bad, message] of cases) {
+    await writeFile(
+      path,
+      Buffer.concat([Buffer.from(`${good.join('\n')}\n\n`), Buffer.from(bad), Buffer.from('\n')]),
+    )
+    await assert.rejects(runImport(lake, 'kalshi', { paths: [path] }), message)
+    assert.deepEqual(await entriesBelow(lake), [])
+  }
+  await assert.rejects(runImport(lake, 'kalshi', { lines: ['?'] }), /stdin:1: /)
+  await assert.rejects(
+    runImport(lake, 'kalshi', { paths: [join(directory, 'none')] }),
+    /cannot read .*none.*ENOENT/,
+  )
+  await assert.rejects(runImport(lake, 'kalshi', { paths: [directory] }), /cannot read .*EISDIR/)
+})
+
+test('skipped bad lines are counted and shown, and the sequence shows what they cost', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const lines = recordedLines().slice(0, 30)
+  const broken = lines.map((line, index) => (index >= 10 && index < 18 ? line.slice(0, -1) : line))
+  const { files, tally, badLines } = await runImport(lake, 'kalshi', { lines: broken }, { skipBad: true })
+  assert.equal(tally.badLines, 8)
+  assert.equal(badLines.length, 1)
+  assert.deepEqual([badLines[0]!.input, badLines[0]!.count, badLines[0]!.first.length], ['stdin', 8, 5])
+  assert.match(badLines[0]!.first[0]!, /^stdin:11: no valid JSON/)
+  assert.deepEqual([...tally.gaps], [['sequence break', 2]])
+  assert.deepEqual(
+    files.map((file) => file.gaps),
+    [1, 1],
+  )
+
+  const cut = join(await temporaryDirectory(t), 'cut.gz')
+  await writeFile(cut, gzipSync(`${lines.join('\n')}\n`).subarray(0, -20))
+  const again = await runImport(join(lake, 'cut'), 'kalshi', { paths: [cut] }, { skipBad: true })
+  assert.match(again.badLines[0]!.first[0]!, /gzip data is damaged or ends too early/)
+  await assert.rejects(
+    runImport(join(lake, 'cut2'), 'kalshi', { paths: [cut] }),
+    /cut\.gz:\d+: the gzip data/,
+  )
+})
+
+test('an import that is interrupted while it reads or writes leaves nothing', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  const bytes = Buffer.from(
+    recordedLines()
+      .map((line) => `${line}\n`)
+      .join(''),
+  )
+  const reading = new AbortController()
+  // It has spilled to the lake by the time it waits for more input.
+  const stdin = new Readable({ read: () => undefined })
+  stdin.push(bytes)
+  const seen: Promise<string[]>[] = []
+  let bytesRead = 0
+  const whileReading = runImport(
+    lake,
+    'kalshi',
+    {},
+    {
+      stdin,
+      signal: reading.signal,
+      bounds: { spillBytes: 1 },
+      progress: {
+        onBytes: (count) => {
+          bytesRead += count
+          if (bytesRead < bytes.length) return
+          setImmediate(() => {
+            seen.push(entriesBelow(lake))
+            reading.abort(new Error('interrupted'))
+          })
+        },
+      },
+    },
+  )
+  await assert.rejects(whileReading, /interrupted/)
+  assert.ok((await seen[0]!).some((name) => name.includes('spill')))
+  assert.deepEqual(await entriesBelow(lake), [])
+
+  const writing = new AbortController()
+  const whileWriting = runImport(
+    lake,
+    'kalshi',
+    { lines: recordedLines() },
+    {
+      signal: writing.signal,
+      progress: { onWrite: () => writing.abort(new Error('interrupted')) },
+    },
+  )
+  await assert.rejects(whileWriting, /interrupted/)
+  assert.deepEqual(await entriesBelow(lake), [])
+})
+
+test('an existing date is refused, found unchanged or replaced', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const lines = recordedLines()
+  await runImport(lake, 'kalshi', { lines })
+  const again = await runImport(lake, 'kalshi', { lines })
+  assert.deepEqual(
+    again.files.map((file) => file.status),
+    ['unchanged', 'unchanged'],
+  )
+  await assert.rejects(runImport(lake, 'kalshi', { lines: lines.slice(0, 50) }), LobFileExistsError)
+  const replaced = await runImport(lake, 'kalshi', { lines: lines.slice(0, 50) }, { replace: true })
+  assert.deepEqual(
+    replaced.files.map((file) => file.status),
+    ['replaced', 'replaced'],
+  )
+})
+
+test('reports times that were raised, and files under the series that was asked for', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const lines = [snapshot(1, { ts_ms: MS }), delta(2, { ts_ms: MS - 7 }), delta(3, { ts_ms: MS - 5 })]
+  const { files, raisedTimes } = await runImport(
+    lake,
+    'kalshi',
+    { lines: lines.map((line) => JSON.stringify(line)) },
+    { series: 'mine' },
+  )
+  assert.deepEqual(raisedTimes, { events: 2, nsMax: 7_000_000n })
+  assert.equal(files[0]!.series, 'mine')
+  const rows = await readRows(files[0]!.path)
+  assert.deepEqual(
+    rows.map((row) => [row.market_id, row.ts]),
+    [
+      [T, BigInt(MS) * 1_000_000n],
+      [T, BigInt(MS) * 1_000_000n],
+      [T, BigInt(MS) * 1_000_000n],
+    ],
+  )
+})
+
+test('input without an order book gives no file', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const { files, tally } = await runImport(lake, 'kalshi', {
+    lines: ['{"type":"ticker","msg":{}}', 'PONG'],
+  }).catch((error: unknown) => ({ files: [], tally: { messages: -1 }, error }))
+  assert.deepEqual([files.length, tally.messages], [0, -1])
+  const timed = await runImport(lake, 'kalshi', { lines: ['{"type":"ticker","msg":{"ts":1782316195}}'] })
+  assert.deepEqual([timed.files.length, timed.tally.messages], [0, 1])
+  assert.deepEqual(await entriesBelow(lake), [])
+})
