@@ -4,16 +4,27 @@
 import type { Logger } from 'pino'
 import { LOB_CANCEL_TIMEOUT_MS } from '../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
+import { Catalogue } from './catalogue/catalogue.ts'
+import { CatalogueFeed, type CatalogueSource } from './catalogue/catalogue-feed.ts'
 import { documentationEndpoints } from './endpoints/documentation.ts'
+import { healthEndpoint, readyzEndpoint } from './endpoints/health.ts'
 import { livezEndpoint } from './endpoints/livez.ts'
 import { lobEndpoint } from './endpoints/lob.ts'
+import { marketEndpoint, marketListEndpoint } from './endpoints/markets.ts'
 import { metricsEndpoint } from './endpoints/metrics.ts'
+import { seriesEndpoint, seriesListEndpoint } from './endpoints/series.ts'
+import { embeddedDbCheck } from './health/embedded-db-check.ts'
+import { type DatabaseCheck, HealthMonitor } from './health/health-monitor.ts'
+import { LakeScan } from './health/lake-scan.ts'
 import { Admission } from './http/admission.ts'
+import { CachePolicy } from './http/cache-policy.ts'
 import { CorsPolicy } from './http/cors.ts'
+import type { Endpoint } from './http/endpoint.ts'
 import { type LifecycleOptions, RequestLifecycle } from './http/request-lifecycle.ts'
 import { type HttpServer, startHttpServer } from './http/uws-server.ts'
 import { LobPool } from './lob/lob-pool.ts'
-import { ServiceMetrics } from './metrics/service-metrics.ts'
+import { type IngestAge, ServiceMetrics } from './metrics/service-metrics.ts'
+import { readVersion } from './version.ts'
 
 export interface RunningServer {
   readonly host: string
@@ -28,8 +39,20 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
+/** What the server asks of the relational store. */
+export interface StoreServices {
+  readonly catalogue: CatalogueSource
+  readonly ping: DatabaseCheck
+  /** How long ago each source of the ingest last delivered. */
+  readonly ingestAges: () => Promise<readonly IngestAge[]>
+}
+
 export interface ServerDependencies {
   readonly logger: Logger
+  /** Without one there is no catalogue: order books of the lake are served, and the server never says it is ready. */
+  readonly store?: StoreServices
+  /** Asks the embedded analytical database a query. */
+  readonly checkEmbeddedDb?: DatabaseCheck
   /** Another order-book worker than the real one, for tests. */
   readonly lobWorkerUrl?: URL
 }
@@ -72,26 +95,79 @@ async function startMetricsServer(
   return startHttpServer({ ...config.metrics, stallTimeoutMs: config.stallTimeoutMs }, lifecycle.handle)
 }
 
-/** Starts serving and resolves when the port is bound and the threads are warm. */
+/** What runs beside the requests and has to be ended. */
+interface Background {
+  readonly lobPool: LobPool
+  readonly feed: CatalogueFeed | undefined
+  readonly scan: LakeScan
+  readonly metrics: ServiceMetrics
+}
+
+async function endBackground({ lobPool, feed, scan, metrics }: Background): Promise<void> {
+  await Promise.all([feed?.close(), scan.close(), lobPool.close()])
+  metrics.close()
+}
+
+/** The endpoints of the API, in the order in which the documentation lists them. */
+function createEndpoints(
+  config: ServeConfig,
+  dependencies: ServerDependencies,
+  catalogue: Catalogue,
+  { lobPool, scan, metrics }: Background,
+): Endpoint[] {
+  const { store, checkEmbeddedDb = embeddedDbCheck() } = dependencies
+  const monitor = new HealthMonitor({
+    embeddedDb: checkEmbeddedDb,
+    hostedDb: store === undefined ? async () => false : store.ping,
+    sync: () => scan.status,
+  })
+  const cachePolicy = cachePolicyOf(config)
+  const endpoints = [
+    lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version: readVersion() }),
+    seriesListEndpoint(catalogue),
+    seriesEndpoint(catalogue),
+    marketListEndpoint(catalogue),
+    marketEndpoint(catalogue),
+    healthEndpoint(monitor),
+    readyzEndpoint(() => catalogue.isLoaded),
+    livezEndpoint,
+  ]
+  if (config.metrics === 'on') endpoints.push(metricsEndpoint(metrics))
+  return [...endpoints, ...documentationEndpoints(endpoints)]
+}
+
+function cachePolicyOf(config: ServeConfig): CachePolicy {
+  return new CachePolicy({ isShared: config.apiKeys.length === 0 })
+}
+
+/** Starts serving and resolves when the port is bound, the threads are warm and the catalogue was asked for. */
 export async function startServer(
   config: ServeConfig,
-  { logger, lobWorkerUrl = LOB_WORKER_URL }: ServerDependencies,
+  dependencies: ServerDependencies,
 ): Promise<RunningServer> {
+  const { logger, store, lobWorkerUrl = LOB_WORKER_URL } = dependencies
   const lobPool = new LobPool({ lake: config.lake, workerUrl: lobWorkerUrl, logger })
+  const catalogue = new Catalogue(cachePolicyOf(config))
   const metrics = new ServiceMetrics({
     takenSlots: () => lobPool.takenSlots,
     queuedTasks: () => ({ lob: lobPool.queuedTasks }),
-    ingestAges: async () => [],
+    ingestAges: store === undefined ? async () => [] : store.ingestAges,
   })
-  const endpoints = [livezEndpoint, lobEndpoint(lobPool)]
-  if (config.metrics === 'on') endpoints.push(metricsEndpoint(metrics))
+  const background: Background = {
+    lobPool,
+    feed:
+      store === undefined ? undefined : new CatalogueFeed({ catalogue, source: store.catalogue, logger }),
+    scan: new LakeScan(config.lake, logger),
+    metrics,
+  }
   const lifecycle = new RequestLifecycle(
-    [...endpoints, ...documentationEndpoints(endpoints)],
+    createEndpoints(config, dependencies, catalogue, background),
     lifecycleOptions(config, logger, metrics),
   )
   let metricsServer: HttpServer | undefined
   try {
-    await lobPool.warm()
+    background.scan.start()
+    await Promise.all([lobPool.warm(), background.feed?.start()])
     metricsServer = await startMetricsServer(config, logger, metrics)
     const http = await startHttpServer(config, lifecycle.handle)
     const shutDown = async (): Promise<void> => {
@@ -104,16 +180,14 @@ export async function startServer(
       // Cut requests are over when their workers have obeyed or are terminated.
       await settlesWithin(drained, 2 * LOB_CANCEL_TIMEOUT_MS)
       metricsServer?.close()
-      metrics.close()
-      await lobPool.close()
+      await endBackground(background)
     }
     let closing: Promise<void> | undefined
     const close = (): Promise<void> => (closing ??= shutDown())
     return { host: config.host, port: http.port, metricsPort: metricsServer?.port ?? null, lobPool, close }
   } catch (error) {
     metricsServer?.close()
-    metrics.close()
-    await lobPool.close()
+    await endBackground(background)
     throw error
   }
 }

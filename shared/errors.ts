@@ -7,6 +7,7 @@ export const ERROR_TYPES = {
   unknown_path: { status: 404, title: 'No such path' },
   unknown_market: { status: 404, title: 'No such market' },
   unknown_series: { status: 404, title: 'No such series' },
+  unknown_station: { status: 404, title: 'No such station' },
   no_data: { status: 404, title: 'No data for what was asked' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   unknown_format: { status: 406, title: 'Format not offered' },
@@ -16,6 +17,9 @@ export const ERROR_TYPES = {
   internal_error: { status: 500, title: 'Internal error' },
   lake_file_invalid: { status: 503, title: 'A lake file cannot be read' },
   lake_file_changed: { status: 503, title: 'A lake file keeps changing' },
+  not_ready: { status: 503, title: 'The server is not ready yet' },
+  store_unavailable: { status: 503, title: 'The relational store cannot be reached' },
+  store_timeout: { status: 503, title: 'The relational store took too long' },
   worker_failed: { status: 503, title: 'The worker of this request died' },
   shutting_down: { status: 503, title: 'The server is shutting down' },
 } as const

@@ -110,3 +110,30 @@ export const RATE_LIMIT_BURST_MAX = 1_000_000
 export const API_KEYS_MAX = 1_000
 export const API_KEY_CHARACTERS_MIN = 16
 export const TRUSTED_PROXIES_MAX = 10
+/**
+ * An order-book answer never changes once every date of it has been over for so long and its files have lain untouched
+ * for so long: late recordings are imported within it.
+ */
+export const LOB_FINAL_DATE_AGE_MS = 48 * 60 * 60 * 1000
+export const LOB_FINAL_FILE_AGE_MS = 24 * 60 * 60 * 1000
+/** Markets that closed longer ago than this before a request's first date are not told to the order-book worker. */
+export const LOB_CLOSED_LOOK_BACK_DAYS = 366
+/** How often the store is asked whether its data changed: the age that an answer from memory may have. */
+export const DATA_VERSION_POLL_MS = 1_000
+/** Markets held in memory, some 200 bytes each; more are refused at start rather than served in part. */
+export const CATALOGUE_MARKETS_MAX = 2_000_000
+/** Changes are read again from so long before the newest one seen: a slow transaction may commit an older one. */
+export const CATALOGUE_OVERLAP_MS = 10 * 60 * 1000
+/** Pages of series and markets. */
+export const LIST_LIMIT_DEFAULT = 1_000
+export const LIST_LIMIT_MAX = 10_000
+export const LIST_OFFSET_MAX = 1_000_000_000
+/** Looks at the lake directory: the pause between two, and the entries and levels that one visits at most. */
+export const LAKE_SCAN_INTERVAL_MS = 5 * 60 * 1000
+export const LAKE_SCAN_ENTRIES_MAX = 5_000_000
+export const LAKE_SCAN_DEPTH_MAX = 6
+/** /health: how long a database may take to answer, and how long one round of questions counts. */
+export const HEALTH_CHECK_TIMEOUT_MS = 1_000
+export const HEALTH_REUSE_MS = 1_000
+/** A synchronization longer ago than this is stale (interface.md section 8). */
+export const HEALTH_STALE_MS = 2 * 60 * 60 * 1000

@@ -1,16 +1,12 @@
 // Entity tags: how they are built from what an answer depends on, and how a request's If-None-Match is read. A coded
 // answer has other bytes than the plain one, so it has a tag of its own: the plain tag with the coding behind it.
 
-import { createHash } from 'node:crypto'
+import { contentIdentity } from '../../shared/content-identity.ts'
 import type { ContentCoding } from './content-coding.ts'
-
-const TAG_CHARACTERS = 22
 
 /** A strong entity tag, quotes included, of everything the bytes of an answer depend on. */
 export function strongEtag(...parts: readonly string[]): string {
-  const hash = createHash('sha256')
-  for (const part of parts) hash.update(`${part.length}:${part}`)
-  return `"${hash.digest('base64url').slice(0, TAG_CHARACTERS)}"`
+  return `"${contentIdentity(parts)}"`
 }
 
 /** The tag of an answer in coded form. */
@@ -44,4 +40,9 @@ export function matchingTag(ifNoneMatch: string, etag: string): string | undefin
     if (forms.includes(tag)) return tag
   }
   return undefined
+}
+
+/** What a client holds of our answers, as the text inside plain tags: without quotes and coding. */
+export function heldIdentities(ifNoneMatch: string): string[] {
+  return listedTags(ifNoneMatch).map((tag) => tag.replaceAll('"', '').replace(/-(?:gzip|zstd)$/, ''))
 }

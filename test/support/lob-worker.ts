@@ -3,6 +3,7 @@
 import { MessageChannel } from 'node:worker_threads'
 import {
   SNAPSHOT_COLUMNS,
+  type LobCatalogueEntry,
   type LobFailure,
   type LobHead,
   type LobQuery,
@@ -38,6 +39,8 @@ export interface AnswerEvents {
   readonly headOnly?: boolean
   readonly onFirstChunk?: () => void
   readonly cancelAfterFirstChunk?: boolean
+  readonly catalogue?: LobCatalogueEntry
+  readonly held?: readonly string[]
 }
 
 /** Runs a query to its end and gathers everything the worker sent. */
@@ -62,7 +65,8 @@ export async function collectLob(
     else failure = message
   })
   const closed = new Promise<void>((resolve) => port1.once('close', () => resolve()))
-  await runLobTask({ lake, query, headOnly: events.headOnly ?? false, port: port2 })
+  const { headOnly = false, catalogue = null, held = [] } = events
+  await runLobTask({ lake, query, headOnly, catalogue, validation: { seed: 'test', held }, port: port2 })
   await closed
   return { head, body: Buffer.concat(parts), chunks: parts.map((part) => part.length), endRows, failure }
 }
