@@ -155,8 +155,7 @@ export async function startServer(
   })
   const background: Background = {
     lobPool,
-    feed:
-      store === undefined ? undefined : new CatalogueFeed({ catalogue, source: store.catalogue, logger }),
+    feed: store === undefined ? undefined : new CatalogueFeed({ catalogue, source: store.catalogue, logger }),
     scan: new LakeScan(config.lake, logger),
     metrics,
   }

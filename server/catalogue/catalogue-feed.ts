@@ -113,7 +113,9 @@ export class CatalogueFeed {
       catalogue.putMarkets(batch)
       for (const { written_at } of batch) newestMs = Math.max(newestMs ?? 0, written_at)
       if (catalogue.marketCount > CATALOGUE_MARKETS_MAX)
-        throw new Error(`the store has more than ${CATALOGUE_MARKETS_MAX} markets, the most that fit in memory`)
+        throw new Error(
+          `the store has more than ${CATALOGUE_MARKETS_MAX} markets, the most that fit in memory`,
+        )
     }
     this.#newestMarketMs = newestMs
   }

@@ -105,7 +105,12 @@ export class Catalogue {
     const wanted =
       active === null ? this.#sortedSeries : this.#sortedSeries.filter((entry) => entry.isActive === active)
     const records = wanted.slice(offset, offset + limit).map((entry) => entry.json)
-    return this.#page(records, wanted.length > offset + limit, ['series', `${active}`, `${limit}`, `${offset}`])
+    return this.#page(records, wanted.length > offset + limit, [
+      'series',
+      `${active}`,
+      `${limit}`,
+      `${offset}`,
+    ])
   }
 
   /** @throws {ApiError} `unknown_series` when the filter names one that is not in the catalogue */
@@ -184,6 +189,9 @@ export class Catalogue {
 
   #demandLoaded(): void {
     if (!this.#isLoaded)
-      throw new ApiError('store_unavailable', 'The catalogue has not been read yet: the relational store is away.')
+      throw new ApiError(
+        'store_unavailable',
+        'The catalogue has not been read yet: the relational store is away.',
+      )
   }
 }

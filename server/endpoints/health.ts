@@ -16,7 +16,8 @@ const HEALTH_SCHEMA: JsonSchema = {
     hosted_db: { ...DATABASE_STATUS, description: 'The relational database.' },
     sync: {
       type: 'object',
-      description: 'The last synchronization of the lake; without object storage, the last look at its directory.',
+      description:
+        'The last synchronization of the lake; without object storage, the last look at its directory.',
       properties: {
         last_sync: { type: ['string', 'null'], format: 'date-time' },
         file_count: { type: 'integer', description: 'Parquet files in the lake.' },
@@ -53,7 +54,8 @@ export function healthEndpoint(monitor: HealthMonitor): Endpoint {
 export function readyzEndpoint(isReady: () => boolean): Endpoint {
   return defineEndpoint({
     path: '/readyz',
-    summary: 'Whether requests may be sent here: 200 once the catalogue has been read, 503 before and while stopping.',
+    summary:
+      'Whether requests may be sent here: 200 once the catalogue has been read, 503 before and while stopping.',
     parameters: [],
     access: 'probe',
     documentation: {

@@ -90,7 +90,10 @@ export function marketListEndpoint(catalogue: Catalogue): Endpoint {
       errors: ['unknown_series', 'unknown_station', 'store_unavailable'],
       examples: [
         { title: 'The markets of a series', values: { series: 'KXHIGHNY', limit: 10 } },
-        { title: 'The markets of a station that close in a span', values: { station: 'NYC', from: '2026-07-01' } },
+        {
+          title: 'The markets of a station that close in a span',
+          values: { station: 'NYC', from: '2026-07-01' },
+        },
       ],
     },
     handle: (values) => pageReply(LIST_PATH, values, catalogue.marketPage(filterOf(values), values)),

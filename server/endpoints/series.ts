@@ -11,12 +11,19 @@ const SERIES_SCHEMA: JsonSchema = {
     ticker: { type: 'string', description: 'Series ticker.' },
     measure_type: { type: 'string', description: 'Kind of measure: daily high or low temperature.' },
     title: { type: 'string', description: 'Title.' },
-    station_code: { type: ['string', 'null'], description: 'Station that settles it; null when it is none of ours.' },
+    station_code: {
+      type: ['string', 'null'],
+      description: 'Station that settles it; null when it is none of ours.',
+    },
     category: { type: 'string', description: 'Category.' },
     frequency: { type: 'string', description: 'Frequency.' },
     tags: { type: 'array', items: { type: 'string' }, description: 'Tags.' },
     active: { type: 'boolean', description: 'Whether the exchange still lists it.' },
-    last_seen_at: { type: 'string', format: 'date-time', description: 'When it was last listed, with milliseconds.' },
+    last_seen_at: {
+      type: 'string',
+      format: 'date-time',
+      description: 'When it was last listed, with milliseconds.',
+    },
   },
   required: [
     'ticker',

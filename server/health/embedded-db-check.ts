@@ -19,7 +19,9 @@ export function embeddedDbCheck(): DatabaseCheck {
   const ask = async (): Promise<boolean> => {
     try {
       query ??= openDatabase()
-      return await (await query)()
+      return await (
+        await query
+      )()
     } catch {
       query = undefined
       return false

@@ -4,11 +4,7 @@
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import {
-  LAKE_SCAN_DEPTH_MAX,
-  LAKE_SCAN_ENTRIES_MAX,
-  LAKE_SCAN_INTERVAL_MS,
-} from '../../shared/limits.ts'
+import { LAKE_SCAN_DEPTH_MAX, LAKE_SCAN_ENTRIES_MAX, LAKE_SCAN_INTERVAL_MS } from '../../shared/limits.ts'
 
 /** The last synchronization of the lake directory. */
 export interface SyncStatus {
@@ -69,7 +65,8 @@ export class LakeScan {
       const fileCount = await countParquetFiles(this.#lake, this.#closing.signal)
       this.#status = { lastSyncMs: Date.now(), fileCount }
     } catch (error) {
-      if (!this.#closing.signal.aborted) this.#logger.warn({ err: error }, 'the lake directory cannot be scanned')
+      if (!this.#closing.signal.aborted)
+        this.#logger.warn({ err: error }, 'the lake directory cannot be scanned')
     }
     if (this.#closing.signal.aborted) return
     this.#timer = setTimeout(() => this.start(), LAKE_SCAN_INTERVAL_MS)

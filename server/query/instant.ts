@@ -2,7 +2,8 @@
 
 import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
 
-const RFC3339 = /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+const RFC3339 =
+  /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
 /** Milliseconds since the epoch, or `undefined` for any other text. A date is the start of it, or with `isEnd` the end. */
 export function requestInstantMs(text: string, isEnd: boolean): number | undefined {

@@ -36,7 +36,7 @@ function openStream(t: TestContext) {
     new Uint8Array(buffer).set(bytes)
     port2.postMessage({ kind: 'chunk', buffer, length: bytes.length } satisfies LobWorkerMessage, [buffer])
   }
-  const sayHead = (): void => 
+  const sayHead = (): void =>
     say({ kind: 'head', rows: 3, missingDates: [], identity: 'i', writtenAtMs: 0, isHeld: false })
   const sayEnd = (): void => say({ kind: 'end', rows: 3 })
   return { stream, client, counts, endTask, heard, say, sayHead, sayChunk, sayEnd, workerPort: port2 }

@@ -9,6 +9,8 @@ import { pino } from 'pino'
 import type { ServeConfig } from '../../server/config.ts'
 import { type RunningServer, startServer } from '../../server/server.ts'
 
+const FAKE_WORKER_URL = new URL('./fake-lob-worker.js', import.meta.url)
+
 export interface LogLine {
   readonly level: number
   readonly msg: string
@@ -78,14 +80,16 @@ export const TEST_CONFIG: ServeConfig = {
   logLevel: 'info',
 }
 
+/** `worker`: the fake one, whose series tells it what to do, or the one that reads a lake. */
 export async function startTestServer(
   t: TestContext,
   config: Partial<ServeConfig> = {},
+  { worker = 'fake' }: { worker?: 'fake' | 'real' } = {},
 ): Promise<TestServer> {
   const log = new LogCollector()
   const server = await startServer(
     { ...TEST_CONFIG, ...config },
-    { logger: pino(log.stream), lobWorkerUrl: new URL('./fake-lob-worker.js', import.meta.url) },
+    { logger: pino(log.stream), ...(worker === 'fake' ? { lobWorkerUrl: FAKE_WORKER_URL } : {}) },
   )
   t.after(() => server.close())
   const url = `http://127.0.0.1:${server.port}`

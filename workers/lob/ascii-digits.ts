@@ -28,18 +28,21 @@ const INT32_SAFE = 100_000_000
 
 /** Writes a non-negative safe integer at `position` and returns the position after it. */
 export function writeDigits(view: DataView, position: number, number: number): number {
-  if (number < FOUR) {
-    view.setUint32(position, wordOf[number]!, true)
-    return position + lengthOf[number]!
+  if (number >= INT32_SAFE) return writeManyDigits(view, position, number)
+  const whole = number | 0
+  if (whole < FOUR) {
+    view.setUint32(position, wordOf[whole]!, true)
+    return position + lengthOf[whole]!
   }
-  if (number < INT32_SAFE) {
-    const whole = number | 0
-    const high = (whole / FOUR) | 0
-    view.setUint32(position, wordOf[high]!, true)
-    const after = position + lengthOf[high]!
-    view.setUint32(after, paddedWordOf[whole - high * FOUR]!, true)
-    return after + 4
-  }
+  const high = (whole / FOUR) | 0
+  view.setUint32(position, wordOf[high]!, true)
+  const after = position + lengthOf[high]!
+  view.setUint32(after, paddedWordOf[whole - high * FOUR]!, true)
+  return after + 4
+}
+
+// Apart, and recursive, so that the usual case above stays small enough to be inlined.
+function writeManyDigits(view: DataView, position: number, number: number): number {
   const high = Math.floor(number / FOUR)
   const after = writeDigits(view, position, high)
   view.setUint32(after, paddedWordOf[number - high * FOUR]!, true)

@@ -14,7 +14,7 @@ import {
   SIDE_ASK,
 } from '../../shared/lob-v1.ts'
 
-const CENTS_PER_DOLLAR = 100
+export const CENTS_PER_DOLLAR = 100
 const CENT_SLOTS = CENTS_PER_DOLLAR + 1
 const EXACT_SLOTS = PRICE_UNITS_PER_DOLLAR + 1
 
@@ -32,7 +32,7 @@ export interface EventColumns {
 }
 
 /** One side of the book, oriented: slot 1 … 99 is the price in cents of a bid, 100 minus it of an ask. */
-class BookSide {
+export class BookSide {
   /** Exact quantity by cent. */
   readonly #cents = new Float64Array(CENT_SLOTS)
   /** Whole contracts by cent; 0 where no level shows. */
@@ -94,6 +94,15 @@ class BookSide {
     return exact
   }
 
+  /** The best slot that shows a level; 0 when none does. */
+  bestSlot(): number {
+    const { bits } = this
+    for (let word = 3; word >= 0; word--) {
+      if (bits[word] !== 0) return (word << 5) | (31 - Math.clz32(bits[word]!))
+    }
+    return 0
+  }
+
   /**
    * Writes the best `levels` levels, best first, as slots and whole contracts, and returns how many there are. Later
    * changes that lie behind the last one taken are then known not to show.
@@ -105,7 +114,7 @@ class BookSide {
       let bits = this.bits[word]!
       while (bits !== 0 && count < levels) {
         const bit = 31 - Math.clz32(bits)
-        bits &= ~(1 << bit)
+        bits ^= 1 << bit
         slot = (word << 5) | bit
         slots[count] = slot
         contracts[count] = this.contracts[slot]!
@@ -119,8 +128,8 @@ class BookSide {
 
 /** A market's book with both sides. Unknown until its first `clear`, and again after a `gap`. */
 export class OrderBook {
-  readonly #bids = new BookSide()
-  readonly #asks = new BookSide()
+  readonly bids = new BookSide()
+  readonly asks = new BookSide()
   isKnown = false
   /** Whether the row last taken may look different now. */
   isChanged = true
@@ -129,8 +138,8 @@ export class OrderBook {
   forget(): void {
     this.isKnown = false
     this.isChanged = true
-    this.#bids.clear()
-    this.#asks.clear()
+    this.bids.clear()
+    this.asks.clear()
   }
 
   /**
@@ -146,7 +155,7 @@ export class OrderBook {
         if (!this.isKnown) continue
         const isAsk = side[index] === SIDE_ASK
         const oriented = isAsk ? PRICE_UNITS_PER_DOLLAR - price[index]! : price[index]!
-        const bookSide = isAsk ? this.#asks : this.#bids
+        const bookSide = isAsk ? this.asks : this.bids
         if (bookSide.apply(kind === EVENT_SET, oriented, qty[index]!)) this.isChanged = true
       } else if (kind === EVENT_CLEAR || kind === EVENT_GAP) {
         this.forget()
@@ -154,17 +163,5 @@ export class OrderBook {
       }
     }
     return index
-  }
-
-  /** The best bids: prices in cents high to low, whole contracts, and their count. */
-  takeBids(levels: number, prices: Uint8Array, contracts: Float64Array): number {
-    return this.#bids.takeTop(levels, prices, contracts)
-  }
-
-  /** The best asks: prices in cents low to high, whole contracts, and their count. */
-  takeAsks(levels: number, prices: Uint8Array, contracts: Float64Array): number {
-    const count = this.#asks.takeTop(levels, prices, contracts)
-    for (let level = 0; level < count; level++) prices[level] = CENTS_PER_DOLLAR - prices[level]!
-    return count
   }
 }
