@@ -20,12 +20,20 @@ import { LOG_LEVELS, SERVE_OPTIONS, type ServeOptionName } from './serve-options
 /** On the port of the API, on one of its own, or nowhere. */
 export type MetricsPlace = 'on' | 'off' | { readonly host: string; readonly port: number }
 
+export interface StoreConfig {
+  /** Null: the embedded one. May hold a password. */
+  readonly databaseUrl: string | null
+  readonly dataDirectory: string
+}
+
 export interface ServeConfig {
   readonly host: string
   /** 0 lets the system choose. */
   readonly port: number
   /** The lake's root directory. */
   readonly lake: string
+  /** Null: no relational store. */
+  readonly store: StoreConfig | null
   readonly metrics: MetricsPlace
   /** None: no key is asked for. */
   readonly apiKeys: readonly ApiKey[]
@@ -61,6 +69,15 @@ function readFile({ text: path, origin }: OptionText): OptionFile {
   return { path, values: { ...values } }
 }
 
+function readStore(options: ParsedOptions): StoreConfig | null {
+  if (choiceOption(demand(options, 'store'), ['on', 'off']) === 'off') return null
+  const url = options.get('database-url')
+  // The message must not show the text, which may hold a password.
+  if (url !== undefined && !/^postgres(?:ql)?:\/\/./.test(url.text))
+    throw new UsageError(`${url.origin} must be a URL that begins with postgres://`)
+  return { databaseUrl: url?.text ?? null, dataDirectory: demand(options, 'data-dir').text }
+}
+
 function readMetricsPlace(option: OptionText): MetricsPlace {
   if (option.text === 'on' || option.text === 'off') return option.text
   const match = /^(?:\[(?<ipv6>[^\]]+)\]|(?<host>[^:]+)):(?<port>\d{1,5})$/.exec(option.text)?.groups
@@ -92,6 +109,7 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
     lake: demand(options, 'lake').text,
     host: demand(options, 'host').text,
     port: integerOption(demand(options, 'port'), 0, 65_535),
+    store: readStore(options),
     metrics: readMetricsPlace(demand(options, 'metrics')),
     apiKeys: readApiKeys(options.get('api-keys')),
     rateLimit: readRateLimit(options),
@@ -104,8 +122,13 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
   return { config, isCheckOnly: options.has('check-config') }
 }
 
-/** The configuration as a person may see it: keys by their names. */
+/** The configuration as a person may see it: keys by their names, a database without its address. */
 export function describeConfig(config: ServeConfig): string {
-  const shown = { ...config, apiKeys: config.apiKeys.map(({ name }) => name) }
+  const { store } = config
+  const shown = {
+    ...config,
+    store: store === null || store.databaseUrl === null ? store : { databaseUrl: 'given' },
+    apiKeys: config.apiKeys.map(({ name }) => name),
+  }
   return `${JSON.stringify(shown, undefined, 2)}\n`
 }

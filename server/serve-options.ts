@@ -46,6 +46,27 @@ export const SERVE_OPTIONS = [
     default: '127.0.0.1',
   },
   {
+    name: 'database-url',
+    placeholder: 'postgres://…',
+    description: 'a PostgreSQL server, 15 or later. None: an embedded one in the data directory',
+    env: 'DATABASE_URL',
+    isSecret: true,
+  },
+  {
+    name: 'data-dir',
+    placeholder: '<dir>',
+    description: 'where the embedded PostgreSQL keeps its files',
+    env: 'BOOKCAST_DATA_DIR',
+    default: 'bookcast-data',
+  },
+  {
+    name: 'store',
+    placeholder: '<on|off>',
+    description: 'off: no relational store; only the order books of the lake are served',
+    env: 'BOOKCAST_STORE',
+    default: 'on',
+  },
+  {
     name: 'metrics',
     placeholder: '<where>',
     description: '"on" for /metrics on the port above, "<host>:<port>" for one of its own, "off"',

@@ -49,7 +49,7 @@ export interface StoreServices {
 
 export interface ServerDependencies {
   readonly logger: Logger
-  /** Without one there is no catalogue: order books of the lake are served, and the server never says it is ready. */
+  /** Without one there is no catalogue: only the order books of the lake are served. */
   readonly store?: StoreServices
   /** Asks the embedded analytical database a query. */
   readonly checkEmbeddedDb?: DatabaseCheck
@@ -129,7 +129,7 @@ function createEndpoints(
     marketListEndpoint(catalogue),
     marketEndpoint(catalogue),
     healthEndpoint(monitor),
-    readyzEndpoint(() => catalogue.isLoaded),
+    readyzEndpoint(() => store === undefined || catalogue.isLoaded),
     livezEndpoint,
   ]
   if (config.metrics === 'on') endpoints.push(metricsEndpoint(metrics))

@@ -224,3 +224,7 @@ export const LOCK_TAKEOVER_MS_MAX = 10_000
 export const LOCK_RETRY_MS = 20
 /** Rounds in which a starting process looks at the lock before it gives up. */
 export const LOCK_ATTEMPTS_MAX = 1_000
+/** Rows of the catalogue read by one statement. */
+export const CATALOGUE_READ_ROWS = 1_000
+/** Pause between two attempts to bring the store's tables up to date while it is away. */
+export const MIGRATION_RETRY_MS = 2_000

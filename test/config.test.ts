@@ -13,6 +13,7 @@ const DEFAULTS: ServeConfig = {
   lake: 'l',
   host: '127.0.0.1',
   port: 8080,
+  store: { databaseUrl: null, dataDirectory: 'bookcast-data' },
   metrics: 'on',
   apiKeys: [],
   rateLimit: null,
@@ -67,6 +68,19 @@ test('reads keys from a file as hashes and from the environment as they are', as
   assert.ok(shown.includes('charts') && !shown.includes(KEY) && !shown.includes(sha256Hex(KEY)))
 })
 
+test('takes the database from the environment or the file, and shows only that there is one', async (t) => {
+  const url = 'postgres://user:secret@db.example/bookcast'
+  const config = configOf(['--lake', 'l'], { DATABASE_URL: url })
+  assert.equal(config.store?.databaseUrl, url)
+  assert.ok(!describeConfig(config).includes('secret'))
+  const path = await fileOf(t, { 'database-url': url, 'data-dir': 'd' })
+  assert.deepEqual(configOf(['--lake', 'l', '--config', path]).store, {
+    databaseUrl: url,
+    dataDirectory: 'd',
+  })
+  assert.equal(configOf(['--lake', 'l', '--store', 'off'], { DATABASE_URL: url }).store, null)
+})
+
 test('reads rates, proxies, origins and the place of the metrics', () => {
   const env = {
     BOOKCAST_LAKE: 'l',
@@ -99,6 +113,8 @@ test('refuses what it does not understand, naming the option and never a key', a
     [['--rate-limit', '0'], {}, /--rate-limit must be a number above 0/],
     [['--rate-limit', '1e3'], {}, /--rate-limit must be a number/],
     [['--rate-burst', '3'], {}, /--rate-burst needs --rate-limit/],
+    [['--store', 'maybe'], {}, /--store must be one of on, off/],
+    [[], { DATABASE_URL: KEY }, /DATABASE_URL must be a URL/],
     [['--metrics', 'nine'], {}, /--metrics must be on, off or/],
     [['--metrics', 'a:99999'], {}, /--metrics must be on, off or/],
     [['--cors-origins', 'https://a.example/'], {}, /--cors-origins must be/],

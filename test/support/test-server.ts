@@ -70,6 +70,7 @@ export const TEST_CONFIG: ServeConfig = {
   host: '127.0.0.1',
   port: 0,
   lake: '.',
+  store: null,
   metrics: 'on',
   apiKeys: [],
   rateLimit: null,
