@@ -37,7 +37,8 @@ function openStream(t: TestContext) {
     new Uint8Array(buffer).set(bytes)
     say({ kind: 'chunk', buffer, length: bytes.length })
   }
-  const sayHead = (): void => say({ kind: 'head', rows: 3, missingDates: [] })
+  const sayHead = (): void =>
+    say({ kind: 'head', rows: 3, missingDates: [], identity: 'i', writtenAtMs: 0, isHeld: false })
   const sayEnd = (): void => say({ kind: 'end', rows: 3 })
   return { stream, client, counts, endTask, heard, say, sayHead, sayChunk, sayEnd, workerPort: port2 }
 }
