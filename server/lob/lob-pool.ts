@@ -20,6 +20,11 @@ export interface LobPoolOptions {
   readonly logger: Logger
 }
 
+export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validation'> & {
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
+}
+
 export class LobPool {
   readonly #lake: string
   readonly #slots = new Slots({
@@ -46,6 +51,11 @@ export class LobPool {
     return this.#slots.takenCount
   }
 
+  /** Tasks that wait for a thread. */
+  get queuedTasks(): number {
+    return this.#pool.queuedTasks
+  }
+
   /** Lets every thread load its code. Rejects when the worker file does not. */
   async warm(): Promise<void> {
     await this.#pool.warm()
@@ -56,12 +66,17 @@ export class LobPool {
    * only then. Rejects with the ApiError that the worker met, `too_many_requests` or `worker_failed`, and when `signal`
    * is aborted first.
    */
-  async open(
-    query: LobQuery,
-    { headOnly, signal }: { headOnly: boolean; signal: AbortSignal },
-  ): Promise<WorkerStream<LobHead>> {
+  async open(query: LobQuery, options: LobOpenOptions): Promise<WorkerStream<LobHead>> {
     const release = this.#slots.take(1)
-    const makeTask = (port: LobTask['port']): LobTask => ({ lake: this.#lake, query, headOnly, port })
+    const { headOnly, catalogue, validation, signal } = options
+    const makeTask = (port: LobTask['port']): LobTask => ({
+      lake: this.#lake,
+      query,
+      headOnly,
+      catalogue,
+      validation,
+      port,
+    })
     return this.#pool.open(makeTask, { release, signal })
   }
 

@@ -52,6 +52,12 @@ export class RecordPool {
     return this.#slots.takenCount
   }
 
+  /** Tasks that wait for a thread. */
+  get queuedTasks(): number {
+    return this.#pool.queuedTasks
+  }
+
+  /** Lets every thread load its code. Rejects when the worker file does not. */
   async warm(): Promise<void> {
     await this.#pool.warm()
   }

@@ -49,6 +49,11 @@ export class WorkerPool<Head extends StreamHead> {
     this.#piscina.on('error', (error) => logger.error({ err: error }, `an idle ${name} thread failed`))
   }
 
+  /** Tasks that wait for a thread. */
+  get queuedTasks(): number {
+    return this.#piscina.queueSize
+  }
+
   /** Lets every thread load its code. Rejects when the worker file does not. */
   async warm(): Promise<void> {
     await Promise.all(this.#piscina.threads.map(() => this.#piscina.run(WARM_TASK)))

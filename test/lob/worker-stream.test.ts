@@ -33,13 +33,12 @@ function openStream(t: TestContext) {
   const say = (message: WorkerMessage<LobHead>): void => port2.postMessage(message)
   const sayChunk = (text: string): void => {
     const bytes = new TextEncoder().encode(text)
-    const buffer = new ArrayBuffer(64)
+    const buffer = new SharedArrayBuffer(64)
     new Uint8Array(buffer).set(bytes)
-    port2.postMessage({ kind: 'chunk', buffer, length: bytes.length } satisfies WorkerMessage<LobHead>, [
-      buffer,
-    ])
+    say({ kind: 'chunk', buffer, length: bytes.length })
   }
-  const sayHead = (): void => say({ kind: 'head', rows: 3, missingDates: [] })
+  const sayHead = (): void =>
+    say({ kind: 'head', rows: 3, missingDates: [], identity: 'i', writtenAtMs: 0, isHeld: false })
   const sayEnd = (): void => say({ kind: 'end', rows: 3 })
   return { stream, client, counts, endTask, heard, say, sayHead, sayChunk, sayEnd, workerPort: port2 }
 }

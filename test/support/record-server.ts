@@ -10,6 +10,7 @@ import { recordFileName } from '../../shared/lake-layout.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { temporaryDirectory } from './temporary-lake.ts'
+import { TEST_CONFIG } from './test-server.ts'
 
 export interface RecordServer {
   readonly url: string
@@ -23,8 +24,8 @@ export async function startRecordServer(
 ): Promise<RecordServer> {
   const lake = lakeDirectory ?? (await temporaryDirectory(t))
   const server = await startServer(
-    { host: '127.0.0.1', port: 0, lake, stallTimeoutMs: 30_000, shutdownTimeoutMs: 0, logLevel: 'silent' },
-    { logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }), store },
+    { ...TEST_CONFIG, lake },
+    { logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }), storeAddress: store },
   )
   t.after(() => server.close())
   return { url: `http://127.0.0.1:${server.port}`, lake }

@@ -3,7 +3,7 @@
 
 import { storedIntervalOf } from '../../shared/candle.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { CANDLE_FILL_GAP_DAYS_MAX, REPLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
+import { CANDLE_FILL_GAP_DAYS_MAX, RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { seriesOfTicker } from '../../shared/lake-layout.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
 import { type RegisteredPartition, ManifestChanged } from '../../shared/sql/manifest-queries.ts'
@@ -61,7 +61,7 @@ export async function answerCandles(query: CandleQuery, request: RecordRequest):
       if (!isStale) throw error
       // An old manifest may name a file that compaction has replaced since.
       request.context.candleManifest.forget()
-      if (attempt < REPLAN_ATTEMPTS_MAX) continue
+      if (attempt < RECORD_PLAN_ATTEMPTS_MAX) continue
       if (!(error instanceof ManifestChanged)) throw error
       throw new ApiError(
         'lake_file_changed',

@@ -2,7 +2,7 @@
 // They are wide, so they are streamed; whether a page follows is counted before.
 
 import { ApiError } from '../../shared/errors.ts'
-import { RECORD_STORE_BATCH_ROWS, REPLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
+import { RECORD_STORE_BATCH_ROWS, RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { fieldsOf, type RecordField } from '../../shared/record-schema.ts'
 import type { ObservationQuery } from '../../shared/record-task.ts'
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
@@ -49,7 +49,7 @@ export async function answerObservations(
       const isStale = error instanceof ApiError && error.code === 'lake_file_invalid'
       if (!isStale && !(error instanceof ManifestChanged)) throw error
       request.context.observationManifest.forget()
-      if (attempt >= REPLAN_ATTEMPTS_MAX) throw error
+      if (attempt >= RECORD_PLAN_ATTEMPTS_MAX) throw error
     }
   }
 }
