@@ -89,12 +89,13 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
   const logger = pino({ level: config.logLevel, base: null }, destination)
   try {
     const store = await openStore(config, logger)
-    const server = await startServer(config, { logger, ...(store ? { store: store.services, storeAddress: store.address } : {}) }).catch(
-      async (error: unknown) => {
-        await store?.close()
-        throw error
-      },
-    )
+    const server = await startServer(config, {
+      logger,
+      ...(store ? { store: store.services, storeAddress: store.address } : {}),
+    }).catch(async (error: unknown) => {
+      await store?.close()
+      throw error
+    })
     try {
       stdout.write(await describe(server, config.lake))
       logger.info({ host: server.host, port: server.port, lake: config.lake }, 'listening')
