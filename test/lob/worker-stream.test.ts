@@ -9,6 +9,15 @@ import { CHUNK_WINDOW, WORKER_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
 import type { LobHead } from '../../shared/lob-task.ts'
 import type { ServerMessage, WorkerMessage } from '../../shared/stream-task.ts'
 
+const HEAD: LobHead = {
+  kind: 'head',
+  rows: 3,
+  missingDates: [],
+  identity: 'i',
+  writtenAtMs: 0,
+  isHeld: false,
+}
+
 function openStream(t: TestContext) {
   const { port1, port2 } = new MessageChannel()
   t.after(() => port2.close())
@@ -37,8 +46,7 @@ function openStream(t: TestContext) {
     new Uint8Array(buffer).set(bytes)
     say({ kind: 'chunk', buffer, length: bytes.length })
   }
-  const sayHead = (): void =>
-    say({ kind: 'head', rows: 3, missingDates: [], identity: 'i', writtenAtMs: 0, isHeld: false })
+  const sayHead = (): void => say(HEAD)
   const sayEnd = (): void => say({ kind: 'end', rows: 3 })
   return { stream, client, counts, endTask, heard, say, sayHead, sayChunk, sayEnd, workerPort: port2 }
 }
@@ -52,7 +60,7 @@ test('gives chunks in order and returns each buffer as a credit when the next ch
   sayChunk('one')
   sayChunk('two')
   await stream.ready()
-  assert.deepEqual(stream.head, { kind: 'head', rows: 3, missingDates: [] })
+  assert.deepEqual(stream.head, HEAD)
   assert.equal(textOf(await stream.next()), 'one')
   assert.equal(stream.rows, null)
   assert.equal(heard.length, 0)
