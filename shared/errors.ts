@@ -6,6 +6,7 @@ export const ERROR_TYPES = {
   unauthorized: { status: 401, title: 'A valid API key is needed' },
   unknown_path: { status: 404, title: 'No such path' },
   unknown_market: { status: 404, title: 'No such market' },
+  unknown_event: { status: 404, title: 'No such event' },
   unknown_series: { status: 404, title: 'No such series' },
   unknown_station: { status: 404, title: 'No such station' },
   no_data: { status: 404, title: 'No data for what was asked' },
