@@ -12,6 +12,7 @@ export const ERROR_TYPES = {
   target_too_long: { status: 414, title: 'Request target too long' },
   too_many_requests: { status: 429, title: 'Too many requests at once' },
   internal_error: { status: 500, title: 'Internal error' },
+  lake_unavailable: { status: 503, title: 'The lake cannot be read' },
   lake_file_invalid: { status: 503, title: 'A lake file cannot be read' },
   lake_file_changed: { status: 503, title: 'A lake file keeps changing' },
   worker_failed: { status: 503, title: 'The worker of this request died' },
