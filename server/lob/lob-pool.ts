@@ -21,6 +21,11 @@ export interface LobPoolOptions {
   readonly logger: Logger
 }
 
+export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validation'> & {
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
+}
+
 // Piscina loads its file by `require` first, which Node allows for ES modules by now; but a thread that is terminated in
 // the midst of that takes the whole process with it (an assertion in Node's module loader, seen in 20.20). Without the
 // permission Piscina falls back to `import`, which survives. Options given here replace those of the process.
@@ -62,6 +67,11 @@ export class LobPool {
     return this.#slots.takenCount
   }
 
+  /** Tasks that wait for a thread. */
+  get queuedTasks(): number {
+    return this.#piscina.queueSize
+  }
+
   /** Lets every thread load its code. Rejects when the worker file does not. */
   async warm(): Promise<void> {
     await Promise.all(this.#piscina.threads.map(() => this.#piscina.run(WARM_TASK)))
@@ -72,13 +82,11 @@ export class LobPool {
    * only then. Rejects with the ApiError that the worker met, `too_many_requests` or `worker_failed`, and when `signal`
    * is aborted first.
    */
-  async open(
-    query: LobQuery,
-    options: { headOnly: boolean; signal: AbortSignal },
-  ): Promise<WorkerStream<LobHead>> {
+  async open(query: LobQuery, options: LobOpenOptions): Promise<WorkerStream<LobHead>> {
     const release = this.#slots.take(1)
     const { port1, port2 } = new MessageChannel()
-    const task: LobTask = { lake: this.#lake, query, headOnly: options.headOnly, port: port2 }
+    const { headOnly, catalogue, validation } = options
+    const task: LobTask = { lake: this.#lake, query, headOnly, catalogue, validation, port: port2 }
     const terminator = new AbortController()
     // Aborting this signal ends the thread, which is only done to a worker that does not obey.
     const taskEnd = this.#piscina.run(task, { transferList: [port2], signal: terminator.signal })

@@ -50,11 +50,15 @@ export interface LobPlan {
 /** The index of a date's file; undefined when there is none. Asked for requested dates and the ones before them. */
 export type IndexOfDate = (date: string) => FileIndex | undefined
 
+/** Close times, ms since the epoch, by market id; a market without one is open as long as the recording covers it. */
+export type CloseTimes = Readonly<Record<string, number>>
+
 /** Plans `query` for the markets that `isWanted` accepts. */
 export function planLob(
   query: LobQuery,
   isWanted: (marketId: string) => boolean,
   indexOf: IndexOfDate,
+  closesAtMs: CloseTimes = {},
 ): LobPlan {
   const dates: DatePlan[] = []
   const missingDates: string[] = []
@@ -65,7 +69,9 @@ export function planLob(
       missingDates.push(date)
       continue
     }
-    const markets = planDate(query, date, index, isWanted, indexOf)
+    const markets = planDate(query, date, index, isWanted, indexOf).flatMap((market) =>
+      endAtClose(market, query.intervalS, utcDateStartMs(date)!, closesAtMs[market.id]),
+    )
     for (const { firstTick, lastTick } of markets) rows += lastTick - firstTick + 1
     dates.push({ date, startSeconds: utcDateStartMs(date)! / 1000, markets })
   }
@@ -97,6 +103,18 @@ function planDate(
     if (firstTick <= lastTick) plans.push({ id, carriedFrom, firstTick, lastTick })
   }
   return plans
+}
+
+/** The market's part up to its last tick at or before the close; nothing when it was closed before its first one. */
+function endAtClose(
+  market: MarketPlan,
+  intervalS: number,
+  dateStartMs: number,
+  closeMs: number | undefined,
+): readonly MarketPlan[] {
+  if (closeMs === undefined) return [market]
+  const lastTick = Math.min(market.lastTick, Math.floor((closeMs - dateStartMs) / (intervalS * 1000)))
+  return lastTick < market.firstTick ? [] : [{ ...market, lastTick }]
 }
 
 /**
