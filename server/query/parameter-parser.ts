@@ -128,7 +128,7 @@ export class ParameterParser<const P extends readonly Parameter[]> {
     for (const [name, text] of texts) {
       const declared = this.#declared.get(name)
       if (declared === undefined) continue
-      if (text === '') report(name, `${name} must be ${acceptedValues(declared.schema)}, not empty.`)
+      if (text === '') report(name, `${name} must be ${acceptedValues(declared.schema)}; it is empty.`)
       else values[name] = valueOfText(text, declared.schema)
     }
     if (!this.#validate(values)) this.#reportViolations(texts, report)
