@@ -201,5 +201,3 @@ export const LOCK_ATTEMPTS_MAX = 1_000
 /** How often the embedded store looks after its tables, and the dead rows of a table that are worth removing. */
 export const EMBEDDED_MAINTENANCE_MS = 60_000
 export const EMBEDDED_DEAD_ROWS_MIN = 10_000
-
-export const WORKER_CANCEL_TIMEOUT_MS = 10_000

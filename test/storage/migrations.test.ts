@@ -104,7 +104,7 @@ test('the stored observation columns are those of the table', async () => {
   await store.migrate()
   const rows = await store.postgres.run<{ column_name: string; udt_name: string }>({
     text: `SELECT column_name::text, udt_name::text FROM information_schema.columns
-      WHERE table_name = 'observations' AND column_name <> 'written_at' ORDER BY ordinal_position`,
+      WHERE table_name = 'observations' AND column_name NOT IN ('filled', 'written_at') ORDER BY ordinal_position`,
     parameters: [],
   })
   assert.deepEqual(
