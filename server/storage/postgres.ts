@@ -20,8 +20,8 @@ import {
   isTransactionConflict,
   StoreError,
 } from '../../shared/store-error.ts'
-import { DriverConnections } from './driver-connections.ts'
-import { PermitQueue } from './permit-queue.ts'
+import { DriverConnections } from '../../shared/sql/driver-connections.ts'
+import { PermitQueue } from '../../shared/sql/permit-queue.ts'
 import { StoreTransaction } from './store-transaction.ts'
 
 export interface PostgresOptions {

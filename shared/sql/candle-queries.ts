@@ -115,6 +115,16 @@ export function marketsTradedFrom(selection: CandleSelection, fromMs: number): S
   )
 }
 
+/** When each market traded last, of those that did at or after an instant: `market_ticker`, `last_end`, by ticker. */
+export function lastTradesFrom(selection: CandleSelection, fromMs: number): SqlStatement {
+  const statement = selected(selection)
+  statement.where(`c.end_period_ts >= ${statement.addInstant(fromMs)}`)
+  return statement.build(
+    `SELECT c.market_ticker, max(c.end_period_ts) AS last_end FROM candles c ${statement.whereClause}` +
+      ` GROUP BY c.market_ticker ORDER BY c.market_ticker`,
+  )
+}
+
 function selected(selection: CandleSelection): StatementBuilder {
   const statement = new StatementBuilder()
   statement.where(`c.period_interval = ${statement.add(selection.interval, 'int4')}`)

@@ -78,15 +78,37 @@ function observationKey(row: StoredObservation): ObservationKey {
   return { observedMs: row.observed_at, stationCode: row.station_code, type: row.observation_type }
 }
 
+/** A station's instants for which something else than this table counts. */
+export interface CoveredSpan {
+  readonly stationCode: string
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** One row with `rows`: how many observations there are outside the covered spans, counted up to `countMax`. */
+export function observationCount(
+  selection: ObservationSelection,
+  covered: readonly CoveredSpan[],
+  countMax: number,
+): SqlStatement {
+  const statement = selected(selection)
+  statement.where(`o.observed_at >= ${statement.addInstant(selection.fromMs)}`)
+  for (const { stationCode, fromMs, toMs } of covered) {
+    const station = statement.add(stationCode, 'text')
+    const from = statement.addInstant(fromMs)
+    const to = statement.addInstant(toMs)
+    statement.where(
+      `NOT (o.station_code = ${station} AND o.observed_at >= ${from} AND o.observed_at < ${to})`,
+    )
+  }
+  return statement.build(
+    `SELECT count(*)::int8 AS rows FROM (SELECT FROM observations o ${statement.whereClause}` +
+      ` LIMIT ${statement.add(countMax, 'int8')}) counted`,
+  )
+}
+
 function rangeStatement(selection: ObservationSelection, start: BatchStart<ObservationKey>): SqlStatement {
-  const statement = new StatementBuilder()
-  if (selection.stationCode !== null) {
-    statement.where(`o.station_code = ${statement.add(selection.stationCode, 'text')}`)
-  }
-  if (selection.type !== null) {
-    statement.where(`o.observation_type = ${statement.add(selection.type, 'text')}`)
-  }
-  statement.where(`o.observed_at < ${statement.addInstant(selection.toMs)}`)
+  const statement = selected(selection)
   if (start.key === null) {
     statement.where(`o.observed_at >= ${statement.addInstant(selection.fromMs)}`)
   } else {
@@ -98,10 +120,21 @@ function rangeStatement(selection: ObservationSelection, start: BatchStart<Obser
     ]
     statement.where(`(o.observed_at, o.station_code, o.observation_type) > (${after.join(', ')})`)
   }
-  statement.where(IS_HOT)
   return statement.build(
     `SELECT ${COLUMNS} FROM observations o ${statement.whereClause}` +
       ` ORDER BY o.observed_at, o.station_code, o.observation_type` +
       ` LIMIT ${statement.add(start.limit, 'int8')} OFFSET ${statement.add(start.offset, 'int8')}`,
   )
+}
+
+/** The selection's conditions but the lower bound, which a later batch replaces by its key. */
+function selected(selection: ObservationSelection): StatementBuilder {
+  const statement = new StatementBuilder()
+  if (selection.stationCode !== null) {
+    statement.where(`o.station_code = ${statement.add(selection.stationCode, 'text')}`)
+  }
+  if (selection.type !== null) {
+    statement.where(`o.observation_type = ${statement.add(selection.type, 'text')}`)
+  }
+  return statement.where(`o.observed_at < ${statement.addInstant(selection.toMs)}`).where(IS_HOT)
 }

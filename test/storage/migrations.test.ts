@@ -90,7 +90,7 @@ test('a file that sorts before an applied one is refused', async () => {
 test('a file that fails leaves the store as it was', async () => {
   const { store } = file
   const broken = {
-    name: '0004_broken.sql',
+    name: '0099_broken.sql',
     text: 'CREATE TABLE half (id int); SELECT nonsense',
     checksum: 'b',
   }

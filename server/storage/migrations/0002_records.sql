@@ -22,8 +22,7 @@ CREATE TABLE candles (
 CREATE INDEX candles_by_time ON candles (period_interval, end_period_ts, market_ticker);
 CREATE INDEX candles_by_series ON candles (series_ticker, period_interval, end_period_ts, market_ticker);
 
--- Raw units. What a report does not say is NULL, never 0. `filled` names the groups of fields that were taken from another
--- report than `source` and `received_at` say, so that a later merge can tell which value counts.
+-- Raw units. What a report does not say is NULL, never 0.
 CREATE TABLE observations (
   station_code           text COLLATE "C" NOT NULL,
   observed_at            timestamptz NOT NULL,
@@ -59,7 +58,6 @@ CREATE TABLE observations (
   min_temp_6hr_f         double precision,
   max_temp_24hr_f        double precision,
   min_temp_24hr_f        double precision,
-  filled                 jsonb NOT NULL DEFAULT '{}',
   written_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (station_code, observed_at, observation_type)
 );
