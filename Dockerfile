@@ -12,6 +12,7 @@ ENV NODE_ENV=production BOOKCAST_HOST=0.0.0.0 BOOKCAST_PORT=8080 BOOKCAST_LAKE=/
 WORKDIR /app
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
+COPY --from=build /app/server/storage/migrations server/storage/migrations
 COPY --from=build /app/data-samples data-samples
 COPY --from=build /app/package.json package.json
 RUN cp -r data-samples/lake /lake && mkdir /data && chown -R node:node /lake /data
