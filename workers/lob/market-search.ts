@@ -12,7 +12,7 @@ import {
 } from '../../shared/lake-layout.ts'
 import { MARKET_SEARCH_FILES_MAX } from '../../shared/limits.ts'
 import type { LobCatalogueEntry, LobQuery } from '../../shared/lob-task.ts'
-import { lakeUnavailable } from './lake-file-error.ts'
+import { lakeUnavailable } from '../lake/lake-file-error.ts'
 import { LakeFile } from './lake-file.ts'
 
 /** The series whose files are read, and which of their markets are wanted. */
