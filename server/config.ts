@@ -34,6 +34,8 @@ export interface ServeConfig {
   readonly lake: string
   /** Null: no relational store. */
   readonly store: StoreConfig | null
+  /** Fill a store that has no series with the sample's records. */
+  readonly hasSampleRecords: boolean
   readonly metrics: MetricsPlace
   /** None: no key is asked for. */
   readonly apiKeys: readonly ApiKey[]
@@ -110,6 +112,7 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
     host: demand(options, 'host').text,
     port: integerOption(demand(options, 'port'), 0, 65_535),
     store: readStore(options),
+    hasSampleRecords: options.has('sample-records'),
     metrics: readMetricsPlace(demand(options, 'metrics')),
     apiKeys: readApiKeys(options.get('api-keys')),
     rateLimit: readRateLimit(options),

@@ -10,6 +10,7 @@ import { storeServices } from '../catalogue/store-services.ts'
 import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
 import { SERVE_OPTIONS } from '../serve-options.ts'
 import { type RunningServer, startServer } from '../server.ts'
+import { MigrationError } from '../storage/migrations.ts'
 import { openRelationalStore, type RelationalStore } from '../storage/relational-store.ts'
 import type { Command, CommandIo } from './command.ts'
 import { exampleRequests } from './example-requests.ts'
@@ -56,10 +57,18 @@ async function migrateWhenThere(store: RelationalStore, logger: Logger, signal: 
       if (names.length > 0) logger.info({ migrations: names }, 'the tables are up to date')
       return
     } catch (error) {
+      // Waiting mends a store that is away, but not tables that this version does not fit.
+      if (error instanceof MigrationError) throw error
       logger.error({ err: error }, 'the tables cannot be brought up to date yet')
       await setTimeout(MIGRATION_RETRY_MS, undefined, { signal }).catch(() => {})
     }
   }
+}
+
+/** Loads the generator only when it is asked for. */
+async function loadSample(store: RelationalStore, logger: Logger): Promise<void> {
+  const { loadSampleRecords } = await import('../sample-data/sample-store.ts')
+  if (await loadSampleRecords(store.postgres)) logger.info('the sample records are loaded')
 }
 
 /** The relational store of the configuration with its tables, and how to end it; nothing when there is none. */
@@ -72,7 +81,13 @@ async function openStore(config: ServeConfig, logger: Logger) {
       logger.error({ err: error, is_given_up: isGivenUp }, 'the embedded database failed'),
   })
   const migrated = migrateWhenThere(store, logger, closing.signal)
-  if (config.store.databaseUrl === null) await migrated
+  try {
+    if (config.store.databaseUrl === null || config.hasSampleRecords) await migrated
+    if (config.hasSampleRecords) await loadSample(store, logger)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
   return {
     address: store.postgres.address,
     services: storeServices(store.postgres),
