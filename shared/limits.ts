@@ -228,3 +228,8 @@ export const LOCK_ATTEMPTS_MAX = 1_000
 export const CATALOGUE_READ_ROWS = 1_000
 /** Pause between two attempts to bring the store's tables up to date while it is away. */
 export const MIGRATION_RETRY_MS = 2_000
+/** Log lines are written when there are so many bytes of them, and at the latest after so long. */
+export const LOG_BLOCK_BYTES = 16 * 1024
+export const LOG_FLUSH_MS = 100
+/** Longer lines go round the block. */
+export const LOG_LINE_BYTES_MAX = 64 * 1024
