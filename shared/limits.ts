@@ -88,6 +88,17 @@ export const BODY_RESERVE_BYTES = 1024
 export const BODY_LAST_BYTES_MAX = 64
 /** Running streams get so long to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
 export const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
+/** Characters of one climate report; the longest real one (six stations) has 26,363. */
+export const CLI_PRODUCT_CHARACTERS_MAX = 256 * 1024
+/** Days a climate report may come after its date; a date further back is taken for a wrong year. */
+export const CLI_LATENESS_DAYS_MAX = 180
+/** Products asked for in one request to the product archive; its own limit. A month of one station has about 120. */
+export const AFOS_PRODUCTS_PER_WINDOW_MAX = 9_999
+/** A span of the product archive counts as complete so long after its end: products can arrive late in it. */
+export const AFOS_SETTLE_MS = 24 * 60 * 60 * 1000
+/** New products fetched in one poll of the NWS API; its list of one place covers a week and has about 14. */
+export const NWS_PRODUCTS_PER_POLL_MAX = 50
+
 /** Requests made for one answer of an upstream: the first and its repetitions. */
 export const UPSTREAM_ATTEMPTS_MAX = 4
 /** One attempt, from the first byte sent to the last byte received. */
@@ -134,7 +145,7 @@ export const CONFIGURED_TIMEOUT_MS_MAX = 3_600_000
 /** Megabytes of JavaScript heap one order-book thread may use before it is ended. */
 export const LOB_THREAD_HEAP_MB_MAX = 512
 /** A thread that has not ended a cancelled task after so long is terminated. */
-export const LOB_CANCEL_TIMEOUT_MS = 10_000
+export const WORKER_CANCEL_TIMEOUT_MS = 10_000
 /** Bodies below this size are sent as they are: they fit in one packet anyway. */
 export const COMPRESSED_BODY_BYTES_MIN = 1_400
 /** Bytes of one piece that a compressor gives. */
@@ -233,3 +244,62 @@ export const LOG_BLOCK_BYTES = 16 * 1024
 export const LOG_FLUSH_MS = 100
 /** Longer lines go round the block. */
 export const LOG_LINE_BYTES_MAX = 64 * 1024
+
+/** How often the embedded store looks after its tables, and the dead rows of a table that are worth removing. */
+export const EMBEDDED_MAINTENANCE_MS = 60_000
+export const EMBEDDED_DEAD_ROWS_MIN = 10_000
+
+/** Threads that answer candles, observations and climate. */
+export const RECORD_THREADS = 2
+/** Requests that one such thread serves at once: waiting for stores and slow clients interleaves, computing does not. */
+export const RECORD_TASKS_PER_THREAD = 24
+/** Rows that the record requests under way may ask for together; a request counts with its `limit`. */
+export const RECORD_ROWS_IN_FLIGHT_MAX = 2_000_000
+/** What a request counts with at least, so that there are never more of them than the threads take. */
+export const RECORD_ROWS_COUNTED_MIN = Math.ceil(
+  RECORD_ROWS_IN_FLIGHT_MAX / (RECORD_THREADS * RECORD_TASKS_PER_THREAD),
+)
+export const RECORD_RETRY_AFTER_S = 1
+export const RECORD_THREAD_HEAP_MB_MAX = 1_024
+/** `limit` of json answers, and of the streamed formats. */
+export const RECORD_ROWS_MAX_JSON = 50_000
+export const RECORD_ROWS_MAX_STREAMED = 500_000
+export const RECORD_OFFSET_MAX = 10_000_000
+export const CANDLES_LIMIT_DEFAULT = 10_000
+export const OBSERVATIONS_LIMIT_DEFAULT = 1_000
+export const CLIMATE_LIMIT_DEFAULT = 1_000
+/** Minutes of the longest candle that `aggregate` makes. */
+export const CANDLE_AGGREGATE_MIN_MAX = 1_440
+/** A market that has not traded for so long is over for the forward fill. */
+export const CANDLE_FILL_GAP_DAYS_MAX = 366
+/** Years of one climate-gap analysis. */
+export const CLIMATE_GAP_YEARS_MAX = 10
+export const CLIMATE_GAP_YEARS_DEFAULT = 5
+/** `from` of candles and observations lies so long before now by default. */
+export const RECORD_RANGE_MS_DEFAULT = 24 * 60 * 60 * 1000
+/** Memory and threads of one worker's DuckDB; larger sorts spill to temporary files. */
+export const DUCKDB_MEMORY_MB_MAX = 512
+export const DUCKDB_TEMP_MB_MAX = 4_096
+export const DUCKDB_THREADS = 2
+/** Connections to its DuckDB that a thread keeps for the next request. */
+export const DUCKDB_IDLE_CONNECTIONS_MAX = 4
+/** Lake files one DuckDB statement may read. */
+export const RECORD_LAKE_FILES_MAX = 20_000
+/** Candle files of which a thread remembers which markets they hold. */
+export const CANDLE_INDEX_FILES_MAX = 512
+/** Bytes of candle rows of single markets that a thread remembers. */
+export const CANDLE_CACHE_BYTES_MAX = 64 * 1024 * 1024
+/** Connections of one record thread to the relational store. */
+export const RECORD_STORE_CONNECTIONS = 2
+/** Rows of one read from the relational store in a record thread. */
+export const RECORD_STORE_BATCH_ROWS = 5_000
+/** Rows that are encoded before the thread turns to its other requests. */
+export const RECORD_ENCODE_BATCH_ROWS = 4_096
+/** Rows of one row group of a parquet answer of records. */
+export const RECORD_ROW_GROUP_ROWS = 65_536
+/** Days whose zone offset a thread remembers for one time zone. */
+export const ZONE_DAYS_CACHED_MAX = 4_096
+/** How long a thread relies on what the catalogue said of series and stations. */
+export const CATALOGUE_CACHE_MS = 30_000
+/** Times a record request is planned anew because a file or the manifest changed while it was read. */
+export const RECORD_PLAN_ATTEMPTS_MAX = 3

@@ -4,11 +4,10 @@ import { MessageChannel } from 'node:worker_threads'
 import {
   SNAPSHOT_COLUMNS,
   type LobCatalogueEntry,
-  type LobFailure,
   type LobHead,
   type LobQuery,
-  type LobWorkerMessage,
 } from '../../shared/lob-task.ts'
+import type { StreamFailure, WorkerMessage } from '../../shared/stream-task.ts'
 import runLobTask from '../../workers/lob/task.ts'
 
 export interface CollectedAnswer {
@@ -16,7 +15,7 @@ export interface CollectedAnswer {
   readonly body: Buffer
   readonly chunks: readonly number[]
   readonly endRows: number | undefined
-  readonly failure: LobFailure | undefined
+  readonly failure: StreamFailure | undefined
 }
 
 /** A query with the interface's defaults. */
@@ -53,14 +52,14 @@ export async function collectLob(
   const parts: Buffer[] = []
   let head: LobHead | undefined
   let endRows: number | undefined
-  let failure: LobFailure | undefined
-  port1.on('message', (message: LobWorkerMessage) => {
+  let failure: StreamFailure | undefined
+  port1.on('message', (message: WorkerMessage<LobHead>) => {
     if (message.kind === 'head') head = message
     else if (message.kind === 'chunk') {
       if (parts.length === 0) events.onFirstChunk?.()
       if (events.cancelAfterFirstChunk === true) port1.postMessage({ kind: 'cancel' })
       parts.push(Buffer.from(new Uint8Array(message.buffer, 0, message.length)))
-      port1.postMessage({ kind: 'credit', buffer: message.buffer }, [message.buffer])
+      port1.postMessage({ kind: 'credit', buffer: message.buffer })
     } else if (message.kind === 'end') endRows = message.rows
     else failure = message
   })

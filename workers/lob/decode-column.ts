@@ -31,25 +31,21 @@ function decodeOr(decode: () => void, decodeUnusual: () => void): void {
   }
 }
 
-function readCodes(reader: ByteReader, out: Int32Array, start: number, count: number): void {
+/** Reads dictionary codes, or with a `dictionary` of integers the values they stand for. */
+function readCodes(
+  reader: ByteReader,
+  out: Int32Array,
+  start: number,
+  count: number,
+  dictionary?: Int32Array,
+): void {
   const width = reader.bytes[reader.offset++]
   if (width === undefined) throw new Error('a page ends in the middle of a value')
-  if (width === 0) out.fill(0, start, start + count)
-  else readHybrid(reader, width, out, start, count)
+  readHybrid(reader, width, out, start, count, dictionary)
 }
 
-/** Replaces dictionary codes by the dictionary's values, in place. */
-function lookUpInt32(dictionary: Int32Array, out: Int32Array, start: number, count: number): void {
-  const size = dictionary.length
-  for (let index = start; index < start + count; index++) {
-    const code = out[index]!
-    if (code < 0 || code >= size) throw new Error(`the dictionary code ${code} is out of range`)
-    out[index] = dictionary[code]!
-  }
-}
-
-// Apart from lookUpInt32, so that each loop only ever sees one kind of array.
-function lookUpFloat64(
+/** Looks codes up in a dictionary of 64-bit integers. */
+function lookUp(
   codes: Int32Array,
   dictionary: Float64Array,
   out: Float64Array,
@@ -83,7 +79,7 @@ export function decodeInt64(bytes: Uint8Array, chunk: ColumnChunk, rows: number,
       else if (isDictionary(encoding)) {
         codes ??= new Int32Array(rows)
         readCodes(reader, codes, start, count)
-        lookUpFloat64(codes, dictionary, out, start, count)
+        lookUp(codes, dictionary, out, start, count)
       } else throw new UnusualEncoding(encoding)
     },
   }
@@ -114,8 +110,7 @@ export function decodeInt32(bytes: Uint8Array, chunk: ColumnChunk, rows: number,
     },
     values({ encoding, count, reader }: ValuePage, start: number): void {
       if (isDictionary(encoding)) {
-        readCodes(reader, out, start, count)
-        lookUpInt32(dictionary, out, start, count)
+        readCodes(reader, out, start, count, dictionary)
       } else {
         readPlainOrDelta(encoding, reader, out, start, count)
         checkRange(chunk, out, start, count, max)
@@ -170,8 +165,7 @@ export function decodeStrings(
     },
     values({ encoding, count, reader }: ValuePage, start: number): void {
       if (isDictionary(encoding)) {
-        readCodes(reader, out, start, count)
-        lookUpInt32(dictionary, out, start, count)
+        readCodes(reader, out, start, count, dictionary)
       } else if (encoding === 'PLAIN') out.set(readPlainStrings(reader, count).map(numberOf), start)
       else throw new UnusualEncoding(encoding)
     },

@@ -117,7 +117,10 @@ function endAtClose(
   return lastTick < market.firstTick ? [] : [{ ...market, lastTick }]
 }
 
-/** The date's markets. Without keyframes a silent market has no row in the file although its book lives on. */
+/**
+ * The date's markets. Where books have no keyframes at midnight (a foreign file, or a recording imported date by date
+ * that went on over midnight) a silent market has no row in the file although its book lives on.
+ */
 function marketsOf(
   date: string,
   index: FileIndex,
@@ -125,7 +128,7 @@ function marketsOf(
   indexOf: IndexOfDate,
 ): string[] {
   const ids = [...index.markets.keys()].filter(isWanted)
-  if (index.isSeekable) return ids
+  if (index.isSeekable && !index.isContinued) return ids
   const previous = indexOf(addDays(date, -1))
   if (previous === undefined) return ids
   const silent = [...previous.markets.keys()].filter((id) => isWanted(id) && !index.markets.has(id))

@@ -3,8 +3,9 @@
 
 import { ApiError } from '../../shared/errors.ts'
 import { contentIdentity } from '../../shared/content-identity.ts'
-import type { LobFailure, LobHead, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
-import { ChunkStream, RequestCancelled } from './chunk-stream.ts'
+import type { LobHead, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
+import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
+import { failureOf } from '../output/stream-failure.ts'
 import { prepareDecompression } from './decompress.ts'
 import { LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
@@ -86,12 +87,4 @@ function headOf(
     writtenAtMs: dates.reduce((latest, date) => Math.max(latest, files.get(date)?.writtenAtMs ?? 0), 0),
     isHeld: held.includes(identity) || held.includes('*'),
   }
-}
-
-function failureOf(error: unknown): LobFailure {
-  if (error instanceof ApiError) {
-    return { kind: 'error', code: error.code, detail: error.message, errors: error.errors }
-  }
-  const cause = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  return { kind: 'error', code: 'internal_error', detail: cause, errors: [] }
 }
