@@ -283,8 +283,8 @@ export const DUCKDB_TEMP_MB_MAX = 4_096
 export const DUCKDB_THREADS = 2
 /** Connections to its DuckDB that a thread keeps for the next request. */
 export const DUCKDB_IDLE_CONNECTIONS_MAX = 4
-/** Lake files one DuckDB statement may read. */
-export const RECORD_LAKE_FILES_MAX = 20_000
+/** Lake files one record request may look into. */
+export const RECORD_LAKE_FILES_MAX = 5_000
 /** Candle files of which a thread remembers which markets they hold. */
 export const CANDLE_INDEX_FILES_MAX = 512
 /** Bytes of candle rows of single markets that a thread remembers. */

@@ -13,6 +13,7 @@ import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 import type { RecordPool } from '../records/record-pool.ts'
 import { recordReply } from '../records/record-reply.ts'
+import { recordDocumentation } from './record-documentation.ts'
 import {
   checkInstantRange,
   checkLimit,
@@ -103,6 +104,36 @@ export function candlesEndpoint(pool: RecordPool): Endpoint {
     path: PATH,
     summary: 'Candles of temperature markets.',
     parameters: CANDLE_PARAMETERS,
+    documentation: recordDocumentation('candles', {
+      tag: 'Candles',
+      description:
+        'Rows are ordered by end_period_ts, then market_ticker. Gaps between traded candles are filled in json; after the last trade of a market nothing is.',
+      errors: [
+        'unknown_market',
+        'unknown_event',
+        'unknown_series',
+        'unknown_station',
+        'lake_file_invalid',
+        'lake_file_changed',
+      ],
+      examples: [
+        {
+          title: 'One day of a market, hourly, in local time',
+          values: {
+            market: 'KXHIGHNY-26JUL01-B81.5',
+            from: '2026-07-01',
+            to: '2026-07-01',
+            aggregate: 60,
+            tz: 'station',
+          },
+        },
+        {
+          title: 'A series as parquet',
+          values: { series: 'KXHIGHNY', from: '2026-07-01', to: '2026-07-02', format: 'parquet' },
+        },
+      ],
+      hasFormats: true,
+    }),
     rule: candleRule,
     async handle(values, context) {
       const query = candleQueryOf(values, Date.now())
