@@ -303,3 +303,5 @@ export const ZONE_DAYS_CACHED_MAX = 4_096
 export const CATALOGUE_CACHE_MS = 30_000
 /** Times a record request is planned anew because a file or the manifest changed while it was read. */
 export const RECORD_PLAN_ATTEMPTS_MAX = 3
+/** Lake files whose times are looked at to name an answer; with more of them it has no name. */
+export const VALIDATED_FILES_MAX = 200
