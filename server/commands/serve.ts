@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
 import { MIGRATION_RETRY_MS } from '../../shared/limits.ts'
 import { storeServices } from '../catalogue/store-services.ts'
 import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
@@ -13,6 +13,7 @@ import { type RunningServer, startServer } from '../server.ts'
 import { MigrationError } from '../storage/migrations.ts'
 import { openRelationalStore, type RelationalStore } from '../storage/relational-store.ts'
 import type { Command, CommandIo } from './command.ts'
+import { openLog } from '../log.ts'
 import { exampleRequests } from './example-requests.ts'
 import { describeOptions } from './options.ts'
 
@@ -100,8 +101,7 @@ async function openStore(config: ServeConfig, logger: Logger) {
 }
 
 async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promise<void> {
-  const destination = pino.destination({ fd: 2, sync: false })
-  const logger = pino({ level: config.logLevel, base: null }, destination)
+  const { destination, logger } = openLog(config.logLevel)
   try {
     const store = await openStore(config, logger)
     const server = await startServer(config, {
