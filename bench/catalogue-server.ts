@@ -42,6 +42,7 @@ async function startBookcast(address: StoreAddress): Promise<number> {
     corsOrigins: [],
     stallTimeoutMs: 30_000,
     shutdownTimeoutMs: 0,
+    hasSampleRecords: false,
     logLevel: 'info',
   }
   const postgres = new Postgres({
