@@ -211,6 +211,20 @@ function observation(
   }
 }
 
+function two(number: number): string {
+  return String(number).padStart(2, '0')
+}
+
+/** Tenths of a degree Celsius as the body of a METAR has them. */
+function wholeDegrees(tenths: number): string {
+  return `${tenths < 0 ? 'M' : ''}${two(Math.abs(Math.round(tenths / 10)))}`
+}
+
+/** Tenths of a degree Celsius as half a T group. */
+function tenthsGroup(tenths: number): string {
+  return `${tenths < 0 ? 1 : 0}${String(Math.abs(tenths)).padStart(3, '0')}`
+}
+
 function metarText(
   station: Station,
   type: 'METAR' | 'SPECI',
@@ -219,16 +233,13 @@ function metarText(
   random: SeededRandom,
 ): string {
   const instant = new Date(observedMs)
-  const two = (number: number): string => String(number).padStart(2, '0')
   const time = `${two(instant.getUTCDate())}${two(instant.getUTCHours())}${two(instant.getUTCMinutes())}Z`
   const tenths = Math.round(((temperatureF - 32) * 50) / 9)
   const dewTenths = tenths - 60 - random.below(60)
-  const whole = (value: number): string => `${value < 0 ? 'M' : ''}${two(Math.abs(Math.round(value / 10)))}`
-  const group = (value: number): string => `${value < 0 ? 1 : 0}${String(Math.abs(value)).padStart(3, '0')}`
   const wind = `${two(18 + random.below(12))}0${two(3 + random.below(12))}KT`
   const sky = ['CLR', 'FEW045', 'SCT060', 'BKN080'][random.below(4)]
   const altimeter = 2985 + random.below(30)
-  return `${type} ${station.icao} ${time} AUTO ${wind} 10SM ${sky} ${whole(tenths)}/${whole(dewTenths)} A${altimeter} RMK AO2 T${group(tenths)}${group(dewTenths)}`
+  return `${type} ${station.icao} ${time} AUTO ${wind} 10SM ${sky} ${wholeDegrees(tenths)}/${wholeDegrees(dewTenths)} A${altimeter} RMK AO2 T${tenthsGroup(tenths)}${tenthsGroup(dewTenths)}`
 }
 
 /** Two weeks of daily reports with what real ones have: a preliminary before each final, a correction, a gap. */
