@@ -15,7 +15,7 @@ export type JsonObject = Readonly<Record<string, unknown>>
 /** A value that cannot be read; the message quotes it. */
 export class FieldError extends Error {
   constructor(name: string, value: unknown, expected: string) {
-    super(`${name} is ${String(JSON.stringify(value)).slice(0, 60)}, not ${expected}`)
+    super(`${name} is ${JSON.stringify(value ?? null).slice(0, 60)}, not ${expected}`)
     this.name = 'FieldError'
   }
 }
