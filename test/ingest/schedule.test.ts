@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { pino } from 'pino'
 import { startCollector } from '../../server/ingest/collector.ts'
 import { IngestSchedule } from '../../server/ingest/schedule.ts'
@@ -127,16 +126,11 @@ test('a source that throws, and one that never answers, stop no other one', asyn
   assert.ok([broken, silent, good].every(({ wasClosed }) => wasClosed()))
 })
 
-async function waitForObservation(t: TestContext, raw: string): Promise<number> {
-  const startMs = performance.now()
-  while (!t.signal.aborted) {
-    const [row] = await file.store.postgres.run<{ readonly raw_metar: string }>({
-      text: 'SELECT raw_metar FROM observations WHERE raw_metar = $1::text',
-      parameters: [raw],
-    })
-    if (row !== undefined) return performance.now() - startMs
-  }
-  throw new Error('the report never came')
+/** Resolves when the collector says that the live weather has brought rows. */
+function rowsWritten(log: EventTarget): Promise<unknown> {
+  return new Promise((resolve) => {
+    log.addEventListener('aviation-weather', resolve, { once: true })
+  })
 }
 
 test(
@@ -146,26 +140,40 @@ test(
     const world = await startWorld(t)
     const now = new Date(Math.floor(Date.now() / 60_000) * 60_000)
     world.entries = [metarEntry('KMIA', new Date(now.getTime() - 600_000).toISOString())]
-    const asked = new EventTarget()
     world.fault = ({ url }) => {
       // A busy exchange and an archive that never answers run beside it.
       if (url.startsWith('/kalshi')) return send(429)
       if (url.startsWith('/iem')) return stall()
-      if (url.startsWith('/awc')) asked.dispatchEvent(new Event('awc'))
       return undefined
     }
-    const firstLook = once(asked, 'awc')
+    const log = new EventTarget()
+    const destination = {
+      write(line: string): void {
+        const { source, rows } = JSON.parse(line) as { source: string; rows?: number }
+        if ((rows ?? 0) > 0) log.dispatchEvent(new Event(source))
+      },
+    }
+    const firstRows = rowsWritten(log)
     const collector = startCollector({
       config: world.config,
       postgres: file.store.postgres,
-      logger: pino({ level: 'silent' }),
+      logger: pino({ level: 'debug' }, destination),
       stations: WORLD_STATIONS,
     })
     try {
-      await firstLook
+      await firstRows
       const entry = metarEntry('KNYC', now.toISOString())
+      const stored = rowsWritten(log)
+      const publishedMs = performance.now()
       world.entries = [...world.entries, entry]
-      const waitedMs = await waitForObservation(t, String(entry['rawOb']))
+      await stored
+      const waitedMs = performance.now() - publishedMs
+      t.diagnostic(`stored ${Math.round(waitedMs)} ms after it was published`)
+      const found = await file.store.postgres.run({
+        text: 'SELECT station_code, raw_metar FROM observations WHERE raw_metar = $1::text',
+        parameters: [String(entry['rawOb'])],
+      })
+      assert.deepEqual([...found], [{ station_code: 'NYC', raw_metar: entry['rawOb'] }])
       assert.ok(waitedMs < 6_000, `${waitedMs} ms`)
     } finally {
       await collector.stop()
