@@ -7,7 +7,7 @@ import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { missingWindows, type TimeWindow } from '../storage/cursor-store.ts'
 import type { IngestStep, SourceContext, SourceHistory, SourceName } from './source.ts'
 
-/** Splits a span at every month's beginning (UTC). */
+/** Splits a span at every month's beginning (UTC), so that a repeated backfill asks the same windows again. */
 export function monthsOf({ fromMs, toMs }: TimeWindow): TimeWindow[] {
   return splitAt(fromMs, toMs, (date) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1))
 }
