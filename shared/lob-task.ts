@@ -34,11 +34,32 @@ export interface LobQuery {
   readonly columns: readonly SnapshotColumn[]
 }
 
+/** What the catalogue knows of the markets that a request is about. */
+export interface LobCatalogueEntry {
+  /** The series whose files hold them; null when the request itself names it or nobody knows. */
+  readonly series: string | null
+  /** The market ids of the event that the request names; null for other requests. */
+  readonly markets: readonly string[] | null
+  /** Close times, ms since the epoch, by market id: of those that close before the requested range is over. */
+  readonly closesAtMs: Readonly<Record<string, number>>
+}
+
+/** What decides whether a client holds the answer already. */
+export interface LobValidation {
+  /** Goes into the identity of every answer: the version of the program. */
+  readonly seed: string
+  /** Identities of answers that the client holds; `*` stands for any. */
+  readonly held: readonly string[]
+}
+
 /** The Piscina task. `port` is transferred. With `headOnly` the answer is planned and checked but no chunk is sent. */
 export interface LobTask {
   readonly lake: string
   readonly query: LobQuery
   readonly headOnly: boolean
+  /** Null when there is no catalogue or it knows nothing of them. */
+  readonly catalogue: LobCatalogueEntry | null
+  readonly validation: LobValidation
   readonly port: import('node:worker_threads').MessagePort
 }
 
@@ -47,13 +68,14 @@ export interface LobWarmTask {
   readonly warm: true
 }
 
-/** What a thread of the pool is started with: the file whose default export takes LobTask and LobWarmTask. */
-export interface LobThreadData {
-  readonly taskUrl: string
-}
-
 /** The head of an order-book answer. */
 export interface LobHead extends StreamHead {
   /** Requested dates that have no file, ascending. */
   readonly missingDates: readonly string[]
+  /** Names the query, the files and whatever else the bytes of the answer depend on. */
+  readonly identity: string
+  /** When the newest of its files was written, ms since the epoch. */
+  readonly writtenAtMs: number
+  /** The client holds this very answer: no chunk follows. */
+  readonly isHeld: boolean
 }

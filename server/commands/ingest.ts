@@ -20,6 +20,13 @@ import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-opti
 
 const OPTIONS: readonly OptionDeclaration[] = [
   {
+    name: 'once',
+    placeholder: '',
+    description: 'ask every source once, then stop',
+    env: 'BOOKCAST_INGEST_ONCE',
+    isFlag: true,
+  },
+  {
     name: 'source',
     placeholder: '<name,…>',
     description: 'only these sources',
@@ -51,7 +58,6 @@ asks nothing twice that is complete. Exit code 1 when a source failed.
 Sources: ${SOURCE_NAMES.join(', ')}
 
 Options:
-  --once                      ask every source once, then stop
 ${describeOptions(OPTIONS)}
   -h, --help                  this text
 `
@@ -83,14 +89,9 @@ export const ingestCommand: Command = async (args, io) => {
 }
 
 function readSettings(args: readonly string[], { env }: CommandIo): Settings | 'help' {
-  // The option parser knows options with values only.
-  const isOnce = args.includes('--once')
-  const options = parseOptions(
-    args.filter((arg) => arg !== '--once'),
-    env,
-    OPTIONS,
-  )
+  const options = parseOptions(args, env, OPTIONS)
   if (options.help) return 'help'
+  const isOnce = options.has('once')
   const span = readSpan(options)
   if (isOnce && span !== null) throw new UsageError('--once and --from exclude one another')
   return {

@@ -14,6 +14,7 @@ export const STORE_OPTIONS: readonly OptionDeclaration[] = [
     placeholder: '<url>',
     description: 'a PostgreSQL server; none: an embedded one in the data directory',
     env: 'DATABASE_URL',
+    isSecret: true,
   },
   {
     name: 'data-dir',

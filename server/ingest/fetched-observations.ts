@@ -2,11 +2,10 @@
 // so that every source fails in the same way.
 
 import type { Observation } from '../../shared/observation.ts'
-import type { StoredObservation } from '../../shared/sql/observation-queries.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import { writeObservations } from '../storage/observation-store.ts'
 import type { ObservationFetch } from './observation-fetch.ts'
-import { mergeObservation } from './observation-precedence.ts'
+import { mergeObservation, type MergedObservation } from './observation-precedence.ts'
 import type { FetchedRows } from './source.ts'
 
 /** Rows of a fetch; none when nothing has changed. Throws the fetch's `UpstreamError`. */
@@ -29,18 +28,13 @@ export function fetchedObservations(
   problems: readonly string[],
   completed: TimeWindow | null,
 ): FetchedRows {
+  const records = rows.map((observation): MergedObservation => ({ observation, filled: {} }))
   return {
     async write(transaction) {
-      const { insertedCount, updatedCount } = await writeObservations(transaction, rows, merge)
+      const { insertedCount, updatedCount } = await writeObservations(transaction, records, mergeObservation)
       return insertedCount + updatedCount
     },
     problems,
     ...(completed === null ? {} : { completed }),
   }
-}
-
-// The store keeps one source per report, so a group that was filled in from another one counts as that source's own.
-function merge(stored: StoredObservation, incoming: StoredObservation): StoredObservation {
-  return mergeObservation({ observation: stored, filled: {} }, { observation: incoming, filled: {} })
-    .observation
 }

@@ -25,7 +25,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   readonly #onAbort = (): void => this.#wake()
   #head: Head | undefined
   #rows: number | null = null
-  #lent: ArrayBuffer | undefined
+  #lent: SharedArrayBuffer | undefined
   #failure: ApiError | undefined
   #isComplete = false
   #isTaskOver = false
@@ -156,11 +156,10 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   #returnLent(): void {
     const buffer = this.#lent
     this.#lent = undefined
-    if (buffer !== undefined && !this.#isTaskOver && !this.#isComplete)
-      this.#send({ kind: 'credit', buffer }, [buffer])
+    if (buffer !== undefined && !this.#isTaskOver && !this.#isComplete) this.#send({ kind: 'credit', buffer })
   }
 
-  #send(message: ServerMessage, transferList: ArrayBuffer[] = []): void {
-    this.#port.postMessage(message, transferList)
+  #send(message: ServerMessage): void {
+    this.#port.postMessage(message)
   }
 }

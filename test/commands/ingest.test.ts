@@ -96,10 +96,6 @@ test('wrong use is refused with the option named, before anything is opened', as
     [['--once', '--from', '2026-02-02'], /exclude one another/],
     [['--kalshi-url', 'ftp://example.org'], /--kalshi-url/],
     [['--candles-interval-ms', '5'], /--candles-interval-ms/],
-    [
-      ['--database-url', 'mysql://user:secret@host'],
-      /^--database-url must be a URL that begins with postgres/,
-    ],
   ] as const) {
     await assert.rejects(ingestCommand(args, io), (error) => {
       assert.ok(error instanceof UsageError, String(error))
@@ -107,4 +103,9 @@ test('wrong use is refused with the option named, before anything is opened', as
       return true
     })
   }
+  const wrongStore = { env: { DATABASE_URL: 'mysql://user:secret@host' } } as unknown as CommandIo
+  await assert.rejects(
+    statusCommand([], wrongStore),
+    /^UsageError: DATABASE_URL must be a URL that begins with postgres:\/\/$/,
+  )
 })

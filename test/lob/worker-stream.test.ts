@@ -9,6 +9,15 @@ import { CHUNK_WINDOW, WORKER_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
 import type { LobHead } from '../../shared/lob-task.ts'
 import type { ServerMessage, WorkerMessage } from '../../shared/stream-task.ts'
 
+const HEAD: LobHead = {
+  kind: 'head',
+  rows: 3,
+  missingDates: [],
+  identity: 'i',
+  writtenAtMs: 0,
+  isHeld: false,
+}
+
 function openStream(t: TestContext) {
   const { port1, port2 } = new MessageChannel()
   t.after(() => port2.close())
@@ -33,13 +42,11 @@ function openStream(t: TestContext) {
   const say = (message: WorkerMessage<LobHead>): void => port2.postMessage(message)
   const sayChunk = (text: string): void => {
     const bytes = new TextEncoder().encode(text)
-    const buffer = new ArrayBuffer(64)
+    const buffer = new SharedArrayBuffer(64)
     new Uint8Array(buffer).set(bytes)
-    port2.postMessage({ kind: 'chunk', buffer, length: bytes.length } satisfies WorkerMessage<LobHead>, [
-      buffer,
-    ])
+    say({ kind: 'chunk', buffer, length: bytes.length })
   }
-  const sayHead = (): void => say({ kind: 'head', rows: 3, missingDates: [] })
+  const sayHead = (): void => say(HEAD)
   const sayEnd = (): void => say({ kind: 'end', rows: 3 })
   return { stream, client, counts, endTask, heard, say, sayHead, sayChunk, sayEnd, workerPort: port2 }
 }
@@ -53,7 +60,7 @@ test('gives chunks in order and returns each buffer as a credit when the next ch
   sayChunk('one')
   sayChunk('two')
   await stream.ready()
-  assert.deepEqual(stream.head, { kind: 'head', rows: 3, missingDates: [] })
+  assert.deepEqual(stream.head, HEAD)
   assert.equal(textOf(await stream.next()), 'one')
   assert.equal(stream.rows, null)
   assert.equal(heard.length, 0)

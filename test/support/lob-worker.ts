@@ -1,7 +1,12 @@
 // Runs the order-book task in this thread and plays the server's part of the protocol, for tests of the worker alone.
 
 import { MessageChannel } from 'node:worker_threads'
-import { SNAPSHOT_COLUMNS, type LobHead, type LobQuery } from '../../shared/lob-task.ts'
+import {
+  SNAPSHOT_COLUMNS,
+  type LobCatalogueEntry,
+  type LobHead,
+  type LobQuery,
+} from '../../shared/lob-task.ts'
 import type { StreamFailure, WorkerMessage } from '../../shared/stream-task.ts'
 import runLobTask from '../../workers/lob/task.ts'
 
@@ -33,6 +38,8 @@ export interface AnswerEvents {
   readonly headOnly?: boolean
   readonly onFirstChunk?: () => void
   readonly cancelAfterFirstChunk?: boolean
+  readonly catalogue?: LobCatalogueEntry
+  readonly held?: readonly string[]
 }
 
 /** Runs a query to its end and gathers everything the worker sent. */
@@ -52,12 +59,13 @@ export async function collectLob(
       if (parts.length === 0) events.onFirstChunk?.()
       if (events.cancelAfterFirstChunk === true) port1.postMessage({ kind: 'cancel' })
       parts.push(Buffer.from(new Uint8Array(message.buffer, 0, message.length)))
-      port1.postMessage({ kind: 'credit', buffer: message.buffer }, [message.buffer])
+      port1.postMessage({ kind: 'credit', buffer: message.buffer })
     } else if (message.kind === 'end') endRows = message.rows
     else failure = message
   })
   const closed = new Promise<void>((resolve) => port1.once('close', () => resolve()))
-  await runLobTask({ lake, query, headOnly: events.headOnly ?? false, port: port2 })
+  const { headOnly = false, catalogue = null, held = [] } = events
+  await runLobTask({ lake, query, headOnly, catalogue, validation: { seed: 'test', held }, port: port2 })
   await closed
   return { head, body: Buffer.concat(parts), chunks: parts.map((part) => part.length), endRows, failure }
 }

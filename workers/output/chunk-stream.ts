@@ -1,4 +1,4 @@
-// The worker's end of a request's MessagePort: body bytes gathered into chunks, sent by transfer while credits last,
+// The worker's end of a request's MessagePort: body bytes gathered into shared chunks, sent while credits last,
 // and waited for when they do not. The first chunk is small, for the time to the first byte. Memory is bounded by the
 // window whatever the client does; a cancelled request stops at its next chunk.
 
@@ -20,7 +20,8 @@ export class ChunkStream implements TextTarget {
   readonly #port: MessagePort
   readonly #head: StreamHead
   readonly #chunkBytes: number
-  readonly #free: ArrayBuffer[] = []
+  readonly #free: SharedArrayBuffer[] = []
+  #buffer: SharedArrayBuffer
   #inFlight = 0
   #isHeadSent = false
   #isCancelled = false
@@ -32,8 +33,9 @@ export class ChunkStream implements TextTarget {
     this.#port = port
     this.#head = head
     this.#chunkBytes = Math.max(CHUNK_BYTES, reserveBytes)
-    this.bytes = new Uint8Array(this.#chunkBytes)
-    this.view = new DataView(this.bytes.buffer)
+    this.#buffer = new SharedArrayBuffer(this.#chunkBytes)
+    this.bytes = new Uint8Array(this.#buffer)
+    this.view = new DataView(this.#buffer)
     this.#full = Math.min(Math.max(FIRST_CHUNK_BYTES, reserveBytes), this.bytes.length)
     port.on('message', this.#onMessage)
     port.on('close', () => this.#receive({ kind: 'cancel' }))
@@ -55,11 +57,22 @@ export class ChunkStream implements TextTarget {
       })
     }
     this.throwIfCancelled()
-    const buffer = this.#free.pop() ?? new ArrayBuffer(this.#chunkBytes)
-    this.bytes = new Uint8Array(buffer)
-    this.view = new DataView(buffer)
-    this.#full = buffer.byteLength
+    this.#buffer = this.#free.pop() ?? new SharedArrayBuffer(this.#chunkBytes)
+    this.bytes = new Uint8Array(this.#buffer)
+    this.view = new DataView(this.#buffer)
+    this.#full = this.#chunkBytes
     this.generation++
+  }
+
+  /** Makes room for one indivisible write of `bytes`; one that no chunk has room for gets a chunk of its own size. */
+  async roomFor(bytes: number): Promise<void> {
+    if (this.position > 0) await this.nextChunk()
+    if (this.lacks(bytes)) {
+      this.bytes = new Uint8Array(bytes)
+      this.view = new DataView(this.bytes.buffer)
+      this.#full = bytes
+      this.generation++
+    }
   }
 
   /** Copies bytes of any length into the stream. */
@@ -92,14 +105,13 @@ export class ChunkStream implements TextTarget {
       this.#post(this.#head)
     }
     if (this.position === 0) return
-    const buffer = this.bytes.buffer as ArrayBuffer
     this.#inFlight++
-    this.#post({ kind: 'chunk', buffer, length: this.position }, [buffer])
+    this.#post({ kind: 'chunk', buffer: this.#buffer, length: this.position })
     this.position = 0
   }
 
-  #post(message: WorkerMessage<StreamHead>, transfer: ArrayBuffer[] = []): void {
-    this.#port.postMessage(message, transfer)
+  #post(message: WorkerMessage<StreamHead>): void {
+    this.#port.postMessage(message)
   }
 
   #poll(): void {

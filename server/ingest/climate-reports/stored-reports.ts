@@ -1,9 +1,8 @@
 // Climate reports as a step's result, from the live feed and from the archive alike: matched with the stations, and
 // classified among all reports of their date by the store.
 
-import assert from 'node:assert/strict'
 import type { Station } from '../../../shared/stations.ts'
-import { type ClimateReportRow, writeClimateReports } from '../../storage/climate-store.ts'
+import { writeClimateReports } from '../../storage/climate-store.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
 import type { FetchedRows } from '../source.ts'
 import type { ParsedClimateText } from './parse.ts'
@@ -18,15 +17,8 @@ export function fetchedReports(
 ): FetchedRows {
   const { matched } = matchStations(parsed.reports, stations, source)
   return {
-    write: (transaction) =>
-      writeClimateReports(transaction, matched, (reports) => classifyReports(reports.map(asOfficial))),
+    write: (transaction) => writeClimateReports(transaction, matched, classifyReports),
     problems: parsed.errors.map(({ message }) => message),
     ...(completed === null ? {} : { completed }),
   }
-}
-
-function asOfficial(row: ClimateReportRow): StationReport {
-  const { source } = row
-  assert.ok(source !== 'acis', 'an official report has an official source')
-  return { ...row, source }
 }

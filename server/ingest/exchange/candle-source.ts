@@ -7,7 +7,7 @@ import {
   EXCHANGE_CANDLE_OVERLAP_MS,
   INGEST_ARCHIVE_SETTLE_MS,
 } from '../../../shared/limits.ts'
-import type { StoredCandle, StoredInterval } from '../../../shared/sql/candle-queries.ts'
+import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import { writeCandles } from '../../storage/candle-store.ts'
 import {
@@ -20,6 +20,7 @@ import { settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../source.ts'
 import { candleMarkets, type CandleMarket } from './candle-markets.ts'
 import { knownSeries } from './catalogue-source.ts'
+import type { StoredInterval } from './parse.ts'
 import { batchSize, type CandleSpan, type ExchangeRows, type KalshiClient, splitSpan } from './client.ts'
 
 const NAME = 'exchange-candles'

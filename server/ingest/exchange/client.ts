@@ -12,7 +12,7 @@ import {
   EXCHANGE_PAGES_MAX,
   UPSTREAM_BUDGET_WAIT_MS_MAX,
 } from '../../../shared/limits.ts'
-import type { StoredCandle, StoredInterval } from '../../../shared/sql/candle-queries.ts'
+import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
 import type { MarketRecord, SeriesRecord } from '../../storage/catalogue-store.ts'
 import { type Clock, SYSTEM_CLOCK } from '../clock.ts'
 import { RequestBudget, type RequestRate } from '../request-budget.ts'
@@ -31,6 +31,7 @@ import {
   parseEvents,
   parseMarkets,
   parseSeries,
+  type StoredInterval,
 } from './parse.ts'
 
 /** Half of what the lowest tier allows; what the exchange allows without an account is not published. */

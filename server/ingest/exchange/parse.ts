@@ -2,7 +2,7 @@
 // name the candles' fields differently; both are read here. An answer of another shape is an UpstreamError; single
 // entries that cannot be read are counted beside the good ones, until they are the majority.
 
-import type { StoredCandle, StoredInterval } from '../../../shared/sql/candle-queries.ts'
+import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
 import { STATIONS, type Station } from '../../../shared/stations.ts'
 import type { MarketRecord, SeriesRecord } from '../../storage/catalogue-store.ts'
 import { UpstreamError } from '../upstream-error.ts'
@@ -19,6 +19,9 @@ import {
 import { FieldError, type JsonObject, readPrice, readQuantity } from './fixed-point.ts'
 
 export const KALSHI = 'kalshi'
+
+/** Minutes of the periods that the exchange makes candles of. */
+export type StoredInterval = StoredCandle['period_interval']
 
 /** One page of a list: the entries that could be read, complaints about the others, where the next page begins. */
 export interface Page<T> {
