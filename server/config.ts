@@ -37,6 +37,8 @@ export interface ServeConfig {
   readonly store: StoreConfig | null
   /** Null where nothing is collected. */
   readonly collect: IngestConfig | null
+  /** Fill a store that has no series with the sample's records. */
+  readonly hasSampleRecords: boolean
   readonly metrics: MetricsPlace
   /** None: no key is asked for. */
   readonly apiKeys: readonly ApiKey[]
@@ -121,6 +123,7 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
     port: integerOption(demand(options, 'port'), 0, 65_535),
     store: readStore(options),
     collect: readCollect(options, env),
+    hasSampleRecords: options.has('sample-records'),
     metrics: readMetricsPlace(demand(options, 'metrics')),
     apiKeys: readApiKeys(options.get('api-keys')),
     rateLimit: readRateLimit(options),

@@ -53,6 +53,13 @@ export const SERVE_OPTIONS = [
     isSecret: true,
   },
   {
+    name: 'sample-records',
+    placeholder: '',
+    description: 'fill a store that has no series with the generated sample records',
+    env: 'BOOKCAST_SAMPLE_RECORDS',
+    isFlag: true,
+  },
+  {
     name: 'data-dir',
     placeholder: '<dir>',
     description: 'where the embedded PostgreSQL keeps its files',

@@ -240,6 +240,11 @@ export const LOCK_ATTEMPTS_MAX = 1_000
 export const CATALOGUE_READ_ROWS = 1_000
 /** Pause between two attempts to bring the store's tables up to date while it is away. */
 export const MIGRATION_RETRY_MS = 2_000
+/** Log lines are written when there are so many bytes of them, and at the latest after so long. */
+export const LOG_BLOCK_BYTES = 16 * 1024
+export const LOG_FLUSH_MS = 100
+/** Longer lines go round the block. */
+export const LOG_LINE_BYTES_MAX = 64 * 1024
 
 /** How often the embedded store looks after its tables, and the dead rows of a table that are worth removing. */
 export const EMBEDDED_MAINTENANCE_MS = 60_000
@@ -279,8 +284,8 @@ export const DUCKDB_TEMP_MB_MAX = 4_096
 export const DUCKDB_THREADS = 2
 /** Connections to its DuckDB that a thread keeps for the next request. */
 export const DUCKDB_IDLE_CONNECTIONS_MAX = 4
-/** Lake files one DuckDB statement may read. */
-export const RECORD_LAKE_FILES_MAX = 20_000
+/** Lake files one record request may look into. */
+export const RECORD_LAKE_FILES_MAX = 5_000
 /** Candle files of which a thread remembers which markets they hold. */
 export const CANDLE_INDEX_FILES_MAX = 512
 /** Bytes of candle rows of single markets that a thread remembers. */
@@ -299,6 +304,8 @@ export const ZONE_DAYS_CACHED_MAX = 4_096
 export const CATALOGUE_CACHE_MS = 30_000
 /** Times a record request is planned anew because a file or the manifest changed while it was read. */
 export const RECORD_PLAN_ATTEMPTS_MAX = 3
+/** Lake files whose times are looked at to name an answer; with more of them it has no name. */
+export const VALIDATED_FILES_MAX = 200
 
 /** Pages of one list of the exchange; a cursor that never ends is a fault of the upstream. */
 export const EXCHANGE_PAGES_MAX = 1_000

@@ -22,6 +22,7 @@ const DEFAULTS: ServeConfig = {
   corsOrigins: [],
   stallTimeoutMs: 30_000,
   shutdownTimeoutMs: 30_000,
+  hasSampleRecords: false,
   logLevel: 'info',
 }
 

@@ -13,6 +13,8 @@ import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 import type { RecordPool } from '../records/record-pool.ts'
 import { recordReply } from '../records/record-reply.ts'
+import type { RecordValidators } from '../records/record-validators.ts'
+import { recordDocumentation } from './record-documentation.ts'
 import {
   checkInstantRange,
   checkLimit,
@@ -98,12 +100,44 @@ function candleQueryOf(values: ParameterValues<CandleParameters>, nowMs: number)
   }
 }
 
-export function candlesEndpoint(pool: RecordPool): Endpoint {
+export function candlesEndpoint(pool: RecordPool, validators: RecordValidators): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: 'Candles of temperature markets.',
     parameters: CANDLE_PARAMETERS,
+    documentation: recordDocumentation('candles', {
+      tag: 'Candles',
+      description:
+        'Rows are ordered by end_period_ts, then market_ticker. Gaps between traded candles are filled in json; after the last trade of a market nothing is.',
+      errors: [
+        'unknown_market',
+        'unknown_event',
+        'unknown_series',
+        'unknown_station',
+        'lake_file_invalid',
+        'lake_file_changed',
+      ],
+      examples: [
+        {
+          title: 'One day of a market, hourly, in local time',
+          values: {
+            market: 'KXHIGHNY-26JUL01-B81.5',
+            from: '2026-07-01',
+            to: '2026-07-01',
+            aggregate: 60,
+            tz: 'station',
+          },
+        },
+        {
+          title: 'A series as parquet',
+          values: { series: 'KXHIGHNY', from: '2026-07-01', to: '2026-07-02', format: 'parquet' },
+        },
+      ],
+      hasFormats: true,
+    }),
     rule: candleRule,
+    validator: (values) =>
+      validators.ofCandles(candleQueryOf(values, 0), values.from !== undefined && values.to !== undefined),
     async handle(values, context) {
       const query = candleQueryOf(values, Date.now())
       const from = new Date(query.fromMs).toISOString()

@@ -13,6 +13,7 @@ import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter } from '../query/parameters.ts'
 import type { RecordPool } from '../records/record-pool.ts'
 import { recordReply } from '../records/record-reply.ts'
+import { recordDocumentation } from './record-documentation.ts'
 import { checkName, columnNames, STATION_PARAMETER } from './record-parameters.ts'
 
 const PATH = '/api/v1/analysis/climate-gaps'
@@ -66,6 +67,13 @@ export function climateGapsEndpoint(pool: RecordPool): Endpoint {
     path: PATH,
     summary: "Missing dates in a station's daily climate reports.",
     parameters: GAP_PARAMETERS,
+    documentation: recordDocumentation('climate-gaps', {
+      tag: 'Weather',
+      description: "Dates after the station's last closed climate day are not gaps.",
+      errors: ['unknown_station'],
+      examples: [{ title: 'The last five years of a station', values: { station: 'NYC' } }],
+      hasFormats: false,
+    }),
     rule: gapRule,
     async handle(values, context) {
       const nowMs = Date.now()

@@ -8,6 +8,8 @@ import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 import type { RecordPool } from '../records/record-pool.ts'
 import { recordReply } from '../records/record-reply.ts'
+import type { RecordValidators } from '../records/record-validators.ts'
+import { recordDocumentation } from './record-documentation.ts'
 import {
   checkDateRange,
   checkLimit,
@@ -77,12 +79,26 @@ function climateQueryOf(values: ParameterValues<ClimateParameters>): ClimateQuer
   }
 }
 
-export function climateEndpoint(pool: RecordPool): Endpoint {
+export function climateEndpoint(pool: RecordPool, validators: RecordValidators): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: 'Official daily climate reports, with estimates where there are none.',
     parameters: CLIMATE_PARAMETERS,
+    documentation: recordDocumentation('climate', {
+      tag: 'Weather',
+      description:
+        'Rows are ordered by observation_date, then station_code. Of several products of a date the one that settles is served, or all of them with revisions=true.',
+      errors: ['unknown_station'],
+      examples: [
+        {
+          title: 'Daily highs and lows of a station',
+          values: { station: 'NYC', from: '2026-07-01', to: '2026-07-03' },
+        },
+      ],
+      hasFormats: true,
+    }),
     rule: climateRule,
+    validator: (values) => validators.ofClimate(climateQueryOf(values)),
     async handle(values, context) {
       const query = climateQueryOf(values)
       return recordReply(pool, query, context, {

@@ -9,6 +9,8 @@ import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 import type { RecordPool } from '../records/record-pool.ts'
 import { recordReply } from '../records/record-reply.ts'
+import type { RecordValidators } from '../records/record-validators.ts'
+import { recordDocumentation } from './record-documentation.ts'
 import {
   checkInstantRange,
   checkLimit,
@@ -71,12 +73,38 @@ function observationQueryOf(values: ParameterValues<ObservationParameters>, nowM
   }
 }
 
-export function observationsEndpoint(pool: RecordPool): Endpoint {
+export function observationsEndpoint(pool: RecordPool, validators: RecordValidators): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: 'Weather observations (METAR and SPECI).',
     parameters: OBSERVATION_PARAMETERS,
+    documentation: recordDocumentation('observations', {
+      tag: 'Weather',
+      description:
+        'Rows are ordered by observed_at, station_code, observation_type. A null is "not reported".',
+      errors: ['unknown_station', 'lake_file_invalid', 'lake_file_changed'],
+      examples: [
+        { title: 'A day of one station', values: { station: 'NYC', from: '2026-07-01', to: '2026-07-01' } },
+        {
+          title: 'Temperatures in degrees Celsius as csv',
+          values: {
+            station: 'NYC',
+            from: '2026-07-01',
+            to: '2026-07-01',
+            units: 'metric',
+            columns: 'observed_at,temp_f',
+            format: 'csv',
+          },
+        },
+      ],
+      hasFormats: true,
+    }),
     rule: observationRule,
+    validator: (values) =>
+      validators.ofObservations(
+        observationQueryOf(values, 0),
+        values.from !== undefined && values.to !== undefined,
+      ),
     async handle(values, context) {
       const query = observationQueryOf(values, Date.now())
       const from = new Date(query.fromMs).toISOString()

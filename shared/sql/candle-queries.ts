@@ -96,32 +96,36 @@ function rangeStatement(
   )
 }
 
-/** Each market's last candle before an instant, by ticker: what a fill that begins before the range starts from. */
-export function lastCandlesBefore(selection: CandleSelection, beforeMs: number): SqlStatement {
-  const statement = selected(selection)
-  statement.where(`c.end_period_ts < ${statement.addInstant(beforeMs)}`)
-  return statement.build(
-    `SELECT DISTINCT ON (c.market_ticker) ${COLUMNS} FROM candles c ${statement.whereClause}` +
-      ` ORDER BY c.market_ticker, c.end_period_ts DESC`,
-  )
+/** One row of `fillBounds`. */
+export interface FillBound {
+  /** `last`: a market's last candle of all; `base`: its last one before the window; `generation`: see below. */
+  readonly kind: 'last' | 'base' | 'generation'
+  readonly market_ticker: string
+  readonly series_ticker: string
+  /** Milliseconds since the epoch. */
+  readonly end_period_ts: number
+  readonly close: number
+  /** Of the row `generation`: the newest generation of the candles' partitions when all this was read. */
+  readonly open_interest: bigint
 }
 
-/** The markets (`market_ticker`) that traded at or after an instant: a fill stops at a market's last candle. */
-export function marketsTradedFrom(selection: CandleSelection, fromMs: number): SqlStatement {
+/**
+ * What a forward fill needs of the markets that traded at or after `fromMs`: the last candle of each, and the last one
+ * before `fromMs`. One statement, because each costs a round trip.
+ */
+export function fillBounds(selection: CandleSelection, fromMs: number): SqlStatement {
   const statement = selected(selection)
-  statement.where(`c.end_period_ts >= ${statement.addInstant(fromMs)}`)
+  const from = statement.addInstant(fromMs)
+  const conditions = statement.whereClause
+  const values = 'market_ticker, series_ticker, end_period_ts, close, open_interest'
   return statement.build(
-    `SELECT DISTINCT c.market_ticker FROM candles c ${statement.whereClause} ORDER BY c.market_ticker`,
-  )
-}
-
-/** When each market traded last, of those that did at or after an instant: `market_ticker`, `last_end`, by ticker. */
-export function lastTradesFrom(selection: CandleSelection, fromMs: number): SqlStatement {
-  const statement = selected(selection)
-  statement.where(`c.end_period_ts >= ${statement.addInstant(fromMs)}`)
-  return statement.build(
-    `SELECT c.market_ticker, max(c.end_period_ts) AS last_end FROM candles c ${statement.whereClause}` +
-      ` GROUP BY c.market_ticker ORDER BY c.market_ticker`,
+    `WITH last AS (SELECT DISTINCT ON (c.market_ticker) ${values} FROM candles c ${conditions}` +
+      ` AND c.end_period_ts >= ${from} ORDER BY c.market_ticker, c.end_period_ts DESC),` +
+      ` base AS (SELECT DISTINCT ON (c.market_ticker) ${values} FROM candles c ${conditions}` +
+      ` AND c.end_period_ts < ${from} ORDER BY c.market_ticker, c.end_period_ts DESC)` +
+      ` SELECT 'last' AS kind, ${values} FROM last UNION ALL SELECT 'base', ${values} FROM base` +
+      ` UNION ALL SELECT 'generation', '', '', to_timestamp(0), 0, coalesce(max(generation), 0)` +
+      ` FROM lake_manifest WHERE dataset = 'candles'`,
   )
 }
 

@@ -7,8 +7,8 @@ import { registerPartition } from '../../server/storage/manifest-store.ts'
 import {
   candleRead,
   type CandleSelection,
-  lastCandlesBefore,
-  marketsTradedFrom,
+  type FillBound,
+  fillBounds,
   type StoredCandle,
 } from '../../shared/sql/candle-queries.ts'
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
@@ -172,13 +172,18 @@ test('a fill finds the last candle before the range and who trades after it', as
   const other = { market_ticker: 'KXHIGHNY-26JUL01-T90' }
   await write([candleAt(1), candleAt(4), candleAt(2, other), candleAt(3, { period_interval: 60 })])
   const { postgres } = file.store
-  const last = await postgres.run<StoredCandle>(lastCandlesBefore(ALL, minute(4)))
-  assert.deepEqual(plain(last), [candleAt(1), candleAt(2, other)])
-  const trading = await postgres.run<{ market_ticker: string }>(marketsTradedFrom(ALL, minute(4)))
-  assert.deepEqual(
-    trading.map(({ market_ticker }) => market_ticker),
-    ['KXHIGHNY-26JUL01-B81.5'],
-  )
+  const bounds = await postgres.run<FillBound>(fillBounds(ALL, minute(4)))
+  const found = bounds.map(({ kind, market_ticker: market, end_period_ts: endMs }) => ({
+    kind,
+    market,
+    endMs,
+  }))
+  assert.deepEqual(found, [
+    { kind: 'last', market: 'KXHIGHNY-26JUL01-B81.5', endMs: minute(4) },
+    { kind: 'base', market: 'KXHIGHNY-26JUL01-B81.5', endMs: minute(1) },
+    { kind: 'base', market: 'KXHIGHNY-26JUL01-T90', endMs: minute(2) },
+    { kind: 'generation', market: '', endMs: 0 },
+  ])
 })
 
 function candleAt(minutes: number, values: Partial<StoredCandle> = {}): StoredCandle {

@@ -79,6 +79,7 @@ export const TEST_CONFIG: ServeConfig = {
   corsOrigins: [],
   stallTimeoutMs: 30_000,
   shutdownTimeoutMs: 0,
+  hasSampleRecords: false,
   logLevel: 'info',
 }
 

@@ -6,8 +6,8 @@ import {
   type CandleRange,
   candleRead,
   type CandleSelection,
-  lastCandlesBefore,
-  lastTradesFrom,
+  type FillBound,
+  fillBounds,
   type StoredCandle,
 } from '../../shared/sql/candle-queries.ts'
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
@@ -49,34 +49,32 @@ export async function* readHotCandles(
   }
 }
 
-/** The last candle of each market before an instant. */
-export async function lastHotBefore(
-  selection: CandleSelection,
-  beforeMs: number,
-  isCold: IsCold,
-  run: RunStatement,
-): Promise<LastCandle[]> {
-  const candles = await run<StoredCandle>(lastCandlesBefore(selection, beforeMs))
-  return candles
-    .filter((candle) => !isCold(candle.series_ticker, candle.end_period_ts))
-    .map((candle) => ({
-      market: candle.market_ticker,
-      endMs: candle.end_period_ts,
-      close: candle.close,
-      openInterest: Number(candle.open_interest),
-    }))
+/** What the store holds around a window; `generation` is that of the manifest at the moment of reading. */
+export interface HotBounds {
+  /** The last candle before the window of each market. */
+  readonly bases: readonly LastCandle[]
+  /** When each market that traded in the window or behind it did so last. */
+  readonly lastMs: ReadonlyMap<string, number>
+  readonly generation: bigint
 }
 
-/** When each market traded last, of those that did at or after an instant. */
-export async function lastHotTrades(
+export async function readHotBounds(
   selection: CandleSelection,
   fromMs: number,
+  isCold: IsCold,
   run: RunStatement,
-): Promise<ReadonlyMap<string, number>> {
-  const rows = await run<{ readonly market_ticker: string; readonly last_end: number }>(
-    lastTradesFrom(selection, fromMs),
-  )
-  return new Map(rows.map(({ market_ticker: market, last_end: endMs }) => [market, endMs]))
+): Promise<HotBounds> {
+  const bases: LastCandle[] = []
+  const lastMs = new Map<string, number>()
+  let generation = 0n
+  for (const row of await run<FillBound>(fillBounds(selection, fromMs))) {
+    const { market_ticker: market, end_period_ts: endMs, close, open_interest: openInterest } = row
+    if (row.kind === 'generation') generation = openInterest
+    else if (isCold(row.series_ticker, endMs)) continue
+    else if (row.kind === 'last') lastMs.set(market, endMs)
+    else bases.push({ market, endMs, close, openInterest: Number(openInterest) })
+  }
+  return { bases, lastMs, generation }
 }
 
 function appendStored(rows: CandleRows, candle: StoredCandle): void {

@@ -3,30 +3,25 @@
 
 import { storedIntervalOf } from '../../shared/candle.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { CANDLE_FILL_GAP_DAYS_MAX, RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
+import { RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { seriesOfTicker } from '../../shared/lake-layout.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
-import { type RegisteredPartition, ManifestChanged } from '../../shared/sql/manifest-queries.ts'
+import { ManifestChanged } from '../../shared/sql/manifest-queries.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
-import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { type BucketEnd, CandleAggregate } from './candle-aggregate.ts'
 import { CandleFill, type CandleGrid } from './candle-fill.ts'
-import { findFillBases, findLastTrades } from './candle-fill-bounds.ts'
+import { findFillBounds } from './candle-fill-bounds.ts'
 import { readHotCandles, unregisteredCover } from './candle-hot.ts'
 import type { IndexedPart } from './candle-index.ts'
 import { mergeCandles } from './candle-merge.ts'
 import { CandlePage, CandleWindow } from './candle-page.ts'
+import { type CandlePlan, makeCandlePlan } from './candle-plan.ts'
 import { type CandleRows } from './candle-rows.ts'
-import { checkNames, type ResolvedSelection, resolveSelection } from './candle-selection.ts'
-import { checkUnchanged, findParts } from './lake-partitions.ts'
-import { isCovered } from './lake-cover.ts'
+import { checkNames } from './candle-selection.ts'
+import { checkUnchanged } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 
 const MS_PER_MINUTE = 60_000
-const FILL_GAP_MS = CANDLE_FILL_GAP_DAYS_MAX * MS_PER_DAY
-/** A bucket is at most so much longer than its minutes say: clocks change by an hour, in one zone by half of it. */
-const BUCKET_EXCESS_MS = 2 * 60 * MS_PER_MINUTE
-
 export interface CandleAnswer {
   readonly rows: CandleRows
   readonly hasMore: boolean
@@ -34,19 +29,6 @@ export interface CandleAnswer {
   readonly interval: number
   /** The zone of each market's labels. */
   readonly labelZone: (market: string) => TimeZone
-}
-
-/** One attempt's view of both stores. */
-export interface CandlePlan {
-  readonly query: CandleQuery
-  readonly selection: ResolvedSelection
-  readonly manifest: readonly RegisteredPartition[]
-  /** Every file that may matter for the window or for filling it. */
-  readonly parts: readonly IndexedPart[]
-  /** Stored candles of [readFromMs, query.toMs) are read. */
-  readonly readFromMs: number
-  /** Whether some candle of the instants may be hot. */
-  readonly isHotIn: (fromMs: number, toMs: number) => boolean
 }
 
 export async function answerCandles(query: CandleQuery, request: RecordRequest): Promise<CandleAnswer> {
@@ -76,7 +58,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const interval = query.aggregate ?? query.interval
   const bucketMinutes =
     query.aggregate ?? (query.interval === storedIntervalOf(query.interval) ? null : query.interval)
-  const plan = await makePlan(query, bucketMinutes, request)
+  const plan = await makeCandlePlan(query, bucketMinutes, request)
   const { selection, parts } = plan
   const windowParts = parts.filter(({ part }) => part.fromMs < query.toMs && part.toMs > plan.readFromMs)
   const markets = marketsIn(windowParts, plan)
@@ -111,34 +93,8 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
     context.lake,
     parts.map(({ part }) => part),
   )
-  if (isHot || fill?.askedStore === true) await context.candleManifest.check(run, plan.manifest)
+  if (isHot) await context.candleManifest.check(run, plan.manifest)
   return { rows: page.page, hasMore: page.hasMore, interval, labelZone }
-}
-
-async function makePlan(
-  query: CandleQuery,
-  bucketMinutes: number | null,
-  request: RecordRequest,
-): Promise<CandlePlan> {
-  const { context, run, signal } = request
-  const manifest = await context.candleManifest.partitions(run)
-  const selection = await resolveSelection(query, storedIntervalOf(query.interval), request)
-  const readFromMs =
-    bucketMinutes === null ? query.fromMs : query.fromMs - bucketMinutes * MS_PER_MINUTE - BUCKET_EXCESS_MS
-  const gapMs = query.fill ? FILL_GAP_MS : 0
-  const span = { fromMs: readFromMs - gapMs, toMs: query.toMs + gapMs }
-  const found = findParts(context.lake, { dataset: 'candles', scopes: selection.scopes, ...span }, manifest)
-  const parts: IndexedPart[] = []
-  for (const part of found) parts.push(await context.candleIndex.of(part, signal))
-  const isHotIn = (fromMs: number, toMs: number): boolean =>
-    !selection.isEmpty &&
-    !isCovered(
-      parts.map(({ part }) => part),
-      selection.scopes,
-      fromMs,
-      toMs,
-    )
-  return { query, selection, manifest, parts, readFromMs, isHotIn }
 }
 
 /** The cold markets that have a candle to be read, sorted. */
@@ -160,15 +116,13 @@ async function makeFill(
   page: CandlePage,
   request: RecordRequest,
 ) {
-  const trades = await findLastTrades(plan, request)
-  const bases = await findFillBases(plan, trades.lastMs, request)
+  const { bases, lastMs } = await findFillBounds(plan, request)
   const { fromMs, toMs } = plan.query
   const lastTradeMs = (market: string): number => {
-    const lastMs = trades.lastMs.get(market)
-    return lastMs === undefined ? -Infinity : bucketEnd(market, lastMs)
+    const tradeMs = lastMs.get(market)
+    return tradeMs === undefined ? -Infinity : bucketEnd(market, tradeMs)
   }
-  const stage = new CandleFill({ grid, fromMs, toMs, lastTradeMs, next: page })
-  return { stage, bases: bases.candles, askedStore: trades.askedStore || bases.askedStore }
+  return { stage: new CandleFill({ grid, fromMs, toMs, lastTradeMs, next: page }), bases }
 }
 
 function gridOf(

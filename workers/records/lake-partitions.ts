@@ -12,6 +12,7 @@ import {
   type RecordDataset,
   recordFileName,
 } from '../../shared/lake-layout.ts'
+import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 
@@ -48,7 +49,8 @@ export function lakeScopes(lake: string, dataset: RecordDataset): string[] {
 
 /**
  * The files that overlap a span, by scope and period.
- * @throws {ApiError} `lake_file_invalid` when a file of the manifest is not there
+ * @throws {ApiError} `lake_file_invalid` when a file of the manifest is not there, `invalid_parameter` (400) when there
+ * are too many
  */
 export function findParts(
   lake: string,
@@ -81,6 +83,10 @@ export function findParts(
         partOf(lake, { scope, name: recordFileName(dataset, scope, period), ...span, isRegistered: false }),
       )
     }
+  }
+  if (parts.length > RECORD_LAKE_FILES_MAX) {
+    const detail = `The range touches ${parts.length} lake files; at most ${RECORD_LAKE_FILES_MAX} are read for one request.`
+    throw new ApiError('invalid_parameter', detail, { errors: [{ parameter: 'from', detail }] })
   }
   return parts.toSorted((left, right) => left.fromMs - right.fromMs || (left.scope < right.scope ? -1 : 1))
 }

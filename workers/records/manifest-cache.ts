@@ -6,6 +6,7 @@ import type { RecordDataset } from '../../shared/lake-layout.ts'
 import {
   generationOf,
   manifestCheckpoint,
+  type PartitionSelection,
   partitionsOf,
   type RegisteredPartition,
 } from '../../shared/sql/manifest-queries.ts'
@@ -14,24 +15,23 @@ import type { RunStatement } from '../../shared/sql/statement.ts'
 const EVERYTHING = { scopes: null, fromMs: 0, toMs: Date.UTC(9999, 0) } as const
 
 export class ManifestCache {
-  readonly #dataset: RecordDataset
+  /** What is asked of the store: every partition of the dataset. */
+  readonly selection: PartitionSelection
   #partitions: readonly RegisteredPartition[] | undefined
 
   constructor(dataset: RecordDataset) {
-    this.#dataset = dataset
+    this.selection = { dataset, ...EVERYTHING }
   }
 
   /** Every partition of the dataset, as of some moment. */
   async partitions(run: RunStatement): Promise<readonly RegisteredPartition[]> {
-    this.#partitions ??= await run<RegisteredPartition>(
-      partitionsOf({ dataset: this.#dataset, ...EVERYTHING }),
-    )
+    this.#partitions ??= await run<RegisteredPartition>(partitionsOf(this.selection))
     return this.#partitions
   }
 
   /** Throws ManifestChanged when a partition was registered since `partitions` was read. */
   async check(run: RunStatement, partitions: readonly RegisteredPartition[]): Promise<void> {
-    await manifestCheckpoint(run, { dataset: this.#dataset, ...EVERYTHING }, generationOf(partitions))()
+    await manifestCheckpoint(run, this.selection, generationOf(partitions))()
   }
 
   /** The next plan asks the store. */

@@ -1,0 +1,79 @@
+// What /openapi.json says of record answers, derived from the records' own schemas.
+
+import type { ErrorCode } from '../../shared/errors.ts'
+import {
+  RECORD_FIELDS,
+  type RecordField,
+  type RecordFieldType,
+  type RecordKind,
+} from '../../shared/record-schema.ts'
+import type { EndpointDocumentation, ExampleRequest, JsonSchema } from '../openapi/documentation.ts'
+
+const TYPES: Readonly<Record<RecordFieldType, JsonSchema>> = {
+  string: { type: 'string' },
+  date: { type: 'string', format: 'date' },
+  number: { type: 'number' },
+  integer: { type: 'integer' },
+  boolean: { type: 'boolean' },
+  instant: { type: 'string', format: 'date-time' },
+}
+
+const EVERY_FORMAT = [
+  'application/json',
+  'application/x-ndjson',
+  'text/csv',
+  'application/vnd.apache.parquet',
+]
+
+function fieldSchema({ type, nullable, isWide, meaning }: RecordField): JsonSchema {
+  const schema = TYPES[type]
+  return {
+    ...schema,
+    ...(nullable && typeof schema.type === 'string' ? { type: [schema.type, 'null'] } : {}),
+    ...(isWide === true ? { format: 'int64' } : {}),
+    description: `${meaning}.`,
+  }
+}
+
+export function recordDocumentation(
+  kind: RecordKind,
+  about: {
+    readonly tag: string
+    readonly description: string
+    readonly errors: readonly ErrorCode[]
+    readonly examples: readonly ExampleRequest[]
+    /** False where there is json alone and no paging. */
+    readonly hasFormats: boolean
+  },
+): EndpointDocumentation {
+  const { tag, description, errors, examples, hasFormats } = about
+  const fields: readonly RecordField[] = RECORD_FIELDS[kind]
+  return {
+    tag,
+    description,
+    contentTypes: hasFormats ? EVERY_FORMAT : ['application/json'],
+    schema: {
+      type: 'array',
+      // With `columns` a record has those alone, so none is required.
+      items: {
+        type: 'object',
+        properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(field)])),
+        additionalProperties: false,
+      },
+    },
+    headers: hasFormats
+      ? {
+          Link: {
+            description: 'With rel="next" the address of the next page; the last page has none.',
+            schema: { type: 'string' },
+          },
+          'Content-Disposition': {
+            description: 'A file name, for csv and parquet.',
+            schema: { type: 'string' },
+          },
+        }
+      : {},
+    errors: [...errors, 'too_many_requests', 'store_unavailable', 'store_timeout', 'worker_failed'],
+    examples,
+  }
+}
