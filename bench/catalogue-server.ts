@@ -35,6 +35,8 @@ async function startBookcast(address: StoreAddress): Promise<number> {
     port: 0,
     lake: mkdtempSync(join(tmpdir(), 'bookcast-bench-lake-')),
     store: null,
+    collect: null,
+    hasSampleRecords: false,
     metrics: 'on',
     apiKeys: [],
     rateLimit: null,

@@ -74,6 +74,14 @@ export const SERVE_OPTIONS = [
     default: 'on',
   },
   {
+    name: 'collect',
+    placeholder: '',
+    description:
+      'collect data in this process too, set up as by "bookcast ingest --help" from the environment',
+    env: 'BOOKCAST_COLLECT',
+    isFlag: true,
+  },
+  {
     name: 'metrics',
     placeholder: '<where>',
     description: '"on" for /metrics on the port above, "<host>:<port>" for one of its own, "off"',

@@ -14,6 +14,7 @@ const DEFAULTS: ServeConfig = {
   host: '127.0.0.1',
   port: 8080,
   store: { databaseUrl: null, dataDirectory: 'bookcast-data' },
+  collect: null,
   metrics: 'on',
   apiKeys: [],
   rateLimit: null,

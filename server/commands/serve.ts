@@ -8,6 +8,7 @@ import type { Logger } from 'pino'
 import { MIGRATION_RETRY_MS } from '../../shared/limits.ts'
 import { storeServices } from '../catalogue/store-services.ts'
 import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
+import { startCollector } from '../ingest/collector.ts'
 import { SERVE_OPTIONS } from '../serve-options.ts'
 import { type RunningServer, startServer } from '../server.ts'
 import { MigrationError } from '../storage/migrations.ts'
@@ -90,6 +91,7 @@ async function openStore(config: ServeConfig, logger: Logger) {
     throw error
   }
   return {
+    postgres: store.postgres,
     address: store.postgres.address,
     services: storeServices(store.postgres),
     close: async (): Promise<void> => {
@@ -111,6 +113,10 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
       await store?.close()
       throw error
     })
+    const collector =
+      config.collect !== null && store
+        ? startCollector({ config: config.collect, postgres: store.postgres, logger })
+        : undefined
     try {
       stdout.write(await describe(server, config.lake))
       logger.info({ host: server.host, port: server.port, lake: config.lake }, 'listening')
@@ -118,7 +124,7 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
       if (!signal.aborted) await once(signal, 'abort')
       logger.info('shutting down')
     } finally {
-      await server.close()
+      await Promise.all([server.close(), collector?.stop()])
       await store?.close()
     }
     logger.info('stopped')

@@ -71,6 +71,7 @@ export const TEST_CONFIG: ServeConfig = {
   port: 0,
   lake: '.',
   store: null,
+  collect: null,
   metrics: 'on',
   apiKeys: [],
   rateLimit: null,
