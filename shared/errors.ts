@@ -14,6 +14,8 @@ export const ERROR_TYPES = {
   internal_error: { status: 500, title: 'Internal error' },
   lake_file_invalid: { status: 503, title: 'A lake file cannot be read' },
   lake_file_changed: { status: 503, title: 'A lake file keeps changing' },
+  store_unavailable: { status: 503, title: 'The relational store cannot be reached' },
+  store_timeout: { status: 503, title: 'The relational store took too long' },
   worker_failed: { status: 503, title: 'The worker of this request died' },
   shutting_down: { status: 503, title: 'The server is shutting down' },
 } as const

@@ -96,3 +96,55 @@ export const CONFIGURED_TIMEOUT_MS_MAX = 3_600_000
 export const LOB_THREAD_HEAP_MB_MAX = 512
 /** A thread that has not ended a cancelled task after so long is terminated. */
 export const LOB_CANCEL_TIMEOUT_MS = 10_000
+
+/** Times a request is planned anew because a file was replaced between planning and reading. */
+export const REPLAN_ATTEMPTS_MAX = 3
+
+/** Connections of one process to the relational store. `DATABASE_URL`'s server needs replicas × (this + workers). */
+export const STORE_POOL_SIZE_DEFAULT = 10
+/** The embedded store has one session, so more connections only make more clients wait in its queue. */
+export const STORE_POOL_SIZE_EMBEDDED = 4
+/** The server cancels a statement that runs longer. */
+export const STORE_STATEMENT_TIMEOUT_MS_DEFAULT = 15_000
+export const STORE_CONNECT_TIMEOUT_MS_DEFAULT = 5_000
+/** Time beyond the statement time-out after which a silent server counts as lost and its connections are dropped. */
+export const STORE_DEADLINE_GRACE_MS = 2_000
+/** A real server ends a transaction in which its client does nothing for so long. */
+export const STORE_TRANSACTION_IDLE_MS = 60_000
+/** Statements that may run or wait for a connection at once; the next one fails as if the store were down. */
+export const STORE_PENDING_STATEMENTS_MAX = 512
+/** Times a transaction runs when the server asks for a repetition (serialization failure, deadlock). */
+export const STORE_TRANSACTION_ATTEMPTS_MAX = 5
+/** Connections in a row that a server may close without a word before it counts as down. */
+export const STORE_SILENT_CLOSES_MAX = 2
+/** Rows of one read: each is a statement of its own that holds no connection afterwards. */
+export const STORE_READ_BATCH_ROWS = 1_000
+/** Rows of one write statement. */
+export const STORE_WRITE_BATCH_ROWS = 5_000
+/** How long a starting replica waits for another one that migrates. */
+export const MIGRATION_LOCK_WAIT_MS_MAX = 60_000
+export const MIGRATION_STATEMENT_MS_MAX = 600_000
+
+/** Connections to the embedded store from this process and its workers. */
+export const EMBEDDED_CLIENTS_MAX = 64
+/** Bytes of one protocol message from or to the embedded store. */
+export const EMBEDDED_MESSAGE_BYTES_MAX = 64 * 1024 * 1024
+/** Answer bytes a client of the embedded store may leave unread before it is cut off. */
+export const EMBEDDED_UNREAD_BYTES_MAX = 256 * 1024 * 1024
+/** A client that holds the embedded store's only session and sends nothing for so long is cut off. */
+export const EMBEDDED_HOLD_IDLE_MS_MAX = 30_000
+/** A session of the embedded store that leaves a statement unanswered for so long is ended and started again. */
+export const EMBEDDED_SILENCE_MS_MAX = 60_000
+export const EMBEDDED_SILENCE_GRACE_MS = 1_000
+/** Start of the embedded store, the creation of its data directory included. */
+export const EMBEDDED_START_MS_MAX = 120_000
+export const EMBEDDED_CLOSE_MS_MAX = 10_000
+/** Restarts in a row of a store thread that died; a thread that lived EMBEDDED_HEALTHY_MS starts a new row. */
+export const EMBEDDED_RESTARTS_MAX = 5
+export const EMBEDDED_RESTART_DELAY_MS = 500
+export const EMBEDDED_HEALTHY_MS = 60_000
+/** A process that died while it took over a dead one's lock is forgotten after so long. */
+export const LOCK_TAKEOVER_MS_MAX = 10_000
+export const LOCK_RETRY_MS = 20
+/** Rounds in which a starting process looks at the lock before it gives up. */
+export const LOCK_ATTEMPTS_MAX = 1_000
