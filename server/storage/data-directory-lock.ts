@@ -124,8 +124,8 @@ async function isAlive(owner: LockOwner): Promise<boolean> {
 
 /** Field 22 of /proc/<pid>/stat (proc(5)); the command before it may hold spaces and parentheses. */
 async function processStart(pid: number): Promise<string | null> {
-  const stat = await readIfThere(`/proc/${pid}/stat`)
-  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null
+  const status = await readIfThere(`/proc/${pid}/stat`)
+  return status?.slice(status.lastIndexOf(')') + 2).split(' ')[19] ?? null
 }
 
 function isRunning(pid: number): boolean {

@@ -20,10 +20,10 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const HOLDER = new URL('../support/embedded-holder.js', import.meta.url)
 
-test('several clients at once', async (t) => {
-  const { address } = await startEmbedded(t)
+test('several clients at once', async (suite) => {
+  const { address } = await startEmbedded(suite)
 
-  await t.test('each get their own answers, whatever they interleave', async (t) => {
+  await suite.test('each get their own answers, whatever they interleave', async (t) => {
     const clients = Array.from({ length: 4 }, () => connect(t, address))
     const numbers = Array.from({ length: 200 }, (_, index) => index)
     const answers = await Promise.all(
@@ -42,7 +42,7 @@ test('several clients at once', async (t) => {
     )
   })
 
-  await t.test('a cursor of one is not disturbed by statements of another', async (t) => {
+  await suite.test('a cursor of one is not disturbed by statements of another', async (t) => {
     const other = connect(t, address)
     const sql = driver(t, address)
     const isOtherDone: Promise<unknown>[] = []
@@ -55,7 +55,7 @@ test('several clients at once', async (t) => {
     await Promise.all(isOtherDone)
   })
 
-  await t.test('a transaction of one is seen by the other when it commits', async (t) => {
+  await suite.test('a transaction of one is seen by the other when it commits', async (t) => {
     const [writer, reader] = [connect(t, address), connect(t, address)]
     await run(writer, 'CREATE TABLE seen (n int)')
     let isCounted: Promise<readonly Record<string, unknown>[]> | undefined
@@ -67,7 +67,7 @@ test('several clients at once', async (t) => {
     assert.deepEqual((await isCounted)?.[0]?.['n'], 2)
   })
 
-  await t.test('one that vanishes in a transaction is rolled back and holds nobody up', async (t) => {
+  await suite.test('one that vanishes in a transaction is rolled back and holds nobody up', async (t) => {
     const [reader, sql] = [connect(t, address), driver(t, address)]
     await run(reader, 'CREATE TABLE vanished (n int)')
     const raw = await rawClient(t, address)
@@ -84,7 +84,7 @@ test('several clients at once', async (t) => {
     assert.deepEqual((await sql`SELECT count(*)::int4 AS n FROM vanished`)[0]?.['n'], 0)
   })
 
-  await t.test('one that talks nonsense is sent away and the others are served', async (t) => {
+  await suite.test('one that talks nonsense is sent away and the others are served', async (t) => {
     const reader = connect(t, address)
     for (const bytes of [Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.alloc(64)]) {
       const socket = createConnection(pathOf(address))
@@ -100,7 +100,7 @@ test('several clients at once', async (t) => {
     assert.equal((await run(reader, 'SELECT 1 AS n')).length, 1)
   })
 
-  await t.test('encryption is declined and a cancel request is not answered', async (t) => {
+  await suite.test('encryption is declined and a cancel request is not answered', async (t) => {
     const socket = createConnection(pathOf(address))
     t.after(() => socket.destroy())
     socket.write(Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]))
@@ -114,14 +114,14 @@ test('several clients at once', async (t) => {
     await once(cancelling, 'close')
   })
 
-  await t.test('statements sent in one go are answered in order', async (t) => {
+  await suite.test('statements sent in one go are answered in order', async (t) => {
     const raw = await rawClient(t, address)
     raw.write(Buffer.concat([1, 2, 3].map((n) => query(`SELECT 'answer ${n}'`))))
     const text = (await answer(raw, 3)).toString('latin1')
     assert.deepEqual([...text.matchAll(/answer \d/g)].map(String), ['answer 1', 'answer 2', 'answer 3'])
   })
 
-  await t.test('more clients than allowed are refused with a reason', async (t) => {
+  await suite.test('more clients than allowed are refused with a reason', async (t) => {
     const clients = await Promise.all(
       Array.from({ length: EMBEDDED_CLIENTS_MAX }, async () => {
         const socket = createConnection(pathOf(address))
@@ -162,23 +162,26 @@ test('a thread that dies is a typed error, is started again and has kept its dat
   assert.match(failures[0] ?? '', /embedded store/)
 })
 
-test('the data directory belongs to one process', async (t) => {
+test('the data directory belongs to one process', async (suite) => {
   const place = await makeEmbeddedStore()
-  t.after(place.remove)
-  const holder = startHolder(t, place.dataDirectory)
+  suite.after(place.remove)
+  const holder = startHolder(suite, place.dataDirectory)
   assert.equal(await firstLine(holder), 'ready')
 
-  await t.test('a second one is refused and told who has it', async () => {
+  await suite.test('a second one is refused and told who has it', async () => {
     await assert.rejects(EmbeddedPostgres.start({ directory: place.dataDirectory }), (error) => {
       assert.ok(error instanceof DataDirectoryLocked)
       assert.equal(error.pid, holder.pid)
       assert.match(error.message, new RegExp(`in use by process ${holder.pid}`))
       return true
     })
-    assert.match(await firstLine(startHolder(t, place.dataDirectory)), /^DataDirectoryLocked: .* is in use/)
+    assert.match(
+      await firstLine(startHolder(suite, place.dataDirectory)),
+      /^DataDirectoryLocked: .* is in use/,
+    )
   })
 
-  await t.test('one that was killed leaves it to the next, with everything it committed', async (t) => {
+  await suite.test('one that was killed leaves it to the next, with everything it committed', async (t) => {
     holder.kill('SIGKILL')
     await once(holder, 'exit')
     const { address } = await startEmbedded(t, undefined, place.dataDirectory)
