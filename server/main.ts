@@ -28,6 +28,13 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
     },
   ],
   [
+    'sync',
+    {
+      summary: 'bring a lake and object storage up to date with each other',
+      load: async () => (await import('./commands/sync.ts')).syncCommand,
+    },
+  ],
+  [
     'sample-data',
     {
       summary: 'write the generated sample lake',

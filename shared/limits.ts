@@ -150,9 +150,6 @@ export const LOB_THREAD_HEAP_MB_MAX = 512
 /** A thread that has not ended a cancelled task after so long is terminated. */
 export const LOB_CANCEL_TIMEOUT_MS = 10_000
 
-/** Times a request is planned anew because a file was replaced between planning and reading. */
-export const REPLAN_ATTEMPTS_MAX = 3
-
 /** Connections of one process to the relational store. `DATABASE_URL`'s server needs replicas × (this + workers). */
 export const STORE_POOL_SIZE_DEFAULT = 10
 /** The embedded store has one session, so more connections only make more clients wait in its queue. */
@@ -201,3 +198,38 @@ export const LOCK_TAKEOVER_MS_MAX = 10_000
 export const LOCK_RETRY_MS = 20
 /** Rounds in which a starting process looks at the lock before it gives up. */
 export const LOCK_ATTEMPTS_MAX = 1_000
+
+/** Objects transferred at once by one synchronization. */
+export const SYNC_PARALLEL_DEFAULT = 4
+export const SYNC_PARALLEL_MAX = 64
+/** Objects below one prefix; a larger listing is refused. A lake of 100 series for 10 years has 400,000. */
+export const SYNC_OBJECTS_MAX = 5_000_000
+/** Directory levels below the lake's root that a listing follows. */
+export const SYNC_DEPTH_MAX = 6
+/** Times one object is tried in one synchronization, and the pause before the second try, doubled each time. */
+export const SYNC_ATTEMPTS_MAX = 5
+export const SYNC_RETRY_MS = 500
+/** A transfer in which no byte moves for so long is broken off and tried again. */
+export const SYNC_STALL_MS = 30_000
+/** The largest object one S3 PUT may carry. */
+export const SYNC_OBJECT_BYTES_MAX = 5 * 1024 * 1024 * 1024
+/** Contents remembered as written by the synchronization, for each object. */
+export const SYNC_OWN_DIGESTS_MAX = 4
+/** Pause between two synchronizations of a running process. */
+export const SYNC_INTERVAL_MS = 5 * 60 * 1000
+/** Age of the last synchronization from which the lake counts as stale (interface.md section 8). */
+export const SYNC_STALE_MS = 2 * 60 * 60 * 1000
+/** Objects with a problem that a summary names; all are counted. */
+export const SYNC_PROBLEMS_SHOWN = 20
+
+/** Time after a day's end before its rows are moved to the lake: most late reports and corrections are in by then. */
+export const COMPACTION_DELAY_MS = 36 * 60 * 60 * 1000
+export const COMPACTION_DELAY_HOURS_MAX = 24 * 366
+/** Rows of one row group of a records file: a market's month of minutes touches one or two. */
+export const RECORD_ROW_GROUP_ROWS = 20_480
+/** Memory the database may use that writes a partition. */
+export const COMPACTION_MEMORY = '512MB'
+/** Times a partition is written anew because its rows changed meanwhile. */
+export const COMPACTION_ATTEMPTS_MAX = 5
+/** One transaction's statements may take so long: it hashes and deletes a partition's rows. */
+export const COMPACTION_STATEMENT_MS_MAX = 120_000
