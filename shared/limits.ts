@@ -88,9 +88,6 @@ export const BODY_RESERVE_BYTES = 1024
 export const BODY_LAST_BYTES_MAX = 64
 /** Running streams get so long to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
 export const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
-/** Times a request is planned anew because a file was replaced between planning and reading. */
-export const REPLAN_ATTEMPTS_MAX = 3
-
 /** Characters of one climate report; the longest real one (six stations) has 26,363. */
 export const CLI_PRODUCT_CHARACTERS_MAX = 256 * 1024
 /** Days a climate report may come after its date; a date further back is taken for a wrong year. */
@@ -125,8 +122,8 @@ export const UPSTREAM_QUOTE_CHARACTERS_MAX = 200
 
 /** Characters of one METAR or SPECI. The longest real ones have about 400. */
 export const METAR_TEXT_CHARACTERS_MAX = 2000
-/** Rows of an upstream decoded in one turn of the event loop: about 5 ms. */
-export const PARSE_BATCH_ROWS = 16
+/** Rows of an upstream are decoded for so long in one turn of the event loop. */
+export const PARSE_TURN_MS_MAX = 4
 
 /** Entries the aviation weather feed puts into one answer at most; it cuts silently. */
 export const AWC_ENTRIES_MAX = 400
@@ -148,8 +145,48 @@ export const CONFIGURED_TIMEOUT_MS_MAX = 3_600_000
 /** Megabytes of JavaScript heap one order-book thread may use before it is ended. */
 export const LOB_THREAD_HEAP_MB_MAX = 512
 /** A thread that has not ended a cancelled task after so long is terminated. */
-export const LOB_CANCEL_TIMEOUT_MS = 10_000
-
+export const WORKER_CANCEL_TIMEOUT_MS = 10_000
+/** Bodies below this size are sent as they are: they fit in one packet anyway. */
+export const COMPRESSED_BODY_BYTES_MIN = 1_400
+/** Bytes of one piece that a compressor gives. */
+export const COMPRESSED_CHUNK_BYTES = 64 * 1024
+/** Clients whose rate is remembered; the one unseen for longest is forgotten first. */
+export const RATE_LIMIT_CLIENTS_MAX = 10_000
+/** Seconds a browser may remember the answer to a preflight request. */
+export const CORS_MAX_AGE_S = 600
+/** What configuration accepts for the rate of a client, API keys and proxies. */
+export const RATE_LIMIT_PER_SECOND_MAX = 1_000_000
+export const RATE_LIMIT_BURST_MAX = 1_000_000
+export const API_KEYS_MAX = 1_000
+export const API_KEY_CHARACTERS_MIN = 16
+export const TRUSTED_PROXIES_MAX = 10
+/**
+ * An order-book answer never changes once every date of it has been over for so long and its files have lain untouched
+ * for so long: late recordings are imported within it.
+ */
+export const LOB_FINAL_DATE_AGE_MS = 48 * 60 * 60 * 1000
+export const LOB_FINAL_FILE_AGE_MS = 24 * 60 * 60 * 1000
+/** Markets that closed longer ago than this before a request's first date are not told to the order-book worker. */
+export const LOB_CLOSED_LOOK_BACK_DAYS = 366
+/** How often the store is asked whether its data changed: the age that an answer from memory may have. */
+export const DATA_VERSION_POLL_MS = 1_000
+/** Markets held in memory, some 200 bytes each; more are refused at start rather than served in part. */
+export const CATALOGUE_MARKETS_MAX = 2_000_000
+/** Changes are read again from so long before the newest one seen: a slow transaction may commit an older one. */
+export const CATALOGUE_OVERLAP_MS = 10 * 60 * 1000
+/** Pages of series and markets. */
+export const LIST_LIMIT_DEFAULT = 1_000
+export const LIST_LIMIT_MAX = 10_000
+export const LIST_OFFSET_MAX = 1_000_000_000
+/** Looks at the lake directory: the pause between two, and the entries and levels that one visits at most. */
+export const LAKE_SCAN_INTERVAL_MS = 5 * 60 * 1000
+export const LAKE_SCAN_ENTRIES_MAX = 5_000_000
+export const LAKE_SCAN_DEPTH_MAX = 6
+/** /health: how long a database may take to answer, and how long one round of questions counts. */
+export const HEALTH_CHECK_TIMEOUT_MS = 1_000
+export const HEALTH_REUSE_MS = 1_000
+/** A synchronization longer ago than this is stale (interface.md section 8). */
+export const HEALTH_STALE_MS = 2 * 60 * 60 * 1000
 /** Connections of one process to the relational store. `DATABASE_URL`'s server needs replicas × (this + workers). */
 export const STORE_POOL_SIZE_DEFAULT = 10
 /** The embedded store has one session, so more connections only make more clients wait in its queue. */
@@ -198,6 +235,10 @@ export const LOCK_TAKEOVER_MS_MAX = 10_000
 export const LOCK_RETRY_MS = 20
 /** Rounds in which a starting process looks at the lock before it gives up. */
 export const LOCK_ATTEMPTS_MAX = 1_000
+/** Rows of the catalogue read by one statement. */
+export const CATALOGUE_READ_ROWS = 1_000
+/** Pause between two attempts to bring the store's tables up to date while it is away. */
+export const MIGRATION_RETRY_MS = 2_000
 
 /** Objects transferred at once by one synchronization. */
 export const SYNC_PARALLEL_DEFAULT = 4
@@ -217,8 +258,6 @@ export const SYNC_OBJECT_BYTES_MAX = 5 * 1024 * 1024 * 1024
 export const SYNC_OWN_DIGESTS_MAX = 4
 /** Pause between two synchronizations of a running process. */
 export const SYNC_INTERVAL_MS = 5 * 60 * 1000
-/** Age of the last synchronization from which the lake counts as stale (interface.md section 8). */
-export const SYNC_STALE_MS = 2 * 60 * 60 * 1000
 /** Objects with a problem that a summary names; all are counted. */
 export const SYNC_PROBLEMS_SHOWN = 20
 

@@ -24,7 +24,7 @@ export type UnitKind =
   | 'none'
 
 /** `instant` is milliseconds since the Unix epoch in memory, RFC 3339 when served. */
-export type ObservationFieldType = 'string' | 'number' | 'integer' | 'instant'
+type ObservationFieldType = 'string' | 'number' | 'integer' | 'instant'
 
 interface FieldShape {
   readonly name: string
@@ -73,7 +73,6 @@ export const OBSERVATION_FIELDS = [
 ] as const satisfies readonly FieldShape[]
 
 export type ObservationField = (typeof OBSERVATION_FIELDS)[number]
-export type ObservationFieldName = ObservationField['name']
 
 type FieldValue<F extends ObservationField> = F['name'] extends 'observation_type'
   ? ObservationType

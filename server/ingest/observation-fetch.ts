@@ -1,9 +1,9 @@
 // What every client of observations returns, and the step from parsed rows to that result: counting what was rejected
-// and noticing that an upstream has changed its format. Rows are decoded in small batches with a pause between them,
+// and noticing that an upstream has changed its format. Rows are decoded for a few milliseconds at a time,
 // because decoding a station's year takes seconds and the event loop also serves requests.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { PARSE_BATCH_ROWS } from '../../shared/limits.ts'
+import { PARSE_TURN_MS_MAX } from '../../shared/limits.ts'
 import type { Observation } from '../../shared/observation.ts'
 import { UpstreamError } from './upstream-error.ts'
 import type { Validators } from './upstream-http.ts'
@@ -12,7 +12,7 @@ import type { Validators } from './upstream-http.ts'
  * Why a row was left out. `malformed`: it is not what the upstream documents. The others are expected: `synthetic` rows
  * were invented by the archive, `other_report` rows are no METAR or SPECI, `other_station` was not asked for.
  */
-export type Rejection = 'malformed' | 'synthetic' | 'other_report' | 'other_station'
+type Rejection = 'malformed' | 'synthetic' | 'other_report' | 'other_station'
 
 export type ParsedRow =
   | { readonly kind: 'row'; readonly observation: Observation }
@@ -46,11 +46,15 @@ export async function collectRows(
     other_station: 0,
   }
   let seen = 0
+  let turnStartMs = performance.now()
   for (const row of parsed) {
     if (row.kind === 'row') rows.push(row.observation)
     else rejected[row.reason] += 1
     seen += 1
-    if (seen % PARSE_BATCH_ROWS === 0) await nextTurn()
+    if (performance.now() - turnStartMs > PARSE_TURN_MS_MAX) {
+      await nextTurn()
+      turnStartMs = performance.now()
+    }
   }
   // One bad report among hundreds is its station's fault; a majority of them, or not one usable row, means that the
   // format has changed. Synthetic rows alone are a station's quiet hour.

@@ -40,7 +40,7 @@ type Field =
   Exclude<keyof Weather, Group['fields'][number]> extends 'feels_like_f' ? Group['fields'][number] : never
 
 /** Where a group of fields came from. */
-export interface Origin {
+interface Origin {
   readonly source: ObservationSource
   readonly receivedAtMs: number | null
 }
@@ -52,7 +52,7 @@ export interface MergedObservation {
 }
 
 /** Observations with equal keys describe the same report. */
-export function observationKey(observation: Observation): string {
+function observationKey(observation: Observation): string {
   return `${observation.station_code} ${observation.observed_at} ${observation.observation_type}`
 }
 

@@ -30,6 +30,8 @@ export interface UpstreamOptions {
   /** Sent as User-Agent: several upstreams refuse anonymous clients. */
   readonly userAgent: string
   readonly rate: RequestRate
+  /** Used instead of a budget of its own: clients of different services of one host share what that host allows. */
+  readonly budget?: RequestBudget
   readonly timeoutMs?: number
   readonly bodyBytesMax?: number
   readonly attemptsMax?: number
@@ -99,7 +101,7 @@ class AttemptFailure extends Error {
   }
 }
 
-/** A client of one upstream. All requests to that upstream should share it, since the budget is its own. */
+/** A client of one upstream. */
 export class UpstreamHttp {
   readonly name: string
   readonly #options: UpstreamOptions
@@ -114,7 +116,7 @@ export class UpstreamHttp {
     this.name = options.name
     this.#options = options
     this.#clock = options.clock ?? SYSTEM_CLOCK
-    this.#budget = new RequestBudget(options.rate)
+    this.#budget = options.budget ?? new RequestBudget(options.rate)
     this.#origin = base.origin
     this.#prefix = base.pathname.replace(/\/$/, '')
     const timeoutMs = options.timeoutMs ?? UPSTREAM_TIMEOUT_MS_DEFAULT

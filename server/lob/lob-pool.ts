@@ -5,16 +5,25 @@
 import { MessageChannel } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import type { Logger } from 'pino'
-import { LOB_CONCURRENT_REQUESTS_MAX, LOB_THREAD_HEAP_MB_MAX } from '../../shared/limits.ts'
-import type { LobQuery, LobTask, LobThreadData, LobWarmTask } from '../../shared/lob-task.ts'
-import { LobStream } from './lob-stream.ts'
-import { Slots } from './slots.ts'
+import {
+  LOB_CONCURRENT_REQUESTS_MAX,
+  LOB_RETRY_AFTER_S,
+  LOB_THREAD_HEAP_MB_MAX,
+} from '../../shared/limits.ts'
+import type { LobHead, LobQuery, LobTask, LobThreadData, LobWarmTask } from '../../shared/lob-task.ts'
+import { Slots } from '../workers/slots.ts'
+import { WorkerStream } from '../workers/worker-stream.ts'
 
 export interface LobPoolOptions {
   readonly lake: string
   /** The compiled worker file; its default export takes a LobTask or a LobWarmTask. */
   readonly workerUrl: URL
   readonly logger: Logger
+}
+
+export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validation'> & {
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
 }
 
 // Piscina loads its file by `require` first, which Node allows for ES modules by now; but a thread that is terminated in
@@ -26,7 +35,11 @@ const WARM_TASK: LobWarmTask = { warm: true }
 
 export class LobPool {
   readonly #lake: string
-  readonly #slots = new Slots(LOB_CONCURRENT_REQUESTS_MAX)
+  readonly #slots = new Slots({
+    max: LOB_CONCURRENT_REQUESTS_MAX,
+    retryAfterS: LOB_RETRY_AFTER_S,
+    refusal: `${LOB_CONCURRENT_REQUESTS_MAX} order-book requests are being processed, which is the most at once`,
+  })
   readonly #piscina: Piscina
 
   constructor({ lake, workerUrl, logger }: LobPoolOptions) {
@@ -54,6 +67,11 @@ export class LobPool {
     return this.#slots.takenCount
   }
 
+  /** Tasks that wait for a thread. */
+  get queuedTasks(): number {
+    return this.#piscina.queueSize
+  }
+
   /** Lets every thread load its code. Rejects when the worker file does not. */
   async warm(): Promise<void> {
     await Promise.all(this.#piscina.threads.map(() => this.#piscina.run(WARM_TASK)))
@@ -64,14 +82,15 @@ export class LobPool {
    * only then. Rejects with the ApiError that the worker met, `too_many_requests` or `worker_failed`, and when `signal`
    * is aborted first.
    */
-  async open(query: LobQuery, options: { headOnly: boolean; signal: AbortSignal }): Promise<LobStream> {
-    const release = this.#slots.take()
+  async open(query: LobQuery, options: LobOpenOptions): Promise<WorkerStream<LobHead>> {
+    const release = this.#slots.take(1)
     const { port1, port2 } = new MessageChannel()
-    const task: LobTask = { lake: this.#lake, query, headOnly: options.headOnly, port: port2 }
+    const { headOnly, catalogue, validation } = options
+    const task: LobTask = { lake: this.#lake, query, headOnly, catalogue, validation, port: port2 }
     const terminator = new AbortController()
     // Aborting this signal ends the thread, which is only done to a worker that does not obey.
     const taskEnd = this.#piscina.run(task, { transferList: [port2], signal: terminator.signal })
-    const stream = new LobStream(port1, taskEnd, {
+    const stream = new WorkerStream<LobHead>(port1, taskEnd, {
       signal: options.signal,
       onOver: release,
       terminate: () => terminator.abort(),

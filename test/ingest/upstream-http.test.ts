@@ -239,6 +239,19 @@ test('spaces requests by the budget', async (t) => {
   assert.deepEqual(clock.slept, [1000])
 })
 
+test('clients that share a budget wait for each other', async (t) => {
+  const rate = { burst: 1, intervalMs: 1000 }
+  const upstream = await startUpstream(t, [send(200), send(200)])
+  const clock = new ManualClock(NOW_MS)
+  const shared = { baseUrl: upstream.baseUrl, userAgent: 'x', rate, budget: new RequestBudget(rate), clock }
+  const first = new UpstreamHttp({ ...shared, name: 'first' })
+  const second = new UpstreamHttp({ ...shared, name: 'second' })
+  t.after(() => Promise.all([first.close(), second.close()]))
+  await first.fetch({ path: '/' })
+  await second.fetch({ path: '/' })
+  assert.deepEqual(clock.slept, [1000])
+})
+
 test('a budget never lets more than burst + elapsed / interval requests out in any span', () => {
   fc.assert(
     fc.property(

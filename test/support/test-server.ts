@@ -65,6 +65,22 @@ export interface TestServer {
   readonly openRaw: (target: string, method?: string) => Promise<Socket>
 }
 
+/** Everything a server needs, as small and local as it goes. */
+export const TEST_CONFIG: ServeConfig = {
+  host: '127.0.0.1',
+  port: 0,
+  lake: '.',
+  store: null,
+  metrics: 'on',
+  apiKeys: [],
+  rateLimit: null,
+  trustedProxies: 0,
+  corsOrigins: [],
+  stallTimeoutMs: 30_000,
+  shutdownTimeoutMs: 0,
+  logLevel: 'info',
+}
+
 /** `worker`: the fake one, whose series tells it what to do, or the one that reads a lake. */
 export async function startTestServer(
   t: TestContext,
@@ -73,15 +89,7 @@ export async function startTestServer(
 ): Promise<TestServer> {
   const log = new LogCollector()
   const server = await startServer(
-    {
-      host: '127.0.0.1',
-      port: 0,
-      lake: '.',
-      stallTimeoutMs: 30_000,
-      shutdownTimeoutMs: 0,
-      logLevel: 'info',
-      ...config,
-    },
+    { ...TEST_CONFIG, ...config },
     { logger: pino(log.stream), ...(worker === 'fake' ? { lobWorkerUrl: FAKE_WORKER_URL } : {}) },
   )
   t.after(() => server.close())

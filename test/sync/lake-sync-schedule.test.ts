@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { LakeSyncSchedule, type LakeSyncScheduleOptions } from '../../server/sync/lake-sync-schedule.ts'
-import { SYNC_STALE_MS } from '../../shared/limits.ts'
 import { readTree, writeTree } from '../support/lake-tree.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
@@ -38,23 +37,19 @@ test('pulls again and again and tells when it last did, also after a restart', a
   const schedule = scheduled(t, {
     lake,
     clock,
-    mirror: { remote, direction: 'pull' },
+    remote,
+    direction: 'pull',
     onResult: () => results.push(),
   })
-  assert.deepEqual(schedule.lakeSyncStatus(), { last_sync: null, file_count: 0, is_stale: false })
+  assert.deepEqual(schedule.status, { lastSyncMs: null, fileCount: 0 })
   await schedule.start()
   await results.next()
-  assert.deepEqual(schedule.lakeSyncStatus(), {
-    last_sync: '2026-07-01T00:00:00.000Z',
-    file_count: 1,
-    is_stale: false,
-  })
+  assert.deepEqual(schedule.status, { lastSyncMs: START_MS, fileCount: 1 })
   await writeTree(source, { 'candles/series=B/month=2026-07.parquet': 'b' })
   clock.ms += 60_000
   clock.wake()
   await results.next()
-  assert.equal(schedule.status.fileCount, 2)
-  assert.equal(schedule.status.lastSyncMs, START_MS + 60_000)
+  assert.deepEqual(schedule.status, { lastSyncMs: START_MS + 60_000, fileCount: 2 })
   assert.deepEqual(await readTree(lake), await readTree(source))
   await schedule.close()
 
@@ -63,37 +58,13 @@ test('pulls again and again and tells when it last did, also after a restart', a
   const restarted = scheduled(t, {
     lake,
     clock,
-    mirror: { remote: gone, direction: 'pull' },
+    remote: gone,
+    direction: 'pull',
     onError: (error) => errors.push(error),
   })
   await restarted.start()
   assert.equal(errors.length, 1)
   assert.deepEqual(restarted.status, { lastSyncMs: START_MS + 60_000, fileCount: 2 })
-  clock.ms += SYNC_STALE_MS
-  assert.equal(restarted.lakeSyncStatus().is_stale, false)
-  clock.ms += 1
-  assert.equal(restarted.lakeSyncStatus().is_stale, true)
-})
-
-test('a first synchronization that never succeeds becomes stale', async (t) => {
-  const { lake } = await places(t)
-  const clock = new SteppedClock()
-  const remote = new DirectoryStore(join(lake, 'nowhere'))
-  const schedule = scheduled(t, { lake, clock, mirror: { remote, direction: 'pull' } })
-  await schedule.start()
-  clock.ms += SYNC_STALE_MS + 1
-  assert.deepEqual(schedule.lakeSyncStatus(), { last_sync: null, file_count: 0, is_stale: true })
-})
-
-test('without object storage a look at the lake counts as the synchronization', async (t) => {
-  const { source } = await places(t)
-  await writeTree(source, {
-    'candles/series=A/.month=2026-08.parquet.0123456789ab.tmp': 'part',
-    'notes.txt': '',
-  })
-  const schedule = scheduled(t, { lake: source, clock: new SteppedClock(), mirror: null })
-  await schedule.start()
-  assert.deepEqual(schedule.status, { lastSyncMs: START_MS, fileCount: 1 })
 })
 
 async function places(t: TestContext): Promise<{ lake: string; source: string; remote: DirectoryStore }> {

@@ -11,7 +11,7 @@ import {
   seriesOfTicker,
 } from '../../shared/lake-layout.ts'
 import { MARKET_SEARCH_FILES_MAX } from '../../shared/limits.ts'
-import type { LobQuery } from '../../shared/lob-task.ts'
+import type { LobCatalogueEntry, LobQuery } from '../../shared/lob-task.ts'
 import { LakeFile } from './lake-file.ts'
 
 /** The series whose files are read, and which of their markets are wanted. */
@@ -20,15 +20,18 @@ export interface MarketSelection {
   readonly isWanted: (marketId: string) => boolean
 }
 
-/** Finds what a query is about; throws `unknown_market` or `unknown_series`. */
-export function selectMarkets(lake: string, query: LobQuery): MarketSelection {
+/** Finds what a query is about, asking the catalogue's series first; throws `unknown_market` or `unknown_series`. */
+export function selectMarkets(
+  lake: string,
+  query: LobQuery,
+  catalogue: LobCatalogueEntry | null = null,
+): MarketSelection {
   const search = new MarketSearch(lake, query)
   const { market, series } = query
   if (series !== null) {
     if (search.datesOf(series).length > 0) return { series, isWanted: () => true }
-    const prefix = `${series}-`
-    const isWanted = (id: string): boolean => id.startsWith(prefix)
-    const found = search.seriesWith(isWanted, seriesOfTicker(series))
+    const isWanted = eventFilter(series, catalogue)
+    const found = search.seriesWith(isWanted, catalogue?.series ?? seriesOfTicker(series))
     if (found !== undefined) return { series: found, isWanted }
     throw new ApiError(
       'unknown_series',
@@ -36,10 +39,18 @@ export function selectMarkets(lake: string, query: LobQuery): MarketSelection {
     )
   }
   const isWanted = (id: string): boolean => id === market
-  const likely = query.source === 'kalshi' ? seriesOfTicker(market!) : market!.split(':', 1)[0]!
+  const ownSeries = query.source === 'kalshi' ? seriesOfTicker(market!) : market!.split(':', 1)[0]!
+  const likely = catalogue?.series ?? ownSeries
   const found = search.seriesWith(isWanted, likely)
   if (found !== undefined) return { series: found, isWanted }
   throw new ApiError('unknown_market', `No ${query.source} market ${market} is known.`)
+}
+
+/** The markets of an event: those that the catalogue lists, else those whose tickers begin with the event's. */
+function eventFilter(event: string, catalogue: LobCatalogueEntry | null): (id: string) => boolean {
+  const listed = new Set(catalogue?.markets)
+  const prefix = `${event}-`
+  return (id) => listed.has(id) || id.startsWith(prefix)
 }
 
 const LISTED_SERIES_MAX = 10

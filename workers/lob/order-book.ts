@@ -41,7 +41,7 @@ export class BookSide {
   readonly bits = new Int32Array(4)
   // Exact quantity by 1/10000 dollar, only once a price off the cent grid was seen: `set` must know what it replaces.
   #exact: Float64Array | null = null
-  readonly #touchedExact: number[] = []
+  readonly #touchedExact = new Set<number>()
   /** Changes below this slot do not show in the row last taken. */
   shownFrom = 0
 
@@ -53,7 +53,7 @@ export class BookSide {
     this.shownFrom = 0
     if (this.#exact === null) return
     for (const slot of this.#touchedExact) this.#exact[slot] = 0
-    this.#touchedExact.length = 0
+    this.#touchedExact.clear()
   }
 
   /** Changes a level and says whether the row last taken would look different now. */
@@ -66,7 +66,8 @@ export class BookSide {
       cents[cent]! += this.#applyExact(isSet, orientedPrice, qty)
     }
     if (cent === 0 || cent === CENTS_PER_DOLLAR) return false
-    const shown = Math.max(Math.floor(cents[cent]! / QTY_UNITS_PER_CONTRACT), 0)
+    const exact = cents[cent]!
+    const shown = exact < QTY_UNITS_PER_CONTRACT ? 0 : Math.floor(exact / QTY_UNITS_PER_CONTRACT)
     if (shown === this.contracts[cent]) return false
     this.contracts[cent] = shown
     if (shown === 0) this.bits[cent >>> 5]! &= ~(1 << (cent & 31))
@@ -79,7 +80,7 @@ export class BookSide {
     const exact = (this.#exact ??= this.#exactFromCents())
     const before = exact[orientedPrice]!
     const after = isSet ? qty : before + qty
-    if (before === 0 && after !== 0) this.#touchedExact.push(orientedPrice)
+    if (before === 0 && after !== 0) this.#touchedExact.add(orientedPrice)
     exact[orientedPrice] = after
     return after - before
   }
@@ -89,7 +90,7 @@ export class BookSide {
     for (let cent = 0; cent < CENT_SLOTS; cent++) {
       if (this.#cents[cent] === 0) continue
       exact[cent * PRICE_UNITS_PER_CENT] = this.#cents[cent]!
-      this.#touchedExact.push(cent * PRICE_UNITS_PER_CENT)
+      this.#touchedExact.add(cent * PRICE_UNITS_PER_CENT)
     }
     return exact
   }
@@ -148,15 +149,17 @@ export class OrderBook {
    */
   replay(events: EventColumns, from: number, until: number): number {
     const { length, ts, event, side, price, qty } = events
+    const { bids, asks } = this
     let index = from
     for (; index < length && ts[index]! <= until; index++) {
       const kind = event[index]!
       if (kind === EVENT_SET || kind === EVENT_ADD) {
         if (!this.isKnown) continue
-        const isAsk = side[index] === SIDE_ASK
-        const oriented = isAsk ? PRICE_UNITS_PER_DOLLAR - price[index]! : price[index]!
-        const bookSide = isAsk ? this.asks : this.bids
-        if (bookSide.apply(kind === EVENT_SET, oriented, qty[index]!)) this.isChanged = true
+        const isChanged =
+          side[index] === SIDE_ASK
+            ? asks.apply(kind === EVENT_SET, PRICE_UNITS_PER_DOLLAR - price[index]!, qty[index]!)
+            : bids.apply(kind === EVENT_SET, price[index]!, qty[index]!)
+        if (isChanged) this.isChanged = true
       } else if (kind === EVENT_CLEAR || kind === EVENT_GAP) {
         this.forget()
         this.isKnown = kind === EVENT_CLEAR

@@ -1,16 +1,9 @@
 // Snapshot rows as text, straight into the bytes of a chunk. A market whose row has not changed since its last one in
 // the same chunk is copied with a new time stamp. Formats differ only in how a column is written (row-format-*.ts).
 
-import { DIGITS_MAX, writeDigits } from './ascii-digits.ts'
+import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
+import type { TextTarget } from '../output/text-target.ts'
 import { CENTS_PER_DOLLAR, OrderBook, type BookSide } from './order-book.ts'
-
-/** Where text goes: the chunk being filled. `generation` changes with every new chunk. */
-export interface TextTarget {
-  readonly bytes: Uint8Array
-  readonly view: DataView
-  readonly generation: number
-  position: number
-}
 
 /**
  * The values of one snapshot row; reused from row to row. Prices in cents. The levels themselves are read from the

@@ -2,16 +2,10 @@
 // column a level, empty where the book has no such level. Column names: decisions.md "Limit order book".
 
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
-import { DIGITS_MAX, writeDigits } from './ascii-digits.ts'
+import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
 import { CENTS_PER_DOLLAR, type BookSide } from './order-book.ts'
-import {
-  append,
-  fragment,
-  type Fragment,
-  type RowFormat,
-  type SnapshotRow,
-  type TextTarget,
-} from './row-encoder.ts'
+import { append, fragment, type Fragment, type RowFormat, type SnapshotRow } from './row-encoder.ts'
+import type { TextTarget } from '../output/text-target.ts'
 import { writeMid, writeSpread } from './row-format-json.ts'
 
 const COMMA = 0x2c

@@ -2,7 +2,7 @@
 // line (ndjson). Field order is the asked columns'; default interface.md section 2.4.
 
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
-import { DIGITS_MAX, writeDigits } from './ascii-digits.ts'
+import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
 import { CENTS_PER_DOLLAR, type BookSide } from './order-book.ts'
 import {
   append,
@@ -11,8 +11,8 @@ import {
   type Fragment,
   type RowFormat,
   type SnapshotRow,
-  type TextTarget,
 } from './row-encoder.ts'
+import type { TextTarget } from '../output/text-target.ts'
 
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d

@@ -2,7 +2,7 @@
 
 import { PARQUET_OUT_FIRST_ROW_GROUP_ROWS, PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
-import type { ChunkStream } from './chunk-stream.ts'
+import type { ChunkStream } from '../output/chunk-stream.ts'
 import { CENTS_PER_DOLLAR, OrderBook } from './order-book.ts'
 import { ParquetSnapshotEncoder } from './parquet-snapshot-encoder.ts'
 import { SnapshotRow, TextRowEncoder, textRowReserve, type RowFormat } from './row-encoder.ts'

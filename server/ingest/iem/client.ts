@@ -14,7 +14,8 @@ import {
 import { UpstreamHttp, type UpstreamOptions } from '../upstream-http.ts'
 import { IEM, IEM_COLUMNS, parseAsosCsv } from './parse.ts'
 
-const RATE = { burst: 1, intervalMs: 1000 } as const
+/** Per address, over all of the archive's services: pass one `budget` to every client of them. */
+export const IEM_RATE = { burst: 1, intervalMs: 1000 } as const
 
 /** `report_type` of asos.py. */
 const REPORT_TYPES = [
@@ -37,7 +38,7 @@ export class IemClient {
   readonly #http: UpstreamHttp
 
   constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
-    this.#http = new UpstreamHttp({ ...options, name: IEM, rate: RATE })
+    this.#http = new UpstreamHttp({ ...options, name: IEM, rate: IEM_RATE })
   }
 
   /**

@@ -75,9 +75,15 @@ export function decodeMetar(text: string, referenceMs: number): DecodedMetar {
 const SERVED_REMARKS =
   /PK WND \S+|(?<!\S)(?:SLP\d{3}|T[01]\d{3}(?:[01]\d{3}|\/{4})?|P\d{4}|[12][01]\d{3}|4[01]\d{3}[01]\d{3}|4\/\d{3})(?!\S)/g
 
-/** The library fails on a variable wind direction without a wind and on a sector visibility; neither is served. */
+/**
+ * Groups the library must not see: it fails on a variable wind direction without a wind and on a sector visibility,
+ * neither of which is served, and wind, visibility and sky are read by report-text.ts.
+ */
+const OWN_GROUPS =
+  /^(\d{3}V\d{3}|\d{4}[NESW]{1,2}|\S*\d(KTS?|MPS|KMH|SM)|(FEW|SCT|BKN|OVC|VV)[\d/]\S*|CLR|SKC)$/
+
 function parseWithLibrary({ header, body, remarks }: ReportText): IMetar {
-  const groups = body.filter((group) => !/^(\d{3}V\d{3}|\d{4}[NESW]{1,2})$/.test(group))
+  const groups = body.filter((group) => !OWN_GROUPS.test(group))
   const time = [header.day, header.hour, header.minute].map((part) => String(part).padStart(2, '0')).join('')
   const served = remarks.match(SERVED_REMARKS) ?? []
   try {

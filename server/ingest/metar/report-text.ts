@@ -6,7 +6,7 @@
 import type { Weather } from '../../../shared/observation.ts'
 import { METRES_PER_SECOND_PER_KNOT, METRES_PER_STATUTE_MILE, roundTo } from '../../../shared/unit-factors.ts'
 
-export interface ReportHeader {
+interface ReportHeader {
   readonly type: 'METAR' | 'SPECI' | null
   readonly icao: string
   readonly day: number

@@ -1,13 +1,13 @@
-// The main-thread end of one order-book request: messages from the worker become a ByteStream, taken chunks become
+// The main-thread end of one request whose body is made in a thread: messages from the worker become a ByteStream, taken chunks become
 // credits, a client that is gone becomes a cancel. It looks at no byte of the body.
 
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { ApiError } from '../../shared/errors.ts'
-import { CHUNK_WINDOW, LOB_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
-import type { LobChunk, LobHead, LobServerMessage, LobWorkerMessage } from '../../shared/lob-task.ts'
+import { CHUNK_WINDOW, WORKER_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
+import type { ServerMessage, StreamChunk, StreamHead, WorkerMessage } from '../../shared/stream-task.ts'
 import type { ByteStream } from '../http/endpoint.ts'
 
-export interface LobStreamOptions {
+export interface WorkerStreamOptions {
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
   /** Called once, when the stream is closed and the worker's task has really ended. */
@@ -16,16 +16,16 @@ export interface LobStreamOptions {
   readonly terminate: () => void
 }
 
-export class LobStream implements ByteStream {
+export class WorkerStream<Head extends StreamHead> implements ByteStream {
   readonly #port: MessagePort
-  readonly #options: LobStreamOptions
+  readonly #options: WorkerStreamOptions
   /** Resolves, never rejects, when the worker's task has ended. */
   readonly #taskOver: Promise<void>
-  readonly #chunks: LobChunk[] = []
+  readonly #chunks: StreamChunk[] = []
   readonly #onAbort = (): void => this.#wake()
-  #head: LobHead | undefined
+  #head: Head | undefined
   #rows: number | null = null
-  #lent: ArrayBuffer | undefined
+  #lent: SharedArrayBuffer | undefined
   #failure: ApiError | undefined
   #isComplete = false
   #isTaskOver = false
@@ -34,10 +34,10 @@ export class LobStream implements ByteStream {
   #terminateTimer: NodeJS.Timeout | undefined
   #wakeReader: (() => void) | undefined
 
-  constructor(port: MessagePort, taskEnd: Promise<unknown>, options: LobStreamOptions) {
+  constructor(port: MessagePort, taskEnd: Promise<unknown>, options: WorkerStreamOptions) {
     this.#port = port
     this.#options = options
-    port.on('message', (message: LobWorkerMessage) => this.#receive(message))
+    port.on('message', (message: WorkerMessage<Head>) => this.#receive(message))
     options.signal.addEventListener('abort', this.#onAbort)
     this.#taskOver = taskEnd.then(
       () => this.#onTaskOver(undefined),
@@ -46,7 +46,7 @@ export class LobStream implements ByteStream {
   }
 
   /** What the worker said before its first chunk. Only after `ready`. */
-  get head(): LobHead {
+  get head(): Head {
     if (this.#head === undefined) throw new Error('the head of the answer is not there yet')
     return this.#head
   }
@@ -102,7 +102,7 @@ export class LobStream implements ByteStream {
     this.#wakeReader = undefined
   }
 
-  #receive(message: LobWorkerMessage): void {
+  #receive(message: WorkerMessage<Head>): void {
     if (message.kind === 'head') this.#head = message
     else if (message.kind === 'chunk') this.#receiveChunk(message)
     else if (message.kind === 'end') {
@@ -113,7 +113,7 @@ export class LobStream implements ByteStream {
     this.#wake()
   }
 
-  #receiveChunk(chunk: LobChunk): void {
+  #receiveChunk(chunk: StreamChunk): void {
     if (this.#isClosed) return
     if (this.#chunks.length < CHUNK_WINDOW) this.#chunks.push(chunk)
     else {
@@ -150,17 +150,16 @@ export class LobStream implements ByteStream {
 
   /** From here on the worker has nothing left to wait for: it ends its task soon, or is ended. */
   #armTermination(): void {
-    this.#terminateTimer ??= setTimeout(() => this.#options.terminate(), LOB_CANCEL_TIMEOUT_MS)
+    this.#terminateTimer ??= setTimeout(() => this.#options.terminate(), WORKER_CANCEL_TIMEOUT_MS)
   }
 
   #returnLent(): void {
     const buffer = this.#lent
     this.#lent = undefined
-    if (buffer !== undefined && !this.#isTaskOver && !this.#isComplete)
-      this.#send({ kind: 'credit', buffer }, [buffer])
+    if (buffer !== undefined && !this.#isTaskOver && !this.#isComplete) this.#send({ kind: 'credit', buffer })
   }
 
-  #send(message: LobServerMessage, transferList: ArrayBuffer[] = []): void {
-    this.#port.postMessage(message, transferList)
+  #send(message: ServerMessage): void {
+    this.#port.postMessage(message)
   }
 }

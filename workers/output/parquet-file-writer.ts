@@ -7,7 +7,7 @@ import type { PageHeader } from 'hyparquet/src/types.js'
 import { ByteWriter } from 'hyparquet-writer'
 import { writePageHeader } from 'hyparquet-writer/src/datapage.js'
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
-import type { EncodedChunk, LeafColumn } from './parquet-columns.ts'
+import type { EncodedChunk, LeafColumn } from './parquet-leaf.ts'
 import { PageBuffer } from './parquet-pages.ts'
 import { SnappyCompressor, snappySizeMax } from './parquet-snappy.ts'
 
@@ -150,7 +150,11 @@ export class ParquetFileWriter {
         data_page_offset: BigInt(dataStart),
         ...(hasDictionary && { dictionary_page_offset: BigInt(start) }),
         ...(chunk.statistics && {
-          statistics: { min_value: chunk.statistics.min, max_value: chunk.statistics.max, null_count: 0n },
+          statistics: {
+            min_value: chunk.statistics.min,
+            max_value: chunk.statistics.max,
+            null_count: BigInt(chunk.nullCount ?? 0),
+          },
         }),
       },
     }

@@ -1,11 +1,11 @@
-// The worker's end of a request's MessagePort: body bytes gathered into chunks, sent by transfer while credits last,
+// The worker's end of a request's MessagePort: body bytes gathered into shared chunks, sent while credits last,
 // and waited for when they do not. The first chunk is small, for the time to the first byte. Memory is bounded by the
 // window whatever the client does; a cancelled request stops at its next chunk.
 
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
-import type { LobHead, LobServerMessage, LobWorkerMessage } from '../../shared/lob-task.ts'
-import type { TextTarget } from './row-encoder.ts'
+import type { ServerMessage, StreamHead, WorkerMessage } from '../../shared/stream-task.ts'
+import type { TextTarget } from './text-target.ts'
 
 /** Thrown where a cancelled request is noticed; nobody waits for an answer any more. */
 export class RequestCancelled extends Error {}
@@ -18,22 +18,24 @@ export class ChunkStream implements TextTarget {
   /** Where the current chunk counts as full; at most the buffer's length. */
   #full: number
   readonly #port: MessagePort
-  readonly #head: LobHead
+  readonly #head: StreamHead
   readonly #chunkBytes: number
-  readonly #free: ArrayBuffer[] = []
+  readonly #free: SharedArrayBuffer[] = []
+  #buffer: SharedArrayBuffer
   #inFlight = 0
   #isHeadSent = false
   #isCancelled = false
   #wake: (() => void) | undefined
-  readonly #onMessage = (message: LobServerMessage): void => this.#receive(message)
+  readonly #onMessage = (message: ServerMessage): void => this.#receive(message)
 
   /** `reserveBytes` is what one indivisible write may need; `head` goes out with the first chunk. */
-  constructor(port: MessagePort, head: LobHead, reserveBytes: number) {
+  constructor(port: MessagePort, head: StreamHead, reserveBytes: number) {
     this.#port = port
     this.#head = head
     this.#chunkBytes = Math.max(CHUNK_BYTES, reserveBytes)
-    this.bytes = new Uint8Array(this.#chunkBytes)
-    this.view = new DataView(this.bytes.buffer)
+    this.#buffer = new SharedArrayBuffer(this.#chunkBytes)
+    this.bytes = new Uint8Array(this.#buffer)
+    this.view = new DataView(this.#buffer)
     this.#full = Math.min(Math.max(FIRST_CHUNK_BYTES, reserveBytes), this.bytes.length)
     port.on('message', this.#onMessage)
     port.on('close', () => this.#receive({ kind: 'cancel' }))
@@ -55,10 +57,10 @@ export class ChunkStream implements TextTarget {
       })
     }
     this.throwIfCancelled()
-    const buffer = this.#free.pop() ?? new ArrayBuffer(this.#chunkBytes)
-    this.bytes = new Uint8Array(buffer)
-    this.view = new DataView(buffer)
-    this.#full = buffer.byteLength
+    this.#buffer = this.#free.pop() ?? new SharedArrayBuffer(this.#chunkBytes)
+    this.bytes = new Uint8Array(this.#buffer)
+    this.view = new DataView(this.#buffer)
+    this.#full = this.#chunkBytes
     this.generation++
   }
 
@@ -92,25 +94,24 @@ export class ChunkStream implements TextTarget {
       this.#post(this.#head)
     }
     if (this.position === 0) return
-    const buffer = this.bytes.buffer as ArrayBuffer
     this.#inFlight++
-    this.#post({ kind: 'chunk', buffer, length: this.position }, [buffer])
+    this.#post({ kind: 'chunk', buffer: this.#buffer, length: this.position })
     this.position = 0
   }
 
-  #post(message: LobWorkerMessage, transfer: ArrayBuffer[] = []): void {
-    this.#port.postMessage(message, transfer)
+  #post(message: WorkerMessage<StreamHead>): void {
+    this.#port.postMessage(message)
   }
 
   #poll(): void {
     for (;;) {
       const received = receiveMessageOnPort(this.#port)
       if (received === undefined) return
-      this.#receive(received.message as LobServerMessage)
+      this.#receive(received.message as ServerMessage)
     }
   }
 
-  #receive(message: LobServerMessage): void {
+  #receive(message: ServerMessage): void {
     if (message.kind === 'credit') {
       this.#inFlight--
       if (message.buffer.byteLength === this.#chunkBytes) this.#free.push(message.buffer)

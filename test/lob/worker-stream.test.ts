@@ -4,9 +4,19 @@ import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { test, type TestContext } from 'node:test'
 import { MessageChannel } from 'node:worker_threads'
-import { LobStream } from '../../server/lob/lob-stream.ts'
-import { CHUNK_WINDOW, LOB_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
-import type { LobServerMessage, LobWorkerMessage } from '../../shared/lob-task.ts'
+import { WorkerStream } from '../../server/workers/worker-stream.ts'
+import { CHUNK_WINDOW, WORKER_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
+import type { LobHead } from '../../shared/lob-task.ts'
+import type { ServerMessage, WorkerMessage } from '../../shared/stream-task.ts'
+
+const HEAD: LobHead = {
+  kind: 'head',
+  rows: 3,
+  missingDates: [],
+  identity: 'i',
+  writtenAtMs: 0,
+  isHeld: false,
+}
 
 function openStream(t: TestContext) {
   const { port1, port2 } = new MessageChannel()
@@ -19,9 +29,9 @@ function openStream(t: TestContext) {
     if (error === undefined) task.emit('over')
     else task.emit('error', error)
   }
-  const heard: LobServerMessage[] = []
-  port2.on('message', (message: LobServerMessage) => heard.push(message))
-  const stream = new LobStream(port1, taskEnd, {
+  const heard: ServerMessage[] = []
+  port2.on('message', (message: ServerMessage) => heard.push(message))
+  const stream = new WorkerStream<LobHead>(port1, taskEnd, {
     signal: client.signal,
     onOver: () => (counts.over += 1),
     terminate: () => {
@@ -29,14 +39,14 @@ function openStream(t: TestContext) {
       endTask(new Error('terminated'))
     },
   })
-  const say = (message: LobWorkerMessage): void => port2.postMessage(message)
+  const say = (message: WorkerMessage<LobHead>): void => port2.postMessage(message)
   const sayChunk = (text: string): void => {
     const bytes = new TextEncoder().encode(text)
-    const buffer = new ArrayBuffer(64)
+    const buffer = new SharedArrayBuffer(64)
     new Uint8Array(buffer).set(bytes)
-    port2.postMessage({ kind: 'chunk', buffer, length: bytes.length } satisfies LobWorkerMessage, [buffer])
+    say({ kind: 'chunk', buffer, length: bytes.length })
   }
-  const sayHead = (): void => say({ kind: 'head', rows: 3, missingDates: [] })
+  const sayHead = (): void => say(HEAD)
   const sayEnd = (): void => say({ kind: 'end', rows: 3 })
   return { stream, client, counts, endTask, heard, say, sayHead, sayChunk, sayEnd, workerPort: port2 }
 }
@@ -50,7 +60,7 @@ test('gives chunks in order and returns each buffer as a credit when the next ch
   sayChunk('one')
   sayChunk('two')
   await stream.ready()
-  assert.deepEqual(stream.head, { kind: 'head', rows: 3, missingDates: [] })
+  assert.deepEqual(stream.head, HEAD)
   assert.equal(textOf(await stream.next()), 'one')
   assert.equal(stream.rows, null)
   assert.equal(heard.length, 0)
@@ -172,7 +182,7 @@ for (const [what, start] of [
     const isCancelling = typeof start === 'function'
     const closing = isCancelling ? stream.close() : ready
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
-    t.mock.timers.tick(LOB_CANCEL_TIMEOUT_MS - 1)
+    t.mock.timers.tick(WORKER_CANCEL_TIMEOUT_MS - 1)
     assert.equal(counts.terminate, 0)
     t.mock.timers.tick(1)
     assert.equal(counts.terminate, 1)
