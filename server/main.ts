@@ -35,6 +35,13 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
     },
   ],
   [
+    'compact',
+    {
+      summary: 'move closed days of candles and observations to a lake',
+      load: async () => (await import('./commands/compact.ts')).compactCommand,
+    },
+  ],
+  [
     'sample-data',
     {
       summary: 'write the generated sample lake',

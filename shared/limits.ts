@@ -270,5 +270,5 @@ export const RECORD_ROW_GROUP_ROWS = 20_480
 export const COMPACTION_MEMORY = '512MB'
 /** Times a partition is written anew because its rows changed meanwhile. */
 export const COMPACTION_ATTEMPTS_MAX = 5
-/** One transaction's statements may take so long: it hashes and deletes a partition's rows. */
-export const COMPACTION_STATEMENT_MS_MAX = 120_000
+/** A statement of the transaction that ends a compaction may take so long: it hashes or deletes a partition's rows. */
+export const COMPACTION_STATEMENT_MS_MAX = 45_000
