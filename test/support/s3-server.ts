@@ -12,7 +12,8 @@ interface Fake {
   callback(): RequestListener
 }
 type FakeConstructor = new (options: object) => Fake
-const FakeS3 = createRequire(import.meta.url)('s3rver') as FakeConstructor
+const require = createRequire(import.meta.url)
+const FakeS3 = require('s3rver') as FakeConstructor
 
 /** What becomes of a request: a status instead of an answer, a body cut off after some bytes, or one with a wrong byte. */
 export type Fault =
