@@ -15,6 +15,7 @@ import {
 } from './commands/options.ts'
 import type { ApiKey } from './http/api-keys.ts'
 import type { RateLimit } from './http/rate-limiter.ts'
+import { readSync, type SyncConfig } from './sync/sync-options.ts'
 import { LOG_LEVELS, SERVE_OPTIONS, type ServeOptionName } from './serve-options.ts'
 
 /** On the port of the API, on one of its own, or nowhere. */
@@ -34,6 +35,8 @@ export interface ServeConfig {
   readonly lake: string
   /** Null: no relational store. */
   readonly store: StoreConfig | null
+  /** Where the lake comes from. Null: it is served as it is. */
+  readonly sync: SyncConfig | null
   readonly metrics: MetricsPlace
   /** None: no key is asked for. */
   readonly apiKeys: readonly ApiKey[]
@@ -110,6 +113,7 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
     host: demand(options, 'host').text,
     port: integerOption(demand(options, 'port'), 0, 65_535),
     store: readStore(options),
+    sync: readSync(options),
     metrics: readMetricsPlace(demand(options, 'metrics')),
     apiKeys: readApiKeys(options.get('api-keys')),
     rateLimit: readRateLimit(options),

@@ -15,7 +15,6 @@ import { metricsEndpoint } from './endpoints/metrics.ts'
 import { seriesEndpoint, seriesListEndpoint } from './endpoints/series.ts'
 import { embeddedDbCheck } from './health/embedded-db-check.ts'
 import { type DatabaseCheck, HealthMonitor } from './health/health-monitor.ts'
-import { LakeScan } from './health/lake-scan.ts'
 import { Admission } from './http/admission.ts'
 import { CachePolicy } from './http/cache-policy.ts'
 import { CorsPolicy } from './http/cors.ts'
@@ -24,6 +23,7 @@ import { type LifecycleOptions, RequestLifecycle } from './http/request-lifecycl
 import { type HttpServer, startHttpServer } from './http/uws-server.ts'
 import { LobPool } from './lob/lob-pool.ts'
 import { type IngestAge, ServiceMetrics } from './metrics/service-metrics.ts'
+import { createLakeWatch, type LakeWatch } from './sync/lake-watch.ts'
 import { readVersion } from './version.ts'
 
 export interface RunningServer {
@@ -99,12 +99,12 @@ async function startMetricsServer(
 interface Background {
   readonly lobPool: LobPool
   readonly feed: CatalogueFeed | undefined
-  readonly scan: LakeScan
+  readonly lakeWatch: LakeWatch
   readonly metrics: ServiceMetrics
 }
 
-async function endBackground({ lobPool, feed, scan, metrics }: Background): Promise<void> {
-  await Promise.all([feed?.close(), scan.close(), lobPool.close()])
+async function endBackground({ lobPool, feed, lakeWatch, metrics }: Background): Promise<void> {
+  await Promise.all([feed?.close(), lakeWatch.close(), lobPool.close()])
   metrics.close()
 }
 
@@ -113,13 +113,13 @@ function createEndpoints(
   config: ServeConfig,
   dependencies: ServerDependencies,
   catalogue: Catalogue,
-  { lobPool, scan, metrics }: Background,
+  { lobPool, lakeWatch, metrics }: Background,
 ): Endpoint[] {
   const { store, checkEmbeddedDb = embeddedDbCheck() } = dependencies
   const monitor = new HealthMonitor({
     embeddedDb: checkEmbeddedDb,
     hostedDb: store === undefined ? async () => false : store.ping,
-    sync: () => scan.status,
+    sync: () => lakeWatch.status,
   })
   const cachePolicy = cachePolicyOf(config)
   const endpoints = [
@@ -156,7 +156,7 @@ export async function startServer(
   const background: Background = {
     lobPool,
     feed: store === undefined ? undefined : new CatalogueFeed({ catalogue, source: store.catalogue, logger }),
-    scan: new LakeScan(config.lake, logger),
+    lakeWatch: createLakeWatch(config.lake, config.sync, logger),
     metrics,
   }
   const lifecycle = new RequestLifecycle(
@@ -165,7 +165,7 @@ export async function startServer(
   )
   let metricsServer: HttpServer | undefined
   try {
-    background.scan.start()
+    background.lakeWatch.start()
     await Promise.all([lobPool.warm(), background.feed?.start()])
     metricsServer = await startMetricsServer(config, logger, metrics)
     const http = await startHttpServer(config, lifecycle.handle)

@@ -4,9 +4,10 @@ import { parseArgs } from 'node:util'
 import { SYNC_PARALLEL_DEFAULT, SYNC_PARALLEL_MAX, SYNC_PROBLEMS_SHOWN } from '../../shared/limits.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
+import { readEndpoint, readPathStyle } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { type Command, type CommandIo, UsageError } from './command.ts'
-import { integerOption } from './options.ts'
+import { integerOption, type OptionText } from './options.ts'
 import { SyncProgressView } from './sync-progress.ts'
 
 const HELP = `Usage: bookcast sync --lake <dir> (--from|--to) <place> [options]
@@ -102,9 +103,11 @@ function readSettings(args: readonly string[], env: CommandIo['env']): Settings 
   }
   const place = from ?? to ?? ''
   const remote = openObjectStore(place, {
-    endpoint: endpointOf(textOf(values.endpoint, 'BOOKCAST_S3_ENDPOINT')),
+    endpoint: readEndpoint(optionText('--endpoint', textOf(values.endpoint, 'BOOKCAST_S3_ENDPOINT'))),
     region: values.region,
-    pathStyle: pathStyleOf(textOf(values['path-style'], 'BOOKCAST_S3_PATH_STYLE')),
+    pathStyle: readPathStyle(
+      optionText('--path-style', textOf(values['path-style'], 'BOOKCAST_S3_PATH_STYLE')),
+    ),
   })
   if (remote === undefined) {
     throw new UsageError(
@@ -119,6 +122,10 @@ function readSettings(args: readonly string[], env: CommandIo['env']): Settings 
     parallel: integerOption({ text: parallel, origin: '--parallel' }, 1, SYNC_PARALLEL_MAX),
     replace: values.replace === true,
   }
+}
+
+function optionText(origin: string, text: string | undefined): OptionText | undefined {
+  return text === undefined ? undefined : { text, origin }
 }
 
 function parseOrRefuse(args: readonly string[]): ReturnType<typeof parse> {
@@ -145,15 +152,4 @@ function parse(args: readonly string[]) {
       help: { type: 'boolean', short: 'h' },
     },
   }).values
-}
-
-function endpointOf(text: string | undefined): string | undefined {
-  if (text === undefined || /^https?:\/\/[^/]/.test(text)) return text
-  throw new UsageError(`--endpoint takes an http or https address, not ${JSON.stringify(text)}`)
-}
-
-function pathStyleOf(text: string | undefined): boolean | undefined {
-  if (text === undefined) return undefined
-  if (text === 'yes' || text === 'no') return text === 'yes'
-  throw new UsageError(`--path-style takes yes or no, not ${JSON.stringify(text)}`)
 }
