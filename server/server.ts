@@ -4,14 +4,19 @@
 import type { Logger } from 'pino'
 import { WORKER_CANCEL_TIMEOUT_MS } from '../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
+import type { StoreAddress } from '../shared/sql/store-address.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import { CatalogueFeed, type CatalogueSource } from './catalogue/catalogue-feed.ts'
+import { candlesEndpoint } from './endpoints/candles.ts'
+import { climateGapsEndpoint } from './endpoints/climate-gaps.ts'
+import { climateEndpoint } from './endpoints/climate.ts'
 import { documentationEndpoints } from './endpoints/documentation.ts'
 import { healthEndpoint, readyzEndpoint } from './endpoints/health.ts'
 import { livezEndpoint } from './endpoints/livez.ts'
 import { lobEndpoint } from './endpoints/lob.ts'
 import { marketEndpoint, marketListEndpoint } from './endpoints/markets.ts'
 import { metricsEndpoint } from './endpoints/metrics.ts'
+import { observationsEndpoint } from './endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from './endpoints/series.ts'
 import { embeddedDbCheck } from './health/embedded-db-check.ts'
 import { type DatabaseCheck, HealthMonitor } from './health/health-monitor.ts'
@@ -23,6 +28,7 @@ import { type LifecycleOptions, RequestLifecycle } from './http/request-lifecycl
 import { type HttpServer, startHttpServer } from './http/uws-server.ts'
 import { LobPool } from './lob/lob-pool.ts'
 import { type IngestAge, ServiceMetrics } from './metrics/service-metrics.ts'
+import { RecordPool } from './records/record-pool.ts'
 import { createLakeWatch, type LakeWatch } from './sync/lake-watch.ts'
 import { readVersion } from './version.ts'
 
@@ -51,12 +57,15 @@ export interface ServerDependencies {
   readonly logger: Logger
   /** Without one there is no catalogue: only the order books of the lake are served. */
   readonly store?: StoreServices
+  /** Where record threads reach the relational store; without it candles, observations and climate are not served. */
+  readonly storeAddress?: StoreAddress
   /** Asks the embedded analytical database a query. */
   readonly checkEmbeddedDb?: DatabaseCheck
   /** Another order-book worker than the real one, for tests. */
   readonly lobWorkerUrl?: URL
 }
 
+const RECORD_WORKER_URL = new URL('../workers/records/task.js', import.meta.url)
 const LOB_WORKER_URL = new URL('../workers/lob/task.js', import.meta.url)
 
 /** Resolves to whether the promise settled in time. */
@@ -98,14 +107,21 @@ async function startMetricsServer(
 /** What runs beside the requests and has to be ended. */
 interface Background {
   readonly lobPool: LobPool
+  /** Without a store there are no records. */
+  readonly recordPool: RecordPool | undefined
   readonly feed: CatalogueFeed | undefined
   readonly lakeWatch: LakeWatch
   readonly metrics: ServiceMetrics
 }
 
-async function endBackground({ lobPool, feed, lakeWatch, metrics }: Background): Promise<void> {
-  await Promise.all([feed?.close(), lakeWatch.close(), lobPool.close()])
+async function endBackground({ lobPool, recordPool, feed, lakeWatch, metrics }: Background): Promise<void> {
+  await Promise.all([feed?.close(), lakeWatch.close(), lobPool.close(), recordPool?.close()])
   metrics.close()
+}
+
+function recordEndpoints(pool: RecordPool | undefined): Endpoint[] {
+  if (pool === undefined) return []
+  return [candlesEndpoint(pool), observationsEndpoint(pool), climateEndpoint(pool), climateGapsEndpoint(pool)]
 }
 
 /** The endpoints of the API, in the order in which the documentation lists them. */
@@ -113,7 +129,7 @@ function createEndpoints(
   config: ServeConfig,
   dependencies: ServerDependencies,
   catalogue: Catalogue,
-  { lobPool, lakeWatch, metrics }: Background,
+  { lobPool, recordPool, lakeWatch, metrics }: Background,
 ): Endpoint[] {
   const { store, checkEmbeddedDb = embeddedDbCheck() } = dependencies
   const monitor = new HealthMonitor({
@@ -124,6 +140,7 @@ function createEndpoints(
   const cachePolicy = cachePolicyOf(config)
   const endpoints = [
     lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version: readVersion() }),
+    ...recordEndpoints(recordPool),
     seriesListEndpoint(catalogue),
     seriesEndpoint(catalogue),
     marketListEndpoint(catalogue),
@@ -145,16 +162,21 @@ export async function startServer(
   config: ServeConfig,
   dependencies: ServerDependencies,
 ): Promise<RunningServer> {
-  const { logger, store, lobWorkerUrl = LOB_WORKER_URL } = dependencies
+  const { logger, store, storeAddress, lobWorkerUrl = LOB_WORKER_URL } = dependencies
   const lobPool = new LobPool({ lake: config.lake, workerUrl: lobWorkerUrl, logger })
+  const recordPool =
+    storeAddress === undefined
+      ? undefined
+      : new RecordPool({ lake: config.lake, store: storeAddress, workerUrl: RECORD_WORKER_URL, logger })
   const catalogue = new Catalogue(cachePolicyOf(config))
   const metrics = new ServiceMetrics({
     takenSlots: () => lobPool.takenSlots,
-    queuedTasks: () => ({ lob: lobPool.queuedTasks }),
+    queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
     ingestAges: store === undefined ? async () => [] : store.ingestAges,
   })
   const background: Background = {
     lobPool,
+    recordPool,
     feed: store === undefined ? undefined : new CatalogueFeed({ catalogue, source: store.catalogue, logger }),
     lakeWatch: createLakeWatch(config.lake, config.sync, logger),
     metrics,
@@ -166,7 +188,7 @@ export async function startServer(
   let metricsServer: HttpServer | undefined
   try {
     background.lakeWatch.start()
-    await Promise.all([lobPool.warm(), background.feed?.start()])
+    await Promise.all([lobPool.warm(), recordPool?.warm(), background.feed?.start()])
     metricsServer = await startMetricsServer(config, logger, metrics)
     const http = await startHttpServer(config, lifecycle.handle)
     const shutDown = async (): Promise<void> => {

@@ -240,6 +240,65 @@ export const CATALOGUE_READ_ROWS = 1_000
 /** Pause between two attempts to bring the store's tables up to date while it is away. */
 export const MIGRATION_RETRY_MS = 2_000
 
+/** How often the embedded store looks after its tables, and the dead rows of a table that are worth removing. */
+export const EMBEDDED_MAINTENANCE_MS = 60_000
+export const EMBEDDED_DEAD_ROWS_MIN = 10_000
+
+/** Threads that answer candles, observations and climate. */
+export const RECORD_THREADS = 2
+/** Requests that one such thread serves at once: waiting for stores and slow clients interleaves, computing does not. */
+export const RECORD_TASKS_PER_THREAD = 24
+/** Rows that the record requests under way may ask for together; a request counts with its `limit`. */
+export const RECORD_ROWS_IN_FLIGHT_MAX = 2_000_000
+/** What a request counts with at least, so that there are never more of them than the threads take. */
+export const RECORD_ROWS_COUNTED_MIN = Math.ceil(
+  RECORD_ROWS_IN_FLIGHT_MAX / (RECORD_THREADS * RECORD_TASKS_PER_THREAD),
+)
+export const RECORD_RETRY_AFTER_S = 1
+export const RECORD_THREAD_HEAP_MB_MAX = 1_024
+/** `limit` of json answers, and of the streamed formats. */
+export const RECORD_ROWS_MAX_JSON = 50_000
+export const RECORD_ROWS_MAX_STREAMED = 500_000
+export const RECORD_OFFSET_MAX = 10_000_000
+export const CANDLES_LIMIT_DEFAULT = 10_000
+export const OBSERVATIONS_LIMIT_DEFAULT = 1_000
+export const CLIMATE_LIMIT_DEFAULT = 1_000
+/** Minutes of the longest candle that `aggregate` makes. */
+export const CANDLE_AGGREGATE_MIN_MAX = 1_440
+/** A market that has not traded for so long is over for the forward fill. */
+export const CANDLE_FILL_GAP_DAYS_MAX = 366
+/** Years of one climate-gap analysis. */
+export const CLIMATE_GAP_YEARS_MAX = 10
+export const CLIMATE_GAP_YEARS_DEFAULT = 5
+/** `from` of candles and observations lies so long before now by default. */
+export const RECORD_RANGE_MS_DEFAULT = 24 * 60 * 60 * 1000
+/** Memory and threads of one worker's DuckDB; larger sorts spill to temporary files. */
+export const DUCKDB_MEMORY_MB_MAX = 512
+export const DUCKDB_TEMP_MB_MAX = 4_096
+export const DUCKDB_THREADS = 2
+/** Connections to its DuckDB that a thread keeps for the next request. */
+export const DUCKDB_IDLE_CONNECTIONS_MAX = 4
+/** Lake files one DuckDB statement may read. */
+export const RECORD_LAKE_FILES_MAX = 20_000
+/** Candle files of which a thread remembers which markets they hold. */
+export const CANDLE_INDEX_FILES_MAX = 512
+/** Bytes of candle rows of single markets that a thread remembers. */
+export const CANDLE_CACHE_BYTES_MAX = 64 * 1024 * 1024
+/** Connections of one record thread to the relational store. */
+export const RECORD_STORE_CONNECTIONS = 2
+/** Rows of one read from the relational store in a record thread. */
+export const RECORD_STORE_BATCH_ROWS = 5_000
+/** Rows that are encoded before the thread turns to its other requests. */
+export const RECORD_ENCODE_BATCH_ROWS = 4_096
+/** Rows of one row group of a parquet answer of records. */
+export const RECORD_ROW_GROUP_ROWS = 65_536
+/** Days whose zone offset a thread remembers for one time zone. */
+export const ZONE_DAYS_CACHED_MAX = 4_096
+/** How long a thread relies on what the catalogue said of series and stations. */
+export const CATALOGUE_CACHE_MS = 30_000
+/** Times a record request is planned anew because a file or the manifest changed while it was read. */
+export const RECORD_PLAN_ATTEMPTS_MAX = 3
+
 /** Objects transferred at once by one synchronization. */
 export const SYNC_PARALLEL_DEFAULT = 4
 export const SYNC_PARALLEL_MAX = 64
@@ -265,7 +324,7 @@ export const SYNC_PROBLEMS_SHOWN = 20
 export const COMPACTION_DELAY_MS = 36 * 60 * 60 * 1000
 export const COMPACTION_DELAY_HOURS_MAX = 24 * 366
 /** Rows of one row group of a records file: a market's month of minutes touches one or two. */
-export const RECORD_ROW_GROUP_ROWS = 20_480
+export const LAKE_RECORD_ROW_GROUP_ROWS = 20_480
 /** Memory the database may use that writes a partition. */
 export const COMPACTION_MEMORY = '512MB'
 /** Times a partition is written anew because its rows changed meanwhile. */

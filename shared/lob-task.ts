@@ -68,11 +68,6 @@ export interface LobWarmTask {
   readonly warm: true
 }
 
-/** What a thread of the pool is started with: the file whose default export takes LobTask and LobWarmTask. */
-export interface LobThreadData {
-  readonly taskUrl: string
-}
-
 /** The head of an order-book answer. */
 export interface LobHead extends StreamHead {
   /** Requested dates that have no file, ascending. */

@@ -50,3 +50,8 @@ export interface StreamCancel {
 }
 
 export type ServerMessage = StreamCredit | StreamCancel
+
+/** What a thread of a pool is started with: the file whose default export takes the pool's tasks. */
+export interface WorkerThreadData {
+  readonly taskUrl: string
+}

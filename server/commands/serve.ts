@@ -74,6 +74,7 @@ async function openStore(config: ServeConfig, logger: Logger) {
   const migrated = migrateWhenThere(store, logger, closing.signal)
   if (config.store.databaseUrl === null) await migrated
   return {
+    address: store.postgres.address,
     services: storeServices(store.postgres),
     close: async (): Promise<void> => {
       closing.abort()
@@ -88,12 +89,13 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
   const logger = pino({ level: config.logLevel, base: null }, destination)
   try {
     const store = await openStore(config, logger)
-    const server = await startServer(config, { logger, ...(store ? { store: store.services } : {}) }).catch(
-      async (error: unknown) => {
-        await store?.close()
-        throw error
-      },
-    )
+    const server = await startServer(config, {
+      logger,
+      ...(store ? { store: store.services, storeAddress: store.address } : {}),
+    }).catch(async (error: unknown) => {
+      await store?.close()
+      throw error
+    })
     try {
       stdout.write(await describe(server, config.lake))
       logger.info({ host: server.host, port: server.port, lake: config.lake }, 'listening')

@@ -8,7 +8,7 @@ import {
   DuckDBInstance,
   DuckDBTimestampTZValue,
 } from '@duckdb/node-api'
-import { COMPACTION_MEMORY, RECORD_ROW_GROUP_ROWS } from '../../shared/limits.ts'
+import { COMPACTION_MEMORY, LAKE_RECORD_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import type { ColumnType, RecordRow, RecordTable } from './record-table.ts'
 
 /** Type names in the database, and in the file. */
@@ -98,7 +98,7 @@ export class PartitionDraft {
     const pairs = Object.entries(this.#metadata(figures)).map(([key, value]) => `${key}: ${text(value)}`)
     await this.#connection.run(
       `COPY (SELECT ${this.#names()} FROM merged ORDER BY ${this.#table.fileOrder.join(', ')}) TO ${text(path)}` +
-        ` (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${RECORD_ROW_GROUP_ROWS}, USE_TMP_FILE false,` +
+        ` (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${LAKE_RECORD_ROW_GROUP_ROWS}, USE_TMP_FILE false,` +
         ` KV_METADATA {${pairs.join(', ')}})`,
     )
     return figures

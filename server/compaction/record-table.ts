@@ -65,9 +65,15 @@ const OBSERVATIONS: RecordTable = {
   readOrder: ['observed_at', 'observation_type'],
   fileOrder: ['observed_at', 'observation_type'],
   merge(cold, hot) {
-    const [a, b] = [cold as StoredObservation, hot as StoredObservation]
+    // The lake does not keep where a report's single values came from: each row counts as wholly its source's.
+    const [a, b] = [asObservation(cold), asObservation(hot)]
     return { ...mergeObservation({ observation: a, filled: {} }, { observation: b, filled: {} }).observation }
   },
 }
 
 export const RECORD_TABLES: readonly RecordTable[] = [CANDLES, OBSERVATIONS]
+
+/** A row that was read with all of an observation's columns. */
+function asObservation(row: RecordRow): StoredObservation {
+  return row as unknown as StoredObservation
+}

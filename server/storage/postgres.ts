@@ -20,8 +20,8 @@ import {
   isTransactionConflict,
   StoreError,
 } from '../../shared/store-error.ts'
-import { DriverConnections } from './driver-connections.ts'
-import { PermitQueue } from './permit-queue.ts'
+import { DriverConnections } from '../../shared/sql/driver-connections.ts'
+import { PermitQueue } from '../../shared/sql/permit-queue.ts'
 import { StoreTransaction } from './store-transaction.ts'
 
 export interface PostgresOptions {
@@ -76,6 +76,7 @@ export class Postgres {
       try {
         return await this.#runOnce<Row>(statement, options)
       } catch (error) {
+        options.signal?.throwIfAborted()
         // A cancel request aims at a connection, not at a statement: one meant for its last statement may come late.
         const isOwnTimeout = performance.now() - startedMs >= this.#options.statementTimeoutMs
         if (attempt > 1 || isOwnTimeout || !isStatementCancelled(error)) throw asStoreError(error)
@@ -96,8 +97,9 @@ export class Postgres {
       try {
         return await this.#transactionOnce(work, options)
       } catch (error) {
-        const isLastAttempt = attempt >= STORE_TRANSACTION_ATTEMPTS_MAX || options.signal?.aborted === true
-        if (isLastAttempt || !isTransactionConflict(error)) throw asStoreError(error)
+        options.signal?.throwIfAborted()
+        if (attempt >= STORE_TRANSACTION_ATTEMPTS_MAX || !isTransactionConflict(error))
+          throw asStoreError(error)
       }
     }
   }

@@ -2,11 +2,13 @@
 // the data directory. Everything after that is the same driver and the same SQL. It reads no environment itself.
 
 import {
+  EMBEDDED_MAINTENANCE_MS,
   STORE_CONNECT_TIMEOUT_MS_DEFAULT,
   STORE_POOL_SIZE_DEFAULT,
   STORE_POOL_SIZE_EMBEDDED,
   STORE_STATEMENT_TIMEOUT_MS_DEFAULT,
 } from '../../shared/limits.ts'
+import { maintainTables } from './embedded-maintenance.ts'
 import { EmbeddedPostgres, type EmbeddedPostgresOptions } from './embedded-postgres.ts'
 import { migrate, readMigrations } from './migrations.ts'
 import { Postgres } from './postgres.ts'
@@ -51,12 +53,26 @@ export async function openRelationalStore(options: RelationalStoreOptions): Prom
     statementTimeoutMs: options.statementTimeoutMs ?? STORE_STATEMENT_TIMEOUT_MS_DEFAULT,
     connectTimeoutMs: options.connectTimeoutMs ?? STORE_CONNECT_TIMEOUT_MS_DEFAULT,
   })
+  const maintenance = embedded === undefined ? undefined : startMaintenance(postgres)
   return {
     postgres,
     migrate: async () => migrate(postgres, await readMigrations()),
     async close(graceMs = 0) {
+      clearInterval(maintenance)
       await postgres.close(graceMs)
       await embedded?.close()
     },
   }
+}
+
+/** A round that fails because the store is away is made up for by a later one. */
+function startMaintenance(postgres: Postgres): NodeJS.Timeout {
+  let isRunning = false
+  const maintain = async (): Promise<void> => {
+    if (isRunning) return
+    isRunning = true
+    await maintainTables(postgres).catch(() => {})
+    isRunning = false
+  }
+  return setInterval(() => void maintain(), EMBEDDED_MAINTENANCE_MS).unref()
 }

@@ -6,7 +6,7 @@ import type { BatchStart, KeysetRead } from './keyset-pages.ts'
 import { type SqlStatement, StatementBuilder } from './statement.ts'
 
 /** Minutes of the stored intervals; the others are rolled up from 1. */
-export type StoredInterval = 1 | 60 | 1440
+type StoredInterval = 1 | 60 | 1440
 
 /** A traded candle. Prices are 1/10000 dollar, volume and open interest 1/100 contract. */
 export interface StoredCandle {
@@ -60,9 +60,10 @@ interface CandleKey {
 }
 
 const COLUMNS = STORED_CANDLE_COLUMNS.join(', ')
+// By the whole key of the one partition that a candle can belong to, a month of its series.
 const IS_HOT =
   `NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'candles' AND p.scope = c.series_ticker` +
-  ` AND p.period_start <= c.end_period_ts AND c.end_period_ts < p.cut_over)`
+  ` AND p.period_start = date_trunc('month', c.end_period_ts, 'UTC') AND c.end_period_ts < p.cut_over)`
 
 /** The candles of a range by (end_period_ts, market_ticker). */
 export function candleRead(
@@ -111,6 +112,16 @@ export function marketsTradedFrom(selection: CandleSelection, fromMs: number): S
   statement.where(`c.end_period_ts >= ${statement.addInstant(fromMs)}`)
   return statement.build(
     `SELECT DISTINCT c.market_ticker FROM candles c ${statement.whereClause} ORDER BY c.market_ticker`,
+  )
+}
+
+/** When each market traded last, of those that did at or after an instant: `market_ticker`, `last_end`, by ticker. */
+export function lastTradesFrom(selection: CandleSelection, fromMs: number): SqlStatement {
+  const statement = selected(selection)
+  statement.where(`c.end_period_ts >= ${statement.addInstant(fromMs)}`)
+  return statement.build(
+    `SELECT c.market_ticker, max(c.end_period_ts) AS last_end FROM candles c ${statement.whereClause}` +
+      ` GROUP BY c.market_ticker ORDER BY c.market_ticker`,
   )
 }
 

@@ -3,7 +3,7 @@
 
 import { type RunStatement, type SqlStatement, StatementBuilder } from './statement.ts'
 
-export type LakeDataset = 'candles' | 'observations' | 'lob'
+type LakeDataset = 'candles' | 'observations' | 'lob'
 
 /** A partition: its file holds the rows of [period_start, cut_over), Postgres those of [cut_over, period_end). */
 export interface LakePartition {

@@ -1,10 +1,9 @@
 // The hot half of `/observations`: statements over the reports that Postgres holds. As for candles, what the manifest
 // declares cold is left out here. Unit conversion and time zones are the caller's.
 
+import type { Observation, ObservationType } from '../observation.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
 import { type SqlStatement, StatementBuilder } from './statement.ts'
-
-type StoredType = 'METAR' | 'SPECI'
 
 /** Every column of an observation as it is stored: name and SQL type. Instants are milliseconds since the epoch. */
 export const STORED_OBSERVATION_COLUMNS = {
@@ -42,25 +41,15 @@ export const STORED_OBSERVATION_COLUMNS = {
   min_temp_6hr_f: 'float8',
   max_temp_24hr_f: 'float8',
   min_temp_24hr_f: 'float8',
-} as const
+} as const satisfies Record<keyof Observation, string>
 
-type Columns = typeof STORED_OBSERVATION_COLUMNS
-type Identity = 'station_code' | 'observed_at' | 'observation_type' | 'source'
-
-/** One report. A null is "not reported". */
-export type StoredObservation = {
-  readonly [Name in Exclude<keyof Columns, Identity>]: (Columns[Name] extends 'text' ? string : number) | null
-} & {
-  readonly station_code: string
-  readonly observed_at: number
-  readonly observation_type: StoredType
-  readonly source: 'awc' | 'iem' | 'ncei'
-}
+/** One report in raw units. A null is "not reported". */
+export type StoredObservation = Observation
 
 /** `fromMs` inclusive, `toMs` exclusive. Null is no condition. */
 export interface ObservationSelection {
   readonly stationCode: string | null
-  readonly type: StoredType | null
+  readonly type: ObservationType | null
   readonly fromMs: number
   readonly toMs: number
 }
@@ -73,9 +62,10 @@ export interface ObservationKey {
 }
 
 const COLUMNS = Object.keys(STORED_OBSERVATION_COLUMNS).join(', ')
+// By the whole key of the one partition that an observation can belong to, a year of its station.
 const IS_HOT =
   `NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'observations' AND p.scope = o.station_code` +
-  ` AND p.period_start <= o.observed_at AND o.observed_at < p.cut_over)`
+  ` AND p.period_start = date_trunc('year', o.observed_at, 'UTC') AND o.observed_at < p.cut_over)`
 
 /** The observations of a range by (observed_at, station_code, observation_type). */
 export function observationRead(
@@ -84,19 +74,41 @@ export function observationRead(
   return { statementFor: (start) => rangeStatement(selection, start), keyOf: observationKey }
 }
 
-export function observationKey(row: StoredObservation): ObservationKey {
+function observationKey(row: StoredObservation): ObservationKey {
   return { observedMs: row.observed_at, stationCode: row.station_code, type: row.observation_type }
 }
 
+/** A station's instants for which something else than this table counts. */
+export interface CoveredSpan {
+  readonly stationCode: string
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** One row with `rows`: how many observations there are outside the covered spans, counted up to `countMax`. */
+export function observationCount(
+  selection: ObservationSelection,
+  covered: readonly CoveredSpan[],
+  countMax: number,
+): SqlStatement {
+  const statement = selected(selection)
+  statement.where(`o.observed_at >= ${statement.addInstant(selection.fromMs)}`)
+  for (const { stationCode, fromMs, toMs } of covered) {
+    const station = statement.add(stationCode, 'text')
+    const from = statement.addInstant(fromMs)
+    const to = statement.addInstant(toMs)
+    statement.where(
+      `NOT (o.station_code = ${station} AND o.observed_at >= ${from} AND o.observed_at < ${to})`,
+    )
+  }
+  return statement.build(
+    `SELECT count(*)::int8 AS rows FROM (SELECT FROM observations o ${statement.whereClause}` +
+      ` LIMIT ${statement.add(countMax, 'int8')}) counted`,
+  )
+}
+
 function rangeStatement(selection: ObservationSelection, start: BatchStart<ObservationKey>): SqlStatement {
-  const statement = new StatementBuilder()
-  if (selection.stationCode !== null) {
-    statement.where(`o.station_code = ${statement.add(selection.stationCode, 'text')}`)
-  }
-  if (selection.type !== null) {
-    statement.where(`o.observation_type = ${statement.add(selection.type, 'text')}`)
-  }
-  statement.where(`o.observed_at < ${statement.addInstant(selection.toMs)}`)
+  const statement = selected(selection)
   if (start.key === null) {
     statement.where(`o.observed_at >= ${statement.addInstant(selection.fromMs)}`)
   } else {
@@ -108,10 +120,21 @@ function rangeStatement(selection: ObservationSelection, start: BatchStart<Obser
     ]
     statement.where(`(o.observed_at, o.station_code, o.observation_type) > (${after.join(', ')})`)
   }
-  statement.where(IS_HOT)
   return statement.build(
     `SELECT ${COLUMNS} FROM observations o ${statement.whereClause}` +
       ` ORDER BY o.observed_at, o.station_code, o.observation_type` +
       ` LIMIT ${statement.add(start.limit, 'int8')} OFFSET ${statement.add(start.offset, 'int8')}`,
   )
+}
+
+/** The selection's conditions but the lower bound, which a later batch replaces by its key. */
+function selected(selection: ObservationSelection): StatementBuilder {
+  const statement = new StatementBuilder()
+  if (selection.stationCode !== null) {
+    statement.where(`o.station_code = ${statement.add(selection.stationCode, 'text')}`)
+  }
+  if (selection.type !== null) {
+    statement.where(`o.observation_type = ${statement.add(selection.type, 'text')}`)
+  }
+  return statement.where(`o.observed_at < ${statement.addInstant(selection.toMs)}`).where(IS_HOT)
 }

@@ -62,7 +62,7 @@ const INSTANT =
  * Milliseconds since the epoch of the server's ISO output (`2026-07-01 12:00:00.25+00`); microseconds are cut off.
  * Not a finite number for anything else (`infinity`).
  */
-export function parseInstant(text: string): number {
+function parseInstant(text: string): number {
   const match = INSTANT.exec(text)
   if (match === null) return Number.NaN
   const fraction = match[7] === undefined ? 0 : Number(match[7].padEnd(3, '0').slice(0, 3))

@@ -8,7 +8,7 @@ import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
 import { makeEmbeddedStore } from '../support/postgres.ts'
-import { inFileOrder, JULY_MS, manyCandles, parquet, query } from '../support/record-rows.ts'
+import { inFileOrder, JULY_MS, manyCandles, parquet, query } from '../support/moved-rows.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const VICTIM = fileURLToPath(new URL('../support/compaction-victim.js', import.meta.url))

@@ -25,7 +25,7 @@ import {
   observationAt,
   parquet,
   query,
-} from '../support/record-rows.ts'
+} from '../support/moved-rows.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 
 const file = storeOfThisFile()
@@ -372,7 +372,11 @@ async function write(
 ): Promise<void> {
   await file.store.postgres.transaction(async (transaction) => {
     await writeCandles(transaction, candles)
-    await writeObservations(transaction, observations, (_, incoming) => incoming)
+    await writeObservations(
+      transaction,
+      observations.map((observation) => ({ observation, filled: {} })),
+      (_, incoming) => incoming,
+    )
   })
 }
 

@@ -1,88 +1,163 @@
-// Candles and observations for tests of what moves them, and a look into parquet files.
+// Answers of the record endpoints in every format as the same plain rows: numbers, texts, booleans, null, and instants
+// as milliseconds since the epoch. The readers are not Bookcast's: JSON.parse, hyparquet, and a small csv reader.
 
-import { DuckDBInstance } from '@duckdb/node-api'
-import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
-import { STORED_OBSERVATION_COLUMNS, type StoredObservation } from '../../shared/sql/observation-queries.ts'
+import assert from 'node:assert/strict'
+import { parquetReadObjects } from 'hyparquet'
+import { fieldsOf, RECORD_FIELDS, type RecordField, type RecordKind } from '../../shared/record-schema.ts'
+import { arrayBufferOf, queryWithDuckDb } from './parquet-readers.ts'
 
-/** Where the days of manyCandles and manyObservations begin. */
-export const JULY_MS = Date.UTC(2026, 6, 1)
+export type PlainRow = Readonly<Record<string, string | number | boolean | null>>
 
-export function candleAt(endMs: number, values: Partial<StoredCandle> = {}): StoredCandle {
+export interface RecordPageAnswer {
+  readonly rows: PlainRow[]
+  readonly next: string | null
+}
+
+/** Fetches an address and decodes the answer; fails the test for any status but 200. */
+export async function fetchRows(address: string, kind: RecordKind): Promise<RecordPageAnswer> {
+  const response = await fetch(address)
+  const body = new Uint8Array(await response.arrayBuffer())
+  const text = new TextDecoder().decode(body)
+  assert.equal(response.status, 200, `${address}: ${text.slice(0, 500)}`)
+  const { searchParams, origin } = new URL(address)
+  const columns = searchParams.get('columns')?.split(',') ?? RECORD_FIELDS[kind].map(({ name }) => name)
+  const fields = fieldsOf(kind, columns)
+  const format = searchParams.get('format') ?? 'json'
+  const link = /^<([^>]+)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
   return {
-    market_ticker: 'KXHIGHNY-26JUL01-B81.5',
-    event_ticker: 'KXHIGHNY-26JUL01',
-    series_ticker: 'KXHIGHNY',
-    period_interval: 1,
-    end_period_ts: endMs,
-    open: 4_100,
-    high: 4_500,
-    low: 3_900,
-    close: 4_200,
-    volume: 125_000n,
-    open_interest: 5_000_000n,
-    ...values,
+    rows: await decode(format, body, fields),
+    next: link === undefined ? null : new URL(link, origin).href,
   }
 }
 
-/** 48 candles a day: two markets, one candle an hour. */
-export function manyCandles(days: number): StoredCandle[] {
-  return Array.from({ length: days * 24 }, (_, hour) => hour).flatMap((hour) =>
-    ['KXHIGHNY-26JUL01-B81.5', 'KXHIGHNY-26JUL01-T90'].map((market_ticker, index) =>
-      candleAt(JULY_MS + hour * 3_600_000 + 60_000, {
-        market_ticker,
-        open: hour,
-        volume: BigInt(hour * 10 + index),
-      }),
-    ),
+/** Follows the links from page to page and joins the rows. */
+export async function fetchAllPages(address: string, kind: RecordKind, pagesMax = 1000): Promise<PlainRow[]> {
+  const rows: PlainRow[] = []
+  let next: string | null = address
+  for (let page = 0; next !== null; page++) {
+    assert.ok(page < pagesMax, 'the pages have no end')
+    const answer: RecordPageAnswer = await fetchRows(next, kind)
+    rows.push(...answer.rows)
+    next = answer.next
+  }
+  return rows
+}
+
+async function decode(format: string, body: Uint8Array, fields: readonly RecordField[]): Promise<PlainRow[]> {
+  const text = new TextDecoder('utf8', { fatal: format !== 'parquet' }).decode(body)
+  if (format === 'json') return (JSON.parse(text) as PlainRow[]).map((row) => plainRow(row, fields))
+  if (format === 'ndjson') {
+    const lines = text.split('\n')
+    assert.equal(lines.pop(), '', 'ndjson ends with a line feed')
+    return lines.map((line) => plainRow(JSON.parse(line) as PlainRow, fields))
+  }
+  if (format === 'csv') return csvRows(text, fields)
+  return parquetRows(body, fields)
+}
+
+/** Checks names, order and types of a json record. */
+function plainRow(row: PlainRow, fields: readonly RecordField[]): PlainRow {
+  assert.deepEqual(
+    Object.keys(row),
+    fields.map(({ name }) => name),
   )
+  return Object.fromEntries(fields.map((field) => [field.name, plainValue(row[field.name] ?? null, field)]))
 }
 
-export function observationAt(atMs: number, values: Partial<StoredObservation> = {}): StoredObservation {
-  const nothing = Object.fromEntries(Object.keys(STORED_OBSERVATION_COLUMNS).map((name) => [name, null]))
-  return {
-    ...(nothing as unknown as StoredObservation),
-    station_code: 'NYC',
-    observed_at: atMs,
-    observation_type: 'METAR',
-    source: 'awc',
-    ...values,
+function plainValue(
+  value: string | number | boolean | null,
+  field: RecordField,
+): string | number | boolean | null {
+  if (value === null) {
+    assert.ok(field.nullable, `${field.name} is null`)
+    return null
   }
+  const types = {
+    string: 'string',
+    date: 'string',
+    instant: 'string',
+    number: 'number',
+    integer: 'number',
+    boolean: 'boolean',
+  }
+  assert.equal(typeof value, types[field.type], field.name)
+  if (field.type === 'integer') assert.ok(Number.isSafeInteger(value), field.name)
+  return field.type === 'instant' ? instant(String(value)) : value
 }
 
-/** 24 observations a day; every third temperature is missing, every fourth wind is calm. */
-export function manyObservations(days: number): StoredObservation[] {
-  return Array.from({ length: days * 24 }, (_, hour) =>
-    observationAt(JULY_MS + hour * 3_600_000, {
-      received_at: JULY_MS + hour * 3_600_000 + 240_123,
-      temp_f: hour % 3 === 0 ? null : 70.1 + hour / 7,
-      wind_speed_kt: hour % 4 === 0 || hour === 3 ? 0 : null,
-      altimeter_inhg: 29.92,
-      raw_metar: `KNYC it's "${hour}" \u00e9`,
-      sky_base_1_ft: hour === 0 ? 0 : null,
-      peak_wind_time: hour % 5 === 0 ? JULY_MS + hour : null,
-    }),
+function instant(text: string): number {
+  assert.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?(Z|[+-]\d\d:\d\d)$/)
+  return Date.parse(text)
+}
+
+function csvRows(text: string, fields: readonly RecordField[]): PlainRow[] {
+  const [header, ...lines] = csvLines(text)
+  assert.deepEqual(
+    header?.map(({ text: name }) => name),
+    fields.map(({ name }) => name),
   )
-}
-
-/** Without the columns that the database would make of the directories' names. */
-export function parquet(path: string): string {
-  return `read_parquet('${path}', hive_partitioning = false)`
-}
-
-export async function query(sql: string): Promise<Record<string, unknown>[]> {
-  const instance = await DuckDBInstance.create(':memory:', { threads: '1' })
-  const connection = await instance.connect()
-  try {
-    return (await connection.runAndReadAll(sql)).getRowObjects().map((row) => ({ ...row }))
-  } finally {
-    connection.closeSync()
-    instance.closeSync()
-  }
-}
-
-export function inFileOrder(candles: readonly StoredCandle[]): StoredCandle[] {
-  return candles.toSorted((a, b) => {
-    if (a.market_ticker !== b.market_ticker) return a.market_ticker < b.market_ticker ? -1 : 1
-    return a.end_period_ts - b.end_period_ts
+  return lines.map((cells) => {
+    assert.equal(cells.length, fields.length)
+    return Object.fromEntries(fields.map((field, index) => [field.name, csvValue(cells[index]!, field)]))
   })
+}
+
+function csvValue(cell: CsvCell, field: RecordField): string | number | boolean | null {
+  if (cell.text === '' && !cell.isQuoted) return plainValue(null, field)
+  if (field.type === 'boolean') return cell.text === 'true'
+  if (field.type === 'number' || field.type === 'integer') return Number(cell.text)
+  return field.type === 'instant' ? instant(cell.text) : cell.text
+}
+
+interface CsvCell {
+  readonly text: string
+  readonly isQuoted: boolean
+}
+
+/** RFC 4180 with LF. */
+function csvLines(text: string): CsvCell[][] {
+  const lines: CsvCell[][] = []
+  let line: CsvCell[] = []
+  const cell = /(?:"((?:[^"]|"")*)"|([^",\n]*))([,\n])/gy
+  for (;;) {
+    const match = cell.exec(text)
+    if (match === null) break
+    const quoted = match[1]
+    line.push({
+      text: quoted === undefined ? (match[2] ?? '') : quoted.replaceAll('""', '"'),
+      isQuoted: quoted !== undefined,
+    })
+    if (match[3] === '\n') {
+      lines.push(line)
+      line = []
+    }
+  }
+  assert.equal(line.length, 0, 'csv ends with a line feed')
+  return lines
+}
+
+async function parquetRows(body: Uint8Array, fields: readonly RecordField[]): Promise<PlainRow[]> {
+  const rows = await parquetReadObjects({ file: arrayBufferOf(body) })
+  const [count] = await queryWithDuckDb(body, 'SELECT count(*) AS n FROM file')
+  assert.equal(count, JSON.stringify({ n: String(rows.length) }), 'two readers agree on the number of rows')
+  return rows.map((row) =>
+    Object.fromEntries(fields.map((field) => [field.name, parquetValue(row[field.name], field)])),
+  )
+}
+
+function parquetValue(value: unknown, field: RecordField): string | number | boolean | null {
+  if (value === null || value === undefined) return plainValue(null, field)
+  if (field.type === 'instant') {
+    assert.ok(value instanceof Date, field.name)
+    return value.getTime()
+  }
+  if (field.type === 'date') {
+    assert.ok(value instanceof Date, field.name)
+    return value.toISOString().slice(0, 10)
+  }
+  if (field.isWide === true) {
+    assert.equal(typeof value, 'bigint', field.name)
+    return Number(value)
+  }
+  return plainValue(value as string | number | boolean, field)
 }

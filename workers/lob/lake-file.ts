@@ -12,7 +12,7 @@ import { NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { ColumnChunk } from './column-pages.ts'
 import { parseFooter, type FileFooter } from './file-footer.ts'
 import { indexFile, type FileIndex } from './file-index.ts'
-import { lakeFileError, namingFile } from './lake-file-error.ts'
+import { lakeFileError, namingFile } from '../lake/lake-file-error.ts'
 
 const TAIL_BYTES = 64 * 1024
 const MAGIC = 'PAR1'

@@ -64,6 +64,17 @@ export class ChunkStream implements TextTarget {
     this.generation++
   }
 
+  /** Makes room for one indivisible write of `bytes`; one that no chunk has room for gets a chunk of its own size. */
+  async roomFor(bytes: number): Promise<void> {
+    if (this.position > 0) await this.nextChunk()
+    if (this.lacks(bytes)) {
+      this.bytes = new Uint8Array(bytes)
+      this.view = new DataView(this.bytes.buffer)
+      this.#full = bytes
+      this.generation++
+    }
+  }
+
   /** Copies bytes of any length into the stream. */
   async write(bytes: Uint8Array): Promise<void> {
     for (let done = 0; done < bytes.length;) {

@@ -43,6 +43,11 @@ export class PageBuffer {
     return start
   }
 
+  /** Gives back what was reserved beyond `sizeBytes`. */
+  truncate(sizeBytes: number): void {
+    this.#size = sizeBytes
+  }
+
   appendByte(value: number): void {
     const at = this.reserve(1)
     this.#bytes[at] = value

@@ -15,7 +15,12 @@ CREATE TABLE lake_manifest (
   generation     bigint NOT NULL,
   registered_at  timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (dataset, scope, period_start),
-  CHECK (period_start < period_end AND cut_over >= period_start AND cut_over <= period_end)
+  CHECK (period_start < period_end AND cut_over >= period_start AND cut_over <= period_end),
+  -- Reads find a row's partition by its start: months of candles, years of observations.
+  CHECK (dataset <> 'candles' OR (period_start = date_trunc('month', period_start, 'UTC')
+    AND period_end = date_trunc('month', period_start + interval '32 days', 'UTC'))),
+  CHECK (dataset <> 'observations' OR (period_start = date_trunc('year', period_start, 'UTC')
+    AND period_end = date_trunc('year', period_start + interval '367 days', 'UTC')))
 );
 
 CREATE INDEX lake_manifest_by_period ON lake_manifest (dataset, period_start, scope);

@@ -3,7 +3,7 @@
 // connections and closes them without a word, as a proxy without a backend does (it would try again for ever).
 
 import { createConnection, Socket } from 'node:net'
-import { STORE_SILENT_CLOSES_MAX } from '../../shared/limits.ts'
+import { STORE_SILENT_CLOSES_MAX } from '../limits.ts'
 
 /** The server as the driver read it from its options. Of several hosts only the first is used. */
 interface DriverTarget {

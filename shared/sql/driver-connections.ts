@@ -3,9 +3,9 @@
 // it has connections; who uses it sees to that (postgres.ts).
 
 import postgres from 'postgres'
-import type { SqlStatement } from '../../shared/sql/statement.ts'
-import { driverOptions, type DriverSettings, type StoreAddress } from '../../shared/sql/store-address.ts'
-import { StoreError } from '../../shared/store-error.ts'
+import type { SqlStatement } from './statement.ts'
+import { driverOptions, type DriverSettings, type StoreAddress } from './store-address.ts'
+import { StoreError } from '../store-error.ts'
 import { DriverSockets } from './driver-sockets.ts'
 
 export interface StatementLimits {
