@@ -88,6 +88,48 @@ export const BODY_RESERVE_BYTES = 1024
 export const BODY_LAST_BYTES_MAX = 64
 /** Running streams get so long to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
 export const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
+/** Times a request is planned anew because a file was replaced between planning and reading. */
+export const REPLAN_ATTEMPTS_MAX = 3
+
+/** Requests made for one answer of an upstream: the first and its repetitions. */
+export const UPSTREAM_ATTEMPTS_MAX = 4
+/** One attempt, from the first byte sent to the last byte received. */
+export const UPSTREAM_TIMEOUT_MS_DEFAULT = 20_000
+/** Body bytes of an upstream's answer, compressed or not, unless the upstream states another bound. */
+export const UPSTREAM_BODY_BYTES_MAX_DEFAULT = 16 * 1024 * 1024
+/** The first repetition waits up to this long, every further one up to twice as long as the one before … */
+export const UPSTREAM_BACKOFF_MS_FIRST = 500
+/** … but never longer than this. */
+export const UPSTREAM_BACKOFF_MS_MAX = 30_000
+/** A longer `Retry-After` is not waited for inside a request but reported, so that the schedule can plan with it. */
+export const UPSTREAM_RETRY_AFTER_MS_MAX = 60_000
+/** A `Retry-After` beyond this is taken for a mistake of the upstream and cut to it. */
+export const UPSTREAM_PAUSE_MS_MAX = 60 * 60 * 1000
+/** Longest wait of a request for its turn in the own budget of requests. */
+export const UPSTREAM_BUDGET_WAIT_MS_MAX = 10 * 60 * 1000
+/** Connections to one upstream. */
+export const UPSTREAM_CONNECTIONS_MAX = 4
+/** Characters of a refusal's body that are quoted in an error. */
+export const UPSTREAM_QUOTE_CHARACTERS_MAX = 200
+
+/** Characters of one METAR or SPECI. The longest real ones have about 400. */
+export const METAR_TEXT_CHARACTERS_MAX = 2000
+/** Rows of an upstream are decoded for so long in one turn of the event loop. */
+export const PARSE_TURN_MS_MAX = 4
+
+/** Entries the aviation weather feed puts into one answer at most; it cuts silently. */
+export const AWC_ENTRIES_MAX = 400
+/** Reports one station sends per hour at most, routine and special: keeps a request below the feed's maximum. */
+export const AWC_REPORTS_PER_STATION_HOUR_MAX = 6
+/** How far back the feed goes. */
+export const AWC_HOURS_MAX = 15 * 24
+/** Days of one archive request (IEM). The archive itself allows more but answers slowly. */
+export const IEM_WINDOW_DAYS_MAX = 31
+/** A station's year in GHCNh format has about 20 MB. */
+export const NCEI_BODY_BYTES_MAX = 128 * 1024 * 1024
+/** Characters of one line of an archive. */
+export const ARCHIVE_LINE_CHARACTERS_MAX = 64 * 1024
+
 /** Footers looked into for a market that the requested dates do not know, before it counts as unknown. */
 export const MARKET_SEARCH_FILES_MAX = 2_000
 /** The longest stall or shutdown time-out that configuration accepts. */

@@ -1,0 +1,73 @@
+// The aviation weather feed: live METAR and SPECI reports, one batched conditional request for all stations. Its terms:
+// at most 100 requests a minute, at most 400 entries an answer, a custom User-Agent, 15 days of history.
+// Documentation: https://aviationweather.gov/data/api/
+
+import { AWC_ENTRIES_MAX, AWC_HOURS_MAX, AWC_REPORTS_PER_STATION_HOUR_MAX } from '../../../shared/limits.ts'
+import type { Station } from '../../../shared/stations.ts'
+import { collectRows, type ObservationFetch, settleFetch } from '../observation-fetch.ts'
+import { UpstreamHttp, type UpstreamOptions, type Validators } from '../upstream-http.ts'
+import { AWC, parseEntries, readEntries } from './parse.ts'
+
+/** 100 requests a minute. */
+const RATE = { burst: 1, intervalMs: 600 } as const
+
+export interface AviationWeatherRequest {
+  readonly stations: readonly Station[]
+  /** Hours back from now: 1 to 3 for all stations, more for fewer. */
+  readonly hours: number
+  readonly signal?: AbortSignal
+}
+
+export class AviationWeatherClient {
+  readonly #http: UpstreamHttp
+  /** What the last good answer said about its version, and to which request. */
+  #last: { readonly path: string; readonly validators: Validators } | undefined
+
+  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
+    this.#http = new UpstreamHttp({ ...options, name: AWC, rate: RATE })
+  }
+
+  /**
+   * The reports of the last hours. Throws `RangeError` for a request whose answer the feed would cut, and the signal's
+   * reason on abort; every failure of the feed is a result.
+   */
+  async fetch(request: AviationWeatherRequest): Promise<ObservationFetch> {
+    const { stations, hours } = request
+    const entriesMax = stations.length * hours * AWC_REPORTS_PER_STATION_HOUR_MAX
+    if (stations.length === 0 || !Number.isInteger(hours) || hours < 1 || hours > AWC_HOURS_MAX) {
+      throw new RangeError(`hours must be 1 to ${AWC_HOURS_MAX} of at least one station`)
+    }
+    if (entriesMax > AWC_ENTRIES_MAX) {
+      throw new RangeError(
+        `${stations.length} stations for ${hours} hours may exceed ${AWC_ENTRIES_MAX} entries`,
+      )
+    }
+    return await settleFetch(this.#fetch(request))
+  }
+
+  async close(): Promise<void> {
+    await this.#http.close()
+  }
+
+  async #fetch({ stations, hours, signal }: AviationWeatherRequest): Promise<ObservationFetch> {
+    const ids = stations.map(({ icao }) => icao).join(',')
+    const path = `/api/data/metar?ids=${ids}&format=json&taf=false&hours=${hours}`
+    const answer = await this.#http.fetch({
+      path,
+      ...(this.#last?.path === path ? { validators: this.#last.validators } : {}),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    if (answer.kind === 'not_modified') return { kind: 'not_modified' }
+    // 204 is how the feed says that no report exists.
+    const entries = answer.status === 204 ? [] : readEntries(answer.body.toString('utf8'))
+    const collected = await collectRows(AWC, parseEntries(entries, stations))
+    // Only now: an answer that could not be read must be fetched again in full.
+    this.#last = { path, validators: answer.validators }
+    return {
+      kind: 'rows',
+      ...collected,
+      isCut: entries.length >= AWC_ENTRIES_MAX,
+      validators: answer.validators,
+    }
+  }
+}

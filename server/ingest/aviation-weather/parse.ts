@@ -1,0 +1,106 @@
+// JSON of the aviation weather feed (aviationweather.gov/api/data/metar?format=json) → observations. The weather is
+// decoded from the report's text, not from the feed's own fields: those round the altimeter to 0.1 hPa and lose which
+// groups were reported. From the fields come station, time, type and receive time, in the forms of before and after
+// September 2025.
+
+import { METAR_TEXT_CHARACTERS_MAX } from '../../../shared/limits.ts'
+import type { Observation, ObservationType } from '../../../shared/observation.ts'
+import type { Station } from '../../../shared/stations.ts'
+import { decodeMetar, MetarError } from '../metar/decode-metar.ts'
+import type { ParsedRow } from '../observation-fetch.ts'
+import { UpstreamError } from '../upstream-error.ts'
+
+export const AWC = 'awc'
+
+/** `obsTime` is the report's own time; anything further from it means that the field has changed its meaning. */
+const TIME_DIFFERENCE_MS_MAX = 10 * 60 * 1000
+
+/** The entries of an answer. Throws `UpstreamError` when it is no JSON array. */
+export function readEntries(body: string): readonly unknown[] {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(body)
+  } catch (error) {
+    throw new UpstreamError(AWC, 'malformed', 'the answer is no JSON', { cause: error })
+  }
+  if (!Array.isArray(parsed)) throw new UpstreamError(AWC, 'malformed', 'the answer is no JSON array')
+  return parsed
+}
+
+/** Decodes entries one by one; `stations` are those that were asked for. */
+export function* parseEntries(
+  entries: readonly unknown[],
+  stations: readonly Station[],
+): Generator<ParsedRow, void, void> {
+  const codes = new Map(stations.map(({ icao, code }) => [icao, code]))
+  for (const entry of entries) yield parseEntry(entry, codes)
+}
+
+function parseEntry(entry: unknown, codes: ReadonlyMap<string, string>): ParsedRow {
+  const malformed = { kind: 'rejected', reason: 'malformed' } as const
+  if (!isRecord(entry)) return malformed
+  const { icaoId, obsTime, metarType, receiptTime, rawOb } = entry
+  if (typeof icaoId !== 'string' || typeof rawOb !== 'string' || !isUnixSeconds(obsTime)) return malformed
+  const code = codes.get(icaoId)
+  if (code === undefined) return { kind: 'rejected', reason: 'other_station' }
+  const observation = observationOf(rawOb, obsTime * 1000, icaoId, { code, metarType, receiptTime })
+  return observation === undefined ? malformed : { kind: 'row', observation }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+function isUnixSeconds(value: unknown): value is number {
+  // Milliseconds would be a year beyond 33,000 and no date at all.
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 && value < 8.64e12 / 1000
+}
+
+interface EntryFields {
+  readonly code: string
+  readonly metarType: unknown
+  readonly receiptTime: unknown
+}
+
+function observationOf(
+  rawOb: string,
+  obsTimeMs: number,
+  icaoId: string,
+  { code, metarType, receiptTime }: EntryFields,
+): Observation | undefined {
+  const text = rawOb
+    .slice(0, METAR_TEXT_CHARACTERS_MAX + 1)
+    .trim()
+    .replaceAll(/\s+/g, ' ')
+  try {
+    const decoded = decodeMetar(text, obsTimeMs)
+    const type = isObservationType(metarType) ? metarType : decoded.type
+    const isSameReport =
+      decoded.icao === icaoId && Math.abs(decoded.observedAtMs - obsTimeMs) <= TIME_DIFFERENCE_MS_MAX
+    if (type === null || !isSameReport) return undefined
+    return {
+      station_code: code,
+      observed_at: decoded.observedAtMs,
+      observation_type: type,
+      source: AWC,
+      raw_metar: text,
+      received_at: readReceiptTime(receiptTime),
+      ...decoded.weather,
+    }
+  } catch (error) {
+    if (error instanceof MetarError) return undefined
+    throw error
+  }
+}
+
+function isObservationType(value: unknown): value is ObservationType {
+  return value === 'METAR' || value === 'SPECI'
+}
+
+/** `2026-01-19T18:58:16.068Z`, or before September 2025 `2023-10-27 15:25:34`, both UTC. */
+function readReceiptTime(value: unknown): number | null {
+  if (typeof value !== 'string') return null
+  const match = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?)Z?$/.exec(value)
+  const ms = match === null ? Number.NaN : Date.parse(`${match[1]}T${match[2]}Z`)
+  return Number.isNaN(ms) ? null : ms
+}

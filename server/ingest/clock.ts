@@ -1,0 +1,22 @@
+// Time and sleep as one injectable object, so that every wait of an ingest client can be tested without waiting.
+
+import { setTimeout as delay } from 'node:timers/promises'
+
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  nowMs(): number
+  /** Resolves after `ms`; rejects with the signal's reason when it is aborted first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+export const SYSTEM_CLOCK: Clock = {
+  nowMs: () => Date.now(),
+  async sleep(ms, signal) {
+    try {
+      await delay(ms, undefined, signal === undefined ? {} : { signal })
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw error
+    }
+  },
+}

@@ -1,0 +1,115 @@
+// The Iowa Environmental Mesonet's archive of METAR and SPECI reports (asos.py). Routine and special reports are asked
+// apart, because the archived texts have lost the keyword. One request a second, as the archive asks.
+
+import { IEM_WINDOW_DAYS_MAX } from '../../../shared/limits.ts'
+import type { Observation, ObservationType } from '../../../shared/observation.ts'
+import type { Station } from '../../../shared/stations.ts'
+import { MS_PER_DAY } from '../../../shared/utc-date.ts'
+import {
+  collectRows,
+  type ObservationFetch,
+  type ObservationRows,
+  settleFetch,
+} from '../observation-fetch.ts'
+import { UpstreamHttp, type UpstreamOptions } from '../upstream-http.ts'
+import { IEM, IEM_COLUMNS, parseAsosCsv } from './parse.ts'
+
+/** Per address, over all of the archive's services: pass one `budget` to every client of them. */
+export const IEM_RATE = { burst: 1, intervalMs: 1000 } as const
+
+/** `report_type` of asos.py. */
+const REPORT_TYPES = [
+  { type: 'METAR', parameter: 3 },
+  { type: 'SPECI', parameter: 4 },
+] as const satisfies readonly { type: ObservationType; parameter: number }[]
+
+/** `fromMs` inclusive, `toMs` exclusive. */
+export interface ArchiveWindow {
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+export interface IemRequest extends ArchiveWindow {
+  readonly station: Station
+  readonly signal?: AbortSignal
+}
+
+export class IemClient {
+  readonly #http: UpstreamHttp
+
+  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
+    this.#http = new UpstreamHttp({ ...options, name: IEM, rate: IEM_RATE })
+  }
+
+  /**
+   * Every report of one station in one window, routine and special. Throws `RangeError` for a window that `iemWindows`
+   * would have split, and the signal's reason on abort; every failure of the archive is a result for the whole window.
+   */
+  async fetch(request: IemRequest): Promise<ObservationFetch> {
+    const spanMs = request.toMs - request.fromMs
+    if (!(spanMs > 0) || spanMs > IEM_WINDOW_DAYS_MAX * MS_PER_DAY) {
+      throw new RangeError(`a window must span 0 to ${IEM_WINDOW_DAYS_MAX} days`)
+    }
+    return await settleFetch(this.#fetch(request))
+  }
+
+  async close(): Promise<void> {
+    await this.#http.close()
+  }
+
+  async #fetch(request: IemRequest): Promise<ObservationRows> {
+    const rows: Observation[] = []
+    const rejected = { malformed: 0, synthetic: 0, other_report: 0, other_station: 0 }
+    for (const { type, parameter } of REPORT_TYPES) {
+      const answer = await this.#http.fetch({
+        path: `/cgi-bin/request/asos.py?${queryOf(request, parameter)}`,
+        ...(request.signal === undefined ? {} : { signal: request.signal }),
+      })
+      const text = answer.kind === 'body' ? answer.body.toString('utf8') : ''
+      const table = { station: request.station, type, required: IEM_COLUMNS }
+      const collected = await collectRows(IEM, parseAsosCsv(text, table))
+      rows.push(...collected.rows)
+      rejected.malformed += collected.rejected.malformed
+      rejected.synthetic += collected.rejected.synthetic
+      rejected.other_report += collected.rejected.other_report
+      rejected.other_station += collected.rejected.other_station
+    }
+    return { kind: 'rows', rows, rejected, isCut: false, validators: { etag: null, lastModified: null } }
+  }
+}
+
+function queryOf({ station, fromMs, toMs }: IemRequest, reportType: number): string {
+  const parameters = new URLSearchParams({
+    station: station.code,
+    data: 'all',
+    sts: secondsIso(fromMs),
+    ets: secondsIso(toMs),
+    tz: 'UTC',
+    format: 'onlycomma',
+    latlon: 'no',
+    elev: 'no',
+    missing: 'M',
+    trace: 'T',
+    direct: 'no',
+    report_type: String(reportType),
+  })
+  return parameters.toString()
+}
+
+/** `2026-01-01T00:00:00Z`. */
+function secondsIso(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`
+}
+
+/** Splits a span at every month's beginning (UTC), so that a repeated backfill asks the same windows again. */
+export function iemWindows({ fromMs, toMs }: ArchiveWindow): ArchiveWindow[] {
+  const windows: ArchiveWindow[] = []
+  for (let start = fromMs; start < toMs;) {
+    const date = new Date(start)
+    const nextMonthMs = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
+    const end = Math.min(nextMonthMs, toMs)
+    windows.push({ fromMs: start, toMs: end })
+    start = end
+  }
+  return windows
+}

@@ -1,0 +1,50 @@
+// NCEI's archive of hourly observations (GHCNh): one file per station and year, replaced as a whole when it is updated,
+// so it is asked for conditionally.
+
+import { NCEI_BODY_BYTES_MAX } from '../../../shared/limits.ts'
+import type { Station } from '../../../shared/stations.ts'
+import { collectRows, type ObservationFetch, settleFetch } from '../observation-fetch.ts'
+import { UpstreamHttp, type UpstreamOptions, type Validators } from '../upstream-http.ts'
+import { NCEI, parseGhcnh } from './parse.ts'
+
+/** The archive states no limit; one request a second is what its users practise. */
+const RATE = { burst: 1, intervalMs: 1000 } as const
+
+export interface NceiRequest {
+  readonly station: Station
+  readonly year: number
+  /** Of the last answer for the same station and year. */
+  readonly validators?: Validators
+  readonly signal?: AbortSignal
+}
+
+export class NceiClient {
+  readonly #http: UpstreamHttp
+
+  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
+    this.#http = new UpstreamHttp({ bodyBytesMax: NCEI_BODY_BYTES_MAX, ...options, name: NCEI, rate: RATE })
+  }
+
+  /**
+   * Every METAR and SPECI of one station and year. A file that does not exist is an upstream error with status 404.
+   * Throws the signal's reason on abort; every failure of the archive is a result.
+   */
+  async fetch(request: NceiRequest): Promise<ObservationFetch> {
+    return await settleFetch(this.#fetch(request))
+  }
+
+  async close(): Promise<void> {
+    await this.#http.close()
+  }
+
+  async #fetch({ station, year, validators, signal }: NceiRequest): Promise<ObservationFetch> {
+    const answer = await this.#http.fetch({
+      path: `/oa/global-historical-climatology-network/hourly/access/by-year/${year}/psv/GHCNh_${station.ghcnId}_${year}.psv`,
+      ...(validators === undefined ? {} : { validators }),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    if (answer.kind === 'not_modified') return { kind: 'not_modified' }
+    const collected = await collectRows(NCEI, parseGhcnh(answer.body.toString('utf8'), station))
+    return { kind: 'rows', ...collected, isCut: false, validators: answer.validators }
+  }
+}

@@ -1,0 +1,271 @@
+// NCEI's Global Historical Climatology Network hourly (GHCNh), one station's year as pipe-separated text → observations.
+// Its columns have passed NCEI's quality control, so they decide; where the report's text (in the remarks column) says
+// the same, the text's exact value stands, and what has no column comes from the text. Only METAR and SPECI values are
+// taken: a row may hold values of several report types.
+// Documentation: https://www.ncei.noaa.gov/oa/global-historical-climatology-network/hourly/doc/ghcnh_DOCUMENTATION.pdf
+
+import {
+  type Observation,
+  type ObservationType,
+  TRACE_INCHES,
+  type Weather,
+} from '../../../shared/observation.ts'
+import type { Station } from '../../../shared/stations.ts'
+import {
+  fahrenheitOf,
+  HPA_PER_INHG,
+  METRES_PER_FOOT,
+  METRES_PER_SECOND_PER_KNOT,
+  METRES_PER_STATUTE_MILE,
+  MM_PER_INCH,
+  roundTo,
+} from '../../../shared/unit-factors.ts'
+import { type ArchiveRow, readArchiveTable, readNumber, readUtcMinute } from '../archive-table.ts'
+import { readArchivedReport } from '../metar/archived-report.ts'
+import type { DecodedMetar } from '../metar/decode-metar.ts'
+import { feelsLikeF, relativeHumidity } from '../metar/derived.ts'
+import { type SkyFields, skyFieldsOf, type SkyLayer } from '../metar/report-text.ts'
+import type { ParsedRow } from '../observation-fetch.ts'
+import { UpstreamError } from '../upstream-error.ts'
+
+export const NCEI = 'ncei'
+
+/** Both header forms: that of 2024 and that of 2025. */
+const STATION_COLUMNS = ['STATION', 'Station_ID'] as const
+const REMARK_COLUMNS = ['REM', 'remarks'] as const
+const REQUIRED_COLUMNS = [
+  'Year',
+  'Month',
+  'Day',
+  'Hour',
+  'Minute',
+  'temperature',
+  'wind_speed',
+  'altimeter',
+] as const
+
+/**
+ * Quality codes that let a value pass (GHCNh documentation, table 3): blank (no flag), 0 and 4 passed the gross limits
+ * check, 1 and 5 passed all checks, 9 passed the limits check if present. Dropped are 2 and 6 (suspect), 3 and 7
+ * (erroneous) and every letter: those of GHCNh's own checks mean failures, and an unknown code is not a good one.
+ */
+const GOOD_QUALITY = /^[01459]?$/
+
+/** `FM15` (2025) and `FM15-METAR` (2024): routine; `FM16`: special. Everything else is another kind of report. */
+const REPORT_TYPE = /^FM1([56])(?:-|$)/
+
+/** Decodes the rows one by one. Throws `UpstreamError` when the text is no such table. */
+export function* parseGhcnh(text: string, station: Station): Generator<ParsedRow, void, void> {
+  const table = readArchiveTable(text, '|')
+  const missing: string[] = REQUIRED_COLUMNS.filter((column) => table?.columns.has(column) !== true)
+  for (const names of [STATION_COLUMNS, REMARK_COLUMNS]) {
+    if (!names.some((name) => table?.columns.has(name) === true)) missing.push(names[0])
+  }
+  if (table === undefined || missing.length > 0) {
+    const quote = text.slice(0, 80).replaceAll(/\s+/g, ' ')
+    throw new UpstreamError(NCEI, 'malformed', `no column ${missing.join(', ')} in "${quote}"`)
+  }
+  for (const row of table.rows) yield row === null ? MALFORMED : parseRow(row, station)
+}
+
+const MALFORMED = { kind: 'rejected', reason: 'malformed' } as const
+
+function parseRow(row: ArchiveRow, station: Station): ParsedRow {
+  const observedAtMs = readTime(row)
+  if (observedAtMs === null) return MALFORMED
+  if (firstOf(row, STATION_COLUMNS) !== station.ghcnId) return { kind: 'rejected', reason: 'other_station' }
+  const reportType = readReportType(row)
+  if (reportType === null) return { kind: 'rejected', reason: 'other_report' }
+  const { text, decoded } = readArchivedReport(readText(row), station, observedAtMs)
+  const observation: Observation = {
+    station_code: station.code,
+    observed_at: observedAtMs,
+    observation_type: decoded?.type ?? reportType,
+    source: NCEI,
+    raw_metar: text,
+    received_at: null,
+    ...weatherOf(row, decoded),
+  }
+  return { kind: 'row', observation }
+}
+
+function readTime(row: ArchiveRow): number | null {
+  const [year, month, day, hour, minute] = ['Year', 'Month', 'Day', 'Hour', 'Minute'].map((column) =>
+    (row(column) ?? '').padStart(2, '0'),
+  )
+  return readUtcMinute(`${year}-${month}-${day} ${hour}:${minute}`)
+}
+
+/** The row's type is that of its temperature or, without one, of the first element that is METAR or SPECI. */
+function readReportType(row: ArchiveRow): ObservationType | null {
+  for (const element of ['temperature', 'wind_speed', 'visibility', 'altimeter', 'dew_point_temperature']) {
+    const match = REPORT_TYPE.exec(row(`${element}_Report_Type`) ?? '')
+    if (match !== null) return match[1] === '5' ? 'METAR' : 'SPECI'
+  }
+  return null
+}
+
+/**
+ * `MET11512/31/24 19:51:03 METAR KJFK 010051Z … (RR)`: length, local time, the report, the observer's initials. Only the
+ * report is kept.
+ */
+function readText(row: ArchiveRow): string | null {
+  const match = /(?:METAR|SPECI) .*/.exec(firstOf(row, REMARK_COLUMNS) ?? '')
+  const text = match?.[0].replace(/ \([A-Z]{1,4}\)$/, '').trim()
+  return text === undefined || text === '' ? null : text
+}
+
+function firstOf(row: ArchiveRow, columns: readonly string[]): string | undefined {
+  return columns.map((column) => row(column)).find((value) => value !== undefined)
+}
+
+/** `rejected`: there is a value, but quality control found it wrong, so the text's must not be used either. */
+type Reading = number | 'absent' | 'rejected'
+
+function readElement(row: ArchiveRow, element: string): Reading {
+  const value = readNumber(row(element))
+  if (value === null || !REPORT_TYPE.test(row(`${element}_Report_Type`) ?? '')) return 'absent'
+  return GOOD_QUALITY.test(row(`${element}_Quality_Code`) ?? '') ? value : 'rejected'
+}
+
+/**
+ * The column's value after conversion, or the text's where both agree within `tolerance`: the archive has converted and
+ * rounded what the text says exactly.
+ */
+function settle(
+  reading: Reading,
+  fromText: number | null | undefined,
+  tolerance: number,
+  convert: (value: number) => number,
+): number | null {
+  if (reading === 'rejected') return null
+  if (reading === 'absent') return fromText ?? null
+  const value = convert(reading)
+  const isSame = fromText !== null && fromText !== undefined && Math.abs(value - fromText) <= tolerance
+  return isSame ? fromText : value
+}
+
+function weatherOf(row: ArchiveRow, decoded: DecodedMetar | null): Weather {
+  const text = decoded?.weather
+  const temperature = settleTemperature(row, 'temperature', decoded?.temperatureC, text?.temp_f)
+  const dewpoint = settleTemperature(row, 'dew_point_temperature', decoded?.dewpointC, text?.dewpoint_f)
+  const wind = settleWind(row, text)
+  const humidity = relativeHumidity(temperature.celsius, dewpoint.celsius)
+  return {
+    temp_f: temperature.fahrenheit,
+    dewpoint_f: dewpoint.fahrenheit,
+    altimeter_inhg: settle(readElement(row, 'altimeter'), text?.altimeter_inhg, 0.011, (hpa) =>
+      roundTo(hpa / HPA_PER_INHG, 2),
+    ),
+    visibility_miles: settle(readElement(row, 'visibility'), text?.visibility_miles, 0.01, milesOf),
+    relative_humidity: humidity,
+    ...wind,
+    sea_level_pressure_mb: settle(
+      readElement(row, 'sea_level_pressure'),
+      text?.sea_level_pressure_mb,
+      0.05,
+      (hpa) => hpa,
+    ),
+    weather_codes: text?.weather_codes ?? null,
+    ...settleSky(row, decoded?.skyLayers ?? []),
+    precip_1hr_inches: settlePrecipitation(row, text?.precip_1hr_inches),
+    snow_depth_inches: settle(readElement(row, 'snow_depth'), text?.snow_depth_inches, 0.6, (mm) =>
+      roundTo(mm / MM_PER_INCH, 1),
+    ),
+    peak_wind_speed_kt: text?.peak_wind_speed_kt ?? null,
+    peak_wind_dir_degrees: text?.peak_wind_dir_degrees ?? null,
+    peak_wind_time: text?.peak_wind_time ?? null,
+    feels_like_f: feelsLikeF(temperature.fahrenheit, humidity, wind.wind_speed_kt),
+    max_temp_6hr_f: text?.max_temp_6hr_f ?? null,
+    min_temp_6hr_f: text?.min_temp_6hr_f ?? null,
+    max_temp_24hr_f: text?.max_temp_24hr_f ?? null,
+    min_temp_24hr_f: text?.min_temp_24hr_f ?? null,
+  }
+}
+
+interface Temperature {
+  readonly celsius: number | null
+  readonly fahrenheit: number | null
+}
+
+function settleTemperature(
+  row: ArchiveRow,
+  element: string,
+  textC: number | null | undefined,
+  textF: number | null | undefined,
+): Temperature {
+  const celsius = settle(readElement(row, element), textC, 0.051, (value) => value)
+  if (celsius === null) return { celsius: null, fahrenheit: null }
+  // The text knows whether the station measures whole °F.
+  return { celsius, fahrenheit: celsius === textC ? (textF ?? null) : fahrenheitOf(celsius) }
+}
+
+type WindFields = Pick<Weather, 'wind_speed_kt' | 'wind_dir_degrees' | 'wind_gust_kt'>
+
+/** Knots are reported whole; the archive's tenths of m/s are finer than half a knot, so rounding restores them. */
+function settleWind(row: ArchiveRow, text: Weather | undefined): WindFields {
+  const speed = settle(readElement(row, 'wind_speed'), text?.wind_speed_kt, 0, knotsOf)
+  const gust = settle(readElement(row, 'wind_gust'), text?.wind_gust_kt, 0, knotsOf)
+  const direction = readElement(row, 'wind_direction')
+  // A variable wind has no direction, whatever the column says.
+  const isVariable =
+    (row('wind_direction_Measurement_Code') ?? '').startsWith('V') ||
+    (text !== undefined && text.wind_speed_kt !== null && text.wind_dir_degrees === null)
+  const isUsable = speed !== null && !isVariable && (typeof direction !== 'number' || direction <= 360)
+  // A calm is reported as 00000KT.
+  if (speed === 0) return { wind_speed_kt: 0, wind_dir_degrees: 0, wind_gust_kt: gust }
+  return {
+    wind_speed_kt: speed,
+    wind_dir_degrees: isUsable ? settle(direction, text?.wind_dir_degrees, 0, (degrees) => degrees) : null,
+    wind_gust_kt: speed === null ? null : gust,
+  }
+}
+
+function knotsOf(metresPerSecond: number): number {
+  return Math.round(metresPerSecond / METRES_PER_SECOND_PER_KNOT)
+}
+
+/** Reports give whole miles and sixteenths; the archive's whole metres are fine enough to find them again. */
+function milesOf(kilometres: number): number {
+  const miles = (kilometres * 1000) / METRES_PER_STATUTE_MILE
+  const sixteenths = Math.round(miles * 16) / 16
+  return Math.abs(miles - sixteenths) <= 0.002 ? sixteenths : roundTo(miles, 2)
+}
+
+/** `T` (2025) or `2-Trace` (2024) beside 0.0 mm. */
+function settlePrecipitation(row: ArchiveRow, fromText: number | null | undefined): number | null {
+  const isTrace = /^(T|2-Trace)$/.test(row('precipitation_Measurement_Code') ?? '')
+  return settle(readElement(row, 'precipitation'), fromText, 0.006, (mm) =>
+    isTrace && mm === 0 ? TRACE_INCHES : roundTo(mm / MM_PER_INCH, 2),
+  )
+}
+
+/**
+ * The sky as the text gives it; the columns (`SCT:04;`, metres) where they have more layers, since the text is that of
+ * the first transmission; nothing when a layer is bad.
+ */
+function settleSky(row: ArchiveRow, textLayers: readonly SkyLayer[]): SkyFields {
+  const layers = [1, 2, 3, 4].map((number) => readLayer(row, number)).filter((layer) => layer !== null)
+  if (layers.some((layer) => layer.isBad)) return skyFieldsOf([])
+  return skyFieldsOf(textLayers.length >= layers.length ? textLayers : layers)
+}
+
+interface CheckedLayer extends SkyLayer {
+  readonly isBad: boolean
+}
+
+function readLayer(row: ArchiveRow, number: number): CheckedLayer | null {
+  // The 2025 form renamed the columns of 2024 and uses their names for nothing else.
+  const isNew = row(`sky_cover_summation_${number}`) !== undefined
+  const prefix = isNew ? 'sky_cover_summation' : 'sky_cover'
+  const name = `${prefix}_${number}`
+  const cover = /^([A-Z]{2,3}):/.exec(row(name) ?? '')?.[1]
+  if (cover === undefined || !REPORT_TYPE.test(row(`${name}_Report_Type`) ?? '')) return null
+  const metres = readElement(row, `${prefix}_baseht_${number}`)
+  return {
+    cover,
+    // Bases are reported in hundreds of feet.
+    baseFt: typeof metres === 'number' ? Math.round(metres / METRES_PER_FOOT / 100) * 100 : null,
+    isBad: metres === 'rejected' || !GOOD_QUALITY.test(row(`${name}_Quality_Code`) ?? ''),
+  }
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { collectRows, type ParsedRow, settleFetch } from '../../server/ingest/observation-fetch.ts'
+import { UpstreamError } from '../../server/ingest/upstream-error.ts'
+import { PARSE_TURN_MS_MAX } from '../../shared/limits.ts'
+
+/** Rows that each take longer than a turn may last. */
+function* slowRows(count: number): Generator<ParsedRow, void, void> {
+  for (let index = 0; index < count; index += 1) {
+    const endMs = performance.now() + PARSE_TURN_MS_MAX + 1
+    while (performance.now() < endMs);
+    yield { kind: 'rejected', reason: 'synthetic' }
+  }
+}
+
+test('decoding gives the event loop its turn', async () => {
+  let turns = 0
+  const count = (): void => {
+    turns += 1
+    immediate = setImmediate(count)
+  }
+  let immediate = setImmediate(count)
+  const { rejected } = await collectRows('test', slowRows(5))
+  clearImmediate(immediate)
+  assert.equal(rejected.synthetic, 5)
+  assert.ok(turns >= 4, `${turns} turns`)
+})
+
+test('synthetic rows alone are no change of format, unusable ones are', async () => {
+  const row = (reason: 'synthetic' | 'malformed' | 'other_report'): ParsedRow => ({
+    kind: 'rejected',
+    reason,
+  })
+  assert.deepEqual((await collectRows('test', [row('synthetic')])).rows, [])
+  assert.deepEqual((await collectRows('test', [])).rows, [])
+  for (const reason of ['malformed', 'other_report'] as const) {
+    await assert.rejects(collectRows('test', [row(reason)]), UpstreamError)
+  }
+})
+
+test('only failures of the upstream become a result', async () => {
+  const error = new UpstreamError('test', 'timeout', 'too late')
+  assert.deepEqual(await settleFetch(Promise.reject(error)), { kind: 'upstream_error', error })
+  await assert.rejects(settleFetch(Promise.reject(new TypeError('a fault of ours'))), TypeError)
+})

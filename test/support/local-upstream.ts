@@ -1,0 +1,82 @@
+// A real HTTP server on a free loopback port that plays an upstream: it answers each request with the next answer of a
+// script and writes down what it was asked. When the script is used up it answers 500, so a surplus request shows.
+
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+
+export interface AskedRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+export type Answer = (response: ServerResponse, request: AskedRequest) => void
+
+export interface LocalUpstream {
+  readonly baseUrl: string
+  readonly asked: readonly AskedRequest[]
+}
+
+/** Starts the server; it is closed, with all its connections, when the test ends. */
+export async function startUpstream(t: TestContext, script: readonly Answer[]): Promise<LocalUpstream> {
+  const asked: AskedRequest[] = []
+  const remaining = [...script]
+  const play = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { method = '', url = '', headers } = request
+    const seen = { method, url, headers, body: await readBody(request) }
+    asked.push(seen)
+    const answer = remaining.shift() ?? send(500, 'the script is used up')
+    answer(response, seen)
+  }
+  const server = createServer((request, response) => void play(request, response))
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  assert.ok(address !== null && typeof address === 'object')
+  return { baseUrl: `http://127.0.0.1:${address.port}`, asked }
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  let body = ''
+  for await (const chunk of request) body += String(chunk)
+  return body
+}
+
+/** A whole answer. */
+export function send(
+  status: number,
+  body: string | Buffer = '',
+  headers: Record<string, string> = {},
+): Answer {
+  return (response) => {
+    response.writeHead(status, headers)
+    response.end(body)
+  }
+}
+
+/** Announces the whole body but destroys the connection after `bytes` of it. */
+export function cutAfter(bytes: number, body: string, headers: Record<string, string> = {}): Answer {
+  return (response) => {
+    response.writeHead(200, { 'content-length': String(Buffer.byteLength(body)), ...headers })
+    response.write(body.slice(0, bytes), () => response.socket?.destroy())
+  }
+}
+
+/** Closes the connection without an answer. */
+export function hangUp(): Answer {
+  return (response) => {
+    response.socket?.destroy()
+  }
+}
+
+/** Accepts the request and never answers it. */
+export function stall(): Answer {
+  return () => {}
+}

@@ -1,0 +1,22 @@
+// A clock that never waits: sleeping moves its time forward at once and writes the wait down.
+
+import type { Clock } from '../../server/ingest/clock.ts'
+
+export class ManualClock implements Clock {
+  readonly slept: number[] = []
+  #nowMs: number
+
+  constructor(nowMs: number) {
+    this.#nowMs = nowMs
+  }
+
+  nowMs(): number {
+    return this.#nowMs
+  }
+
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted()
+    this.slept.push(ms)
+    this.#nowMs += ms
+  }
+}
