@@ -138,3 +138,16 @@ export const CONFIGURED_TIMEOUT_MS_MAX = 3_600_000
 export const LOB_THREAD_HEAP_MB_MAX = 512
 /** A thread that has not ended a cancelled task after so long is terminated. */
 export const LOB_CANCEL_TIMEOUT_MS = 10_000
+
+/** Payload bytes of one write-ahead record: Kalshi's frame limit. A larger frame ends the connection. */
+export const WAL_PAYLOAD_BYTES_MAX = 64 * 1024 * 1024
+/** A received frame waits at most so long for others that are synced with it; or until so many bytes wait. */
+export const WAL_COMMIT_INTERVAL_MS = 100
+export const WAL_COMMIT_BYTES = 1024 * 1024
+/** A segment ends with its UTC hour or before it grows beyond this. */
+export const WAL_SEGMENT_BYTES_MAX = 256 * 1024 * 1024
+/** Bytes waiting for the disk from which sockets are no longer read, and below which they are again. */
+export const WAL_QUEUE_BYTES_HIGH = 32 * 1024 * 1024
+export const WAL_QUEUE_BYTES_LOW = 8 * 1024 * 1024
+/** Bytes of a segment read at once by the consolidation. */
+export const WAL_READ_BYTES = 1024 * 1024
