@@ -151,3 +151,15 @@ export const WAL_QUEUE_BYTES_HIGH = 32 * 1024 * 1024
 export const WAL_QUEUE_BYTES_LOW = 8 * 1024 * 1024
 /** Bytes of a segment read at once by the consolidation. */
 export const WAL_READ_BYTES = 1024 * 1024
+/** A message may come so much after its UTC hour; later ones are placed at the start of the open hour. */
+export const RECORDER_HOUR_GRACE_MS = 15_000
+/** How far an exchange's time may be ahead of ours before ours is taken instead. */
+export const RECORDER_CLOCK_AHEAD_MS_MAX = 5_000
+/** Rows of the open hour that are encoded again at each publication; from so many on they are kept encoded. */
+export const RECORDER_SLICE_ROWS = 40_960
+/** The log's clock ticks so often. */
+export const RECORDER_CLOCK_MS = 2_000
+/** A time without any record after which the recorder is taken to have stood still, and every connection for lost. */
+export const RECORDER_PAUSE_MS_MAX = 60_000
+/** A market's series is forgotten so long after the log last stated it; the recorder states it every hour. */
+export const RECORDER_SERIES_HOURS_MAX = 48

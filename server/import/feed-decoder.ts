@@ -24,6 +24,8 @@ export interface ResumableDecoder extends FeedDecoder {
   state(): unknown
   /** Markets whose book is unknown since a gap. */
   gappedMarkets(): string[]
+  /** Forgets the markets whose book is unknown since a gap; they are new if they come back. */
+  forgetGapped(): void
 }
 
 export interface FeedDecoderOptions {

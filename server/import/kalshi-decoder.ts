@@ -77,6 +77,10 @@ export class KalshiDecoder implements ResumableDecoder {
     return this.#books.gappedIds()
   }
 
+  forgetGapped(): void {
+    this.#books.forgetGapped()
+  }
+
   startFile(): void {
     this.#sequence.startFile()
   }

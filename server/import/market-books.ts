@@ -75,6 +75,10 @@ export class MarketBooks {
     return [...this.#markets.values()].filter((market) => market.isGapped).map((market) => market.id)
   }
 
+  forgetGapped(): void {
+    for (const id of this.gappedIds()) this.#markets.delete(id)
+  }
+
   /** Throws BadLineError for an id that the lake cannot hold. */
   checkId(id: string): void {
     if (this.#markets.has(id)) return

@@ -81,6 +81,10 @@ export class PolymarketDecoder implements ResumableDecoder {
     return this.#books.gappedIds()
   }
 
+  forgetGapped(): void {
+    this.#books.forgetGapped()
+  }
+
   startFile(): void {
     this.#releaseBooks()
     this.#isFileStart = true

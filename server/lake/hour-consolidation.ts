@@ -4,7 +4,7 @@
 import { EVENT_CLEAR, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 import { EventRecords, RECORD_BYTES } from './event-spill.ts'
-import type { EventSpill } from './event-spill.ts'
+import type { SpilledEvents } from './event-spill.ts'
 import type { ExactBook } from './exact-book.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
 
@@ -38,7 +38,7 @@ export class HourConsolidation {
   }
 
   /** Writes an hour (counted since the epoch). Without keyframes only what happened is written. */
-  async write(hour: number, spill: EventSpill | undefined, hasKeyframes = true): Promise<void> {
+  async write(hour: number, spill: SpilledEvents | undefined, hasKeyframes = true): Promise<void> {
     const { order, books } = this.#markets
     const active = order.filter(
       (market) => spill?.counts.has(market) || (hasKeyframes && books[market]!.isKnown),
@@ -59,7 +59,7 @@ export class HourConsolidation {
   async #writeSorted(
     keyframeTs: bigint | undefined,
     pass: Pass,
-    spill: EventSpill | undefined,
+    spill: SpilledEvents | undefined,
   ): Promise<void> {
     const sorted = sortRecords(pass, spill)
     let record = 0
@@ -74,10 +74,10 @@ export class HourConsolidation {
   }
 
   // One market that alone exceeds what may be sorted is in order already: its records are picked as they come.
-  async #writeStreamed(keyframeTs: bigint | undefined, market: number, spill: EventSpill): Promise<void> {
+  async #writeStreamed(keyframeTs: bigint | undefined, market: number, spill: SpilledEvents): Promise<void> {
     await this.#startMarket(keyframeTs, market)
-    for (const { records, count } of spill.pieces()) {
-      for (let record = 0; record < count; record++) {
+    for (const { records, first, count } of spill.pieces()) {
+      for (let record = first; record < first + count; record++) {
         if (records.market(record) !== market) continue
         if (this.#options.group.isFull) await this.#flushWithin(market)
         this.#addRecord(market, records, record)
@@ -132,7 +132,7 @@ interface Pass {
 function passOf(
   active: readonly number[],
   from: number,
-  spill: EventSpill | undefined,
+  spill: SpilledEvents | undefined,
   rowsMax: number,
 ): Pass {
   let rows = spill?.counts.get(active[from]!) ?? 0
@@ -146,7 +146,7 @@ function passOf(
 }
 
 // A counting sort: every market's place is known from its count, and arrival order within a market is kept.
-function sortRecords({ markets, rows }: Pass, spill: EventSpill | undefined): EventRecords {
+function sortRecords({ markets, rows }: Pass, spill: SpilledEvents | undefined): EventRecords {
   const sorted = new EventRecords(new ArrayBuffer(rows * RECORD_BYTES))
   if (spill === undefined || rows === 0) return sorted
   const places = new Map<number, number>()
@@ -155,8 +155,8 @@ function sortRecords({ markets, rows }: Pass, spill: EventSpill | undefined): Ev
     places.set(market, place)
     place += spill.counts.get(market) ?? 0
   }
-  for (const { records, count } of spill.pieces()) {
-    for (let record = 0; record < count; record++) {
+  for (const { records, first, count } of spill.pieces()) {
+    for (let record = first; record < first + count; record++) {
       const market = records.market(record)
       const to = places.get(market)
       if (to === undefined) continue
