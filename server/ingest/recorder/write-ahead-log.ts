@@ -105,11 +105,16 @@ export class WriteAheadLog {
     return new WriteAheadLog(options, segments.at(-1)?.number ?? 0)
   }
 
-  /** Where the next record would go: everything before belongs to earlier records. */
+  /** The end of what is on disk. Before the first commit it is the beginning of a segment that is still to come. */
   get position(): WalPosition {
-    return this.#file === undefined
+    return this.#offset === 0
       ? { segment: this.#segment + 1, offset: 0 }
       : { segment: this.#segment, offset: this.#offset }
+  }
+
+  /** Bytes of records that are not yet on disk. */
+  get queuedBytes(): number {
+    return this.#filling.length + this.#other.length
   }
 
   /** Takes a record; it is copied. After `close` or a failure it is refused. */
@@ -193,7 +198,7 @@ export class WriteAheadLog {
 
   // The batch on its way to the disk counts as well: its memory is taken.
   #reportCongestion(): void {
-    const queued = this.#filling.length + this.#other.length
+    const queued = this.queuedBytes
     const isCongested = this.#isCongested
       ? queued > Math.min(WAL_QUEUE_BYTES_LOW, this.#queueBytesHigh / 2)
       : queued > this.#queueBytesHigh

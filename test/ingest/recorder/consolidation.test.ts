@@ -69,7 +69,7 @@ function script(count: number, spanMs: number): ScriptRecord[] {
     }
     records.push({ ms, frame: delta(++seq, content) })
   }
-  for (; clockMs < START_MS + spanMs + HOUR_MS * 27; clockMs += 50_000) {
+  for (; clockMs < START_MS + spanMs + HOUR_MS * 23; clockMs += 10_000) {
     records.push(...heard(clockMs))
   }
   return records
