@@ -158,13 +158,13 @@ export const RECORDER_CLOCK_AHEAD_MS_MAX = 5_000
 /** Rows of the open hour that are encoded again at each publication; from so many on they are kept encoded. */
 export const RECORDER_SLICE_ROWS = 40_960
 /** The log's clock ticks so often. */
-export const RECORDER_CLOCK_MS = 2_000
+export const RECORDER_CLOCK_MS = 1_000
 /** A time without any record after which the recorder is taken to have stood still, and every connection for lost. */
 export const RECORDER_PAUSE_MS_MAX = 60_000
 /** A market's series is forgotten so long after the log last stated it; the recorder states it every hour. */
 export const RECORDER_SERIES_HOURS_MAX = 48
 /** The open date is brought into the lake so often, or less often when that takes more than a fifth of the time. */
-export const RECORDER_PUBLISH_INTERVAL_MS = 5_000
+export const RECORDER_PUBLISH_INTERVAL_MS = 3_000
 export const RECORDER_PUBLISH_SHARE_MAX = 0.2
 /** A consolidation thread that fails is started again after so long, twice as long each time up to the maximum. */
 export const RECORDER_THREAD_RESTART_MS_FIRST = 1_000
@@ -184,7 +184,7 @@ export const FEED_BACKOFF_MS_MAX = 30_000
 /** A connection that lasted so long begins again with the first wait. */
 export const FEED_STABLE_MS = 30_000
 /** Kalshi answers pings of ours; an answer shows that nothing is missing. */
-export const KALSHI_PING_MS = 4_000
+export const KALSHI_PING_MS = 2_000
 /** Tickers in one Kalshi command. */
 export const KALSHI_COMMAND_TICKERS_MAX = 500
 /** Snapshots of broken books are asked for again after so long at the earliest. */

@@ -5,6 +5,7 @@ import { mkdirSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
+import { writeFully } from './durable-file.ts'
 import { LobFileContents } from './lob-file-contents.ts'
 import { verifyLobFile } from './lob-file-verify.ts'
 import { PARQUET_MAGIC } from './lob-footer.ts'
@@ -82,13 +83,5 @@ export class LobFileWriter {
     const file = this.#file
     this.#file = undefined
     await file?.close()
-  }
-}
-
-/** Writes all of `bytes` at `offset`, however many calls it takes. */
-export async function writeFully(file: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, offset + done)
-    done += bytesWritten
   }
 }

@@ -45,6 +45,9 @@ export class LocalKalshi {
   /** Refused by the exchange when somebody subscribes to them. */
   readonly unknownTickers = new Set<string>()
   sentFrames = 0
+  /** The frames themselves, when they are wanted. */
+  readonly sentTexts: string[] = []
+  isKeepingTexts = false
   /** Status of the handshake instead of an upgrade. */
   refuseHandshake: number | undefined
   /** Status of the list of events instead of an answer. */
@@ -187,6 +190,14 @@ export class LocalKalshi {
     }
   }
 
+  /** Sends a recorded message to the followers of its market, with the numbers of their subscription. */
+  relay(message: { readonly type: string; readonly msg: { readonly market_ticker: string } }): void {
+    for (const session of this.#sessions) {
+      if (!session.tickers.has(message.msg.market_ticker)) continue
+      this.#send(session, { type: message.type, sid: session.sid, seq: ++session.seq, msg: message.msg })
+    }
+  }
+
   /** Ends every subscription with a terminal error. */
   endSubscriptions(code: number): void {
     for (const session of this.#sessions) {
@@ -269,7 +280,9 @@ export class LocalKalshi {
 
   #send(session: Session, frame: object): void {
     this.sentFrames++
-    session.socket.send(JSON.stringify(frame))
+    const text = JSON.stringify(frame)
+    if (this.isKeepingTexts) this.sentTexts.push(text)
+    session.socket.send(text)
   }
 
   #bookOf(ticker: string): Map<string, bigint> {

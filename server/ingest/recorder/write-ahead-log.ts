@@ -14,8 +14,7 @@ import {
   WAL_SEGMENT_BYTES_MAX,
 } from '../../../shared/limits.ts'
 import { NS_PER_HOUR } from '../../../shared/utc-date.ts'
-import { syncDirectory } from '../../lake/durable-file.ts'
-import { writeFully } from '../../lake/lob-file-writer.ts'
+import { syncDirectory, writeFully } from '../../lake/durable-file.ts'
 import { WAL_HEADER_BYTES, putWalRecord } from './wal-record.ts'
 import type { WalEntry } from './wal-record.ts'
 import { WAL_MAGIC, listWalSegments, walSegmentName } from './wal-segment.ts'

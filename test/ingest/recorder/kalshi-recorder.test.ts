@@ -236,3 +236,18 @@ test('one market that the exchange refuses does not keep the others away', async
   const { known, unknown } = await finish(exchange, harness)
   assert.deepEqual([known, unknown], [10, 0])
 })
+
+test('a book that proves wrong is unknown until a snapshot that the consolidation asks for', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
+  await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+  // More than the recorder has ever been told of.
+  exchange.setBook(A, [[0, 40, 9000]])
+  exchange.change(A, 0, 40, -5000)
+  await exchange.until(() => exchange.commands.some(({ params }) => params.action === 'get_snapshot'))
+  trade(exchange, 10)
+  const { known, unknown, gaps, books } = await finish(exchange, harness)
+  assert.deepEqual([known, unknown, gaps], [10, 0, 1])
+  for (const ticker of [A, B]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
+})
