@@ -14,6 +14,7 @@ import type { LocalKalshi } from './local-kalshi.ts'
 import { applyNaively, bookText, readRows } from './lob-rows.ts'
 import type { LobRow, NaiveBook } from './lob-rows.ts'
 
+let markers = 0
 const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
 export const TEST_KEY_ID = 'a952bcbe-ec3b-4b5b-b8f9-11dae589608c'
 export const TEST_PRIVATE_KEY = pair.privateKey.export({ type: 'pkcs1', format: 'pem' }).toString()
@@ -41,6 +42,8 @@ export interface KalshiHarness {
   readonly lake: string
   readonly workDirectory: string
   readonly log: LogLines
+  /** Sends a message that means nothing and waits until it, and so everything before it, has been consolidated. */
+  readonly settle: () => Promise<void>
   /** The markets that the directory lists from its next look on. */
   follow(tickers: readonly string[]): void
 }
@@ -61,6 +64,7 @@ export async function recordKalshi(
   }
   follow(tickers)
   const { timing, ...rest } = options
+  let lastMarker = ''
   const recorder = await SourceRecorder.start({
     source: 'kalshi',
     lake,
@@ -72,7 +76,14 @@ export async function recordKalshi(
       new KalshiLane({
         url: exchange.socketUrl,
         credentials: TEST_CREDENTIALS,
-        log: laneLog,
+        log: {
+          ...laneLog,
+          frame: (data) => {
+            laneLog.frame(data)
+            // Snapshots that were asked for may still come after it.
+            if (data.length < 100 && data.includes('marker')) lastMarker = data.toString('utf8')
+          },
+        },
         timing: { ...QUICK, ...timing },
       }),
     logger: log,
@@ -83,7 +94,18 @@ export async function recordKalshi(
     ...rest,
   })
   t.after(() => recorder.stop())
-  return { recorder, lake, workDirectory, log, follow }
+  const settle = async (): Promise<void> => {
+    const marker = JSON.stringify({ type: 'marker', msg: { number: markers++ } })
+    exchange.say(marker)
+    await eventually(() => lastMarker === marker, 'the marker has come')
+    const { queuedBytes, logPosition } = recorder.metrics
+    const end = { segment: logPosition.segment, offset: logPosition.offset + queuedBytes }
+    await eventually(() => {
+      const { segment, offset } = recorder.metrics.consolidation?.position ?? { segment: 0, offset: 0 }
+      return segment > end.segment || (segment === end.segment && offset >= end.offset)
+    }, 'everything is consolidated')
+  }
+  return { recorder, lake, workDirectory, log, settle, follow }
 }
 
 /** Waits for what nothing tells of; gives up after half a minute. */

@@ -81,6 +81,7 @@ test('a real event day, sent as fast as it goes and with faults, is rebuilt wher
     if (++sent % 50 === 0) await turn()
   }
   await exchange.until(isComplete)
+  await harness.settle()
   const isKnown = (): boolean => (harness.recorder.metrics.consolidation?.gappedMarkets ?? ['?']).length === 0
   await eventually(isKnown, 'every book is known again')
   await harness.recorder.stop()
