@@ -123,9 +123,9 @@ export async function eventually(isReached: () => boolean | Promise<boolean>, wh
 export async function readSeries(lake: string, source: string, series: string): Promise<LobRow[]> {
   const directory = join(lake, 'lob', `source=${source}`, `series=${series}`)
   const names = (await readdir(directory)).filter((name) => name.startsWith('date=')).toSorted()
-  const rows: LobRow[] = []
-  for (const name of names) rows.push(...(await readRows(join(directory, name))))
-  return rows
+  const files: LobRow[][] = []
+  for (const name of names) files.push(await readRows(join(directory, name)))
+  return files.flat()
 }
 
 /**

@@ -230,7 +230,7 @@ export class SourceRecorder {
         },
         command: (text) => this.#append(WAL_KIND.command, number, place.epoch, Buffer.from(text)),
         opened: () => {
-          this.#lastEpoch = Math.max(this.#lastEpoch + 1, Math.floor(Date.now() / 1000))
+          this.#lastEpoch = Math.max(this.#lastEpoch + 1, Date.now())
           place.epoch = this.#lastEpoch
           logger.info({ source, lane: number }, 'connected')
         },

@@ -1,6 +1,6 @@
-// The records of the write-ahead log: 24 bytes of header, then the payload as it came.
-//   0 payload length u32 · 4 CRC-32 of everything after this field u32 · 8 receive time, ns u64 · 16 epoch u32 ·
-//   20 lane u16 · 22 kind u8 · 23 format version u8
+// The records of the write-ahead log: 26 bytes of header, then the payload as it came.
+//   0 payload length u32 · 4 CRC-32 of everything after this field u32 · 8 receive time, ns u64 · 16 epoch u48 ·
+//   22 lane u16 · 24 kind u8 · 25 format version u8
 // All little-endian. A record is whole when its checksum says so; nothing else is trusted.
 
 import { crc32 } from 'node:zlib'
@@ -25,11 +25,14 @@ export const WAL_KIND = {
 } as const
 export type WalKind = (typeof WAL_KIND)[keyof typeof WAL_KIND]
 
-export const WAL_HEADER_BYTES = 24
+export const WAL_HEADER_BYTES = 26
 const VERSION = 1
 const LAST_WRITTEN_KIND = WAL_KIND.start
 
-/** A record to be written. A lane is a place for one connection at a time; its epoch tells them apart. */
+/**
+ * A record to be written. A lane is a place for one connection at a time; the epoch, the ms in which it began, tells them
+ * apart.
+ */
 export interface WalEntry {
   readonly kind: WalKind
   readonly lane: number
@@ -51,10 +54,10 @@ export function putWalRecord(target: Buffer, at: number, entry: WalEntry): numbe
   const end = at + WAL_HEADER_BYTES + payload.length
   target.writeUInt32LE(payload.length, at)
   target.writeBigUInt64LE(recvTs, at + 8)
-  target.writeUInt32LE(epoch, at + 16)
-  target.writeUInt16LE(lane, at + 20)
-  target[at + 22] = kind
-  target[at + 23] = VERSION
+  target.writeUIntLE(epoch, at + 16, 6)
+  target.writeUInt16LE(lane, at + 22)
+  target[at + 24] = kind
+  target[at + 25] = VERSION
   target.set(payload, at + WAL_HEADER_BYTES)
   target.writeUInt32LE(crc32(target.subarray(at + 8, end)), at + 4)
   return end
@@ -65,8 +68,8 @@ export function walRecordBytes(bytes: Buffer, at: number): number | undefined {
   const payloadBytes = bytes.readUInt32LE(at)
   const isPossible =
     payloadBytes <= WAL_PAYLOAD_BYTES_MAX &&
-    bytes[at + 23] === VERSION &&
-    bytes[at + 22]! <= LAST_WRITTEN_KIND
+    bytes[at + 25] === VERSION &&
+    bytes[at + 24]! <= LAST_WRITTEN_KIND
   return isPossible ? WAL_HEADER_BYTES + payloadBytes : undefined
 }
 
@@ -80,9 +83,9 @@ export function getWalRecord(
   const end = at + recordBytes
   if (crc32(bytes.subarray(at + 8, end)) !== bytes.readUInt32LE(at + 4)) return undefined
   return {
-    kind: bytes[at + 22] as WalKind,
-    lane: bytes.readUInt16LE(at + 20),
-    epoch: bytes.readUInt32LE(at + 16),
+    kind: bytes[at + 24] as WalKind,
+    lane: bytes.readUInt16LE(at + 22),
+    epoch: bytes.readUIntLE(at + 16, 6),
     recvTs: bytes.readBigUInt64LE(at + 8),
     payload: bytes.subarray(at + WAL_HEADER_BYTES, end),
     offset,

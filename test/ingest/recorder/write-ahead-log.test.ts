@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { WalReader } from '../../../server/ingest/recorder/wal-reader.ts'
-import { WAL_KIND } from '../../../server/ingest/recorder/wal-record.ts'
+import { WAL_HEADER_BYTES, WAL_KIND } from '../../../server/ingest/recorder/wal-record.ts'
 import type { WalRecord } from '../../../server/ingest/recorder/wal-record.ts'
 import { WAL_MAGIC, listWalSegments } from '../../../server/ingest/recorder/wal-segment.ts'
 import type { WalPosition } from '../../../server/ingest/recorder/wal-segment.ts'
@@ -87,7 +87,7 @@ test('a torn end loses only what was not whole, and what follows is read', async
   for (let cut = WAL_MAGIC.length; cut < whole.length; cut += 7) {
     await writeFile(path, whole)
     await truncate(path, cut)
-    const recordBytes = 24 + 'message 0'.length
+    const recordBytes = WAL_HEADER_BYTES + 'message 0'.length
     const complete = Math.floor((cut - WAL_MAGIC.length) / recordBytes)
     const isTorn = (cut - WAL_MAGIC.length) % recordBytes !== 0
     const records = await readAll(directory)
