@@ -17,8 +17,10 @@ import { readStream } from './http-stream.ts'
 import { lobTarget } from './lob-request.ts'
 import { alternate, median } from './measure.ts'
 import type { BenchReport, BenchSize, Figure } from './report.ts'
+import { readProcessCpuMs } from './process-status.ts'
 import { RowDigest } from './row-digest.ts'
 import { startBookcast, startLoopbackSource } from './server-process.ts'
+import type { ChildServer } from './server-process.ts'
 import type { PeerOptions } from './tardis-peer.ts'
 import { runTardisPeer } from './tardis-peer.ts'
 
@@ -45,6 +47,8 @@ interface TimedServiceRun extends ServiceRun {
   readonly totalMs: number
   readonly fastestMs: number
   readonly firstByteMs: number
+  /** Processor time of the server; undefined where it cannot be read. */
+  readonly cpuMs: number | undefined
 }
 
 export async function runEndToEnd(lake: BenchLake, size: BenchSize): Promise<BenchReport> {
@@ -81,6 +85,7 @@ function serviceFigures(run: TimedServiceRun, loopbackMbPerS: number): Figure[] 
   return [
     { name: name('total'), value: run.totalMs, unit: 'ms' },
     { name: name('fastest'), value: run.fastestMs, unit: 'ms' },
+    ...cpuFigures(name('server processor time'), run.cpuMs),
     { name: name('body'), value: run.bodyBytes / 1e6, unit: 'MB' },
     { name: name('rows'), value: run.rows / run.totalMs / 1000, unit: 'M/s' },
     { name: name('throughput'), value: mbPerS, unit: 'MB/s' },
@@ -95,6 +100,10 @@ function serviceFigures(run: TimedServiceRun, loopbackMbPerS: number): Figure[] 
   ]
 }
 
+function cpuFigures(name: string, cpuMs: number | undefined): Figure[] {
+  return cpuMs === undefined ? [] : [{ name, value: cpuMs, unit: 'ms' }]
+}
+
 /** The service and the bare loopback interface in turns. */
 async function measureService(file: BenchFile, size: BenchSize) {
   const { intervalS, rounds, warmUps, loopbackBytes } = SIZES[size]
@@ -106,13 +115,18 @@ async function measureService(file: BenchFile, size: BenchSize) {
       const target = lobTarget({ series: file.series, intervalS, levels })
       verified.push({ levels, target, ...(await verify(server.address, target)) })
     }
-    const loopback = async () => ({ totalMs: await drainMs(source.address, loopbackBytes), firstByteMs: 0 })
-    const requests = verified.map((run) => async () => await repeat(server.address, run))
+    const loopback = async () => {
+      return { totalMs: await drainMs(source.address, loopbackBytes), firstByteMs: 0, cpuMs: undefined }
+    }
+    const requests = verified.map((run) => async () => await repeat(server, run))
     const [drains = [], ...streams] = await alternate(rounds, warmUps, [loopback, ...requests])
     const runs = verified.map((run, index): TimedServiceRun => {
-      const totals = streams[index]!.map((stream) => stream.totalMs)
-      const firstByteMs = median(streams[index]!.map((stream) => stream.firstByteMs))
-      return { ...run, totalMs: median(totals), fastestMs: Math.min(...totals), firstByteMs }
+      const samples = streams[index]!
+      const totals = samples.map((stream) => stream.totalMs)
+      const cpus = samples.flatMap((stream) => stream.cpuMs ?? [])
+      const cpuMs = cpus.length === 0 ? undefined : median(cpus)
+      const firstByteMs = median(samples.map((stream) => stream.firstByteMs))
+      return { ...run, totalMs: median(totals), fastestMs: Math.min(...totals), firstByteMs, cpuMs }
     })
     return { loopbackMbPerS: loopbackBytes / median(drains.map((drain) => drain.totalMs)) / 1000, runs }
   } finally {
@@ -134,10 +148,13 @@ async function verify(address: Address, target: string) {
 }
 
 /** One transfer whose bytes are only counted. */
-async function repeat(address: Address, { target, bodyBytes }: ServiceRun) {
+async function repeat({ address, pid }: ChildServer, { target, bodyBytes }: ServiceRun) {
+  const cpuBeforeMs = await readProcessCpuMs(pid)
   const stream = await readStream({ address, target })
+  const cpuAfterMs = await readProcessCpuMs(pid)
   if (stream.bodyBytes !== bodyBytes) throw new Error(`${bodyBytes} bytes, then ${stream.bodyBytes}`)
-  return { totalMs: stream.totalMs, firstByteMs: stream.firstByteMs }
+  const cpuMs = cpuBeforeMs === undefined || cpuAfterMs === undefined ? undefined : cpuAfterMs - cpuBeforeMs
+  return { totalMs: stream.totalMs, firstByteMs: stream.firstByteMs, cpuMs }
 }
 
 /** Milliseconds in which so many bytes of plain TCP arrive, read like the service's answers are. */
@@ -163,6 +180,8 @@ async function drainMs(address: Address, sizeBytes: number): Promise<number> {
 interface PeerRun {
   readonly name: string
   readonly totalMs: number
+  /** Processor time of this process meanwhile. */
+  readonly cpuMs: number
   /** Until the first row is written; the total where nothing is streamed. */
   readonly firstRowMs: number
   readonly rows: number
@@ -175,6 +194,7 @@ interface PeerRun {
 function peerFigures(peer: PeerRun, service: TimedServiceRun): Figure[] {
   return [
     { name: `${peer.name}: total`, value: peer.totalMs, unit: 'ms' },
+    ...cpuFigures(`${peer.name}: processor time`, peer.cpuMs),
     { name: `${peer.name}: first row`, value: peer.firstRowMs, unit: 'ms' },
     {
       name: `${peer.name}: bookcast is faster by`,
@@ -201,6 +221,7 @@ async function measureTardis(options: PeerOptions, size: BenchSize): Promise<Pee
   const digest = size === 'smoke' ? new RowDigest() : undefined
   const sink = await open(devNull, 'w')
   try {
+    const startCpu = process.cpuUsage()
     const startMs = performance.now()
     let firstRowMs = 0
     let rows = 0
@@ -225,6 +246,7 @@ async function measureTardis(options: PeerOptions, size: BenchSize): Promise<Pee
     return {
       name: 'hyparquet + tardis-dev + JSON.stringify',
       totalMs: performance.now() - startMs,
+      cpuMs: cpuMsSince(startCpu),
       firstRowMs,
       rows,
       sizeBytes,
@@ -243,9 +265,11 @@ async function measureDuckDb(
   size: BenchSize,
 ): Promise<PeerRun> {
   const outPath = join(directory, `${form}.json`)
+  const startCpu = process.cpuUsage()
   const startMs = performance.now()
   await runDuckDbPeer(form, options, outPath)
   const totalMs = performance.now() - startMs
+  const cpuMs = cpuMsSince(startCpu)
   const digest = new RowDigest()
   if (size === 'smoke') await readDuckDbRows(outPath, (json) => digest.addRow(json))
   else for await (const bytes of createReadStream(outPath)) digest.addBytes(bytes)
@@ -253,10 +277,16 @@ async function measureDuckDb(
   return {
     name: `DuckDB, ${form} SQL`,
     totalMs,
+    cpuMs,
     firstRowMs: totalMs,
     rows: digest.rows,
     sizeBytes: digest.sizeBytes,
     sha256: size === 'smoke' ? digest.hex() : undefined,
     goalRatio: 100,
   }
+}
+
+function cpuMsSince(start: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(start)
+  return (user + system) / 1000
 }

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { WebSocketServer } from 'ws'
 import type { WebSocket } from 'ws'
 import { SeededRandom } from '../server/sample-data/seeded-random.ts'
-import { readProcessMemory } from './process-memory.ts'
+import { readProcessMemory } from './process-status.ts'
 import type { RecorderChildFigures } from './recorder-child.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 

@@ -21,7 +21,18 @@ export interface ChildServer {
 
 /** Starts `bookcast serve` over the lake and resolves when it listens. */
 export async function startBookcast(lake: string): Promise<ChildServer> {
-  return await startChild([MAIN, 'serve', '--lake', lake, '--port', '0', '--host', '127.0.0.1'])
+  return await startChild([
+    MAIN,
+    'serve',
+    '--lake',
+    lake,
+    '--port',
+    '0',
+    '--host',
+    '127.0.0.1',
+    '--store',
+    'off',
+  ])
 }
 
 /** Starts a process that sends `sizeBytes` of plain TCP to whoever connects. */

@@ -1,22 +1,30 @@
-// The configuration of the serving process, from command-line options and environment variables, checked and frozen
-// before anything starts. The only reader of the environment.
+// The configuration of the serving process, from command-line options, environment variables and one JSON file, checked
+// and frozen before anything starts. The only reader of the environment.
 
-import {
-  CONFIGURED_TIMEOUT_MS_MAX,
-  SHUTDOWN_TIMEOUT_MS_DEFAULT,
-  STALL_TIMEOUT_MS_DEFAULT,
-} from '../shared/limits.ts'
+import { readFileSync } from 'node:fs'
+import { CONFIGURED_TIMEOUT_MS_MAX, TRUSTED_PROXIES_MAX } from '../shared/limits.ts'
+import { readApiKeys, readCorsOrigins, readRateLimit } from './access-options.ts'
 import { UsageError } from './commands/command.ts'
 import {
   choiceOption,
   integerOption,
-  type OptionDeclaration,
+  type OptionFile,
   type OptionText,
   type ParsedOptions,
   parseOptions,
 } from './commands/options.ts'
+import type { ApiKey } from './http/api-keys.ts'
+import type { RateLimit } from './http/rate-limiter.ts'
+import { LOG_LEVELS, SERVE_OPTIONS, type ServeOptionName } from './serve-options.ts'
 
-const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
+/** On the port of the API, on one of its own, or nowhere. */
+export type MetricsPlace = 'on' | 'off' | { readonly host: string; readonly port: number }
+
+export interface StoreConfig {
+  /** Null: the embedded one. May hold a password. */
+  readonly databaseUrl: string | null
+  readonly dataDirectory: string
+}
 
 export interface ServeConfig {
   readonly host: string
@@ -24,80 +32,103 @@ export interface ServeConfig {
   readonly port: number
   /** The lake's root directory. */
   readonly lake: string
+  /** Null: no relational store. */
+  readonly store: StoreConfig | null
+  readonly metrics: MetricsPlace
+  /** None: no key is asked for. */
+  readonly apiKeys: readonly ApiKey[]
+  /** Null: clients may ask as often as they like. */
+  readonly rateLimit: RateLimit | null
+  readonly trustedProxies: number
+  readonly corsOrigins: readonly string[]
   readonly stallTimeoutMs: number
   readonly shutdownTimeoutMs: number
   readonly logLevel: (typeof LOG_LEVELS)[number]
 }
 
-export const SERVE_OPTIONS = [
-  {
-    name: 'lake',
-    placeholder: '<dir>',
-    description: 'the lake to serve; required',
-    env: 'BOOKCAST_LAKE',
-  },
-  {
-    name: 'port',
-    placeholder: '<n>',
-    description: 'TCP port, 0 for any free one',
-    env: 'BOOKCAST_PORT',
-    default: '8080',
-  },
-  {
-    name: 'host',
-    placeholder: '<addr>',
-    description: 'address to listen on',
-    env: 'BOOKCAST_HOST',
-    default: '127.0.0.1',
-  },
-  {
-    name: 'stall-timeout-ms',
-    placeholder: '<ms>',
-    description: 'cut off a client that takes no byte for so long',
-    env: 'BOOKCAST_STALL_TIMEOUT_MS',
-    default: String(STALL_TIMEOUT_MS_DEFAULT),
-  },
-  {
-    name: 'shutdown-timeout-ms',
-    placeholder: '<ms>',
-    description: 'time running requests have to finish after SIGTERM',
-    env: 'BOOKCAST_SHUTDOWN_TIMEOUT_MS',
-    default: String(SHUTDOWN_TIMEOUT_MS_DEFAULT),
-  },
-  {
-    name: 'log-level',
-    placeholder: '<level>',
-    description: LOG_LEVELS.join(', '),
-    env: 'BOOKCAST_LOG_LEVEL',
-    default: 'info',
-  },
-] as const satisfies readonly OptionDeclaration[]
-
 /** The environment of this process. */
 export const processEnvironment: NodeJS.ProcessEnv = process.env
 
-type OptionName = (typeof SERVE_OPTIONS)[number]['name']
-
-function demand(options: ParsedOptions, name: OptionName): OptionText {
+function demand(options: ParsedOptions, name: ServeOptionName): OptionText {
   const option = options.get(name)
   const env = SERVE_OPTIONS.find((declaration) => declaration.name === name)?.env
   if (option === undefined || option.text === '') throw new UsageError(`--${name} (or ${env}) must be given`)
   return option
 }
 
+function readFile({ text: path, origin }: OptionText): OptionFile {
+  let values: unknown
+  try {
+    values = JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new UsageError(`${origin}: ${path} cannot be read: ${reason}`)
+  }
+  if (typeof values !== 'object' || values === null || Array.isArray(values))
+    throw new UsageError(`${origin}: ${path} must hold a JSON object`)
+  return { path, values: { ...values } }
+}
+
+function readStore(options: ParsedOptions): StoreConfig | null {
+  if (choiceOption(demand(options, 'store'), ['on', 'off']) === 'off') return null
+  const url = options.get('database-url')
+  // The message must not show the text, which may hold a password.
+  if (url !== undefined && !/^postgres(?:ql)?:\/\/./.test(url.text))
+    throw new UsageError(`${url.origin} must be a URL that begins with postgres://`)
+  return { databaseUrl: url?.text ?? null, dataDirectory: demand(options, 'data-dir').text }
+}
+
+function readMetricsPlace(option: OptionText): MetricsPlace {
+  if (option.text === 'on' || option.text === 'off') return option.text
+  const match = /^(?:\[(?<ipv6>[^\]]+)\]|(?<host>[^:]+)):(?<port>\d{1,5})$/.exec(option.text)?.groups
+  const port = Number(match?.['port'])
+  const host = match?.['ipv6'] ?? match?.['host']
+  if (host === undefined || !(port <= 65_535))
+    throw new UsageError(
+      `${option.origin} must be on, off or <host>:<port>, not ${JSON.stringify(option.text)}`,
+    )
+  return { host, port }
+}
+
+export interface ServeCall {
+  /** End after the check. */
+  readonly isCheckOnly: boolean
+  readonly config: ServeConfig
+}
+
 /**
  * The configuration, or `help` when that was asked for.
  * @throws {UsageError} that names the wrong option
  */
-export function readServeConfig(args: readonly string[], env: NodeJS.ProcessEnv): ServeConfig | 'help' {
-  const options = parseOptions(args, env, SERVE_OPTIONS)
-  if (options.help) return 'help'
-  return Object.freeze({
+export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): ServeCall | 'help' {
+  const withoutFile = parseOptions(args, env, SERVE_OPTIONS)
+  if (withoutFile.help) return 'help'
+  const path = withoutFile.get('config')
+  const options = path === undefined ? withoutFile : parseOptions(args, env, SERVE_OPTIONS, readFile(path))
+  const config = Object.freeze({
     lake: demand(options, 'lake').text,
     host: demand(options, 'host').text,
     port: integerOption(demand(options, 'port'), 0, 65_535),
+    store: readStore(options),
+    metrics: readMetricsPlace(demand(options, 'metrics')),
+    apiKeys: readApiKeys(options.get('api-keys')),
+    rateLimit: readRateLimit(options),
+    trustedProxies: integerOption(demand(options, 'trusted-proxies'), 0, TRUSTED_PROXIES_MAX),
+    corsOrigins: readCorsOrigins(options.get('cors-origins')),
     stallTimeoutMs: integerOption(demand(options, 'stall-timeout-ms'), 1, CONFIGURED_TIMEOUT_MS_MAX),
     shutdownTimeoutMs: integerOption(demand(options, 'shutdown-timeout-ms'), 0, CONFIGURED_TIMEOUT_MS_MAX),
     logLevel: choiceOption(demand(options, 'log-level'), LOG_LEVELS),
   })
+  return { config, isCheckOnly: options.has('check-config') }
+}
+
+/** The configuration as a person may see it: keys by their names, a database without its address. */
+export function describeConfig(config: ServeConfig): string {
+  const { store } = config
+  const shown = {
+    ...config,
+    store: store === null || store.databaseUrl === null ? store : { databaseUrl: 'given' },
+    apiKeys: config.apiKeys.map(({ name }) => name),
+  }
+  return `${JSON.stringify(shown, undefined, 2)}\n`
 }

@@ -3,9 +3,9 @@
 // into an exit code: 0 done, 1 failed, 2 wrong use. Commands are loaded when they are asked for, so that serving does
 // not load what importing needs.
 
-import { readFileSync } from 'node:fs'
 import { type Command, type CommandIo, UsageError } from './commands/command.ts'
 import { processEnvironment } from './config.ts'
+import { readVersion } from './version.ts'
 
 interface CommandEntry {
   readonly summary: string
@@ -54,12 +54,6 @@ Commands:
 ${lines.join('')}
 "bookcast <command> --help" describes a command. "bookcast --version" prints the version.
 `
-}
-
-function readVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  const { version }: { version: string } = JSON.parse(text)
-  return version
 }
 
 /** Aborts at the first SIGINT or SIGTERM; the second ends the process as the signal itself would have. */

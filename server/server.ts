@@ -2,17 +2,41 @@
 // the order-book threads at the back.
 
 import type { Logger } from 'pino'
-import { LOB_CANCEL_TIMEOUT_MS } from '../shared/limits.ts'
+import { WORKER_CANCEL_TIMEOUT_MS } from '../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
+import type { StoreAddress } from '../shared/sql/store-address.ts'
+import { Catalogue } from './catalogue/catalogue.ts'
+import { CatalogueFeed, type CatalogueSource } from './catalogue/catalogue-feed.ts'
+import { candlesEndpoint } from './endpoints/candles.ts'
+import { climateGapsEndpoint } from './endpoints/climate-gaps.ts'
+import { climateEndpoint } from './endpoints/climate.ts'
+import { documentationEndpoints } from './endpoints/documentation.ts'
+import { healthEndpoint, readyzEndpoint } from './endpoints/health.ts'
 import { livezEndpoint } from './endpoints/livez.ts'
 import { lobEndpoint } from './endpoints/lob.ts'
-import { RequestLifecycle } from './http/request-lifecycle.ts'
-import { startHttpServer } from './http/uws-server.ts'
+import { marketEndpoint, marketListEndpoint } from './endpoints/markets.ts'
+import { metricsEndpoint } from './endpoints/metrics.ts'
+import { observationsEndpoint } from './endpoints/observations.ts'
+import { seriesEndpoint, seriesListEndpoint } from './endpoints/series.ts'
+import { embeddedDbCheck } from './health/embedded-db-check.ts'
+import { type DatabaseCheck, HealthMonitor } from './health/health-monitor.ts'
+import { LakeScan } from './health/lake-scan.ts'
+import { Admission } from './http/admission.ts'
+import { CachePolicy } from './http/cache-policy.ts'
+import { CorsPolicy } from './http/cors.ts'
+import type { Endpoint } from './http/endpoint.ts'
+import { type LifecycleOptions, RequestLifecycle } from './http/request-lifecycle.ts'
+import { type HttpServer, startHttpServer } from './http/uws-server.ts'
 import { LobPool } from './lob/lob-pool.ts'
+import { type IngestAge, ServiceMetrics } from './metrics/service-metrics.ts'
+import { RecordPool } from './records/record-pool.ts'
+import { readVersion } from './version.ts'
 
 export interface RunningServer {
   readonly host: string
   readonly port: number
+  /** Where metrics have a port of their own. */
+  readonly metricsPort: number | null
   readonly lobPool: LobPool
   /**
    * Answers new requests with 503, lets running ones finish within the configured time, cuts the others, ends the
@@ -21,12 +45,27 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
+/** What the server asks of the relational store. */
+export interface StoreServices {
+  readonly catalogue: CatalogueSource
+  readonly ping: DatabaseCheck
+  /** How long ago each source of the ingest last delivered. */
+  readonly ingestAges: () => Promise<readonly IngestAge[]>
+}
+
 export interface ServerDependencies {
   readonly logger: Logger
+  /** Without one there is no catalogue: only the order books of the lake are served. */
+  readonly store?: StoreServices
+  /** Where record threads reach the relational store; without it candles, observations and climate are not served. */
+  readonly storeAddress?: StoreAddress
+  /** Asks the embedded analytical database a query. */
+  readonly checkEmbeddedDb?: DatabaseCheck
   /** Another order-book worker than the real one, for tests. */
   readonly lobWorkerUrl?: URL
 }
 
+const RECORD_WORKER_URL = new URL('../workers/records/task.js', import.meta.url)
 const LOB_WORKER_URL = new URL('../workers/lob/task.js', import.meta.url)
 
 /** Resolves to whether the promise settled in time. */
@@ -42,15 +81,115 @@ async function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Prom
   }
 }
 
-/** Starts serving and resolves when the port is bound and the threads are warm. */
+/** The endpoints' common gate and what counts them. */
+function lifecycleOptions(config: ServeConfig, logger: Logger, metrics: ServiceMetrics): LifecycleOptions {
+  const needsAdmission = config.apiKeys.length > 0 || config.rateLimit !== null
+  return {
+    logger,
+    admission: needsAdmission ? new Admission(config) : undefined,
+    cors: config.corsOrigins.length > 0 ? new CorsPolicy(config.corsOrigins) : undefined,
+    observe: config.metrics === 'off' ? undefined : metrics.requests.observe,
+  }
+}
+
+/** Metrics on a port of their own, where only monitoring reaches them: without keys, limits or log lines. */
+async function startMetricsServer(
+  config: ServeConfig,
+  logger: Logger,
+  metrics: ServiceMetrics,
+): Promise<HttpServer | undefined> {
+  if (typeof config.metrics === 'string') return undefined
+  const quiet = logger.child({}, { level: 'warn' })
+  const lifecycle = new RequestLifecycle([metricsEndpoint(metrics)], { logger: quiet })
+  return startHttpServer({ ...config.metrics, stallTimeoutMs: config.stallTimeoutMs }, lifecycle.handle)
+}
+
+/** What runs beside the requests and has to be ended. */
+interface Background {
+  readonly lobPool: LobPool
+  /** Without a store there are no records. */
+  readonly recordPool: RecordPool | undefined
+  readonly feed: CatalogueFeed | undefined
+  readonly scan: LakeScan
+  readonly metrics: ServiceMetrics
+}
+
+async function endBackground({ lobPool, recordPool, feed, scan, metrics }: Background): Promise<void> {
+  await Promise.all([feed?.close(), scan.close(), lobPool.close(), recordPool?.close()])
+  metrics.close()
+}
+
+function recordEndpoints(pool: RecordPool | undefined): Endpoint[] {
+  if (pool === undefined) return []
+  return [candlesEndpoint(pool), observationsEndpoint(pool), climateEndpoint(pool), climateGapsEndpoint(pool)]
+}
+
+/** The endpoints of the API, in the order in which the documentation lists them. */
+function createEndpoints(
+  config: ServeConfig,
+  dependencies: ServerDependencies,
+  catalogue: Catalogue,
+  { lobPool, recordPool, scan, metrics }: Background,
+): Endpoint[] {
+  const { store, checkEmbeddedDb = embeddedDbCheck() } = dependencies
+  const monitor = new HealthMonitor({
+    embeddedDb: checkEmbeddedDb,
+    hostedDb: store === undefined ? async () => false : store.ping,
+    sync: () => scan.status,
+  })
+  const cachePolicy = cachePolicyOf(config)
+  const endpoints = [
+    lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version: readVersion() }),
+    ...recordEndpoints(recordPool),
+    seriesListEndpoint(catalogue),
+    seriesEndpoint(catalogue),
+    marketListEndpoint(catalogue),
+    marketEndpoint(catalogue),
+    healthEndpoint(monitor),
+    readyzEndpoint(() => store === undefined || catalogue.isLoaded),
+    livezEndpoint,
+  ]
+  if (config.metrics === 'on') endpoints.push(metricsEndpoint(metrics))
+  return [...endpoints, ...documentationEndpoints(endpoints)]
+}
+
+function cachePolicyOf(config: ServeConfig): CachePolicy {
+  return new CachePolicy({ isShared: config.apiKeys.length === 0 })
+}
+
+/** Starts serving and resolves when the port is bound, the threads are warm and the catalogue was asked for. */
 export async function startServer(
   config: ServeConfig,
-  { logger, lobWorkerUrl = LOB_WORKER_URL }: ServerDependencies,
+  dependencies: ServerDependencies,
 ): Promise<RunningServer> {
+  const { logger, store, storeAddress, lobWorkerUrl = LOB_WORKER_URL } = dependencies
   const lobPool = new LobPool({ lake: config.lake, workerUrl: lobWorkerUrl, logger })
-  const lifecycle = new RequestLifecycle([livezEndpoint, lobEndpoint(lobPool)], logger)
+  const recordPool =
+    storeAddress === undefined
+      ? undefined
+      : new RecordPool({ lake: config.lake, store: storeAddress, workerUrl: RECORD_WORKER_URL, logger })
+  const catalogue = new Catalogue(cachePolicyOf(config))
+  const metrics = new ServiceMetrics({
+    takenSlots: () => lobPool.takenSlots,
+    queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
+    ingestAges: store === undefined ? async () => [] : store.ingestAges,
+  })
+  const background: Background = {
+    lobPool,
+    recordPool,
+    feed: store === undefined ? undefined : new CatalogueFeed({ catalogue, source: store.catalogue, logger }),
+    scan: new LakeScan(config.lake, logger),
+    metrics,
+  }
+  const lifecycle = new RequestLifecycle(
+    createEndpoints(config, dependencies, catalogue, background),
+    lifecycleOptions(config, logger, metrics),
+  )
+  let metricsServer: HttpServer | undefined
   try {
-    await lobPool.warm()
+    background.scan.start()
+    await Promise.all([lobPool.warm(), recordPool?.warm(), background.feed?.start()])
+    metricsServer = await startMetricsServer(config, logger, metrics)
     const http = await startHttpServer(config, lifecycle.handle)
     const shutDown = async (): Promise<void> => {
       const drained = lifecycle.drain()
@@ -60,14 +199,16 @@ export async function startServer(
       lifecycle.cut()
       http.close()
       // Cut requests are over when their workers have obeyed or are terminated.
-      await settlesWithin(drained, 2 * LOB_CANCEL_TIMEOUT_MS)
-      await lobPool.close()
+      await settlesWithin(drained, 2 * WORKER_CANCEL_TIMEOUT_MS)
+      metricsServer?.close()
+      await endBackground(background)
     }
     let closing: Promise<void> | undefined
     const close = (): Promise<void> => (closing ??= shutDown())
-    return { host: config.host, port: http.port, lobPool, close }
+    return { host: config.host, port: http.port, metricsPort: metricsServer?.port ?? null, lobPool, close }
   } catch (error) {
-    await lobPool.close()
+    metricsServer?.close()
+    await endBackground(background)
     throw error
   }
 }

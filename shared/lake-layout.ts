@@ -38,3 +38,25 @@ export function seriesOfTicker(ticker: string): string {
   const dash = ticker.indexOf('-')
   return dash === -1 ? ticker : ticker.slice(0, dash)
 }
+
+/** The datasets of records and how their files are cut: one per series and month, one per station and year (UTC). */
+export const RECORD_PARTITIONS = {
+  candles: { scope: 'series', period: 'month', periodPattern: /^month=(\d{4}-\d{2})\.parquet$/ },
+  observations: { scope: 'station', period: 'year', periodPattern: /^year=(\d{4})\.parquet$/ },
+} as const
+
+export type RecordDataset = keyof typeof RECORD_PARTITIONS
+
+/** The file of one period (`2026-07`, or `2026`) of a series or station, below the lake's root with forward slashes. */
+export function recordFileName(dataset: RecordDataset, scope: string, period: string): string {
+  const { scope: scopeName, period: periodName } = RECORD_PARTITIONS[dataset]
+  return `${dataset}/${scopeName}=${scope}/${periodName}=${period}.parquet`
+}
+
+/** The instants of a month or year (`2026-07`, `2026`), the second one exclusive. */
+export function periodInstants(period: string): { readonly fromMs: number; readonly toMs: number } {
+  const [year = 0, month] = period.split('-').map(Number)
+  return month === undefined
+    ? { fromMs: Date.UTC(year, 0), toMs: Date.UTC(year + 1, 0) }
+    : { fromMs: Date.UTC(year, month - 1), toMs: Date.UTC(year, month) }
+}

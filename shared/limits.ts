@@ -88,8 +88,16 @@ export const BODY_RESERVE_BYTES = 1024
 export const BODY_LAST_BYTES_MAX = 64
 /** Running streams get so long to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
 export const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
-/** Times a request is planned anew because a file was replaced between planning and reading. */
-export const REPLAN_ATTEMPTS_MAX = 3
+/** Characters of one climate report; the longest real one (six stations) has 26,363. */
+export const CLI_PRODUCT_CHARACTERS_MAX = 256 * 1024
+/** Days a climate report may come after its date; a date further back is taken for a wrong year. */
+export const CLI_LATENESS_DAYS_MAX = 180
+/** Products asked for in one request to the product archive; its own limit. A month of one station has about 120. */
+export const AFOS_PRODUCTS_PER_WINDOW_MAX = 9_999
+/** A span of the product archive counts as complete so long after its end: products can arrive late in it. */
+export const AFOS_SETTLE_MS = 24 * 60 * 60 * 1000
+/** New products fetched in one poll of the NWS API; its list of one place covers a week and has about 14. */
+export const NWS_PRODUCTS_PER_POLL_MAX = 50
 
 /** Requests made for one answer of an upstream: the first and its repetitions. */
 export const UPSTREAM_ATTEMPTS_MAX = 4
@@ -137,6 +145,159 @@ export const CONFIGURED_TIMEOUT_MS_MAX = 3_600_000
 /** Megabytes of JavaScript heap one order-book thread may use before it is ended. */
 export const LOB_THREAD_HEAP_MB_MAX = 512
 /** A thread that has not ended a cancelled task after so long is terminated. */
+export const WORKER_CANCEL_TIMEOUT_MS = 10_000
+/** Bodies below this size are sent as they are: they fit in one packet anyway. */
+export const COMPRESSED_BODY_BYTES_MIN = 1_400
+/** Bytes of one piece that a compressor gives. */
+export const COMPRESSED_CHUNK_BYTES = 64 * 1024
+/** Clients whose rate is remembered; the one unseen for longest is forgotten first. */
+export const RATE_LIMIT_CLIENTS_MAX = 10_000
+/** Seconds a browser may remember the answer to a preflight request. */
+export const CORS_MAX_AGE_S = 600
+/** What configuration accepts for the rate of a client, API keys and proxies. */
+export const RATE_LIMIT_PER_SECOND_MAX = 1_000_000
+export const RATE_LIMIT_BURST_MAX = 1_000_000
+export const API_KEYS_MAX = 1_000
+export const API_KEY_CHARACTERS_MIN = 16
+export const TRUSTED_PROXIES_MAX = 10
+/**
+ * An order-book answer never changes once every date of it has been over for so long and its files have lain untouched
+ * for so long: late recordings are imported within it.
+ */
+export const LOB_FINAL_DATE_AGE_MS = 48 * 60 * 60 * 1000
+export const LOB_FINAL_FILE_AGE_MS = 24 * 60 * 60 * 1000
+/** Markets that closed longer ago than this before a request's first date are not told to the order-book worker. */
+export const LOB_CLOSED_LOOK_BACK_DAYS = 366
+/** How often the store is asked whether its data changed: the age that an answer from memory may have. */
+export const DATA_VERSION_POLL_MS = 1_000
+/** Markets held in memory, some 200 bytes each; more are refused at start rather than served in part. */
+export const CATALOGUE_MARKETS_MAX = 2_000_000
+/** Changes are read again from so long before the newest one seen: a slow transaction may commit an older one. */
+export const CATALOGUE_OVERLAP_MS = 10 * 60 * 1000
+/** Pages of series and markets. */
+export const LIST_LIMIT_DEFAULT = 1_000
+export const LIST_LIMIT_MAX = 10_000
+export const LIST_OFFSET_MAX = 1_000_000_000
+/** Looks at the lake directory: the pause between two, and the entries and levels that one visits at most. */
+export const LAKE_SCAN_INTERVAL_MS = 5 * 60 * 1000
+export const LAKE_SCAN_ENTRIES_MAX = 5_000_000
+export const LAKE_SCAN_DEPTH_MAX = 6
+/** /health: how long a database may take to answer, and how long one round of questions counts. */
+export const HEALTH_CHECK_TIMEOUT_MS = 1_000
+export const HEALTH_REUSE_MS = 1_000
+/** A synchronization longer ago than this is stale (interface.md section 8). */
+export const HEALTH_STALE_MS = 2 * 60 * 60 * 1000
+/** Connections of one process to the relational store. `DATABASE_URL`'s server needs replicas × (this + workers). */
+export const STORE_POOL_SIZE_DEFAULT = 10
+/** The embedded store has one session, so more connections only make more clients wait in its queue. */
+export const STORE_POOL_SIZE_EMBEDDED = 4
+/** The server cancels a statement that runs longer. */
+export const STORE_STATEMENT_TIMEOUT_MS_DEFAULT = 15_000
+export const STORE_CONNECT_TIMEOUT_MS_DEFAULT = 5_000
+/** Time beyond the statement time-out after which a silent server counts as lost and its connections are dropped. */
+export const STORE_DEADLINE_GRACE_MS = 2_000
+/** A real server ends a transaction in which its client does nothing for so long. */
+export const STORE_TRANSACTION_IDLE_MS = 60_000
+/** Statements that may run or wait for a connection at once; the next one fails as if the store were down. */
+export const STORE_PENDING_STATEMENTS_MAX = 512
+/** Times a transaction runs when the server asks for a repetition (serialization failure, deadlock). */
+export const STORE_TRANSACTION_ATTEMPTS_MAX = 5
+/** Connections in a row that a server may close without a word before it counts as down. */
+export const STORE_SILENT_CLOSES_MAX = 2
+/** Rows of one read: each is a statement of its own that holds no connection afterwards. */
+export const STORE_READ_BATCH_ROWS = 1_000
+/** Rows of one write statement. */
+export const STORE_WRITE_BATCH_ROWS = 5_000
+/** How long a starting replica waits for another one that migrates. */
+export const MIGRATION_LOCK_WAIT_MS_MAX = 60_000
+export const MIGRATION_STATEMENT_MS_MAX = 600_000
+
+/** Connections to the embedded store from this process and its workers. */
+export const EMBEDDED_CLIENTS_MAX = 64
+/** Bytes of one protocol message from or to the embedded store. */
+export const EMBEDDED_MESSAGE_BYTES_MAX = 64 * 1024 * 1024
+/** Answer bytes a client of the embedded store may leave unread before it is cut off. */
+export const EMBEDDED_UNREAD_BYTES_MAX = 256 * 1024 * 1024
+/** A client that holds the embedded store's only session and sends nothing for so long is cut off. */
+export const EMBEDDED_HOLD_IDLE_MS_MAX = 30_000
+/** A session of the embedded store that leaves a statement unanswered for so long is ended and started again. */
+export const EMBEDDED_SILENCE_MS_MAX = 60_000
+export const EMBEDDED_SILENCE_GRACE_MS = 1_000
+/** Start of the embedded store, the creation of its data directory included. */
+export const EMBEDDED_START_MS_MAX = 120_000
+export const EMBEDDED_CLOSE_MS_MAX = 10_000
+/** Restarts in a row of a store thread that died; a thread that lived EMBEDDED_HEALTHY_MS starts a new row. */
+export const EMBEDDED_RESTARTS_MAX = 5
+export const EMBEDDED_RESTART_DELAY_MS = 500
+export const EMBEDDED_HEALTHY_MS = 60_000
+/** A process that died while it took over a dead one's lock is forgotten after so long. */
+export const LOCK_TAKEOVER_MS_MAX = 10_000
+export const LOCK_RETRY_MS = 20
+/** Rounds in which a starting process looks at the lock before it gives up. */
+export const LOCK_ATTEMPTS_MAX = 1_000
+/** Rows of the catalogue read by one statement. */
+export const CATALOGUE_READ_ROWS = 1_000
+/** Pause between two attempts to bring the store's tables up to date while it is away. */
+export const MIGRATION_RETRY_MS = 2_000
+
+/** How often the embedded store looks after its tables, and the dead rows of a table that are worth removing. */
+export const EMBEDDED_MAINTENANCE_MS = 60_000
+export const EMBEDDED_DEAD_ROWS_MIN = 10_000
+
+/** Threads that answer candles, observations and climate. */
+export const RECORD_THREADS = 2
+/** Requests that one such thread serves at once: waiting for stores and slow clients interleaves, computing does not. */
+export const RECORD_TASKS_PER_THREAD = 24
+/** Rows that the record requests under way may ask for together; a request counts with its `limit`. */
+export const RECORD_ROWS_IN_FLIGHT_MAX = 2_000_000
+/** What a request counts with at least, so that there are never more of them than the threads take. */
+export const RECORD_ROWS_COUNTED_MIN = Math.ceil(
+  RECORD_ROWS_IN_FLIGHT_MAX / (RECORD_THREADS * RECORD_TASKS_PER_THREAD),
+)
+export const RECORD_RETRY_AFTER_S = 1
+export const RECORD_THREAD_HEAP_MB_MAX = 1_024
+/** `limit` of json answers, and of the streamed formats. */
+export const RECORD_ROWS_MAX_JSON = 50_000
+export const RECORD_ROWS_MAX_STREAMED = 500_000
+export const RECORD_OFFSET_MAX = 10_000_000
+export const CANDLES_LIMIT_DEFAULT = 10_000
+export const OBSERVATIONS_LIMIT_DEFAULT = 1_000
+export const CLIMATE_LIMIT_DEFAULT = 1_000
+/** Minutes of the longest candle that `aggregate` makes. */
+export const CANDLE_AGGREGATE_MIN_MAX = 1_440
+/** A market that has not traded for so long is over for the forward fill. */
+export const CANDLE_FILL_GAP_DAYS_MAX = 366
+/** Years of one climate-gap analysis. */
+export const CLIMATE_GAP_YEARS_MAX = 10
+export const CLIMATE_GAP_YEARS_DEFAULT = 5
+/** `from` of candles and observations lies so long before now by default. */
+export const RECORD_RANGE_MS_DEFAULT = 24 * 60 * 60 * 1000
+/** Memory and threads of one worker's DuckDB; larger sorts spill to temporary files. */
+export const DUCKDB_MEMORY_MB_MAX = 512
+export const DUCKDB_TEMP_MB_MAX = 4_096
+export const DUCKDB_THREADS = 2
+/** Connections to its DuckDB that a thread keeps for the next request. */
+export const DUCKDB_IDLE_CONNECTIONS_MAX = 4
+/** Lake files one DuckDB statement may read. */
+export const RECORD_LAKE_FILES_MAX = 20_000
+/** Candle files of which a thread remembers which markets they hold. */
+export const CANDLE_INDEX_FILES_MAX = 512
+/** Bytes of candle rows of single markets that a thread remembers. */
+export const CANDLE_CACHE_BYTES_MAX = 64 * 1024 * 1024
+/** Connections of one record thread to the relational store. */
+export const RECORD_STORE_CONNECTIONS = 2
+/** Rows of one read from the relational store in a record thread. */
+export const RECORD_STORE_BATCH_ROWS = 5_000
+/** Rows that are encoded before the thread turns to its other requests. */
+export const RECORD_ENCODE_BATCH_ROWS = 4_096
+/** Rows of one row group of a parquet answer of records. */
+export const RECORD_ROW_GROUP_ROWS = 65_536
+/** Days whose zone offset a thread remembers for one time zone. */
+export const ZONE_DAYS_CACHED_MAX = 4_096
+/** How long a thread relies on what the catalogue said of series and stations. */
+export const CATALOGUE_CACHE_MS = 30_000
+/** Times a record request is planned anew because a file or the manifest changed while it was read. */
+export const RECORD_PLAN_ATTEMPTS_MAX = 3
 export const LOB_CANCEL_TIMEOUT_MS = 10_000
 
 /** Payload bytes of one write-ahead record: Kalshi's frame limit. A larger frame ends the connection. */

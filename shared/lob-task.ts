@@ -1,8 +1,8 @@
-// What the server and an order-book worker say to each other. One MessagePort per request: the worker sends one `head`,
-// then `chunk`s, then `end` or `error`; the server sends `credit`s (with the emptied buffer) and at most one `cancel`.
+// What the server asks of an order-book worker, and what the head of the answer says besides the protocol of
+// stream-task.ts.
 
-import type { ErrorCode, ParameterError } from './errors.ts'
 import type { LobSource } from './lake-layout.ts'
+import type { StreamHead } from './stream-task.ts'
 
 export const LOB_FORMATS = ['json', 'csv', 'parquet', 'ndjson'] as const
 export type LobFormat = (typeof LOB_FORMATS)[number]
@@ -34,11 +34,32 @@ export interface LobQuery {
   readonly columns: readonly SnapshotColumn[]
 }
 
+/** What the catalogue knows of the markets that a request is about. */
+export interface LobCatalogueEntry {
+  /** The series whose files hold them; null when the request itself names it or nobody knows. */
+  readonly series: string | null
+  /** The market ids of the event that the request names; null for other requests. */
+  readonly markets: readonly string[] | null
+  /** Close times, ms since the epoch, by market id: of those that close before the requested range is over. */
+  readonly closesAtMs: Readonly<Record<string, number>>
+}
+
+/** What decides whether a client holds the answer already. */
+export interface LobValidation {
+  /** Goes into the identity of every answer: the version of the program. */
+  readonly seed: string
+  /** Identities of answers that the client holds; `*` stands for any. */
+  readonly held: readonly string[]
+}
+
 /** The Piscina task. `port` is transferred. With `headOnly` the answer is planned and checked but no chunk is sent. */
 export interface LobTask {
   readonly lake: string
   readonly query: LobQuery
   readonly headOnly: boolean
+  /** Null when there is no catalogue or it knows nothing of them. */
+  readonly catalogue: LobCatalogueEntry | null
+  readonly validation: LobValidation
   readonly port: import('node:worker_threads').MessagePort
 }
 
@@ -47,52 +68,14 @@ export interface LobWarmTask {
   readonly warm: true
 }
 
-/** What a thread of the pool is started with: the file whose default export takes LobTask and LobWarmTask. */
-export interface LobThreadData {
-  readonly taskUrl: string
-}
-
-/** Sent once, when the first chunk is ready: everything the status line and headers need. */
-export interface LobHead {
-  readonly kind: 'head'
-  /** Rows the complete answer has. */
-  readonly rows: number
+/** The head of an order-book answer. */
+export interface LobHead extends StreamHead {
   /** Requested dates that have no file, ascending. */
   readonly missingDates: readonly string[]
+  /** Names the query, the files and whatever else the bytes of the answer depend on. */
+  readonly identity: string
+  /** When the newest of its files was written, ms since the epoch. */
+  readonly writtenAtMs: number
+  /** The client holds this very answer: no chunk follows. */
+  readonly isHeld: boolean
 }
-
-/** Body bytes `[0, length)` of a transferred buffer. */
-export interface LobChunk {
-  readonly kind: 'chunk'
-  readonly buffer: ArrayBuffer
-  readonly length: number
-}
-
-/** The answer is complete; `rows` is what was really written. */
-export interface LobEnd {
-  readonly kind: 'end'
-  readonly rows: number
-}
-
-/** The request failed. Before `head` it becomes a problem+json answer, after it the connection is destroyed. */
-export interface LobFailure {
-  readonly kind: 'error'
-  readonly code: ErrorCode
-  readonly detail: string
-  readonly errors: readonly ParameterError[]
-}
-
-export type LobWorkerMessage = LobHead | LobChunk | LobEnd | LobFailure
-
-/** The server has taken a chunk; `buffer` comes back by transfer for reuse. */
-export interface LobCredit {
-  readonly kind: 'credit'
-  readonly buffer: ArrayBuffer
-}
-
-/** The client is gone or too slow: stop at the next batch. */
-export interface LobCancel {
-  readonly kind: 'cancel'
-}
-
-export type LobServerMessage = LobCredit | LobCancel

@@ -1,45 +1,153 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { readServeConfig } from '../server/config.ts'
+// The configuration from command line, environment and file, and what is refused.
 
-const DEFAULTS = {
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { UsageError } from '../server/commands/command.ts'
+import { describeConfig, readServeCall, type ServeConfig } from '../server/config.ts'
+import { sha256Hex } from '../server/http/api-keys.ts'
+import { temporaryDirectory } from './support/temporary-lake.ts'
+
+const DEFAULTS: ServeConfig = {
   lake: 'l',
   host: '127.0.0.1',
   port: 8080,
+  store: { databaseUrl: null, dataDirectory: 'bookcast-data' },
+  metrics: 'on',
+  apiKeys: [],
+  rateLimit: null,
+  trustedProxies: 0,
+  corsOrigins: [],
   stallTimeoutMs: 30_000,
   shutdownTimeoutMs: 30_000,
   logLevel: 'info',
 }
 
+const KEY = 'a-key-of-enough-characters'
+
+function configOf(args: readonly string[], env: NodeJS.ProcessEnv = {}): ServeConfig {
+  const call = readServeCall(args, env)
+  assert.ok(call !== 'help')
+  return call.config
+}
+
+async function fileOf(t: TestContext, content: unknown): Promise<string> {
+  const path = join(await temporaryDirectory(t), 'bookcast.json')
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+
 test('has a default for everything but the lake', () => {
-  const config = readServeConfig(['--lake', 'l'], {})
+  const config = configOf(['--lake', 'l'])
   assert.deepEqual(config, DEFAULTS)
   assert.ok(Object.isFrozen(config))
+  assert.throws(() => readServeCall([], {}), /--lake \(or BOOKCAST_LAKE\) must be given/)
 })
 
-test('takes the command line before the environment, and an empty variable as none', () => {
-  const env = {
-    BOOKCAST_LAKE: 'e',
-    BOOKCAST_HOST: '::1',
-    BOOKCAST_PORT: '1',
-    BOOKCAST_STALL_TIMEOUT_MS: '2',
-    BOOKCAST_SHUTDOWN_TIMEOUT_MS: '0',
-    BOOKCAST_LOG_LEVEL: 'debug',
-  }
-  assert.deepEqual(readServeConfig([], env), {
-    lake: 'e',
-    host: '::1',
-    port: 1,
-    stallTimeoutMs: 2,
-    shutdownTimeoutMs: 0,
-    logLevel: 'debug',
+test('takes the command line before the environment, that before the file, and an empty variable as none', async (t) => {
+  const path = await fileOf(t, { lake: 'f', host: 'f', port: 1, 'log-level': 'warn' })
+  const env = { BOOKCAST_HOST: 'e', BOOKCAST_LAKE: 'e', BOOKCAST_PORT: '' }
+  const config = configOf(['--lake', 'l', '--config', path], env)
+  assert.deepEqual(config, { ...DEFAULTS, lake: 'l', host: 'e', port: 1, logLevel: 'warn' })
+  assert.deepEqual(configOf([], { BOOKCAST_CONFIG: path }).lake, 'f')
+})
+
+test('reads keys from a file as hashes and from the environment as they are', async (t) => {
+  const keys = [{ name: 'charts', sha256: sha256Hex(KEY).toUpperCase() }]
+  const path = await fileOf(t, { 'api-keys': keys })
+  const expected = [{ name: 'charts', sha256: sha256Hex(KEY) }]
+  assert.deepEqual(configOf(['--lake', 'l', '--config', path]).apiKeys, expected)
+  const env = { BOOKCAST_API_KEYS: `charts=${KEY}, other=${KEY}=with=signs` }
+  const fromEnvironment = configOf(['--lake', 'l'], env)
+  assert.deepEqual(fromEnvironment.apiKeys, [
+    ...expected,
+    { name: 'other', sha256: sha256Hex(`${KEY}=with=signs`) },
+  ])
+  const shown = describeConfig(fromEnvironment)
+  assert.ok(shown.includes('charts') && !shown.includes(KEY) && !shown.includes(sha256Hex(KEY)))
+})
+
+test('takes the database from the environment or the file, and shows only that there is one', async (t) => {
+  const url = 'postgres://user:secret@db.example/bookcast'
+  const config = configOf(['--lake', 'l'], { DATABASE_URL: url })
+  assert.equal(config.store?.databaseUrl, url)
+  assert.ok(!describeConfig(config).includes('secret'))
+  const path = await fileOf(t, { 'database-url': url, 'data-dir': 'd' })
+  assert.deepEqual(configOf(['--lake', 'l', '--config', path]).store, {
+    databaseUrl: url,
+    dataDirectory: 'd',
   })
-  const given = ['--lake=l', '--host', '127.0.0.1', '--port=8080', '--log-level', 'info']
-  const times = ['--stall-timeout-ms=30000', '--shutdown-timeout-ms=30000']
-  assert.deepEqual(readServeConfig([...given, ...times], env), DEFAULTS)
-  assert.deepEqual(readServeConfig(['--lake', 'l'], { BOOKCAST_PORT: '' }), DEFAULTS)
+  assert.equal(configOf(['--lake', 'l', '--store', 'off'], { DATABASE_URL: url }).store, null)
+})
+
+test('reads rates, proxies, origins and the place of the metrics', () => {
+  const env = {
+    BOOKCAST_LAKE: 'l',
+    BOOKCAST_RATE_LIMIT: '2.5',
+    BOOKCAST_TRUSTED_PROXIES: '2',
+    BOOKCAST_CORS_ORIGINS: 'https://a.example, http://localhost:3000',
+    BOOKCAST_METRICS: '[::1]:9090',
+  }
+  assert.deepEqual(configOf([], env), {
+    ...DEFAULTS,
+    rateLimit: { perSecond: 2.5, burst: 5 },
+    trustedProxies: 2,
+    corsOrigins: ['https://a.example', 'http://localhost:3000'],
+    metrics: { host: '::1', port: 9090 },
+  })
+  assert.deepEqual(configOf(['--rate-burst=9'], env).rateLimit, { perSecond: 2.5, burst: 9 })
+})
+
+test('refuses what it does not understand, naming the option and never a key', async (t) => {
+  const file = async (content: unknown): Promise<readonly string[]> => ['--config', await fileOf(t, content)]
+  const cases: readonly (readonly [readonly string[], NodeJS.ProcessEnv, RegExp])[] = [
+    [['--port', 'x'], {}, /--port must be a whole number/],
+    [[], { BOOKCAST_PORT: '70000' }, /BOOKCAST_PORT must be a whole number/],
+    [['--log-level', 'loud'], {}, /--log-level must be one of/],
+    [['--api-keys', `a=${KEY}`], {}, /api-keys/],
+    [[], { BOOKCAST_API_KEYS: `a=${KEY},${KEY}` }, /BOOKCAST_API_KEYS: entry 2 must be <name>=<key>/],
+    [[], { BOOKCAST_API_KEYS: 'a=short' }, /at least 16 characters/],
+    [[], { BOOKCAST_API_KEYS: `a=${KEY},b=${KEY}` }, /entry 2 repeats/],
+    [[], { BOOKCAST_API_KEYS: `a b=${KEY}` }, /the name of entry 1/],
+    [['--rate-limit', '0'], {}, /--rate-limit must be a number above 0/],
+    [['--rate-limit', '1e3'], {}, /--rate-limit must be a number/],
+    [['--rate-burst', '3'], {}, /--rate-burst needs --rate-limit/],
+    [['--store', 'maybe'], {}, /--store must be one of on, off/],
+    [[], { DATABASE_URL: KEY }, /DATABASE_URL must be a URL/],
+    [['--metrics', 'nine'], {}, /--metrics must be on, off or/],
+    [['--metrics', 'a:99999'], {}, /--metrics must be on, off or/],
+    [['--cors-origins', 'https://a.example/'], {}, /--cors-origins must be/],
+    [['--config', 'no-such-file.json'], {}, /no-such-file\.json cannot be read/],
+    [await file('{'), {}, /cannot be read/],
+    [await file('[]'), {}, /must hold a JSON object/],
+    [await file({ prot: 1 }), {}, /there is no option "prot"/],
+    [await file({ config: 'x' }), {}, /there is no option "config"/],
+    [await file({ port: {} }), {}, /"port" must be a text/],
+    [await file({ port: '1.5' }), {}, /"port" must be a whole number/],
+    [await file({ 'api-keys': [] }), {}, /must hold 1 to/],
+    [await file({ 'api-keys': [{ name: 'a', sha256: KEY }] }), {}, /64 hexadecimal digits/],
+  ]
+  for (const [args, env, expected] of cases) {
+    assert.throws(
+      () => readServeCall(['--lake', 'l', ...args], env),
+      (error) => {
+        assert.ok(error instanceof UsageError)
+        assert.match(error.message, expected)
+        assert.ok(!error.message.includes(KEY), error.message)
+        return true
+      },
+    )
+  }
 })
 
 test('gives way to --help whatever else is wrong with the values', () => {
-  assert.equal(readServeConfig(['--port', 'x', '--help'], {}), 'help')
+  assert.equal(readServeCall(['--port', 'x', '--help'], {}), 'help')
+})
+
+test('asks for no more than a check when told so', () => {
+  const check = readServeCall(['--lake', 'l', '--check-config'], {})
+  assert.ok(check !== 'help' && check.isCheckOnly)
+  const serve = readServeCall(['--lake', 'l'], {})
+  assert.ok(serve !== 'help' && !serve.isCheckOnly)
 })

@@ -22,7 +22,7 @@ import {
   writeEvents,
 } from './support/recorded-events.ts'
 import { temporaryDirectory } from './support/temporary-lake.ts'
-import { readProblem, until } from './support/test-server.ts'
+import { readProblem, TEST_CONFIG, until } from './support/test-server.ts'
 
 const SAMPLE_LAKE = fileURLToPath(new URL('../../data-samples/lake', import.meta.url))
 
@@ -33,8 +33,7 @@ interface Lob {
 }
 
 async function serve(t: TestContext, lake: string): Promise<Lob> {
-  const config = { host: '127.0.0.1', port: 0, lake, stallTimeoutMs: 30_000, shutdownTimeoutMs: 0 }
-  const server = await startServer({ ...config, logLevel: 'silent' }, { logger: pino({ level: 'silent' }) })
+  const server = await startServer({ ...TEST_CONFIG, lake }, { logger: pino({ level: 'silent' }) })
   t.after(() => server.close())
   const get = (query: string, init?: RequestInit): Promise<Response> =>
     fetch(`http://127.0.0.1:${server.port}/api/v1/lob?${query}`, init)

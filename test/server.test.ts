@@ -7,7 +7,14 @@ import { test } from 'node:test'
 import { pino } from 'pino'
 import { startServer } from '../server/server.ts'
 import { patternBytes } from './support/byte-pattern.ts'
-import { decodeChunked, readProblem, readToEnd, startTestServer, until } from './support/test-server.ts'
+import {
+  decodeChunked,
+  readProblem,
+  readToEnd,
+  startTestServer,
+  TEST_CONFIG,
+  until,
+} from './support/test-server.ts'
 
 test('finishes a running stream while it refuses new requests, then stops', async (t) => {
   const { url, lobUrl, openRaw, log, server } = await startTestServer(t, { shutdownTimeoutMs: 60_000 })
@@ -55,15 +62,7 @@ test('stops at once when only idle connections are open', async (t) => {
 })
 
 test('does not start when the worker file cannot be loaded, and leaves nothing behind', async () => {
-  const config = {
-    host: '127.0.0.1',
-    port: 0,
-    lake: '.',
-    stallTimeoutMs: 1000,
-    shutdownTimeoutMs: 0,
-    logLevel: 'info',
-  } as const
   const logger = pino({ level: 'silent' })
   const lobWorkerUrl = new URL('./support/no-such-worker.js', import.meta.url)
-  await assert.rejects(startServer(config, { logger, lobWorkerUrl }), /no-such-worker/)
+  await assert.rejects(startServer(TEST_CONFIG, { logger, lobWorkerUrl }), /no-such-worker/)
 })

@@ -1,8 +1,11 @@
-// Command-line options, each of which may also stand in an environment variable; the command line wins. One declaration
-// gives the parser, the help text and the name that an error mentions.
+// Command-line options, each of which may also stand in an environment variable or, for commands that take one, in a
+// configuration file; the command line wins, then the environment. One declaration gives the parser, the help text and
+// the name that an error mentions.
 
 import { parseArgs } from 'node:util'
 import { UsageError } from './command.ts'
+
+const HELP_COLUMN = 30
 
 export interface OptionDeclaration {
   /** Without its dashes: `stall-timeout-ms`. */
@@ -12,17 +15,33 @@ export interface OptionDeclaration {
   readonly description: string
   readonly env: string
   readonly default?: string
+  /** A secret is never taken from the command line, which other users of the machine can read. */
+  readonly isSecret?: true
+  /** Stands alone, without a value. */
+  readonly isFlag?: true
+  /** Not taken from a configuration file. */
+  readonly isNotInFile?: true
 }
 
 /** The text of an option and where it came from, for error messages: `--port` or `BOOKCAST_PORT`. */
 export interface OptionText {
   readonly text: string
   readonly origin: string
+  /** The value as it stands in a configuration file, for options that are more than a text there. */
+  readonly json?: unknown
+}
+
+/** What a configuration file holds, by option name. */
+export interface OptionFile {
+  readonly path: string
+  readonly values: Readonly<Record<string, unknown>>
 }
 
 export interface ParsedOptions {
   readonly help: boolean
-  /** The option's text; its default when neither argument nor variable is given; else `undefined`. */
+  /** Whether a flag stands on the command line or its variable is set. */
+  has(name: string): boolean
+  /** The option's text; its default when it is given nowhere; `undefined` when it has none. */
   get(name: string): OptionText | undefined
 }
 
@@ -31,23 +50,57 @@ export function parseOptions(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
   declarations: readonly OptionDeclaration[],
+  file?: OptionFile,
 ): ParsedOptions {
-  const options = Object.fromEntries(declarations.map(({ name }) => [name, { type: 'string' as const }]))
+  const onCommandLine = declarations.filter((declaration) => declaration.isSecret !== true)
+  const options = Object.fromEntries(
+    onCommandLine.map(({ name, isFlag }) => [
+      name,
+      { type: isFlag === true ? ('boolean' as const) : ('string' as const) },
+    ]),
+  )
   const parsed = parseOrRefuse(args, { ...options, help: { type: 'boolean', short: 'h' } })
+  if (file !== undefined) refuseUnknownNames(file, declarations)
+  const find = (name: string): OptionDeclaration => {
+    const declaration = declarations.find((candidate) => candidate.name === name)
+    if (declaration === undefined) throw new Error(`option ${name} is not declared`)
+    return declaration
+  }
   return {
     help: parsed['help'] === true,
+    has: (name) => parsed[name] === true || (env[find(name).env] ?? '') !== '',
     get(name) {
-      const declaration = declarations.find((candidate) => candidate.name === name)
-      if (declaration === undefined) throw new Error(`option ${name} is not declared`)
+      const declaration = find(name)
       const given = parsed[name]
       if (typeof given === 'string') return { text: given, origin: `--${name}` }
       // An empty variable counts as not set, as container files often pass one through.
       const inherited = env[declaration.env]
       if (inherited !== undefined && inherited !== '') return { text: inherited, origin: declaration.env }
-      return declaration.default === undefined
-        ? undefined
-        : { text: declaration.default, origin: `--${name}` }
+      return fileText(file, name) ?? defaultText(declaration)
     },
+  }
+}
+
+function defaultText({ name, default: text }: OptionDeclaration): OptionText | undefined {
+  return text === undefined ? undefined : { text, origin: `--${name}` }
+}
+
+function fileText(file: OptionFile | undefined, name: string): OptionText | undefined {
+  const json = file?.values[name]
+  if (file === undefined || json === undefined) return undefined
+  const origin = `${file.path}: ${JSON.stringify(name)}`
+  if (typeof json === 'string' || typeof json === 'number' || typeof json === 'boolean')
+    return { text: String(json), origin }
+  if (!Array.isArray(json)) throw new UsageError(`${origin} must be a text, a number or a list`)
+  return { text: json.join(','), origin, json }
+}
+
+function refuseUnknownNames(file: OptionFile, declarations: readonly OptionDeclaration[]): void {
+  const known = declarations.filter((declaration) => declaration.isNotInFile !== true)
+  for (const name of Object.keys(file.values)) {
+    if (known.some((declaration) => declaration.name === name)) continue
+    const names = known.map((declaration) => declaration.name).join(', ')
+    throw new UsageError(`${file.path}: there is no option ${JSON.stringify(name)}; the options are ${names}`)
   }
 }
 
@@ -80,13 +133,39 @@ export function choiceOption<T extends string>(option: OptionText, choices: read
   )
 }
 
+/** @throws {UsageError} naming the option when it is no finite number from above 0 to the maximum */
+export function positiveOption(option: OptionText, maximum: number): number {
+  const value = /^\d+(?:\.\d+)?$/.test(option.text) ? Number(option.text) : Number.NaN
+  if (value > 0 && value <= maximum) return value
+  throw new UsageError(
+    `${option.origin} must be a number above 0, at most ${maximum}, not ${JSON.stringify(option.text)}`,
+  )
+}
+
+/** The parts of a comma-separated option; none for an empty one. */
+export function listOption(option: OptionText | undefined): string[] {
+  if (option === undefined) return []
+  return option.text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
 /** The option lines of a help text. */
 export function describeOptions(declarations: readonly OptionDeclaration[]): string {
   return declarations
     .map((option) => {
-      const head = `  --${option.name} ${option.placeholder}`.padEnd(30)
+      const value = option.isFlag === true ? '' : ` ${option.placeholder}`
+      const head =
+        option.isSecret === true ? `  ${option.env}=${option.placeholder}` : `  --${option.name}${value}`
       const fallback = option.default === undefined ? '' : ` (default ${option.default})`
-      return `${head}${option.description}${fallback}\n${' '.repeat(30)}also ${option.env}`
+      const alternative =
+        option.isSecret === true
+          ? `only in the environment or, as ${option.name}, in the file`
+          : `also ${option.env}`
+      const indent = ' '.repeat(HELP_COLUMN)
+      const first = head.length < HELP_COLUMN ? head.padEnd(HELP_COLUMN) : `${head}\n${indent}`
+      return `${first}${option.description}${fallback}\n${indent}${alternative}`
     })
     .join('\n')
 }

@@ -3,9 +3,14 @@
 import { stat } from 'node:fs/promises'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
-import { pino } from 'pino'
-import { readServeConfig, SERVE_OPTIONS, type ServeConfig } from '../config.ts'
+import { setTimeout } from 'node:timers/promises'
+import { type Logger, pino } from 'pino'
+import { MIGRATION_RETRY_MS } from '../../shared/limits.ts'
+import { storeServices } from '../catalogue/store-services.ts'
+import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
+import { SERVE_OPTIONS } from '../serve-options.ts'
 import { type RunningServer, startServer } from '../server.ts'
+import { openRelationalStore, type RelationalStore } from '../storage/relational-store.ts'
 import type { Command, CommandIo } from './command.ts'
 import { exampleRequests } from './example-requests.ts'
 import { describeOptions } from './options.ts'
@@ -43,11 +48,54 @@ async function describe(server: RunningServer, lake: string): Promise<string> {
   return `Bookcast serves ${lake} at ${url}\n${invitation}`
 }
 
+/** Brings the tables up to date, again and again while the store is away; nothing else waits for it. */
+async function migrateWhenThere(store: RelationalStore, logger: Logger, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      const names = await store.migrate()
+      if (names.length > 0) logger.info({ migrations: names }, 'the tables are up to date')
+      return
+    } catch (error) {
+      logger.error({ err: error }, 'the tables cannot be brought up to date yet')
+      await setTimeout(MIGRATION_RETRY_MS, undefined, { signal }).catch(() => {})
+    }
+  }
+}
+
+/** The relational store of the configuration with its tables, and how to end it; nothing when there is none. */
+async function openStore(config: ServeConfig, logger: Logger) {
+  if (config.store === null) return undefined
+  const closing = new AbortController()
+  const store = await openRelationalStore({
+    ...config.store,
+    onEmbeddedFailure: ({ error, isGivenUp }) =>
+      logger.error({ err: error, is_given_up: isGivenUp }, 'the embedded database failed'),
+  })
+  const migrated = migrateWhenThere(store, logger, closing.signal)
+  if (config.store.databaseUrl === null) await migrated
+  return {
+    address: store.postgres.address,
+    services: storeServices(store.postgres),
+    close: async (): Promise<void> => {
+      closing.abort()
+      await store.close()
+      await migrated
+    },
+  }
+}
+
 async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promise<void> {
   const destination = pino.destination({ fd: 2, sync: false })
   const logger = pino({ level: config.logLevel, base: null }, destination)
   try {
-    const server = await startServer(config, { logger })
+    const store = await openStore(config, logger)
+    const server = await startServer(config, {
+      logger,
+      ...(store ? { store: store.services, storeAddress: store.address } : {}),
+    }).catch(async (error: unknown) => {
+      await store?.close()
+      throw error
+    })
     try {
       stdout.write(await describe(server, config.lake))
       logger.info({ host: server.host, port: server.port, lake: config.lake }, 'listening')
@@ -56,6 +104,7 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
       logger.info('shutting down')
     } finally {
       await server.close()
+      await store?.close()
     }
     logger.info('stopped')
   } finally {
@@ -64,15 +113,17 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
 }
 
 export const serveCommand: Command = async (args, io) => {
-  const config = readServeConfig(args, io.env)
-  if (config === 'help') {
+  const call = readServeCall(args, io.env)
+  if (call === 'help') {
     io.stdout.write(HELP)
     return 0
   }
+  const { config, isCheckOnly } = call
   if (!(await isDirectory(config.lake))) {
     io.stderr.write(`bookcast serve: there is no lake directory at ${config.lake}\n`)
     return 1
   }
-  await serve(config, io)
+  if (isCheckOnly) io.stdout.write(describeConfig(config))
+  else await serve(config, io)
   return 0
 }

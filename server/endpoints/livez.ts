@@ -7,5 +7,17 @@ export const livezEndpoint = defineEndpoint({
   path: '/livez',
   summary: 'Whether the process answers at all.',
   parameters: [],
-  handle: async () => jsonReply({ status: 'ok' }),
+  access: 'probe',
+  documentation: {
+    tag: 'Service',
+    contentTypes: ['application/json'],
+    schema: {
+      type: 'object',
+      properties: { status: { type: 'string', enum: ['ok'] } },
+      required: ['status'],
+      additionalProperties: false,
+    },
+    examples: [{ title: 'Is it there?', values: {} }],
+  },
+  handle: () => jsonReply({ status: 'ok' }),
 })

@@ -1,9 +1,22 @@
 // GET /api/v1/lob: order-book snapshots, rebuilt by a worker while they are sent. The worker plans, checks and encodes;
 // here parameters become its query, and its head becomes the headers of the answer.
 
-import type { LobFormat, LobQuery } from '../../shared/lob-task.ts'
-import { defineEndpoint, type Endpoint, type ReplyHeaders } from '../http/endpoint.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { LOB_FINAL_DATE_AGE_MS, LOB_FINAL_FILE_AGE_MS } from '../../shared/limits.ts'
+import type { LobCatalogueEntry, LobFormat, LobHead, LobQuery } from '../../shared/lob-task.ts'
+import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
+import type { CachePolicy } from '../http/cache-policy.ts'
+import {
+  defineEndpoint,
+  type Endpoint,
+  notModifiedReply,
+  type ReplyHeaders,
+  validatorHeaders,
+} from '../http/endpoint.ts'
+import { heldIdentities } from '../http/etag.ts'
+import { quote } from '../query/parameter-parser.ts'
 import type { LobPool } from '../lob/lob-pool.ts'
+import { LOB_DOCUMENTATION } from './lob-documentation.ts'
 import { LOB_PARAMETERS, lobQueryOf, lobRule } from './lob-parameters.ts'
 
 const CONTENT_TYPES: Readonly<Record<LobFormat, string>> = {
@@ -32,16 +45,78 @@ function replyHeaders(query: LobQuery, missingDates: readonly string[]): ReplyHe
   }
 }
 
-export function lobEndpoint(pool: LobPool): Endpoint {
+/** What the order-book endpoint asks the catalogue. */
+export interface LobCatalogue {
+  /** What is known of the markets a query is about; null when nothing is. */
+  findForLob(query: LobQuery): LobCatalogueEntry | null
+  /** Whether the market, series or event of a query is in the catalogue. */
+  knowsForLob(query: LobQuery): boolean
+}
+
+export interface LobEndpointOptions {
+  readonly pool: LobPool
+  readonly catalogue: LobCatalogue
+  readonly cachePolicy: CachePolicy
+  readonly version: string
+}
+
+/**
+ * Whether an answer can never change: every date asked for has been over for two days, none lacks its file, and the
+ * newest of the files that it is made from has lain untouched for a day. Recordings that come in late are imported
+ * within that time; who replaces files of older dates has to purge the caches in front of the server.
+ */
+export function isFinalAnswer(dates: readonly string[], head: LobHead, nowMs: number): boolean {
+  const lastDate = dates.at(-1) ?? ''
+  const overSinceMs = nowMs - ((utcDateStartMs(lastDate) ?? nowMs) + MS_PER_DAY)
+  return (
+    head.missingDates.length === 0 &&
+    overSinceMs >= LOB_FINAL_DATE_AGE_MS &&
+    nowMs - head.writtenAtMs >= LOB_FINAL_FILE_AGE_MS
+  )
+}
+
+/** A name that only the catalogue knows is no unknown name: there is no data for it. */
+function refusalOf(error: unknown, query: LobQuery, catalogue: LobCatalogue): unknown {
+  const isUnknown =
+    error instanceof ApiError && (error.code === 'unknown_market' || error.code === 'unknown_series')
+  if (!isUnknown || !catalogue.knowsForLob(query)) return error
+  const subject = query.market ?? query.series ?? ''
+  return new ApiError('no_data', `No order book of ${query.source} ${quote(subject)} has been recorded.`)
+}
+
+export function lobEndpoint({ pool, catalogue, cachePolicy, version }: LobEndpointOptions): Endpoint {
   return defineEndpoint({
     path: '/api/v1/lob',
     summary: 'Order-book snapshots at a regular interval, rebuilt from recorded deltas.',
     parameters: LOB_PARAMETERS,
     rule: lobRule,
-    async handle(values, { headOnly, signal }) {
+    documentation: LOB_DOCUMENTATION,
+    async handle(values, { headOnly, ifNoneMatch, signal }) {
       const query = lobQueryOf(values)
-      const stream = await pool.open(query, { headOnly, signal })
-      return { status: 200, headers: replyHeaders(query, stream.head.missingDates), stream }
+      const held = ifNoneMatch === '' ? [] : heldIdentities(ifNoneMatch)
+      try {
+        const stream = await pool.open(query, {
+          headOnly,
+          catalogue: catalogue.findForLob(query),
+          validation: { seed: version, held },
+          signal,
+        })
+        const { head } = stream
+        const isFinal = isFinalAnswer(query.dates, head, Date.now())
+        const cacheControl = isFinal ? cachePolicy.immutable : cachePolicy.revalidate
+        const validator = { etag: `"${head.identity}"`, cacheControl }
+        if (head.isHeld) {
+          await stream.close()
+          return notModifiedReply(validator)
+        }
+        return {
+          status: 200,
+          headers: { ...replyHeaders(query, head.missingDates), ...validatorHeaders(validator) },
+          stream,
+        }
+      } catch (error) {
+        throw refusalOf(error, query, catalogue)
+      }
     },
   })
 }

@@ -2,6 +2,7 @@
 
 import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
+import type { ReplyHeaders } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'
 
 /**
@@ -21,6 +22,12 @@ export class RequestRecord {
   readonly #exchange: Exchange
   readonly #startMs = performance.now()
   #firstByteMs: number | null = null
+  #totalMs = 0
+  /** The path as the endpoint declares it; null for an unknown one. */
+  route: string | null = null
+  /** The name of the API key, where keys are in use. */
+  client: string | undefined = undefined
+  commonHeaders: ReplyHeaders
   /** Null when the client left before there was a status to send. */
   status: number | null = null
   /** Records in the answer; null when it broke off and nobody counted. */
@@ -33,12 +40,30 @@ export class RequestRecord {
   constructor(exchange: Exchange, requestId: string) {
     this.#exchange = exchange
     this.requestId = requestId
+    this.commonHeaders = { 'X-Request-Id': requestId }
+  }
+
+  get method(): string {
+    return this.#exchange.method
+  }
+
+  get firstByteMs(): number | null {
+    return this.#firstByteMs
+  }
+
+  get totalMs(): number {
+    return this.#totalMs
   }
 
   /** The status line is about to be sent. */
   answered(status: number): void {
     this.status = status
     this.#firstByteMs = performance.now() - this.#startMs
+  }
+
+  /** The request is over. */
+  finish(): void {
+    this.#totalMs = performance.now() - this.#startMs
   }
 
   write(logger: Logger): void {
@@ -51,8 +76,9 @@ export class RequestRecord {
       rows: this.rows,
       bytes: this.bytes,
       first_byte_ms: this.#firstByteMs === null ? null : roundedMs(this.#firstByteMs),
-      total_ms: roundedMs(performance.now() - this.#startMs),
+      total_ms: roundedMs(this.#totalMs),
       ending: this.ending,
+      client: this.client,
     }
     if (this.ending === 'failed') logger.error({ ...line, err: this.error }, 'request')
     else logger.info(line, 'request')

@@ -2,10 +2,14 @@
 //
 // What uWebSockets does and this class is built around: `write` always accepts everything, into its own memory when the
 // kernel is full, and then answers false. Its writable event comes once and sends nothing by itself: only the next
-// write of at least one byte pushes the backlog out, and answers true when all of it went to the kernel. After a write
+// write pushes that backlog out, and answers true when all of it went to the kernel; no other call tells. After a write
 // that answered false it aborts the connection within some 10 s unless a write or a writable event follows.
 // So a few body bytes are always kept in reserve: while the socket is full one of them is offered at every writable
 // event and every few seconds. The offer pushes the backlog, keeps that timer off and tells when the backlog is gone.
+//
+// A client makes progress when the writable event comes or the backlog is gone. A very slow one shows neither until it
+// has taken a whole chunk, so the stall time-out asks for about a chunk within it: 9 kB/s with the usual values, more
+// of a client with megabytes of receive buffer, whose TCP window opens in large steps.
 
 import { BODY_LAST_BYTES_MAX, BODY_RESERVE_BYTES, STALL_PROBE_MS } from '../../shared/limits.ts'
 import { type BodySink, ConnectionLoss, type ConnectionLossReason } from './exchange.ts'
@@ -47,13 +51,7 @@ export class BodyWriter implements BodySink {
   async write(chunk: Uint8Array): Promise<void> {
     if (this.#loss !== undefined) throw this.#loss
     if (chunk.length === 0) return
-    const keptBytes = Math.min(BODY_RESERVE_BYTES, Math.ceil(chunk.length / 2))
-    const sentBytes = chunk.length - keptBytes
-    this.#spend(this.#reserveEnd - this.#reserveStart)
-    this.#pass(chunk.subarray(0, sentBytes))
-    this.#reserve.set(chunk.subarray(sentBytes))
-    this.#reserveStart = 0
-    this.#reserveEnd = keptBytes
+    this.#passButReserve(chunk)
     await this.#drained()
   }
 
@@ -81,6 +79,21 @@ export class BodyWriter implements BodySink {
     this.#waiter = undefined
   }
 
+  /** Passes on the reserve and the chunk, but for their last bytes: half of them at most, so that something moves. */
+  #passButReserve(chunk: Uint8Array): void {
+    const heldBytes = this.#reserveEnd - this.#reserveStart
+    const totalBytes = heldBytes + chunk.length
+    const keptBytes = Math.min(BODY_RESERVE_BYTES, Math.ceil(totalBytes / 2))
+    this.#spend(Math.min(heldBytes, totalBytes - keptBytes))
+    // What stays of the old reserve comes before the kept end of the chunk, which then is all of it.
+    const keptOfChunkBytes = Math.min(chunk.length, keptBytes)
+    this.#pass(chunk.subarray(0, chunk.length - keptOfChunkBytes))
+    this.#reserve.copyWithin(0, this.#reserveStart, this.#reserveEnd)
+    this.#reserve.set(chunk.subarray(chunk.length - keptOfChunkBytes), keptBytes - keptOfChunkBytes)
+    this.#reserveStart = 0
+    this.#reserveEnd = keptBytes
+  }
+
   #pass(bytes: Uint8Array): void {
     if (bytes.length === 0) return
     this.bytesWritten += bytes.length
@@ -94,10 +107,15 @@ export class BodyWriter implements BodySink {
     this.#pass(this.#reserve.subarray(start, this.#reserveStart))
   }
 
+  /** Nothing is left to offer. */
+  #isSpent(): boolean {
+    return this.#reserveStart === this.#reserveEnd
+  }
+
   /** Resolves when the backlog is gone, or no byte is left to offer: then the next chunk is the offer. */
   async #drained(): Promise<void> {
     if (this.#loss !== undefined) throw this.#loss
-    if (this.#isDrained) return
+    if (this.#isDrained || this.#isSpent()) return
     await new Promise<void>((resolve, reject) => {
       this.#waiter = { resolve, reject }
       this.#armProbe()
@@ -115,7 +133,7 @@ export class BodyWriter implements BodySink {
 
   #offer(): void {
     clearTimeout(this.#probeTimer)
-    const isSpent = this.#reserveStart === this.#reserveEnd
+    const isSpent = this.#isSpent()
     if (!isSpent) this.#spend(1)
     if (isSpent || this.#isDrained) {
       this.#waiter?.resolve()

@@ -13,8 +13,12 @@
 //     },
 //   })
 
+import type { EndpointDocumentation } from '../openapi/documentation.ts'
 import { ParameterParser, type ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
+import { matchingTag } from './etag.ts'
+
+const NO_BYTES = new Uint8Array(0)
 
 /**
  * A body that is produced while it is sent. `next` is called again only when the client has taken the chunk before, and
@@ -52,40 +56,97 @@ export type Reply = WholeReply | StreamReply
 export interface RequestContext {
   /** True for HEAD: only the status and the headers of the reply are used. */
   readonly headOnly: boolean
+  /** The request's If-None-Match; empty when it has none. */
+  readonly ifNoneMatch: string
   /** Aborted when the client is gone or the server destroys the connection. */
   readonly signal: AbortSignal
 }
+
+/** What caches may do with an answer: a strong entity tag, quotes included, and a Cache-Control value. */
+export interface Validator {
+  readonly etag: string
+  readonly cacheControl: string
+}
+
+/**
+ * Who may ask. `data`: needs an API key where keys are configured, and counts against the client's rate. `public`:
+ * needs no key. `probe`: needs no key and counts nothing, for orchestrators and monitors.
+ */
+export type Access = 'data' | 'public' | 'probe'
 
 export interface Endpoint {
   /** An exact path, or one with `{name}` segments. */
   readonly path: string
   readonly summary: string
   readonly parameters: readonly Parameter[]
-  /** Answers a GET or HEAD. */
+  readonly access: Access
+  /** What /openapi.json says beyond the parameters; an endpoint without it is not listed there. */
+  readonly documentation: EndpointDocumentation | undefined
+  /** Answers a GET or HEAD: at once where nothing has to be waited for. */
   respond(
     rawQuery: string,
     pathValues: Readonly<Record<string, string>>,
     context: RequestContext,
-  ): Promise<Reply>
+  ): Reply | Promise<Reply>
 }
 
-/** Builds an endpoint whose handler receives checked and typed parameter values. */
-export function defineEndpoint<const P extends readonly Parameter[]>(declaration: {
+export interface EndpointDeclaration<P extends readonly Parameter[]> {
   readonly path: string
   readonly summary: string
   readonly parameters: P
+  /** `data` unless said otherwise. */
+  readonly access?: Access
+  readonly documentation?: EndpointDocumentation
   readonly rule?: ParameterRule<P>
-  handle(values: ParameterValues<P>, context: RequestContext): Promise<Reply>
-}): Endpoint {
-  const { path, summary, parameters, rule } = declaration
+  /**
+   * Names the data that an answer is made from, before it is made: a client that holds this very answer gets 304 and
+   * `handle` is not called. `undefined` when the answer must not be kept, for example because it depends on the clock.
+   */
+  validator?(values: ParameterValues<P>): Validator | undefined | Promise<Validator | undefined>
+  handle(values: ParameterValues<P>, context: RequestContext): Reply | Promise<Reply>
+}
+
+/** Builds an endpoint whose handler receives checked and typed parameter values. */
+export function defineEndpoint<const P extends readonly Parameter[]>(
+  declaration: EndpointDeclaration<P>,
+): Endpoint {
+  const { path, summary, parameters, rule, access = 'data', documentation } = declaration
   const parser = new ParameterParser(parameters, rule)
   return {
     path,
     summary,
     parameters,
-    respond: async (rawQuery, pathValues, context) =>
-      declaration.handle(parser.parse(rawQuery, pathValues), context),
+    access,
+    documentation,
+    respond(rawQuery, pathValues, context) {
+      const values = parser.parse(rawQuery, pathValues)
+      return declaration.validator === undefined
+        ? declaration.handle(values, context)
+        : respondValidated(declaration, values, context)
+    },
   }
+}
+
+async function respondValidated<P extends readonly Parameter[]>(
+  declaration: EndpointDeclaration<P>,
+  values: ParameterValues<P>,
+  context: RequestContext,
+): Promise<Reply> {
+  const validator = await declaration.validator?.(values)
+  if (validator !== undefined && matchingTag(context.ifNoneMatch, validator.etag) !== undefined)
+    return notModifiedReply(validator)
+  const reply = await declaration.handle(values, context)
+  if (validator === undefined || reply.status !== 200) return reply
+  return { ...reply, headers: { ...reply.headers, ...validatorHeaders(validator) } }
+}
+
+export function validatorHeaders({ etag, cacheControl }: Validator): ReplyHeaders {
+  return { ETag: etag, 'Cache-Control': cacheControl }
+}
+
+/** The client holds the answer already. */
+export function notModifiedReply(validator: Validator): WholeReply {
+  return { status: 304, headers: validatorHeaders(validator), body: NO_BYTES }
 }
 
 /** A small JSON answer. */

@@ -6,6 +6,8 @@ import type { ReplyHeaders } from './endpoint.ts'
 export interface ReplyHead {
   readonly status: number
   readonly headers: ReplyHeaders
+  /** Headers that every answer to this client carries. */
+  readonly commonHeaders: ReplyHeaders
 }
 
 /** Why a connection is over before its answer was complete. */
@@ -32,6 +34,17 @@ export interface BodySink {
   readonly bytesWritten: number
 }
 
+/** The request headers that anything here looks at; all others are never read. */
+export const REQUEST_HEADERS = [
+  'accept-encoding',
+  'authorization',
+  'if-none-match',
+  'origin',
+  'x-api-key',
+  'x-forwarded-for',
+] as const
+export type RequestHeader = (typeof REQUEST_HEADERS)[number]
+
 /** One request and its answer. Exactly one of the send methods is called, unless the client is gone before. */
 export interface Exchange {
   /** As sent: methods are case-sensitive. */
@@ -40,8 +53,14 @@ export interface Exchange {
   readonly path: string
   /** Raw query without its `?`; empty when there is none. */
   readonly query: string
+  /** The text of a header; empty when it was not sent. */
+  header(name: RequestHeader): string
+  /** The address the connection comes from, as text. Only until the answer is sent. */
+  readonly peerAddress: string
   /** Aborted when the connection is lost or destroyed before the answer was complete. */
   readonly signal: AbortSignal
+  /** The same as `signal.aborted`, without making a signal. */
+  readonly isAborted: boolean
   /** Sends a whole answer with its Content-Length. */
   sendWhole(head: ReplyHead, body: Uint8Array): void
   /** Sends status and headers only; a Content-Length among them is that of the body that GET would have. */

@@ -28,7 +28,11 @@ export function problemReply(thrown: unknown, requestId: string): WholeReply {
   }
   return {
     status: error.status,
-    headers: { 'Content-Type': 'application/problem+json', ...error.headers },
+    headers: {
+      'Content-Type': 'application/problem+json',
+      'Cache-Control': 'no-store',
+      ...error.headers,
+    },
     body: new TextEncoder().encode(JSON.stringify(body)),
   }
 }

@@ -1,7 +1,7 @@
 // What happens to every request, from the route to the access log:
 //
-//   route ─▶ parameters ─▶ handler ─▶ first chunk ─▶ status + headers ─▶ chunk ─▶ … ─▶ end
-//   404/405/414 ◀┘  400/406 ◀┘  404/429 ◀┘  500/503 ◀┘        failure from here on: destroy the connection
+//   route ─▶ admission ─▶ parameters ─▶ handler ─▶ first chunk ─▶ status + headers ─▶ chunk ─▶ … ─▶ end
+//   404/414 ◀┘ 401/405/429 ◀┘ 400/406 ◀┘  304/404/429 ◀┘  500/503 ◀┘   failure from here on: destroy the connection
 //
 // Until the status line is sent every failure becomes a problem answer. After it there is no way to tell the client but
 // to break the transfer: no final chunk, no text in the body.
@@ -12,16 +12,24 @@ import { ApiError } from '../../shared/errors.ts'
 import { REQUEST_TARGET_BYTES_MAX } from '../../shared/limits.ts'
 import { quote } from '../query/parameter-parser.ts'
 import { type Ending, RequestRecord } from './access-log.ts'
-import type { Endpoint, Reply, ReplyHeaders, StreamReply, WholeReply } from './endpoint.ts'
+import type { Admission } from './admission.ts'
+import type { CorsPolicy } from './cors.ts'
+import type { Endpoint, Reply, RequestContext, StreamReply, WholeReply } from './endpoint.ts'
 import { ConnectionLoss, type Exchange } from './exchange.ts'
 import { problemReply } from './problem.ts'
+import { represent } from './representation.ts'
 import { Router } from './router.ts'
 
 const ALLOWED_METHODS = 'GET, HEAD, OPTIONS'
-const OPTIONS_REPLY: WholeReply = {
-  status: 204,
-  headers: { Allow: ALLOWED_METHODS },
-  body: new Uint8Array(0),
+const NO_BYTES = new Uint8Array(0)
+
+export interface LifecycleOptions {
+  readonly logger: Logger
+  /** Refuses clients that may not ask, or ask too often. */
+  readonly admission?: Admission | undefined
+  readonly cors?: CorsPolicy | undefined
+  /** Told of every request when it is over. */
+  readonly observe?: ((record: RequestRecord) => void) | undefined
 }
 
 /** The ending that a status alone tells. */
@@ -35,13 +43,19 @@ export class RequestLifecycle {
   readonly #router: Router
   readonly #logger: Logger
   readonly #idleWaiters: (() => void)[] = []
+  readonly #admission: Admission | undefined
+  readonly #cors: CorsPolicy | undefined
+  readonly #observe: ((record: RequestRecord) => void) | undefined
   #activeCount = 0
   #isDraining = false
   #isCutting = false
 
-  constructor(endpoints: readonly Endpoint[], logger: Logger) {
+  constructor(endpoints: readonly Endpoint[], options: LifecycleOptions) {
     this.#router = new Router(endpoints)
-    this.#logger = logger
+    this.#logger = options.logger
+    this.#admission = options.admission
+    this.#cors = options.cors
+    this.#observe = options.observe
   }
 
   /** Requests being handled now. */
@@ -60,20 +74,30 @@ export class RequestLifecycle {
     this.#isCutting = true
   }
 
-  /** Handles one request to its end. Never throws. */
+  /** Handles one request to its end: before it returns, unless something has to be waited for. Never throws. */
   readonly handle = (exchange: Exchange): void => {
     this.#activeCount += 1
     const record = new RequestRecord(exchange, randomUUID())
-    void this.#run(exchange, record).finally(() => {
-      record.write(this.#logger)
-      this.#activeCount -= 1
-      if (this.#activeCount === 0) for (const wake of this.#idleWaiters.splice(0)) wake()
-    })
+    try {
+      const reply = this.#reply(exchange, record)
+      if (!(reply instanceof Promise) && !('stream' in reply)) this.#sendWhole(exchange, record, reply)
+      else {
+        void this.#sendLater(exchange, record, reply).finally(() => this.#finish(record))
+        return
+      }
+    } catch (error) {
+      this.#fail(exchange, record, error)
+    }
+    this.#finish(record)
   }
 
-  async #run(exchange: Exchange, record: RequestRecord): Promise<void> {
+  async #sendLater(
+    exchange: Exchange,
+    record: RequestRecord,
+    pending: Reply | Promise<Reply>,
+  ): Promise<void> {
     try {
-      const reply = await this.#reply(exchange)
+      const reply = await pending
       if ('stream' in reply) await this.#sendStream(exchange, record, reply)
       else this.#sendWhole(exchange, record, reply)
     } catch (error) {
@@ -81,7 +105,15 @@ export class RequestLifecycle {
     }
   }
 
-  async #reply(exchange: Exchange): Promise<Reply> {
+  #finish(record: RequestRecord): void {
+    record.finish()
+    record.write(this.#logger)
+    this.#observe?.(record)
+    this.#activeCount -= 1
+    if (this.#activeCount === 0) for (const wake of this.#idleWaiters.splice(0)) wake()
+  }
+
+  #reply(exchange: Exchange, record: RequestRecord): Reply | Promise<Reply> {
     if (this.#isDraining)
       throw new ApiError('shutting_down', 'The server is shutting down and takes no new requests.')
     const targetBytes = exchange.path.length + (exchange.query === '' ? 0 : exchange.query.length + 1)
@@ -91,30 +123,42 @@ export class RequestLifecycle {
         `Path and query have ${targetBytes} bytes; at most ${REQUEST_TARGET_BYTES_MAX} are accepted.`,
       )
     const match = this.#router.find(exchange.path)
+    record.route = match?.endpoint.path ?? null
+    record.commonHeaders = { 'X-Request-Id': record.requestId, ...this.#cors?.headers(exchange) }
+    if (exchange.method === 'OPTIONS' && match !== undefined) return this.#optionsReply(exchange)
+    record.client = this.#admission?.admit(exchange, match?.endpoint.access ?? 'data')
     if (match === undefined)
       throw new ApiError('unknown_path', `There is nothing at ${quote(exchange.path)}.`)
-    const { method, query, signal } = exchange
-    if (method === 'OPTIONS') return OPTIONS_REPLY
-    if (method !== 'GET' && method !== 'HEAD')
-      throw new ApiError('method_not_allowed', `${quote(method)} is not offered; ${ALLOWED_METHODS} are.`, {
-        headers: { Allow: ALLOWED_METHODS },
-      })
-    return match.endpoint.respond(query, match.pathValues, { headOnly: method === 'HEAD', signal })
+    if (exchange.method !== 'GET' && exchange.method !== 'HEAD')
+      throw new ApiError(
+        'method_not_allowed',
+        `${quote(exchange.method)} is not offered; ${ALLOWED_METHODS} are.`,
+        { headers: { Allow: ALLOWED_METHODS } },
+      )
+    const reply = match.endpoint.respond(exchange.query, match.pathValues, requestContext(exchange))
+    if (reply instanceof Promise) return reply.then((ready) => represent(ready, exchange))
+    return represent(reply, exchange)
+  }
+
+  #optionsReply(exchange: Exchange): WholeReply {
+    const headers = { Allow: ALLOWED_METHODS, ...this.#cors?.preflightHeaders(exchange) }
+    return { status: 204, headers, body: NO_BYTES }
   }
 
   #sendWhole(exchange: Exchange, record: RequestRecord, reply: WholeReply): void {
-    if (exchange.signal.aborted) throw new ConnectionLoss('client_gone')
-    const headers = withRequestId(reply.headers, record)
-    record.answered(reply.status)
-    record.ending = endingOfStatus(reply.status, record.error)
+    if (exchange.isAborted) throw new ConnectionLoss('client_gone')
+    const { status, headers } = reply
+    const { commonHeaders } = record
+    record.answered(status)
+    record.ending = endingOfStatus(status, record.error)
     if (exchange.method === 'HEAD') {
       const length = { 'Content-Length': String(reply.body.length) }
-      exchange.sendHead({ status: reply.status, headers: { ...headers, ...length } })
-    } else if (reply.status === 204) exchange.sendHead({ status: reply.status, headers })
+      exchange.sendHead({ status, headers: { ...headers, ...length }, commonHeaders })
+    } else if (status === 204 || status === 304) exchange.sendHead({ status, headers, commonHeaders })
     else {
       record.rows = reply.rows ?? 0
       record.bytes = reply.body.length
-      exchange.sendWhole({ status: reply.status, headers }, reply.body)
+      exchange.sendWhole({ status, headers, commonHeaders }, reply.body)
     }
   }
 
@@ -131,18 +175,20 @@ export class RequestLifecycle {
   }
 
   #sendStreamHead(exchange: Exchange, record: RequestRecord, { status, headers }: StreamReply): void {
-    if (exchange.signal.aborted) throw new ConnectionLoss('client_gone')
+    if (exchange.isAborted) throw new ConnectionLoss('client_gone')
     record.answered(status)
     const encoding = { 'Transfer-Encoding': 'chunked' }
-    exchange.sendHead({ status, headers: { ...withRequestId(headers, record), ...encoding } })
+    const { commonHeaders } = record
+    exchange.sendHead({ status, headers: { ...headers, ...encoding }, commonHeaders })
   }
 
   async #sendStreamBody(exchange: Exchange, record: RequestRecord, reply: StreamReply): Promise<void> {
-    const { status, stream } = reply
+    const { status, headers, stream } = reply
+    const { commonHeaders } = record
     let chunk = await stream.next()
-    if (exchange.signal.aborted) throw new ConnectionLoss('client_gone')
+    if (exchange.isAborted) throw new ConnectionLoss('client_gone')
     record.answered(status)
-    const sink = exchange.startBody({ status, headers: withRequestId(reply.headers, record) })
+    const sink = exchange.startBody({ status, headers, commonHeaders })
     try {
       for (; chunk !== null; chunk = await stream.next()) await sink.write(chunk)
       await sink.end()
@@ -154,7 +200,7 @@ export class RequestLifecycle {
   /** Answers with a problem while that is possible, else breaks the transfer. */
   #fail(exchange: Exchange, record: RequestRecord, error: unknown): void {
     record.error = error
-    if (exchange.signal.aborted || error instanceof ConnectionLoss) {
+    if (exchange.isAborted || error instanceof ConnectionLoss) {
       record.ending = error instanceof ConnectionLoss ? error.reason : 'client_gone'
       if (!this.#isCutting) return
       record.ending = 'failed'
@@ -168,6 +214,13 @@ export class RequestLifecycle {
   }
 }
 
-function withRequestId(headers: ReplyHeaders, record: RequestRecord): ReplyHeaders {
-  return { ...headers, 'X-Request-Id': record.requestId }
+/** The signal is made when an endpoint asks for it. */
+function requestContext(exchange: Exchange): RequestContext {
+  return {
+    headOnly: exchange.method === 'HEAD',
+    ifNoneMatch: exchange.header('if-none-match'),
+    get signal() {
+      return exchange.signal
+    },
+  }
 }

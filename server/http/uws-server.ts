@@ -1,13 +1,21 @@
 // The adapter over uWebSockets.js: the only code that touches its requests and responses. It knows nothing of routes,
-// errors or endpoints. Three habits of the library shape it: a request is gone when its handler returns, so everything is
-// copied at once; a response may not be touched after its abort event, so that event is asked for before anything else;
-// and every write after the handler has returned stands inside `cork`.
+// errors or endpoints. Three habits of the library shape it: a request is gone when its handler returns, so what may be
+// asked for later is copied by then; a response may not be touched after its abort event, so that event is asked for
+// before the handler returns; and every write after that stands inside `cork`. A request answered before its handler
+// returns pays for none of the three.
 
 import { STATUS_CODES } from 'node:http'
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js'
 import { REQUEST_HEAD_BYTES_MAX } from '../../shared/limits.ts'
 import { type BodySocket, BodyWriter } from './body-writer.ts'
-import type { BodySink, Exchange, ExchangeHandler, ReplyHead } from './exchange.ts'
+import {
+  type BodySink,
+  type Exchange,
+  type ExchangeHandler,
+  type ReplyHead,
+  REQUEST_HEADERS,
+  type RequestHeader,
+} from './exchange.ts'
 
 // uWebSockets reads this once, while it is loaded; its own default of 4 KiB is less than a request target may have here.
 process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(REQUEST_HEAD_BYTES_MAX)
@@ -29,27 +37,61 @@ export interface HttpServer {
 // uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT: exported under another name than its types say, so given by value.
 const LISTEN_EXCLUSIVE_PORT = 1
 
+const STATUS_LINES: ReadonlyMap<number, string> = new Map(
+  Object.entries(STATUS_CODES).map(([status, text]) => [Number(status), `${status} ${text}`]),
+)
+
 class UwsExchange implements Exchange {
   readonly method: string
   readonly path: string
   readonly query: string
   readonly #response: HttpResponse
   readonly #stallTimeoutMs: number
-  readonly #controller = new AbortController()
+  /** The library's request, as long as it may be read. */
+  #request: HttpRequest | undefined
+  #copiedHeaders: Partial<Record<RequestHeader, string>> = {}
+  #controller: AbortController | undefined
   #writer: BodyWriter | undefined
   #isOver = false
+  #isAborted = false
 
   constructor(response: HttpResponse, request: HttpRequest, stallTimeoutMs: number) {
-    response.onAborted(() => this.#onAborted())
     this.#response = response
+    this.#request = request
     this.#stallTimeoutMs = stallTimeoutMs
     this.method = request.getCaseSensitiveMethod()
     this.path = request.getUrl()
     this.query = request.getQuery() ?? ''
   }
 
+  /** The library's handler is about to return: from now on the request cannot be read. */
+  detach(): void {
+    if (!this.#isOver) {
+      for (const name of REQUEST_HEADERS) this.#copiedHeaders[name] = this.header(name)
+      this.#response.onAborted(() => this.#onAborted())
+    }
+    this.#request = undefined
+  }
+
+  header(name: RequestHeader): string {
+    return this.#request === undefined ? (this.#copiedHeaders[name] ?? '') : this.#request.getHeader(name)
+  }
+
+  get peerAddress(): string {
+    return this.#isOver ? '' : Buffer.from(this.#response.getRemoteAddressAsText()).toString('latin1')
+  }
+
+  /** Made when it is first asked for: a request that is answered at once needs none. */
   get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#isAborted) this.#controller.abort()
+    }
     return this.#controller.signal
+  }
+
+  get isAborted(): boolean {
+    return this.#isAborted
   }
 
   sendWhole(head: ReplyHead, body: Uint8Array): void {
@@ -100,25 +142,32 @@ class UwsExchange implements Exchange {
   }
 
   destroy(): void {
-    if (!this.#isOver) this.#response.close()
+    if (this.#isOver) return
+    this.#response.close()
+    this.#onAborted()
   }
 
   #finish(send: () => void): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#response.cork(send)
+    // The library itself corks what happens inside its handler.
+    if (this.#request === undefined) this.#response.cork(send)
+    else send()
   }
 
-  #writeHead({ status, headers }: ReplyHead): void {
-    this.#response.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`)
-    for (const [name, value] of Object.entries(headers)) this.#response.writeHeader(name, value)
+  #writeHead({ status, headers, commonHeaders }: ReplyHead): void {
+    const response = this.#response
+    if (status !== 200) response.writeStatus(STATUS_LINES.get(status) ?? String(status))
+    for (const name of Object.keys(headers)) response.writeHeader(name, headers[name] ?? '')
+    for (const name of Object.keys(commonHeaders)) response.writeHeader(name, commonHeaders[name] ?? '')
   }
 
   #onAborted(): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#isAborted = true
     this.#writer?.abort('client_gone')
-    this.#controller.abort()
+    this.#controller?.abort()
   }
 }
 
@@ -139,7 +188,9 @@ export async function startHttpServer(
 ): Promise<HttpServer> {
   const app = uWS.App()
   app.any('/*', (response, request) => {
-    handler(new UwsExchange(response, request, options.stallTimeoutMs))
+    const exchange = new UwsExchange(response, request, options.stallTimeoutMs)
+    handler(exchange)
+    exchange.detach()
   })
   const listening = await listen(app, options.host, options.port)
   return { port: uWS.us_socket_local_port(listening), close: () => void app.close() }

@@ -6,9 +6,11 @@ import assert from 'node:assert/strict'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { ApiError, type ParameterError } from '../../shared/errors.ts'
 import { ANSWER_ERRORS_MAX, ANSWER_QUOTE_CHARACTERS_MAX } from '../../shared/limits.ts'
+import { isTimeZone } from '../../shared/time-zone.ts'
 import { utcDateStartMs } from '../../shared/utc-date.ts'
 import { acceptedValues, type Parameter, type ParameterValues } from './parameters.ts'
 import { splitQuery } from './query-string.ts'
+import { instantMs } from './time-range.ts'
 
 /** The parameters of a request whose single values have been checked, for rules that span several of them. */
 export interface CheckedParameters<P extends readonly Parameter[]> {
@@ -28,6 +30,8 @@ export type ParameterRule<P extends readonly Parameter[]> = (
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, allowUnionTypes: false })
 ajv.addFormat('date', (text: string) => utcDateStartMs(text) !== undefined)
+ajv.addFormat('instant', (text: string) => instantMs(text) !== undefined)
+ajv.addFormat('time-zone', (text: string) => text === 'station' || isTimeZone(text))
 
 /** A client's text as an answer may repeat it: quoted and cut. */
 export function quote(text: string): string {
@@ -124,7 +128,7 @@ export class ParameterParser<const P extends readonly Parameter[]> {
     for (const [name, text] of texts) {
       const declared = this.#declared.get(name)
       if (declared === undefined) continue
-      if (text === '') report(name, `${name} must be ${acceptedValues(declared.schema)}, not empty.`)
+      if (text === '') report(name, `${name} must be ${acceptedValues(declared.schema)}; it is empty.`)
       else values[name] = valueOfText(text, declared.schema)
     }
     if (!this.#validate(values)) this.#reportViolations(texts, report)

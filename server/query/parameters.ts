@@ -5,13 +5,15 @@ export interface IntegerSchema {
   readonly type: 'integer'
   readonly minimum: number
   readonly maximum: number
+  /** The only values accepted. */
+  readonly enum?: readonly number[]
   readonly default?: number
 }
 
 export interface TextSchema {
   readonly type: 'string'
   readonly enum?: readonly string[]
-  readonly format?: 'date'
+  readonly format?: 'date' | 'instant' | 'time-zone'
   readonly default?: string
 }
 
@@ -33,7 +35,9 @@ export interface Parameter {
 }
 
 type SchemaValue<S> = S extends { readonly type: 'integer' }
-  ? number
+  ? S extends { readonly enum: readonly (infer Value)[] }
+    ? Value
+    : number
   : S extends { readonly items: { readonly enum: readonly (infer Item)[] } }
     ? readonly Item[]
     : S extends { readonly enum: readonly (infer Value)[] }
@@ -54,10 +58,15 @@ export type ParameterValues<P extends readonly Parameter[]> = {
 
 /** What a parameter accepts, as the end of the sentence "<name> must be …". */
 export function acceptedValues(schema: Parameter['schema']): string {
+  if (schema.type === 'integer' && schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`
   if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
   if (schema.type === 'array')
     return `a comma-separated list, without repeats, of ${schema.items.enum.join(', ')}`
   if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`
   if (schema.format === 'date') return 'a calendar date, YYYY-MM-DD'
+  if (schema.format === 'instant')
+    return 'an instant such as 2026-07-01T12:00:00Z (a + in it is written %2B) or a calendar date, YYYY-MM-DD'
+  if (schema.format === 'time-zone')
+    return 'UTC, station or the IANA name of a time zone, such as America/New_York'
   return 'a text that is not empty'
 }

@@ -34,7 +34,9 @@ interface ServeProcess {
 }
 
 function runServe(t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv = {}): ServeProcess {
-  const child = spawn(process.execPath, [MAIN, 'serve', ...args], { env: { ...process.env, ...env } })
+  const child = spawn(process.execPath, [MAIN, 'serve', ...args], {
+    env: { ...process.env, BOOKCAST_STORE: 'off', ...env },
+  })
   t.after(() => child.kill('SIGKILL'))
   const texts = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => (texts.stdout += text))
@@ -142,4 +144,30 @@ test('exits 1 without a lake directory, and when the port is taken', async (t) =
   const second = runServe(t, ['--lake', lake, '--port', port ?? ''])
   assert.equal(await second.exit, 1)
   assert.match(second.stderr(), /cannot listen on 127\.0\.0\.1 port \d+/)
+})
+
+test('keeps its catalogue in an embedded database when no other is named', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'bookcast-data-'))
+  t.after(() => rm(directory, { recursive: true, force: true }))
+  const env = { BOOKCAST_STORE: 'on', DATABASE_URL: '', BOOKCAST_DATA_DIR: directory }
+  const serving = runServe(t, ['--lake', SAMPLE_LAKE, '--port', '0'], env)
+  const url = /http:\/\/[\d.:]+/.exec(await greeting(serving))?.[0] ?? ''
+  assert.equal((await fetch(`${url}/readyz`)).status, 200)
+  assert.equal(await (await fetch(`${url}/api/v1/series`)).text(), '[]')
+  const health: { hosted_db: string } = JSON.parse(await (await fetch(`${url}/health`)).text())
+  assert.equal(health.hosted_db, 'ok')
+  serving.child.kill('SIGTERM')
+  assert.equal(await serving.exit, 0)
+})
+
+test('--check-config prints the configuration without its secrets and ends', async (t) => {
+  const env = { BOOKCAST_API_KEYS: 'charts=a-secret-of-this-test' }
+  const good = runServe(t, ['--lake', SAMPLE_LAKE, '--check-config'], env)
+  assert.equal(await good.exit, 0)
+  const shown: { apiKeys: string[] } = JSON.parse(good.stdout())
+  assert.deepEqual(shown.apiKeys, ['charts'])
+  const bad = runServe(t, ['--lake', SAMPLE_LAKE, '--check-config', '--rate-limit', 'fast'], env)
+  assert.equal(await bad.exit, 2)
+  assert.match(bad.stderr(), /--rate-limit must be a number/)
+  assert.ok(!`${good.stdout()}${good.stderr()}${bad.stderr()}`.includes('a-secret'))
 })

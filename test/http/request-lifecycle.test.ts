@@ -4,27 +4,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { test, type TestContext } from 'node:test'
-import { pino } from 'pino'
+import { test } from 'node:test'
 import { defineEndpoint, jsonReply, type ByteStream, type Endpoint } from '../../server/http/endpoint.ts'
-import { RequestLifecycle } from '../../server/http/request-lifecycle.ts'
 import { startHttpServer } from '../../server/http/uws-server.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { REQUEST_HEAD_BYTES_MAX, REQUEST_TARGET_BYTES_MAX } from '../../shared/limits.ts'
+import { ListStream, startEndpoints } from '../support/endpoint-server.ts'
 import { type Problem, readProblem, startTestServer } from '../support/test-server.ts'
-
-/** A server with the given endpoints and nothing else; `logged` collects its log lines. */
-async function startEndpoints(t: TestContext, endpoints: readonly Endpoint[]) {
-  const logged: string[] = []
-  const logger = pino({ level: 'info' }, { write: (line: string) => void logged.push(line) })
-  const lifecycle = new RequestLifecycle(endpoints, logger)
-  const server = await startHttpServer(
-    { host: '127.0.0.1', port: 0, stallTimeoutMs: 30_000 },
-    lifecycle.handle,
-  )
-  t.after(() => server.close())
-  return { url: `http://127.0.0.1:${server.port}`, port: server.port, logged, lifecycle }
-}
 
 /** Sends raw text and resolves to what the server says until it closes, or until `isEnough`. */
 async function rawRequest(
@@ -41,29 +27,6 @@ async function rawRequest(
     if (isEnough(answer)) break
   }
   return answer
-}
-
-class ListStream implements ByteStream {
-  readonly #chunks: Iterator<string>
-  closeCount = 0
-  nextCount = 0
-  rows = 0
-
-  constructor(chunks: Iterable<string>) {
-    this.#chunks = chunks[Symbol.iterator]()
-  }
-
-  async next(): Promise<Uint8Array | null> {
-    this.nextCount += 1
-    const { done, value } = this.#chunks.next()
-    if (done === true) return null
-    this.rows += 1
-    return Buffer.from(value)
-  }
-
-  async close(): Promise<void> {
-    this.closeCount += 1
-  }
 }
 
 const streamEndpoint = (path: string, open: () => ByteStream): Endpoint =>

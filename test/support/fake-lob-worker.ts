@@ -5,7 +5,8 @@
 import { existsSync } from 'node:fs'
 import type { MessagePort } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
-import type { LobServerMessage, LobTask, LobWarmTask, LobWorkerMessage } from '../../shared/lob-task.ts'
+import type { LobHead, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
+import type { ServerMessage, WorkerMessage } from '../../shared/stream-task.ts'
 import { fillPattern } from './byte-pattern.ts'
 
 // A test can keep the file from loading in new threads for a while.
@@ -21,15 +22,15 @@ class ChunkSender {
 
   constructor(port: MessagePort) {
     this.#port = port
-    port.on('message', (message: LobServerMessage) => {
+    port.on('message', (message: ServerMessage) => {
       if (message.kind === 'cancel') this.isCancelled = true
       else this.#credits += 1
       this.#wake?.()
     })
   }
 
-  post(message: LobWorkerMessage, transferList: ArrayBuffer[] = []): void {
-    this.#port.postMessage(message, transferList)
+  post(message: WorkerMessage<LobHead>): void {
+    this.#port.postMessage(message)
   }
 
   async changed(): Promise<void> {
@@ -43,9 +44,9 @@ class ChunkSender {
     while (this.#credits === 0 && !this.isCancelled) await this.changed()
     if (this.isCancelled) return false
     this.#credits -= 1
-    const buffer = new ArrayBuffer(Math.max(length, 1))
+    const buffer = new SharedArrayBuffer(Math.max(length, 1))
     fillPattern(new Uint8Array(buffer, 0, length), offset)
-    this.post({ kind: 'chunk', buffer, length }, [buffer])
+    this.post({ kind: 'chunk', buffer, length })
     return true
   }
 }
@@ -56,7 +57,7 @@ function figure(words: readonly string[], word: string, fallback: number): numbe
   return index === -1 ? fallback : Number(words[index + 1])
 }
 
-function die(how: string | undefined): never {
+async function die(how: string | undefined): Promise<never> {
   if (how === 'throw') throw new Error('the fake worker was told to throw')
   if (how === 'heap') {
     const hoard: unknown[] = []
@@ -69,7 +70,8 @@ function die(how: string | undefined): never {
     })
   // In a worker this ends the thread, not the process.
   else process.exit(7)
-  throw new Error('unreachable: the thread is ending')
+  // The task must not end before its thread: a free thread would be given the next request.
+  return new Promise(() => {})
 }
 
 async function sendBody(sender: ChunkSender, words: readonly string[]): Promise<void> {
@@ -83,7 +85,7 @@ async function sendBody(sender: ChunkSender, words: readonly string[]): Promise<
     if (offset >= dieAfterBytes) {
       // Let what was posted leave the thread first: the test is about a death in mid-answer.
       await new Promise((resolve) => setImmediate(resolve))
-      die(words[words.indexOf('die-after') + 2])
+      await die(words[words.indexOf('die-after') + 2])
     }
     if (offset >= quitAfterBytes) return
     if (offset >= failAfterBytes)
@@ -106,10 +108,10 @@ async function sendBody(sender: ChunkSender, words: readonly string[]): Promise<
 
 export default async function run(task: LobTask | LobWarmTask): Promise<void> {
   if ('warm' in task) return
-  const { query, headOnly, port } = task
+  const { query, headOnly, port, validation } = task
   const words = (query.series ?? 'bytes.100').split('.')
   const sender = new ChunkSender(port)
-  if (words.includes('die')) die(words[words.indexOf('die') + 1])
+  if (words.includes('die')) await die(words[words.indexOf('die') + 1])
   if (words.includes('silent')) return
   if (words.includes('deaf')) await new Promise(() => setInterval(() => {}, 1000))
   if (words.includes('wait')) {
@@ -127,8 +129,17 @@ export default async function run(task: LobTask | LobWarmTask): Promise<void> {
   if (words.includes('secret'))
     return sender.post({ kind: 'error', code: 'internal_error', detail: 'secret path /etc', errors: [] })
   const missingDates = words.includes('missing') ? query.dates.slice(1) : []
-  sender.post({ kind: 'head', rows: figure(words, 'rows', figure(words, 'bytes', 100)), missingDates })
-  if (headOnly) sender.post({ kind: 'end', rows: figure(words, 'rows', 100) })
+  const identity = `${query.series}-${validation.seed}`
+  const isHeld = validation.held.includes(identity)
+  sender.post({
+    kind: 'head',
+    rows: figure(words, 'rows', figure(words, 'bytes', 100)),
+    missingDates,
+    identity,
+    writtenAtMs: figure(words, 'written', Date.now()),
+    isHeld,
+  })
+  if (headOnly || isHeld) sender.post({ kind: 'end', rows: figure(words, 'rows', 100) })
   else await sendBody(sender, words)
   port.close()
 }

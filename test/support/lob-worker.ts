@@ -3,11 +3,11 @@
 import { MessageChannel } from 'node:worker_threads'
 import {
   SNAPSHOT_COLUMNS,
-  type LobFailure,
+  type LobCatalogueEntry,
   type LobHead,
   type LobQuery,
-  type LobWorkerMessage,
 } from '../../shared/lob-task.ts'
+import type { StreamFailure, WorkerMessage } from '../../shared/stream-task.ts'
 import runLobTask from '../../workers/lob/task.ts'
 
 export interface CollectedAnswer {
@@ -15,7 +15,7 @@ export interface CollectedAnswer {
   readonly body: Buffer
   readonly chunks: readonly number[]
   readonly endRows: number | undefined
-  readonly failure: LobFailure | undefined
+  readonly failure: StreamFailure | undefined
 }
 
 /** A query with the interface's defaults. */
@@ -38,6 +38,8 @@ export interface AnswerEvents {
   readonly headOnly?: boolean
   readonly onFirstChunk?: () => void
   readonly cancelAfterFirstChunk?: boolean
+  readonly catalogue?: LobCatalogueEntry
+  readonly held?: readonly string[]
 }
 
 /** Runs a query to its end and gathers everything the worker sent. */
@@ -50,19 +52,20 @@ export async function collectLob(
   const parts: Buffer[] = []
   let head: LobHead | undefined
   let endRows: number | undefined
-  let failure: LobFailure | undefined
-  port1.on('message', (message: LobWorkerMessage) => {
+  let failure: StreamFailure | undefined
+  port1.on('message', (message: WorkerMessage<LobHead>) => {
     if (message.kind === 'head') head = message
     else if (message.kind === 'chunk') {
       if (parts.length === 0) events.onFirstChunk?.()
       if (events.cancelAfterFirstChunk === true) port1.postMessage({ kind: 'cancel' })
       parts.push(Buffer.from(new Uint8Array(message.buffer, 0, message.length)))
-      port1.postMessage({ kind: 'credit', buffer: message.buffer }, [message.buffer])
+      port1.postMessage({ kind: 'credit', buffer: message.buffer })
     } else if (message.kind === 'end') endRows = message.rows
     else failure = message
   })
   const closed = new Promise<void>((resolve) => port1.once('close', () => resolve()))
-  await runLobTask({ lake, query, headOnly: events.headOnly ?? false, port: port2 })
+  const { headOnly = false, catalogue = null, held = [] } = events
+  await runLobTask({ lake, query, headOnly, catalogue, validation: { seed: 'test', held }, port: port2 })
   await closed
   return { head, body: Buffer.concat(parts), chunks: parts.map((part) => part.length), endRows, failure }
 }

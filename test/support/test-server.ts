@@ -9,6 +9,8 @@ import { pino } from 'pino'
 import type { ServeConfig } from '../../server/config.ts'
 import { type RunningServer, startServer } from '../../server/server.ts'
 
+const FAKE_WORKER_URL = new URL('./fake-lob-worker.js', import.meta.url)
+
 export interface LogLine {
   readonly level: number
   readonly msg: string
@@ -63,22 +65,32 @@ export interface TestServer {
   readonly openRaw: (target: string, method?: string) => Promise<Socket>
 }
 
+/** Everything a server needs, as small and local as it goes. */
+export const TEST_CONFIG: ServeConfig = {
+  host: '127.0.0.1',
+  port: 0,
+  lake: '.',
+  store: null,
+  metrics: 'on',
+  apiKeys: [],
+  rateLimit: null,
+  trustedProxies: 0,
+  corsOrigins: [],
+  stallTimeoutMs: 30_000,
+  shutdownTimeoutMs: 0,
+  logLevel: 'info',
+}
+
+/** `worker`: the fake one, whose series tells it what to do, or the one that reads a lake. */
 export async function startTestServer(
   t: TestContext,
   config: Partial<ServeConfig> = {},
+  { worker = 'fake' }: { worker?: 'fake' | 'real' } = {},
 ): Promise<TestServer> {
   const log = new LogCollector()
   const server = await startServer(
-    {
-      host: '127.0.0.1',
-      port: 0,
-      lake: '.',
-      stallTimeoutMs: 30_000,
-      shutdownTimeoutMs: 0,
-      logLevel: 'info',
-      ...config,
-    },
-    { logger: pino(log.stream), lobWorkerUrl: new URL('./fake-lob-worker.js', import.meta.url) },
+    { ...TEST_CONFIG, ...config },
+    { logger: pino(log.stream), ...(worker === 'fake' ? { lobWorkerUrl: FAKE_WORKER_URL } : {}) },
   )
   t.after(() => server.close())
   const url = `http://127.0.0.1:${server.port}`

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { snappyUncompress } from 'hyparquet'
 import { compressors } from 'hyparquet-compressors'
-import { SnappyCompressor, snappySizeMax } from '../../workers/lob/parquet-snappy.ts'
+import { SnappyCompressor, snappySizeMax } from '../../workers/output/parquet-snappy.ts'
 
 const compressor = new SnappyCompressor()
 

@@ -30,16 +30,17 @@ export interface ValuePage {
   readonly reader: ByteReader
 }
 
-/** The dictionary page (if any) and the data pages of a chunk, in order. Throws when they do not hold `rows` values. */
-export function readPages(
-  bytes: Uint8Array,
-  chunk: ColumnChunk,
-  rows: number,
-): { readonly dictionary: ValuePage | undefined; readonly pages: readonly ValuePage[] } {
+/** What a decoder does with the pages of a chunk; each page's bytes are only valid during the call. */
+export interface PageVisitor {
+  dictionary(page: ValuePage): void
+  /** `start` is the row of the page's first value. */
+  values(page: ValuePage, start: number): void
+}
+
+/** Visits the dictionary page (if any) and the data pages of a chunk. Throws when they do not hold `rows` values. */
+export function visitPages(bytes: Uint8Array, chunk: ColumnChunk, rows: number, visitor: PageVisitor): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const cursor = { view, offset: 0 }
-  const pages: ValuePage[] = []
-  let dictionary: ValuePage | undefined
   let count = 0
   while (count < rows) {
     if (cursor.offset >= bytes.length)
@@ -55,20 +56,18 @@ export function readPages(
     cursor.offset = stop
     if (header.type === 'DICTIONARY_PAGE' && header.dictionary_page_header) {
       const plain = decompressPage(chunk.metadata.codec, body, header.uncompressed_page_size)
-      dictionary = {
-        encoding: 'PLAIN',
-        count: header.dictionary_page_header.num_values,
-        reader: byteReader(plain),
-      }
+      const { num_values: entries } = header.dictionary_page_header
+      // An entry is at least as long as a 32-bit integer or an empty string's length.
+      if (entries * 4 > plain.length) throw new Error(`the dictionary of column ${chunk.name} is cut off`)
+      visitor.dictionary({ encoding: 'PLAIN', count: entries, reader: byteReader(plain) })
     } else {
       const page = dataPage(chunk, header, body)
       if (page === undefined) continue
-      pages.push(page)
+      if (count + page.count > rows) throw new Error(`column ${chunk.name} holds more than ${rows} values`)
+      visitor.values(page, count)
       count += page.count
     }
   }
-  if (count !== rows) throw new Error(`column ${chunk.name} holds ${count} values instead of ${rows}`)
-  return { dictionary, pages }
 }
 
 function dataPage(

@@ -2,9 +2,9 @@
 // arrow-rs and DuckDB write) never make an object or BigInt per value; anything else goes through hyparquet.
 
 import {
-  readPages,
   readUnusualColumn,
   UnusualEncoding,
+  visitPages,
   type ColumnChunk,
   type ValuePage,
 } from './column-pages.ts'
@@ -22,34 +22,30 @@ function isDictionary(encoding: string): boolean {
 }
 
 /** Runs the typed decoder, and hyparquet's where the typed one meets an encoding it does not know. */
-function decodeOr<Result>(decode: () => Result, decodeUnusual: () => Result): Result {
+function decodeOr(decode: () => void, decodeUnusual: () => void): void {
   try {
-    return decode()
+    decode()
   } catch (error) {
-    if (error instanceof UnusualEncoding) return decodeUnusual()
-    throw error
+    if (!(error instanceof UnusualEncoding)) throw error
+    decodeUnusual()
   }
 }
 
-function readCodes(reader: ByteReader, out: Int32Array, start: number, count: number): void {
+/** Reads dictionary codes, or with a `dictionary` of integers the values they stand for. */
+function readCodes(
+  reader: ByteReader,
+  out: Int32Array,
+  start: number,
+  count: number,
+  dictionary?: Int32Array,
+): void {
   const width = reader.bytes[reader.offset++]
   if (width === undefined) throw new Error('a page ends in the middle of a value')
-  if (width === 0) out.fill(0, start, start + count)
-  else readHybrid(reader, width, out, start, count)
+  readHybrid(reader, width, out, start, count, dictionary)
 }
 
-/** Replaces dictionary codes by the dictionary's values, in place. */
-function lookUpInt32(dictionary: Int32Array, out: Int32Array, start: number, count: number): void {
-  const size = dictionary.length
-  for (let index = start; index < start + count; index++) {
-    const code = out[index]!
-    if (code < 0 || code >= size) throw new Error(`the dictionary code ${code} is out of range`)
-    out[index] = dictionary[code]!
-  }
-}
-
-// Apart from lookUpInt32, so that each loop only ever sees one kind of array.
-function lookUpFloat64(
+/** Looks codes up in a dictionary of 64-bit integers. */
+function lookUp(
   codes: Int32Array,
   dictionary: Float64Array,
   out: Float64Array,
@@ -70,25 +66,25 @@ function lookUpFloat64(
  */
 export function decodeInt64(bytes: Uint8Array, chunk: ColumnChunk, rows: number, base: bigint): Float64Array {
   const out = new Float64Array(rows)
-  return decodeOr(
-    () => {
-      const { dictionary, pages } = readPages(bytes, chunk, rows)
-      const values = new Float64Array(dictionary?.count ?? 0)
-      if (dictionary) readPlainInt64(dictionary.reader, base, values, 0, values.length)
-      let codes: Int32Array | undefined
-      let start = 0
-      for (const { encoding, count, reader } of pages) {
-        if (encoding === 'PLAIN') readPlainInt64(reader, base, out, start, count)
-        else if (encoding === 'DELTA_BINARY_PACKED') readDelta(reader, base, out, start, count)
-        else if (isDictionary(encoding)) {
-          codes ??= new Int32Array(rows)
-          readCodes(reader, codes, start, count)
-          lookUpFloat64(codes, values, out, start, count)
-        } else throw new UnusualEncoding(encoding)
-        start += count
-      }
-      return out
+  let dictionary = new Float64Array(0)
+  let codes: Int32Array | undefined
+  const visitor = {
+    dictionary({ count, reader }: ValuePage): void {
+      dictionary = new Float64Array(count)
+      readPlainInt64(reader, base, dictionary, 0, count)
     },
+    values({ encoding, count, reader }: ValuePage, start: number): void {
+      if (encoding === 'PLAIN') readPlainInt64(reader, base, out, start, count)
+      else if (encoding === 'DELTA_BINARY_PACKED') readDelta(reader, base, out, start, count)
+      else if (isDictionary(encoding)) {
+        codes ??= new Int32Array(rows)
+        readCodes(reader, codes, start, count)
+        lookUp(codes, dictionary, out, start, count)
+      } else throw new UnusualEncoding(encoding)
+    },
+  }
+  decodeOr(
+    () => visitPages(bytes, chunk, rows, visitor),
     () => {
       for (const [index, value] of readUnusualColumn(bytes, chunk, rows).entries()) {
         const number = Number((value as bigint) - base)
@@ -96,33 +92,33 @@ export function decodeInt64(bytes: Uint8Array, chunk: ColumnChunk, rows: number,
           throw new Error(`column ${chunk.name} has the value ${String(value)}`)
         out[index] = number
       }
-      return out
     },
   )
+  return out
 }
 
 /** INT32 values, each checked to lie in `[0, max]`. */
 export function decodeInt32(bytes: Uint8Array, chunk: ColumnChunk, rows: number, max: number): Int32Array {
   const out = new Int32Array(rows)
-  decodeOr(
-    () => {
-      const { dictionary, pages } = readPages(bytes, chunk, rows)
-      const values = new Int32Array(dictionary?.count ?? 0)
-      if (dictionary) readPlainInt32(dictionary.reader, values, 0, values.length)
+  let dictionary = new Int32Array(0)
+  const visitor = {
+    dictionary({ count, reader }: ValuePage): void {
+      dictionary = new Int32Array(count)
+      readPlainInt32(reader, dictionary, 0, count)
       // What a dictionary holds is checked once, not row by row.
-      checkRange(chunk, values, 0, values.length, max)
-      let start = 0
-      for (const { encoding, count, reader } of pages) {
-        if (isDictionary(encoding)) {
-          readCodes(reader, out, start, count)
-          lookUpInt32(values, out, start, count)
-        } else {
-          readPlainOrDelta(encoding, reader, out, start, count)
-          checkRange(chunk, out, start, count, max)
-        }
-        start += count
+      checkRange(chunk, dictionary, 0, count, max)
+    },
+    values({ encoding, count, reader }: ValuePage, start: number): void {
+      if (isDictionary(encoding)) {
+        readCodes(reader, out, start, count, dictionary)
+      } else {
+        readPlainOrDelta(encoding, reader, out, start, count)
+        checkRange(chunk, out, start, count, max)
       }
     },
+  }
+  decodeOr(
+    () => visitPages(bytes, chunk, rows, visitor),
     () => {
       out.set(readUnusualColumn(bytes, chunk, rows).map(Number))
       checkRange(chunk, out, 0, rows, max)
@@ -162,18 +158,20 @@ export function decodeStrings(
   numberOf: (text: string) => number,
 ): Int32Array {
   const out = new Int32Array(rows)
-  decodeOr(
-    () => {
-      const { dictionary, pages } = readPages(bytes, chunk, rows)
-      const values = dictionary
-        ? Int32Array.from(readPlainStrings(dictionary.reader, dictionary.count), numberOf)
-        : new Int32Array(0)
-      let start = 0
-      for (const page of pages) {
-        decodeStringPage(page, values, out, start, numberOf)
-        start += page.count
-      }
+  let dictionary = new Int32Array(0)
+  const visitor = {
+    dictionary({ count, reader }: ValuePage): void {
+      dictionary = Int32Array.from(readPlainStrings(reader, count), numberOf)
     },
+    values({ encoding, count, reader }: ValuePage, start: number): void {
+      if (isDictionary(encoding)) {
+        readCodes(reader, out, start, count, dictionary)
+      } else if (encoding === 'PLAIN') out.set(readPlainStrings(reader, count).map(numberOf), start)
+      else throw new UnusualEncoding(encoding)
+    },
+  }
+  decodeOr(
+    () => visitPages(bytes, chunk, rows, visitor),
     () => {
       for (const [index, value] of readUnusualColumn(bytes, chunk, rows).entries()) {
         out[index] = numberOf(String(value))
@@ -181,19 +179,4 @@ export function decodeStrings(
     },
   )
   return out
-}
-
-function decodeStringPage(
-  { encoding, count, reader }: ValuePage,
-  dictionary: Int32Array,
-  out: Int32Array,
-  start: number,
-  numberOf: (text: string) => number,
-): void {
-  if (isDictionary(encoding)) {
-    readCodes(reader, out, start, count)
-    lookUpInt32(dictionary, out, start, count)
-  } else if (encoding === 'PLAIN') {
-    out.set(readPlainStrings(reader, count).map(numberOf), start)
-  } else throw new UnusualEncoding(encoding)
 }

@@ -8,9 +8,24 @@ import { ROW_GROUP_BYTES_MAX } from '../../shared/limits.ts'
 
 const zstd = new ZSTDDecoder()
 
-/** Loads the WebAssembly decoder; must have resolved before the first `decompressPage`. */
+let prepared: Promise<void> | undefined
+
+/**
+ * Loads the WebAssembly decoder; must have resolved before the first `decompressPage`. zstddec fetches its module from
+ * a data URL where there is a `fetch`, whose streams detach buffers; every access to a typed array of this thread would
+ * be slower from then on (see shared/stream-task.ts). Without `fetch` it takes the bytes as they are.
+ */
 export async function prepareDecompression(): Promise<void> {
-  await zstd.init()
+  if (prepared === undefined) {
+    const { fetch } = globalThis
+    Reflect.deleteProperty(globalThis, 'fetch')
+    try {
+      prepared = zstd.init()
+    } finally {
+      globalThis.fetch = fetch
+    }
+  }
+  await prepared
 }
 
 /** The codecs in the form hyparquet takes them. */

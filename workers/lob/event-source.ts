@@ -5,7 +5,7 @@
 import { EVENT_GAP, PRICE_UNITS_PER_DOLLAR, SIDE_ASK } from '../../shared/lob-v1.ts'
 import { decodeInt32, decodeInt64, decodeStrings } from './decode-column.ts'
 import type { IndexedRowGroup } from './file-index.ts'
-import { namingFile } from './lake-file-error.ts'
+import { namingFile } from '../lake/lake-file-error.ts'
 import type { LakeFile } from './lake-file.ts'
 import type { EventColumns } from './order-book.ts'
 

@@ -20,9 +20,13 @@ export interface RowGroup {
   readonly marketMax: string | undefined
 }
 
-/** A market of a file; `firstBook` is its first `clear`, null when the file alone never makes its book known. */
+/**
+ * A market of a file: its first row (null: the writer did not say) and its last, and `firstBook`, its first `clear`, null
+ * when the file alone never makes its book known.
+ */
 export interface FooterMarket {
   readonly id: string
+  readonly first: number | null
   readonly firstBook: number | null
   readonly last: number
   readonly bookAtEnd: boolean | null
@@ -176,6 +180,7 @@ function parseMarkets(json: string, baseNs: bigint): FooterMarket[] {
     if (typeof id !== 'string' || last === null) throw new Error('its list of markets is malformed')
     return {
       id,
+      first: instantOf(entry['first_ts'], baseNs),
       firstBook: instantOf(entry['first_book_ts'], baseNs),
       last,
       bookAtEnd: typeof bookAtEnd === 'boolean' ? bookAtEnd : null,

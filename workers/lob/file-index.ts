@@ -39,6 +39,8 @@ export interface FileIndex {
   readonly statedCoverage: { readonly from: number; readonly to: number } | undefined
   /** Row groups are in hour order and every book known at the start of an hour has its keyframe there. */
   readonly isSeekable: boolean
+  /** Rows of some market come before its first `clear`: the recording goes on with books that it did not begin. */
+  readonly isContinued: boolean
 }
 
 /** Builds the index, scanning the rows only when the footer does not say enough. */
@@ -57,9 +59,11 @@ function indexFromFooter(footer: FileFooter): FileIndex | undefined {
     return undefined
   }
   const markets = new Map<string, MarketIndex>()
-  for (const { id, firstBook, last, bookAtEnd } of footer.markets) {
+  let isContinued = false
+  for (const { id, first, firstBook, last, bookAtEnd } of footer.markets) {
     // Without a `clear` an unknown end may be a `gap` or inherited: only the rows tell.
-    if (bookAtEnd === null || (firstBook === null && !bookAtEnd)) return undefined
+    if (first === null || bookAtEnd === null || (firstBook === null && !bookAtEnd)) return undefined
+    isContinued ||= firstBook === null || first < firstBook
     markets.set(id, { id, firstBook, last, bookAtEnd: bookAtEnd ? 'known' : 'unknown' })
   }
   const rowGroups: IndexedRowGroup[] = []
@@ -76,6 +80,7 @@ function indexFromFooter(footer: FileFooter): FileIndex | undefined {
     coversTo: statedCoverage.to,
     statedCoverage,
     isSeekable: true,
+    isContinued,
   }
 }
 
@@ -99,6 +104,7 @@ class FileScan {
   readonly #markets: ScannedMarket[] = []
   readonly #numbers = new Map<string, number>()
   #isSeekable = true
+  #isContinued = false
   #coversTo = Number.NEGATIVE_INFINITY
 
   constructor(file: LakeFile, footer: FileFooter) {
@@ -124,6 +130,7 @@ class FileScan {
       coversTo: statedCoverage?.to ?? this.#coversTo,
       statedCoverage,
       isSeekable: this.#isSeekable,
+      isContinued: this.#isContinued,
     }
   }
 
@@ -167,6 +174,7 @@ class FileScan {
     if (instant < market.last) {
       throw new Error(`the times of market ${market.id} go backwards`)
     }
+    if (market.firstBook === null && event !== EVENT_CLEAR) this.#isContinued = true
     const hour = Math.floor(instant / HOUR_NS)
     if (hour > market.hour) {
       const isKeyframe = event === EVENT_CLEAR && instant === hour * HOUR_NS

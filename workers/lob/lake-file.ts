@@ -12,7 +12,7 @@ import { NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { ColumnChunk } from './column-pages.ts'
 import { parseFooter, type FileFooter } from './file-footer.ts'
 import { indexFile, type FileIndex } from './file-index.ts'
-import { lakeFileError, namingFile } from './lake-file-error.ts'
+import { lakeFileError, namingFile } from '../lake/lake-file-error.ts'
 
 const TAIL_BYTES = 64 * 1024
 const MAGIC = 'PAR1'
@@ -67,6 +67,16 @@ export class LakeFile {
     }
   }
 
+  /** Changes whenever the file does. */
+  get identity(): string {
+    return identityOf(this.#stat)
+  }
+
+  /** When the file was last written, ms since the epoch. */
+  get writtenAtMs(): number {
+    return Number(this.#stat.mtimeMs)
+  }
+
   close(): void {
     closeSync(this.#fd)
   }
@@ -74,7 +84,7 @@ export class LakeFile {
   /** The file's index: from memory, from the footer, or from one scan of the rows. */
   get index(): FileIndex {
     if (this.#index !== undefined) return this.#index
-    const identity = identityOf(this.#stat)
+    const { identity } = this
     const cached = cache.get(this.name)
     if (cached?.identity === identity) {
       cache.delete(this.name)

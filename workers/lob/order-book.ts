@@ -14,7 +14,7 @@ import {
   SIDE_ASK,
 } from '../../shared/lob-v1.ts'
 
-const CENTS_PER_DOLLAR = 100
+export const CENTS_PER_DOLLAR = 100
 const CENT_SLOTS = CENTS_PER_DOLLAR + 1
 const EXACT_SLOTS = PRICE_UNITS_PER_DOLLAR + 1
 
@@ -32,7 +32,7 @@ export interface EventColumns {
 }
 
 /** One side of the book, oriented: slot 1 … 99 is the price in cents of a bid, 100 minus it of an ask. */
-class BookSide {
+export class BookSide {
   /** Exact quantity by cent. */
   readonly #cents = new Float64Array(CENT_SLOTS)
   /** Whole contracts by cent; 0 where no level shows. */
@@ -41,7 +41,7 @@ class BookSide {
   readonly bits = new Int32Array(4)
   // Exact quantity by 1/10000 dollar, only once a price off the cent grid was seen: `set` must know what it replaces.
   #exact: Float64Array | null = null
-  readonly #touchedExact: number[] = []
+  readonly #touchedExact = new Set<number>()
   /** Changes below this slot do not show in the row last taken. */
   shownFrom = 0
 
@@ -53,7 +53,7 @@ class BookSide {
     this.shownFrom = 0
     if (this.#exact === null) return
     for (const slot of this.#touchedExact) this.#exact[slot] = 0
-    this.#touchedExact.length = 0
+    this.#touchedExact.clear()
   }
 
   /** Changes a level and says whether the row last taken would look different now. */
@@ -66,7 +66,8 @@ class BookSide {
       cents[cent]! += this.#applyExact(isSet, orientedPrice, qty)
     }
     if (cent === 0 || cent === CENTS_PER_DOLLAR) return false
-    const shown = Math.max(Math.floor(cents[cent]! / QTY_UNITS_PER_CONTRACT), 0)
+    const exact = cents[cent]!
+    const shown = exact < QTY_UNITS_PER_CONTRACT ? 0 : Math.floor(exact / QTY_UNITS_PER_CONTRACT)
     if (shown === this.contracts[cent]) return false
     this.contracts[cent] = shown
     if (shown === 0) this.bits[cent >>> 5]! &= ~(1 << (cent & 31))
@@ -79,7 +80,7 @@ class BookSide {
     const exact = (this.#exact ??= this.#exactFromCents())
     const before = exact[orientedPrice]!
     const after = isSet ? qty : before + qty
-    if (before === 0 && after !== 0) this.#touchedExact.push(orientedPrice)
+    if (before === 0 && after !== 0) this.#touchedExact.add(orientedPrice)
     exact[orientedPrice] = after
     return after - before
   }
@@ -89,9 +90,18 @@ class BookSide {
     for (let cent = 0; cent < CENT_SLOTS; cent++) {
       if (this.#cents[cent] === 0) continue
       exact[cent * PRICE_UNITS_PER_CENT] = this.#cents[cent]!
-      this.#touchedExact.push(cent * PRICE_UNITS_PER_CENT)
+      this.#touchedExact.add(cent * PRICE_UNITS_PER_CENT)
     }
     return exact
+  }
+
+  /** The best slot that shows a level; 0 when none does. */
+  bestSlot(): number {
+    const { bits } = this
+    for (let word = 3; word >= 0; word--) {
+      if (bits[word] !== 0) return (word << 5) | (31 - Math.clz32(bits[word]!))
+    }
+    return 0
   }
 
   /**
@@ -105,7 +115,7 @@ class BookSide {
       let bits = this.bits[word]!
       while (bits !== 0 && count < levels) {
         const bit = 31 - Math.clz32(bits)
-        bits &= ~(1 << bit)
+        bits ^= 1 << bit
         slot = (word << 5) | bit
         slots[count] = slot
         contracts[count] = this.contracts[slot]!
@@ -119,8 +129,8 @@ class BookSide {
 
 /** A market's book with both sides. Unknown until its first `clear`, and again after a `gap`. */
 export class OrderBook {
-  readonly #bids = new BookSide()
-  readonly #asks = new BookSide()
+  readonly bids = new BookSide()
+  readonly asks = new BookSide()
   isKnown = false
   /** Whether the row last taken may look different now. */
   isChanged = true
@@ -129,8 +139,8 @@ export class OrderBook {
   forget(): void {
     this.isKnown = false
     this.isChanged = true
-    this.#bids.clear()
-    this.#asks.clear()
+    this.bids.clear()
+    this.asks.clear()
   }
 
   /**
@@ -139,32 +149,22 @@ export class OrderBook {
    */
   replay(events: EventColumns, from: number, until: number): number {
     const { length, ts, event, side, price, qty } = events
+    const { bids, asks } = this
     let index = from
     for (; index < length && ts[index]! <= until; index++) {
       const kind = event[index]!
       if (kind === EVENT_SET || kind === EVENT_ADD) {
         if (!this.isKnown) continue
-        const isAsk = side[index] === SIDE_ASK
-        const oriented = isAsk ? PRICE_UNITS_PER_DOLLAR - price[index]! : price[index]!
-        const bookSide = isAsk ? this.#asks : this.#bids
-        if (bookSide.apply(kind === EVENT_SET, oriented, qty[index]!)) this.isChanged = true
+        const isChanged =
+          side[index] === SIDE_ASK
+            ? asks.apply(kind === EVENT_SET, PRICE_UNITS_PER_DOLLAR - price[index]!, qty[index]!)
+            : bids.apply(kind === EVENT_SET, price[index]!, qty[index]!)
+        if (isChanged) this.isChanged = true
       } else if (kind === EVENT_CLEAR || kind === EVENT_GAP) {
         this.forget()
         this.isKnown = kind === EVENT_CLEAR
       }
     }
     return index
-  }
-
-  /** The best bids: prices in cents high to low, whole contracts, and their count. */
-  takeBids(levels: number, prices: Uint8Array, contracts: Float64Array): number {
-    return this.#bids.takeTop(levels, prices, contracts)
-  }
-
-  /** The best asks: prices in cents low to high, whole contracts, and their count. */
-  takeAsks(levels: number, prices: Uint8Array, contracts: Float64Array): number {
-    const count = this.#asks.takeTop(levels, prices, contracts)
-    for (let level = 0; level < count; level++) prices[level] = CENTS_PER_DOLLAR - prices[level]!
-    return count
   }
 }

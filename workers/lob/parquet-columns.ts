@@ -1,45 +1,21 @@
 // The columns of a snapshot row as they wait for their row group: typed arrays that grow geometrically and are kept
 // from one row group to the next. Each knows its parquet schema and how to encode itself; none knows the file.
 
-import type { Encoding, MinMaxType, ParquetType, SchemaElement } from 'hyparquet/src/types.js'
+import type { SchemaElement } from 'hyparquet/src/types.js'
 import { NS_PER_SECOND } from '../../shared/utc-date.ts'
 import { appendTimestampDeltas, DELTA_SPAN_S_MAX } from './parquet-delta.ts'
-import { appendByteCodes, appendCodes, CodeArray, grownInto, type PageBuffer } from './parquet-pages.ts'
+import type { BufferedColumn, ChunkPages, EncodedChunk, LeafColumn } from '../output/parquet-leaf.ts'
+import {
+  appendByteCodes,
+  appendCodes,
+  CodeArray,
+  grownInto,
+  type PageBuffer,
+} from '../output/parquet-pages.ts'
 
 const ROWS_MIN = 256
 /** The last whole second whose nanoseconds fit INT64. */
 const TS_S_MAX = Math.floor(2 ** 63 / NS_PER_SECOND)
-
-/** The two pages of one column chunk, before compression. */
-export interface ChunkPages {
-  readonly dictionary: PageBuffer
-  readonly data: PageBuffer
-}
-
-/** What `encode` wrote into the pages. */
-export interface EncodedChunk {
-  /** Entries of the data page: an empty list counts as one. */
-  readonly valueCount: number
-  /** 0: the chunk has no dictionary page. */
-  readonly dictionaryCount: number
-  readonly encoding: Encoding
-  readonly statistics?: { readonly min: MinMaxType; readonly max: MinMaxType }
-}
-
-/** One leaf of the schema: one column chunk per row group. */
-export interface LeafColumn {
-  readonly path: readonly string[]
-  readonly type: ParquetType
-  encode(pages: ChunkPages): EncodedChunk
-}
-
-/** One asked column: its schema elements in depth-first order and its leaves. */
-export interface BufferedColumn {
-  readonly schema: readonly SchemaElement[]
-  readonly leaves: readonly LeafColumn[]
-  /** Forgets the rows and keeps the memory. */
-  clear(): void
-}
 
 /** `ts`: INT64 nanoseconds, delta encoded. */
 export class TimestampColumn implements BufferedColumn, LeafColumn {

@@ -4,7 +4,7 @@
 // Source: https://github.com/apache/parquet-format/blob/master/Encodings.md, "Delta Encoding"
 
 import { NS_PER_SECOND } from '../../shared/utc-date.ts'
-import type { PageBuffer } from './parquet-pages.ts'
+import type { PageBuffer } from '../output/parquet-pages.ts'
 
 const BLOCK_VALUES = 128
 const MINIBLOCKS_PER_BLOCK = 4

@@ -3,12 +3,7 @@
 // row group, as a book's levels mostly stay what they were a tick before.
 
 import type { SchemaElement } from 'hyparquet/src/types.js'
-import {
-  type BufferedColumn,
-  type ChunkPages,
-  type EncodedChunk,
-  type LeafColumn,
-} from './parquet-columns.ts'
+import type { BufferedColumn, ChunkPages, EncodedChunk, LeafColumn } from '../output/parquet-leaf.ts'
 import {
   appendByteCodes,
   appendCodes,
@@ -19,7 +14,7 @@ import {
   grownInto,
   PageBuffer,
   setSafeInteger,
-} from './parquet-pages.ts'
+} from '../output/parquet-pages.ts'
 import { QuantityDictionary } from './parquet-quantities.ts'
 
 const ROWS_MIN = 256

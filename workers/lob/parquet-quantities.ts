@@ -2,7 +2,7 @@
 // of every row, so small quantities (nearly all of them) index a table and the rest go through an open-addressing hash;
 // a Map boxes its doubles and would cost more than all other work on a row.
 
-import type { CodeArray } from './parquet-pages.ts'
+import type { CodeArray } from '../output/parquet-pages.ts'
 
 const DIRECT_LIMIT = 1 << 16
 const HASH_SLOTS_MIN = 1024

@@ -5,8 +5,9 @@
 
 import { PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
-import { type BufferedColumn, MarketColumn, PriceColumn, TimestampColumn } from './parquet-columns.ts'
-import { type ByteSink, ParquetFileWriter } from './parquet-file-writer.ts'
+import type { BufferedColumn } from '../output/parquet-leaf.ts'
+import { MarketColumn, PriceColumn, TimestampColumn } from './parquet-columns.ts'
+import { type ByteSink, ParquetFileWriter } from '../output/parquet-file-writer.ts'
 import { LevelListColumn } from './parquet-levels.ts'
 
 /** Dictionary codes of a row group's quantities are at most 24 bits wide. */

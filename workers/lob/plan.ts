@@ -50,11 +50,15 @@ export interface LobPlan {
 /** The index of a date's file; undefined when there is none. Asked for requested dates and the ones before them. */
 export type IndexOfDate = (date: string) => FileIndex | undefined
 
+/** Close times, ms since the epoch, by market id; a market without one is open as long as the recording covers it. */
+export type CloseTimes = Readonly<Record<string, number>>
+
 /** Plans `query` for the markets that `isWanted` accepts. */
 export function planLob(
   query: LobQuery,
   isWanted: (marketId: string) => boolean,
   indexOf: IndexOfDate,
+  closesAtMs: CloseTimes = {},
 ): LobPlan {
   const dates: DatePlan[] = []
   const missingDates: string[] = []
@@ -65,7 +69,9 @@ export function planLob(
       missingDates.push(date)
       continue
     }
-    const markets = planDate(query, date, index, isWanted, indexOf)
+    const markets = planDate(query, date, index, isWanted, indexOf).flatMap((market) =>
+      endAtClose(market, query.intervalS, utcDateStartMs(date)!, closesAtMs[market.id]),
+    )
     for (const { firstTick, lastTick } of markets) rows += lastTick - firstTick + 1
     dates.push({ date, startSeconds: utcDateStartMs(date)! / 1000, markets })
   }
@@ -99,7 +105,22 @@ function planDate(
   return plans
 }
 
-/** The date's markets. Without keyframes a silent market has no row in the file although its book lives on. */
+/** The market's part up to its last tick at or before the close; nothing when it was closed before its first one. */
+function endAtClose(
+  market: MarketPlan,
+  intervalS: number,
+  dateStartMs: number,
+  closeMs: number | undefined,
+): readonly MarketPlan[] {
+  if (closeMs === undefined) return [market]
+  const lastTick = Math.min(market.lastTick, Math.floor((closeMs - dateStartMs) / (intervalS * 1000)))
+  return lastTick < market.firstTick ? [] : [{ ...market, lastTick }]
+}
+
+/**
+ * The date's markets. Where books have no keyframes at midnight (a foreign file, or a recording imported date by date
+ * that went on over midnight) a silent market has no row in the file although its book lives on.
+ */
 function marketsOf(
   date: string,
   index: FileIndex,
@@ -107,7 +128,7 @@ function marketsOf(
   indexOf: IndexOfDate,
 ): string[] {
   const ids = [...index.markets.keys()].filter(isWanted)
-  if (index.isSeekable) return ids
+  if (index.isSeekable && !index.isContinued) return ids
   const previous = indexOf(addDays(date, -1))
   if (previous === undefined) return ids
   const silent = [...previous.markets.keys()].filter((id) => isWanted(id) && !index.markets.has(id))

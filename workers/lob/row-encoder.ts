@@ -1,18 +1,14 @@
 // Snapshot rows as text, straight into the bytes of a chunk. A market whose row has not changed since its last one in
 // the same chunk is copied with a new time stamp. Formats differ only in how a column is written (row-format-*.ts).
 
-import { DIGITS_MAX, writeDigits } from './ascii-digits.ts'
-import type { OrderBook } from './order-book.ts'
+import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
+import type { TextTarget } from '../output/text-target.ts'
+import { CENTS_PER_DOLLAR, OrderBook, type BookSide } from './order-book.ts'
 
-/** Where text goes: the chunk being filled. `generation` changes with every new chunk. */
-export interface TextTarget {
-  readonly bytes: Uint8Array
-  readonly view: DataView
-  readonly generation: number
-  position: number
-}
-
-/** The values of one snapshot row; reused from row to row. Prices in cents, quantities in contracts. */
+/**
+ * The values of one snapshot row; reused from row to row. Prices in cents. The levels themselves are read from the
+ * book's sides when they are written.
+ */
 export class SnapshotRow {
   marketIndex = 0
   bestBid = 0
@@ -20,31 +16,27 @@ export class SnapshotRow {
   spread = -1
   /** Twice the mid price, so that it is an integer. */
   twiceMid = 0
-  bidCount = 0
-  askCount = 0
-  readonly bidPrices: Uint8Array
-  readonly bidQtys: Float64Array
-  readonly askPrices: Uint8Array
-  readonly askQtys: Float64Array
+  bids: BookSide
+  asks: BookSide
 
-  constructor(levels: number) {
-    this.bidPrices = new Uint8Array(levels)
-    this.bidQtys = new Float64Array(levels)
-    this.askPrices = new Uint8Array(levels)
-    this.askQtys = new Float64Array(levels)
+  constructor({ bids, asks }: OrderBook) {
+    this.bids = bids
+    this.asks = asks
   }
 
   /** Takes the row of a market from its book. Rules: decisions.md "Limit order book". */
-  take(marketIndex: number, book: OrderBook): void {
-    const levels = this.bidPrices.length
+  take(marketIndex: number, { bids, asks }: OrderBook): void {
     this.marketIndex = marketIndex
-    this.bidCount = book.takeBids(levels, this.bidPrices, this.bidQtys)
-    this.askCount = book.takeAsks(levels, this.askPrices, this.askQtys)
-    this.bestBid = this.bidCount === 0 ? 0 : this.bidPrices[0]!
-    this.bestAsk = this.askCount === 0 ? 0 : this.askPrices[0]!
-    const isTwoSided = this.bidCount > 0 && this.askCount > 0
-    this.spread = isTwoSided ? Math.max(this.bestAsk - this.bestBid, 0) : -1
-    this.twiceMid = isTwoSided ? this.bestBid + this.bestAsk : 0
+    this.bids = bids
+    this.asks = asks
+    const bid = bids.bestSlot()
+    const askSlot = asks.bestSlot()
+    const ask = askSlot === 0 ? 0 : CENTS_PER_DOLLAR - askSlot
+    const isTwoSided = bid !== 0 && ask !== 0
+    this.bestBid = bid
+    this.bestAsk = ask
+    this.spread = isTwoSided ? Math.max(ask - bid, 0) : -1
+    this.twiceMid = isTwoSided ? bid + ask : 0
   }
 }
 
@@ -59,15 +51,19 @@ export function fragment(text: string): Fragment {
   const bytes = new TextEncoder().encode(text)
   const words = new Float64Array(Math.ceil(bytes.length / 8))
   new Uint8Array(words.buffer).set(bytes)
-  return { words, length: bytes.length }
+  return { words: littleEndianDoubles(words), length: bytes.length }
 }
 
-const isLittleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1
+/** Doubles that, written little-endian, are the bytes that lie in `words` now, whatever this machine's byte order. */
+export function littleEndianDoubles(words: Float64Array): Float64Array {
+  const view = new DataView(words.buffer)
+  return words.map((_, index) => view.getFloat64(index * 8, true))
+}
 
 /** Writes a fragment; up to seven bytes past its end may be touched. */
 export function append(target: TextTarget, position: number, { words, length }: Fragment): number {
   for (let index = 0, at = position; index < words.length; index++, at += 8) {
-    target.view.setFloat64(at, words[index]!, isLittleEndian)
+    target.view.setFloat64(at, words[index]!, true)
   }
   return position + length
 }
@@ -100,7 +96,7 @@ export function textRowReserve(format: RowFormat): number {
 
 export class TextRowEncoder {
   readonly #format: RowFormat
-  readonly #row: SnapshotRow
+  readonly #row = new SnapshotRow(new OrderBook())
   readonly #generations: Int32Array
   readonly #starts: Int32Array
   readonly #lengths: Int32Array
@@ -111,9 +107,8 @@ export class TextRowEncoder {
   #tsSeconds = -1
   #isFirst = true
 
-  constructor(format: RowFormat, levels: number, marketCount: number) {
+  constructor(format: RowFormat, marketCount: number) {
     this.#format = format
-    this.#row = new SnapshotRow(levels)
     this.#generations = new Int32Array(marketCount).fill(-1)
     this.#starts = new Int32Array(marketCount)
     this.#lengths = new Int32Array(marketCount)

@@ -2,15 +2,10 @@
 // column a level, empty where the book has no such level. Column names: decisions.md "Limit order book".
 
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
-import { DIGITS_MAX, writeDigits } from './ascii-digits.ts'
-import {
-  append,
-  fragment,
-  type Fragment,
-  type RowFormat,
-  type SnapshotRow,
-  type TextTarget,
-} from './row-encoder.ts'
+import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
+import { CENTS_PER_DOLLAR, type BookSide } from './order-book.ts'
+import { append, fragment, type Fragment, type RowFormat, type SnapshotRow } from './row-encoder.ts'
+import type { TextTarget } from '../output/text-target.ts'
 import { writeMid, writeSpread } from './row-format-json.ts'
 
 const COMMA = 0x2c
@@ -58,9 +53,9 @@ export class CsvRowFormat implements RowFormat {
       case 'mid':
         return writeMid(target, position, row.twiceMid)
       case 'bids':
-        return writeLevels(target, position, this.#levels, row.bidCount, row.bidPrices, row.bidQtys)
+        return writeLevels(target, position, this.#levels, row.bids, false)
       case 'asks':
-        return writeLevels(target, position, this.#levels, row.askCount, row.askPrices, row.askQtys)
+        return writeLevels(target, position, this.#levels, row.asks, true)
       default:
         throw new Error(`column ${this.#columns[column]} is not written here`)
     }
@@ -84,17 +79,32 @@ function writeLevels(
   target: TextTarget,
   start: number,
   levels: number,
-  count: number,
-  prices: Uint8Array,
-  qtys: Float64Array,
+  side: BookSide,
+  isAsk: boolean,
 ): number {
   const { bytes, view } = target
+  const { bits, contracts } = side
   let position = start
-  for (let level = 0; level < levels; level++) {
-    if (level > 0) bytes[position++] = COMMA
-    if (level < count) position = writeDigits(view, position, prices[level]!)
-    bytes[position++] = COMMA
-    if (level < count) position = writeDigits(view, position, qtys[level]!)
+  let left = levels
+  let shownFrom = 0
+  for (let word = 3; word >= 0 && left > 0; word--) {
+    for (let rest = bits[word]!; rest !== 0 && left > 0; left--) {
+      const bit = 31 - Math.clz32(rest)
+      rest ^= 1 << bit
+      const slot = (word << 5) | bit
+      position = writeDigits(view, position, isAsk ? CENTS_PER_DOLLAR - slot : slot)
+      bytes[position++] = COMMA
+      position = writeDigits(view, position, contracts[slot]!)
+      bytes[position++] = COMMA
+      shownFrom = slot
+    }
   }
-  return position
+  // A change behind the last of a full set of levels does not show.
+  side.shownFrom = left === 0 ? shownFrom : 0
+  // Two empty fields a level that the book does not have; the last field has no comma after it.
+  for (; left > 0; left--) {
+    bytes[position++] = COMMA
+    bytes[position++] = COMMA
+  }
+  return position - 1
 }

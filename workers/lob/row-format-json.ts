@@ -2,36 +2,48 @@
 // line (ndjson). Field order is the asked columns'; default interface.md section 2.4.
 
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
-import { DIGITS_MAX, writeDigits } from './ascii-digits.ts'
+import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
+import { CENTS_PER_DOLLAR, type BookSide } from './order-book.ts'
 import {
   append,
   fragment,
+  littleEndianDoubles,
   type Fragment,
   type RowFormat,
   type SnapshotRow,
-  type TextTarget,
 } from './row-encoder.ts'
+import type { TextTarget } from '../output/text-target.ts'
 
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const CLOSE_BRACE = 0x7d
 const MINUS = 0x2d
 const ONE = 0x31
-const PRICES = 100
+const SLOTS = CENTS_PER_DOLLAR + 1
 const LEVEL_BYTES = 24
 
 const encoder = new TextEncoder()
 
-// `,{"price":NN,"qty":` of every price, padded to three doubles: bytes that are ASCII are never a NaN, so a double
-// carries eight of them through unchanged.
-const levelWords = new Float64Array((PRICES * LEVEL_BYTES) / 8)
-const levelLengths = new Uint8Array(PRICES)
-for (let price = 0; price < PRICES; price++) {
-  const text = encoder.encode(`,{"price":${price},"qty":`)
-  levelLengths[price] = text.length
-  new Uint8Array(levelWords.buffer, price * LEVEL_BYTES, LEVEL_BYTES).fill(0x20).set(text)
+// `,{"price":NN,"qty":` of every slot of a side, padded to three doubles: bytes that are ASCII are never a NaN, so a
+// double carries eight of them through unchanged.
+interface LevelTable {
+  readonly words: Float64Array
+  readonly lengths: Uint8Array
 }
-const isLittleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1
+
+function levelTable(priceOf: (slot: number) => number): LevelTable {
+  const words = new Float64Array((SLOTS * LEVEL_BYTES) / 8)
+  const lengths = new Uint8Array(SLOTS)
+  for (let slot = 0; slot < SLOTS; slot++) {
+    const text = encoder.encode(`,{"price":${priceOf(slot)},"qty":`)
+    lengths[slot] = text.length
+    new Uint8Array(words.buffer, slot * LEVEL_BYTES, LEVEL_BYTES).fill(0x20).set(text)
+  }
+  return { words: littleEndianDoubles(words), lengths }
+}
+
+const BID_LEVELS = levelTable((slot) => slot)
+const ASK_LEVELS = levelTable((slot) => CENTS_PER_DOLLAR - slot)
 
 export class JsonRowFormat implements RowFormat {
   readonly contentBefore: Uint8Array
@@ -45,6 +57,7 @@ export class JsonRowFormat implements RowFormat {
   readonly #columns: readonly SnapshotColumn[]
   readonly #keys: readonly Fragment[]
   readonly #ids: readonly Fragment[]
+  readonly #levels: number
 
   constructor(options: {
     columns: readonly SnapshotColumn[]
@@ -58,6 +71,7 @@ export class JsonRowFormat implements RowFormat {
     this.afterRow = fragment(isArray ? '}' : '}\n')
     this.contentAfter = encoder.encode(isArray ? ']' : '')
     this.#columns = columns
+    this.#levels = levels
     this.#keys = columns.map((name, index) => fragment(`${index === 0 ? '{' : ','}"${name}":`))
     this.#ids = marketIds.map((id) => fragment(JSON.stringify(id)))
     this.columnCount = columns.length
@@ -81,9 +95,9 @@ export class JsonRowFormat implements RowFormat {
       case 'mid':
         return writeMid(target, position, row.twiceMid)
       case 'bids':
-        return writeLevels(target, position, row.bidCount, row.bidPrices, row.bidQtys)
+        return writeLevels(target, position, this.#levels, row.bids, BID_LEVELS)
       case 'asks':
-        return writeLevels(target, position, row.askCount, row.askPrices, row.askQtys)
+        return writeLevels(target, position, this.#levels, row.asks, ASK_LEVELS)
       default:
         throw new Error(`column ${this.#columns[column]} is not written here`)
     }
@@ -110,24 +124,34 @@ export function writeMid(target: TextTarget, position: number, twiceMid: number)
 function writeLevels(
   target: TextTarget,
   start: number,
-  count: number,
-  prices: Uint8Array,
-  qtys: Float64Array,
+  levels: number,
+  side: BookSide,
+  { words, lengths }: LevelTable,
 ): number {
   const { bytes, view } = target
+  const { bits, contracts } = side
   let position = start
-  for (let level = 0; level < count; level++) {
-    const price = prices[level]!
-    const word = price * (LEVEL_BYTES / 8)
-    view.setFloat64(position, levelWords[word]!, isLittleEndian)
-    view.setFloat64(position + 8, levelWords[word + 1]!, isLittleEndian)
-    view.setFloat64(position + 16, levelWords[word + 2]!, isLittleEndian)
-    position = writeDigits(view, position + levelLengths[price]!, qtys[level]!)
-    bytes[position++] = CLOSE_BRACE
+  let left = levels
+  let shownFrom = 0
+  for (let word = 3; word >= 0 && left > 0; word--) {
+    for (let rest = bits[word]!; rest !== 0 && left > 0; left--) {
+      const bit = 31 - Math.clz32(rest)
+      rest ^= 1 << bit
+      const slot = (word << 5) | bit
+      const at = slot * (LEVEL_BYTES / 8)
+      view.setFloat64(position, words[at]!, true)
+      view.setFloat64(position + 8, words[at + 1]!, true)
+      view.setFloat64(position + 16, words[at + 2]!, true)
+      position = writeDigits(view, position + lengths[slot]!, contracts[slot]!)
+      bytes[position++] = CLOSE_BRACE
+      shownFrom = slot
+    }
   }
+  // A change behind the last of a full set of levels does not show.
+  side.shownFrom = left === 0 ? shownFrom : 0
   // Every level begins with a comma; the first one's place is the bracket's.
   bytes[start] = OPEN_BRACKET
-  if (count === 0) position++
+  if (position === start) position++
   bytes[position] = CLOSE_BRACKET
   return position + 1
 }

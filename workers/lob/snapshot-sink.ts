@@ -2,8 +2,8 @@
 
 import { PARQUET_OUT_FIRST_ROW_GROUP_ROWS, PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
-import type { ChunkStream } from './chunk-stream.ts'
-import type { OrderBook } from './order-book.ts'
+import type { ChunkStream } from '../output/chunk-stream.ts'
+import { CENTS_PER_DOLLAR, OrderBook } from './order-book.ts'
 import { ParquetSnapshotEncoder } from './parquet-snapshot-encoder.ts'
 import { SnapshotRow, TextRowEncoder, textRowReserve, type RowFormat } from './row-encoder.ts'
 import { CsvRowFormat } from './row-format-csv.ts'
@@ -39,7 +39,7 @@ export function planSink(query: LobQuery, marketIds: readonly string[]): SinkPla
       : new JsonRowFormat({ columns, levels, marketIds, isArray: format === 'json' })
   return {
     reserveBytes: textRowReserve(rowFormat),
-    open: (stream) => new TextSink(rowFormat, levels, marketIds.length, stream),
+    open: (stream) => new TextSink(rowFormat, marketIds.length, stream),
   }
 }
 
@@ -49,9 +49,9 @@ class TextSink implements SnapshotSink {
   readonly #stream: ChunkStream
   readonly #reserve: number
 
-  constructor(format: RowFormat, levels: number, marketCount: number, stream: ChunkStream) {
+  constructor(format: RowFormat, marketCount: number, stream: ChunkStream) {
     this.#format = format
-    this.#encoder = new TextRowEncoder(format, levels, marketCount)
+    this.#encoder = new TextRowEncoder(format, marketCount)
     this.#stream = stream
     this.#reserve = textRowReserve(format)
   }
@@ -77,27 +77,53 @@ class TextSink implements SnapshotSink {
   }
 }
 
-/** Appends a taken row to a parquet encoder. */
-export function appendParquetRow(encoder: ParquetSnapshotEncoder, seconds: number, row: SnapshotRow): void {
-  encoder.appendRow(
-    seconds,
-    row.marketIndex,
-    row.bestBid,
-    row.bestAsk,
-    row.spread,
-    row.twiceMid / 2,
-    row.bidCount,
-    row.bidPrices,
-    row.bidQtys,
-    row.askCount,
-    row.askPrices,
-    row.askQtys,
-  )
+/** Takes rows from books into a parquet encoder. */
+export class ParquetRows {
+  readonly #encoder: ParquetSnapshotEncoder
+  readonly #row = new SnapshotRow(new OrderBook())
+  readonly #levels: number
+  readonly #bidPrices: Uint8Array
+  readonly #bidQtys: Float64Array
+  readonly #askPrices: Uint8Array
+  readonly #askQtys: Float64Array
+
+  constructor(encoder: ParquetSnapshotEncoder, levels: number) {
+    this.#encoder = encoder
+    this.#levels = levels
+    this.#bidPrices = new Uint8Array(levels)
+    this.#bidQtys = new Float64Array(levels)
+    this.#askPrices = new Uint8Array(levels)
+    this.#askQtys = new Float64Array(levels)
+  }
+
+  append(seconds: number, marketIndex: number, book: OrderBook): void {
+    const row = this.#row
+    row.take(marketIndex, book)
+    const bidCount = book.bids.takeTop(this.#levels, this.#bidPrices, this.#bidQtys)
+    const askCount = book.asks.takeTop(this.#levels, this.#askPrices, this.#askQtys)
+    for (let level = 0; level < askCount; level++) {
+      this.#askPrices[level] = CENTS_PER_DOLLAR - this.#askPrices[level]!
+    }
+    this.#encoder.appendRow(
+      seconds,
+      marketIndex,
+      row.bestBid,
+      row.bestAsk,
+      row.spread,
+      row.twiceMid / 2,
+      bidCount,
+      this.#bidPrices,
+      this.#bidQtys,
+      askCount,
+      this.#askPrices,
+      this.#askQtys,
+    )
+  }
 }
 
 class ParquetSink implements SnapshotSink {
   readonly #encoder: ParquetSnapshotEncoder
-  readonly #row: SnapshotRow
+  readonly #rows: ParquetRows
   readonly #stream: ChunkStream
   readonly #encoded: Uint8Array[] = []
   #groupRows = PARQUET_OUT_FIRST_ROW_GROUP_ROWS
@@ -110,7 +136,7 @@ class ParquetSink implements SnapshotSink {
       marketIds,
       maxRowGroupRows: PARQUET_OUT_ROW_GROUP_ROWS,
     })
-    this.#row = new SnapshotRow(levels)
+    this.#rows = new ParquetRows(this.#encoder, levels)
     this.#stream = stream
   }
 
@@ -121,9 +147,7 @@ class ParquetSink implements SnapshotSink {
   async begin(): Promise<void> {}
 
   row(seconds: number, marketIndex: number, book: OrderBook): void {
-    const row = this.#row
-    row.take(marketIndex, book)
-    appendParquetRow(this.#encoder, seconds, row)
+    this.#rows.append(seconds, marketIndex, book)
   }
 
   async makeRoom(): Promise<void> {

@@ -2,12 +2,14 @@
 // ends when the answer is complete, refused, failed or cancelled; every file it opened is closed by then.
 
 import { ApiError } from '../../shared/errors.ts'
-import type { LobFailure, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
-import { ChunkStream, RequestCancelled } from './chunk-stream.ts'
+import { contentIdentity } from '../../shared/content-identity.ts'
+import type { LobHead, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
+import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
+import { failureOf } from '../output/stream-failure.ts'
 import { prepareDecompression } from './decompress.ts'
 import { LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
-import { planLob, refuseTooManyRows } from './plan.ts'
+import { planLob, refuseTooManyRows, type LobPlan } from './plan.ts'
 import { planSink } from './snapshot-sink.ts'
 import { writeSnapshots } from './snapshots.ts'
 import { warmUp } from './warm-up.ts'
@@ -27,14 +29,15 @@ export default async function runLobTask(task: LobTask | LobWarmTask): Promise<v
   }
 }
 
-async function answer({ lake, query, headOnly, port }: LobTask, files: Map<string, LakeFile | undefined>) {
-  const { series, isWanted } = selectMarkets(lake, query)
+async function answer(task: LobTask, files: Map<string, LakeFile | undefined>) {
+  const { lake, query, catalogue, headOnly, port } = task
+  const { series, isWanted } = selectMarkets(lake, query, catalogue)
   const fileOf = (date: string): LakeFile | undefined => {
     if (!files.has(date)) files.set(date, LakeFile.open(lake, query.source, series, date))
     return files.get(date)
   }
   // Every file the answer needs is open before its first byte: nothing replaced later can change it.
-  const plan = planLob(query, isWanted, (date) => fileOf(date)?.index)
+  const plan = planLob(query, isWanted, (date) => fileOf(date)?.index, catalogue?.closesAtMs)
   if (plan.dates.length === 0) {
     const dates = query.dates.length === 1 ? query.dates[0] : `${query.dates[0]} to ${query.dates.at(-1)}`
     throw new ApiError(
@@ -43,8 +46,8 @@ async function answer({ lake, query, headOnly, port }: LobTask, files: Map<strin
     )
   }
   refuseTooManyRows(query, plan)
-  const head = { kind: 'head', rows: plan.rows, missingDates: plan.missingDates } as const
-  if (headOnly) {
+  const head = headOf(task, series, plan, files)
+  if (headOnly || head.isHeld) {
     port.postMessage(head)
     port.postMessage({ kind: 'end', rows: plan.rows })
     return
@@ -66,10 +69,22 @@ async function answer({ lake, query, headOnly, port }: LobTask, files: Map<strin
   stream.end(rows)
 }
 
-function failureOf(error: unknown): LobFailure {
-  if (error instanceof ApiError) {
-    return { kind: 'error', code: error.code, detail: error.message, errors: error.errors }
+/** Whether the client holds the answer is told by the opened files alone: no row was read so far. */
+function headOf(
+  { query, catalogue, validation: { seed, held } }: LobTask,
+  series: string,
+  plan: LobPlan,
+  files: ReadonlyMap<string, LakeFile | undefined>,
+): LobHead {
+  const dates = [...files.keys()].toSorted((left, right) => (left < right ? -1 : 1))
+  const identities = dates.map((date) => `${date} ${files.get(date)?.identity ?? 'none'}`)
+  const identity = contentIdentity([seed, series, JSON.stringify({ query, catalogue }), ...identities])
+  return {
+    kind: 'head',
+    rows: plan.rows,
+    missingDates: plan.missingDates,
+    identity,
+    writtenAtMs: dates.reduce((latest, date) => Math.max(latest, files.get(date)?.writtenAtMs ?? 0), 0),
+    isHeld: held.includes(identity) || held.includes('*'),
   }
-  const cause = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  return { kind: 'error', code: 'internal_error', detail: cause, errors: [] }
 }

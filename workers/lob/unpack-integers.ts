@@ -50,35 +50,54 @@ function exactNumber(value: bigint): number {
   return number
 }
 
-/** Unpacks `count` values of `width` bits (0 … 32) of the RLE/bit-packing hybrid into `out` from `start`. */
+/**
+ * Unpacks `count` values of `width` bits (0 … 32) of the RLE/bit-packing hybrid into `out` from `start`. With a
+ * `dictionary` they are its codes and what comes out are its values; a run is looked up once.
+ */
 export function readHybrid(
   reader: ByteReader,
   width: number,
   out: Int32Array,
   start: number,
   count: number,
+  dictionary?: Int32Array,
 ): void {
   if (width > 32) throw new Error(`a bit width of ${width} is out of range`)
   let index = start
   const stop = start + count
   while (index < stop) {
     const header = readVarInt(reader)
+    if (header < 2) throw new Error('an empty run in a page')
     if ((header & 1) === 0) {
-      const run = header / 2
-      if (run === 0) throw new Error('an empty run in a page')
       let value = 0
       for (let shift = 0; shift < width; shift += 8) value |= readByte(reader) << shift
-      const runEnd = Math.min(index + run, stop)
-      out.fill(value, index, runEnd)
+      const runEnd = Math.min(index + header / 2, stop)
+      out.fill(dictionary === undefined ? value : entryOf(dictionary, value), index, runEnd)
       index = runEnd
     } else {
       const groups = (header - 1) / 2
       const runEnd = Math.min(index + groups * 8, stop)
       unpackBits(reader, width, out, index, runEnd)
+      if (dictionary !== undefined) lookUp(dictionary, out, index, runEnd)
       index = runEnd
       reader.offset += groups * width
-      if (groups === 0) throw new Error('an empty run in a page')
     }
+  }
+}
+
+function entryOf(dictionary: Int32Array, code: number): number {
+  const value = dictionary[code]
+  if (value === undefined) throw new Error(`the dictionary code ${code} is out of range`)
+  return value
+}
+
+/** Replaces dictionary codes by the dictionary's values, in place. */
+function lookUp(dictionary: Int32Array, out: Int32Array, start: number, stop: number): void {
+  const size = dictionary.length
+  for (let index = start; index < stop; index++) {
+    const code = out[index]!
+    if (code < 0 || code >= size) throw new Error(`the dictionary code ${code} is out of range`)
+    out[index] = dictionary[code]!
   }
 }
 
@@ -115,10 +134,9 @@ function readBits(reader: ByteReader, bit: number, width: number): number {
   if (offset + 12 <= reader.end) {
     low = reader.view.getUint32(offset, true)
     high = reader.view.getUint32(offset + 4, true)
-    if (shift !== 0) {
-      low = ((low >>> shift) | (high << (32 - shift))) >>> 0
-      high = ((high >>> shift) | (reader.bytes[offset + 8]! << (32 - shift))) >>> 0
-    }
+    // Shifted in two steps, because a shift by 32 is none.
+    low = ((low >>> shift) | ((high << (31 - shift)) << 1)) >>> 0
+    if (width > 32) high = ((high >>> shift) | ((reader.bytes[offset + 8]! << (31 - shift)) << 1)) >>> 0
   } else {
     const tail = new Uint8Array(12)
     tail.set(reader.bytes.subarray(offset, Math.min(offset + 12, reader.end)))
@@ -162,14 +180,43 @@ export function readDelta(
       if (reader.offset + Math.ceil(((blockStop - index) * width) / 8) > reader.end) {
         throw new Error('a page ends in the middle of a value')
       }
-      for (let bit = reader.offset * 8; index < blockStop; index++, bit += width) {
-        previous += minDelta + (width === 0 ? 0 : readBits(reader, bit, width))
-        out[index] = previous
-      }
+      previous = addDeltas(reader, width, minDelta, previous, out, index, blockStop)
+      index = blockStop
       reader.offset += (perMiniblock * width) / 8
     }
     if (!Number.isSafeInteger(previous)) throw new Error('a value is out of the expected range')
   }
+}
+
+/** Adds up one miniblock's deltas into `out` and returns the last sum. */
+function addDeltas(
+  reader: ByteReader,
+  width: number,
+  minDelta: number,
+  before: number,
+  out: Float64Array,
+  start: number,
+  stop: number,
+): number {
+  const { view } = reader
+  let bit = reader.offset * 8
+  let index = start
+  let sum = before
+  if (width <= 25) {
+    // A delta and the bits before it in its first byte fit one unaligned word.
+    const mask = 2 ** width - 1
+    const wordStop =
+      width === 0 ? start : Math.min(stop, start + Math.floor(((reader.end - 4) * 8 - bit) / width))
+    for (; index < wordStop; index++, bit += width) {
+      sum += minDelta + ((view.getUint32(bit >>> 3, true) >>> (bit & 7)) & mask)
+      out[index] = sum
+    }
+  }
+  for (; index < stop; index++, bit += width) {
+    sum += minDelta + (width === 0 ? 0 : readBits(reader, bit, width))
+    out[index] = sum
+  }
+  return sum
 }
 
 /** Reads `count` PLAIN little-endian 64-bit integers, minus `base`, into `out` from `start`. */

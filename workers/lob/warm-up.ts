@@ -6,14 +6,9 @@ import { PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import { SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
 import { OrderBook, type EventColumns } from './order-book.ts'
 import { ParquetSnapshotEncoder } from './parquet-snapshot-encoder.ts'
-import {
-  SnapshotRow,
-  TextRowEncoder,
-  textRowReserve,
-  type RowFormat,
-  type TextTarget,
-} from './row-encoder.ts'
-import { appendParquetRow } from './snapshot-sink.ts'
+import type { TextTarget } from '../output/text-target.ts'
+import { TextRowEncoder, textRowReserve, type RowFormat } from './row-encoder.ts'
+import { ParquetRows } from './snapshot-sink.ts'
 import { CsvRowFormat } from './row-format-csv.ts'
 import { JsonRowFormat } from './row-format-json.ts'
 
@@ -43,13 +38,12 @@ function encodeParquet(events: EventColumns): void {
     maxRowGroupRows: PARQUET_OUT_ROW_GROUP_ROWS,
   })
   const book = new OrderBook()
-  const row = new SnapshotRow(LEVELS)
+  const rows = new ParquetRows(encoder, LEVELS)
   const nowhere = { write: (): void => {} }
   for (let pass = 0, seconds = 0; pass < PARQUET_PASSES; pass++) {
     for (let index = 0, tick = 0; index < events.length; tick++, seconds++) {
       index = book.replay(events, index, tick)
-      row.take(0, book)
-      appendParquetRow(encoder, seconds, row)
+      rows.append(seconds, 0, book)
       if (encoder.bufferedRows === PARQUET_OUT_ROW_GROUP_ROWS) encoder.flushRowGroup(nowhere)
     }
   }
@@ -60,7 +54,7 @@ function encodeAll(format: RowFormat, events: EventColumns): void {
   const reserve = textRowReserve(format)
   const bytes = new Uint8Array(64 * 1024 + reserve)
   const target: TextTarget = { bytes, view: new DataView(bytes.buffer), generation: 0, position: 0 }
-  const encoder = new TextRowEncoder(format, LEVELS, 1)
+  const encoder = new TextRowEncoder(format, 1)
   const book = new OrderBook()
   for (let index = 0, tick = 0; index < events.length; tick++) {
     index = book.replay(events, index, tick)

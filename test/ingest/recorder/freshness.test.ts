@@ -12,6 +12,7 @@ import { startServer } from '../../../server/server.ts'
 import { LocalKalshi } from '../../support/local-kalshi.ts'
 import { TEST_KEY_ID, TEST_PRIVATE_KEY, checkAgainst, readSeries } from '../../support/recorder-harness.ts'
 import { temporaryDirectory } from '../../support/temporary-lake.ts'
+import { TEST_CONFIG } from '../../support/test-server.ts'
 
 const A = 'KXHIGHNY-26NOV20-B45.5'
 const PROGRAM = fileURLToPath(new URL('../../../server/main.js', import.meta.url))
@@ -49,8 +50,7 @@ test('a change is in the answer of /lob within ten seconds, and the command ends
   }
   await exchange.until(() => exchange.isFollowed(A))
   assert.equal(exchange.isFollowed('KXHIGHNY-26NOV19-B45.5'), false)
-  const config = { host: '127.0.0.1', port: 0, lake, stallTimeoutMs: 30_000, shutdownTimeoutMs: 0 }
-  const server = await startServer({ ...config, logLevel: 'silent' }, { logger: pino({ level: 'silent' }) })
+  const server = await startServer({ ...TEST_CONFIG, lake }, { logger: pino({ level: 'silent' }) })
   t.after(() => server.close())
   const lastBid = async (): Promise<number | undefined> => {
     const date = new Date().toISOString().slice(0, 10)

@@ -1,0 +1,122 @@
+// Keeps the catalogue in memory like the one in the store: asks for the data versions every second, reads all series
+// again when theirs changed and the changed markets when theirs did. While the store is away it keeps asking.
+
+import type { Logger } from 'pino'
+import { CATALOGUE_MARKETS_MAX, CATALOGUE_OVERLAP_MS, DATA_VERSION_POLL_MS } from '../../shared/limits.ts'
+import type { Catalogue } from './catalogue.ts'
+import type { MarketRow, SeriesRow } from './catalogue-entry.ts'
+
+/** A text for each dataset that is another one after every change. */
+export type DataVersions = ReadonlyMap<string, string>
+
+export interface ChangedMarketRow extends MarketRow {
+  /** When the row was last written, by the clock of the store, ms since the epoch. */
+  readonly written_at: number
+}
+
+/** The store as the feed sees it; every call rejects while it is away. */
+export interface CatalogueSource {
+  versions(signal: AbortSignal): Promise<DataVersions>
+  series(signal: AbortSignal): AsyncIterable<readonly SeriesRow[]>
+  /** Markets written at or after an instant; all of them when it is null. */
+  markets(writtenSinceMs: number | null, signal: AbortSignal): AsyncIterable<readonly ChangedMarketRow[]>
+}
+
+export interface CatalogueFeedOptions {
+  readonly catalogue: Catalogue
+  readonly source: CatalogueSource
+  readonly logger: Logger
+  readonly pollMs?: number
+}
+
+export class CatalogueFeed {
+  readonly #options: CatalogueFeedOptions
+  readonly #closing = new AbortController()
+  #timer: NodeJS.Timeout | undefined
+  #turn: Promise<void> = Promise.resolve()
+  #versions: DataVersions = new Map()
+  #seriesVersion: string | undefined
+  #marketsVersion: string | undefined
+  #newestMarketMs: number | null = null
+  #isAway = false
+
+  constructor(options: CatalogueFeedOptions) {
+    this.#options = options
+  }
+
+  /** What was last read; empty before the first answer of the store. */
+  get versions(): DataVersions {
+    return this.#versions
+  }
+
+  /** Reads the catalogue, and from now on its changes. Resolves after the first attempt, whether it succeeded or not. */
+  async start(): Promise<void> {
+    this.#turn = this.#takeTurn()
+    await this.#turn
+  }
+
+  /** Stops asking and resolves when nothing runs any more. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    clearTimeout(this.#timer)
+    await this.#turn
+  }
+
+  async #takeTurn(): Promise<void> {
+    const { logger, pollMs = DATA_VERSION_POLL_MS } = this.#options
+    try {
+      await this.#refresh()
+      if (this.#isAway) logger.info('the catalogue is fresh again')
+      this.#isAway = false
+    } catch (error) {
+      if (!this.#isAway && !this.#closing.signal.aborted)
+        logger.warn({ err: error }, 'the catalogue cannot be read; what is known is served')
+      this.#isAway = true
+    }
+    if (this.#closing.signal.aborted) return
+    this.#timer = setTimeout(() => {
+      this.#turn = this.#takeTurn()
+    }, pollMs)
+    this.#timer.unref()
+  }
+
+  async #refresh(): Promise<void> {
+    const { catalogue, source } = this.#options
+    const { signal } = this.#closing
+    const versions = await source.versions(signal)
+    this.#versions = versions
+    const series = versions.get('series') ?? ''
+    const markets = versions.get('markets') ?? ''
+    if (series === this.#seriesVersion && markets === this.#marketsVersion) return
+    catalogue.markChanging()
+    if (series !== this.#seriesVersion) await this.#readSeries(signal)
+    if (markets !== this.#marketsVersion) await this.#readMarkets(signal)
+    const after = await source.versions(signal)
+    const isOneState = after.get('series') === series && after.get('markets') === markets
+    catalogue.markLoaded(isOneState ? `${series} ${markets}` : null)
+    this.#seriesVersion = series
+    this.#marketsVersion = markets
+  }
+
+  async #readSeries(signal: AbortSignal): Promise<void> {
+    const { catalogue, source } = this.#options
+    const rows: SeriesRow[] = []
+    for await (const batch of source.series(signal)) rows.push(...batch)
+    catalogue.replaceSeries(rows)
+  }
+
+  async #readMarkets(signal: AbortSignal): Promise<void> {
+    const { catalogue, source } = this.#options
+    let newestMs = this.#newestMarketMs
+    const sinceMs = newestMs === null ? null : newestMs - CATALOGUE_OVERLAP_MS
+    for await (const batch of source.markets(sinceMs, signal)) {
+      catalogue.putMarkets(batch)
+      for (const { written_at } of batch) newestMs = Math.max(newestMs ?? 0, written_at)
+      if (catalogue.marketCount > CATALOGUE_MARKETS_MAX)
+        throw new Error(
+          `the store has more than ${CATALOGUE_MARKETS_MAX} markets, the most that fit in memory`,
+        )
+    }
+    this.#newestMarketMs = newestMs
+  }
+}

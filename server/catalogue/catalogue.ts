@@ -1,0 +1,197 @@
+// The catalogue of series and markets in memory, so that asking for it costs no query. It is filled and kept fresh by
+// catalogue-feed.ts; while the relational store is away it answers with what it knew last.
+
+import { ApiError } from '../../shared/errors.ts'
+import { LOB_CLOSED_LOOK_BACK_DAYS } from '../../shared/limits.ts'
+import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
+import type { LobCatalogueEntry, LobQuery } from '../../shared/lob-task.ts'
+import type { CachePolicy } from '../http/cache-policy.ts'
+import type { Validator, WholeReply } from '../http/endpoint.ts'
+import { strongEtag } from '../http/etag.ts'
+import { quote } from '../query/parameter-parser.ts'
+import {
+  catalogueReply,
+  marketJson,
+  type MarketRow,
+  type SeriesEntry,
+  seriesEntry,
+  type SeriesRow,
+} from './catalogue-entry.ts'
+import { MarketIndex } from './market-index.ts'
+
+/** Null is no condition; bounds of the close time are inclusive, ms since the epoch. */
+export interface MarketFilter {
+  readonly series: string | null
+  readonly station: string | null
+  readonly closeFromMs: number | null
+  readonly closeToMs: number | null
+}
+
+export interface PageBounds {
+  readonly limit: number
+  readonly offset: number
+}
+
+/** One page of a list. */
+export interface CataloguePage {
+  readonly reply: WholeReply
+  /** Whether there are records behind this page. */
+  readonly hasMore: boolean
+}
+
+export class Catalogue {
+  readonly #cachePolicy: CachePolicy
+  #series: ReadonlyMap<string, SeriesEntry> = new Map()
+  #sortedSeries: readonly SeriesEntry[] = []
+  readonly #markets = new MarketIndex()
+  #isLoaded = false
+  /** Names the state of the data; null while it is not known to be that of one version. */
+  #version: string | null = null
+
+  constructor(cachePolicy: CachePolicy) {
+    this.#cachePolicy = cachePolicy
+  }
+
+  get isLoaded(): boolean {
+    return this.#isLoaded
+  }
+
+  get marketCount(): number {
+    return this.#markets.count
+  }
+
+  replaceSeries(rows: readonly SeriesRow[]): void {
+    const entries = rows.map((row) => seriesEntry(row, this.#cachePolicy.revalidate))
+    this.#sortedSeries = entries.toSorted((left, right) => (left.ticker < right.ticker ? -1 : 1))
+    this.#series = new Map(entries.map((entry) => [entry.ticker, entry]))
+  }
+
+  putMarkets(rows: readonly MarketRow[]): void {
+    for (const row of rows) this.#markets.put(row)
+  }
+
+  /** Everything has been put in. `version` null: it may be a mixture of two states. */
+  markLoaded(version: string | null): void {
+    this.#isLoaded = true
+    this.#version = version
+  }
+
+  /** Changes are being put in, so lists have no name until `markLoaded`. */
+  markChanging(): void {
+    this.#version = null
+  }
+
+  /** @throws {ApiError} `unknown_series`, or `store_unavailable` before the first load */
+  seriesReply(ticker: string): WholeReply {
+    const entry = this.#series.get(ticker)
+    if (entry !== undefined) return entry.reply
+    this.#demandLoaded()
+    throw new ApiError('unknown_series', `No series is named ${quote(ticker)}.`)
+  }
+
+  /** @throws {ApiError} `unknown_market`, or `store_unavailable` before the first load */
+  marketReply(ticker: string): WholeReply {
+    const row = this.#markets.find(ticker)
+    if (row !== undefined) {
+      const json = marketJson(row)
+      return catalogueReply(json, 1, this.#validator(json))
+    }
+    this.#demandLoaded()
+    throw new ApiError('unknown_market', `No market is named ${quote(ticker)}.`)
+  }
+
+  seriesPage(active: boolean | null, { limit, offset }: PageBounds): CataloguePage {
+    this.#demandLoaded()
+    const wanted =
+      active === null ? this.#sortedSeries : this.#sortedSeries.filter((entry) => entry.isActive === active)
+    const records = wanted.slice(offset, offset + limit).map((entry) => entry.json)
+    return this.#page(records, wanted.length > offset + limit, [
+      'series',
+      `${active}`,
+      `${limit}`,
+      `${offset}`,
+    ])
+  }
+
+  /** @throws {ApiError} `unknown_series` when the filter names one that is not in the catalogue */
+  marketPage(filter: MarketFilter, { limit, offset }: PageBounds): CataloguePage {
+    this.#demandLoaded()
+    const rows = filter.series === null ? this.#markets.all : this.#marketsOfSeries(filter.series)
+    const records: string[] = []
+    let skipped = 0
+    let hasMore = false
+    for (const row of rows) {
+      if (!this.#isWanted(row, filter)) continue
+      if (skipped < offset) skipped += 1
+      else if (records.length < limit) records.push(marketJson(row))
+      else {
+        hasMore = true
+        break
+      }
+    }
+    return this.#page(records, hasMore, ['markets', JSON.stringify(filter), `${limit}`, `${offset}`])
+  }
+
+  /** Whether a market or series of the order-book endpoint is in the catalogue. */
+  knowsForLob({ market, series }: LobQuery): boolean {
+    if (market !== null) return this.#markets.find(market) !== undefined
+    const name = series ?? ''
+    return this.#series.has(name) || this.#markets.ofEvent(name).length > 0
+  }
+
+  /** What the catalogue can tell an order-book worker; null when it knows nothing of what is asked. */
+  findForLob({ market, series, dates }: LobQuery): LobCatalogueEntry | null {
+    const rows = this.#lobMarkets(market, series)
+    const first = rows[0]
+    if (first === undefined) return null
+    const isEvent = market === null && !this.#series.has(series ?? '')
+    const startMs = (utcDateStartMs(dates[0] ?? '') ?? 0) - LOB_CLOSED_LOOK_BACK_DAYS * MS_PER_DAY
+    const endMs = (utcDateStartMs(dates.at(-1) ?? '') ?? 0) + MS_PER_DAY
+    const closing = rows.filter(({ close_time }) => close_time >= startMs && close_time < endMs)
+    return {
+      series: market !== null || isEvent ? first.series_ticker : null,
+      markets: isEvent ? rows.map((row) => row.ticker) : null,
+      closesAtMs: Object.fromEntries(closing.map((row) => [row.ticker, row.close_time])),
+    }
+  }
+
+  #lobMarkets(market: string | null, series: string | null): readonly MarketRow[] {
+    if (market !== null) {
+      const row = this.#markets.find(market)
+      return row === undefined ? [] : [row]
+    }
+    const ofSeries = this.#markets.ofSeries(series ?? '')
+    return ofSeries.length > 0 ? ofSeries : this.#markets.ofEvent(series ?? '')
+  }
+
+  #marketsOfSeries(ticker: string): readonly MarketRow[] {
+    const rows = this.#markets.ofSeries(ticker)
+    if (rows.length === 0 && !this.#series.has(ticker))
+      throw new ApiError('unknown_series', `No series is named ${quote(ticker)}.`)
+    return rows
+  }
+
+  #isWanted(row: MarketRow, { station, closeFromMs, closeToMs }: MarketFilter): boolean {
+    if (closeFromMs !== null && row.close_time < closeFromMs) return false
+    if (closeToMs !== null && row.close_time > closeToMs) return false
+    if (station === null) return true
+    return (row.station_code ?? this.#series.get(row.series_ticker)?.station) === station
+  }
+
+  #page(records: readonly string[], hasMore: boolean, names: readonly string[]): CataloguePage {
+    const validator = this.#version === null ? undefined : this.#validator(this.#version, ...names)
+    return { reply: catalogueReply(`[${records.join(',')}]`, records.length, validator), hasMore }
+  }
+
+  #validator(...names: readonly string[]): Validator {
+    return { etag: strongEtag(...names), cacheControl: this.#cachePolicy.revalidate }
+  }
+
+  #demandLoaded(): void {
+    if (!this.#isLoaded)
+      throw new ApiError(
+        'store_unavailable',
+        'The catalogue has not been read yet: the relational store is away.',
+      )
+  }
+}

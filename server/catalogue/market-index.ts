@@ -1,0 +1,94 @@
+// All markets by ticker, in ticker order, by series and by event. Changes come in batches: a batch replaces markets it
+// names and adds the others, and nothing is ever taken out, because the exchange does not take markets back.
+
+import type { MarketRow } from './catalogue-entry.ts'
+
+function byTicker(left: MarketRow, right: MarketRow): number {
+  return left.ticker < right.ticker ? -1 : left.ticker > right.ticker ? 1 : 0
+}
+
+/** Two sorted lists as one. */
+function merge(left: readonly MarketRow[], right: readonly MarketRow[]): MarketRow[] {
+  const merged: MarketRow[] = []
+  let leftIndex = 0
+  for (const row of right) {
+    for (; leftIndex < left.length && byTicker(left[leftIndex]!, row) < 0; leftIndex += 1)
+      merged.push(left[leftIndex]!)
+    merged.push(row)
+  }
+  for (; leftIndex < left.length; leftIndex += 1) merged.push(left[leftIndex]!)
+  return merged
+}
+
+/** A list that is put in order when it is read. */
+class SortedMarkets {
+  #sorted: readonly MarketRow[] = []
+  #added: MarketRow[] = []
+
+  add(row: MarketRow): void {
+    this.#added.push(row)
+  }
+
+  get rows(): readonly MarketRow[] {
+    if (this.#added.length > 0) {
+      this.#sorted = merge(this.#sorted, this.#added.toSorted(byTicker))
+      this.#added = []
+    }
+    return this.#sorted
+  }
+}
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
+
+export class MarketIndex {
+  readonly #byTicker = new Map<string, Mutable<MarketRow>>()
+  readonly #bySeries = new Map<string, SortedMarkets>()
+  readonly #byEvent = new Map<string, SortedMarkets>()
+  readonly #all = new SortedMarkets()
+
+  get count(): number {
+    return this.#byTicker.size
+  }
+
+  /** Adds a market or brings the one of its ticker up to date. A market never changes its event or series. */
+  put(row: MarketRow): void {
+    const known = this.#byTicker.get(row.ticker)
+    if (known !== undefined) {
+      known.station_code = row.station_code
+      known.status = row.status
+      known.result = row.result
+      known.close_time = row.close_time
+      return
+    }
+    const added = { ...row }
+    this.#byTicker.set(row.ticker, added)
+    this.#all.add(added)
+    listOf(this.#bySeries, row.series_ticker).add(added)
+    listOf(this.#byEvent, row.event_ticker).add(added)
+  }
+
+  find(ticker: string): MarketRow | undefined {
+    return this.#byTicker.get(ticker)
+  }
+
+  /** In ticker order. */
+  get all(): readonly MarketRow[] {
+    return this.#all.rows
+  }
+
+  ofSeries(ticker: string): readonly MarketRow[] {
+    return this.#bySeries.get(ticker)?.rows ?? []
+  }
+
+  ofEvent(ticker: string): readonly MarketRow[] {
+    return this.#byEvent.get(ticker)?.rows ?? []
+  }
+}
+
+function listOf(lists: Map<string, SortedMarkets>, key: string): SortedMarkets {
+  const known = lists.get(key)
+  if (known !== undefined) return known
+  const list = new SortedMarkets()
+  lists.set(key, list)
+  return list
+}

@@ -1,0 +1,87 @@
+// What the serving process asks the relational store for: the catalogue and its changes, whether it answers, and how old
+// the ingested data is. Lists are read page by page, so that no statement holds much memory or time.
+
+import { CATALOGUE_READ_ROWS } from '../../shared/limits.ts'
+import type { SqlStatement } from '../../shared/sql/statement.ts'
+import type { StoreServices } from '../server.ts'
+import type { Postgres } from '../storage/postgres.ts'
+import type { SeriesRow } from './catalogue-entry.ts'
+import type { ChangedMarketRow } from './catalogue-feed.ts'
+
+const SERIES_PAGE = `
+  SELECT ticker, measure_type, title, station_code, category, frequency, tags, active, last_seen_at
+  FROM series WHERE ticker > $1::text ORDER BY ticker LIMIT ${CATALOGUE_READ_ROWS}`
+
+const MARKETS_PAGE = `
+  SELECT ticker, event_ticker, series_ticker, station_code, status, result, close_time, written_at
+  FROM markets WHERE ticker > $1::text ORDER BY ticker LIMIT ${CATALOGUE_READ_ROWS}`
+
+const CHANGED_MARKETS_PAGE = `
+  SELECT ticker, event_ticker, series_ticker, station_code, status, result, close_time, written_at
+  FROM markets WHERE ticker > $1::text AND written_at >= to_timestamp($2::float8)
+  ORDER BY ticker LIMIT ${CATALOGUE_READ_ROWS}`
+
+const VERSIONS = 'SELECT dataset, version, changed_at FROM data_versions'
+
+const INGEST_AGES = `
+  SELECT source, scope, extract(epoch FROM clock_timestamp() - last_success_at)::float8 AS age_s
+  FROM ingest_cursors WHERE last_success_at IS NOT NULL ORDER BY source, scope`
+
+interface VersionRow {
+  readonly dataset: string
+  readonly version: bigint
+  /** Milliseconds since the epoch. */
+  readonly changed_at: number | null
+}
+
+interface IngestAgeRow {
+  readonly source: string
+  readonly scope: string
+  readonly age_s: number
+}
+
+/** All rows of a list in ticker order; `pageAfter` is the statement for the page behind a ticker. */
+async function* readPages<Row extends { readonly ticker: string }>(
+  postgres: Postgres,
+  pageAfter: (ticker: string) => SqlStatement,
+  signal: AbortSignal,
+): AsyncGenerator<readonly Row[]> {
+  for (let last = ''; ;) {
+    const rows = await postgres.run<Row>(pageAfter(last), { signal })
+    if (rows.length > 0) yield rows
+    if (rows.length < CATALOGUE_READ_ROWS) return
+    last = rows.at(-1)!.ticker
+  }
+}
+
+function marketsPage(ticker: string, writtenSinceMs: number | null): SqlStatement {
+  return writtenSinceMs === null
+    ? { text: MARKETS_PAGE, parameters: [ticker] }
+    : { text: CHANGED_MARKETS_PAGE, parameters: [ticker, writtenSinceMs / 1000] }
+}
+
+export function storeServices(postgres: Postgres): StoreServices {
+  return {
+    ping: (timeoutMs) => postgres.ping(timeoutMs),
+    async ingestAges() {
+      try {
+        const rows = await postgres.run<IngestAgeRow>({ text: INGEST_AGES, parameters: [] })
+        return rows.map(({ source, scope, age_s }) => ({ source, scope, ageS: age_s }))
+      } catch {
+        // Metrics are asked for all the more when the store is away.
+        return []
+      }
+    },
+    catalogue: {
+      async versions(signal) {
+        const rows = await postgres.run<VersionRow>({ text: VERSIONS, parameters: [] }, { signal })
+        // With the time, so that a store that was made anew never repeats a version.
+        return new Map(rows.map(({ dataset, version, changed_at }) => [dataset, `${version}@${changed_at}`]))
+      },
+      series: (signal) =>
+        readPages<SeriesRow>(postgres, (ticker) => ({ text: SERIES_PAGE, parameters: [ticker] }), signal),
+      markets: (writtenSinceMs, signal) =>
+        readPages<ChangedMarketRow>(postgres, (ticker) => marketsPage(ticker, writtenSinceMs), signal),
+    },
+  }
+}

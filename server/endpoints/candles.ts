@@ -1,0 +1,119 @@
+// GET /api/v1/candles (interface.md section 4.1).
+
+import { CANDLE_INTERVALS } from '../../shared/candle.ts'
+import {
+  CANDLE_AGGREGATE_MIN_MAX,
+  CANDLES_LIMIT_DEFAULT,
+  RECORD_RANGE_MS_DEFAULT,
+} from '../../shared/limits.ts'
+import type { CandleQuery } from '../../shared/record-task.ts'
+import { findStation } from '../../shared/stations.ts'
+import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
+import type { ParameterRule } from '../query/parameter-parser.ts'
+import type { Parameter, ParameterValues } from '../query/parameters.ts'
+import type { RecordPool } from '../records/record-pool.ts'
+import { recordReply } from '../records/record-reply.ts'
+import {
+  checkInstantRange,
+  checkLimit,
+  checkName,
+  columnNames,
+  columnsParameter,
+  FORMAT_PARAMETER,
+  INSTANT_RANGE_PARAMETERS,
+  instantRange,
+  limitParameter,
+  OFFSET_PARAMETER,
+  STATION_PARAMETER,
+  TIME_ZONE_PARAMETER,
+} from './record-parameters.ts'
+
+const PATH = '/api/v1/candles'
+
+const CANDLE_PARAMETERS = [
+  { name: 'market', in: 'query', description: 'Market ticker.', schema: { type: 'string' } },
+  { name: 'event', in: 'query', description: 'Event ticker.', schema: { type: 'string' } },
+  STATION_PARAMETER,
+  {
+    name: 'series',
+    in: 'query',
+    description:
+      'Series ticker, or the ticker of one event of a series. All selectors that are given must hold.',
+    schema: { type: 'string' },
+  },
+  ...INSTANT_RANGE_PARAMETERS,
+  {
+    name: 'interval',
+    in: 'query',
+    description: 'Length of a candle in minutes.',
+    schema: { type: 'integer', minimum: 1, maximum: 1440, enum: CANDLE_INTERVALS, default: 1 },
+  },
+  {
+    name: 'fill',
+    in: 'query',
+    description: 'Fill gaps between traded candles. Only for json; the other formats ignore it.',
+    schema: { type: 'string', enum: ['true', 'false'], default: 'true' },
+  },
+  {
+    name: 'aggregate',
+    in: 'query',
+    description:
+      'Roll up to so many minutes, a multiple of interval. Buckets are aligned to local midnight of tz; a candle is served when its own end lies in the range.',
+    schema: { type: 'integer', minimum: 1, maximum: CANDLE_AGGREGATE_MIN_MAX },
+  },
+  TIME_ZONE_PARAMETER,
+  FORMAT_PARAMETER,
+  columnsParameter('candles'),
+  limitParameter(CANDLES_LIMIT_DEFAULT),
+  OFFSET_PARAMETER,
+] as const satisfies readonly Parameter[]
+
+type CandleParameters = typeof CANDLE_PARAMETERS
+
+const candleRule: ParameterRule<CandleParameters> = ({ values }, report) => {
+  for (const name of ['market', 'event', 'station', 'series'] as const) checkName(name, values[name], report)
+  checkLimit(values, report)
+  checkInstantRange(values, RECORD_RANGE_MS_DEFAULT, report)
+  const { interval, aggregate } = values
+  if (interval !== undefined && aggregate !== undefined && aggregate % interval !== 0)
+    report('aggregate', `aggregate must be a multiple of interval (${interval}), not ${aggregate}.`)
+}
+
+function candleQueryOf(values: ParameterValues<CandleParameters>, nowMs: number): CandleQuery {
+  return {
+    kind: 'candles',
+    market: values.market ?? null,
+    event: values.event ?? null,
+    station: values.station === undefined ? null : (findStation(values.station)?.code ?? values.station),
+    series: values.series ?? null,
+    ...instantRange(values, nowMs, RECORD_RANGE_MS_DEFAULT),
+    interval: values.interval,
+    aggregate: values.aggregate ?? null,
+    fill: values.fill === 'true' && values.format === 'json',
+    tz: values.tz,
+    format: values.format,
+    columns: values.columns ?? columnNames('candles'),
+    limit: values.limit,
+    offset: values.offset,
+  }
+}
+
+export function candlesEndpoint(pool: RecordPool): Endpoint {
+  return defineEndpoint({
+    path: PATH,
+    summary: 'Candles of temperature markets.',
+    parameters: CANDLE_PARAMETERS,
+    rule: candleRule,
+    async handle(values, context) {
+      const query = candleQueryOf(values, Date.now())
+      const from = new Date(query.fromMs).toISOString()
+      const to = new Date(query.toMs).toISOString()
+      const subject = values.market ?? values.event ?? values.series ?? values.station
+      return recordReply(pool, query, context, {
+        path: PATH,
+        parameters: { ...values, from, to },
+        fileNameParts: ['candles', subject, from.slice(0, 10), `${query.aggregate ?? query.interval}min`],
+      })
+    },
+  })
+}

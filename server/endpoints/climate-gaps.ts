@@ -1,0 +1,90 @@
+// GET /api/v1/analysis/climate-gaps (interface.md section 4.5).
+
+import {
+  CLIMATE_GAP_YEARS_DEFAULT,
+  CLIMATE_GAP_YEARS_MAX,
+  RECORD_ROWS_MAX_JSON,
+} from '../../shared/limits.ts'
+import type { ClimateGapsQuery } from '../../shared/record-task.ts'
+import { findStation } from '../../shared/stations.ts'
+import { utcDateOf } from '../../shared/utc-date.ts'
+import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
+import type { ParameterRule } from '../query/parameter-parser.ts'
+import type { Parameter } from '../query/parameters.ts'
+import type { RecordPool } from '../records/record-pool.ts'
+import { recordReply } from '../records/record-reply.ts'
+import { checkName, columnNames, STATION_PARAMETER } from './record-parameters.ts'
+
+const PATH = '/api/v1/analysis/climate-gaps'
+
+const GAP_PARAMETERS = [
+  { ...STATION_PARAMETER, required: true },
+  {
+    name: 'from',
+    in: 'query',
+    description: `First date. Default: ${CLIMATE_GAP_YEARS_DEFAULT} years ago.`,
+    schema: { type: 'string', format: 'date' },
+  },
+  {
+    name: 'to',
+    in: 'query',
+    description: `Last date. Default: today. The range is at most ${CLIMATE_GAP_YEARS_MAX} years.`,
+    schema: { type: 'string', format: 'date' },
+  },
+  {
+    name: 'official',
+    in: 'query',
+    description: 'true: a date that has nothing but an estimate is missing too.',
+    schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
+  },
+] as const satisfies readonly Parameter[]
+
+type GapParameters = typeof GAP_PARAMETERS
+
+/** The same day of another year; 29 February becomes 1 March. */
+function yearsBefore(date: string, years: number): string {
+  const [year = 0, month = 1, day = 1] = date.split('-').map(Number)
+  return utcDateOf(Date.UTC(year - years, month - 1, day))
+}
+
+function dateRange(values: { from?: string | undefined; to?: string | undefined }, nowMs: number) {
+  const to = values.to ?? utcDateOf(nowMs)
+  return { from: values.from ?? yearsBefore(utcDateOf(nowMs), CLIMATE_GAP_YEARS_DEFAULT), to }
+}
+
+const gapRule: ParameterRule<GapParameters> = ({ values }, report) => {
+  checkName('station', values.station, report)
+  const { from, to } = dateRange(values, Date.now())
+  const name = values.from === undefined ? 'to' : 'from'
+  if (to < from) report(name, `from must not be after to; ${from} is after ${to}.`)
+  else if (from < yearsBefore(to, CLIMATE_GAP_YEARS_MAX))
+    report(name, `from to to must span at most ${CLIMATE_GAP_YEARS_MAX} years, not ${from} to ${to}.`)
+}
+
+export function climateGapsEndpoint(pool: RecordPool): Endpoint {
+  return defineEndpoint({
+    path: PATH,
+    summary: "Missing dates in a station's daily climate reports.",
+    parameters: GAP_PARAMETERS,
+    rule: gapRule,
+    async handle(values, context) {
+      const nowMs = Date.now()
+      const query: ClimateGapsQuery = {
+        kind: 'climate-gaps',
+        station: findStation(values.station)?.code ?? values.station,
+        ...dateRange(values, nowMs),
+        official: values.official === 'true',
+        nowMs,
+        format: 'json',
+        columns: columnNames('climate-gaps'),
+        limit: RECORD_ROWS_MAX_JSON,
+        offset: 0,
+      }
+      return recordReply(pool, query, context, {
+        path: PATH,
+        parameters: values,
+        fileNameParts: ['climate-gaps'],
+      })
+    },
+  })
+}

@@ -1,0 +1,95 @@
+// GET /api/v1/climate (interface.md section 4.3).
+
+import { CLIMATE_LIMIT_DEFAULT } from '../../shared/limits.ts'
+import type { ClimateQuery } from '../../shared/record-task.ts'
+import { findStation } from '../../shared/stations.ts'
+import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
+import type { ParameterRule } from '../query/parameter-parser.ts'
+import type { Parameter, ParameterValues } from '../query/parameters.ts'
+import type { RecordPool } from '../records/record-pool.ts'
+import { recordReply } from '../records/record-reply.ts'
+import {
+  checkDateRange,
+  checkLimit,
+  checkName,
+  columnNames,
+  columnsParameter,
+  FORMAT_PARAMETER,
+  limitParameter,
+  OFFSET_PARAMETER,
+  STATION_PARAMETER,
+} from './record-parameters.ts'
+
+const PATH = '/api/v1/climate'
+
+const CLIMATE_PARAMETERS = [
+  STATION_PARAMETER,
+  {
+    name: 'from',
+    in: 'query',
+    description: 'First climate date.',
+    schema: { type: 'string', format: 'date' },
+  },
+  {
+    name: 'to',
+    in: 'query',
+    description: 'Last climate date.',
+    schema: { type: 'string', format: 'date' },
+  },
+  {
+    name: 'units',
+    in: 'query',
+    description: 'raw: degrees F; metric: degrees C. Field names keep their raw suffix.',
+    schema: { type: 'string', enum: ['raw', 'metric'], default: 'raw' },
+  },
+  {
+    name: 'revisions',
+    in: 'query',
+    description: 'true: every product of a date instead of the one that counts.',
+    schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
+  },
+  FORMAT_PARAMETER,
+  columnsParameter('climate'),
+  limitParameter(CLIMATE_LIMIT_DEFAULT),
+  OFFSET_PARAMETER,
+] as const satisfies readonly Parameter[]
+
+type ClimateParameters = typeof CLIMATE_PARAMETERS
+
+const climateRule: ParameterRule<ClimateParameters> = ({ values }, report) => {
+  checkName('station', values.station, report)
+  checkLimit(values, report)
+  checkDateRange(values, report)
+}
+
+function climateQueryOf(values: ParameterValues<ClimateParameters>): ClimateQuery {
+  return {
+    kind: 'climate',
+    station: values.station === undefined ? null : (findStation(values.station)?.code ?? values.station),
+    from: values.from ?? null,
+    to: values.to ?? null,
+    units: values.units,
+    revisions: values.revisions === 'true',
+    format: values.format,
+    columns: values.columns ?? columnNames('climate'),
+    limit: values.limit,
+    offset: values.offset,
+  }
+}
+
+export function climateEndpoint(pool: RecordPool): Endpoint {
+  return defineEndpoint({
+    path: PATH,
+    summary: 'Official daily climate reports, with estimates where there are none.',
+    parameters: CLIMATE_PARAMETERS,
+    rule: climateRule,
+    async handle(values, context) {
+      const query = climateQueryOf(values)
+      return recordReply(pool, query, context, {
+        path: PATH,
+        parameters: values,
+        fileNameParts: ['climate', query.station, query.from, query.to],
+      })
+    },
+  })
+}

@@ -1,0 +1,78 @@
+// /health (interface.md section 4.6) tells people and monitors how things are; /readyz tells an orchestrator whether to
+// send requests here. Neither needs a key.
+
+import { ApiError } from '../../shared/errors.ts'
+import type { HealthMonitor } from '../health/health-monitor.ts'
+import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
+import type { JsonSchema } from '../openapi/documentation.ts'
+
+const DATABASE_STATUS: JsonSchema = { type: 'string', enum: ['ok', 'error'] }
+
+const HEALTH_SCHEMA: JsonSchema = {
+  type: 'object',
+  properties: {
+    status: { type: 'string', enum: ['ok', 'degraded'], description: 'ok when everything below is.' },
+    embedded_db: { ...DATABASE_STATUS, description: 'The embedded analytical database.' },
+    hosted_db: { ...DATABASE_STATUS, description: 'The relational database.' },
+    sync: {
+      type: 'object',
+      description:
+        'The last synchronization of the lake; without object storage, the last look at its directory.',
+      properties: {
+        last_sync: { type: ['string', 'null'], format: 'date-time' },
+        file_count: { type: 'integer', description: 'Parquet files in the lake.' },
+        is_stale: { type: 'boolean', description: 'Whether it was more than two hours ago.' },
+      },
+      required: ['last_sync', 'file_count', 'is_stale'],
+      additionalProperties: false,
+    },
+  },
+  required: ['status', 'embedded_db', 'hosted_db', 'sync'],
+  additionalProperties: false,
+}
+
+export function healthEndpoint(monitor: HealthMonitor): Endpoint {
+  return defineEndpoint({
+    path: '/health',
+    summary: 'The state of what the service depends on. Always 200 while the process answers.',
+    parameters: [],
+    access: 'probe',
+    documentation: {
+      tag: 'Service',
+      contentTypes: ['application/json'],
+      schema: HEALTH_SCHEMA,
+      examples: [{ title: 'How are things?', values: {} }],
+    },
+    async handle() {
+      const reply = jsonReply(await monitor.report())
+      return { ...reply, headers: { ...reply.headers, 'Cache-Control': 'no-store' } }
+    },
+  })
+}
+
+/** @param isReady whether the catalogue has been read once; after that the server answers, if need be from memory */
+export function readyzEndpoint(isReady: () => boolean): Endpoint {
+  return defineEndpoint({
+    path: '/readyz',
+    summary:
+      'Whether requests may be sent here: 200 once the catalogue has been read, 503 before and while stopping.',
+    parameters: [],
+    access: 'probe',
+    documentation: {
+      tag: 'Service',
+      contentTypes: ['application/json'],
+      schema: {
+        type: 'object',
+        properties: { status: { type: 'string', enum: ['ready'] } },
+        required: ['status'],
+        additionalProperties: false,
+      },
+      errors: ['not_ready'],
+      examples: [{ title: 'May requests come?', values: {} }],
+    },
+    handle() {
+      if (!isReady()) throw new ApiError('not_ready', 'The catalogue has not been read yet.')
+      return jsonReply({ status: 'ready' })
+    },
+  })
+}

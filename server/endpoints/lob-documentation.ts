@@ -1,0 +1,97 @@
+// What /openapi.json says of order-book answers: one schema entry for each snapshot column, demanded by the type.
+
+import type { SnapshotColumn } from '../../shared/lob-task.ts'
+import { SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
+import type { EndpointDocumentation, JsonSchema } from '../openapi/documentation.ts'
+
+const LEVEL: JsonSchema = {
+  type: 'object',
+  properties: {
+    price: { type: 'integer', description: 'Cents.' },
+    qty: { type: 'integer', description: 'Contracts.' },
+  },
+  required: ['price', 'qty'],
+  additionalProperties: false,
+}
+
+const COLUMN_SCHEMAS: Readonly<Record<SnapshotColumn, JsonSchema>> = {
+  ts: { type: 'integer', format: 'int64', description: 'Nanoseconds since the Unix epoch.' },
+  market_id: { type: 'string', description: 'Market identifier.' },
+  best_bid: { type: 'integer', minimum: 0, maximum: 99, description: 'Highest bid, cents; 0 without a bid.' },
+  best_ask: { type: 'integer', minimum: 0, maximum: 99, description: 'Lowest ask, cents; 0 without an ask.' },
+  spread: { type: 'integer', minimum: -1, description: 'Ask minus bid; -1 when there is no two-sided book.' },
+  mid: { type: 'number', description: '(bid + ask) / 2; 0 when there is no two-sided book.' },
+  bids: { type: 'array', items: LEVEL, description: 'Bid levels, high to low.' },
+  asks: { type: 'array', items: LEVEL, description: 'Ask levels, low to high.' },
+}
+
+export const LOB_DOCUMENTATION: EndpointDocumentation = {
+  tag: 'Order books',
+  description:
+    'A snapshot is the book after every event up to its tick; ticks are aligned to midnight UTC. Rows are ordered by ts, then market_id.',
+  contentTypes: ['application/json', 'application/x-ndjson', 'text/csv', 'application/vnd.apache.parquet'],
+  schema: {
+    type: 'array',
+    // With `columns` a record has those alone, so none is required.
+    items: {
+      type: 'object',
+      properties: Object.fromEntries(SNAPSHOT_COLUMNS.map((name) => [name, COLUMN_SCHEMAS[name]])),
+      additionalProperties: false,
+    },
+  },
+  headers: {
+    ETag: {
+      description: 'Names the files and the query that the answer is made from.',
+      schema: { type: 'string' },
+    },
+    'Missing-Dates': {
+      description: 'Requested dates without a file, comma-separated; left out when there are none.',
+      schema: { type: 'string' },
+    },
+    'Content-Disposition': { description: 'A file name, for csv and parquet.', schema: { type: 'string' } },
+  },
+  errors: [
+    'too_many_rows',
+    'unknown_market',
+    'unknown_series',
+    'no_data',
+    'too_many_requests',
+    'lake_file_invalid',
+    'lake_file_changed',
+    'worker_failed',
+  ],
+  examples: [
+    {
+      title: 'One hour of every market of a series, a snapshot every five minutes, three levels a side',
+      values: { series: 'KXHIGHNY', date: '2026-07-01', hour: 18, interval: 300, levels: 3 },
+    },
+    {
+      title: 'One market over three dates, hourly, only the best prices',
+      values: {
+        market: 'KXHIGHNY-26JUL01-B81.5',
+        from: '2026-07-01',
+        to: '2026-07-03',
+        interval: 3600,
+        columns: 'ts,best_bid,best_ask,mid',
+      },
+    },
+    {
+      title: 'The markets of one event as csv',
+      values: { series: 'KXHIGHNY-26JUL02', date: '2026-07-02', interval: 3600, levels: 1, format: 'csv' },
+    },
+    {
+      title: 'A series of the second data source, a row a line',
+      values: {
+        source: 'polymarket',
+        series: 'highest-temperature-in-nyc',
+        date: '2026-07-01',
+        interval: 3600,
+        format: 'ndjson',
+      },
+    },
+    {
+      title: 'A day as parquet',
+      values: { series: 'KXHIGHNY', date: '2026-07-01', format: 'parquet' },
+    },
+  ],
+}

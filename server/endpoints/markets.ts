@@ -1,0 +1,118 @@
+// /api/v1/markets and /api/v1/markets/{ticker} (interface.md sections 2.7, 4.9 and 4.10), answered from memory.
+
+import { ApiError } from '../../shared/errors.ts'
+import { findStation } from '../../shared/stations.ts'
+import type { Catalogue, MarketFilter } from '../catalogue/catalogue.ts'
+import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
+import type { JsonSchema } from '../openapi/documentation.ts'
+import { requestInstantMs } from '../query/instant.ts'
+import { type ParameterRule, quote } from '../query/parameter-parser.ts'
+import type { Parameter, ParameterValues } from '../query/parameters.ts'
+import { PAGE_HEADERS, PAGE_PARAMETERS, pageReply } from './page-parameters.ts'
+
+const MARKET_SCHEMA: JsonSchema = {
+  type: 'object',
+  properties: {
+    ticker: { type: 'string', description: 'Market ticker.' },
+    event_ticker: { type: 'string', description: 'Ticker of the event that the strike belongs to.' },
+    series_ticker: { type: 'string', description: 'Ticker of the series that the event belongs to.' },
+    status: { type: 'string', description: 'Status, as the exchange has it.' },
+    result: { type: 'string', description: 'Result; empty while there is none.' },
+    close_time: { type: 'string', format: 'date-time', description: 'Close time, UTC.' },
+  },
+  required: ['ticker', 'event_ticker', 'series_ticker', 'status', 'result', 'close_time'],
+  additionalProperties: false,
+}
+
+const LIST_PATH = '/api/v1/markets'
+
+const LIST_PARAMETERS = [
+  { name: 'series', in: 'query', description: 'Series ticker.', schema: { type: 'string' } },
+  {
+    name: 'station',
+    in: 'query',
+    description: 'Station code, NYC or KNYC.',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'from',
+    in: 'query',
+    description: 'Earliest close time: RFC 3339, or a date for its start.',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'to',
+    in: 'query',
+    description: 'Latest close time, inclusive: RFC 3339, or a date for its end.',
+    schema: { type: 'string' },
+  },
+  ...PAGE_PARAMETERS,
+] as const satisfies readonly Parameter[]
+
+type ListValues = ParameterValues<typeof LIST_PARAMETERS>
+
+const instantRule: ParameterRule<typeof LIST_PARAMETERS> = ({ values }, report) => {
+  const { from, to } = values
+  const fromMs = from === undefined ? undefined : requestInstantMs(from, false)
+  const toMs = to === undefined ? undefined : requestInstantMs(to, true)
+  const shape = 'an RFC 3339 time such as 2026-07-01T12:00:00Z, or a date'
+  if (from !== undefined && fromMs === undefined) report('from', `from must be ${shape}, not ${quote(from)}.`)
+  if (to !== undefined && toMs === undefined) report('to', `to must be ${shape}, not ${quote(to)}.`)
+  if (fromMs !== undefined && toMs !== undefined && toMs < fromMs) report('to', 'to must not be before from.')
+}
+
+function stationCode(name: string): string {
+  const station = findStation(name)
+  if (station === undefined) throw new ApiError('unknown_station', `No station is named ${quote(name)}.`)
+  return station.code
+}
+
+function filterOf({ series, station, from, to }: ListValues): MarketFilter {
+  return {
+    series: series ?? null,
+    station: station === undefined ? null : stationCode(station),
+    closeFromMs: from === undefined ? null : (requestInstantMs(from, false) ?? null),
+    closeToMs: to === undefined ? null : (requestInstantMs(to, true) ?? null),
+  }
+}
+
+export function marketListEndpoint(catalogue: Catalogue): Endpoint {
+  return defineEndpoint({
+    path: LIST_PATH,
+    summary: 'The markets of the catalogue, by ticker. Conditions combine with AND.',
+    parameters: LIST_PARAMETERS,
+    rule: instantRule,
+    documentation: {
+      tag: 'Catalogue',
+      contentTypes: ['application/json'],
+      schema: { type: 'array', items: MARKET_SCHEMA },
+      headers: PAGE_HEADERS,
+      errors: ['unknown_series', 'unknown_station', 'store_unavailable'],
+      examples: [
+        { title: 'The markets of a series', values: { series: 'KXHIGHNY', limit: 10 } },
+        {
+          title: 'The markets of a station that close in a span',
+          values: { station: 'NYC', from: '2026-07-01' },
+        },
+      ],
+    },
+    handle: (values) => pageReply(LIST_PATH, values, catalogue.marketPage(filterOf(values), values)),
+  })
+}
+
+export function marketEndpoint(catalogue: Catalogue): Endpoint {
+  return defineEndpoint({
+    path: '/api/v1/markets/{ticker}',
+    summary: 'One market.',
+    parameters: [{ name: 'ticker', in: 'path', description: 'Market ticker.', schema: { type: 'string' } }],
+    documentation: {
+      tag: 'Catalogue',
+      contentTypes: ['application/json'],
+      schema: MARKET_SCHEMA,
+      headers: { ETag: { description: 'Names the record.', schema: { type: 'string' } } },
+      errors: ['unknown_market', 'store_unavailable'],
+      examples: [{ title: 'One strike', values: { ticker: 'KXHIGHNY-26JUL01-B81.5' } }],
+    },
+    handle: ({ ticker }) => catalogue.marketReply(ticker),
+  })
+}

@@ -1,0 +1,42 @@
+// The parameters that page through a list of the catalogue, and the answer with the address of the next page.
+
+import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, LIST_OFFSET_MAX } from '../../shared/limits.ts'
+import type { CataloguePage, PageBounds } from '../catalogue/catalogue.ts'
+import type { WholeReply } from '../http/endpoint.ts'
+import { nextLink } from '../http/next-link.ts'
+import type { ResponseHeader } from '../openapi/documentation.ts'
+import type { Parameter } from '../query/parameters.ts'
+
+export const PAGE_PARAMETERS = [
+  {
+    name: 'limit',
+    in: 'query',
+    description: 'Maximum number of records.',
+    schema: { type: 'integer', minimum: 1, maximum: LIST_LIMIT_MAX, default: LIST_LIMIT_DEFAULT },
+  },
+  {
+    name: 'offset',
+    in: 'query',
+    description: 'Records to skip.',
+    schema: { type: 'integer', minimum: 0, maximum: LIST_OFFSET_MAX, default: 0 },
+  },
+] as const satisfies readonly Parameter[]
+
+export const PAGE_HEADERS: Readonly<Record<string, ResponseHeader>> = {
+  ETag: { description: 'Names the state of the catalogue and the request.', schema: { type: 'string' } },
+  Link: {
+    description: 'With rel="next" the address of the next page; the last page has none.',
+    schema: { type: 'string' },
+  },
+}
+
+/** The page's answer, with a link to the next one if there is one. */
+export function pageReply(
+  path: string,
+  values: Readonly<Record<string, string | number | undefined>> & PageBounds,
+  { reply, hasMore }: CataloguePage,
+): WholeReply {
+  if (!hasMore) return reply
+  const link = nextLink(path, values, values.offset + values.limit)
+  return { ...reply, headers: { ...reply.headers, Link: link } }
+}

@@ -1,0 +1,132 @@
+// The parameters that the record endpoints share, and the rules about them.
+
+import { isSeriesName } from '../../shared/lake-layout.ts'
+import { RECORD_OFFSET_MAX, RECORD_ROWS_MAX_JSON, RECORD_ROWS_MAX_STREAMED } from '../../shared/limits.ts'
+import { RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
+import { RECORD_FORMATS } from '../../shared/record-task.ts'
+import { type ParameterRule, quote } from '../query/parameter-parser.ts'
+import type { Parameter } from '../query/parameters.ts'
+import { instantMs, rangeEndMs } from '../query/time-range.ts'
+
+export const FORMAT_PARAMETER = {
+  name: 'format',
+  in: 'query',
+  description: 'Output format.',
+  schema: { type: 'string', enum: RECORD_FORMATS, default: 'json' },
+} as const satisfies Parameter
+
+export const OFFSET_PARAMETER = {
+  name: 'offset',
+  in: 'query',
+  description:
+    'Rows to skip. The Link header of a page that limit cut short has the address of the next one.',
+  schema: { type: 'integer', minimum: 0, maximum: RECORD_OFFSET_MAX, default: 0 },
+} as const satisfies Parameter
+
+export const TIME_ZONE_PARAMETER = {
+  name: 'tz',
+  in: 'query',
+  description:
+    "Zone of the time labels: UTC, station (each row's station) or an IANA name. Filters stay UTC.",
+  schema: { type: 'string', format: 'time-zone', default: 'UTC' },
+} as const satisfies Parameter
+
+export const INSTANT_RANGE_PARAMETERS = [
+  {
+    name: 'from',
+    in: 'query',
+    description: 'Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago.',
+    schema: { type: 'string', format: 'instant' },
+  },
+  {
+    name: 'to',
+    in: 'query',
+    description: 'End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now.',
+    schema: { type: 'string', format: 'instant' },
+  },
+] as const satisfies readonly Parameter[]
+
+export const STATION_PARAMETER = {
+  name: 'station',
+  in: 'query',
+  description: 'Station code, three letters or ICAO.',
+  schema: { type: 'string' },
+} as const satisfies Parameter
+
+/** `limit` with its default; json takes fewer rows than the streamed formats. */
+export function limitParameter<const Default extends number>(fallback: Default) {
+  return {
+    name: 'limit',
+    in: 'query',
+    description: `Rows at most: up to ${RECORD_ROWS_MAX_JSON} for json, ${RECORD_ROWS_MAX_STREAMED} for the other formats.`,
+    schema: { type: 'integer', minimum: 1, maximum: RECORD_ROWS_MAX_STREAMED, default: fallback },
+  } as const
+}
+
+type ColumnOf<Kind extends RecordKind> = (typeof RECORD_FIELDS)[Kind][number]['name']
+
+/** The names of a record's columns. */
+export function columnNames<Kind extends RecordKind>(kind: Kind): readonly ColumnOf<Kind>[] {
+  return RECORD_FIELDS[kind].map(({ name }) => name)
+}
+
+export function columnsParameter<Kind extends RecordKind>(kind: Kind) {
+  return {
+    name: 'columns',
+    in: 'query',
+    description: 'Comma-separated columns, in the order wanted. Default: all.',
+    schema: {
+      type: 'array',
+      items: { type: 'string', enum: columnNames(kind) },
+      uniqueItems: true,
+      minItems: 1,
+    },
+  } as const
+}
+
+/** The parameters that the shared rules look at; an endpoint has some of them. */
+interface SharedValues {
+  readonly format?: string | undefined
+  readonly limit?: number | undefined
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+type Report = Parameters<ParameterRule<readonly Parameter[]>>[1]
+
+/** A json answer has its own, smaller limit. */
+export function checkLimit({ format, limit }: SharedValues, report: Report): void {
+  if (format !== 'json' || limit === undefined || limit <= RECORD_ROWS_MAX_JSON) return
+  report('limit', `limit must be a whole number from 1 to ${RECORD_ROWS_MAX_JSON} for json, not ${limit}.`)
+}
+
+/** Instants of a range whose ends may be missing; `nowMs` is when the request is handled. */
+export function instantRange(
+  values: SharedValues,
+  nowMs: number,
+  spanMs: number,
+): { fromMs: number; toMs: number } {
+  const fromMs = values.from === undefined ? undefined : instantMs(values.from)
+  const toMs = values.to === undefined ? undefined : rangeEndMs(values.to)
+  return { fromMs: fromMs ?? nowMs - spanMs, toMs: toMs ?? nowMs }
+}
+
+export function checkInstantRange(values: SharedValues, spanMs: number, report: Report): void {
+  const { fromMs, toMs } = instantRange(values, Date.now(), spanMs)
+  if (fromMs <= toMs) return
+  if (values.from === undefined) report('from', 'from is needed with a to that is more than 24 hours ago.')
+  else if (values.to === undefined)
+    report('from', `from must not be after now, which is the default of to, but is ${values.from}.`)
+  else report('to', `to must not be before from; ${values.to} is before ${values.from}.`)
+}
+
+export function checkDateRange({ from, to }: SharedValues, report: Report): void {
+  if (from !== undefined && to !== undefined && to < from)
+    report('to', `to must not be before from; ${to} is before ${from}.`)
+}
+
+/** Names become lake paths and SQL values, so they are held to what a name is made of. */
+export function checkName(name: string, text: string | undefined, report: Report): void {
+  if (text !== undefined && !isSeriesName(text))
+    report(name, `${name} must be made of letters, digits, dots, dashes and underscores, not ${quote(text)}.`)
+}

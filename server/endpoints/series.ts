@@ -1,0 +1,90 @@
+// /api/v1/series and /api/v1/series/{ticker} (interface.md sections 2.6, 4.7 and 4.8), answered from memory.
+
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
+import type { JsonSchema } from '../openapi/documentation.ts'
+import { PAGE_HEADERS, PAGE_PARAMETERS, pageReply } from './page-parameters.ts'
+
+const SERIES_SCHEMA: JsonSchema = {
+  type: 'object',
+  properties: {
+    ticker: { type: 'string', description: 'Series ticker.' },
+    measure_type: { type: 'string', description: 'Kind of measure: daily high or low temperature.' },
+    title: { type: 'string', description: 'Title.' },
+    station_code: {
+      type: ['string', 'null'],
+      description: 'Station that settles it; null when it is none of ours.',
+    },
+    category: { type: 'string', description: 'Category.' },
+    frequency: { type: 'string', description: 'Frequency.' },
+    tags: { type: 'array', items: { type: 'string' }, description: 'Tags.' },
+    active: { type: 'boolean', description: 'Whether the exchange still lists it.' },
+    last_seen_at: {
+      type: 'string',
+      format: 'date-time',
+      description: 'When it was last listed, with milliseconds.',
+    },
+  },
+  required: [
+    'ticker',
+    'measure_type',
+    'title',
+    'station_code',
+    'category',
+    'frequency',
+    'tags',
+    'active',
+    'last_seen_at',
+  ],
+  additionalProperties: false,
+}
+
+const LIST_PATH = '/api/v1/series'
+
+export function seriesListEndpoint(catalogue: Catalogue): Endpoint {
+  return defineEndpoint({
+    path: LIST_PATH,
+    summary: 'The series of the catalogue, by ticker.',
+    parameters: [
+      {
+        name: 'active',
+        in: 'query',
+        description: 'Only those that are (true) or are not (false) active.',
+        schema: { type: 'string', enum: ['true', 'false'] },
+      },
+      ...PAGE_PARAMETERS,
+    ],
+    documentation: {
+      tag: 'Catalogue',
+      contentTypes: ['application/json'],
+      schema: { type: 'array', items: SERIES_SCHEMA },
+      headers: PAGE_HEADERS,
+      errors: ['store_unavailable'],
+      examples: [
+        { title: 'All series', values: {} },
+        { title: 'The first two that are active', values: { active: 'true', limit: 2 } },
+      ],
+    },
+    handle(values) {
+      const active = values.active === undefined ? null : values.active === 'true'
+      return pageReply(LIST_PATH, values, catalogue.seriesPage(active, values))
+    },
+  })
+}
+
+export function seriesEndpoint(catalogue: Catalogue): Endpoint {
+  return defineEndpoint({
+    path: '/api/v1/series/{ticker}',
+    summary: 'One series.',
+    parameters: [{ name: 'ticker', in: 'path', description: 'Series ticker.', schema: { type: 'string' } }],
+    documentation: {
+      tag: 'Catalogue',
+      contentTypes: ['application/json'],
+      schema: SERIES_SCHEMA,
+      headers: { ETag: { description: 'Names the record.', schema: { type: 'string' } } },
+      errors: ['unknown_series', 'store_unavailable'],
+      examples: [{ title: 'Daily high temperature in New York', values: { ticker: 'KXHIGHNY' } }],
+    },
+    handle: ({ ticker }) => catalogue.seriesReply(ticker),
+  })
+}

@@ -1,0 +1,68 @@
+// The state of what the service depends on (interface.md section 2.8). Each database is asked a real query with a short
+// time-out. One round of queries answers everybody who asks within a second, so that asking costs nothing to speak of.
+
+import { HEALTH_CHECK_TIMEOUT_MS, HEALTH_REUSE_MS, HEALTH_STALE_MS } from '../../shared/limits.ts'
+import type { SyncStatus } from './lake-scan.ts'
+
+/** Resolves to whether a database answered a query in time. Never rejects. */
+export type DatabaseCheck = (timeoutMs: number) => Promise<boolean>
+
+export interface HealthReport {
+  readonly status: 'ok' | 'degraded'
+  readonly embedded_db: 'ok' | 'error'
+  readonly hosted_db: 'ok' | 'error'
+  readonly sync: {
+    /** RFC 3339; null before the first one. */
+    readonly last_sync: string | null
+    readonly file_count: number
+    readonly is_stale: boolean
+  }
+}
+
+export interface HealthSources {
+  readonly embeddedDb: DatabaseCheck
+  readonly hostedDb: DatabaseCheck
+  readonly sync: () => SyncStatus
+  readonly nowMs?: () => number
+}
+
+export class HealthMonitor {
+  readonly #sources: HealthSources
+  readonly #nowMs: () => number
+  readonly #startedMs: number
+  #round: Promise<readonly [boolean, boolean]> | undefined
+  #roundMs = 0
+
+  constructor(sources: HealthSources) {
+    this.#sources = sources
+    this.#nowMs = sources.nowMs ?? Date.now
+    this.#startedMs = this.#nowMs()
+  }
+
+  async report(): Promise<HealthReport> {
+    const [isEmbeddedOk, isHostedOk] = await this.#check()
+    const { lastSyncMs, fileCount } = this.#sources.sync()
+    // Before the first sync its age is that of the process: one that never comes is noticed as well.
+    const isStale = this.#nowMs() - (lastSyncMs ?? this.#startedMs) > HEALTH_STALE_MS
+    return {
+      status: isEmbeddedOk && isHostedOk && !isStale ? 'ok' : 'degraded',
+      embedded_db: isEmbeddedOk ? 'ok' : 'error',
+      hosted_db: isHostedOk ? 'ok' : 'error',
+      sync: {
+        last_sync: lastSyncMs === null ? null : new Date(lastSyncMs).toISOString(),
+        file_count: fileCount,
+        is_stale: isStale,
+      },
+    }
+  }
+
+  #check(): Promise<readonly [boolean, boolean]> {
+    const nowMs = this.#nowMs()
+    if (this.#round === undefined || nowMs - this.#roundMs > HEALTH_REUSE_MS) {
+      this.#roundMs = nowMs
+      const { embeddedDb, hostedDb } = this.#sources
+      this.#round = Promise.all([embeddedDb(HEALTH_CHECK_TIMEOUT_MS), hostedDb(HEALTH_CHECK_TIMEOUT_MS)])
+    }
+    return this.#round
+  }
+}

@@ -1,0 +1,61 @@
+// Decides whether a request is taken at all: its API key, where keys are configured, and its client's rate, where one is.
+// Probes are always taken; documentation needs no key. A wrong key is counted under the client's address.
+
+import { ApiError } from '../../shared/errors.ts'
+import { type ApiKey, ApiKeys, presentedKey } from './api-keys.ts'
+import { clientAddress } from './client-address.ts'
+import type { Access } from './endpoint.ts'
+import type { Exchange } from './exchange.ts'
+import { type RateLimit, RateLimiter } from './rate-limiter.ts'
+
+export interface AdmissionOptions {
+  /** None: no key is asked for. */
+  readonly apiKeys: readonly ApiKey[]
+  readonly rateLimit: RateLimit | null
+  readonly trustedProxies: number
+}
+
+export class Admission {
+  readonly #keys: ApiKeys | undefined
+  readonly #limiter: RateLimiter | undefined
+  readonly #trustedProxies: number
+
+  constructor({ apiKeys, rateLimit, trustedProxies }: AdmissionOptions) {
+    this.#keys = apiKeys.length === 0 ? undefined : new ApiKeys(apiKeys)
+    this.#limiter = rateLimit === null ? undefined : new RateLimiter(rateLimit)
+    this.#trustedProxies = trustedProxies
+  }
+
+  /**
+   * The name of the client's key, if it has one.
+   * @throws {ApiError} `rate_limited` (429) or `unauthorized` (401)
+   */
+  admit(exchange: Exchange, access: Access): string | undefined {
+    if (access === 'probe') return undefined
+    const name = this.#keys?.nameOf(presentedKey(exchange))
+    if (this.#limiter !== undefined) this.#count(exchange, name)
+    if (this.#keys !== undefined && name === undefined && access === 'data') throw unauthorized(exchange)
+    return name
+  }
+
+  #count(exchange: Exchange, name: string | undefined): void {
+    const client =
+      name === undefined
+        ? `address ${clientAddress(exchange.peerAddress, exchange.header('x-forwarded-for'), this.#trustedProxies)}`
+        : `key ${name}`
+    const waitS = this.#limiter?.take(client) ?? 0
+    if (waitS > 0)
+      throw new ApiError('rate_limited', `Too many requests from this client; retry in ${waitS} s.`, {
+        headers: { 'Retry-After': String(waitS) },
+      })
+  }
+}
+
+function unauthorized(exchange: Exchange): ApiError {
+  const isGiven = presentedKey(exchange) !== ''
+  const detail = isGiven
+    ? 'The API key is not known.'
+    : 'An API key is needed, as "Authorization: Bearer <key>" or "X-API-Key: <key>".'
+  const challenge = `Bearer realm="bookcast"${isGiven ? ', error="invalid_token"' : ''}`
+  return new ApiError('unauthorized', detail, { headers: { 'WWW-Authenticate': challenge } })
+}

@@ -1,0 +1,40 @@
+// API keys: who a request comes from. Only the SHA-256 of a key is held, and it is compared in constant time with every
+// key there is, so that neither a leaked configuration nor the time of an answer tells a key.
+
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Exchange } from './exchange.ts'
+
+export interface ApiKey {
+  /** Names the client in the log and in the configuration. */
+  readonly name: string
+  /** 64 hexadecimal digits. */
+  readonly sha256: string
+}
+
+export function sha256Hex(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/** The key a request carries, in `X-API-Key` or as a bearer token; empty when it has none. */
+export function presentedKey(exchange: Exchange): string {
+  const key = exchange.header('x-api-key')
+  if (key !== '') return key
+  return /^Bearer +(\S+)$/i.exec(exchange.header('authorization'))?.[1] ?? ''
+}
+
+export class ApiKeys {
+  readonly #keys: readonly { readonly name: string; readonly digest: Buffer }[]
+
+  constructor(keys: readonly ApiKey[]) {
+    this.#keys = keys.map(({ name, sha256 }) => ({ name, digest: Buffer.from(sha256, 'hex') }))
+  }
+
+  /** The name of the client whose key this is. */
+  nameOf(key: string): string | undefined {
+    if (key === '') return undefined
+    const digest = createHash('sha256').update(key).digest()
+    let name: string | undefined
+    for (const candidate of this.#keys) if (timingSafeEqual(candidate.digest, digest)) name = candidate.name
+    return name
+  }
+}

@@ -1,0 +1,68 @@
+// Which content coding an answer gets: RFC 9110, section 12.5.3. Of the codings a client likes best the server takes the
+// one it likes best; where a client refuses everything on offer, the answer goes out as it is, which the RFC allows.
+
+import * as zlib from 'node:zlib'
+
+export type ContentCoding = 'identity' | 'gzip' | 'zstd'
+
+/** Node has zstd from 22.15 on; the types of Node 20 do not know it. */
+const hasZstd = 'createZstdCompress' in zlib
+
+/** What this process can encode, best first. */
+export const OFFERED_CODINGS: readonly ContentCoding[] = hasZstd
+  ? ['zstd', 'gzip', 'identity']
+  : ['gzip', 'identity']
+
+const QVALUE = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
+
+/** The weights a header gives, by coding in lower case; a member that is malformed is left out. */
+function readWeights(acceptEncoding: string): Map<string, number> {
+  const weights = new Map<string, number>()
+  for (const member of acceptEncoding.split(',')) {
+    const [name = '', ...parameters] = member.split(';').map((part) => part.trim().toLowerCase())
+    if (name === '') continue
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? '1'
+    if (QVALUE.test(weight)) weights.set(name === 'x-gzip' ? 'gzip' : name, Number(weight))
+  }
+  return weights
+}
+
+/**
+ * The coding for a request with this Accept-Encoding (empty: the header was empty or not sent, then the answer is not
+ * encoded). `identity` also when nothing on offer is acceptable.
+ */
+export function chooseCoding(
+  acceptEncoding: string,
+  offered: readonly ContentCoding[] = OFFERED_CODINGS,
+): ContentCoding {
+  if (acceptEncoding === '') return 'identity'
+  const weights = readWeights(acceptEncoding)
+  const others = weights.get('*')
+  let best: ContentCoding = 'identity'
+  let bestWeight = 0
+  for (const coding of offered) {
+    // Identity is acceptable without being named, but only preferred where it is.
+    const weight = weights.get(coding) ?? others ?? (coding === 'identity' ? Number.MIN_VALUE : 0)
+    if (weight > bestWeight) {
+      best = coding
+      bestWeight = weight
+    }
+  }
+  return best
+}
+
+const CODED_TYPES = new Set([
+  'application/json',
+  'application/problem+json',
+  'application/x-ndjson',
+  'text/csv',
+  'text/html',
+  'text/markdown',
+  'text/plain',
+])
+
+/** Whether an answer of this Content-Type gets smaller by coding: text does, parquet is compressed already. */
+export function isCodedType(contentType: string): boolean {
+  const end = contentType.indexOf(';')
+  return CODED_TYPES.has(end === -1 ? contentType : contentType.slice(0, end))
+}

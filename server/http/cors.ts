@@ -1,0 +1,42 @@
+// Cross-origin requests from browsers, for the origins that configuration names; without any, no header is sent and
+// browsers refuse to hand our answers to other pages. API keys travel in headers, so credentials are never allowed.
+
+import type { ReplyHeaders } from './endpoint.ts'
+import { CORS_MAX_AGE_S } from '../../shared/limits.ts'
+import type { Exchange } from './exchange.ts'
+
+const EXPOSED = 'Content-Disposition, ETag, Link, Missing-Dates, Retry-After, X-Request-Id'
+const NO_HEADERS: ReplyHeaders = Object.freeze({})
+
+export class CorsPolicy {
+  readonly #origins: ReadonlySet<string>
+
+  /** @param origins as browsers send them (`https://example.org`), or `*` for any */
+  constructor(origins: readonly string[]) {
+    this.#origins = new Set(origins)
+  }
+
+  /** The headers of any answer. */
+  headers(exchange: Exchange): ReplyHeaders {
+    if (this.#origins.has('*'))
+      return { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': EXPOSED }
+    const origin = exchange.header('origin')
+    if (!this.#origins.has(origin)) return { Vary: 'Origin' }
+    return {
+      'Access-Control-Allow-Origin': origin,
+      'Access-Control-Expose-Headers': EXPOSED,
+      Vary: 'Origin',
+    }
+  }
+
+  /** What the answer to a preflight request has besides. */
+  preflightHeaders(exchange: Exchange): ReplyHeaders {
+    const isAllowed = this.#origins.has('*') || this.#origins.has(exchange.header('origin'))
+    if (!isAllowed) return NO_HEADERS
+    return {
+      'Access-Control-Allow-Methods': 'GET, HEAD',
+      'Access-Control-Allow-Headers': 'Authorization, X-API-Key, If-None-Match',
+      'Access-Control-Max-Age': String(CORS_MAX_AGE_S),
+    }
+  }
+}

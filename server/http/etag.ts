@@ -1,0 +1,48 @@
+// Entity tags: how they are built from what an answer depends on, and how a request's If-None-Match is read. A coded
+// answer has other bytes than the plain one, so it has a tag of its own: the plain tag with the coding behind it.
+
+import { contentIdentity } from '../../shared/content-identity.ts'
+import type { ContentCoding } from './content-coding.ts'
+
+/** A strong entity tag, quotes included, of everything the bytes of an answer depend on. */
+export function strongEtag(...parts: readonly string[]): string {
+  return `"${contentIdentity(parts)}"`
+}
+
+/** The tag of an answer in coded form. */
+export function codedEtag(etag: string, coding: ContentCoding): string {
+  return coding === 'identity' ? etag : `${etag.slice(0, -1)}-${coding}"`
+}
+
+const LISTED_TAG = /\s*(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)/y
+
+/**
+ * The tags of an If-None-Match header that a client may hold of our answers: without their weakness, which does not
+ * count here (RFC 9110, section 13.1.2). `['*']` for the asterisk; what follows a malformed member is not read.
+ */
+function listedTags(ifNoneMatch: string): string[] {
+  if (ifNoneMatch.trim() === '*') return ['*']
+  const tags: string[] = []
+  LISTED_TAG.lastIndex = 0
+  for (;;) {
+    const tag = LISTED_TAG.exec(ifNoneMatch)?.[1]
+    if (tag === undefined) return tags
+    tags.push(tag)
+  }
+}
+
+/** The tag of If-None-Match that is `etag` in any coding, or `undefined` when the client holds none of them. */
+export function matchingTag(ifNoneMatch: string, etag: string): string | undefined {
+  if (ifNoneMatch === '') return undefined
+  const forms = [etag, codedEtag(etag, 'gzip'), codedEtag(etag, 'zstd')]
+  for (const tag of listedTags(ifNoneMatch)) {
+    if (tag === '*') return etag
+    if (forms.includes(tag)) return tag
+  }
+  return undefined
+}
+
+/** What a client holds of our answers, as the text inside plain tags: without quotes and coding. */
+export function heldIdentities(ifNoneMatch: string): string[] {
+  return listedTags(ifNoneMatch).map((tag) => tag.replaceAll('"', '').replace(/-(?:gzip|zstd)$/, ''))
+}

@@ -1,0 +1,66 @@
+// The form in which a reply leaves: not at all when the client holds it already (304), compressed when the client takes
+// that and it pays, else as it is. Answers that come in several forms say so with Vary, and each form has its own tag.
+
+import { COMPRESSED_BODY_BYTES_MIN } from '../../shared/limits.ts'
+import { CompressedStream, compressWhole } from './compression.ts'
+import { chooseCoding, type ContentCoding, isCodedType } from './content-coding.ts'
+import type { Reply, ReplyHeaders, WholeReply } from './endpoint.ts'
+import { codedEtag, matchingTag } from './etag.ts'
+import type { Exchange } from './exchange.ts'
+
+const NO_BYTES = new Uint8Array(0)
+const VARY = { Vary: 'Accept-Encoding' }
+
+function codedHeaders(headers: ReplyHeaders, coding: ContentCoding): ReplyHeaders {
+  if (coding === 'identity') return { ...headers, ...VARY }
+  const etag = headers['ETag']
+  return {
+    ...headers,
+    ...VARY,
+    'Content-Encoding': coding,
+    ...(etag === undefined ? {} : { ETag: codedEtag(etag, coding) }),
+  }
+}
+
+/** The reply to a client that may hold the answer already. */
+function conditionalReply(reply: WholeReply, exchange: Exchange): WholeReply | undefined {
+  const etag = reply.headers['ETag']
+  if (etag === undefined || (reply.status !== 200 && reply.status !== 304)) return undefined
+  const ifNoneMatch = exchange.header('if-none-match')
+  const held = ifNoneMatch === '' ? undefined : matchingTag(ifNoneMatch, etag)
+  if (held === undefined) return undefined
+  const cacheControl = reply.headers['Cache-Control']
+  return {
+    status: 304,
+    headers: {
+      ETag: held,
+      ...VARY,
+      ...(cacheControl === undefined ? {} : { 'Cache-Control': cacheControl }),
+    },
+    body: NO_BYTES,
+  }
+}
+
+async function compressedReply(
+  reply: WholeReply,
+  coding: Exclude<ContentCoding, 'identity'>,
+): Promise<WholeReply> {
+  const body = await compressWhole(coding, reply.body)
+  return { ...reply, headers: codedHeaders(reply.headers, coding), body }
+}
+
+/** What is really sent for `reply`: at once unless a body has to be compressed. */
+export function represent(reply: Reply, exchange: Exchange): Reply | Promise<Reply> {
+  const isStream = 'stream' in reply
+  // A stream is already under way: its endpoint has looked at If-None-Match before it began.
+  const conditional = isStream ? undefined : conditionalReply(reply, exchange)
+  if (conditional !== undefined) return conditional
+  if (!isStream && reply.body.length < COMPRESSED_BODY_BYTES_MIN) return reply
+  if (!isCodedType(reply.headers['Content-Type'] ?? '')) return reply
+  const coding = chooseCoding(exchange.header('accept-encoding'))
+  if (coding === 'identity') return { ...reply, headers: codedHeaders(reply.headers, coding) }
+  if (!isStream) return compressedReply(reply, coding)
+  // HEAD tells the headers only: nothing is compressed for it.
+  const stream = exchange.method === 'HEAD' ? reply.stream : new CompressedStream(reply.stream, coding)
+  return { ...reply, headers: codedHeaders(reply.headers, coding), stream }
+}

@@ -1,0 +1,151 @@
+// The newest climate reports from the NWS API: a list of the last week's products per place, then each new product
+// once. The list is asked conditionally, products never change. What was fetched counts as seen only when the caller
+// says that it is stored, so neither a failing store nor a failing product loses a report.
+
+import { NWS_PRODUCTS_PER_POLL_MAX } from '../../../shared/limits.ts'
+import { UpstreamError } from '../upstream-error.ts'
+import { UpstreamHttp, type UpstreamOptions, type Validators } from '../upstream-http.ts'
+import { type ClimateReport, parseClimateText } from './parse.ts'
+import type { ClimateReportError } from './report-error.ts'
+
+export interface NwsBatch {
+  readonly reports: readonly ClimateReport[]
+  readonly errors: readonly ClimateReportError[]
+  /** Products that could not be fetched now; the next poll asks for them again. */
+  readonly failures: readonly UpstreamError[]
+  /** To be called when the reports are stored. */
+  acknowledge(): void
+}
+
+interface Seen {
+  readonly validators: Validators | undefined
+  readonly ids: ReadonlySet<string>
+}
+
+interface ListedProduct {
+  readonly id: string
+  readonly issuedAtMs: number
+}
+
+const UPSTREAM = 'nws'
+// The API states no figure; this lets one poll of all stations through and spaces the products that follow.
+const RATE = { burst: 20, intervalMs: 500 } as const
+const ACCEPT = { accept: 'application/ld+json' }
+const PRODUCT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+export class NwsClient {
+  readonly #http: UpstreamHttp
+  readonly #seen = new Map<string, Seen>()
+
+  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
+    this.#http = new UpstreamHttp({ ...options, name: UPSTREAM, rate: RATE })
+  }
+
+  /** Closes the connections; a running request fails. */
+  async close(): Promise<void> {
+    await this.#http.close()
+  }
+
+  /**
+   * The reports that were not acknowledged before. `place` is the three letters after CLI, for example `NYC`. Throws
+   * `UpstreamError` when the list cannot be had.
+   */
+  async poll(place: string, signal?: AbortSignal): Promise<NwsBatch> {
+    const seen = this.#seen.get(place)
+    const answer = await this.#http.fetch({
+      path: `/products/types/CLI/locations/${encodeURIComponent(place)}`,
+      headers: ACCEPT,
+      ...(seen?.validators === undefined ? {} : { validators: seen.validators }),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    if (answer.kind === 'not_modified') {
+      return { reports: [], errors: [], failures: [], acknowledge: () => {} }
+    }
+    const listed = this.#readList(answer.body)
+    const fresh = listed.filter(({ id }) => seen?.ids.has(id) !== true)
+    const { fetched, ...batch } = await this.#fetchProducts(fresh, signal)
+    const ids = new Set(
+      listed.map(({ id }) => id).filter((id) => seen?.ids.has(id) === true || fetched.has(id)),
+    )
+    // While a product is still owed, the list must be answered in full again.
+    const validators = fetched.size === fresh.length ? answer.validators : undefined
+    return { ...batch, acknowledge: () => void this.#seen.set(place, { validators, ids }) }
+  }
+
+  async #fetchProducts(
+    products: readonly ListedProduct[],
+    signal: AbortSignal | undefined,
+  ): Promise<Omit<NwsBatch, 'acknowledge'> & { fetched: Set<string> }> {
+    const reports: ClimateReport[] = []
+    const errors: ClimateReportError[] = []
+    const failures: UpstreamError[] = []
+    const fetched = new Set<string>()
+    for (const { id } of products.slice(0, NWS_PRODUCTS_PER_POLL_MAX)) {
+      try {
+        const parsed = parseClimateText(await this.#fetchText(id, signal))
+        reports.push(...parsed.reports)
+        errors.push(...parsed.errors)
+        fetched.add(id)
+      } catch (error) {
+        if (!(error instanceof UpstreamError)) throw error
+        failures.push(error)
+        // One product may be broken; an upstream that is down or busy is not asked for the others.
+        if (error.failure !== 'rejected' && error.failure !== 'malformed') break
+      }
+    }
+    return { reports, errors, failures, fetched }
+  }
+
+  async #fetchText(id: string, signal: AbortSignal | undefined): Promise<string> {
+    const answer = await this.#http.fetch({
+      path: `/products/${id}`,
+      headers: ACCEPT,
+      ...(signal === undefined ? {} : { signal }),
+    })
+    const product = answer.kind === 'body' ? this.#readJson(answer.body) : undefined
+    if (product?.['id'] !== id || typeof product['productText'] !== 'string') {
+      throw this.#malformed(`product ${id} has no text or another id`)
+    }
+    return product['productText']
+  }
+
+  /** The listed products, the oldest first. */
+  #readList(body: Buffer): ListedProduct[] {
+    const items = this.#readJson(body)['@graph']
+    if (!Array.isArray(items)) throw this.#malformed('the product list has no @graph')
+    return items
+      .map((item: unknown) => {
+        const { id, issuanceTime, productCode } = isObject(item) ? item : {}
+        const issuedAtMs = typeof issuanceTime === 'string' ? Date.parse(issuanceTime) : Number.NaN
+        if (
+          typeof id !== 'string' ||
+          !PRODUCT_ID.test(id) ||
+          productCode !== 'CLI' ||
+          Number.isNaN(issuedAtMs)
+        ) {
+          throw this.#malformed(`a listed product cannot be read: ${JSON.stringify(item).slice(0, 120)}`)
+        }
+        return { id, issuedAtMs }
+      })
+      .toSorted((a, b) => a.issuedAtMs - b.issuedAtMs)
+  }
+
+  #readJson(body: Buffer): Record<string, unknown> {
+    let value: unknown
+    try {
+      value = JSON.parse(body.toString('utf8'))
+    } catch {
+      throw this.#malformed(`no JSON: ${JSON.stringify(body.toString('latin1', 0, 80))}`)
+    }
+    if (!isObject(value)) throw this.#malformed('the answer is no JSON object')
+    return value
+  }
+
+  #malformed(detail: string): UpstreamError {
+    return new UpstreamError(UPSTREAM, 'malformed', detail)
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,259 @@
+// The text of NWS daily climate reports (CLI products) → what each report says. Pure, and it never throws: what
+// cannot be read is returned as a `ClimateReportError` beside what can. The kind comes from the text, never from
+// the time stamp, because Western preliminary reports carry the next day's UTC date. Stations, sources and the
+// comparison with earlier reports are not its business (station-reports.ts).
+
+import { CLI_LATENESS_DAYS_MAX, CLI_PRODUCT_CHARACTERS_MAX } from '../../../shared/limits.ts'
+import { addDays, MS_PER_HOUR } from '../../../shared/utc-date.ts'
+import { type ProductText, splitProducts } from './product-text.ts'
+import { ClimateReportError, type ReportErrorCode } from './report-error.ts'
+import { readTemperatureBlock } from './temperature-block.ts'
+import {
+  calendarDate,
+  collapse,
+  headerInstantMs,
+  type IssueLine,
+  productIdOf,
+  readHeader,
+  readIssueLine,
+  type WmoHeader,
+} from './wmo-header.ts'
+
+/** What one product says of one station. */
+export interface ClimateReport {
+  readonly pil: string
+  /** The name in the report's headline, for example `CENTRAL PARK NY`. */
+  readonly stationName: string
+  /** `YYYY-MM-DD`. */
+  readonly climateDate: string
+  /** Degrees F; null when the report has MM, a blank or no such line. */
+  readonly highTempF: number | null
+  readonly lowTempF: number | null
+  readonly kind: 'preliminary' | 'final'
+  /** Whether header, title or headline call it a correction; a preliminary report can be one too. */
+  readonly isCorrection: boolean
+  readonly productId: string
+  /** Milliseconds since the epoch. */
+  readonly issuedAtMs: number
+  /** `HH:MM` local time of "VALID … AS OF", or null. */
+  readonly validAsOf: string | null
+}
+
+export interface ParsedClimateText {
+  /** In the order of the text. */
+  readonly reports: readonly ClimateReport[]
+  readonly errors: readonly ClimateReportError[]
+}
+
+/** A product with its header read; `fail` names it in the error it makes. */
+interface Product {
+  readonly lines: readonly string[]
+  readonly header: WmoHeader
+  readonly issueLine: IssueLine | undefined
+  readonly isCorrection: boolean
+  readonly fail: (code: ReportErrorCode, lineIndex: number, detail: string) => ClimateReportError
+}
+
+interface Headline {
+  readonly index: number
+  readonly stationName: string
+  readonly climateDate: string
+  readonly isCorrection: boolean
+}
+
+const CLIMATE_PIL = /^CLI[A-Z0-9]{1,3}$/
+const TEST_LINE = /^\W*TEST\b|\bTHIS IS (?:ONLY )?A TEST\b|\bTEST (?:MESSAGE|PRODUCT|ONLY)\b/
+const CORRECTION_BBB = /^(?:CC[A-Z]|COR)$/
+const CORRECTION_TITLE = /\bCORRECT(?:ED|ION)\b/
+const HEADLINE =
+  /^\.*\s?(?:THE )?(?<name>(?:(?!\.\.).){1,80}?) CLIMATE SUMMARY (?:FOR|FROM|OF) (?<month>[A-Z]{3,9})\.? (?<day>\d{1,2}),? (?<year>\d{4})(?<tail>.{0,40})/
+const VALID_AS_OF = /^VALID (?:[A-Z]+ )?AS OF (?<hour>\d{1,2}):?(?<minute>\d\d) ?(?<half>[AP])\.?M\b/
+
+/** No local standard time is further from UTC. */
+const UTC_OFFSET_MS_MAX = 14 * MS_PER_HOUR
+
+/** Reads one product, or many that are wrapped in SOH … ETX. */
+export function parseClimateText(text: string): ParsedClimateText {
+  const reports: ClimateReport[] = []
+  const errors: ClimateReportError[] = []
+  for (const productText of splitProducts(text)) {
+    const product = readProduct(productText)
+    if (product instanceof ClimateReportError) {
+      errors.push(product)
+      continue
+    }
+    for (const result of readReports(product)) {
+      if (result instanceof ClimateReportError) errors.push(result)
+      else reports.push(result)
+    }
+  }
+  return { reports, errors }
+}
+
+function readProduct({ ordinal, lines, characters, isWhole }: ProductText): Product | ClimateReportError {
+  const ordinalName = `#${ordinal}`
+  if (characters > CLI_PRODUCT_CHARACTERS_MAX) {
+    const detail = `${characters} characters, at most ${CLI_PRODUCT_CHARACTERS_MAX} are read`
+    return new ClimateReportError('too_long', ordinalName, 1, detail)
+  }
+  const header = readHeader(lines)
+  if (header === undefined) {
+    const first = lines.findIndex((line) => line.trim() !== '')
+    const detail = `no WMO header and product line: ${quote(lines[first] ?? '')}`
+    return new ClimateReportError('no_header', ordinalName, Math.max(first, 0) + 1, detail)
+  }
+  const name = `${header.pil} ${header.office} ${pad2(header.day)}${pad2(header.hour)}${pad2(header.minute)}`
+  const fail = (code: ReportErrorCode, lineIndex: number, detail: string): ClimateReportError =>
+    new ClimateReportError(code, name, lineIndex + 1, detail)
+  if (!isWhole) return fail('truncated', lines.length - 1, 'the product is cut off')
+  if (!CLIMATE_PIL.test(header.pil)) {
+    return fail('other_product', header.pilIndex, `${header.pil} is no daily climate report`)
+  }
+  const head = headOf(lines, header)
+  const testIndex = head.findIndex((line) => TEST_LINE.test(line))
+  if (testIndex >= 0) {
+    return fail('test_product', header.pilIndex + 1 + testIndex, `a test: ${quote(head[testIndex] ?? '')}`)
+  }
+  return {
+    lines,
+    header,
+    issueLine: head.map((line) => readIssueLine(line)).find((line) => line !== undefined),
+    isCorrection: CORRECTION_BBB.test(header.bbb ?? '') || head.some((line) => CORRECTION_TITLE.test(line)),
+    fail,
+  }
+}
+
+/** The lines between product line and first headline: title, office, issue time. */
+function headOf(lines: readonly string[], header: WmoHeader): readonly string[] {
+  const headline = lines.findIndex((line) => line.includes('CLIMATE SUMMARY'))
+  return lines.slice(header.pilIndex + 1, headline < 0 ? undefined : headline)
+}
+
+function readReports(product: Product): (ClimateReport | ClimateReportError)[] {
+  const headlines = readHeadlines(product)
+  if (headlines.length === 0) {
+    return [product.fail('no_headline', product.header.pilIndex, 'no climate summary headline')]
+  }
+  return headlines.map((headline, i) => {
+    if (headline instanceof ClimateReportError) return headline
+    const next = headlines[i + 1]
+    const end = next === undefined ? product.lines.length : indexOf(next)
+    return readReport(product, headline, product.lines.slice(headline.index, end))
+  })
+}
+
+function indexOf(headline: Headline | ClimateReportError): number {
+  return headline instanceof ClimateReportError ? headline.line - 1 : headline.index
+}
+
+/** Every line that carries a headline, which may run on into the next line. */
+function readHeadlines({ lines, header, fail }: Product): (Headline | ClimateReportError)[] {
+  const headlines: (Headline | ClimateReportError)[] = []
+  let taken = header.pilIndex
+  lines.forEach((line, index) => {
+    const joined = collapse(`${line} ${lines[index + 1] ?? ''}`)
+    const position = joined.indexOf('CLIMATE SUMMARY')
+    // A match that lies wholly in the next line is that line's own.
+    if (index <= taken || position < 0 || position >= collapse(line).length) return
+    const beginsAbove = !line.trim().startsWith('..') && /^\s*\.{2,}\s*\S/.test(lines[index - 1] ?? '')
+    const text = beginsAbove ? collapse(`${lines[index - 1]} ${joined}`) : joined
+    const fields = HEADLINE.exec(text)?.groups
+    taken = index
+    if (fields === undefined) {
+      headlines.push(fail('bad_headline', index, `unreadable headline ${quote(line)}`))
+      return
+    }
+    const climateDate = calendarDate(fields['year'] ?? '', fields['month'] ?? '', fields['day'] ?? '')
+    if (climateDate === undefined) {
+      headlines.push(fail('bad_date', index, `no such date in ${quote(line)}`))
+      return
+    }
+    headlines.push({
+      index,
+      stationName: fields['name'] ?? '',
+      climateDate,
+      isCorrection: /^\W{0,3}CORRECT(?:ION|ED)\b/.test(fields['tail'] ?? ''),
+    })
+  })
+  return headlines
+}
+
+function readReport(
+  product: Product,
+  headline: Headline,
+  lines: readonly string[],
+): ClimateReport | ClimateReportError {
+  const failAt = (code: ReportErrorCode, index: number, detail: string): ClimateReportError =>
+    product.fail(code, headline.index + index, detail)
+  const time = issueTime(product, headline.climateDate)
+  if (time === undefined) return failAt('bad_date', 0, `${headline.climateDate} does not fit the issue time`)
+  const block = readTemperatureBlock(lines)
+  if ('code' in block) return failAt(block.code, block.index, `${headline.stationName}: ${block.detail}`)
+  const validAsOf = readValidAsOf(lines)
+  if (validAsOf === null && block.label === undefined) {
+    return failAt('no_label', block.index, 'neither TODAY, YESTERDAY nor VALID AS OF')
+  }
+  const kind = validAsOf === null && block.label === 'YESTERDAY' ? 'final' : 'preliminary'
+  if (kind === 'final' && time.issuedMs < dayEndMs(product, headline.climateDate)) {
+    return failAt('bad_date', 0, `a final report of ${headline.climateDate}, which was not over`)
+  }
+  return {
+    pil: product.header.pil,
+    stationName: headline.stationName,
+    climateDate: headline.climateDate,
+    highTempF: block.highTempF,
+    lowTempF: block.lowTempF,
+    kind,
+    isCorrection: product.isCorrection || headline.isCorrection,
+    productId: time.productId,
+    issuedAtMs: time.issuedMs,
+    validAsOf,
+  }
+}
+
+/** The date's midnight on the office's clock; in the easternmost zone when that is not known. */
+function dayEndMs({ issueLine }: Product, climateDate: string): number {
+  const offsetMs = issueLine?.zoneHours === undefined ? UTC_OFFSET_MS_MAX : issueLine.zoneHours * MS_PER_HOUR
+  return Date.parse(`${addDays(climateDate, 1)}T00:00:00Z`) - offsetMs
+}
+
+/**
+ * The product's id and issue time. Month and year are those where the WMO header comes nearest to the local issue
+ * line; without such a line, those of the first time after the climate date's beginning. The WMO time is the time of
+ * issue unless it lies before the day the report is about: hand-typed headers do (Pago Pago, 2020-12-28, header six
+ * days early), and then the local line is. Undefined when neither fits, or when the report is later than reports are.
+ */
+function issueTime(
+  { header, issueLine }: Product,
+  climateDate: string,
+): { issuedMs: number; productId: string } | undefined {
+  const earliestMs = Date.parse(`${climateDate}T00:00:00Z`) - UTC_OFFSET_MS_MAX
+  const latestMs = Date.parse(`${addDays(climateDate, CLI_LATENESS_DAYS_MAX)}T00:00:00Z`)
+  const fits = (ms: number): boolean => ms >= earliestMs && ms <= latestMs
+  // Half a month after the beginning: the nearest such day is then the first one after it.
+  const anchorMs = issueLine?.instantMs ?? earliestMs + 15 * 24 * MS_PER_HOUR
+  const wmoMs = headerInstantMs(header, anchorMs)
+  if (wmoMs === undefined) return undefined
+  const productId = productIdOf(header, wmoMs)
+  if (fits(wmoMs)) return { issuedMs: wmoMs, productId }
+  if (issueLine?.zoneHours === undefined || !fits(issueLine.instantMs)) return undefined
+  return { issuedMs: issueLine.instantMs, productId }
+}
+
+function readValidAsOf(lines: readonly string[]): string | null {
+  for (const line of lines) {
+    const fields = VALID_AS_OF.exec(collapse(line))?.groups
+    if (fields === undefined) continue
+    const hour = (Number(fields['hour']) % 12) + (fields['half'] === 'P' ? 12 : 0)
+    return `${pad2(hour)}:${fields['minute']}`
+  }
+  return null
+}
+
+function pad2(value: number): string {
+  return String(value).padStart(2, '0')
+}
+
+function quote(line: string): string {
+  return JSON.stringify(collapse(line).slice(0, 80))
+}

@@ -1,0 +1,45 @@
+// The regional climate centers' web service (ACIS): daily maximum and minimum of one station over a range of dates,
+// one POST per range. A plain station identifier is asked, not a "threaded" one, which would join different sites.
+
+import { UpstreamError } from '../upstream-error.ts'
+import { UpstreamHttp, type UpstreamOptions } from '../upstream-http.ts'
+import { type DailyExtremes, parseDailyExtremes, type StationRange } from './parse.ts'
+
+const UPSTREAM = 'acis'
+// The service states no figure.
+const RATE = { burst: 1, intervalMs: 1000 } as const
+
+export class ClimateStatisticsClient {
+  readonly #http: UpstreamHttp
+
+  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
+    this.#http = new UpstreamHttp({ ...options, name: UPSTREAM, rate: RATE })
+  }
+
+  /** Closes the connections; a running request fails. */
+  async close(): Promise<void> {
+    await this.#http.close()
+  }
+
+  /** Days in date order; the service may know fewer than were asked. Throws `UpstreamError`. */
+  async dailyExtremes(range: StationRange, signal?: AbortSignal): Promise<DailyExtremes[]> {
+    const answer = await this.#http.fetch({
+      path: '/StnData',
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({
+        sid: range.sid,
+        sdate: range.from,
+        edate: range.to,
+        elems: [{ name: 'maxt' }, { name: 'mint' }],
+        meta: 'sids',
+        output: 'json',
+      }),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    if (answer.kind !== 'body') {
+      throw new UpstreamError(UPSTREAM, 'malformed', 'status 304 to an unconditional request')
+    }
+    return parseDailyExtremes(answer.body.toString('utf8'), range, UPSTREAM)
+  }
+}

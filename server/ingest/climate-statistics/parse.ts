@@ -1,0 +1,79 @@
+// Answers of the regional climate centers' web service (ACIS StnData) → daily maximum and minimum. Values come as
+// strings with flags; anything that is not one day's value of the station asked for becomes null or an error, never
+// a number.
+
+import { utcDateStartMs } from '../../../shared/utc-date.ts'
+import { UpstreamError } from '../upstream-error.ts'
+
+/** One day, degrees F; null where the service has no value of that day alone. */
+export interface DailyExtremes {
+  readonly date: string
+  readonly maxTempF: number | null
+  readonly minTempF: number | null
+}
+
+export interface StationRange {
+  /** The station identifier that was asked for, for example `KNYC`. */
+  readonly sid: string
+  /** First and last date, both included. */
+  readonly from: string
+  readonly to: string
+}
+
+const NUMBER = /^-?\d{1,3}(?:\.\d+)?$/
+/**
+ * M: missing. S: contained in a later day's value. A behind a number: accumulated over several days, so a maximum of
+ * more than this one. T: trace, which only precipitation can have.
+ */
+const NO_VALUE = /^(?:M|S|T|-?\d{1,3}(?:\.\d+)?A)$/
+
+/** Reads an answer for the elements maxt and mint with `meta: sids`. Throws `UpstreamError` under the given name. */
+export function parseDailyExtremes(body: string, range: StationRange, upstream: string): DailyExtremes[] {
+  const malformed = (detail: string): UpstreamError => new UpstreamError(upstream, 'malformed', detail)
+  let answer: unknown
+  try {
+    answer = JSON.parse(body)
+  } catch {
+    throw malformed(`no JSON: ${JSON.stringify(body.slice(0, 80))}`)
+  }
+  const { error, meta, data } = asObject(answer)
+  // Refusals come with status 200 too.
+  if (error !== undefined) {
+    throw new UpstreamError(upstream, 'rejected', `${range.sid}: ${JSON.stringify(error).slice(0, 200)}`)
+  }
+  const { sids } = asObject(meta)
+  if (!Array.isArray(sids) || !sids.some((sid) => String(sid).split(' ')[0] === range.sid)) {
+    throw malformed(`the answer is not of station ${range.sid}`)
+  }
+  if (!Array.isArray(data)) throw malformed('the answer has no data')
+  let previous = ''
+  return data.map((row: unknown) => {
+    const [date, max, min] = Array.isArray(row) && row.length === 3 ? (row as unknown[]) : []
+    if (typeof date !== 'string' || utcDateStartMs(date) === undefined) {
+      throw malformed(`a row cannot be read: ${quote(row)}`)
+    }
+    if (date <= previous || date < range.from || date > range.to) {
+      throw malformed(`${date} is out of order or not in ${range.from} to ${range.to}`)
+    }
+    previous = date
+    const [maxTempF, minTempF] = [readValue(max), readValue(min)]
+    if (maxTempF === undefined || minTempF === undefined) throw malformed(`unknown value in ${quote(row)}`)
+    return { date, maxTempF, minTempF }
+  })
+}
+
+/** Undefined when the value is of no known form. */
+function readValue(value: unknown): number | null | undefined {
+  if (typeof value !== 'string') return undefined
+  const text = value.trim()
+  if (NO_VALUE.test(text)) return null
+  return NUMBER.test(text) ? Number(text) : undefined
+}
+
+function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}
+
+function quote(value: unknown): string {
+  return JSON.stringify(value).slice(0, 80)
+}

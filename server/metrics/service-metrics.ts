@@ -1,0 +1,87 @@
+// All metrics of the process in one registry: requests, order-book slots and threads, Node's own (memory, garbage
+// collection, event-loop delay), and how old the ingested data is, which is asked for when the metrics are.
+
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
+import { RequestMetrics } from './request-metrics.ts'
+
+/** How long ago a source last delivered, by source and scope (a series, a station, a product). */
+export interface IngestAge {
+  readonly source: string
+  readonly scope: string
+  readonly ageS: number
+}
+
+/** What the gauges look at when they are asked. */
+export interface MetricSources {
+  readonly takenSlots: () => number
+  /** Tasks that wait for a thread, by pool. */
+  readonly queuedTasks: () => Readonly<Record<string, number>>
+  /** Resolves to nothing while the store is away. */
+  readonly ingestAges: () => Promise<readonly IngestAge[]>
+}
+
+export class ServiceMetrics {
+  readonly #registry = new Registry()
+  readonly requests: RequestMetrics
+
+  constructor(sources: MetricSources) {
+    this.requests = new RequestMetrics(this.#registry)
+    collectDefaultMetrics({ register: this.#registry })
+    for (const gauge of createGauges(sources)) this.#registry.registerMetric(gauge)
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType
+  }
+
+  /** The Prometheus text of all metrics. */
+  async text(): Promise<string> {
+    return this.#registry.metrics()
+  }
+
+  close(): void {
+    this.#registry.clear()
+  }
+}
+
+function createGauges(sources: MetricSources): Gauge[] {
+  // Without the list a gauge would join the library's global registry.
+  const registers: Registry[] = []
+  const slotsMax = new Gauge({
+    name: 'bookcast_lob_slots_max',
+    help: 'Order-book requests processed at once.',
+    registers,
+  })
+  slotsMax.set(LOB_CONCURRENT_REQUESTS_MAX)
+  return [
+    slotsMax,
+    new Gauge({
+      name: 'bookcast_lob_slots_taken',
+      help: 'Order-book requests being processed.',
+      registers,
+      collect() {
+        this.set(sources.takenSlots())
+      },
+    }),
+    new Gauge({
+      name: 'bookcast_pool_queue_tasks',
+      help: 'Tasks that wait for a worker thread.',
+      labelNames: ['pool'],
+      registers,
+      collect() {
+        for (const [pool, count] of Object.entries(sources.queuedTasks())) this.set({ pool }, count)
+      },
+    }),
+    new Gauge({
+      name: 'bookcast_ingest_age_seconds',
+      help: 'Time since a source was last read successfully.',
+      labelNames: ['source', 'scope'],
+      registers,
+      async collect() {
+        this.reset()
+        for (const { source, scope, ageS } of await sources.ingestAges()) this.set({ source, scope }, ageS)
+      },
+    }),
+  ]
+}

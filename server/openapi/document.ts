@@ -1,0 +1,178 @@
+// The OpenAPI 3.1 document, made from the declarations that validate requests and from what endpoints say of their
+// answers. Nothing about a parameter is written down a second time.
+
+import { ERROR_TYPES, type ErrorCode } from '../../shared/errors.ts'
+import type { Endpoint } from '../http/endpoint.ts'
+import type { Parameter } from '../query/parameters.ts'
+import type { EndpointDocumentation, ExampleRequest, JsonSchema } from './documentation.ts'
+
+/** An endpoint that says what it answers. */
+export type DocumentedEndpoint = Endpoint & { readonly documentation: EndpointDocumentation }
+
+export function isDocumented(endpoint: Endpoint): endpoint is DocumentedEndpoint {
+  return endpoint.documentation !== undefined
+}
+
+const PROBLEM_SCHEMA: JsonSchema = {
+  type: 'object',
+  description: 'A problem (RFC 9457). Clients match on code.',
+  properties: {
+    type: { type: 'string', description: 'A URN that ends in the code.' },
+    title: { type: 'string', description: 'The kind of problem.' },
+    status: { type: 'integer', description: 'The HTTP status.' },
+    detail: { type: 'string', description: 'What is wrong with this request.' },
+    code: { type: 'string', enum: Object.keys(ERROR_TYPES), description: 'Stable and machine-readable.' },
+    errors: {
+      type: 'array',
+      description: 'One entry for each wrong parameter.',
+      items: {
+        type: 'object',
+        properties: { parameter: { type: 'string' }, detail: { type: 'string' } },
+        required: ['parameter', 'detail'],
+      },
+    },
+    request_id: { type: 'string', description: 'Also in X-Request-Id and in the log of the server.' },
+    error: { type: 'string', description: 'The same as detail.' },
+  },
+  required: ['type', 'title', 'status', 'detail', 'code', 'errors', 'request_id', 'error'],
+}
+
+const DESCRIPTION = `Order books at any instant, candles, observations and climate reports of temperature prediction
+markets. Every path answers GET, HEAD and OPTIONS. Instants are UTC, prices integer cents, quantities integers; a value
+that is not known is null, never 0. An answer that breaks off is never completed: the transfer fails visibly.`
+
+const COMMON_ERRORS: readonly ErrorCode[] = [
+  'invalid_parameter',
+  'method_not_allowed',
+  'target_too_long',
+  'internal_error',
+  'shutting_down',
+]
+
+const BODY_DESCRIPTIONS: Readonly<Record<string, string>> = {
+  'application/x-ndjson': 'One record a line, each with the members of the JSON records.',
+  'text/csv': 'A header line and one line for each record.',
+  'application/vnd.apache.parquet': 'One row for each record.',
+}
+
+/** The body of one content type: JSON has a schema, the others carry the same records in their own form. */
+function mediaType(contentType: string, schema: JsonSchema): object {
+  if (contentType === 'application/json') return { schema }
+  const description = BODY_DESCRIPTIONS[contentType]
+  return { schema: { type: 'string', ...(description === undefined ? {} : { description }) } }
+}
+
+function headerObjects(documentation: EndpointDocumentation): object {
+  const named = {
+    'X-Request-Id': { description: 'Names this request in the log.', schema: { type: 'string' } },
+    ...documentation.headers,
+  }
+  return named
+}
+
+/** The errors an endpoint can answer, by status. */
+function errorsByStatus(endpoint: DocumentedEndpoint): Map<number, ErrorCode[]> {
+  const codes = [...COMMON_ERRORS, ...(endpoint.documentation.errors ?? [])]
+  if (endpoint.parameters.some((parameter) => parameter.name === 'format')) codes.push('unknown_format')
+  if (endpoint.access === 'data') codes.push('unauthorized')
+  if (endpoint.access !== 'probe') codes.push('rate_limited')
+  const byStatus = new Map<number, ErrorCode[]>()
+  for (const code of new Set(codes)) {
+    const { status } = ERROR_TYPES[code]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  return byStatus
+}
+
+function responses(endpoint: DocumentedEndpoint): object {
+  const { documentation } = endpoint
+  const problems = [...errorsByStatus(endpoint)].map(([status, codes]) => {
+    const titles = codes.map((code) => `\`${code}\`: ${ERROR_TYPES[code].title}.`)
+    const content = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
+    return [String(status), { description: titles.join(' '), content }] as const
+  })
+  const isValidated = documentation.headers?.['ETag'] !== undefined
+  return {
+    '200': {
+      description: documentation.description ?? endpoint.summary,
+      headers: headerObjects(documentation),
+      content: Object.fromEntries(
+        documentation.contentTypes.map((type) => [type, mediaType(type, documentation.schema)]),
+      ),
+    },
+    ...(isValidated
+      ? { '304': { description: 'The answer that If-None-Match names is still the answer.' } }
+      : {}),
+    ...Object.fromEntries(problems.toSorted(([left], [right]) => Number(left) - Number(right))),
+  }
+}
+
+function parameterObject(parameter: Parameter, examples: readonly ExampleRequest[]): object {
+  const example = examples.find(({ values }) => values[parameter.name] !== undefined)?.values[parameter.name]
+  return {
+    name: parameter.name,
+    in: parameter.in,
+    required: parameter.in === 'path' || parameter.required === true,
+    description: parameter.description,
+    schema: parameter.schema,
+    ...(parameter.schema.type === 'array' ? { style: 'form', explode: false } : {}),
+    ...(example === undefined || parameter.schema.type === 'array' ? {} : { example }),
+  }
+}
+
+/** The target of an example request: the path with its values filled in, and the query. */
+export function exampleTarget(endpoint: Endpoint, { values }: ExampleRequest): string {
+  const isInPath = (name: string): boolean => endpoint.path.includes(`{${name}}`)
+  const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(values[name])),
+  )
+  const query = Object.entries(values)
+    .filter(([name]) => !isInPath(name))
+    .map(
+      ([name, value]) => `${name}=${encodeURIComponent(value).replaceAll('%3A', ':').replaceAll('%2C', ',')}`,
+    )
+  return query.length === 0 ? path : `${path}?${query.join('&')}`
+}
+
+function operation(endpoint: DocumentedEndpoint): object {
+  const { documentation } = endpoint
+  const words = endpoint.path.split('/').filter((part) => part !== '' && part !== 'api' && part !== 'v1')
+  return {
+    operationId: `get_${words.join('_').replaceAll(/\W/g, '_')}`,
+    summary: endpoint.summary,
+    ...(documentation.description === undefined ? {} : { description: documentation.description }),
+    tags: [documentation.tag],
+    // Keys are asked for only where the operator configured some, hence also without.
+    security: endpoint.access === 'data' ? [{}, { bearer: [] }, { apiKey: [] }] : [],
+    parameters: endpoint.parameters.map((parameter) => parameterObject(parameter, documentation.examples)),
+    responses: responses(endpoint),
+    'x-examples': documentation.examples.map((example) => ({
+      title: example.title,
+      target: exampleTarget(endpoint, example),
+    })),
+  }
+}
+
+/** The document of all endpoints that describe their answers, in their order. */
+export function openApiDocument(endpoints: readonly Endpoint[], version: string): object {
+  const documented = endpoints.filter(isDocumented)
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Bookcast',
+      version,
+      description: DESCRIPTION.replaceAll('\n', ' '),
+      license: { name: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    tags: [...new Set(documented.map(({ documentation }) => documentation.tag))].map((name) => ({ name })),
+    paths: Object.fromEntries(documented.map((endpoint) => [endpoint.path, { get: operation(endpoint) }])),
+    components: {
+      schemas: { Problem: PROBLEM_SCHEMA },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+      },
+    },
+  }
+}

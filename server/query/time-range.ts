@@ -1,0 +1,22 @@
+// Instants and dates in requests. An instant is RFC 3339 with a zone, or a date, which stands for its midnight UTC and,
+// as the end of a range, for the end of that date. Ranges include their start; of instants they exclude the end.
+
+import { addDays, utcDateStartMs } from '../../shared/utc-date.ts'
+
+const INSTANT =
+  /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+
+/** Milliseconds since the epoch (fractions of one cut off), or `undefined` when the text is no instant. */
+export function instantMs(text: string): number | undefined {
+  const dateMs = utcDateStartMs(text)
+  if (dateMs !== undefined) return dateMs
+  const date = INSTANT.exec(text)?.[1]
+  if (date === undefined || utcDateStartMs(date) === undefined) return undefined
+  const ms = Date.parse(text.toUpperCase().replace(/(\.\d{3})\d+/, '$1'))
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+/** The same for the end of a range: a date ends with its last instant, so the next midnight is meant. */
+export function rangeEndMs(text: string): number | undefined {
+  return utcDateStartMs(text) === undefined ? instantMs(text) : utcDateStartMs(addDays(text, 1))
+}

@@ -1,0 +1,82 @@
+// The threads that answer candles, observations and climate, and the bound on what they are asked for at once: rows, so
+// that a few exports do not take the memory of many small requests.
+
+import type { Logger } from 'pino'
+import {
+  RECORD_RETRY_AFTER_S,
+  RECORD_ROWS_COUNTED_MIN,
+  RECORD_ROWS_IN_FLIGHT_MAX,
+  RECORD_TASKS_PER_THREAD,
+  RECORD_THREAD_HEAP_MB_MAX,
+  RECORD_THREADS,
+} from '../../shared/limits.ts'
+import type { RecordHead, RecordQuery, RecordTask } from '../../shared/record-task.ts'
+import type { StoreAddress } from '../../shared/sql/store-address.ts'
+import { Slots } from '../workers/slots.ts'
+import { WorkerPool } from '../workers/worker-pool.ts'
+import type { WorkerStream } from '../workers/worker-stream.ts'
+
+export interface RecordPoolOptions {
+  readonly lake: string
+  readonly store: StoreAddress
+  /** The compiled worker file; its default export takes a RecordTask or a RecordWarmTask. */
+  readonly workerUrl: URL
+  readonly logger: Logger
+}
+
+export class RecordPool {
+  readonly #lake: string
+  readonly #store: StoreAddress
+  readonly #slots = new Slots({
+    max: RECORD_ROWS_IN_FLIGHT_MAX,
+    retryAfterS: RECORD_RETRY_AFTER_S,
+    refusal: `The requests being processed ask for ${RECORD_ROWS_IN_FLIGHT_MAX} rows together, which is the most at once`,
+  })
+  readonly #pool: WorkerPool<RecordHead>
+
+  constructor({ lake, store, workerUrl, logger }: RecordPoolOptions) {
+    this.#lake = lake
+    this.#store = store
+    this.#pool = new WorkerPool({
+      name: 'record',
+      workerUrl,
+      threads: RECORD_THREADS,
+      tasksPerThread: RECORD_TASKS_PER_THREAD,
+      heapMb: RECORD_THREAD_HEAP_MB_MAX,
+      logger,
+    })
+  }
+
+  /** Rows that the requests under way may have, of RECORD_ROWS_IN_FLIGHT_MAX. */
+  get rowsInFlight(): number {
+    return this.#slots.takenCount
+  }
+
+  /** Tasks that wait for a thread. */
+  get queuedTasks(): number {
+    return this.#pool.queuedTasks
+  }
+
+  /** Lets every thread load its code. Rejects when the worker file does not. */
+  async warm(): Promise<void> {
+    await this.#pool.warm()
+  }
+
+  /**
+   * Starts a request and resolves when its head and first chunk are there. The stream must be closed. Rejects with the
+   * ApiError that the worker met, `too_many_requests` or `worker_failed`, and when `signal` is aborted first.
+   */
+  async open(
+    query: RecordQuery,
+    { headOnly, signal }: { headOnly: boolean; signal: AbortSignal },
+  ): Promise<WorkerStream<RecordHead>> {
+    const release = this.#slots.take(Math.max(query.limit, RECORD_ROWS_COUNTED_MIN))
+    const [lake, store] = [this.#lake, this.#store]
+    const makeTask = (port: RecordTask['port']): RecordTask => ({ lake, store, query, headOnly, port })
+    return this.#pool.open(makeTask, { release, signal })
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.close()
+  }
+}

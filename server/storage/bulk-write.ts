@@ -1,0 +1,57 @@
+// Bulk writes: the rows travel as one JSON parameter and become a table on the server. That keeps the number of
+// parameters at one, nulls null and numbers exact (64-bit integers go as text), and it is the same SQL for both stores.
+
+import { STORE_WRITE_BATCH_ROWS } from '../../shared/limits.ts'
+import type { SqlStatement } from '../../shared/sql/statement.ts'
+
+/** Column names and SQL types. */
+export type ColumnTypes = Readonly<Record<string, string>>
+
+/** `jsonb_to_recordset($1 …) AS <alias>(…)`: the JSON parameter as a table. */
+export function recordset(alias: string, columns: ColumnTypes, parameter = 1): string {
+  const list = Object.entries(columns).map(([name, type]) => `${name} ${type}`)
+  return `jsonb_to_recordset($${parameter}::text::jsonb) AS ${alias}(${list.join(', ')})`
+}
+
+/** A statement whose only parameter is the rows; of each row the columns named. */
+export function bulkStatement(text: string, rows: readonly object[], columns: ColumnTypes): SqlStatement {
+  const json = rows.map((row) =>
+    Object.fromEntries(
+      Object.entries(row as Record<string, unknown>)
+        .filter(([name]) => name in columns)
+        .map(([name, value]) => [name, jsonValue(value, columns[name])]),
+    ),
+  )
+  return { text, parameters: [JSON.stringify(json)] }
+}
+
+/** The last row of every key: one statement may not write a row twice. */
+export function lastOfEachKey<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Row[] {
+  return [...new Map(rows.map((row) => [keyOf(row), row])).values()]
+}
+
+/** Rows in pieces of what one statement takes. */
+export function* writeBatches<Row>(rows: readonly Row[]): Generator<readonly Row[], void, void> {
+  for (let at = 0; at < rows.length; at += STORE_WRITE_BATCH_ROWS) {
+    yield rows.slice(at, at + STORE_WRITE_BATCH_ROWS)
+  }
+}
+
+/** `a = excluded.a, b = excluded.b` for an upsert. */
+export function assignments(columns: readonly string[]): string {
+  return columns.map((name) => `${name} = excluded.${name}`).join(', ')
+}
+
+/** Whether an upsert would change any of the columns. */
+export function differs(table: string, columns: readonly string[]): string {
+  const stored = columns.map((name) => `${table}.${name}`)
+  const written = columns.map((name) => `excluded.${name}`)
+  return `(${stored.join(', ')}) IS DISTINCT FROM (${written.join(', ')})`
+}
+
+/** 64-bit integers and instants (milliseconds since the epoch) as text, which the server's types take as it is. */
+function jsonValue(value: unknown, type: string | undefined): unknown {
+  if (typeof value === 'bigint') return value.toString()
+  if (type === 'timestamptz' && typeof value === 'number') return new Date(value).toISOString()
+  return value
+}

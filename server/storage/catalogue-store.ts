@@ -1,0 +1,277 @@
+// The exchange's catalogue: series and their markets. Writing brings rows up to date with what the exchange said last;
+// an older answer (its REST replies are cached for seconds) never overwrites a newer one. Instants are milliseconds
+// since the epoch, prices 1/10000 dollar.
+
+import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
+import { type BatchStart, keysetPages } from '../../shared/sql/keyset-pages.ts'
+import { type SqlStatement, StatementBuilder } from '../../shared/sql/statement.ts'
+import { assignments, bulkStatement, differs, lastOfEachKey, recordset, writeBatches } from './bulk-write.ts'
+import type { ReadOptions } from './candle-store.ts'
+import type { Postgres } from './postgres.ts'
+import type { StoreTransaction } from './store-transaction.ts'
+
+/** A temperature series (interface 2.6) and what the exchange says of it besides. */
+export interface SeriesRecord {
+  readonly ticker: string
+  readonly measure_type: string
+  readonly title: string
+  /** Null when the series is not one of the known stations'. */
+  readonly station_code: string | null
+  readonly category: string
+  readonly frequency: string
+  readonly tags: readonly string[]
+  readonly active: boolean
+  readonly settlement_sources: readonly unknown[]
+  readonly contract_url: string | null
+  readonly fee_type: string | null
+  readonly fee_multiplier: number | null
+  readonly last_seen_at: number
+}
+
+/** What lists of markets show (interface 2.7 and a little more). */
+export interface MarketSummary {
+  readonly ticker: string
+  readonly event_ticker: string
+  readonly series_ticker: string
+  /** The market's own station; null stands for its series' one. */
+  readonly station_code: string | null
+  readonly status: string
+  /** Empty until the market is determined. */
+  readonly result: string
+  readonly title: string | null
+  readonly open_time: number | null
+  readonly close_time: number
+}
+
+/** A single strike with everything the exchange says of it. */
+export interface MarketRecord extends MarketSummary {
+  readonly market_type: string | null
+  readonly yes_sub_title: string | null
+  readonly no_sub_title: string | null
+  readonly strike_type: string | null
+  readonly floor_strike: number | null
+  readonly cap_strike: number | null
+  readonly created_time: number | null
+  readonly updated_time: number | null
+  readonly expected_expiration_time: number | null
+  readonly latest_expiration_time: number | null
+  readonly settlement_timer_seconds: number | null
+  readonly settlement_value: number | null
+  readonly settlement_ts: number | null
+  readonly expiration_value: string | null
+  readonly can_close_early: boolean | null
+  readonly price_level_structure: string | null
+  readonly price_ranges: readonly unknown[] | null
+  readonly rules_primary: string | null
+  readonly rules_secondary: string | null
+  readonly last_seen_at: number
+}
+
+/** Every condition given must hold; null is none. */
+export interface MarketSelection {
+  readonly seriesTicker: string | null
+  readonly eventTicker: string | null
+  readonly stationCode: string | null
+  /** Bounds of the close time, both inclusive. */
+  readonly closeFromMs: number | null
+  readonly closeToMs: number | null
+}
+
+const SERIES_TYPES = {
+  ticker: 'text',
+  measure_type: 'text',
+  title: 'text',
+  station_code: 'text',
+  category: 'text',
+  frequency: 'text',
+  tags: 'jsonb',
+  active: 'boolean',
+  settlement_sources: 'jsonb',
+  contract_url: 'text',
+  fee_type: 'text',
+  fee_multiplier: 'float8',
+  last_seen_at: 'timestamptz',
+} as const satisfies Record<keyof SeriesRecord, string>
+
+const MARKET_TYPES = {
+  ticker: 'text',
+  event_ticker: 'text',
+  series_ticker: 'text',
+  station_code: 'text',
+  status: 'text',
+  result: 'text',
+  title: 'text',
+  open_time: 'timestamptz',
+  close_time: 'timestamptz',
+  market_type: 'text',
+  yes_sub_title: 'text',
+  no_sub_title: 'text',
+  strike_type: 'text',
+  floor_strike: 'float8',
+  cap_strike: 'float8',
+  created_time: 'timestamptz',
+  updated_time: 'timestamptz',
+  expected_expiration_time: 'timestamptz',
+  latest_expiration_time: 'timestamptz',
+  settlement_timer_seconds: 'int4',
+  settlement_value: 'int4',
+  settlement_ts: 'timestamptz',
+  expiration_value: 'text',
+  can_close_early: 'boolean',
+  price_level_structure: 'text',
+  price_ranges: 'jsonb',
+  rules_primary: 'text',
+  rules_secondary: 'text',
+  last_seen_at: 'timestamptz',
+} as const satisfies Record<keyof MarketRecord, string>
+
+const SERIES_NAMES = Object.keys(SERIES_TYPES)
+const MARKET_NAMES = Object.keys(MARKET_TYPES)
+const SUMMARY_NAMES = MARKET_NAMES.slice(0, 9)
+const MARKET_CONTENT = MARKET_NAMES.slice(1, -1)
+
+const UPSERT_SERIES = `
+  INSERT INTO series (${SERIES_NAMES.join(', ')})
+  SELECT ${SERIES_NAMES.join(', ')} FROM ${recordset('written', SERIES_TYPES)} ORDER BY ticker
+  ON CONFLICT (ticker) DO UPDATE SET ${assignments(SERIES_NAMES.slice(1))}, written_at = clock_timestamp()
+  WHERE excluded.last_seen_at >= series.last_seen_at AND ${differs('series', SERIES_NAMES.slice(1))}
+  RETURNING 1`
+
+// last_seen_at moves at every look; only a change of content counts as one.
+const UPSERT_MARKETS = `
+  INSERT INTO markets (${MARKET_NAMES.join(', ')})
+  SELECT ${MARKET_NAMES.join(', ')} FROM ${recordset('written', MARKET_TYPES)} ORDER BY ticker
+  ON CONFLICT (ticker) DO UPDATE SET ${assignments(MARKET_NAMES.slice(1))},
+    written_at = CASE WHEN ${differs('markets', MARKET_CONTENT)} THEN now() ELSE markets.written_at END
+  WHERE excluded.last_seen_at >= markets.last_seen_at
+    AND (excluded.updated_time >= markets.updated_time) IS NOT FALSE
+  RETURNING written_at = now() AS is_changed`
+
+/** Writes series and returns how many are new or changed, a later `last_seen_at` included. */
+export async function writeSeries(
+  transaction: StoreTransaction,
+  series: readonly SeriesRecord[],
+): Promise<number> {
+  let changedCount = 0
+  for (const batch of writeBatches(lastOfEachKey(series, tickerOf))) {
+    changedCount += (await transaction.run(bulkStatement(UPSERT_SERIES, batch, SERIES_TYPES))).length
+  }
+  if (changedCount > 0) transaction.markChanged('series')
+  return changedCount
+}
+
+/** Marks the active series inactive that were not seen since an instant, and returns their tickers. */
+export async function retireSeries(transaction: StoreTransaction, notSeenSinceMs: number): Promise<string[]> {
+  const statement = new StatementBuilder()
+  const rows = await transaction.run<{ readonly ticker: string }>(
+    statement.build(
+      `UPDATE series SET active = false, written_at = clock_timestamp()` +
+        ` WHERE active AND last_seen_at < ${statement.addInstant(notSeenSinceMs)} RETURNING ticker`,
+    ),
+  )
+  if (rows.length > 0) transaction.markChanged('series')
+  return rows.map(tickerOf).toSorted()
+}
+
+/** Writes markets and returns how many are new or changed; being seen again is no change. */
+export async function writeMarkets(
+  transaction: StoreTransaction,
+  markets: readonly MarketRecord[],
+): Promise<number> {
+  let changedCount = 0
+  for (const batch of writeBatches(lastOfEachKey(markets, tickerOf))) {
+    const written = await transaction.run<{ readonly is_changed: boolean }>(
+      bulkStatement(UPSERT_MARKETS, batch, MARKET_TYPES),
+    )
+    changedCount += written.filter(({ is_changed }) => is_changed).length
+  }
+  if (changedCount > 0) transaction.markChanged('markets')
+  return changedCount
+}
+
+/** Series by ticker, in batches; `active` null is no condition. */
+export function readSeries(
+  postgres: Postgres,
+  selection: { readonly active: boolean | null; readonly stationCode: string | null },
+  options: ReadOptions = {},
+): AsyncGenerator<readonly SeriesRecord[], void, void> {
+  const statementFor = (start: BatchStart<string>): SqlStatement => {
+    const statement = new StatementBuilder()
+    if (selection.active !== null) statement.where(`active = ${statement.add(selection.active, 'boolean')}`)
+    if (selection.stationCode !== null) {
+      statement.where(`station_code = ${statement.add(selection.stationCode, 'text')}`)
+    }
+    return tickerPage(statement, `SELECT ${SERIES_NAMES.join(', ')} FROM series`, start)
+  }
+  return keysetPages<SeriesRecord, string>(
+    (statement) => postgres.run(statement, { signal: options.signal }),
+    { statementFor, keyOf: tickerOf },
+    {
+      batchUnits: STORE_READ_BATCH_ROWS,
+      ...options,
+    },
+  )
+}
+
+export async function findSeries(postgres: Postgres, ticker: string): Promise<SeriesRecord | undefined> {
+  const [row] = await postgres.run<SeriesRecord>({
+    text: `SELECT ${SERIES_NAMES.join(', ')} FROM series WHERE ticker = $1::text`,
+    parameters: [ticker],
+  })
+  return row
+}
+
+/** Markets by ticker, in batches. */
+export function readMarkets(
+  postgres: Postgres,
+  selection: MarketSelection,
+  options: ReadOptions = {},
+): AsyncGenerator<readonly MarketSummary[], void, void> {
+  return keysetPages<MarketSummary, string>(
+    (statement) => postgres.run(statement, { signal: options.signal }),
+    { statementFor: (start) => marketPage(selection, start), keyOf: tickerOf },
+    { batchUnits: STORE_READ_BATCH_ROWS, ...options },
+  )
+}
+
+export async function findMarket(postgres: Postgres, ticker: string): Promise<MarketRecord | undefined> {
+  const [row] = await postgres.run<MarketRecord>({
+    text: `SELECT ${MARKET_NAMES.join(', ')} FROM markets WHERE ticker = $1::text`,
+    parameters: [ticker],
+  })
+  return row
+}
+
+function marketPage(selection: MarketSelection, start: BatchStart<string>): SqlStatement {
+  const statement = new StatementBuilder()
+  if (selection.seriesTicker !== null) {
+    statement.where(`series_ticker = ${statement.add(selection.seriesTicker, 'text')}`)
+  }
+  if (selection.eventTicker !== null) {
+    statement.where(`event_ticker = ${statement.add(selection.eventTicker, 'text')}`)
+  }
+  if (selection.stationCode !== null) {
+    const station = statement.add(selection.stationCode, 'text')
+    const ofSeries = `series_ticker IN (SELECT ticker FROM series WHERE station_code = ${station})`
+    statement.where(`(station_code = ${station} OR (station_code IS NULL AND ${ofSeries}))`)
+  }
+  if (selection.closeFromMs !== null) {
+    statement.where(`close_time >= ${statement.addInstant(selection.closeFromMs)}`)
+  }
+  if (selection.closeToMs !== null) {
+    statement.where(`close_time <= ${statement.addInstant(selection.closeToMs)}`)
+  }
+  return tickerPage(statement, `SELECT ${SUMMARY_NAMES.join(', ')} FROM markets`, start)
+}
+
+function tickerPage(statement: StatementBuilder, select: string, start: BatchStart<string>): SqlStatement {
+  if (start.key !== null) statement.where(`ticker > ${statement.add(start.key, 'text')}`)
+  return statement.build(
+    `${select} ${statement.whereClause} ORDER BY ticker` +
+      ` LIMIT ${statement.add(start.limit, 'int8')} OFFSET ${statement.add(start.offset, 'int8')}`,
+  )
+}
+
+function tickerOf(row: { readonly ticker: string }): string {
+  return row.ticker
+}

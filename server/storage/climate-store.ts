@@ -1,0 +1,206 @@
+// Every official climate report and one estimate per station and date. A report is stored once and its values are
+// never overwritten; only its type may change, when an earlier report arrives late. Which type a report has is the
+// ingest's rule and comes in as a function over all reports of a date. An estimate is stored only where no official
+// report is, and a newer estimate replaces it.
+
+import {
+  climateDates,
+  climateGroupRead,
+  climateRevisionRead,
+  type ClimateSelection,
+  STORED_CLIMATE_COLUMNS,
+  type StoredClimateRecord,
+} from '../../shared/sql/climate-queries.ts'
+import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
+import { keysetPages } from '../../shared/sql/keyset-pages.ts'
+import { assignments, bulkStatement, differs, lastOfEachKey, recordset, writeBatches } from './bulk-write.ts'
+import type { ReadOptions } from './candle-store.ts'
+import type { Postgres } from './postgres.ts'
+import type { StoreTransaction } from './store-transaction.ts'
+
+/** An official report, as the ingest makes it. */
+export interface ClimateReportRow extends StoredClimateRecord {
+  readonly source: 'nws' | 'iem'
+  readonly report_type: 'final' | 'correction' | 'preliminary'
+  readonly product_id: string
+  readonly issued_at: number
+}
+
+/** Finds the type of each report, given all reports of some stations and dates, each product once, in any order. */
+export type ClassifyReports = (reports: readonly ClimateReportRow[]) => readonly ClimateReportRow[]
+
+/** An estimate for one station and date. */
+export interface ClimateEstimate {
+  readonly station_code: string
+  readonly observation_date: string
+  readonly high_temp_f: number | null
+  readonly low_temp_f: number | null
+}
+
+const COLUMN_TYPES = {
+  station_code: 'text',
+  observation_date: 'date',
+  high_temp_f: 'float8',
+  low_temp_f: 'float8',
+  report_type: 'text',
+  source: 'text',
+  product_id: 'text',
+  issued_at: 'timestamptz',
+  is_correction: 'boolean',
+} as const satisfies Record<keyof StoredClimateRecord, string>
+
+const KEY = 'station_code, observation_date, product_id'
+const WRITTEN = recordset('written', COLUMN_TYPES)
+const DATE_TYPES = { station_code: 'text', observation_date: 'date' } as const
+const DATES = recordset('written', DATE_TYPES)
+
+const REPORTS_OF_DATES = `
+  SELECT ${STORED_CLIMATE_COLUMNS} FROM climate_records JOIN ${DATES} USING (station_code, observation_date)
+  WHERE report_type <> 'estimated'`
+
+// A second copy of a product may hold a value that the first one lacked; it never changes one.
+const UPSERT_REPORTS = `
+  INSERT INTO climate_records (${STORED_CLIMATE_COLUMNS}, received_at)
+  SELECT ${STORED_CLIMATE_COLUMNS}, now() FROM ${WRITTEN} ORDER BY ${KEY}
+  ON CONFLICT (${KEY}) DO UPDATE
+  SET report_type = excluded.report_type,
+    high_temp_f = coalesce(climate_records.high_temp_f, excluded.high_temp_f),
+    low_temp_f = coalesce(climate_records.low_temp_f, excluded.low_temp_f),
+    written_at = clock_timestamp()
+  WHERE climate_records.report_type <> excluded.report_type
+    OR (climate_records.high_temp_f IS NULL AND excluded.high_temp_f IS NOT NULL)
+    OR (climate_records.low_temp_f IS NULL AND excluded.low_temp_f IS NOT NULL)
+  RETURNING 1`
+
+const VALUES = ['high_temp_f', 'low_temp_f', 'source']
+const UPSERT_ESTIMATES = `
+  INSERT INTO climate_records (${STORED_CLIMATE_COLUMNS}, received_at)
+  SELECT ${STORED_CLIMATE_COLUMNS}, now() FROM ${WRITTEN}
+  WHERE NOT EXISTS (SELECT FROM climate_records official
+    WHERE official.station_code = written.station_code AND official.observation_date = written.observation_date
+      AND official.report_type <> 'estimated')
+  ORDER BY ${KEY}
+  ON CONFLICT (${KEY}) DO UPDATE
+  SET ${assignments(VALUES)}, received_at = excluded.received_at, written_at = clock_timestamp()
+  WHERE ${differs('climate_records', VALUES)}
+  RETURNING 1`
+
+/** Stores reports that are new and brings the types of all reports of their dates up to date; returns the changes. */
+export async function writeClimateReports(
+  transaction: StoreTransaction,
+  reports: readonly ClimateReportRow[],
+  classify: ClassifyReports,
+): Promise<number> {
+  await lockWriters(transaction)
+  let changedCount = 0
+  for (const batch of writeBatches(wholeDates(reports))) {
+    const incoming = batch.flat()
+    const dates = bulkStatement(REPORTS_OF_DATES, lastOfEachKey(incoming, dateKey), DATE_TYPES)
+    const stored = await transaction.run<ClimateReportRow>(dates)
+    const classified = classify(withoutCopies([...stored, ...incoming]))
+    changedCount += (await transaction.run(bulkStatement(UPSERT_REPORTS, classified, COLUMN_TYPES))).length
+  }
+  if (changedCount > 0) transaction.markChanged('climate')
+  return changedCount
+}
+
+/** Stores estimates for dates without an official report; returns how many are new or changed. */
+export async function writeClimateEstimates(
+  transaction: StoreTransaction,
+  estimates: readonly ClimateEstimate[],
+): Promise<number> {
+  await lockWriters(transaction)
+  let changedCount = 0
+  for (const batch of writeBatches(lastOfEachKey(estimates, dateKey))) {
+    const rows = batch.map(estimateRecord)
+    changedCount += (await transaction.run(bulkStatement(UPSERT_ESTIMATES, rows, COLUMN_TYPES))).length
+  }
+  if (changedCount > 0) transaction.markChanged('climate')
+  return changedCount
+}
+
+/** All records of every station and date, by (observation_date, station_code); options count stations × dates. */
+export function readClimateGroups(
+  postgres: Postgres,
+  selection: ClimateSelection,
+  options: ReadOptions = {},
+): AsyncGenerator<readonly StoredClimateRecord[], void, void> {
+  return keysetPages(
+    (statement) => postgres.run(statement, { signal: options.signal }),
+    climateGroupRead(selection),
+    { batchUnits: STORE_READ_BATCH_ROWS, ...options },
+  )
+}
+
+/** All records one by one, by (observation_date, station_code, issued_at, product_id). */
+export function readClimateRevisions(
+  postgres: Postgres,
+  selection: ClimateSelection,
+  options: ReadOptions = {},
+): AsyncGenerator<readonly StoredClimateRecord[], void, void> {
+  return keysetPages(
+    (statement) => postgres.run(statement, { signal: options.signal }),
+    climateRevisionRead(selection),
+    { batchUnits: STORE_READ_BATCH_ROWS, ...options },
+  )
+}
+
+/** Each kind of record that a station has on each date, both dates inclusive, by date. */
+export function readClimateDates(
+  postgres: Postgres,
+  stationCode: string,
+  from: string,
+  to: string,
+): Promise<readonly Pick<StoredClimateRecord, 'station_code' | 'observation_date' | 'report_type'>[]> {
+  return postgres.run(climateDates(stationCode, from, to))
+}
+
+/** One writer at a time: a report's type depends on the other reports of its date. Readers are not held up. */
+async function lockWriters(transaction: StoreTransaction): Promise<void> {
+  await transaction.run({ text: 'LOCK TABLE climate_records IN SHARE ROW EXCLUSIVE MODE', parameters: [] })
+}
+
+/** Reports grouped by station and date, so that a batch never splits a date. */
+function wholeDates(reports: readonly ClimateReportRow[]): ClimateReportRow[][] {
+  const groups = new Map<string, ClimateReportRow[]>()
+  for (const report of reports) {
+    const group = groups.get(dateKey(report))
+    if (group === undefined) groups.set(dateKey(report), [report])
+    else group.push(report)
+  }
+  return [...groups.values()]
+}
+
+/** Each product once, as it will be stored: the first copy, with values that it lacks from the later ones. */
+function withoutCopies(reports: readonly ClimateReportRow[]): ClimateReportRow[] {
+  const byProduct = new Map<string, ClimateReportRow>()
+  for (const report of reports) {
+    const key = `${dateKey(report)} ${report.product_id}`
+    const known = byProduct.get(key) ?? report
+    byProduct.set(key, {
+      ...known,
+      high_temp_f: known.high_temp_f ?? report.high_temp_f,
+      low_temp_f: known.low_temp_f ?? report.low_temp_f,
+    })
+  }
+  return [...byProduct.values()]
+}
+
+function estimateRecord(estimate: ClimateEstimate): StoredClimateRecord {
+  const { station_code, observation_date, high_temp_f, low_temp_f } = estimate
+  return {
+    station_code,
+    observation_date,
+    high_temp_f,
+    low_temp_f,
+    report_type: 'estimated',
+    source: 'acis',
+    product_id: null,
+    issued_at: null,
+    is_correction: false,
+  }
+}
+
+function dateKey(row: { readonly station_code: string; readonly observation_date: string }): string {
+  return `${row.station_code} ${row.observation_date}`
+}

@@ -1,0 +1,45 @@
+// The thread of the embedded store: PGlite on a data directory, its socket server on a private Unix socket, and the
+// gate through which everybody else comes. WebAssembly computes synchronously, hence a thread of its own. It says
+// `ready` once and ends with `close`; when the store breaks it ends with an error, and its owner starts it again.
+
+import { join } from 'node:path'
+import { parentPort, workerData } from 'node:worker_threads'
+import { PGlite } from '@electric-sql/pglite'
+import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
+import { EmbeddedPostgresGate } from './embedded-postgres-gate.ts'
+
+/** Paths for the thread: where PGlite keeps its files, and a private directory for the two sockets. */
+export interface EmbeddedWorkerData {
+  readonly databaseDirectory: string
+  readonly socketDirectory: string
+  readonly socketPath: string
+}
+
+export type EmbeddedWorkerMessage = 'ready' | 'closed'
+
+async function serve(paths: EmbeddedWorkerData): Promise<void> {
+  const database = await PGlite.create({ dataDir: paths.databaseDirectory })
+  const sessionPath = join(paths.socketDirectory, 'session')
+  const server = new PGLiteSocketServer({ db: database, path: sessionPath, maxConnections: 1 })
+  await server.start()
+  const gate = await EmbeddedPostgresGate.open(sessionPath, (reason) => {
+    // Uncaught on purpose: the thread ends and takes the broken store with it.
+    throw new Error(`PGlite cannot go on: ${reason}`)
+  })
+  await gate.listen(paths.socketPath)
+  parentPort?.once('message', () => void close())
+  post('ready')
+
+  async function close(): Promise<void> {
+    await gate.close()
+    await server.stop()
+    await database.close()
+    post('closed')
+  }
+}
+
+function post(message: EmbeddedWorkerMessage): void {
+  parentPort?.postMessage(message, [])
+}
+
+await serve(workerData as EmbeddedWorkerData)

@@ -1,0 +1,154 @@
+// The embedded relational store: PGlite in a thread of its own, for a machine without a PostgreSQL server. Owns the
+// data directory's lock and the thread, and starts the thread again when it dies. Clients find it at one socket path
+// all the time, so after a restart they only connect again. PGlite never syncs its files to the disk: a killed process
+// loses nothing, a power cut may damage the store. What must survive that belongs into a real PostgreSQL.
+
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import {
+  EMBEDDED_CLOSE_MS_MAX,
+  EMBEDDED_HEALTHY_MS,
+  EMBEDDED_RESTART_DELAY_MS,
+  EMBEDDED_RESTARTS_MAX,
+  EMBEDDED_START_MS_MAX,
+} from '../../shared/limits.ts'
+import type { StoreAddress } from '../../shared/sql/store-address.ts'
+import { DataDirectoryLock } from './data-directory-lock.ts'
+import type { EmbeddedWorkerData, EmbeddedWorkerMessage } from './embedded-postgres-worker.ts'
+
+export interface EmbeddedPostgresOptions {
+  /** Made when it is missing. */
+  readonly directory: string
+  /** Told when the thread died, and when it is given up. */
+  readonly onFailure?: (failure: { readonly error: Error; readonly isGivenUp: boolean }) => void
+}
+
+// A Unix socket's path is limited to 108 bytes on Linux and 104 on macOS.
+const SOCKET_PATH_BYTES_MAX = 100
+
+export class EmbeddedPostgres {
+  readonly #options: EmbeddedPostgresOptions
+  readonly #paths: EmbeddedWorkerData
+  readonly #lock: DataDirectoryLock
+  readonly #closing = new AbortController()
+  #worker: Worker | undefined
+  #restarts = 0
+
+  private constructor(options: EmbeddedPostgresOptions, paths: EmbeddedWorkerData, lock: DataDirectoryLock) {
+    this.#options = options
+    this.#paths = paths
+    this.#lock = lock
+  }
+
+  /** Resolves when the store takes connections; rejects with DataDirectoryLocked when another process has it. */
+  static async start(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+    const directory = resolve(options.directory)
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    const socketDirectory = await makeSocketDirectory(directory)
+    const socketPath = join(socketDirectory, 'clients')
+    const lock = await DataDirectoryLock.acquire(directory, socketPath)
+    const paths = { databaseDirectory: join(directory, 'pglite'), socketDirectory, socketPath }
+    const store = new EmbeddedPostgres(options, paths, lock)
+    try {
+      await store.#startWorker()
+    } catch (error) {
+      await lock.release()
+      throw error
+    }
+    return store
+  }
+
+  get address(): StoreAddress {
+    return { kind: 'embedded', socketPath: this.#paths.socketPath }
+  }
+
+  /** Ends the store cleanly: the statement that runs is answered, then the files are closed. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    const worker = this.#worker
+    if (worker !== undefined) {
+      const isClosed = nextMessage(worker, 'closed')
+      worker.postMessage('close', [])
+      await Promise.race([isClosed, delay(EMBEDDED_CLOSE_MS_MAX, undefined, { ref: false })])
+      await worker.terminate()
+    }
+    await rm(this.#paths.socketDirectory, { recursive: true, force: true })
+    await this.#lock.release()
+  }
+
+  async #startWorker(): Promise<void> {
+    await Promise.all(
+      ['clients', 'session'].map((name) => rm(join(this.#paths.socketDirectory, name), { force: true })),
+    )
+    const worker = new Worker(new URL('./embedded-postgres-worker.js', import.meta.url), {
+      workerData: this.#paths,
+    })
+    this.#worker = worker
+    let failure = new Error('The thread of the embedded store ended.')
+    worker.on('error', (error) => {
+      failure = new Error(`The embedded store in ${this.#options.directory} failed: ${String(error)}`, {
+        cause: error,
+      })
+    })
+    const exit = new Promise<never>((_, reject) => {
+      worker.once('exit', () => {
+        if (this.#worker === worker) this.#worker = undefined
+        reject(failure)
+      })
+    })
+    const timer = setTimeout(() => {
+      failure = new Error(`The embedded store did not start in ${EMBEDDED_START_MS_MAX} ms.`)
+      void worker.terminate()
+    }, EMBEDDED_START_MS_MAX)
+    try {
+      await Promise.race([nextMessage(worker, 'ready'), exit])
+    } finally {
+      clearTimeout(timer)
+    }
+    const readyAtMs = performance.now()
+    exit.catch((error: unknown) => {
+      if (performance.now() - readyAtMs >= EMBEDDED_HEALTHY_MS) this.#restarts = 0
+      void this.#restart(error)
+    })
+  }
+
+  async #restart(error: unknown): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#restarts += 1
+    const isGivenUp = this.#restarts > EMBEDDED_RESTARTS_MAX
+    this.#options.onFailure?.({ error: error instanceof Error ? error : new Error(String(error)), isGivenUp })
+    if (isGivenUp) return
+    const pauseMs = EMBEDDED_RESTART_DELAY_MS * 2 ** (this.#restarts - 1)
+    try {
+      await delay(pauseMs, undefined, { signal: this.#closing.signal })
+      await this.#startWorker()
+    } catch (startError) {
+      await this.#restart(startError)
+    }
+  }
+}
+
+function nextMessage(worker: Worker, expected: EmbeddedWorkerMessage): Promise<void> {
+  return new Promise((done) => {
+    const onMessage = (message: EmbeddedWorkerMessage): void => {
+      if (message !== expected) return
+      worker.off('message', onMessage)
+      done()
+    }
+    worker.on('message', onMessage)
+  })
+}
+
+/** A directory that only this user may enter: whoever reaches the sockets owns the data. */
+async function makeSocketDirectory(directory: string): Promise<string> {
+  const inside = join(directory, 'sockets')
+  if (Buffer.byteLength(join(inside, 'clients')) > SOCKET_PATH_BYTES_MAX) {
+    return mkdtemp(join(tmpdir(), 'bookcast-'))
+  }
+  await mkdir(inside, { recursive: true, mode: 0o700 })
+  await chmod(inside, 0o700)
+  return inside
+}

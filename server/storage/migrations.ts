@@ -1,0 +1,126 @@
+// Brings the store's schema up to date from plain SQL files. All pending files run in one transaction under an
+// advisory lock, so any number of replicas may start at once: one applies them, the others wait and find them applied.
+// A file that was applied must never change again, and a schema newer than this build is refused.
+
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { MIGRATION_LOCK_WAIT_MS_MAX, MIGRATION_STATEMENT_MS_MAX } from '../../shared/limits.ts'
+import type { Postgres } from './postgres.ts'
+import type { StoreTransaction } from './store-transaction.ts'
+
+export interface Migration {
+  /** The file's name, `0001_catalogue.sql`. */
+  readonly name: string
+  readonly text: string
+  /** SHA-256 of the text, lower-case hexadecimal. */
+  readonly checksum: string
+}
+
+/** The files and the store do not fit together; the message says which and what to do. */
+export class MigrationError extends Error {
+  constructor(detail: string) {
+    super(detail)
+    this.name = 'MigrationError'
+  }
+}
+
+/** Any number, as long as nobody else's advisory lock has it: `bookcast` in ASCII. */
+const LOCK_KEY = '7093010445151335284'
+const FILE_NAME = /^\d{4}_[a-z0-9_]+\.sql$/
+
+/** Applies what is pending and returns the names of what was applied. */
+export async function migrate(postgres: Postgres, migrations: readonly Migration[]): Promise<string[]> {
+  return postgres.transaction((transaction) => applyPending(transaction, migrations), {
+    statementTimeoutMs: MIGRATION_STATEMENT_MS_MAX,
+  })
+}
+
+/** The migrations of a directory in order; by default those of this package. */
+export async function readMigrations(directory = packageMigrations()): Promise<Migration[]> {
+  const names = (await readdir(directory)).filter((name) => name.endsWith('.sql')).toSorted()
+  return Promise.all(
+    names.map(async (name, index) => {
+      const number = String(index + 1).padStart(4, '0')
+      if (!FILE_NAME.test(name) || !name.startsWith(number)) {
+        throw new MigrationError(`The migration ${name} should be named ${number}_<what_it_does>.sql.`)
+      }
+      // A checkout may have changed the line ends.
+      const text = (await readFile(join(directory, name), 'utf8')).replaceAll('\r\n', '\n')
+      return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
+    }),
+  )
+}
+
+async function applyPending(
+  transaction: StoreTransaction,
+  migrations: readonly Migration[],
+): Promise<string[]> {
+  const run = (text: string): Promise<unknown> => transaction.run({ text, parameters: [] })
+  await run(`SET LOCAL lock_timeout = ${MIGRATION_LOCK_WAIT_MS_MAX}`)
+  await run(`SELECT pg_advisory_xact_lock(${LOCK_KEY})`)
+  await run(
+    'CREATE TABLE IF NOT EXISTS schema_migrations (name text PRIMARY KEY, checksum text NOT NULL,' +
+      ' applied_at timestamptz NOT NULL DEFAULT now())',
+  )
+  const applied = await transaction.run<{ name: string; checksum: string }>({
+    text: 'SELECT name, checksum FROM schema_migrations',
+    parameters: [],
+  })
+  const pending = pendingOf(migrations, applied)
+  for (const { name, text, checksum } of pending) {
+    await run(text)
+    await transaction.run({
+      text: 'INSERT INTO schema_migrations (name, checksum) VALUES ($1::text, $2::text)',
+      parameters: [name, checksum],
+    })
+  }
+  return pending.map(({ name }) => name)
+}
+
+function pendingOf(
+  migrations: readonly Migration[],
+  applied: readonly { readonly name: string; readonly checksum: string }[],
+): Migration[] {
+  const known = new Map(migrations.map((migration) => [migration.name, migration]))
+  for (const { name, checksum } of applied) {
+    const migration = known.get(name)
+    if (migration === undefined) {
+      throw new MigrationError(
+        `The store has the migration ${name}, which this version does not know. Use a newer one.`,
+      )
+    }
+    if (migration.checksum !== checksum) {
+      throw new MigrationError(
+        `The migration ${name} was changed after it was applied. Restore it and add a new file.`,
+      )
+    }
+  }
+  const done = new Set(applied.map(({ name }) => name))
+  const pending = migrations.filter(({ name }) => !done.has(name))
+  const [first] = pending
+  const last = migrations.findLast(({ name }) => done.has(name))
+  if (first !== undefined && last !== undefined && first.name < last.name) {
+    throw new MigrationError(
+      `The migration ${first.name} was added before ${last.name}, which is applied already.`,
+    )
+  }
+  return pending
+}
+
+/**
+ * `server/storage/migrations` of the package this file belongs to. tsc copies no SQL, so the files are read from their
+ * place in the source tree, above `dist` as well as in a checkout.
+ */
+function packageMigrations(): string {
+  const start = dirname(fileURLToPath(import.meta.url))
+  for (let directory = start; ; directory = dirname(directory)) {
+    const candidate = join(directory, 'server', 'storage', 'migrations')
+    if (existsSync(candidate)) return candidate
+    if (directory === dirname(directory)) {
+      throw new MigrationError(`The migrations are missing: no server/storage/migrations above ${start}.`)
+    }
+  }
+}

@@ -1,0 +1,37 @@
+// A transaction as the stores' writing functions see it: statements, and the note of which datasets they changed. The
+// versions of those are raised together at the end, in one order, so that writers of several datasets cannot wait for
+// one another in a circle.
+
+import { listText, type SqlStatement } from '../../shared/sql/statement.ts'
+
+/** The datasets whose changes count (table data_versions). */
+export type DatasetName = 'series' | 'markets' | 'candles' | 'observations' | 'climate' | 'lake_manifest'
+
+export class StoreTransaction {
+  readonly #run: <Row>(statement: SqlStatement) => Promise<readonly Row[]>
+  readonly #changed = new Set<DatasetName>()
+
+  constructor(run: <Row>(statement: SqlStatement) => Promise<readonly Row[]>) {
+    this.#run = run
+  }
+
+  run<Row>(statement: SqlStatement): Promise<readonly Row[]> {
+    return this.#run<Row>(statement)
+  }
+
+  /** Raises the dataset's version when the transaction commits. */
+  markChanged(dataset: DatasetName): void {
+    this.#changed.add(dataset)
+  }
+
+  /** The statement that raises the versions, or undefined when nothing changed. Run it last. */
+  versionUpdate(): SqlStatement | undefined {
+    if (this.#changed.size === 0) return undefined
+    return {
+      text: `UPDATE data_versions SET version = version + 1, changed_at = clock_timestamp()
+        FROM (SELECT dataset FROM data_versions WHERE dataset = ANY ($1::text[]) ORDER BY dataset FOR UPDATE) changed
+        WHERE data_versions.dataset = changed.dataset`,
+      parameters: [listText([...this.#changed])],
+    }
+  }
+}

@@ -1,0 +1,148 @@
+// The little of PostgreSQL's wire protocol that the embedded store's gate needs: where a client's messages begin and
+// end, and when an answer is complete. Source: PostgreSQL documentation, "Message Formats". It decodes no values.
+
+import { EMBEDDED_MESSAGE_BYTES_MAX } from '../../shared/limits.ts'
+
+/** The four bytes after the length of an untyped message, the first one of a connection. */
+export const PROTOCOL_3 = 196_608
+export const CANCEL_REQUEST = 80_877_102
+export const SSL_REQUEST = 80_877_103
+export const GSS_REQUEST = 80_877_104
+
+// Message types by their letter.
+export const QUERY = 0x51
+export const SYNC = 0x53
+export const TERMINATE = 0x58
+const READY_FOR_QUERY = 0x5a
+const ERROR_RESPONSE = 0x45
+/** ReadyForQuery's status outside of a transaction: `I`. */
+export const STATUS_IDLE = 0x49
+
+export const SYNC_MESSAGE: Buffer = Buffer.from([SYNC, 0, 0, 0, 4])
+export const ROLLBACK_MESSAGE: Buffer = queryMessage('ROLLBACK')
+
+/** Collects a client's bytes and gives them back message by message. */
+export class ClientMessages {
+  #chunks: Buffer[] = []
+  #bytes = 0
+  #isBroken = false
+
+  /** Whether what was sent cannot be a message, or is too much. Nothing is given back from then on. */
+  get isBroken(): boolean {
+    return this.#isBroken
+  }
+
+  push(chunk: Buffer): void {
+    this.#chunks.push(chunk)
+    this.#bytes += chunk.length
+    if (this.#bytes > EMBEDDED_MESSAGE_BYTES_MAX) this.#isBroken = true
+  }
+
+  /** Whether a complete message is there. Only the first messages of a connection are untyped. */
+  hasNext(isTyped: boolean): boolean {
+    return this.#bytes >= this.#nextBytes(isTyped) && !this.#isBroken
+  }
+
+  next(isTyped: boolean): Buffer | undefined {
+    const messageBytes = this.#nextBytes(isTyped)
+    if (this.#bytes < messageBytes || this.#isBroken) return undefined
+    const buffer = this.#join()
+    this.#chunks = [buffer.subarray(messageBytes)]
+    this.#bytes -= messageBytes
+    return buffer.subarray(0, messageBytes)
+  }
+
+  /** Bytes of the next message, or of its head while that is not complete. */
+  #nextBytes(isTyped: boolean): number {
+    const headBytes = isTyped ? 5 : 8
+    if (this.#bytes < headBytes) return headBytes
+    const first = this.#chunks[0]
+    const head = first !== undefined && first.length >= headBytes ? first : this.#join()
+    const messageBytes = isTyped ? 1 + head.readUInt32BE(1) : head.readUInt32BE(0)
+    if (messageBytes < headBytes || messageBytes > EMBEDDED_MESSAGE_BYTES_MAX) this.#isBroken = true
+    return messageBytes
+  }
+
+  #join(): Buffer {
+    const [only] = this.#chunks
+    if (this.#chunks.length === 1 && only !== undefined) return only
+    const buffer = Buffer.concat(this.#chunks, this.#bytes)
+    this.#chunks = [buffer]
+    return buffer
+  }
+}
+
+/** What the server's bytes said so far. */
+export interface AnswerState {
+  /** The transaction status of the last ReadyForQuery that ended in the chunk. */
+  readonly readyStatus: number | undefined
+  /** An error after which the session is over, in the server's words. */
+  readonly fatalError: string | undefined
+}
+
+/** Follows the server's bytes, wherever the chunks are cut, and notices when an answer is complete or fatal. */
+export class AnswerScanner {
+  readonly #head = Buffer.alloc(6)
+  #headBytes = 0
+  #bodyBytes = 0
+  #errorBody = ''
+
+  scan(chunk: Buffer): AnswerState {
+    let readyStatus: number | undefined
+    let fatalError: string | undefined
+    let at = 0
+    while (at < chunk.length) {
+      if (this.#bodyBytes > 0) {
+        const end = Math.min(at + this.#bodyBytes, chunk.length)
+        if (this.#head[0] === ERROR_RESPONSE) this.#errorBody += chunk.toString('latin1', at, end)
+        this.#bodyBytes -= end - at
+        at = end
+        if (this.#bodyBytes === 0) fatalError ??= this.#takeFatalError()
+        continue
+      }
+      this.#head[this.#headBytes] = chunk[at] ?? 0
+      this.#headBytes += 1
+      at += 1
+      const isReady = this.#head[0] === READY_FOR_QUERY
+      if (this.#headBytes < (isReady ? 6 : 5)) continue
+      if (isReady) readyStatus = this.#head[5]
+      else this.#bodyBytes = this.#head.readUInt32BE(1) - 4
+      this.#headBytes = 0
+    }
+    return { readyStatus, fatalError }
+  }
+
+  /** Fields of an ErrorResponse are a letter and a text that ends with a zero: `V` the severity, `M` the message. */
+  #takeFatalError(): string | undefined {
+    const fields = this.#errorBody.split('\0')
+    this.#errorBody = ''
+    const severity = fields.find((field) => field.startsWith('V'))
+    if (severity !== 'VPANIC' && severity !== 'VFATAL') return undefined
+    return fields.find((field) => field.startsWith('M'))?.slice(1)
+  }
+}
+
+/** The first message of a connection. */
+export function startupMessage(user: string, database: string): Buffer {
+  const body = Buffer.from(`user\0${user}\0database\0${database}\0client_encoding\0UTF8\0\0`)
+  const head = Buffer.alloc(8)
+  head.writeUInt32BE(8 + body.length, 0)
+  head.writeUInt32BE(PROTOCOL_3, 4)
+  return Buffer.concat([head, body])
+}
+
+/** An error that ends the connection, as the server itself would send it. */
+export function fatalErrorMessage(sqlState: string, message: string): Buffer {
+  const body = Buffer.from(`SFATAL\0VFATAL\0C${sqlState}\0M${message}\0\0`)
+  const head = Buffer.alloc(5)
+  head.write('E')
+  head.writeUInt32BE(4 + body.length, 1)
+  return Buffer.concat([head, body])
+}
+
+function queryMessage(text: string): Buffer {
+  const head = Buffer.alloc(5)
+  head[0] = QUERY
+  head.writeUInt32BE(5 + Buffer.byteLength(text), 1)
+  return Buffer.concat([head, Buffer.from(`${text}\0`)])
+}

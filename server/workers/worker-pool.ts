@@ -1,0 +1,96 @@
+// A Piscina pool whose tasks are requests with a streamed body: one MessagePort each, and threads that are warmed before
+// the first one. How many requests may run at once is not its business but that of whoever takes slots before.
+
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { Piscina } from 'piscina'
+import type { Logger } from 'pino'
+import type { StreamHead, WorkerThreadData } from '../../shared/stream-task.ts'
+import type { ReleaseSlot } from './slots.ts'
+import { WorkerStream } from './worker-stream.ts'
+
+export interface WorkerPoolOptions {
+  /** What its threads do, for the log: `order-book`. */
+  readonly name: string
+  /** The compiled worker file; its default export takes the tasks and the warm task. */
+  readonly workerUrl: URL
+  readonly threads: number
+  readonly tasksPerThread: number
+  readonly heapMb: number
+  readonly logger: Logger
+}
+
+// Piscina loads its file by `require` first, which Node allows for ES modules by now; but a thread that is terminated in
+// the midst of that takes the whole process with it (an assertion in Node's module loader, seen in 20.20). Without the
+// permission Piscina falls back to `import`, which survives. Options given here replace those of the process.
+const THREAD_OPTIONS = ['--no-experimental-require-module', '--enable-source-maps']
+const THREAD_URL = new URL('../../workers/thread.js', import.meta.url)
+/** The task that makes a thread load what a request needs. */
+const WARM_TASK = { warm: true } as const
+
+export class WorkerPool<Head extends StreamHead> {
+  readonly #piscina: Piscina
+
+  constructor({ name, workerUrl, threads, tasksPerThread, heapMb, logger }: WorkerPoolOptions) {
+    const threadData: WorkerThreadData = { taskUrl: workerUrl.href }
+    this.#piscina = new Piscina({
+      filename: THREAD_URL.href,
+      workerData: threadData,
+      execArgv: THREAD_OPTIONS,
+      minThreads: threads,
+      maxThreads: threads,
+      idleTimeout: Infinity,
+      concurrentTasksPerWorker: tasksPerThread,
+      // Tasks wait only while a lost thread is replaced; the slots never let more of them in than the threads take.
+      maxQueue: threads * tasksPerThread,
+      // An idle thread must turn its event loop, to let go of ports and files; with Atomics.wait it would stand still.
+      atomics: 'disabled',
+      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+    })
+    this.#piscina.on('error', (error) => logger.error({ err: error }, `an idle ${name} thread failed`))
+  }
+
+  /** Tasks that wait for a thread. */
+  get queuedTasks(): number {
+    return this.#piscina.queueSize
+  }
+
+  /** Lets every thread load its code. Rejects when the worker file does not. */
+  async warm(): Promise<void> {
+    await Promise.all(this.#piscina.threads.map(() => this.#piscina.run(WARM_TASK)))
+  }
+
+  /**
+   * Starts a request and resolves when its head and first chunk are there. The stream must be closed: `release` is
+   * called once, when the task is over. Rejects with the ApiError that the worker met or `worker_failed`, and when
+   * `signal` is aborted first.
+   */
+  async open(
+    makeTask: (port: MessagePort) => object,
+    options: { readonly release: ReleaseSlot; readonly signal: AbortSignal },
+  ): Promise<WorkerStream<Head>> {
+    const { port1, port2 } = new MessageChannel()
+    const terminator = new AbortController()
+    // Aborting this signal ends the thread, which is only done to a worker that does not obey.
+    const taskEnd = this.#piscina.run(makeTask(port2), {
+      transferList: [port2],
+      signal: terminator.signal,
+    })
+    const stream = new WorkerStream<Head>(port1, taskEnd, {
+      signal: options.signal,
+      onOver: options.release,
+      terminate: () => terminator.abort(),
+    })
+    try {
+      await stream.ready()
+      return stream
+    } catch (error) {
+      await stream.close()
+      throw error
+    }
+  }
+
+  /** Ends the threads, whatever they do. */
+  async close(): Promise<void> {
+    await this.#piscina.destroy()
+  }
+}

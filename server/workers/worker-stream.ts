@@ -1,0 +1,165 @@
+// The main-thread end of one request whose body is made in a thread: messages from the worker become a ByteStream, taken chunks become
+// credits, a client that is gone becomes a cancel. It looks at no byte of the body.
+
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import { ApiError } from '../../shared/errors.ts'
+import { CHUNK_WINDOW, WORKER_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
+import type { ServerMessage, StreamChunk, StreamHead, WorkerMessage } from '../../shared/stream-task.ts'
+import type { ByteStream } from '../http/endpoint.ts'
+
+export interface WorkerStreamOptions {
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
+  /** Called once, when the stream is closed and the worker's task has really ended. */
+  readonly onOver: () => void
+  /** Ends the thread of a worker that does not obey a cancel. */
+  readonly terminate: () => void
+}
+
+export class WorkerStream<Head extends StreamHead> implements ByteStream {
+  readonly #port: MessagePort
+  readonly #options: WorkerStreamOptions
+  /** Resolves, never rejects, when the worker's task has ended. */
+  readonly #taskOver: Promise<void>
+  readonly #chunks: StreamChunk[] = []
+  readonly #onAbort = (): void => this.#wake()
+  #head: Head | undefined
+  #rows: number | null = null
+  #lent: SharedArrayBuffer | undefined
+  #failure: ApiError | undefined
+  #isComplete = false
+  #isTaskOver = false
+  #isClosed = false
+  #isOver = false
+  #terminateTimer: NodeJS.Timeout | undefined
+  #wakeReader: (() => void) | undefined
+
+  constructor(port: MessagePort, taskEnd: Promise<unknown>, options: WorkerStreamOptions) {
+    this.#port = port
+    this.#options = options
+    port.on('message', (message: WorkerMessage<Head>) => this.#receive(message))
+    options.signal.addEventListener('abort', this.#onAbort)
+    this.#taskOver = taskEnd.then(
+      () => this.#onTaskOver(undefined),
+      (cause: unknown) => this.#onTaskOver(cause),
+    )
+  }
+
+  /** What the worker said before its first chunk. Only after `ready`. */
+  get head(): Head {
+    if (this.#head === undefined) throw new Error('the head of the answer is not there yet')
+    return this.#head
+  }
+
+  /** Rows of the complete answer; null until it is complete. */
+  get rows(): number | null {
+    return this.#rows
+  }
+
+  /** Resolves when the head is there and the first chunk or the end has followed it. */
+  async ready(): Promise<void> {
+    await this.#until(() => this.#chunks.length > 0 || this.#isTaskOver)
+  }
+
+  async next(): Promise<Uint8Array | null> {
+    this.#returnLent()
+    await this.#until(() => this.#chunks.length > 0 || this.#isTaskOver)
+    const chunk = this.#chunks.shift()
+    if (chunk === undefined) return null
+    this.#lent = chunk.buffer
+    return new Uint8Array(chunk.buffer, 0, chunk.length)
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isTaskOver) {
+      this.#send({ kind: 'cancel' })
+      this.#armTermination()
+    }
+    this.#isClosed = true
+    this.#options.signal.removeEventListener('abort', this.#onAbort)
+    this.#chunks.length = 0
+    this.#settle()
+    await this.#taskOver
+  }
+
+  /**
+   * Resolves when `isMet`, which is only ever asked of what has arrived. Rejects when the client is gone and when the
+   * answer has failed, but the latter not before the chunks that came first are read and the task is over.
+   */
+  async #until(isMet: () => boolean): Promise<void> {
+    for (;;) {
+      if (this.#options.signal.aborted) throw new Error('the client is gone')
+      if (this.#chunks.length === 0 && this.#isTaskOver && this.#failure !== undefined) throw this.#failure
+      if (isMet()) return
+      await new Promise<void>((resolve) => {
+        this.#wakeReader = resolve
+      })
+    }
+  }
+
+  #wake(): void {
+    this.#wakeReader?.()
+    this.#wakeReader = undefined
+  }
+
+  #receive(message: WorkerMessage<Head>): void {
+    if (message.kind === 'head') this.#head = message
+    else if (message.kind === 'chunk') this.#receiveChunk(message)
+    else if (message.kind === 'end') {
+      this.#rows = message.rows
+      this.#isComplete = true
+    } else this.#failure ??= new ApiError(message.code, message.detail, { errors: message.errors })
+    if (message.kind === 'end' || message.kind === 'error') this.#armTermination()
+    this.#wake()
+  }
+
+  #receiveChunk(chunk: StreamChunk): void {
+    if (this.#isClosed) return
+    if (this.#chunks.length < CHUNK_WINDOW) this.#chunks.push(chunk)
+    else {
+      const detail = `the worker sent more chunks than its ${CHUNK_WINDOW} credits allow`
+      this.#failure ??= new ApiError('internal_error', detail)
+      this.#options.terminate()
+    }
+  }
+
+  /** The task's end and the port's messages travel separately: what was sent before it is fetched here. */
+  #onTaskOver(cause: unknown): void {
+    for (;;) {
+      const entry = receiveMessageOnPort(this.#port)
+      if (entry === undefined) break
+      this.#receive(entry.message)
+    }
+    clearTimeout(this.#terminateTimer)
+    this.#isTaskOver = true
+    const isWhole = this.#isComplete && this.#head !== undefined
+    if (!isWhole)
+      this.#failure ??= new ApiError('worker_failed', 'The worker of this request died; it may be retried.', {
+        cause,
+      })
+    this.#port.close()
+    this.#settle()
+    this.#wake()
+  }
+
+  #settle(): void {
+    if (this.#isOver || !this.#isClosed || !this.#isTaskOver) return
+    this.#isOver = true
+    this.#options.onOver()
+  }
+
+  /** From here on the worker has nothing left to wait for: it ends its task soon, or is ended. */
+  #armTermination(): void {
+    this.#terminateTimer ??= setTimeout(() => this.#options.terminate(), WORKER_CANCEL_TIMEOUT_MS)
+  }
+
+  #returnLent(): void {
+    const buffer = this.#lent
+    this.#lent = undefined
+    if (buffer !== undefined && !this.#isTaskOver && !this.#isComplete) this.#send({ kind: 'credit', buffer })
+  }
+
+  #send(message: ServerMessage): void {
+    this.#port.postMessage(message)
+  }
+}

@@ -1,0 +1,49 @@
+// The records of the data endpoints: one list of fields for each, from which requests (`columns`), the four output
+// formats and the interface's description are derived. Nothing about a column is said anywhere else.
+
+import { CANDLE_FIELDS } from './candle.ts'
+import { CLIMATE_FIELDS } from './climate.ts'
+import { OBSERVATION_FIELDS, type UnitKind } from './observation.ts'
+
+/**
+ * `instant` is milliseconds since the Unix epoch in memory; text formats give RFC 3339, parquet a UTC timestamp. `date`
+ * is `YYYY-MM-DD` in memory; parquet gives a DATE. `integer` is INT32 in parquet, or INT64 when `isWide`.
+ */
+export type RecordFieldType = 'string' | 'date' | 'number' | 'integer' | 'boolean' | 'instant'
+
+export interface RecordField {
+  readonly name: string
+  readonly type: RecordFieldType
+  readonly unit: UnitKind
+  readonly nullable: boolean
+  readonly isWide?: boolean
+  readonly meaning: string
+}
+
+/** A run of missing climate dates (interface.md section 2.5). */
+// oxfmt-ignore
+const CLIMATE_GAP_FIELDS = [
+  { name: 'station_code', type: 'string', unit: 'none', nullable: false, meaning: 'Station code' },
+  { name: 'gap_start', type: 'date', unit: 'none', nullable: false, meaning: 'First missing date' },
+  { name: 'gap_end', type: 'date', unit: 'none', nullable: false, meaning: 'Last missing date' },
+  { name: 'missing_days', type: 'integer', unit: 'none', nullable: false, meaning: 'Number of missing days' },
+] as const satisfies readonly RecordField[]
+
+export const RECORD_FIELDS = {
+  candles: CANDLE_FIELDS,
+  observations: OBSERVATION_FIELDS,
+  climate: CLIMATE_FIELDS,
+  'climate-gaps': CLIMATE_GAP_FIELDS,
+} as const satisfies Record<string, readonly RecordField[]>
+
+export type RecordKind = keyof typeof RECORD_FIELDS
+
+/** The fields of some columns, in the order given. */
+export function fieldsOf(kind: RecordKind, columns: readonly string[]): readonly RecordField[] {
+  const byName = new Map<string, RecordField>(RECORD_FIELDS[kind].map((field) => [field.name, field]))
+  return columns.map((name) => {
+    const field = byName.get(name)
+    if (field === undefined) throw new Error(`${kind} have no column ${name}`)
+    return field
+  })
+}

@@ -1,0 +1,92 @@
+// What the server asks of a record worker (candles, observations, climate records, climate gaps), and what the head of
+// the answer says besides the protocol of stream-task.ts. Queries are validated; instants are milliseconds since the
+// epoch, `fromMs` inclusive and `toMs` exclusive.
+
+import type { CandleInterval } from './candle.ts'
+import type { ObservationType } from './observation.ts'
+import type { StoreAddress } from './sql/store-address.ts'
+import type { StreamHead } from './stream-task.ts'
+
+export const RECORD_FORMATS = ['json', 'csv', 'parquet', 'ndjson'] as const
+export type RecordFormat = (typeof RECORD_FORMATS)[number]
+
+export const UNIT_SYSTEMS = ['raw', 'metric', 'imperial'] as const
+export type UnitSystem = (typeof UNIT_SYSTEMS)[number]
+
+/** What every query has: the form of the answer and its page. */
+interface RecordPage {
+  readonly format: RecordFormat
+  /** In the order asked. */
+  readonly columns: readonly string[]
+  readonly limit: number
+  readonly offset: number
+}
+
+export interface CandleQuery extends RecordPage {
+  readonly kind: 'candles'
+  readonly market: string | null
+  readonly event: string | null
+  /** A station code. */
+  readonly station: string | null
+  /** A series, or an event of one. */
+  readonly series: string | null
+  readonly fromMs: number
+  readonly toMs: number
+  readonly interval: CandleInterval
+  /** Minutes, a multiple of the interval. */
+  readonly aggregate: number | null
+  readonly fill: boolean
+  /** `station` or an IANA name. */
+  readonly tz: string
+}
+
+export interface ObservationQuery extends RecordPage {
+  readonly kind: 'observations'
+  readonly station: string | null
+  readonly fromMs: number
+  readonly toMs: number
+  readonly type: ObservationType | null
+  readonly units: UnitSystem
+  readonly tz: string
+}
+
+export interface ClimateQuery extends RecordPage {
+  readonly kind: 'climate'
+  readonly station: string | null
+  /** First and last date, `YYYY-MM-DD`. */
+  readonly from: string | null
+  readonly to: string | null
+  readonly units: UnitSystem
+  readonly revisions: boolean
+}
+
+export interface ClimateGapsQuery extends RecordPage {
+  readonly kind: 'climate-gaps'
+  readonly station: string
+  readonly from: string
+  readonly to: string
+  readonly official: boolean
+  readonly nowMs: number
+}
+
+export type RecordQuery = CandleQuery | ObservationQuery | ClimateQuery | ClimateGapsQuery
+
+/** The Piscina task. `port` is transferred. With `headOnly` the answer is planned and checked but no chunk is sent. */
+export interface RecordTask {
+  readonly lake: string
+  readonly store: StoreAddress
+  readonly query: RecordQuery
+  readonly headOnly: boolean
+  readonly port: import('node:worker_threads').MessagePort
+}
+
+/** The Piscina task that makes a thread load and open what a request needs. */
+export interface RecordWarmTask {
+  readonly warm: true
+}
+
+/** The head of a record answer. */
+export interface RecordHead extends StreamHead {
+  /** Where the next page begins; null when this is the last one. */
+  readonly nextOffset: number | null
+}

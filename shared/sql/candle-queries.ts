@@ -1,0 +1,141 @@
+// The hot half of `/candles`: statements over the traded candles that Postgres holds. A candle that its partition's
+// manifest entry declares cold is left out even when its row is still there (it arrived late and waits for the next
+// compaction), so that a minute never comes from both stores. Filling, rolling up and rounding happen elsewhere.
+
+import type { BatchStart, KeysetRead } from './keyset-pages.ts'
+import { type SqlStatement, StatementBuilder } from './statement.ts'
+
+/** Minutes of the stored intervals; the others are rolled up from 1. */
+type StoredInterval = 1 | 60 | 1440
+
+/** A traded candle. Prices are 1/10000 dollar, volume and open interest 1/100 contract. */
+export interface StoredCandle {
+  readonly market_ticker: string
+  readonly event_ticker: string
+  readonly series_ticker: string
+  /** Minutes. */
+  readonly period_interval: StoredInterval
+  /** Milliseconds since the epoch. */
+  readonly end_period_ts: number
+  readonly open: number
+  readonly high: number
+  readonly low: number
+  readonly close: number
+  readonly volume: bigint
+  readonly open_interest: bigint
+}
+
+export const STORED_CANDLE_COLUMNS = [
+  'market_ticker',
+  'event_ticker',
+  'series_ticker',
+  'period_interval',
+  'end_period_ts',
+  'open',
+  'high',
+  'low',
+  'close',
+  'volume',
+  'open_interest',
+] as const satisfies readonly (keyof StoredCandle)[]
+
+/** Which markets: every condition given must hold. Null is no condition, an empty list matches nothing. */
+export interface CandleSelection {
+  readonly interval: StoredInterval
+  readonly marketTicker: string | null
+  readonly eventTicker: string | null
+  /** One series, or those of a station. */
+  readonly seriesTickers: readonly string[] | null
+}
+
+/** `fromMs` inclusive, `toMs` exclusive, both of the candle's end. */
+export interface CandleRange {
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+interface CandleKey {
+  readonly endMs: number
+  readonly marketTicker: string
+}
+
+const COLUMNS = STORED_CANDLE_COLUMNS.join(', ')
+// By the whole key of the one partition that a candle can belong to, a month of its series.
+const IS_HOT =
+  `NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'candles' AND p.scope = c.series_ticker` +
+  ` AND p.period_start = date_trunc('month', c.end_period_ts, 'UTC') AND c.end_period_ts < p.cut_over)`
+
+/** The candles of a range by (end_period_ts, market_ticker). */
+export function candleRead(
+  selection: CandleSelection,
+  range: CandleRange,
+): KeysetRead<StoredCandle, CandleKey> {
+  return {
+    statementFor: (start) => rangeStatement(selection, range, start),
+    keyOf: (row) => ({ endMs: row.end_period_ts, marketTicker: row.market_ticker }),
+  }
+}
+
+function rangeStatement(
+  selection: CandleSelection,
+  range: CandleRange,
+  start: BatchStart<CandleKey>,
+): SqlStatement {
+  const statement = selected(selection)
+  statement.where(`c.end_period_ts < ${statement.addInstant(range.toMs)}`)
+  if (start.key === null) {
+    statement.where(`c.end_period_ts >= ${statement.addInstant(range.fromMs)}`)
+  } else {
+    const { endMs, marketTicker } = start.key
+    const after = `(${statement.addInstant(endMs)}, ${statement.add(marketTicker, 'text')})`
+    statement.where(`(c.end_period_ts, c.market_ticker) > ${after}`)
+  }
+  return statement.build(
+    `SELECT ${COLUMNS} FROM candles c ${statement.whereClause} ORDER BY c.end_period_ts, c.market_ticker` +
+      ` LIMIT ${statement.add(start.limit, 'int8')} OFFSET ${statement.add(start.offset, 'int8')}`,
+  )
+}
+
+/** Each market's last candle before an instant, by ticker: what a fill that begins before the range starts from. */
+export function lastCandlesBefore(selection: CandleSelection, beforeMs: number): SqlStatement {
+  const statement = selected(selection)
+  statement.where(`c.end_period_ts < ${statement.addInstant(beforeMs)}`)
+  return statement.build(
+    `SELECT DISTINCT ON (c.market_ticker) ${COLUMNS} FROM candles c ${statement.whereClause}` +
+      ` ORDER BY c.market_ticker, c.end_period_ts DESC`,
+  )
+}
+
+/** The markets (`market_ticker`) that traded at or after an instant: a fill stops at a market's last candle. */
+export function marketsTradedFrom(selection: CandleSelection, fromMs: number): SqlStatement {
+  const statement = selected(selection)
+  statement.where(`c.end_period_ts >= ${statement.addInstant(fromMs)}`)
+  return statement.build(
+    `SELECT DISTINCT c.market_ticker FROM candles c ${statement.whereClause} ORDER BY c.market_ticker`,
+  )
+}
+
+/** When each market traded last, of those that did at or after an instant: `market_ticker`, `last_end`, by ticker. */
+export function lastTradesFrom(selection: CandleSelection, fromMs: number): SqlStatement {
+  const statement = selected(selection)
+  statement.where(`c.end_period_ts >= ${statement.addInstant(fromMs)}`)
+  return statement.build(
+    `SELECT c.market_ticker, max(c.end_period_ts) AS last_end FROM candles c ${statement.whereClause}` +
+      ` GROUP BY c.market_ticker ORDER BY c.market_ticker`,
+  )
+}
+
+function selected(selection: CandleSelection): StatementBuilder {
+  const statement = new StatementBuilder()
+  statement.where(`c.period_interval = ${statement.add(selection.interval, 'int4')}`)
+  if (selection.marketTicker !== null) {
+    statement.where(`c.market_ticker = ${statement.add(selection.marketTicker, 'text')}`)
+  }
+  if (selection.eventTicker !== null) {
+    statement.where(`c.event_ticker = ${statement.add(selection.eventTicker, 'text')}`)
+  }
+  if (selection.seriesTickers !== null) {
+    statement.where(`c.series_ticker = ANY (${statement.addList(selection.seriesTickers)})`)
+  }
+  return statement.where(IS_HOT)
+}

@@ -1,0 +1,92 @@
+// What the lake holds and up to where: the plan of every read that may touch both stores, and the check that the plan
+// still holds. Compaction moves rows between two statements of a long read; `generation` tells.
+
+import { type RunStatement, type SqlStatement, StatementBuilder } from './statement.ts'
+
+type LakeDataset = 'candles' | 'observations' | 'lob'
+
+/** A partition: its file holds the rows of [period_start, cut_over), Postgres those of [cut_over, period_end). */
+export interface LakePartition {
+  readonly dataset: LakeDataset
+  /** The series or station. */
+  readonly scope: string
+  /** Milliseconds since the epoch, as are the next two. */
+  readonly period_start: number
+  readonly period_end: number
+  readonly cut_over: number
+  /** Below the lake's root, with forward slashes. */
+  readonly path: string
+  readonly rows: bigint
+  readonly size_bytes: bigint
+  /** Lower-case hexadecimal. */
+  readonly sha256: string
+}
+
+/** A registered partition. `generation` rises with every registration in its dataset. */
+export interface RegisteredPartition extends LakePartition {
+  readonly generation: bigint
+}
+
+/** Partitions that overlap [fromMs, toMs). Null is no condition. */
+export interface PartitionSelection {
+  readonly dataset: LakeDataset
+  readonly scopes: readonly string[] | null
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+const COLUMNS =
+  'dataset, scope, period_start, period_end, cut_over, path, rows, size_bytes, sha256, generation'
+
+/** Rows of RegisteredPartition by (period_start, scope). */
+export function partitionsOf(selection: PartitionSelection): SqlStatement {
+  const statement = selected(selection)
+  return statement.build(
+    `SELECT ${COLUMNS} FROM lake_manifest ${statement.whereClause} ORDER BY period_start, scope`,
+  )
+}
+
+/** One row with `generation`: the newest of the partitions selected, 0 when there is none. */
+function newestGeneration(selection: PartitionSelection): SqlStatement {
+  const statement = selected(selection)
+  return statement.build(
+    `SELECT coalesce(max(generation), 0)::int8 AS generation FROM lake_manifest ${statement.whereClause}`,
+  )
+}
+
+/** The generation of a plan made of these partitions. */
+export function generationOf(partitions: readonly RegisteredPartition[]): bigint {
+  let newest = 0n
+  for (const { generation } of partitions) if (generation > newest) newest = generation
+  return newest
+}
+
+/** A checkpoint for `keysetPages`: throws ManifestChanged once a partition of the selection was registered anew. */
+export function manifestCheckpoint(
+  run: RunStatement,
+  selection: PartitionSelection,
+  plannedGeneration: bigint,
+): () => Promise<void> {
+  return async () => {
+    const [newest] = await run<{ readonly generation: bigint }>(newestGeneration(selection))
+    if (newest !== undefined && newest.generation !== plannedGeneration) throw new ManifestChanged(selection)
+  }
+}
+
+/** Rows moved to the lake while a read was under way: what follows must be planned anew. */
+export class ManifestChanged extends Error {
+  constructor(selection: PartitionSelection) {
+    super(`The lake's partitions of ${selection.dataset} changed during a read.`)
+    this.name = 'ManifestChanged'
+  }
+}
+
+function selected(selection: PartitionSelection): StatementBuilder {
+  const statement = new StatementBuilder()
+  statement.where(`dataset = ${statement.add(selection.dataset, 'text')}`)
+  if (selection.scopes !== null) {
+    statement.where(`scope = ANY (${statement.addList(selection.scopes)})`)
+  }
+  statement.where(`period_start < ${statement.addInstant(selection.toMs)}`)
+  return statement.where(`period_end > ${statement.addInstant(selection.fromMs)}`)
+}

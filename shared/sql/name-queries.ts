@@ -1,0 +1,43 @@
+// Whether the relational store knows a name, from its catalogue or from a row that carries it, and which stations the
+// catalogue's series belong to. Each `…Known` yields one row with `known`.
+
+import type { SqlStatement } from './statement.ts'
+
+export function marketKnown(ticker: string): SqlStatement {
+  return known('markets', 'ticker', 'candles', 'market_ticker', ticker)
+}
+
+export function eventKnown(ticker: string): SqlStatement {
+  return known('markets', 'event_ticker', 'candles', 'event_ticker', ticker)
+}
+
+export function seriesKnown(ticker: string): SqlStatement {
+  return known('series', 'ticker', 'candles', 'series_ticker', ticker)
+}
+
+/** Whether a catalogue entry, an observation or a climate record has the station. */
+export function stationKnown(code: string): SqlStatement {
+  return {
+    text:
+      `SELECT EXISTS (SELECT FROM series WHERE station_code = $1::text)` +
+      ` OR EXISTS (SELECT FROM observations WHERE station_code = $1::text)` +
+      ` OR EXISTS (SELECT FROM climate_records WHERE station_code = $1::text) AS known`,
+    parameters: [code],
+  }
+}
+
+/** Rows of `ticker`, `station_code`: the catalogue's series whose station is known. */
+export const SERIES_STATIONS: SqlStatement = {
+  text: 'SELECT ticker, station_code FROM series WHERE station_code IS NOT NULL ORDER BY ticker',
+  parameters: [],
+}
+
+/** Table and column names come from this file alone. */
+function known(table: string, column: string, rows: string, rowColumn: string, name: string): SqlStatement {
+  return {
+    text:
+      `SELECT EXISTS (SELECT FROM ${table} WHERE ${column} = $1::text)` +
+      ` OR EXISTS (SELECT FROM ${rows} WHERE ${rowColumn} = $1::text) AS known`,
+    parameters: [name],
+  }
+}

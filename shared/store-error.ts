@@ -1,0 +1,63 @@
+// What the relational store's failures mean to a client: a server that is away, restarting or out of resources is a
+// 503, a statement over its time limit too. Everything else (a wrong statement, a violated constraint) is our own
+// fault and stays as the driver threw it. Pure, so that the server and the workers judge alike.
+
+import { ApiError } from './errors.ts'
+
+export type StoreErrorCode = 'store_unavailable' | 'store_timeout'
+
+/** The store could not answer; trying again later may help. The cause is the driver's error. */
+export class StoreError extends ApiError {
+  constructor(code: StoreErrorCode, detail: string, cause?: unknown) {
+    super(code, detail, { cause })
+    this.name = 'StoreError'
+  }
+}
+
+// Codes of Node's sockets (errno names, ERR_SOCKET_CLOSED), of TLS and of the driver for a connection that could not be
+// made or broke.
+const CONNECTION_CODE =
+  /^(E[A-Z0-9]{3,}|ERR_(SOCKET|STREAM|TLS)_[A-Z_]+|[A-Z_]*CERT[A-Z_]*|CONNECTION_[A-Z]+|CONNECT_TIMEOUT)$/
+
+// SQLSTATE classes: 08 connection, 28 authorization, 53 resources (disk, memory, connections), 57P operator
+// intervention (shutdown, crash, starting up), 58 system error. 3D000: the database does not exist (any more).
+const UNAVAILABLE_STATE = /^(08|28|53|58)...$|^57P0[1-5]$|^3D000$|^25P03$/
+const QUERY_CANCELED = '57014'
+const LOCK_NOT_AVAILABLE = '55P03'
+
+/** The code of a driver's or socket's error: an SQLSTATE, an errno name, or undefined. */
+function databaseErrorCode(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined
+  return typeof error.code === 'string' ? error.code : undefined
+}
+
+/** The error as clients should meet it: a StoreError when the store is to blame, else the error itself. */
+export function asStoreError(error: unknown): unknown {
+  if (error instanceof ApiError) return error
+  const code = databaseErrorCode(error)
+  if (code === undefined) return error
+  if (code === QUERY_CANCELED || code === LOCK_NOT_AVAILABLE) {
+    return new StoreError('store_timeout', `The relational store gave up on a statement (${code}).`, error)
+  }
+  if (isConnectionLost(error)) {
+    return new StoreError('store_unavailable', `The relational store cannot be reached (${code}).`, error)
+  }
+  return error
+}
+
+/** Whether a connection could not be made or broke. */
+export function isConnectionLost(error: unknown): boolean {
+  const code = databaseErrorCode(error)
+  return code !== undefined && (CONNECTION_CODE.test(code) || UNAVAILABLE_STATE.test(code))
+}
+
+/** Whether the server asks to run the whole transaction again: serialization failure or deadlock. */
+export function isTransactionConflict(error: unknown): boolean {
+  const code = databaseErrorCode(error)
+  return code === '40001' || code === '40P01'
+}
+
+/** Whether a statement was cancelled, by its time-out or by a cancel request. */
+export function isStatementCancelled(error: unknown): boolean {
+  return databaseErrorCode(error) === QUERY_CANCELED
+}

@@ -1,0 +1,57 @@
+// What the server and a worker say to each other while a body is made in a thread. One MessagePort per request: the
+// worker sends one `head`, then `chunk`s, then `end` or `error`; the server sends `credit`s (with the emptied buffer)
+// and at most one `cancel`. What a head carries besides is the business of the task (lob-task.ts, record-task.ts).
+
+import type { ErrorCode, ParameterError } from './errors.ts'
+
+/** Sent once, when the first chunk is ready: everything the status line and headers need. */
+export interface StreamHead {
+  readonly kind: 'head'
+  /** Rows the complete answer has. */
+  readonly rows: number
+}
+
+/**
+ * Body bytes `[0, length)` of a buffer that both threads share: the worker leaves it alone until its credit is back.
+ * Shared and not transferred, because once a thread has detached a single buffer V8 checks for it at every access to
+ * typed arrays, which made encoding a fifth slower.
+ */
+export interface StreamChunk {
+  readonly kind: 'chunk'
+  readonly buffer: SharedArrayBuffer
+  readonly length: number
+}
+
+/** The answer is complete; `rows` is what was really written. */
+export interface StreamEnd {
+  readonly kind: 'end'
+  readonly rows: number
+}
+
+/** The request failed. Before `head` it becomes a problem+json answer, after it the connection is destroyed. */
+export interface StreamFailure {
+  readonly kind: 'error'
+  readonly code: ErrorCode
+  readonly detail: string
+  readonly errors: readonly ParameterError[]
+}
+
+export type WorkerMessage<Head extends StreamHead> = Head | StreamChunk | StreamEnd | StreamFailure
+
+/** The server has taken a chunk; its buffer may be written again. */
+export interface StreamCredit {
+  readonly kind: 'credit'
+  readonly buffer: SharedArrayBuffer
+}
+
+/** The client is gone or too slow: stop at the next batch. */
+export interface StreamCancel {
+  readonly kind: 'cancel'
+}
+
+export type ServerMessage = StreamCredit | StreamCancel
+
+/** What a thread of a pool is started with: the file whose default export takes the pool's tasks. */
+export interface WorkerThreadData {
+  readonly taskUrl: string
+}

@@ -1,0 +1,139 @@
+// Time zones without a library: the engine's own zone data through Intl, one question per zone and UTC day, and from it
+// RFC 3339 labels and the buckets of candles that align to local midnight. A day holds at most one change of offset.
+
+import { ZONE_DAYS_CACHED_MAX } from './limits.ts'
+import { MS_PER_DAY, MS_PER_HOUR } from './utc-date.ts'
+
+const MS_PER_MINUTE = 60_000
+
+/** The offsets of one UTC day: `before` until `changeMs`, `after` from it on. */
+interface DayOffsets {
+  readonly before: number
+  readonly after: number
+  readonly changeMs: number
+}
+
+/** Whether the engine knows a zone of this name; UTC offsets such as `+02:00` are no names. */
+export function isTimeZone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name)) return false
+  try {
+    return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false
+  }
+}
+
+/** A span of instants (fromMs, toMs]: a candle that ends at `toMs` covers it. */
+export interface Bucket {
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+export class TimeZone {
+  readonly name: string
+  readonly #isUtc: boolean
+  readonly #format: Intl.DateTimeFormat
+  readonly #days = new Map<number, DayOffsets>()
+
+  constructor(name: string) {
+    this.name = name
+    this.#isUtc = name === 'UTC'
+    this.#format = new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' })
+  }
+
+  /** Local time minus UTC at an instant, milliseconds. */
+  offsetMs(instantMs: number): number {
+    if (this.#isUtc) return 0
+    const { before, after, changeMs } = this.#dayOffsets(instantMs)
+    return instantMs < changeMs ? before : after
+  }
+
+  /**
+   * The bucket of `minutes` (at most a day) in which an instant lies, aligned to local midnight. A bucket begins where
+   * the local clock shows a multiple of `minutes`, also when it shows one twice, and where a change of the clock skips
+   * into another bucket; the last one of a day ends at midnight. So hours stay hours and days are 23 or 25 hours long.
+   */
+  bucketAt(instantMs: number, minutes: number): Bucket {
+    const sizeMs = minutes * MS_PER_MINUTE
+    return { fromMs: this.#bucketStart(instantMs, sizeMs), toMs: this.#bucketEnd(instantMs, sizeMs) }
+  }
+
+  #bucketStart(instantMs: number, sizeMs: number): number {
+    const offset = this.offsetMs(instantMs)
+    const { startWall } = wallBucket(instantMs + offset, sizeMs)
+    const startMs = startWall - offset
+    const change = this.#changeIn(startMs, instantMs)
+    if (change === undefined) return startMs
+    return this.#startsAt(change, sizeMs) ? change : this.#bucketStart(change - 1, sizeMs)
+  }
+
+  #bucketEnd(instantMs: number, sizeMs: number): number {
+    const offset = this.offsetMs(instantMs)
+    const endMs = wallBucket(instantMs + offset, sizeMs).endWall - offset
+    const change = this.#changeIn(instantMs, endMs)
+    if (change === undefined) return endMs
+    return this.#startsAt(change, sizeMs) ? change : this.#bucketEnd(change, sizeMs)
+  }
+
+  /** Whether a bucket begins at a change of the clock. */
+  #startsAt(changeMs: number, sizeMs: number): boolean {
+    const wallAfter = changeMs + this.offsetMs(changeMs)
+    const wallBefore = changeMs - 1 + this.offsetMs(changeMs - 1)
+    const after = wallBucket(wallAfter, sizeMs)
+    return after.startWall === wallAfter || after.startWall !== wallBucket(wallBefore, sizeMs).startWall
+  }
+
+  /** The change of offset in (fromMs, toMs], spans of up to two days; `undefined` when there is none. */
+  #changeIn(fromMs: number, toMs: number): number | undefined {
+    if (this.#isUtc) return undefined
+    for (let dayMs = Math.floor(fromMs / MS_PER_DAY) * MS_PER_DAY; dayMs <= toMs; dayMs += MS_PER_DAY) {
+      const { changeMs, before, after } = this.#dayOffsets(dayMs)
+      if (before !== after && changeMs > fromMs && changeMs <= toMs) return changeMs
+    }
+    return undefined
+  }
+
+  #dayOffsets(instantMs: number): DayOffsets {
+    const day = Math.floor(instantMs / MS_PER_DAY)
+    const known = this.#days.get(day)
+    if (known !== undefined) return known
+    if (this.#days.size >= ZONE_DAYS_CACHED_MAX) this.#days.clear()
+    const offsets = this.#findDayOffsets(day * MS_PER_DAY)
+    this.#days.set(day, offsets)
+    return offsets
+  }
+
+  #findDayOffsets(startMs: number): DayOffsets {
+    // The last instant of the day before belongs to the search: a change at midnight is this day's.
+    const before = this.#askOffset(startMs - 1)
+    const after = this.#askOffset(startMs + MS_PER_DAY - 1)
+    if (before === after) return { before, after, changeMs: startMs }
+    let low = startMs - 1
+    let high = startMs + MS_PER_DAY - 1
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2)
+      if (this.#askOffset(middle) === before) low = middle
+      else high = middle
+    }
+    return { before, after, changeMs: high }
+  }
+
+  #askOffset(instantMs: number): number {
+    const parts = this.#format.formatToParts(instantMs)
+    const text = parts.find((part) => part.type === 'timeZoneName')?.value ?? ''
+    const match = /^GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(text)
+    if (match === null) throw new Error(`the offset of ${this.name} reads ${text}`)
+    const sizeMs =
+      Number(match[2] ?? 0) * MS_PER_HOUR +
+      Number(match[3] ?? 0) * MS_PER_MINUTE +
+      Number(match[4] ?? 0) * 1000
+    return match[1] === '-' ? -sizeMs : sizeMs
+  }
+}
+
+/** The bucket of a wall-clock time, in wall-clock time; the last one of a day ends at midnight. */
+function wallBucket(wallMs: number, sizeMs: number): { startWall: number; endWall: number } {
+  const midnight = Math.floor(wallMs / MS_PER_DAY) * MS_PER_DAY
+  const startWall = midnight + Math.floor((wallMs - midnight) / sizeMs) * sizeMs
+  return { startWall, endWall: Math.min(startWall + sizeMs, midnight + MS_PER_DAY) }
+}

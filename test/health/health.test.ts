@@ -1,0 +1,111 @@
+// /health: its exact shape, each dependency failing, staleness, and what asking costs.
+
+import assert from 'node:assert/strict'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pino } from 'pino'
+import { embeddedDbCheck } from '../../server/health/embedded-db-check.ts'
+import { HealthMonitor, type HealthSources } from '../../server/health/health-monitor.ts'
+import { LakeScan } from '../../server/health/lake-scan.ts'
+import { HEALTH_STALE_MS } from '../../shared/limits.ts'
+import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const NOW_MS = Date.UTC(2026, 6, 3, 12)
+
+function monitor(sources: Partial<HealthSources>): HealthMonitor {
+  const sync = { lastSyncMs: NOW_MS - HEALTH_STALE_MS, fileCount: 7 }
+  return new HealthMonitor({
+    embeddedDb: async () => true,
+    hostedDb: async () => true,
+    sync: () => sync,
+    nowMs: () => NOW_MS,
+    ...sources,
+  })
+}
+
+test('reports the shape of the interface from real checks', async (t) => {
+  const { url, store } = await startSampleServer(t)
+  let report: { sync: { last_sync: string | null } } & Record<string, unknown>
+  do report = JSON.parse(await (await fetch(`${url}/health`)).text())
+  while (report.sync.last_sync === null)
+  assert.deepEqual(Object.keys(report), ['status', 'embedded_db', 'hosted_db', 'sync'])
+  assert.deepEqual(report, {
+    status: 'ok',
+    embedded_db: 'ok',
+    hosted_db: 'ok',
+    sync: { last_sync: report.sync.last_sync, file_count: 12, is_stale: false },
+  })
+  store.isAway = true
+  for (;;) {
+    const { status, hosted_db }: Record<string, unknown> = JSON.parse(
+      await (await fetch(`${url}/health`)).text(),
+    )
+    if (hosted_db === 'ok') continue
+    assert.deepEqual([status, hosted_db], ['degraded', 'error'])
+    break
+  }
+})
+
+test('is degraded when any part is, and says which', async () => {
+  const cases = [
+    [{}, 'ok ok ok false'],
+    [{ embeddedDb: async () => false }, 'degraded error ok false'],
+    [{ hostedDb: async () => false }, 'degraded ok error false'],
+    [{ sync: () => ({ lastSyncMs: NOW_MS - HEALTH_STALE_MS - 1, fileCount: 7 }) }, 'degraded ok ok true'],
+    [{ sync: () => ({ lastSyncMs: null, fileCount: 0 }) }, 'ok ok ok false'],
+  ] as const
+  for (const [sources, expected] of cases) {
+    const { status, embedded_db, hosted_db, sync } = await monitor(sources).report()
+    assert.equal(`${status} ${embedded_db} ${hosted_db} ${sync.is_stale}`, expected)
+  }
+  let nowMs = NOW_MS
+  const never = monitor({ sync: () => ({ lastSyncMs: null, fileCount: 0 }), nowMs: () => nowMs })
+  nowMs += HEALTH_STALE_MS + 1
+  const { sync } = await never.report()
+  assert.deepEqual(sync, { last_sync: null, file_count: 0, is_stale: true })
+})
+
+test('asks the databases once for all who ask within a second', async () => {
+  let asked = 0
+  let nowMs = NOW_MS
+  const shared = monitor({
+    nowMs: () => nowMs,
+    hostedDb: async () => {
+      asked += 1
+      return true
+    },
+  })
+  await Promise.all(Array.from({ length: 100 }, () => shared.report()))
+  assert.equal(asked, 1)
+  nowMs += 1001
+  await shared.report()
+  assert.equal(asked, 2)
+})
+
+test('asks the embedded database a real query, and gives up when it takes too long', async () => {
+  const check = embeddedDbCheck()
+  assert.equal(await check(30_000), true)
+  // A database that is not even open yet cannot answer at once.
+  assert.equal(await embeddedDbCheck()(0), false)
+})
+
+test('counts parquet files at any depth, and keeps the last count while the directory cannot be read', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  const scan = new LakeScan(lake, pino({ level: 'silent' }))
+  t.after(() => scan.close())
+  scan.start()
+  await scan.close()
+  assert.deepEqual(scan.status, { lastSyncMs: null, fileCount: 0 })
+  cpSync(SAMPLE_LAKE, lake, { recursive: true })
+  mkdirSync(join(lake, 'candles', 'series=X'), { recursive: true })
+  writeFileSync(join(lake, 'candles', 'series=X', 'month=2026-07.parquet'), '')
+  writeFileSync(join(lake, 'candles', 'series=X', '.month=2026-08.parquet'), '')
+  writeFileSync(join(lake, 'candles', 'notes.txt'), '')
+  const again = new LakeScan(lake, pino({ level: 'silent' }))
+  t.after(() => again.close())
+  again.start()
+  while (again.status.lastSyncMs === null) await new Promise(setImmediate)
+  assert.equal(again.status.fileCount, 13)
+})

@@ -1,0 +1,150 @@
+// API keys, rates and cross-origin headers as clients meet them.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Admission, type AdmissionOptions } from '../../server/http/admission.ts'
+import { sha256Hex } from '../../server/http/api-keys.ts'
+import { clientAddress } from '../../server/http/client-address.ts'
+import { CorsPolicy } from '../../server/http/cors.ts'
+import { type Access, defineEndpoint, jsonReply } from '../../server/http/endpoint.ts'
+import { RateLimiter } from '../../server/http/rate-limiter.ts'
+import { startEndpoints } from '../support/endpoint-server.ts'
+import { readProblem } from '../support/test-server.ts'
+
+const ENDPOINTS = (['data', 'public', 'probe'] as const).map((access: Access) =>
+  defineEndpoint({
+    path: `/${access}`,
+    summary: access,
+    access,
+    parameters: [],
+    handle: () => jsonReply(access),
+  }),
+)
+const KEY = 'a-key-of-the-first-client'
+const KEYS = [
+  { name: 'first', sha256: sha256Hex(KEY) },
+  { name: 'second', sha256: sha256Hex('another-key') },
+]
+
+function admission(options: Partial<AdmissionOptions>): Admission {
+  return new Admission({ apiKeys: [], rateLimit: null, trustedProxies: 0, ...options })
+}
+
+test('asks for a key where data is, and nowhere else', async (t) => {
+  const { url, logged } = await startEndpoints(t, ENDPOINTS, { admission: admission({ apiKeys: KEYS }) })
+  for (const headers of [
+    { authorization: `Bearer ${KEY}` },
+    { authorization: `bearer  ${KEY}` },
+    { 'x-api-key': KEY },
+  ])
+    assert.equal((await fetch(`${url}/data`, { headers })).status, 200)
+  assert.equal(JSON.parse(logged[0] ?? '').client, 'first')
+  for (const headers of [
+    {},
+    { 'x-api-key': `${KEY} x` },
+    { 'x-api-key': KEYS[0]!.sha256 },
+    { authorization: `Basic ${KEY}` },
+    { authorization: KEY },
+  ] as Record<string, string>[]) {
+    const response = await fetch(`${url}/data`, { headers })
+    assert.equal(response.status, 401)
+    assert.match(response.headers.get('www-authenticate') ?? '', /^Bearer realm="bookcast"/)
+    assert.equal((await readProblem(response)).code, 'unauthorized')
+  }
+  assert.equal((await fetch(`${url}/data?api_key=${KEY}`)).status, 401)
+  // Whoever has no key does not learn which paths there are.
+  assert.equal((await fetch(`${url}/nothing`)).status, 401)
+  assert.equal((await fetch(`${url}/public`)).status, 200)
+  assert.equal((await fetch(`${url}/probe`)).status, 200)
+  assert.ok(logged.every((line) => !line.includes(KEY) || line.includes('api_key=')))
+})
+
+test('refuses the request beyond the burst with 429, but never a probe', async (t) => {
+  const limit = { perSecond: 0.001, burst: 3 }
+  const { url } = await startEndpoints(t, ENDPOINTS, { admission: admission({ rateLimit: limit }) })
+  for (const path of ['/data', '/public', '/nothing']) await fetch(url + path)
+  const refused = await fetch(`${url}/data`)
+  assert.equal(refused.status, 429)
+  assert.equal((await readProblem(refused)).code, 'rate_limited')
+  const waitS = Number(refused.headers.get('retry-after'))
+  assert.ok(waitS > 900 && waitS <= 1000, `${waitS} s`)
+  assert.equal((await fetch(`${url}/probe`)).status, 200)
+})
+
+test('counts by key, and by address where there is none', async (t) => {
+  const { url } = await startEndpoints(t, ENDPOINTS, {
+    admission: admission({ apiKeys: KEYS, rateLimit: { perSecond: 0.001, burst: 1 } }),
+  })
+  const status = async (key: string): Promise<number> =>
+    (await fetch(`${url}/data`, { headers: { 'x-api-key': key } })).status
+  assert.equal(await status(KEY), 200)
+  assert.equal(await status(KEY), 429)
+  assert.equal(await status('another-key'), 200)
+  assert.equal(await status('wrong'), 401)
+  assert.equal(await status('wrong as well'), 429)
+})
+
+test('believes X-Forwarded-For only as far as there are trusted proxies', () => {
+  const cases = [
+    ['10.0.0.1', '', 1, '10.0.0.1'],
+    ['10.0.0.1', '1.1.1.1', 0, '10.0.0.1'],
+    ['10.0.0.1', '1.1.1.1', 1, '1.1.1.1'],
+    ['10.0.0.1', '6.6.6.6, 1.1.1.1', 1, '1.1.1.1'],
+    ['10.0.0.1', '6.6.6.6, 1.1.1.1, 2.2.2.2', 2, '1.1.1.1'],
+    ['10.0.0.1', '1.1.1.1', 2, '10.0.0.1'],
+    ['10.0.0.1', 'no address', 1, '10.0.0.1'],
+    ['::ffff:9.9.9.9', '', 0, '9.9.9.9'],
+    ['0000:0000:0000:0000:0000:ffff:7f00:0001', '', 0, '127.0.0.1'],
+    ['2001:db8:1:2:3:4:5:6', '', 0, '2001:db8:1:2::/64'],
+    ['2001:0db8:0001:0002::1', '', 0, '2001:db8:1:2::/64'],
+    ['10.0.0.1', '2001:db8::7', 1, '2001:db8:0:0::/64'],
+  ] as const
+  for (const [peer, forwarded, proxies, expected] of cases)
+    assert.equal(clientAddress(peer, forwarded, proxies), expected, `${peer} ${forwarded}`)
+})
+
+test('a bucket fills with time, up to its burst, and the clients remembered are bounded', () => {
+  let nowMs = 0
+  const limiter = new RateLimiter({ perSecond: 2, burst: 4 }, { nowMs: () => nowMs, clientsMax: 3 })
+  const takeMany = (count: number): number[] => Array.from({ length: count }, () => limiter.take('a'))
+  assert.deepEqual(takeMany(5), [0, 0, 0, 0, 1])
+  nowMs += 500
+  assert.deepEqual(takeMany(2), [0, 1])
+  nowMs += 1_000_000
+  assert.deepEqual(takeMany(5), [0, 0, 0, 0, 1])
+  for (const client of ['b', 'c', 'a', 'd']) limiter.take(client)
+  assert.equal(limiter.clientCount, 3)
+  assert.equal(limiter.take('a'), 1, 'the client in use is not the one forgotten')
+})
+
+test('names an allowed origin and answers its preflight; others get no permission', async (t) => {
+  const cors = new CorsPolicy(['https://charts.example'])
+  const { url } = await startEndpoints(t, ENDPOINTS, { cors, admission: admission({ apiKeys: KEYS }) })
+  const ask = (origin: string, method = 'GET') =>
+    fetch(`${url}/public`, { method, headers: { origin, 'access-control-request-method': 'GET' } })
+  const allowed = await ask('https://charts.example')
+  assert.equal(allowed.headers.get('access-control-allow-origin'), 'https://charts.example')
+  assert.match(allowed.headers.get('access-control-expose-headers') ?? '', /Link/)
+  assert.equal(allowed.headers.get('vary'), 'Origin')
+  const preflight = await ask('https://charts.example', 'OPTIONS')
+  assert.equal(preflight.status, 204)
+  assert.match(preflight.headers.get('access-control-allow-headers') ?? '', /X-API-Key/)
+  for (const method of ['GET', 'OPTIONS']) {
+    const refused = await ask('https://evil.example', method)
+    assert.equal(refused.headers.get('access-control-allow-origin'), null)
+    assert.equal(refused.headers.get('access-control-allow-headers'), null)
+  }
+  const problem = await fetch(`${url}/data`, { headers: { origin: 'https://charts.example' } })
+  assert.equal(problem.status, 401)
+  assert.equal(problem.headers.get('access-control-allow-origin'), 'https://charts.example')
+})
+
+test('says nothing of origins unless configured, and * to all where that is', async (t) => {
+  const closed = await startEndpoints(t, ENDPOINTS)
+  const headers = { origin: 'https://charts.example' }
+  const silent = await fetch(`${closed.url}/data`, { headers })
+  assert.equal(silent.headers.get('access-control-allow-origin'), null)
+  assert.equal(silent.headers.get('vary'), null)
+  const open = await startEndpoints(t, ENDPOINTS, { cors: new CorsPolicy(['*']) })
+  assert.equal((await fetch(`${open.url}/data`, { headers })).headers.get('access-control-allow-origin'), '*')
+})

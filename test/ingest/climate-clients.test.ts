@@ -1,0 +1,303 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import * as fc from 'fast-check'
+import { AfosClient, type AfosWindow, monthWindows } from '../../server/ingest/climate-reports/afos-client.ts'
+import { NwsClient } from '../../server/ingest/climate-reports/nws-client.ts'
+import { UpstreamError, type UpstreamFailure } from '../../server/ingest/upstream-error.ts'
+import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
+import { productText, wrapped } from '../support/climate-text.ts'
+import { type Answer, cutAfter, hangUp, send, stall } from '../support/local-upstream.ts'
+import { clientBench } from '../support/upstream-client.ts'
+
+const NOW_MS = Date.parse('2026-08-30T12:00:00Z')
+const AUGUST_29 = productText({ summaries: [{ name: 'MIAMI', date: 'AUGUST 29 2026' }] })
+const AUGUST_28 = productText({
+  header: 'CDUS42 KMFL 290824',
+  issued: '424 AM EDT SAT AUG 29 2026',
+  summaries: [{ name: 'MIAMI', date: 'AUGUST 28 2026' }],
+})
+
+async function failureOf(promise: Promise<unknown>): Promise<UpstreamFailure> {
+  const error = await promise.then(
+    () => assert.fail('the request succeeded'),
+    (reason: unknown) => reason,
+  )
+  assert.ok(error instanceof UpstreamError, String(error))
+  assert.match(error.message, /^(iem-afos|nws): /)
+  return error.failure
+}
+
+async function allWindows(
+  t: TestContext,
+  script: readonly Answer[],
+  span = { from: '2026-08-01', to: '2026-08-30' },
+): Promise<{ windows: AfosWindow[]; urls: string[] }> {
+  const { client, asked } = await clientBench(t, AfosClient, script, { timeoutMs: 300 })
+  const windows: AfosWindow[] = []
+  for await (const window of client.windows({ pil: 'CLIMIA', nowMs: NOW_MS, ...span })) {
+    windows.push(window)
+  }
+  return { windows, urls: asked.map(({ url }) => url) }
+}
+
+test('asks the archive month by month, in UTC, with its limit and oldest first', async (t) => {
+  const { windows, urls } = await allWindows(
+    t,
+    [send(200, 'ERROR: Could not Find: CLIMIA'), send(200, wrapped(AUGUST_28, AUGUST_29))],
+    { from: '2026-07-15', to: '2026-08-31' },
+  )
+  assert.deepEqual(
+    urls.map((url) => new URL(url, 'http://local').searchParams.toString()),
+    [
+      'pil=CLIMIA&fmt=text&limit=9999&sdate=2026-07-15T00%3A00Z&edate=2026-08-01T00%3A00Z&order=asc',
+      'pil=CLIMIA&fmt=text&limit=9999&sdate=2026-08-01T00%3A00Z&edate=2026-08-31T00%3A00Z&order=asc',
+    ],
+  )
+  assert.match(urls[0] ?? '', /^\/cgi-bin\/afos\/retrieve\.py\?/)
+  assert.deepEqual(
+    windows.map(({ from, to, isClosed, reports }) => [from, to, isClosed, reports.length]),
+    [
+      ['2026-07-15', '2026-08-01', true, 0],
+      ['2026-08-01', '2026-08-31', false, 2],
+    ],
+  )
+  assert.deepEqual(
+    windows[1]?.reports.map(({ climateDate }) => climateDate),
+    ['2026-08-28', '2026-08-29'],
+  )
+})
+
+test('goes on after an interruption without asking a finished window again', async (t) => {
+  const empty = send(200, 'ERROR: Could not Find: CLIMIA')
+  const { client, asked } = await clientBench(t, AfosClient, [
+    empty,
+    hangUp(),
+    hangUp(),
+    hangUp(),
+    hangUp(),
+    empty,
+    empty,
+  ])
+  let doneTo = '2026-04-01'
+  const run = async (): Promise<void> => {
+    for await (const window of client.windows({
+      pil: 'CLIMIA',
+      from: doneTo,
+      to: '2026-07-01',
+      nowMs: NOW_MS,
+    })) {
+      assert.ok(window.isClosed)
+      doneTo = window.to
+    }
+  }
+  assert.equal(await failureOf(run()), 'unreachable')
+  assert.equal(doneTo, '2026-05-01')
+  await run()
+  assert.equal(doneTo, '2026-07-01')
+  const starts = asked.map(({ url }) => new URL(url, 'http://local').searchParams.get('sdate')?.slice(0, 10))
+  assert.deepEqual([...new Set(starts)], ['2026-04-01', '2026-05-01', '2026-06-01'])
+  assert.equal(starts.filter((date) => date === '2026-04-01').length, 1)
+})
+
+test('repeats a busy archive and reports everything that is no whole answer', async (t) => {
+  const { windows } = await allWindows(t, [
+    send(503, 'busy'),
+    cutAfter(40, wrapped(AUGUST_29)),
+    send(200, wrapped(AUGUST_29)),
+  ])
+  assert.equal(windows[0]?.reports.length, 1)
+  const cases: [UpstreamFailure, Answer][] = [
+    ['malformed', send(200, '')],
+    ['malformed', send(200, '<html>maintenance</html>')],
+    ['malformed', send(200, '[]')],
+    ['truncated', send(200, wrapped(AUGUST_28, AUGUST_29).slice(0, -60))],
+    ['too_large', send(200, wrapped('x').repeat(9999))],
+    ['rejected', send(422, 'Invalid PIL length')],
+    ['server_error', send(500)],
+    ['rate_limited', send(429)],
+    ['timeout', stall()],
+    ['truncated', cutAfter(40, wrapped(AUGUST_29))],
+  ]
+  for (const [failure, answer] of cases) {
+    const script = [answer, answer, answer, answer]
+    assert.equal(await failureOf(allWindows(t, script)), failure)
+  }
+})
+
+test('keeps the readable reports of a window and names the others', async (t) => {
+  const stranger = productText({
+    pil: 'CLIFLL',
+    summaries: [{ name: 'FT LAUDERDALE', date: 'AUGUST 29 2026' }],
+  })
+  const { windows } = await allWindows(t, [send(200, wrapped(AUGUST_29, 'GARBAGE', stranger))])
+  assert.equal(windows[0]?.reports.length, 1)
+  assert.deepEqual(
+    windows[0]?.errors.map(({ code }) => code),
+    ['no_header', 'other_product'],
+  )
+})
+
+test('cuts a span into months that cover it exactly', () => {
+  assert.deepEqual(monthWindows('2026-01-31', '2026-03-01'), [
+    { from: '2026-01-31', to: '2026-02-01' },
+    { from: '2026-02-01', to: '2026-03-01' },
+  ])
+  const day = fc.nat(800).map((days) => addDays('2023-12-01', days))
+  fc.assert(
+    fc.property(day, day, (from, to) => {
+      const windows = monthWindows(from, to)
+      const dates = windows.flatMap((window) => utcDatesBetween(window.from, addDays(window.to, -1)))
+      assert.deepEqual(dates, utcDatesBetween(from, addDays(to, -1)))
+      for (const window of windows) {
+        assert.equal(addDays(window.to, -1).slice(0, 7), window.from.slice(0, 7))
+      }
+    }),
+  )
+})
+
+function id(n: number): string {
+  return `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
+}
+
+function list(...numbers: readonly number[]): string {
+  return JSON.stringify({
+    '@context': {},
+    '@graph': numbers.map((n) => ({
+      '@id': `https://api.weather.gov/products/${id(n)}`,
+      id: id(n),
+      wmoCollectiveId: 'CDUS42',
+      issuingOffice: 'KMFL',
+      issuanceTime: `2026-08-${10 + n}T08:24:00+00:00`,
+      productCode: 'CLI',
+      productName: 'Daily Climate Report',
+    })),
+  })
+}
+
+function product(n: number, text = AUGUST_29): Answer {
+  return send(200, JSON.stringify({ id: id(n), productCode: 'CLI', productText: `\n${text}` }))
+}
+
+test('fetches each listed product once, oldest first, and asks the list conditionally', async (t) => {
+  const { client, asked } = await clientBench(t, NwsClient, [
+    send(200, list(2, 1), { etag: '"a"' }),
+    product(1, AUGUST_28),
+    product(2),
+    send(304),
+    send(200, list(3, 2, 1), { etag: '"b"' }),
+    product(3),
+  ])
+  const first = await client.poll('MIA')
+  assert.deepEqual(
+    first.reports.map(({ climateDate }) => climateDate),
+    ['2026-08-28', '2026-08-29'],
+  )
+  first.acknowledge()
+  assert.deepEqual((await client.poll('MIA')).reports, [])
+  const third = await client.poll('MIA')
+  assert.equal(third.reports.length, 1)
+  third.acknowledge()
+  assert.deepEqual(
+    asked.map(({ url }) => url),
+    [
+      '/products/types/CLI/locations/MIA',
+      `/products/${id(1)}`,
+      `/products/${id(2)}`,
+      '/products/types/CLI/locations/MIA',
+      '/products/types/CLI/locations/MIA',
+      `/products/${id(3)}`,
+    ],
+  )
+  assert.deepEqual(
+    asked.filter(({ url }) => url.includes('locations')).map(({ headers }) => headers['if-none-match']),
+    [undefined, '"a"', '"a"'],
+  )
+  for (const { headers } of asked) {
+    assert.equal(headers['user-agent'], 'bookcast-test (tests@example.org)')
+    assert.equal(headers['accept'], 'application/ld+json')
+  }
+})
+
+test('returns reports again until they are acknowledged', async (t) => {
+  const answers = [send(200, list(1), { etag: '"a"' }), product(1)]
+  const { client } = await clientBench(t, NwsClient, [...answers, ...answers])
+  assert.equal((await client.poll('MIA')).reports.length, 1)
+  assert.equal((await client.poll('MIA')).reports.length, 1)
+})
+
+test('asks for a failed product again, with the whole list, and not for the others', async (t) => {
+  const { client, asked } = await clientBench(t, NwsClient, [
+    send(200, list(1, 2, 3), { etag: '"a"' }),
+    product(1),
+    send(404, 'no such product'),
+    product(3),
+    send(200, list(1, 2, 3), { etag: '"a"' }),
+    product(2),
+    send(304),
+  ])
+  const first = await client.poll('MIA')
+  assert.deepEqual([first.reports.length, first.failures.map(({ failure }) => failure)], [2, ['rejected']])
+  first.acknowledge()
+  const second = await client.poll('MIA')
+  assert.deepEqual([second.reports.length, second.failures], [1, []])
+  second.acknowledge()
+  await client.poll('MIA')
+  assert.deepEqual(
+    asked.filter(({ url }) => url.includes('locations')).map(({ headers }) => headers['if-none-match']),
+    [undefined, undefined, '"a"'],
+  )
+})
+
+test('stops at a product when the upstream is down, and keeps what it has', async (t) => {
+  const down = send(503)
+  const { client, asked } = await clientBench(t, NwsClient, [
+    send(200, list(1, 2, 3)),
+    product(1),
+    down,
+    down,
+    down,
+    down,
+  ])
+  const batch = await client.poll('MIA')
+  assert.deepEqual(
+    [batch.reports.length, batch.failures.map(({ failure }) => failure)],
+    [1, ['server_error']],
+  )
+  assert.ok(asked.every(({ url }) => url !== `/products/${id(3)}`))
+})
+
+test('reports a list or product of another shape and stores nothing of it', async (t) => {
+  const lists: [UpstreamFailure, Answer][] = [
+    ['malformed', send(200, '')],
+    ['malformed', send(200, '<html>')],
+    ['malformed', send(200, '[]')],
+    ['malformed', send(200, '{"features": []}')],
+    ['malformed', send(200, list(1).replace('"CLI"', '"AFD"'))],
+    ['malformed', send(200, list(1).replaceAll(id(1), '../secrets'))],
+    ['malformed', send(200, list(1).replace('issuanceTime', 'issued'))],
+    ['malformed', send(200, list(1).slice(0, -10))],
+    ['rejected', send(403, 'Access Denied')],
+    ['truncated', cutAfter(20, list(1))],
+  ]
+  for (const [failure, answer] of lists) {
+    const { client } = await clientBench(t, NwsClient, [answer, answer, answer, answer])
+    assert.equal(await failureOf(client.poll('MIA')), failure)
+  }
+  const products = [
+    send(200, '{}'),
+    send(200, 'null'),
+    send(200, JSON.stringify({ id: id(2), productText: AUGUST_29 })),
+    send(200, JSON.stringify({ id: id(1), productText: null })),
+  ]
+  for (const answer of products) {
+    const { client } = await clientBench(t, NwsClient, [send(200, list(1)), answer])
+    const { reports, failures } = await client.poll('MIA')
+    assert.deepEqual([reports, failures.map(({ failure }) => failure)], [[], ['malformed']])
+  }
+})
+
+test('stops waiting when the caller aborts', async (t) => {
+  const controller = new AbortController()
+  const { client } = await clientBench(t, NwsClient, [() => controller.abort(new Error('the process ends'))])
+  await assert.rejects(client.poll('MIA', controller.signal), /the process ends/)
+})

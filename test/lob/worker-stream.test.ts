@@ -1,0 +1,205 @@
+// The stream of one request against a hand-driven worker end: orders of events that a real thread shows only now and then.
+
+import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
+import { test, type TestContext } from 'node:test'
+import { MessageChannel } from 'node:worker_threads'
+import { WorkerStream } from '../../server/workers/worker-stream.ts'
+import { CHUNK_WINDOW, WORKER_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
+import type { LobHead } from '../../shared/lob-task.ts'
+import type { ServerMessage, WorkerMessage } from '../../shared/stream-task.ts'
+
+const HEAD: LobHead = {
+  kind: 'head',
+  rows: 3,
+  missingDates: [],
+  identity: 'i',
+  writtenAtMs: 0,
+  isHeld: false,
+}
+
+function openStream(t: TestContext) {
+  const { port1, port2 } = new MessageChannel()
+  t.after(() => port2.close())
+  const client = new AbortController()
+  const counts = { over: 0, terminate: 0 }
+  const task = new EventEmitter()
+  const taskEnd = once(task, 'over')
+  const endTask = (error?: Error): void => {
+    if (error === undefined) task.emit('over')
+    else task.emit('error', error)
+  }
+  const heard: ServerMessage[] = []
+  port2.on('message', (message: ServerMessage) => heard.push(message))
+  const stream = new WorkerStream<LobHead>(port1, taskEnd, {
+    signal: client.signal,
+    onOver: () => (counts.over += 1),
+    terminate: () => {
+      counts.terminate += 1
+      endTask(new Error('terminated'))
+    },
+  })
+  const say = (message: WorkerMessage<LobHead>): void => port2.postMessage(message)
+  const sayChunk = (text: string): void => {
+    const bytes = new TextEncoder().encode(text)
+    const buffer = new SharedArrayBuffer(64)
+    new Uint8Array(buffer).set(bytes)
+    say({ kind: 'chunk', buffer, length: bytes.length })
+  }
+  const sayHead = (): void => say(HEAD)
+  const sayEnd = (): void => say({ kind: 'end', rows: 3 })
+  return { stream, client, counts, endTask, heard, say, sayHead, sayChunk, sayEnd, workerPort: port2 }
+}
+
+const textOf = (chunk: Uint8Array | null): string | null =>
+  chunk === null ? null : new TextDecoder().decode(chunk)
+
+test('gives chunks in order and returns each buffer as a credit when the next chunk is asked for', async (t) => {
+  const { stream, counts, endTask, heard, sayHead, sayChunk, sayEnd, workerPort } = openStream(t)
+  sayHead()
+  sayChunk('one')
+  sayChunk('two')
+  await stream.ready()
+  assert.deepEqual(stream.head, HEAD)
+  assert.equal(textOf(await stream.next()), 'one')
+  assert.equal(stream.rows, null)
+  assert.equal(heard.length, 0)
+  assert.equal(textOf(await stream.next()), 'two')
+  await once(workerPort, 'message')
+  const [credit] = heard
+  assert.ok(credit?.kind === 'credit')
+  assert.equal(credit.buffer.byteLength, 64)
+  assert.equal(new TextDecoder().decode(new Uint8Array(credit.buffer, 0, 3)), 'one')
+  sayEnd()
+  endTask()
+  assert.equal(await stream.next(), null)
+  assert.equal(stream.rows, 3)
+  assert.equal(counts.over, 0)
+  await stream.close()
+  assert.deepEqual(counts, { over: 1, terminate: 0 })
+})
+
+test('misses nothing when the end of the task is heard before its last messages', async (t) => {
+  const { stream, endTask, sayHead, sayChunk, sayEnd } = openStream(t)
+  // All at once: the promise settles before the port has had a turn of the event loop.
+  sayHead()
+  sayChunk('one')
+  sayChunk('two')
+  sayEnd()
+  endTask()
+  await stream.ready()
+  assert.equal(textOf(await stream.next()), 'one')
+  assert.equal(textOf(await stream.next()), 'two')
+  assert.equal(await stream.next(), null)
+  await stream.close()
+})
+
+test('counts an answer as complete when the thread dies after its end', async (t) => {
+  const { stream, endTask, sayHead, sayChunk, sayEnd } = openStream(t)
+  sayHead()
+  sayChunk('one')
+  sayEnd()
+  endTask(new Error('exited'))
+  await stream.ready()
+  assert.equal(textOf(await stream.next()), 'one')
+  assert.equal(await stream.next(), null)
+  await stream.close()
+})
+
+test('gives the chunks that came before a death, then fails', async (t) => {
+  const { stream, counts, endTask, sayHead, sayChunk } = openStream(t)
+  sayHead()
+  sayChunk('one')
+  endTask(new Error('exited'))
+  await stream.ready()
+  assert.equal(textOf(await stream.next()), 'one')
+  await assert.rejects(stream.next(), { code: 'worker_failed' })
+  await stream.close()
+  assert.equal(counts.over, 1)
+})
+
+test('fails when the worker ends without a head', async (t) => {
+  const { stream, endTask, sayEnd } = openStream(t)
+  sayEnd()
+  endTask()
+  await assert.rejects(stream.ready(), { code: 'worker_failed' })
+  await stream.close()
+})
+
+test('is not at its end before the task is', async (t) => {
+  const { stream, endTask, sayHead, sayEnd } = openStream(t)
+  sayHead()
+  sayEnd()
+  let isAtEnd = false
+  const atEnd = stream.ready().then(() => (isAtEnd = true))
+  await new Promise(setImmediate)
+  await new Promise(setImmediate)
+  assert.equal(isAtEnd, false)
+  endTask()
+  await atEnd
+  await stream.close()
+})
+
+test('cancels the worker when the client is gone, and is over when the task has ended', async (t) => {
+  const { stream, client, counts, endTask, heard, sayHead, sayChunk, workerPort } = openStream(t)
+  sayHead()
+  sayChunk('one')
+  await stream.ready()
+  await stream.next()
+  const waiting = assert.rejects(stream.next(), /the client is gone/)
+  client.abort()
+  await waiting
+  const closing = stream.close()
+  while (heard.at(-1)?.kind !== 'cancel') await once(workerPort, 'message')
+  assert.deepEqual(counts, { over: 0, terminate: 0 })
+  // A chunk that was on its way.
+  sayChunk('two')
+  endTask()
+  await closing
+  assert.deepEqual(counts, { over: 1, terminate: 0 })
+})
+
+test('rejects at once when the client was gone before the stream opened', async (t) => {
+  const { stream, client, endTask } = openStream(t)
+  client.abort()
+  await assert.rejects(stream.ready(), /the client is gone/)
+  endTask()
+  await stream.close()
+})
+
+for (const [what, start] of [
+  ['a cancel', (): void => {}],
+  ['its own end', 'end'],
+  ['its own error', 'error'],
+] as const) {
+  test(`terminates a worker that does not finish after ${what}`, async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { stream, counts, say, sayHead, sayEnd } = openStream(t)
+    sayHead()
+    if (start === 'end') sayEnd()
+    if (start === 'error') say({ kind: 'error', code: 'no_data', detail: 'nothing', errors: [] })
+    const ready = stream.ready().catch(() => undefined)
+    const isCancelling = typeof start === 'function'
+    const closing = isCancelling ? stream.close() : ready
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+    t.mock.timers.tick(WORKER_CANCEL_TIMEOUT_MS - 1)
+    assert.equal(counts.terminate, 0)
+    t.mock.timers.tick(1)
+    assert.equal(counts.terminate, 1)
+    await closing
+    await stream.close()
+    assert.equal(counts.over, 1)
+  })
+}
+
+test('fails the request of a worker that sends more chunks than it has credits', async (t) => {
+  const { stream, counts, sayHead, sayChunk } = openStream(t)
+  sayHead()
+  for (let count = 0; count < CHUNK_WINDOW + 1; count++) sayChunk(`chunk ${count}`)
+  await stream.ready()
+  while (counts.terminate === 0) await new Promise(setImmediate)
+  for (let count = 0; count < CHUNK_WINDOW; count++)
+    assert.equal(textOf(await stream.next()), `chunk ${count}`)
+  await assert.rejects(stream.next(), { code: 'internal_error' })
+  await stream.close()
+})

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict'
+import { beforeEach, test } from 'node:test'
+import fc from 'fast-check'
+import { readCandles, writeCandles } from '../../server/storage/candle-store.ts'
+import { readDataVersions } from '../../server/storage/data-version-store.ts'
+import { registerPartition } from '../../server/storage/manifest-store.ts'
+import {
+  candleRead,
+  type CandleSelection,
+  lastCandlesBefore,
+  marketsTradedFrom,
+  type StoredCandle,
+} from '../../shared/sql/candle-queries.ts'
+import { keysetPages } from '../../shared/sql/keyset-pages.ts'
+import type { RunStatement } from '../../shared/sql/statement.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+
+const file = storeOfThisFile()
+const START_MS = Date.UTC(2026, 6, 1)
+const ALL: CandleSelection = { interval: 1, marketTicker: null, eventTicker: null, seriesTickers: null }
+const EVER = { fromMs: 0, toMs: Date.UTC(2100, 0, 1) }
+
+beforeEach(async () => {
+  await file.store.postgres.run({ text: 'TRUNCATE candles, lake_manifest', parameters: [] })
+})
+
+test('a candle comes back as it was written, beyond 53 bits too', async () => {
+  const candle = candleAt(5, {
+    open: 1,
+    high: 9_999,
+    low: 0,
+    close: 5_050,
+    volume: 9_007_199_254_740_993n,
+    open_interest: 4_611_686_018_427_387_904n,
+  })
+  await write([candle])
+  assert.deepEqual(await read(ALL), [candle])
+})
+
+test('writing replaces by key and tells what changed', async () => {
+  const [first, second] = [candleAt(1), candleAt(2)]
+  assert.equal(await write([first, second]), 2)
+  const version = await candleVersion()
+  assert.equal(await write([first, second]), 0)
+  assert.equal(await candleVersion(), version)
+  const changed = candleAt(2, { close: 7_000, volume: 8n })
+  assert.equal(await write([first, candleAt(2, { close: 1 }), changed]), 1)
+  assert.equal(await candleVersion(), version + 1n)
+  assert.deepEqual(await read(ALL), [first, changed])
+})
+
+test('conditions combine, the end of a range is excluded, intervals stay apart', async () => {
+  const candles = [
+    candleAt(1),
+    candleAt(1, { market_ticker: 'KXHIGHNY-26JUL01-B83.5' }),
+    candleAt(2, { market_ticker: 'KXHIGHNY-26JUL02-T90', event_ticker: 'KXHIGHNY-26JUL02' }),
+    candleAt(2, {
+      market_ticker: 'KXHIGHCHI-26JUL01-T90',
+      event_ticker: 'KXHIGHCHI-26JUL01',
+      series_ticker: 'KXHIGHCHI',
+    }),
+    candleAt(3),
+    candleAt(60, { period_interval: 60 }),
+  ]
+  await write(candles)
+  const minutes = candles.slice(0, 5)
+  const of = async (
+    selection: Partial<CandleSelection>,
+    fromMinute = 0,
+    toMinute = 100,
+  ): Promise<StoredCandle[]> =>
+    read({ ...ALL, ...selection }, { fromMs: minute(fromMinute), toMs: minute(toMinute) })
+  assert.deepEqual(await of({}), inOrder(minutes))
+  assert.deepEqual(await of({ interval: 60 }), [candles[5]])
+  assert.deepEqual(await of({ interval: 1440 }), [])
+  assert.deepEqual(await of({ marketTicker: 'KXHIGHNY-26JUL01-B81.5' }), [candles[0], candles[4]])
+  assert.deepEqual(await of({ eventTicker: 'KXHIGHNY-26JUL01' }), inOrder([0, 1, 4].map(at(candles))))
+  assert.deepEqual(await of({ seriesTickers: ['KXHIGHCHI', 'KXHIGHLAX'] }), [candles[3]])
+  assert.deepEqual(await of({ seriesTickers: [] }), [])
+  assert.deepEqual(await of({ eventTicker: 'KXHIGHNY-26JUL01', seriesTickers: ['KXHIGHCHI'] }), [])
+  assert.deepEqual(await of({}, 2, 3), inOrder([2, 3].map(at(candles))))
+})
+
+test('pages of any size joined together are the whole, in order of end and ticker by bytes', async () => {
+  // Case, punctuation and digits sort by locale in many other ways.
+  const tickers = ['KX-B', 'KX-a', 'KX-B.5', 'KXB', 'kx-b', 'KX_B', 'KX-10', 'KX-9']
+  const candles = tickers.flatMap((market_ticker) =>
+    [1, 2, 3, 4, 5].map((minutes) => candleAt(minutes, { market_ticker })),
+  )
+  await write(candles)
+  const whole = inOrder(candles)
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 45 }),
+      fc.integer({ min: 0, max: 45 }),
+      fc.integer({ min: 0, max: 45 }),
+      async (batchUnits, offset, limit) => {
+        const rows: StoredCandle[] = []
+        for await (const batch of readCandles(file.store.postgres, ALL, EVER, {
+          batchUnits,
+          offset,
+          limit,
+        })) {
+          assert.ok(batch.length > 0 && batch.length <= batchUnits)
+          rows.push(...batch)
+        }
+        assert.deepEqual(plain(rows), whole.slice(offset, offset + limit))
+      },
+    ),
+    { numRuns: 40 },
+  )
+})
+
+test('an aborted read runs no further statement and holds no connection', async () => {
+  await write(Array.from({ length: 50 }, (_, index) => candleAt(index + 1)))
+  const controller = new AbortController()
+  let statementCount = 0
+  const run: RunStatement = (statement) => {
+    statementCount += 1
+    return file.store.postgres.run(statement, { signal: controller.signal })
+  }
+  const reason = new Error('client left')
+  let rowCount = 0
+  const reading = (async () => {
+    const options = { batchUnits: 10, signal: controller.signal }
+    for await (const batch of keysetPages(run, candleRead(ALL, EVER), options)) {
+      rowCount += batch.length
+      if (rowCount === 20) controller.abort(reason)
+    }
+  })()
+  await assert.rejects(reading, reason)
+  assert.deepEqual({ rowCount, statementCount }, { rowCount: 20, statementCount: 2 })
+  const held = await file.store.postgres.run({
+    text: `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+      AND application_name = 'bookcast' AND state <> 'idle'`,
+    parameters: [],
+  })
+  assert.equal(held.length, 0)
+})
+
+test('what the manifest calls cold is left out, even when a row came late', async () => {
+  await write([
+    candleAt(1),
+    candleAt(2),
+    candleAt(3),
+    candleAt(1, { series_ticker: 'KXHIGHCHI', market_ticker: 'X' }),
+  ])
+  await file.store.postgres.transaction((transaction) =>
+    registerPartition(transaction, {
+      dataset: 'candles',
+      scope: 'KXHIGHNY',
+      period_start: START_MS,
+      period_end: Date.UTC(2026, 7, 1),
+      cut_over: minute(2),
+      path: 'candles/series=KXHIGHNY/month=2026-07.parquet',
+      rows: 1n,
+      size_bytes: 1n,
+      sha256: '0'.repeat(64),
+    }),
+  )
+  assert.deepEqual(
+    (await read(ALL)).map((candle) => [candle.market_ticker, candle.end_period_ts]),
+    [
+      ['X', minute(1)],
+      ['KXHIGHNY-26JUL01-B81.5', minute(2)],
+      ['KXHIGHNY-26JUL01-B81.5', minute(3)],
+    ],
+  )
+})
+
+test('a fill finds the last candle before the range and who trades after it', async () => {
+  const other = { market_ticker: 'KXHIGHNY-26JUL01-T90' }
+  await write([candleAt(1), candleAt(4), candleAt(2, other), candleAt(3, { period_interval: 60 })])
+  const { postgres } = file.store
+  const last = await postgres.run<StoredCandle>(lastCandlesBefore(ALL, minute(4)))
+  assert.deepEqual(plain(last), [candleAt(1), candleAt(2, other)])
+  const trading = await postgres.run<{ market_ticker: string }>(marketsTradedFrom(ALL, minute(4)))
+  assert.deepEqual(
+    trading.map(({ market_ticker }) => market_ticker),
+    ['KXHIGHNY-26JUL01-B81.5'],
+  )
+})
+
+function candleAt(minutes: number, values: Partial<StoredCandle> = {}): StoredCandle {
+  return {
+    market_ticker: 'KXHIGHNY-26JUL01-B81.5',
+    event_ticker: 'KXHIGHNY-26JUL01',
+    series_ticker: 'KXHIGHNY',
+    period_interval: 1,
+    end_period_ts: minute(minutes),
+    open: 4_100,
+    high: 4_500,
+    low: 3_900,
+    close: 4_200,
+    volume: 125_000n,
+    open_interest: 5_000_000n,
+    ...values,
+  }
+}
+
+function minute(minutes: number): number {
+  return START_MS + minutes * 60_000
+}
+
+function at<T>(list: readonly T[]): (index: number) => T {
+  return (index) => list[index] as T
+}
+
+function inOrder(candles: readonly StoredCandle[]): StoredCandle[] {
+  return candles.toSorted(
+    (a, b) => a.end_period_ts - b.end_period_ts || (a.market_ticker < b.market_ticker ? -1 : 1),
+  )
+}
+
+function write(candles: readonly StoredCandle[]): Promise<number> {
+  return file.store.postgres.transaction((transaction) => writeCandles(transaction, candles))
+}
+
+async function read(selection: CandleSelection, range = EVER): Promise<StoredCandle[]> {
+  const rows: StoredCandle[] = []
+  for await (const batch of readCandles(file.store.postgres, selection, range)) rows.push(...batch)
+  return plain(rows)
+}
+
+function plain(rows: readonly StoredCandle[]): StoredCandle[] {
+  return rows.map((row) => ({ ...row }))
+}
+
+async function candleVersion(): Promise<bigint> {
+  const versions = await readDataVersions(file.store.postgres)
+  return versions.find(({ dataset }) => dataset === 'candles')?.version ?? 0n
+}

@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import { beforeEach, test } from 'node:test'
+import { readCandles, writeCandles } from '../../server/storage/candle-store.ts'
+import {
+  commitCompaction,
+  type CompactionScope,
+  compactionState,
+  PartitionChanged,
+  readLatePartitions,
+  readPartitions,
+  readScopesBefore,
+  registerPartition,
+} from '../../server/storage/manifest-store.ts'
+import { Postgres } from '../../server/storage/postgres.ts'
+import type { CandleSelection, StoredCandle } from '../../shared/sql/candle-queries.ts'
+import {
+  generationOf,
+  type LakePartition,
+  ManifestChanged,
+  manifestCheckpoint,
+  type PartitionSelection,
+} from '../../shared/sql/manifest-queries.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+
+const file = storeOfThisFile()
+const MONTH_MS = Date.UTC(2026, 6, 1)
+const NEXT_MONTH_MS = Date.UTC(2026, 7, 1)
+const DAY_MS = 86_400_000
+const ALL: CandleSelection = { interval: 1, marketTicker: null, eventTicker: null, seriesTickers: null }
+const JULY: PartitionSelection = { dataset: 'candles', scopes: null, fromMs: MONTH_MS, toMs: NEXT_MONTH_MS }
+
+beforeEach(async () => {
+  await file.store.postgres.run({ text: 'TRUNCATE candles, observations, lake_manifest', parameters: [] })
+})
+
+test('a registered partition comes back, and its replacement takes its place with a newer generation', async () => {
+  const first = partition()
+  const [a, b] = [await register(first), await register(partition({ scope: 'KXHIGHCHI', path: 'b' }))]
+  assert.ok(b > a)
+  const replaced = partition({
+    cut_over: MONTH_MS + 2 * DAY_MS,
+    rows: 2n ** 53n + 1n,
+    sha256: 'b'.repeat(64),
+  })
+  const c = await register(replaced)
+  assert.ok(c > b)
+  const partitions = await readPartitions(file.store.postgres, { ...JULY, scopes: ['KXHIGHNY'] })
+  assert.deepEqual(
+    partitions.map((row) => ({ ...row })),
+    [{ ...replaced, generation: c }],
+  )
+  assert.equal(generationOf(await readPartitions(file.store.postgres, JULY)), c)
+  assert.equal(generationOf([]), 0n)
+})
+
+test('partitions are found by overlap of their period, its ends excluded', async () => {
+  await register(partition())
+  const found = async (fromMs: number, toMs: number): Promise<number> =>
+    (await readPartitions(file.store.postgres, { ...JULY, fromMs, toMs })).length
+  assert.equal(await found(MONTH_MS - DAY_MS, MONTH_MS), 0)
+  assert.equal(await found(MONTH_MS - DAY_MS, MONTH_MS + 1), 1)
+  assert.equal(await found(NEXT_MONTH_MS - 1, NEXT_MONTH_MS), 1)
+  assert.equal(await found(NEXT_MONTH_MS, NEXT_MONTH_MS + DAY_MS), 0)
+})
+
+test('two partitions may not share a file, and a cut-over outside of the period is refused', async () => {
+  await register(partition())
+  await assert.rejects(register(partition({ scope: 'KXHIGHCHI' })), /path/)
+  await assert.rejects(register(partition({ cut_over: NEXT_MONTH_MS + 1 })), /check constraint/)
+})
+
+test('compaction registers the file and deletes its rows, at once or not at all', async () => {
+  const { postgres } = file.store
+  await write([candleAt(1), candleAt(2), candleAt(DAY_MS / 60_000), candleAt(1, 'KXHIGHCHI')])
+  const scope = scopeTo(MONTH_MS + DAY_MS)
+  const state = await compactionState(postgres, scope)
+  assert.deepEqual({ rows: state.rows, generation: state.generation }, { rows: 2n, generation: null })
+
+  const before = await snapshotOf()
+  await assert.rejects(
+    commitCompaction(postgres, partition({ cut_over: MONTH_MS - 1 }), state),
+    /check constraint|out of date/,
+  )
+  assert.deepEqual(await snapshotOf(), before)
+
+  const generation = await commitCompaction(postgres, partition(), state)
+  assert.deepEqual(await snapshotOf(), {
+    candles: ['KXHIGHCHI 1', 'KXHIGHNY 1440'],
+    generations: [generation],
+  })
+  await assert.rejects(commitCompaction(postgres, partition(), state), PartitionChanged)
+})
+
+test('a row that changes or arrives after the rows were noted stops the compaction', async () => {
+  const { postgres } = file.store
+  await write([candleAt(1)])
+  for (const late of [candleAt(2), { ...candleAt(1), volume: 7n }, candleAt(1)]) {
+    const state = await compactionState(postgres, scopeTo(MONTH_MS + DAY_MS))
+    // The last one is back at its first value: the rows in between may have been read.
+    await write([late])
+    await assert.rejects(commitCompaction(postgres, partition(), state), PartitionChanged)
+  }
+  assert.equal((await snapshotOf()).candles.length, 2)
+  const state = await compactionState(postgres, scopeTo(MONTH_MS + DAY_MS))
+  await commitCompaction(postgres, partition(), state)
+  assert.deepEqual((await snapshotOf()).candles, [])
+})
+
+test('of two compactions of one partition at once, one commits', async (t) => {
+  const { postgres } = file.store
+  const replica = new Postgres({
+    address: postgres.address,
+    poolSize: 1,
+    statementTimeoutMs: 30_000,
+    connectTimeoutMs: 5_000,
+  })
+  t.after(() => replica.close(0))
+  await write([candleAt(1)])
+  const state = await compactionState(postgres, scopeTo(MONTH_MS + DAY_MS))
+  const settled = await Promise.allSettled([
+    commitCompaction(postgres, partition(), state),
+    commitCompaction(replica, partition(), state),
+  ])
+  assert.deepEqual(settled.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
+  const failed = settled.find((result) => result.status === 'rejected')
+  assert.ok(failed?.reason instanceof PartitionChanged)
+})
+
+test('a row written while a compaction commits is neither lost nor doubled', async () => {
+  const { postgres } = file.store
+  const minutes = Array.from({ length: 30 }, (_, index) => index + 1)
+  await write(minutes.map((minute) => candleAt(minute)))
+  const state = await compactionState(postgres, scopeTo(MONTH_MS + DAY_MS))
+  const late = minutes.map((minute) => candleAt(minute + 100))
+  const [committed] = await Promise.allSettled([
+    commitCompaction(postgres, partition(), state),
+    ...late.map((candle) => write([candle])),
+  ])
+  const { candles } = await snapshotOf()
+  // Either it saw none of them or it refused: then everything is still there.
+  const isCommitted = committed?.status === 'fulfilled'
+  assert.equal(candles.length, isCommitted ? 30 : 60)
+})
+
+test('late rows and what is left to compact are found', async () => {
+  const { postgres } = file.store
+  await register(partition({ cut_over: MONTH_MS + DAY_MS }))
+  await write([candleAt(1), candleAt(3, 'KXHIGHCHI'), candleAt(3_000)])
+  assert.deepEqual(
+    (await readLatePartitions(postgres, 'candles')).map((row) => ({ ...row })),
+    [{ scope: 'KXHIGHNY', period_start: MONTH_MS }],
+  )
+  assert.deepEqual(await readLatePartitions(postgres, 'observations').then((rows) => rows.length), 0)
+  assert.deepEqual(
+    (await readScopesBefore(postgres, 'candles', MONTH_MS + DAY_MS)).map((row) => ({ ...row })),
+    [
+      { scope: 'KXHIGHCHI', first: MONTH_MS + 3 * 60_000 },
+      { scope: 'KXHIGHNY', first: MONTH_MS + 60_000 },
+    ],
+  )
+})
+
+test('a read notices that a partition it planned with was moved, before it hands out the batch', async () => {
+  const { postgres } = file.store
+  await write(Array.from({ length: 10 }, (_, index) => candleAt(index + 1)))
+  const planned = generationOf(await readPartitions(postgres, JULY))
+  const checkpoint = manifestCheckpoint((statement) => postgres.run(statement), JULY, planned)
+  const rows: StoredCandle[] = []
+  const reading = (async () => {
+    const options = { batchUnits: 4, checkpoint }
+    for await (const batch of readCandles(postgres, ALL, JULY, options)) {
+      rows.push(...batch)
+      if (rows.length === 8) {
+        const state = await compactionState(postgres, scopeTo(MONTH_MS + DAY_MS))
+        await commitCompaction(postgres, partition(), state)
+      }
+    }
+  })()
+  await assert.rejects(reading, ManifestChanged)
+  assert.equal(rows.length, 8)
+})
+
+test('a partition outside of the plan does not disturb a read', async () => {
+  const { postgres } = file.store
+  const selection = { ...JULY, scopes: ['KXHIGHNY'] }
+  const planned = generationOf(await readPartitions(postgres, selection))
+  await register(partition({ scope: 'KXHIGHCHI', path: 'b' }))
+  await manifestCheckpoint((statement) => postgres.run(statement), selection, planned)()
+})
+
+function partition(values: Partial<LakePartition> = {}): LakePartition & { readonly dataset: 'candles' } {
+  return {
+    scope: 'KXHIGHNY',
+    period_start: MONTH_MS,
+    period_end: NEXT_MONTH_MS,
+    cut_over: MONTH_MS + DAY_MS,
+    path: 'candles/series=KXHIGHNY/month=2026-07.parquet',
+    rows: 2n,
+    size_bytes: 1_234n,
+    sha256: 'a'.repeat(64),
+    ...values,
+    dataset: 'candles',
+  }
+}
+
+function scopeTo(toMs: number): CompactionScope {
+  return { dataset: 'candles', scope: 'KXHIGHNY', fromMs: MONTH_MS, toMs }
+}
+
+function candleAt(minutes: number, series = 'KXHIGHNY'): StoredCandle {
+  return {
+    market_ticker: `${series}-26JUL01-T75`,
+    event_ticker: `${series}-26JUL01`,
+    series_ticker: series,
+    period_interval: 1,
+    end_period_ts: MONTH_MS + minutes * 60_000,
+    open: 1,
+    high: 1,
+    low: 1,
+    close: 1,
+    volume: 1n,
+    open_interest: 1n,
+  }
+}
+
+function register(entry: LakePartition): Promise<bigint> {
+  return file.store.postgres.transaction((transaction) => registerPartition(transaction, entry))
+}
+
+function write(candles: readonly StoredCandle[]): Promise<number> {
+  return file.store.postgres.transaction((transaction) => writeCandles(transaction, candles))
+}
+
+/** All rows that lie in Postgres, whatever the manifest says, and the generations of the manifest. */
+async function snapshotOf(): Promise<{ candles: string[]; generations: bigint[] }> {
+  const rows = await file.store.postgres.run<{ series_ticker: string; end_period_ts: number }>({
+    text: 'SELECT series_ticker, end_period_ts FROM candles ORDER BY series_ticker, end_period_ts',
+    parameters: [],
+  })
+  const partitions = await readPartitions(file.store.postgres, { ...JULY, toMs: NEXT_MONTH_MS })
+  return {
+    candles: rows.map((row) => `${row.series_ticker} ${(row.end_period_ts - MONTH_MS) / 60_000}`),
+    generations: partitions.map(({ generation }) => generation),
+  }
+}

@@ -1,0 +1,108 @@
+// A TCP or Unix-socket proxy in front of a server, to take the server away from its clients in the ways that happen:
+// refusing, cutting, going silent, or accepting and closing at once.
+
+import { rm } from 'node:fs/promises'
+import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net'
+
+type Target = { readonly path: string } | { readonly host: string; readonly port: number }
+
+export class FaultProxy {
+  readonly #target: Target
+  readonly #pairs = new Set<readonly [Socket, Socket]>()
+  #listenAt: { path: string } | { host: string; port: number }
+  #server: Server | undefined
+  #isClosingAtOnce = false
+  /** Connections made to the proxy so far. */
+  connectionCount = 0
+
+  private constructor(target: Target, listenAt: { path: string } | { host: string; port: number }) {
+    this.#target = target
+    this.#listenAt = listenAt
+  }
+
+  /** In front of a Unix socket, at another path. */
+  static async unix(targetPath: string, path: string): Promise<FaultProxy> {
+    const proxy = new FaultProxy({ path: targetPath }, { path })
+    await proxy.accept()
+    return proxy
+  }
+
+  /** In front of a TCP server, at a free port. */
+  static async tcp(host: string, port: number): Promise<FaultProxy> {
+    const proxy = new FaultProxy({ host, port }, { host: '127.0.0.1', port: 0 })
+    await proxy.accept()
+    return proxy
+  }
+
+  get port(): number {
+    return 'port' in this.#listenAt ? this.#listenAt.port : 0
+  }
+
+  /** Listens, again at the same place. */
+  async accept(): Promise<void> {
+    if ('path' in this.#listenAt) await rm(this.#listenAt.path, { force: true })
+    const server = createServer((client) => this.#onClient(client))
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(this.#listenAt, resolve)
+    })
+    if ('port' in this.#listenAt) {
+      this.#listenAt = { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
+    }
+    this.#server = server
+  }
+
+  /** Cuts every connection and refuses new ones. */
+  async refuse(): Promise<void> {
+    const server = this.#server
+    this.#server = undefined
+    const isClosed = new Promise((resolve) => server?.close(resolve))
+    this.cut()
+    if (server !== undefined) await isClosed
+  }
+
+  /** Cuts every connection; new ones are served. */
+  cut(): void {
+    for (const [client, upstream] of this.#pairs) {
+      client.destroy()
+      upstream.destroy()
+    }
+  }
+
+  /** Passes nothing on any more over the connections that exist; new ones are served. */
+  silence(): void {
+    for (const [client, upstream] of this.#pairs) {
+      client.unpipe(upstream)
+      upstream.unpipe(client)
+      client.pause()
+      upstream.pause()
+    }
+  }
+
+  /** Accepts connections and closes them without a word, or serves them again. */
+  closeAtOnce(isClosingAtOnce: boolean): void {
+    this.#isClosingAtOnce = isClosingAtOnce
+  }
+
+  #onClient(client: Socket): void {
+    this.connectionCount += 1
+    if (this.#isClosingAtOnce) {
+      client.on('error', () => {})
+      client.resume()
+      client.end()
+      return
+    }
+    const upstream = createConnection(this.#target)
+    const pair = [client, upstream] as const
+    this.#pairs.add(pair)
+    for (const [socket, other] of [pair, [upstream, client] as const]) {
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        this.#pairs.delete(pair)
+        other.destroy()
+      })
+    }
+    client.pipe(upstream)
+    upstream.pipe(client)
+  }
+}

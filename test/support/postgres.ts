@@ -1,0 +1,104 @@
+// A fresh relational store per test file: a database of its own on the PostgreSQL server of DATABASE_URL, or, without
+// one, an embedded store. The embedded store's empty database takes seconds to make, so it is made once and copied.
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { after, before } from 'node:test'
+import { promisify } from 'node:util'
+import postgres from 'postgres'
+import { EmbeddedPostgres } from '../../server/storage/embedded-postgres.ts'
+import { openRelationalStore, type RelationalStore } from '../../server/storage/relational-store.ts'
+
+/** The PostgreSQL server the tests should use, or null for the embedded store. */
+export const SERVER_URL: string | null = process.env['DATABASE_URL'] ?? null
+
+/** The store of this test file, migrated before its first test and removed after its last. Call it at top level. */
+export function storeOfThisFile(): { readonly store: RelationalStore } {
+  let store: RelationalStore | undefined
+  let removeStore = async (): Promise<void> => {}
+  before(async () => {
+    const place = await makeEmptyStore()
+    removeStore = place.remove
+    store = await openRelationalStore(place)
+    await store.migrate()
+  })
+  after(async () => {
+    await store?.close()
+    await removeStore()
+  })
+  return {
+    get store() {
+      assert.ok(store !== undefined, 'the store exists only while the tests run')
+      return store
+    },
+  }
+}
+
+/** Where a store can be opened that has no tables yet. */
+export interface EmptyStore {
+  readonly databaseUrl: string | null
+  readonly dataDirectory: string
+  readonly remove: () => Promise<void>
+}
+
+export async function makeEmptyStore(): Promise<EmptyStore> {
+  return SERVER_URL === null ? makeEmbeddedStore() : makeDatabase(SERVER_URL)
+}
+
+/** A data directory of the embedded store with an empty database. */
+export async function makeEmbeddedStore(): Promise<EmptyStore> {
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
+  // A thousand files: node's own copy takes a second for them.
+  await promisify(execFile)('cp', ['-R', join(await embeddedTemplate(), 'pglite'), dataDirectory])
+  const remove = (): Promise<void> => rm(dataDirectory, { recursive: true, force: true })
+  return { databaseUrl: null, dataDirectory, remove }
+}
+
+async function makeDatabase(serverUrl: string): Promise<EmptyStore> {
+  const name = `bookcast_test_${randomUUID().replaceAll('-', '')}`
+  await administrate(serverUrl, `CREATE DATABASE ${name}`)
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  const remove = (): Promise<void> => administrate(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`)
+  return { databaseUrl: url.href, dataDirectory: '', remove }
+}
+
+async function administrate(serverUrl: string, command: string): Promise<void> {
+  const sql = postgres(serverUrl, { max: 1, onnotice: () => {} })
+  await sql.unsafe(command)
+  await sql.end()
+}
+
+/** A data directory with an untouched database, kept between runs for each version of PGlite. */
+async function embeddedTemplate(): Promise<string> {
+  const entry = createRequire(import.meta.url).resolve('@electric-sql/pglite')
+  const { version } = JSON.parse(await readFile(join(dirname(entry), '..', 'package.json'), 'utf8')) as {
+    version: string
+  }
+  const path = join(tmpdir(), `bookcast-test-pglite-${version}-${process.getuid?.() ?? 0}`)
+  if (await exists(path)) return path
+  const draft = await mkdtemp(`${path}-`)
+  const embedded = await EmbeddedPostgres.start({ directory: draft })
+  await embedded.close()
+  try {
+    await rename(draft, path)
+  } catch {
+    // Another test file was faster.
+    await rm(draft, { recursive: true, force: true })
+  }
+  return path
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,89 @@
+// A real server over a fresh relational store and an empty lake of this test file, and the writers that fill both.
+
+import { mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { pino } from 'pino'
+import { startServer } from '../../server/server.ts'
+import { recordFileName } from '../../shared/lake-layout.ts'
+import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
+import type { StoreAddress } from '../../shared/sql/store-address.ts'
+import { temporaryDirectory } from './temporary-lake.ts'
+import { TEST_CONFIG } from './test-server.ts'
+
+export interface RecordServer {
+  readonly url: string
+  readonly lake: string
+}
+
+export async function startRecordServer(
+  t: TestContext,
+  store: StoreAddress,
+  lakeDirectory?: string,
+): Promise<RecordServer> {
+  const lake = lakeDirectory ?? (await temporaryDirectory(t))
+  const server = await startServer(
+    { ...TEST_CONFIG, lake },
+    { logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }), storeAddress: store },
+  )
+  t.after(() => server.close())
+  return { url: `http://127.0.0.1:${server.port}`, lake }
+}
+
+/** The month (`2026-07`) of an instant, UTC. */
+export function monthOf(instantMs: number): string {
+  return new Date(instantMs).toISOString().slice(0, 7)
+}
+
+const CANDLE_TABLE = `market_ticker VARCHAR, event_ticker VARCHAR, series_ticker VARCHAR, period_interval INTEGER,
+  end_period_ts TIMESTAMPTZ, open INTEGER, high INTEGER, low INTEGER, close INTEGER, volume BIGINT, open_interest BIGINT`
+
+/** Writes the candles file of one series and month and returns its name below the lake's root. */
+export async function writeCandleFile(
+  lake: string,
+  series: string,
+  month: string,
+  candles: readonly StoredCandle[],
+): Promise<string> {
+  const name = recordFileName('candles', series, month)
+  const rows = candles.map((candle) => {
+    const texts = [candle.market_ticker, candle.event_ticker, candle.series_ticker].map((text) => `'${text}'`)
+    const numbers = [candle.open, candle.high, candle.low, candle.close, candle.volume, candle.open_interest]
+    return `(${[...texts, candle.period_interval, `make_timestamptz(${candle.end_period_ts * 1000})`, ...numbers].join(',')})`
+  })
+  await writeParquet(
+    join(lake, name),
+    CANDLE_TABLE,
+    rows,
+    'market_ticker, period_interval, end_period_ts',
+    'candles.v1',
+  )
+  return name
+}
+
+/** Writes rows (SQL tuples) of a table as one parquet file. */
+export async function writeParquet(
+  path: string,
+  columns: string,
+  tuples: readonly string[],
+  order: string,
+  schema: string,
+): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  const instance = await DuckDBInstance.create(':memory:', { threads: '1' })
+  const connection = await instance.connect()
+  try {
+    await connection.run("SET TimeZone = 'UTC'")
+    await connection.run(`CREATE TABLE written (${columns})`)
+    for (let at = 0; at < tuples.length; at += 2000) {
+      await connection.run(`INSERT INTO written VALUES ${tuples.slice(at, at + 2000).join(',')}`)
+    }
+    await connection.run(
+      `COPY (SELECT * FROM written ORDER BY ${order}) TO '${path}' (FORMAT parquet, COMPRESSION zstd, KV_METADATA {schema: '${schema}'})`,
+    )
+  } finally {
+    connection.closeSync()
+    instance.closeSync()
+  }
+}

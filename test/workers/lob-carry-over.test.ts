@@ -1,0 +1,70 @@
+// Books carried over midnight between files of separate imports, which know nothing of each other.
+
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { EVENT_ADD as ADD, EVENT_CLEAR as CLEAR, EVENT_SET as SET } from '../../shared/lob-v1.ts'
+import type { NaiveRow } from '../support/naive-lob.ts'
+import { collectLob, lobQuery } from '../support/lob-worker.ts'
+import { bookEvent, DAY_START, HOUR, SECOND, SERIES, writeEvents } from '../support/recorded-events.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const BUSY = `${SERIES}-26JUL01-B80.5`
+const SILENT = `${SERIES}-26JUL01-B82.5`
+const MIDNIGHT = DAY_START + 24n * HOUR
+const CONTRACT = 1_000_000
+
+const firstDate = [BUSY, SILENT].flatMap((id) => [
+  bookEvent(id, DAY_START + 10n * HOUR, CLEAR),
+  bookEvent(id, DAY_START + 10n * HOUR, SET, 0, 4000, 5 * CONTRACT),
+])
+
+/** The lake after two imports, one a date: the first recording ends two seconds before midnight. */
+async function lakeOfTwoImports(t: TestContext, second: Parameters<typeof writeEvents>[1]): Promise<string> {
+  const lake = await temporaryDirectory(t)
+  await writeEvents(lake, firstDate, {}, MIDNIGHT - 2n * SECOND)
+  await writeEvents(lake, second, {}, MIDNIGHT + HOUR)
+  return lake
+}
+
+async function bidsOfSecondDate(lake: string): Promise<[string, number, number | undefined][]> {
+  const query = lobQuery({ series: SERIES, dates: ['2026-07-02'], intervalS: 3600, format: 'json' })
+  const { body, failure } = await collectLob(lake, query)
+  assert.equal(failure, undefined)
+  const rows: NaiveRow[] = JSON.parse(body.toString())
+  return rows.map((row) => [row.market_id, (row.ts - Number(MIDNIGHT)) / Number(HOUR), row.bids[0]?.qty])
+}
+
+test('a recording imported date by date keeps the books of silent markets over midnight', async (t) => {
+  const lake = await lakeOfTwoImports(t, [bookEvent(BUSY, MIDNIGHT + SECOND, ADD, 0, 4000, CONTRACT)])
+  assert.deepEqual(await bidsOfSecondDate(lake), [
+    [BUSY, 0, 5],
+    [SILENT, 0, 5],
+    [BUSY, 1, 6],
+    [SILENT, 1, 5],
+  ])
+})
+
+test('they are kept too when a later snapshot gives the busy market a book of its own', async (t) => {
+  const lake = await lakeOfTwoImports(t, [
+    bookEvent(BUSY, MIDNIGHT + SECOND, ADD, 0, 4000, CONTRACT),
+    bookEvent(BUSY, MIDNIGHT + 2n * SECOND, CLEAR),
+    bookEvent(BUSY, MIDNIGHT + 2n * SECOND, SET, 0, 4000, 9 * CONTRACT),
+  ])
+  assert.deepEqual(await bidsOfSecondDate(lake), [
+    [BUSY, 0, 5],
+    [SILENT, 0, 5],
+    [BUSY, 1, 9],
+    [SILENT, 1, 5],
+  ])
+})
+
+test('a recording that begins with snapshots no longer follows the markets it does not name', async (t) => {
+  const lake = await lakeOfTwoImports(t, [
+    bookEvent(BUSY, MIDNIGHT + SECOND, CLEAR),
+    bookEvent(BUSY, MIDNIGHT + SECOND, SET, 0, 4000, CONTRACT),
+  ])
+  assert.deepEqual(await bidsOfSecondDate(lake), [
+    [BUSY, 0, 5],
+    [BUSY, 1, 1],
+  ])
+})

@@ -1,0 +1,138 @@
+// The worker's end of a request's MessagePort: body bytes gathered into shared chunks, sent while credits last,
+// and waited for when they do not. The first chunk is small, for the time to the first byte. Memory is bounded by the
+// window whatever the client does; a cancelled request stops at its next chunk.
+
+import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
+import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
+import type { ServerMessage, StreamHead, WorkerMessage } from '../../shared/stream-task.ts'
+import type { TextTarget } from './text-target.ts'
+
+/** Thrown where a cancelled request is noticed; nobody waits for an answer any more. */
+export class RequestCancelled extends Error {}
+
+export class ChunkStream implements TextTarget {
+  bytes: Uint8Array
+  view: DataView
+  generation = 0
+  position = 0
+  /** Where the current chunk counts as full; at most the buffer's length. */
+  #full: number
+  readonly #port: MessagePort
+  readonly #head: StreamHead
+  readonly #chunkBytes: number
+  readonly #free: SharedArrayBuffer[] = []
+  #buffer: SharedArrayBuffer
+  #inFlight = 0
+  #isHeadSent = false
+  #isCancelled = false
+  #wake: (() => void) | undefined
+  readonly #onMessage = (message: ServerMessage): void => this.#receive(message)
+
+  /** `reserveBytes` is what one indivisible write may need; `head` goes out with the first chunk. */
+  constructor(port: MessagePort, head: StreamHead, reserveBytes: number) {
+    this.#port = port
+    this.#head = head
+    this.#chunkBytes = Math.max(CHUNK_BYTES, reserveBytes)
+    this.#buffer = new SharedArrayBuffer(this.#chunkBytes)
+    this.bytes = new Uint8Array(this.#buffer)
+    this.view = new DataView(this.#buffer)
+    this.#full = Math.min(Math.max(FIRST_CHUNK_BYTES, reserveBytes), this.bytes.length)
+    port.on('message', this.#onMessage)
+    port.on('close', () => this.#receive({ kind: 'cancel' }))
+  }
+
+  /** Whether fewer than `bytes` are left in the current chunk. */
+  lacks(bytes: number): boolean {
+    return this.position + bytes > this.#full
+  }
+
+  /** Sends the current chunk and makes room for the next one; waits while the window is used up. */
+  async nextChunk(): Promise<void> {
+    this.#send()
+    while (this.#inFlight >= CHUNK_WINDOW) {
+      this.#poll()
+      if (this.#inFlight < CHUNK_WINDOW) break
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    this.throwIfCancelled()
+    this.#buffer = this.#free.pop() ?? new SharedArrayBuffer(this.#chunkBytes)
+    this.bytes = new Uint8Array(this.#buffer)
+    this.view = new DataView(this.#buffer)
+    this.#full = this.#chunkBytes
+    this.generation++
+  }
+
+  /** Makes room for one indivisible write of `bytes`; one that no chunk has room for gets a chunk of its own size. */
+  async roomFor(bytes: number): Promise<void> {
+    if (this.position > 0) await this.nextChunk()
+    if (this.lacks(bytes)) {
+      this.bytes = new Uint8Array(bytes)
+      this.view = new DataView(this.bytes.buffer)
+      this.#full = bytes
+      this.generation++
+    }
+  }
+
+  /** Copies bytes of any length into the stream. */
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let done = 0; done < bytes.length;) {
+      if (this.position === this.#full) await this.nextChunk()
+      const part = bytes.subarray(done, done + this.#full - this.position)
+      this.bytes.set(part, this.position)
+      this.position += part.length
+      done += part.length
+    }
+  }
+
+  /** Sends what is left and says that the answer is complete. */
+  end(rows: number): void {
+    this.throwIfCancelled()
+    this.#send()
+    this.#post({ kind: 'end', rows })
+  }
+
+  /** Takes in what the server has said meanwhile, without waiting. */
+  throwIfCancelled(): void {
+    this.#poll()
+    if (this.#isCancelled) throw new RequestCancelled('the request was cancelled')
+  }
+
+  #send(): void {
+    if (!this.#isHeadSent) {
+      this.#isHeadSent = true
+      this.#post(this.#head)
+    }
+    if (this.position === 0) return
+    this.#inFlight++
+    this.#post({ kind: 'chunk', buffer: this.#buffer, length: this.position })
+    this.position = 0
+  }
+
+  #post(message: WorkerMessage<StreamHead>): void {
+    this.#port.postMessage(message)
+  }
+
+  #poll(): void {
+    for (;;) {
+      const received = receiveMessageOnPort(this.#port)
+      if (received === undefined) return
+      this.#receive(received.message as ServerMessage)
+    }
+  }
+
+  #receive(message: ServerMessage): void {
+    if (message.kind === 'credit') {
+      this.#inFlight--
+      if (message.buffer.byteLength === this.#chunkBytes) this.#free.push(message.buffer)
+    } else {
+      this.#isCancelled = true
+      // A cancelled stream never waits again.
+      this.#inFlight = 0
+    }
+    const wake = this.#wake
+    this.#wake = undefined
+    wake?.()
+  }
+}

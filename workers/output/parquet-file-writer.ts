@@ -1,0 +1,173 @@
+// Puts encoded column chunks together into a parquet file: compression, page headers, offsets, footer. Bytes leave as
+// soon as a page is compressed; only the figures of the footer stay. Thrift is hyparquet-writer's.
+
+import { strict as assert } from 'node:assert'
+import type { ColumnChunk, RowGroup, SchemaElement } from 'hyparquet'
+import type { PageHeader } from 'hyparquet/src/types.js'
+import { ByteWriter } from 'hyparquet-writer'
+import { writePageHeader } from 'hyparquet-writer/src/datapage.js'
+import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
+import type { EncodedChunk, LeafColumn } from './parquet-leaf.ts'
+import { PageBuffer } from './parquet-pages.ts'
+import { SnappyCompressor, snappySizeMax } from './parquet-snappy.ts'
+
+const MAGIC = Buffer.from('PAR1', 'latin1')
+/** Dictionary codes under the name RLE_DICTIONARY came with version 2 of the format. */
+const FORMAT_VERSION = 2
+const CREATED_BY = 'bookcast'
+/** Compact protocol: the next field id (1 << 4) and the type of a list. */
+const THRIFT_LIST_FIELD = 0x19
+const THRIFT_STRUCT = 12
+
+/** Where the file goes. */
+export interface ByteSink {
+  /** The sink copies the bytes before it returns or awaits: the writer reuses them. */
+  write(bytes: Uint8Array): void
+}
+
+export class ParquetFileWriter {
+  readonly #schema: SchemaElement[]
+  readonly #rowGroups: RowGroup[] = []
+  readonly #compressor = new SnappyCompressor()
+  readonly #dictionary = new PageBuffer()
+  readonly #data = new PageBuffer()
+  #compressed = new Uint8Array(0)
+  #offset = 0
+  #rows = 0
+
+  /** `schema` is the depth-first list of elements below the root, `columnCount` the number of its columns. */
+  constructor(schema: readonly SchemaElement[], columnCount: number) {
+    this.#schema = [{ name: 'schema', num_children: columnCount }, ...schema]
+  }
+
+  /** Writes one row group of `rows` rows, at least one: a column chunk per leaf, in the schema's order. */
+  writeRowGroup(leaves: readonly LeafColumn[], rows: number, sink: ByteSink): void {
+    this.#begin(sink)
+    const start = this.#offset
+    const columns = leaves.map((leaf) => this.#writeChunk(leaf, sink))
+    this.#rows += rows
+    this.#rowGroups.push({
+      columns,
+      num_rows: BigInt(rows),
+      total_byte_size: columns.reduce(
+        (sum, { meta_data }) => sum + (meta_data?.total_uncompressed_size ?? 0n),
+        0n,
+      ),
+      total_compressed_size: BigInt(this.#offset - start),
+      file_offset: BigInt(start),
+    })
+  }
+
+  /** Writes the footer. Nothing may follow it. */
+  finish(sink: ByteSink): void {
+    this.#begin(sink)
+    const footer = new ByteWriter()
+    writeMetadata(footer, {
+      version: FORMAT_VERSION,
+      created_by: CREATED_BY,
+      schema: this.#schema,
+      num_rows: BigInt(this.#rows),
+      row_groups: this.#rowGroups,
+      metadata_length: 0,
+    })
+    if (this.#rowGroups.length === 0) typeEmptyRowGroupList(footer.getBytes())
+    footer.appendBytes(MAGIC)
+    this.#write(sink, footer.getBytes())
+  }
+
+  #begin(sink: ByteSink): void {
+    if (this.#offset === 0) this.#write(sink, MAGIC)
+  }
+
+  #write(sink: ByteSink, bytes: Uint8Array): void {
+    sink.write(bytes)
+    this.#offset += bytes.length
+  }
+
+  #writeChunk(leaf: LeafColumn, sink: ByteSink): ColumnChunk {
+    this.#dictionary.clear()
+    this.#data.clear()
+    const chunk = leaf.encode({ dictionary: this.#dictionary, data: this.#data })
+    const start = this.#offset
+    let uncompressedSize = 0
+    if (chunk.dictionaryCount > 0) {
+      uncompressedSize += this.#writePage(this.#dictionary, sink, {
+        type: 'DICTIONARY_PAGE',
+        dictionary_page_header: { num_values: chunk.dictionaryCount, encoding: 'PLAIN' },
+      })
+    }
+    const dataStart = this.#offset
+    uncompressedSize += this.#writePage(this.#data, sink, {
+      type: 'DATA_PAGE',
+      data_page_header: {
+        num_values: chunk.valueCount,
+        encoding: chunk.encoding,
+        definition_level_encoding: 'RLE',
+        repetition_level_encoding: 'RLE',
+      },
+    })
+    return this.#chunkFigures(leaf, chunk, start, dataStart, uncompressedSize)
+  }
+
+  /** Returns the page's uncompressed size, its header included. */
+  #writePage(
+    page: PageBuffer,
+    sink: ByteSink,
+    header: Omit<PageHeader, 'uncompressed_page_size' | 'compressed_page_size'>,
+  ): number {
+    const sizeMax = snappySizeMax(page.size)
+    if (sizeMax > this.#compressed.length) this.#compressed = new Uint8Array(sizeMax + (sizeMax >>> 2))
+    const compressedSize = this.#compressor.compress(page.bytes, page.size, this.#compressed)
+    const headerBytes = new ByteWriter(64)
+    writePageHeader(headerBytes, {
+      ...header,
+      uncompressed_page_size: page.size,
+      compressed_page_size: compressedSize,
+    })
+    this.#write(sink, headerBytes.getBytes())
+    this.#write(sink, this.#compressed.subarray(0, compressedSize))
+    return headerBytes.index + page.size
+  }
+
+  #chunkFigures(
+    leaf: LeafColumn,
+    chunk: EncodedChunk,
+    start: number,
+    dataStart: number,
+    uncompressedSize: number,
+  ): ColumnChunk {
+    const hasDictionary = chunk.dictionaryCount > 0
+    return {
+      file_offset: BigInt(start),
+      meta_data: {
+        type: leaf.type,
+        encodings: hasDictionary ? ['PLAIN', 'RLE', chunk.encoding] : ['RLE', chunk.encoding],
+        path_in_schema: [...leaf.path],
+        codec: 'SNAPPY',
+        num_values: BigInt(chunk.valueCount),
+        total_uncompressed_size: BigInt(uncompressedSize),
+        total_compressed_size: BigInt(this.#offset - start),
+        data_page_offset: BigInt(dataStart),
+        ...(hasDictionary && { dictionary_page_offset: BigInt(start) }),
+        ...(chunk.statistics && {
+          statistics: {
+            min_value: chunk.statistics.min,
+            max_value: chunk.statistics.max,
+            null_count: BigInt(chunk.nullCount ?? 0),
+          },
+        }),
+      },
+    }
+  }
+}
+
+/**
+ * Gives the empty list of row groups its element type in place. hyparquet-writer leaves an empty list untyped, which
+ * arrow-rs refuses ("Expected list element type of Struct"). The list is the field before `created_by`, whose header and
+ * length take one byte each.
+ */
+function typeEmptyRowGroupList(footer: Uint8Array): void {
+  const listAt = Buffer.from(footer.buffer, footer.byteOffset, footer.length).lastIndexOf(CREATED_BY) - 3
+  assert(footer[listAt - 1] === THRIFT_LIST_FIELD && footer[listAt] === 0, 'no empty list before created_by')
+  footer[listAt] = THRIFT_STRUCT
+}

@@ -1,0 +1,215 @@
+// The bytes of one uncompressed parquet page and the encodings Bookcast writes into it: dictionary codes in whole
+// bytes, bit-packed repetition and definition levels, little-endian integers. Codes are bit-packed with widths 8, 16
+// and 24, never the narrowest: packing is then a copy, and snappy sees the repetition from row to row.
+// Source: https://github.com/apache/parquet-format/blob/master/Encodings.md
+
+const PAGE_BYTES_MIN = 4096
+const TWO_POWER_32 = 0x1_0000_0000
+
+/** A page under construction. It grows geometrically and keeps its memory for the next page. */
+export class PageBuffer {
+  #bytes = new Uint8Array(PAGE_BYTES_MIN)
+  #view = new DataView(this.#bytes.buffer)
+  #size = 0
+
+  /** The underlying bytes, of which `[0, size)` are the page. Valid until the next reservation. */
+  get bytes(): Uint8Array {
+    return this.#bytes
+  }
+
+  /** A view of the underlying bytes. Valid until the next reservation. */
+  get view(): DataView {
+    return this.#view
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  clear(): void {
+    this.#size = 0
+  }
+
+  /** Makes room for `sizeBytes` more and returns where they start. Their content is whatever was there before. */
+  reserve(sizeBytes: number): number {
+    const start = this.#size
+    this.#size += sizeBytes
+    if (this.#size > this.#bytes.length) {
+      const grown = new Uint8Array(Math.max(this.#size, 2 * this.#bytes.length))
+      grown.set(this.#bytes.subarray(0, start))
+      this.#bytes = grown
+      this.#view = new DataView(grown.buffer)
+    }
+    return start
+  }
+
+  /** Gives back what was reserved beyond `sizeBytes`. */
+  truncate(sizeBytes: number): void {
+    this.#size = sizeBytes
+  }
+
+  appendByte(value: number): void {
+    const at = this.reserve(1)
+    this.#bytes[at] = value
+  }
+
+  appendUint32(value: number): void {
+    const at = this.reserve(4)
+    this.#view.setUint32(at, value, true)
+  }
+
+  appendBytes(bytes: Uint8Array): void {
+    const at = this.reserve(bytes.length)
+    this.#bytes.set(bytes, at)
+  }
+
+  /** ULEB128 of an integer of at most 53 bits. */
+  appendVarint(value: number): void {
+    let rest = value
+    while (rest > 0x7f) {
+      this.appendByte((rest % 0x80) | 0x80)
+      rest = Math.floor(rest / 0x80)
+    }
+    this.appendByte(rest)
+  }
+}
+
+/** Dictionary codes of up to 24 bits, split so that the usual ones are copied into a page as they lie in memory. */
+export class CodeArray {
+  /** Bits 0 to 15 of each code. */
+  low: Uint16Array
+  /** Bits 16 to 23. */
+  high: Uint8Array
+
+  constructor(capacity: number) {
+    this.low = new Uint16Array(capacity)
+    this.high = new Uint8Array(capacity)
+  }
+
+  get capacity(): number {
+    return this.low.length
+  }
+
+  /** Keeps the codes and doubles the capacity, at least to `capacityMin`. */
+  grow(capacityMin: number): void {
+    const capacity = Math.max(capacityMin, 2 * this.low.length)
+    this.low = grownInto(new Uint16Array(capacity), this.low)
+    this.high = grownInto(new Uint8Array(capacity), this.high)
+  }
+}
+
+/** `larger` with the elements of `array` at its start. */
+export function grownInto<T extends Uint8Array | Uint16Array | Float64Array>(larger: T, array: T): T {
+  larger.set(array)
+  return larger
+}
+
+/** The narrowest whole-byte width of the codes 0 … `codeCount - 1`. */
+export function codeWidthBytes(codeCount: number): number {
+  return codeCount <= 0x100 ? 1 : codeCount <= 0x10000 ? 2 : 3
+}
+
+/** Dictionary codes of one byte each, as one bit-packed run. */
+export function appendByteCodes(page: PageBuffer, codes: Uint8Array, count: number): void {
+  const start = reserveCodes(page, count, 1)
+  page.bytes.set(codes.subarray(0, count), start)
+}
+
+/** Dictionary codes below `codeCount`, as one bit-packed run of whole bytes. */
+export function appendCodes(page: PageBuffer, codes: CodeArray, count: number, codeCount: number): void {
+  const width = codeWidthBytes(codeCount)
+  const start = reserveCodes(page, count, width)
+  const { low, high } = codes
+  // The usual width is a plain copy: typed arrays are little-endian, as parquet is, wherever uWebSockets.js runs.
+  if (width === 2) page.bytes.set(new Uint8Array(low.buffer, 0, 2 * count), start)
+  else if (width === 1) narrowTo8(page.bytes, start, low, count)
+  else joinTo24(page.view, start, low, high, count)
+}
+
+/** Writes the bit width and the run's header; returns where the codes go. The run is padded to a multiple of eight. */
+function reserveCodes(page: PageBuffer, count: number, widthBytes: number): number {
+  page.appendByte(8 * widthBytes)
+  if (count === 0) return page.size
+  const groups = Math.ceil(count / 8)
+  page.appendVarint(2 * groups + 1)
+  const start = page.reserve(8 * groups * widthBytes)
+  page.bytes.fill(0, start + count * widthBytes, page.size)
+  return start
+}
+
+function narrowTo8(bytes: Uint8Array, start: number, low: Uint16Array, count: number): void {
+  for (let i = 0; i < count; i++) bytes[start + i] = low[i]!
+}
+
+function joinTo24(view: DataView, start: number, low: Uint16Array, high: Uint8Array, count: number): void {
+  for (let i = 0; i < count; i++) {
+    view.setUint16(start + 3 * i, low[i]!, true)
+    view.setUint8(start + 3 * i + 2, high[i]!)
+  }
+}
+
+/**
+ * Repetition and definition levels of a required list of required elements, both with maximum 1: a row of n elements
+ * has n entries (one when it is empty), the first of which has repetition level 0; an empty row's definition level is 0.
+ */
+export function appendListLevels(
+  page: PageBuffer,
+  rowLengths: Uint8Array,
+  rows: number,
+  entries: number,
+  emptyRows: number,
+): void {
+  appendLevelBits(page, rowLengths, rows, entries, 0xff)
+  if (emptyRows > 0) {
+    appendLevelBits(page, rowLengths, rows, entries, 0)
+    return
+  }
+  // Every definition level is 1: a single run. Its size stands before it.
+  const sizeAt = page.reserve(4)
+  page.appendVarint(2 * entries)
+  page.appendByte(1)
+  page.view.setUint32(sizeAt, page.size - sizeAt - 4, true)
+}
+
+/** One bit per entry: clear at the first entry of each row whose length is at most `clearAtLengthMax`, else set. */
+function appendLevelBits(
+  page: PageBuffer,
+  rowLengths: Uint8Array,
+  rows: number,
+  entries: number,
+  clearAtLengthMax: number,
+): void {
+  const sizeAt = page.reserve(4)
+  const groups = Math.ceil(entries / 8)
+  page.appendVarint(2 * groups + 1)
+  const start = page.reserve(groups)
+  page.view.setUint32(sizeAt, page.size - sizeAt - 4, true)
+  const bytes = page.bytes
+  bytes.fill(0xff, start, start + groups)
+  let entry = 0
+  for (let row = 0; row < rows; row++) {
+    const length = rowLengths[row]!
+    if (length <= clearAtLengthMax) bytes[start + (entry >>> 3)]! &= ~(1 << (entry & 7))
+    entry += length === 0 ? 1 : length
+  }
+  if ((entries & 7) !== 0) bytes[start + groups - 1]! &= (1 << (entries & 7)) - 1
+}
+
+/** `values[codes[i]]` as PLAIN INT64; values are safe integers, not negative. */
+export function appendPlainInt64(
+  page: PageBuffer,
+  values: Float64Array,
+  codes: CodeArray,
+  count: number,
+): void {
+  const start = page.reserve(8 * count)
+  const view = page.view
+  const { low, high } = codes
+  for (let i = 0; i < count; i++) setSafeInteger(view, start + 8 * i, values[low[i]! | (high[i]! << 16)]!)
+}
+
+/** A safe integer that is not negative, as eight little-endian bytes. */
+export function setSafeInteger(view: DataView, at: number, value: number): void {
+  view.setUint32(at, value >>> 0, true)
+  view.setUint32(at + 4, Math.floor(value / TWO_POWER_32), true)
+}

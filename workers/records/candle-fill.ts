@@ -1,0 +1,145 @@
+// The forward fill: between two traded candles of a market every missing one takes the close before it, with no volume
+// and the open interest unchanged. A gap that began before the window is filled inside it, one that ends behind the
+// window is filled to its end; after a market's last traded candle nothing is. Candles come and leave by (end, market).
+
+import { CandleRows, type CandleSink } from './candle-rows.ts'
+
+/** The regular ends of a market's candles. */
+export interface CandleGrid {
+  /** The end that follows the candle that ends at `endMs`. */
+  next(market: string, endMs: number): number
+  /** The first end at or after `fromMs` that follows a candle which ended before it. */
+  firstFrom(market: string, endMs: number, fromMs: number): number
+}
+
+export interface CandleFillOptions {
+  readonly grid: CandleGrid
+  readonly fromMs: number
+  readonly toMs: number
+  /** The end of the market's last traded candle, also behind the window. */
+  readonly lastTradeMs: (market: string) => number
+  readonly next: CandleSink
+}
+
+/** A market between two traded candles: the next candle to be filled. */
+interface Gap {
+  readonly market: string
+  endMs: number
+  readonly lastTradeMs: number
+  readonly close: number
+  readonly openInterest: number
+}
+
+export class CandleFill implements CandleSink {
+  readonly #options: CandleFillOptions
+  readonly #heap = new GapHeap()
+  readonly #gapOf = new Map<string, Gap>()
+  readonly #filled = new CandleRows(1)
+
+  constructor(options: CandleFillOptions) {
+    this.#options = options
+  }
+
+  get isFull(): boolean {
+    return this.#options.next.isFull
+  }
+
+  /** The last traded candle before the window; each market's at most once, before the first row. */
+  begin(market: string, endMs: number, close: number, openInterest: number): void {
+    const { grid, fromMs } = this.#options
+    this.#open(market, grid.firstFrom(market, endMs, fromMs), close, openInterest)
+  }
+
+  row(market: string, endMs: number, values: CandleRows, at: number): void {
+    this.#fillBefore(endMs, market)
+    if (this.isFull) return
+    this.#gapOf.delete(market)
+    this.#options.next.row(market, endMs, values, at)
+    this.#open(market, this.#options.grid.next(market, endMs), values.close[at]!, values.openInterest[at]!)
+  }
+
+  finish(): void {
+    this.#fillBefore(Infinity, '')
+    this.#options.next.finish()
+  }
+
+  #open(market: string, endMs: number, close: number, openInterest: number): void {
+    const lastTradeMs = this.#options.lastTradeMs(market)
+    if (endMs >= lastTradeMs || endMs >= this.#options.toMs) return
+    const gap: Gap = { market, endMs, lastTradeMs, close, openInterest }
+    this.#gapOf.set(market, gap)
+    this.#heap.push(gap)
+  }
+
+  /** Fills every gap up to (endMs, market), that one excluded. */
+  #fillBefore(endMs: number, market: string): void {
+    const { grid, toMs, next } = this.#options
+    for (;;) {
+      const gap = this.#heap.first
+      if (gap === undefined || next.isFull) return
+      if (gap.endMs > endMs || (gap.endMs === endMs && gap.market >= market)) return
+      this.#heap.shift()
+      // A traded candle has closed it meanwhile.
+      if (this.#gapOf.get(gap.market) !== gap) continue
+      this.#emit(gap)
+      gap.endMs = grid.next(gap.market, gap.endMs)
+      if (gap.endMs < gap.lastTradeMs && gap.endMs < toMs) this.#heap.push(gap)
+    }
+  }
+
+  #emit({ market, endMs, close, openInterest }: Gap): void {
+    const rows = this.#filled
+    rows.clear()
+    const at = rows.append(market, endMs)
+    rows.open[at] = close
+    rows.high[at] = close
+    rows.low[at] = close
+    rows.close[at] = close
+    rows.volume[at] = 0
+    rows.openInterest[at] = openInterest
+    rows.filled[at] = 1
+    this.#options.next.row(market, endMs, rows, at)
+  }
+}
+
+function isBefore(left: Gap, right: Gap): boolean {
+  return left.endMs < right.endMs || (left.endMs === right.endMs && left.market < right.market)
+}
+
+/** A binary heap of gaps by (end, market). */
+class GapHeap {
+  readonly #gaps: Gap[] = []
+
+  get first(): Gap | undefined {
+    return this.#gaps[0]
+  }
+
+  push(gap: Gap): void {
+    const gaps = this.#gaps
+    let at = gaps.length
+    gaps.push(gap)
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      if (!isBefore(gap, gaps[parent]!)) break
+      gaps[at] = gaps[parent]!
+      at = parent
+    }
+    gaps[at] = gap
+  }
+
+  shift(): void {
+    const gaps = this.#gaps
+    const gap = gaps.pop()
+    if (gap === undefined || gaps.length === 0) return
+    let at = 0
+    for (;;) {
+      let child = 2 * at + 1
+      if (child >= gaps.length) break
+      if (child + 1 < gaps.length && isBefore(gaps[child + 1]!, gaps[child]!)) child++
+      if (!isBefore(gaps[child]!, gap)) break
+      gaps[at] = gaps[child]!
+      at = child
+    }
+    gaps[at] = gap
+  }
+}

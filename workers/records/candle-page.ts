@@ -1,0 +1,99 @@
+// The ends of a candle pipeline: the window [from, to) that candles must end in, and the page of the answer.
+
+import type { CandleFill } from './candle-fill.ts'
+import { CandleRows, type CandleSink } from './candle-rows.ts'
+
+/** Keeps one page: what lies before it is skipped, one candle behind it says that there is more. */
+export class CandlePage implements CandleSink {
+  readonly page = new CandleRows()
+  readonly #limit: number
+  #toSkip: number
+  hasMore = false
+
+  constructor(limit: number, offset: number) {
+    this.#limit = limit
+    this.#toSkip = offset
+  }
+
+  get isFull(): boolean {
+    return this.hasMore
+  }
+
+  row(market: string, endMs: number, values: CandleRows, at: number): void {
+    if (this.#toSkip > 0) this.#toSkip--
+    else if (this.page.length < this.#limit) this.page.copy(market, endMs, values, at)
+    else this.hasMore = true
+  }
+
+  rows(values: CandleRows, from: number, to: number): void {
+    const skipped = Math.min(this.#toSkip, to - from)
+    this.#toSkip -= skipped
+    const taken = Math.min(to - from - skipped, this.#limit - this.page.length)
+    this.page.copyAll(values, from + skipped, from + skipped + taken)
+    if (from + skipped + taken < to) this.hasMore = true
+  }
+
+  finish(): void {}
+}
+
+/** A market's last candle before the window. */
+interface Before {
+  readonly endMs: number
+  readonly close: number
+  readonly openInterest: number
+}
+
+/** Lets candles of the window pass; the last one before it starts the market's forward fill, where there is one. */
+export class CandleWindow implements CandleSink {
+  readonly #fromMs: number
+  readonly #toMs: number
+  readonly #fill: CandleFill | undefined
+  readonly #next: CandleSink
+  readonly #before = new Map<string, Before>()
+  #isOpen = false
+
+  constructor(options: { fromMs: number; toMs: number; fill: CandleFill | undefined; next: CandleSink }) {
+    this.#fromMs = options.fromMs
+    this.#toMs = options.toMs
+    this.#fill = options.fill
+    this.#next = options.fill ?? options.next
+  }
+
+  get isFull(): boolean {
+    return this.#next.isFull
+  }
+
+  before(market: string, endMs: number, close: number, openInterest: number): void {
+    if (this.#fill !== undefined) this.#before.set(market, { endMs, close, openInterest })
+  }
+
+  row(market: string, endMs: number, values: CandleRows, at: number): void {
+    if (endMs >= this.#toMs) return
+    if (endMs < this.#fromMs) {
+      this.before(market, endMs, values.close[at]!, values.openInterest[at]!)
+      return
+    }
+    this.#open()
+    this.#next.row(market, endMs, values, at)
+  }
+
+  rows(values: CandleRows, from: number, to: number): void {
+    const isInside = values.endMs[from]! >= this.#fromMs && values.endMs[to - 1]! < this.#toMs
+    if (isInside && this.#next.rows !== undefined) this.#next.rows(values, from, to)
+    else for (let at = from; at < to; at++) this.row(values.market[at]!, values.endMs[at]!, values, at)
+  }
+
+  finish(): void {
+    this.#open()
+    this.#next.finish()
+  }
+
+  #open(): void {
+    if (this.#isOpen) return
+    this.#isOpen = true
+    for (const [market, { endMs, close, openInterest }] of this.#before) {
+      this.#fill?.begin(market, endMs, close, openInterest)
+    }
+    this.#before.clear()
+  }
+}

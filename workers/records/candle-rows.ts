@@ -1,0 +1,113 @@
+// Candles in memory, column by column and growing: the form in which they travel between the stores, the rules and the
+// encoder. Prices are 1/10000 dollar, volume and open interest 1/100 contract, as in the stores.
+
+const ROWS_MIN = 64
+
+/** Takes candles one after the other, by (end, market). */
+export interface CandleSink {
+  row(market: string, endMs: number, values: CandleRows, index: number): void
+  /** Takes the rows [from, to) of a set, where that is faster than one by one. */
+  rows?(values: CandleRows, from: number, to: number): void
+  /** Nothing follows. */
+  finish(): void
+  /** True when further rows would change nothing. */
+  readonly isFull: boolean
+}
+
+export class CandleRows {
+  length = 0
+  readonly market: string[] = []
+  endMs: Float64Array
+  open: Float64Array
+  high: Float64Array
+  low: Float64Array
+  close: Float64Array
+  volume: Float64Array
+  openInterest: Float64Array
+  filled: Uint8Array
+
+  constructor(capacity = ROWS_MIN) {
+    this.endMs = new Float64Array(capacity)
+    this.open = new Float64Array(capacity)
+    this.high = new Float64Array(capacity)
+    this.low = new Float64Array(capacity)
+    this.close = new Float64Array(capacity)
+    this.volume = new Float64Array(capacity)
+    this.openInterest = new Float64Array(capacity)
+    this.filled = new Uint8Array(capacity)
+  }
+
+  /** Appends a row whose values are set by the caller, and returns its index. */
+  append(market: string, endMs: number): number {
+    const index = this.length
+    if (index === this.endMs.length) this.#grow()
+    this.length = index + 1
+    this.market[index] = market
+    this.endMs[index] = endMs
+    return index
+  }
+
+  /** Appends rows whose values, markets included, are set by the caller, and returns the index of the first. */
+  reserve(count: number): number {
+    const start = this.length
+    while (start + count > this.endMs.length) this.#grow()
+    this.length = start + count
+    return start
+  }
+
+  /** Appends the rows [from, to) of another set. */
+  copyAll(other: CandleRows, from: number, to: number): void {
+    const start = this.reserve(to - from)
+    for (let row = from; row < to; row++) this.market[start + row - from] = other.market[row]!
+    this.endMs.set(other.endMs.subarray(from, to), start)
+    this.open.set(other.open.subarray(from, to), start)
+    this.high.set(other.high.subarray(from, to), start)
+    this.low.set(other.low.subarray(from, to), start)
+    this.close.set(other.close.subarray(from, to), start)
+    this.volume.set(other.volume.subarray(from, to), start)
+    this.openInterest.set(other.openInterest.subarray(from, to), start)
+    this.filled.set(other.filled.subarray(from, to), start)
+  }
+
+  /** Appends a row of another set, under another end. */
+  copy(market: string, endMs: number, from: CandleRows, at: number): number {
+    const index = this.append(market, endMs)
+    this.open[index] = from.open[at]!
+    this.high[index] = from.high[at]!
+    this.low[index] = from.low[at]!
+    this.close[index] = from.close[at]!
+    this.volume[index] = from.volume[at]!
+    this.openInterest[index] = from.openInterest[at]!
+    this.filled[index] = from.filled[at]!
+    return index
+  }
+
+  /** Forgets the rows and keeps the memory. */
+  clear(): void {
+    this.length = 0
+    this.market.length = 0
+  }
+
+  get sizeBytes(): number {
+    return 64 * this.endMs.length
+  }
+
+  #grow(): void {
+    const capacity = 2 * Math.max(this.endMs.length, ROWS_MIN / 2)
+    const grown = (array: Float64Array): Float64Array => {
+      const larger = new Float64Array(capacity)
+      larger.set(array)
+      return larger
+    }
+    this.endMs = grown(this.endMs)
+    this.open = grown(this.open)
+    this.high = grown(this.high)
+    this.low = grown(this.low)
+    this.close = grown(this.close)
+    this.volume = grown(this.volume)
+    this.openInterest = grown(this.openInterest)
+    const filled = new Uint8Array(capacity)
+    filled.set(this.filled)
+    this.filled = filled
+  }
+}

@@ -1,0 +1,132 @@
+// From the selectors of a candle request to the series, event and market they mean. All that are given must hold. A name
+// is known when the catalogue, the station table, the lake or a stored row knows it; any other is a 404.
+
+import { ApiError, type ErrorCode } from '../../shared/errors.ts'
+import { seriesOfTicker } from '../../shared/lake-layout.ts'
+import type { CandleQuery } from '../../shared/record-task.ts'
+import type { CandleSelection } from '../../shared/sql/candle-queries.ts'
+import { eventKnown, marketKnown, seriesKnown } from '../../shared/sql/name-queries.ts'
+import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
+import type { IndexedPart, MarketSpan } from './candle-index.ts'
+import { findParts, lakeScopes } from './lake-partitions.ts'
+import type { RecordRequest } from './record-context.ts'
+import { SeriesStations } from './series-stations.ts'
+
+export interface ResolvedSelection {
+  /** What Postgres is asked for. */
+  readonly stored: CandleSelection
+  /** Directories of the lake that can hold something; null for all. */
+  readonly scopes: readonly string[] | null
+  /** True when the selectors contradict each other. */
+  readonly isEmpty: boolean
+  readonly matches: (span: MarketSpan) => boolean
+}
+
+/** @throws {ApiError} `unknown_station` (404) for a station that no series has */
+export async function resolveSelection(
+  query: CandleQuery,
+  interval: CandleSelection['interval'],
+  request: RecordRequest,
+): Promise<ResolvedSelection> {
+  const { market, station } = query
+  const asSeries = query.series !== null && (await isSeries(query.series, request)) ? query.series : null
+  const events = [query.event, asSeries === null ? query.series : null].filter((event) => event !== null)
+  const wanted: (readonly string[])[] = []
+  if (asSeries !== null) wanted.push([asSeries])
+  if (station !== null) {
+    const ofStation = await request.context.seriesStations.seriesOf(station, request.run)
+    if (ofStation.length === 0)
+      throw new ApiError('unknown_station', `No station is named ${JSON.stringify(station)}.`)
+    wanted.push(ofStation)
+  }
+  const seriesTickers = intersection(wanted)
+  for (const event of events) wanted.push([seriesOfTicker(event)])
+  if (market !== null) wanted.push([seriesOfTicker(market)])
+  const scopes = intersection(wanted)
+  const [eventTicker = null, otherEvent = eventTicker] = events
+  return {
+    stored: { interval, marketTicker: market, eventTicker, seriesTickers },
+    scopes,
+    isEmpty: scopes?.length === 0 || eventTicker !== otherEvent,
+    matches: (span) =>
+      span.interval === interval &&
+      (market === null || span.market === market) &&
+      (eventTicker === null || span.event === eventTicker),
+  }
+}
+
+/**
+ * Refuses names that nothing knows. `indexed` is what the request looked into already.
+ * @throws {ApiError} `unknown_market`, `unknown_event` or `unknown_series` (404)
+ */
+export async function checkNames(
+  query: CandleQuery,
+  indexed: readonly IndexedPart[],
+  request: RecordRequest,
+): Promise<void> {
+  const { market, event, series } = query
+  if (market !== null) {
+    await demand('unknown_market', 'market', market, marketKnown(market), (span) => span.market === market)
+  }
+  if (event !== null) {
+    await demand('unknown_event', 'event', event, eventKnown(event), (span) => span.event === event)
+  }
+  if (series !== null && !(await isSeries(series, request))) {
+    await demand(
+      'unknown_series',
+      'series or event',
+      series,
+      eventKnown(series),
+      (span) => span.event === series,
+    )
+  }
+
+  async function demand(
+    code: ErrorCode,
+    noun: string,
+    name: string,
+    statement: SqlStatement,
+    isNamed: (span: MarketSpan) => boolean,
+  ): Promise<void> {
+    if (indexed.some(({ spans }) => spans.some(isNamed))) return
+    if (await isKnown(request.run, statement)) return
+    if (await isInLake(seriesOfTicker(name), isNamed, request)) return
+    throw new ApiError(code, `No ${noun} is named ${JSON.stringify(name)}.`)
+  }
+}
+
+/** Whether a name is a series rather than an event of one. */
+async function isSeries(name: string, { context, run }: RecordRequest): Promise<boolean> {
+  const inLake = lakeScopes(context.lake, 'candles')
+  if (SeriesStations.isInTable(name) || inLake.includes(name)) return true
+  const prefix = seriesOfTicker(name)
+  if (prefix !== name && (SeriesStations.isInTable(prefix) || inLake.includes(prefix))) return false
+  return isKnown(run, seriesKnown(name))
+}
+
+async function isKnown(run: RunStatement, statement: SqlStatement): Promise<boolean> {
+  const [row] = await run<{ readonly known: boolean }>(statement)
+  return row?.known === true
+}
+
+/** Looks through all files of a series, also those outside the request's range. */
+async function isInLake(
+  series: string,
+  isNamed: (span: MarketSpan) => boolean,
+  { context, run, signal }: RecordRequest,
+): Promise<boolean> {
+  const everything = { dataset: 'candles', scopes: [series], fromMs: -Infinity, toMs: Infinity } as const
+  const parts = findParts(context.lake, everything, await context.candleManifest.partitions(run))
+  for (const part of parts.toReversed()) {
+    const { spans } = await context.candleIndex.of(part, signal)
+    if (spans.some(isNamed)) return true
+  }
+  return false
+}
+
+/** What all lists share, sorted; null when there is no list. */
+function intersection(lists: readonly (readonly string[])[]): readonly string[] | null {
+  const [first, ...others] = lists
+  if (first === undefined) return null
+  return first.filter((name) => others.every((list) => list.includes(name)))
+}

@@ -1,0 +1,216 @@
+// GET /api/v1/candles: plan the files and the store, merge both by (end, market), roll up, fill, cut the page. The page
+// is in memory before its head goes out, because the head says whether another page follows; `limit` bounds it.
+
+import { storedIntervalOf } from '../../shared/candle.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { CANDLE_FILL_GAP_DAYS_MAX, RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
+import { seriesOfTicker } from '../../shared/lake-layout.ts'
+import type { CandleQuery } from '../../shared/record-task.ts'
+import { type RegisteredPartition, ManifestChanged } from '../../shared/sql/manifest-queries.ts'
+import type { TimeZone } from '../../shared/time-zone.ts'
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import { type BucketEnd, CandleAggregate } from './candle-aggregate.ts'
+import { CandleFill, type CandleGrid } from './candle-fill.ts'
+import { findFillBases, findLastTrades } from './candle-fill-bounds.ts'
+import { readHotCandles, unregisteredCover } from './candle-hot.ts'
+import type { IndexedPart } from './candle-index.ts'
+import { mergeCandles } from './candle-merge.ts'
+import { CandlePage, CandleWindow } from './candle-page.ts'
+import { type CandleRows } from './candle-rows.ts'
+import { checkNames, type ResolvedSelection, resolveSelection } from './candle-selection.ts'
+import { checkUnchanged, findParts } from './lake-partitions.ts'
+import { isCovered } from './lake-cover.ts'
+import type { RecordRequest } from './record-context.ts'
+
+const MS_PER_MINUTE = 60_000
+const FILL_GAP_MS = CANDLE_FILL_GAP_DAYS_MAX * MS_PER_DAY
+/** A bucket is at most so much longer than its minutes say: clocks change by an hour, in one zone by half of it. */
+const BUCKET_EXCESS_MS = 2 * 60 * MS_PER_MINUTE
+
+export interface CandleAnswer {
+  readonly rows: CandleRows
+  readonly hasMore: boolean
+  /** Minutes of the answer's candles. */
+  readonly interval: number
+  /** The zone of each market's labels. */
+  readonly labelZone: (market: string) => TimeZone
+}
+
+/** One attempt's view of both stores. */
+export interface CandlePlan {
+  readonly query: CandleQuery
+  readonly selection: ResolvedSelection
+  readonly manifest: readonly RegisteredPartition[]
+  /** Every file that may matter for the window or for filling it. */
+  readonly parts: readonly IndexedPart[]
+  /** Stored candles of [readFromMs, query.toMs) are read. */
+  readonly readFromMs: number
+  /** Whether some candle of the instants may be hot. */
+  readonly isHotIn: (fromMs: number, toMs: number) => boolean
+}
+
+export async function answerCandles(query: CandleQuery, request: RecordRequest): Promise<CandleAnswer> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await answerOnce(query, request)
+    } catch (error) {
+      const isStale =
+        error instanceof ManifestChanged ||
+        (error instanceof ApiError &&
+          (error.code === 'lake_file_changed' || error.code === 'lake_file_invalid'))
+      if (!isStale) throw error
+      // An old manifest may name a file that compaction has replaced since.
+      request.context.candleManifest.forget()
+      if (attempt < RECORD_PLAN_ATTEMPTS_MAX) continue
+      if (!(error instanceof ManifestChanged)) throw error
+      throw new ApiError(
+        'lake_file_changed',
+        'Candles moved to the lake again and again while they were read.',
+      )
+    }
+  }
+}
+
+async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<CandleAnswer> {
+  const { context, run } = request
+  const interval = query.aggregate ?? query.interval
+  const bucketMinutes =
+    query.aggregate ?? (query.interval === storedIntervalOf(query.interval) ? null : query.interval)
+  const plan = await makePlan(query, bucketMinutes, request)
+  const { selection, parts } = plan
+  const windowParts = parts.filter(({ part }) => part.fromMs < query.toMs && part.toMs > plan.readFromMs)
+  const markets = marketsIn(windowParts, plan)
+  const isHot = plan.isHotIn(plan.readFromMs, query.toMs)
+  if (markets.length === 0) await checkNames(query, parts, request)
+  const labelZone = await zonesOf(query, plan, request)
+  // Buckets of 5, 15 and 30 minutes are UTC's; those that `aggregate` asks for are the zone's.
+  const bucketZone = query.aggregate === null ? (): TimeZone => context.zone('UTC') : labelZone
+  const bucketEnd: BucketEnd = (market, endMs) =>
+    bucketMinutes === null ? endMs : bucketZone(market).bucketAt(endMs - 1, bucketMinutes).toMs
+  const page = new CandlePage(query.limit, query.offset)
+  const fill = query.fill
+    ? await makeFill(plan, bucketEnd, gridOf(interval, bucketMinutes, bucketZone), page, request)
+    : undefined
+  const window = new CandleWindow({ fromMs: query.fromMs, toMs: query.toMs, fill: fill?.stage, next: page })
+  for (const base of fill?.bases ?? [])
+    window.before(base.market, bucketEnd(base.market, base.endMs), base.close, base.openInterest)
+  const sink = bucketMinutes === null ? window : new CandleAggregate(bucketEnd, window)
+  const rowsMax = bucketMinutes === null ? query.offset + query.limit + 1 : null
+  const range = { fromMs: plan.readFromMs, toMs: query.toMs }
+  const cold = context.candleLake.read(
+    { parts: windowParts, markets, interval: selection.stored.interval, ...range },
+    rowsMax,
+    request.signal,
+  )
+  const hot = isHot
+    ? readHotCandles(selection.stored, range, { isCold: unregisteredCover(parts), rowsMax }, request)
+    : noCandles()
+  if (!selection.isEmpty) await mergeCandles(cold, hot, sink)
+  sink.finish()
+  checkUnchanged(
+    context.lake,
+    parts.map(({ part }) => part),
+  )
+  if (isHot || fill?.askedStore === true) await context.candleManifest.check(run, plan.manifest)
+  return { rows: page.page, hasMore: page.hasMore, interval, labelZone }
+}
+
+async function makePlan(
+  query: CandleQuery,
+  bucketMinutes: number | null,
+  request: RecordRequest,
+): Promise<CandlePlan> {
+  const { context, run, signal } = request
+  const manifest = await context.candleManifest.partitions(run)
+  const selection = await resolveSelection(query, storedIntervalOf(query.interval), request)
+  const readFromMs =
+    bucketMinutes === null ? query.fromMs : query.fromMs - bucketMinutes * MS_PER_MINUTE - BUCKET_EXCESS_MS
+  const gapMs = query.fill ? FILL_GAP_MS : 0
+  const span = { fromMs: readFromMs - gapMs, toMs: query.toMs + gapMs }
+  const found = findParts(context.lake, { dataset: 'candles', scopes: selection.scopes, ...span }, manifest)
+  const parts: IndexedPart[] = []
+  for (const part of found) parts.push(await context.candleIndex.of(part, signal))
+  const isHotIn = (fromMs: number, toMs: number): boolean =>
+    !selection.isEmpty &&
+    !isCovered(
+      parts.map(({ part }) => part),
+      selection.scopes,
+      fromMs,
+      toMs,
+    )
+  return { query, selection, manifest, parts, readFromMs, isHotIn }
+}
+
+/** The cold markets that have a candle to be read, sorted. */
+function marketsIn(parts: readonly IndexedPart[], { selection, readFromMs, query }: CandlePlan): string[] {
+  const markets = new Set<string>()
+  for (const { spans } of parts) {
+    for (const span of spans) {
+      if (span.lastMs >= readFromMs && span.firstMs < query.toMs && selection.matches(span))
+        markets.add(span.market)
+    }
+  }
+  return [...markets].toSorted((left, right) => (left < right ? -1 : 1))
+}
+
+async function makeFill(
+  plan: CandlePlan,
+  bucketEnd: BucketEnd,
+  grid: CandleGrid,
+  page: CandlePage,
+  request: RecordRequest,
+) {
+  const trades = await findLastTrades(plan, request)
+  const bases = await findFillBases(plan, trades.lastMs, request)
+  const { fromMs, toMs } = plan.query
+  const lastTradeMs = (market: string): number => {
+    const lastMs = trades.lastMs.get(market)
+    return lastMs === undefined ? -Infinity : bucketEnd(market, lastMs)
+  }
+  const stage = new CandleFill({ grid, fromMs, toMs, lastTradeMs, next: page })
+  return { stage, bases: bases.candles, askedStore: trades.askedStore || bases.askedStore }
+}
+
+function gridOf(
+  interval: number,
+  bucketMinutes: number | null,
+  zoneOf: (market: string) => TimeZone,
+): CandleGrid {
+  if (bucketMinutes !== null) {
+    return {
+      next: (market, endMs) => zoneOf(market).bucketAt(endMs, bucketMinutes).toMs,
+      firstFrom: (market, endMs, fromMs) =>
+        zoneOf(market).bucketAt(Math.max(endMs, fromMs - 1), bucketMinutes).toMs,
+    }
+  }
+  const stepMs = interval * MS_PER_MINUTE
+  return {
+    next: (_, endMs) => endMs + stepMs,
+    firstFrom: (_, endMs, fromMs) => endMs + stepMs * Math.max(1, Math.ceil((fromMs - endMs) / stepMs)),
+  }
+}
+
+/** The label zone of each market; with `tz=station` that of its series' station. */
+async function zonesOf(
+  query: CandleQuery,
+  plan: CandlePlan,
+  { context, run }: RecordRequest,
+): Promise<(market: string) => TimeZone> {
+  if (query.tz !== 'station') {
+    const zone = context.zone(query.tz)
+    return () => zone
+  }
+  if (plan.selection.scopes === null) await context.seriesStations.refresh(run)
+  const series = new Set(plan.parts.map(({ part }) => part.scope))
+  const stations = await context.seriesStations.stationsOf([...series, ...(plan.selection.scopes ?? [])], run)
+  return (market) => {
+    const name = seriesOfTicker(market)
+    const station = stations.get(name) ?? context.seriesStations.known(name)
+    const zone = station === undefined ? undefined : context.stationZone(station)
+    if (zone !== undefined) return zone
+    const detail = `tz=station needs a station, and none is known for series ${JSON.stringify(name)}.`
+    throw new ApiError('invalid_parameter', detail, { errors: [{ parameter: 'tz', detail }] })
+  }
+}
+
+async function* noCandles(): AsyncGenerator<CandleRows, void, void> {}

@@ -1,0 +1,60 @@
+// GET /api/v1/climate and /api/v1/analysis/climate-gaps: records of the relational store, which is where all of them
+// are. Which record of a date is served and what a gap is are rules of shared/.
+
+import { lastClosedClimateDate } from '../../shared/climate-day.ts'
+import { type ClimateGap, climateGaps } from '../../shared/climate-gaps.ts'
+import { type ClimateRecord, servedRecords } from '../../shared/climate.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
+import type { ClimateGapsQuery, ClimateQuery } from '../../shared/record-task.ts'
+import {
+  climateDates,
+  climateGroupRead,
+  climateRevisionRead,
+  type StoredClimateRecord,
+} from '../../shared/sql/climate-queries.ts'
+import { keysetPages } from '../../shared/sql/keyset-pages.ts'
+import { findStation } from '../../shared/stations.ts'
+import type { RecordRequest } from './record-context.ts'
+import { checkStation } from './station-check.ts'
+
+/** A page of records and whether another one follows. */
+export interface ClimateAnswer {
+  readonly records: readonly ClimateRecord[]
+  readonly hasMore: boolean
+}
+
+export async function answerClimate(query: ClimateQuery, request: RecordRequest): Promise<ClimateAnswer> {
+  const { run, signal } = request
+  if (query.station !== null) await checkStation(query.station, request)
+  const { offset, limit, revisions } = query
+  const selection = { stationCode: query.station, from: query.from, to: query.to }
+  const options = {
+    batchUnits: Math.min(RECORD_STORE_BATCH_ROWS, limit + 1),
+    offset,
+    limit: limit + 1,
+    signal,
+  }
+  const records: ClimateRecord[] = []
+  if (revisions) {
+    for await (const page of keysetPages(run, climateRevisionRead(selection), options)) records.push(...page)
+  } else {
+    for await (const page of keysetPages(run, climateGroupRead(selection), options)) {
+      records.push(...servedRecords(page))
+    }
+  }
+  return { records: records.slice(0, limit), hasMore: records.length > limit }
+}
+
+export async function answerClimateGaps(
+  query: ClimateGapsQuery,
+  { run }: RecordRequest,
+): Promise<ClimateGap[]> {
+  const station = findStation(query.station)
+  if (station === undefined) throw new ApiError('unknown_station', `No station is named ${query.station}.`)
+  const dates = await run<Pick<StoredClimateRecord, 'station_code' | 'observation_date' | 'report_type'>>(
+    climateDates(station.code, query.from, query.to),
+  )
+  const lastClosedDate = lastClosedClimateDate(query.nowMs, station.standardOffsetHours)
+  return climateGaps({ ...query, stationCode: station.code, lastClosedDate }, dates)
+}

@@ -1,0 +1,94 @@
+// One thread's DuckDB over the lake's parquet files: in memory, on one thread, with a bound on memory beyond which it
+// spills to a temporary directory. It may neither load extensions nor write. A query is stopped when its request is
+// cancelled. Values come out column by column; which files are read is the caller's business.
+
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api'
+import {
+  DUCKDB_IDLE_CONNECTIONS_MAX,
+  DUCKDB_MEMORY_MB_MAX,
+  DUCKDB_TEMP_MB_MAX,
+  DUCKDB_THREADS,
+} from '../../shared/limits.ts'
+
+const SETTINGS = {
+  threads: String(DUCKDB_THREADS),
+  memory_limit: `${DUCKDB_MEMORY_MB_MAX}MB`,
+  max_temp_directory_size: `${DUCKDB_TEMP_MB_MAX}MB`,
+  preserve_insertion_order: 'false',
+  autoinstall_known_extensions: 'false',
+  autoload_known_extensions: 'false',
+}
+
+export class DuckLake {
+  readonly #idle: DuckDBConnection[] = []
+  #instance: Promise<DuckDBInstance> | undefined
+
+  /** Chunks of up to 2,048 rows. The query is over when the generator is, however that happens. */
+  async *chunks(sql: string, signal: AbortSignal): AsyncGenerator<DuckDBDataChunk, void, void> {
+    const connection = await this.#take()
+    const onAbort = (): void => connection.interrupt()
+    signal.addEventListener('abort', onAbort)
+    let isClean = false
+    try {
+      signal.throwIfAborted()
+      const result = await connection.stream(sql)
+      for (;;) {
+        const chunk = await result.fetchChunk()
+        signal.throwIfAborted()
+        if (chunk === null || chunk.rowCount === 0) break
+        yield chunk
+      }
+      isClean = true
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+      // A result that was not read to its end stays with its connection.
+      if (isClean && this.#idle.length < DUCKDB_IDLE_CONNECTIONS_MAX) this.#idle.push(connection)
+      else connection.closeSync()
+    }
+  }
+
+  /** All rows of a small result, as arrays in column order. */
+  async rows(sql: string, signal: AbortSignal): Promise<unknown[][]> {
+    const rows: unknown[][] = []
+    for await (const chunk of this.chunks(sql, signal)) for (const row of chunk.getRows()) rows.push(row)
+    return rows
+  }
+
+  async #take(): Promise<DuckDBConnection> {
+    const idle = this.#idle.pop()
+    if (idle !== undefined) return idle
+    this.#instance ??= this.#open()
+    const connection = await (await this.#instance).connect()
+    await connection.run("SET TimeZone = 'UTC'")
+    return connection
+  }
+
+  async #open(): Promise<DuckDBInstance> {
+    // DuckDB makes the directory when it first spills, and removes it.
+    const directory = join(tmpdir(), `bookcast-duckdb-${randomUUID()}`)
+    return DuckDBInstance.create(':memory:', { ...SETTINGS, temp_directory: directory })
+  }
+}
+
+/** A text as an SQL literal. */
+export function sqlText(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+/** A list of texts as an SQL literal. */
+export function sqlTexts(texts: readonly string[]): string {
+  return `[${texts.map(sqlText).join(',')}]::VARCHAR[]`
+}
+
+/** An instant as an SQL literal. */
+export function sqlInstant(instantMs: number): string {
+  return `make_timestamptz(${Math.trunc(instantMs) * 1000})`
+}
+
+/** `read_parquet` of some files, by path alone: what directories are called says nothing about columns. */
+export function readParquetSql(paths: readonly string[]): string {
+  return `read_parquet([${paths.map(sqlText).join(',')}], hive_partitioning = false)`
+}

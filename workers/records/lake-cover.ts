@@ -1,0 +1,20 @@
+// Whether lake files hold all that can be known of some series or stations in a span.
+
+import type { LakePart } from './lake-partitions.ts'
+
+/** True when the parts of every scope cover [fromMs, toMs) without a hole; false when scopes are not named. */
+export function isCovered(
+  parts: readonly LakePart[],
+  scopes: readonly string[] | null,
+  fromMs: number,
+  toMs: number,
+): boolean {
+  if (fromMs >= toMs) return true
+  if (scopes === null) return false
+  return scopes.every((scope) => {
+    let coveredMs = fromMs
+    const own = parts.filter((part) => part.scope === scope).toSorted((a, b) => a.fromMs - b.fromMs)
+    for (const part of own) if (part.fromMs <= coveredMs && part.toMs > coveredMs) coveredMs = part.toMs
+    return coveredMs >= toMs
+  })
+}

@@ -1,0 +1,133 @@
+// Which lake files hold which rows. A file that the manifest knows is cold up to its cut-over. One that it does not know
+// (an imported lake) is cold up to its own last row; what lies behind belongs to the relational store. Every row is
+// cold or hot by its instant alone, so it never comes from both.
+
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { ApiError } from '../../shared/errors.ts'
+import {
+  isSeriesName,
+  periodInstants,
+  RECORD_PARTITIONS,
+  type RecordDataset,
+  recordFileName,
+} from '../../shared/lake-layout.ts'
+import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
+import { lakeFileError } from '../lake/lake-file-error.ts'
+
+/** One lake file and the instants [fromMs, toMs) for which it counts. */
+export interface LakePart {
+  readonly scope: string
+  /** Below the lake's root, for messages. */
+  readonly name: string
+  readonly path: string
+  readonly fromMs: number
+  readonly toMs: number
+  /** False when the manifest does not know it: then it counts only up to its last row. */
+  readonly isRegistered: boolean
+  /** Changes when the file is replaced. */
+  readonly identity: string
+}
+
+export interface PartSelection {
+  readonly dataset: RecordDataset
+  /** Series or stations; null for all. */
+  readonly scopes: readonly string[] | null
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** The series or stations that have a directory in the lake, sorted. */
+export function lakeScopes(lake: string, dataset: RecordDataset): string[] {
+  const prefix = `${RECORD_PARTITIONS[dataset].scope}=`
+  return namesIn(join(lake, dataset))
+    .filter((name) => name.startsWith(prefix) && isSeriesName(name.slice(prefix.length)))
+    .map((name) => name.slice(prefix.length))
+    .toSorted((left, right) => (left < right ? -1 : 1))
+}
+
+/**
+ * The files that overlap a span, by scope and period.
+ * @throws {ApiError} `lake_file_invalid` when a file of the manifest is not there
+ */
+export function findParts(
+  lake: string,
+  selection: PartSelection,
+  manifest: readonly RegisteredPartition[],
+): LakePart[] {
+  const { dataset, fromMs, toMs } = selection
+  const registered = new Map(
+    manifest
+      .filter((partition) => partition.dataset === dataset)
+      .map((partition) => [`${partition.scope} ${partition.period_start}`, partition]),
+  )
+  const scopes = selection.scopes ?? scopesOf(lake, dataset, manifest)
+  const parts: LakePart[] = []
+  for (const scope of scopes) {
+    const known = [...registered.values()].filter((partition) => partition.scope === scope)
+    for (const partition of known) {
+      if (
+        partition.cut_over > partition.period_start &&
+        partition.period_start < toMs &&
+        partition.cut_over > fromMs
+      ) {
+        parts.push(registeredPart(lake, partition))
+      }
+    }
+    for (const period of periodsOnDisk(lake, dataset, scope)) {
+      const span = periodInstants(period)
+      if (span.fromMs >= toMs || span.toMs <= fromMs || registered.has(`${scope} ${span.fromMs}`)) continue
+      parts.push(
+        partOf(lake, { scope, name: recordFileName(dataset, scope, period), ...span, isRegistered: false }),
+      )
+    }
+  }
+  return parts.toSorted((left, right) => left.fromMs - right.fromMs || (left.scope < right.scope ? -1 : 1))
+}
+
+/** Throws `lake_file_changed` when a file is no longer the one that was planned with. */
+export function checkUnchanged(lake: string, parts: readonly LakePart[]): void {
+  for (const part of parts) {
+    if (partOf(lake, part).identity !== part.identity) {
+      throw new ApiError('lake_file_changed', `The lake file ${part.name} was replaced while it was read.`)
+    }
+  }
+}
+
+function scopesOf(lake: string, dataset: RecordDataset, manifest: readonly RegisteredPartition[]): string[] {
+  const known = manifest.filter((partition) => partition.dataset === dataset).map(({ scope }) => scope)
+  return [...new Set([...lakeScopes(lake, dataset), ...known])]
+}
+
+function registeredPart(lake: string, partition: RegisteredPartition): LakePart {
+  const { scope, path, period_start: fromMs, cut_over: toMs } = partition
+  return partOf(lake, { scope, name: path, fromMs, toMs, isRegistered: true })
+}
+
+function partOf(lake: string, part: Omit<LakePart, 'path' | 'identity'>): LakePart {
+  const path = join(lake, ...part.name.split('/'))
+  try {
+    const { ino, size, mtimeNs } = statSync(path, { bigint: true })
+    return { ...part, path, identity: `${ino} ${size} ${mtimeNs}` }
+  } catch (error) {
+    throw lakeFileError(part.name, 'it is not there or may not be read', error)
+  }
+}
+
+function periodsOnDisk(lake: string, dataset: RecordDataset, scope: string): string[] {
+  const { scope: scopeName, periodPattern } = RECORD_PARTITIONS[dataset]
+  if (!isSeriesName(scope)) return []
+  return namesIn(join(lake, dataset, `${scopeName}=${scope}`))
+    .map((name) => periodPattern.exec(name)?.[1])
+    .filter((period) => period !== undefined)
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
+      return []
+    throw lakeFileError(directory.split('/').slice(-2).join('/'), 'the directory cannot be listed', error)
+  }
+}

@@ -1,0 +1,98 @@
+// Running a DuckDB query over lake files so that a failure names the file at fault, and the check that a file has the
+// columns of its contract. A file is checked when it is first met, and again when it was replaced.
+
+import { ApiError } from '../../shared/errors.ts'
+import type { DuckDBDataChunk } from '@duckdb/node-api'
+import { lakeFileError } from '../lake/lake-file-error.ts'
+import { type DuckLake, readParquetSql, sqlText } from './duck-lake.ts'
+import type { LakePart } from './lake-partitions.ts'
+
+/** Column names and the DuckDB types they may have. */
+export interface LakeFileSchema {
+  readonly schema: string
+  readonly columns: Readonly<Record<string, readonly string[]>>
+}
+
+/** A DuckDB message without the path, the statement and everything after the first line. */
+function reasonOf(error: unknown, path: string): string {
+  const text = error instanceof Error ? error.message : String(error)
+  return (text.split('\n')[0] ?? '').replaceAll(path, 'the file').replace(/\.$/, '')
+}
+
+/** The chunks of a query over some files. */
+export async function* lakeChunks(
+  lake: DuckLake,
+  parts: readonly LakePart[],
+  sql: string,
+  signal: AbortSignal,
+): AsyncGenerator<DuckDBDataChunk, void, void> {
+  try {
+    yield* lake.chunks(sql, signal)
+  } catch (error) {
+    throw await faultOf(lake, parts, error, signal)
+  }
+}
+
+/** All rows of a small result over some files, as arrays in column order. */
+export async function lakeRows(
+  lake: DuckLake,
+  parts: readonly LakePart[],
+  sql: string,
+  signal: AbortSignal,
+): Promise<unknown[][]> {
+  try {
+    return await lake.rows(sql, signal)
+  } catch (error) {
+    throw await faultOf(lake, parts, error, signal)
+  }
+}
+
+/** @throws {ApiError} `lake_file_invalid` when columns are missing or have another type, or the footer's schema differs */
+export async function checkLakeFile(
+  lake: DuckLake,
+  part: LakePart,
+  contract: LakeFileSchema,
+  signal: AbortSignal,
+): Promise<void> {
+  const described = await lakeRows(
+    lake,
+    [part],
+    `DESCRIBE SELECT * FROM ${readParquetSql([part.path])}`,
+    signal,
+  )
+  const types = new Map(described.map(([name, type]) => [String(name), String(type)]))
+  for (const [name, accepted] of Object.entries(contract.columns)) {
+    const type = types.get(name)
+    if (type === undefined) throw lakeFileError(part.name, `it has no column ${name}`)
+    if (!accepted.includes(type))
+      throw lakeFileError(part.name, `its column ${name} is ${type}, not ${accepted.join(' or ')}`)
+  }
+  const sql = `SELECT decode(value) FROM parquet_kv_metadata(${sqlText(part.path)}) WHERE decode(key) = 'schema'`
+  const [stated] = await lakeRows(lake, [part], sql, signal)
+  if (stated !== undefined && stated[0] !== contract.schema) {
+    throw lakeFileError(part.name, `its schema is ${String(stated[0])}, not ${contract.schema}`)
+  }
+}
+
+/** Which file made a query fail: the one its message names, or else the first that cannot be read on its own. */
+async function faultOf(
+  lake: DuckLake,
+  parts: readonly LakePart[],
+  error: unknown,
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (signal.aborted || error instanceof ApiError) return error
+  const text = error instanceof Error ? error.message : String(error)
+  const named = parts.find(({ path }) => text.includes(path))
+  if (named !== undefined) return lakeFileError(named.name, reasonOf(error, named.path), error)
+  for (const part of parts) {
+    try {
+      const sql = `SELECT count(*) FROM (SELECT hash(COLUMNS(*)) FROM ${readParquetSql([part.path])}) AS all_rows`
+      await lake.rows(sql, signal)
+    } catch (cause) {
+      if (signal.aborted) return error
+      return lakeFileError(part.name, reasonOf(cause, part.path), cause)
+    }
+  }
+  return error
+}

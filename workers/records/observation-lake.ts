@@ -1,0 +1,134 @@
+// Cold observations: DuckDB over the yearly files of the stations, in the answer's order. What a file's first and last
+// row are is read once and remembered until the file is replaced.
+
+import { CANDLE_INDEX_FILES_MAX } from '../../shared/limits.ts'
+import type { RecordField } from '../../shared/record-schema.ts'
+import { STORED_OBSERVATION_COLUMNS } from '../../shared/sql/observation-queries.ts'
+import { lakeFileError } from '../lake/lake-file-error.ts'
+import { type DuckLake, readParquetSql, sqlInstant, sqlText } from './duck-lake.ts'
+import type { LakePart } from './lake-partitions.ts'
+import { checkLakeFile, lakeChunks, type LakeFileSchema, lakeRows } from './lake-query.ts'
+import { emptyColumns, isNumeric } from './record-batch.ts'
+
+const DUCKDB_TYPES = {
+  text: ['VARCHAR'],
+  timestamptz: ['TIMESTAMP WITH TIME ZONE', 'TIMESTAMP'],
+  float8: ['DOUBLE', 'FLOAT', 'INTEGER', 'BIGINT', 'SMALLINT'],
+  int4: ['INTEGER', 'SMALLINT', 'BIGINT'],
+} as const
+
+const OBSERVATIONS_SCHEMA: LakeFileSchema = {
+  schema: 'observations.v1',
+  columns: Object.fromEntries(
+    Object.entries(STORED_OBSERVATION_COLUMNS).map(([name, type]) => [name, DUCKDB_TYPES[type]]),
+  ),
+}
+
+/** Which observations: `fromMs` inclusive, `toMs` exclusive, null is no condition. */
+export interface ColdObservations {
+  readonly parts: readonly LakePart[]
+  readonly type: string | null
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** Rows by (observed_at, station_code, observation_type): the key, and the values of the asked fields. */
+export interface ObservationRows {
+  readonly length: number
+  readonly observedMs: Float64Array
+  readonly station: readonly string[]
+  readonly type: readonly string[]
+  readonly columns: readonly (Float64Array | (string | null)[])[]
+}
+
+export class ObservationLake {
+  readonly #lake: DuckLake
+  readonly #lastMs = new Map<string, number>()
+
+  constructor(lake: DuckLake) {
+    this.#lake = lake
+  }
+
+  /** A part checked against its contract; one the manifest does not know ends with its last row. */
+  async checked(part: LakePart, signal: AbortSignal): Promise<LakePart> {
+    const key = `${part.path} ${part.identity}`
+    let lastMs = this.#lastMs.get(key)
+    if (lastMs === undefined) {
+      lastMs = await this.#check(part, signal)
+      if (this.#lastMs.size >= CANDLE_INDEX_FILES_MAX) this.#lastMs.clear()
+      this.#lastMs.set(key, lastMs)
+    }
+    return part.isRegistered ? part : { ...part, toMs: Math.min(part.toMs, lastMs + 1) }
+  }
+
+  async count(wanted: ColdObservations, countMax: number, signal: AbortSignal): Promise<number> {
+    if (wanted.parts.length === 0) return 0
+    const sql = `SELECT count(*)::DOUBLE FROM (SELECT 1 FROM ${sourceSql(wanted)} LIMIT ${countMax})`
+    const [row] = await lakeRows(this.#lake, wanted.parts, sql, signal)
+    return Number(row?.[0] ?? 0)
+  }
+
+  async *read(
+    wanted: ColdObservations,
+    fields: readonly RecordField[],
+    rowsMax: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<ObservationRows, void, void> {
+    if (wanted.parts.length === 0) return
+    const values = fields.map((field) => valueSql(field))
+    const sql =
+      `SELECT ${['epoch_ms(observed_at)::DOUBLE AS observed_ms', 'station_code', 'observation_type', ...values].join(', ')}` +
+      ` FROM ${sourceSql(wanted)} ORDER BY observed_at, station_code, observation_type LIMIT ${rowsMax}`
+    for await (const chunk of lakeChunks(this.#lake, wanted.parts, sql, signal)) {
+      const rows = chunk.rowCount
+      const columns = emptyColumns(fields, rows)
+      for (const [index, column] of columns.entries()) {
+        const vector = chunk.getColumnVector(index + 3)
+        for (let row = 0; row < rows; row++) {
+          const value = vector.getItem(row)
+          // Nulls stay as `emptyColumns` made them.
+          if (value !== null) column[row] = value as never
+        }
+      }
+      yield {
+        length: rows,
+        observedMs: Float64Array.from(chunk.getColumnValues(0) as number[]),
+        station: chunk.getColumnValues(1) as string[],
+        type: chunk.getColumnValues(2) as string[],
+        columns,
+      }
+    }
+  }
+
+  async #check(part: LakePart, signal: AbortSignal): Promise<number> {
+    await checkLakeFile(this.#lake, part, OBSERVATIONS_SCHEMA, signal)
+    const required = ['station_code', 'observed_at', 'observation_type', 'source']
+    const hasNull = required.map((name) => `${name} IS NULL`).join(' OR ')
+    const sql =
+      `SELECT epoch_ms(max(observed_at))::DOUBLE, (count(*) FILTER (${hasNull}))::DOUBLE,` +
+      ` (count(*) FILTER (station_code <> ${sqlText(part.scope)}))::DOUBLE FROM ${readParquetSql([part.path])}`
+    const [row] = await lakeRows(this.#lake, [part], sql, signal)
+    const [lastMs, nullCount, strangerCount] = row as [number | null, number, number]
+    if (nullCount > 0)
+      throw lakeFileError(part.name, 'an observation in it lacks its station, time, type or source')
+    if (strangerCount > 0) throw lakeFileError(part.name, 'it holds observations of another station')
+    return lastMs ?? part.fromMs - 1
+  }
+}
+
+/** A field as a double or a text. */
+function valueSql(field: RecordField): string {
+  if (field.type === 'instant') return `epoch_ms(${field.name})::DOUBLE`
+  return isNumeric(field) ? `${field.name}::DOUBLE` : field.name
+}
+
+/** Each file counts for its own instants only. */
+function sourceSql({ parts, type, fromMs, toMs }: ColdObservations): string {
+  const branches = parts.map((part) => {
+    const from = sqlInstant(Math.max(fromMs, part.fromMs))
+    const to = sqlInstant(Math.min(toMs, part.toMs))
+    const ofType = type === null ? '' : ` AND observation_type = ${sqlText(type)}`
+    return `SELECT * FROM ${readParquetSql([part.path])} WHERE observed_at >= ${from} AND observed_at < ${to}${ofType}`
+  })
+  return `(${branches.join(' UNION ALL ')})`
+}

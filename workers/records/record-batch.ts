@@ -1,0 +1,36 @@
+// Rows on their way to an encoder, column by column in the order asked. Numbers, integers, booleans (0 or 1) and
+// instants (milliseconds since the epoch) are doubles in which NaN stands for null; strings and dates are texts or null.
+
+import type { RecordField } from '../../shared/record-schema.ts'
+import type { TimeZone } from '../../shared/time-zone.ts'
+
+export type ColumnValues = Float64Array | readonly (string | null)[]
+
+export interface RecordBatch {
+  readonly rows: number
+  readonly columns: readonly ColumnValues[]
+  /** The zone of each row's labels; UTC where it is left out. */
+  readonly zoneOf?: (row: number) => TimeZone
+}
+
+/** The body of one answer: `begin`, batches in order, `finish`. Each may wait for the client. */
+export interface RecordEncoder {
+  begin(): Promise<void>
+  write(batch: RecordBatch): Promise<void>
+  finish(): Promise<void>
+}
+
+/** Whether a field's values are doubles. */
+export function isNumeric(field: RecordField): boolean {
+  return field.type !== 'string' && field.type !== 'date'
+}
+
+/** The array that holds `rows` values of each field. */
+export function emptyColumns(
+  fields: readonly RecordField[],
+  rows: number,
+): (Float64Array | (string | null)[])[] {
+  return fields.map((field) =>
+    isNumeric(field) ? new Float64Array(rows).fill(Number.NaN) : Array.from({ length: rows }, () => null),
+  )
+}

@@ -1,0 +1,59 @@
+// What a record thread keeps from request to request: its connections to both stores, and what it remembers of files,
+// manifests and the catalogue. Opened at the first request that needs it, for one lake and one store.
+
+import { STATIONS, type Station } from '../../shared/stations.ts'
+import type { StoreAddress } from '../../shared/sql/store-address.ts'
+import type { RunStatement } from '../../shared/sql/statement.ts'
+import { CandleIndex } from './candle-index.ts'
+import { CandleLake } from './candle-lake.ts'
+import { DuckLake } from './duck-lake.ts'
+import { ManifestCache } from './manifest-cache.ts'
+import { ObservationLake } from './observation-lake.ts'
+import { RecordStore } from './record-store.ts'
+import { SeriesStations } from './series-stations.ts'
+import { TimeZone } from '../../shared/time-zone.ts'
+
+export class RecordContext {
+  readonly lake: string
+  readonly duck = new DuckLake()
+  readonly candleIndex = new CandleIndex(this.duck)
+  readonly candleLake = new CandleLake(this.duck)
+  readonly observationLake = new ObservationLake(this.duck)
+  readonly candleManifest = new ManifestCache('candles')
+  readonly observationManifest = new ManifestCache('observations')
+  readonly seriesStations = new SeriesStations()
+  readonly #store: RecordStore
+  readonly #zones = new Map<string, TimeZone>()
+
+  constructor(lake: string, store: StoreAddress) {
+    this.lake = lake
+    this.#store = new RecordStore(store)
+  }
+
+  /** Runs statements for one request. */
+  reader(signal: AbortSignal): RunStatement {
+    return this.#store.reader(signal)
+  }
+
+  zone(name: string): TimeZone {
+    let zone = this.#zones.get(name)
+    if (zone === undefined) {
+      zone = new TimeZone(name)
+      this.#zones.set(name, zone)
+    }
+    return zone
+  }
+
+  /** The zone of a station, `undefined` for a code that the station table does not have. */
+  stationZone(code: string): TimeZone | undefined {
+    const station: Station | undefined = STATIONS.find((candidate) => candidate.code === code)
+    return station === undefined ? undefined : this.zone(station.timeZone)
+  }
+}
+
+/** One request as its answerer sees it. */
+export interface RecordRequest {
+  readonly context: RecordContext
+  readonly run: RunStatement
+  readonly signal: AbortSignal
+}

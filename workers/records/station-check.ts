@@ -1,0 +1,15 @@
+// Whether a station is known: to the station table, the lake or the relational store, which is asked last.
+
+import { ApiError } from '../../shared/errors.ts'
+import { stationKnown } from '../../shared/sql/name-queries.ts'
+import { findStation } from '../../shared/stations.ts'
+import { lakeScopes } from './lake-partitions.ts'
+import type { RecordRequest } from './record-context.ts'
+
+/** @throws {ApiError} `unknown_station` (404) */
+export async function checkStation(code: string, { context, run }: RecordRequest): Promise<void> {
+  if (findStation(code) !== undefined || lakeScopes(context.lake, 'observations').includes(code)) return
+  const [row] = await run<{ readonly known: boolean }>(stationKnown(code))
+  if (row?.known !== true)
+    throw new ApiError('unknown_station', `No station is named ${JSON.stringify(code)}.`)
+}

@@ -1,0 +1,98 @@
+// The Piscina task of a record request (candles, observations, climate): reads both stores, applies the rules, encodes
+// and streams, all on this thread. Several requests interleave on it while they wait for stores and clients.
+
+import { setImmediate } from 'node:timers/promises'
+import { fieldsOf } from '../../shared/record-schema.ts'
+import type { RecordHead, RecordQuery, RecordTask, RecordWarmTask } from '../../shared/record-task.ts'
+import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
+import { failureOf } from '../output/stream-failure.ts'
+import { answerCandles } from './candles.ts'
+import { answerClimate, answerClimateGaps } from './climate.ts'
+import { answerObservations } from './observations.ts'
+import type { RecordBatch, RecordEncoder } from './record-batch.ts'
+import { candleBatches, objectBatches } from './record-columns.ts'
+import { RecordContext, type RecordRequest } from './record-context.ts'
+import { RecordParquetEncoder } from './record-parquet.ts'
+import { RecordTextEncoder } from './record-text.ts'
+
+/** What is known of an answer before its first byte, and the way to its rows. */
+interface RecordAnswer {
+  readonly rows: number
+  readonly hasMore: boolean
+  readonly batches: () => Iterable<RecordBatch> | AsyncIterable<RecordBatch>
+}
+
+let context: RecordContext | undefined
+
+export default async function runRecordTask(task: RecordTask | RecordWarmTask): Promise<void> {
+  if ('warm' in task) return
+  const { port } = task
+  const client = new AbortController()
+  // The chunk stream hears this too; here it also stops what the stores are doing.
+  port.on('message', (message: { kind: string }) => {
+    if (message.kind === 'cancel') client.abort()
+  })
+  port.on('close', () => client.abort())
+  try {
+    context ??= new RecordContext(task.lake, task.store)
+    await answer(task, { context, run: context.reader(client.signal), signal: client.signal })
+  } catch (error) {
+    if (!(error instanceof RequestCancelled) && !client.signal.aborted) port.postMessage(failureOf(error))
+  } finally {
+    port.close()
+  }
+}
+
+async function answer({ query, headOnly, port }: RecordTask, request: RecordRequest): Promise<void> {
+  const { rows, hasMore, batches } = await makeAnswer(query, request)
+  const head: RecordHead = { kind: 'head', rows, nextOffset: hasMore ? query.offset + rows : null }
+  if (headOnly) {
+    port.postMessage(head)
+    port.postMessage({ kind: 'end', rows })
+    return
+  }
+  const stream = new ChunkStream(port, head, 0)
+  const encoder = encoderOf(query, stream)
+  let written = 0
+  await encoder.begin()
+  for await (const batch of batches()) {
+    stream.throwIfCancelled()
+    await encoder.write(batch)
+    written += batch.rows
+    // The thread's other requests get their turn.
+    await setImmediate()
+  }
+  if (written !== rows) throw new Error(`planned ${rows} rows but wrote ${written}`)
+  await encoder.finish()
+  stream.end(rows)
+}
+
+async function makeAnswer(query: RecordQuery, request: RecordRequest): Promise<RecordAnswer> {
+  const fields = fieldsOf(query.kind, query.columns)
+  if (query.kind === 'candles') {
+    const candles = await answerCandles(query, request)
+    const batches = (): Iterable<RecordBatch> => candleBatches(candles, fields)
+    return { rows: candles.rows.length, hasMore: candles.hasMore, batches }
+  }
+  if (query.kind === 'observations') return answerObservations(query, request)
+  if (query.kind === 'climate') {
+    const { records, hasMore } = await answerClimate(query, request)
+    const batches = (): Iterable<RecordBatch> => objectBatches(records, fields, query.units)
+    return { rows: records.length, hasMore, batches }
+  }
+  const gaps = await answerClimateGaps(query, request)
+  const batches = (): Iterable<RecordBatch> =>
+    objectBatches(
+      gaps.map((gap) => ({ ...gap })),
+      fields,
+      'raw',
+    )
+  return { rows: gaps.length, hasMore: false, batches }
+}
+
+function encoderOf({ kind, format, columns }: RecordQuery, stream: ChunkStream): RecordEncoder {
+  const fields = fieldsOf(kind, columns)
+  return format === 'parquet'
+    ? new RecordParquetEncoder(fields, stream)
+    : new RecordTextEncoder(format, fields, stream)
+}

@@ -1,0 +1,46 @@
+// The units of `units=metric` and `units=imperial` (interface.md section 2.2). The stores hold raw units, and a field
+// that has no unit of the table stays as it is. Converted values are rounded to what an instrument could tell apart.
+
+import type { UnitKind } from '../../shared/observation.ts'
+import type { RecordField } from '../../shared/record-schema.ts'
+import type { UnitSystem } from '../../shared/record-task.ts'
+import {
+  HPA_PER_INHG,
+  METRES_PER_SECOND_PER_KNOT,
+  METRES_PER_STATUTE_MILE,
+  MM_PER_INCH,
+  MPH_PER_KNOT,
+  roundTo,
+} from '../../shared/unit-factors.ts'
+
+type Conversion = (raw: number) => number
+
+const KM_PER_MILE = METRES_PER_STATUTE_MILE / 1000
+
+const CONVERSIONS: Readonly<Record<Exclude<UnitSystem, 'raw'>, Partial<Record<UnitKind, Conversion>>>> = {
+  metric: {
+    temperature: (fahrenheit) => roundTo((fahrenheit - 32) / 1.8, 2),
+    speed: (knots) => roundTo(knots * METRES_PER_SECOND_PER_KNOT, 2),
+    pressure: (inches) => roundTo(inches * HPA_PER_INHG, 2),
+    distance: (miles) => roundTo(miles * KM_PER_MILE, 3),
+    // A trace (0.0001 inch) stays more than nothing.
+    precipitation: (inches) => roundTo(inches * MM_PER_INCH, 4),
+    snow_depth: (inches) => roundTo(inches * MM_PER_INCH, 2),
+  },
+  imperial: { speed: (knots) => roundTo(knots * MPH_PER_KNOT, 2) },
+}
+
+/** Converts the columns in place. */
+export function convertUnits(
+  fields: readonly RecordField[],
+  columns: readonly (Float64Array | readonly (string | null)[])[],
+  units: UnitSystem,
+): void {
+  if (units === 'raw') return
+  for (const [index, { unit }] of fields.entries()) {
+    const convert = CONVERSIONS[units][unit]
+    const column = columns[index]
+    if (convert === undefined || !(column instanceof Float64Array)) continue
+    for (let row = 0; row < column.length; row++) column[row] = convert(column[row]!)
+  }
+}
