@@ -11,6 +11,7 @@ import { runEndToEnd } from './lob-end-to-end.ts'
 import { runMemory } from './lob-memory.ts'
 import { runSeeking } from './lob-seeking.ts'
 import { runParquetOutBench } from './parquet-out.bench.ts'
+import { runRecorderBench } from './recorder.bench.ts'
 import { environmentMarkdown, reportMarkdown } from './report.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 
@@ -23,6 +24,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
   ['lob-backpressure', runBackpressure],
   ['parquet-out', runParquetOut],
   ['catalogue', (_lake, size) => runCatalogue(size)],
+  ['recorder', (_lake, size) => runRecorderBench(size)],
 ])
 
 const HELP = `Usage: npm run bench -- [options]

@@ -56,6 +56,13 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
     },
   ],
   [
+    'record',
+    {
+      summary: "record exchanges' order books into a lake",
+      load: async () => (await import('./commands/record.ts')).recordCommand,
+    },
+  ],
+  [
     'sample-data',
     {
       summary: 'write the generated sample lake',

@@ -371,3 +371,74 @@ export const COMPACTION_MEMORY = '512MB'
 export const COMPACTION_ATTEMPTS_MAX = 5
 /** A statement of the transaction that ends a compaction may take so long: it hashes or deletes a partition's rows. */
 export const COMPACTION_STATEMENT_MS_MAX = 45_000
+export const LOB_CANCEL_TIMEOUT_MS = 10_000
+
+/** Payload bytes of one write-ahead record: Kalshi's frame limit. A larger frame ends the connection. */
+export const WAL_PAYLOAD_BYTES_MAX = 64 * 1024 * 1024
+/** A received frame waits at most so long for others that are synced with it; or until so many bytes wait. */
+export const WAL_COMMIT_INTERVAL_MS = 100
+export const WAL_COMMIT_BYTES = 1024 * 1024
+/** A segment ends with its UTC hour or before it grows beyond this. */
+export const WAL_SEGMENT_BYTES_MAX = 256 * 1024 * 1024
+/** Bytes waiting for the disk from which sockets are no longer read, and below which they are again. */
+export const WAL_QUEUE_BYTES_HIGH = 32 * 1024 * 1024
+export const WAL_QUEUE_BYTES_LOW = 8 * 1024 * 1024
+/** Bytes of a segment read at once by the consolidation. */
+export const WAL_READ_BYTES = 1024 * 1024
+/** A message may come so much after its UTC hour; later ones are placed at the start of the open hour. */
+export const RECORDER_HOUR_GRACE_MS = 15_000
+/** How far an exchange's time may be ahead of ours before ours is taken instead. */
+export const RECORDER_CLOCK_AHEAD_MS_MAX = 5_000
+/** Rows of the open hour that are encoded again at each publication; from so many on they are kept encoded. */
+export const RECORDER_SLICE_ROWS = 40_960
+/** The log's clock ticks so often. */
+export const RECORDER_CLOCK_MS = 1_000
+/** A time without any record after which the recorder is taken to have stood still, and every connection for lost. */
+export const RECORDER_PAUSE_MS_MAX = 60_000
+/** A market's series is forgotten so long after the log last stated it; the recorder states it every hour. */
+export const RECORDER_SERIES_HOURS_MAX = 48
+/** The open date is brought into the lake so often, or less often when that takes more than a fifth of the time. */
+export const RECORDER_PUBLISH_INTERVAL_MS = 3_000
+export const RECORDER_PUBLISH_SHARE_MAX = 0.2
+/** A consolidation thread that fails is started again after so long, twice as long each time up to the maximum. */
+export const RECORDER_THREAD_RESTART_MS_FIRST = 1_000
+export const RECORDER_THREAD_RESTART_MS_MAX = 60_000
+/** Megabytes of JavaScript heap a consolidation thread may use. */
+export const RECORDER_THREAD_HEAP_MB_MAX = 1024
+/** A stopping recorder waits so long for the last publication. The log keeps what is not in the lake by then. */
+export const RECORDER_STOP_TIMEOUT_MS = 20_000
+
+/** A feed's handshake, and an answer to a command, may take so long. */
+export const FEED_HANDSHAKE_TIMEOUT_MS = 10_000
+/** A connection on which nothing at all, not even an answer to a ping, was heard for so long is given up. */
+export const FEED_IDLE_TIMEOUT_MS = 25_000
+/** Waits before a new connection: doubled from failure to failure, half of it chance. */
+export const FEED_BACKOFF_MS_FIRST = 500
+export const FEED_BACKOFF_MS_MAX = 30_000
+/** A connection that lasted so long begins again with the first wait. */
+export const FEED_STABLE_MS = 30_000
+/** Kalshi answers pings of ours; an answer shows that nothing is missing. */
+export const KALSHI_PING_MS = 2_000
+/** Tickers in one Kalshi command. */
+export const KALSHI_COMMAND_TICKERS_MAX = 500
+/** Snapshots of broken books are asked for again after so long at the earliest. */
+export const KALSHI_REPAIR_INTERVAL_MS = 3_000
+/** Polymarket's text ping, as its documentation asks for. */
+export const POLYMARKET_PING_MS = 10_000
+export const POLYMARKET_ASSETS_PER_CONNECTION_MAX = 500
+export const POLYMARKET_CONNECTIONS_MAX = 10
+/** An asset without a first book for so long, or with a broken one, makes its connection start anew; at most so often. */
+export const POLYMARKET_FIRST_BOOK_MS = 10_000
+export const POLYMARKET_REFRESH_INTERVAL_MS = 60_000
+/** Open markets are looked up so often. */
+export const DISCOVERY_INTERVAL_MS = 60_000
+/** Pages of one listing that discovery follows. */
+export const DISCOVERY_PAGES_MAX = 50
+/** Days from today on whose events are looked for by name. */
+export const DISCOVERY_DAYS_AHEAD = 2
+/** One Kalshi connection carries every market of a recorder; the exchange allows 500,000. */
+export const KALSHI_CONNECTIONS_MAX = 1
+export const KALSHI_MARKETS_PER_CONNECTION_MAX = 10_000
+/** Discovery asks no faster than this: so many at once after a rest, then one each interval. */
+export const DISCOVERY_BURST = 5
+export const DISCOVERY_REQUEST_INTERVAL_MS = 200

@@ -12,6 +12,12 @@ interface HeldItem<T> {
   readonly recvTs: bigint | undefined
 }
 
+/** Where the times of a recording stand while no message waits for one. */
+export interface FrameTimingState {
+  readonly lastTs: bigint | undefined
+  readonly lastRecvTs: bigint
+}
+
 export class FrameTiming<T> {
   readonly #deliver: (item: T, ts: bigint, recvTs: bigint) => void
   #held: HeldItem<T>[] = []
@@ -19,8 +25,16 @@ export class FrameTiming<T> {
   #lastRecvTs = 0n
 
   /** `deliver` gets every item once, in the order in which they were pushed. */
-  constructor(deliver: (item: T, ts: bigint, recvTs: bigint) => void) {
+  constructor(deliver: (item: T, ts: bigint, recvTs: bigint) => void, state?: FrameTimingState) {
     this.#deliver = deliver
+    this.#lastTs = state?.lastTs
+    this.#lastRecvTs = state?.lastRecvTs ?? 0n
+  }
+
+  /** Throws while messages wait: they only do in recordings without receive times. */
+  state(): FrameTimingState {
+    if (this.isHolding) throw new Error('messages that wait for a time cannot be kept')
+    return { lastTs: this.#lastTs, lastRecvTs: this.#lastRecvTs }
   }
 
   /** The latest time so far; `undefined` before the first. */

@@ -6,14 +6,16 @@ import { EVENT_ADD, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../sha
 import { IMPORT_COMMANDS_MAX } from '../../shared/limits.ts'
 import { seriesOfTicker } from '../../shared/lake-layout.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
-import type { FeedDecoder, FeedDecoderOptions } from './feed-decoder.ts'
+import type { FeedDecoderOptions, ResumableDecoder } from './feed-decoder.ts'
 import { FrameTiming } from './frame-timing.ts'
+import type { FrameTimingState } from './frame-timing.ts'
 import type { GapReason, ImportTally } from './import-tally.ts'
 import { LOST_MESSAGE, parseKalshiFrame } from './kalshi-frame.ts'
 import type { KalshiMessage, LegLevel } from './kalshi-frame.ts'
 import { KalshiSequence } from './kalshi-sequence.ts'
+import type { KalshiSequenceState } from './kalshi-sequence.ts'
 import { MarketBooks } from './market-books.ts'
-import type { MarketBook, Stamp } from './market-books.ts'
+import type { MarketBook, MarketBookState, Stamp } from './market-books.ts'
 import type { Frame } from './recorded-message.ts'
 
 // A gap between messages has no message of its own.
@@ -22,25 +24,61 @@ const NO_SEQ = 0n
 export interface KalshiDecoderOptions extends FeedDecoderOptions {
   /** Whether `no` prices are given on the yes leg, unless a recorded subscribe command says so or otherwise. */
   readonly useYesPrice: boolean
+  readonly state?: KalshiDecoderState | undefined
 }
 
-export class KalshiDecoder implements FeedDecoder {
+export interface KalshiDecoderState {
+  readonly books: readonly MarketBookState[]
+  readonly sequence: KalshiSequenceState
+  readonly timing: FrameTimingState
+  readonly yesPriceByCommand: readonly (readonly [number, boolean])[]
+  readonly yesPriceBySid: readonly (readonly [number, boolean])[]
+  readonly useYesPrice: boolean
+  readonly arrivals: number
+}
+
+export class KalshiDecoder implements ResumableDecoder {
   readonly #tally: ImportTally
   readonly #books: MarketBooks
-  readonly #sequence = new KalshiSequence()
+  readonly #sequence: KalshiSequence
   readonly #timing: FrameTiming<KalshiMessage>
-  readonly #yesPriceByCommand = new Map<number, boolean>()
-  readonly #yesPriceBySid = new Map<number, boolean>()
+  readonly #yesPriceByCommand: Map<number, boolean>
+  readonly #yesPriceBySid: Map<number, boolean>
   #useYesPrice: boolean
   /** Stands in for the sequence number of messages that have none. */
-  #arrivals = 0
+  #arrivals: number
 
   constructor(options: KalshiDecoderOptions) {
-    const { series } = options
+    const { series, seriesOf, state } = options
     this.#tally = options.tally
-    this.#books = new MarketBooks(options.sink, options.tally, (id) => series ?? seriesOfTicker(id))
-    this.#timing = new FrameTiming((message, ts, recvTs) => this.#take(message, ts, recvTs))
-    this.#useYesPrice = options.useYesPrice
+    const nameOf = (id: string): string => seriesOf?.(id) ?? series ?? seriesOfTicker(id)
+    this.#books = new MarketBooks(options.sink, options.tally, nameOf, state?.books)
+    this.#timing = new FrameTiming((message, ts, recvTs) => this.#take(message, ts, recvTs), state?.timing)
+    this.#sequence = new KalshiSequence(state?.sequence)
+    this.#yesPriceByCommand = new Map(state?.yesPriceByCommand)
+    this.#yesPriceBySid = new Map(state?.yesPriceBySid)
+    this.#useYesPrice = state?.useYesPrice ?? options.useYesPrice
+    this.#arrivals = state?.arrivals ?? 0
+  }
+
+  state(): KalshiDecoderState {
+    return {
+      books: this.#books.state(),
+      sequence: this.#sequence.state(),
+      timing: this.#timing.state(),
+      yesPriceByCommand: [...this.#yesPriceByCommand],
+      yesPriceBySid: [...this.#yesPriceBySid],
+      useYesPrice: this.#useYesPrice,
+      arrivals: this.#arrivals,
+    }
+  }
+
+  gappedMarkets(): string[] {
+    return this.#books.gappedIds()
+  }
+
+  forgetGapped(): void {
+    this.#books.forgetGapped()
   }
 
   startFile(): void {

@@ -16,10 +16,30 @@ interface Subscription {
   readonly recent: { readonly seq: number; readonly frame: Frame }[]
 }
 
+export interface KalshiSequenceState {
+  readonly subscriptions: readonly (readonly [number, Subscription])[]
+  readonly hasMessages: boolean
+  readonly isFileStart: boolean
+}
+
 export class KalshiSequence {
-  #subscriptions = new Map<number, Subscription>()
-  #hasMessages = false
-  #isFileStart = false
+  #subscriptions: Map<number, Subscription>
+  #hasMessages: boolean
+  #isFileStart: boolean
+
+  constructor(state?: KalshiSequenceState) {
+    this.#subscriptions = new Map(state?.subscriptions.map(([sid, known]) => [sid, copyOf(known)]))
+    this.#hasMessages = state?.hasMessages ?? false
+    this.#isFileStart = state?.isFileStart ?? false
+  }
+
+  state(): KalshiSequenceState {
+    return {
+      subscriptions: [...this.#subscriptions].map(([sid, known]) => [sid, copyOf(known)]),
+      hasMessages: this.#hasMessages,
+      isFileStart: this.#isFileStart,
+    }
+  }
 
   /** The next message that can tell may belong to another connection than the one before. */
   startFile(): void {
@@ -65,4 +85,8 @@ export class KalshiSequence {
     this.#subscriptions = new Map()
     this.#isFileStart = false
   }
+}
+
+function copyOf({ lastSeq, recent }: Subscription): Subscription {
+  return { lastSeq, recent: [...recent] }
 }

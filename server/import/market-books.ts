@@ -34,16 +34,49 @@ export interface MarketBook {
   sid: number | undefined
 }
 
+/** A market as plain data; `levels` is undefined while its book is unknown. */
+export interface MarketBookState {
+  readonly id: string
+  readonly series: string
+  readonly levels: readonly BookLevel[] | undefined
+  readonly isGapped: boolean
+  readonly sid: number | undefined
+}
+
 export class MarketBooks {
   readonly #sink: BookEventSink
   readonly #tally: ImportTally
   readonly #seriesOf: (marketId: string) => string
   readonly #markets = new Map<string, MarketBook>()
 
-  constructor(sink: BookEventSink, tally: ImportTally, seriesOf: (marketId: string) => string) {
+  constructor(
+    sink: BookEventSink,
+    tally: ImportTally,
+    seriesOf: (marketId: string) => string,
+    state: readonly MarketBookState[] = [],
+  ) {
     this.#sink = sink
     this.#tally = tally
     this.#seriesOf = seriesOf
+    for (const { id, series, levels, isGapped, sid } of state) {
+      this.#markets.set(id, { id, series, book: ExactBook.of(levels), isGapped, sid })
+    }
+  }
+
+  /** The markets with their books. Nothing goes to the sink when they are given to another instance. */
+  state(): MarketBookState[] {
+    return [...this.#markets.values()].map(({ id, series, book, isGapped, sid }) => {
+      return { id, series, levels: book.isKnown ? book.levels() : undefined, isGapped, sid }
+    })
+  }
+
+  /** Markets whose book a gap has made unknown. */
+  gappedIds(): string[] {
+    return [...this.#markets.values()].filter((market) => market.isGapped).map((market) => market.id)
+  }
+
+  forgetGapped(): void {
+    for (const id of this.gappedIds()) this.#markets.delete(id)
   }
 
   /** Throws BadLineError for an id that the lake cannot hold. */

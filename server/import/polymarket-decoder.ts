@@ -6,11 +6,12 @@ import { CARRY_OVER_PAUSE_MS_MAX, IMPORT_HELD_CHANGES_MAX } from '../../shared/l
 import { EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
-import type { FeedDecoder, FeedDecoderOptions } from './feed-decoder.ts'
+import type { FeedDecoderOptions, ResumableDecoder } from './feed-decoder.ts'
 import { FrameTiming } from './frame-timing.ts'
+import type { FrameTimingState } from './frame-timing.ts'
 import type { ImportTally } from './import-tally.ts'
 import { MarketBooks } from './market-books.ts'
-import type { MarketBook, Stamp } from './market-books.ts'
+import type { MarketBook, MarketBookState, Stamp } from './market-books.ts'
 import { LOST_MESSAGE, parsePolymarketFrame } from './polymarket-frame.ts'
 import type { PolymarketMessage, PriceChange } from './polymarket-frame.ts'
 import type { Frame } from './recorded-message.ts'
@@ -29,22 +30,59 @@ interface HeldChanges {
   droppedTs: bigint
 }
 
-export class PolymarketDecoder implements FeedDecoder {
+export interface PolymarketDecoderOptions extends FeedDecoderOptions {
+  readonly state?: PolymarketDecoderState | undefined
+}
+
+export interface PolymarketDecoderState {
+  readonly books: readonly MarketBookState[]
+  readonly timing: FrameTimingState
+  readonly held: readonly (readonly [string, HeldChanges])[]
+  readonly isFileStart: boolean
+  readonly startTs: bigint | undefined
+  readonly arrivals: number
+}
+
+export class PolymarketDecoder implements ResumableDecoder {
   readonly #tally: ImportTally
   readonly #books: MarketBooks
   readonly #timing: FrameTiming<PolymarketMessage>
-  readonly #heldByMarket = new Map<string, HeldChanges>()
-  #isFileStart = false
+  readonly #heldByMarket: Map<string, HeldChanges>
+  #isFileStart: boolean
   /** When the file's recording began; `undefined` until a message tells. */
   #startTs: bigint | undefined
   #earliestBookTs: bigint | undefined
-  #arrivals = 0
+  #arrivals: number
 
-  constructor(options: FeedDecoderOptions) {
-    const { series } = options
+  constructor(options: PolymarketDecoderOptions) {
+    const { series, seriesOf, state } = options
     this.#tally = options.tally
-    this.#books = new MarketBooks(options.sink, options.tally, (id) => series ?? conditionOf(id))
-    this.#timing = new FrameTiming((message, ts, recvTs) => this.#take(message, ts, recvTs))
+    const nameOf = (id: string): string => seriesOf?.(id) ?? series ?? conditionOf(id)
+    this.#books = new MarketBooks(options.sink, options.tally, nameOf, state?.books)
+    this.#timing = new FrameTiming((message, ts, recvTs) => this.#take(message, ts, recvTs), state?.timing)
+    this.#heldByMarket = new Map(state?.held.map(([id, held]) => [id, copyOf(held)]))
+    this.#isFileStart = state?.isFileStart ?? false
+    this.#startTs = state?.startTs
+    this.#arrivals = state?.arrivals ?? 0
+  }
+
+  state(): PolymarketDecoderState {
+    return {
+      books: this.#books.state(),
+      timing: this.#timing.state(),
+      held: [...this.#heldByMarket].map(([id, held]) => [id, copyOf(held)]),
+      isFileStart: this.#isFileStart,
+      startTs: this.#startTs,
+      arrivals: this.#arrivals,
+    }
+  }
+
+  gappedMarkets(): string[] {
+    return this.#books.gappedIds()
+  }
+
+  forgetGapped(): void {
+    this.#books.forgetGapped()
   }
 
   startFile(): void {
@@ -189,4 +227,8 @@ function conditionOf(marketId: string): string {
 
 function later(a: bigint, b: bigint): bigint {
   return a > b ? a : b
+}
+
+function copyOf({ changes, droppedTs }: HeldChanges): HeldChanges {
+  return { changes: [...changes], droppedTs }
 }

@@ -1,6 +1,7 @@
 // Small file-system steps of publishing a lake file.
 
 import { open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 
 const COMPARE_BYTES = 1024 * 1024
 const CANNOT_SYNC = new Set(['EISDIR', 'EPERM', 'EINVAL', 'ENOTSUP'])
@@ -35,5 +36,13 @@ export async function haveEqualBytes(pathA: string, pathB: string): Promise<bool
   } finally {
     await a.close()
     await b.close()
+  }
+}
+
+/** Writes all of `bytes` at `offset`, however many calls it takes. */
+export async function writeFully(file: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, offset + done)
+    done += bytesWritten
   }
 }

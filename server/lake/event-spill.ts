@@ -76,7 +76,21 @@ export class EventRecords {
   }
 }
 
-export class EventSpill {
+/** Events in arrival order with their number by market index: what consolidation needs of them. */
+export interface SpilledEvents {
+  readonly counts: ReadonlyMap<number, number>
+  /** The records in pieces that are only valid until the next one is asked for. */
+  pieces(): Iterable<EventPiece>
+}
+
+/** Records `[first, first + count)`. */
+export interface EventPiece {
+  readonly records: EventRecords
+  readonly first: number
+  readonly count: number
+}
+
+export class EventSpill implements SpilledEvents {
   readonly path: string
   /** Events per market index. */
   readonly counts = new Map<number, number>()
@@ -125,23 +139,36 @@ export class EventSpill {
     this.#held = undefined
   }
 
-  /** All records in arrival order, in pieces that are only valid until the next one is asked for. */
-  *pieces(): Generator<{ readonly records: EventRecords; readonly count: number }> {
-    if (this.#spilledRecords > 0) {
+  /** The events from the `skip`th on; what is added later does not belong to them. */
+  since(skip: number): SpilledEvents {
+    const counts = new Map<number, number>()
+    for (const { records, first, count } of this.pieces(skip)) {
+      for (let record = first; record < first + count; record++) {
+        const market = records.market(record)
+        counts.set(market, (counts.get(market) ?? 0) + 1)
+      }
+    }
+    return { counts, pieces: () => this.pieces(skip) }
+  }
+
+  *pieces(skip = 0): Generator<EventPiece> {
+    if (this.#spilledRecords > skip) {
       const piece = new EventRecords(new ArrayBuffer(READ_RECORDS * RECORD_BYTES))
       const file = openSync(this.path, 'r')
       try {
-        for (let done = 0; done < this.#spilledRecords;) {
+        for (let done = skip; done < this.#spilledRecords;) {
           const count = Math.min(READ_RECORDS, this.#spilledRecords - done)
-          readFully(file, new Uint8Array(piece.words.buffer, 0, count * RECORD_BYTES))
+          readFully(file, new Uint8Array(piece.words.buffer, 0, count * RECORD_BYTES), done * RECORD_BYTES)
           done += count
-          yield { records: piece, count }
+          yield { records: piece, first: 0, count }
         }
       } finally {
         closeSync(file)
       }
     }
-    if (this.#held !== undefined) yield { records: this.#held, count: this.#heldRecords }
+    if (this.#held === undefined) return
+    const first = Math.max(0, skip - this.#spilledRecords)
+    yield { records: this.#held, first, count: this.#heldRecords - first }
   }
 
   /** Frees memory and file. */
@@ -151,9 +178,9 @@ export class EventSpill {
   }
 }
 
-function readFully(file: number, bytes: Uint8Array): void {
+function readFully(file: number, bytes: Uint8Array, offset: number): void {
   for (let done = 0; done < bytes.length;) {
-    const count = readSync(file, bytes, done, bytes.length - done, null)
+    const count = readSync(file, bytes, done, bytes.length - done, offset + done)
     if (count === 0) throw new Error('a spill file ends too early')
     done += count
   }

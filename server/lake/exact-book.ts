@@ -1,7 +1,7 @@
 // One market's book in exact units, for what the lake's writers need of it: to know whether it is known, to write it out
 // as a keyframe, and to notice a level that falls below zero. It is not built for speed; the workers' book is.
 
-import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
+import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
 
 export interface BookLevel {
   readonly side: number
@@ -12,6 +12,20 @@ export interface BookLevel {
 export class ExactBook {
   #isKnown = false
   readonly #sides: readonly [Map<number, number>, Map<number, number>] = [new Map(), new Map()]
+
+  /** A known book of these levels; an unknown one without a list. */
+  static of(levels: readonly BookLevel[] | undefined): ExactBook {
+    const book = new ExactBook()
+    if (levels === undefined) return book
+    book.apply(EVENT_CLEAR, SIDE_BID, 0, 0)
+    for (const { side, price, qty } of levels) book.apply(EVENT_SET, side, price, qty)
+    return book
+  }
+
+  /** The same book, independent of this one. */
+  copy(): ExactBook {
+    return ExactBook.of(this.#isKnown ? this.levels() : undefined)
+  }
 
   get isKnown(): boolean {
     return this.#isKnown

@@ -22,10 +22,28 @@ export interface LobRowFigures {
   readonly markets: readonly LobMarketSummary[]
 }
 
+/** Everything that `LobFigures` has gathered, as plain data: to go on from later, or to go on twice. */
+export interface LobFiguresState {
+  readonly rows: number
+  readonly gaps: number
+  readonly markets: readonly (readonly [string, Readonly<MarketFigures>])[]
+}
+
 export class LobFigures {
-  #rows = 0
-  #gaps = 0
-  readonly #markets = new Map<string, MarketFigures>()
+  #rows: number
+  #gaps: number
+  readonly #markets: Map<string, MarketFigures>
+
+  constructor(state: LobFiguresState = { rows: 0, gaps: 0, markets: [] }) {
+    this.#rows = state.rows
+    this.#gaps = state.gaps
+    this.#markets = new Map(state.markets.map(([id, figures]) => [id, { ...figures }]))
+  }
+
+  state(): LobFiguresState {
+    const markets = [...this.#markets].map(([id, figures]) => [id, { ...figures }] as const)
+    return { rows: this.#rows, gaps: this.#gaps, markets }
+  }
 
   /** Rows `[from, to)` of the columns, all of one market, in file order. Throws when the market's time goes back. */
   addRun(market: string, ts: ArrayLike<bigint>, event: ArrayLike<number>, from: number, to: number): void {

@@ -1,21 +1,16 @@
-// Turns the recording of one series into lob.v1 files: hour by hour, each hour sorted by market in as many passes as
-// memory demands, with a keyframe of every book that is known when the hour begins. The files are finished and read back,
-// but still have their temporary names.
+// Turns the recording of one series into lob.v1 files, hour by hour and date by date. The files are finished and read
+// back, but still have their temporary names.
 
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
-import { EVENT_CLEAR, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
-import { EventRecords, RECORD_BYTES } from './event-spill.ts'
 import type { EventSpill } from './event-spill.ts'
 import { ExactBook } from './exact-book.ts'
+import { HourConsolidation } from './hour-consolidation.ts'
 import { LobFileWriter } from './lob-file-writer.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
 import type { LobRowFigures } from './lob-summary.ts'
 import type { SeriesRecording } from './series-recording.ts'
-
-// Keyframes have no message of their own, hence no sequence number.
-const KEYFRAME_SEQ = 0n
 
 export interface ConsolidationOptions {
   readonly lake: string
@@ -44,8 +39,7 @@ export interface ConsolidatedFile {
 export class SeriesConsolidation {
   readonly #recording: SeriesRecording
   readonly #options: ConsolidationOptions
-  readonly #ids: readonly string[]
-  readonly #order: readonly number[]
+  readonly #hours: HourConsolidation
   readonly #books: readonly ExactBook[]
   readonly #files: ConsolidatedFile[] = []
   #date = ''
@@ -54,9 +48,13 @@ export class SeriesConsolidation {
   constructor(recording: SeriesRecording, options: ConsolidationOptions) {
     this.#recording = recording
     this.#options = options
-    this.#ids = recording.marketIds()
-    this.#order = recording.marketOrder()
-    this.#books = this.#ids.map(() => new ExactBook())
+    const ids = recording.marketIds()
+    this.#books = ids.map(() => new ExactBook())
+    const { passRowsMax, group } = options
+    this.#hours = new HourConsolidation(
+      { ids, order: recording.marketOrder(), books: this.#books },
+      { passRowsMax, group, write: (rows) => this.#writeRows(rows) },
+    )
   }
 
   /** The series' files, dates ascending. */
@@ -82,88 +80,20 @@ export class SeriesConsolidation {
 
   async #writeHour(hour: number, spill: EventSpill | undefined): Promise<void> {
     await this.#enterDate(utcDateOf(hour * MS_PER_HOUR))
-    const active = this.#order.filter((market) => spill?.counts.has(market) || this.#books[market]!.isKnown)
-    for (let from = 0; from < active.length;) {
-      const pass = passOf(active, from, spill, this.#options.passRowsMax)
-      if (pass.markets.length === 1 && pass.rows > this.#options.passRowsMax) {
-        await this.#writeStreamed(hour, pass.markets[0]!, spill!)
-      } else {
-        await this.#writeSorted(hour, pass, spill)
-      }
-      from += pass.markets.length
-    }
-    await this.#flush()
+    await this.#hours.write(hour, spill)
+    this.#options.signal.throwIfAborted()
     spill?.drop()
   }
 
-  async #writeSorted(hour: number, pass: Pass, spill: EventSpill | undefined): Promise<void> {
-    const sorted = sortRecords(pass, spill)
-    let record = 0
-    for (const market of pass.markets) {
-      await this.#writeKeyframe(hour, market)
-      const end = record + (spill?.counts.get(market) ?? 0)
-      for (; record < end; record++) {
-        if (this.#options.group.isFull) await this.#flushWithin(market)
-        this.#addRecord(market, sorted, record)
-      }
-    }
-  }
-
-  // One market that alone exceeds what may be sorted is in order already: its records are picked as they come.
-  async #writeStreamed(hour: number, market: number, spill: EventSpill): Promise<void> {
-    await this.#writeKeyframe(hour, market)
-    for (const { records, count } of spill.pieces()) {
-      for (let record = 0; record < count; record++) {
-        if (records.market(record) !== market) continue
-        if (this.#options.group.isFull) await this.#flushWithin(market)
-        this.#addRecord(market, records, record)
-      }
-    }
-  }
-
-  #addRecord(market: number, records: EventRecords, record: number): void {
-    const [event, side, price] = [records.event(record), records.side(record), records.price(record)]
-    const [ts, qty] = [records.ts(record), records.qty(record)]
-    try {
-      this.#books[market]!.apply(event, side, price, Number(qty))
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
-      throw new Error(`${this.#ids[market]} at ${ts} ns: ${reason}`, { cause: error })
-    }
-    this.#options.group.add(ts, records.recvTs(record), records.seq(record), event, side, price, qty)
-  }
-
-  async #writeKeyframe(hour: number, market: number): Promise<void> {
-    const { group } = this.#options
-    if (group.isFull) await this.#flush()
-    group.startMarket(this.#ids[market]!)
-    const book = this.#books[market]!
-    if (!book.isKnown) return
-    const ts = BigInt(hour) * NS_PER_HOUR
-    group.add(ts, ts, KEYFRAME_SEQ, EVENT_CLEAR, SIDE_BID, 0, 0n)
-    for (const { side, price, qty } of book.levels()) {
-      if (group.isFull) await this.#flushWithin(market)
-      group.add(ts, ts, KEYFRAME_SEQ, EVENT_SET, side, price, BigInt(qty))
-    }
-  }
-
-  async #flushWithin(market: number): Promise<void> {
-    await this.#flush()
-    this.#options.group.startMarket(this.#ids[market]!)
-  }
-
-  async #flush(): Promise<void> {
-    const { group, lake, source, onFile, onRows, signal } = this.#options
+  async #writeRows(group: LobRowGroup): Promise<void> {
+    const { lake, source, onFile, onRows, signal } = this.#options
     signal.throwIfAborted()
-    if (group.rows > 0) {
-      if (this.#writer === undefined) {
-        this.#writer = await LobFileWriter.open(lobFilePath(lake, source, this.#recording.series, this.#date))
-        onFile(this.#writer)
-      }
-      await this.#writer.writeRowGroup(group)
-      onRows(this.#date, group.rows)
+    if (this.#writer === undefined) {
+      this.#writer = await LobFileWriter.open(lobFilePath(lake, source, this.#recording.series, this.#date))
+      onFile(this.#writer)
     }
-    group.clear()
+    await this.#writer.writeRowGroup(group)
+    onRows(this.#date, group.rows)
   }
 
   async #enterDate(date: string): Promise<void> {
@@ -184,51 +114,6 @@ export class SeriesConsolidation {
     const labels = { source: this.#options.source, series, date: this.#date, coversFrom, coversTo }
     this.#files.push({ writer, ...labels, figures: await writer.finish(labels) })
   }
-}
-
-interface Pass {
-  /** Market indexes in file order. */
-  readonly markets: readonly number[]
-  readonly rows: number
-}
-
-// As many of the next markets as fit into one pass, at least one.
-function passOf(
-  active: readonly number[],
-  from: number,
-  spill: EventSpill | undefined,
-  rowsMax: number,
-): Pass {
-  let rows = spill?.counts.get(active[from]!) ?? 0
-  let to = from + 1
-  for (; to < active.length; to++) {
-    const more = spill?.counts.get(active[to]!) ?? 0
-    if (rows + more > rowsMax) break
-    rows += more
-  }
-  return { markets: active.slice(from, to), rows }
-}
-
-// A counting sort: every market's place is known from its count, and arrival order within a market is kept.
-function sortRecords({ markets, rows }: Pass, spill: EventSpill | undefined): EventRecords {
-  const sorted = new EventRecords(new ArrayBuffer(rows * RECORD_BYTES))
-  if (spill === undefined || rows === 0) return sorted
-  const places = new Map<number, number>()
-  let place = 0
-  for (const market of markets) {
-    places.set(market, place)
-    place += spill.counts.get(market) ?? 0
-  }
-  for (const { records, count } of spill.pieces()) {
-    for (let record = 0; record < count; record++) {
-      const market = records.market(record)
-      const to = places.get(market)
-      if (to === undefined) continue
-      sorted.copy(to, records, record)
-      places.set(market, to + 1)
-    }
-  }
-  return sorted
 }
 
 function later(a: bigint, b: bigint): bigint {

@@ -26,6 +26,15 @@ export interface BookEvent {
   readonly qty: number
 }
 
+/** A recording as plain data. Only hours that are not dropped can be put away. */
+export interface SeriesRecordingState {
+  readonly coversFrom: bigint | undefined
+  readonly coversTo: bigint | undefined
+  /** By market index. */
+  readonly markets: readonly { readonly id: string; readonly lastTs: bigint }[]
+  readonly events: readonly BookEvent[]
+}
+
 interface Market {
   readonly id: string
   readonly index: number
@@ -50,9 +59,24 @@ export class SeriesRecording {
   #hourEnd = 0n
   #hour: EventSpill | undefined
 
-  constructor(series: string, spillPath: (hour: number) => string) {
+  constructor(series: string, spillPath: (hour: number) => string, state?: SeriesRecordingState) {
     this.series = series
     this.#spillPath = spillPath
+    if (state === undefined) return
+    for (const { id, lastTs } of state.markets) this.#addMarket(id, lastTs)
+    for (const event of state.events) this.#add(this.#market(event).index, event, event.ts)
+    this.coversFrom = state.coversFrom
+    this.coversTo = state.coversTo
+  }
+
+  /** Markets, coverage and the events of all hours that have not been removed from `hours`. */
+  state(): SeriesRecordingState {
+    return {
+      coversFrom: this.coversFrom,
+      coversTo: this.coversTo,
+      markets: this.#markets.map(({ id, lastTs }) => ({ id, lastTs })),
+      events: [...this.hours.values()].flatMap((hour) => this.#eventsOf(hour)),
+    }
   }
 
   /** Adds an event and returns by how many bytes the memory held has grown. Throws RangeError for what lob.v1 cannot hold. */
@@ -64,8 +88,14 @@ export class SeriesRecording {
     if (ts !== event.ts) this.#countRaised(ts - event.ts)
     market.lastTs = ts
     this.cover(ts)
-    if (this.#hour === undefined || ts < this.#hourStart || ts >= this.#hourEnd) this.#enterHour(ts)
-    return this.#hour!.add(market.index, ts === event.ts ? event : { ...event, ts })
+    return this.#add(market.index, event, ts)
+  }
+
+  /** The events of an hour are needed no more. */
+  dropHour(hour: number): void {
+    this.hours.get(hour)?.drop()
+    this.hours.delete(hour)
+    this.#hour = undefined
   }
 
   /** The recording covers this series at `ts` too, whether anything happened or not. */
@@ -83,6 +113,30 @@ export class SeriesRecording {
   /** Market indexes in the order of their ids in a file. */
   marketOrder(): number[] {
     return this.#markets.toSorted((a, b) => compareIds(a.id, b.id)).map((market) => market.index)
+  }
+
+  #add(market: number, event: BookEvent, ts: bigint): number {
+    if (this.#hour === undefined || ts < this.#hourStart || ts >= this.#hourEnd) this.#enterHour(ts)
+    return this.#hour!.add(market, ts === event.ts ? event : { ...event, ts })
+  }
+
+  #eventsOf(hour: EventSpill): BookEvent[] {
+    const events: BookEvent[] = []
+    for (const { records, first, count } of hour.pieces()) {
+      for (let record = first; record < first + count; record++) {
+        events.push({
+          marketId: this.#markets[records.market(record)]!.id,
+          ts: records.ts(record),
+          recvTs: records.recvTs(record),
+          seq: records.seq(record),
+          event: records.event(record),
+          side: records.side(record),
+          price: records.price(record),
+          qty: Number(records.qty(record)),
+        })
+      }
+    }
+    return events
   }
 
   #countRaised(byNs: bigint): void {
@@ -108,9 +162,13 @@ export class SeriesRecording {
     if (bytes === 0 || bytes > MARKET_ID_BYTES_MAX) {
       throw new RangeError(`a market id of ${bytes} bytes; 1 to ${MARKET_ID_BYTES_MAX} are possible`)
     }
-    const market = { id: event.marketId, index: this.#markets.length, lastTs: event.ts }
+    return this.#addMarket(event.marketId, event.ts)
+  }
+
+  #addMarket(id: string, lastTs: bigint): Market {
+    const market = { id, index: this.#markets.length, lastTs }
     this.#markets.push(market)
-    this.#marketById.set(market.id, market)
+    this.#marketById.set(id, market)
     return market
   }
 }

@@ -1,0 +1,51 @@
+// `bookcast record`: records exchanges' order books until it is told to stop. The log goes to stderr.
+
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { pino } from 'pino'
+import { startRecorder } from '../ingest/recorder/recorder.ts'
+import type { Command, CommandIo } from './command.ts'
+import { describeOptions } from './options.ts'
+import { RECORD_OPTIONS, RECORD_SECRETS_HELP, readRecordConfig } from './record-config.ts'
+import type { RecordConfig } from './record-config.ts'
+
+const HELP = `Usage: bookcast record --lake <dir> --kalshi-series <list> [options]
+
+Records the order books of open markets into a lake: today's books are seconds old, closed dates become finished files.
+
+Options:
+${describeOptions(RECORD_OPTIONS)}
+  -h, --help                  this text
+
+${RECORD_SECRETS_HELP}
+`
+
+export const recordCommand: Command = async (args, io) => {
+  const config = readRecordConfig(args, io.env)
+  if (config === 'help') {
+    io.stdout.write(HELP)
+    return 0
+  }
+  return await record(config, io)
+}
+
+async function record(config: RecordConfig, { stdout, signal }: CommandIo): Promise<number> {
+  if (signal === undefined) throw new Error('record needs a signal to stop on')
+  const { logLevel, ...options } = config
+  const destination = pino.destination({ fd: 2, sync: false })
+  const logger = pino({ level: logLevel, base: null }, destination)
+  try {
+    mkdirSync(config.workDirectory, { recursive: true })
+    const recorder = await startRecorder({ ...options, logger })
+    const series = [...(config.kalshi?.series ?? []), ...(config.polymarket?.series ?? [])]
+    stdout.write(`Bookcast records ${series.join(', ')} into ${config.lake}\n`)
+    const end = AbortSignal.any([signal, recorder.failed])
+    if (!end.aborted) await once(end, 'abort')
+    logger.info('stopping')
+    await recorder.stop()
+    logger.info('stopped')
+    return recorder.failed.aborted ? 1 : 0
+  } finally {
+    destination.flushSync()
+  }
+}

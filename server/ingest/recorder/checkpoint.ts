@@ -1,0 +1,72 @@
+// The consolidation's state between two hours, on disk: a start after a crash goes on from there instead of reading the
+// log from its beginning. A checkpoint that cannot be read counts as none; the log is the truth.
+
+import { readFile, rename, rm } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { deserialize, serialize } from 'node:v8'
+import { crc32 } from 'node:zlib'
+import { syncDirectory, writeFully } from '../../lake/durable-file.ts'
+import type { LiveSeriesState } from './live-series.ts'
+import type { WalPosition } from './wal-segment.ts'
+
+/** A lane's decoder and what is known of its connection. */
+export interface LaneState {
+  readonly lane: number
+  readonly epoch: number
+  readonly lastTs: bigint
+  readonly isConnected: boolean
+  readonly decoder: unknown
+}
+
+export interface ConsolidationState {
+  /** The first record that is not part of the state. */
+  readonly position: WalPosition
+  /** The open UTC hour since the epoch; undefined before the first record. */
+  readonly hour: number | undefined
+  readonly lanes: readonly LaneState[]
+  readonly series: readonly LiveSeriesState[]
+  /** Market id → series, where the log said so. */
+  readonly seriesByMarket: readonly (readonly [string, StatedSeries])[]
+}
+
+/** A market's series and the hour in which the log last said so. */
+export interface StatedSeries {
+  readonly series: string
+  readonly hour: number
+}
+
+const MAGIC = Buffer.from('BCCHK01\n')
+const HEADER_BYTES = MAGIC.length + 4
+
+export async function writeCheckpoint(path: string, state: ConsolidationState): Promise<void> {
+  const body = serialize(state)
+  const header = Buffer.alloc(HEADER_BYTES)
+  MAGIC.copy(header)
+  header.writeUInt32LE(crc32(body), MAGIC.length)
+  const temporary = `${path}.new`
+  const file = await open(temporary, 'w', 0o600)
+  try {
+    await writeFully(file, header, 0)
+    await writeFully(file, body, HEADER_BYTES)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(temporary, path)
+  await syncDirectory(dirname(path))
+}
+
+/** The state, or `undefined` when there is none or it is damaged. */
+export async function readCheckpoint(path: string): Promise<ConsolidationState | undefined> {
+  await rm(`${path}.new`, { force: true })
+  const bytes = await readFile(path).catch(() => undefined)
+  if (bytes === undefined || !bytes.subarray(0, MAGIC.length).equals(MAGIC)) return undefined
+  const body = bytes.subarray(HEADER_BYTES)
+  if (crc32(body) !== bytes.readUInt32LE(MAGIC.length)) return undefined
+  try {
+    return deserialize(body) as ConsolidationState
+  } catch {
+    return undefined
+  }
+}

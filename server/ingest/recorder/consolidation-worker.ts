@@ -1,0 +1,100 @@
+// Keeps a source's consolidation thread running: tells it how far the log is on disk, starts it again when it fails, and
+// passes on what it reports. While it is down the log grows; nothing is lost.
+
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import {
+  RECORDER_STOP_TIMEOUT_MS,
+  RECORDER_THREAD_HEAP_MB_MAX,
+  RECORDER_THREAD_RESTART_MS_FIRST,
+  RECORDER_THREAD_RESTART_MS_MAX,
+} from '../../../shared/limits.ts'
+import type {
+  ConsolidationMessage,
+  ConsolidationOrder,
+  ConsolidationReport,
+  ConsolidationThreadData,
+} from './consolidation-thread.ts'
+import type { WalPosition } from './wal-segment.ts'
+
+export interface ConsolidationWorkerOptions extends Omit<ConsolidationThreadData, 'limit'> {
+  readonly onReport: (report: ConsolidationReport) => void
+  readonly onWarning: (text: string) => void
+}
+
+export class ConsolidationWorker {
+  readonly #options: ConsolidationWorkerOptions
+  #limit: WalPosition
+  #worker: Worker | undefined
+  #isStopping = false
+  #restart: NodeJS.Timeout | undefined
+  #restartMs = RECORDER_THREAD_RESTART_MS_FIRST
+  /** Times the thread has failed. */
+  failures = 0
+
+  constructor(options: ConsolidationWorkerOptions, limit: WalPosition) {
+    this.#options = options
+    this.#limit = limit
+    this.#start()
+  }
+
+  /** Everything before `limit` is on disk. */
+  advanceTo(limit: WalPosition): void {
+    this.#limit = limit
+    this.#order(false)
+  }
+
+  /** Lets the thread publish everything up to the limit; ends it when that takes too long. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    clearTimeout(this.#restart)
+    const worker = this.#worker
+    if (worker === undefined) return
+    const timer = setTimeout(() => void worker.terminate(), RECORDER_STOP_TIMEOUT_MS)
+    const ended = once(worker, 'exit')
+    this.#order(true)
+    await ended
+    clearTimeout(timer)
+  }
+
+  #order(isLast: boolean): void {
+    const order: ConsolidationOrder = { limit: this.#limit, isLast }
+    this.#worker?.postMessage(order)
+  }
+
+  #start(): void {
+    const { lake, source, workDirectory, publishIntervalMs } = this.#options
+    const data: ConsolidationThreadData = {
+      lake,
+      source,
+      workDirectory,
+      publishIntervalMs,
+      limit: this.#limit,
+    }
+    const worker = new Worker(new URL('./consolidation-thread.js', import.meta.url), {
+      workerData: data,
+      resourceLimits: { maxOldGenerationSizeMb: RECORDER_THREAD_HEAP_MB_MAX },
+    })
+    this.#worker = worker
+    worker.on('message', (message: ConsolidationMessage) => {
+      if (message.kind === 'warning') {
+        this.#options.onWarning(message.text)
+        return
+      }
+      this.#restartMs = RECORDER_THREAD_RESTART_MS_FIRST
+      this.#options.onReport(message)
+    })
+    worker.on('error', (error) => {
+      this.#options.onWarning(`the consolidation of ${source} failed: ${error.message}`)
+    })
+    worker.on('exit', () => this.#ended())
+  }
+
+  #ended(): void {
+    this.#worker = undefined
+    if (this.#isStopping) return
+    this.failures++
+    this.#restart = setTimeout(() => this.#start(), this.#restartMs)
+    this.#restartMs = Math.min(this.#restartMs * 2, RECORDER_THREAD_RESTART_MS_MAX)
+  }
+}

@@ -1,0 +1,370 @@
+// From the write-ahead log to the lake: reads records, decodes them as an import does, and keeps the files of the open
+// date up to date. Everything that ends in a finished file depends on the log alone, never on the time at which it is
+// read; so reading the log again gives the same bytes.
+
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { LobSource } from '../../../shared/lake-layout.ts'
+import {
+  RECORDER_CLOCK_AHEAD_MS_MAX,
+  RECORDER_HOUR_GRACE_MS,
+  RECORDER_PAUSE_MS_MAX,
+  RECORDER_SERIES_HOURS_MAX,
+  RECORDER_SLICE_ROWS,
+  SPILL_BUFFER_BYTES_MAX,
+} from '../../../shared/limits.ts'
+import { MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../../shared/utc-date.ts'
+import { BadLineError } from '../../import/bad-line.ts'
+import type { ResumableDecoder } from '../../import/feed-decoder.ts'
+import { ImportTally } from '../../import/import-tally.ts'
+import { KalshiDecoder } from '../../import/kalshi-decoder.ts'
+import type { KalshiDecoderState } from '../../import/kalshi-decoder.ts'
+import type { BookEventSink } from '../../import/market-books.ts'
+import { PolymarketDecoder } from '../../import/polymarket-decoder.ts'
+import type { PolymarketDecoderState } from '../../import/polymarket-decoder.ts'
+import { parseRecordedLine } from '../../import/recorded-message.ts'
+import { LobRowGroup } from '../../lake/lob-row-group.ts'
+import type { BookEvent } from '../../lake/series-recording.ts'
+import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
+import type { ConsolidationState, LaneState, StatedSeries } from './checkpoint.ts'
+import { LiveSeries } from './live-series.ts'
+import type { LiveSeriesOptions, LiveSeriesState } from './live-series.ts'
+import { WalReader } from './wal-reader.ts'
+import { WAL_KIND } from './wal-record.ts'
+import type { WalRecord } from './wal-record.ts'
+import { listWalSegments } from './wal-segment.ts'
+import type { WalPosition } from './wal-segment.ts'
+import { disconnectMark } from './wal-mark.ts'
+
+const GRACE_NS = BigInt(RECORDER_HOUR_GRACE_MS) * NS_PER_MS
+const PAUSE_NS_MAX = BigInt(RECORDER_PAUSE_MS_MAX) * NS_PER_MS
+const AHEAD_NS_MAX = BigInt(RECORDER_CLOCK_AHEAD_MS_MAX) * NS_PER_MS
+
+export interface ConsolidationOptions {
+  readonly lake: string
+  readonly source: LobSource
+  /** The recorder's own files: log, parts, checkpoints. */
+  readonly workDirectory: string
+  readonly onWarning?: (text: string) => void
+  /** Smaller bounds than shared/limits.ts, for tests. */
+  readonly bounds?: { readonly sliceRows?: number; readonly spillBytes?: number; readonly groupRows?: number }
+}
+
+export interface ConsolidationFigures {
+  /** Messages and book events, what was passed over, and gaps by reason, since this process started. */
+  readonly tally: ImportTally
+  /** Events whose time was no time near their arrival. */
+  readonly movedEvents: number
+  readonly lostStretches: number
+  readonly closedHours: number
+  readonly position: WalPosition
+}
+
+interface Lane {
+  readonly decoder: ResumableDecoder
+  epoch: number
+  lastTs: bigint
+  isConnected: boolean
+}
+
+/** The directory of a source's log. */
+export function walDirectory(workDirectory: string, source: LobSource): string {
+  return join(workDirectory, 'wal', source)
+}
+
+export class Consolidation implements BookEventSink {
+  readonly #options: ConsolidationOptions
+  readonly #seriesOptions: LiveSeriesOptions
+  readonly #directory: string
+  readonly #reader: WalReader
+  readonly #lanes = new Map<number, Lane>()
+  readonly #series = new Map<string, LiveSeries>()
+  readonly #seriesByMarket: Map<string, StatedSeries>
+  readonly #tally = new ImportTally()
+  #hour: number | undefined
+  /** Receive time of the record being taken. */
+  #now = 0n
+  #heldBytes = 0
+  #movedEvents = 0
+  #lostStretches = 0
+  #closedHours = 0
+
+  private constructor(options: ConsolidationOptions, state: ConsolidationState) {
+    this.#options = options
+    const { lake, source, workDirectory, bounds } = options
+    this.#directory = walDirectory(workDirectory, source)
+    this.#reader = new WalReader(this.#directory, state.position)
+    this.#seriesOptions = {
+      lake,
+      source,
+      workDirectory,
+      group: new LobRowGroup(bounds?.groupRows),
+      sliceRows: bounds?.sliceRows ?? RECORDER_SLICE_ROWS,
+      onKeptAside: (path) =>
+        options.onWarning?.(`a file that the recorder had not written was put aside: ${path}`),
+    }
+    this.#hour = state.hour
+    this.#seriesByMarket = new Map(state.seriesByMarket)
+    for (const lane of state.lanes) this.#addLane(lane)
+    for (const series of state.series) this.#addSeries(series.series, series)
+  }
+
+  /** Goes on from the newest checkpoint that fits the files beside it, else from the beginning of the log. */
+  static async open(options: ConsolidationOptions): Promise<Consolidation> {
+    const { workDirectory, source } = options
+    await rm(join(workDirectory, 'spill', source), { recursive: true, force: true })
+    for (const kind of ['latest', 'date'] as const) {
+      const state = await readCheckpoint(checkpointPath(options, kind))
+      if (state === undefined) continue
+      const consolidation = new Consolidation(options, state)
+      if ([...consolidation.#series.values()].every((series) => series.restorePart())) return consolidation
+      options.onWarning?.(`the ${kind} checkpoint does not fit its part files; an earlier state is read`)
+    }
+    const [first] = await listWalSegments(walDirectory(workDirectory, source))
+    const position = { segment: first?.number ?? 1, offset: 0 }
+    const consolidation = new Consolidation(options, {
+      position,
+      hour: undefined,
+      lanes: [],
+      series: [],
+      seriesByMarket: [],
+    })
+    return consolidation
+  }
+
+  get figures(): ConsolidationFigures {
+    return {
+      tally: this.#tally,
+      movedEvents: this.#movedEvents,
+      lostStretches: this.#lostStretches,
+      closedHours: this.#closedHours,
+      position: this.#reader.position,
+    }
+  }
+
+  /** Markets of connected lanes whose book is unknown since a gap: a snapshot would make it known again. */
+  gappedMarkets(): string[] {
+    return [...this.#lanes.values()].flatMap((lane) => (lane.isConnected ? lane.decoder.gappedMarkets() : []))
+  }
+
+  /** Takes the next piece of the log before `limit`. False when there is none. */
+  async advance(limit: WalPosition): Promise<boolean> {
+    const piece = await this.#reader.next(limit)
+    if (piece === undefined) return false
+    for (const record of piece.records) {
+      this.#noticeInterruption(record)
+      if (record.kind !== WAL_KIND.lost && this.#isHourOver(record.recvTs)) {
+        await this.#closeHours(record.recvTs, { segment: piece.segment, offset: record.offset })
+      }
+      this.#take(record)
+    }
+    return true
+  }
+
+  /** Brings what has been taken into the lake's files of the open date. */
+  async publish(): Promise<void> {
+    for (const series of this.#series.values()) await series.publish()
+  }
+
+  async close(): Promise<void> {
+    await this.#reader.close()
+  }
+
+  // BookEventSink: what the decoders say.
+
+  append(series: string, event: BookEvent): void {
+    const live = this.#liveSeries(series)
+    const ts = this.#placed(event.ts)
+    if (ts !== event.ts) this.#movedEvents++
+    this.#heldBytes += live.recording.append(ts === event.ts ? event : { ...event, ts })
+    live.markChanged()
+    if (this.#heldBytes > (this.#options.bounds?.spillBytes ?? SPILL_BUFFER_BYTES_MAX)) this.#spill()
+  }
+
+  cover(series: string, ts: bigint): void {
+    const { recording } = this.#liveSeries(series)
+    const placed = this.#placed(ts)
+    const isNews = recording.coversTo === undefined || placed > recording.coversTo
+    recording.cover(placed)
+    if (isNews) this.#liveSeries(series).markChanged()
+  }
+
+  /** An event's time within what is still open: not in a finished hour, not ahead of its arrival. */
+  #placed(ts: bigint): bigint {
+    const start = BigInt(this.#hour ?? 0) * NS_PER_HOUR
+    if (ts < start) return start
+    return ts > this.#now + AHEAD_NS_MAX ? this.#now : ts
+  }
+
+  #isHourOver(recvTs: bigint): boolean {
+    return this.#hour !== undefined && recvTs >= BigInt(this.#hour + 1) * NS_PER_HOUR + GRACE_NS
+  }
+
+  /**
+   * What ends a connection unseen: another recorder's start, a loss in the log, a time in which nobody wrote (the clock
+   * does every few seconds), another connection in the lane. It comes before hours are closed, because the books are
+   * unknown since the last word of the lane, not since now.
+   */
+  #noticeInterruption({ kind, recvTs, lane: number, epoch }: WalRecord): void {
+    const isPause = this.#now !== 0n && recvTs > this.#now + PAUSE_NS_MAX
+    if (kind === WAL_KIND.lost || kind === WAL_KIND.start || isPause) {
+      for (const lane of this.#lanes.values()) this.#disconnect(lane)
+    } else if (kind <= WAL_KIND.mark) {
+      const lane = this.#lanes.get(number)
+      if (lane !== undefined && lane.epoch !== epoch) this.#disconnect(lane)
+    }
+  }
+
+  #take(record: WalRecord): void {
+    if (record.kind === WAL_KIND.lost) {
+      this.#lostStretches++
+      return
+    }
+    if (record.recvTs > this.#now) this.#now = record.recvTs
+    this.#hour ??= Number(record.recvTs / NS_PER_HOUR)
+    if (record.kind === WAL_KIND.series) this.#takeSeries(record.payload)
+    else if (record.kind === WAL_KIND.clock) this.#cover()
+    else if (record.kind <= WAL_KIND.mark) this.#takeMessage(record)
+  }
+
+  // Told by the log's own clock and not whenever somebody publishes, so that it is the same at every reading.
+  #cover(): void {
+    for (const { decoder, isConnected } of this.#lanes.values()) if (isConnected) decoder.finish()
+  }
+
+  #takeSeries(payload: Buffer): void {
+    const entries: Record<string, unknown> = JSON.parse(payload.toString('utf8'))
+    for (const [id, series] of Object.entries(entries)) {
+      if (typeof series === 'string') this.#seriesByMarket.set(id, { series, hour: this.#hour! })
+    }
+  }
+
+  #takeMessage({ lane: number, epoch, recvTs, payload }: WalRecord): void {
+    const lane = this.#lanes.get(number) ?? this.#addLane({ ...NEW_LANE, lane: number })
+    lane.epoch = epoch
+    lane.isConnected = true
+    lane.lastTs = recvTs
+    try {
+      const { recvTs: stated, frames } = parseRecordedLine(payload.toString('utf8'))
+      for (const frame of frames) {
+        if (frame['type'] === 'disconnect') lane.isConnected = false
+        lane.decoder.decode(frame, stated ?? recvTs)
+      }
+    } catch (error) {
+      if (!(error instanceof BadLineError)) throw error
+      this.#tally.badLines++
+      lane.decoder.skipBadLine()
+    }
+  }
+
+  // At the last time heard of it: what came after is not known.
+  #disconnect(lane: Lane): void {
+    if (!lane.isConnected) return
+    lane.isConnected = false
+    lane.decoder.decode(disconnectMark(), lane.lastTs)
+  }
+
+  #addLane({ lane: number, epoch, lastTs, isConnected, decoder: state }: LaneState): Lane {
+    const common = {
+      sink: this,
+      tally: this.#tally,
+      seriesOf: (id: string) => this.#seriesByMarket.get(id)?.series,
+    }
+    const decoder =
+      this.#options.source === 'kalshi'
+        ? new KalshiDecoder({
+            ...common,
+            useYesPrice: false,
+            state: state as KalshiDecoderState | undefined,
+          })
+        : new PolymarketDecoder({ ...common, state: state as PolymarketDecoderState | undefined })
+    if (state === undefined) decoder.startFile()
+    const lane = { decoder, epoch, lastTs, isConnected }
+    this.#lanes.set(number, lane)
+    return lane
+  }
+
+  #liveSeries(name: string): LiveSeries {
+    return this.#series.get(name) ?? this.#addSeries(name)
+  }
+
+  #addSeries(name: string, state?: LiveSeriesState): LiveSeries {
+    const series = new LiveSeries(name, this.#hour ?? 0, this.#seriesOptions, state)
+    this.#series.set(name, series)
+    return series
+  }
+
+  #spill(): void {
+    for (const { recording } of this.#series.values()) {
+      for (const hour of recording.hours.values()) hour.spill()
+    }
+    this.#heldBytes = 0
+  }
+
+  /** Closes every hour that is over at `recvTs`. `position` is the record that says so, the first one not taken. */
+  async #closeHours(recvTs: bigint, position: WalPosition): Promise<void> {
+    this.#cover()
+    const finishedParts: string[] = []
+    while (this.#isHourOver(recvTs)) {
+      const hour = this.#hour!
+      const isDateEnd = utcDateOf(hour * MS_PER_HOUR) !== utcDateOf((hour + 1) * MS_PER_HOUR)
+      for (const live of this.#series.values()) {
+        const { finishedPart } = await live.closeHour()
+        if (finishedPart !== undefined) finishedParts.push(finishedPart)
+      }
+      this.#hour = hour + 1
+      this.#closedHours++
+      if (isDateEnd) this.#forgetSeries()
+      if (!this.#isHourOver(recvTs) || isDateEnd) await this.#save(position, isDateEnd)
+      for (const part of finishedParts.splice(0)) await rm(part, { force: true })
+    }
+    this.#heldBytes = 0
+    for (const { recording } of this.#series.values()) {
+      for (const spill of recording.hours.values()) this.#heldBytes += spill.heldBytes
+    }
+  }
+
+  /** Series and markets that are over leave the state, or it would grow for ever. */
+  #forgetSeries(): void {
+    for (const lane of this.#lanes.values()) lane.decoder.forgetGapped()
+    for (const [name, series] of this.#series) {
+      if (series.recording.marketIds().length === 0) this.#series.delete(name)
+    }
+    for (const [id, { hour }] of this.#seriesByMarket) {
+      if (hour < this.#hour! - RECORDER_SERIES_HOURS_MAX) this.#seriesByMarket.delete(id)
+    }
+  }
+
+  /** The state before `position`. At the end of a date the log before it is needed no more. */
+  async #save(position: WalPosition, isDateEnd: boolean): Promise<void> {
+    const state: ConsolidationState = {
+      position,
+      hour: this.#hour,
+      lanes: [...this.#lanes].map(([lane, { decoder, epoch, lastTs, isConnected }]) => {
+        return { lane, epoch, lastTs, isConnected, decoder: decoder.state() }
+      }),
+      series: [...this.#series.values()].map((series) => series.state()),
+      seriesByMarket: [...this.#seriesByMarket],
+    }
+    if (isDateEnd) await writeCheckpoint(checkpointPath(this.#options, 'date'), state)
+    await writeCheckpoint(checkpointPath(this.#options, 'latest'), state)
+    if (!isDateEnd) return
+    for (const { number, path } of await listWalSegments(this.#directory)) {
+      if (number < position.segment) await rm(path, { force: true })
+    }
+  }
+}
+
+const NEW_LANE: Omit<LaneState, 'lane'> = {
+  epoch: -1,
+  lastTs: 0n,
+  isConnected: false,
+  decoder: undefined,
+}
+
+function checkpointPath(
+  { workDirectory, source }: Pick<ConsolidationOptions, 'workDirectory' | 'source'>,
+  kind: 'latest' | 'date',
+): string {
+  return join(workDirectory, `${source}-${kind}.checkpoint`)
+}

@@ -1,0 +1,186 @@
+// One WebSocket connection that comes back: opens, listens, pings, notices silence, closes, waits and opens again, until
+// it is stopped. Waits grow from failure to failure and are half chance, so that many recorders do not come back at once.
+// What is said on it is its lane's affair; request headers (they may hold a signature) are made anew for every attempt
+// and never shown to anybody.
+
+import { WebSocket } from 'ws'
+import {
+  FEED_BACKOFF_MS_FIRST,
+  FEED_BACKOFF_MS_MAX,
+  FEED_HANDSHAKE_TIMEOUT_MS,
+  FEED_IDLE_TIMEOUT_MS,
+  FEED_STABLE_MS,
+  WAL_PAYLOAD_BYTES_MAX,
+} from '../../../shared/limits.ts'
+
+export interface FeedTiming {
+  readonly pingMs: number
+  readonly idleTimeoutMs?: number
+  readonly backoffMsFirst?: number
+  readonly backoffMsMax?: number
+}
+
+export interface FeedConnectionOptions {
+  readonly url: string
+  readonly headers?: () => Readonly<Record<string, string>>
+  readonly timing: FeedTiming
+  readonly ping: (socket: WebSocket) => void
+  readonly onOpen: () => void
+  /** A message as it came; the buffer is the receiver's. */
+  readonly onMessage: (data: Buffer) => void
+  /** An opened connection is over; `lastHeardMs` is when it last gave a sign of life. */
+  readonly onClose: (lastHeardMs: number) => void
+  /** Why a connection ended or did not come about. */
+  readonly onTrouble: (reason: string) => void
+  /** A number in [0, 1), for the chance in the waits. */
+  readonly random?: () => number
+}
+
+export class FeedConnection {
+  readonly #options: FeedConnectionOptions
+  #socket: WebSocket | undefined
+  #isOpen = false
+  #isPaused = false
+  #isStopped = false
+  #openedMs = 0
+  #lastHeardMs = 0
+  #attempts = 0
+  #reason = ''
+  #retry: NodeJS.Timeout | undefined
+  #watch: NodeJS.Timeout | undefined
+  /** Connections opened so far. */
+  connections = 0
+
+  constructor(options: FeedConnectionOptions) {
+    this.#options = options
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  /** When the connection last gave a sign of life, ms since the epoch. */
+  get lastHeardMs(): number {
+    return this.#lastHeardMs
+  }
+
+  start(): void {
+    if (this.#socket === undefined && this.#retry === undefined && !this.#isStopped) this.#connect()
+  }
+
+  /** Closes for good. `onClose` is called before it returns. */
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#retry)
+    this.#giveUp('stopped')
+  }
+
+  /** Sends if the connection is open; false when it is not. */
+  send(text: string): boolean {
+    if (!this.#isOpen) return false
+    this.#socket?.send(text)
+    return true
+  }
+
+  /** Stops or goes on reading: what is not read waits in the network, and then with the exchange. */
+  setPaused(isPaused: boolean): void {
+    this.#isPaused = isPaused
+    if (!this.#isOpen) return
+    if (isPaused) {
+      this.#socket?.pause()
+    } else {
+      this.#lastHeardMs = Date.now()
+      this.#socket?.resume()
+    }
+  }
+
+  /** Ends this connection; another one follows. */
+  reconnect(reason: string): void {
+    this.#giveUp(reason)
+  }
+
+  #connect(): void {
+    this.#retry = undefined
+    this.#attempts++
+    this.#reason = ''
+    const socket = new WebSocket(this.#options.url, {
+      headers: { ...this.#options.headers?.() },
+      handshakeTimeout: FEED_HANDSHAKE_TIMEOUT_MS,
+      maxPayload: WAL_PAYLOAD_BYTES_MAX,
+      perMessageDeflate: false,
+    })
+    this.#socket = socket
+    socket.on('open', () => this.#opened(socket))
+    socket.on('message', (data: Buffer) => {
+      if (socket !== this.#socket) return
+      this.#lastHeardMs = Date.now()
+      this.#options.onMessage(data)
+    })
+    for (const sign of ['ping', 'pong'] as const) {
+      socket.on(sign, () => {
+        this.#lastHeardMs = Date.now()
+      })
+    }
+    socket.on('unexpected-response', (request, response) => {
+      this.#reason = `the handshake was answered with status ${response.statusCode}`
+      response.resume()
+      request.destroy()
+      this.#ended(socket)
+    })
+    socket.on('error', (error) => {
+      this.#reason ||= error.message
+    })
+    socket.on('close', (code) => {
+      this.#reason ||= `closed with code ${code}`
+      this.#ended(socket)
+    })
+  }
+
+  #opened(socket: WebSocket): void {
+    if (socket !== this.#socket) return
+    this.#isOpen = true
+    this.connections++
+    this.#openedMs = Date.now()
+    this.#lastHeardMs = this.#openedMs
+    const { timing, ping } = this.#options
+    const idleMs = timing.idleTimeoutMs ?? FEED_IDLE_TIMEOUT_MS
+    this.#watch = setInterval(() => {
+      // A paused connection hears nothing because we do not listen.
+      if (!this.#isPaused && Date.now() - this.#lastHeardMs > idleMs) this.#giveUp(`silent for ${idleMs} ms`)
+      else if (socket.readyState === WebSocket.OPEN) ping(socket)
+    }, timing.pingMs)
+    if (this.#isPaused) socket.pause()
+    this.#options.onOpen()
+  }
+
+  #giveUp(reason: string): void {
+    const socket = this.#socket
+    if (socket === undefined) return
+    this.#reason ||= reason
+    this.#ended(socket)
+    socket.terminate()
+  }
+
+  #ended(socket: WebSocket): void {
+    if (socket !== this.#socket) return
+    this.#socket = undefined
+    clearInterval(this.#watch)
+    const wasOpen = this.#isOpen
+    this.#isOpen = false
+    if (wasOpen) this.#options.onClose(this.#lastHeardMs)
+    if (this.#isStopped) return
+    if (wasOpen && Date.now() - this.#openedMs > FEED_STABLE_MS) this.#attempts = 0
+    this.#options.onTrouble(this.#reason)
+    this.#retry = setTimeout(() => this.#connect(), this.#waitMs())
+  }
+
+  #waitMs(): number {
+    const { timing, random = Math.random } = this.#options
+    const first = timing.backoffMsFirst ?? FEED_BACKOFF_MS_FIRST
+    const ceiling = Math.min(
+      first * 2 ** Math.min(this.#attempts, 20),
+      timing.backoffMsMax ?? FEED_BACKOFF_MS_MAX,
+    )
+    return ((1 + random()) * ceiling) / 2
+  }
+}

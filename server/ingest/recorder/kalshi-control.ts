@@ -1,0 +1,46 @@
+// What the connection itself has to know of a Kalshi message: its number, and answers and errors. Deltas come by the
+// thousand a second and are not parsed for it: their head says all.
+
+import { isFrame } from '../../import/recorded-message.ts'
+
+export interface KalshiControl {
+  readonly type: string
+  readonly id: number | undefined
+  readonly sid: number | undefined
+  readonly seq: number | undefined
+  readonly code: number | undefined
+  readonly text: string
+}
+
+const HEAD_BYTES = 96
+const DELTA = { type: 'orderbook_delta', id: undefined, code: undefined, text: '' }
+const DELTA_HEAD = /^\{"type":"orderbook_delta","sid":(\d{1,15}),"seq":(\d{1,15}),"msg":/
+
+/** `undefined` for what is no JSON object: the decoder will say so. */
+export function readKalshiControl(data: Buffer): KalshiControl | undefined {
+  const head = DELTA_HEAD.exec(data.toString('latin1', 0, Math.min(HEAD_BYTES, data.length)))
+  if (head !== null) {
+    const [, sid, seq] = head
+    return { ...DELTA, sid: Number(sid), seq: Number(seq) }
+  }
+  let frame: unknown
+  try {
+    frame = JSON.parse(data.toString('utf8'))
+  } catch {
+    return undefined
+  }
+  if (!isFrame(frame) || typeof frame['type'] !== 'string') return undefined
+  const content = isFrame(frame['msg']) ? frame['msg'] : {}
+  return {
+    type: frame['type'],
+    id: integerOf(frame['id']),
+    sid: integerOf(frame['sid']) ?? integerOf(content['sid']),
+    seq: integerOf(frame['seq']),
+    code: integerOf(content['code']),
+    text: typeof content['msg'] === 'string' ? content['msg'].slice(0, 200) : '',
+  }
+}
+
+function integerOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) ? value : undefined
+}

@@ -1,0 +1,91 @@
+// The open markets of Kalshi series, and those that open soon, from the exchange's public REST API.
+
+import { DISCOVERY_PAGES_MAX } from '../../../shared/limits.ts'
+import { isFrame } from '../../import/recorded-message.ts'
+import { SYSTEM_CLOCK } from '../clock.ts'
+import type { Clock } from '../clock.ts'
+import { UpstreamError } from '../upstream-error.ts'
+import type { UpstreamHttp } from '../upstream-http.ts'
+import type { DirectoryMarket, MarketDirectory } from './market-directory.ts'
+
+// A closed market may be opened again, but then it is active again.
+const FOLLOWED_STATUSES = new Set<unknown>(['active', 'inactive'])
+// A market that opens within the time between two looks is followed before it does.
+const OPENS_SOON_MS = 5 * 60_000
+
+export class KalshiDirectory implements MarketDirectory {
+  readonly #http: UpstreamHttp
+  readonly #series: readonly string[]
+  readonly #clock: Clock
+
+  /** `http` has the base URL of the trade API, `…/trade-api/v2`. */
+  constructor(http: UpstreamHttp, series: readonly string[], clock: Clock = SYSTEM_CLOCK) {
+    this.#http = http
+    this.#series = series
+    this.#clock = clock
+  }
+
+  async list(signal: AbortSignal): Promise<DirectoryMarket[]> {
+    const markets = new Map<string, DirectoryMarket>()
+    for (const series of this.#series) {
+      for (const status of ['open', 'unopened']) {
+        for (const id of await this.#listStatus(series, status, signal))
+          markets.set(id, { id, marketId: id, series })
+      }
+    }
+    return [...markets.values()]
+  }
+
+  async #listStatus(series: string, status: string, signal: AbortSignal): Promise<string[]> {
+    const tickers: string[] = []
+    let cursor = ''
+    for (let page = 0; page < DISCOVERY_PAGES_MAX; page++) {
+      const query = new URLSearchParams({
+        series_ticker: series,
+        status,
+        with_nested_markets: 'true',
+        limit: '200',
+      })
+      if (cursor !== '') query.set('cursor', cursor)
+      const answer = await this.#http.fetch({ path: `/events?${query.toString()}`, signal })
+      if (answer.kind !== 'body') throw new UpstreamError(this.#http.name, 'malformed', 'no body')
+      const { events, next } = this.#parse(answer.body)
+      for (const event of events) tickers.push(...this.#tickersOf(event))
+      if (next === '') return tickers
+      cursor = next
+    }
+    throw new UpstreamError(this.#http.name, 'malformed', `more than ${DISCOVERY_PAGES_MAX} pages of events`)
+  }
+
+  #parse(body: Buffer): { events: readonly unknown[]; next: string } {
+    let content: unknown
+    try {
+      content = JSON.parse(body.toString('utf8'))
+    } catch (error) {
+      throw new UpstreamError(this.#http.name, 'malformed', 'the list of events is no JSON', { cause: error })
+    }
+    if (!isFrame(content) || !Array.isArray(content['events'])) {
+      throw new UpstreamError(this.#http.name, 'malformed', 'there is no list of events')
+    }
+    const { cursor } = content
+    return { events: content['events'], next: typeof cursor === 'string' ? cursor : '' }
+  }
+
+  #tickersOf(event: unknown): string[] {
+    const markets: unknown = isFrame(event) ? (event['markets'] ?? []) : undefined
+    if (!Array.isArray(markets)) throw new UpstreamError(this.#http.name, 'malformed', 'an event is no event')
+    return markets.flatMap((market: unknown) => {
+      const ticker = isFrame(market) ? market['ticker'] : undefined
+      if (!isFrame(market) || typeof ticker !== 'string') {
+        throw new UpstreamError(this.#http.name, 'malformed', 'a market has no ticker')
+      }
+      return FOLLOWED_STATUSES.has(market['status']) || this.#opensSoon(market) ? [ticker] : []
+    })
+  }
+
+  #opensSoon(market: Readonly<Record<string, unknown>>): boolean {
+    const { status, open_time: openTime } = market
+    if (status !== 'initialized' || typeof openTime !== 'string') return false
+    return Date.parse(openTime) - this.#clock.nowMs() < OPENS_SOON_MS
+  }
+}

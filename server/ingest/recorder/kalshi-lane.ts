@@ -1,0 +1,289 @@
+// A Kalshi connection: one subscription to orderbook_delta with all followed markets. It says explicitly how prices are
+// to be read, adds and removes markets one command at a time, asks for snapshots when numbers are missing, and
+// subscribes again when the exchange has ended the subscription. Messages go to the log before they are looked at.
+
+import {
+  FEED_HANDSHAKE_TIMEOUT_MS,
+  KALSHI_COMMAND_TICKERS_MAX,
+  KALSHI_PING_MS,
+} from '../../../shared/limits.ts'
+import {
+  FEED_BACKOFF_MS_FIRST,
+  FEED_BACKOFF_MS_MAX,
+  KALSHI_REPAIR_INTERVAL_MS,
+} from '../../../shared/limits.ts'
+import { FeedConnection } from './feed-connection.ts'
+import type { FeedTiming } from './feed-connection.ts'
+import type { FeedLane, LaneFigures, LaneLog } from './feed-lane.ts'
+import { kalshiHeaders } from './kalshi-signature.ts'
+import type { KalshiCredentials } from './kalshi-signature.ts'
+import { readKalshiControl } from './kalshi-control.ts'
+import type { KalshiControl } from './kalshi-control.ts'
+
+export interface KalshiLaneOptions {
+  readonly url: string
+  readonly credentials: KalshiCredentials
+  readonly log: LaneLog
+  readonly timing?: Partial<FeedTiming> & { readonly repairMs?: number }
+}
+
+interface Command {
+  readonly id: number
+  readonly action: 'subscribe' | 'add_markets' | 'delete_markets' | 'get_snapshot'
+  readonly tickers: readonly string[]
+  readonly timer: NodeJS.Timeout
+}
+
+// 10: the subscription is over; 25: we have read too slowly.
+const TERMINAL_CODES = new Set([10, 25])
+
+export class KalshiLane implements FeedLane {
+  readonly #options: KalshiLaneOptions
+  readonly #connection: FeedConnection
+  #wanted: ReadonlySet<string> = new Set()
+  readonly #subscribed = new Set<string>()
+  readonly #refused = new Set<string>()
+  /** Tickers asked for together; a refused group is asked for again in halves. */
+  #groups: string[][] = []
+  readonly #broken = new Set<string>()
+  #sid: number | undefined
+  #lastSeq: number | undefined
+  #command: Command | undefined
+  #nextId = 1
+  #repairTimer: NodeJS.Timeout | undefined
+  #lastRepairMs = 0
+  #resubscribeTimer: NodeJS.Timeout | undefined
+  #endedSubscriptions = 0
+  #repairs = 0
+
+  constructor(options: KalshiLaneOptions) {
+    this.#options = options
+    const { url, credentials, log } = options
+    this.#connection = new FeedConnection({
+      url,
+      headers: () => kalshiHeaders(credentials, 'GET', url, Date.now()),
+      timing: { pingMs: KALSHI_PING_MS, ...options.timing },
+      ping: (socket) => socket.ping(),
+      onOpen: () => {
+        log.opened()
+        this.#next()
+      },
+      onMessage: (data) => this.#receive(data),
+      onClose: (lastHeardMs) => {
+        this.#reset()
+        log.closed(lastHeardMs)
+      },
+      onTrouble: (reason) => log.trouble(reason),
+    })
+  }
+
+  get figures(): LaneFigures {
+    return {
+      isConnected: this.#connection.isOpen,
+      connections: this.#connection.connections,
+      subscribed: this.#subscribed.size,
+      refused: this.#refused.size,
+      repairs: this.#repairs,
+      lastHeardMs: this.#connection.lastHeardMs,
+    }
+  }
+
+  follow(ids: ReadonlySet<string>): void {
+    this.#wanted = new Set(ids)
+    // Another look at what was refused: a market may have opened since.
+    this.#refused.clear()
+    if (this.#wanted.size > 0) this.#connection.start()
+    this.#next()
+  }
+
+  repair(ids: readonly string[]): void {
+    for (const id of ids) if (this.#subscribed.has(id)) this.#broken.add(id)
+    this.#next()
+  }
+
+  setPaused(isPaused: boolean): void {
+    this.#connection.setPaused(isPaused)
+  }
+
+  stop(): void {
+    this.#connection.stop()
+    this.#reset()
+  }
+
+  #reset(): void {
+    this.#subscribed.clear()
+    this.#endSubscription()
+    clearTimeout(this.#resubscribeTimer)
+    this.#resubscribeTimer = undefined
+  }
+
+  #endSubscription(): void {
+    clearTimeout(this.#command?.timer)
+    clearTimeout(this.#repairTimer)
+    this.#repairTimer = undefined
+    this.#command = undefined
+    this.#groups = []
+    this.#broken.clear()
+    this.#sid = undefined
+    this.#lastSeq = undefined
+  }
+
+  #receive(data: Buffer): void {
+    this.#options.log.frame(data)
+    const control = readKalshiControl(data)
+    if (control === undefined) return
+    if (control.seq !== undefined && control.sid === this.#sid) this.#checkSequence(control.seq)
+    this.#take(control)
+  }
+
+  // All books of the subscription may have missed something.
+  #checkSequence(seq: number): void {
+    const isBroken = this.#lastSeq !== undefined && seq > this.#lastSeq + 1
+    this.#lastSeq = seq
+    if (!isBroken) return
+    for (const ticker of this.#subscribed) this.#broken.add(ticker)
+    this.#next()
+  }
+
+  #take({ type, id, sid, code, text }: KalshiControl): void {
+    const command = this.#command
+    const isAnswer = command !== undefined && id === command.id
+    switch (type) {
+      case 'subscribed':
+        if (!isAnswer || sid === undefined) return
+        this.#sid = sid
+        this.#done(command)
+        return
+      case 'ok':
+        if (isAnswer) this.#done(command)
+        return
+      case 'orderbook_snapshot':
+        // It may carry the command's id; it is the answer in any case.
+        if (command?.action === 'get_snapshot' && sid === this.#sid) this.#done(command)
+        return
+      case 'unsubscribed':
+        if (sid === this.#sid) this.#resubscribe('the exchange has ended the subscription')
+        return
+      case 'error':
+        if (code !== undefined && TERMINAL_CODES.has(code)) this.#resubscribe(`error ${code}: ${text}`)
+        else if (isAnswer) this.#refuse(command, `error ${code}: ${text}`)
+        else this.#options.log.trouble(`error ${code}: ${text}`)
+    }
+  }
+
+  #done({ action, tickers }: Command): void {
+    if (action === 'delete_markets') for (const ticker of tickers) this.#subscribed.delete(ticker)
+    else for (const ticker of tickers) this.#subscribed.add(ticker)
+    this.#finishCommand()
+  }
+
+  #finishCommand(): void {
+    clearTimeout(this.#command?.timer)
+    this.#command = undefined
+    this.#next()
+  }
+
+  // One ticker of a group may be the reason, so its halves are tried.
+  #refuse({ action, tickers }: Command, reason: string): void {
+    if (action === 'subscribe' || action === 'add_markets') {
+      if (tickers.length > 1) {
+        const middle = Math.ceil(tickers.length / 2)
+        this.#groups.push(tickers.slice(0, middle), tickers.slice(middle))
+      } else {
+        for (const ticker of tickers) this.#refused.add(ticker)
+        this.#options.log.trouble(`${tickers.join(', ')} is not followed: ${reason}`)
+      }
+    } else {
+      this.#options.log.trouble(`${action} was refused: ${reason}`)
+      if (action === 'delete_markets') for (const ticker of tickers) this.#subscribed.delete(ticker)
+    }
+    this.#finishCommand()
+  }
+
+  #resubscribe(reason: string): void {
+    this.#options.log.trouble(reason)
+    this.#subscribed.clear()
+    this.#endSubscription()
+    if (this.#resubscribeTimer !== undefined) return
+    const { backoffMsFirst = FEED_BACKOFF_MS_FIRST, backoffMsMax = FEED_BACKOFF_MS_MAX } =
+      this.#options.timing ?? {}
+    const ceilingMs = Math.min(backoffMsFirst * 2 ** Math.min(this.#endedSubscriptions++, 20), backoffMsMax)
+    this.#resubscribeTimer = setTimeout(
+      () => {
+        this.#resubscribeTimer = undefined
+        this.#next()
+      },
+      ((1 + Math.random()) * ceilingMs) / 2,
+    )
+  }
+
+  /** Sends the next command that is due, unless one is on its way. */
+  #next(): void {
+    if (!this.#connection.isOpen || this.#command !== undefined || this.#resubscribeTimer !== undefined)
+      return
+    const added = this.#nextGroup()
+    if (this.#sid === undefined) {
+      if (added.length > 0) this.#send('subscribe', added)
+      return
+    }
+    if (added.length > 0) {
+      this.#send('add_markets', added)
+      return
+    }
+    const removed = [...this.#subscribed].filter((ticker) => !this.#wanted.has(ticker))
+    if (removed.length > 0) this.#send('delete_markets', removed.slice(0, KALSHI_COMMAND_TICKERS_MAX))
+    else if (this.#broken.size > 0) this.#repairNext()
+    else this.#endedSubscriptions = 0
+  }
+
+  #nextGroup(): string[] {
+    for (let group = this.#groups.pop(); group !== undefined; group = this.#groups.pop()) {
+      const wanted = group.filter((ticker) => this.#wanted.has(ticker))
+      if (wanted.length > 0) return wanted
+    }
+    const missing: string[] = []
+    for (const ticker of this.#wanted) {
+      if (this.#subscribed.has(ticker) || this.#refused.has(ticker)) continue
+      missing.push(ticker)
+      if (missing.length === KALSHI_COMMAND_TICKERS_MAX) break
+    }
+    return missing
+  }
+
+  #repairNext(): void {
+    const waitMs =
+      this.#lastRepairMs + (this.#options.timing?.repairMs ?? KALSHI_REPAIR_INTERVAL_MS) - Date.now()
+    if (waitMs > 0) {
+      this.#repairTimer ??= setTimeout(() => {
+        this.#repairTimer = undefined
+        this.#next()
+      }, waitMs)
+      return
+    }
+    const tickers = [...this.#broken].slice(0, KALSHI_COMMAND_TICKERS_MAX)
+    for (const ticker of tickers) this.#broken.delete(ticker)
+    if (this.#broken.size === 0) this.#lastRepairMs = Date.now()
+    this.#repairs++
+    this.#send('get_snapshot', tickers)
+  }
+
+  #send(action: Command['action'], tickers: readonly string[]): void {
+    const id = this.#nextId++
+    const params =
+      action === 'subscribe'
+        ? { channels: ['orderbook_delta'], market_tickers: tickers, use_yes_price: true }
+        : { sid: this.#sid, action, market_tickers: tickers }
+    const text = JSON.stringify({
+      id,
+      cmd: action === 'subscribe' ? 'subscribe' : 'update_subscription',
+      params,
+    })
+    const timer = setTimeout(
+      () => this.#connection.reconnect(`no answer to ${action} within ${FEED_HANDSHAKE_TIMEOUT_MS} ms`),
+      FEED_HANDSHAKE_TIMEOUT_MS,
+    )
+    this.#command = { id, action, tickers, timer }
+    this.#options.log.command(text)
+    this.#connection.send(text)
+  }
+}

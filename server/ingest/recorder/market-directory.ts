@@ -1,0 +1,15 @@
+// Which markets the recorder shall follow: those of its series that trade now or will soon.
+
+/** A market as the recorder needs it. */
+export interface DirectoryMarket {
+  /** What the exchange's WebSocket calls it: a ticker, or a token id. */
+  readonly id: string
+  /** What the lake calls it. */
+  readonly marketId: string
+  readonly series: string
+}
+
+export interface MarketDirectory {
+  /** Every market to follow now. Throws when the exchange cannot say: then nothing changes. */
+  list(signal: AbortSignal): Promise<readonly DirectoryMarket[]>
+}

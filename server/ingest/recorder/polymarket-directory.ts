@@ -1,0 +1,91 @@
+// The tokens of Polymarket's daily temperature events. Searches by tag miss these events, so each is asked for by the name
+// it has: the series, `-on-`, and the date (`highest-temperature-in-nyc-on-june-22-2026`).
+
+import { DISCOVERY_DAYS_AHEAD } from '../../../shared/limits.ts'
+import { addDays, utcDateOf, utcDatesBetween } from '../../../shared/utc-date.ts'
+import { isFrame } from '../../import/recorded-message.ts'
+import { SYSTEM_CLOCK } from '../clock.ts'
+import type { Clock } from '../clock.ts'
+import { UpstreamError } from '../upstream-error.ts'
+import type { UpstreamHttp } from '../upstream-http.ts'
+import type { DirectoryMarket, MarketDirectory } from './market-directory.ts'
+
+const MONTHS = [
+  'january',
+  'february',
+  'march',
+  'april',
+  'may',
+  'june',
+  'july',
+  'august',
+  'september',
+  'october',
+  'november',
+  'december',
+]
+
+export class PolymarketDirectory implements MarketDirectory {
+  readonly #http: UpstreamHttp
+  readonly #series: readonly string[]
+  readonly #clock: Clock
+
+  /** `http` has the base URL of the Gamma API; a series is an event's name before `-on-`. */
+  constructor(http: UpstreamHttp, series: readonly string[], clock: Clock = SYSTEM_CLOCK) {
+    this.#http = http
+    this.#series = series
+    this.#clock = clock
+  }
+
+  /** Yesterday's event may still be open west of Greenwich. */
+  async list(signal: AbortSignal): Promise<DirectoryMarket[]> {
+    const today = utcDateOf(this.#clock.nowMs())
+    const dates = utcDatesBetween(addDays(today, -1), addDays(today, DISCOVERY_DAYS_AHEAD))
+    const markets: DirectoryMarket[] = []
+    for (const series of this.#series) {
+      for (const date of dates) markets.push(...(await this.#listEvent(series, date, signal)))
+    }
+    return markets
+  }
+
+  async #listEvent(series: string, date: string, signal: AbortSignal): Promise<DirectoryMarket[]> {
+    const slug = `${series}-on-${MONTHS[Number(date.slice(5, 7)) - 1]}-${Number(date.slice(8))}-${date.slice(0, 4)}`
+    const answer = await this.#http.fetch({ path: `/events?slug=${encodeURIComponent(slug)}`, signal })
+    if (answer.kind !== 'body') throw this.#malformed('no body')
+    const events = this.#json(answer.body.toString('utf8'))
+    if (!Array.isArray(events)) throw this.#malformed('the answer is no list of events')
+    return events.flatMap((event: unknown) => {
+      const list: unknown = isFrame(event) ? (event['markets'] ?? []) : undefined
+      if (!Array.isArray(list)) throw this.#malformed('an event has no list of markets')
+      return list.flatMap((market: unknown) => this.#tokensOf(series, market))
+    })
+  }
+
+  #tokensOf(series: string, market: unknown): DirectoryMarket[] {
+    if (!isFrame(market)) throw this.#malformed('a market is no object')
+    if (market['closed'] === true || market['enableOrderBook'] === false) return []
+    const condition = market['conditionId']
+    const text = market['clobTokenIds']
+    if (typeof condition !== 'string' || typeof text !== 'string') {
+      throw this.#malformed('a market has no conditionId or no clobTokenIds')
+    }
+    const tokens = this.#json(text)
+    if (!Array.isArray(tokens)) throw this.#malformed('clobTokenIds is no list')
+    return tokens.map((token: unknown) => {
+      if (typeof token !== 'string') throw this.#malformed('a token id is no text')
+      return { id: token, marketId: `${condition}:${token}`, series }
+    })
+  }
+
+  #json(text: string): unknown {
+    try {
+      return JSON.parse(text)
+    } catch (error) {
+      throw this.#malformed('no JSON', error)
+    }
+  }
+
+  #malformed(detail: string, cause?: unknown): UpstreamError {
+    return new UpstreamError(this.#http.name, 'malformed', detail, cause === undefined ? {} : { cause })
+  }
+}

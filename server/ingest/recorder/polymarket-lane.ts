@@ -1,0 +1,163 @@
+// A Polymarket connection and up to 500 tokens. There is no acknowledgement and no number: a token counts as followed
+// when its first book has come, and the only way to know a book again is a new connection.
+
+import {
+  POLYMARKET_FIRST_BOOK_MS,
+  POLYMARKET_PING_MS,
+  POLYMARKET_REFRESH_INTERVAL_MS,
+} from '../../../shared/limits.ts'
+import { isFrame } from '../../import/recorded-message.ts'
+import { FeedConnection } from './feed-connection.ts'
+import type { FeedTiming } from './feed-connection.ts'
+import type { FeedLane, LaneFigures, LaneLog } from './feed-lane.ts'
+
+export interface PolymarketLaneOptions {
+  readonly url: string
+  readonly log: LaneLog
+  readonly timing?: Partial<FeedTiming> & { readonly firstBookMs?: number; readonly refreshMs?: number }
+}
+
+const PONG = Buffer.from('PONG')
+
+export class PolymarketLane implements FeedLane {
+  readonly #options: PolymarketLaneOptions
+  readonly #connection: FeedConnection
+  #wanted: ReadonlySet<string> = new Set()
+  /** Tokens asked for on this connection, and those of them whose first book is still to come. */
+  readonly #asked = new Set<string>()
+  readonly #awaited = new Set<string>()
+  #check: NodeJS.Timeout | undefined
+  #refreshedMs = 0
+  #repairs = 0
+
+  constructor(options: PolymarketLaneOptions) {
+    this.#options = options
+    const { url, log, timing } = options
+    this.#connection = new FeedConnection({
+      url,
+      timing: { pingMs: POLYMARKET_PING_MS, ...timing },
+      ping: (socket) => socket.send('PING'),
+      onOpen: () => {
+        log.opened()
+        this.#subscribe()
+      },
+      onMessage: (data) => this.#receive(data),
+      onClose: (lastHeardMs) => {
+        this.#forget()
+        log.closed(lastHeardMs)
+      },
+      onTrouble: (reason) => log.trouble(reason),
+    })
+  }
+
+  get figures(): LaneFigures {
+    return {
+      isConnected: this.#connection.isOpen,
+      connections: this.#connection.connections,
+      subscribed: this.#asked.size - this.#awaited.size,
+      refused: 0,
+      repairs: this.#repairs,
+      lastHeardMs: this.#connection.lastHeardMs,
+    }
+  }
+
+  follow(ids: ReadonlySet<string>): void {
+    this.#wanted = new Set(ids)
+    if (this.#wanted.size > 0) this.#connection.start()
+    if (!this.#connection.isOpen) return
+    if (this.#asked.size === 0) {
+      this.#subscribe()
+      return
+    }
+    this.#change(
+      'subscribe',
+      [...this.#wanted].filter((id) => !this.#asked.has(id)),
+    )
+    this.#change(
+      'unsubscribe',
+      [...this.#asked].filter((id) => !this.#wanted.has(id)),
+    )
+  }
+
+  /** `ids` are token ids. */
+  repair(ids: readonly string[]): void {
+    if (ids.some((id) => this.#asked.has(id) && !this.#awaited.has(id))) this.#refresh('a book is broken')
+  }
+
+  setPaused(isPaused: boolean): void {
+    this.#connection.setPaused(isPaused)
+  }
+
+  stop(): void {
+    this.#connection.stop()
+    this.#forget()
+  }
+
+  #forget(): void {
+    clearTimeout(this.#check)
+    this.#check = undefined
+    this.#asked.clear()
+    this.#awaited.clear()
+  }
+
+  // The first message of a connection. Without initial_dump some tokens never get a first book.
+  #subscribe(): void {
+    const ids = [...this.#wanted]
+    if (ids.length === 0) return
+    this.#connection.send(JSON.stringify({ assets_ids: ids, type: 'market', initial_dump: true }))
+    this.#await(ids)
+  }
+
+  // Some clients report that changes are ignored: the check notices and makes a new connection.
+  #change(operation: 'subscribe' | 'unsubscribe', ids: readonly string[]): void {
+    if (ids.length === 0) return
+    this.#connection.send(JSON.stringify({ assets_ids: ids, operation, initial_dump: true }))
+    if (operation === 'subscribe') {
+      this.#await(ids)
+      return
+    }
+    for (const id of ids) {
+      this.#asked.delete(id)
+      this.#awaited.delete(id)
+    }
+  }
+
+  #await(ids: readonly string[]): void {
+    for (const id of ids) {
+      this.#asked.add(id)
+      this.#awaited.add(id)
+    }
+    this.#check ??= setTimeout(() => {
+      this.#check = undefined
+      if (this.#awaited.size > 0) this.#refresh(`${this.#awaited.size} tokens have no first book`)
+    }, this.#options.timing?.firstBookMs ?? POLYMARKET_FIRST_BOOK_MS)
+  }
+
+  #refresh(reason: string): void {
+    const intervalMs = this.#options.timing?.refreshMs ?? POLYMARKET_REFRESH_INTERVAL_MS
+    if (Date.now() - this.#refreshedMs < intervalMs) return
+    this.#refreshedMs = Date.now()
+    this.#repairs++
+    this.#connection.reconnect(reason)
+  }
+
+  #receive(data: Buffer): void {
+    if (data.equals(PONG)) return
+    this.#options.log.frame(data)
+    if (this.#awaited.size > 0) this.#noticeBooks(data)
+  }
+
+  #noticeBooks(data: Buffer): void {
+    let message: unknown
+    try {
+      message = JSON.parse(data.toString('utf8'))
+    } catch {
+      return
+    }
+    for (const frame of Array.isArray(message) ? message : [message]) {
+      if (!isFrame(frame) || typeof frame['asset_id'] !== 'string') continue
+      if (frame['bids'] ?? frame['asks'] ?? frame['buys'] ?? frame['sells'])
+        this.#awaited.delete(frame['asset_id'])
+    }
+  }
+}

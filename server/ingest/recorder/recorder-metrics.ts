@@ -1,0 +1,81 @@
+// What the recorder says of itself, for a metrics page and a status table.
+
+import type { LobSource } from '../../../shared/lake-layout.ts'
+import type { ConsolidationReport } from './consolidation-thread.ts'
+import type { LaneFigures } from './feed-lane.ts'
+import type { WalPosition } from './wal-segment.ts'
+
+export interface SourceMetrics {
+  readonly source: LobSource
+  /** Messages of the exchange since the start, and their bytes. */
+  readonly frames: number
+  readonly bytes: number
+  /** Over the last ten seconds or so. */
+  readonly framesPerSecond: number
+  /** ms since the epoch; null before the first. */
+  readonly lastFrameMs: number | null
+  /** Receive time less exchange time of a recent message that states one, ms. Growing means that we are too slow. */
+  readonly lagMs: number | null
+  readonly markets: number
+  readonly unplacedMarkets: number
+  readonly lanes: readonly LaneFigures[]
+  readonly syncedRecords: number
+  /** From receipt to disk, of the oldest message of the last commit. */
+  readonly syncDelayMs: number
+  readonly queuedBytes: number
+  readonly isCongested: boolean
+  readonly congestions: number
+  readonly discoveredAtMs: number
+  readonly discoveryFailures: number
+  readonly consolidationFailures: number
+  readonly logPosition: WalPosition
+  /** The consolidation's last word: gaps by reason, events, how far it is. */
+  readonly consolidation: ConsolidationReport | undefined
+}
+
+const WINDOW_MS = 10_000
+const LAG_EVERY_FRAMES = 64
+const TIME = /"(?:ts_ms|timestamp)":\s?"?(\d{13})\b/
+
+/** Counts messages and looks into one of many for its age. */
+export class FrameRate {
+  #frames = 0
+  #bytes = 0
+  #lastFrameMs: number | null = null
+  #lagMs: number | null = null
+  #windowMs = 0
+  #windowFrames = 0
+  #framesPerSecond = 0
+
+  count(data: Buffer, nowMs: number): void {
+    if (nowMs - this.#windowMs > WINDOW_MS) this.#turn(nowMs)
+    if (this.#frames % LAG_EVERY_FRAMES === 0) this.#measureLag(data, nowMs)
+    this.#frames++
+    this.#bytes += data.length
+    this.#lastFrameMs = nowMs
+  }
+
+  figures(nowMs: number) {
+    if (nowMs - this.#windowMs > WINDOW_MS) this.#turn(nowMs)
+    return {
+      frames: this.#frames,
+      bytes: this.#bytes,
+      framesPerSecond: this.#framesPerSecond,
+      lastFrameMs: this.#lastFrameMs,
+      lagMs: this.#lagMs,
+    }
+  }
+
+  #turn(nowMs: number): void {
+    const elapsedMs = nowMs - this.#windowMs
+    this.#framesPerSecond =
+      this.#windowMs === 0 ? 0 : ((this.#frames - this.#windowFrames) * 1000) / elapsedMs
+    this.#windowMs = nowMs
+    this.#windowFrames = this.#frames
+  }
+
+  #measureLag(data: Buffer, nowMs: number): void {
+    const match = TIME.exec(data.toString('latin1', 0, Math.min(512, data.length)))
+    if (match !== null) this.#lagMs = nowMs - Number(match[1])
+  }
+}

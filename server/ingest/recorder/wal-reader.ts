@@ -1,0 +1,156 @@
+// Reads a write-ahead log from a position on, in bounded pieces, up to a limit that is known to be on disk. A damaged or
+// missing stretch becomes one `lost` record, and reading goes on with the next segment: what is damaged cannot tell where
+// it ends.
+
+import { open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { WAL_READ_BYTES } from '../../../shared/limits.ts'
+import { WAL_HEADER_BYTES, WAL_KIND, getWalRecord, walRecordBytes } from './wal-record.ts'
+import type { WalRecord } from './wal-record.ts'
+import { WAL_MAGIC, listWalSegments } from './wal-segment.ts'
+import type { WalPosition } from './wal-segment.ts'
+
+/** Consecutive records of one segment. Payloads are only valid until the next piece is asked for. */
+export interface WalPiece {
+  readonly segment: number
+  readonly records: readonly WalRecord[]
+}
+
+export class WalReader {
+  readonly #directory: string
+  #segment: number
+  #offset: number
+  #file: FileHandle | undefined
+  #buffer = Buffer.allocUnsafe(WAL_READ_BYTES)
+  /** Bytes in records that were damaged. */
+  damagedBytes = 0
+
+  /** `from` must lie between two records. */
+  constructor(directory: string, from: WalPosition) {
+    this.#directory = directory
+    this.#segment = from.segment
+    this.#offset = from.offset
+  }
+
+  /** What has been read lies before this. */
+  get position(): WalPosition {
+    return { segment: this.#segment, offset: this.#offset }
+  }
+
+  /**
+   * The next records before `limit`, which must be the end of a record; `undefined` when there are none. Segments before
+   * the limit's are read to their end.
+   */
+  async next(limit: WalPosition): Promise<WalPiece | undefined> {
+    for (;;) {
+      if (this.#segment > limit.segment) return undefined
+      const isLast = this.#segment === limit.segment
+      if (isLast && this.#offset >= limit.offset) return undefined
+      const file = await this.#open()
+      if (file === undefined) return await this.#skip(limit)
+      const sizeBytes = (await file.stat()).size
+      const endOffset = isLast ? Math.min(limit.offset, sizeBytes) : sizeBytes
+      if (this.#offset >= endOffset) {
+        if (isLast) return undefined
+        await this.#enter(this.#segment + 1)
+        continue
+      }
+      return await this.#read(file, endOffset)
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close()
+    this.#file = undefined
+  }
+
+  async #read(file: FileHandle, endOffset: number): Promise<WalPiece> {
+    const segment = this.#segment
+    const bytes = await this.#fill(file, endOffset)
+    const records: WalRecord[] = []
+    let at = 0
+    while (bytes.length - at >= WAL_HEADER_BYTES) {
+      const recordBytes = walRecordBytes(bytes, at)
+      if (recordBytes === undefined || this.#offset + recordBytes > endOffset) {
+        return await this.#damaged(segment, records, endOffset)
+      }
+      if (bytes.length - at < recordBytes) break
+      const record = getWalRecord(bytes, at, recordBytes, this.#offset)
+      if (record === undefined) return await this.#damaged(segment, records, endOffset)
+      records.push(record)
+      at += recordBytes
+      this.#offset += recordBytes
+    }
+    if (records.length === 0) return await this.#damaged(segment, records, endOffset)
+    return { segment, records }
+  }
+
+  /** A buffer full of bytes, or one whole record where it is larger, or what is left. */
+  async #fill(file: FileHandle, endOffset: number): Promise<Buffer> {
+    let length = await this.#readInto(file, 0, Math.min(this.#buffer.length, endOffset - this.#offset))
+    if (length < WAL_HEADER_BYTES) return this.#buffer.subarray(0, length)
+    const recordBytes = walRecordBytes(this.#buffer, 0)
+    if (recordBytes !== undefined && recordBytes > length && this.#offset + recordBytes <= endOffset) {
+      const larger = Buffer.allocUnsafe(recordBytes)
+      this.#buffer.copy(larger, 0, 0, length)
+      this.#buffer = larger
+      length += await this.#readInto(file, length, recordBytes - length)
+    } else if (this.#buffer.length > WAL_READ_BYTES) {
+      // The record that needed the larger buffer is long done with.
+      length = Math.min(length, WAL_READ_BYTES)
+      this.#buffer = Buffer.from(this.#buffer.subarray(0, WAL_READ_BYTES))
+    }
+    return this.#buffer.subarray(0, length)
+  }
+
+  async #readInto(file: FileHandle, at: number, count: number): Promise<number> {
+    let done = 0
+    while (done < count) {
+      const { bytesRead } = await file.read(this.#buffer, at + done, count - done, this.#offset + at + done)
+      if (bytesRead === 0) break
+      done += bytesRead
+    }
+    return done
+  }
+
+  // What was read before the damage goes out first; then comes the word of the loss.
+  async #damaged(segment: number, records: readonly WalRecord[], endOffset: number): Promise<WalPiece> {
+    this.damagedBytes += endOffset - this.#offset
+    const lost = lostRecord(this.#offset)
+    await this.#enter(this.#segment + 1)
+    return { segment, records: [...records, lost] }
+  }
+
+  async #skip({ segment: limitSegment }: WalPosition): Promise<WalPiece> {
+    const missing = this.#segment
+    const segments = await listWalSegments(this.#directory)
+    const following = segments.find(({ number }) => number > missing)?.number ?? limitSegment + 1
+    await this.#enter(following)
+    return { segment: missing, records: [lostRecord(0)] }
+  }
+
+  async #open(): Promise<FileHandle | undefined> {
+    if (this.#file !== undefined) return this.#file
+    const segments = await listWalSegments(this.#directory)
+    const segment = segments.find(({ number }) => number === this.#segment)
+    if (segment === undefined) return undefined
+    this.#file = await open(segment.path)
+    if (this.#offset === 0) {
+      const magic = Buffer.alloc(WAL_MAGIC.length)
+      await this.#file.read(magic, 0, magic.length, 0)
+      // A wrong magic is damage like any other: the first record will not be found.
+      this.#offset = magic.equals(WAL_MAGIC) ? WAL_MAGIC.length : 0
+    }
+    return this.#file
+  }
+
+  async #enter(segment: number): Promise<void> {
+    await this.close()
+    this.#segment = segment
+    this.#offset = 0
+  }
+}
+
+function lostRecord(offset: number): WalRecord {
+  return { kind: WAL_KIND.lost, lane: 0, epoch: 0, recvTs: 0n, payload: Buffer.alloc(0), offset }
+}

@@ -1,0 +1,208 @@
+// The recorder's write-ahead log. Records are gathered in memory for at most a commit interval, written in one piece and
+// synced (fdatasync); only then is anybody told of them. A process killed at any moment so loses nothing that was
+// reported as synced; what it was writing may end torn, which readers notice by the checksum. Every start begins a new
+// segment, so nothing is ever written after a torn record.
+
+import { open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  WAL_COMMIT_BYTES,
+  WAL_COMMIT_INTERVAL_MS,
+  WAL_QUEUE_BYTES_HIGH,
+  WAL_QUEUE_BYTES_LOW,
+  WAL_SEGMENT_BYTES_MAX,
+} from '../../../shared/limits.ts'
+import { NS_PER_HOUR } from '../../../shared/utc-date.ts'
+import { syncDirectory, writeFully } from '../../lake/durable-file.ts'
+import { WAL_HEADER_BYTES, putWalRecord } from './wal-record.ts'
+import type { WalEntry } from './wal-record.ts'
+import { WAL_MAGIC, listWalSegments, walSegmentName } from './wal-segment.ts'
+import type { WalPosition } from './wal-segment.ts'
+
+export interface WriteAheadLogOptions {
+  readonly directory: string
+  /** Everything before `position` is on disk: `records` more than the last time, `delayMs` after the oldest came. */
+  readonly onSynced: (position: WalPosition, records: number, delayMs: number) => void
+  /** So much is waiting for the disk that sources shall be held back (true), or no more (false). */
+  readonly onCongestion: (isCongested: boolean) => void
+  /** The disk refuses: nothing more can be kept. Called once. */
+  readonly onFailed: (error: Error) => void
+  /** Smaller bounds than shared/limits.ts, for tests. */
+  readonly bounds?: {
+    readonly commitIntervalMs?: number
+    readonly segmentBytes?: number
+    readonly queueBytesHigh?: number
+  }
+}
+
+const FIRST_BATCH_BYTES = 256 * 1024
+
+/** Records that wait for the disk. */
+class Batch {
+  bytes = Buffer.allocUnsafe(FIRST_BATCH_BYTES)
+  length = 0
+  records = 0
+  /** Receive time of the first record, and when it came by the process's own clock. */
+  firstTs = 0n
+  firstMs = 0
+
+  add(entry: WalEntry): void {
+    const end = this.length + WAL_HEADER_BYTES + entry.payload.length
+    if (end > this.bytes.length) this.#grow(end)
+    if (this.records === 0) {
+      this.firstTs = entry.recvTs
+      this.firstMs = performance.now()
+    }
+    this.length = putWalRecord(this.bytes, this.length, entry)
+    this.records++
+  }
+
+  clear(): void {
+    this.length = 0
+    this.records = 0
+    // One huge frame shall not hold its memory for ever.
+    if (this.bytes.length > WAL_COMMIT_BYTES * 4) this.bytes = Buffer.allocUnsafe(FIRST_BATCH_BYTES)
+  }
+
+  #grow(sizeBytes: number): void {
+    const larger = Buffer.allocUnsafe(Math.max(sizeBytes, this.bytes.length * 2))
+    this.bytes.copy(larger, 0, 0, this.length)
+    this.bytes = larger
+  }
+}
+
+export class WriteAheadLog {
+  readonly #options: WriteAheadLogOptions
+  readonly #commitIntervalMs: number
+  readonly #segmentBytesMax: number
+  readonly #queueBytesHigh: number
+  #segment: number
+  #file: FileHandle | undefined
+  #offset = 0
+  #hour = -1n
+  /** Two batches take turns: one takes records while the other is on its way to the disk. */
+  #filling = new Batch()
+  #other = new Batch()
+  #committing: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isCongested = false
+  #isClosed = false
+  #failure: Error | undefined
+
+  private constructor(options: WriteAheadLogOptions, lastSegment: number) {
+    this.#options = options
+    this.#segment = lastSegment
+    this.#commitIntervalMs = options.bounds?.commitIntervalMs ?? WAL_COMMIT_INTERVAL_MS
+    this.#segmentBytesMax = options.bounds?.segmentBytes ?? WAL_SEGMENT_BYTES_MAX
+    this.#queueBytesHigh = options.bounds?.queueBytesHigh ?? WAL_QUEUE_BYTES_HIGH
+  }
+
+  /** Opens the log of a directory, which is created if needed. Nothing is written before the first record. */
+  static async open(options: WriteAheadLogOptions): Promise<WriteAheadLog> {
+    const segments = await listWalSegments(options.directory)
+    return new WriteAheadLog(options, segments.at(-1)?.number ?? 0)
+  }
+
+  /** The end of what is on disk. Before the first commit it is the beginning of a segment that is still to come. */
+  get position(): WalPosition {
+    return this.#offset === 0
+      ? { segment: this.#segment + 1, offset: 0 }
+      : { segment: this.#segment, offset: this.#offset }
+  }
+
+  /** Bytes of records that are not yet on disk. */
+  get queuedBytes(): number {
+    return this.#filling.length + this.#other.length
+  }
+
+  /** Takes a record; it is copied. After `close` or a failure it is refused. */
+  append(entry: WalEntry): void {
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#isClosed) throw new Error('the write-ahead log is closed')
+    this.#filling.add(entry)
+    this.#reportCongestion()
+    if (this.#committing !== undefined) return
+    if (this.#filling.length >= WAL_COMMIT_BYTES) this.#commit()
+    else this.#timer ??= setTimeout(() => this.#commit(), this.#commitIntervalMs)
+  }
+
+  /** Writes what waits and closes the segment. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    while (this.#failure === undefined && (this.#committing !== undefined || this.#filling.records > 0)) {
+      this.#commit()
+      await this.#committing
+    }
+    clearTimeout(this.#timer)
+    await this.#file?.close()
+    this.#file = undefined
+  }
+
+  #commit(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#committing !== undefined || this.#filling.records === 0) return
+    const batch = this.#filling
+    this.#filling = this.#other
+    this.#other = batch
+    this.#committing = this.#write(batch).then(
+      () => this.#committed(batch),
+      (error: unknown) => this.#fail(error),
+    )
+  }
+
+  #committed(batch: Batch): void {
+    this.#committing = undefined
+    const { records, firstMs } = batch
+    batch.clear()
+    this.#options.onSynced(this.position, records, performance.now() - firstMs)
+    this.#reportCongestion()
+    const waiting = this.#filling
+    if (waiting.records === 0) return
+    const waitMs = this.#commitIntervalMs - (performance.now() - waiting.firstMs)
+    if (waiting.length >= WAL_COMMIT_BYTES || waitMs <= 0) this.#commit()
+    else this.#timer ??= setTimeout(() => this.#commit(), waitMs)
+  }
+
+  #fail(error: unknown): void {
+    this.#committing = undefined
+    const reason = error instanceof Error ? error.message : String(error)
+    this.#failure = new Error(`the write-ahead log cannot be written: ${reason}`, { cause: error })
+    this.#options.onFailed(this.#failure)
+  }
+
+  async #write(batch: Batch): Promise<void> {
+    const hour = batch.firstTs / NS_PER_HOUR
+    const isFull = this.#offset > WAL_MAGIC.length && this.#offset + batch.length > this.#segmentBytesMax
+    if (this.#file === undefined || hour !== this.#hour || isFull) await this.#nextSegment(batch.firstTs)
+    this.#hour = hour
+    const file = this.#file!
+    await writeFully(file, batch.bytes.subarray(0, batch.length), this.#offset)
+    await file.datasync()
+    this.#offset += batch.length
+  }
+
+  async #nextSegment(ts: bigint): Promise<void> {
+    const { directory } = this.#options
+    await this.#file?.close()
+    this.#file = undefined
+    const file = await open(join(directory, walSegmentName(this.#segment + 1, ts)), 'wx', 0o600)
+    this.#segment++
+    this.#file = file
+    await writeFully(file, WAL_MAGIC, 0)
+    this.#offset = WAL_MAGIC.length
+    await syncDirectory(directory)
+  }
+
+  // The batch on its way to the disk counts as well: its memory is taken.
+  #reportCongestion(): void {
+    const queued = this.queuedBytes
+    const isCongested = this.#isCongested
+      ? queued > Math.min(WAL_QUEUE_BYTES_LOW, this.#queueBytesHigh / 2)
+      : queued > this.#queueBytesHigh
+    if (isCongested === this.#isCongested) return
+    this.#isCongested = isCongested
+    this.#options.onCongestion(isCongested)
+  }
+}

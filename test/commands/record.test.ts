@@ -1,0 +1,53 @@
+// The configuration of `bookcast record`: what it demands, and that it never repeats a secret.
+
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { test } from 'node:test'
+import { readRecordConfig } from '../../server/commands/record-config.ts'
+
+const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const PEM = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+const ARGS = ['--lake', 'l', '--kalshi-series', 'KXHIGHNY, KXLOWTNYC']
+const ENV = { BOOKCAST_KALSHI_KEY_ID: 'id', BOOKCAST_KALSHI_PRIVATE_KEY: PEM }
+
+test('reads series, key and addresses', () => {
+  const config = readRecordConfig(ARGS, ENV)
+  assert.ok(config !== 'help')
+  assert.deepEqual(config.kalshi?.series, ['KXHIGHNY', 'KXLOWTNYC'])
+  assert.equal(config.kalshi?.credentials.keyId, 'id')
+  assert.equal(config.polymarket, undefined)
+  assert.match(config.workDirectory, /^l.\.recorder$/)
+  const oneLine = readRecordConfig(ARGS, {
+    ...ENV,
+    BOOKCAST_KALSHI_PRIVATE_KEY: PEM.replaceAll('\n', String.raw`\n`),
+  })
+  assert.ok(oneLine !== 'help' && oneLine.kalshi !== undefined)
+})
+
+for (const [what, args, env, message] of [
+  ['no lake', ['--kalshi-series', 'A'], ENV, /--lake/],
+  ['nothing to record', ['--lake', 'l'], ENV, /--kalshi-series/],
+  ['a wrong series', ['--lake', 'l', '--kalshi-series', '../x'], ENV, /--kalshi-series/],
+  ['no key id', ARGS, { BOOKCAST_KALSHI_PRIVATE_KEY: PEM }, /KEY_ID/],
+  ['no key', ARGS, { BOOKCAST_KALSHI_KEY_ID: 'id' }, /PRIVATE_KEY/],
+  [
+    'no such key file',
+    ARGS,
+    { BOOKCAST_KALSHI_KEY_ID: 'id', BOOKCAST_KALSHI_PRIVATE_KEY_FILE: '/none' },
+    /ENOENT/,
+  ],
+  ['a wrong address', [...ARGS, '--kalshi-ws-url', 'https://x'], ENV, /--kalshi-ws-url/],
+] as const) {
+  test(`refuses ${what}`, () => {
+    assert.throws(() => readRecordConfig(args, env), { name: 'UsageError', message })
+  })
+}
+
+test('a key that is none is refused without being shown', () => {
+  const secret = 'c2VjcmV0LXNlY3JldC1zZWNyZXQ'
+  const pem = `-----BEGIN PRIVATE KEY-----\n${secret}\n-----END PRIVATE KEY-----`
+  assert.throws(
+    () => readRecordConfig(ARGS, { ...ENV, BOOKCAST_KALSHI_PRIVATE_KEY: pem }),
+    (error: Error) => /no RSA key/.test(error.message) && !String(error.stack).includes(secret),
+  )
+})

@@ -1,0 +1,256 @@
+// The write-ahead log read into the lake: the same files as an import of the same messages, the same bytes however often
+// and in whatever pieces it is read.
+
+import assert from 'node:assert/strict'
+import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { Consolidation } from '../../../server/ingest/recorder/consolidation.ts'
+import { heardMark } from '../../../server/ingest/recorder/wal-mark.ts'
+import { WAL_KIND } from '../../../server/ingest/recorder/wal-record.ts'
+import type { WalPosition } from '../../../server/ingest/recorder/wal-segment.ts'
+import { lobFilePath } from '../../../shared/lake-layout.ts'
+import { runImport } from '../../support/import-harness.ts'
+import { B, T, delta, snapshot } from '../../support/kalshi-frames.ts'
+import { bookText, readFooterValue, readRows, replayRows } from '../../support/lob-rows.ts'
+import { temporaryDirectory } from '../../support/temporary-lake.ts'
+import { writeWal } from '../../support/wal-script.ts'
+import type { ScriptRecord } from '../../support/wal-script.ts'
+
+const HOUR_MS = 3_600_000
+const START_MS = Date.parse('2026-06-24T22:10:00Z')
+const DATES = ['2026-06-24', '2026-06-25']
+
+function pathOf(lake: string, date: string): string {
+  return lobFilePath(lake, 'kalshi', 'KXHIGHNY', date)
+}
+
+async function open(lake: string, work: string, sliceRows = 20): Promise<Consolidation> {
+  return await Consolidation.open({
+    lake,
+    source: 'kalshi',
+    workDirectory: work,
+    bounds: { sliceRows, spillBytes: 4000, groupRows: 50 },
+  })
+}
+
+async function readAll(consolidation: Consolidation, limit: WalPosition): Promise<void> {
+  while (await consolidation.advance(limit)) {
+    // Goes on until the limit.
+  }
+}
+
+/** A connection's messages over three hours around midnight, with the log's clock between them. */
+function script(count: number, spanMs: number): ScriptRecord[] {
+  const records: ScriptRecord[] = [
+    {
+      kind: WAL_KIND.command,
+      ms: START_MS,
+      frame: { id: 1, cmd: 'subscribe', params: { channels: ['orderbook_delta'], use_yes_price: true } },
+    },
+    { ms: START_MS, frame: { id: 1, type: 'subscribed', msg: { channel: 'orderbook_delta', sid: 1 } } },
+  ]
+  let seq = 0
+  for (const ticker of [T, B]) {
+    const content = { market_ticker: ticker, yes_dollars_fp: [['0.4000', '10.00']], no_dollars_fp: [] }
+    records.push({ ms: START_MS + 1, frame: snapshot(++seq, content) })
+  }
+  let clockMs = START_MS
+  for (let index = 0; index < count; index++) {
+    const ms = START_MS + 2 + Math.floor((index * spanMs) / count)
+    for (; clockMs < ms; clockMs += 10_000) records.push(...heard(clockMs))
+    const content = {
+      market_ticker: index % 3 === 0 ? B : T,
+      price_dollars: `0.4${index % 10}00`,
+      delta_fp: `${1 + (index % 4)}.00`,
+      side: index % 2 === 0 ? 'yes' : 'no',
+      ts_ms: ms - (index % 7),
+    }
+    records.push({ ms, frame: delta(++seq, content) })
+  }
+  for (; clockMs < START_MS + spanMs + HOUR_MS * 23; clockMs += 10_000) {
+    records.push(...heard(clockMs))
+  }
+  return records
+}
+
+function heard(ms: number): ScriptRecord[] {
+  return [
+    { kind: WAL_KIND.mark, ms, frame: heardMark(ms) },
+    { kind: WAL_KIND.clock, ms },
+  ]
+}
+
+function linesOf(records: readonly ScriptRecord[]): string[] {
+  return records
+    .filter(({ frame }) => frame !== undefined)
+    .map(({ ms, frame }) => JSON.stringify({ recv_ts: `${ms}000000`, data: frame }))
+}
+
+test('recorded and imported messages give the same files', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, imported] = [join(root, 'lake'), join(root, 'imported')]
+  const records = script(400, 3 * HOUR_MS)
+  const limit = await writeWal(join(root, 'work'), 'kalshi', records)
+  const consolidation = await open(lake, join(root, 'work'))
+  await readAll(consolidation, limit)
+  await consolidation.close()
+  await runImport(imported, 'kalshi', { lines: linesOf(records) }, { bounds: { groupRows: 50 } })
+  for (const date of DATES) {
+    for (const key of ['rows', 'markets', 'covers_from', 'covers_to']) {
+      assert.equal(
+        await readFooterValue(pathOf(lake, date), key),
+        await readFooterValue(pathOf(imported, date), key),
+      )
+    }
+    assert.deepEqual(await readRows(pathOf(lake, date)), await readRows(pathOf(imported, date)))
+    assert.ok(
+      (await readFile(pathOf(lake, date))).equals(await readFile(pathOf(imported, date))),
+      `the bytes of ${date} are equal`,
+    )
+  }
+})
+
+test('a date that is closed frees its segments and its part file', async (t) => {
+  const root = await temporaryDirectory(t)
+  const work = join(root, 'work')
+  const records = script(400, 3 * HOUR_MS)
+  const middle = records.findIndex(({ ms }) => ms > Date.parse('2026-06-25T12:00:00Z'))
+  await writeWal(work, 'kalshi', records.slice(0, 100))
+  await writeWal(work, 'kalshi', records.slice(100, middle))
+  const limit = await writeWal(work, 'kalshi', records.slice(middle))
+  const before = await readdir(join(work, 'wal', 'kalshi'))
+  const consolidation = await open(join(root, 'lake'), work)
+  await readAll(consolidation, limit)
+  await consolidation.close()
+  const after = await readdir(join(work, 'wal', 'kalshi'))
+  assert.ok(after.length > 0 && after.length < before.length, `${before.length} became ${after.length}`)
+  const parts = await readdir(join(work, 'parts', 'kalshi', 'KXHIGHNY'))
+  assert.deepEqual(
+    parts.filter((name) => name < 'date=2026-06-26'),
+    [],
+  )
+})
+
+test('the open date is in the lake with everything read so far, keyframes at every hour included', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+  const records = script(400, 3 * HOUR_MS)
+  let written = 0
+  // Up to the middle of an hour after midnight: one date closed, one open with slices and a rest.
+  const part = records.filter(({ ms }) => ms < Date.parse('2026-06-25T00:40:00Z'))
+  const limit = await writeWal(work, 'kalshi', part)
+  const consolidation = await open(lake, work)
+  while (await consolidation.advance(limit)) {
+    await consolidation.publish()
+    written++
+  }
+  await consolidation.publish()
+  await consolidation.close()
+  assert.ok(written > 0)
+  const imported = join(root, 'imported')
+  await runImport(imported, 'kalshi', { lines: linesOf(part) })
+  for (const date of DATES) {
+    const [mine, theirs] = [await readRows(pathOf(lake, date)), await readRows(pathOf(imported, date))]
+    assert.equal(mine.length, theirs.length)
+    const order = (rows: typeof mine, id: string) => rows.filter((row) => row.market_id === id)
+    for (const id of [T, B]) assert.deepEqual(order(mine, id), order(theirs, id))
+    for (const key of ['rows', 'min_ts', 'max_ts', 'gaps', 'markets', 'covers_from', 'keyframes']) {
+      assert.equal(
+        await readFooterValue(pathOf(lake, date), key),
+        await readFooterValue(pathOf(imported, date), key),
+      )
+    }
+  }
+})
+
+test('reading in any pieces, with starts anew and publications between, ends with the same bytes', async (t) => {
+  const root = await temporaryDirectory(t)
+  const records = script(300, 3 * HOUR_MS)
+  const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+  const limit = await writeWal(work, 'kalshi', records)
+  const whole = await open(lake, work)
+  await readAll(whole, limit)
+  await whole.close()
+  const expected = await Promise.all(DATES.map((date) => readFile(pathOf(lake, date))))
+  let run = 0
+  const property = fc.asyncProperty(
+    fc.array(fc.tuple(fc.integer({ min: 1, max: records.length }), fc.boolean()), { maxLength: 5 }),
+    async (cuts) => {
+      const directory = join(root, String(run++))
+      const [otherLake, otherWork] = [join(directory, 'lake'), join(directory, 'work')]
+      let from = 0
+      let end: WalPosition | undefined
+      let consolidation = await open(otherLake, otherWork)
+      const sorted = [...cuts].toSorted(([a], [b]) => a - b)
+      for (const [to, isPublished] of [...sorted, [records.length, true] as const]) {
+        end = await writeWal(otherWork, 'kalshi', records.slice(from, to))
+        from = to
+        await readAll(consolidation, end)
+        if (isPublished) await consolidation.publish()
+        await consolidation.close()
+        consolidation = await open(otherLake, otherWork)
+      }
+      await readAll(consolidation, end!)
+      await consolidation.close()
+      for (const [index, date] of DATES.entries()) {
+        assert.ok((await readFile(pathOf(otherLake, date))).equals(expected[index]!), date)
+      }
+      await rm(directory, { recursive: true })
+    },
+  )
+  await fc.assert(property, { numRuns: 8, seed: 7 })
+})
+
+test('a recorder that stood still or was killed leaves a gap where it last heard something', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+  const first = script(50, 60_000).filter(({ ms }) => ms < START_MS + 60_000)
+  const laterMs = START_MS + 3 * HOUR_MS
+  const lastMs = Math.max(...first.filter(({ frame }) => frame !== undefined).map(({ ms }) => ms))
+  await writeWal(work, 'kalshi', first)
+  const limit = await writeWal(work, 'kalshi', [
+    { kind: WAL_KIND.start, ms: laterMs },
+    { epoch: 2, ms: laterMs + 5, frame: { id: 1, type: 'subscribed', msg: { sid: 1 } } },
+    { epoch: 2, ms: laterMs + 6, frame: snapshot(1, { yes_dollars_fp: [['0.3000', '7.00']] }) },
+    { kind: WAL_KIND.clock, ms: laterMs + 1000 },
+  ])
+  const consolidation = await open(lake, work)
+  await readAll(consolidation, limit)
+  await consolidation.publish()
+  await consolidation.close()
+  const rows = await readRows(pathOf(lake, DATES[0]!))
+  const gaps = rows.filter(({ event }) => event === 3)
+  assert.deepEqual(gaps.map(({ market_id }) => market_id).toSorted(), [B, T])
+  for (const gap of gaps) assert.equal(Number(gap.ts / 1_000_000n), lastMs)
+  const nextDay = replayRows(await readRows(pathOf(lake, DATES[1]!)))
+  assert.equal(bookText(nextDay.get(T)), bookText(new Map([['0:3000', 7_000_000n]])))
+  assert.equal(nextDay.has(B), false)
+})
+
+test('a damaged segment is a gap, and what follows it is read', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+  await writeWal(work, 'kalshi', [
+    { ms: START_MS, frame: snapshot(1, { yes_dollars_fp: [['0.3000', '7.00']] }) },
+    { ms: START_MS + 1, frame: delta(2, { ts_ms: START_MS + 1 }) },
+  ])
+  const [name] = await readdir(join(work, 'wal', 'kalshi'))
+  const path = join(work, 'wal', 'kalshi', name!)
+  const bytes = await readFile(path)
+  bytes[bytes.length - 3]! ^= 1
+  await writeFile(path, bytes)
+  const limit = await writeWal(work, 'kalshi', [
+    { ms: START_MS + 2000, frame: snapshot(3, { market_ticker: B, yes_dollars_fp: [['0.2000', '1.00']] }) },
+    { kind: WAL_KIND.clock, ms: START_MS + 3000 },
+  ])
+  const consolidation = await open(lake, work)
+  await readAll(consolidation, limit)
+  await consolidation.publish()
+  assert.equal(consolidation.figures.lostStretches, 1)
+  await consolidation.close()
+  const books = replayRows(await readRows(pathOf(lake, DATES[0]!)))
+  assert.equal(bookText(books.get(T)), 'unknown')
+  assert.equal(bookText(books.get(B)), bookText(new Map([['0:2000', 1_000_000n]])))
+})

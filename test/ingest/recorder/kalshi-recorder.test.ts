@@ -1,0 +1,253 @@
+// The recorder beside a local exchange with every fault: what its files hold is what the exchange truly had, or unknown.
+
+import assert from 'node:assert/strict'
+import { constants, verify } from 'node:crypto'
+import { test } from 'node:test'
+import { LocalKalshi } from '../../support/local-kalshi.ts'
+import { bookText } from '../../support/lob-rows.ts'
+import {
+  TEST_KEY_ID,
+  TEST_PRIVATE_KEY,
+  TEST_PUBLIC_KEY,
+  checkAgainst,
+  eventually,
+  readSeries,
+  recordKalshi,
+} from '../../support/recorder-harness.ts'
+import type { KalshiHarness } from '../../support/recorder-harness.ts'
+import { temporaryDirectory } from '../../support/temporary-lake.ts'
+
+const SERIES = 'KXHIGHNY'
+const A = 'KXHIGHNY-26NOV20-B45.5'
+const B = 'KXHIGHNY-26NOV20-T49'
+const C = 'KXHIGHNY-26NOV21-T51'
+
+function newExchange(exchange: LocalKalshi): void {
+  exchange.setBook(A, [
+    [0, 40, 1000],
+    [1, 47, 2050],
+  ])
+  exchange.setBook(B, [[1, 3, 100]])
+  exchange.setBook(C, [])
+}
+
+/** Waits until everything that was sent has come, then stops the recorder, which publishes it. */
+async function finish(exchange: LocalKalshi, { recorder, lake }: KalshiHarness) {
+  await eventually(() => recorder.metrics.frames >= exchange.sentFrames, 'everything sent has come')
+  await recorder.stop()
+  return checkAgainst(exchange, await readSeries(lake, 'kalshi', SERIES))
+}
+
+function trade(exchange: LocalKalshi, count: number): void {
+  for (let index = 0; index < count; index++) {
+    exchange.change(index % 3 === 0 ? B : A, index % 2, 30 + (index % 20), 100 + (index % 7))
+  }
+}
+
+test('records every book as it was, and says that the feed was complete', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
+  await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+  trade(exchange, 2000)
+  const { known, unknown, gaps, books } = await finish(exchange, harness)
+  assert.deepEqual([known, unknown], [2000, 0])
+  for (const ticker of [A, B]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
+  assert.equal(gaps, 0)
+  assert.equal(harness.recorder.metrics.consolidation?.badLines, 0)
+})
+
+test('signs every handshake with a time of its own, and tells nobody the secret', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  exchange.refuseHandshake = 401
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A])
+  await exchange.until(() => exchange.handshakes.length >= 2)
+  exchange.refuseHandshake = undefined
+  await exchange.until(() => exchange.isFollowed(A))
+  await harness.recorder.stop()
+  const signatures: string[] = []
+  for (const headers of exchange.handshakes) {
+    assert.equal(headers['kalshi-access-key'], TEST_KEY_ID)
+    const time = String(headers['kalshi-access-timestamp'])
+    assert.ok(Math.abs(Date.now() - Number(time)) < 60_000)
+    const signature = String(headers['kalshi-access-signature'])
+    signatures.push(signature)
+    const isRight = verify(
+      'sha256',
+      Buffer.from(`${time}GET/trade-api/ws/v2`),
+      { key: TEST_PUBLIC_KEY, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 },
+      Buffer.from(signature, 'base64'),
+    )
+    assert.ok(isRight)
+  }
+  assert.equal(new Set(signatures).size, signatures.length)
+  const said = harness.log.lines.join('\n')
+  assert.match(said, /status 401/)
+  for (const secret of [TEST_KEY_ID, TEST_PRIVATE_KEY.slice(40, 80), ...signatures]) {
+    assert.ok(!said.includes(secret))
+  }
+})
+
+test('asks for prices on the yes leg explicitly, and reads them so', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A])
+  await exchange.until(() => exchange.isFollowed(A))
+  await finish(exchange, harness)
+  const { params } = exchange.commands[0]!
+  assert.deepEqual(params, { channels: ['orderbook_delta'], market_tickers: [A], use_yes_price: true })
+})
+
+test('a missing number makes the books unknown until the snapshots that it asks for', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
+  await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+  trade(exchange, 100)
+  exchange.change(A, 0, 41, 500, 'lost')
+  const isRepair = ({ params }: (typeof exchange.commands)[number]) => params.action === 'get_snapshot'
+  exchange.change(B, 0, 2, 500)
+  await exchange.until(() => exchange.commands.some(isRepair))
+  trade(exchange, 100)
+  const { known, unknown, gaps, books } = await finish(exchange, harness)
+  assert.deepEqual([known + unknown, gaps], [201, 2])
+  assert.ok(unknown >= 1 && known >= 100)
+  for (const ticker of [A, B]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
+  assert.deepEqual(exchange.commands.find(isRepair)!.params.market_tickers.toSorted(), [A, B].toSorted())
+})
+
+test('repeated messages change nothing', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
+  await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+  for (let index = 0; index < 50; index++)
+    exchange.change(A, 0, 30 + index, 100, index % 5 === 0 ? 'repeated' : undefined)
+  const { known, unknown, gaps } = await finish(exchange, harness)
+  assert.deepEqual([known, unknown, gaps], [50, 0, 0])
+  assert.equal(harness.recorder.metrics.consolidation?.duplicates, 10)
+})
+
+test('dropped connections come back; between them the books are unknown', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
+  const drops = 5
+  for (let drop = 0; drop < drops; drop++) {
+    await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+    trade(exchange, 40)
+    await eventually(() => harness.recorder.metrics.frames >= exchange.sentFrames, 'everything sent has come')
+    exchange.dropConnections()
+    exchange.change(A, 0, 60 + drop, 100)
+  }
+  await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+  trade(exchange, 40)
+  const { known, unknown, gaps, books } = await finish(exchange, harness)
+  assert.deepEqual([known, unknown, gaps], [40 * (drops + 1), 0, 2 * drops])
+  for (const ticker of [A, B]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
+})
+
+test('a connection that has fallen silent is given up', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  const root = await temporaryDirectory(t)
+  const harness = await recordKalshi(t, exchange, root, [A], { timing: { idleTimeoutMs: 300, pingMs: 50 } })
+  await exchange.until(() => exchange.isFollowed(A))
+  exchange.change(A, 0, 33, 100)
+  await eventually(() => harness.recorder.metrics.frames >= exchange.sentFrames, 'everything sent has come')
+  exchange.freeze()
+  await exchange.until(() => exchange.handshakes.length >= 2)
+  await exchange.until(() => exchange.isFollowed(A))
+  const { gaps, books } = await finish(exchange, harness)
+  assert.ok(gaps >= 1)
+  assert.equal(bookText(books.get(A)), exchange.bookText(A))
+  assert.ok(harness.log.lines.some((line) => line.includes('silent for 300 ms')))
+})
+
+for (const code of [10, 25]) {
+  test(`error ${code} ends the subscription; another one follows`, async (t) => {
+    const exchange = await LocalKalshi.start(t)
+    newExchange(exchange)
+    const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
+    await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+    trade(exchange, 30)
+    exchange.endSubscriptions(code)
+    exchange.change(A, 0, 61, 100)
+    await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+    trade(exchange, 30)
+    const { known, unknown, gaps, books } = await finish(exchange, harness)
+    assert.deepEqual([known, unknown, gaps], [60, 0, 2])
+    assert.equal(exchange.handshakes.length, 1)
+    for (const ticker of [A, B]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
+  })
+}
+
+test('garbage, huge and late messages harm no book', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
+  await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+  const garbage = [
+    '',
+    'nonsense',
+    '{"type":"orderbook_delta"',
+    '[]',
+    'null',
+    '{"type":"orderbook_delta","msg":{}}',
+    '\u0000',
+  ]
+  for (const [index, text] of garbage.entries()) {
+    exchange.say(text)
+    exchange.change(A, 0, 20 + index, 100)
+  }
+  exchange.say(JSON.stringify({ type: 'ticker', msg: { pad: 'x'.repeat(9_000_000) } }))
+  exchange.delayMs = 4000
+  trade(exchange, 20)
+  const { known, unknown, gaps, books } = await finish(exchange, harness)
+  assert.deepEqual([known, unknown, gaps], [garbage.length + 20, 0, 0])
+  for (const ticker of [A, B]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
+})
+
+test('follows the markets that the directory lists, and no longer those that it does not', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
+  await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+  harness.follow([B, C])
+  await exchange.until(() => exchange.isFollowed(C) && !exchange.isFollowed(A))
+  exchange.change(C, 0, 10, 100)
+  exchange.change(A, 0, 10, 100)
+  const { gaps, books } = await finish(exchange, harness)
+  assert.deepEqual([exchange.handshakes.length, gaps], [1, 0])
+  for (const ticker of [B, C]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
+  assert.deepEqual(harness.recorder.metrics.consolidation?.gaps, { 'no longer followed': 1, disconnect: 2 })
+})
+
+test('one market that the exchange refuses does not keep the others away', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  exchange.unknownTickers.add(C)
+  const root = await temporaryDirectory(t)
+  const harness = await recordKalshi(t, exchange, root, [A, B, C], { discoveryIntervalMs: 60_000 })
+  await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+  await eventually(() => harness.recorder.metrics.lanes[0]?.refused === 1, 'the refusal is counted')
+  trade(exchange, 10)
+  const { known, unknown } = await finish(exchange, harness)
+  assert.deepEqual([known, unknown], [10, 0])
+})
+
+test('a book that proves wrong is unknown until a snapshot that the consolidation asks for', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
+  await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+  // More than the recorder has ever been told of.
+  exchange.setBook(A, [[0, 40, 9000]])
+  exchange.change(A, 0, 40, -5000)
+  await exchange.until(() => exchange.commands.some(({ params }) => params.action === 'get_snapshot'))
+  trade(exchange, 10)
+  const { known, unknown, gaps, books } = await finish(exchange, harness)
+  assert.deepEqual([known, unknown, gaps], [10, 0, 1])
+  for (const ticker of [A, B]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
+})

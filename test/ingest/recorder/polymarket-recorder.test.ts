@@ -1,0 +1,184 @@
+// The recorder beside a local Polymarket: both tokens, arrays of messages, text pings, silent losses.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { WebSocketServer } from 'ws'
+import type { WebSocket } from 'ws'
+import { PolymarketLane } from '../../../server/ingest/recorder/polymarket-lane.ts'
+import { SourceRecorder } from '../../../server/ingest/recorder/source-recorder.ts'
+import { bookText, replayRows } from '../../support/lob-rows.ts'
+import type { LobRow } from '../../support/lob-rows.ts'
+import { LogLines, eventually, readSeries } from '../../support/recorder-harness.ts'
+import { temporaryDirectory } from '../../support/temporary-lake.ts'
+
+const MARKET = '0xab'
+const SERIES = 'highest-temperature-in-nyc'
+
+interface Subscription {
+  readonly assets_ids: readonly string[]
+  readonly type?: string
+  readonly operation?: string
+  readonly initial_dump?: boolean
+}
+
+class LocalPolymarket {
+  readonly subscriptions: Subscription[] = []
+  pings = 0
+  sentFrames = 0
+  connections = 0
+  isIgnoringChanges = false
+  readonly #server = new WebSocketServer({ host: '127.0.0.1', port: 0 })
+  #socket: WebSocket | undefined
+
+  async start(t: TestContext): Promise<string> {
+    this.#server.on('connection', (socket) => {
+      this.connections++
+      this.#socket = socket
+      socket.on('message', (data: Buffer) => this.#take(data.toString('utf8')))
+    })
+    await once(this.#server, 'listening')
+    t.after(() => {
+      for (const client of this.#server.clients) client.terminate()
+      this.#server.close()
+    })
+    return `ws://127.0.0.1:${(this.#server.address() as AddressInfo).port}/ws/market`
+  }
+
+  #take(text: string): void {
+    if (text === 'PING') {
+      this.pings++
+      this.#socket?.send('PONG')
+      return
+    }
+    const subscription: Subscription = JSON.parse(text)
+    this.subscriptions.push(subscription)
+    if (subscription.operation === 'unsubscribe' || (subscription.operation && this.isIgnoringChanges)) return
+    this.send(subscription.assets_ids.map((id) => this.book(id)))
+  }
+
+  book(asset: string): object {
+    const level = { price: '0.4', size: '10.5' }
+    const timestamp = String(Date.now())
+    return { event_type: 'book', market: MARKET, asset_id: asset, timestamp, bids: [level], asks: [] }
+  }
+
+  change(price: string, size: string): object {
+    const changes = ['1', '2'].map((asset) => ({
+      asset_id: asset,
+      price,
+      size,
+      side: asset === '1' ? 'BUY' : 'SELL',
+    }))
+    return {
+      event_type: 'price_change',
+      market: MARKET,
+      timestamp: String(Date.now()),
+      price_changes: changes,
+    }
+  }
+
+  send(message: unknown): void {
+    this.sentFrames++
+    this.#socket?.send(typeof message === 'string' ? message : JSON.stringify(message))
+  }
+
+  drop(): void {
+    this.#socket?.terminate()
+  }
+}
+
+async function record(t: TestContext, url: string, tokens: { list: readonly string[] }, timing: object = {}) {
+  const root = await temporaryDirectory(t)
+  const recorder = await SourceRecorder.start({
+    source: 'polymarket',
+    lake: join(root, 'lake'),
+    workDirectory: join(root, 'work'),
+    directory: {
+      list: async () => tokens.list.map((id) => ({ id, marketId: `${MARKET}:${id}`, series: SERIES })),
+    },
+    lanesMax: 2,
+    marketsPerLaneMax: 500,
+    makeLane: (log) =>
+      new PolymarketLane({
+        url,
+        log,
+        timing: { pingMs: 50, backoffMsFirst: 5, firstBookMs: 200, refreshMs: 0, ...timing },
+      }),
+    logger: new LogLines(),
+    onFailed: (error) => assert.fail(error),
+    publishIntervalMs: 50,
+    discoveryIntervalMs: 20,
+    clockMs: 20,
+  })
+  t.after(() => recorder.stop())
+  const finish = async (exchange: LocalPolymarket): Promise<LobRow[]> => {
+    await eventually(() => recorder.metrics.frames >= exchange.sentFrames, 'everything sent has come')
+    await recorder.stop()
+    return await readSeries(join(root, 'lake'), 'polymarket', SERIES)
+  }
+  return { recorder, finish }
+}
+
+function withoutEnd(rows: readonly LobRow[]): LobRow[] {
+  const ends = new Map(rows.map((row) => [row.market_id, row]))
+  return rows.filter((row) => !(row.event === 3 && ends.get(row.market_id) === row))
+}
+
+test('records both tokens from arrays and single messages under the series of the directory', async (t) => {
+  const exchange = new LocalPolymarket()
+  const { finish, recorder } = await record(t, await exchange.start(t), { list: ['1', '2'] })
+  await eventually(() => recorder.metrics.lanes[0]?.subscribed === 2, 'first books')
+  exchange.send(exchange.change('0.41', '3'))
+  exchange.send([exchange.change('.42', '4'), exchange.change('0.41', '0')])
+  await eventually(() => exchange.pings > 0, 'a ping')
+  const rows = withoutEnd(await finish(exchange))
+  const books = replayRows(rows)
+  const shared: [string, bigint] = ['0:4000', 10_500_000n]
+  assert.equal(bookText(books.get(`${MARKET}:1`)), bookText(new Map([shared, ['0:4200', 4_000_000n]])))
+  assert.equal(bookText(books.get(`${MARKET}:2`)), bookText(new Map([shared, ['1:4200', 4_000_000n]])))
+  assert.deepEqual(exchange.subscriptions, [{ assets_ids: ['1', '2'], type: 'market', initial_dump: true }])
+  assert.equal(recorder.metrics.consolidation?.badLines, 0)
+})
+
+test('a lost connection is a gap for its tokens and starts again with their books', async (t) => {
+  const exchange = new LocalPolymarket()
+  const { finish, recorder } = await record(t, await exchange.start(t), { list: ['1', '2'] })
+  await eventually(() => recorder.metrics.lanes[0]?.subscribed === 2, 'first books')
+  exchange.drop()
+  await eventually(() => exchange.connections === 2, 'another connection')
+  await eventually(() => recorder.metrics.lanes[0]?.subscribed === 2, 'books again')
+  const rows = withoutEnd(await finish(exchange))
+  assert.equal(rows.filter(({ event }) => event === 3).length, 2)
+  assert.equal(bookText(replayRows(rows).get(`${MARKET}:1`)), '0:4000=10500000')
+})
+
+test('a token added later is asked for on the connection, and on a new one when that is ignored', async (t) => {
+  const exchange = new LocalPolymarket()
+  exchange.isIgnoringChanges = true
+  const tokens = { list: ['1', '2'] }
+  const { finish, recorder } = await record(t, await exchange.start(t), tokens)
+  await eventually(() => recorder.metrics.lanes[0]?.subscribed === 2, 'first books')
+  tokens.list = ['1', '2', '3']
+  await eventually(() => recorder.metrics.lanes[0]?.subscribed === 3, 'the book of the third token')
+  assert.equal(exchange.subscriptions[1]?.operation, 'subscribe')
+  assert.equal(exchange.connections, 2)
+  const books = replayRows(withoutEnd(await finish(exchange)))
+  assert.equal(bookText(books.get(`${MARKET}:3`)), '0:4000=10500000')
+})
+
+test('a message that cannot be read makes its connection start anew', async (t) => {
+  const exchange = new LocalPolymarket()
+  const { finish, recorder } = await record(t, await exchange.start(t), { list: ['1', '2'] })
+  await eventually(() => recorder.metrics.lanes[0]?.subscribed === 2, 'first books')
+  exchange.send('[{"event_type":"price_change"')
+  await eventually(() => exchange.connections === 2, 'another connection')
+  await eventually(() => recorder.metrics.lanes[0]?.subscribed === 2, 'books again')
+  exchange.send(exchange.change('0.41', '3'))
+  const rows = withoutEnd(await finish(exchange))
+  assert.equal(bookText(replayRows(rows).get(`${MARKET}:1`)), '0:4000=10500000 0:4100=3000000')
+  assert.equal(recorder.metrics.consolidation?.badLines, 1)
+})

@@ -1,0 +1,166 @@
+// The write-ahead log by itself: what is written is read, damage is told, bounds hold.
+
+import assert from 'node:assert/strict'
+import { readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { WalReader } from '../../../server/ingest/recorder/wal-reader.ts'
+import { WAL_HEADER_BYTES, WAL_KIND } from '../../../server/ingest/recorder/wal-record.ts'
+import type { WalRecord } from '../../../server/ingest/recorder/wal-record.ts'
+import { WAL_MAGIC, listWalSegments } from '../../../server/ingest/recorder/wal-segment.ts'
+import type { WalPosition } from '../../../server/ingest/recorder/wal-segment.ts'
+import { WriteAheadLog } from '../../../server/ingest/recorder/write-ahead-log.ts'
+import { temporaryDirectory } from '../../support/temporary-lake.ts'
+
+const HOUR_NS = 3_600_000_000_000n
+const START = 1_782_316_800_000_000_000n
+
+interface Written {
+  readonly recvTs: bigint
+  readonly text: string
+}
+
+async function write(directory: string, items: readonly Written[], segmentBytes = 1e9): Promise<WalPosition> {
+  const log = await WriteAheadLog.open({
+    directory,
+    onSynced: () => {},
+    onCongestion: () => {},
+    onFailed: (error) => assert.fail(error),
+    bounds: { commitIntervalMs: 0, segmentBytes },
+  })
+  for (const [index, { recvTs, text }] of items.entries()) {
+    log.append({ kind: WAL_KIND.frame, lane: index % 3, epoch: 7, recvTs, payload: Buffer.from(text) })
+    if (index % 5 === 4) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await log.close()
+  return log.position
+}
+
+async function readAll(directory: string, limit?: WalPosition): Promise<WalRecord[]> {
+  const segments = await listWalSegments(directory)
+  const end = limit ?? { segment: segments.at(-1)!.number, offset: Number.MAX_SAFE_INTEGER }
+  const reader = new WalReader(directory, { segment: segments[0]!.number, offset: 0 })
+  const records: WalRecord[] = []
+  for (let piece = await reader.next(end); piece !== undefined; piece = await reader.next(end)) {
+    records.push(...piece.records.map((record) => ({ ...record, payload: Buffer.from(record.payload) })))
+  }
+  await reader.close()
+  return records
+}
+
+test('reads back whatever was written, over segments, hours and starts', async (t) => {
+  const root = await temporaryDirectory(t)
+  let run = 0
+  const item = fc.record({
+    text: fc.string({ maxLength: 300 }),
+    waitNs: fc.bigInt({ min: 0n, max: HOUR_NS / 4n }),
+  })
+  const property = fc.asyncProperty(
+    fc.array(fc.array(item, { minLength: 1, maxLength: 30 }), { minLength: 1, maxLength: 4 }),
+    fc.integer({ min: 100, max: 4000 }),
+    async (starts, segmentBytes) => {
+      const directory = join(root, String(run++))
+      let recvTs = START
+      const all: Written[] = []
+      for (const items of starts) {
+        const written = items.map(({ text, waitNs }) => ({ text, recvTs: (recvTs += waitNs) }))
+        await write(directory, written, segmentBytes)
+        all.push(...written)
+      }
+      const records = await readAll(directory)
+      assert.deepEqual(
+        records.map(({ recvTs: ts, payload, kind, epoch }) => [ts, payload.toString(), kind, epoch]),
+        all.map(({ recvTs: ts, text }) => [ts, text, WAL_KIND.frame, 7]),
+      )
+    },
+  )
+  await fc.assert(property, { numRuns: 40, seed: 11 })
+})
+
+test('a torn end loses only what was not whole, and what follows is read', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const items = Array.from({ length: 6 }, (_, index) => ({ recvTs: START, text: `message ${index}` }))
+  await write(directory, items)
+  const { path } = (await listWalSegments(directory))[0]!
+  const whole = await readFile(path)
+  for (let cut = WAL_MAGIC.length; cut < whole.length; cut += 7) {
+    await writeFile(path, whole)
+    await truncate(path, cut)
+    const recordBytes = WAL_HEADER_BYTES + 'message 0'.length
+    const complete = Math.floor((cut - WAL_MAGIC.length) / recordBytes)
+    const isTorn = (cut - WAL_MAGIC.length) % recordBytes !== 0
+    const records = await readAll(directory)
+    assert.deepEqual(
+      records.map(({ kind }) => kind),
+      [...Array.from({ length: complete }, () => WAL_KIND.frame), ...(isTorn ? [WAL_KIND.lost] : [])],
+      `cut at ${cut}`,
+    )
+  }
+})
+
+test('any changed byte is noticed', async (t) => {
+  const directory = await temporaryDirectory(t)
+  await write(directory, [{ recvTs: START, text: 'the only message' }])
+  const { path } = (await listWalSegments(directory))[0]!
+  const whole = await readFile(path)
+  for (let at = WAL_MAGIC.length; at < whole.length; at++) {
+    const damaged = Buffer.from(whole)
+    damaged[at]! ^= 0x10
+    await writeFile(path, damaged)
+    const records = await readAll(directory)
+    assert.deepEqual(
+      records.map(({ kind }) => kind),
+      [WAL_KIND.lost],
+      `byte ${at}`,
+    )
+  }
+})
+
+test('a missing segment is a loss', async (t) => {
+  const directory = await temporaryDirectory(t)
+  for (const text of ['a', 'b', 'c']) await write(directory, [{ recvTs: START, text }])
+  const [, second] = await listWalSegments(directory)
+  await rm(second!.path)
+  const records = await readAll(directory)
+  assert.deepEqual(
+    records.map(({ kind, payload }) => (kind === WAL_KIND.lost ? 'lost' : payload.toString())),
+    ['a', 'lost', 'c'],
+  )
+})
+
+test('holds sources back while the disk is behind, and no longer than that', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const congestion: boolean[] = []
+  let records = 0
+  const log = await WriteAheadLog.open({
+    directory,
+    onSynced: (_, count) => {
+      records += count
+    },
+    onCongestion: (isCongested) => congestion.push(isCongested),
+    onFailed: (error) => assert.fail(error),
+    bounds: { queueBytesHigh: 10_000 },
+  })
+  const payload = Buffer.alloc(1000)
+  for (let index = 0; index < 100; index++) {
+    log.append({ kind: WAL_KIND.frame, lane: 0, epoch: 1, recvTs: START, payload })
+  }
+  assert.deepEqual(congestion, [true])
+  await log.close()
+  assert.deepEqual([congestion, records, log.queuedBytes], [[true, false], 100, 0])
+})
+
+test('reads one record larger than its buffer', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const texts = ['small', 'x'.repeat(5_000_000), 'small again']
+  await write(
+    directory,
+    texts.map((text) => ({ recvTs: START, text })),
+  )
+  const records = await readAll(directory)
+  assert.deepEqual(
+    records.map(({ payload }) => payload.length),
+    texts.map(({ length }) => length),
+  )
+})

@@ -1,0 +1,30 @@
+// A process that only records, to be killed: it tells its parent how far its log is on disk.
+
+import { KalshiLane } from '../../server/ingest/recorder/kalshi-lane.ts'
+import { kalshiCredentials } from '../../server/ingest/recorder/kalshi-signature.ts'
+import { SourceRecorder } from '../../server/ingest/recorder/source-recorder.ts'
+
+const [url, root, ...tickers] = process.argv.slice(2)
+const credentials = kalshiCredentials('child', process.env['CHILD_KEY']!)
+const silent = (): void => {}
+const recorder = await SourceRecorder.start({
+  source: 'kalshi',
+  lake: `${root}/lake`,
+  workDirectory: `${root}/work`,
+  directory: { list: async () => tickers.map((id) => ({ id, marketId: id, series: id.split('-')[0]! })) },
+  lanesMax: 1,
+  marketsPerLaneMax: 100,
+  makeLane: (log) => new KalshiLane({ url: url!, credentials, log }),
+  logger: { info: silent, warn: silent, error: silent },
+  onFailed: (error) => {
+    throw error
+  },
+  isConsolidating: false,
+})
+let last = ''
+setInterval(() => {
+  const position = recorder.metrics.logPosition
+  const text = JSON.stringify(position)
+  if (text !== last) process.send?.(position)
+  last = text
+}, 2)

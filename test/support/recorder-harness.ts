@@ -1,0 +1,154 @@
+// A recorder of a local exchange in this process, and what tests ask of its files.
+
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { KalshiLane } from '../../server/ingest/recorder/kalshi-lane.ts'
+import { kalshiCredentials } from '../../server/ingest/recorder/kalshi-signature.ts'
+import type { DirectoryMarket } from '../../server/ingest/recorder/market-directory.ts'
+import { SourceRecorder } from '../../server/ingest/recorder/source-recorder.ts'
+import type { SourceRecorderOptions } from '../../server/ingest/recorder/source-recorder.ts'
+import type { LocalKalshi } from './local-kalshi.ts'
+import { applyNaively, bookText, readRows } from './lob-rows.ts'
+import type { LobRow, NaiveBook } from './lob-rows.ts'
+
+let markers = 0
+const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
+export const TEST_KEY_ID = 'a952bcbe-ec3b-4b5b-b8f9-11dae589608c'
+export const TEST_PRIVATE_KEY = pair.privateKey.export({ type: 'pkcs1', format: 'pem' }).toString()
+export const TEST_PUBLIC_KEY = pair.publicKey
+export const TEST_CREDENTIALS = kalshiCredentials(TEST_KEY_ID, TEST_PRIVATE_KEY)
+
+/** Short waits; what is tested does not depend on them. */
+export const QUICK = { pingMs: 100, backoffMsFirst: 5, backoffMsMax: 40, repairMs: 20 } as const
+
+export class LogLines {
+  readonly lines: string[] = []
+  info(context: object, text: string): void {
+    this.lines.push(`${text} ${JSON.stringify(context)}`)
+  }
+  warn(context: object, text: string): void {
+    this.lines.push(`${text} ${JSON.stringify(context)}`)
+  }
+  error(context: object, text: string): void {
+    this.lines.push(`${text} ${JSON.stringify(context)}`)
+  }
+}
+
+export interface KalshiHarness {
+  readonly recorder: SourceRecorder
+  readonly lake: string
+  readonly workDirectory: string
+  readonly log: LogLines
+  /** Sends a message that means nothing and waits until it, and so everything before it, has been consolidated. */
+  readonly settle: () => Promise<void>
+  /** The markets that the directory lists from its next look on. */
+  follow(tickers: readonly string[]): void
+}
+
+/** Records the exchange into `root`; stopped after the test at the latest. */
+export async function recordKalshi(
+  t: TestContext,
+  exchange: LocalKalshi,
+  root: string,
+  tickers: readonly string[],
+  options: Partial<SourceRecorderOptions> & { readonly timing?: object } = {},
+): Promise<KalshiHarness> {
+  const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
+  const log = new LogLines()
+  let markets: readonly DirectoryMarket[] = []
+  const follow = (ids: readonly string[]): void => {
+    markets = ids.map((id) => ({ id, marketId: id, series: id.slice(0, id.indexOf('-')) }))
+  }
+  follow(tickers)
+  const { timing, ...rest } = options
+  let lastMarker = ''
+  const recorder = await SourceRecorder.start({
+    source: 'kalshi',
+    lake,
+    workDirectory,
+    directory: { list: async () => markets },
+    lanesMax: 1,
+    marketsPerLaneMax: 1000,
+    makeLane: (laneLog) =>
+      new KalshiLane({
+        url: exchange.socketUrl,
+        credentials: TEST_CREDENTIALS,
+        log: {
+          ...laneLog,
+          frame: (data) => {
+            laneLog.frame(data)
+            // Snapshots that were asked for may still come after it.
+            if (data.length < 100 && data.includes('marker')) lastMarker = data.toString('utf8')
+          },
+        },
+        timing: { ...QUICK, ...timing },
+      }),
+    logger: log,
+    onFailed: (error) => assert.fail(error),
+    publishIntervalMs: 100,
+    discoveryIntervalMs: 20,
+    clockMs: 20,
+    ...rest,
+  })
+  t.after(() => recorder.stop())
+  const settle = async (): Promise<void> => {
+    const marker = JSON.stringify({ type: 'marker', msg: { number: markers++ } })
+    exchange.say(marker)
+    await eventually(() => lastMarker === marker, 'the marker has come')
+    const { queuedBytes, logPosition } = recorder.metrics
+    const end = { segment: logPosition.segment, offset: logPosition.offset + queuedBytes }
+    await eventually(() => {
+      const { segment, offset } = recorder.metrics.consolidation?.position ?? { segment: 0, offset: 0 }
+      return segment > end.segment || (segment === end.segment && offset >= end.offset)
+    }, 'everything is consolidated')
+  }
+  return { recorder, lake, workDirectory, log, settle, follow }
+}
+
+/** Waits for what nothing tells of; gives up after half a minute. */
+export async function eventually(isReached: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const deadlineMs = performance.now() + 30_000
+  while (!(await isReached())) {
+    assert.ok(performance.now() < deadlineMs, `not reached: ${what}`)
+    await new Promise((resolve) => {
+      setTimeout(resolve, 5)
+    })
+  }
+}
+
+/** The rows of every date of a series, dates ascending. */
+export async function readSeries(lake: string, source: string, series: string): Promise<LobRow[]> {
+  const directory = join(lake, 'lob', `source=${source}`, `series=${series}`)
+  const names = (await readdir(directory)).filter((name) => name.startsWith('date=')).toSorted()
+  const files: LobRow[][] = []
+  for (const name of names) files.push(await readRows(join(directory, name)))
+  return files.flat()
+}
+
+/**
+ * Replays the rows and compares the book after every change with what it truly was then. Returns how many changes found
+ * their book known, the gaps, and the books at the end. The gap with which every recording ends is left out.
+ */
+export function checkAgainst(exchange: LocalKalshi, rows: readonly LobRow[]) {
+  const books = new Map<string, NaiveBook>()
+  const ends = new Map(rows.map((row) => [row.market_id, row]))
+  let [known, unknown, gaps] = [0, 0, 0]
+  for (const row of rows) {
+    if (row.event === 3 && ends.get(row.market_id) === row) continue
+    const book = applyNaively(books.get(row.market_id), row.event, row.side, row.price, row.qty)
+    books.set(row.market_id, book)
+    if (row.event === 3) gaps++
+    if (row.event !== 2) continue
+    const change = exchange.changes.get(row.seq)
+    assert.ok(change !== undefined, `a change with the number ${row.seq} was sent`)
+    if (book === undefined) unknown++
+    else {
+      assert.equal(bookText(book), change.book, `${row.market_id} after number ${row.seq}`)
+      known++
+    }
+  }
+  return { known, unknown, gaps, books }
+}

@@ -1,0 +1,51 @@
+// Writes a write-ahead log from a list of records, each synced before the next script goes on.
+
+import { join } from 'node:path'
+import { WAL_KIND } from '../../server/ingest/recorder/wal-record.ts'
+import type { WalKind } from '../../server/ingest/recorder/wal-record.ts'
+import type { WalPosition } from '../../server/ingest/recorder/wal-segment.ts'
+import { WriteAheadLog } from '../../server/ingest/recorder/write-ahead-log.ts'
+
+export interface ScriptRecord {
+  readonly kind?: WalKind
+  readonly lane?: number
+  readonly epoch?: number
+  /** ms since the epoch. */
+  readonly ms: number
+  readonly frame?: unknown
+}
+
+/** Appends the records to the log of `source` below `work` and returns the end of it. */
+export async function writeWal(
+  work: string,
+  source: 'kalshi' | 'polymarket',
+  records: readonly ScriptRecord[],
+  bounds: { segmentBytes?: number } = {},
+): Promise<WalPosition> {
+  let failure: Error | undefined
+  let end: WalPosition | undefined
+  const log = await WriteAheadLog.open({
+    directory: join(work, 'wal', source),
+    onSynced: (position) => {
+      end = position
+    },
+    onCongestion: () => {},
+    onFailed: (error) => {
+      failure = error
+    },
+    bounds: { commitIntervalMs: 0, ...bounds },
+  })
+  for (const { kind = WAL_KIND.frame, lane = 0, epoch = 1, ms, frame } of records) {
+    const text = frame === undefined ? '' : typeof frame === 'string' ? frame : JSON.stringify(frame)
+    log.append({
+      kind,
+      lane,
+      epoch,
+      recvTs: BigInt(Math.round(ms * 1000)) * 1000n,
+      payload: Buffer.from(text),
+    })
+  }
+  await log.close()
+  if (failure !== undefined) throw failure
+  return end ?? log.position
+}
