@@ -371,7 +371,6 @@ export const COMPACTION_MEMORY = '512MB'
 export const COMPACTION_ATTEMPTS_MAX = 5
 /** A statement of the transaction that ends a compaction may take so long: it hashes or deletes a partition's rows. */
 export const COMPACTION_STATEMENT_MS_MAX = 45_000
-export const LOB_CANCEL_TIMEOUT_MS = 10_000
 
 /** Payload bytes of one write-ahead record: Kalshi's frame limit. A larger frame ends the connection. */
 export const WAL_PAYLOAD_BYTES_MAX = 64 * 1024 * 1024
