@@ -10,6 +10,7 @@ import { runEndToEnd } from './lob-end-to-end.ts'
 import { runMemory } from './lob-memory.ts'
 import { runSeeking } from './lob-seeking.ts'
 import { runParquetOutBench } from './parquet-out.bench.ts'
+import { runRecords } from './records.ts'
 import { environmentMarkdown, reportMarkdown } from './report.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 
@@ -21,6 +22,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
   ['lob-memory', runMemory],
   ['lob-backpressure', runBackpressure],
   ['parquet-out', runParquetOut],
+  ['records', runRecords],
 ])
 
 const HELP = `Usage: npm run bench -- [options]
