@@ -1,4 +1,4 @@
-# Builds Bookcast and serves a lake mounted at /lake; without one, the sample data:
+# Builds Bookcast and serves a lake mounted at /lake; without one, the sample data. /data holds the embedded database:
 #   docker build -t bookcast . && docker run -p 8080:8080 -v "$PWD/lake:/lake" bookcast
 FROM node:22-bookworm-slim AS build
 WORKDIR /app
@@ -8,15 +8,16 @@ COPY . .
 RUN npm run build && npm prune --omit=dev
 
 FROM node:22-bookworm-slim
-ENV NODE_ENV=production BOOKCAST_HOST=0.0.0.0 BOOKCAST_PORT=8080 BOOKCAST_LAKE=/lake
+ENV NODE_ENV=production BOOKCAST_HOST=0.0.0.0 BOOKCAST_PORT=8080 BOOKCAST_LAKE=/lake BOOKCAST_DATA_DIR=/data
 WORKDIR /app
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
+COPY --from=build /app/server/storage/migrations server/storage/migrations
 COPY --from=build /app/data-samples data-samples
 COPY --from=build /app/package.json package.json
-RUN cp -r data-samples/lake /lake && chown -R node:node /lake
+RUN cp -r data-samples/lake /lake && mkdir /data && chown -R node:node /lake /data
 USER node
 EXPOSE 8080
-VOLUME /lake
+VOLUME /lake /data
 ENTRYPOINT ["node", "--enable-source-maps", "dist/server/main.js"]
 CMD ["serve"]

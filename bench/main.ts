@@ -4,6 +4,7 @@
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { BenchLake } from './bench-lake.ts'
+import { runCatalogue } from './catalogue.ts'
 import { readEnvironment } from './environment.ts'
 import { runBackpressure } from './lob-backpressure.ts'
 import { runEndToEnd } from './lob-end-to-end.ts'
@@ -23,6 +24,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
   ['lob-backpressure', runBackpressure],
   ['parquet-out', runParquetOut],
   ['records', runRecords],
+  ['catalogue', (_lake, size) => runCatalogue(size)],
 ])
 
 const HELP = `Usage: npm run bench -- [options]

@@ -8,6 +8,7 @@ import type { Address } from './http-stream.ts'
 
 const MAIN = fileURLToPath(new URL('../server/main.js', import.meta.url))
 const LOOPBACK_SOURCE = fileURLToPath(new URL('loopback-source.js', import.meta.url))
+const CATALOGUE_SERVER = fileURLToPath(new URL('catalogue-server.js', import.meta.url))
 const START_TIMEOUT_MS = 60_000
 /** Characters of standard output that are looked at for the address. */
 const PRINTED_TEXT_MAX = 4096
@@ -38,6 +39,14 @@ export async function startBookcast(lake: string): Promise<ChildServer> {
 /** Starts a process that sends `sizeBytes` of plain TCP to whoever connects. */
 export async function startLoopbackSource(sizeBytes: number): Promise<ChildServer> {
   return await startChild([LOOPBACK_SOURCE, String(sizeBytes)])
+}
+
+/** Starts one of the servers that the catalogue benchmark compares. */
+export async function startCatalogueServer(
+  kind: 'bare' | 'bookcast' | 'fastify',
+  argument: string,
+): Promise<ChildServer> {
+  return await startChild([CATALOGUE_SERVER, kind, argument])
 }
 
 /** Starts a Node program that prints `http://host:port` or `tcp://host:port` once it listens. */

@@ -15,6 +15,7 @@ import {
 } from './commands/options.ts'
 import type { ApiKey } from './http/api-keys.ts'
 import type { RateLimit } from './http/rate-limiter.ts'
+import { INGEST_OPTIONS, type IngestConfig, readIngestConfig } from './ingest/ingest-config.ts'
 import { LOG_LEVELS, SERVE_OPTIONS, type ServeOptionName } from './serve-options.ts'
 
 /** On the port of the API, on one of its own, or nowhere. */
@@ -34,6 +35,10 @@ export interface ServeConfig {
   readonly lake: string
   /** Null: no relational store. */
   readonly store: StoreConfig | null
+  /** Null where nothing is collected. */
+  readonly collect: IngestConfig | null
+  /** Fill a store that has no series with the sample's records. */
+  readonly hasSampleRecords: boolean
   readonly metrics: MetricsPlace
   /** None: no key is asked for. */
   readonly apiKeys: readonly ApiKey[]
@@ -78,6 +83,13 @@ function readStore(options: ParsedOptions): StoreConfig | null {
   return { databaseUrl: url?.text ?? null, dataDirectory: demand(options, 'data-dir').text }
 }
 
+/** What the collectors need, when they are to run in the serving process: theirs are the environment's variables. */
+function readCollect(options: ParsedOptions, env: NodeJS.ProcessEnv): IngestConfig | null {
+  if (!options.has('collect')) return null
+  if (options.get('store')?.text === 'off') throw new UsageError('--collect needs the store')
+  return readIngestConfig(parseOptions([], env, INGEST_OPTIONS))
+}
+
 function readMetricsPlace(option: OptionText): MetricsPlace {
   if (option.text === 'on' || option.text === 'off') return option.text
   const match = /^(?:\[(?<ipv6>[^\]]+)\]|(?<host>[^:]+)):(?<port>\d{1,5})$/.exec(option.text)?.groups
@@ -110,6 +122,8 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
     host: demand(options, 'host').text,
     port: integerOption(demand(options, 'port'), 0, 65_535),
     store: readStore(options),
+    collect: readCollect(options, env),
+    hasSampleRecords: options.has('sample-records'),
     metrics: readMetricsPlace(demand(options, 'metrics')),
     apiKeys: readApiKeys(options.get('api-keys')),
     rateLimit: readRateLimit(options),

@@ -28,6 +28,20 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
     },
   ],
   [
+    'ingest',
+    {
+      summary: 'collect markets, candles, weather and climate reports',
+      load: async () => (await import('./commands/ingest.ts')).ingestCommand,
+    },
+  ],
+  [
+    'status',
+    {
+      summary: 'show how current every source of data is',
+      load: async () => (await import('./commands/status.ts')).statusCommand,
+    },
+  ],
+  [
     'sample-data',
     {
       summary: 'write the generated sample lake',

@@ -53,6 +53,13 @@ export const SERVE_OPTIONS = [
     isSecret: true,
   },
   {
+    name: 'sample-records',
+    placeholder: '',
+    description: 'fill a store that has no series with the generated sample records',
+    env: 'BOOKCAST_SAMPLE_RECORDS',
+    isFlag: true,
+  },
+  {
     name: 'data-dir',
     placeholder: '<dir>',
     description: 'where the embedded PostgreSQL keeps its files',
@@ -65,6 +72,14 @@ export const SERVE_OPTIONS = [
     description: 'off: no relational store; only the order books of the lake are served',
     env: 'BOOKCAST_STORE',
     default: 'on',
+  },
+  {
+    name: 'collect',
+    placeholder: '',
+    description:
+      'collect data in this process too, set up as by "bookcast ingest --help" from the environment',
+    env: 'BOOKCAST_COLLECT',
+    isFlag: true,
   },
   {
     name: 'metrics',

@@ -6,7 +6,7 @@ import { WORKER_CANCEL_TIMEOUT_MS } from '../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
 import type { StoreAddress } from '../shared/sql/store-address.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
-import { CatalogueFeed, type CatalogueSource } from './catalogue/catalogue-feed.ts'
+import { CatalogueFeed, type CatalogueSource, type DataVersions } from './catalogue/catalogue-feed.ts'
 import { candlesEndpoint } from './endpoints/candles.ts'
 import { climateGapsEndpoint } from './endpoints/climate-gaps.ts'
 import { climateEndpoint } from './endpoints/climate.ts'
@@ -30,6 +30,7 @@ import { type HttpServer, startHttpServer } from './http/uws-server.ts'
 import { LobPool } from './lob/lob-pool.ts'
 import { type IngestAge, ServiceMetrics } from './metrics/service-metrics.ts'
 import { RecordPool } from './records/record-pool.ts'
+import { RecordValidators } from './records/record-validators.ts'
 import { readVersion } from './version.ts'
 
 export interface RunningServer {
@@ -119,9 +120,14 @@ async function endBackground({ lobPool, recordPool, feed, scan, metrics }: Backg
   metrics.close()
 }
 
-function recordEndpoints(pool: RecordPool | undefined): Endpoint[] {
+function recordEndpoints(pool: RecordPool | undefined, validators: RecordValidators): Endpoint[] {
   if (pool === undefined) return []
-  return [candlesEndpoint(pool), observationsEndpoint(pool), climateEndpoint(pool), climateGapsEndpoint(pool)]
+  return [
+    candlesEndpoint(pool, validators),
+    observationsEndpoint(pool, validators),
+    climateEndpoint(pool, validators),
+    climateGapsEndpoint(pool),
+  ]
 }
 
 /** The endpoints of the API, in the order in which the documentation lists them. */
@@ -129,7 +135,7 @@ function createEndpoints(
   config: ServeConfig,
   dependencies: ServerDependencies,
   catalogue: Catalogue,
-  { lobPool, recordPool, scan, metrics }: Background,
+  { lobPool, recordPool, feed, scan, metrics }: Background,
 ): Endpoint[] {
   const { store, checkEmbeddedDb = embeddedDbCheck() } = dependencies
   const monitor = new HealthMonitor({
@@ -137,10 +143,14 @@ function createEndpoints(
     hostedDb: store === undefined ? async () => false : store.ping,
     sync: () => scan.status,
   })
+  const { lake } = config
   const cachePolicy = cachePolicyOf(config)
+  const version = readVersion()
+  const versions = (): DataVersions => feed?.versions ?? new Map<string, string>()
+  const validators = new RecordValidators({ lake, versions, cachePolicy, version })
   const endpoints = [
-    lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version: readVersion() }),
-    ...recordEndpoints(recordPool),
+    lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version }),
+    ...recordEndpoints(recordPool, validators),
     seriesListEndpoint(catalogue),
     seriesEndpoint(catalogue),
     marketListEndpoint(catalogue),

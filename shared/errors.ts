@@ -16,6 +16,7 @@ export const ERROR_TYPES = {
   too_many_requests: { status: 429, title: 'Too many requests at once' },
   rate_limited: { status: 429, title: 'Too many requests from this client' },
   internal_error: { status: 500, title: 'Internal error' },
+  lake_unavailable: { status: 503, title: 'The lake cannot be read' },
   lake_file_invalid: { status: 503, title: 'A lake file cannot be read' },
   lake_file_changed: { status: 503, title: 'A lake file keeps changing' },
   not_ready: { status: 503, title: 'The server is not ready yet' },

@@ -187,6 +187,7 @@ export const HEALTH_CHECK_TIMEOUT_MS = 1_000
 export const HEALTH_REUSE_MS = 1_000
 /** A synchronization longer ago than this is stale (interface.md section 8). */
 export const HEALTH_STALE_MS = 2 * 60 * 60 * 1000
+
 /** Connections of one process to the relational store. `DATABASE_URL`'s server needs replicas × (this + workers). */
 export const STORE_POOL_SIZE_DEFAULT = 10
 /** The embedded store has one session, so more connections only make more clients wait in its queue. */
@@ -239,6 +240,11 @@ export const LOCK_ATTEMPTS_MAX = 1_000
 export const CATALOGUE_READ_ROWS = 1_000
 /** Pause between two attempts to bring the store's tables up to date while it is away. */
 export const MIGRATION_RETRY_MS = 2_000
+/** Log lines are written when there are so many bytes of them, and at the latest after so long. */
+export const LOG_BLOCK_BYTES = 16 * 1024
+export const LOG_FLUSH_MS = 100
+/** Longer lines go round the block. */
+export const LOG_LINE_BYTES_MAX = 64 * 1024
 
 /** How often the embedded store looks after its tables, and the dead rows of a table that are worth removing. */
 export const EMBEDDED_MAINTENANCE_MS = 60_000
@@ -298,3 +304,37 @@ export const ZONE_DAYS_CACHED_MAX = 4_096
 export const CATALOGUE_CACHE_MS = 30_000
 /** Times a record request is planned anew because a file or the manifest changed while it was read. */
 export const RECORD_PLAN_ATTEMPTS_MAX = 3
+/** Lake files whose times are looked at to name an answer; with more of them it has no name. */
+export const VALIDATED_FILES_MAX = 200
+
+/** Pages of one list of the exchange; a cursor that never ends is a fault of the upstream. */
+export const EXCHANGE_PAGES_MAX = 1_000
+/** Entries of one page of markets, and of events; the exchange's own limits. */
+export const EXCHANGE_MARKETS_PER_PAGE = 1_000
+export const EXCHANGE_EVENTS_PER_PAGE = 200
+/** Candles the exchange gives for one market in one request; beyond it the answer is an opaque 400. */
+export const EXCHANGE_CANDLES_MAX = 5_000
+/** Candles, and markets, of one request for several markets. */
+export const EXCHANGE_BATCH_CANDLES_MAX = 10_000
+export const EXCHANGE_BATCH_MARKETS_MAX = 100
+/** How long the boundary between the live and the historical routes is believed. It moves about once a day. */
+export const EXCHANGE_CUTOFF_MS_MAX = 60 * 60 * 1000
+/** Polled candles reach back at least so long: the exchange's answers are cached, and a trade may be told late. */
+export const EXCHANGE_CANDLE_OVERLAP_MS = 10 * 60 * 1000
+/** … and at most so long; what is older is left to a backfill. */
+export const EXCHANGE_CANDLE_CATCH_UP_MS_MAX = 3 * 24 * 60 * 60 * 1000
+/** Markets that closed so long ago are still looked at in every poll of the catalogue: they are being settled. */
+export const EXCHANGE_SETTLING_MS = 7 * 24 * 60 * 60 * 1000
+
+/** After a failed run a source waits up to this long, after every further one up to twice as long … */
+export const INGEST_BACKOFF_MS_FIRST = 5_000
+/** … but never longer than this, unless the upstream asked for it. */
+export const INGEST_BACKOFF_MS_MAX = 5 * 60 * 1000
+/** Days that the polls of the archives look back at, so that a few days without a collector heal by themselves. */
+export const INGEST_ARCHIVE_POLL_DAYS = 3
+/** An archive's window counts as complete so long after its end: reports reach the archives late. */
+export const INGEST_ARCHIVE_SETTLE_MS = 2 * 24 * 60 * 60 * 1000
+/** The yearly files of the slow archive are amended for months. */
+export const INGEST_YEARLY_SETTLE_MS = 60 * 24 * 60 * 60 * 1000
+/** Characters of a failure's text in the status table. */
+export const INGEST_FAILURE_CHARACTERS_MAX = 500

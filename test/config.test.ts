@@ -14,6 +14,7 @@ const DEFAULTS: ServeConfig = {
   host: '127.0.0.1',
   port: 8080,
   store: { databaseUrl: null, dataDirectory: 'bookcast-data' },
+  collect: null,
   metrics: 'on',
   apiKeys: [],
   rateLimit: null,
@@ -21,6 +22,7 @@ const DEFAULTS: ServeConfig = {
   corsOrigins: [],
   stallTimeoutMs: 30_000,
   shutdownTimeoutMs: 30_000,
+  hasSampleRecords: false,
   logLevel: 'info',
 }
 

@@ -44,7 +44,7 @@ export class CatalogueFeed {
     this.#options = options
   }
 
-  /** What was last read; empty before the first answer of the store. */
+  /** What was last read; empty before the first answer of the store and while it is away. */
   get versions(): DataVersions {
     return this.#versions
   }
@@ -69,6 +69,7 @@ export class CatalogueFeed {
       if (this.#isAway) logger.info('the catalogue is fresh again')
       this.#isAway = false
     } catch (error) {
+      this.#versions = new Map()
       if (!this.#isAway && !this.#closing.signal.aborted)
         logger.warn({ err: error }, 'the catalogue cannot be read; what is known is served')
       this.#isAway = true

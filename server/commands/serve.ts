@@ -4,14 +4,17 @@ import { stat } from 'node:fs/promises'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
 import { MIGRATION_RETRY_MS } from '../../shared/limits.ts'
 import { storeServices } from '../catalogue/store-services.ts'
 import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
+import { startCollector } from '../ingest/collector.ts'
 import { SERVE_OPTIONS } from '../serve-options.ts'
 import { type RunningServer, startServer } from '../server.ts'
+import { MigrationError } from '../storage/migrations.ts'
 import { openRelationalStore, type RelationalStore } from '../storage/relational-store.ts'
 import type { Command, CommandIo } from './command.ts'
+import { openLog } from '../log.ts'
 import { exampleRequests } from './example-requests.ts'
 import { describeOptions } from './options.ts'
 
@@ -56,10 +59,18 @@ async function migrateWhenThere(store: RelationalStore, logger: Logger, signal: 
       if (names.length > 0) logger.info({ migrations: names }, 'the tables are up to date')
       return
     } catch (error) {
+      // Waiting mends a store that is away, but not tables that this version does not fit.
+      if (error instanceof MigrationError) throw error
       logger.error({ err: error }, 'the tables cannot be brought up to date yet')
       await setTimeout(MIGRATION_RETRY_MS, undefined, { signal }).catch(() => {})
     }
   }
+}
+
+/** Loads the generator only when it is asked for. */
+async function loadSample(store: RelationalStore, logger: Logger): Promise<void> {
+  const { loadSampleRecords } = await import('../sample-data/sample-store.ts')
+  if (await loadSampleRecords(store.postgres)) logger.info('the sample records are loaded')
 }
 
 /** The relational store of the configuration with its tables, and how to end it; nothing when there is none. */
@@ -72,8 +83,15 @@ async function openStore(config: ServeConfig, logger: Logger) {
       logger.error({ err: error, is_given_up: isGivenUp }, 'the embedded database failed'),
   })
   const migrated = migrateWhenThere(store, logger, closing.signal)
-  if (config.store.databaseUrl === null) await migrated
+  try {
+    if (config.store.databaseUrl === null || config.hasSampleRecords) await migrated
+    if (config.hasSampleRecords) await loadSample(store, logger)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
   return {
+    postgres: store.postgres,
     address: store.postgres.address,
     services: storeServices(store.postgres),
     close: async (): Promise<void> => {
@@ -85,8 +103,7 @@ async function openStore(config: ServeConfig, logger: Logger) {
 }
 
 async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promise<void> {
-  const destination = pino.destination({ fd: 2, sync: false })
-  const logger = pino({ level: config.logLevel, base: null }, destination)
+  const { destination, logger } = openLog(config.logLevel)
   try {
     const store = await openStore(config, logger)
     const server = await startServer(config, {
@@ -96,6 +113,10 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
       await store?.close()
       throw error
     })
+    const collector =
+      config.collect !== null && store
+        ? startCollector({ config: config.collect, postgres: store.postgres, logger })
+        : undefined
     try {
       stdout.write(await describe(server, config.lake))
       logger.info({ host: server.host, port: server.port, lake: config.lake }, 'listening')
@@ -103,7 +124,7 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
       if (!signal.aborted) await once(signal, 'abort')
       logger.info('shutting down')
     } finally {
-      await server.close()
+      await Promise.all([server.close(), collector?.stop()])
       await store?.close()
     }
     logger.info('stopped')

@@ -13,6 +13,7 @@ import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 import type { RecordPool } from '../records/record-pool.ts'
 import { recordReply } from '../records/record-reply.ts'
+import type { RecordValidators } from '../records/record-validators.ts'
 import { recordDocumentation } from './record-documentation.ts'
 import {
   checkInstantRange,
@@ -99,7 +100,7 @@ function candleQueryOf(values: ParameterValues<CandleParameters>, nowMs: number)
   }
 }
 
-export function candlesEndpoint(pool: RecordPool): Endpoint {
+export function candlesEndpoint(pool: RecordPool, validators: RecordValidators): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: 'Candles of temperature markets.',
@@ -135,6 +136,8 @@ export function candlesEndpoint(pool: RecordPool): Endpoint {
       hasFormats: true,
     }),
     rule: candleRule,
+    validator: (values) =>
+      validators.ofCandles(candleQueryOf(values, 0), values.from !== undefined && values.to !== undefined),
     async handle(values, context) {
       const query = candleQueryOf(values, Date.now())
       const from = new Date(query.fromMs).toISOString()

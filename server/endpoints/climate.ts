@@ -8,6 +8,7 @@ import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 import type { RecordPool } from '../records/record-pool.ts'
 import { recordReply } from '../records/record-reply.ts'
+import type { RecordValidators } from '../records/record-validators.ts'
 import { recordDocumentation } from './record-documentation.ts'
 import {
   checkDateRange,
@@ -78,7 +79,7 @@ function climateQueryOf(values: ParameterValues<ClimateParameters>): ClimateQuer
   }
 }
 
-export function climateEndpoint(pool: RecordPool): Endpoint {
+export function climateEndpoint(pool: RecordPool, validators: RecordValidators): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: 'Official daily climate reports, with estimates where there are none.',
@@ -97,6 +98,7 @@ export function climateEndpoint(pool: RecordPool): Endpoint {
       hasFormats: true,
     }),
     rule: climateRule,
+    validator: (values) => validators.ofClimate(climateQueryOf(values)),
     async handle(values, context) {
       const query = climateQueryOf(values)
       return recordReply(pool, query, context, {

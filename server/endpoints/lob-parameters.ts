@@ -140,7 +140,7 @@ const dateRule: ParameterRule<LobParameters> = ({ has, values }, report) => {
   const days = ((utcDateStartMs(to) ?? 0) - (utcDateStartMs(from) ?? 0)) / MS_PER_DAY + 1
   if (days < 1) report('to', `to must not be before from; ${to} is before ${from}.`)
   else if (days > LOB_RANGE_DAYS_MAX)
-    report('to', `from to to must span at most ${LOB_RANGE_DAYS_MAX} days, not ${days}.`)
+    report('to', `the range of from and to must span at most ${LOB_RANGE_DAYS_MAX} days, not ${days}.`)
 }
 
 export const lobRule: ParameterRule<LobParameters> = (checked, report) => {

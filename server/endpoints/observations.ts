@@ -9,6 +9,7 @@ import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 import type { RecordPool } from '../records/record-pool.ts'
 import { recordReply } from '../records/record-reply.ts'
+import type { RecordValidators } from '../records/record-validators.ts'
 import { recordDocumentation } from './record-documentation.ts'
 import {
   checkInstantRange,
@@ -72,7 +73,7 @@ function observationQueryOf(values: ParameterValues<ObservationParameters>, nowM
   }
 }
 
-export function observationsEndpoint(pool: RecordPool): Endpoint {
+export function observationsEndpoint(pool: RecordPool, validators: RecordValidators): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: 'Weather observations (METAR and SPECI).',
@@ -99,6 +100,11 @@ export function observationsEndpoint(pool: RecordPool): Endpoint {
       hasFormats: true,
     }),
     rule: observationRule,
+    validator: (values) =>
+      validators.ofObservations(
+        observationQueryOf(values, 0),
+        values.from !== undefined && values.to !== undefined,
+      ),
     async handle(values, context) {
       const query = observationQueryOf(values, Date.now())
       const from = new Date(query.fromMs).toISOString()

@@ -1,7 +1,7 @@
 // One structured log line per request, written when everything about it is over.
 
 import { performance } from 'node:perf_hooks'
-import type { Logger } from 'pino'
+import { type Logger, symbols } from 'pino'
 import type { ReplyHeaders } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -66,8 +66,15 @@ export class RequestRecord {
     this.#totalMs = performance.now() - this.#startMs
   }
 
+  /** One line: by the logger when something failed, else by hand, which costs a third of that. */
   write(logger: Logger): void {
-    const line = {
+    if (this.ending === 'failed') logger.error({ ...this.#fields(), err: this.error }, 'request')
+    else if (logger.isLevelEnabled('info'))
+      streamOf(logger).write(this.#line(logger.levels.values['info'] ?? 0))
+  }
+
+  #fields(): object {
+    return {
       request_id: this.requestId,
       method: this.#exchange.method,
       path: this.#exchange.path,
@@ -80,7 +87,23 @@ export class RequestRecord {
       ending: this.ending,
       client: this.client,
     }
-    if (this.ending === 'failed') logger.error({ ...line, err: this.error }, 'request')
-    else logger.info(line, 'request')
   }
+
+  /** The same members as `#fields`. Only what clients choose has to be escaped. */
+  #line(level: number): string {
+    const { method, path, query } = this.#exchange
+    const firstByteMs = this.#firstByteMs === null ? null : roundedMs(this.#firstByteMs)
+    const client = this.client === undefined ? '' : `,"client":${JSON.stringify(this.client)}`
+    return (
+      `{"level":${level},"time":${Date.now()},"request_id":"${this.requestId}","method":${JSON.stringify(method)},` +
+      `"path":${JSON.stringify(path)},"query":${JSON.stringify(query)},"status":${this.status},"rows":${this.rows},` +
+      `"bytes":${this.bytes},"first_byte_ms":${firstByteMs},"total_ms":${roundedMs(this.#totalMs)},` +
+      `"ending":"${this.ending}"${client},"msg":"request"}\n`
+    )
+  }
+}
+
+/** Where a logger writes its lines; pino offers it to whoever has lines of its own. */
+function streamOf(logger: Logger): { write(line: string): void } {
+  return Reflect.get(logger, symbols.streamSym) as { write(line: string): void }
 }

@@ -124,7 +124,8 @@ export class RequestLifecycle {
       )
     const match = this.#router.find(exchange.path)
     record.route = match?.endpoint.path ?? null
-    record.commonHeaders = { 'X-Request-Id': record.requestId, ...this.#cors?.headers(exchange) }
+    if (this.#cors !== undefined)
+      record.commonHeaders = { ...record.commonHeaders, ...this.#cors.headers(exchange) }
     if (exchange.method === 'OPTIONS' && match !== undefined) return this.#optionsReply(exchange)
     record.client = this.#admission?.admit(exchange, match?.endpoint.access ?? 'data')
     if (match === undefined)
@@ -135,7 +136,7 @@ export class RequestLifecycle {
         `${quote(exchange.method)} is not offered; ${ALLOWED_METHODS} are.`,
         { headers: { Allow: ALLOWED_METHODS } },
       )
-    const reply = match.endpoint.respond(exchange.query, match.pathValues, requestContext(exchange))
+    const reply = match.endpoint.respond(exchange.query, match.pathValues, new ExchangeContext(exchange))
     if (reply instanceof Promise) return reply.then((ready) => represent(ready, exchange))
     return represent(reply, exchange)
   }
@@ -214,13 +215,23 @@ export class RequestLifecycle {
   }
 }
 
-/** The signal is made when an endpoint asks for it. */
-function requestContext(exchange: Exchange): RequestContext {
-  return {
-    headOnly: exchange.method === 'HEAD',
-    ifNoneMatch: exchange.header('if-none-match'),
-    get signal() {
-      return exchange.signal
-    },
+/** What an endpoint may ask of the request; the signal is made when it is asked for. */
+class ExchangeContext implements RequestContext {
+  readonly #exchange: Exchange
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange
+  }
+
+  get headOnly(): boolean {
+    return this.#exchange.method === 'HEAD'
+  }
+
+  get ifNoneMatch(): string {
+    return this.#exchange.header('if-none-match')
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal
   }
 }

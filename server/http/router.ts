@@ -15,6 +15,12 @@ interface Pattern {
   readonly segments: readonly string[]
 }
 
+/** A pattern whose only placeholder is its last segment, which most are: found by what stands before it. */
+interface LastSegmentPattern {
+  readonly endpoint: Endpoint
+  readonly name: string
+}
+
 const NO_VALUES: Readonly<Record<string, string>> = Object.freeze({})
 
 /** The name inside `{name}`, or `undefined` for a literal segment. */
@@ -23,6 +29,7 @@ function placeholderName(segment: string): string | undefined {
 }
 
 function decodeSegment(segment: string, name: string): string {
+  if (!segment.includes('%')) return segment
   try {
     return decodeURIComponent(segment)
   } catch {
@@ -46,14 +53,19 @@ function matchPattern(pattern: Pattern, segments: readonly string[]): Match | un
 
 export class Router {
   readonly #exact = new Map<string, Endpoint>()
+  readonly #byPrefix = new Map<string, LastSegmentPattern>()
   readonly #patterns: Pattern[] = []
 
   constructor(endpoints: readonly Endpoint[]) {
     for (const endpoint of endpoints) {
       const segments = endpoint.path.split('/')
-      if (segments.some((segment) => placeholderName(segment) !== undefined))
-        this.#patterns.push({ endpoint, segments })
-      else this.#exact.set(endpoint.path, endpoint)
+      const placeholders = segments.filter((segment) => placeholderName(segment) !== undefined)
+      const lastName = placeholderName(segments.at(-1) ?? '')
+      if (placeholders.length === 0) this.#exact.set(endpoint.path, endpoint)
+      else if (placeholders.length === 1 && lastName !== undefined) {
+        const prefix = endpoint.path.slice(0, endpoint.path.lastIndexOf('/'))
+        if (!this.#byPrefix.has(prefix)) this.#byPrefix.set(prefix, { endpoint, name: lastName })
+      } else this.#patterns.push({ endpoint, segments })
     }
   }
 
@@ -61,6 +73,13 @@ export class Router {
   find(path: string): Match | undefined {
     const endpoint = this.#exact.get(path)
     if (endpoint !== undefined) return { endpoint, pathValues: NO_VALUES }
+    const lastSlash = path.lastIndexOf('/')
+    const known = lastSlash + 1 === path.length ? undefined : this.#byPrefix.get(path.slice(0, lastSlash))
+    if (known !== undefined) {
+      const value = decodeSegment(path.slice(lastSlash + 1), known.name)
+      return { endpoint: known.endpoint, pathValues: { [known.name]: value } }
+    }
+    if (this.#patterns.length === 0) return undefined
     const segments = path.split('/')
     for (const pattern of this.#patterns) {
       const match = matchPattern(pattern, segments)

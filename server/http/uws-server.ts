@@ -49,7 +49,7 @@ class UwsExchange implements Exchange {
   readonly #stallTimeoutMs: number
   /** The library's request, as long as it may be read. */
   #request: HttpRequest | undefined
-  #copiedHeaders: Partial<Record<RequestHeader, string>> = {}
+  #copiedHeaders: Partial<Record<RequestHeader, string>> | undefined
   #controller: AbortController | undefined
   #writer: BodyWriter | undefined
   #isOver = false
@@ -67,14 +67,16 @@ class UwsExchange implements Exchange {
   /** The library's handler is about to return: from now on the request cannot be read. */
   detach(): void {
     if (!this.#isOver) {
-      for (const name of REQUEST_HEADERS) this.#copiedHeaders[name] = this.header(name)
+      const copied: Partial<Record<RequestHeader, string>> = {}
+      for (const name of REQUEST_HEADERS) copied[name] = this.header(name)
+      this.#copiedHeaders = copied
       this.#response.onAborted(() => this.#onAborted())
     }
     this.#request = undefined
   }
 
   header(name: RequestHeader): string {
-    return this.#request === undefined ? (this.#copiedHeaders[name] ?? '') : this.#request.getHeader(name)
+    return this.#request === undefined ? (this.#copiedHeaders?.[name] ?? '') : this.#request.getHeader(name)
   }
 
   get peerAddress(): string {

@@ -1,118 +1,126 @@
-// Counts every request when it is over. The label sets are resolved once per path and outcome, not once per request,
-// because this runs for each of them.
+// Counts every request when it is over, in plain numbers: this runs for each of them. The client library's metrics are
+// made from the numbers when they are asked for.
 
-import { Counter, Histogram, type Registry } from 'prom-client'
+import { Counter, type Registry } from 'prom-client'
 import type { Ending, RequestRecord } from '../http/access-log.ts'
+import { type Tally, TallyHistogram } from './tally-histogram.ts'
 
 // From an answer out of memory (a tenth of a millisecond) to an order-book stream of minutes.
-const DURATION_BUCKETS_S = [
-  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300,
+const DURATION_BOUNDS_S = [
+  0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300,
 ]
+const COUNTED_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** The metrics of one route. */
-interface RouteMetrics {
-  readonly duration: { observe(seconds: number): void }
-  readonly firstByte: { observe(seconds: number): void }
-  readonly rows: { inc(count: number): void }
-  readonly bytes: { inc(count: number): void }
-  readonly endings: Map<Ending, { inc(): void }>
-  readonly statuses: Map<string, { inc(): void }>
+/** The numbers of one route. */
+interface RouteFigures {
+  readonly duration: Tally
+  readonly firstByte: Tally
+  readonly endings: Map<Ending, number>
+  /** By method, then status. */
+  readonly requests: Map<string, Map<number, number>>
+  rows: number
+  bytes: number
 }
 
 export class RequestMetrics {
-  readonly #requests: Counter<'path' | 'method' | 'status'>
-  readonly #endings: Counter<'path' | 'ending'>
-  readonly #duration: Histogram<'path'>
-  readonly #firstByte: Histogram<'path'>
-  readonly #rows: Counter<'path'>
-  readonly #bytes: Counter<'path'>
-  readonly #routes = new Map<string, RouteMetrics>()
+  readonly #routes = new Map<string, RouteFigures>()
+  readonly #duration = new TallyHistogram({
+    name: 'bookcast_http_request_duration_seconds',
+    help: 'Time from the request to the end of its answer.',
+    label: 'path',
+    bounds: DURATION_BOUNDS_S,
+  })
+  readonly #firstByte = new TallyHistogram({
+    name: 'bookcast_http_first_byte_seconds',
+    help: 'Time from the request to its status line.',
+    label: 'path',
+    bounds: DURATION_BOUNDS_S,
+  })
 
   constructor(registry: Registry) {
-    const registers = [registry]
-    this.#requests = new Counter({
-      name: 'bookcast_http_requests_total',
-      help: 'Requests that are over, by declared path, method and status; status 0: the client left before one.',
-      labelNames: ['path', 'method', 'status'],
-      registers,
-    })
-    this.#endings = new Counter({
-      name: 'bookcast_http_endings_total',
-      help: 'How requests ended: complete, refused, failed, client_gone or stalled.',
-      labelNames: ['path', 'ending'],
-      registers,
-    })
-    this.#duration = new Histogram({
-      name: 'bookcast_http_request_duration_seconds',
-      help: 'Time from the request to the end of its answer.',
-      labelNames: ['path'],
-      buckets: DURATION_BUCKETS_S,
-      registers,
-    })
-    this.#firstByte = new Histogram({
-      name: 'bookcast_http_first_byte_seconds',
-      help: 'Time from the request to its status line.',
-      labelNames: ['path'],
-      buckets: DURATION_BUCKETS_S,
-      registers,
-    })
-    this.#rows = new Counter({
-      name: 'bookcast_http_rows_total',
-      help: 'Records in complete answers.',
-      labelNames: ['path'],
-      registers,
-    })
-    this.#bytes = new Counter({
-      name: 'bookcast_http_body_bytes_total',
-      help: 'Body bytes sent, after compression.',
-      labelNames: ['path'],
-      registers,
-    })
+    registry.registerMetric(this.#duration.asMetric())
+    registry.registerMetric(this.#firstByte.asMetric())
+    for (const counter of this.#counters()) registry.registerMetric(counter)
   }
 
   /** The request is over. */
   readonly observe = (record: RequestRecord): void => {
     // Unknown paths share one name: clients must not be able to make names up.
-    const path = record.route ?? 'unknown'
-    const route = this.#routes.get(path) ?? this.#addRoute(path)
-    route.duration.observe(record.totalMs / 1000)
-    if (record.firstByteMs !== null) route.firstByte.observe(record.firstByteMs / 1000)
-    if (record.bytes > 0) route.bytes.inc(record.bytes)
-    if (record.rows !== null && record.rows > 0) route.rows.inc(record.rows)
-    this.#endingOf(route, path, record.ending).inc()
-    this.#statusOf(route, path, record).inc()
+    const route = this.#routes.get(record.route ?? 'unknown') ?? this.#addRoute(record.route ?? 'unknown')
+    route.duration.add(record.totalMs / 1000)
+    if (record.firstByteMs !== null) route.firstByte.add(record.firstByteMs / 1000)
+    route.bytes += record.bytes
+    route.rows += record.rows ?? 0
+    route.endings.set(record.ending, (route.endings.get(record.ending) ?? 0) + 1)
+    const method = COUNTED_METHODS.has(record.method) ? record.method : 'other'
+    let statuses = route.requests.get(method)
+    if (statuses === undefined) route.requests.set(method, (statuses = new Map<number, number>()))
+    const status = record.status ?? 0
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
   }
 
-  #addRoute(path: string): RouteMetrics {
-    const route: RouteMetrics = {
-      duration: this.#duration.labels(path),
-      firstByte: this.#firstByte.labels(path),
-      rows: this.#rows.labels(path),
-      bytes: this.#bytes.labels(path),
+  #addRoute(path: string): RouteFigures {
+    const route: RouteFigures = {
+      duration: this.#duration.tallyOf(path),
+      firstByte: this.#firstByte.tallyOf(path),
       endings: new Map(),
-      statuses: new Map(),
+      requests: new Map(),
+      rows: 0,
+      bytes: 0,
     }
     this.#routes.set(path, route)
     return route
   }
 
-  #endingOf(route: RouteMetrics, path: string, ending: Ending): { inc(): void } {
-    const known = route.endings.get(ending)
-    if (known !== undefined) return known
-    const counter = this.#endings.labels(path, ending)
-    route.endings.set(ending, counter)
-    return counter
+  #counters(): Counter[] {
+    return [
+      this.#counter(
+        'bookcast_http_requests_total',
+        'Requests that are over, by declared path, method and status; status 0: the client left before one.',
+        ['path', 'method', 'status'],
+        ({ requests }, add) => {
+          for (const [method, statuses] of requests)
+            for (const [status, count] of statuses) add({ method, status: String(status) }, count)
+        },
+      ),
+      this.#counter(
+        'bookcast_http_endings_total',
+        'How requests ended: complete, refused, failed, client_gone or stalled.',
+        ['path', 'ending'],
+        ({ endings }, add) => {
+          for (const [ending, count] of endings) add({ ending }, count)
+        },
+      ),
+      this.#counter('bookcast_http_rows_total', 'Records in complete answers.', ['path'], ({ rows }, add) =>
+        add({}, rows),
+      ),
+      this.#counter(
+        'bookcast_http_body_bytes_total',
+        'Body bytes sent, after compression.',
+        ['path'],
+        ({ bytes }, add) => add({}, bytes),
+      ),
+    ]
   }
 
-  #statusOf(route: RouteMetrics, path: string, { method, status }: RequestRecord): { inc(): void } {
-    const knownMethod = COUNTED_METHODS.has(method) ? method : 'other'
-    const key = `${knownMethod} ${status ?? 0}`
-    const known = route.statuses.get(key)
-    if (known !== undefined) return known
-    const counter = this.#requests.labels(path, knownMethod, String(status ?? 0))
-    route.statuses.set(key, counter)
-    return counter
+  /** A counter that takes its values from the routes whenever it is read. */
+  #counter(
+    name: string,
+    help: string,
+    labelNames: string[],
+    read: (route: RouteFigures, add: (labels: Record<string, string>, value: number) => void) => void,
+  ): Counter {
+    const routes = this.#routes
+    return new Counter({
+      name,
+      help,
+      labelNames,
+      registers: [],
+      collect() {
+        this.reset()
+        for (const [path, route] of routes)
+          read(route, (labels, value) => this.inc({ path, ...labels }, value))
+      },
+    })
   }
 }
-
-const COUNTED_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])

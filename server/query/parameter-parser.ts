@@ -61,6 +61,8 @@ export class ParameterParser<const P extends readonly Parameter[]> {
   readonly #validate: ValidateFunction<ParameterValues<P>>
   readonly #validatePart: ValidateFunction<Partial<ParameterValues<P>>>
   readonly #rule: ParameterRule<P> | undefined
+  /** Path values that are any text: nothing about them can be wrong. */
+  readonly #isAnyTextInPath: boolean
 
   constructor(parameters: P, rule?: ParameterRule<P>) {
     this.#declared = new Map(parameters.map((parameter) => [parameter.name, parameter]))
@@ -68,6 +70,15 @@ export class ParameterParser<const P extends readonly Parameter[]> {
     this.#validate = compileDeclarations(parameters, required)
     this.#validatePart = compileDeclarations(parameters, [])
     this.#rule = rule
+    this.#isAnyTextInPath =
+      rule === undefined &&
+      parameters.every(
+        ({ in: place, schema }) =>
+          place === 'path' &&
+          schema.type === 'string' &&
+          schema.enum === undefined &&
+          schema.format === undefined,
+      )
   }
 
   /**
@@ -77,6 +88,10 @@ export class ParameterParser<const P extends readonly Parameter[]> {
    * @throws {ApiError} `invalid_parameter` (400), or `unknown_format` (406) when nothing but the format is wrong
    */
   parse(rawQuery: string, pathValues: Readonly<Record<string, string>>): ParameterValues<P> {
+    if (rawQuery === '' && this.#isAnyTextInPath) {
+      const given: object = pathValues
+      return given as ParameterValues<P>
+    }
     const errors = new Map<string, string>()
     const report = (parameter: string, detail: string): void => {
       if (!errors.has(parameter)) errors.set(parameter, detail)
@@ -128,7 +143,7 @@ export class ParameterParser<const P extends readonly Parameter[]> {
     for (const [name, text] of texts) {
       const declared = this.#declared.get(name)
       if (declared === undefined) continue
-      if (text === '') report(name, `${name} must be ${acceptedValues(declared.schema)}, not empty.`)
+      if (text === '') report(name, `${name} must be ${acceptedValues(declared.schema)}; it is empty.`)
       else values[name] = valueOfText(text, declared.schema)
     }
     if (!this.#validate(values)) this.#reportViolations(texts, report)

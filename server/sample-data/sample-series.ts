@@ -10,6 +10,8 @@ import { SimulatedBook, deciCentTick, linearCentTick, tailTick } from './simulat
 import type { Bucket, TemperatureEvent, TemperatureSeries } from './temperature-events.ts'
 import { temperatureEvent } from './temperature-events.ts'
 
+/** The seed of the committed sample. */
+export const SAMPLE_SEED_DEFAULT = 20
 export const SAMPLE_FIRST_DATE = '2026-07-01'
 export const SAMPLE_LAST_DATE = '2026-07-03'
 

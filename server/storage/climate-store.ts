@@ -20,6 +20,7 @@ import type { StoreTransaction } from './store-transaction.ts'
 
 /** An official report, as the ingest makes it. */
 export interface ClimateReportRow extends StoredClimateRecord {
+  readonly source: 'nws' | 'iem'
   readonly report_type: 'final' | 'correction' | 'preliminary'
   readonly product_id: string
   readonly issued_at: number

@@ -2,6 +2,7 @@
 // value wins is the ingest's rule and comes in as a function. This store only sees to it that the rule is applied to
 // what is really there, also when two processes write the same observation at once.
 
+import { isDeepStrictEqual } from 'node:util'
 import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import {
@@ -15,18 +16,21 @@ import type { ReadOptions } from './candle-store.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
-/** What is kept of two reports with one key. Returning `stored` itself leaves the row alone. */
-export type MergeObservations = (stored: StoredObservation, incoming: StoredObservation) => StoredObservation
+/** An observation and the ingest's note of where its values came from, any JSON object. */
+export interface ObservationRecord {
+  readonly observation: StoredObservation
+  readonly filled: object
+}
 
 export interface ObservationChanges {
   readonly insertedCount: number
   readonly updatedCount: number
 }
 
+const COLUMNS = { ...STORED_OBSERVATION_COLUMNS, filled: 'jsonb' } as const
+const NAMES = Object.keys(COLUMNS)
 const KEY = 'station_code, observed_at, observation_type'
-const COLUMNS = STORED_OBSERVATION_COLUMNS
-const COLUMN_NAMES = Object.keys(COLUMNS) as (keyof StoredObservation)[]
-const LIST = COLUMN_NAMES.join(', ')
+const LIST = NAMES.join(', ')
 const WRITTEN = recordset('written', COLUMNS)
 
 // Sorted by key, so that two writers of the same rows wait for one another in one order.
@@ -34,22 +38,25 @@ const INSERT = `
   INSERT INTO observations (${LIST}) SELECT ${LIST} FROM ${WRITTEN} ORDER BY ${KEY}
   ON CONFLICT (${KEY}) DO NOTHING RETURNING ${KEY}`
 const LOCK_STORED = `
-  SELECT ${LIST} FROM observations JOIN (SELECT ${KEY} FROM ${WRITTEN}) written USING (${KEY})
-  ORDER BY ${KEY} FOR UPDATE OF observations`
+  SELECT ${NAMES.map((name) => `observations.${name}`).join(', ')} FROM observations
+  JOIN (SELECT ${KEY} FROM ${WRITTEN}) written USING (${KEY}) ORDER BY ${KEY} FOR UPDATE OF observations`
 const UPDATE = `
   INSERT INTO observations (${LIST}) SELECT ${LIST} FROM ${WRITTEN} ORDER BY ${KEY}
-  ON CONFLICT (${KEY}) DO UPDATE SET ${assignments(COLUMN_NAMES)}, written_at = clock_timestamp()`
+  ON CONFLICT (${KEY}) DO UPDATE SET ${assignments(NAMES)}, written_at = clock_timestamp()`
 
-/** Inserts new observations and merges the others with what is stored. */
-export async function writeObservations(
+/**
+ * Inserts new observations and merges the others with what is stored: `merge` says what is kept of two records with one
+ * key, in any order, each possibly merged before.
+ */
+export async function writeObservations<R extends ObservationRecord>(
   transaction: StoreTransaction,
-  observations: readonly StoredObservation[],
-  merge: MergeObservations,
+  records: readonly R[],
+  merge: (stored: R, incoming: R) => R,
 ): Promise<ObservationChanges> {
   let insertedCount = 0
   let updatedCount = 0
-  for (const batch of writeBatches(mergeCopies(observations, merge))) {
-    const inserted = await transaction.run<KeyRow>(bulkStatement(INSERT, batch, COLUMNS))
+  for (const batch of writeBatches(mergeCopies(records, merge))) {
+    const inserted = await transaction.run<KeyColumns>(bulkStatement(INSERT, batch.map(rowOf), COLUMNS))
     insertedCount += inserted.length
     if (inserted.length < batch.length) updatedCount += await mergeStored(transaction, batch, inserted, merge)
   }
@@ -70,45 +77,45 @@ export function readObservations(
   )
 }
 
-type KeyRow = Pick<StoredObservation, 'station_code' | 'observed_at' | 'observation_type'>
+type KeyColumns = Pick<StoredObservation, 'station_code' | 'observed_at' | 'observation_type'>
+type Row = StoredObservation & { readonly filled: object }
 
-async function mergeStored(
+async function mergeStored<R extends ObservationRecord>(
   transaction: StoreTransaction,
-  batch: readonly StoredObservation[],
-  inserted: readonly KeyRow[],
-  merge: MergeObservations,
+  batch: readonly R[],
+  inserted: readonly KeyColumns[],
+  merge: (stored: R, incoming: R) => R,
 ): Promise<number> {
   const isNew = new Set(inserted.map(keyOf))
-  const known = new Map(batch.filter((row) => !isNew.has(keyOf(row))).map((row) => [keyOf(row), row]))
-  const stored = await transaction.run<StoredObservation>(
-    bulkStatement(LOCK_STORED, [...known.values()], COLUMNS),
+  const known = new Map(
+    batch.map((record) => [keyOf(record.observation), record] as const).filter(([key]) => !isNew.has(key)),
   )
-  const changed = stored.flatMap((row) => {
-    const incoming = known.get(keyOf(row))
-    const merged = incoming === undefined ? row : merge(row, incoming)
-    return isSame(merged, row) ? [] : [merged]
+  const rows = await transaction.run<Row>(bulkStatement(LOCK_STORED, [...known.values()].map(rowOf), COLUMNS))
+  const changed = rows.flatMap(({ filled, ...observation }) => {
+    const stored = { observation, filled } as unknown as R
+    const incoming = known.get(keyOf(observation))
+    const merged = incoming === undefined ? stored : merge(stored, incoming)
+    return isDeepStrictEqual(rowOf(merged), rowOf(stored)) ? [] : [merged]
   })
-  if (changed.length > 0) await transaction.run(bulkStatement(UPDATE, changed, COLUMNS))
+  if (changed.length > 0) await transaction.run(bulkStatement(UPDATE, changed.map(rowOf), COLUMNS))
   return changed.length
 }
 
-/** Several reports with one key in one call become one, in the order given. */
-function mergeCopies(
-  observations: readonly StoredObservation[],
-  merge: MergeObservations,
-): StoredObservation[] {
-  const byKey = new Map<string, StoredObservation>()
-  for (const incoming of observations) {
-    const known = byKey.get(keyOf(incoming))
-    byKey.set(keyOf(incoming), known === undefined ? incoming : merge(known, incoming))
+/** Several records with one key in one call become one. */
+function mergeCopies<R extends ObservationRecord>(records: readonly R[], merge: (a: R, b: R) => R): R[] {
+  const byKey = new Map<string, R>()
+  for (const record of records) {
+    const key = keyOf(record.observation)
+    const known = byKey.get(key)
+    byKey.set(key, known === undefined ? record : merge(known, record))
   }
   return [...byKey.values()]
 }
 
-function isSame(a: StoredObservation, b: StoredObservation): boolean {
-  return a === b || COLUMN_NAMES.every((name) => a[name] === b[name])
+function rowOf({ observation, filled }: ObservationRecord): Row {
+  return { ...observation, filled }
 }
 
-function keyOf(row: KeyRow): string {
+function keyOf(row: KeyColumns): string {
   return `${row.station_code} ${row.observed_at} ${row.observation_type}`
 }

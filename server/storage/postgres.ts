@@ -76,6 +76,7 @@ export class Postgres {
       try {
         return await this.#runOnce<Row>(statement, options)
       } catch (error) {
+        options.signal?.throwIfAborted()
         // A cancel request aims at a connection, not at a statement: one meant for its last statement may come late.
         const isOwnTimeout = performance.now() - startedMs >= this.#options.statementTimeoutMs
         if (attempt > 1 || isOwnTimeout || !isStatementCancelled(error)) throw asStoreError(error)
@@ -96,8 +97,9 @@ export class Postgres {
       try {
         return await this.#transactionOnce(work, options)
       } catch (error) {
-        const isLastAttempt = attempt >= STORE_TRANSACTION_ATTEMPTS_MAX || options.signal?.aborted === true
-        if (isLastAttempt || !isTransactionConflict(error)) throw asStoreError(error)
+        options.signal?.throwIfAborted()
+        if (attempt >= STORE_TRANSACTION_ATTEMPTS_MAX || !isTransactionConflict(error))
+          throw asStoreError(error)
       }
     }
   }

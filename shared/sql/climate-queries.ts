@@ -2,21 +2,12 @@
 // date, in order of issue. Which of them is served is one rule in one place (shared/climate.ts) and not repeated in
 // SQL. Climate records never move to the lake.
 
+import type { ClimateRecord } from '../climate.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
 import { type SqlStatement, StatementBuilder } from './statement.ts'
 
-/** A record of one station and date. Temperatures are degrees F; an estimate has neither product nor issue time. */
-export interface StoredClimateRecord {
-  readonly station_code: string
-  /** `YYYY-MM-DD` */
-  readonly observation_date: string
-  readonly high_temp_f: number | null
-  readonly low_temp_f: number | null
-  readonly report_type: 'final' | 'correction' | 'preliminary' | 'estimated'
-  readonly source: 'nws' | 'iem' | 'acis'
-  readonly product_id: string | null
-  /** Milliseconds since the epoch. */
-  readonly issued_at: number | null
+/** A record as it is stored. */
+export interface StoredClimateRecord extends ClimateRecord {
   /** What the product's own text says of itself; false for an estimate. */
   readonly is_correction: boolean
 }

@@ -1,10 +1,9 @@
 // The hot half of `/observations`: statements over the reports that Postgres holds. As for candles, what the manifest
 // declares cold is left out here. Unit conversion and time zones are the caller's.
 
+import type { Observation, ObservationType } from '../observation.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
 import { type SqlStatement, StatementBuilder } from './statement.ts'
-
-type StoredType = 'METAR' | 'SPECI'
 
 /** Every column of an observation as it is stored: name and SQL type. Instants are milliseconds since the epoch. */
 export const STORED_OBSERVATION_COLUMNS = {
@@ -42,25 +41,15 @@ export const STORED_OBSERVATION_COLUMNS = {
   min_temp_6hr_f: 'float8',
   max_temp_24hr_f: 'float8',
   min_temp_24hr_f: 'float8',
-} as const
+} as const satisfies Record<keyof Observation, string>
 
-type Columns = typeof STORED_OBSERVATION_COLUMNS
-type Identity = 'station_code' | 'observed_at' | 'observation_type' | 'source'
-
-/** One report. A null is "not reported". */
-export type StoredObservation = {
-  readonly [Name in Exclude<keyof Columns, Identity>]: (Columns[Name] extends 'text' ? string : number) | null
-} & {
-  readonly station_code: string
-  readonly observed_at: number
-  readonly observation_type: StoredType
-  readonly source: 'awc' | 'iem' | 'ncei'
-}
+/** One report in raw units. A null is "not reported". */
+export type StoredObservation = Observation
 
 /** `fromMs` inclusive, `toMs` exclusive. Null is no condition. */
 export interface ObservationSelection {
   readonly stationCode: string | null
-  readonly type: StoredType | null
+  readonly type: ObservationType | null
   readonly fromMs: number
   readonly toMs: number
 }

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { startWorld } from '../support/upstream-world.ts'
 import { lobFilePath, type LobSource } from '../../shared/lake-layout.ts'
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
@@ -156,6 +157,35 @@ test('keeps its catalogue in an embedded database when no other is named', async
   assert.equal(await (await fetch(`${url}/api/v1/series`)).text(), '[]')
   const health: { hosted_db: string } = JSON.parse(await (await fetch(`${url}/health`)).text())
   assert.equal(health.hosted_db, 'ok')
+  serving.child.kill('SIGTERM')
+  assert.equal(await serving.exit, 0)
+})
+
+test('collects in its own process when it is told to, and answers with what came', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'bookcast-data-'))
+  t.after(() => rm(directory, { recursive: true, force: true }))
+  const { config } = await startWorld(t)
+  const env = {
+    BOOKCAST_STORE: 'on',
+    DATABASE_URL: '',
+    BOOKCAST_DATA_DIR: directory,
+    BOOKCAST_COLLECT: 'true',
+    BOOKCAST_LOG_LEVEL: 'debug',
+    BOOKCAST_KALSHI_URL: config.kalshiUrl,
+    BOOKCAST_AVIATION_WEATHER_URL: config.aviationWeatherUrl,
+    BOOKCAST_IEM_URL: config.iemUrl,
+    BOOKCAST_NCEI_URL: config.nceiUrl,
+    BOOKCAST_NWS_URL: config.nwsUrl,
+    BOOKCAST_ACIS_URL: config.acisUrl,
+  }
+  const serving = runServe(t, ['--lake', SAMPLE_LAKE, '--port', '0'], env)
+  const url = /http:\/\/[\d.:]+/.exec(await greeting(serving))?.[0] ?? ''
+  await heard(serving, () =>
+    /"source":"aviation-weather".*"rows":2/.test(serving.stdout() + serving.stderr()),
+  )
+  const query = 'from=2026-08-30T00:00:00Z&to=2026-08-31T00:00:00Z&columns=station_code'
+  const answer = await fetch(`${url}/api/v1/observations?${query}`)
+  assert.deepEqual(await answer.json(), [{ station_code: 'NYC' }, { station_code: 'MIA' }])
   serving.child.kill('SIGTERM')
   assert.equal(await serving.exit, 0)
 })

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
 import * as fc from 'fast-check'
-import { IemClient, iemWindows } from '../../server/ingest/iem/client.ts'
+import { monthsOf } from '../../server/ingest/archive-windows.ts'
+import { IemClient } from '../../server/ingest/iem/client.ts'
 import { IEM_COLUMNS, parseAsosCsv } from '../../server/ingest/iem/parse.ts'
 import type { ObservationFetch, ObservationRows, ParsedRow } from '../../server/ingest/observation-fetch.ts'
 import { UpstreamError } from '../../server/ingest/upstream-error.ts'
@@ -253,7 +254,7 @@ test('windows begin at months, follow each other and cover the span', () => {
   const span = { min: Date.parse('2020-01-01'), max: Date.parse('2027-01-01') }
   fc.assert(
     fc.property(fc.integer(span), fc.integer(span), (fromMs, toMs) => {
-      const windows = iemWindows({ fromMs, toMs })
+      const windows = monthsOf({ fromMs, toMs })
       if (fromMs >= toMs) {
         assert.deepEqual(windows, [])
         return

@@ -77,8 +77,8 @@ for (const [query, parameter, fragment] of [
   ['station=NYC&limit=1.0', 'limit', 'not "1.0"'],
   ['station=NYC&limit=0x10', 'limit', 'not "0x10"'],
   ['station=NYC&limit=١', 'limit', 'not "١"'],
-  ['station=NYC&limit=', 'limit', 'not empty'],
-  ['station=NYC&limit', 'limit', 'not empty'],
+  ['station=NYC&limit=', 'limit', 'it is empty'],
+  ['station=NYC&limit', 'limit', 'it is empty'],
   ['station=NYC&limit=5&limit=5', 'limit', 'given once'],
   ['station=NYC&Limit=5', 'Limit', 'is not a parameter of this path'],
   ['station=NYC&__proto__=5', '__proto__', 'is not a parameter'],
@@ -94,7 +94,7 @@ for (const [query, parameter, fragment] of [
   ['station=NYC&columns=ts,', 'columns', 'of ts, mid'],
   ['station=NYC&columns=ts, mid', 'columns', 'of ts, mid'],
   ['', 'station', 'station must be a text that is not empty'],
-  ['station=', 'station', 'not empty'],
+  ['station=', 'station', 'a text that is not empty; it is empty'],
 ] as const) {
   test(`refuses "${query.slice(0, 60)}" and names ${parameter}`, () => {
     const error = refusalOf(query)

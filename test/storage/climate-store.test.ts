@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import {
-  type ClassifyReports,
   type ClimateEstimate,
   type ClimateReportRow,
   readClimateDates,
@@ -10,27 +9,13 @@ import {
   writeClimateEstimates,
   writeClimateReports,
 } from '../../server/storage/climate-store.ts'
+import { classifyReports } from '../../server/ingest/climate-reports/station-reports.ts'
 import { readDataVersions } from '../../server/storage/data-version-store.ts'
 import type { ClimateSelection, StoredClimateRecord } from '../../shared/sql/climate-queries.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 
 const file = storeOfThisFile()
 const ALL: ClimateSelection = { stationCode: null, from: null, to: null }
-
-/** The first report of a date sets its high; one that states another high is a correction. */
-const classify: ClassifyReports = (reports) => {
-  const set = new Map<string, number>()
-  return reports
-    .toSorted((a, b) => a.issued_at - b.issued_at)
-    .map((report) => {
-      if (report.report_type === 'preliminary') return report
-      const key = `${report.station_code} ${report.observation_date}`
-      const high = set.get(key) ?? report.high_temp_f
-      if (high !== null) set.set(key, high)
-      const isOther = report.high_temp_f !== null && report.high_temp_f !== high
-      return { ...report, report_type: isOther || report.is_correction ? 'correction' : 'final' }
-    })
-}
 
 beforeEach(async () => {
   await file.store.postgres.run({ text: 'TRUNCATE climate_records', parameters: [] })
@@ -39,7 +24,7 @@ beforeEach(async () => {
 test('every report of a date is kept as it was issued, and a repetition changes nothing', async () => {
   const reports = [
     reportAt(1, { report_type: 'preliminary', high_temp_f: 78, low_temp_f: null }),
-    reportAt(2, { high_temp_f: 79 }),
+    reportAt(2, { high_temp_f: 79, low_temp_f: 0 }),
     reportAt(3, { high_temp_f: null, low_temp_f: 0 }),
   ]
   assert.equal(await write(reports), 3)
@@ -208,7 +193,9 @@ function estimateOf(observation_date: string, high_temp_f: number): ClimateEstim
 }
 
 function write(reports: readonly ClimateReportRow[]): Promise<number> {
-  return file.store.postgres.transaction((transaction) => writeClimateReports(transaction, reports, classify))
+  return file.store.postgres.transaction((transaction) =>
+    writeClimateReports(transaction, reports, classifyReports),
+  )
 }
 
 function estimate(estimates: readonly ClimateEstimate[]): Promise<number> {

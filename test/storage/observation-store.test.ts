@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
+import fc from 'fast-check'
 import {
-  type MergeObservations,
+  type ObservationChanges,
   readObservations,
   writeObservations,
 } from '../../server/storage/observation-store.ts'
+import {
+  type MergedObservation,
+  mergeObservation,
+  mergeObservations,
+} from '../../server/ingest/observation-precedence.ts'
 import { registerPartition } from '../../server/storage/manifest-store.ts'
 import {
   type ObservationSelection,
@@ -17,13 +23,6 @@ const file = storeOfThisFile()
 const HOUR_MS = 3_600_000
 const START_MS = Date.UTC(2026, 6, 1, 12, 51)
 const ALL: ObservationSelection = { stationCode: null, type: null, fromMs: 0, toMs: Date.UTC(2100, 0, 1) }
-
-/** Keeps what is known and fills what is missing; a correction replaces everything. */
-const fillMissing: MergeObservations = (stored, incoming) => {
-  if (incoming.raw_metar?.includes(' COR ') === true) return incoming
-  const known = Object.entries(stored).filter(([, value]) => value !== null)
-  return { ...incoming, ...Object.fromEntries(known) }
-}
 
 beforeEach(async () => {
   await file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
@@ -54,36 +53,58 @@ test('an observation comes back as it was written; null stays null and 0 stays 0
 })
 
 test('a second report is merged by the rule given, and changes are told apart', async () => {
-  const first = { ...observationAt(0), temp_f: 80, raw_metar: 'METAR KNYC' }
+  const first = { ...observationAt(0), altimeter_inhg: 29.92, raw_metar: 'METAR KNYC 011251Z A2992' }
   assert.deepEqual(await write([first]), { insertedCount: 1, updatedCount: 0 })
   assert.deepEqual(await write([first]), { insertedCount: 0, updatedCount: 0 })
-  const fuller = { ...first, temp_f: 12, dewpoint_f: 70 }
+  const archived = { ...first, source: 'ncei' as const, altimeter_inhg: 29.9, visibility_miles: 10 }
   const next = observationAt(1)
-  assert.deepEqual(await write([fuller, next]), { insertedCount: 1, updatedCount: 1 })
-  assert.deepEqual(await read(), [{ ...first, dewpoint_f: 70 }, next])
-  const correction = { ...observationAt(0), temp_f: 81, raw_metar: 'METAR KNYC COR 011251Z' }
+  assert.deepEqual(await write([archived, next]), { insertedCount: 1, updatedCount: 1 })
+  assert.deepEqual(await write([archived, next]), { insertedCount: 0, updatedCount: 0 })
+  assert.deepEqual(await read(), [{ ...first, visibility_miles: 10 }, next])
+  const correction = { ...observationAt(0), altimeter_inhg: 29.93, raw_metar: 'METAR COR KNYC 011251Z A2993' }
   assert.deepEqual(await write([correction]), { insertedCount: 0, updatedCount: 1 })
   assert.deepEqual((await read())[0], correction)
 })
 
-test('copies within one call are merged in their order', async () => {
+test('copies within one call are merged', async () => {
   const copies = [
-    { ...observationAt(0), temp_f: 80 },
-    { ...observationAt(0), temp_f: 70, dewpoint_f: 60 },
+    { ...observationAt(0), altimeter_inhg: 29.92 },
+    { ...observationAt(0), source: 'iem' as const, altimeter_inhg: 30, visibility_miles: 10 },
     { ...observationAt(0), observation_type: 'SPECI' as const },
   ]
   assert.deepEqual(await write(copies), { insertedCount: 2, updatedCount: 0 })
-  assert.deepEqual(await read(), [{ ...copies[0], dewpoint_f: 60 }, copies[2]])
+  assert.deepEqual(await read(), [{ ...copies[0], visibility_miles: 10 }, copies[2]])
+})
+
+test('whatever the order in which reports arrive, the store ends with what merging all of them gives', async () => {
+  const report = fc.record({
+    source: fc.constantFrom('awc' as const, 'iem' as const, 'ncei' as const),
+    received_at: fc.constantFrom(null, START_MS + 1_000, START_MS + 2_000),
+    raw_metar: fc.constantFrom(null, 'METAR KNYC 011251Z', 'METAR COR KNYC 011251Z'),
+    altimeter_inhg: fc.constantFrom(null, 29.9, 30.1),
+    wind_speed_kt: fc.constantFrom(null, 0, 5),
+    visibility_miles: fc.constantFrom(null, 10),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(report, { minLength: 1, maxLength: 6 }), async (reports) => {
+      await file.store.postgres.run({ text: 'TRUNCATE observations', parameters: [] })
+      const observations = reports.map((values) => ({ ...observationAt(0), ...values }))
+      for (const observation of observations) await write([observation])
+      const expected = mergeObservations(observations).map(({ observation }) => observation)
+      assert.deepEqual(await read(), expected)
+    }),
+    { numRuns: 60 },
+  )
 })
 
 test("two processes that write the same observations at once lose neither's values", async () => {
   const hours = Array.from({ length: 40 }, (_, index) => index)
-  const temperatures = hours.map((hour) => ({ ...observationAt(hour), temp_f: hour }))
-  const dewpoints = hours.map((hour) => ({ ...observationAt(hour), dewpoint_f: hour - 100 }))
-  await Promise.all([write(temperatures), write(dewpoints.toReversed()), write(temperatures)])
+  const altimeters = hours.map((hour) => ({ ...observationAt(hour), altimeter_inhg: hour }))
+  const visibilities = hours.map((hour) => ({ ...observationAt(hour), visibility_miles: hour - 100 }))
+  await Promise.all([write(altimeters), write(visibilities.toReversed()), write(altimeters)])
   assert.deepEqual(
-    (await read()).map(({ temp_f, dewpoint_f }) => ({ temp_f, dewpoint_f })),
-    hours.map((hour) => ({ temp_f: hour, dewpoint_f: hour - 100 })),
+    (await read()).map(({ altimeter_inhg, visibility_miles }) => ({ altimeter_inhg, visibility_miles })),
+    hours.map((hour) => ({ altimeter_inhg: hour, visibility_miles: hour - 100 })),
   )
 })
 
@@ -155,10 +176,15 @@ function observationAt(hour: number): StoredObservation {
   }
 }
 
-function write(
-  rows: readonly StoredObservation[],
-): Promise<{ readonly insertedCount: number; readonly updatedCount: number }> {
-  return file.store.postgres.transaction((transaction) => writeObservations(transaction, rows, fillMissing))
+function write(rows: readonly StoredObservation[]): Promise<ObservationChanges> {
+  const records = rows.map((observation) => ({ observation, filled: {} }))
+  return writeRecords(records)
+}
+
+function writeRecords(records: readonly MergedObservation[]): Promise<ObservationChanges> {
+  return file.store.postgres.transaction((transaction) =>
+    writeObservations(transaction, records, mergeObservation),
+  )
 }
 
 async function read(selection: Partial<ObservationSelection> = {}): Promise<StoredObservation[]> {

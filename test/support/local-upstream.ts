@@ -1,5 +1,6 @@
 // A real HTTP server on a free loopback port that plays an upstream: it answers each request with the next answer of a
-// script and writes down what it was asked. When the script is used up it answers 500, so a surplus request shows.
+// script, or by what is asked for, and writes down what it was asked. When a script is used up it answers 500, so a
+// surplus request shows.
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import assert from 'node:assert/strict'
@@ -21,14 +22,21 @@ export interface LocalUpstream {
 
 /** Starts the server; it is closed, with all its connections, when the test ends. */
 export async function startUpstream(t: TestContext, script: readonly Answer[]): Promise<LocalUpstream> {
-  const asked: AskedRequest[] = []
   const remaining = [...script]
+  return await startRoutedUpstream(t, () => remaining.shift() ?? send(500, 'the script is used up'))
+}
+
+/** The same with an answer for each request. */
+export async function startRoutedUpstream(
+  t: TestContext,
+  route: (request: AskedRequest) => Answer,
+): Promise<LocalUpstream> {
+  const asked: AskedRequest[] = []
   const play = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = '', url = '', headers } = request
     const seen = { method, url, headers, body: await readBody(request) }
     asked.push(seen)
-    const answer = remaining.shift() ?? send(500, 'the script is used up')
-    answer(response, seen)
+    route(seen)(response, seen)
   }
   const server = createServer((request, response) => void play(request, response))
   await new Promise<void>((resolve) => {

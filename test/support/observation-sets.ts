@@ -84,7 +84,7 @@ export async function distributeObservations(
     await transaction.run({ text: 'DELETE FROM observations', parameters: [] })
     await writeObservations(
       transaction,
-      observations.filter((row) => !isCold(row)),
+      observations.filter((row) => !isCold(row)).map((observation) => ({ observation, filled: {} })),
       (_, incoming) => incoming,
     )
   })

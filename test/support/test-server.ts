@@ -71,6 +71,7 @@ export const TEST_CONFIG: ServeConfig = {
   port: 0,
   lake: '.',
   store: null,
+  collect: null,
   metrics: 'on',
   apiKeys: [],
   rateLimit: null,
@@ -78,6 +79,7 @@ export const TEST_CONFIG: ServeConfig = {
   corsOrigins: [],
   stallTimeoutMs: 30_000,
   shutdownTimeoutMs: 0,
+  hasSampleRecords: false,
   logLevel: 'info',
 }
 

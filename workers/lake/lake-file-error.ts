@@ -1,11 +1,20 @@
 // What a reader throws about a lake file: always with the file's name below the lake's root, never with an absolute
 // path, because the sentence reaches clients.
 
+import { relative } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 
 /** A lake file that cannot be served: damaged, of another schema, or unreadable. */
 export function lakeFileError(name: string, reason: string, cause?: unknown): ApiError {
   return new ApiError('lake_file_invalid', `The lake file ${name} cannot be read: ${reason}.`, { cause })
+}
+
+/** A directory of the lake that cannot be listed, or the lake itself when it is not there. */
+export function lakeUnavailable(lake: string, directory: string, cause: unknown): ApiError {
+  const name = relative(lake, directory)
+  const subject = name === '' ? 'The lake' : `The lake's directory ${name}`
+  const reason = (cause as NodeJS.ErrnoException).code ?? 'it is not readable'
+  return new ApiError('lake_unavailable', `${subject} cannot be read: ${reason}.`, { cause })
 }
 
 /** Runs `read`, turning whatever a decoder throws into an error that names the file. */

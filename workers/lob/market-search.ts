@@ -1,7 +1,7 @@
 // Which series' files answer a request, found in the lake itself: directories and the markets that footers list. A name
 // that no file knows is refused with 404, so that "nothing there" never looks like "nothing happened".
 
-import { readdirSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { ApiError } from '../../shared/errors.ts'
 import {
   dateOfLakeFileName,
@@ -12,6 +12,7 @@ import {
 } from '../../shared/lake-layout.ts'
 import { MARKET_SEARCH_FILES_MAX } from '../../shared/limits.ts'
 import type { LobCatalogueEntry, LobQuery } from '../../shared/lob-task.ts'
+import { lakeUnavailable } from '../lake/lake-file-error.ts'
 import { LakeFile } from './lake-file.ts'
 
 /** The series whose files are read, and which of their markets are wanted. */
@@ -20,7 +21,10 @@ export interface MarketSelection {
   readonly isWanted: (marketId: string) => boolean
 }
 
-/** Finds what a query is about, asking the catalogue's series first; throws `unknown_market` or `unknown_series`. */
+/**
+ * Finds what a query is about, asking the catalogue's series first; throws `unknown_market`, `unknown_series` or, for what
+ * cannot be read, a 503.
+ */
 export function selectMarkets(
   lake: string,
   query: LobQuery,
@@ -33,6 +37,7 @@ export function selectMarkets(
     const isWanted = eventFilter(series, catalogue)
     const found = search.seriesWith(isWanted, catalogue?.series ?? seriesOfTicker(series))
     if (found !== undefined) return { series: found, isWanted }
+    search.assertLakeIsThere()
     throw new ApiError(
       'unknown_series',
       `No ${query.source} series or event ${series} is known; the series with order books are ${search.describe()}.`,
@@ -43,6 +48,7 @@ export function selectMarkets(
   const likely = catalogue?.series ?? ownSeries
   const found = search.seriesWith(isWanted, likely)
   if (found !== undefined) return { series: found, isWanted }
+  search.assertLakeIsThere()
   throw new ApiError('unknown_market', `No ${query.source} market ${market} is known.`)
 }
 
@@ -59,7 +65,8 @@ class MarketSearch {
   readonly #lake: string
   readonly #query: LobQuery
   #filesLeft = MARKET_SEARCH_FILES_MAX
-  #brokenFile: unknown
+  /** The first file or directory that could not be read. */
+  #broken: unknown
 
   constructor(lake: string, query: LobQuery) {
     this.#lake = lake
@@ -70,7 +77,7 @@ class MarketSearch {
   datesOf(series: string): string[] {
     if (!isSeriesName(series)) return []
     const wanted = new Set(this.#query.dates)
-    return namesIn(lobSeriesDirectory(this.#lake, this.#query.source, series))
+    return this.#namesIn(lobSeriesDirectory(this.#lake, this.#query.source, series))
       .map(dateOfLakeFileName)
       .filter((date) => date !== undefined)
       .toSorted((left, right) => {
@@ -81,13 +88,22 @@ class MarketSearch {
 
   /**
    * The series that has a market `isWanted` accepts: the likely one if it does, else any. Throws when none has, but a
-   * file could not be read: then nothing can be said.
+   * file or directory could not be read: then nothing can be said.
    */
   seriesWith(isWanted: (id: string) => boolean, likely: string): string | undefined {
     const others = this.#allSeries().filter((series) => series !== likely)
     const found = [likely, ...others].find((series) => this.#hasMarket(series, isWanted))
-    if (found === undefined && this.#brokenFile !== undefined) throw this.#brokenFile
+    if (found === undefined && this.#broken !== undefined) throw this.#broken
     return found
+  }
+
+  /** Throws when the lake itself is gone: then nothing is known to be unknown. */
+  assertLakeIsThere(): void {
+    try {
+      statSync(this.#lake)
+    } catch (error) {
+      throw lakeUnavailable(this.#lake, this.#lake, error)
+    }
   }
 
   /** The known series, for an error message. */
@@ -99,23 +115,27 @@ class MarketSearch {
   }
 
   #allSeries(): string[] {
-    return namesIn(lobSourceDirectory(this.#lake, this.#query.source))
+    return this.#namesIn(lobSourceDirectory(this.#lake, this.#query.source))
       .map((name) => /^series=(.+)$/.exec(name)?.[1] ?? '')
       .filter(isSeriesName)
       .toSorted()
   }
 
   #hasMarket(series: string, isWanted: (id: string) => boolean): boolean {
-    for (const date of this.datesOf(series)) {
+    // What is broken of another date or series must not cost this request its answer.
+    return this.#unlessBroken([], () => this.datesOf(series)).some((date) => {
       if (this.#filesLeft-- <= 0) return false
-      try {
-        if (this.#marketsOf(series, date).some(isWanted)) return true
-      } catch (error) {
-        // A broken file of another date or series must not cost this request its answer.
-        this.#brokenFile ??= error
-      }
+      return this.#unlessBroken([], () => this.#marketsOf(series, date)).some(isWanted)
+    })
+  }
+
+  #unlessBroken<Value>(otherwise: Value, read: () => Value): Value {
+    try {
+      return read()
+    } catch (error) {
+      this.#broken ??= error
+      return otherwise
     }
-    return false
   }
 
   #marketsOf(series: string, date: string): string[] {
@@ -127,14 +147,14 @@ class MarketSearch {
       file.close()
     }
   }
-}
 
-function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' || code === 'ENOTDIR') return []
-    throw error
+  #namesIn(directory: string): string[] {
+    try {
+      return readdirSync(directory)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'ENOENT' || code === 'ENOTDIR') return []
+      throw lakeUnavailable(this.#lake, directory, error)
+    }
   }
 }

@@ -42,8 +42,8 @@ export class IemClient {
   }
 
   /**
-   * Every report of one station in one window, routine and special. Throws `RangeError` for a window that `iemWindows`
-   * would have split, and the signal's reason on abort; every failure of the archive is a result for the whole window.
+   * Every report of one station in one window, routine and special. Throws `RangeError` for a window that is
+   * longer than a month, and the signal's reason on abort; every failure of the archive is a result for the whole window.
    */
   async fetch(request: IemRequest): Promise<ObservationFetch> {
     const spanMs = request.toMs - request.fromMs
@@ -99,17 +99,4 @@ function queryOf({ station, fromMs, toMs }: IemRequest, reportType: number): str
 /** `2026-01-01T00:00:00Z`. */
 function secondsIso(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`
-}
-
-/** Splits a span at every month's beginning (UTC), so that a repeated backfill asks the same windows again. */
-export function iemWindows({ fromMs, toMs }: ArchiveWindow): ArchiveWindow[] {
-  const windows: ArchiveWindow[] = []
-  for (let start = fromMs; start < toMs;) {
-    const date = new Date(start)
-    const nextMonthMs = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
-    const end = Math.min(nextMonthMs, toMs)
-    windows.push({ fromMs: start, toMs: end })
-    start = end
-  }
-  return windows
 }

@@ -1,0 +1,200 @@
+// `bookcast ingest`: collects from the upstreams into the relational store until it is told to stop, or once, or over a
+// range of past dates.
+
+import { once } from 'node:events'
+import { pino } from 'pino'
+import { addDays, utcDateStartMs } from '../../shared/utc-date.ts'
+import { SYSTEM_CLOCK } from '../ingest/clock.ts'
+import { startCollector } from '../ingest/collector.ts'
+import { INGEST_OPTIONS, type IngestConfig, readIngestConfig } from '../ingest/ingest-config.ts'
+import { createSources } from '../ingest/registry.ts'
+import { backfillSource, pollSource, type RunOptions, type RunOutcome } from '../ingest/run-source.ts'
+import { type IngestSource, SOURCE_NAMES, type SourceName } from '../ingest/source.ts'
+import type { TimeWindow } from '../storage/cursor-store.ts'
+import type { Postgres } from '../storage/postgres.ts'
+import type { RelationalStoreOptions } from '../storage/relational-store.ts'
+import { type Command, type CommandIo, UsageError } from './command.ts'
+import { IngestProgressView } from './ingest-progress.ts'
+import { describeOptions, type OptionDeclaration, parseOptions, type ParsedOptions } from './options.ts'
+import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
+
+const OPTIONS: readonly OptionDeclaration[] = [
+  {
+    name: 'once',
+    placeholder: '',
+    description: 'ask every source once, then stop',
+    env: 'BOOKCAST_INGEST_ONCE',
+    isFlag: true,
+  },
+  {
+    name: 'source',
+    placeholder: '<name,…>',
+    description: 'only these sources',
+    env: 'BOOKCAST_INGEST_SOURCES',
+    default: SOURCE_NAMES.join(','),
+  },
+  {
+    name: 'from',
+    placeholder: '<date>',
+    description: 'backfill from this UTC date on (YYYY-MM-DD), then stop',
+    env: 'BOOKCAST_INGEST_FROM',
+  },
+  {
+    name: 'to',
+    placeholder: '<date>',
+    description: 'last date of the backfill; today when it is not given',
+    env: 'BOOKCAST_INGEST_TO',
+  },
+  ...STORE_OPTIONS,
+  ...INGEST_OPTIONS,
+]
+
+const HELP = `Usage: bookcast ingest [--once] [--source <name,…>] [--from <date> [--to <date>]] [options]
+
+Collects markets, candles, weather and climate reports into the relational store, until it is stopped. With --once every
+source is asked once. With --from the past is fetched; run again after an interruption it goes on where it stopped and
+asks nothing twice that is complete. Exit code 1 when a source failed.
+
+Sources: ${SOURCE_NAMES.join(', ')}
+
+Options:
+${describeOptions(OPTIONS)}
+  -h, --help                  this text
+`
+
+interface Settings {
+  readonly config: IngestConfig
+  readonly store: RelationalStoreOptions
+  readonly names: readonly SourceName[]
+  readonly isOnce: boolean
+  /** Null without a backfill. */
+  readonly span: TimeWindow | null
+}
+
+export const ingestCommand: Command = async (args, io) => {
+  const settings = readSettings(args, io)
+  if (settings === 'help') {
+    io.stdout.write(HELP)
+    return 0
+  }
+  const signal = io.signal ?? new AbortController().signal
+  const store = await openMigratedStore(settings.store)
+  try {
+    return settings.isOnce || settings.span !== null
+      ? await runToEnd(settings, store.postgres, io, signal)
+      : await runUntilStopped(settings, store.postgres, io, signal)
+  } finally {
+    await store.close()
+  }
+}
+
+function readSettings(args: readonly string[], { env }: CommandIo): Settings | 'help' {
+  const options = parseOptions(args, env, OPTIONS)
+  if (options.help) return 'help'
+  const isOnce = options.has('once')
+  const span = readSpan(options)
+  if (isOnce && span !== null) throw new UsageError('--once and --from exclude one another')
+  return {
+    config: readIngestConfig(options),
+    store: readStoreOptions(options),
+    names: readNames(options),
+    isOnce,
+    span,
+  }
+}
+
+function readNames(options: ParsedOptions): readonly SourceName[] {
+  const texts = (options.get('source')?.text ?? '').split(',').map((text) => text.trim())
+  return texts.map((text) => {
+    const name = SOURCE_NAMES.find((candidate) => candidate === text)
+    if (name !== undefined) return name
+    throw new UsageError(`--source takes ${SOURCE_NAMES.join(', ')}, not ${JSON.stringify(text)}`)
+  })
+}
+
+/** Both dates are inclusive, so the span ends at the midnight after the last one. */
+function readSpan(options: ParsedOptions): TimeWindow | null {
+  const today = new Date(SYSTEM_CLOCK.nowMs()).toISOString().slice(0, 10)
+  const from = readDate(options, 'from')
+  const to = readDate(options, 'to')
+  if (from === null && to === null) return null
+  if (from === null) throw new UsageError('--to needs --from')
+  const last = to ?? today
+  if (last < from) throw new UsageError(`--to must not be before --from (${from})`)
+  return { fromMs: Date.parse(from), toMs: Date.parse(addDays(last, 1)) }
+}
+
+function readDate(options: ParsedOptions, name: 'from' | 'to'): string | null {
+  const option = options.get(name)
+  if (option === undefined) return null
+  if (utcDateStartMs(option.text) !== undefined) return option.text
+  throw new UsageError(`${option.origin} must be a date (YYYY-MM-DD), not ${JSON.stringify(option.text)}`)
+}
+
+async function runUntilStopped(
+  { config, names }: Settings,
+  postgres: Postgres,
+  { stdout }: CommandIo,
+  signal: AbortSignal,
+): Promise<number> {
+  const destination = pino.destination({ fd: 2, sync: false })
+  const logger = pino({ base: null }, destination)
+  const collector = startCollector({ config, names, postgres, logger })
+  try {
+    stdout.write(`Bookcast collects from ${names.join(', ')}\n`)
+    if (!signal.aborted) await once(signal, 'abort')
+  } finally {
+    await collector.stop()
+    logger.info({ sources: collector.metrics() }, 'stopped')
+    destination.flushSync()
+  }
+  return 0
+}
+
+/** Every source at once, but first the catalogue, which says what the others have to ask for. */
+async function runToEnd(
+  { config, names, span }: Settings,
+  postgres: Postgres,
+  io: CommandIo,
+  signal: AbortSignal,
+): Promise<number> {
+  const sources = createSources(config, { names })
+  const view = new IngestProgressView(io.stderr)
+  const run = async (source: IngestSource): Promise<boolean> => {
+    const options: RunOptions = {
+      postgres,
+      clock: SYSTEM_CLOCK,
+      signal,
+      onEvent: (event) => view.onEvent(event),
+      onStep: (doneCount, totalCount) => view.onStep(source.name, doneCount, totalCount),
+    }
+    try {
+      const outcome =
+        span === null ? await pollSource(source, options) : await backfillSource(source, span, options)
+      view.onEnd(source.name, describe(source, outcome, span !== null))
+      return outcome.errorCount === 0
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      view.onEnd(source.name, signal.aborted ? 'interrupted; run again to go on' : `failed: ${reason}`)
+      return false
+    }
+  }
+  try {
+    const [first, rest] = [sources.filter(isCatalogue), sources.filter((source) => !isCatalogue(source))]
+    const results = [...(await Promise.all(first.map(run))), ...(await Promise.all(rest.map(run)))]
+    return results.every(Boolean) ? 0 : 1
+  } finally {
+    view.stop()
+    await Promise.all(sources.map((source) => source.close()))
+  }
+}
+
+function isCatalogue({ name }: IngestSource): boolean {
+  return name === 'exchange-catalogue'
+}
+
+function describe(source: IngestSource, outcome: RunOutcome, isBackfill: boolean): string {
+  if (isBackfill && source.history === null) return 'has no past to fetch'
+  const errors = outcome.errorCount === 0 ? '' : `, ${outcome.errorCount} errors`
+  return `${outcome.stepCount} steps, ${outcome.rowCount} rows new or changed${errors}`
+}

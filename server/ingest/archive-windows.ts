@@ -1,0 +1,62 @@
+// What the archives have in common: their past is asked month by month (UTC), and their polls look back a few days, so
+// that a short absence heals without a backfill. A month's window is complete only when nothing can arrive in it any
+// more; until then it is asked again.
+
+import { INGEST_ARCHIVE_POLL_DAYS } from '../../shared/limits.ts'
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import { missingWindows, type TimeWindow } from '../storage/cursor-store.ts'
+import type { IngestStep, SourceContext, SourceHistory, SourceName } from './source.ts'
+
+/** Splits a span at every month's beginning (UTC), so that a repeated backfill asks the same windows again. */
+export function monthsOf({ fromMs, toMs }: TimeWindow): TimeWindow[] {
+  return splitAt(fromMs, toMs, (date) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1))
+}
+
+/** Splits a span at every year's beginning (UTC). */
+export function yearsOf({ fromMs, toMs }: TimeWindow): TimeWindow[] {
+  return splitAt(fromMs, toMs, (date) => Date.UTC(date.getUTCFullYear() + 1, 0, 1))
+}
+
+function splitAt(fromMs: number, toMs: number, nextCut: (date: Date) => number): TimeWindow[] {
+  const windows: TimeWindow[] = []
+  for (let start = fromMs; start < toMs;) {
+    const end = Math.min(nextCut(new Date(start)), toMs)
+    windows.push({ fromMs: start, toMs: end })
+    start = end
+  }
+  return windows
+}
+
+/** The part of a window in which nothing can arrive any more, or null when there is none. */
+export function settledPart(window: TimeWindow, settleMs: number, nowMs: number): TimeWindow | null {
+  // Whole days, so that windows that are asked again begin at a midnight.
+  const settledToMs = Math.floor((nowMs - settleMs) / MS_PER_DAY) * MS_PER_DAY
+  const toMs = Math.min(window.toMs, settledToMs)
+  return toMs > window.fromMs ? { fromMs: window.fromMs, toMs } : null
+}
+
+/** The steps of an archive's poll: what the last days miss, scope by scope. */
+export async function* pollRecentDays(
+  source: SourceName,
+  history: SourceHistory,
+  context: SourceContext,
+): AsyncGenerator<IngestStep, void, void> {
+  const todayMs = Math.floor(context.clock.nowMs() / MS_PER_DAY) * MS_PER_DAY
+  const span = { fromMs: todayMs - INGEST_ARCHIVE_POLL_DAYS * MS_PER_DAY, toMs: todayMs + MS_PER_DAY }
+  for (const scope of await history.scopes(context)) {
+    const missing = await missingWindows(context.postgres, { source, scope }, span)
+    for (const window of missing.flatMap((part) => history.windows(part))) {
+      yield history.step(scope, window, context)
+    }
+  }
+}
+
+/** `2026-01-01 to 2026-02-01`, the latter exclusive. */
+export function windowTitle({ fromMs, toMs }: TimeWindow): string {
+  return `${titleOf(fromMs)} to ${titleOf(toMs)}`
+}
+
+function titleOf(ms: number): string {
+  const iso = new Date(ms).toISOString()
+  return ms % MS_PER_DAY === 0 ? iso.slice(0, 10) : `${iso.slice(0, 16)}Z`
+}

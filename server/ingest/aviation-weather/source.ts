@@ -1,0 +1,96 @@
+// The live weather of all stations, every few seconds. Normally one conditional request for two hours; after an absence
+// it asks for as many hours as it missed, in as many requests as the feed's maximum of entries needs. Hours beyond the
+// feed's reach are the archives'.
+
+import { AWC_ENTRIES_MAX, AWC_HOURS_MAX, AWC_REPORTS_PER_STATION_HOUR_MAX } from '../../../shared/limits.ts'
+import type { Observation } from '../../../shared/observation.ts'
+import type { Station } from '../../../shared/stations.ts'
+import { MS_PER_HOUR } from '../../../shared/utc-date.ts'
+import { readCursorStatus } from '../../storage/cursor-store.ts'
+import { fetchedObservations, requireRows } from '../fetched-observations.ts'
+import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../source.ts'
+import { UpstreamError } from '../upstream-error.ts'
+import type { AviationWeatherClient } from './client.ts'
+import { AWC } from './parse.ts'
+
+const NAME = 'aviation-weather'
+const LIVE = 'live'
+const HOURS_MIN = 2
+/** So many hours of a single station fit into one answer. */
+const HOURS_MAX = Math.min(Math.floor(AWC_ENTRIES_MAX / AWC_REPORTS_PER_STATION_HOUR_MAX), AWC_HOURS_MAX)
+
+export interface AviationWeatherSourceOptions {
+  readonly client: AviationWeatherClient
+  readonly stations: readonly Station[]
+  readonly intervalMs: number
+}
+
+export class AviationWeatherSource implements IngestSource {
+  readonly name = NAME
+  readonly history = null
+  readonly intervalMs: number
+  readonly #client: AviationWeatherClient
+  readonly #stations: readonly Station[]
+  /** What the last answers held and is stored, so that an unchanged report is not written every few seconds. */
+  #stored: ReadonlySet<string> = new Set()
+  #completedToMs: number | undefined
+
+  constructor(options: AviationWeatherSourceOptions) {
+    this.#client = options.client
+    this.#stations = options.stations
+    this.intervalMs = options.intervalMs
+  }
+
+  async *poll(context: SourceContext): AsyncGenerator<IngestStep, void, void> {
+    const nowMs = context.clock.nowMs()
+    this.#completedToMs ??= await completedToMs(context)
+    const missedHours = Math.ceil((nowMs - (this.#completedToMs ?? 0)) / MS_PER_HOUR) + 1
+    const hours = Math.min(Math.max(missedHours, HOURS_MIN), HOURS_MAX)
+    yield {
+      scope: LIVE,
+      title: `${this.#stations.length} stations, ${hours} hours`,
+      fetch: (signal) => this.#fetch(hours, nowMs, signal),
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#client.close()
+  }
+
+  async #fetch(hours: number, nowMs: number, signal: AbortSignal): Promise<FetchedRows> {
+    const perRequest = Math.max(Math.floor(AWC_ENTRIES_MAX / (hours * AWC_REPORTS_PER_STATION_HOUR_MAX)), 1)
+    const rows: Observation[] = []
+    const problems: string[] = []
+    let isUnchanged = true
+    for (let at = 0; at < this.#stations.length; at += perRequest) {
+      const stations = this.#stations.slice(at, at + perRequest)
+      const fetched = await this.#client.fetch({ stations, hours, signal })
+      if (fetched.kind === 'rows' && fetched.isCut) {
+        throw new UpstreamError(AWC, 'too_large', `an answer has ${AWC_ENTRIES_MAX} entries and may be cut`)
+      }
+      isUnchanged &&= fetched.kind === 'not_modified'
+      const found = requireRows(fetched)
+      rows.push(...found.rows)
+      problems.push(...found.problems)
+    }
+    const seen = new Set(rows.map(identityOf))
+    const fresh = rows.filter((row) => !this.#stored.has(identityOf(row)))
+    const completed = { fromMs: nowMs - hours * MS_PER_HOUR, toMs: nowMs }
+    return {
+      ...fetchedObservations(fresh, problems, completed),
+      committed: () => {
+        if (!isUnchanged) this.#stored = seen
+        this.#completedToMs = nowMs
+      },
+    }
+  }
+}
+
+function identityOf(row: Observation): string {
+  return `${row.station_code} ${row.observed_at} ${row.observation_type} ${row.received_at} ${row.raw_metar}`
+}
+
+async function completedToMs({ postgres }: SourceContext): Promise<number | undefined> {
+  const status = await readCursorStatus(postgres)
+  return status.find(({ source, scope }) => source === NAME && scope === LIVE)?.completed_to ?? undefined
+}

@@ -1,0 +1,73 @@
+// Estimates of daily extremes for dates without an official report. Months in which every closed date has one are not
+// asked for.
+
+import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
+import { lastClosedClimateDate } from '../../../shared/climate-day.ts'
+import { isOfficial } from '../../../shared/climate.ts'
+import type { Station } from '../../../shared/stations.ts'
+import { utcDateOf, utcDatesBetween } from '../../../shared/utc-date.ts'
+import { readClimateDates, writeClimateEstimates } from '../../storage/climate-store.ts'
+import type { TimeWindow } from '../../storage/cursor-store.ts'
+import { monthsOf, pollRecentDays, settledPart, windowTitle } from '../archive-windows.ts'
+import type { FetchedRows, IngestSource, SourceContext, SourceHistory } from '../source.ts'
+import type { ClimateStatisticsClient } from './client.ts'
+import { estimatedRecords } from './estimates.ts'
+
+const NAME = 'climate-statistics'
+
+export interface ClimateStatisticsSourceOptions {
+  readonly client: ClimateStatisticsClient
+  readonly stations: readonly Station[]
+  readonly intervalMs: number
+}
+
+export function climateStatisticsSource({
+  client,
+  stations,
+  intervalMs,
+}: ClimateStatisticsSourceOptions): IngestSource {
+  const history: SourceHistory = {
+    scopes: async () => stations.map(({ code }) => code),
+    windows: monthsOf,
+    step: (scope, window, context) => ({
+      scope,
+      title: `${scope} ${windowTitle(window)}`,
+      async fetch(signal) {
+        const station = stations.find(({ code }) => code === scope)
+        if (station === undefined) throw new RangeError(`there is no station ${scope}`)
+        return await fetchEstimates(client, station, window, context, signal)
+      },
+    }),
+  }
+  return {
+    name: NAME,
+    intervalMs,
+    history,
+    poll: (context) => pollRecentDays(NAME, history, context),
+    close: () => client.close(),
+  }
+}
+
+async function fetchEstimates(
+  client: ClimateStatisticsClient,
+  station: Station,
+  window: TimeWindow,
+  { clock, postgres }: SourceContext,
+  signal: AbortSignal,
+): Promise<FetchedRows> {
+  const nowMs = clock.nowMs()
+  const lastClosedDate = lastClosedClimateDate(nowMs, station.standardOffsetHours)
+  const from = utcDateOf(window.fromMs)
+  const last = utcDateOf(window.toMs - 1)
+  const to = last < lastClosedDate ? last : lastClosedDate
+  const settled = settledPart(window, INGEST_ARCHIVE_SETTLE_MS, nowMs)
+  const completed = settled === null ? {} : { completed: settled }
+  const known = await readClimateDates(postgres, station.code, from, to)
+  const official = new Set(known.filter(isOfficial).map(({ observation_date }) => observation_date))
+  if (utcDatesBetween(from, to).every((date) => official.has(date))) {
+    return { write: async () => 0, problems: [], ...completed }
+  }
+  const days = await client.dailyExtremes({ sid: station.icao, from, to }, signal)
+  const estimates = estimatedRecords({ stationCode: station.code, lastClosedDate }, days, known)
+  return { write: (transaction) => writeClimateEstimates(transaction, estimates), problems: [], ...completed }
+}

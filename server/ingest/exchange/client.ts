@@ -1,0 +1,284 @@
+// The exchange's REST API (Kalshi trade-api v2), market data only: no credentials are needed. It knows the routes, the
+// paging, the limits of one request and which of the live and historical routes a market is on; what to ask and where
+// the rows go is the callers'.
+
+import {
+  EXCHANGE_BATCH_CANDLES_MAX,
+  EXCHANGE_BATCH_MARKETS_MAX,
+  EXCHANGE_CANDLES_MAX,
+  EXCHANGE_CUTOFF_MS_MAX,
+  EXCHANGE_EVENTS_PER_PAGE,
+  EXCHANGE_MARKETS_PER_PAGE,
+  EXCHANGE_PAGES_MAX,
+  UPSTREAM_BUDGET_WAIT_MS_MAX,
+} from '../../../shared/limits.ts'
+import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
+import type { MarketRecord, SeriesRecord } from '../../storage/catalogue-store.ts'
+import { type Clock, SYSTEM_CLOCK } from '../clock.ts'
+import { RequestBudget, type RequestRate } from '../request-budget.ts'
+import { UpstreamError } from '../upstream-error.ts'
+import { UpstreamHttp, type UpstreamOptions } from '../upstream-http.ts'
+import type { JsonObject } from './fixed-point.ts'
+import {
+  type ExchangeEvent,
+  KALSHI,
+  type MarketName,
+  type Page,
+  parseBatchCandles,
+  parseBody,
+  parseCandles,
+  parseCutoff,
+  parseEvents,
+  parseMarkets,
+  parseSeries,
+  type StoredInterval,
+} from './parse.ts'
+
+/** Half of what the lowest tier allows; what the exchange allows without an account is not published. */
+const KALSHI_RATE: RequestRate = { burst: 10, intervalMs: 100 }
+
+/** Rows, and complaints about entries that could not be read. */
+export interface ExchangeRows<T> {
+  readonly rows: readonly T[]
+  readonly rejected: readonly string[]
+}
+
+/** Ends of candles, both inclusive, milliseconds. At most EXCHANGE_CANDLES_MAX intervals. */
+export interface CandleSpan {
+  readonly interval: StoredInterval
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** Which markets of a series: bounds of the close time, milliseconds; null is none. */
+export interface MarketQuery {
+  readonly seriesTicker: string
+  readonly closeFromMs: number | null
+  readonly closeToMs: number | null
+  readonly signal: AbortSignal | undefined
+}
+
+export type KalshiClientOptions = Omit<UpstreamOptions, 'name' | 'rate'>
+
+export class KalshiClient {
+  readonly #http: UpstreamHttp
+  readonly #budget: RequestBudget
+  readonly #clock: Clock
+  #cutoff: { readonly atMs: number; readonly cutoffMs: number } | undefined
+
+  constructor(options: KalshiClientOptions) {
+    this.#budget = options.budget ?? new RequestBudget(KALSHI_RATE)
+    this.#clock = options.clock ?? SYSTEM_CLOCK
+    this.#http = new UpstreamHttp({ ...options, name: KALSHI, rate: KALSHI_RATE, budget: this.#budget })
+  }
+
+  /** Closes the connections; a running request fails. */
+  async close(): Promise<void> {
+    await this.#http.close()
+  }
+
+  /** The temperature series of a category. Every method throws `UpstreamError`, or the signal's reason on abort. */
+  async temperatureSeries(category: string, signal?: AbortSignal): Promise<ExchangeRows<SeriesRecord>> {
+    const body = await this.#get('/series', { category }, signal)
+    const { items, rejected } = parseSeries(body, this.#clock.nowMs())
+    return { rows: items, rejected }
+  }
+
+  async events(
+    query: Pick<MarketQuery, 'seriesTicker' | 'closeFromMs' | 'signal'>,
+  ): Promise<ExchangeRows<ExchangeEvent>> {
+    const parameters = {
+      limit: EXCHANGE_EVENTS_PER_PAGE,
+      series_ticker: query.seriesTicker,
+      min_close_ts: seconds(query.closeFromMs),
+    }
+    return await this.#pages('/events', parameters, query.signal, (body) => parseEvents(body))
+  }
+
+  /** Markets of every status and result on the live routes. */
+  async markets(
+    query: MarketQuery,
+    events: ReadonlyMap<string, ExchangeEvent>,
+  ): Promise<ExchangeRows<MarketRecord>> {
+    const parameters = {
+      limit: EXCHANGE_MARKETS_PER_PAGE,
+      series_ticker: query.seriesTicker,
+      min_close_ts: seconds(query.closeFromMs),
+      max_close_ts: seconds(query.closeToMs),
+    }
+    return await this.#markets('/markets', parameters, query, events)
+  }
+
+  /** Markets on the historical routes, which know no bounds of time: filtered here. */
+  async historicalMarkets(
+    query: MarketQuery,
+    events: ReadonlyMap<string, ExchangeEvent>,
+  ): Promise<ExchangeRows<MarketRecord>> {
+    const parameters = { limit: EXCHANGE_MARKETS_PER_PAGE, series_ticker: query.seriesTicker }
+    const { rows, rejected } = await this.#markets('/historical/markets', parameters, query, events)
+    const { closeFromMs, closeToMs } = query
+    return {
+      rows: rows.filter(
+        ({ close_time }) => close_time >= (closeFromMs ?? 0) && close_time <= (closeToMs ?? Infinity),
+      ),
+      rejected,
+    }
+  }
+
+  /** Markets settled before this instant are on the historical routes only; the live ones answer with nothing. */
+  async historicalCutoffMs(signal?: AbortSignal): Promise<number> {
+    const nowMs = this.#clock.nowMs()
+    if (this.#cutoff === undefined || nowMs - this.#cutoff.atMs > EXCHANGE_CUTOFF_MS_MAX) {
+      const cutoffMs = parseCutoff(await this.#get('/historical/cutoff', {}, signal))
+      this.#cutoff = { atMs: nowMs, cutoffMs }
+    }
+    return this.#cutoff.cutoffMs
+  }
+
+  /** Traded candles of one market from the live or the historical route. */
+  async candles(
+    market: MarketName,
+    route: 'live' | 'historical',
+    span: CandleSpan,
+    signal?: AbortSignal,
+  ): Promise<ExchangeRows<StoredCandle>> {
+    requireSpan(span, 1)
+    const ticker = encodeURIComponent(market.ticker)
+    const path =
+      route === 'live'
+        ? `/series/${encodeURIComponent(market.seriesTicker)}/markets/${ticker}/candlesticks`
+        : `/historical/markets/${ticker}/candlesticks`
+    const { items, rejected } = parseCandles(
+      await this.#get(path, spanParameters(span), signal),
+      market,
+      span.interval,
+    )
+    return { rows: inSpan(items, span), rejected }
+  }
+
+  /** Traded candles of several markets from the live route, in one request. `batchSize` says how many fit. */
+  async batchCandles(
+    markets: readonly MarketName[],
+    span: CandleSpan,
+    signal?: AbortSignal,
+  ): Promise<ExchangeRows<StoredCandle>> {
+    requireSpan(span, markets.length)
+    // The exchange bills every market of a batch as a call of its own; the request itself takes the last one.
+    await this.#payFor(markets.length - 1, signal)
+    const parameters = {
+      market_tickers: markets.map(({ ticker }) => ticker).join(','),
+      ...spanParameters(span),
+    }
+    const { items, rejected } = parseBatchCandles(
+      await this.#get('/markets/candlesticks', parameters, signal),
+      new Map(markets.map((market) => [market.ticker, market])),
+      span.interval,
+    )
+    return { rows: inSpan(items, span), rejected }
+  }
+
+  async #markets(
+    path: string,
+    parameters: Parameters,
+    query: MarketQuery,
+    events: ReadonlyMap<string, ExchangeEvent>,
+  ): Promise<ExchangeRows<MarketRecord>> {
+    const eventOf = (ticker: string): ExchangeEvent | undefined => events.get(ticker)
+    return await this.#pages(path, parameters, query.signal, (body) =>
+      parseMarkets(body, this.#clock.nowMs(), eventOf),
+    )
+  }
+
+  /** Every page of a list, until one gives no cursor. */
+  async #pages<T>(
+    path: string,
+    parameters: Parameters,
+    signal: AbortSignal | undefined,
+    parse: (body: JsonObject) => Page<T>,
+  ): Promise<ExchangeRows<T>> {
+    const rows: T[] = []
+    const rejected: string[] = []
+    let cursor: string | null = null
+    for (let pageIndex = 0; pageIndex < EXCHANGE_PAGES_MAX; pageIndex += 1) {
+      const page: Page<T> = parse(await this.#get(path, { ...parameters, cursor }, signal))
+      rows.push(...page.items)
+      rejected.push(...page.rejected)
+      if (page.cursor === null) return { rows, rejected }
+      if (page.cursor === cursor) throw new UpstreamError(KALSHI, 'malformed', `${path} repeats its cursor`)
+      cursor = page.cursor
+    }
+    throw new UpstreamError(KALSHI, 'malformed', `${path} has more than ${EXCHANGE_PAGES_MAX} pages`)
+  }
+
+  async #payFor(callCount: number, signal: AbortSignal | undefined): Promise<void> {
+    let waitMs = 0
+    for (let call = 0; call < callCount; call += 1) {
+      waitMs = this.#budget.reserve(this.#clock.nowMs(), UPSTREAM_BUDGET_WAIT_MS_MAX) ?? waitMs
+    }
+    if (waitMs > 0) await this.#clock.sleep(waitMs, signal)
+  }
+
+  async #get(path: string, parameters: Parameters, signal: AbortSignal | undefined): Promise<JsonObject> {
+    const query = new URLSearchParams()
+    for (const [name, value] of Object.entries(parameters)) {
+      if (value !== null) query.set(name, String(value))
+    }
+    const answer = await this.#http.fetch({
+      path: query.size === 0 ? path : `${path}?${query.toString()}`,
+      headers: { accept: 'application/json' },
+      ...(signal === undefined ? {} : { signal }),
+    })
+    if (answer.kind !== 'body') {
+      throw new UpstreamError(KALSHI, 'malformed', 'status 304 to an unconditional request')
+    }
+    return parseBody(answer.body)
+  }
+}
+
+type Parameters = Readonly<Record<string, string | number | null>>
+
+const MS_PER_MINUTE = 60_000
+
+/** How many markets one batch request for a span may name; 0 when the span is too long for any. */
+export function batchSize(span: CandleSpan): number {
+  const perMarket = candlesIn(span)
+  if (perMarket > EXCHANGE_CANDLES_MAX) return 0
+  return Math.min(Math.floor(EXCHANGE_BATCH_CANDLES_MAX / perMarket), EXCHANGE_BATCH_MARKETS_MAX)
+}
+
+/** The span cut into pieces that one request may ask for. No candle's end is in two of them. */
+export function splitSpan({ interval, fromMs, toMs }: CandleSpan): CandleSpan[] {
+  const pieceMs = (EXCHANGE_CANDLES_MAX - 1) * interval * MS_PER_MINUTE
+  const spans: CandleSpan[] = []
+  const firstMs = Math.floor(fromMs / MS_PER_MINUTE) * MS_PER_MINUTE
+  for (let start = firstMs; start <= toMs; start += pieceMs + MS_PER_MINUTE) {
+    spans.push({ interval, fromMs: start, toMs: Math.min(start + pieceMs, toMs) })
+  }
+  return spans
+}
+
+function candlesIn({ interval, fromMs, toMs }: CandleSpan): number {
+  return Math.floor((toMs - fromMs) / (interval * MS_PER_MINUTE)) + 1
+}
+
+function requireSpan(span: CandleSpan, marketCount: number): void {
+  if (span.toMs < span.fromMs || marketCount < 1 || marketCount > batchSize(span)) {
+    throw new RangeError(
+      `${candlesIn(span)} candles of ${marketCount} markets are no request the exchange takes`,
+    )
+  }
+}
+
+/** No `include_latest_before_start`: it would put an invented candle before the first one. */
+function spanParameters({ interval, fromMs, toMs }: CandleSpan): Parameters {
+  return { start_ts: seconds(fromMs), end_ts: seconds(toMs), period_interval: interval }
+}
+
+/** A candle outside the range asked for is none of the range's: an invented first one, or an unfinished last one. */
+function inSpan(candles: readonly StoredCandle[], { fromMs, toMs }: CandleSpan): readonly StoredCandle[] {
+  return candles.filter(({ end_period_ts }) => end_period_ts >= fromMs && end_period_ts <= toMs)
+}
+
+function seconds(ms: number | null): number | null {
+  return ms === null ? null : Math.floor(ms / 1000)
+}

@@ -1,0 +1,269 @@
+// JSON of the exchange's REST API (Kalshi trade-api v2) → catalogue rows and candles. Pure. Live and historical routes
+// name the candles' fields differently; both are read here. An answer of another shape is an UpstreamError; single
+// entries that cannot be read are counted beside the good ones, until they are the majority.
+
+import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
+import { STATIONS, type Station } from '../../../shared/stations.ts'
+import type { MarketRecord, SeriesRecord } from '../../storage/catalogue-store.ts'
+import { UpstreamError } from '../upstream-error.ts'
+import {
+  readArray,
+  readBoolean,
+  readInstant,
+  readNumber,
+  readObject,
+  readText,
+  requireInstant,
+  requireText,
+} from './fields.ts'
+import { FieldError, type JsonObject, readPrice, readQuantity } from './fixed-point.ts'
+
+export const KALSHI = 'kalshi'
+
+/** Minutes of the periods that the exchange makes candles of. */
+export type StoredInterval = StoredCandle['period_interval']
+
+/** One page of a list: the entries that could be read, complaints about the others, where the next page begins. */
+export interface Page<T> {
+  readonly items: readonly T[]
+  readonly rejected: readonly string[]
+  /** Null on the last page. */
+  readonly cursor: string | null
+}
+
+/** What of an event its markets need. */
+export interface ExchangeEvent {
+  readonly ticker: string
+  readonly seriesTicker: string
+  readonly title: string | null
+}
+
+/** The market a candle belongs to. */
+export interface MarketName {
+  readonly ticker: string
+  readonly eventTicker: string
+  readonly seriesTicker: string
+}
+
+/** The body as a JSON object. @throws {UpstreamError} */
+export function parseBody(body: Buffer): JsonObject {
+  try {
+    return readObject('the answer', JSON.parse(body.toString('utf8')))
+  } catch (error) {
+    throw malformed(error instanceof FieldError ? error.message : 'the answer is no JSON', error)
+  }
+}
+
+/** The series of an answer that are temperature series. `active` means that the exchange lists them. */
+export function parseSeries(body: JsonObject, nowMs: number): Page<SeriesRecord> {
+  const page = readPage(body, 'series', (entry) => readSeries(entry, nowMs))
+  return { ...page, items: page.items.filter((series) => series !== null) }
+}
+
+export function parseEvents(body: JsonObject): Page<ExchangeEvent> {
+  return readPage(body, 'events', (entry) => ({
+    ticker: requireText(entry, 'event_ticker'),
+    seriesTicker: requireText(entry, 'series_ticker'),
+    title: readText(entry, 'title'),
+  }))
+}
+
+/** `eventOf` knows the events of the page; a market of another one takes the first word of its ticker as series. */
+export function parseMarkets(
+  body: JsonObject,
+  nowMs: number,
+  eventOf: (eventTicker: string) => ExchangeEvent | undefined,
+): Page<MarketRecord> {
+  return readPage(body, 'markets', (entry) => readMarket(entry, nowMs, eventOf))
+}
+
+/** Traded candles of one market, from a live or historical answer. */
+export function parseCandles(
+  body: JsonObject,
+  market: MarketName,
+  interval: StoredInterval,
+): Page<StoredCandle> {
+  const page = readPage(body, 'candlesticks', (entry) => readCandle(entry, market, interval))
+  return { ...page, items: page.items.filter((candle) => candle !== null) }
+}
+
+/** Traded candles of several markets, from the batch route; markets that were not asked for are refused. */
+export function parseBatchCandles(
+  body: JsonObject,
+  markets: ReadonlyMap<string, MarketName>,
+  interval: StoredInterval,
+): Page<StoredCandle> {
+  const items: StoredCandle[] = []
+  const rejected: string[] = []
+  const page = readPage(body, 'markets', (entry) => {
+    const ticker = requireText(entry, 'market_ticker')
+    const market = markets.get(ticker)
+    if (market === undefined) throw new FieldError('market_ticker', ticker, 'a market asked for')
+    return parseCandles(entry, market, interval)
+  })
+  for (const part of page.items) {
+    items.push(...part.items)
+    rejected.push(...part.rejected)
+  }
+  return { items, rejected: [...page.rejected, ...rejected], cursor: null }
+}
+
+/** The instant before whose settlement markets are on the historical routes, milliseconds. @throws {UpstreamError} */
+export function parseCutoff(body: JsonObject): number {
+  try {
+    return requireInstant(body, 'market_settled_ts')
+  } catch (error) {
+    throw malformed(error instanceof Error ? error.message : '', error)
+  }
+}
+
+function readPage<T>(body: JsonObject, name: string, read: (entry: JsonObject) => T): Page<T> {
+  const items: T[] = []
+  const rejected: string[] = []
+  let cursor: string | null
+  try {
+    cursor = readText(body, 'cursor')
+    for (const entry of readArray(name, body[name])) {
+      try {
+        items.push(read(readObject(name, entry)))
+      } catch (error) {
+        if (!(error instanceof FieldError)) throw error
+        rejected.push(error.message)
+      }
+    }
+  } catch (error) {
+    throw error instanceof FieldError ? malformed(error.message, error) : error
+  }
+  if (rejected.length > items.length) {
+    throw malformed(`${rejected.length} of ${rejected.length + items.length} ${name}: ${rejected[0]}`)
+  }
+  return { items, rejected, cursor }
+}
+
+function malformed(detail: string, cause?: unknown): UpstreamError {
+  return new UpstreamError(KALSHI, 'malformed', detail, { cause })
+}
+
+const TEMPERATURE = /\btemp(?:erature)?s?\b/i
+const LOW = /\b(?:low|lowest|minimum)\b/i
+const SERIES_STATIONS: ReadonlyMap<string, Station> = new Map(
+  STATIONS.flatMap((station) => [
+    [station.highSeries, station],
+    [station.lowSeries, station],
+  ]),
+)
+
+/** Null for a series that is none of temperature: the category holds hurricanes and a retailer's prices too. */
+function readSeries(entry: JsonObject, nowMs: number): SeriesRecord | null {
+  const ticker = requireText(entry, 'ticker')
+  const title = readText(entry, 'title') ?? ticker
+  const tags = readArray('tags', entry['tags'] ?? []).map(String)
+  const station = SERIES_STATIONS.get(ticker)
+  if (station === undefined && ![title, ...tags].some((text) => TEMPERATURE.test(text))) return null
+  const frequency = readText(entry, 'frequency') ?? ''
+  const isLow = station === undefined ? LOW.test(title) : station.lowSeries === ticker
+  return {
+    ticker,
+    measure_type: frequency === 'hourly' ? 'hourly' : isLow ? 'low' : 'high',
+    title,
+    station_code: station?.code ?? null,
+    category: readText(entry, 'category') ?? '',
+    frequency,
+    tags,
+    active: true,
+    settlement_sources: readArray('settlement_sources', entry['settlement_sources'] ?? []),
+    contract_url: readText(entry, 'contract_url'),
+    fee_type: readText(entry, 'fee_type'),
+    fee_multiplier: readNumber(entry, 'fee_multiplier'),
+    last_seen_at: nowMs,
+  }
+}
+
+function readMarket(
+  entry: JsonObject,
+  nowMs: number,
+  eventOf: (eventTicker: string) => ExchangeEvent | undefined,
+): MarketRecord {
+  const eventTicker = requireText(entry, 'event_ticker')
+  const event = eventOf(eventTicker)
+  const rules = readText(entry, 'rules_primary')
+  const ranges = entry['price_ranges'] ?? null
+  return {
+    ticker: requireText(entry, 'ticker'),
+    event_ticker: eventTicker,
+    // A market names no series. Series tickers have no dash, so the first word of its event is it.
+    series_ticker: event?.seriesTicker ?? eventTicker.slice(0, `${eventTicker}-`.indexOf('-')),
+    station_code: stationOf(rules),
+    status: requireText(entry, 'status'),
+    result: readText(entry, 'result') ?? '',
+    title: readText(entry, 'title') ?? event?.title ?? null,
+    open_time: readInstant(entry, 'open_time'),
+    close_time: requireInstant(entry, 'close_time'),
+    market_type: readText(entry, 'market_type'),
+    yes_sub_title: readText(entry, 'yes_sub_title'),
+    no_sub_title: readText(entry, 'no_sub_title'),
+    strike_type: readText(entry, 'strike_type'),
+    floor_strike: readNumber(entry, 'floor_strike'),
+    cap_strike: readNumber(entry, 'cap_strike'),
+    created_time: readInstant(entry, 'created_time'),
+    updated_time: readInstant(entry, 'updated_time'),
+    expected_expiration_time: readInstant(entry, 'expected_expiration_time'),
+    latest_expiration_time: readInstant(entry, 'latest_expiration_time'),
+    settlement_timer_seconds: readNumber(entry, 'settlement_timer_seconds'),
+    settlement_value: readPrice(entry, 'settlement_value'),
+    settlement_ts: readInstant(entry, 'settlement_ts'),
+    expiration_value: readText(entry, 'expiration_value'),
+    can_close_early: readBoolean(entry, 'can_close_early'),
+    price_level_structure: readText(entry, 'price_level_structure'),
+    price_ranges: ranges === null ? null : readArray('price_ranges', ranges),
+    rules_primary: rules,
+    rules_secondary: readText(entry, 'rules_secondary'),
+    last_seen_at: nowMs,
+  }
+}
+
+/** The station whose climate report the rules name. Null leaves it to the market's series. */
+function stationOf(rules: string | null): string | null {
+  const pil = rules === null ? null : /\bCLI[A-Z]{3}\b/.exec(rules)
+  return pil === null ? null : (STATIONS.find(({ climatePil }) => climatePil === pil[0])?.code ?? null)
+}
+
+const PRICE_MAX = 10_000
+
+/**
+ * Null for a period without a trade. Such candles exist where the exchange was asked for a dense grid or for the last
+ * state before the range; they repeat what is known and are not stored.
+ */
+function readCandle(entry: JsonObject, market: MarketName, interval: StoredInterval): StoredCandle | null {
+  const endSeconds = readNumber(entry, 'end_period_ts')
+  if (endSeconds === null || !Number.isSafeInteger(endSeconds) || endSeconds % 60 !== 0) {
+    throw new FieldError('end_period_ts', entry['end_period_ts'], 'whole minutes in Unix seconds')
+  }
+  const volume = readQuantity(entry, 'volume')
+  if (volume === null) throw new FieldError('volume', null, 'a quantity')
+  const price = readObject('price', entry['price'] ?? {})
+  const prices = ['open', 'high', 'low', 'close'].map((name) => readPrice(price, name))
+  const [open = null, high = null, low = null, close = null] = prices
+  if (volume === 0) return null
+  if (open === null || high === null || low === null || close === null) {
+    throw new FieldError('price', price, 'four prices')
+  }
+  if (low > Math.min(open, close) || high < Math.max(open, close) || high > PRICE_MAX) {
+    throw new FieldError('price', price, 'ordered prices of at most a dollar')
+  }
+  const openInterest = readQuantity(entry, 'open_interest')
+  if (openInterest === null) throw new FieldError('open_interest', null, 'a quantity')
+  return {
+    market_ticker: market.ticker,
+    event_ticker: market.eventTicker,
+    series_ticker: market.seriesTicker,
+    period_interval: interval,
+    end_period_ts: endSeconds * 1000,
+    open,
+    high,
+    low,
+    close,
+    volume: BigInt(volume),
+    open_interest: BigInt(openInterest),
+  }
+}

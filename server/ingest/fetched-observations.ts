@@ -1,0 +1,40 @@
+// From what a client of observations returned to what a step writes. An upstream's failure becomes an exception here,
+// so that every source fails in the same way.
+
+import type { Observation } from '../../shared/observation.ts'
+import type { TimeWindow } from '../storage/cursor-store.ts'
+import { writeObservations } from '../storage/observation-store.ts'
+import type { ObservationFetch } from './observation-fetch.ts'
+import { mergeObservation, type MergedObservation } from './observation-precedence.ts'
+import type { FetchedRows } from './source.ts'
+
+/** Rows of a fetch; none when nothing has changed. Throws the fetch's `UpstreamError`. */
+export function requireRows(fetched: ObservationFetch): {
+  readonly rows: readonly Observation[]
+  readonly problems: readonly string[]
+} {
+  if (fetched.kind === 'upstream_error') throw fetched.error
+  if (fetched.kind === 'not_modified') return { rows: [], problems: [] }
+  const { malformed, other_station } = fetched.rejected
+  const problems: string[] = []
+  if (malformed > 0) problems.push(`${malformed} reports cannot be read`)
+  if (other_station > 0) problems.push(`${other_station} reports of stations that were not asked for`)
+  return { rows: fetched.rows, problems }
+}
+
+/** The rows as a step's result. Of several reports of one observation the table of precedence keeps what counts. */
+export function fetchedObservations(
+  rows: readonly Observation[],
+  problems: readonly string[],
+  completed: TimeWindow | null,
+): FetchedRows {
+  const records = rows.map((observation): MergedObservation => ({ observation, filled: {} }))
+  return {
+    async write(transaction) {
+      const { insertedCount, updatedCount } = await writeObservations(transaction, records, mergeObservation)
+      return insertedCount + updatedCount
+    },
+    problems,
+    ...(completed === null ? {} : { completed }),
+  }
+}

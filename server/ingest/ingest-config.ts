@@ -1,0 +1,80 @@
+// What the collectors are configured with: whose addresses, how often, under which name. Options and environment
+// variables are declared in one table, from which the help text comes too.
+
+import type { OptionDeclaration, ParsedOptions } from '../commands/options.ts'
+import { integerOption } from '../commands/options.ts'
+import { UsageError } from '../commands/command.ts'
+import { CONFIGURED_TIMEOUT_MS_MAX } from '../../shared/limits.ts'
+
+export interface IngestConfig {
+  readonly userAgent: string
+  readonly kalshiUrl: string
+  /** The exchange's category whose temperature series are followed. */
+  readonly category: string
+  readonly kalshiRequestsPerSecond: number
+  readonly aviationWeatherUrl: string
+  readonly iemUrl: string
+  readonly nceiUrl: string
+  readonly nwsUrl: string
+  readonly acisUrl: string
+  readonly catalogueIntervalMs: number
+  readonly candlesIntervalMs: number
+  readonly aviationWeatherIntervalMs: number
+  readonly climateIntervalMs: number
+  readonly archivesIntervalMs: number
+}
+
+// oxfmt-ignore
+export const INGEST_OPTIONS = [
+  { name: 'user-agent', placeholder: '<text>', description: 'how to call oneself; put an address for questions in it', env: 'BOOKCAST_USER_AGENT', default: 'bookcast/0.1' },
+  { name: 'kalshi-url', placeholder: '<url>', description: 'exchange', env: 'BOOKCAST_KALSHI_URL', default: 'https://external-api.kalshi.com/trade-api/v2' },
+  { name: 'exchange-category', placeholder: '<name>', description: 'category whose temperature series are followed', env: 'BOOKCAST_EXCHANGE_CATEGORY', default: 'Climate and Weather' },
+  { name: 'kalshi-requests-per-second', placeholder: '<n>', description: 'budget of requests to the exchange', env: 'BOOKCAST_KALSHI_REQUESTS_PER_SECOND', default: '10' },
+  { name: 'aviation-weather-url', placeholder: '<url>', description: 'live weather', env: 'BOOKCAST_AVIATION_WEATHER_URL', default: 'https://aviationweather.gov' },
+  { name: 'iem-url', placeholder: '<url>', description: 'archive of weather and climate reports', env: 'BOOKCAST_IEM_URL', default: 'https://mesonet.agron.iastate.edu' },
+  { name: 'ncei-url', placeholder: '<url>', description: 'second archive of weather', env: 'BOOKCAST_NCEI_URL', default: 'https://www.ncei.noaa.gov' },
+  { name: 'nws-url', placeholder: '<url>', description: 'newest climate reports', env: 'BOOKCAST_NWS_URL', default: 'https://api.weather.gov' },
+  { name: 'acis-url', placeholder: '<url>', description: 'climate statistics', env: 'BOOKCAST_ACIS_URL', default: 'https://data.rcc-acis.org' },
+  { name: 'catalogue-interval-ms', placeholder: '<ms>', description: 'between looks at series and markets', env: 'BOOKCAST_CATALOGUE_INTERVAL_MS', default: '300000' },
+  { name: 'candles-interval-ms', placeholder: '<ms>', description: 'between looks at the candles of open markets', env: 'BOOKCAST_CANDLES_INTERVAL_MS', default: '60000' },
+  { name: 'aviation-weather-interval-ms', placeholder: '<ms>', description: 'between looks at the live weather', env: 'BOOKCAST_AVIATION_WEATHER_INTERVAL_MS', default: '5000' },
+  { name: 'climate-interval-ms', placeholder: '<ms>', description: 'between looks at the newest climate reports', env: 'BOOKCAST_CLIMATE_INTERVAL_MS', default: '120000' },
+  { name: 'archives-interval-ms', placeholder: '<ms>', description: 'between looks at the archives', env: 'BOOKCAST_ARCHIVES_INTERVAL_MS', default: '3600000' },
+] as const satisfies readonly OptionDeclaration[]
+
+type OptionName = (typeof INGEST_OPTIONS)[number]['name']
+
+/** @throws {UsageError} that names the wrong option */
+export function readIngestConfig(options: ParsedOptions): IngestConfig {
+  const text = (name: OptionName): string => {
+    const value = options.get(name)?.text.trim() ?? ''
+    if (value === '') throw new UsageError(`--${name} must not be empty`)
+    return value
+  }
+  const url = (name: OptionName): string => {
+    const value = text(name)
+    if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
+      throw new UsageError(`--${name} must be an http or https address, not ${JSON.stringify(value)}`)
+    }
+    return value
+  }
+  const integer = (name: OptionName, minimum: number, maximum: number): number =>
+    integerOption(options.get(name) ?? { text: '', origin: `--${name}` }, minimum, maximum)
+  const intervalMs = (name: OptionName): number => integer(name, 1_000, CONFIGURED_TIMEOUT_MS_MAX)
+  return Object.freeze({
+    userAgent: text('user-agent'),
+    kalshiUrl: url('kalshi-url'),
+    category: text('exchange-category'),
+    kalshiRequestsPerSecond: integer('kalshi-requests-per-second', 1, 1_000),
+    aviationWeatherUrl: url('aviation-weather-url'),
+    iemUrl: url('iem-url'),
+    nceiUrl: url('ncei-url'),
+    nwsUrl: url('nws-url'),
+    acisUrl: url('acis-url'),
+    catalogueIntervalMs: intervalMs('catalogue-interval-ms'),
+    candlesIntervalMs: intervalMs('candles-interval-ms'),
+    aviationWeatherIntervalMs: intervalMs('aviation-weather-interval-ms'),
+    climateIntervalMs: intervalMs('climate-interval-ms'),
+    archivesIntervalMs: intervalMs('archives-interval-ms'),
+  })
+}

@@ -1,0 +1,96 @@
+// NCEI's archive: one file per station and year. A poll asks for the current year's files, conditionally; a backfill
+// asks for whole files and stores the reports of its window.
+
+import { INGEST_YEARLY_SETTLE_MS } from '../../../shared/limits.ts'
+import type { Station } from '../../../shared/stations.ts'
+import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
+import { settledPart, windowTitle, yearsOf } from '../archive-windows.ts'
+import { fetchedObservations, requireRows } from '../fetched-observations.ts'
+import type { FetchedRows, IngestSource, IngestStep, SourceContext, SourceHistory } from '../source.ts'
+import type { Validators } from '../upstream-http.ts'
+import type { NceiClient } from './client.ts'
+
+const NAME = 'ncei'
+
+export interface NceiSourceOptions {
+  readonly client: NceiClient
+  readonly stations: readonly Station[]
+  readonly intervalMs: number
+}
+
+export function nceiSource({ client, stations, intervalMs }: NceiSourceOptions): IngestSource {
+  const history: SourceHistory = {
+    scopes: async () => stations.map(({ code }) => code),
+    windows: yearsOf,
+    step: (scope, window, { clock }) => ({
+      scope,
+      title: `${scope} ${windowTitle(window)}`,
+      async fetch(signal) {
+        const station = stations.find(({ code }) => code === scope)
+        if (station === undefined) throw new RangeError(`there is no station ${scope}`)
+        const year = new Date(window.fromMs).getUTCFullYear()
+        const nowMs = clock.nowMs()
+        const { rows, problems } = requireRows(await client.fetch({ station, year, signal }))
+        const wanted = rows.filter(({ observed_at }) => isWithin(observed_at, window))
+        return fetchedObservations(wanted, problems, settledPart(window, INGEST_YEARLY_SETTLE_MS, nowMs))
+      },
+    }),
+  }
+  return {
+    name: NAME,
+    intervalMs,
+    history,
+    poll: (context) => pollCurrentYear(client, stations, context),
+    close: () => client.close(),
+  }
+}
+
+async function* pollCurrentYear(
+  client: NceiClient,
+  stations: readonly Station[],
+  context: SourceContext,
+): AsyncGenerator<IngestStep, void, void> {
+  const year = new Date(context.clock.nowMs()).getUTCFullYear()
+  for (const station of stations) {
+    const cursor = { source: NAME, scope: station.code }
+    const validators = readValidators(await readCursorState(context.postgres, cursor), year)
+    yield {
+      scope: station.code,
+      title: `${station.code} ${year}`,
+      async fetch(signal): Promise<FetchedRows> {
+        const fetched = await client.fetch({
+          station,
+          year,
+          signal,
+          ...(validators === undefined ? {} : { validators }),
+        })
+        const { rows, problems } = requireRows(fetched)
+        const observations = fetchedObservations(rows, problems, null)
+        if (fetched.kind !== 'rows') return observations
+        return {
+          ...observations,
+          async write(transaction) {
+            await writeCursorState(transaction, cursor, { year, ...fetched.validators })
+            return await observations.write(transaction)
+          },
+        }
+      },
+    }
+  }
+}
+
+/** Only those of a whole file that is stored: a 304 must never stand for rows that were left out. */
+function readValidators(state: unknown, year: number): Validators | undefined {
+  if (typeof state !== 'object' || state === null) return undefined
+  const { year: storedYear, etag, lastModified } = state as Readonly<Record<string, unknown>>
+  if (storedYear !== year) return undefined
+  return { etag: textOrNull(etag), lastModified: textOrNull(lastModified) }
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+function isWithin(ms: number, { fromMs, toMs }: TimeWindow): boolean {
+  return ms >= fromMs && ms < toMs
+}

@@ -1,0 +1,160 @@
+// One run of one source: its steps one after the other, each of which is fetched whole, then written in one
+// transaction together with its completed window. A step that fails is noted under its scope and the next one follows,
+// unless the upstream is down or busy: then nothing more is asked in this run.
+
+import { INGEST_FAILURE_CHARACTERS_MAX } from '../../shared/limits.ts'
+import {
+  completeWindow,
+  missingWindows,
+  recordFailure,
+  recordSuccess,
+  type TimeWindow,
+} from '../storage/cursor-store.ts'
+import type { FetchedRows, IngestSource, IngestStep, SourceContext, SourceName } from './source.ts'
+import { UpstreamError } from './upstream-error.ts'
+
+/** What a run tells while it goes. */
+export type IngestEvent = { readonly source: SourceName; readonly scope: string; readonly title: string } & (
+  | { readonly kind: 'written'; readonly rowCount: number }
+  | { readonly kind: 'failed'; readonly error: UpstreamError }
+  | { readonly kind: 'rejected'; readonly problems: readonly string[] }
+)
+
+export interface RunOutcome {
+  readonly stepCount: number
+  readonly rowCount: number
+  /** Failed steps and rejected entries. */
+  readonly errorCount: number
+  /** The last failure of a step. */
+  readonly failure: UpstreamError | null
+  /** Whether asking again soon makes no sense: the upstream is down or busy, or no step went well. */
+  readonly needsBackoff: boolean
+}
+
+export interface RunOptions extends SourceContext {
+  readonly onEvent?: ((event: IngestEvent) => void) | undefined
+  /** Of a backfill: steps done so far and, where it is known, of how many. */
+  readonly onStep?: ((doneCount: number, totalCount: number | null) => void) | undefined
+}
+
+/** Asks a source for what is new. Throws `StoreError` when the store fails, and the signal's reason on abort. */
+export async function pollSource(source: IngestSource, options: RunOptions): Promise<RunOutcome> {
+  return await runSteps(source, source.poll(options), options, null)
+}
+
+/**
+ * Fetches the parts of a span that are not complete yet, window by window; run again after an interruption it goes on
+ * with the first window that is not complete.
+ */
+export async function backfillSource(
+  source: IngestSource,
+  span: TimeWindow,
+  options: RunOptions,
+): Promise<RunOutcome> {
+  const { history } = source
+  if (history === null) return NOTHING_RUN
+  const steps: IngestStep[] = []
+  for (const scope of await history.scopes(options)) {
+    const missing = await missingWindows(options.postgres, { source: source.name, scope }, span)
+    for (const window of missing.flatMap((part) => history.windows(part))) {
+      steps.push(history.step(scope, window, options))
+    }
+  }
+  return await runSteps(source, steps, options, steps.length)
+}
+
+const NOTHING_RUN: RunOutcome = {
+  stepCount: 0,
+  rowCount: 0,
+  errorCount: 0,
+  failure: null,
+  needsBackoff: false,
+}
+
+async function runSteps(
+  source: IngestSource,
+  steps: AsyncIterable<IngestStep> | Iterable<IngestStep>,
+  options: RunOptions,
+  totalCount: number | null,
+): Promise<RunOutcome> {
+  const failed: UpstreamError[] = []
+  let stepCount = 0
+  let rowCount = 0
+  let rejectedCount = 0
+  let isDown = false
+  for await (const step of steps) {
+    options.signal.throwIfAborted()
+    const name = { source: source.name, scope: step.scope, title: step.title }
+    try {
+      const fetched = await step.fetch(options.signal)
+      const changed = await store(source, step, fetched, options)
+      rowCount += changed
+      rejectedCount += fetched.problems.length
+      if (fetched.problems.length > 0) {
+        options.onEvent?.({ kind: 'rejected', ...name, problems: fetched.problems })
+      }
+      options.onEvent?.({ kind: 'written', ...name, rowCount: changed })
+    } catch (error) {
+      options.signal.throwIfAborted()
+      if (!(error instanceof UpstreamError)) throw error
+      failed.push(error)
+      options.onEvent?.({ kind: 'failed', ...name, error })
+      await noteFailure(source, step, error, options)
+      isDown = isUpstreamDown(error)
+    }
+    stepCount += 1
+    options.onStep?.(stepCount, totalCount)
+    if (isDown) break
+  }
+  return {
+    stepCount,
+    rowCount,
+    errorCount: failed.length + rejectedCount,
+    failure: failed.at(-1) ?? null,
+    needsBackoff: isDown || (failed.length > 0 && failed.length === stepCount),
+  }
+}
+
+async function store(
+  source: IngestSource,
+  step: IngestStep,
+  fetched: FetchedRows,
+  { postgres, clock, signal }: RunOptions,
+): Promise<number> {
+  const cursor = { source: source.name, scope: step.scope }
+  const rowCount = await postgres.transaction(
+    async (transaction) => {
+      const changed = await fetched.write(transaction)
+      if (fetched.completed !== undefined) await completeWindow(transaction, cursor, fetched.completed)
+      await recordSuccess(transaction, cursor, clock.nowMs(), changed)
+      return changed
+    },
+    { signal },
+  )
+  fetched.committed?.()
+  return rowCount
+}
+
+async function noteFailure(
+  source: IngestSource,
+  step: IngestStep,
+  error: UpstreamError,
+  { postgres, clock, signal }: RunOptions,
+): Promise<void> {
+  const message = `${error.failure}: ${error.message}`.slice(0, INGEST_FAILURE_CHARACTERS_MAX)
+  await postgres.transaction(
+    (transaction) =>
+      recordFailure(transaction, { source: source.name, scope: step.scope }, clock.nowMs(), message),
+    { signal },
+  )
+}
+
+/** Whether every other request to the upstream would fail likewise. */
+function isUpstreamDown({ failure }: UpstreamError): boolean {
+  return (
+    failure === 'unreachable' ||
+    failure === 'timeout' ||
+    failure === 'rate_limited' ||
+    failure === 'server_error'
+  )
+}

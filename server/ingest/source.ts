@@ -1,0 +1,68 @@
+// The contract between a source of data and what runs it. A source says which steps there are (one request or a few,
+// and the rows they bring); running them, writing, remembering completed windows, counting and backing off are the
+// same for all of them (run-source.ts, schedule.ts).
+
+import type { TimeWindow } from '../storage/cursor-store.ts'
+import type { Postgres } from '../storage/postgres.ts'
+import type { StoreTransaction } from '../storage/store-transaction.ts'
+import type { Clock } from './clock.ts'
+
+/** Every source, in the order in which a backfill needs them: candles are asked for markets that are known. */
+export const SOURCE_NAMES = [
+  'exchange-catalogue',
+  'exchange-candles',
+  'aviation-weather',
+  'iem',
+  'ncei',
+  'climate-nws',
+  'climate-afos',
+  'climate-statistics',
+] as const
+export type SourceName = (typeof SOURCE_NAMES)[number]
+
+export interface SourceContext {
+  readonly postgres: Postgres
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+/** What a step fetched. Nothing is stored before all of it is there. */
+export interface FetchedRows {
+  /** Writes the rows and returns how many are new or changed. May run again when the transaction is repeated. */
+  write(transaction: StoreTransaction): Promise<number>
+  /** The window that is complete once the rows are written; absent when more can still arrive in it. */
+  readonly completed?: TimeWindow
+  /** Entries that could not be read and are left out. */
+  readonly problems: readonly string[]
+  /** Called after the commit. */
+  committed?(): void
+}
+
+export interface IngestStep {
+  /** What the step's progress is remembered under: a station, a series, or `live`. */
+  readonly scope: string
+  /** For people: what is asked for. */
+  readonly title: string
+  /** Throws `UpstreamError`, or the signal's reason on abort. */
+  fetch(signal: AbortSignal): Promise<FetchedRows>
+}
+
+/** The past of a source, in windows that can be asked one by one. */
+export interface SourceHistory {
+  scopes(context: SourceContext): Promise<readonly string[]>
+  /** Cuts a span into the windows of one step each, always at the same instants. */
+  windows(span: TimeWindow): readonly TimeWindow[]
+  step(scope: string, window: TimeWindow, context: SourceContext): IngestStep
+}
+
+export interface IngestSource {
+  readonly name: SourceName
+  /** Rest between the starts of two polls, milliseconds. */
+  readonly intervalMs: number
+  /** What is new, step by step. A step may depend on what the one before wrote. */
+  poll(context: SourceContext): AsyncIterable<IngestStep>
+  /** Null where the upstream has no past. */
+  readonly history: SourceHistory | null
+  /** Closes the connections. */
+  close(): Promise<void>
+}

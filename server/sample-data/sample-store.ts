@@ -1,0 +1,28 @@
+// Puts the sample's records into a relational store that holds no series yet, in one transaction: a store with real data
+// is never touched, and a start that was interrupted begins anew.
+
+import { classifyReports } from '../ingest/climate-reports/station-reports.ts'
+import { mergeObservation, mergeObservations } from '../ingest/observation-precedence.ts'
+import { writeCandles } from '../storage/candle-store.ts'
+import { readSeries, writeMarkets, writeSeries } from '../storage/catalogue-store.ts'
+import { writeClimateEstimates, writeClimateReports } from '../storage/climate-store.ts'
+import { writeObservations } from '../storage/observation-store.ts'
+import type { Postgres } from '../storage/postgres.ts'
+import { sampleRecords } from './sample-records.ts'
+import { SAMPLE_SEED_DEFAULT } from './sample-series.ts'
+
+/** Loads the sample and says whether it did. */
+export async function loadSampleRecords(postgres: Postgres): Promise<boolean> {
+  for await (const batch of readSeries(postgres, { active: null, stationCode: null }))
+    if (batch.length > 0) return false
+  const records = sampleRecords(SAMPLE_SEED_DEFAULT)
+  await postgres.transaction(async (transaction) => {
+    await writeSeries(transaction, records.series)
+    await writeMarkets(transaction, records.markets)
+    await writeCandles(transaction, records.candles)
+    await writeObservations(transaction, mergeObservations(records.observations), mergeObservation)
+    await writeClimateReports(transaction, records.reports, (reports) => classifyReports(reports))
+    await writeClimateEstimates(transaction, records.estimates)
+  })
+  return true
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
+import { test, type TestContext } from 'node:test'
+import type { CommandIo } from '../../server/commands/command.ts'
+import { UsageError } from '../../server/commands/command.ts'
+import { ingestCommand } from '../../server/commands/ingest.ts'
+import { statusCommand } from '../../server/commands/status.ts'
+import { send } from '../support/local-upstream.ts'
+import { makeEmptyStore } from '../support/postgres.ts'
+import { startWorld, type UpstreamWorld } from '../support/upstream-world.ts'
+
+interface Terminal {
+  readonly io: CommandIo
+  readonly out: () => string
+  readonly err: () => string
+  readonly stdout: PassThrough
+}
+
+/** A command's process: an empty store, the world's addresses in the environment, streams that are no terminal. */
+async function terminal(t: TestContext, world: UpstreamWorld, signal?: AbortSignal): Promise<() => Terminal> {
+  const place = await makeEmptyStore()
+  t.after(place.remove)
+  const { config } = world
+  const env = {
+    BOOKCAST_KALSHI_URL: config.kalshiUrl,
+    BOOKCAST_KALSHI_REQUESTS_PER_SECOND: '100',
+    BOOKCAST_AVIATION_WEATHER_URL: config.aviationWeatherUrl,
+    BOOKCAST_IEM_URL: config.iemUrl,
+    BOOKCAST_NCEI_URL: config.nceiUrl,
+    BOOKCAST_NWS_URL: config.nwsUrl,
+    BOOKCAST_ACIS_URL: config.acisUrl,
+    BOOKCAST_USER_AGENT: 'somebody (somebody@example.org)',
+    BOOKCAST_DATA_DIR: place.dataDirectory,
+    ...(place.databaseUrl === null ? {} : { DATABASE_URL: place.databaseUrl }),
+  }
+  return () => {
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+    const texts = { out: '', err: '' }
+    stdout.on('data', (chunk) => (texts.out += String(chunk)))
+    stderr.on('data', (chunk) => (texts.err += String(chunk)))
+    const io = { env, stdin: process.stdin, stdout, stderr, ...(signal === undefined ? {} : { signal }) }
+    return { io: io as unknown as CommandIo, out: () => texts.out, err: () => texts.err, stdout }
+  }
+}
+
+test('a backfill brings the catalogue first, says every step and is shown by status', async (t) => {
+  const world = await startWorld(t)
+  const open = await terminal(t, world)
+  const sources = 'exchange-candles,exchange-catalogue,climate-nws'
+  const range = ['--from', '2026-08-20', '--to', '2026-08-29']
+  const first = open()
+  assert.equal(await ingestCommand(['--source', sources, ...range], first.io), 0, first.err())
+  assert.match(first.err(), /^exchange-catalogue KXHIGHNY 2026-08-20 to 2026-08-30: 2 rows$/m)
+  assert.match(first.err(), /^exchange-candles KXHIGHNY .*: \d+ rows$/m)
+  assert.match(first.err(), /^climate-nws: has no past to fetch$/m)
+  assert.ok(world.asked.every(({ headers }) => headers['user-agent'] === 'somebody (somebody@example.org)'))
+  const status = open()
+  assert.equal(await statusCommand([], status.io), 0)
+  assert.match(status.out(), /^source +parts +rows +last success +lag +gaps +failing$/m)
+  assert.match(status.out(), /^exchange-candles +1 +\d+ +\d{4}-\S+Z +\d+ s +0 +0$/m)
+  assert.match(status.out(), /^ncei +0 +0 +never +- +0 +0$/m)
+})
+
+test('one look at a source that fails is exit code 1 and names the upstream', async (t) => {
+  const world = await startWorld(t)
+  world.fault = () => send(403, 'forbidden')
+  const open = await terminal(t, world)
+  const run = open()
+  assert.equal(await ingestCommand(['--once', '--source', 'aviation-weather'], run.io), 1)
+  assert.match(run.err(), /^aviation-weather live: awc: status 403: forbidden$/m)
+  const status = open()
+  await statusCommand([], status.io)
+  assert.match(status.out(), /^aviation-weather: rejected: awc: status 403: forbidden$/m)
+})
+
+test('collecting goes on until it is stopped and then ends cleanly', async (t) => {
+  const world = await startWorld(t)
+  const controller = new AbortController()
+  const open = await terminal(t, world, controller.signal)
+  const run = open()
+  const running = ingestCommand(['--source', 'climate-nws'], run.io)
+  await once(run.stdout, 'data')
+  assert.match(run.out(), /^Bookcast collects from climate-nws$/m)
+  controller.abort('SIGTERM')
+  assert.equal(await running, 0)
+})
+
+test('wrong use is refused with the option named, before anything is opened', async () => {
+  const io = { env: {} } as unknown as CommandIo
+  for (const [args, message] of [
+    [['--source', 'iem,metars'], /--source .*"metars"/],
+    [['--to', '2026-01-01'], /--to needs --from/],
+    [['--from', '2026-02-30'], /--from must be a date/],
+    [['--from', '2026-02-02', '--to', '2026-02-01'], /--to must not be before --from/],
+    [['--once', '--from', '2026-02-02'], /exclude one another/],
+    [['--kalshi-url', 'ftp://example.org'], /--kalshi-url/],
+    [['--candles-interval-ms', '5'], /--candles-interval-ms/],
+  ] as const) {
+    await assert.rejects(ingestCommand(args, io), (error) => {
+      assert.ok(error instanceof UsageError, String(error))
+      assert.match(error.message, message)
+      return true
+    })
+  }
+  const wrongStore = { env: { DATABASE_URL: 'mysql://user:secret@host' } } as unknown as CommandIo
+  await assert.rejects(
+    statusCommand([], wrongStore),
+    /^UsageError: DATABASE_URL must be a URL that begins with postgres:\/\/$/,
+  )
+})

@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict'
+import { beforeEach, test } from 'node:test'
+import { type IngestEvent, pollSource, type RunOutcome } from '../../server/ingest/run-source.ts'
+import { SOURCE_NAMES, type SourceName } from '../../server/ingest/source.ts'
+import { readSourceStatus } from '../../server/ingest/source-status.ts'
+import type { AskedRequest } from '../support/local-upstream.ts'
+import { type Answer, cutAfter, hangUp, send, stall } from '../support/local-upstream.ts'
+import { MARKETS, SERIES } from '../support/exchange-world.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+import {
+  metarEntry,
+  startWorld,
+  type UpstreamWorld,
+  WORLD_NOW_MS,
+  worldContext,
+  worldSource,
+} from '../support/upstream-world.ts'
+
+const file = storeOfThisFile()
+const TABLES = 'series, markets, candles, observations, climate_records, ingest_cursors'
+
+beforeEach(async () => {
+  await file.store.postgres.run({ text: `TRUNCATE ${TABLES}`, parameters: [] })
+})
+
+async function rows<Row>(text: string): Promise<readonly Row[]> {
+  return [...(await file.store.postgres.run<Row>({ text, parameters: [] }))]
+}
+
+async function rowCounts(): Promise<Record<string, number>> {
+  const [counts] = await rows<Record<string, number>>(`SELECT
+    (SELECT count(*)::int4 FROM markets) AS markets, (SELECT count(*)::int4 FROM candles) AS candles,
+    (SELECT count(*)::int4 FROM observations) AS observations, (SELECT count(*)::int4 FROM climate_records) AS climate`)
+  return counts ?? {}
+}
+
+const NOTHING = { markets: 0, candles: 0, observations: 0, climate: 0 }
+
+async function poll(
+  t: Parameters<typeof worldSource>[0],
+  world: UpstreamWorld,
+  name: SourceName,
+  events: IngestEvent[] = [],
+): Promise<RunOutcome> {
+  return await pollSource(worldSource(t, world, name), {
+    ...worldContext(file.store.postgres),
+    onEvent: (event) => events.push(event),
+  })
+}
+
+test('the catalogue brings temperature series and their markets of every status', async (t) => {
+  const world = await startWorld(t)
+  const outcome = await poll(t, world, 'exchange-catalogue')
+  assert.equal(outcome.errorCount, 0)
+  assert.deepEqual(await rows('SELECT ticker, station_code, active FROM series'), [
+    { ticker: SERIES, station_code: 'NYC', active: true },
+  ])
+  const markets = await rows<{ ticker: string; status: string; result: string }>(
+    'SELECT ticker, status, result FROM markets ORDER BY ticker',
+  )
+  // What settled before the last week is the backfill's.
+  const expected = MARKETS.filter(({ closeMs }) => closeMs > WORLD_NOW_MS - 7 * 86_400_000)
+    .map(({ ticker, status, result }) => ({ ticker, status, result }))
+    .toSorted((a, b) => (a.ticker < b.ticker ? -1 : 1))
+  assert.deepEqual(markets, expected)
+  assert.ok(world.asked.every(({ headers }) => headers['user-agent'] === world.config.userAgent))
+  assert.equal((await poll(t, world, 'exchange-catalogue')).rowCount, 0)
+})
+
+test('candles of known markets come in finished, traded periods of all three lengths', async (t) => {
+  const world = await startWorld(t)
+  const candles = worldSource(t, world, 'exchange-candles')
+  const context = worldContext(file.store.postgres)
+  assert.equal((await pollSource(candles, context)).rowCount, 0)
+  await poll(t, world, 'exchange-catalogue')
+  assert.ok((await pollSource(candles, context)).rowCount > 0)
+  const [summary] = await rows<Record<string, unknown>>(`SELECT
+    array_agg(DISTINCT period_interval ORDER BY period_interval)::text AS intervals,
+    min(volume)::text AS least, max(end_period_ts) <= '${new Date(WORLD_NOW_MS).toISOString()}' AS is_finished
+    FROM candles`)
+  assert.deepEqual(summary, { intervals: '{1,60,1440}', least: '1250', is_finished: true })
+  // Now every market is known, so only the last minutes are asked for.
+  const before = world.asked.length
+  assert.equal((await pollSource(candles, context)).rowCount, 0)
+  const asked = world.asked.slice(before).map(({ url }) => new URL(url, 'http://local').searchParams)
+  const earliest = Math.min(...asked.map((query) => Number(query.get('start_ts')) * 1000))
+  assert.ok(earliest >= WORLD_NOW_MS - 10 * 60_000, new Date(earliest).toISOString())
+})
+
+test('a market that becomes known later gets its candles from its beginning', async (t) => {
+  const world = await startWorld(t)
+  await poll(t, world, 'exchange-catalogue')
+  const hidden = 'KXHIGHNY-26AUG30-T75'
+  await rows(`DELETE FROM markets WHERE ticker = '${hidden}'`)
+  await poll(t, world, 'exchange-candles')
+  await rows(`UPDATE markets SET last_seen_at = '2020-01-01'`)
+  await poll(t, world, 'exchange-catalogue')
+  await poll(t, world, 'exchange-candles')
+  const counts = await rows<{ count: number }>(
+    `SELECT count(*)::int4 AS count FROM candles WHERE market_ticker LIKE 'KXHIGHNY-26AUG30%' GROUP BY market_ticker`,
+  )
+  assert.equal(counts.length, 2)
+  assert.equal(counts[0]?.count, counts[1]?.count)
+})
+
+test('live weather is stored once, and only what is new after that', async (t) => {
+  const world = await startWorld(t)
+  const source = worldSource(t, world, 'aviation-weather')
+  const context = worldContext(file.store.postgres)
+  assert.equal((await pollSource(source, context)).rowCount, 2)
+  assert.equal((await pollSource(source, context)).rowCount, 0)
+  world.entries = [...world.entries, metarEntry('KNYC', '2026-08-30T11:58:00Z')]
+  assert.equal((await pollSource(source, context)).rowCount, 1)
+  assert.deepEqual(
+    await rows('SELECT station_code, temp_f, source FROM observations ORDER BY observed_at, station_code'),
+    ['NYC', 'MIA', 'NYC'].map((station_code) => ({ station_code, temp_f: 78, source: 'awc' })),
+  )
+})
+
+test('after an absence the live feed is asked for as many hours as were missed', async (t) => {
+  const world = await startWorld(t)
+  await rows(`INSERT INTO ingest_cursors (source, scope, completed) VALUES
+    ('aviation-weather', 'live', '{[2026-08-30 04:30Z, 2026-08-30 06:30Z)}')`)
+  await poll(t, world, 'aviation-weather')
+  assert.match(world.asked[0]?.url ?? '', /hours=7$/)
+  const [status] = (await readSourceStatus(file.store.postgres, WORLD_NOW_MS)).filter(
+    ({ source }) => source === 'aviation-weather',
+  )
+  assert.equal(status?.gapCount, 0)
+})
+
+test('both archives fill in and the live feed counts more', async (t) => {
+  const world = await startWorld(t)
+  world.entries = [metarEntry('KNYC', '2026-08-29T11:51:00Z', 'T02600172')]
+  assert.equal((await poll(t, world, 'aviation-weather')).rowCount, 1)
+  assert.equal((await poll(t, world, 'iem')).errorCount, 0)
+  assert.equal((await poll(t, world, 'ncei')).rowCount, 2)
+  const found = await rows<{ source: string; temp_f: number }>(
+    `SELECT source, temp_f FROM observations ORDER BY source`,
+  )
+  assert.deepEqual(
+    found.map(({ source }) => source).toSorted(),
+    ['awc', 'iem', 'ncei', 'ncei'].slice(0, found.length),
+  )
+  assert.equal(found.find(({ source }) => source === 'awc')?.temp_f, 79)
+})
+
+test('a year that has not changed is asked for conditionally', async (t) => {
+  const world = await startWorld(t)
+  await poll(t, world, 'ncei')
+  world.fault = ({ headers }) => (headers['if-none-match'] === '"1"' ? send(304) : undefined)
+  const before = world.asked.length
+  const outcome = await poll(t, world, 'ncei')
+  assert.deepEqual([outcome.rowCount, outcome.errorCount], [0, 0])
+  assert.ok(world.asked.slice(before).every(({ headers }) => headers['if-none-match'] === '"1"'))
+})
+
+test('a climate report that the live feed and the archive both have is stored once', async (t) => {
+  const world = await startWorld(t)
+  assert.equal((await poll(t, world, 'climate-nws')).rowCount, 1)
+  assert.equal((await poll(t, world, 'climate-afos')).rowCount, 1)
+  assert.deepEqual(
+    await rows(`SELECT station_code, observation_date::text AS date, high_temp_f, report_type, source
+      FROM climate_records ORDER BY observation_date`),
+    [
+      { station_code: 'MIA', date: '2026-08-28', high_temp_f: 90, report_type: 'final', source: 'iem' },
+      { station_code: 'MIA', date: '2026-08-29', high_temp_f: 90, report_type: 'final', source: 'nws' },
+    ],
+  )
+})
+
+test('estimates are made for closed dates without an official report only', async (t) => {
+  const world = await startWorld(t)
+  await poll(t, world, 'climate-nws')
+  await poll(t, world, 'climate-statistics')
+  assert.deepEqual(
+    await rows(`SELECT station_code, observation_date::text AS date, report_type FROM climate_records
+      ORDER BY station_code, observation_date`),
+    [
+      { station_code: 'MIA', date: '2026-08-27', report_type: 'estimated' },
+      { station_code: 'MIA', date: '2026-08-28', report_type: 'estimated' },
+      { station_code: 'MIA', date: '2026-08-29', report_type: 'final' },
+      { station_code: 'NYC', date: '2026-08-27', report_type: 'estimated' },
+      { station_code: 'NYC', date: '2026-08-28', report_type: 'estimated' },
+      { station_code: 'NYC', date: '2026-08-29', report_type: 'estimated' },
+    ],
+  )
+})
+
+const UPSTREAMS: Readonly<Record<SourceName, string>> = {
+  'exchange-catalogue': 'kalshi',
+  'exchange-candles': 'kalshi',
+  'aviation-weather': 'awc',
+  iem: 'iem',
+  ncei: 'ncei',
+  'climate-nws': 'nws',
+  'climate-afos': 'iem-afos',
+  'climate-statistics': 'acis',
+}
+
+const FAULTS: readonly (readonly [string, string, Answer])[] = [
+  ['a rate limit without Retry-After', 'rate_limited', send(429, '{"error":"too many requests"}')],
+  ['a server error', 'server_error', send(503, 'busy')],
+  ['no answer in time', 'timeout', stall()],
+  ['a closed connection', 'unreachable', hangUp()],
+  ['a body cut in the middle', 'truncated', cutAfter(10, '{"series":[],"markets":[],"events":[]}')],
+  ['a page of HTML', 'malformed', send(200, '<html><body>maintenance</body></html>')],
+  ['an empty body', 'malformed', send(200, '')],
+  ['JSON of another shape', 'malformed', send(200, '{"data":{"version":2}}')],
+]
+
+for (const name of SOURCE_NAMES) {
+  test(`${name} reports every fault of its upstream and stores nothing`, async (t) => {
+    const world = await startWorld(t)
+    if (name === 'exchange-candles') await poll(t, world, 'exchange-catalogue')
+    const before = await rowCounts()
+    for (const [fault, failure, answer] of FAULTS) {
+      world.fault = () => answer
+      const events: IngestEvent[] = []
+      const outcome = await poll(t, world, name, events)
+      assert.ok(outcome.errorCount > 0, fault)
+      assert.equal(outcome.failure?.upstream, UPSTREAMS[name], fault)
+      assert.equal(outcome.failure?.failure, failure, fault)
+      assert.deepEqual(await rowCounts(), before, fault)
+      const [status] = (await readSourceStatus(file.store.postgres, WORLD_NOW_MS)).filter(
+        ({ source }) => source === name,
+      )
+      assert.match(status?.lastFailure ?? '', new RegExp(`^${failure}: ${UPSTREAMS[name]}: `), fault)
+      assert.ok((status?.failingCount ?? 0) > 0, fault)
+    }
+    // An upstream that is down is not asked for the other stations or series.
+    world.fault = () => send(503, 'busy')
+    const asked = world.asked.length
+    await poll(t, world, name)
+    assert.equal(new Set(world.asked.slice(asked).map(askedKey)).size, 1)
+    world.fault = () => undefined
+    const recovered = await poll(t, world, name)
+    assert.deepEqual([recovered.errorCount, recovered.needsBackoff], [0, false])
+  })
+}
+
+function askedKey({ url, body }: AskedRequest): string {
+  return `${url} ${body}`
+}
+
+test('nothing is stored before the exchange has answered every page', async (t) => {
+  const world = await startWorld(t)
+  world.fault = ({ url }) => (url.includes('/markets') && url.includes('cursor=') ? send(500) : undefined)
+  const outcome = await poll(t, world, 'exchange-catalogue')
+  assert.equal(outcome.failure?.upstream, 'kalshi')
+  assert.deepEqual(await rowCounts(), NOTHING)
+})
+
+test('a cursor that repeats itself ends as a fault and not as a loop', async (t) => {
+  const world = await startWorld(t)
+  world.fault = ({ url }) =>
+    url.includes('/events') ? send(200, '{"events":[],"cursor":"again"}') : undefined
+  const outcome = await poll(t, world, 'exchange-catalogue')
+  assert.match(outcome.failure?.message ?? '', /repeats its cursor/)
+})

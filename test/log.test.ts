@@ -1,0 +1,59 @@
+// The block in front of the log file: no line is lost, split wrongly or kept for long.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { LineBlocks } from '../server/log.ts'
+import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX } from '../shared/limits.ts'
+
+class TextCollector {
+  readonly writes: string[] = []
+  flushes = 0
+  onWrite = (): void => {}
+
+  write(text: string): void {
+    this.writes.push(text)
+    this.onWrite()
+  }
+
+  flushSync(): void {
+    this.flushes += 1
+  }
+}
+
+test('passes every line on, whole and in order, whatever its length and letters', () => {
+  const line = fc.oneof(
+    fc.string({ unit: 'grapheme' }),
+    fc.integer({ min: 1, max: 2 * LOG_LINE_BYTES_MAX }).map((length) => 'é'.repeat(length)),
+  )
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 20 }), (lines) => {
+      const sink = new TextCollector()
+      const blocks = new LineBlocks(sink)
+      for (const text of lines) blocks.write(`${text}\n`)
+      blocks.flushSync()
+      assert.equal(sink.writes.join(''), lines.map((text) => `${text}\n`).join(''))
+      assert.equal(sink.flushes, 1)
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('gathers many lines into few writes', () => {
+  const sink = new TextCollector()
+  const blocks = new LineBlocks(sink)
+  for (let index = 0; index < 1000; index += 1) blocks.write(`${'x'.repeat(299)}\n`)
+  assert.equal(sink.writes.length, Math.floor(1000 / Math.ceil(LOG_BLOCK_BYTES / 300)))
+  blocks.flushSync()
+})
+
+test('does not keep a single line for long', async () => {
+  const sink = new TextCollector()
+  const written = new Promise<void>((resolve) => (sink.onWrite = resolve))
+  const alive = setInterval(() => {}, 1000)
+  new LineBlocks(sink).write('one line\n')
+  assert.equal(sink.writes.length, 0)
+  await written
+  clearInterval(alive)
+  assert.deepEqual(sink.writes, ['one line\n'])
+})
