@@ -37,6 +37,7 @@ async function startBookcast(address: StoreAddress): Promise<number> {
     store: null,
     collect: null,
     hasSampleRecords: false,
+    sync: null,
     metrics: 'on',
     apiKeys: [],
     rateLimit: null,
@@ -44,7 +45,6 @@ async function startBookcast(address: StoreAddress): Promise<number> {
     corsOrigins: [],
     stallTimeoutMs: 30_000,
     shutdownTimeoutMs: 0,
-    hasSampleRecords: false,
     logLevel: 'info',
   }
   const postgres = new Postgres({

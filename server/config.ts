@@ -16,6 +16,7 @@ import {
 import type { ApiKey } from './http/api-keys.ts'
 import type { RateLimit } from './http/rate-limiter.ts'
 import { INGEST_OPTIONS, type IngestConfig, readIngestConfig } from './ingest/ingest-config.ts'
+import { readSync, type SyncConfig } from './sync/sync-options.ts'
 import { LOG_LEVELS, SERVE_OPTIONS, type ServeOptionName } from './serve-options.ts'
 
 /** On the port of the API, on one of its own, or nowhere. */
@@ -39,6 +40,8 @@ export interface ServeConfig {
   readonly collect: IngestConfig | null
   /** Fill a store that has no series with the sample's records. */
   readonly hasSampleRecords: boolean
+  /** Where the lake comes from. Null: it is served as it is. */
+  readonly sync: SyncConfig | null
   readonly metrics: MetricsPlace
   /** None: no key is asked for. */
   readonly apiKeys: readonly ApiKey[]
@@ -124,6 +127,7 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
     store: readStore(options),
     collect: readCollect(options, env),
     hasSampleRecords: options.has('sample-records'),
+    sync: readSync(options),
     metrics: readMetricsPlace(demand(options, 'metrics')),
     apiKeys: readApiKeys(options.get('api-keys')),
     rateLimit: readRateLimit(options),

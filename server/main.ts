@@ -42,6 +42,20 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
     },
   ],
   [
+    'sync',
+    {
+      summary: 'bring a lake and object storage up to date with each other',
+      load: async () => (await import('./commands/sync.ts')).syncCommand,
+    },
+  ],
+  [
+    'compact',
+    {
+      summary: 'move closed days of candles and observations to a lake',
+      load: async () => (await import('./commands/compact.ts')).compactCommand,
+    },
+  ],
+  [
     'sample-data',
     {
       summary: 'write the generated sample lake',

@@ -6,6 +6,7 @@ import {
   STALL_TIMEOUT_MS_DEFAULT,
 } from '../shared/limits.ts'
 import type { OptionDeclaration } from './commands/options.ts'
+import { SYNC_OPTIONS } from './sync/sync-options.ts'
 
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
@@ -115,6 +116,7 @@ export const SERVE_OPTIONS = [
     env: 'BOOKCAST_TRUSTED_PROXIES',
     default: '0',
   },
+  ...SYNC_OPTIONS,
   {
     name: 'cors-origins',
     placeholder: '<url>,…',

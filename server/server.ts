@@ -20,7 +20,6 @@ import { observationsEndpoint } from './endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from './endpoints/series.ts'
 import { embeddedDbCheck } from './health/embedded-db-check.ts'
 import { type DatabaseCheck, HealthMonitor } from './health/health-monitor.ts'
-import { LakeScan } from './health/lake-scan.ts'
 import { Admission } from './http/admission.ts'
 import { CachePolicy } from './http/cache-policy.ts'
 import { CorsPolicy } from './http/cors.ts'
@@ -31,6 +30,7 @@ import { LobPool } from './lob/lob-pool.ts'
 import { type IngestAge, ServiceMetrics } from './metrics/service-metrics.ts'
 import { RecordPool } from './records/record-pool.ts'
 import { RecordValidators } from './records/record-validators.ts'
+import { createLakeWatch, type LakeWatch } from './sync/lake-watch.ts'
 import { readVersion } from './version.ts'
 
 export interface RunningServer {
@@ -111,12 +111,12 @@ interface Background {
   /** Without a store there are no records. */
   readonly recordPool: RecordPool | undefined
   readonly feed: CatalogueFeed | undefined
-  readonly scan: LakeScan
+  readonly lakeWatch: LakeWatch
   readonly metrics: ServiceMetrics
 }
 
-async function endBackground({ lobPool, recordPool, feed, scan, metrics }: Background): Promise<void> {
-  await Promise.all([feed?.close(), scan.close(), lobPool.close(), recordPool?.close()])
+async function endBackground({ lobPool, recordPool, feed, lakeWatch, metrics }: Background): Promise<void> {
+  await Promise.all([feed?.close(), lakeWatch.close(), lobPool.close(), recordPool?.close()])
   metrics.close()
 }
 
@@ -135,13 +135,13 @@ function createEndpoints(
   config: ServeConfig,
   dependencies: ServerDependencies,
   catalogue: Catalogue,
-  { lobPool, recordPool, feed, scan, metrics }: Background,
+  { lobPool, recordPool, feed, lakeWatch, metrics }: Background,
 ): Endpoint[] {
   const { store, checkEmbeddedDb = embeddedDbCheck() } = dependencies
   const monitor = new HealthMonitor({
     embeddedDb: checkEmbeddedDb,
     hostedDb: store === undefined ? async () => false : store.ping,
-    sync: () => scan.status,
+    sync: () => lakeWatch.status,
   })
   const { lake } = config
   const cachePolicy = cachePolicyOf(config)
@@ -188,7 +188,7 @@ export async function startServer(
     lobPool,
     recordPool,
     feed: store === undefined ? undefined : new CatalogueFeed({ catalogue, source: store.catalogue, logger }),
-    scan: new LakeScan(config.lake, logger),
+    lakeWatch: createLakeWatch(config.lake, config.sync, logger),
     metrics,
   }
   const lifecycle = new RequestLifecycle(
@@ -197,7 +197,7 @@ export async function startServer(
   )
   let metricsServer: HttpServer | undefined
   try {
-    background.scan.start()
+    background.lakeWatch.start()
     await Promise.all([lobPool.warm(), recordPool?.warm(), background.feed?.start()])
     metricsServer = await startMetricsServer(config, logger, metrics)
     const http = await startHttpServer(config, lifecycle.handle)

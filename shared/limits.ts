@@ -338,3 +338,36 @@ export const INGEST_ARCHIVE_SETTLE_MS = 2 * 24 * 60 * 60 * 1000
 export const INGEST_YEARLY_SETTLE_MS = 60 * 24 * 60 * 60 * 1000
 /** Characters of a failure's text in the status table. */
 export const INGEST_FAILURE_CHARACTERS_MAX = 500
+
+/** Objects transferred at once by one synchronization. */
+export const SYNC_PARALLEL_DEFAULT = 4
+export const SYNC_PARALLEL_MAX = 64
+/** Objects below one prefix; a larger listing is refused. A lake of 100 series for 10 years has 400,000. */
+export const SYNC_OBJECTS_MAX = 5_000_000
+/** Directory levels below the lake's root that a listing follows. */
+export const SYNC_DEPTH_MAX = 6
+/** Times one object is tried in one synchronization, and the pause before the second try, doubled each time. */
+export const SYNC_ATTEMPTS_MAX = 5
+export const SYNC_RETRY_MS = 500
+/** A transfer in which no byte moves for so long is broken off and tried again. */
+export const SYNC_STALL_MS = 30_000
+/** The largest object one S3 PUT may carry. */
+export const SYNC_OBJECT_BYTES_MAX = 5 * 1024 * 1024 * 1024
+/** Contents remembered as written by the synchronization, for each object. */
+export const SYNC_OWN_DIGESTS_MAX = 4
+/** Pause between two synchronizations of a running process. */
+export const SYNC_INTERVAL_MS = 5 * 60 * 1000
+/** Objects with a problem that a summary names; all are counted. */
+export const SYNC_PROBLEMS_SHOWN = 20
+
+/** Time after a day's end before its rows are moved to the lake: most late reports and corrections are in by then. */
+export const COMPACTION_DELAY_MS = 36 * 60 * 60 * 1000
+export const COMPACTION_DELAY_HOURS_MAX = 24 * 366
+/** Rows of one row group of a records file: a market's month of minutes touches one or two. */
+export const LAKE_RECORD_ROW_GROUP_ROWS = 20_480
+/** Memory the database may use that writes a partition. */
+export const COMPACTION_MEMORY = '512MB'
+/** Times a partition is written anew because its rows changed meanwhile. */
+export const COMPACTION_ATTEMPTS_MAX = 5
+/** A statement of the transaction that ends a compaction may take so long: it hashes or deletes a partition's rows. */
+export const COMPACTION_STATEMENT_MS_MAX = 45_000

@@ -19,6 +19,7 @@ const DEFAULTS: ServeConfig = {
   apiKeys: [],
   rateLimit: null,
   trustedProxies: 0,
+  sync: null,
   corsOrigins: [],
   stallTimeoutMs: 30_000,
   shutdownTimeoutMs: 30_000,

@@ -1,6 +1,6 @@
 // `bookcast serve`: runs the HTTP server until it is told to stop. What people read goes to stdout, the log to stderr.
 
-import { stat } from 'node:fs/promises'
+import { mkdir, stat } from 'node:fs/promises'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
@@ -140,6 +140,8 @@ export const serveCommand: Command = async (args, io) => {
     return 0
   }
   const { config, isCheckOnly } = call
+  // A replica begins with nothing.
+  if (config.sync !== null && !isCheckOnly) await mkdir(config.lake, { recursive: true })
   if (!(await isDirectory(config.lake))) {
     io.stderr.write(`bookcast serve: there is no lake directory at ${config.lake}\n`)
     return 1

@@ -3,6 +3,7 @@
 // delete the rows in one transaction, which takes place only when the rows are still those that were noted. A row that
 // arrives in between stays, and waits for the next compaction; so nothing is lost or doubled, whenever the process dies.
 
+import { COMPACTION_STATEMENT_MS_MAX } from '../../shared/limits.ts'
 import {
   type LakePartition,
   type PartitionSelection,
@@ -101,12 +102,14 @@ export async function compactionState(postgres: Postgres, scope: CompactionScope
 
 /**
  * Registers the file that holds the rows of `expected` and deletes them, or rejects with PartitionChanged. Returns the
- * partition's generation.
+ * partition's generation. `publish` gives the file its name; it runs last in the transaction, where the manifest is
+ * locked, so that of two processes that compact one partition only the one that commits puts its file in place.
  */
 export async function commitCompaction(
   postgres: Postgres,
   partition: LakePartition & { readonly dataset: CompactedDataset },
   expected: CompactionState,
+  publish: () => Promise<void> = async () => {},
 ): Promise<bigint> {
   const scope: CompactionScope = {
     dataset: partition.dataset,
@@ -125,9 +128,11 @@ export async function commitCompaction(
       const { scope: scopeColumn, time } = TABLES[scope.dataset]
       const statement = selectedRows(scope, scopeColumn, time)
       await transaction.run(statement.build(`DELETE FROM ${scope.dataset} ${statement.whereClause}`))
-      return registerPartition(transaction, partition)
+      const generation = await registerPartition(transaction, partition)
+      await publish()
+      return generation
     },
-    { isolation: 'repeatable read' },
+    { isolation: 'repeatable read', statementTimeoutMs: COMPACTION_STATEMENT_MS_MAX },
   )
 }
 

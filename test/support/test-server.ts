@@ -76,6 +76,7 @@ export const TEST_CONFIG: ServeConfig = {
   apiKeys: [],
   rateLimit: null,
   trustedProxies: 0,
+  sync: null,
   corsOrigins: [],
   stallTimeoutMs: 30_000,
   shutdownTimeoutMs: 0,

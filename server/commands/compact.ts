@@ -1,0 +1,92 @@
+// `bookcast compact`: the command line around server/compaction.
+
+import { COMPACTION_DELAY_HOURS_MAX, COMPACTION_DELAY_MS } from '../../shared/limits.ts'
+import { MS_PER_HOUR } from '../../shared/utc-date.ts'
+import { compactClosedDays, type CompactionResult } from '../compaction/compaction.ts'
+import { openRelationalStore } from '../storage/relational-store.ts'
+import { type Command, type CommandIo, UsageError } from './command.ts'
+import {
+  describeOptions,
+  integerOption,
+  type OptionDeclaration,
+  type ParsedOptions,
+  parseOptions,
+} from './options.ts'
+
+const OPTIONS: readonly OptionDeclaration[] = [
+  {
+    name: 'lake',
+    placeholder: '<dir>',
+    description: 'the lake to which rows move; required',
+    env: 'BOOKCAST_LAKE',
+  },
+  {
+    name: 'database-url',
+    placeholder: '<url>',
+    description: 'PostgreSQL server; without it, the embedded store',
+    env: 'DATABASE_URL',
+    isSecret: true,
+  },
+  {
+    name: 'data-dir',
+    placeholder: '<dir>',
+    description: 'directory of the embedded store, which no other process may use meanwhile',
+    env: 'BOOKCAST_DATA_DIR',
+    default: 'bookcast-data',
+  },
+  {
+    name: 'delay-hours',
+    placeholder: '<n>',
+    description: "hours after a day's end (UTC) before it is moved",
+    env: 'BOOKCAST_COMPACT_DELAY_HOURS',
+    default: String(COMPACTION_DELAY_MS / MS_PER_HOUR),
+  },
+]
+
+export const compactCommand: Command = async (args, io) => {
+  const options = parseOptions(args, io.env, OPTIONS)
+  if (options.help) {
+    io.stdout.write(`Usage: bookcast compact --lake <dir> [options]
+
+Moves closed days of candles and observations from the relational store to the lake. Each file is read back before the
+rows are deleted; a run that was killed is completed by the next one.
+
+${describeOptions(OPTIONS)}
+`)
+    return 0
+  }
+  return await run(options, io)
+}
+
+async function run(options: ParsedOptions, io: CommandIo): Promise<number> {
+  const lake = options.get('lake')?.text
+  if (lake === undefined || lake === '') throw new UsageError('--lake <dir> is missing (or BOOKCAST_LAKE)')
+  const url = options.get('database-url')
+  // The message must not show the text, which may hold a password.
+  if (url !== undefined && !/^postgres(?:ql)?:\/\/./.test(url.text)) {
+    throw new UsageError(`${url.origin} must be a URL that begins with postgres://`)
+  }
+  const delay = options.get('delay-hours') ?? { text: '', origin: '--delay-hours' }
+  const delayMs = integerOption(delay, 0, COMPACTION_DELAY_HOURS_MAX) * MS_PER_HOUR
+  const store = await openRelationalStore({
+    databaseUrl: url?.text ?? null,
+    dataDirectory: options.get('data-dir')?.text ?? '',
+  })
+  try {
+    await store.migrate()
+    const signal = io.signal ?? new AbortController().signal
+    const result = await compactClosedDays({ postgres: store.postgres, lake, delayMs, signal })
+    return report(result, io)
+  } finally {
+    await store.close()
+  }
+}
+
+function report({ partitions, failures }: CompactionResult, io: CommandIo): number {
+  for (const { path, movedRows, fileRows } of partitions) {
+    io.stdout.write(`${path}: ${movedRows} rows moved, ${fileRows} in the file\n`)
+  }
+  for (const { path, reason } of failures) io.stderr.write(`failed: ${path}: ${reason}\n`)
+  io.stdout.write(`${partitions.length} files written, ${failures.length} failed\n`)
+  return failures.length === 0 ? 0 : 1
+}

@@ -1,0 +1,203 @@
+// One partition while it is put together: the rows of the file there is, and those of the relational store on top of
+// them. An analytical database in memory sorts them and writes the file, since schemas, nulls and zstd are its business;
+// afterwards the file is read back and compared with what was meant, value by value.
+
+import {
+  type DuckDBAppender,
+  type DuckDBConnection,
+  DuckDBInstance,
+  DuckDBTimestampTZValue,
+} from '@duckdb/node-api'
+import { COMPACTION_MEMORY, LAKE_RECORD_ROW_GROUP_ROWS } from '../../shared/limits.ts'
+import type { ColumnType, RecordRow, RecordTable } from './record-table.ts'
+
+/** Type names in the database, and in the file. */
+const TYPES = {
+  text: { sql: 'VARCHAR', file: 'BYTE_ARRAY UTF8' },
+  int4: { sql: 'INTEGER', file: 'INT32 INT_32' },
+  int8: { sql: 'BIGINT', file: 'INT64 INT_64' },
+  float8: { sql: 'DOUBLE', file: 'DOUBLE null' },
+  timestamptz: { sql: 'TIMESTAMP WITH TIME ZONE', file: 'INT64 TIMESTAMP_MICROS' },
+} as const satisfies Record<ColumnType, { readonly sql: string; readonly file: string }>
+
+const NS_PER_US = 1_000n
+
+/** The file's own account of itself. Instants are ns since the epoch, as in every lake file; null without rows. */
+export interface PartitionFigures {
+  readonly rows: bigint
+  readonly minTs: bigint | null
+  readonly maxTs: bigint | null
+}
+
+export class PartitionDraft {
+  readonly #table: RecordTable
+  readonly #instance: DuckDBInstance
+  readonly #connection: DuckDBConnection
+
+  private constructor(table: RecordTable, instance: DuckDBInstance, connection: DuckDBConnection) {
+    this.#table = table
+    this.#instance = instance
+    this.#connection = connection
+  }
+
+  static async open(table: RecordTable): Promise<PartitionDraft> {
+    const instance = await DuckDBInstance.create(':memory:', {
+      threads: '1',
+      memory_limit: COMPACTION_MEMORY,
+    })
+    const draft = new PartitionDraft(table, instance, await instance.connect())
+    const columns = Object.entries(table.columns).map(([name, type]) => `${name} ${TYPES[type].sql}`)
+    await draft.#connection.run("SET TimeZone = 'UTC'")
+    await draft.#connection.run(`CREATE TABLE cold (${columns.join(', ')})`)
+    await draft.#connection.run(`CREATE TABLE hot (${columns.join(', ')})`)
+    return draft
+  }
+
+  /** Takes all rows of the partition's present file; resolves to the last one's instant, null when there is none. */
+  async loadCold(path: string): Promise<number | null> {
+    const names = this.#names()
+    await this.#connection.run(`INSERT INTO cold SELECT ${names} FROM ${fileSql(path)}`)
+    const [row] = await this.#rows(`SELECT epoch_ms(max(${this.#table.time}))::DOUBLE FROM cold`)
+    const last = row?.[0]
+    return typeof last === 'number' ? last : null
+  }
+
+  /** Adds rows of the relational store. */
+  async addHot(rows: readonly RecordRow[]): Promise<void> {
+    const appender = await this.#connection.createAppender('hot')
+    for (const row of rows) {
+      for (const [name, type] of Object.entries(this.#table.columns))
+        appendValue(appender, type, row[name] ?? null)
+      appender.endRow()
+    }
+    appender.closeSync()
+  }
+
+  /** Replaces a row that is in both stores by what counts of the two. */
+  async mergeCommon(): Promise<void> {
+    const key = this.#table.key.join(', ')
+    const select = Object.entries(this.#table.columns).map(([name, type]) =>
+      type === 'timestamptz' ? `epoch_ms(${name})::DOUBLE AS ${name}` : name,
+    )
+    const read = (from: string, other: string): Promise<readonly RecordRow[]> =>
+      this.#objects(
+        `SELECT ${select.join(', ')} FROM ${from} SEMI JOIN ${other} USING (${key}) ORDER BY ${key}`,
+      )
+    const [cold, hot] = [await read('cold', 'hot'), await read('hot', 'cold')]
+    if (cold.length !== hot.length) throw new Error('the file holds a row twice')
+    await this.#connection.run(`DELETE FROM hot WHERE (${key}) IN (SELECT (${key}) FROM cold)`)
+    await this.addHot(cold.map((row, index) => this.#table.merge(row, hot[index] ?? row)))
+    await this.#connection.run(
+      `CREATE TABLE merged AS SELECT * FROM hot UNION ALL SELECT * FROM cold ANTI JOIN hot USING (${key})`,
+    )
+  }
+
+  /** Writes the merged rows as a lake file. */
+  async write(path: string): Promise<PartitionFigures> {
+    const figures = await this.#figures('merged')
+    const pairs = Object.entries(this.#metadata(figures)).map(([key, value]) => `${key}: ${text(value)}`)
+    await this.#connection.run(
+      `COPY (SELECT ${this.#names()} FROM merged ORDER BY ${this.#table.fileOrder.join(', ')}) TO ${text(path)}` +
+        ` (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${LAKE_RECORD_ROW_GROUP_ROWS}, USE_TMP_FILE false,` +
+        ` KV_METADATA {${pairs.join(', ')}})`,
+    )
+    return figures
+  }
+
+  /** Throws when the file does not read back as the merged rows. */
+  async verify(path: string): Promise<void> {
+    const file = fileSql(path)
+    const found = await this.#rows(
+      `SELECT name, type || ' ' || coalesce(converted_type, 'null'), repetition_type FROM parquet_schema(${text(path)})`,
+    )
+    const expected = Object.entries(this.#table.columns).map(([name, type]) => [
+      name,
+      TYPES[type].file,
+      'OPTIONAL',
+    ])
+    if (JSON.stringify(found.slice(1)) !== JSON.stringify(expected)) throw damage(path, 'its columns')
+    const pairs = await this.#rows(
+      `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${text(path)})`,
+    )
+    const figures = this.#metadata(await this.#figures(file))
+    if (JSON.stringify(Object.fromEntries(pairs)) !== JSON.stringify(figures))
+      throw damage(path, 'its metadata')
+    const [meant, read] = [await this.#digest('merged'), await this.#digest(file)]
+    if (meant !== read) throw damage(path, 'its values')
+    const order = `ROW(${this.#table.fileOrder.join(', ')})`
+    const [unsorted] = await this.#rows(
+      `SELECT count(*) FROM (SELECT ${order} AS k, lag(${order}) OVER (ORDER BY file_row_number) AS before` +
+        ` FROM ${fileSql(path, ', file_row_number = true')}) WHERE before >= k`,
+    )
+    if (unsorted?.[0] !== 0n) throw damage(path, 'the order of its rows')
+  }
+
+  close(): void {
+    this.#connection.closeSync()
+    this.#instance.closeSync()
+  }
+
+  #names(): string {
+    return Object.keys(this.#table.columns).join(', ')
+  }
+
+  #metadata({ rows, minTs, maxTs }: PartitionFigures): Record<string, string> {
+    const { schema } = this.#table
+    return { schema, rows: String(rows), min_ts: String(minTs ?? ''), max_ts: String(maxTs ?? '') }
+  }
+
+  async #figures(source: string): Promise<PartitionFigures> {
+    const { time } = this.#table
+    const [row] = await this.#rows(
+      `SELECT count(*), epoch_us(min(${time})), epoch_us(max(${time})) FROM ${source}`,
+    )
+    const [rows, min, max] = row as [bigint, bigint | null, bigint | null]
+    return {
+      rows,
+      minTs: min === null ? null : min * NS_PER_US,
+      maxTs: max === null ? null : max * NS_PER_US,
+    }
+  }
+
+  /** A number that changes with every row and value, whatever the order; a null is a value. */
+  async #digest(source: string): Promise<string> {
+    const [row] = await this.#rows(
+      `SELECT count(*) || ':' || coalesce(sum(hash(${this.#names()})::HUGEINT), 0) FROM ${source}`,
+    )
+    return String(row?.[0])
+  }
+
+  async #rows(sql: string): Promise<readonly (readonly unknown[])[]> {
+    return (await this.#connection.runAndReadAll(sql)).getRows()
+  }
+
+  async #objects(sql: string): Promise<readonly RecordRow[]> {
+    return (await this.#connection.runAndReadAll(sql)).getRowObjects() as unknown as readonly RecordRow[]
+  }
+}
+
+function appendValue(
+  appender: DuckDBAppender,
+  type: ColumnType,
+  value: string | number | bigint | null,
+): void {
+  if (value === null) appender.appendNull()
+  else if (type === 'text') appender.appendVarchar(String(value))
+  else if (type === 'int4') appender.appendInteger(Number(value))
+  else if (type === 'int8') appender.appendBigInt(BigInt(value))
+  else if (type === 'float8') appender.appendDouble(Number(value))
+  else appender.appendTimestampTZ(new DuckDBTimestampTZValue(BigInt(value) * 1_000n))
+}
+
+/** Only the file's own columns, none of its directories' names. */
+function fileSql(path: string, options = ''): string {
+  return `read_parquet(${text(path)}, hive_partitioning = false${options})`
+}
+
+function damage(path: string, what: string): Error {
+  return new Error(`${path} does not read back as it was written: ${what}`)
+}
+
+function text(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`
+}

@@ -1,0 +1,79 @@
+// The two datasets that compaction moves, as data: columns with their types in both stores, what identifies a row, and
+// how the lake sorts it. Source: lake.md, "Candles file" and "Observations file".
+
+import type { RecordDataset } from '../../shared/lake-layout.ts'
+import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
+import { STORED_OBSERVATION_COLUMNS, type StoredObservation } from '../../shared/sql/observation-queries.ts'
+import { mergeObservation } from '../ingest/observation-precedence.ts'
+
+export type ColumnType = 'text' | 'int4' | 'int8' | 'float8' | 'timestamptz'
+
+/** A row as the relational store gives it: instants are milliseconds since the epoch, int8 is a bigint. */
+export type RecordRow = Readonly<Record<string, string | number | bigint | null>>
+
+export interface RecordTable {
+  readonly dataset: RecordDataset
+  /** The name in the file's metadata. */
+  readonly schema: string
+  readonly columns: Readonly<Record<string, ColumnType>>
+  readonly scope: string
+  readonly time: string
+  /** Identify a row within its scope. */
+  readonly key: readonly string[]
+  /** The key in the order of an index that begins with the scope: how rows are read for compaction. */
+  readonly readOrder: readonly string[]
+  /** How the lake sorts. */
+  readonly fileOrder: readonly string[]
+  /** What counts of a row of the file and one that came to the relational store later. */
+  readonly merge: (cold: RecordRow, hot: RecordRow) => RecordRow
+}
+
+const CANDLE_COLUMNS = {
+  market_ticker: 'text',
+  event_ticker: 'text',
+  series_ticker: 'text',
+  period_interval: 'int4',
+  end_period_ts: 'timestamptz',
+  open: 'int4',
+  high: 'int4',
+  low: 'int4',
+  close: 'int4',
+  volume: 'int8',
+  open_interest: 'int8',
+} as const satisfies Record<keyof StoredCandle, ColumnType>
+
+const CANDLES: RecordTable = {
+  dataset: 'candles',
+  schema: 'candles.v1',
+  columns: CANDLE_COLUMNS,
+  scope: 'series_ticker',
+  time: 'end_period_ts',
+  key: ['market_ticker', 'period_interval', 'end_period_ts'],
+  readOrder: ['period_interval', 'end_period_ts', 'market_ticker'],
+  fileOrder: ['market_ticker', 'period_interval', 'end_period_ts'],
+  // A candle that is written again replaces the one before.
+  merge: (_cold, hot) => hot,
+}
+
+const OBSERVATIONS: RecordTable = {
+  dataset: 'observations',
+  schema: 'observations.v1',
+  columns: STORED_OBSERVATION_COLUMNS,
+  scope: 'station_code',
+  time: 'observed_at',
+  key: ['observed_at', 'observation_type'],
+  readOrder: ['observed_at', 'observation_type'],
+  fileOrder: ['observed_at', 'observation_type'],
+  merge(cold, hot) {
+    // The lake does not keep where a report's single values came from: each row counts as wholly its source's.
+    const [a, b] = [asObservation(cold), asObservation(hot)]
+    return { ...mergeObservation({ observation: a, filled: {} }, { observation: b, filled: {} }).observation }
+  },
+}
+
+export const RECORD_TABLES: readonly RecordTable[] = [CANDLES, OBSERVATIONS]
+
+/** A row that was read with all of an observation's columns. */
+function asObservation(row: RecordRow): StoredObservation {
+  return row as unknown as StoredObservation
+}

@@ -1,0 +1,229 @@
+// A directory as an object store: the lake itself, or another directory that stands for object storage. A file is
+// written under a temporary name that tells which content it is going to be, so that an interrupted transfer goes on
+// where it stopped; it gets its real name when every byte has been checked and synced. Readers that have the file open
+// before it is replaced keep the one they opened.
+
+import { createHash, type Hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import type { Readable } from 'node:stream'
+import { SYNC_DEPTH_MAX } from '../../shared/limits.ts'
+import { syncDirectory } from '../lake/durable-file.ts'
+import { removeStaleTemporaries } from '../lake/temporary-file.ts'
+import {
+  DamagedTransfer,
+  isLakeKey,
+  type ListedObject,
+  ObjectChanged,
+  type ObjectHead,
+  type ObjectStore,
+  type OpenBytes,
+  type WriteOptions,
+  type WrittenObject,
+} from './object-store.ts'
+import { pumpBytes } from './transfer-pump.ts'
+
+const READ_BYTES = 1024 * 1024
+
+export class DirectoryStore implements ObjectStore {
+  readonly name: string
+  readonly #root: string
+  readonly #cleaned = new Set<string>()
+
+  constructor(root: string) {
+    this.#root = resolve(root)
+    this.name = this.#root
+  }
+
+  /** Every lake file, in no particular order. Rejects when there is no such directory. */
+  async *list(signal?: AbortSignal): AsyncGenerator<ListedObject, void, void> {
+    const pending = [{ path: '', depth: 0 }]
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      const directory = join(this.#root, next.path)
+      for await (const entry of next.depth === 0 ? await opendir(directory) : await entriesOf(directory)) {
+        signal?.throwIfAborted()
+        const key = next.path === '' ? entry.name : `${next.path}/${entry.name}`
+        if (entry.isDirectory() && next.depth < SYNC_DEPTH_MAX && !entry.name.startsWith('.')) {
+          pending.push({ path: key, depth: next.depth + 1 })
+        } else if (entry.isFile() && isLakeKey(key)) {
+          const listed = await this.#listed(key)
+          if (listed !== undefined) yield listed
+        }
+      }
+    }
+  }
+
+  /** Reads the whole file: its digests are what they are now. */
+  async head(key: string, signal?: AbortSignal): Promise<ObjectHead | undefined> {
+    const listed = await this.#listed(key)
+    if (listed === undefined) return undefined
+    const digests = new Digests()
+    const body = await this.get(listed, 0, signal)
+    await pumpBytes(body, async (chunk) => digests.update(chunk), signal)
+    return { ...listed, ...digests.result() }
+  }
+
+  async get(object: ListedObject, offset: number, signal?: AbortSignal): Promise<Readable> {
+    const file = await open(this.#path(object.key)).catch(noFile)
+    if (file === undefined) throw new ObjectChanged(object.key)
+    // What is open stays what it is: files here are replaced, never written into.
+    const isSame = versionOf(await file.stat({ bigint: true })) === object.version
+    if (!isSame || signal?.aborted === true) {
+      await file.close()
+      signal?.throwIfAborted()
+      throw new ObjectChanged(object.key)
+    }
+    return file.createReadStream({ start: offset, highWaterMark: READ_BYTES })
+  }
+
+  async put(head: ObjectHead, openBytes: OpenBytes, options: WriteOptions = {}): Promise<WrittenObject> {
+    const path = this.#path(head.key)
+    await this.#prepare(dirname(path))
+    const temporary = partialPath(path, head)
+    const written = await fillFile(temporary, head, openBytes, options)
+    const damage = damageOf(head, written)
+    if (damage !== undefined) {
+      await rm(temporary, { force: true })
+      throw new DamagedTransfer(head.key, damage)
+    }
+    await options.beforeVisible?.(written.sha256)
+    options.signal?.throwIfAborted()
+    await rename(temporary, path)
+    await syncDirectory(dirname(path))
+    return written
+  }
+
+  close(): void {}
+
+  async #prepare(directory: string): Promise<void> {
+    await mkdir(directory, { recursive: true })
+    if (this.#cleaned.has(directory)) return
+    this.#cleaned.add(directory)
+    await removeStaleTemporaries(directory)
+  }
+
+  async #listed(key: string): Promise<ListedObject | undefined> {
+    const found = await stat(this.#path(key), { bigint: true }).catch(noFile)
+    return found?.isFile() === true
+      ? { key, sizeBytes: Number(found.size), version: versionOf(found) }
+      : undefined
+  }
+
+  #path(key: string): string {
+    if (!isLakeKey(key)) throw new Error(`${JSON.stringify(key)} is no lake file`)
+    return join(this.#root, ...key.split('/'))
+  }
+}
+
+/** Writes what the temporary file lacks, syncs and closes it, and returns the digests of all of its bytes. */
+async function fillFile(
+  temporary: string,
+  head: ObjectHead,
+  openBytes: OpenBytes,
+  { signal, onBytes }: WriteOptions,
+): Promise<WrittenObject & { readonly md5: string }> {
+  const present = await stat(temporary).catch(noFile)
+  if (present !== undefined && present.size > head.sizeBytes) await rm(temporary, { force: true })
+  // Never truncated: should another process work on the same content, it may have given this very file its real name.
+  const file = await openForWriting(temporary)
+  try {
+    const digests = new Digests()
+    let offset = 0
+    await pumpBytes(
+      createReadStream(temporary, { highWaterMark: READ_BYTES }),
+      async (chunk) => {
+        digests.update(chunk)
+        offset += chunk.length
+      },
+      signal,
+    )
+    onBytes?.(offset)
+    if (offset < head.sizeBytes) {
+      await pumpBytes(
+        await openBytes(offset, signal),
+        async (chunk) => {
+          if (offset + chunk.length > head.sizeBytes) throw new DamagedTransfer(head.key, 'it is too long')
+          await writeAt(file, chunk, offset)
+          digests.update(chunk)
+          offset += chunk.length
+          onBytes?.(chunk.length)
+        },
+        signal,
+      )
+    }
+    if (offset !== head.sizeBytes) throw new Error(`${offset} of ${head.sizeBytes} bytes arrived`)
+    await file.sync()
+    return { version: versionOf(await file.stat({ bigint: true })), ...digests.result() }
+  } finally {
+    await file.close()
+  }
+}
+
+async function openForWriting(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx')
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+    return await open(path, 'r+')
+  }
+}
+
+async function writeAt(file: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
+  let done = 0
+  while (done < bytes.length) {
+    done += (await file.write(bytes, done, bytes.length - done, offset + done)).bytesWritten
+  }
+}
+
+function damageOf(
+  head: ObjectHead,
+  found: { readonly sha256: string; readonly md5: string },
+): string | undefined {
+  if (head.sha256 !== null && head.sha256 !== found.sha256)
+    return `SHA-256 ${found.sha256}, not ${head.sha256}`
+  if (head.md5 !== null && head.md5 !== found.md5) return `MD5 ${found.md5}, not ${head.md5}`
+  return undefined
+}
+
+class Digests {
+  readonly #sha256: Hash = createHash('sha256')
+  readonly #md5: Hash = createHash('md5')
+
+  update(bytes: Uint8Array): void {
+    this.#sha256.update(bytes)
+    this.#md5.update(bytes)
+  }
+
+  result(): { readonly sha256: string; readonly md5: string } {
+    return { sha256: this.#sha256.digest('hex'), md5: this.#md5.digest('hex') }
+  }
+}
+
+/** The same for the same content of the same file, in the form of temporaryPath: a left-over goes after a day. */
+function partialPath(path: string, head: ObjectHead): string {
+  const content = `${head.version} ${head.sizeBytes} ${head.sha256 ?? ''} ${head.md5 ?? ''}`
+  const unique = createHash('sha256').update(content).digest('hex').slice(0, 12)
+  return join(dirname(path), `.${basename(path)}.${unique}.tmp`)
+}
+
+function versionOf({ size, mtimeNs, ino }: { size: bigint; mtimeNs: bigint; ino: bigint }): string {
+  return `${size}-${mtimeNs}-${ino}`
+}
+
+async function entriesOf(path: string) {
+  try {
+    return await opendir(path)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return []
+    throw error
+  }
+}
+
+function noFile(error: unknown): undefined {
+  if (codeOf(error) !== 'ENOENT') throw error
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
+}

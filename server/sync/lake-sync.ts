@@ -1,0 +1,232 @@
+// Brings a target up to date with a source: pull (object storage to lake) and push (lake to object storage) are the same
+// work. New and changed objects are transferred, several at once; what is the same already is only noted. Nothing is
+// ever deleted, and an object that is there but was not written by this synchronization is not replaced unless asked:
+// it is counted as a conflict. One object's failure does not keep the others.
+
+import { mkdir } from 'node:fs/promises'
+import {
+  SYNC_ATTEMPTS_MAX,
+  SYNC_OBJECTS_MAX,
+  SYNC_PARALLEL_DEFAULT,
+  SYNC_RETRY_MS,
+} from '../../shared/limits.ts'
+import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
+import { DirectoryStore } from './directory-store.ts'
+import { type ListedObject, type ObjectHead, type ObjectStore } from './object-store.ts'
+import { SyncJournal, writeOutcome } from './sync-journal.ts'
+
+/** How far a synchronization has come. Called often; keep it cheap. */
+export interface SyncProgress {
+  /** The source has been listed: so much may have to be transferred. */
+  onPlan?(plan: { readonly objects: number; readonly sizeBytes: number }): void
+  onObject?(key: string, outcome: 'transferred' | 'equal' | 'conflict' | 'failed'): void
+  /** Bytes that need no more work; negative when they have to be transferred once more. */
+  onBytes?(count: number): void
+}
+
+export interface LakeSyncOptions {
+  /** The lake's root directory. */
+  readonly lake: string
+  readonly remote: ObjectStore
+  /** `pull` brings remote objects to the lake, `push` the lake's files to the remote place. */
+  readonly direction: 'pull' | 'push'
+  readonly parallel?: number
+  /** Whether objects that somebody else wrote are replaced too. */
+  readonly replace?: boolean
+  readonly signal?: AbortSignal
+  readonly progress?: SyncProgress
+  readonly clock?: Clock
+}
+
+export interface SyncProblem {
+  readonly key: string
+  readonly reason: string
+}
+
+export interface LakeSyncResult {
+  /** Objects of the source. */
+  readonly objectCount: number
+  readonly transferredCount: number
+  readonly transferredBytes: number
+  /** Objects that somebody else wrote to the target, with other content. */
+  readonly conflicts: readonly string[]
+  readonly failures: readonly SyncProblem[]
+}
+
+/**
+ * Synchronizes once. Resolves also when objects failed (see the result); rejects when a side cannot be listed or the
+ * signal aborts. Run again, it goes on where it stopped. The time of a run without failures is kept for /health.
+ */
+export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult> {
+  const { lake, remote, direction } = options
+  if (direction === 'pull') await mkdir(lake, { recursive: true })
+  const local = new DirectoryStore(lake)
+  const [source, target] = direction === 'pull' ? [remote, local] : [local, remote]
+  const [objects, present] = await listBoth(source, target, options.signal)
+  const journal = await SyncJournal.open(lake, `${direction} ${remote.name}`)
+  try {
+    const run = new SyncRun(source, target, journal, present, options)
+    const result = await run.transferAll(objects)
+    if (result.failures.length === 0) {
+      const lastSyncMs = (options.clock ?? SYSTEM_CLOCK).nowMs()
+      await writeOutcome(lake, { lastSyncMs, fileCount: result.objectCount })
+    }
+    return result
+  } finally {
+    await journal.close()
+  }
+}
+
+class SyncRun {
+  readonly #source: ObjectStore
+  readonly #target: ObjectStore
+  readonly #journal: SyncJournal
+  readonly #present: ReadonlyMap<string, ListedObject>
+  readonly #options: LakeSyncOptions
+  readonly #clock: Clock
+  readonly #conflicts: string[] = []
+  readonly #failures: SyncProblem[] = []
+  #transferredCount = 0
+  #transferredBytes = 0
+
+  constructor(
+    source: ObjectStore,
+    target: ObjectStore,
+    journal: SyncJournal,
+    present: ReadonlyMap<string, ListedObject>,
+    options: LakeSyncOptions,
+  ) {
+    this.#source = source
+    this.#target = target
+    this.#journal = journal
+    this.#present = present
+    this.#options = options
+    this.#clock = options.clock ?? SYSTEM_CLOCK
+  }
+
+  async transferAll(objects: readonly ListedObject[]): Promise<LakeSyncResult> {
+    const { progress, parallel = SYNC_PARALLEL_DEFAULT, signal } = this.#options
+    const changed = objects.filter((object) => !this.#isNoted(object))
+    let sizeBytes = 0
+    for (const object of changed) sizeBytes += object.sizeBytes
+    progress?.onPlan?.({ objects: changed.length, sizeBytes })
+    const queue = changed.values()
+    const work = async (): Promise<void> => {
+      for (const object of queue) {
+        signal?.throwIfAborted()
+        await this.#bringOver(object)
+      }
+    }
+    const workers = await Promise.allSettled(Array.from({ length: parallel }, work))
+    for (const worker of workers) if (worker.status === 'rejected') throw worker.reason
+    return {
+      objectCount: objects.length,
+      transferredCount: this.#transferredCount,
+      transferredBytes: this.#transferredBytes,
+      conflicts: this.#conflicts.toSorted(),
+      failures: this.#failures.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
+    }
+  }
+
+  #isNoted({ key, version }: ListedObject): boolean {
+    const record = this.#journal.get(key)
+    const target = this.#present.get(key)
+    return (
+      target !== undefined && record?.sourceVersion === version && record.targetVersion === target.version
+    )
+  }
+
+  /** One object, tried again a bounded number of times; a partial transfer goes on where it stopped. */
+  async #bringOver({ key }: ListedObject): Promise<void> {
+    const { progress, signal } = this.#options
+    for (let attempt = 1; ; attempt += 1) {
+      let doneBytes = 0
+      const onBytes = (count: number): void => {
+        doneBytes += count
+        progress?.onBytes?.(count)
+      }
+      try {
+        const outcome = await this.#attempt(key, onBytes)
+        progress?.onObject?.(key, outcome)
+        return
+      } catch (error) {
+        signal?.throwIfAborted()
+        if (attempt === SYNC_ATTEMPTS_MAX) {
+          this.#failures.push({ key, reason: error instanceof Error ? error.message : String(error) })
+          progress?.onObject?.(key, 'failed')
+          return
+        }
+        progress?.onBytes?.(-doneBytes)
+        const pauseMs = SYNC_RETRY_MS * 2 ** (attempt - 1)
+        await this.#clock.sleep(pauseMs * (0.5 + Math.random() / 2), signal)
+      }
+    }
+  }
+
+  async #attempt(
+    key: string,
+    onBytes: (count: number) => void,
+  ): Promise<'transferred' | 'equal' | 'conflict'> {
+    const { signal } = this.#options
+    const source = await this.#source.head(key, signal)
+    // Gone since the listing; what the target has of it stays.
+    if (source === undefined) return 'equal'
+    const target = this.#present.has(key) ? await this.#target.head(key, signal) : undefined
+    if (target !== undefined) {
+      if (isEqual(source, target)) {
+        await this.#journal.noteEqual(key, source.version, target.version)
+        onBytes(source.sizeBytes)
+        return 'equal'
+      }
+      if (!this.#isOwn(target) && this.#options.replace !== true) {
+        this.#conflicts.push(key)
+        onBytes(source.sizeBytes)
+        return 'conflict'
+      }
+    }
+    const written = await this.#target.put(source, (offset) => this.#source.get(source, offset, signal), {
+      signal,
+      onBytes,
+      beforeVisible: (sha256) => this.#journal.noteOwn(key, sha256),
+    })
+    await this.#journal.noteEqual(key, source.version, written.version)
+    this.#transferredCount += 1
+    this.#transferredBytes += source.sizeBytes
+    return 'transferred'
+  }
+
+  #isOwn({ key, version, sha256 }: ObjectHead): boolean {
+    const record = this.#journal.get(key)
+    if (record === undefined) return false
+    return record.targetVersion === version || (sha256 !== null && record.own.includes(sha256))
+  }
+}
+
+/** Whether both sides are known to hold the same bytes. */
+function isEqual(a: ObjectHead, b: ObjectHead): boolean {
+  if (a.sizeBytes !== b.sizeBytes) return false
+  if (a.sha256 !== null && b.sha256 !== null) return a.sha256 === b.sha256
+  return a.md5 !== null && a.md5 === b.md5
+}
+
+async function listBoth(
+  source: ObjectStore,
+  target: ObjectStore,
+  signal: AbortSignal | undefined,
+): Promise<[ListedObject[], Map<string, ListedObject>]> {
+  const [objects, present] = await Promise.all([listAll(source, signal), listAll(target, signal)])
+  return [[...objects.values()], present]
+}
+
+async function listAll(
+  store: ObjectStore,
+  signal: AbortSignal | undefined,
+): Promise<Map<string, ListedObject>> {
+  const objects = new Map<string, ListedObject>()
+  for await (const object of store.list(signal)) {
+    if (objects.size === SYNC_OBJECTS_MAX)
+      throw new Error(`${store.name} has more than ${SYNC_OBJECTS_MAX} objects`)
+    objects.set(object.key, object)
+  }
+  return objects
+}

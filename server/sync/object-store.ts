@@ -1,0 +1,78 @@
+// What a synchronization needs of a place that holds objects by key: an S3 bucket below a prefix, or a directory. Keys
+// are relative, with forward slashes. A store shows an object only when it is whole.
+
+import type { Readable } from 'node:stream'
+
+/** An object of a listing. */
+export interface ListedObject {
+  readonly key: string
+  readonly sizeBytes: number
+  /** Changes whenever the content does: an ETag, or what the file system says of a file. */
+  readonly version: string
+}
+
+/** An object and what is known of its bytes, in lower-case hexadecimal; null where the store cannot say. */
+export interface ObjectHead extends ListedObject {
+  readonly sha256: string | null
+  readonly md5: string | null
+}
+
+export interface WrittenObject {
+  readonly version: string
+  readonly sha256: string
+}
+
+export interface WriteOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Called with the bytes of the object that are there already, then with each further number of bytes. */
+  readonly onBytes?: ((count: number) => void) | undefined
+  /** Called with the content's SHA-256 before it may become visible under its key. */
+  readonly beforeVisible?: ((sha256: string) => Promise<void>) | undefined
+}
+
+/** Opens an object's bytes from an offset. Rejects with ObjectChanged when it is no longer the one meant. */
+export type OpenBytes = (offset: number, signal?: AbortSignal) => Promise<Readable>
+
+export interface ObjectStore {
+  /** For messages. */
+  readonly name: string
+  list(signal?: AbortSignal): AsyncIterable<ListedObject>
+  /** Undefined when there is none. */
+  head(key: string, signal?: AbortSignal): Promise<ObjectHead | undefined>
+  /** The object's bytes from an offset. Rejects with ObjectChanged when its version is another one by now. */
+  get(object: ListedObject, offset: number, signal?: AbortSignal): Promise<Readable>
+  /**
+   * Writes an object of which `head` tells size and digests, or rejects and leaves the one before. Rejects with
+   * DamagedTransfer when the bytes that arrived are not those.
+   */
+  put(head: ObjectHead, open: OpenBytes, options?: WriteOptions): Promise<WrittenObject>
+  close(): void
+}
+
+/** The object was replaced or removed since it was looked at. */
+export class ObjectChanged extends Error {
+  constructor(key: string) {
+    super(`${key} changed during its transfer`)
+    this.name = 'ObjectChanged'
+  }
+}
+
+/** The bytes that arrived are not the object's. */
+export class DamagedTransfer extends Error {
+  constructor(key: string, reason: string) {
+    super(`${key} arrived damaged: ${reason}`)
+    this.name = 'DamagedTransfer'
+  }
+}
+
+const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9._=+@-]*$/
+
+/**
+ * Whether a key names a lake file: a parquet file on a path without hidden or upward parts. Whatever else a bucket or
+ * directory holds is left alone, temporary files among it.
+ */
+export function isLakeKey(key: string): boolean {
+  return (
+    key.length <= 1024 && key.endsWith('.parquet') && key.split('/').every((segment) => SEGMENT.test(segment))
+  )
+}

@@ -1,0 +1,244 @@
+// A bucket of an S3-compatible service below a prefix. Credentials come from the SDK's own chain (environment, profile,
+// container, instance). Objects written here carry the SHA-256 of their bytes as metadata, so that whoever reads them
+// can check them whatever the service's ETag is made of.
+
+import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import {
+  type _Object as S3Object,
+  GetObjectCommand,
+  type GetObjectCommandOutput,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  type ListObjectsV2CommandOutput,
+  PutObjectCommand,
+  S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3'
+import { SYNC_OBJECT_BYTES_MAX, SYNC_PARALLEL_MAX, SYNC_STALL_MS } from '../../shared/limits.ts'
+import {
+  DamagedTransfer,
+  isLakeKey,
+  type ListedObject,
+  ObjectChanged,
+  type ObjectHead,
+  type ObjectStore,
+  type OpenBytes,
+  type WriteOptions,
+  type WrittenObject,
+} from './object-store.ts'
+import { guardStream } from './transfer-pump.ts'
+
+const SHA256_KEY = 'sha256'
+const CONNECT_TIMEOUT_MS = 10_000
+// Without a logger the SDK writes to the console. Every error of importance reaches the caller.
+const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore }
+
+export interface S3StoreOptions {
+  readonly bucket: string
+  /** Without slashes at its ends; empty for the whole bucket. */
+  readonly prefix: string
+  /** Another service than Amazon's. */
+  readonly endpoint?: string | undefined
+  /** What the credential chain says by default, `us-east-1` with an endpoint of its own. */
+  readonly region?: string | undefined
+  /** The bucket in the path instead of the host name; so by default with an endpoint of its own. */
+  readonly pathStyle?: boolean | undefined
+}
+
+export class S3Store implements ObjectStore {
+  readonly name: string
+  readonly #client: S3Client
+  readonly #bucket: string
+  readonly #prefix: string
+
+  constructor({ bucket, prefix, endpoint, region, pathStyle }: S3StoreOptions) {
+    const hasEndpoint = endpoint !== undefined
+    const chosenRegion = region ?? (hasEndpoint ? 'us-east-1' : undefined)
+    this.#bucket = bucket
+    this.#prefix = prefix === '' ? '' : `${prefix}/`
+    this.name = `s3://${bucket}${prefix === '' ? '' : `/${prefix}`}`
+    this.#client = new S3Client({
+      ...(hasEndpoint ? { endpoint } : {}),
+      ...(chosenRegion === undefined ? {} : { region: chosenRegion }),
+      logger: SILENT,
+      forcePathStyle: pathStyle ?? hasEndpoint,
+      // Whole-object digests are checked here; many compatible services refuse the SDK's trailing checksums.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+      requestHandler: {
+        connectionTimeout: CONNECT_TIMEOUT_MS,
+        socketTimeout: SYNC_STALL_MS,
+        httpAgent: { maxSockets: SYNC_PARALLEL_MAX },
+        httpsAgent: { maxSockets: SYNC_PARALLEL_MAX },
+      },
+    })
+  }
+
+  async *list(signal?: AbortSignal): AsyncGenerator<ListedObject, void, void> {
+    let token: string | undefined
+    do {
+      const page = await this.#page(token, signal)
+      for (const object of page.Contents ?? []) {
+        const listed = this.#listed(object)
+        if (listed !== undefined) yield listed
+      }
+      // A service that goes on without saying where would be asked the same page for ever.
+      token = page.IsTruncated === true ? page.NextContinuationToken : undefined
+      if (page.IsTruncated === true && token === undefined)
+        throw new Error(`${this.name}: a listing breaks off`)
+    } while (token !== undefined)
+  }
+
+  async head(key: string, signal?: AbortSignal): Promise<ObjectHead | undefined> {
+    try {
+      const head = await this.#client.send(new HeadObjectCommand(this.#place(key)), withSignal(signal))
+      if (head.ETag === undefined || head.ContentLength === undefined) {
+        throw new Error(`${this.name}: no ETag or length for ${key}`)
+      }
+      return {
+        key,
+        sizeBytes: head.ContentLength,
+        version: head.ETag,
+        sha256: sha256In(head.Metadata),
+        md5: md5Of(head.ETag, head.ServerSideEncryption),
+      }
+    } catch (error) {
+      if (statusOf(error) === 404) return undefined
+      throw this.#named(error)
+    }
+  }
+
+  async get(object: ListedObject, offset: number, signal?: AbortSignal): Promise<Readable> {
+    const range = offset === 0 ? {} : { Range: `bytes=${offset}-` }
+    const reply = await this.#get(object, range, signal)
+    const body = reply.Body as Readable
+    // Not every compatible service heeds If-Match and Range.
+    const isSame = reply.ETag === object.version
+    const isRest = offset === 0 || reply.ContentRange?.startsWith(`bytes ${offset}-`) === true
+    if (isSame && isRest) return body
+    body.destroy()
+    if (!isSame) throw new ObjectChanged(object.key)
+    throw new Error(`${this.name} does not send ${object.key} from byte ${offset} on`)
+  }
+
+  async put(head: ObjectHead, open: OpenBytes, options: WriteOptions = {}): Promise<WrittenObject> {
+    const { signal, onBytes, beforeVisible } = options
+    const { sha256, md5 } = head
+    if (sha256 === null || md5 === null) throw new Error(`${head.key} cannot be uploaded before it was read`)
+    if (head.sizeBytes > SYNC_OBJECT_BYTES_MAX) {
+      throw new Error(`${head.key} has ${head.sizeBytes} bytes; one upload takes ${SYNC_OBJECT_BYTES_MAX}`)
+    }
+    await beforeVisible?.(sha256)
+    const body = await open(0, signal)
+    const guard = guardStream(body, signal)
+    const sent = createHash('sha256')
+    onBytes?.(0)
+    body.on('data', (chunk: Buffer) => {
+      guard.touch()
+      sent.update(chunk)
+      onBytes?.(chunk.length)
+    })
+    body.pause()
+    try {
+      const reply = await this.#client.send(
+        new PutObjectCommand({
+          ...this.#place(head.key),
+          Body: body,
+          ContentLength: head.sizeBytes,
+          ContentMD5: Buffer.from(md5, 'hex').toString('base64'),
+          ContentType: 'application/vnd.apache.parquet',
+          Metadata: { [SHA256_KEY]: sha256 },
+        }),
+        withSignal(signal),
+      )
+      if (reply.ETag === undefined) throw new Error(`${this.name}: no ETag for ${head.key}`)
+      const stored = md5Of(reply.ETag, reply.ServerSideEncryption)
+      if (sent.digest('hex') !== sha256)
+        throw new DamagedTransfer(head.key, 'the file changed while it was sent')
+      if (stored !== null && stored !== md5) throw new DamagedTransfer(head.key, `MD5 ${stored}, not ${md5}`)
+      return { version: reply.ETag, sha256 }
+    } catch (error) {
+      throw this.#named(error)
+    } finally {
+      guard.release()
+      body.destroy()
+    }
+  }
+
+  close(): void {
+    this.#client.destroy()
+  }
+
+  async #get(
+    object: ListedObject,
+    range: { readonly Range?: string },
+    signal: AbortSignal | undefined,
+  ): Promise<GetObjectCommandOutput> {
+    try {
+      return await this.#client.send(
+        new GetObjectCommand({ ...this.#place(object.key), ...range, IfMatch: object.version }),
+        withSignal(signal),
+      )
+    } catch (error) {
+      const status = statusOf(error)
+      if (status === 404 || status === 412 || status === 416) throw new ObjectChanged(object.key)
+      throw this.#named(error)
+    }
+  }
+
+  async #page(
+    token: string | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<ListObjectsV2CommandOutput> {
+    const place = { Bucket: this.#bucket, Prefix: this.#prefix }
+    const command = new ListObjectsV2Command({ ...place, ContinuationToken: token })
+    try {
+      return await this.#client.send(command, withSignal(signal))
+    } catch (error) {
+      throw this.#named(error)
+    }
+  }
+
+  /** An error of the service with what a reader needs to know of it: where, and what was answered. */
+  #named(error: unknown): unknown {
+    const status = statusOf(error)
+    if (!(error instanceof Error) || status === undefined) return error
+    return new Error(`${this.name}: HTTP ${status} ${error.name} ${error.message}`.trimEnd(), {
+      cause: error,
+    })
+  }
+
+  #listed({ Key, Size, ETag }: S3Object): ListedObject | undefined {
+    if (Key === undefined || Size === undefined || ETag === undefined) return undefined
+    const key = Key.slice(this.#prefix.length)
+    return Key.startsWith(this.#prefix) && isLakeKey(key)
+      ? { key, sizeBytes: Size, version: ETag }
+      : undefined
+  }
+
+  #place(key: string): { readonly Bucket: string; readonly Key: string } {
+    return { Bucket: this.#bucket, Key: `${this.#prefix}${key}` }
+  }
+}
+
+/** The MD5 an ETag is. It is none for multipart uploads (`…-12`) and for objects encrypted with a key of a service. */
+function md5Of(etag: string, encryption: string | undefined): string | null {
+  if (encryption !== undefined && encryption !== 'AES256') return null
+  return /^"?([0-9a-f]{32})"?$/.exec(etag)?.[1] ?? null
+}
+
+function sha256In(metadata: Readonly<Record<string, string>> | undefined): string | null {
+  const text = metadata?.[SHA256_KEY]?.toLowerCase() ?? ''
+  return /^[0-9a-f]{64}$/.test(text) ? text : null
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
+}
+
+function withSignal(signal: AbortSignal | undefined): { abortSignal?: AbortSignal } {
+  return signal === undefined ? {} : { abortSignal: signal }
+}
+
+function ignore(): void {}

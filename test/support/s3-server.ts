@@ -1,0 +1,112 @@
+// A real S3 server on loopback in front of which requests are recorded and, on demand, go wrong.
+
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import { S3Store } from '../../server/sync/s3-store.ts'
+import { temporaryDirectory } from './temporary-lake.ts'
+
+interface Fake {
+  configureBuckets(): Promise<unknown>
+  callback(): RequestListener
+}
+type FakeConstructor = new (options: object) => Fake
+const require = createRequire(import.meta.url)
+const FakeS3 = require('s3rver') as FakeConstructor
+
+/** What becomes of a request: a status instead of an answer, a body cut off after some bytes, or one with a wrong byte. */
+export type Fault =
+  | { readonly status: number }
+  | { readonly cutAfterBytes: number }
+  | { readonly wrongByte: number }
+
+export interface SeenRequest {
+  readonly method: string
+  /** Below the bucket, without the query. */
+  readonly key: string
+  readonly range: string | undefined
+  readonly isList: boolean
+}
+
+export interface S3Server {
+  readonly endpoint: string
+  readonly requests: SeenRequest[]
+  /** Decides on each request; undefined lets it pass. */
+  fault: (request: SeenRequest) => Fault | undefined
+  store(prefix?: string): S3Store
+}
+
+export const BUCKET = 'lake'
+
+export async function startS3Server(t: TestContext): Promise<S3Server> {
+  process.env['AWS_ACCESS_KEY_ID'] = 'S3RVER'
+  process.env['AWS_SECRET_ACCESS_KEY'] = 'S3RVER'
+  const fake = new FakeS3({
+    directory: await temporaryDirectory(t),
+    silent: true,
+    allowMismatchedSignatures: true,
+    configureBuckets: [{ name: BUCKET }],
+  })
+  await fake.configureBuckets()
+  const answer = fake.callback()
+  const requests: SeenRequest[] = []
+  const server = createServer((request, response) => {
+    const seen = describe(request)
+    requests.push(seen)
+    const fault = state.fault(seen)
+    if (fault !== undefined && 'status' in fault) {
+      request.resume()
+      response.writeHead(fault.status).end()
+      return
+    }
+    if (fault !== undefined) spoil(response, fault)
+    answer(request, response)
+  })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const state: S3Server = {
+    endpoint,
+    requests,
+    fault: () => undefined,
+    store(prefix = '') {
+      const store = new S3Store({ bucket: BUCKET, prefix, endpoint })
+      t.after(() => store.close())
+      return store
+    },
+  }
+  return state
+}
+
+function describe({ method = '', url = '', headers }: IncomingMessage): SeenRequest {
+  const { pathname, searchParams } = new URL(url, 'http://127.0.0.1')
+  const key = decodeURIComponent(pathname).slice(BUCKET.length + 2)
+  return { method, key, range: headers.range, isList: searchParams.has('list-type') }
+}
+
+function spoil(response: ServerResponse, fault: Exclude<Fault, { readonly status: number }>): void {
+  const write = response.write.bind(response) as (chunk: Uint8Array) => boolean
+  let sentBytes = 0
+  const spoiled = (chunk: Uint8Array): boolean => {
+    const bytes = Buffer.from(chunk)
+    const start = sentBytes
+    sentBytes += bytes.length
+    if ('wrongByte' in fault) {
+      const at = fault.wrongByte - start
+      if (at >= 0 && at < bytes.length) bytes[at]! ^= 1
+      return write(bytes)
+    }
+    if (sentBytes <= fault.cutAfterBytes) return write(bytes)
+    write(bytes.subarray(0, Math.max(0, fault.cutAfterBytes - start)))
+    // Ended, not reset: what was written still arrives.
+    response.socket?.end()
+    return false
+  }
+  response.write = spoiled as typeof response.write
+}

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { PassThrough, Readable } from 'node:stream'
+import { test } from 'node:test'
+import { pumpBytes } from '../../server/sync/transfer-pump.ts'
+import { SYNC_STALL_MS } from '../../shared/limits.ts'
+
+test('hands over every chunk in order, waiting for the one before', async () => {
+  const chunks: string[] = []
+  const take = async (chunk: Buffer): Promise<void> => {
+    await new Promise(setImmediate)
+    chunks.push(chunk.toString())
+  }
+  await pumpBytes(Readable.from(['a', 'b', 'c'].map((text) => Buffer.from(text))), take, undefined)
+  assert.deepEqual(chunks, ['a', 'b', 'c'])
+})
+
+test('a source that goes silent is broken off', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const source = new PassThrough()
+  const pumping = pumpBytes(source, async () => {}, undefined)
+  const rejected = assert.rejects(pumping, /no byte moved for 30 s/)
+  t.mock.timers.tick(SYNC_STALL_MS)
+  await rejected
+  assert.ok(source.destroyed)
+})
+
+test('an abort ends a wait for bytes with its reason', async () => {
+  const controller = new AbortController()
+  const source = new PassThrough()
+  const reason = new Error('stopped')
+  const rejected = assert.rejects(
+    pumpBytes(source, async () => {}, controller.signal),
+    reason,
+  )
+  controller.abort(reason)
+  await rejected
+  assert.ok(source.destroyed)
+})
