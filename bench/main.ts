@@ -12,6 +12,7 @@ import { runMemory } from './lob-memory.ts'
 import { runSeeking } from './lob-seeking.ts'
 import { runParquetOutBench } from './parquet-out.bench.ts'
 import { runRecorderBench } from './recorder.bench.ts'
+import { runRecords } from './records.ts'
 import { environmentMarkdown, reportMarkdown } from './report.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 
@@ -23,6 +24,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
   ['lob-memory', runMemory],
   ['lob-backpressure', runBackpressure],
   ['parquet-out', runParquetOut],
+  ['records', runRecords],
   ['catalogue', (_lake, size) => runCatalogue(size)],
   ['recorder', (_lake, size) => runRecorderBench(size)],
 ])

@@ -75,8 +75,21 @@ function needsStore(
   const stepMs = query.aggregate === null ? query.interval * 60_000 : 0
   const isOpenBehind = (lastMs.get(market) ?? -Infinity) + stepMs < query.toMs
   if (isOpenBehind && isHotIn(query.toMs, query.toMs + FILL_GAP_MS)) return true
+  // Nor does it matter what was before a window that begins with a candle.
+  if (stepMs > 0 && firstColdTrade(plan) < query.fromMs + stepMs) return false
   const sinceMs = (bases.get(market)?.endMs ?? readFromMs - FILL_GAP_MS) + 1
   return lastMs.has(market) && isHotIn(sinceMs, readFromMs)
+}
+
+/** The first cold trade, unless files that reach into the window or behind it have one before it too. */
+function firstColdTrade({ parts, selection, readFromMs }: CandlePlan): number {
+  let firstMs = Infinity
+  for (const { spans } of parts) {
+    for (const span of spans) {
+      if (span.lastMs >= readFromMs && selection.matches(span)) firstMs = Math.min(firstMs, span.firstMs)
+    }
+  }
+  return firstMs < readFromMs ? Infinity : firstMs
 }
 
 /** The last cold candle before the window of each of some markets. */

@@ -5,12 +5,14 @@ import { CandleRows, type CandleSink } from './candle-rows.ts'
 
 /** Keeps one page: what lies before it is skipped, one candle behind it says that there is more. */
 export class CandlePage implements CandleSink {
-  readonly page = new CandleRows()
+  readonly page: CandleRows
   readonly #limit: number
   #toSkip: number
   hasMore = false
 
-  constructor(limit: number, offset: number) {
+  /** `rowsExpected` only spares memory from growing. */
+  constructor(limit: number, offset: number, rowsExpected: number) {
+    this.page = new CandleRows(Math.min(limit, rowsExpected))
     this.#limit = limit
     this.#toSkip = offset
   }

@@ -69,7 +69,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const bucketZone = query.aggregate === null ? (): TimeZone => context.zone('UTC') : labelZone
   const bucketEnd: BucketEnd = (market, endMs) =>
     bucketMinutes === null ? endMs : bucketZone(market).bucketAt(endMs - 1, bucketMinutes).toMs
-  const page = new CandlePage(query.limit, query.offset)
+  const page = new CandlePage(query.limit, query.offset, rowsIn(windowParts, plan))
   const fill = query.fill
     ? await makeFill(plan, bucketEnd, gridOf(interval, bucketMinutes, bucketZone), page, request)
     : undefined
@@ -107,6 +107,13 @@ function marketsIn(parts: readonly IndexedPart[], { selection, readFromMs, query
     }
   }
   return [...markets].toSorted((left, right) => (left < right ? -1 : 1))
+}
+
+/** Rows of those markets in the files, also outside the window. */
+function rowsIn(parts: readonly IndexedPart[], { selection }: CandlePlan): number {
+  let rows = 0
+  for (const { spans } of parts) for (const span of spans) if (selection.matches(span)) rows += span.rows
+  return rows
 }
 
 async function makeFill(

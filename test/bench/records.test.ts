@@ -1,0 +1,16 @@
+// The candle benchmark at smoke size: bodies are compared, times never.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BenchLake } from '../../bench/bench-lake.ts'
+import { runRecords } from '../../bench/records.ts'
+
+test('the candle benchmark gets the same bytes from the service and its peer', async (t) => {
+  const lake = await BenchLake.create()
+  t.after(() => lake.remove())
+  const { hashes, figures } = await runRecords(lake, 'smoke')
+  const [ours, ...others] = Object.values(hashes)
+  assert.equal(ours?.length, 64)
+  for (const other of others) assert.equal(other, ours)
+  for (const { name, value } of figures) assert.ok(Number.isFinite(value), name)
+})
