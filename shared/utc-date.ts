@@ -36,3 +36,19 @@ export function utcDatesBetween(from: string, to: string): string[] {
   for (let date = from; date <= to; date = addDays(date, 1)) dates.push(date)
   return dates
 }
+
+/** English names of the months, January first, as exchanges write them into their events' names. */
+export const MONTH_NAMES = [
+  'january',
+  'february',
+  'march',
+  'april',
+  'may',
+  'june',
+  'july',
+  'august',
+  'september',
+  'october',
+  'november',
+  'december',
+] as const

@@ -3,7 +3,7 @@
 
 import { PRICE_UNITS_PER_CENT, PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
-import { MS_PER_HOUR, addDays, utcDatesBetween } from '../../shared/utc-date.ts'
+import { MS_PER_HOUR, addDays, utcDatesBetween, MONTH_NAMES } from '../../shared/utc-date.ts'
 import type { Outage, SimulatedMarket } from './recorded-stream.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { SimulatedBook, deciCentTick, linearCentTick, tailTick } from './simulated-book.ts'
@@ -149,30 +149,15 @@ function polymarketOrderQty(random: SeededRandom): number {
   return shares * QTY_UNITS_PER_CONTRACT + hundredths * (QTY_UNITS_PER_CONTRACT / 100)
 }
 
-const MONTHS = [
-  'january',
-  'february',
-  'march',
-  'april',
-  'may',
-  'june',
-  'july',
-  'august',
-  'september',
-  'october',
-  'november',
-  'december',
-] as const
-
 /** `KXHIGHNY-26JUL01` */
 function kalshiEvent(series: string, day: string): string {
-  const month = (MONTHS[Number(day.slice(5, 7)) - 1] ?? '').slice(0, 3).toUpperCase()
+  const month = (MONTH_NAMES[Number(day.slice(5, 7)) - 1] ?? '').slice(0, 3).toUpperCase()
   return `${series}-${day.slice(2, 4)}${month}${day.slice(8, 10)}`
 }
 
 /** `highest-temperature-in-nyc-on-july-1-2026` */
 function polymarketEvent(series: string, day: string): string {
-  return `${series}-on-${MONTHS[Number(day.slice(5, 7)) - 1]}-${Number(day.slice(8, 10))}-${day.slice(0, 4)}`
+  return `${series}-on-${MONTH_NAMES[Number(day.slice(5, 7)) - 1]}-${Number(day.slice(8, 10))}-${day.slice(0, 4)}`
 }
 
 /** `T79` for both tails (the number is the highest or lowest degree outside), `B80.5` for 80 to 81. */

@@ -2,28 +2,13 @@
 // it has: the series, `-on-`, and the date (`highest-temperature-in-nyc-on-june-22-2026`).
 
 import { DISCOVERY_DAYS_AHEAD } from '../../../shared/limits.ts'
-import { addDays, utcDateOf, utcDatesBetween } from '../../../shared/utc-date.ts'
+import { addDays, utcDateOf, utcDatesBetween, MONTH_NAMES } from '../../../shared/utc-date.ts'
 import { isFrame } from '../../import/recorded-message.ts'
 import { SYSTEM_CLOCK } from '../clock.ts'
 import type { Clock } from '../clock.ts'
 import { UpstreamError } from '../upstream-error.ts'
 import type { UpstreamHttp } from '../upstream-http.ts'
 import type { DirectoryMarket, MarketDirectory } from './market-directory.ts'
-
-const MONTHS = [
-  'january',
-  'february',
-  'march',
-  'april',
-  'may',
-  'june',
-  'july',
-  'august',
-  'september',
-  'october',
-  'november',
-  'december',
-]
 
 export class PolymarketDirectory implements MarketDirectory {
   readonly #http: UpstreamHttp
@@ -49,7 +34,7 @@ export class PolymarketDirectory implements MarketDirectory {
   }
 
   async #listEvent(series: string, date: string, signal: AbortSignal): Promise<DirectoryMarket[]> {
-    const slug = `${series}-on-${MONTHS[Number(date.slice(5, 7)) - 1]}-${Number(date.slice(8))}-${date.slice(0, 4)}`
+    const slug = `${series}-on-${MONTH_NAMES[Number(date.slice(5, 7)) - 1]}-${Number(date.slice(8))}-${date.slice(0, 4)}`
     const answer = await this.#http.fetch({ path: `/events?slug=${encodeURIComponent(slug)}`, signal })
     if (answer.kind !== 'body') throw this.#malformed('no body')
     const events = this.#json(answer.body.toString('utf8'))
