@@ -24,21 +24,30 @@ export interface SnapshotSink {
   finish(): Promise<void>
 }
 
+/** A sink whose rows may come in sections, of which other threads make some; nothing stands between two of them. */
+export interface SectionSink extends SnapshotSink {
+  beginSection(section: number): Promise<void>
+  endSection(): void
+}
+
 /** A sink and what its stream must reserve for one write. */
-export interface SinkPlan {
+export interface SinkPlan<Sink extends SnapshotSink = SnapshotSink> {
   readonly reserveBytes: number
-  open(stream: ChunkStream): SnapshotSink
+  open(stream: ChunkStream): Sink
 }
 
 /** The sink of a query's format, for the markets of its answer. */
 export function planSink(query: LobQuery, marketIds: readonly string[]): SinkPlan {
-  const { columns, levels, format } = query
-  if (format === 'parquet') {
-    return {
-      reserveBytes: 0,
-      open: (stream) => new ParquetSink(query, marketIds, stream),
-    }
-  }
+  return query.format === 'parquet'
+    ? { reserveBytes: 0, open: (stream) => new ParquetSink(query, marketIds, stream) }
+    : planTextSink(query, marketIds)
+}
+
+/** The sink of a text format. */
+export function planTextSink(
+  { columns, levels, format }: LobQuery,
+  marketIds: readonly string[],
+): SinkPlan<SectionSink> {
   const rowFormat: RowFormat =
     format === 'csv'
       ? new CsvRowFormat({ columns, levels })
@@ -51,7 +60,7 @@ export function planSink(query: LobQuery, marketIds: readonly string[]): SinkPla
   return { reserveBytes, open: (stream) => new TextSink(rowFormat, encoder, stream) }
 }
 
-class TextSink implements SnapshotSink {
+class TextSink implements SectionSink {
   readonly #format: RowFormat
   readonly #encoder: TextRowEncoder
   readonly #stream: ChunkStream
@@ -77,6 +86,15 @@ class TextSink implements SnapshotSink {
   async makeRoom(): Promise<void> {
     this.#stream.put(this.#encoder.takeRows())
     await this.#stream.nextChunk()
+  }
+
+  async beginSection(section: number): Promise<void> {
+    await this.#stream.beginSection(section)
+  }
+
+  endSection(): void {
+    this.#stream.put(this.#encoder.takeRows())
+    this.#stream.endSection()
   }
 
   async finish(): Promise<void> {
