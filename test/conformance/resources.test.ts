@@ -95,11 +95,11 @@ for (const { section, targets, rows } of RESOURCES) {
   })
 }
 
-/** The first look at the lake may still be under way when the server answers. */
+/** When the server answers first, the lake is still being looked at and a database may still be opening. */
 async function healthIsSynced(): Promise<void> {
   for (;;) {
-    const { sync } = await file.service.one('/health')
-    if ((sync as JsonRecord)['last_sync'] !== null) return
+    const { status, sync } = await file.service.one('/health')
+    if (status === 'ok' && (sync as JsonRecord)['last_sync'] !== null) return
   }
 }
 

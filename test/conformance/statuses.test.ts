@@ -25,6 +25,7 @@ for (const { contract, target, field, values } of STATE_ROWS) {
     }
     await look()
     if (target === '/health') {
+      while (!seen.has('ok')) await look()
       t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 3 * 3_600_000 })
       await look()
     }
