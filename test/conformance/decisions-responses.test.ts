@@ -8,6 +8,7 @@ import { tableFromIPC } from 'apache-arrow'
 import { readParquet } from 'parquet-wasm'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { serviceOfThisFile } from '../support/conformance-service.ts'
+import { MemoryStore } from '../support/memory-store.ts'
 import { PARQUET_READERS } from '../support/parquet-readers.ts'
 import { decodeChunked, readProblem, readToEnd, startTestServer } from '../support/test-server.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
@@ -146,6 +147,20 @@ test('503: a store that is needed is down, and only where it is needed', async (
   assert.match(problem.detail, /series=KXDAMAGED\/date=2026-07-01\.parquet/)
   store.isAway = true
   assert.equal((await fetch(`${url}${LOB}&date=2026-07-01&interval=3600`)).status, 200)
+})
+
+test('503: the relational store was never there, so what is in it cannot be told; order books are served', async (t) => {
+  const store = new MemoryStore()
+  store.isAway = true
+  const { url } = await startSampleServer(t, {}, store)
+  for (const target of ['/api/v1/series', '/api/v1/series/KXHIGHNY', '/api/v1/markets', MARKET]) {
+    const response = await fetch(url + target)
+    assert.equal(response.status, 503, target)
+    assert.equal((await readProblem(response)).code, 'store_unavailable')
+  }
+  const lob = await fetch(`${url}${LOB}&date=2026-07-01&interval=3600`)
+  assert.equal(lob.status, 200)
+  await lob.arrayBuffer()
 })
 
 test('500 only for our own fault, and it tells nothing of it', async (t) => {
