@@ -5,15 +5,13 @@
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
 import type { ServerMessage, StreamHead, WorkerMessage } from '../../shared/stream-task.ts'
-import type { TextTarget } from './text-target.ts'
 
 /** Thrown where a cancelled request is noticed; nobody waits for an answer any more. */
 export class RequestCancelled extends Error {}
 
-export class ChunkStream implements TextTarget {
+export class ChunkStream {
   bytes: Uint8Array
   view: DataView
-  generation = 0
   position = 0
   /** Where the current chunk counts as full; at most the buffer's length. */
   #full: number
@@ -61,7 +59,6 @@ export class ChunkStream implements TextTarget {
     this.bytes = new Uint8Array(this.#buffer)
     this.view = new DataView(this.#buffer)
     this.#full = this.#chunkBytes
-    this.generation++
   }
 
   /** Makes room for one indivisible write of `bytes`; one that no chunk has room for gets a chunk of its own size. */
@@ -71,8 +68,13 @@ export class ChunkStream implements TextTarget {
       this.bytes = new Uint8Array(bytes)
       this.view = new DataView(this.bytes.buffer)
       this.#full = bytes
-      this.generation++
-    }
+      }
+  }
+
+  /** Copies bytes into the current chunk, which does not lack them. */
+  put(bytes: Uint8Array): void {
+    this.bytes.set(bytes, this.position)
+    this.position += bytes.length
   }
 
   /** Copies bytes of any length into the stream. */
