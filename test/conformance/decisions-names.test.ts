@@ -150,9 +150,9 @@ test('parquet, csv and ndjson rows have the columns of the JSON records, in the 
     for (const format of ['ndjson', 'csv', 'parquet'])
       assert.deepEqual((await fetchRows(`${service.url}${target}&format=${format}`, kind)).rows, rows)
     const [record] = await service.rows(target)
-    const file1 = await service.bytes(`${target}&format=parquet`)
+    const recordFile = await service.bytes(`${target}&format=parquet`)
     for (const read of Object.values(PARQUET_READERS)) {
-      const [first] = await read(file1)
+      const [first] = await read(recordFile)
       assert.deepEqual(Object.keys(JSON.parse(first ?? '') as object), Object.keys(record ?? {}), kind)
     }
   }
