@@ -122,11 +122,12 @@ async function endBackground({ lobPool, recordPool, feed, lakeWatch, metrics }: 
 
 function recordEndpoints(pool: RecordPool | undefined, validators: RecordValidators): Endpoint[] {
   if (pool === undefined) return []
+  const service = { pool, validators }
   return [
-    candlesEndpoint(pool, validators),
-    observationsEndpoint(pool, validators),
-    climateEndpoint(pool, validators),
-    climateGapsEndpoint(pool),
+    candlesEndpoint(service),
+    observationsEndpoint(service),
+    climateEndpoint(service),
+    climateGapsEndpoint(service),
   ]
 }
 
@@ -143,11 +144,10 @@ function createEndpoints(
     hostedDb: store === undefined ? async () => false : store.ping,
     sync: () => lakeWatch.status,
   })
-  const { lake } = config
   const cachePolicy = cachePolicyOf(config)
   const version = readVersion()
   const versions = (): DataVersions => feed?.versions ?? new Map<string, string>()
-  const validators = new RecordValidators({ lake, versions, cachePolicy, version })
+  const validators = new RecordValidators({ versions, cachePolicy, version })
   const endpoints = [
     lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version }),
     ...recordEndpoints(recordPool, validators),

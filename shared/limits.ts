@@ -300,12 +300,12 @@ export const RECORD_ENCODE_BATCH_ROWS = 4_096
 export const RECORD_ROW_GROUP_ROWS = 65_536
 /** Days whose zone offset a thread remembers for one time zone. */
 export const ZONE_DAYS_CACHED_MAX = 4_096
-/** How long a thread relies on what the catalogue said of series and stations. */
+/** Time zones a thread remembers, by the name they were asked for. */
+export const ZONES_CACHED_MAX = 1_024
+/** How long a thread relies on what the catalogue said of series and stations, while its version is not known. */
 export const CATALOGUE_CACHE_MS = 30_000
 /** Times a record request is planned anew because a file or the manifest changed while it was read. */
 export const RECORD_PLAN_ATTEMPTS_MAX = 3
-/** Lake files whose times are looked at to name an answer; with more of them it has no name. */
-export const VALIDATED_FILES_MAX = 200
 
 /** Pages of one list of the exchange; a cursor that never ends is a fault of the upstream. */
 export const EXCHANGE_PAGES_MAX = 1_000

@@ -10,7 +10,7 @@ import {
   RECORD_THREAD_HEAP_MB_MAX,
   RECORD_THREADS,
 } from '../../shared/limits.ts'
-import type { RecordHead, RecordQuery, RecordTask } from '../../shared/record-task.ts'
+import type { RecordHead, RecordQuery, RecordTask, RecordValidation } from '../../shared/record-task.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { Slots } from '../workers/slots.ts'
 import { WorkerPool } from '../workers/worker-pool.ts'
@@ -22,6 +22,14 @@ export interface RecordPoolOptions {
   /** The compiled worker file; its default export takes a RecordTask or a RecordWarmTask. */
   readonly workerUrl: URL
   readonly logger: Logger
+}
+
+export interface RecordOpenOptions {
+  readonly headOnly: boolean
+  readonly validation: RecordValidation | null
+  readonly seriesVersion: string | null
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
 }
 
 export class RecordPool {
@@ -66,13 +74,12 @@ export class RecordPool {
    * Starts a request and resolves when its head and first chunk are there. The stream must be closed. Rejects with the
    * ApiError that the worker met, `too_many_requests` or `worker_failed`, and when `signal` is aborted first.
    */
-  async open(
-    query: RecordQuery,
-    { headOnly, signal }: { headOnly: boolean; signal: AbortSignal },
-  ): Promise<WorkerStream<RecordHead>> {
+  async open(query: RecordQuery, options: RecordOpenOptions): Promise<WorkerStream<RecordHead>> {
     const release = this.#slots.take(Math.max(query.limit, RECORD_ROWS_COUNTED_MIN))
     const [lake, store] = [this.#lake, this.#store]
-    const makeTask = (port: RecordTask['port']): RecordTask => ({ lake, store, query, headOnly, port })
+    const { headOnly, validation, seriesVersion, signal } = options
+    const task = { lake, store, query, headOnly, validation, seriesVersion }
+    const makeTask = (port: RecordTask['port']): RecordTask => ({ ...task, port })
     return this.#pool.open(makeTask, { release, signal })
   }
 

@@ -64,6 +64,10 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const markets = marketsIn(windowParts, plan)
   const isHot = plan.isHotIn(plan.readFromMs, query.toMs)
   if (markets.length === 0) await checkNames(query, parts, request)
+  request.identity.settle(
+    parts.map(({ part }) => part),
+    [JSON.stringify([selection.stored, selection.scopes])],
+  )
   const labelZone = await zonesOf(query, plan, request)
   // Buckets of 5, 15 and 30 minutes are UTC's; those that `aggregate` asks for are the zone's.
   const bucketZone = query.aggregate === null ? (): TimeZone => context.zone('UTC') : labelZone

@@ -57,6 +57,7 @@ export async function answerObservations(
 async function planAnswer(query: ObservationQuery, request: RecordRequest): Promise<ObservationAnswer> {
   if (query.station !== null) await checkStation(query.station, request)
   const plan = await makePlan(query, request)
+  request.identity.settle(plan.parts, [])
   const wantedMax = query.offset + query.limit + 1
   const coldCount = await request.context.observationLake.count(plan.cold, wantedMax, request.signal)
   const hotCount = plan.isHot ? await countHot(plan, wantedMax, request) : 0

@@ -1,9 +1,11 @@
 // What a record thread keeps from request to request: its connections to both stores, and what it remembers of files,
 // manifests and the catalogue. Opened at the first request that needs it, for one lake and one store.
 
+import { ZONES_CACHED_MAX } from '../../shared/limits.ts'
 import { STATIONS, type Station } from '../../shared/stations.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
+import type { AnswerIdentity } from './answer-identity.ts'
 import { CandleIndex } from './candle-index.ts'
 import { CandleLake } from './candle-lake.ts'
 import { DuckLake } from './duck-lake.ts'
@@ -39,6 +41,7 @@ export class RecordContext {
     let zone = this.#zones.get(name)
     if (zone === undefined) {
       zone = new TimeZone(name)
+      if (this.#zones.size >= ZONES_CACHED_MAX) this.#zones.clear()
       this.#zones.set(name, zone)
     }
     return zone
@@ -56,4 +59,5 @@ export interface RecordRequest {
   readonly context: RecordContext
   readonly run: RunStatement
   readonly signal: AbortSignal
+  readonly identity: AnswerIdentity
 }

@@ -9,6 +9,7 @@ import { failureOf } from '../output/stream-failure.ts'
 import { answerCandles } from './candles.ts'
 import { answerClimate, answerClimateGaps } from './climate.ts'
 import { answerObservations } from './observations.ts'
+import { AnswerHeld, AnswerIdentity } from './answer-identity.ts'
 import type { RecordBatch, RecordEncoder } from './record-batch.ts'
 import { candleBatches, objectBatches } from './record-columns.ts'
 import { RecordContext, type RecordRequest } from './record-context.ts'
@@ -21,6 +22,8 @@ interface RecordAnswer {
   readonly hasMore: boolean
   readonly batches: () => Iterable<RecordBatch> | AsyncIterable<RecordBatch>
 }
+
+const NOTHING: RecordAnswer = { rows: 0, hasMore: false, batches: () => [] }
 
 let context: RecordContext | undefined
 
@@ -35,7 +38,9 @@ export default async function runRecordTask(task: RecordTask | RecordWarmTask): 
   port.on('close', () => client.abort())
   try {
     context ??= new RecordContext(task.lake, task.store)
-    await answer(task, { context, run: context.reader(client.signal), signal: client.signal })
+    context.seriesStations.follow(task.seriesVersion)
+    const identity = new AnswerIdentity(task.query, task.validation)
+    await answer(task, { context, run: context.reader(client.signal), signal: client.signal, identity })
   } catch (error) {
     if (!(error instanceof RequestCancelled) && !client.signal.aborted) port.postMessage(failureOf(error))
   } finally {
@@ -44,9 +49,16 @@ export default async function runRecordTask(task: RecordTask | RecordWarmTask): 
 }
 
 async function answer({ query, headOnly, port }: RecordTask, request: RecordRequest): Promise<void> {
-  const { rows, hasMore, batches } = await makeAnswer(query, request)
-  const head: RecordHead = { kind: 'head', rows, nextOffset: hasMore ? query.offset + rows : null }
-  if (headOnly) {
+  const planned = await unlessHeld(makeAnswer(query, request))
+  const { rows, hasMore, batches } = planned ?? NOTHING
+  const head: RecordHead = {
+    kind: 'head',
+    rows,
+    nextOffset: hasMore ? query.offset + rows : null,
+    identity: request.identity.name,
+    isHeld: planned === undefined,
+  }
+  if (headOnly || planned === undefined) {
     port.postMessage(head)
     port.postMessage({ kind: 'end', rows })
     return
@@ -65,6 +77,16 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
   if (written !== rows) throw new Error(`planned ${rows} rows but wrote ${written}`)
   await encoder.finish()
   stream.end(rows)
+}
+
+/** Undefined for an answer that the client holds. */
+async function unlessHeld(planned: Promise<RecordAnswer>): Promise<RecordAnswer | undefined> {
+  try {
+    return await planned
+  } catch (error) {
+    if (error instanceof AnswerHeld) return undefined
+    throw error
+  }
 }
 
 async function makeAnswer(query: RecordQuery, request: RecordRequest): Promise<RecordAnswer> {
