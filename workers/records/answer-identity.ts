@@ -19,6 +19,11 @@ export class AnswerIdentity {
     this.#validation = validation
   }
 
+  /** Whether the client holds an answer, of whatever. */
+  get mayBeHeld(): boolean {
+    return (this.#validation?.held.length ?? 0) > 0
+  }
+
   /** The last name that was settled; null when there is none. */
   get name(): string | null {
     return this.#name

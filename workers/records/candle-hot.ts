@@ -3,17 +3,18 @@
 
 import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import {
-  type CandleRange,
-  candleRead,
+  plannedCandleRead,
   type CandleSelection,
   type FillBound,
   fillBounds,
   type StoredCandle,
 } from '../../shared/sql/candle-queries.ts'
+import { generationOf, ManifestChanged } from '../../shared/sql/manifest-queries.ts'
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
 import type { IndexedPart } from './candle-index.ts'
 import type { LastCandle } from './candle-lake.ts'
+import type { CandlePlan } from './candle-plan.ts'
 import { CandleRows } from './candle-rows.ts'
 import type { RecordRequest } from './record-context.ts'
 
@@ -27,26 +28,35 @@ export function unregisteredCover(parts: readonly IndexedPart[]): IsCold {
     unregistered.some((part) => part.scope === series && part.fromMs <= endMs && endMs < part.toMs)
 }
 
-/** Candles by (end, market); with `rowsMax` no more than that many are wanted. */
+/**
+ * Candles by (end, market); with `rowsMax` no more than that many are wanted.
+ * @throws {ManifestChanged} when a batch was read under another manifest than the plan's
+ */
 export async function* readHotCandles(
-  selection: CandleSelection,
-  range: CandleRange,
+  plan: CandlePlan,
   options: { readonly isCold: IsCold; readonly rowsMax: number | null },
-  { run, signal }: RecordRequest,
+  { run, signal, context }: RecordRequest,
 ): AsyncGenerator<CandleRows, void, void> {
-  const limit = options.rowsMax ?? undefined
-  const pages = keysetPages(run, candleRead(selection, range), {
-    batchUnits: Math.min(RECORD_STORE_BATCH_ROWS, limit ?? RECORD_STORE_BATCH_ROWS),
-    signal,
-  })
+  const batchUnits = Math.min(RECORD_STORE_BATCH_ROWS, options.rowsMax ?? RECORD_STORE_BATCH_ROWS)
+  const pages = keysetPages(
+    run,
+    plannedCandleRead(plan.selection.stored, { fromMs: plan.readFromMs, toMs: plan.query.toMs }),
+    { batchUnits, signal },
+  )
   const rows = new CandleRows()
+  const planned = generationOf(plan.manifest)
+  let isEndSeen = false
   for await (const page of pages) {
+    if (page[0]?.generation !== planned) throw new ManifestChanged(plan.partitions)
+    isEndSeen = page.length < batchUnits
     rows.clear()
     for (const candle of page) {
       if (!options.isCold(candle.series_ticker, candle.end_period_ts)) appendStored(rows, candle)
     }
     if (rows.length > 0) yield rows
   }
+  // A batch without a row ended this, and told no generation.
+  if (!isEndSeen) await context.candleManifest.check(run, plan.manifest)
 }
 
 /** What the store holds around a window; `generation` is that of the manifest at the moment of reading. */

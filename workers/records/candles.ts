@@ -54,7 +54,7 @@ export async function answerCandles(query: CandleQuery, request: RecordRequest):
 }
 
 async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<CandleAnswer> {
-  const { context, run } = request
+  const { context } = request
   const interval = query.aggregate ?? query.interval
   const bucketMinutes =
     query.aggregate ?? (query.interval === storedIntervalOf(query.interval) ? null : query.interval)
@@ -63,7 +63,9 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const windowParts = parts.filter(({ part }) => part.fromMs < query.toMs && part.toMs > plan.readFromMs)
   const markets = marketsIn(windowParts, plan)
   const isHot = plan.isHotIn(plan.readFromMs, query.toMs)
-  if (markets.length === 0) await checkNames(query, parts, request)
+  // A name that rows carry is known. Before a 304 it must be, since a client may claim to hold anything.
+  const areNamesChecked = markets.length === 0 && (!isHot || request.identity.mayBeHeld)
+  if (areNamesChecked) await checkNames(query, parts, request)
   request.identity.settle(
     parts.map(({ part }) => part),
     [JSON.stringify([selection.stored, selection.scopes])],
@@ -89,7 +91,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
     request.signal,
   )
   const hot = isHot
-    ? readHotCandles(selection.stored, range, { isCold: unregisteredCover(parts), rowsMax }, request)
+    ? readHotCandles(plan, { isCold: unregisteredCover(parts), rowsMax }, request)
     : noCandles()
   if (!selection.isEmpty) await mergeCandles(cold, hot, sink)
   sink.finish()
@@ -97,7 +99,8 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
     context.lake,
     parts.map(({ part }) => part),
   )
-  if (isHot) await context.candleManifest.check(run, plan.manifest)
+  if (markets.length === 0 && !areNamesChecked && page.page.length === 0)
+    await checkNames(query, parts, request)
   return { rows: page.page, hasMore: page.hasMore, interval, labelZone }
 }
 
