@@ -121,7 +121,8 @@ async function* streamPage(
       }
       throw new ApiError('lake_file_changed', 'Observations went away while they were read.')
     } catch (error) {
-      if (!isPlanStale(error) || attempt++ >= RECORD_PLAN_ATTEMPTS_MAX) throw error
+      if (!isPlanStale(error)) throw error
+      if (attempt++ >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError(error)
       request.context.observationManifest.forget()
       plan = await makeObservationPlan(query, request)
     }
