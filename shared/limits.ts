@@ -250,6 +250,12 @@ export const LOG_LINE_BYTES_MAX = 64 * 1024
 export const EMBEDDED_MAINTENANCE_MS = 60_000
 export const EMBEDDED_DEAD_ROWS_MIN = 10_000
 
+/**
+ * Steps of scheduling priority by which threads stand back: those that stream order books behind those that answer
+ * smaller requests, and both behind the event loop, which has little to do but must do it at once.
+ */
+export const LOB_THREAD_NICENESS = 10
+export const RECORD_THREAD_NICENESS = 5
 /** Threads that answer candles, observations and climate. */
 export const RECORD_THREADS = 2
 /** Requests that one such thread serves at once: waiting for stores and slow clients interleaves, computing does not. */
@@ -288,7 +294,9 @@ export const DUCKDB_IDLE_CONNECTIONS_MAX = 4
 export const RECORD_LAKE_FILES_MAX = 5_000
 /** Candle files of which a thread remembers which markets they hold. */
 export const CANDLE_INDEX_FILES_MAX = 512
-/** Bytes of candle rows of single markets that a thread remembers. */
+/** Candles up to which the files' rows of the markets asked for are remembered, market by market, instead of queried. */
+export const CANDLE_BLOCK_ROWS_MAX = 131_072
+/** Bytes of candle rows that a thread remembers. */
 export const CANDLE_CACHE_BYTES_MAX = 64 * 1024 * 1024
 /** Connections of one record thread to the relational store. */
 export const RECORD_STORE_CONNECTIONS = 2

@@ -54,4 +54,6 @@ export type ServerMessage = StreamCredit | StreamCancel
 /** What a thread of a pool is started with: the file whose default export takes the pool's tasks. */
 export interface WorkerThreadData {
   readonly taskUrl: string
+  /** Steps by which the thread's scheduling priority is below that of the event loop; Linux only. */
+  readonly niceness: number
 }

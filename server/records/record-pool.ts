@@ -8,6 +8,7 @@ import {
   RECORD_ROWS_IN_FLIGHT_MAX,
   RECORD_TASKS_PER_THREAD,
   RECORD_THREAD_HEAP_MB_MAX,
+  RECORD_THREAD_NICENESS,
   RECORD_THREADS,
 } from '../../shared/limits.ts'
 import type { RecordHead, RecordQuery, RecordTask, RecordValidation } from '../../shared/record-task.ts'
@@ -51,6 +52,7 @@ export class RecordPool {
       threads: RECORD_THREADS,
       tasksPerThread: RECORD_TASKS_PER_THREAD,
       heapMb: RECORD_THREAD_HEAP_MB_MAX,
+      niceness: RECORD_THREAD_NICENESS,
       logger,
     })
   }

@@ -16,6 +16,8 @@ export interface WorkerPoolOptions {
   readonly threads: number
   readonly tasksPerThread: number
   readonly heapMb: number
+  /** Steps of scheduling priority below the event loop. */
+  readonly niceness: number
   readonly logger: Logger
 }
 
@@ -30,8 +32,9 @@ const WARM_TASK = { warm: true } as const
 export class WorkerPool<Head extends StreamHead> {
   readonly #piscina: Piscina
 
-  constructor({ name, workerUrl, threads, tasksPerThread, heapMb, logger }: WorkerPoolOptions) {
-    const threadData: WorkerThreadData = { taskUrl: workerUrl.href }
+  constructor(options: WorkerPoolOptions) {
+    const { name, workerUrl, threads, tasksPerThread, heapMb, niceness, logger } = options
+    const threadData: WorkerThreadData = { taskUrl: workerUrl.href, niceness }
     this.#piscina = new Piscina({
       filename: THREAD_URL.href,
       workerData: threadData,
