@@ -258,8 +258,11 @@ export const LOB_THREAD_NICENESS = 10
 export const RECORD_THREAD_NICENESS = 5
 /** Threads that answer candles, observations and climate. */
 export const RECORD_THREADS = 2
-/** Requests that one such thread serves at once: waiting for stores and slow clients interleaves, computing does not. */
-export const RECORD_TASKS_PER_THREAD = 24
+/**
+ * Requests that one such thread serves at once: waiting for stores and slow clients interleaves, computing does not. So
+ * many that a burst, or a second in which the processors are busy with order books, is waited out instead of refused.
+ */
+export const RECORD_TASKS_PER_THREAD = 100
 /** Rows that the record requests under way may ask for together; a request counts with its `limit`. */
 export const RECORD_ROWS_IN_FLIGHT_MAX = 2_000_000
 /** What a request counts with at least, so that there are never more of them than the threads take. */
