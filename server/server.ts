@@ -20,6 +20,7 @@ import { observationsEndpoint } from './endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from './endpoints/series.ts'
 import { embeddedDbCheck } from './health/embedded-db-check.ts'
 import { type DatabaseCheck, HealthMonitor } from './health/health-monitor.ts'
+import { withinTime } from './health/within-time.ts'
 import { Admission } from './http/admission.ts'
 import { CachePolicy } from './http/cache-policy.ts'
 import { CorsPolicy } from './http/cors.ts'
@@ -60,10 +61,9 @@ export interface ServerDependencies {
   readonly store?: StoreServices
   /** Where record threads reach the relational store; without it candles, observations and climate are not served. */
   readonly storeAddress?: StoreAddress
-  /** Asks the embedded analytical database a query. */
-  readonly checkEmbeddedDb?: DatabaseCheck
-  /** Another order-book worker than the real one, for tests. */
+  /** Other workers than the real ones, for tests. */
   readonly lobWorkerUrl?: URL
+  readonly recordWorkerUrl?: URL
 }
 
 const RECORD_WORKER_URL = new URL('../workers/records/task.js', import.meta.url)
@@ -71,15 +71,8 @@ const LOB_WORKER_URL = new URL('../workers/lob/task.js', import.meta.url)
 
 /** Resolves to whether the promise settled in time. */
 async function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs)
-  })
-  try {
-    return await Promise.race([promise.then(() => true), timeout])
-  } finally {
-    clearTimeout(timer)
-  }
+  const settled = promise.then(() => true)
+  return (await withinTime(settled, timeoutMs)) ?? false
 }
 
 /** The endpoints' common gate and what counts them. */
@@ -138,9 +131,9 @@ function createEndpoints(
   catalogue: Catalogue,
   { lobPool, recordPool, feed, lakeWatch, metrics }: Background,
 ): Endpoint[] {
-  const { store, checkEmbeddedDb = embeddedDbCheck() } = dependencies
+  const { store } = dependencies
   const monitor = new HealthMonitor({
-    embeddedDb: checkEmbeddedDb,
+    embeddedDb: recordPool?.checkDatabase ?? embeddedDbCheck(),
     hostedDb: store === undefined ? async () => false : store.ping,
     sync: () => lakeWatch.status,
   })
@@ -172,12 +165,13 @@ export async function startServer(
   config: ServeConfig,
   dependencies: ServerDependencies,
 ): Promise<RunningServer> {
-  const { logger, store, storeAddress, lobWorkerUrl = LOB_WORKER_URL } = dependencies
+  const { logger, store, storeAddress } = dependencies
+  const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
   const lobPool = new LobPool({ lake: config.lake, workerUrl: lobWorkerUrl, logger })
   const recordPool =
     storeAddress === undefined
       ? undefined
-      : new RecordPool({ lake: config.lake, store: storeAddress, workerUrl: RECORD_WORKER_URL, logger })
+      : new RecordPool({ lake: config.lake, store: storeAddress, workerUrl: recordWorkerUrl, logger })
   const catalogue = new Catalogue(cachePolicyOf(config))
   const metrics = new ServiceMetrics({
     takenSlots: () => lobPool.takenSlots,

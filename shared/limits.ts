@@ -185,6 +185,8 @@ export const LAKE_SCAN_DEPTH_MAX = 6
 /** /health: how long a database may take to answer, and how long one round of questions counts. */
 export const HEALTH_CHECK_TIMEOUT_MS = 1_000
 export const HEALTH_REUSE_MS = 1_000
+/** While requests keep a database busy, an answer to one of them counts for so long as one to the question. */
+export const HEALTH_BUSY_MS = 10_000
 /** A synchronization longer ago than this is stale (interface.md section 8). */
 export const HEALTH_STALE_MS = 2 * 60 * 60 * 1000
 

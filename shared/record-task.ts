@@ -97,6 +97,11 @@ export interface RecordWarmTask {
   readonly warm: true
 }
 
+/** The Piscina task that asks the thread's DuckDB a question, and fails when the answer is not right. */
+export interface RecordProbeTask {
+  readonly probe: true
+}
+
 /** The head of a record answer. */
 export interface RecordHead extends StreamHead {
   /** Where the next page begins; null when this is the last one. */

@@ -56,4 +56,6 @@ export interface WorkerThreadData {
   readonly taskUrl: string
   /** Steps by which the thread's scheduling priority is below that of the event loop; Linux only. */
   readonly niceness: number
+  /** One double that the threads share: when a database of theirs last answered, ms since the epoch; 0 for never. */
+  readonly answered: SharedArrayBuffer
 }

@@ -3,6 +3,7 @@
 
 import type { Logger } from 'pino'
 import {
+  HEALTH_BUSY_MS,
   RECORD_RETRY_AFTER_S,
   RECORD_ROWS_COUNTED_MIN,
   RECORD_ROWS_IN_FLIGHT_MAX,
@@ -11,7 +12,15 @@ import {
   RECORD_THREAD_NICENESS,
   RECORD_THREADS,
 } from '../../shared/limits.ts'
-import type { RecordHead, RecordQuery, RecordTask, RecordValidation } from '../../shared/record-task.ts'
+import type { DatabaseCheck } from '../health/health-monitor.ts'
+import { withinTime } from '../health/within-time.ts'
+import type {
+  RecordHead,
+  RecordProbeTask,
+  RecordQuery,
+  RecordTask,
+  RecordValidation,
+} from '../../shared/record-task.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { Slots } from '../workers/slots.ts'
 import { WorkerPool } from '../workers/worker-pool.ts'
@@ -42,6 +51,7 @@ export class RecordPool {
     refusal: `The requests being processed ask for ${RECORD_ROWS_IN_FLIGHT_MAX} rows together, which is the most at once`,
   })
   readonly #pool: WorkerPool<RecordHead>
+  #probe: Promise<boolean> | undefined
 
   constructor({ lake, store, workerUrl, logger }: RecordPoolOptions) {
     this.#lake = lake
@@ -65,6 +75,25 @@ export class RecordPool {
   /** Tasks that wait for a thread. */
   get queuedTasks(): number {
     return this.#pool.queuedTasks
+  }
+
+  /**
+   * Whether the DuckDB of the threads answers. Long queries do not make it wrong: while requests are under way, an answer
+   * to one of them counts as well.
+   */
+  readonly checkDatabase: DatabaseCheck = async (timeoutMs) => {
+    // One that never comes back is not asked again.
+    this.#probe ??= this.#pool
+      .run({ probe: true } satisfies RecordProbeTask)
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => {
+        this.#probe = undefined
+      })
+    const isOk = await withinTime(this.#probe, timeoutMs)
+    return isOk ?? (this.rowsInFlight > 0 && Date.now() - this.#pool.answeredAtMs <= HEALTH_BUSY_MS)
   }
 
   /** Lets every thread load its code. Rejects when the worker file does not. */

@@ -31,10 +31,15 @@ const WARM_TASK = { warm: true } as const
 
 export class WorkerPool<Head extends StreamHead> {
   readonly #piscina: Piscina
+  readonly #answered = new Float64Array(new SharedArrayBuffer(8))
 
   constructor(options: WorkerPoolOptions) {
     const { name, workerUrl, threads, tasksPerThread, heapMb, niceness, logger } = options
-    const threadData: WorkerThreadData = { taskUrl: workerUrl.href, niceness }
+    const threadData: WorkerThreadData = {
+      taskUrl: workerUrl.href,
+      niceness,
+      answered: this.#answered.buffer,
+    }
     this.#piscina = new Piscina({
       filename: THREAD_URL.href,
       workerData: threadData,
@@ -55,6 +60,16 @@ export class WorkerPool<Head extends StreamHead> {
   /** Tasks that wait for a thread. */
   get queuedTasks(): number {
     return this.#piscina.queueSize
+  }
+
+  /** When a database of the threads last answered, ms since the epoch; 0 for never. */
+  get answeredAtMs(): number {
+    return this.#answered[0] ?? 0
+  }
+
+  /** Runs a task without a body. Rejects with what it throws, and when its thread dies. */
+  async run(task: object): Promise<void> {
+    await this.#piscina.run(task)
   }
 
   /** Lets every thread load its code. Rejects when the worker file does not. */

@@ -17,18 +17,20 @@ import { TimeZone } from '../../shared/time-zone.ts'
 
 export class RecordContext {
   readonly lake: string
-  readonly duck = new DuckLake()
-  readonly candleIndex = new CandleIndex(this.duck)
-  readonly candleLake = new CandleLake(this.duck)
-  readonly observationLake = new ObservationLake(this.duck)
+  readonly candleIndex: CandleIndex
+  readonly candleLake: CandleLake
+  readonly observationLake: ObservationLake
   readonly candleManifest = new ManifestCache('candles')
   readonly observationManifest = new ManifestCache('observations')
   readonly seriesStations = new SeriesStations()
   readonly #store: RecordStore
   readonly #zones = new Map<string, TimeZone>()
 
-  constructor(lake: string, store: StoreAddress) {
+  constructor(lake: string, store: StoreAddress, duck = new DuckLake()) {
     this.lake = lake
+    this.candleIndex = new CandleIndex(duck)
+    this.candleLake = new CandleLake(duck)
+    this.observationLake = new ObservationLake(duck)
     this.#store = new RecordStore(store)
   }
 

@@ -2,12 +2,21 @@
 // and streams, all on this thread. Several requests interleave on it while they wait for stores and clients.
 
 import { setImmediate } from 'node:timers/promises'
+import { workerData } from 'node:worker_threads'
 import { fieldsOf } from '../../shared/record-schema.ts'
-import type { RecordHead, RecordQuery, RecordTask, RecordWarmTask } from '../../shared/record-task.ts'
+import type {
+  RecordHead,
+  RecordProbeTask,
+  RecordQuery,
+  RecordTask,
+  RecordWarmTask,
+} from '../../shared/record-task.ts'
+import type { WorkerThreadData } from '../../shared/stream-task.ts'
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
 import { answerCandles } from './candles.ts'
 import { answerClimate, answerClimateGaps } from './climate.ts'
+import { DuckLake } from './duck-lake.ts'
 import { answerObservations } from './observations.ts'
 import { AnswerHeld, AnswerIdentity } from './answer-identity.ts'
 import type { RecordBatch, RecordEncoder } from './record-batch.ts'
@@ -25,10 +34,21 @@ interface RecordAnswer {
 
 const NOTHING: RecordAnswer = { rows: 0, hasMore: false, batches: () => [] }
 
+// What a pool starts its threads with; nothing in a thread that something else started.
+const threadData = workerData as WorkerThreadData | null
+const answered = threadData === null ? undefined : new Float64Array(threadData.answered)
+const duck = new DuckLake({
+  onAnswer: () => {
+    if (answered !== undefined) answered[0] = Date.now()
+  },
+})
 let context: RecordContext | undefined
 
-export default async function runRecordTask(task: RecordTask | RecordWarmTask): Promise<void> {
+export default async function runRecordTask(
+  task: RecordTask | RecordWarmTask | RecordProbeTask,
+): Promise<void> {
   if ('warm' in task) return
+  if ('probe' in task) return duck.probe()
   const { port } = task
   const client = new AbortController()
   // The chunk stream hears this too; here it also stops what the stores are doing.
@@ -37,7 +57,7 @@ export default async function runRecordTask(task: RecordTask | RecordWarmTask): 
   })
   port.on('close', () => client.abort())
   try {
-    context ??= new RecordContext(task.lake, task.store)
+    context ??= new RecordContext(task.lake, task.store, duck)
     context.seriesStations.follow(task.seriesVersion)
     const identity = new AnswerIdentity(task.query, task.validation)
     await answer(task, { context, run: context.reader(client.signal), signal: client.signal, identity })
