@@ -55,8 +55,16 @@ async function heard(serving: ServeProcess, isWanted: () => boolean): Promise<vo
     const code = await serving.exit
     if (!isWanted()) throw new Error(`serve ended with ${code}: ${serving.stderr()}`)
   })()
-  while (!isWanted())
-    await Promise.race([once(serving.child.stdout, 'data'), once(serving.child.stderr, 'data'), ended])
+  while (!isWanted()) {
+    // The one that is not heard of must not go on listening.
+    const heardOne = new AbortController()
+    const texts = [serving.child.stdout, serving.child.stderr].map((stream) =>
+      once(stream, 'data', { signal: heardOne.signal }),
+    )
+    await Promise.race([...texts, ended])
+    heardOne.abort()
+    await Promise.allSettled(texts)
+  }
 }
 
 /** What the server prints, once it has printed all of it. */
