@@ -83,6 +83,37 @@ export function plannedCandleRead(
   return { statementFor: (start) => rangeStatement(selection, range, start, columns), keyOf: candleKey }
 }
 
+/** A series' instants for which something else than this table counts. */
+export interface CoveredCandles {
+  readonly seriesTicker: string
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** One row with `rows`: how many candles there are outside the covered spans, counted up to `countMax`. */
+export function candleCount(
+  selection: CandleSelection,
+  range: CandleRange,
+  covered: readonly CoveredCandles[],
+  countMax: number,
+): SqlStatement {
+  const statement = selected(selection)
+  statement.where(`c.end_period_ts >= ${statement.addInstant(range.fromMs)}`)
+  statement.where(`c.end_period_ts < ${statement.addInstant(range.toMs)}`)
+  for (const { seriesTicker, fromMs, toMs } of covered) {
+    const series = statement.add(seriesTicker, 'text')
+    const from = statement.addInstant(fromMs)
+    const to = statement.addInstant(toMs)
+    statement.where(
+      `NOT (c.series_ticker = ${series} AND c.end_period_ts >= ${from} AND c.end_period_ts < ${to})`,
+    )
+  }
+  return statement.build(
+    `SELECT count(*)::int8 AS rows FROM (SELECT FROM candles c ${statement.whereClause}` +
+      ` LIMIT ${statement.add(countMax, 'int8')}) counted`,
+  )
+}
+
 function candleKey(row: StoredCandle): CandleKey {
   return { endMs: row.end_period_ts, marketTicker: row.market_ticker }
 }

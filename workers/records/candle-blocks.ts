@@ -55,7 +55,7 @@ export class CandleBlocks {
       ` AND ${marketBoundsSql(markets)}` +
       ` AND end_period_ts >= ${sqlInstant(part.fromMs)} AND end_period_ts < ${sqlInstant(part.toMs)})`
     const rows = new CandleRows(2048)
-    const sql = codedCandlesSql(source, markets, 'code, end_ms')
+    const sql = codedCandlesSql(source, markets, { order: 'code, end_ms' })
     for await (const chunk of lakeChunks(this.#lake, [part], sql, signal)) {
       rows.clear()
       appendCandles(rows, chunk, markets)

@@ -4,6 +4,7 @@
 import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import {
   plannedCandleRead,
+  candleCount,
   type CandleSelection,
   type FillBound,
   fillBounds,
@@ -13,7 +14,7 @@ import { generationOf, ManifestChanged } from '../../shared/sql/manifest-queries
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
 import type { IndexedPart } from './candle-index.ts'
-import type { LastCandle } from './candle-lake.ts'
+import type { CandlePlace, LastCandle } from './candle-lake.ts'
 import type { CandlePlan } from './candle-plan.ts'
 import { CandleRows } from './candle-rows.ts'
 import type { RecordRequest } from './record-context.ts'
@@ -34,14 +35,18 @@ export function unregisteredCover(parts: readonly IndexedPart[]): IsCold {
  */
 export async function* readHotCandles(
   plan: CandlePlan,
-  options: { readonly isCold: IsCold; readonly rowsMax: number | null },
+  options: {
+    readonly isCold: IsCold
+    readonly rowsMax: number | null
+    readonly after?: CandlePlace | undefined
+  },
   { run, signal, context }: RecordRequest,
 ): AsyncGenerator<CandleRows, void, void> {
   const batchUnits = Math.min(RECORD_STORE_BATCH_ROWS, options.rowsMax ?? RECORD_STORE_BATCH_ROWS)
   const pages = keysetPages(
     run,
     plannedCandleRead(plan.selection.stored, { fromMs: plan.readFromMs, toMs: plan.query.toMs }),
-    { batchUnits, signal },
+    { batchUnits, after: keyOfPlace(options.after), signal },
   )
   const rows = new CandleRows()
   const planned = generationOf(plan.manifest)
@@ -57,6 +62,27 @@ export async function* readHotCandles(
   }
   // A batch without a row ended this, and told no generation.
   if (!isEndSeen) await context.candleManifest.check(run, plan.manifest)
+}
+
+function keyOfPlace(place: CandlePlace | undefined) {
+  return place === undefined ? undefined : { endMs: place.endMs, marketTicker: place.market }
+}
+
+/** How many hot candles there are, counted up to `countMax`. */
+export async function countHotCandles(
+  plan: CandlePlan,
+  countMax: number,
+  { run, context }: RecordRequest,
+): Promise<number> {
+  const covered = plan.parts
+    .filter(({ part }) => !part.isRegistered)
+    .map(({ part }) => ({ seriesTicker: part.scope, fromMs: part.fromMs, toMs: part.toMs }))
+  const range = { fromMs: plan.readFromMs, toMs: plan.query.toMs }
+  const [row] = await run<{ readonly rows: bigint }>(
+    candleCount(plan.selection.stored, range, covered, countMax),
+  )
+  await context.candleManifest.check(run, plan.manifest)
+  return Number(row?.rows ?? 0)
 }
 
 /** What the store holds around a window; `generation` is that of the manifest at the moment of reading. */

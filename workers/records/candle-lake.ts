@@ -4,7 +4,7 @@
 import { CANDLE_BLOCK_ROWS_MAX } from '../../shared/limits.ts'
 import { firstAtOrAfter, mergeBlocks } from './candle-block-merge.ts'
 import { CandleBlocks } from './candle-blocks.ts'
-import type { IndexedPart } from './candle-index.ts'
+import type { IndexedPart, MarketSpan } from './candle-index.ts'
 import { CandleRows } from './candle-rows.ts'
 import { appendCandles, codedCandlesSql, marketBoundsSql } from './candle-values.ts'
 import { type DuckLake, readParquetSql, sqlInstant, sqlTexts } from './duck-lake.ts'
@@ -18,6 +18,14 @@ export interface ColdCandles {
   readonly interval: number
   readonly fromMs: number
   readonly toMs: number
+  /** Only what lies behind it. */
+  readonly after?: CandlePlace | undefined
+}
+
+/** A place in the answer's order. */
+export interface CandlePlace {
+  readonly endMs: number
+  readonly market: string
 }
 
 /** A market's last candle before some instant. */
@@ -45,13 +53,16 @@ export class CandleLake {
   ): AsyncGenerator<CandleRows, void, void> {
     const { markets, fromMs, toMs } = wanted
     if (markets.length === 0 || wanted.parts.length === 0) return
-    if (isSmall(wanted)) {
+    if (wanted.after === undefined && isSmall(wanted)) {
       const blocks = await this.#blocksOf(wanted, signal)
       yield* mergeBlocks(blocks, { fromMs, toMs, rowsMax: rowsMax ?? Infinity })
       return
     }
     const limit = rowsMax === null ? '' : ` LIMIT ${rowsMax}`
-    const sql = codedCandlesSql(sourceSql(wanted), markets, `end_ms, code${limit}`)
+    const sql = codedCandlesSql(sourceSql(wanted), markets, {
+      order: `end_ms, code${limit}`,
+      behind: behindSql(wanted),
+    })
     const rows = new CandleRows(2048)
     for await (const chunk of lakeChunks(
       this.#lake,
@@ -84,6 +95,31 @@ export class CandleLake {
     })
   }
 
+  /** How many candles there are. */
+  async count(wanted: ColdCandles, signal: AbortSignal): Promise<number> {
+    const { parts, interval, fromMs, toMs } = wanted
+    const markets = new Set(wanted.markets)
+    const spans = parts
+      .flatMap((part) => part.spans)
+      .filter((span) => span.interval === interval && markets.has(span.market))
+    const isWhole = (span: MarketSpan): boolean => span.firstMs >= fromMs && span.lastMs < toMs
+    // The index knows of markets that lie in the span as a whole; the others are counted.
+    const cut = new Set(spans.filter((span) => !isWhole(span)).map(({ market }) => market))
+    const known = spans.filter(({ market }) => !cut.has(market)).reduce((sum, { rows }) => sum + rows, 0)
+    if (cut.size === 0) return known
+    const cutMarkets = wanted.markets.filter((market) => cut.has(market))
+    const sql =
+      `SELECT count(*)::DOUBLE FROM ${sourceSql({ ...wanted, markets: cutMarkets })} rows` +
+      ` WHERE market_ticker IN (SELECT unnest(${sqlTexts(cutMarkets)}))`
+    const [row] = await lakeRows(
+      this.#lake,
+      parts.map(({ part }) => part),
+      sql,
+      signal,
+    )
+    return known + Number(row?.[0] ?? 0)
+  }
+
   async #blocksOf({ parts, markets, interval }: ColdCandles, signal: AbortSignal): Promise<CandleRows[]> {
     const blocks: CandleRows[] = []
     for (const part of parts) blocks.push(...(await this.#blocks.of(part, markets, interval, signal)))
@@ -112,6 +148,13 @@ function lastOfBlocks(blocks: readonly CandleRows[], { fromMs, toMs }: ColdCandl
       last.set(market, { market, endMs, close: block.close[at]!, openInterest: block.openInterest[at]! })
   }
   return [...last.values()]
+}
+
+function behindSql({ after, markets }: ColdCandles): string {
+  if (after === undefined) return ''
+  const codesMax = markets.filter((market) => market <= after.market).length
+  const endSql = 'epoch_ms(end_period_ts)'
+  return `WHERE ${endSql} > ${after.endMs} OR (${endSql} = ${after.endMs} AND code >= ${codesMax})`
 }
 
 /** The rows of interval and span; a file that counts only in part is clipped to it. */

@@ -10,11 +10,15 @@ const VALUES =
   ` volume::DOUBLE, open_interest::DOUBLE`
 
 /** The rows of some markets, numbered by their place in the list: for `appendCandles`. */
-export function codedCandlesSql(source: string, markets: readonly string[], order: string): string {
+export function codedCandlesSql(
+  source: string,
+  markets: readonly string[],
+  { order, behind = '' }: { readonly order: string; readonly behind?: string },
+): string {
   return (
     `SELECT code, ${VALUES} FROM ${source} rows JOIN ` +
     `(SELECT unnest(${sqlTexts(markets)}) AS ticker, unnest(range(0, ${markets.length}))::DOUBLE AS code) markets` +
-    ` ON rows.market_ticker = markets.ticker ORDER BY ${order}`
+    ` ON rows.market_ticker = markets.ticker ${behind} ORDER BY ${order}`
   )
 }
 

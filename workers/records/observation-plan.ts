@@ -3,7 +3,6 @@
 // looked at again before its first row is passed on (DuckDB has read it to its end by then, because it sorts), and each
 // batch of the store comes with the manifest's generation.
 
-import { ApiError } from '../../shared/errors.ts'
 import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-schema.ts'
 import type { ObservationQuery } from '../../shared/record-task.ts'
@@ -52,14 +51,6 @@ export async function makeObservationPlan(
   }
 }
 
-/** Whether an attempt failed because its plan was out of date. */
-export function isPlanStale(error: unknown): boolean {
-  if (error instanceof ManifestChanged) return true
-  return (
-    error instanceof ApiError && (error.code === 'lake_file_changed' || error.code === 'lake_file_invalid')
-  )
-}
-
 /** The spans of stations for which a file counts that the manifest does not know. */
 export function unregisteredSpans({ parts }: ObservationPlan): CoveredSpan[] {
   return parts
@@ -76,7 +67,7 @@ export interface ObservationSpan {
 
 /**
  * Batches of both stores by (observed_at, station_code, observation_type).
- * @throws {ManifestChanged | ApiError} see `isPlanStale`: what was passed on before is right nevertheless
+ * @throws {ManifestChanged | ApiError} see stale-plan.ts: what was passed on before is right nevertheless
  */
 export async function* readObservations(
   plan: ObservationPlan,

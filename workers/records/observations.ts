@@ -10,7 +10,6 @@ import { observationCount, type ObservationKey } from '../../shared/sql/observat
 import type { TimeZone } from '../../shared/time-zone.ts'
 import type { ObservationRows } from './observation-lake.ts'
 import {
-  isPlanStale,
   makeObservationPlan,
   type ObservationPlan,
   readObservations,
@@ -18,6 +17,7 @@ import {
 } from './observation-plan.ts'
 import type { RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
+import { isPlanStale, movedError } from './stale-plan.ts'
 import { checkStation } from './station-check.ts'
 import { convertUnits } from './unit-conversion.ts'
 
@@ -42,18 +42,9 @@ export async function answerObservations(
     } catch (error) {
       if (!isPlanStale(error)) throw error
       request.context.observationManifest.forget()
-      if (attempt >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError(error)
+      if (attempt >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Observations', error)
     }
   }
-}
-
-/** What a client is told of rows that moved too often. */
-function movedError(error: unknown): unknown {
-  if (error instanceof ApiError) return error
-  return new ApiError(
-    'lake_file_changed',
-    'Observations moved to the lake again and again while they were read.',
-  )
 }
 
 /** The whole page, and a row behind it that says that there is more. */
@@ -122,7 +113,7 @@ async function* streamPage(
       throw new ApiError('lake_file_changed', 'Observations went away while they were read.')
     } catch (error) {
       if (!isPlanStale(error)) throw error
-      if (attempt++ >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError(error)
+      if (attempt++ >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Observations', error)
       request.context.observationManifest.forget()
       plan = await makeObservationPlan(query, request)
     }

@@ -113,8 +113,8 @@ async function makeAnswer(query: RecordQuery, request: RecordRequest): Promise<R
   const fields = fieldsOf(query.kind, query.columns)
   if (query.kind === 'candles') {
     const candles = await answerCandles(query, request)
-    const batches = (): Iterable<RecordBatch> => candleBatches(candles, fields)
-    return { rows: candles.rows.length, hasMore: candles.hasMore, batches }
+    const batches = (): AsyncIterable<RecordBatch> => candleBatches(candles, fields)
+    return { rows: candles.rows, hasMore: candles.hasMore, batches }
   }
   if (query.kind === 'observations') return answerObservations(query, request)
   if (query.kind === 'climate') {
