@@ -12,6 +12,7 @@ import { runMemory } from './lob-memory.ts'
 import { runSeeking } from './lob-seeking.ts'
 import { runMixedLoad } from './mixed-load.ts'
 import { runParquetOutBench } from './parquet-out.bench.ts'
+import { runRecordMemory } from './record-memory.ts'
 import { runRecorderBench } from './recorder.bench.ts'
 import { runRecords } from './records.ts'
 import { environmentMarkdown, reportMarkdown } from './report.ts'
@@ -26,6 +27,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
   ['lob-backpressure', runBackpressure],
   ['parquet-out', runParquetOut],
   ['records', runRecords],
+  ['record-memory', runRecordMemory],
   ['mixed-load', runMixedLoad],
   ['catalogue', (_lake, size) => runCatalogue(size)],
   ['recorder', (_lake, size) => runRecorderBench(size)],

@@ -289,7 +289,10 @@ export const CLIMATE_GAP_YEARS_MAX = 10
 export const CLIMATE_GAP_YEARS_DEFAULT = 5
 /** `from` of candles and observations lies so long before now by default. */
 export const RECORD_RANGE_MS_DEFAULT = 24 * 60 * 60 * 1000
-/** Memory and threads of one worker's DuckDB; larger sorts spill to temporary files. */
+/**
+ * Memory and threads of one worker's DuckDB; larger sorts spill to temporary files. With RECORD_THREADS this is the bound
+ * on what record requests take outside of the JavaScript heap, but for CANDLE_CACHE_BYTES_MAX and chunks in flight.
+ */
 export const DUCKDB_MEMORY_MB_MAX = 512
 export const DUCKDB_TEMP_MB_MAX = 4_096
 export const DUCKDB_THREADS = 2
