@@ -16,6 +16,7 @@ import {
   type CompactedPartition as PartitionEntry,
   type CompactionState,
   compactionState,
+  dropMergedRows,
   PartitionChanged,
   type Publication,
   readPartitions,
@@ -54,6 +55,8 @@ interface Draft {
   readonly state: CompactionState
   /** Up to where the file there was before is served. */
   readonly coldToMs: number
+  /** Nothing was written: the file of the manifest has all of the rows. */
+  readonly isAsBefore: boolean
 }
 
 /** Moves the partition's closed rows, as far as they may go, and adds what was done to the result. */
@@ -139,7 +142,11 @@ async function writeClosedRows(
     if (written === undefined) return
     const { entry, state } = written
     options.signal?.throwIfAborted()
-    if (options.retireBeforeMs === undefined) {
+    if (written.isAsBefore) {
+      // Archives are asked again for days that have moved: what they say twice needs no new file.
+      await dropMergedRows(options.postgres, entry, state)
+      result.partitions.push({ path: entry.path, movedRows: state.rows, fileRows: entry.rows })
+    } else if (options.retireBeforeMs === undefined) {
       await commitCompaction(options.postgres, entry, state, publisher(options, partition, temporary))
       result.partitions.push({ path: entry.path, movedRows: state.rows, fileRows: entry.rows })
     } else {
@@ -153,7 +160,7 @@ async function writeClosedRows(
   }
 }
 
-/** Writes and checks the partition's new file, or does nothing when the store has no rows for it. */
+/** Writes and checks the partition's new file, unless the store has no rows for it, or none that the file lacks. */
 async function writeDraft(
   { postgres, signal, onStep }: CompactionOptions,
   partition: Partition,
@@ -174,6 +181,12 @@ async function writeDraft(
   await onStep?.('noted', name)
   for await (const rows of readHotRows(postgres, table, hot, signal)) await draft.addHot(rows)
   await draft.mergeCommon()
+  if (registered?.revision === cold.revision && (await draft.isAsBefore())) {
+    // Rows behind the cut-over are served from the store, whatever the file holds.
+    const { rows } = await compactionState(postgres, { ...hot, fromMs: registered.cut_over })
+    const entry = { ...registered, dataset: table.dataset, cut_over: cutOverMs }
+    if (rows === 0n) return { entry, state, coldToMs, isAsBefore: true }
+  }
   const revision = [cold.revision, registered?.revision ?? 0n, published?.partition.revision ?? 0n].reduce(
     (highest, each) => (each > highest ? each : highest),
   )
@@ -194,7 +207,7 @@ async function writeDraft(
     sha256: file.sha256,
     revision: revision + 1n,
   }
-  return { entry, state, coldToMs }
+  return { entry, state, coldToMs, isAsBefore: false }
 }
 
 const NO_FILE = { lastMs: Number.NEGATIVE_INFINITY, revision: 0n } as const

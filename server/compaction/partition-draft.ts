@@ -99,6 +99,11 @@ export class PartitionDraft {
     )
   }
 
+  /** Whether the merged rows are those of the present file. */
+  async isAsBefore(): Promise<boolean> {
+    return (await this.#digest('merged')) === (await this.#digest('cold'))
+  }
+
   /** Writes the merged rows as a lake file. */
   async write(path: string, revision: bigint): Promise<PartitionFigures> {
     const figures = await this.#figures('merged')

@@ -140,6 +140,21 @@ export async function commitCompaction(
   )
 }
 
+/** Deletes rows that the partition's file was found to hold already, or rejects with PartitionChanged. */
+export async function dropMergedRows(
+  postgres: Postgres,
+  partition: CompactedPartition,
+  expected: CompactionState,
+): Promise<void> {
+  await postgres.transaction(
+    async (transaction) => {
+      await checkState(transaction, partition, expected)
+      await deleteRows(transaction, scopeOf(partition))
+    },
+    { isolation: 'repeatable read', statementTimeoutMs: COMPACTION_STATEMENT_MS_MAX },
+  )
+}
+
 /** A file that is in the lake while its rows are still served from Postgres. */
 export interface Publication {
   /** What the partition is going to be. */

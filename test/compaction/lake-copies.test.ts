@@ -16,6 +16,7 @@ import { syncLake } from '../../server/sync/lake-sync.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import type { StoredObservation } from '../../shared/sql/observation-queries.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import { readTree } from '../support/lake-tree.ts'
 import { candleAt, JULY_MS, manyCandles, manyObservations, parquet, query } from '../support/moved-rows.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { startRecordServer } from '../support/record-server.ts'
@@ -255,6 +256,35 @@ const CHECKS: Readonly<Record<string, Check>> = {
       `SELECT count(*)::INTEGER AS rows FROM ${parquet(join(setting.lake, CANDLES))}`,
     )
     assert.equal(count?.['rows'], 98)
+  },
+
+  async 'rows that the file holds already leave the store, and the file stays as it is'(setting) {
+    const candles = manyCandles(2)
+    // Without temperatures nothing is derived when reports are merged.
+    const observations = manyObservations(2).map((row) => ({ ...row, temp_f: null }))
+    await write(candles, observations)
+    const nowMs = JULY_MS + 2 * MS_PER_DAY
+    await compact(setting, nowMs, undefined)
+    const before = await readTree(setting.lake)
+    // An archive that is asked again brings what it brought before.
+    await write(candles.slice(40, 50), observations.slice(20))
+    const again = await compact(setting, nowMs + 1, 0)
+    assert.deepEqual(
+      [again.partitions.map(({ movedRows, fileRows }) => [movedRows, fileRows]), again.published],
+      [
+        [
+          [10n, 96n],
+          [28n, 48n],
+        ],
+        [],
+      ],
+    )
+    assert.deepEqual(await readTree(setting.lake), before)
+    assert.equal(await hotCount(), 0)
+    await write([{ ...candles[0]!, volume: 4_200n }])
+    const corrected = await compact(setting, nowMs + 2, undefined)
+    assert.equal(corrected.partitions.length, 1)
+    assert.notDeepEqual(await readTree(setting.lake), before)
   },
 
   async 'a published file that was lost is written again before a row is deleted'(setting) {
