@@ -8,7 +8,11 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { PushLog } from '../../server/collect/push-log.ts'
-import { compactClosedDays, type CompactionResult } from '../../server/compaction/compaction.ts'
+import {
+  compactClosedDays,
+  type CompactionOptions,
+  type CompactionResult,
+} from '../../server/compaction/compaction.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
@@ -27,6 +31,7 @@ const file = storeOfThisFile()
 const GRACE_MS = 15 * 60_000
 const CANDLES = 'candles/series=KXHIGHNY/month=2026-07.parquet'
 const DAYS = 6
+const STEPS = ['noted', 'written', 'verified', 'registered', 'renamed', 'committed'] as const
 const FORMATS = ['json', 'ndjson', 'csv', 'parquet'] as const
 
 interface Setting {
@@ -75,10 +80,11 @@ function compact(
   { lake }: Setting,
   nowMs: number,
   retireBeforeMs: number | undefined,
+  onStep: CompactionOptions['onStep'] = () => {},
 ): Promise<CompactionResult> {
   const clock = { nowMs: () => nowMs, sleep: async () => {} }
   const kept = retireBeforeMs === undefined ? {} : { retireBeforeMs }
-  return compactClosedDays({ postgres: file.store.postgres, lake, delayMs: 0, clock, ...kept })
+  return compactClosedDays({ postgres: file.store.postgres, lake, delayMs: 0, clock, onStep, ...kept })
 }
 
 async function push({ lake, remote }: Setting): Promise<void> {
@@ -299,6 +305,30 @@ const CHECKS: Readonly<Record<string, Check>> = {
     await compact(setting, nowMs + 4, nowMs + 3)
     assert.equal(await hotCount(), 0)
     assert.deepEqual(await seen(setting.url, CANDLES_QUERY), keysOf(candles))
+  },
+
+  async 'a failure at any step of a publication loses and doubles nothing'(setting) {
+    const [candles, observations] = [manyCandles(3), manyObservations(3)]
+    const nowMs = JULY_MS + 3 * MS_PER_DAY
+    for (const step of STEPS) {
+      await empty(setting)
+      await write(candles.slice(0, 48), observations.slice(0, 24))
+      // A file with a day, and two more days in the store.
+      await compact(setting, JULY_MS + MS_PER_DAY, step === 'noted' ? 0 : undefined)
+      await write(candles.slice(48), observations.slice(24))
+      const failed = await compact(setting, nowMs, 0, (done) => {
+        if (done === step) throw new Error('the power went')
+      })
+      assert.equal(failed.failures.length, 2, step)
+      for (const retireBeforeMs of [undefined, 0, nowMs + 1, nowMs + 1]) {
+        assert.deepEqual(await seen(setting.url, CANDLES_QUERY), keysOf(candles), step)
+        assert.deepEqual(await seen(setting.url, OBSERVATIONS_QUERY), reportKeysOf(observations), step)
+        if (retireBeforeMs === undefined) continue
+        assert.deepEqual((await compact(setting, nowMs, retireBeforeMs)).failures, [])
+      }
+      assert.deepEqual(await seen(setting.url, CANDLES_QUERY), keysOf(candles), step)
+      assert.equal(await hotCount(), 0, step)
+    }
   },
 
   async 'a lake that holds an older file than the manifest counts on is not compacted'(setting) {
