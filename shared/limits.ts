@@ -22,6 +22,12 @@ export const FIRST_CHUNK_BYTES = 16 * 1024
 export const CHUNK_BYTES = 256 * 1024
 /** Chunks a worker may have in flight before the main thread returns a credit. */
 export const CHUNK_WINDOW = 4
+/** Order-book answers of fewer rows are made by one thread: sharing them out would cost more than it gives. */
+export const LOB_SECTIONS_ROWS_MIN = 50_000
+/** Threads that may help the one which leads an answer. */
+export const LOB_ASSISTANTS_MAX = 3
+/** Chunks under way per thread of an answer that is shared out: about half an hour's rows, so that nobody waits. */
+export const LOB_SECTION_WINDOW = 48
 /** Snapshot rows gathered into one row group of a parquet answer; the first one is small, for the first byte. */
 export const PARQUET_OUT_ROW_GROUP_ROWS = 16_384
 export const PARQUET_OUT_FIRST_ROW_GROUP_ROWS = 2_048

@@ -14,6 +14,13 @@ export interface WorkerStreamOptions {
   readonly onOver: () => void
   /** Ends the thread of a worker that does not obey a cancel. */
   readonly terminate: () => void
+  /** False for a worker that only adds to another's answer; true when left out. */
+  readonly hasHead?: boolean
+}
+
+interface QueuedChunk extends StreamChunk {
+  /** The section it belongs to; -1 in an answer without sections. */
+  readonly section: number
 }
 
 export class WorkerStream<Head extends StreamHead> implements ByteStream {
@@ -21,9 +28,12 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   readonly #options: WorkerStreamOptions
   /** Resolves, never rejects, when the worker's task has ended. */
   readonly #taskOver: Promise<void>
-  readonly #chunks: StreamChunk[] = []
+  readonly #chunks: QueuedChunk[] = []
+  readonly #endedSections = new Set<number>()
   readonly #onAbort = (): void => this.#wake()
   #head: Head | undefined
+  #section = -1
+  #window = CHUNK_WINDOW
   #rows: number | null = null
   #lent: SharedArrayBuffer | undefined
   #failure: ApiError | undefined
@@ -62,12 +72,48 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   }
 
   async next(): Promise<Uint8Array | null> {
-    this.#returnLent()
+    this.returnChunk()
     await this.#until(() => this.#chunks.length > 0 || this.#isTaskOver)
     const chunk = this.#chunks.shift()
     if (chunk === undefined) return null
     this.#lent = chunk.buffer
     return new Uint8Array(chunk.buffer, 0, chunk.length)
+  }
+
+  /** Lets so many chunks be under way from now on. */
+  widen(window: number): void {
+    this.#window = window
+    this.#send({ kind: 'window', chunks: window })
+  }
+
+  /** Tells an assistant that its thread is needed elsewhere: it takes no further section. */
+  dismiss(): void {
+    if (!this.#isTaskOver) this.#send({ kind: 'dismiss' })
+  }
+
+  /**
+   * The section of the chunk that `next` would give now; null when there is none. Throws when the client is gone or the
+   * worker has failed.
+   */
+  get nextSection(): number | null {
+    this.#assertAlive()
+    return this.#chunks[0]?.section ?? null
+  }
+
+  hasEndedSection(section: number): boolean {
+    return this.#endedSections.has(section) && this.#chunks[0]?.section !== section
+  }
+
+  /** All of the worker's part has arrived. */
+  get isComplete(): boolean {
+    return this.#isComplete && this.#isTaskOver
+  }
+
+  /** Resolves when something has arrived or ended. One waits at a time. */
+  async change(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wakeReader = resolve
+    })
   }
 
   async close(): Promise<void> {
@@ -88,13 +134,15 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
    */
   async #until(isMet: () => boolean): Promise<void> {
     for (;;) {
-      if (this.#options.signal.aborted) throw new Error('the client is gone')
-      if (this.#chunks.length === 0 && this.#isTaskOver && this.#failure !== undefined) throw this.#failure
+      this.#assertAlive()
       if (isMet()) return
-      await new Promise<void>((resolve) => {
-        this.#wakeReader = resolve
-      })
+      await this.change()
     }
+  }
+
+  #assertAlive(): void {
+    if (this.#options.signal.aborted) throw new Error('the client is gone')
+    if (this.#chunks.length === 0 && this.#isTaskOver && this.#failure !== undefined) throw this.#failure
   }
 
   #wake(): void {
@@ -105,7 +153,10 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   #receive(message: WorkerMessage<Head>): void {
     if (message.kind === 'head') this.#head = message
     else if (message.kind === 'chunk') this.#receiveChunk(message)
-    else if (message.kind === 'end') {
+    else if (message.kind === 'section') {
+      this.#section = message.section
+      if (message.isOver) this.#endedSections.add(message.section)
+    } else if (message.kind === 'end') {
       this.#rows = message.rows
       this.#isComplete = true
     } else this.#failure ??= new ApiError(message.code, message.detail, { errors: message.errors })
@@ -115,9 +166,9 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
 
   #receiveChunk(chunk: StreamChunk): void {
     if (this.#isClosed) return
-    if (this.#chunks.length < CHUNK_WINDOW) this.#chunks.push(chunk)
+    if (this.#chunks.length < this.#window) this.#chunks.push({ ...chunk, section: this.#section })
     else {
-      const detail = `the worker sent more chunks than its ${CHUNK_WINDOW} credits allow`
+      const detail = `the worker sent more chunks than its ${this.#window} credits allow`
       this.#failure ??= new ApiError('internal_error', detail)
       this.#options.terminate()
     }
@@ -132,7 +183,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     }
     clearTimeout(this.#terminateTimer)
     this.#isTaskOver = true
-    const isWhole = this.#isComplete && this.#head !== undefined
+    const isWhole = this.#isComplete && (this.#head !== undefined || this.#options.hasHead === false)
     if (!isWhole)
       this.#failure ??= new ApiError('worker_failed', 'The worker of this request died; it may be retried.', {
         cause,
@@ -153,7 +204,8 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     this.#terminateTimer ??= setTimeout(() => this.#options.terminate(), WORKER_CANCEL_TIMEOUT_MS)
   }
 
-  #returnLent(): void {
+  /** Says that the chunk given last is taken; `next` says so too. */
+  returnChunk(): void {
     const buffer = this.#lent
     this.#lent = undefined
     if (buffer !== undefined && !this.#isTaskOver && !this.#isComplete) this.#send({ kind: 'credit', buffer })

@@ -16,6 +16,7 @@ const HEAD: LobHead = {
   identity: 'i',
   writtenAtMs: 0,
   isHeld: false,
+  sections: null,
 }
 
 function openStream(t: TestContext) {

@@ -61,11 +61,19 @@ export async function collectLob(
       parts.push(Buffer.from(new Uint8Array(message.buffer, 0, message.length)))
       port1.postMessage({ kind: 'credit', buffer: message.buffer })
     } else if (message.kind === 'end') endRows = message.rows
-    else failure = message
+    else if (message.kind === 'error') failure = message
   })
   const closed = new Promise<void>((resolve) => port1.once('close', () => resolve()))
   const { headOnly = false, catalogue = null, held = [] } = events
-  await runLobTask({ lake, query, headOnly, catalogue, validation: { seed: 'test', held }, port: port2 })
+  await runLobTask({
+    lake,
+    query,
+    headOnly,
+    catalogue,
+    validation: { seed: 'test', held },
+    assistance: null,
+    port: port2,
+  })
   await closed
   return { head, body: Buffer.concat(parts), chunks: parts.map((part) => part.length), endRows, failure }
 }

@@ -5,15 +5,13 @@
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
 import type { ServerMessage, StreamHead, WorkerMessage } from '../../shared/stream-task.ts'
-import type { TextTarget } from './text-target.ts'
 
 /** Thrown where a cancelled request is noticed; nobody waits for an answer any more. */
 export class RequestCancelled extends Error {}
 
-export class ChunkStream implements TextTarget {
+export class ChunkStream {
   bytes: Uint8Array
   view: DataView
-  generation = 0
   position = 0
   /** Where the current chunk counts as full; at most the buffer's length. */
   #full: number
@@ -23,6 +21,12 @@ export class ChunkStream implements TextTarget {
   readonly #free: SharedArrayBuffer[] = []
   #buffer: SharedArrayBuffer
   #inFlight = 0
+  #window = CHUNK_WINDOW
+  /** The section begun last; -1 for none. */
+  #section = -1
+  #isSectionTold = true
+  #isBufferSent = false
+  #isDismissed = false
   #isHeadSent = false
   #isCancelled = false
   #wake: (() => void) | undefined
@@ -49,30 +53,64 @@ export class ChunkStream implements TextTarget {
   /** Sends the current chunk and makes room for the next one; waits while the window is used up. */
   async nextChunk(): Promise<void> {
     this.#send()
-    while (this.#inFlight >= CHUNK_WINDOW) {
-      this.#poll()
-      if (this.#inFlight < CHUNK_WINDOW) break
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
+    await this.#renewBuffer()
+  }
+
+  async #renewBuffer(): Promise<void> {
+    await this.#until(() => this.#inFlight < this.#window)
     this.throwIfCancelled()
+    this.#isBufferSent = false
     this.#buffer = this.#free.pop() ?? new SharedArrayBuffer(this.#chunkBytes)
     this.bytes = new Uint8Array(this.#buffer)
     this.view = new DataView(this.#buffer)
     this.#full = this.#chunkBytes
-    this.generation++
+  }
+
+  /** What is written from here on belongs to a section of the answer. */
+  async beginSection(section: number): Promise<void> {
+    this.#section = section
+    this.#isSectionTold = false
+    if (this.#isBufferSent) await this.#renewBuffer()
+  }
+
+  /** Sends what is left of the section. */
+  endSection(): void {
+    this.#send()
+    this.#post({ kind: 'section', section: this.#section, isOver: true })
+  }
+
+  /** Resolves when half of what this stream sent is taken, with whether another section is wanted of it. */
+  async isMoreWanted(): Promise<boolean> {
+    await this.#until(() => this.#isDismissed || this.#inFlight <= this.#window / 2)
+    this.throwIfCancelled()
+    return !this.#isDismissed
+  }
+
+  async #until(isMet: () => boolean): Promise<void> {
+    while (!isMet()) {
+      this.#poll()
+      if (isMet()) return
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
   }
 
   /** Makes room for one indivisible write of `bytes`; one that no chunk has room for gets a chunk of its own size. */
   async roomFor(bytes: number): Promise<void> {
     if (this.position > 0) await this.nextChunk()
     if (this.lacks(bytes)) {
-      this.bytes = new Uint8Array(bytes)
-      this.view = new DataView(this.bytes.buffer)
+      this.#buffer = new SharedArrayBuffer(bytes)
+      this.bytes = new Uint8Array(this.#buffer)
+      this.view = new DataView(this.#buffer)
       this.#full = bytes
-      this.generation++
     }
+  }
+
+  /** Copies bytes into the current chunk, which does not lack them. */
+  put(bytes: Uint8Array): void {
+    this.bytes.set(bytes, this.position)
+    this.position += bytes.length
   }
 
   /** Copies bytes of any length into the stream. */
@@ -105,7 +143,12 @@ export class ChunkStream implements TextTarget {
       this.#post(this.#head)
     }
     if (this.position === 0) return
+    if (!this.#isSectionTold) {
+      this.#isSectionTold = true
+      this.#post({ kind: 'section', section: this.#section, isOver: false })
+    }
     this.#inFlight++
+    this.#isBufferSent = true
     this.#post({ kind: 'chunk', buffer: this.#buffer, length: this.position })
     this.position = 0
   }
@@ -126,10 +169,12 @@ export class ChunkStream implements TextTarget {
     if (message.kind === 'credit') {
       this.#inFlight--
       if (message.buffer.byteLength === this.#chunkBytes) this.#free.push(message.buffer)
-    } else {
-      this.#isCancelled = true
+    } else if (message.kind === 'window') this.#window = message.chunks
+    else {
+      this.#isDismissed = true
+      this.#isCancelled ||= message.kind === 'cancel'
       // A cancelled stream never waits again.
-      this.#inFlight = 0
+      if (this.#isCancelled) this.#inFlight = 0
     }
     const wake = this.#wake
     this.#wake = undefined
