@@ -115,6 +115,7 @@ export function candlesEndpoint(pool: RecordPool, validators: RecordValidators):
         'unknown_series',
         'unknown_station',
         'lake_file_invalid',
+        'lake_file_outdated',
         'lake_file_changed',
       ],
       examples: [

@@ -119,7 +119,7 @@ export function observationsEndpoint(pool: RecordPool, validators: RecordValidat
       tag: 'Weather',
       description:
         'Rows are ordered by observed_at, station_code, observation_type. A null is "not reported".',
-      errors: ['unknown_station', 'lake_file_invalid', 'lake_file_changed'],
+      errors: ['unknown_station', 'lake_file_invalid', 'lake_file_outdated', 'lake_file_changed'],
       examples: [
         { title: 'A day of one station', values: { station: 'NYC', from: '2026-07-01', to: '2026-07-01' } },
         {

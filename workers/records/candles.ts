@@ -2,7 +2,7 @@
 // is in memory before its head goes out, because the head says whether another page follows; `limit` bounds it.
 
 import { storedIntervalOf } from '../../shared/candle.ts'
-import { ApiError } from '../../shared/errors.ts'
+import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import { RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { seriesOfTicker } from '../../shared/lake-layout.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
@@ -22,6 +22,9 @@ import { checkUnchanged } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 
 const MS_PER_MINUTE = 60_000
+/** What goes wrong with a file when the manifest that named it is an old one. */
+const STALE = new Set<ErrorCode>(['lake_file_changed', 'lake_file_invalid', 'lake_file_outdated'])
+
 export interface CandleAnswer {
   readonly rows: CandleRows
   readonly hasMore: boolean
@@ -36,10 +39,7 @@ export async function answerCandles(query: CandleQuery, request: RecordRequest):
     try {
       return await answerOnce(query, request)
     } catch (error) {
-      const isStale =
-        error instanceof ManifestChanged ||
-        (error instanceof ApiError &&
-          (error.code === 'lake_file_changed' || error.code === 'lake_file_invalid'))
+      const isStale = error instanceof ManifestChanged || (error instanceof ApiError && STALE.has(error.code))
       if (!isStale) throw error
       // An old manifest may name a file that compaction has replaced since.
       request.context.candleManifest.forget()

@@ -46,7 +46,9 @@ export async function answerObservations(
     try {
       return await planAnswer(query, request)
     } catch (error) {
-      const isStale = error instanceof ApiError && error.code === 'lake_file_invalid'
+      const isStale =
+        error instanceof ApiError &&
+        (error.code === 'lake_file_invalid' || error.code === 'lake_file_outdated')
       if (!isStale && !(error instanceof ManifestChanged)) throw error
       request.context.observationManifest.forget()
       if (attempt >= RECORD_PLAN_ATTEMPTS_MAX) throw error
