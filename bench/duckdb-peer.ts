@@ -1,14 +1,15 @@
-// The peer that asks a database: one DuckDB query from the lake file to ndjson. Two forms of it are measured. `plain` is
-// what the rules read like in SQL; `tuned` keeps a level as one integer and sorts lists of them, which is less than half
-// the work. Both need what benchmark files have: whole cents and contracts, no gaps, known from the date's first
-// nanosecond.
+// The peer that asks a database: one DuckDB query from the lake file to ndjson. Three forms of it are measured. `asof` is
+// what SQL has for "as of time T": an ASOF join of every tick with every price level. `spans` needs no such join: it works
+// out which ticks see a quantity. `tuned` does so too, but keeps a level as one integer and sorts lists of them, which is
+// less than half the work. All need what benchmark files have: whole cents and contracts, no gaps, known from the date's
+// first nanosecond.
 
 import { readFile } from 'node:fs/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { MS_PER_DAY, NS_PER_MS } from '../shared/utc-date.ts'
 import type { PeerOptions } from './tardis-peer.ts'
 
-export const DUCKDB_FORMS = ['plain', 'tuned'] as const
+export const DUCKDB_FORMS = ['asof', 'spans', 'tuned'] as const
 export type DuckDbForm = (typeof DUCKDB_FORMS)[number]
 
 /** Writes the rows of the day to `outPath` as ndjson. Row text differs from JSON.stringify's in `60.0` for `60`. */
@@ -36,18 +37,32 @@ function quoted(text: string): string {
 /** Bits of a level's integer that hold its quantity. */
 const QTY_BITS = 40
 
-// The best levels of each side of each market and tick, from `spans`: a level's quantity and the ticks that see it.
-const SIDES: Readonly<Record<DuckDbForm, (levels: number) => string>> = {
-  plain: (levels) => `
-    cells AS (
-      SELECT market_id, side, price // 100 AS price, qty // 1000000 AS qty, unnest(range(tick, until_tick)) AS tick
-      FROM spans WHERE qty >= 1000000 AND tick < until_tick
-    ), sides AS (
+const sidesOfCells = (levels: number): string => `
+    sides AS (
       SELECT tick, market_id,
         max_by({price: price, qty: qty}, price, ${levels}) FILTER (side = 0) AS bids,
         min_by({price: price, qty: qty}, price, ${levels}) FILTER (side = 1) AS asks
       FROM cells GROUP BY tick, market_id
-    )`,
+    )`
+
+// The best levels of each side of each market and tick: from `at_tick`, a level's quantity at the ticks it changes at, or
+// from `spans`, a level's quantity and the ticks that see it.
+const SIDES: Readonly<Record<DuckDbForm, (levels: number) => string>> = {
+  asof: (levels) => `
+    grid AS (
+      SELECT market_id, book, side, price, unnest(range(since_tick, until_tick)) AS tick
+      FROM (SELECT DISTINCT market_id, book, side, price FROM at_tick) JOIN books USING (market_id, book)
+    ), cells AS (
+      SELECT grid.tick, grid.market_id, grid.side, grid.price // 100 AS price, qty // 1000000 AS qty
+      FROM grid ASOF JOIN at_tick ON grid.market_id = at_tick.market_id AND grid.book = at_tick.book
+        AND grid.side = at_tick.side AND grid.price = at_tick.price AND grid.tick >= at_tick.tick
+      WHERE qty >= 1000000
+    ), ${sidesOfCells(levels)}`,
+  spans: (levels) => `
+    cells AS (
+      SELECT market_id, side, price // 100 AS price, qty // 1000000 AS qty, unnest(range(tick, until_tick)) AS tick
+      FROM spans WHERE qty >= 1000000 AND tick < until_tick
+    ), ${sidesOfCells(levels)}`,
   tuned: (levels) => `
     packed AS (
       SELECT market_id, side, tick, until_tick,
@@ -83,9 +98,12 @@ function snapshotQuery(form: DuckDbForm, { path, dateStartMs, intervalS, levels 
         sum((event = 0)::INT) OVER (PARTITION BY market_id ORDER BY file_row_number) AS book
       FROM read_parquet('${quoted(path)}', file_row_number = true)
     ), books AS (
-      SELECT market_id, book, min(ts) AS since,
-        coalesce(lead(min(ts)) OVER (PARTITION BY market_id ORDER BY book), ${end}) AS until
-      FROM events GROUP BY market_id, book
+      SELECT market_id, book, ${firstTick('since')} AS since_tick, ${firstTick('until')} AS until_tick
+      FROM (
+        SELECT market_id, book, min(ts) AS since,
+          coalesce(lead(min(ts)) OVER (PARTITION BY market_id ORDER BY book), ${end}) AS until
+        FROM events GROUP BY market_id, book
+      )
     ), amounts AS (
       SELECT n, ts, market_id, book, side, price,
         sum(qty) OVER (PARTITION BY market_id, book, side, price ORDER BY n) AS qty
@@ -95,10 +113,10 @@ function snapshotQuery(form: DuckDbForm, { path, dateStartMs, intervalS, levels 
       FROM amounts GROUP BY ALL
     ), spans AS (
       SELECT market_id, side, price, qty, tick,
-        coalesce(lead(tick) OVER (PARTITION BY market_id, book, side, price ORDER BY tick), ${firstTick('until')}) AS until_tick
+        coalesce(lead(tick) OVER (PARTITION BY market_id, book, side, price ORDER BY tick), books.until_tick) AS until_tick
       FROM at_tick JOIN books USING (market_id, book)
     ), ${SIDES[form](levels)}, ticks AS (
-      SELECT DISTINCT market_id, unnest(range(${firstTick('since')}, ${firstTick('until')})) AS tick FROM books
+      SELECT DISTINCT market_id, unnest(range(since_tick, until_tick)) AS tick FROM books
     )
     SELECT ${start} + tick * ${interval} AS ts, market_id,
       coalesce(bids[1].price, 0) AS best_bid, coalesce(asks[1].price, 0) AS best_ask,

@@ -188,7 +188,8 @@ interface PeerRun {
   readonly sizeBytes: number
   /** Only at smoke size: hashing would be measured. */
   readonly sha256: string | undefined
-  readonly goalRatio: number
+  /** Undefined where the peer has none. */
+  readonly goalRatio: number | undefined
 }
 
 function peerFigures(peer: PeerRun, service: TimedServiceRun): Figure[] {
@@ -200,7 +201,7 @@ function peerFigures(peer: PeerRun, service: TimedServiceRun): Figure[] {
       name: `${peer.name}: bookcast is faster by`,
       value: peer.totalMs / service.totalMs,
       unit: '×',
-      atLeast: peer.goalRatio,
+      ...(peer.goalRatio === undefined ? {} : { atLeast: peer.goalRatio }),
     },
   ]
 }
@@ -282,7 +283,8 @@ async function measureDuckDb(
     rows: digest.rows,
     sizeBytes: digest.sizeBytes,
     sha256: size === 'smoke' ? digest.hex() : undefined,
-    goalRatio: 100,
+    // The query that a user of SQL would write; the other two are cleverer than that, and measured to be fair.
+    goalRatio: form === 'asof' ? 100 : undefined,
   }
 }
 

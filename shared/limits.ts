@@ -22,6 +22,12 @@ export const FIRST_CHUNK_BYTES = 16 * 1024
 export const CHUNK_BYTES = 256 * 1024
 /** Chunks a worker may have in flight before the main thread returns a credit. */
 export const CHUNK_WINDOW = 4
+/** Order-book answers of fewer rows are made by one thread: sharing them out would cost more than it gives. */
+export const LOB_SECTIONS_ROWS_MIN = 50_000
+/** Threads that may help the one which leads an answer. */
+export const LOB_ASSISTANTS_MAX = 3
+/** Chunks under way per thread of an answer that is shared out: about half an hour's rows, so that nobody waits. */
+export const LOB_SECTION_WINDOW = 48
 /** Snapshot rows gathered into one row group of a parquet answer; the first one is small, for the first byte. */
 export const PARQUET_OUT_ROW_GROUP_ROWS = 16_384
 export const PARQUET_OUT_FIRST_ROW_GROUP_ROWS = 2_048
@@ -373,12 +379,22 @@ export const SYNC_OBJECT_BYTES_MAX = 5 * 1024 * 1024 * 1024
 export const SYNC_OWN_DIGESTS_MAX = 4
 /** Pause between two synchronizations of a running process. */
 export const SYNC_INTERVAL_MS = 5 * 60 * 1000
+/** Pushes that a collector remembers to know what has long been in object storage. */
+export const SYNC_PUSHES_REMEMBERED_MAX = 4_096
 /** Objects with a problem that a summary names; all are counted. */
 export const SYNC_PROBLEMS_SHOWN = 20
 
 /** Time after a day's end before its rows are moved to the lake: most late reports and corrections are in by then. */
 export const COMPACTION_DELAY_MS = 36 * 60 * 60 * 1000
 export const COMPACTION_DELAY_HOURS_MAX = 24 * 366
+/** Pause between two compactions of a running process: so late a row is merged that came for a moved day. */
+export const COMPACTION_INTERVAL_MS = 15 * 60 * 1000
+/**
+ * Rows stay in the relational store for so long after their file was brought to object storage, so that servers with a
+ * copy of the lake have fetched it before they need it: three of their synchronizations.
+ */
+export const COMPACTION_GRACE_MS = 15 * 60 * 1000
+export const COMPACTION_GRACE_MINUTES_MAX = 7 * 24 * 60
 /** Rows of one row group of a records file: a market's month of minutes touches one or two. */
 export const LAKE_RECORD_ROW_GROUP_ROWS = 20_480
 /** Memory the database may use that writes a partition. */

@@ -52,6 +52,28 @@ export interface LobValidation {
   readonly held: readonly string[]
 }
 
+/**
+ * How the sections of one answer (its hours) are shared out among threads: whoever is free takes the next one from a
+ * counter in shared memory. Sections are made by any thread and sent in order.
+ */
+export interface LobSections {
+  readonly count: number
+  /** One 32-bit integer: the next section to take. */
+  readonly next: SharedArrayBuffer
+}
+
+/** Takes the next section; `count` or more when there is none left. */
+export function takeSection({ next }: LobSections): number {
+  return Atomics.add(new Int32Array(next), 0, 1)
+}
+
+/** What a thread is told that makes sections of an answer which another thread leads. */
+export interface LobAssistance {
+  /** The answer's identity: with other files than the leader has opened, no section may be made. */
+  readonly identity: string
+  readonly sections: LobSections
+}
+
 /** The Piscina task. `port` is transferred. With `headOnly` the answer is planned and checked but no chunk is sent. */
 export interface LobTask {
   readonly lake: string
@@ -60,6 +82,8 @@ export interface LobTask {
   /** Null when there is no catalogue or it knows nothing of them. */
   readonly catalogue: LobCatalogueEntry | null
   readonly validation: LobValidation
+  /** Null for the thread that leads the answer. */
+  readonly assistance: LobAssistance | null
   readonly port: import('node:worker_threads').MessagePort
 }
 
@@ -78,4 +102,6 @@ export interface LobHead extends StreamHead {
   readonly writtenAtMs: number
   /** The client holds this very answer: no chunk follows. */
   readonly isHeld: boolean
+  /** Null when the answer is not worth sharing out, or its format cannot be. */
+  readonly sections: LobSections | null
 }

@@ -1,6 +1,6 @@
 // What the server and a worker say to each other while a body is made in a thread. One MessagePort per request: the
-// worker sends one `head`, then `chunk`s, then `end` or `error`; the server sends `credit`s (with the emptied buffer)
-// and at most one `cancel`. What a head carries besides is the business of the task (lob-task.ts, record-task.ts).
+// worker sends one `head`, then `chunk`s, then `end` or `error`; the server sends `credit`s (with the emptied buffer's number)
+// and at most one `cancel`. An answer that several workers make has `section` marks between its chunks. What a head carries besides is the business of the task (lob-task.ts, record-task.ts).
 
 import type { ErrorCode, ParameterError } from './errors.ts'
 
@@ -14,15 +14,27 @@ export interface StreamHead {
 /**
  * Body bytes `[0, length)` of a buffer that both threads share: the worker leaves it alone until its credit is back.
  * Shared and not transferred, because once a thread has detached a single buffer V8 checks for it at every access to
- * typed arrays, which made encoding a fifth slower.
+ * typed arrays, which made encoding a fifth slower. A buffer is sent along only the first time its number comes up: every
+ * arrival of one counts as its whole size to the collector of the thread that receives it.
  */
 export interface StreamChunk {
   readonly kind: 'chunk'
-  readonly buffer: SharedArrayBuffer
+  readonly number: number
+  readonly buffer?: SharedArrayBuffer
   readonly length: number
 }
 
-/** The answer is complete; `rows` is what was really written. */
+/**
+ * The chunks that follow belong to this section of the answer, or, with `isOver`, it has no more of them. Only where
+ * several workers make one answer: each sends its sections in ascending order, and together they send every one once.
+ */
+export interface StreamSection {
+  readonly kind: 'section'
+  readonly section: number
+  readonly isOver: boolean
+}
+
+/** The worker has made all that is its part; `rows` is what it really wrote. */
 export interface StreamEnd {
   readonly kind: 'end'
   readonly rows: number
@@ -36,12 +48,17 @@ export interface StreamFailure {
   readonly errors: readonly ParameterError[]
 }
 
-export type WorkerMessage<Head extends StreamHead> = Head | StreamChunk | StreamEnd | StreamFailure
+export type WorkerMessage<Head extends StreamHead> =
+  | Head
+  | StreamChunk
+  | StreamSection
+  | StreamEnd
+  | StreamFailure
 
 /** The server has taken a chunk; its buffer may be written again. */
 export interface StreamCredit {
   readonly kind: 'credit'
-  readonly buffer: SharedArrayBuffer
+  readonly number: number
 }
 
 /** The client is gone or too slow: stop at the next batch. */
@@ -49,7 +66,18 @@ export interface StreamCancel {
   readonly kind: 'cancel'
 }
 
-export type ServerMessage = StreamCredit | StreamCancel
+/** How many chunks may be under way from now on, instead of CHUNK_WINDOW. */
+export interface StreamWindow {
+  readonly kind: 'window'
+  readonly chunks: number
+}
+
+/** The thread is needed elsewhere: finish the section in hand and take no other. */
+export interface StreamDismissal {
+  readonly kind: 'dismiss'
+}
+
+export type ServerMessage = StreamCredit | StreamCancel | StreamWindow | StreamDismissal
 
 /** What a thread of a pool is started with: the file whose default export takes the pool's tasks. */
 export interface WorkerThreadData {

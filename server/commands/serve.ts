@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
 import { MIGRATION_RETRY_MS } from '../../shared/limits.ts'
 import { storeServices } from '../catalogue/store-services.ts'
 import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
-import { startCollector } from '../ingest/collector.ts'
+import { type Collection, startCollection } from '../collect/collection.ts'
 import { SERVE_OPTIONS } from '../serve-options.ts'
 import { type RunningServer, startServer } from '../server.ts'
 import { MigrationError } from '../storage/migrations.ts'
@@ -119,25 +119,26 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
   const { destination, logger } = openLog(config.logLevel)
   try {
     const store = await openStore(config, logger)
+    let collection: Collection | undefined
     const server = await startServer(config, {
       logger,
+      collection: () => collection?.metrics(),
       ...(store ? { store: store.services, storeAddress: store.address } : {}),
     }).catch(async (error: unknown) => {
       await store?.close()
       throw error
     })
-    const collector =
-      config.collect !== null && store
-        ? startCollector({ config: config.collect, postgres: store.postgres, logger })
-        : undefined
     try {
+      if (config.collect !== null && store) {
+        collection = startCollection({ config: config.collect, postgres: store.postgres, logger })
+      }
       stdout.write(await describe(server, config.lake))
       logger.info({ host: server.host, port: server.port, lake: config.lake }, 'listening')
       if (signal === undefined) throw new Error('serve needs a signal to stop on')
       await untilStopped(signal, store?.migrated)
       logger.info('shutting down')
     } finally {
-      await Promise.all([server.close(), collector?.stop()])
+      await Promise.all([server.close(), collection?.stop()])
       await store?.close()
     }
     logger.info('stopped')

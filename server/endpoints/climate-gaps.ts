@@ -70,7 +70,24 @@ export function climateGapsEndpoint(service: RecordService): Endpoint {
       tag: 'Weather',
       description: "Dates after the station's last closed climate day are not gaps.",
       errors: ['unknown_station'],
-      examples: [{ title: 'The last five years of a station', values: { station: 'NYC' } }],
+      examples: [
+        {
+          title: 'Two weeks of a station',
+          values: { station: 'NYC', from: '2026-06-20', to: '2026-07-03' },
+        },
+        { title: 'The last five years of a station', values: { station: 'NYC' } },
+        {
+          title: 'A range that is too long is refused',
+          values: { station: 'NYC', from: '2001-01-01', to: '2026-07-03' },
+          status: 400,
+        },
+      ],
+      exampleRecord: {
+        station_code: 'NYC',
+        gap_start: '2026-06-24',
+        gap_end: '2026-06-24',
+        missing_days: 1,
+      },
       hasFormats: false,
     }),
     rule: gapRule,

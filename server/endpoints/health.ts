@@ -42,6 +42,12 @@ export function healthEndpoint(monitor: HealthMonitor): Endpoint {
       contentTypes: ['application/json'],
       schema: HEALTH_SCHEMA,
       examples: [{ title: 'How are things?', values: {} }],
+      exampleRecord: {
+        status: 'ok',
+        embedded_db: 'ok',
+        hosted_db: 'ok',
+        sync: { last_sync: '2026-07-03T12:00:00.000Z', file_count: 12, is_stale: false },
+      },
     },
     async handle() {
       const reply = jsonReply(await monitor.report())
@@ -69,6 +75,7 @@ export function readyzEndpoint(isReady: () => boolean): Endpoint {
       },
       errors: ['not_ready'],
       examples: [{ title: 'May requests come?', values: {} }],
+      exampleRecord: { status: 'ready' },
     },
     handle() {
       if (!isReady()) throw new ApiError('not_ready', 'The catalogue has not been read yet.')

@@ -18,6 +18,7 @@ export const livezEndpoint = defineEndpoint({
       additionalProperties: false,
     },
     examples: [{ title: 'Is it there?', values: {} }],
+    exampleRecord: { status: 'ok' },
   },
   handle: () => jsonReply({ status: 'ok' }),
 })

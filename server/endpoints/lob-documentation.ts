@@ -93,5 +93,29 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
       title: 'A day as parquet',
       values: { series: 'KXHIGHNY', date: '2026-07-01', format: 'parquet' },
     },
+    {
+      title: 'More rows than JSON may have',
+      values: { series: 'KXHIGHNY', date: '2026-07-01', interval: 1 },
+      status: 400,
+    },
+    {
+      title: 'A date that was not recorded',
+      values: { series: 'KXHIGHNY', date: '2026-06-01' },
+      status: 404,
+    },
   ],
+  exampleRecord: {
+    ts: 1_782_928_800_000_000_000,
+    market_id: 'KXHIGHNY-26JUL01-B79.5',
+    best_bid: 0,
+    best_ask: 2,
+    spread: -1,
+    mid: 0,
+    bids: [],
+    asks: [
+      { price: 2, qty: 79 },
+      { price: 3, qty: 355 },
+      { price: 4, qty: 1440 },
+    ],
+  },
 }

@@ -24,6 +24,15 @@ const MARKET_SCHEMA: JsonSchema = {
   additionalProperties: false,
 }
 
+const EXAMPLE_RECORD = {
+  ticker: 'KXHIGHNY-26JUL01-B81.5',
+  event_ticker: 'KXHIGHNY-26JUL01',
+  series_ticker: 'KXHIGHNY',
+  status: 'finalized',
+  result: 'no',
+  close_time: '2026-07-02T05:00:00Z',
+}
+
 const LIST_PATH = '/api/v1/markets'
 
 const LIST_PARAMETERS = [
@@ -94,7 +103,13 @@ export function marketListEndpoint(catalogue: Catalogue): Endpoint {
           title: 'The markets of a station that close in a span',
           values: { station: 'NYC', from: '2026-07-01' },
         },
+        {
+          title: 'A close time without its zone is refused',
+          values: { from: '2026-07-01T00:00:00' },
+          status: 400,
+        },
       ],
+      exampleRecord: { ...EXAMPLE_RECORD, ticker: 'KXHIGHNY-26JUL01-B79.5' },
     },
     handle: (values) => pageReply(LIST_PATH, values, catalogue.marketPage(filterOf(values), values)),
   })
@@ -111,7 +126,11 @@ export function marketEndpoint(catalogue: Catalogue): Endpoint {
       schema: MARKET_SCHEMA,
       headers: { ETag: { description: 'Names the record.', schema: { type: 'string' } } },
       errors: ['unknown_market', 'store_unavailable'],
-      examples: [{ title: 'One strike', values: { ticker: 'KXHIGHNY-26JUL01-B81.5' } }],
+      examples: [
+        { title: 'One strike', values: { ticker: 'KXHIGHNY-26JUL01-B81.5' } },
+        { title: 'A market that does not exist', values: { ticker: 'KXHIGHNY-26JUL01-B1' }, status: 404 },
+      ],
+      exampleRecord: EXAMPLE_RECORD,
     },
     handle: ({ ticker }) => catalogue.marketReply(ticker),
   })

@@ -71,6 +71,43 @@ function observationQueryOf(values: ParameterValues<ObservationParameters>, nowM
   }
 }
 
+/** The sample's first observation of the first example. */
+const EXAMPLE_RECORD = {
+  station_code: 'NYC',
+  observed_at: '2026-07-01T00:51:00Z',
+  observation_type: 'METAR',
+  source: 'awc',
+  temp_f: 81,
+  dewpoint_f: 60,
+  wind_speed_kt: 10,
+  altimeter_inhg: 30.14,
+  visibility_miles: 10,
+  sky_cover_1: 'BKN',
+  raw_metar: 'METAR KNYC 010051Z AUTO 25010KT 10SM BKN080 27/16 A3014 RMK AO2 T02720157',
+  relative_humidity: 49.4,
+  wind_dir_degrees: 250,
+  wind_gust_kt: null,
+  sea_level_pressure_mb: null,
+  weather_codes: null,
+  sky_base_1_ft: 8000,
+  sky_cover_2: null,
+  sky_base_2_ft: null,
+  sky_cover_3: null,
+  sky_base_3_ft: null,
+  sky_cover_4: null,
+  sky_base_4_ft: null,
+  precip_1hr_inches: null,
+  snow_depth_inches: null,
+  peak_wind_speed_kt: null,
+  peak_wind_dir_degrees: null,
+  peak_wind_time: null,
+  feels_like_f: 81.7,
+  max_temp_6hr_f: null,
+  min_temp_6hr_f: null,
+  max_temp_24hr_f: null,
+  min_temp_24hr_f: null,
+}
+
 export function observationsEndpoint(service: RecordService): Endpoint {
   return defineEndpoint({
     path: PATH,
@@ -80,7 +117,7 @@ export function observationsEndpoint(service: RecordService): Endpoint {
       tag: 'Weather',
       description:
         'Rows are ordered by observed_at, station_code, observation_type. A null is "not reported".',
-      errors: ['unknown_station', 'lake_file_invalid', 'lake_file_changed'],
+      errors: ['unknown_station', 'lake_file_invalid', 'lake_file_outdated', 'lake_file_changed'],
       examples: [
         { title: 'A day of one station', values: { station: 'NYC', from: '2026-07-01', to: '2026-07-01' } },
         {
@@ -94,7 +131,13 @@ export function observationsEndpoint(service: RecordService): Endpoint {
             format: 'csv',
           },
         },
+        {
+          title: 'A range that ends before it begins is refused',
+          values: { station: 'NYC', from: '2026-07-02', to: '2026-06-30' },
+          status: 400,
+        },
       ],
+      exampleRecord: EXAMPLE_RECORD,
       hasFormats: true,
     }),
     rule: observationRule,

@@ -53,11 +53,12 @@ export function recordDocumentation(
     readonly description: string
     readonly errors: readonly ErrorCode[]
     readonly examples: readonly ExampleRequest[]
+    readonly exampleRecord: object
     /** False where there is json alone and no paging. */
     readonly hasFormats: boolean
   },
 ): EndpointDocumentation {
-  const { tag, description, errors, examples, hasFormats } = about
+  const { tag, description, errors, examples, exampleRecord, hasFormats } = about
   const fields: readonly RecordField[] = RECORD_FIELDS[kind]
   return {
     tag,
@@ -82,5 +83,6 @@ export function recordDocumentation(
     },
     errors: [...errors, 'too_many_requests', 'store_unavailable', 'store_timeout', 'worker_failed'],
     examples,
+    exampleRecord,
   }
 }

@@ -39,6 +39,18 @@ const SERIES_SCHEMA: JsonSchema = {
   additionalProperties: false,
 }
 
+const EXAMPLE_RECORD = {
+  ticker: 'KXHIGHNY',
+  measure_type: 'high',
+  title: 'Highest temperature in New York City, Central Park',
+  station_code: 'NYC',
+  category: 'Climate and Weather',
+  frequency: 'daily',
+  tags: ['Daily temperature'],
+  active: true,
+  last_seen_at: '2026-07-04T00:00:00.000Z',
+}
+
 const LIST_PATH = '/api/v1/series'
 
 export function seriesListEndpoint(catalogue: Catalogue): Endpoint {
@@ -63,7 +75,14 @@ export function seriesListEndpoint(catalogue: Catalogue): Endpoint {
       examples: [
         { title: 'All series', values: {} },
         { title: 'The first two that are active', values: { active: 'true', limit: 2 } },
+        { title: 'More than one page may have', values: { limit: 10_001 }, status: 400 },
       ],
+      exampleRecord: {
+        ...EXAMPLE_RECORD,
+        ticker: 'KXHIGHCHI',
+        title: 'Highest temperature in Chicago Midway',
+        station_code: 'MDW',
+      },
     },
     handle(values) {
       const active = values.active === undefined ? null : values.active === 'true'
@@ -83,7 +102,11 @@ export function seriesEndpoint(catalogue: Catalogue): Endpoint {
       schema: SERIES_SCHEMA,
       headers: { ETag: { description: 'Names the record.', schema: { type: 'string' } } },
       errors: ['unknown_series', 'store_unavailable'],
-      examples: [{ title: 'Daily high temperature in New York', values: { ticker: 'KXHIGHNY' } }],
+      examples: [
+        { title: 'Daily high temperature in New York', values: { ticker: 'KXHIGHNY' } },
+        { title: 'A series that does not exist', values: { ticker: 'KXNOSUCH' }, status: 404 },
+      ],
+      exampleRecord: EXAMPLE_RECORD,
     },
     handle: ({ ticker }) => catalogue.seriesReply(ticker),
   })

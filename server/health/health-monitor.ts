@@ -35,7 +35,7 @@ export class HealthMonitor {
 
   constructor(sources: HealthSources) {
     this.#sources = sources
-    this.#nowMs = sources.nowMs ?? Date.now
+    this.#nowMs = sources.nowMs ?? (() => Date.now())
     this.#startedMs = this.#nowMs()
   }
 

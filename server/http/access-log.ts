@@ -16,6 +16,20 @@ function roundedMs(ms: number): number {
   return Math.round(ms * 1000) / 1000
 }
 
+/** Parameters that clients put credentials into, although none is taken from there. */
+const SECRET_NAME = /key|token|secret|password|auth/i
+
+/** The query as the log may have it: without the values of such parameters. */
+function loggedQuery(query: string): string {
+  if (!SECRET_NAME.test(query)) return query
+  const pieces = query.split('&').map((piece) => {
+    const nameEnd = piece.indexOf('=')
+    const isSecret = nameEnd !== -1 && SECRET_NAME.test(piece.slice(0, nameEnd))
+    return isSecret ? `${piece.slice(0, nameEnd)}=...` : piece
+  })
+  return pieces.join('&')
+}
+
 /** Gathers the figures of one request. */
 export class RequestRecord {
   readonly requestId: string
@@ -78,7 +92,7 @@ export class RequestRecord {
       request_id: this.requestId,
       method: this.#exchange.method,
       path: this.#exchange.path,
-      query: this.#exchange.query,
+      query: loggedQuery(this.#exchange.query),
       status: this.status,
       rows: this.rows,
       bytes: this.bytes,
@@ -96,7 +110,7 @@ export class RequestRecord {
     const client = this.client === undefined ? '' : `,"client":${JSON.stringify(this.client)}`
     return (
       `{"level":${level},"time":${Date.now()},"request_id":"${this.requestId}","method":${JSON.stringify(method)},` +
-      `"path":${JSON.stringify(path)},"query":${JSON.stringify(query)},"status":${this.status},"rows":${this.rows},` +
+      `"path":${JSON.stringify(path)},"query":${JSON.stringify(loggedQuery(query))},"status":${this.status},"rows":${this.rows},` +
       `"bytes":${this.bytes},"first_byte_ms":${firstByteMs},"total_ms":${roundedMs(this.#totalMs)},` +
       `"ending":"${this.ending}"${client},"msg":"request"}\n`
     )

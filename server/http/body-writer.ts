@@ -16,7 +16,10 @@ import { type BodySink, ConnectionLoss, type ConnectionLossReason } from './exch
 
 /** The three operations on a response that a body needs. Each one is a cork of its own. */
 export interface BodySocket {
-  /** Takes all bytes (at least one); true when they and every byte before them went to the kernel. */
+  /**
+   * Takes all bytes (at least one); true when they and every byte before them went to the kernel, but for the last cork
+   * buffer's, of which the next write tells.
+   */
   write(bytes: Uint8Array): boolean
   /** Completes the answer; what the kernel does not take now is sent by the library itself. */
   end(bytes: Uint8Array): void

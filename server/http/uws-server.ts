@@ -3,6 +3,11 @@
 // asked for later is copied by then; a response may not be touched after its abort event, so that event is asked for
 // before the handler returns; and every write after that stands inside `cork`. A request answered before its handler
 // returns pays for none of the three.
+//
+// What one cork holds must fit the library's cork buffer. A write that does not makes the library flush the buffer first,
+// and when the kernel takes nothing of that, the write's own bytes are dropped, though their chunk's size line is kept
+// (AsyncSocket::uncork of version 20; later ones mend it). So bodies go out in pieces that fit, each in its own cork,
+// and what is longer but whole goes through `tryEnd`, which says how much was taken.
 
 import { STATUS_CODES } from 'node:http'
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js'
@@ -40,6 +45,13 @@ const LISTEN_EXCLUSIVE_PORT = 1
 const STATUS_LINES: ReadonlyMap<number, string> = new Map(
   Object.entries(STATUS_CODES).map(([status, text]) => [Number(status), `${status} ${text}`]),
 )
+
+/** Bytes of the library's cork buffer. */
+const CORK_BUFFER_BYTES = 16 * 1024
+/** A chunk's size line takes up to eight bytes more. */
+const PIECE_BYTES = CORK_BUFFER_BYTES - 64
+/** What is left of it beside the headers of an answer. */
+const FIRST_PIECE_BYTES = CORK_BUFFER_BYTES / 2
 
 class UwsExchange implements Exchange {
   readonly method: string
@@ -99,8 +111,17 @@ class UwsExchange implements Exchange {
   sendWhole(head: ReplyHead, body: Uint8Array): void {
     this.#finish(() => {
       this.#writeHead(head)
-      this.#response.end(body)
+      if (body.length <= FIRST_PIECE_BYTES) this.#response.end(body)
+      else this.#endLong(body)
     })
+  }
+
+  #endLong(body: Uint8Array): void {
+    const response = this.#response
+    // The event comes for a response that is not done, and tells how many body bytes the kernel has.
+    response.onWritable((offset) => response.tryEnd(body.subarray(offset), body.length)[0])
+    response.onAborted(() => {})
+    response.tryEnd(body, body.length)
   }
 
   sendHead(head: ReplyHead): void {
@@ -123,8 +144,18 @@ class UwsExchange implements Exchange {
       })
       return isDrained
     }
+    const write = (bytes: Uint8Array): boolean => {
+      let isDrained = true
+      for (let start = 0; start < bytes.length;) {
+        const end = start + (isHeadSent ? PIECE_BYTES : FIRST_PIECE_BYTES)
+        const piece = bytes.subarray(start, end)
+        isDrained = inCork(() => this.#response.write(piece))
+        start = end
+      }
+      return isDrained
+    }
     const socket: BodySocket = {
-      write: (bytes) => inCork(() => this.#response.write(bytes)),
+      write,
       end: (bytes) => {
         inCork(() => {
           this.#isOver = true

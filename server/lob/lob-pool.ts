@@ -1,9 +1,12 @@
-// The threads that rebuild and encode order books, and the slots that bound how many requests they serve. One thread
-// runs one request: a thread that dies takes no other request with it, and a client that reads slowly holds its own
-// thread, of which there are as many as slots.
+// The threads that rebuild and encode order books, and the slots that bound how many requests they serve. Every request
+// has a thread of its own, of which there are as many as slots: one that dies takes no other request with it, and a
+// client that reads slowly holds only its own. While threads and processors are idle they help with a large answer, and
+// go back as soon as a request needs them.
 
+import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
 import {
+  LOB_ASSISTANTS_MAX,
   LOB_CONCURRENT_REQUESTS_MAX,
   LOB_RETRY_AFTER_S,
   LOB_THREAD_HEAP_MB_MAX,
@@ -12,13 +15,15 @@ import {
 import type { LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
 import { Slots } from '../workers/slots.ts'
 import { WorkerPool } from '../workers/worker-pool.ts'
-import type { WorkerStream } from '../workers/worker-stream.ts'
+import { LobStream } from './lob-stream.ts'
 
 export interface LobPoolOptions {
   readonly lake: string
   /** The compiled worker file; its default export takes a LobTask or a LobWarmTask. */
   readonly workerUrl: URL
   readonly logger: Logger
+  /** Processors that threads may use; those of the machine when left out. */
+  readonly processors?: number
 }
 
 export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validation'> & {
@@ -34,9 +39,12 @@ export class LobPool {
     refusal: `${LOB_CONCURRENT_REQUESTS_MAX} order-book requests are being processed, which is the most at once`,
   })
   readonly #pool: WorkerPool<LobHead>
+  readonly #processors: number
+  readonly #assisted = new Set<LobStream>()
 
-  constructor({ lake, workerUrl, logger }: LobPoolOptions) {
+  constructor({ lake, workerUrl, logger, processors = availableParallelism() }: LobPoolOptions) {
     this.#lake = lake
+    this.#processors = processors
     this.#pool = new WorkerPool({
       name: 'order-book',
       workerUrl,
@@ -68,18 +76,44 @@ export class LobPool {
    * only then. Rejects with the ApiError that the worker met, `too_many_requests` or `worker_failed`, and when `signal`
    * is aborted first.
    */
-  async open(query: LobQuery, options: LobOpenOptions): Promise<WorkerStream<LobHead>> {
+  async open(query: LobQuery, options: LobOpenOptions): Promise<LobStream> {
     const release = this.#slots.take(1)
-    const { headOnly, catalogue, validation, signal } = options
-    const makeTask = (port: LobTask['port']): LobTask => ({
+    if (this.#pool.idlePlaces === 0) for (const stream of this.#assisted) stream.dismissAssistants()
+    const { signal } = options
+    const makeTask = this.#taskMaker(query, options)
+    const leader = await this.#pool.open((port) => makeTask(port, null), { release, signal })
+    const { sections, identity, isHeld } = leader.head
+    if (sections === null || isHeld || options.headOnly) return new LobStream(leader, [])
+    const assistantCount = Math.min(
+      LOB_ASSISTANTS_MAX,
+      sections.count - 1,
+      this.#pool.idlePlaces,
+      this.#processors - this.#pool.runningTasks,
+    )
+    const stream = new LobStream(
+      leader,
+      Array.from({ length: Math.max(assistantCount, 0) }, () =>
+        this.#pool.start((port) => makeTask(port, { identity, sections }), {
+          release: () => this.#assisted.delete(stream),
+          signal,
+          hasHead: false,
+        }),
+      ),
+    )
+    if (assistantCount > 0) this.#assisted.add(stream)
+    return stream
+  }
+
+  #taskMaker(query: LobQuery, { headOnly, catalogue, validation }: LobOpenOptions) {
+    return (port: LobTask['port'], assistance: LobTask['assistance']): LobTask => ({
       lake: this.#lake,
       query,
       headOnly,
       catalogue,
       validation,
+      assistance,
       port,
     })
-    return this.#pool.open(makeTask, { release, signal })
   }
 
   /** Ends the threads, whatever they do. */

@@ -61,7 +61,8 @@ function endpointSection(endpoint: DocumentedEndpoint): string {
   const first = documentation.examples[0]
   const examples = documentation.examples.map((example) => {
     const target = escapeHtml(exampleTarget(endpoint, example))
-    return `<p>${escapeHtml(example.title)}</p><pre class="curl" data-target="${target}">curl '${target}'</pre>`
+    const status = example.status === undefined ? '' : ` (${example.status})`
+    return `<p>${escapeHtml(example.title)}${status}</p><pre class="curl" data-target="${target}">curl '${target}'</pre>`
   })
   const parameterTable =
     parameters.length === 0

@@ -35,6 +35,18 @@ const PROBLEM_SCHEMA: JsonSchema = {
     error: { type: 'string', description: 'The same as detail.' },
   },
   required: ['type', 'title', 'status', 'detail', 'code', 'errors', 'request_id', 'error'],
+  examples: [
+    {
+      type: 'urn:bookcast:problem:invalid_parameter',
+      title: ERROR_TYPES.invalid_parameter.title,
+      status: ERROR_TYPES.invalid_parameter.status,
+      detail: 'limit must be a whole number from 1 to 10000, not "0".',
+      code: 'invalid_parameter',
+      errors: [{ parameter: 'limit', detail: 'limit must be a whole number from 1 to 10000, not "0".' }],
+      request_id: '7c1e2b0a-4a5e-4a9e-9d34-0f6f4d1f3c55',
+      error: 'limit must be a whole number from 1 to 10000, not "0".',
+    },
+  ],
 }
 
 const DESCRIPTION = `Order books at any instant, candles, observations and climate reports of temperature prediction
@@ -56,8 +68,9 @@ const BODY_DESCRIPTIONS: Readonly<Record<string, string>> = {
 }
 
 /** The body of one content type: JSON has a schema, the others carry the same records in their own form. */
-function mediaType(contentType: string, schema: JsonSchema): object {
-  if (contentType === 'application/json') return { schema }
+function mediaType(contentType: string, { schema, exampleRecord }: EndpointDocumentation): object {
+  if (contentType === 'application/json')
+    return { schema, example: schema.type === 'array' ? [exampleRecord] : exampleRecord }
   const description = BODY_DESCRIPTIONS[contentType]
   return { schema: { type: 'string', ...(description === undefined ? {} : { description }) } }
 }
@@ -97,7 +110,7 @@ function responses(endpoint: DocumentedEndpoint): object {
       description: documentation.description ?? endpoint.summary,
       headers: headerObjects(documentation),
       content: Object.fromEntries(
-        documentation.contentTypes.map((type) => [type, mediaType(type, documentation.schema)]),
+        documentation.contentTypes.map((type) => [type, mediaType(type, documentation)]),
       ),
     },
     ...(isValidated
@@ -149,6 +162,7 @@ function operation(endpoint: DocumentedEndpoint): object {
     'x-examples': documentation.examples.map((example) => ({
       title: example.title,
       target: exampleTarget(endpoint, example),
+      status: example.status ?? 200,
     })),
   }
 }

@@ -15,6 +15,7 @@ export interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>>
   readonly required?: readonly string[]
   readonly additionalProperties?: boolean
+  readonly examples?: readonly object[]
 }
 
 type JsonType = 'array' | 'boolean' | 'integer' | 'null' | 'number' | 'object' | 'string'
@@ -24,11 +25,13 @@ export interface ResponseHeader {
   readonly schema: JsonSchema
 }
 
-/** A request that the documentation shows; a test sends it and expects 200. */
+/** A request that the documentation shows; a test sends it to a server with the sample's records. */
 export interface ExampleRequest {
   readonly title: string
   /** The values of the parameters, path parameters included. */
   readonly values: Readonly<Record<string, string | number>>
+  /** The status it is answered with; 200 unless said otherwise. */
+  readonly status?: number
 }
 
 export interface EndpointDocumentation {
@@ -42,4 +45,6 @@ export interface EndpointDocumentation {
   /** Errors beyond those that every endpoint has. */
   readonly errors?: readonly ErrorCode[]
   readonly examples: readonly ExampleRequest[]
+  /** The JSON answer to the first example; of a list its first record alone. */
+  readonly exampleRecord: object
 }

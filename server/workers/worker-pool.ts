@@ -29,8 +29,19 @@ const THREAD_URL = new URL('../../workers/thread.js', import.meta.url)
 /** The task that makes a thread load what a request needs. */
 const WARM_TASK = { warm: true } as const
 
+export interface TaskOptions {
+  /** Called once, when the stream is closed and its task is over. */
+  readonly release: ReleaseSlot
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
+  /** False for a task that only adds to another's answer; true when left out. */
+  readonly hasHead?: boolean
+}
+
 export class WorkerPool<Head extends StreamHead> {
   readonly #piscina: Piscina
+  readonly #tasksMax: number
+  #runningTasks = 0
   readonly #answered = new Float64Array(new SharedArrayBuffer(8))
 
   constructor(options: WorkerPoolOptions) {
@@ -40,6 +51,7 @@ export class WorkerPool<Head extends StreamHead> {
       niceness,
       answered: this.#answered.buffer,
     }
+    this.#tasksMax = threads * tasksPerThread
     this.#piscina = new Piscina({
       filename: THREAD_URL.href,
       workerData: threadData,
@@ -49,7 +61,7 @@ export class WorkerPool<Head extends StreamHead> {
       idleTimeout: Infinity,
       concurrentTasksPerWorker: tasksPerThread,
       // Tasks wait only while a lost thread is replaced; the slots never let more of them in than the threads take.
-      maxQueue: threads * tasksPerThread,
+      maxQueue: this.#tasksMax,
       // An idle thread must turn its event loop, to let go of ports and files; with Atomics.wait it would stand still.
       atomics: 'disabled',
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
@@ -72,32 +84,44 @@ export class WorkerPool<Head extends StreamHead> {
     await this.#piscina.run(task)
   }
 
+  /** Tasks that were started and are not over. */
+  get runningTasks(): number {
+    return this.#runningTasks
+  }
+
+  /** How many more tasks could be started at once. */
+  get idlePlaces(): number {
+    return this.#tasksMax - this.#runningTasks
+  }
+
   /** Lets every thread load its code. Rejects when the worker file does not. */
   async warm(): Promise<void> {
     await Promise.all(this.#piscina.threads.map(() => this.#piscina.run(WARM_TASK)))
   }
 
-  /**
-   * Starts a request and resolves when its head and first chunk are there. The stream must be closed: `release` is
-   * called once, when the task is over. Rejects with the ApiError that the worker met or `worker_failed`, and when
-   * `signal` is aborted first.
-   */
-  async open(
-    makeTask: (port: MessagePort) => object,
-    options: { readonly release: ReleaseSlot; readonly signal: AbortSignal },
-  ): Promise<WorkerStream<Head>> {
+  /** Starts a task, whose stream must be closed, and does not wait for anything it sends. */
+  start(makeTask: (port: MessagePort) => object, options: TaskOptions): WorkerStream<Head> {
     const { port1, port2 } = new MessageChannel()
     const terminator = new AbortController()
+    this.#runningTasks++
     // Aborting this signal ends the thread, which is only done to a worker that does not obey.
-    const taskEnd = this.#piscina.run(makeTask(port2), {
-      transferList: [port2],
-      signal: terminator.signal,
-    })
-    const stream = new WorkerStream<Head>(port1, taskEnd, {
+    const taskEnd = this.#piscina
+      .run(makeTask(port2), { transferList: [port2], signal: terminator.signal })
+      .finally(() => this.#runningTasks--)
+    return new WorkerStream<Head>(port1, taskEnd, {
       signal: options.signal,
       onOver: options.release,
       terminate: () => terminator.abort(),
+      ...(options.hasHead === undefined ? {} : { hasHead: options.hasHead }),
     })
+  }
+
+  /**
+   * Starts a request and resolves when its head and first chunk are there. The stream must be closed. Rejects with the
+   * ApiError that the worker met or `worker_failed`, and when `signal` is aborted first.
+   */
+  async open(makeTask: (port: MessagePort) => object, options: TaskOptions): Promise<WorkerStream<Head>> {
+    const stream = this.start(makeTask, options)
     try {
       await stream.ready()
       return stream

@@ -14,6 +14,15 @@ export interface WorkerStreamOptions {
   readonly onOver: () => void
   /** Ends the thread of a worker that does not obey a cancel. */
   readonly terminate: () => void
+  /** False for a worker that only adds to another's answer; true when left out. */
+  readonly hasHead?: boolean
+}
+
+interface QueuedChunk {
+  readonly number: number
+  readonly bytes: Uint8Array
+  /** The section it belongs to; -1 in an answer without sections. */
+  readonly section: number
 }
 
 export class WorkerStream<Head extends StreamHead> implements ByteStream {
@@ -21,11 +30,16 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   readonly #options: WorkerStreamOptions
   /** Resolves, never rejects, when the worker's task has ended. */
   readonly #taskOver: Promise<void>
-  readonly #chunks: StreamChunk[] = []
+  readonly #chunks: QueuedChunk[] = []
+  readonly #endedSections = new Set<number>()
   readonly #onAbort = (): void => this.#wake()
   #head: Head | undefined
+  #section = -1
+  #window = CHUNK_WINDOW
   #rows: number | null = null
-  #lent: SharedArrayBuffer | undefined
+  /** The worker's buffers by their numbers. */
+  readonly #buffers = new Map<number, SharedArrayBuffer>()
+  #lent: number | undefined
   #failure: ApiError | undefined
   #isComplete = false
   #isTaskOver = false
@@ -62,12 +76,48 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   }
 
   async next(): Promise<Uint8Array | null> {
-    this.#returnLent()
+    this.returnChunk()
     await this.#until(() => this.#chunks.length > 0 || this.#isTaskOver)
     const chunk = this.#chunks.shift()
     if (chunk === undefined) return null
-    this.#lent = chunk.buffer
-    return new Uint8Array(chunk.buffer, 0, chunk.length)
+    this.#lent = chunk.number
+    return chunk.bytes
+  }
+
+  /** Lets so many chunks be under way from now on. */
+  widen(window: number): void {
+    this.#window = window
+    this.#send({ kind: 'window', chunks: window })
+  }
+
+  /** Tells an assistant that its thread is needed elsewhere: it takes no further section. */
+  dismiss(): void {
+    if (!this.#isTaskOver) this.#send({ kind: 'dismiss' })
+  }
+
+  /**
+   * The section of the chunk that `next` would give now; null when there is none. Throws when the client is gone or the
+   * worker has failed.
+   */
+  get nextSection(): number | null {
+    this.#assertAlive()
+    return this.#chunks[0]?.section ?? null
+  }
+
+  hasEndedSection(section: number): boolean {
+    return this.#endedSections.has(section) && this.#chunks[0]?.section !== section
+  }
+
+  /** All of the worker's part has arrived. */
+  get isComplete(): boolean {
+    return this.#isComplete && this.#isTaskOver
+  }
+
+  /** Resolves when something has arrived or ended. One waits at a time. */
+  async change(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wakeReader = resolve
+    })
   }
 
   async close(): Promise<void> {
@@ -88,13 +138,15 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
    */
   async #until(isMet: () => boolean): Promise<void> {
     for (;;) {
-      if (this.#options.signal.aborted) throw new Error('the client is gone')
-      if (this.#chunks.length === 0 && this.#isTaskOver && this.#failure !== undefined) throw this.#failure
+      this.#assertAlive()
       if (isMet()) return
-      await new Promise<void>((resolve) => {
-        this.#wakeReader = resolve
-      })
+      await this.change()
     }
+  }
+
+  #assertAlive(): void {
+    if (this.#options.signal.aborted) throw new Error('the client is gone')
+    if (this.#chunks.length === 0 && this.#isTaskOver && this.#failure !== undefined) throw this.#failure
   }
 
   #wake(): void {
@@ -105,7 +157,10 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   #receive(message: WorkerMessage<Head>): void {
     if (message.kind === 'head') this.#head = message
     else if (message.kind === 'chunk') this.#receiveChunk(message)
-    else if (message.kind === 'end') {
+    else if (message.kind === 'section') {
+      this.#section = message.section
+      if (message.isOver) this.#endedSections.add(message.section)
+    } else if (message.kind === 'end') {
       this.#rows = message.rows
       this.#isComplete = true
     } else this.#failure ??= new ApiError(message.code, message.detail, { errors: message.errors })
@@ -113,14 +168,20 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     this.#wake()
   }
 
-  #receiveChunk(chunk: StreamChunk): void {
+  #receiveChunk({ number, buffer, length }: StreamChunk): void {
     if (this.#isClosed) return
-    if (this.#chunks.length < CHUNK_WINDOW) this.#chunks.push(chunk)
-    else {
-      const detail = `the worker sent more chunks than its ${CHUNK_WINDOW} credits allow`
-      this.#failure ??= new ApiError('internal_error', detail)
-      this.#options.terminate()
+    if (buffer !== undefined) this.#buffers.set(number, buffer)
+    const shared = this.#buffers.get(number)
+    if (shared !== undefined && this.#chunks.length < this.#window) {
+      this.#chunks.push({ number, bytes: new Uint8Array(shared, 0, length), section: this.#section })
+      return
     }
+    const detail =
+      shared === undefined
+        ? `the worker sent chunk buffer ${number} by its number alone`
+        : `the worker sent more chunks than its ${this.#window} credits allow`
+    this.#failure ??= new ApiError('internal_error', detail)
+    this.#options.terminate()
   }
 
   /** The task's end and the port's messages travel separately: what was sent before it is fetched here. */
@@ -132,7 +193,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     }
     clearTimeout(this.#terminateTimer)
     this.#isTaskOver = true
-    const isWhole = this.#isComplete && this.#head !== undefined
+    const isWhole = this.#isComplete && (this.#head !== undefined || this.#options.hasHead === false)
     if (!isWhole)
       this.#failure ??= new ApiError('worker_failed', 'The worker of this request died; it may be retried.', {
         cause,
@@ -153,10 +214,11 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     this.#terminateTimer ??= setTimeout(() => this.#options.terminate(), WORKER_CANCEL_TIMEOUT_MS)
   }
 
-  #returnLent(): void {
-    const buffer = this.#lent
+  /** Says that the chunk given last is taken; `next` says so too. */
+  returnChunk(): void {
+    const number = this.#lent
     this.#lent = undefined
-    if (buffer !== undefined && !this.#isTaskOver && !this.#isComplete) this.#send({ kind: 'credit', buffer })
+    if (number !== undefined && !this.#isTaskOver && !this.#isComplete) this.#send({ kind: 'credit', number })
   }
 
   #send(message: ServerMessage): void {

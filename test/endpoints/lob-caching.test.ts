@@ -74,7 +74,14 @@ test('closed days in old files are immutable, all else is revalidated', async (t
 
 test('a day counts as closed two days after its end, in files a day old', () => {
   const dayEndMs = Date.UTC(2026, 6, 3)
-  const head = { kind: 'head', rows: 1, missingDates: [], identity: 'i', isHeld: false } as const
+  const head = {
+    kind: 'head',
+    rows: 1,
+    missingDates: [],
+    identity: 'i',
+    isHeld: false,
+    sections: null,
+  } as const
   const at = (afterMs: number, fileAgeMs: number): boolean =>
     isFinalAnswer(
       ['2026-07-01', '2026-07-02'],

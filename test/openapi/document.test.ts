@@ -8,7 +8,8 @@ import { Script } from 'node:vm'
 import Ajv2020 from 'ajv/dist/2020.js'
 import { LOB_PARAMETERS } from '../../server/endpoints/lob-parameters.ts'
 import type { JsonSchema } from '../../server/openapi/documentation.ts'
-import { startSampleServer } from '../support/sample-server.ts'
+import { serviceOfThisFile } from '../support/conformance-service.ts'
+import { PARQUET_READERS } from '../support/parquet-readers.ts'
 
 interface Operation {
   readonly operationId: string
@@ -18,10 +19,17 @@ interface Operation {
     readonly required: boolean
     readonly schema: unknown
   }[]
-  readonly responses: Readonly<
-    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: JsonSchema }>> }>
-  >
-  readonly 'x-examples': readonly { readonly title: string; readonly target: string }[]
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, MediaType>> }>>
+  readonly 'x-examples': readonly {
+    readonly title: string
+    readonly target: string
+    readonly status: number
+  }[]
+}
+
+interface MediaType {
+  readonly schema: JsonSchema
+  readonly example?: unknown
 }
 
 interface Document {
@@ -35,40 +43,141 @@ async function fetchDocument(url: string): Promise<Document> {
   return document
 }
 
-const ajv = new Ajv2020.default({ strict: false, allErrors: true, validateFormats: false })
+/** The whole service with the sample's records: the examples are about them. */
+const file = serviceOfThisFile()
+
+const ajv = new Ajv2020.default({ strict: false, allErrors: true })
+ajv.addFormat('date', /^\d{4}-\d\d-\d\d$/)
+ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/)
+ajv.addFormat('int64', { type: 'number', validate: (value: number) => Number.isInteger(value) })
 
 function assertFits(schema: JsonSchema, value: unknown, what: string): void {
   const isGood = ajv.validate(schema, value)
   assert.ok(isGood, `${what}: ${ajv.errorsText()}`)
 }
 
-test('every example in the document is answered, with a body that fits its schema', async (t) => {
-  const { url } = await startSampleServer(t)
-  const { openapi, paths } = await fetchDocument(url)
+/** The columns that a target asks for, or all that the schema has. */
+function columnsOf(target: string, schema: JsonSchema): readonly string[] {
+  const asked = new URL(target, 'http://host').searchParams.get('columns')
+  return asked?.split(',') ?? Object.keys(schema.items?.properties ?? {})
+}
+
+/** Checks the rows of a body that is not JSON against the schema of the JSON answer. */
+async function assertRowsFit(type: string, body: Buffer, target: string, schema: JsonSchema): Promise<void> {
+  const columns = columnsOf(target, schema)
+  if (type === 'application/x-ndjson') {
+    const lines = body.toString().trimEnd().split('\n')
+    assertFits(
+      schema,
+      lines.map((line): unknown => JSON.parse(line)),
+      target,
+    )
+  } else if (type === 'text/csv') {
+    // The levels of order books have columns of their own.
+    const header = body.toString().split('\n', 1)[0]?.split(',') ?? []
+    const names = header.map((name) => name.replace(/^(bid|ask)_(?:price|qty)_\d+$/, '$1s'))
+    assert.deepEqual([...new Set(names)], columns, target)
+  } else {
+    const [row = '{}'] = await PARQUET_READERS['hyparquet']!(body)
+    assert.deepEqual(Object.keys(JSON.parse(row) as object), columns, target)
+  }
+}
+
+async function assertSuccessFits(target: string, response: Response, operation: Operation): Promise<string> {
+  const type = (response.headers.get('content-type') ?? '').split(';', 1)[0] ?? ''
+  const body = Buffer.from(await response.arrayBuffer())
+  const content = operation.responses['200']?.content ?? {}
+  assert.ok(content[type] !== undefined, `${target}: ${type} is declared`)
+  assert.ok(body.length > 0, `${target} answers something`)
+  const schema = content['application/json']?.schema
+  assert.ok(schema !== undefined)
+  if (type === 'application/json') {
+    const value: unknown = JSON.parse(body.toString())
+    assertFits(schema, value, target)
+    assert.ok(!Array.isArray(value) || value.length > 0, `${target} has records`)
+  } else await assertRowsFit(type, body, target, schema)
+  return type
+}
+
+test('every example request is answered with its stated status, and a body that fits the documented schema', async () => {
+  const { url } = file.service
+  const { openapi, paths, components } = await fetchDocument(url)
   assert.equal(openapi, '3.1.0')
-  let bodiesChecked = 0
+  const seen = new Set<string>()
   for (const [path, { get }] of Object.entries(paths)) {
     assert.ok(get['x-examples'].length > 0, `${path} has an example`)
-    for (const { target } of get['x-examples']) {
+    for (const { target, status } of get['x-examples']) {
       const response = await fetch(url + target)
-      const type = (response.headers.get('content-type') ?? '').split(';', 1)[0] ?? ''
-      const body = Buffer.from(await response.arrayBuffer())
-      assert.equal(response.status, 200, `${target}: ${body.toString().slice(0, 300)}`)
-      const content = get.responses['200']?.content?.[type]
-      assert.ok(content !== undefined, `${target}: ${type} is declared`)
-      assert.ok(body.length > 0, `${target} answers something`)
-      if (type !== 'application/json') continue
-      const value: unknown = JSON.parse(body.toString())
-      assertFits(content.schema, value, target)
-      assert.ok(!Array.isArray(value) || value.length > 0, `${target} has records`)
-      bodiesChecked += 1
+      assert.equal(response.status, status, target)
+      seen.add(`${path} ${status}`)
+      if (status === 200) seen.add(await assertSuccessFits(target, response, get))
+      else {
+        assert.ok(
+          get.responses[String(status)]?.content?.['application/problem+json'],
+          `${target}: ${status} is documented`,
+        )
+        assertFits(components.schemas.Problem, await response.json(), target)
+      }
     }
   }
-  assert.ok(bodiesChecked >= 3)
+  for (const path of RECORD_PATHS) assert.ok(seen.has(`${path} 200`), path)
+  for (const type of [
+    'application/json',
+    'application/x-ndjson',
+    'text/csv',
+    'application/vnd.apache.parquet',
+  ])
+    assert.ok(seen.has(type), type)
 })
 
-test('the document holds the very declarations that validate requests', async (t) => {
-  const { url } = await startSampleServer(t)
+/** What the interface offers beside the order books. */
+const RECORD_PATHS = [
+  '/api/v1/candles',
+  '/api/v1/observations',
+  '/api/v1/climate',
+  '/api/v1/analysis/climate-gaps',
+  '/api/v1/series',
+  '/api/v1/series/{ticker}',
+  '/api/v1/markets',
+  '/api/v1/markets/{ticker}',
+  '/health',
+]
+
+test('every documented answer fits its schema and is what the first example is really answered', async () => {
+  const { url } = file.service
+  const { paths, components } = await fetchDocument(url)
+  for (const [path, { get }] of Object.entries(paths)) {
+    const { schema, example } = get.responses['200']?.content?.['application/json'] ?? {}
+    assert.ok(schema !== undefined && example !== undefined, `${path} has an example answer`)
+    assertFits(schema, example, path)
+    // The time of the last look at the lake is nobody's to know before.
+    if (path === '/health') continue
+    const answer: unknown = JSON.parse(await (await fetch(url + get['x-examples'][0]!.target)).text())
+    assert.deepEqual(Array.isArray(answer) ? answer.slice(0, 1) : answer, example, path)
+  }
+  const problems = components.schemas.Problem.examples ?? []
+  assert.ok(problems.length > 0)
+  for (const problem of problems) assertFits(components.schemas.Problem, problem, 'the example of a problem')
+  const refused = await fetch(`${url}/api/v1/series?limit=0`)
+  const answered: object = JSON.parse(await refused.text())
+  assert.deepEqual({ ...answered, request_id: '' }, { ...problems[0], request_id: '' })
+})
+
+test('every schema refuses a superfluous and a mistyped field', async () => {
+  const { paths } = await fetchDocument(file.service.url)
+  for (const [path, { get }] of Object.entries(paths)) {
+    const { schema, example } = get.responses['200']?.content?.['application/json'] ?? {}
+    assert.ok(schema !== undefined)
+    const record = schema.type === 'array' ? schema.items! : schema
+    const [value] = [example].flat() as Record<string, unknown>[]
+    assert.ok(!ajv.validate(record, { ...value, superfluous: 1 }), path)
+    for (const name of Object.keys(record.properties ?? {}))
+      assert.ok(!ajv.validate(record, { ...value, [name]: { not: 'this' } }), `${path} ${name}`)
+  }
+})
+
+test('the document holds the very declarations that validate requests', async () => {
+  const { url } = file.service
   const { paths } = await fetchDocument(url)
   const operation = paths['/api/v1/lob']?.get
   assert.deepEqual(
@@ -81,8 +190,8 @@ test('the document holds the very declarations that validate requests', async (t
     assert.ok(operation.responses[status]?.content?.['application/problem+json'], status)
 })
 
-test('problems fit their schema', async (t) => {
-  const { url } = await startSampleServer(t)
+test('problems fit their schema', async () => {
+  const { url } = file.service
   const { components } = await fetchDocument(url)
   for (const target of ['/api/v1/lob', '/nowhere', '/api/v1/lob?series=NONE&date=2026-07-01', '/livez?a=1']) {
     const response = await fetch(url + target)
@@ -91,8 +200,8 @@ test('problems fit their schema', async (t) => {
   }
 })
 
-test('/docs is one page that loads nothing, names every endpoint and may run only its own script', async (t) => {
-  const { url } = await startSampleServer(t)
+test('/docs is one page that loads nothing, names every endpoint and may run only its own script', async () => {
+  const { url } = file.service
   const response = await fetch(`${url}/docs`)
   const page = await response.text()
   assert.match(response.headers.get('content-type') ?? '', /^text\/html/)
@@ -107,8 +216,8 @@ test('/docs is one page that loads nothing, names every endpoint and may run onl
   assert.doesNotThrow(() => new Script(script))
 })
 
-test('/llms.txt and the other documents are revalidated by their tags', async (t) => {
-  const { url } = await startSampleServer(t)
+test('/llms.txt and the other documents are revalidated by their tags', async () => {
+  const { url } = file.service
   for (const path of ['/openapi.json', '/docs', '/llms.txt']) {
     const first = await fetch(url + path)
     const etag = first.headers.get('etag') ?? ''

@@ -24,7 +24,7 @@ class ChunkSender {
     this.#port = port
     port.on('message', (message: ServerMessage) => {
       if (message.kind === 'cancel') this.isCancelled = true
-      else this.#credits += 1
+      else if (message.kind === 'credit') this.#credits += 1
       this.#wake?.()
     })
   }
@@ -46,7 +46,7 @@ class ChunkSender {
     this.#credits -= 1
     const buffer = new SharedArrayBuffer(Math.max(length, 1))
     fillPattern(new Uint8Array(buffer, 0, length), offset)
-    this.post({ kind: 'chunk', buffer, length })
+    this.post({ kind: 'chunk', number: -1, buffer, length })
     return true
   }
 }
@@ -138,6 +138,7 @@ export default async function run(task: LobTask | LobWarmTask): Promise<void> {
     identity,
     writtenAtMs: figure(words, 'written', Date.now()),
     isHeld,
+    sections: null,
   })
   if (headOnly || isHeld) sender.post({ kind: 'end', rows: figure(words, 'rows', 100) })
   else await sendBody(sender, words)

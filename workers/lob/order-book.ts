@@ -15,8 +15,14 @@ import {
 } from '../../shared/lob-v1.ts'
 
 export const CENTS_PER_DOLLAR = 100
+// Imported names are looked up at every use; constants of this module are constants of the compiled loop, and dividing by
+// one is a multiplication.
+const UNITS_PER_CENT = PRICE_UNITS_PER_CENT
+const UNITS_PER_DOLLAR = PRICE_UNITS_PER_DOLLAR
+const UNITS_PER_CONTRACT = QTY_UNITS_PER_CONTRACT
+const [SET, ADD, CLEAR, GAP, ASK] = [EVENT_SET, EVENT_ADD, EVENT_CLEAR, EVENT_GAP, SIDE_ASK]
 const CENT_SLOTS = CENTS_PER_DOLLAR + 1
-const EXACT_SLOTS = PRICE_UNITS_PER_DOLLAR + 1
+const EXACT_SLOTS = UNITS_PER_DOLLAR + 1
 
 /**
  * Columns of book events in replay order. `ts` is ns after the file's UTC midnight (exact in a double), `price` counts
@@ -58,20 +64,21 @@ export class BookSide {
 
   /** Changes a level and says whether the row last taken would look different now. */
   apply(isSet: boolean, orientedPrice: number, qty: number): boolean {
-    const cent = (orientedPrice / PRICE_UNITS_PER_CENT) | 0
+    const cent = (orientedPrice / UNITS_PER_CENT) | 0
     const cents = this.#cents
-    if (this.#exact === null && orientedPrice === cent * PRICE_UNITS_PER_CENT) {
-      cents[cent] = isSet ? qty : cents[cent]! + qty
-    } else {
-      cents[cent]! += this.#applyExact(isSet, orientedPrice, qty)
-    }
-    if (cent === 0 || cent === CENTS_PER_DOLLAR) return false
-    const exact = cents[cent]!
-    const shown = exact < QTY_UNITS_PER_CONTRACT ? 0 : Math.floor(exact / QTY_UNITS_PER_CONTRACT)
+    let exact: number
+    if (this.#exact === null && orientedPrice === cent * UNITS_PER_CENT) {
+      exact = isSet ? qty : cents[cent]! + qty
+    } else exact = cents[cent]! + this.#applyExact(isSet, orientedPrice, qty)
+    cents[cent] = exact
+    const shown = Math.max(Math.floor(exact / UNITS_PER_CONTRACT), 0)
     if (shown === this.contracts[cent]) return false
+    if (cent === 0 || cent === CENTS_PER_DOLLAR) return false
     this.contracts[cent] = shown
-    if (shown === 0) this.bits[cent >>> 5]! &= ~(1 << (cent & 31))
-    else this.bits[cent >>> 5]! |= 1 << (cent & 31)
+    // Without a branch: whether a level goes or stays, nobody can predict.
+    const bit = 1 << (cent & 31)
+    const word = cent >>> 5
+    this.bits[word] = (this.bits[word]! & ~bit) | (bit & -Number(shown !== 0))
     return cent >= this.shownFrom
   }
 
@@ -89,8 +96,8 @@ export class BookSide {
     const exact = new Float64Array(EXACT_SLOTS)
     for (let cent = 0; cent < CENT_SLOTS; cent++) {
       if (this.#cents[cent] === 0) continue
-      exact[cent * PRICE_UNITS_PER_CENT] = this.#cents[cent]!
-      this.#touchedExact.add(cent * PRICE_UNITS_PER_CENT)
+      exact[cent * UNITS_PER_CENT] = this.#cents[cent]!
+      this.#touchedExact.add(cent * UNITS_PER_CENT)
     }
     return exact
   }
@@ -135,6 +142,17 @@ export class OrderBook {
   /** Whether the row last taken may look different now. */
   isChanged = true
 
+  /** The highest bid in cents; 0 when there is none. */
+  bestBid(): number {
+    return this.bids.bestSlot()
+  }
+
+  /** The lowest ask in cents; 0 when there is none. */
+  bestAsk(): number {
+    const slot = this.asks.bestSlot()
+    return slot === 0 ? 0 : CENTS_PER_DOLLAR - slot
+  }
+
   /** Forgets everything: the book is unknown until the next `clear`. */
   forget(): void {
     this.isKnown = false
@@ -153,16 +171,16 @@ export class OrderBook {
     let index = from
     for (; index < length && ts[index]! <= until; index++) {
       const kind = event[index]!
-      if (kind === EVENT_SET || kind === EVENT_ADD) {
+      if (kind === SET || kind === ADD) {
         if (!this.isKnown) continue
         const isChanged =
-          side[index] === SIDE_ASK
-            ? asks.apply(kind === EVENT_SET, PRICE_UNITS_PER_DOLLAR - price[index]!, qty[index]!)
-            : bids.apply(kind === EVENT_SET, price[index]!, qty[index]!)
+          side[index] === ASK
+            ? asks.apply(kind === SET, UNITS_PER_DOLLAR - price[index]!, qty[index]!)
+            : bids.apply(kind === SET, price[index]!, qty[index]!)
         if (isChanged) this.isChanged = true
-      } else if (kind === EVENT_CLEAR || kind === EVENT_GAP) {
+      } else if (kind === CLEAR || kind === GAP) {
         this.forget()
-        this.isKnown = kind === EVENT_CLEAR
+        this.isKnown = kind === CLEAR
       }
     }
     return index

@@ -1,174 +1,154 @@
-// Snapshot rows as text, straight into the bytes of a chunk. A market whose row has not changed since its last one in
-// the same chunk is copied with a new time stamp. Formats differ only in how a column is written (row-format-*.ts).
+// Snapshot rows as text in the thread's row buffer: ready texts (row-layout.ts), the digits of the time stamp, and the
+// levels that a format writes (row-format-*.ts). A market whose row has not changed since its last one in the buffer is
+// copied with a new time stamp.
 
+import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
-import type { TextTarget } from '../output/text-target.ts'
-import { CENTS_PER_DOLLAR, OrderBook, type BookSide } from './order-book.ts'
+import { TEXT_SLACK_BYTES, type TextTable } from '../output/text-table.ts'
+import type { BookSide, OrderBook } from './order-book.ts'
+import { rowBytes, rowView } from './row-buffer.ts'
+import {
+  PART_BIDS,
+  PART_MARKET,
+  PART_QUOTE,
+  PART_TEXT,
+  PART_TS,
+  RowLayout,
+  type RowPart,
+  type RowTexts,
+} from './row-layout.ts'
 
-/**
- * The values of one snapshot row; reused from row to row. Prices in cents. The levels themselves are read from the
- * book's sides when they are written.
- */
-export class SnapshotRow {
-  marketIndex = 0
-  bestBid = 0
-  bestAsk = 0
-  spread = -1
-  /** Twice the mid price, so that it is an integer. */
-  twiceMid = 0
-  bids: BookSide
-  asks: BookSide
+// An imported name is looked up at every use; a constant of this module is one of the compiled code.
+const view = rowView
 
-  constructor({ bids, asks }: OrderBook) {
-    this.bids = bids
-    this.asks = asks
-  }
-
-  /** Takes the row of a market from its book. Rules: decisions.md "Limit order book". */
-  take(marketIndex: number, { bids, asks }: OrderBook): void {
-    this.marketIndex = marketIndex
-    this.bids = bids
-    this.asks = asks
-    const bid = bids.bestSlot()
-    const askSlot = asks.bestSlot()
-    const ask = askSlot === 0 ? 0 : CENTS_PER_DOLLAR - askSlot
-    const isTwoSided = bid !== 0 && ask !== 0
-    this.bestBid = bid
-    this.bestAsk = ask
-    this.spread = isTwoSided ? Math.max(ask - bid, 0) : -1
-    this.twiceMid = isTwoSided ? bid + ask : 0
-  }
-}
-
-/** A few bytes of UTF-8 that are written often, as doubles: no eight bytes of UTF-8 are a NaN, so they pass unchanged. */
-export interface Fragment {
-  readonly words: Float64Array
-  readonly length: number
-}
-
-/** Prepares bytes for `append`. */
-export function fragment(text: string): Fragment {
-  const bytes = new TextEncoder().encode(text)
-  const words = new Float64Array(Math.ceil(bytes.length / 8))
-  new Uint8Array(words.buffer).set(bytes)
-  return { words: littleEndianDoubles(words), length: bytes.length }
-}
-
-/** Doubles that, written little-endian, are the bytes that lie in `words` now, whatever this machine's byte order. */
-export function littleEndianDoubles(words: Float64Array): Float64Array {
-  const view = new DataView(words.buffer)
-  return words.map((_, index) => view.getFloat64(index * 8, true))
-}
-
-/** Writes a fragment; up to seven bytes past its end may be touched. */
-export function append(target: TextTarget, position: number, { words, length }: Fragment): number {
-  for (let index = 0, at = position; index < words.length; index++, at += 8) {
-    target.view.setFloat64(at, words[index]!, true)
-  }
-  return position + length
-}
-
-/** How a text format writes its parts. Every writer returns the position after what it wrote. */
+/** A text format. */
 export interface RowFormat {
+  readonly columns: readonly SnapshotColumn[]
   readonly contentBefore: Uint8Array
-  readonly betweenRows: Fragment
-  readonly afterRow: Fragment
+  /** An ASCII character between two rows; null for none. */
+  readonly separator: string | null
+  readonly texts: RowTexts
   readonly contentAfter: Uint8Array
-  /** Upper bound of one row's bytes without its digits of ts. */
-  readonly rowBytesMax: number
-  /** Where the ts column stands among the columns; -1 when it was not asked for. */
-  readonly tsColumn: number
-  readonly columnCount: number
-  writeColumn(target: TextTarget, position: number, column: number, row: SnapshotRow): number
-  /** The bytes right before the digits of ts. */
-  readonly beforeTs: Fragment
+  /** Upper bound of the bytes of one side's levels, and of what writing them may touch. */
+  readonly sideBytesMax: number
+  /** Writes the levels of a side into the row buffer and returns the position after them. */
+  writeLevels(position: number, side: BookSide, isAsk: boolean): number
 }
 
 const NS_DIGITS = 9
 const TS_BYTES_MAX = DIGITS_MAX + NS_DIGITS
-// A table write ends with whole words: of digits, of a fragment, or of a level (24 bytes).
-const SLACK_BYTES = 24
-
-/** Bytes a buffer must have left before `encodeRow`. */
-export function textRowReserve(format: RowFormat): number {
-  return format.rowBytesMax + TS_BYTES_MAX + SLACK_BYTES
-}
 
 export class TextRowEncoder {
+  /** Bytes of rows in the row buffer. */
+  position = 0
+  /** Bytes the row buffer must have left before `encodeRow`. */
+  readonly reserveBytes: number
   readonly #format: RowFormat
-  readonly #row = new SnapshotRow(new OrderBook())
-  readonly #generations: Int32Array
+  readonly #parts: readonly RowPart[]
+  readonly #texts: TextTable
+  readonly #separator: number
+  /** Where each market's last row begins in the buffer; -1 when it is not there. */
   readonly #starts: Int32Array
   readonly #lengths: Int32Array
+  /** Where ts stands in it; -1 where it has none. */
   readonly #tsOffsets: Int32Array
-  readonly #tsDigits = new Uint8Array(TS_BYTES_MAX)
-  readonly #tsView = new DataView(this.#tsDigits.buffer)
+  readonly #tsBytes = new Uint8Array(Math.ceil(TS_BYTES_MAX / 8) * 8)
+  readonly #tsDigits = new DataView(this.#tsBytes.buffer)
   #tsLength = 0
   #tsSeconds = -1
   #isFirst = true
 
-  constructor(format: RowFormat, marketCount: number) {
+  constructor(format: RowFormat, marketIds: readonly string[]) {
+    const layout = new RowLayout(format.columns, format.texts, marketIds)
     this.#format = format
-    this.#generations = new Int32Array(marketCount).fill(-1)
-    this.#starts = new Int32Array(marketCount)
-    this.#lengths = new Int32Array(marketCount)
-    this.#tsOffsets = new Int32Array(marketCount)
+    this.#parts = layout.parts
+    this.#texts = layout.texts
+    this.#separator = format.separator?.charCodeAt(0) ?? 0
+    this.#starts = new Int32Array(marketIds.length).fill(-1)
+    this.#lengths = new Int32Array(marketIds.length)
+    this.#tsOffsets = new Int32Array(marketIds.length).fill(-1)
+    this.reserveBytes = 1 + TS_BYTES_MAX + layout.textBytesMax + 2 * format.sideBytesMax + TEXT_SLACK_BYTES
   }
 
-  /** Appends one row; the caller has made sure that `textRowReserve` bytes are left. */
-  encodeRow(target: TextTarget, seconds: number, marketIndex: number, book: OrderBook): void {
+  /** The rows in the buffer, valid until the next call; the buffer is empty afterwards. */
+  takeRows(): Uint8Array {
+    const rows = rowBytes.subarray(0, this.position)
+    this.position = 0
+    this.#starts.fill(-1)
+    return rows
+  }
+
+  /** Appends one row; the caller has made sure that `reserveBytes` are left. */
+  encodeRow(seconds: number, marketIndex: number, book: OrderBook): void {
     if (seconds !== this.#tsSeconds) this.#setTs(seconds)
+    let start = this.position
     if (this.#isFirst) this.#isFirst = false
-    else target.position = append(target, target.position, this.#format.betweenRows)
-    const start = target.position
+    else if (this.#separator !== 0) view.setUint8(start++, this.#separator)
+    const from = this.#starts[marketIndex]!
     const end =
-      !book.isChanged && this.#generations[marketIndex] === target.generation
-        ? this.#copyRow(target, start, marketIndex)
-        : this.#writeRow(target, start, marketIndex, book)
-    this.#generations[marketIndex] = target.generation
+      !book.isChanged && from >= 0
+        ? this.#copyRow(start, from, marketIndex)
+        : this.#writeRow(start, marketIndex, book)
     this.#starts[marketIndex] = start
     this.#lengths[marketIndex] = end - start
-    target.position = end
+    this.position = end
   }
 
   #setTs(seconds: number): void {
     // Whole seconds and nine zeros are the nanoseconds, exactly, whatever a double would round.
-    let position = writeDigits(this.#tsView, 0, seconds)
+    let position = writeDigits(this.#tsDigits, 0, seconds)
     if (seconds !== 0) {
-      this.#tsDigits.fill(0x30, position, position + NS_DIGITS)
+      this.#tsBytes.fill(0x30, position, position + NS_DIGITS)
       position += NS_DIGITS
     }
     this.#tsLength = position
     this.#tsSeconds = seconds
   }
 
-  #copyRow(target: TextTarget, start: number, marketIndex: number): number {
-    const from = this.#starts[marketIndex]!
+  /** Writes the digits of ts and no byte more: what follows them may be there already. */
+  #writeTs(position: number): number {
+    const end = this.#tsLength
+    let index = 0
+    for (; index + 8 <= end; index += 8) {
+      view.setFloat64(position + index, this.#tsDigits.getFloat64(index))
+    }
+    for (; index < end; index++) view.setUint8(position + index, this.#tsBytes[index]!)
+    return position + end
+  }
+
+  #writeText(start: number, number: number): number {
+    const { words, starts, lengths } = this.#texts
+    const end = starts[number + 1]!
+    for (let index = starts[number]!, position = start; index < end; index++, position += 8) {
+      view.setFloat64(position, words[index]!, true)
+    }
+    return start + lengths[number]!
+  }
+
+  #copyRow(start: number, from: number, marketIndex: number): number {
     const length = this.#lengths[marketIndex]!
-    target.bytes.copyWithin(start, from, from + length)
+    rowBytes.copyWithin(start, from, from + length)
     const tsAt = this.#tsOffsets[marketIndex]!
-    if (tsAt >= 0) writeTs(target, start + tsAt, this.#tsDigits, this.#tsLength)
+    if (tsAt >= 0) this.#writeTs(start + tsAt)
     return start + length
   }
 
-  #writeRow(target: TextTarget, start: number, marketIndex: number, book: OrderBook): number {
-    const format = this.#format
-    this.#row.take(marketIndex, book)
+  #writeRow(start: number, marketIndex: number, book: OrderBook): number {
     book.isChanged = false
-    this.#tsOffsets[marketIndex] = -1
+    const parts = this.#parts
     let position = start
-    for (let column = 0; column < format.columnCount; column++) {
-      if (column === format.tsColumn) {
-        position = append(target, position, format.beforeTs)
+    for (let index = 0; index < parts.length; index++) {
+      const { kind, firstText, quote } = parts[index]!
+      if (kind === PART_TEXT) position = this.#writeText(position, firstText)
+      else if (kind === PART_MARKET) position = this.#writeText(position, firstText + marketIndex)
+      else if (kind === PART_QUOTE) {
+        position = this.#writeText(position, quote!.textOf(book.bestBid(), book.bestAsk()))
+      } else if (kind === PART_TS) {
         this.#tsOffsets[marketIndex] = position - start
-        position = writeTs(target, position, this.#tsDigits, this.#tsLength)
-      } else position = format.writeColumn(target, position, column, this.#row)
+        position = this.#writeTs(position)
+      } else if (kind === PART_BIDS) position = this.#format.writeLevels(position, book.bids, false)
+      else position = this.#format.writeLevels(position, book.asks, true)
     }
-    return append(target, position, format.afterRow)
+    return position
   }
-}
-
-function writeTs(target: TextTarget, position: number, digits: Uint8Array, length: number): number {
-  for (let index = 0; index < length; index++) target.bytes[position + index] = digits[index]!
-  return position + length
 }

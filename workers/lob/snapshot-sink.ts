@@ -1,11 +1,17 @@
 // Where snapshot rows go, by format: text rows straight into chunks, parquet rows through the row-group encoder.
 
-import { PARQUET_OUT_FIRST_ROW_GROUP_ROWS, PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
+import { ApiError } from '../../shared/errors.ts'
+import {
+  CHUNK_BYTES,
+  PARQUET_OUT_FIRST_ROW_GROUP_ROWS,
+  PARQUET_OUT_ROW_GROUP_ROWS,
+} from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import type { ChunkStream } from '../output/chunk-stream.ts'
-import { CENTS_PER_DOLLAR, OrderBook } from './order-book.ts'
+import { CENTS_PER_DOLLAR, type OrderBook } from './order-book.ts'
 import { ParquetSnapshotEncoder } from './parquet-snapshot-encoder.ts'
-import { SnapshotRow, TextRowEncoder, textRowReserve, type RowFormat } from './row-encoder.ts'
+import { midOf, spreadOf } from './quote.ts'
+import { TextRowEncoder, type RowFormat } from './row-encoder.ts'
 import { CsvRowFormat } from './row-format-csv.ts'
 import { JsonRowFormat } from './row-format-json.ts'
 
@@ -18,46 +24,55 @@ export interface SnapshotSink {
   finish(): Promise<void>
 }
 
+/** A sink whose rows may come in sections, of which other threads make some; nothing stands between two of them. */
+export interface SectionSink extends SnapshotSink {
+  beginSection(section: number): Promise<void>
+  endSection(): void
+}
+
 /** A sink and what its stream must reserve for one write. */
-export interface SinkPlan {
+export interface SinkPlan<Sink extends SnapshotSink = SnapshotSink> {
   readonly reserveBytes: number
-  open(stream: ChunkStream): SnapshotSink
+  open(stream: ChunkStream): Sink
 }
 
 /** The sink of a query's format, for the markets of its answer. */
 export function planSink(query: LobQuery, marketIds: readonly string[]): SinkPlan {
-  const { columns, levels, format } = query
-  if (format === 'parquet') {
-    return {
-      reserveBytes: 0,
-      open: (stream) => new ParquetSink(query, marketIds, stream),
-    }
-  }
-  const rowFormat: RowFormat =
-    format === 'csv'
-      ? new CsvRowFormat({ columns, levels, marketIds })
-      : new JsonRowFormat({ columns, levels, marketIds, isArray: format === 'json' })
-  return {
-    reserveBytes: textRowReserve(rowFormat),
-    open: (stream) => new TextSink(rowFormat, marketIds.length, stream),
-  }
+  return query.format === 'parquet'
+    ? { reserveBytes: 0, open: (stream) => new ParquetSink(query, marketIds, stream) }
+    : planTextSink(query, marketIds)
 }
 
-class TextSink implements SnapshotSink {
+/** The sink of a text format. */
+export function planTextSink(
+  { columns, levels, format }: LobQuery,
+  marketIds: readonly string[],
+): SinkPlan<SectionSink> {
+  const rowFormat: RowFormat =
+    format === 'csv'
+      ? new CsvRowFormat({ columns, levels })
+      : new JsonRowFormat({ columns, levels, isArray: format === 'json' })
+  const encoder = new TextRowEncoder(rowFormat, marketIds)
+  const { reserveBytes } = encoder
+  if (reserveBytes > CHUNK_BYTES) {
+    throw new ApiError('lake_file_invalid', `A row of these markets may take ${reserveBytes} bytes.`)
+  }
+  return { reserveBytes, open: (stream) => new TextSink(rowFormat, encoder, stream) }
+}
+
+class TextSink implements SectionSink {
   readonly #format: RowFormat
   readonly #encoder: TextRowEncoder
   readonly #stream: ChunkStream
-  readonly #reserve: number
 
-  constructor(format: RowFormat, marketCount: number, stream: ChunkStream) {
+  constructor(format: RowFormat, encoder: TextRowEncoder, stream: ChunkStream) {
     this.#format = format
-    this.#encoder = new TextRowEncoder(format, marketCount)
+    this.#encoder = encoder
     this.#stream = stream
-    this.#reserve = textRowReserve(format)
   }
 
   get isFull(): boolean {
-    return this.#stream.lacks(this.#reserve)
+    return this.#stream.lacks(this.#encoder.position + this.#encoder.reserveBytes)
   }
 
   async begin(): Promise<void> {
@@ -65,14 +80,25 @@ class TextSink implements SnapshotSink {
   }
 
   row(seconds: number, marketIndex: number, book: OrderBook): void {
-    this.#encoder.encodeRow(this.#stream, seconds, marketIndex, book)
+    this.#encoder.encodeRow(seconds, marketIndex, book)
   }
 
   async makeRoom(): Promise<void> {
+    this.#stream.put(this.#encoder.takeRows())
     await this.#stream.nextChunk()
   }
 
+  async beginSection(section: number): Promise<void> {
+    await this.#stream.beginSection(section)
+  }
+
+  endSection(): void {
+    this.#stream.put(this.#encoder.takeRows())
+    this.#stream.endSection()
+  }
+
   async finish(): Promise<void> {
+    this.#stream.put(this.#encoder.takeRows())
     await this.#stream.write(this.#format.contentAfter)
   }
 }
@@ -80,7 +106,6 @@ class TextSink implements SnapshotSink {
 /** Takes rows from books into a parquet encoder. */
 export class ParquetRows {
   readonly #encoder: ParquetSnapshotEncoder
-  readonly #row = new SnapshotRow(new OrderBook())
   readonly #levels: number
   readonly #bidPrices: Uint8Array
   readonly #bidQtys: Float64Array
@@ -97,8 +122,8 @@ export class ParquetRows {
   }
 
   append(seconds: number, marketIndex: number, book: OrderBook): void {
-    const row = this.#row
-    row.take(marketIndex, book)
+    const bestBid = book.bestBid()
+    const bestAsk = book.bestAsk()
     const bidCount = book.bids.takeTop(this.#levels, this.#bidPrices, this.#bidQtys)
     const askCount = book.asks.takeTop(this.#levels, this.#askPrices, this.#askQtys)
     for (let level = 0; level < askCount; level++) {
@@ -107,10 +132,10 @@ export class ParquetRows {
     this.#encoder.appendRow(
       seconds,
       marketIndex,
-      row.bestBid,
-      row.bestAsk,
-      row.spread,
-      row.twiceMid / 2,
+      bestBid,
+      bestAsk,
+      spreadOf(bestBid, bestAsk),
+      midOf(bestBid, bestAsk),
       bidCount,
       this.#bidPrices,
       this.#bidQtys,

@@ -9,72 +9,114 @@ import type { LakeFile } from './lake-file.ts'
 import { MarketReplay } from './market-replay.ts'
 import { OrderBook } from './order-book.ts'
 import type { DatePlan, LobPlan, MarketPlan } from './plan.ts'
-import type { SnapshotSink } from './snapshot-sink.ts'
+import type { Section } from './sections.ts'
+import type { SectionSink, SnapshotSink } from './snapshot-sink.ts'
 
 /** The opened file of a date; undefined when there is none. */
 export type FileOfDate = (date: string) => LakeFile | undefined
 
 /** What the rows of one answer are made from and where they go. */
-export interface SnapshotJob {
+export interface SnapshotJob<Sink extends SnapshotSink = SnapshotSink> {
   readonly query: LobQuery
-  readonly plan: LobPlan
   readonly fileOf: FileOfDate
   /** Numbers all markets of the answer. */
   readonly marketNumbers: ReadonlyMap<string, number>
-  readonly sink: SnapshotSink
+  readonly sink: Sink
   /** Called before every row group is decoded; throws when the request was cancelled. */
   readonly checkpoint: () => void
 }
 
 /** Writes every row of the plan and returns how many there were. */
-export async function writeSnapshots(job: SnapshotJob): Promise<number> {
+export async function writeSnapshots(job: SnapshotJob, plan: LobPlan): Promise<number> {
   let rows = 0
   await job.sink.begin()
-  for (const datePlan of job.plan.dates) {
-    if (datePlan.markets.length > 0) rows += await writeDate(job, datePlan)
+  for (const datePlan of plan.dates) {
+    if (datePlan.markets.length === 0) continue
+    rows += await new DateSnapshots(job, datePlan).write(0, Infinity)
   }
   await job.sink.finish()
   return rows
 }
 
-async function writeDate(job: SnapshotJob, { date, startSeconds, markets }: DatePlan): Promise<number> {
-  const { fileOf, marketNumbers, sink } = job
-  const { intervalS } = job.query
-  const file = fileOf(date)!
-  const carried = carryBooks(job, date, markets)
-  const source = new EventSource(
-    file,
-    markets.map(({ id }) => id),
-    job.checkpoint,
-  )
-  const replays = markets.map(
-    ({ id }, number) =>
-      new MarketReplay(file, source, number, file.index.markets.get(id), carried.get(id) ?? new OrderBook()),
-  )
-  const numbers = markets.map(({ id }) => marketNumbers.get(id)!)
-  const firstTick = markets.reduce((first, market) => Math.min(first, market.firstTick), Infinity)
-  const lastTick = markets.reduce((last, market) => Math.max(last, market.lastTick), -1)
+/** Writes the sections that `take` gives, ascending, until it gives none any more, and returns how many rows they had. */
+export async function writeSections(
+  job: SnapshotJob<SectionSink>,
+  sections: readonly Section[],
+  take: () => number | Promise<number>,
+): Promise<number> {
   let rows = 0
-  for (let tick = firstTick; tick <= lastTick; tick++) {
-    const seconds = tick * intervalS
-    const instant = seconds * NS_PER_SECOND
-    for (let index = 0; index < markets.length; index++) {
-      const market = markets[index]!
-      if (tick < market.firstTick || tick > market.lastTick) continue
-      const replay = replays[index]!
-      replay.advanceTo(instant)
-      if (sink.isFull) await sink.makeRoom()
-      sink.row(startSeconds + seconds, numbers[index]!, replay.book)
-      rows++
-    }
+  let snapshots: DateSnapshots | undefined
+  for (;;) {
+    const number = await take()
+    const section = sections[number]
+    if (section === undefined) return rows
+    if (snapshots?.datePlan !== section.datePlan) snapshots = new DateSnapshots(job, section.datePlan)
+    await job.sink.beginSection(number)
+    rows += await snapshots.write(section.firstTick, section.lastTick)
+    job.sink.endSection()
   }
-  file.assertUnchanged()
-  return rows
+}
+
+/** The rows of one date, from any tick on but never back: what lies between is skipped where keyframes allow it. */
+class DateSnapshots {
+  readonly datePlan: DatePlan
+  readonly #job: SnapshotJob
+  readonly #file: LakeFile
+  readonly #replays: readonly MarketReplay[]
+  readonly #numbers: readonly number[]
+
+  constructor(job: SnapshotJob, datePlan: DatePlan) {
+    const { date, markets } = datePlan
+    const file = job.fileOf(date)!
+    const carried = carryBooks(job, date, markets)
+    const ids = markets.map(({ id }) => id)
+    const source = new EventSource(file, ids, job.checkpoint)
+    this.datePlan = datePlan
+    this.#job = job
+    this.#file = file
+    this.#replays = ids.map(
+      (id, number) =>
+        new MarketReplay(
+          file,
+          source,
+          number,
+          file.index.markets.get(id),
+          carried.get(id) ?? new OrderBook(),
+        ),
+    )
+    this.#numbers = ids.map((id) => job.marketNumbers.get(id)!)
+  }
+
+  /** Writes the rows of the ticks from `from` to `to` and returns how many there were. */
+  async write(from: number, to: number): Promise<number> {
+    const { sink, query } = this.#job
+    const { intervalS } = query
+    const { markets, startSeconds } = this.datePlan
+    const replays = this.#replays
+    const firstTick = markets.reduce((first, market) => Math.min(first, market.firstTick), Infinity)
+    const lastTick = markets.reduce((last, market) => Math.max(last, market.lastTick), -1)
+    let rows = 0
+    for (let tick = Math.max(from, firstTick); tick <= Math.min(to, lastTick); tick++) {
+      const seconds = tick * intervalS
+      const instant = seconds * NS_PER_SECOND
+      for (let index = 0; index < markets.length; index++) {
+        const market = markets[index]!
+        if (tick < market.firstTick || tick > market.lastTick) continue
+        const replay = replays[index]!
+        replay.advanceTo(instant)
+        if (sink.isFull) await sink.makeRoom()
+        sink.row(startSeconds + seconds, this.#numbers[index]!, replay.book)
+        rows++
+      }
+    }
+    this.#file.assertUnchanged()
+    return rows
+  }
 }
 
 /** The books that come from the dates before `date`, by market. */
 function carryBooks(
-  { fileOf, checkpoint }: SnapshotJob,
+  { fileOf, checkpoint }: Pick<SnapshotJob, 'fileOf' | 'checkpoint'>,
   date: string,
   markets: readonly MarketPlan[],
 ): Map<string, OrderBook> {

@@ -3,34 +3,53 @@
 
 import { ApiError } from '../../shared/errors.ts'
 import { contentIdentity } from '../../shared/content-identity.ts'
-import type { LobHead, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
+import { LOB_SECTIONS_ROWS_MIN } from '../../shared/limits.ts'
+import {
+  takeSection,
+  type LobHead,
+  type LobQuery,
+  type LobTask,
+  type LobWarmTask,
+} from '../../shared/lob-task.ts'
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
 import { prepareDecompression } from './decompress.ts'
 import { LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
 import { planLob, refuseTooManyRows, type LobPlan } from './plan.ts'
-import { planSink } from './snapshot-sink.ts'
-import { writeSnapshots } from './snapshots.ts'
+import { sectionsOf, type Section } from './sections.ts'
+import { planSink, planTextSink, type SectionSink } from './snapshot-sink.ts'
+import { writeSections, writeSnapshots, type SnapshotJob } from './snapshots.ts'
 import { warmUp } from './warm-up.ts'
+
+type SectionJob = SnapshotJob<SectionSink>
+
+/** What a task has opened and promised so far. */
+interface Progress {
+  readonly files: Map<string, LakeFile | undefined>
+  hasTakenSection: boolean
+}
 
 export default async function runLobTask(task: LobTask | LobWarmTask): Promise<void> {
   await prepareDecompression()
   if ('warm' in task) return warmUp()
-  const { port } = task
-  const files = new Map<string, LakeFile | undefined>()
+  const { assistance, port } = task
+  const progress: Progress = { files: new Map(), hasTakenSection: false }
   try {
-    await answer(task, files)
+    await answer(task, progress)
   } catch (error) {
-    if (!(error instanceof RequestCancelled)) port.postMessage(failureOf(error))
+    // An assistant that has promised nothing does no harm: the leader had its files open before they broke.
+    if (assistance !== null && !progress.hasTakenSection) port.postMessage({ kind: 'end', rows: 0 })
+    else if (!(error instanceof RequestCancelled)) port.postMessage(failureOf(error))
   } finally {
-    for (const file of files.values()) file?.close()
+    for (const file of progress.files.values()) file?.close()
     port.close()
   }
 }
 
-async function answer(task: LobTask, files: Map<string, LakeFile | undefined>) {
-  const { lake, query, catalogue, headOnly, port } = task
+async function answer(task: LobTask, progress: Progress): Promise<void> {
+  const { files } = progress
+  const { lake, query, catalogue, headOnly, assistance, port } = task
   const { series, isWanted } = selectMarkets(lake, query, catalogue)
   const fileOf = (date: string): LakeFile | undefined => {
     if (!files.has(date)) files.set(date, LakeFile.open(lake, query.source, series, date))
@@ -46,7 +65,8 @@ async function answer(task: LobTask, files: Map<string, LakeFile | undefined>) {
     )
   }
   refuseTooManyRows(query, plan)
-  const head = headOf(task, series, plan, files)
+  const sections = isSharedOut(query, plan) ? sectionsOf(plan, query, fileOf) : []
+  const head = headOf(task, series, plan, sections, files)
   if (headOnly || head.isHeld) {
     port.postMessage(head)
     port.postMessage({ kind: 'end', rows: plan.rows })
@@ -55,18 +75,40 @@ async function answer(task: LobTask, files: Map<string, LakeFile | undefined>) {
   const ids = [...new Set(plan.dates.flatMap(({ markets }) => markets.map(({ id }) => id)))].toSorted(
     (left, right) => (left < right ? -1 : 1),
   )
-  const sinkPlan = planSink(query, ids)
+  const job = { query, fileOf, marketNumbers: new Map(ids.map((id, number) => [id, number])) }
+  if (head.sections === null) {
+    const sinkPlan = planSink(query, ids)
+    const stream = new ChunkStream(port, head, sinkPlan.reserveBytes)
+    const checkpoint = (): void => stream.throwIfCancelled()
+    const rows = await writeSnapshots({ ...job, sink: sinkPlan.open(stream), checkpoint }, plan)
+    if (rows !== plan.rows) throw new Error(`planned ${plan.rows} rows but wrote ${rows}`)
+    stream.end(rows)
+    return
+  }
+  const sinkPlan = planTextSink(query, ids)
   const stream = new ChunkStream(port, head, sinkPlan.reserveBytes)
-  const rows = await writeSnapshots({
-    query,
-    plan,
-    fileOf,
-    marketNumbers: new Map(ids.map((id, number) => [id, number])),
-    sink: sinkPlan.open(stream),
-    checkpoint: () => stream.throwIfCancelled(),
-  })
-  if (rows !== plan.rows) throw new Error(`planned ${plan.rows} rows but wrote ${rows}`)
+  const sink = sinkPlan.open(stream)
+  const sectionJob: SectionJob = { ...job, sink, checkpoint: (): void => stream.throwIfCancelled() }
+  const take = (): number => {
+    progress.hasTakenSection = true
+    return takeSection(assistance === null ? head.sections! : assistance.sections)
+  }
+  let rows = 0
+  if (assistance === null) {
+    await sink.begin()
+    rows = await writeSections(sectionJob, sections, take)
+  } else if (head.identity === assistance.identity) {
+    // With other files than the leader's nothing may be made.
+    const takeWhileWanted = async (): Promise<number> =>
+      (await stream.isMoreWanted()) ? take() : sections.length
+    rows = await writeSections(sectionJob, sections, takeWhileWanted)
+  }
   stream.end(rows)
+}
+
+/** Whether other threads may make parts of the answer: where nothing stands between its rows but the rows. */
+function isSharedOut({ format }: LobQuery, { rows }: LobPlan): boolean {
+  return rows >= LOB_SECTIONS_ROWS_MIN && (format === 'ndjson' || format === 'csv')
 }
 
 /** Whether the client holds the answer is told by the opened files alone: no row was read so far. */
@@ -74,6 +116,7 @@ function headOf(
   { query, catalogue, validation: { seed, held } }: LobTask,
   series: string,
   plan: LobPlan,
+  sections: readonly Section[],
   files: ReadonlyMap<string, LakeFile | undefined>,
 ): LobHead {
   const dates = [...files.keys()].toSorted((left, right) => (left < right ? -1 : 1))
@@ -86,5 +129,9 @@ function headOf(
     identity,
     writtenAtMs: dates.reduce((latest, date) => Math.max(latest, files.get(date)?.writtenAtMs ?? 0), 0),
     isHeld: held.includes(identity) || held.includes('*'),
+    sections:
+      sections.length > 1
+        ? { count: sections.length, next: new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT) }
+        : null,
   }
 }

@@ -2,12 +2,11 @@
 // later ones. Nothing leaves this file.
 
 import { EVENT_ADD, EVENT_CLEAR, PRICE_UNITS_PER_CENT, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
-import { PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
+import { CHUNK_BYTES, PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import { SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
 import { OrderBook, type EventColumns } from './order-book.ts'
 import { ParquetSnapshotEncoder } from './parquet-snapshot-encoder.ts'
-import type { TextTarget } from '../output/text-target.ts'
-import { TextRowEncoder, textRowReserve, type RowFormat } from './row-encoder.ts'
+import { TextRowEncoder, type RowFormat } from './row-encoder.ts'
 import { ParquetRows } from './snapshot-sink.ts'
 import { CsvRowFormat } from './row-format-csv.ts'
 import { JsonRowFormat } from './row-format-json.ts'
@@ -19,7 +18,7 @@ const PARQUET_PASSES = 4
 /** Replays and encodes a few thousand made-up rows in every text format. */
 export function warmUp(): void {
   const events = madeUpEvents()
-  const options = { columns: SNAPSHOT_COLUMNS, levels: LEVELS, marketIds: ['warm-up'] }
+  const options = { columns: SNAPSHOT_COLUMNS, levels: LEVELS }
   const formats = [
     new JsonRowFormat({ ...options, isArray: false }),
     new JsonRowFormat({ ...options, isArray: true }),
@@ -51,15 +50,12 @@ function encodeParquet(events: EventColumns): void {
 }
 
 function encodeAll(format: RowFormat, events: EventColumns): void {
-  const reserve = textRowReserve(format)
-  const bytes = new Uint8Array(64 * 1024 + reserve)
-  const target: TextTarget = { bytes, view: new DataView(bytes.buffer), generation: 0, position: 0 }
-  const encoder = new TextRowEncoder(format, 1)
+  const encoder = new TextRowEncoder(format, ['warm-up'])
   const book = new OrderBook()
   for (let index = 0, tick = 0; index < events.length; tick++) {
     index = book.replay(events, index, tick)
-    if (target.position + reserve > bytes.length) target.position = 0
-    encoder.encodeRow(target, tick, 0, book)
+    if (encoder.position + encoder.reserveBytes > CHUNK_BYTES) encoder.takeRows()
+    encoder.encodeRow(tick, 0, book)
   }
 }
 

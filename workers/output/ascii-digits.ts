@@ -1,22 +1,27 @@
-// Non-negative integers as ASCII decimal digits, four at a time from tables. Writing may run up to three bytes past the
-// last digit: whoever owns the buffer keeps that much slack.
+// Non-negative integers as ASCII decimal digits, three at a time from tables that fit the first cache. Writing may run up
+// to three bytes past the last digit: whoever owns the buffer keeps that much slack.
 
-const FOUR = 10_000
-/** Digits of 0 … 9999 without leading zeros, as little-endian words, and how many there are. */
-const wordOf = new Uint32Array(FOUR)
-const lengthOf = new Uint8Array(FOUR)
-/** The same with leading zeros. */
-const paddedWordOf = new Uint32Array(FOUR)
+const THOUSAND = 1000
+const MILLION = 1_000_000
+const LENGTH_SHIFT = 24
 
-for (let number = 0; number < FOUR; number++) {
+/**
+ * One to three digits as a little-endian word, whose last byte says how many there are. Below THOUSAND: 0 … 999 without
+ * leading zeros; from it on: with them.
+ */
+const lastDigits = new Uint32Array(2 * THOUSAND)
+/** The same without leading zeros, and for 0 none at all. */
+const firstDigits = new Uint32Array(THOUSAND)
+
+for (let number = 0; number < THOUSAND; number++) {
   const digits = String(number)
-  lengthOf[number] = digits.length
-  wordOf[number] = littleEndianWord(digits)
-  paddedWordOf[number] = littleEndianWord(digits.padStart(4, '0'))
+  lastDigits[number] = wordOf(digits)
+  lastDigits[THOUSAND + number] = wordOf(digits.padStart(3, '0'))
+  firstDigits[number] = number === 0 ? 0 : wordOf(digits)
 }
 
-function littleEndianWord(ascii: string): number {
-  let word = 0
+function wordOf(ascii: string): number {
+  let word = ascii.length * 2 ** LENGTH_SHIFT
   for (let index = 0; index < ascii.length; index++) word += ascii.charCodeAt(index) * 2 ** (8 * index)
   return word
 }
@@ -24,27 +29,24 @@ function littleEndianWord(ascii: string): number {
 /** Digits of the largest safe integer. */
 export const DIGITS_MAX = 16
 
-const INT32_SAFE = 100_000_000
-
 /** Writes a non-negative safe integer at `position` and returns the position after it. */
 export function writeDigits(view: DataView, position: number, number: number): number {
-  if (number >= INT32_SAFE) return writeManyDigits(view, position, number)
+  if (number >= MILLION) return writeManyDigits(view, position, number)
+  // Without a branch on the size: which of a book's quantities have four digits and which five, nobody can predict.
   const whole = number | 0
-  if (whole < FOUR) {
-    view.setUint32(position, wordOf[whole]!, true)
-    return position + lengthOf[whole]!
-  }
-  const high = (whole / FOUR) | 0
-  view.setUint32(position, wordOf[high]!, true)
-  const after = position + lengthOf[high]!
-  view.setUint32(after, paddedWordOf[whole - high * FOUR]!, true)
-  return after + 4
+  const high = (whole / THOUSAND) | 0
+  const first = firstDigits[high]!
+  view.setUint32(position, first, true)
+  const after = position + (first >>> LENGTH_SHIFT)
+  const last = lastDigits[whole - high * THOUSAND + (-high >>> 31) * THOUSAND]!
+  view.setUint32(after, last, true)
+  return after + (last >>> LENGTH_SHIFT)
 }
 
 // Apart, and recursive, so that the usual case above stays small enough to be inlined.
 function writeManyDigits(view: DataView, position: number, number: number): number {
-  const high = Math.floor(number / FOUR)
+  const high = Math.floor(number / THOUSAND)
   const after = writeDigits(view, position, high)
-  view.setUint32(after, paddedWordOf[number - high * FOUR]!, true)
-  return after + 4
+  view.setUint32(after, lastDigits[THOUSAND + number - high * THOUSAND]!, true)
+  return after + 3
 }

@@ -5,24 +5,46 @@
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
 import type { ServerMessage, StreamHead, WorkerMessage } from '../../shared/stream-task.ts'
-import type { TextTarget } from './text-target.ts'
 
 /** Thrown where a cancelled request is noticed; nobody waits for an answer any more. */
 export class RequestCancelled extends Error {}
 
-export class ChunkStream implements TextTarget {
+/** Number of a buffer that is used for one chunk only and always sent along. */
+const ONE_OFF = -1
+
+interface ChunkBuffer {
+  readonly number: number
+  readonly shared: SharedArrayBuffer
+  readonly bytes: Uint8Array
+  readonly view: DataView
+  /** The server has it, and knows it by its number. */
+  isKnown: boolean
+}
+
+function chunkBuffer(number: number, sizeBytes: number): ChunkBuffer {
+  const shared = new SharedArrayBuffer(sizeBytes)
+  return { number, shared, bytes: new Uint8Array(shared), view: new DataView(shared), isKnown: false }
+}
+
+export class ChunkStream {
   bytes: Uint8Array
   view: DataView
-  generation = 0
   position = 0
   /** Where the current chunk counts as full; at most the buffer's length. */
   #full: number
   readonly #port: MessagePort
   readonly #head: StreamHead
   readonly #chunkBytes: number
-  readonly #free: SharedArrayBuffer[] = []
-  #buffer: SharedArrayBuffer
+  readonly #buffers: ChunkBuffer[] = []
+  readonly #free: ChunkBuffer[] = []
+  #buffer: ChunkBuffer
   #inFlight = 0
+  #window = CHUNK_WINDOW
+  /** The section begun last; -1 for none. */
+  #section = -1
+  #isSectionTold = true
+  #isBufferSent = false
+  #isDismissed = false
   #isHeadSent = false
   #isCancelled = false
   #wake: (() => void) | undefined
@@ -33,9 +55,9 @@ export class ChunkStream implements TextTarget {
     this.#port = port
     this.#head = head
     this.#chunkBytes = Math.max(CHUNK_BYTES, reserveBytes)
-    this.#buffer = new SharedArrayBuffer(this.#chunkBytes)
-    this.bytes = new Uint8Array(this.#buffer)
-    this.view = new DataView(this.#buffer)
+    this.#buffer = this.#newBuffer()
+    this.bytes = this.#buffer.bytes
+    this.view = this.#buffer.view
     this.#full = Math.min(Math.max(FIRST_CHUNK_BYTES, reserveBytes), this.bytes.length)
     port.on('message', this.#onMessage)
     port.on('close', () => this.#receive({ kind: 'cancel' }))
@@ -49,30 +71,72 @@ export class ChunkStream implements TextTarget {
   /** Sends the current chunk and makes room for the next one; waits while the window is used up. */
   async nextChunk(): Promise<void> {
     this.#send()
-    while (this.#inFlight >= CHUNK_WINDOW) {
+    await this.#renewBuffer()
+  }
+
+  async #renewBuffer(): Promise<void> {
+    await this.#until(() => this.#inFlight < this.#window)
+    this.throwIfCancelled()
+    this.#isBufferSent = false
+    this.#take(this.#free.pop() ?? this.#newBuffer())
+  }
+
+  #newBuffer(): ChunkBuffer {
+    const buffer = chunkBuffer(this.#buffers.length, this.#chunkBytes)
+    this.#buffers.push(buffer)
+    return buffer
+  }
+
+  #take(buffer: ChunkBuffer): void {
+    this.#buffer = buffer
+    this.bytes = buffer.bytes
+    this.view = buffer.view
+    this.#full = buffer.bytes.length
+  }
+
+  /** What is written from here on belongs to a section of the answer. */
+  async beginSection(section: number): Promise<void> {
+    this.#section = section
+    this.#isSectionTold = false
+    if (this.#isBufferSent) await this.#renewBuffer()
+  }
+
+  /** Sends what is left of the section. */
+  endSection(): void {
+    this.#send()
+    this.#post({ kind: 'section', section: this.#section, isOver: true })
+  }
+
+  /** Resolves when half of what this stream sent is taken, with whether another section is wanted of it. */
+  async isMoreWanted(): Promise<boolean> {
+    await this.#until(() => this.#isDismissed || this.#inFlight <= this.#window / 2)
+    this.throwIfCancelled()
+    return !this.#isDismissed
+  }
+
+  async #until(isMet: () => boolean): Promise<void> {
+    while (!isMet()) {
       this.#poll()
-      if (this.#inFlight < CHUNK_WINDOW) break
+      if (isMet()) return
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
     }
-    this.throwIfCancelled()
-    this.#buffer = this.#free.pop() ?? new SharedArrayBuffer(this.#chunkBytes)
-    this.bytes = new Uint8Array(this.#buffer)
-    this.view = new DataView(this.#buffer)
-    this.#full = this.#chunkBytes
-    this.generation++
   }
 
   /** Makes room for one indivisible write of `bytes`; one that no chunk has room for gets a chunk of its own size. */
   async roomFor(bytes: number): Promise<void> {
     if (this.position > 0) await this.nextChunk()
     if (this.lacks(bytes)) {
-      this.bytes = new Uint8Array(bytes)
-      this.view = new DataView(this.bytes.buffer)
-      this.#full = bytes
-      this.generation++
+      this.#free.push(this.#buffer)
+      this.#take(chunkBuffer(ONE_OFF, bytes))
     }
+  }
+
+  /** Copies bytes into the current chunk, which does not lack them. */
+  put(bytes: Uint8Array): void {
+    this.bytes.set(bytes, this.position)
+    this.position += bytes.length
   }
 
   /** Copies bytes of any length into the stream. */
@@ -105,8 +169,15 @@ export class ChunkStream implements TextTarget {
       this.#post(this.#head)
     }
     if (this.position === 0) return
+    if (!this.#isSectionTold) {
+      this.#isSectionTold = true
+      this.#post({ kind: 'section', section: this.#section, isOver: false })
+    }
     this.#inFlight++
-    this.#post({ kind: 'chunk', buffer: this.#buffer, length: this.position })
+    this.#isBufferSent = true
+    const { number, shared, isKnown } = this.#buffer
+    this.#post({ kind: 'chunk', number, length: this.position, ...(isKnown ? {} : { buffer: shared }) })
+    this.#buffer.isKnown = number !== ONE_OFF
     this.position = 0
   }
 
@@ -125,11 +196,14 @@ export class ChunkStream implements TextTarget {
   #receive(message: ServerMessage): void {
     if (message.kind === 'credit') {
       this.#inFlight--
-      if (message.buffer.byteLength === this.#chunkBytes) this.#free.push(message.buffer)
-    } else {
-      this.#isCancelled = true
+      const buffer = this.#buffers[message.number]
+      if (buffer !== undefined) this.#free.push(buffer)
+    } else if (message.kind === 'window') this.#window = message.chunks
+    else {
+      this.#isDismissed = true
+      this.#isCancelled ||= message.kind === 'cancel'
       // A cancelled stream never waits again.
-      this.#inFlight = 0
+      if (this.#isCancelled) this.#inFlight = 0
     }
     const wake = this.#wake
     this.#wake = undefined

@@ -1,0 +1,73 @@
+// The body of one order-book answer, whoever makes it: one thread, or several that share its sections out. Sections come
+// from any thread and leave in order; the answer is whole when every one has left and the rows add up.
+
+import { LOB_SECTION_WINDOW } from '../../shared/limits.ts'
+import type { LobHead } from '../../shared/lob-task.ts'
+import type { ByteStream } from '../http/endpoint.ts'
+import type { WorkerStream } from '../workers/worker-stream.ts'
+
+type LobWorkerStream = WorkerStream<LobHead>
+
+export class LobStream implements ByteStream {
+  readonly head: LobHead
+  readonly #leader: LobWorkerStream
+  readonly #assistants: readonly LobWorkerStream[]
+  readonly #workers: readonly LobWorkerStream[]
+  #section = 0
+  /** The worker whose chunk was given last. */
+  #lender: LobWorkerStream | undefined
+
+  /** `leader` has sent its head; `assistants` have just been started, and there are none where it shares nothing out. */
+  constructor(leader: LobWorkerStream, assistants: readonly LobWorkerStream[]) {
+    this.head = leader.head
+    this.#leader = leader
+    this.#assistants = assistants
+    this.#workers = [leader, ...assistants]
+    if (assistants.length > 0) for (const worker of this.#workers) worker.widen(LOB_SECTION_WINDOW)
+  }
+
+  /** Rows of the answer; null until it is complete. */
+  get rows(): number | null {
+    let rows = 0
+    for (const worker of this.#workers) {
+      if (worker.rows === null) return null
+      rows += worker.rows
+    }
+    return rows
+  }
+
+  /** Lets the assistants' threads go as soon as they are done with the section in hand. */
+  dismissAssistants(): void {
+    for (const assistant of this.#assistants) assistant.dismiss()
+  }
+
+  async next(): Promise<Uint8Array | null> {
+    return this.#assistants.length === 0 ? this.#leader.next() : this.#nextOfAll()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#workers.map(async (worker) => worker.close()))
+  }
+
+  async #nextOfAll(): Promise<Uint8Array | null> {
+    this.#lender?.returnChunk()
+    for (;;) {
+      const owner = this.#workers.find((worker) => worker.nextSection === this.#section)
+      if (owner !== undefined) {
+        this.#lender = owner
+        return owner.next()
+      }
+      if (this.#workers.some((worker) => worker.hasEndedSection(this.#section))) this.#section++
+      else if (this.#workers.every((worker) => worker.isComplete)) return this.#end()
+      else await Promise.race(this.#workers.map(async (worker) => worker.change()))
+    }
+  }
+
+  #end(): null {
+    const { rows, sections } = this.head
+    if (this.#section !== sections?.count || this.rows !== rows) {
+      throw new Error(`${this.rows} rows in ${this.#section} sections were made instead of ${rows}`)
+    }
+    return null
+  }
+}

@@ -1,0 +1,12 @@
+// The best prices of a book and what follows from them. Cents; 0 where a side has no level. Rules: decisions.md "Limit
+// order book".
+
+/** Ask minus bid, not below 0; -1 unless both sides have a level. */
+export function spreadOf(bestBid: number, bestAsk: number): number {
+  return bestBid === 0 || bestAsk === 0 ? -1 : Math.max(bestAsk - bestBid, 0)
+}
+
+/** Half of bid plus ask; 0 unless both sides have a level. */
+export function midOf(bestBid: number, bestAsk: number): number {
+  return bestBid === 0 || bestAsk === 0 ? 0 : (bestBid + bestAsk) / 2
+}

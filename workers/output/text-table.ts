@@ -1,0 +1,56 @@
+// Short texts that are written often, as UTF-8 kept in doubles: no eight bytes of UTF-8 are a NaN, so a double carries
+// them through unchanged, and one store writes eight of them. All texts lie in one array, for the loop that writes them.
+
+const encoder = new TextEncoder()
+
+/** Bytes past a text's end that writing it may touch. */
+export const TEXT_SLACK_BYTES = 7
+
+export class TextTable {
+  /** The texts one after the other, each from a double of its own on; see `littleEndianDoubles`. */
+  words = new Float64Array(64)
+  /** Where each text begins in `words`; the entry after the last one is where it ends. */
+  starts = new Int32Array(16)
+  /** Bytes of each text. */
+  lengths = new Int32Array(16)
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Adds a text and returns its number. */
+  add(text: string): number {
+    const bytes = encoder.encode(text)
+    const words = new Float64Array(Math.ceil(bytes.length / 8))
+    new Uint8Array(words.buffer).set(bytes)
+    const number = this.#size++
+    const start = this.starts[number]!
+    const end = start + words.length
+    if (end > this.words.length) this.words = grown(this.words, end, Float64Array)
+    if (number + 2 > this.starts.length) {
+      this.starts = grown(this.starts, number + 2, Int32Array)
+      this.lengths = grown(this.lengths, number + 2, Int32Array)
+    }
+    this.words.set(littleEndianDoubles(words), start)
+    this.starts[number + 1] = end
+    this.lengths[number] = bytes.length
+    return number
+  }
+}
+
+function grown<T extends Float64Array | Int32Array>(
+  array: T,
+  length: number,
+  Type: new (length: number) => T,
+): T {
+  const larger = new Type(Math.max(length, array.length * 2))
+  larger.set(array)
+  return larger
+}
+
+/** Doubles that, written little-endian, are the bytes that lie in `words` now, whatever this machine's byte order. */
+export function littleEndianDoubles(words: Float64Array): Float64Array {
+  const view = new DataView(words.buffer, words.byteOffset, words.byteLength)
+  return words.map((_, index) => view.getFloat64(index * 8, true))
+}
