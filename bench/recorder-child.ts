@@ -4,10 +4,10 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { KalshiLane } from '../server/ingest/recorder/kalshi-lane.ts'
 import { SourceRecorder } from '../server/ingest/recorder/source-recorder.ts'
-import type { SourceMetrics } from '../server/ingest/recorder/recorder-metrics.ts'
+import type { RecorderMetrics } from '../server/ingest/recorder/recorder-metrics.ts'
 
 export interface RecorderChildFigures {
-  readonly metrics: SourceMetrics
+  readonly metrics: RecorderMetrics
   /** User and system time of all threads. */
   readonly cpuMs: number
 }

@@ -6,6 +6,7 @@ import { CONFIGURED_TIMEOUT_MS_MAX, TRUSTED_PROXIES_MAX } from '../shared/limits
 import { readApiKeys, readCorsOrigins, readRateLimit } from './access-options.ts'
 import { UsageError } from './commands/command.ts'
 import {
+  addressOption,
   choiceOption,
   integerOption,
   type OptionFile,
@@ -15,12 +16,13 @@ import {
 } from './commands/options.ts'
 import type { ApiKey } from './http/api-keys.ts'
 import type { RateLimit } from './http/rate-limiter.ts'
-import { INGEST_OPTIONS, type IngestConfig, readIngestConfig } from './ingest/ingest-config.ts'
+import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from './collect/collect-config.ts'
+import type { MetricsAddress } from './metrics/metrics-text.ts'
 import { readSync, type SyncConfig } from './sync/sync-options.ts'
 import { LOG_LEVELS, SERVE_OPTIONS, type ServeOptionName } from './serve-options.ts'
 
 /** On the port of the API, on one of its own, or nowhere. */
-export type MetricsPlace = 'on' | 'off' | { readonly host: string; readonly port: number }
+export type MetricsPlace = 'on' | 'off' | MetricsAddress
 
 export interface StoreConfig {
   /** Null: the embedded one. May hold a password. */
@@ -37,7 +39,7 @@ export interface ServeConfig {
   /** Null: no relational store. */
   readonly store: StoreConfig | null
   /** Null where nothing is collected. */
-  readonly collect: IngestConfig | null
+  readonly collect: CollectConfig | null
   /** Fill a store that has no series with the sample's records. */
   readonly hasSampleRecords: boolean
   /** Where the lake comes from. Null: it is served as it is. */
@@ -86,23 +88,18 @@ function readStore(options: ParsedOptions): StoreConfig | null {
   return { databaseUrl: url?.text ?? null, dataDirectory: demand(options, 'data-dir').text }
 }
 
-/** What the collectors need, when they are to run in the serving process: theirs are the environment's variables. */
-function readCollect(options: ParsedOptions, env: NodeJS.ProcessEnv): IngestConfig | null {
+/** What is collected in the serving process: set up by the environment's variables, into the lake that is served. */
+function readCollect(options: ParsedOptions, env: NodeJS.ProcessEnv): CollectConfig | null {
   if (!options.has('collect')) return null
   if (options.get('store')?.text === 'off') throw new UsageError('--collect needs the store')
-  return readIngestConfig(parseOptions([], env, INGEST_OPTIONS))
+  // Whoever keeps a copy of a lake leaves it to its owner what is in it.
+  const lake = options.get('sync-from') === undefined ? demand(options, 'lake').text : null
+  return readCollectConfig(parseOptions([], env, COLLECT_OPTIONS), env, lake)
 }
 
 function readMetricsPlace(option: OptionText): MetricsPlace {
   if (option.text === 'on' || option.text === 'off') return option.text
-  const match = /^(?:\[(?<ipv6>[^\]]+)\]|(?<host>[^:]+)):(?<port>\d{1,5})$/.exec(option.text)?.groups
-  const port = Number(match?.['port'])
-  const host = match?.['ipv6'] ?? match?.['host']
-  if (host === undefined || !(port <= 65_535))
-    throw new UsageError(
-      `${option.origin} must be on, off or <host>:<port>, not ${JSON.stringify(option.text)}`,
-    )
-  return { host, port }
+  return addressOption(option, 'on, off or ')
 }
 
 export interface ServeCall {
@@ -142,9 +139,13 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
 
 /** The configuration as a person may see it: keys by their names, a database without its address. */
 export function describeConfig(config: ServeConfig): string {
-  const { store } = config
+  const { store, collect } = config
+  const recording = collect?.recording ?? null
+  const kalshi =
+    recording?.kalshi === undefined ? {} : { kalshi: { ...recording.kalshi, credentials: 'given' } }
   const shown = {
     ...config,
+    collect: collect === null ? null : { ...collect, recording: recording && { ...recording, ...kalshi } },
     store: store === null || store.databaseUrl === null ? store : { databaseUrl: 'given' },
     apiKeys: config.apiKeys.map(({ name }) => name),
   }

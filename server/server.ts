@@ -7,6 +7,7 @@ import type { ServeConfig } from './config.ts'
 import type { StoreAddress } from '../shared/sql/store-address.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import { CatalogueFeed, type CatalogueSource, type DataVersions } from './catalogue/catalogue-feed.ts'
+import type { CollectionMetrics } from './collect/collection.ts'
 import { candlesEndpoint } from './endpoints/candles.ts'
 import { climateGapsEndpoint } from './endpoints/climate-gaps.ts'
 import { climateEndpoint } from './endpoints/climate.ts'
@@ -20,6 +21,7 @@ import { observationsEndpoint } from './endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from './endpoints/series.ts'
 import { embeddedDbCheck } from './health/embedded-db-check.ts'
 import { type DatabaseCheck, HealthMonitor } from './health/health-monitor.ts'
+import { withinTime } from './health/within-time.ts'
 import { Admission } from './http/admission.ts'
 import { CachePolicy } from './http/cache-policy.ts'
 import { CorsPolicy } from './http/cors.ts'
@@ -27,6 +29,7 @@ import type { Endpoint } from './http/endpoint.ts'
 import { type LifecycleOptions, RequestLifecycle } from './http/request-lifecycle.ts'
 import { type HttpServer, startHttpServer } from './http/uws-server.ts'
 import { LobPool } from './lob/lob-pool.ts'
+import { startMetricsServer } from './metrics/metrics-server.ts'
 import { type IngestAge, ServiceMetrics } from './metrics/service-metrics.ts'
 import { RecordPool } from './records/record-pool.ts'
 import { RecordValidators } from './records/record-validators.ts'
@@ -60,10 +63,13 @@ export interface ServerDependencies {
   readonly store?: StoreServices
   /** Where record threads reach the relational store; without it candles, observations and climate are not served. */
   readonly storeAddress?: StoreAddress
-  /** Asks the embedded analytical database a query. */
+  /** Asks the embedded analytical database a query, instead of the record threads. */
   readonly checkEmbeddedDb?: DatabaseCheck
-  /** Another order-book worker than the real one, for tests. */
+  /** What collecting in this process has done so far; nothing before it began. */
+  readonly collection?: () => CollectionMetrics | undefined
+  /** Other workers than the real ones, for tests. */
   readonly lobWorkerUrl?: URL
+  readonly recordWorkerUrl?: URL
 }
 
 const RECORD_WORKER_URL = new URL('../workers/records/task.js', import.meta.url)
@@ -71,15 +77,8 @@ const LOB_WORKER_URL = new URL('../workers/lob/task.js', import.meta.url)
 
 /** Resolves to whether the promise settled in time. */
 async function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs)
-  })
-  try {
-    return await Promise.race([promise.then(() => true), timeout])
-  } finally {
-    clearTimeout(timer)
-  }
+  const settled = promise.then(() => true)
+  return (await withinTime(settled, timeoutMs)) ?? false
 }
 
 /** The endpoints' common gate and what counts them. */
@@ -91,18 +90,6 @@ function lifecycleOptions(config: ServeConfig, logger: Logger, metrics: ServiceM
     cors: config.corsOrigins.length > 0 ? new CorsPolicy(config.corsOrigins) : undefined,
     observe: config.metrics === 'off' ? undefined : metrics.requests.observe,
   }
-}
-
-/** Metrics on a port of their own, where only monitoring reaches them: without keys, limits or log lines. */
-async function startMetricsServer(
-  config: ServeConfig,
-  logger: Logger,
-  metrics: ServiceMetrics,
-): Promise<HttpServer | undefined> {
-  if (typeof config.metrics === 'string') return undefined
-  const quiet = logger.child({}, { level: 'warn' })
-  const lifecycle = new RequestLifecycle([metricsEndpoint(metrics)], { logger: quiet })
-  return startHttpServer({ ...config.metrics, stallTimeoutMs: config.stallTimeoutMs }, lifecycle.handle)
 }
 
 /** What runs beside the requests and has to be ended. */
@@ -122,11 +109,12 @@ async function endBackground({ lobPool, recordPool, feed, lakeWatch, metrics }: 
 
 function recordEndpoints(pool: RecordPool | undefined, validators: RecordValidators): Endpoint[] {
   if (pool === undefined) return []
+  const service = { pool, validators }
   return [
-    candlesEndpoint(pool, validators),
-    observationsEndpoint(pool, validators),
-    climateEndpoint(pool, validators),
-    climateGapsEndpoint(pool),
+    candlesEndpoint(service),
+    observationsEndpoint(service),
+    climateEndpoint(service),
+    climateGapsEndpoint(service),
   ]
 }
 
@@ -137,17 +125,16 @@ function createEndpoints(
   catalogue: Catalogue,
   { lobPool, recordPool, feed, lakeWatch, metrics }: Background,
 ): Endpoint[] {
-  const { store, checkEmbeddedDb = embeddedDbCheck() } = dependencies
+  const { store, checkEmbeddedDb } = dependencies
   const monitor = new HealthMonitor({
-    embeddedDb: checkEmbeddedDb,
+    embeddedDb: checkEmbeddedDb ?? recordPool?.checkDatabase ?? embeddedDbCheck(),
     hostedDb: store === undefined ? async () => false : store.ping,
     sync: () => lakeWatch.status,
   })
-  const { lake } = config
   const cachePolicy = cachePolicyOf(config)
   const version = readVersion()
   const versions = (): DataVersions => feed?.versions ?? new Map<string, string>()
-  const validators = new RecordValidators({ lake, versions, cachePolicy, version })
+  const validators = new RecordValidators({ versions, cachePolicy, version })
   const endpoints = [
     lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version }),
     ...recordEndpoints(recordPool, validators),
@@ -172,14 +159,20 @@ export async function startServer(
   config: ServeConfig,
   dependencies: ServerDependencies,
 ): Promise<RunningServer> {
-  const { logger, store, storeAddress, lobWorkerUrl = LOB_WORKER_URL } = dependencies
+  const { logger, store, storeAddress } = dependencies
+  const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
   const lobPool = new LobPool({ lake: config.lake, workerUrl: lobWorkerUrl, logger })
   const recordPool =
     storeAddress === undefined
       ? undefined
-      : new RecordPool({ lake: config.lake, store: storeAddress, workerUrl: RECORD_WORKER_URL, logger })
+      : new RecordPool({ lake: config.lake, store: storeAddress, workerUrl: recordWorkerUrl, logger })
   const catalogue = new Catalogue(cachePolicyOf(config))
+  const lakeWatch = createLakeWatch(config.lake, config.sync, logger)
   const metrics = new ServiceMetrics({
+    collection: () => {
+      const { tasks = [], recorders = [] } = dependencies.collection?.() ?? {}
+      return { tasks: lakeWatch.metrics === undefined ? tasks : [...tasks, lakeWatch.metrics], recorders }
+    },
     takenSlots: () => lobPool.takenSlots,
     queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
     ingestAges: store === undefined ? async () => [] : store.ingestAges,
@@ -187,8 +180,17 @@ export async function startServer(
   const background: Background = {
     lobPool,
     recordPool,
-    feed: store === undefined ? undefined : new CatalogueFeed({ catalogue, source: store.catalogue, logger }),
-    lakeWatch: createLakeWatch(config.lake, config.sync, logger),
+    feed:
+      store === undefined
+        ? undefined
+        : new CatalogueFeed({
+            catalogue,
+            source: store.catalogue,
+            logger,
+            // Rows have moved: a copy of the lake needs their files.
+            onManifestChange: () => lakeWatch.wake(),
+          }),
+    lakeWatch,
     metrics,
   }
   const lifecycle = new RequestLifecycle(
@@ -199,7 +201,8 @@ export async function startServer(
   try {
     background.lakeWatch.start()
     await Promise.all([lobPool.warm(), recordPool?.warm(), background.feed?.start()])
-    metricsServer = await startMetricsServer(config, logger, metrics)
+    if (typeof config.metrics !== 'string')
+      metricsServer = await startMetricsServer(config.metrics, metrics, logger)
     const http = await startHttpServer(config, lifecycle.handle)
     const shutDown = async (): Promise<void> => {
       const drained = lifecycle.drain()

@@ -18,6 +18,7 @@ export const ERROR_TYPES = {
   internal_error: { status: 500, title: 'Internal error' },
   lake_unavailable: { status: 503, title: 'The lake cannot be read' },
   lake_file_invalid: { status: 503, title: 'A lake file cannot be read' },
+  lake_file_outdated: { status: 503, title: "This server's copy of a lake file is too old" },
   lake_file_changed: { status: 503, title: 'A lake file keeps changing' },
   not_ready: { status: 503, title: 'The server is not ready yet' },
   store_unavailable: { status: 503, title: 'The relational store cannot be reached' },

@@ -1,5 +1,5 @@
 // What the server and a worker say to each other while a body is made in a thread. One MessagePort per request: the
-// worker sends one `head`, then `chunk`s, then `end` or `error`; the server sends `credit`s (with the emptied buffer)
+// worker sends one `head`, then `chunk`s, then `end` or `error`; the server sends `credit`s (with the emptied buffer's number)
 // and at most one `cancel`. An answer that several workers make has `section` marks between its chunks. What a head carries besides is the business of the task (lob-task.ts, record-task.ts).
 
 import type { ErrorCode, ParameterError } from './errors.ts'
@@ -14,11 +14,13 @@ export interface StreamHead {
 /**
  * Body bytes `[0, length)` of a buffer that both threads share: the worker leaves it alone until its credit is back.
  * Shared and not transferred, because once a thread has detached a single buffer V8 checks for it at every access to
- * typed arrays, which made encoding a fifth slower.
+ * typed arrays, which made encoding a fifth slower. A buffer is sent along only the first time its number comes up: every
+ * arrival of one counts as its whole size to the collector of the thread that receives it.
  */
 export interface StreamChunk {
   readonly kind: 'chunk'
-  readonly buffer: SharedArrayBuffer
+  readonly number: number
+  readonly buffer?: SharedArrayBuffer
   readonly length: number
 }
 
@@ -56,7 +58,7 @@ export type WorkerMessage<Head extends StreamHead> =
 /** The server has taken a chunk; its buffer may be written again. */
 export interface StreamCredit {
   readonly kind: 'credit'
-  readonly buffer: SharedArrayBuffer
+  readonly number: number
 }
 
 /** The client is gone or too slow: stop at the next batch. */
@@ -80,4 +82,8 @@ export type ServerMessage = StreamCredit | StreamCancel | StreamWindow | StreamD
 /** What a thread of a pool is started with: the file whose default export takes the pool's tasks. */
 export interface WorkerThreadData {
   readonly taskUrl: string
+  /** Steps by which the thread's scheduling priority is below that of the event loop; Linux only. */
+  readonly niceness: number
+  /** One double that the threads share: when a database of theirs last answered, ms since the epoch; 0 for never. */
+  readonly answered: SharedArrayBuffer
 }

@@ -26,6 +26,8 @@ export interface CatalogueFeedOptions {
   readonly catalogue: Catalogue
   readonly source: CatalogueSource
   readonly logger: Logger
+  /** Called when the lake's manifest is found to have changed, at the first look too. */
+  readonly onManifestChange?: () => void
   readonly pollMs?: number
 }
 
@@ -37,6 +39,7 @@ export class CatalogueFeed {
   #versions: DataVersions = new Map()
   #seriesVersion: string | undefined
   #marketsVersion: string | undefined
+  #manifestVersion: string | undefined
   #newestMarketMs: number | null = null
   #isAway = false
 
@@ -86,6 +89,9 @@ export class CatalogueFeed {
     const { signal } = this.#closing
     const versions = await source.versions(signal)
     this.#versions = versions
+    const manifest = versions.get('lake_manifest') ?? ''
+    if (manifest !== this.#manifestVersion) this.#options.onManifestChange?.()
+    this.#manifestVersion = manifest
     const series = versions.get('series') ?? ''
     const markets = versions.get('markets') ?? ''
     if (series === this.#seriesVersion && markets === this.#marketsVersion) return

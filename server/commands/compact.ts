@@ -1,7 +1,12 @@
 // `bookcast compact`: the command line around server/compaction.
 
-import { COMPACTION_DELAY_HOURS_MAX, COMPACTION_DELAY_MS } from '../../shared/limits.ts'
+import {
+  COMPACTION_DELAY_HOURS_MAX,
+  COMPACTION_DELAY_MS,
+  COMPACTION_GRACE_MINUTES_MAX,
+} from '../../shared/limits.ts'
 import { MS_PER_HOUR } from '../../shared/utc-date.ts'
+import { SYSTEM_CLOCK } from '../ingest/clock.ts'
 import { compactClosedDays, type CompactionResult } from '../compaction/compaction.ts'
 import { openRelationalStore } from '../storage/relational-store.ts'
 import { type Command, type CommandIo, UsageError } from './command.ts'
@@ -41,7 +46,17 @@ const OPTIONS: readonly OptionDeclaration[] = [
     env: 'BOOKCAST_COMPACT_DELAY_HOURS',
     default: String(COMPACTION_DELAY_MS / MS_PER_HOUR),
   },
+  {
+    name: 'grace-minutes',
+    placeholder: '<n>',
+    description:
+      'rows stay in the store so long after their file is there, for servers with a copy of the lake',
+    env: 'BOOKCAST_COMPACT_GRACE_MINUTES',
+    default: '0',
+  },
 ]
+
+const MS_PER_MINUTE = 60_000
 
 export const compactCommand: Command = async (args, io) => {
   const options = parseOptions(args, io.env, OPTIONS)
@@ -49,7 +64,8 @@ export const compactCommand: Command = async (args, io) => {
     io.stdout.write(`Usage: bookcast compact --lake <dir> [options]
 
 Moves closed days of candles and observations from the relational store to the lake. Each file is read back before the
-rows are deleted; a run that was killed is completed by the next one.
+rows are deleted; a run that was killed is completed by the next one. With --grace-minutes rows are deleted by a run so long
+after the one that wrote their file.
 
 ${describeOptions(OPTIONS)}
 `)
@@ -68,6 +84,8 @@ async function run(options: ParsedOptions, io: CommandIo): Promise<number> {
   }
   const delay = options.get('delay-hours') ?? { text: '', origin: '--delay-hours' }
   const delayMs = integerOption(delay, 0, COMPACTION_DELAY_HOURS_MAX) * MS_PER_HOUR
+  const grace = options.get('grace-minutes') ?? { text: '', origin: '--grace-minutes' }
+  const graceMs = integerOption(grace, 0, COMPACTION_GRACE_MINUTES_MAX) * MS_PER_MINUTE
   const store = await openRelationalStore({
     databaseUrl: url?.text ?? null,
     dataDirectory: options.get('data-dir')?.text ?? '',
@@ -75,18 +93,28 @@ async function run(options: ParsedOptions, io: CommandIo): Promise<number> {
   try {
     await store.migrate()
     const signal = io.signal ?? new AbortController().signal
-    const result = await compactClosedDays({ postgres: store.postgres, lake, delayMs, signal })
+    const result = await compactClosedDays({
+      postgres: store.postgres,
+      lake,
+      delayMs,
+      signal,
+      ...(graceMs === 0 ? {} : { retireBeforeMs: SYSTEM_CLOCK.nowMs() - graceMs }),
+    })
     return report(result, io)
   } finally {
     await store.close()
   }
 }
 
-function report({ partitions, failures }: CompactionResult, io: CommandIo): number {
+function report({ partitions, published, failures }: CompactionResult, io: CommandIo): number {
+  for (const { path, rows, fileRows } of published) {
+    io.stdout.write(`${path}: ${rows} rows are in the lake too, ${fileRows} in the file\n`)
+  }
   for (const { path, movedRows, fileRows } of partitions) {
     io.stdout.write(`${path}: ${movedRows} rows moved, ${fileRows} in the file\n`)
   }
   for (const { path, reason } of failures) io.stderr.write(`failed: ${path}: ${reason}\n`)
+  if (published.length > 0) io.stdout.write(`${published.length} files written whose rows stay for now\n`)
   io.stdout.write(`${partitions.length} files written, ${failures.length} failed\n`)
   return failures.length === 0 ? 0 : 1
 }

@@ -2,11 +2,15 @@
 // range of past dates.
 
 import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
 import { pino } from 'pino'
 import { addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../ingest/clock.ts'
-import { startCollector } from '../ingest/collector.ts'
-import { INGEST_OPTIONS, type IngestConfig, readIngestConfig } from '../ingest/ingest-config.ts'
+import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from '../collect/collect-config.ts'
+import { type Collection, startCollection } from '../collect/collection.ts'
+import { CollectorMetrics } from '../metrics/collection-metrics.ts'
+import { startMetricsServer } from '../metrics/metrics-server.ts'
+import type { MetricsAddress } from '../metrics/metrics-text.ts'
 import { createSources } from '../ingest/registry.ts'
 import { backfillSource, pollSource, type RunOptions, type RunOutcome } from '../ingest/run-source.ts'
 import { type IngestSource, SOURCE_NAMES, type SourceName } from '../ingest/source.ts'
@@ -15,7 +19,14 @@ import type { Postgres } from '../storage/postgres.ts'
 import type { RelationalStoreOptions } from '../storage/relational-store.ts'
 import { type Command, type CommandIo, UsageError } from './command.ts'
 import { IngestProgressView } from './ingest-progress.ts'
-import { describeOptions, type OptionDeclaration, parseOptions, type ParsedOptions } from './options.ts'
+import {
+  addressOption,
+  describeOptions,
+  type OptionDeclaration,
+  parseOptions,
+  type ParsedOptions,
+} from './options.ts'
+import { RECORD_SECRETS_HELP } from './record-config.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
@@ -29,7 +40,7 @@ const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'source',
     placeholder: '<name,…>',
-    description: 'only these sources',
+    description: 'only these sources; "none" for none',
     env: 'BOOKCAST_INGEST_SOURCES',
     default: SOURCE_NAMES.join(','),
   },
@@ -45,25 +56,45 @@ const OPTIONS: readonly OptionDeclaration[] = [
     description: 'last date of the backfill; today when it is not given',
     env: 'BOOKCAST_INGEST_TO',
   },
+  {
+    name: 'lake',
+    placeholder: '<dir>',
+    description: 'the lake that is recorded into, to which closed days move, and that is pushed',
+    env: 'BOOKCAST_LAKE',
+  },
+  {
+    name: 'metrics',
+    placeholder: '<host>:<port>',
+    description: 'where Prometheus finds /metrics; none: nowhere',
+    env: 'BOOKCAST_INGEST_METRICS',
+  },
   ...STORE_OPTIONS,
-  ...INGEST_OPTIONS,
+  ...COLLECT_OPTIONS,
 ]
 
 const HELP = `Usage: bookcast ingest [--once] [--source <name,…>] [--from <date> [--to <date>]] [options]
 
-Collects markets, candles, weather and climate reports into the relational store, until it is stopped. With --once every
-source is asked once. With --from the past is fetched; run again after an interruption it goes on where it stopped and
-asks nothing twice that is complete. Exit code 1 when a source failed.
+Collects markets, candles, weather and climate reports into the relational store, until it is stopped. With --lake it also
+moves closed days to the lake, records the order books of the series named (--kalshi-series, --polymarket-series), and
+pushes the lake to object storage (--sync-to); what fails of all this is tried again and stops nothing else.
+
+With --once every source is asked once. With --from the past is fetched; run again after an interruption it goes on where
+it stopped and asks nothing twice that is complete. Neither touches a lake. Exit code 1 when a source failed.
 
 Sources: ${SOURCE_NAMES.join(', ')}
 
 Options:
 ${describeOptions(OPTIONS)}
   -h, --help                  this text
+
+${RECORD_SECRETS_HELP}
 `
 
 interface Settings {
-  readonly config: IngestConfig
+  readonly config: CollectConfig
+  readonly lake: string | null
+  /** Null: none. */
+  readonly metrics: MetricsAddress | null
   readonly store: RelationalStoreOptions
   readonly names: readonly SourceName[]
   readonly isOnce: boolean
@@ -78,6 +109,7 @@ export const ingestCommand: Command = async (args, io) => {
     return 0
   }
   const signal = io.signal ?? new AbortController().signal
+  if (settings.lake !== null) await mkdir(settings.lake, { recursive: true })
   const store = await openMigratedStore(settings.store)
   try {
     return settings.isOnce || settings.span !== null
@@ -93,9 +125,13 @@ function readSettings(args: readonly string[], { env }: CommandIo): Settings | '
   if (options.help) return 'help'
   const isOnce = options.has('once')
   const span = readSpan(options)
+  const metrics = options.get('metrics')
+  const lake = options.get('lake')?.text ?? null
   if (isOnce && span !== null) throw new UsageError('--once and --from exclude one another')
   return {
-    config: readIngestConfig(options),
+    config: readCollectConfig(options, env, lake),
+    lake,
+    metrics: metrics === undefined ? null : addressOption(metrics),
     store: readStoreOptions(options),
     names: readNames(options),
     isOnce,
@@ -105,6 +141,7 @@ function readSettings(args: readonly string[], { env }: CommandIo): Settings | '
 
 function readNames(options: ParsedOptions): readonly SourceName[] {
   const texts = (options.get('source')?.text ?? '').split(',').map((text) => text.trim())
+  if (texts.length === 1 && texts[0] === 'none') return []
   return texts.map((text) => {
     const name = SOURCE_NAMES.find((candidate) => candidate === text)
     if (name !== undefined) return name
@@ -132,20 +169,32 @@ function readDate(options: ParsedOptions, name: 'from' | 'to'): string | null {
 }
 
 async function runUntilStopped(
-  { config, names }: Settings,
+  { config, names, metrics }: Settings,
   postgres: Postgres,
   { stdout }: CommandIo,
   signal: AbortSignal,
 ): Promise<number> {
   const destination = pino.destination({ fd: 2, sync: false })
   const logger = pino({ base: null }, destination)
-  const collector = startCollector({ config, names, postgres, logger })
+  let collection: Collection | undefined
+  const server =
+    metrics === null
+      ? undefined
+      : await startMetricsServer(
+          metrics,
+          new CollectorMetrics(() => collection?.metrics() ?? { tasks: [], recorders: [] }),
+          logger,
+        )
   try {
-    stdout.write(`Bookcast collects from ${names.join(', ')}\n`)
+    collection = startCollection({ config, names, postgres, logger })
+    const tasks = collection.metrics().tasks.map(({ task }) => task)
+    stdout.write(`Bookcast collects from ${tasks.join(', ')}\n`)
+    if (server !== undefined) logger.info({ ...metrics, port: server.port }, 'metrics')
     if (!signal.aborted) await once(signal, 'abort')
   } finally {
-    await collector.stop()
-    logger.info({ sources: collector.metrics() }, 'stopped')
+    await collection?.stop()
+    server?.close()
+    logger.info({ tasks: collection?.metrics().tasks }, 'stopped')
     destination.flushSync()
   }
   return 0
@@ -158,7 +207,7 @@ async function runToEnd(
   io: CommandIo,
   signal: AbortSignal,
 ): Promise<number> {
-  const sources = createSources(config, { names })
+  const sources = createSources(config.ingest, { names })
   const view = new IngestProgressView(io.stderr)
   const run = async (source: IngestSource): Promise<boolean> => {
     const options: RunOptions = {

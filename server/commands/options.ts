@@ -133,6 +133,18 @@ export function choiceOption<T extends string>(option: OptionText, choices: read
   )
 }
 
+/** @throws {UsageError} naming the option when it is no `<host>:<port>`; `also` are other values it takes */
+export function addressOption(
+  option: OptionText,
+  also = '',
+): { readonly host: string; readonly port: number } {
+  const match = /^(?:\[(?<ipv6>[^\]]+)\]|(?<host>[^:]+)):(?<port>\d{1,5})$/.exec(option.text)?.groups
+  const port = Number(match?.['port'])
+  const host = match?.['ipv6'] ?? match?.['host']
+  if (host !== undefined && port <= 65_535) return { host, port }
+  throw new UsageError(`${option.origin} must be ${also}<host>:<port>, not ${JSON.stringify(option.text)}`)
+}
+
 /** @throws {UsageError} naming the option when it is no finite number from above 0 to the maximum */
 export function positiveOption(option: OptionText, maximum: number): number {
   const value = /^\d+(?:\.\d+)?$/.test(option.text) ? Number(option.text) : Number.NaN

@@ -13,80 +13,34 @@ import type { OptionDeclaration, ParsedOptions } from './options.ts'
 
 const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
-export interface RecordConfig extends Pick<
+/** What is recorded, from where, and into which directories. */
+export type RecordingConfig = Pick<
   RecorderOptions,
   'lake' | 'workDirectory' | 'userAgent' | 'kalshi' | 'polymarket'
-> {
+>
+
+/** The recorder's own options; those of the exchange's REST API and the User-Agent are shared with the collectors. */
+// oxfmt-ignore
+export const RECORDER_OPTIONS = [
+  { name: 'kalshi-series', placeholder: '<list>', description: 'series whose order books are recorded, separated by commas', env: 'BOOKCAST_KALSHI_SERIES' },
+  { name: 'polymarket-series', placeholder: '<list>', description: 'the same on Polymarket: event names before -on-', env: 'BOOKCAST_POLYMARKET_SERIES' },
+  { name: 'work', placeholder: '<dir>', description: "the recorder's log and work files; by default .recorder in the lake", env: 'BOOKCAST_RECORDER_DIR' },
+  { name: 'kalshi-ws-url', placeholder: '<url>', description: 'WebSocket of the exchange', env: 'BOOKCAST_KALSHI_WS_URL', default: 'wss://external-api-ws.kalshi.com/trade-api/ws/v2' },
+  { name: 'polymarket-ws-url', placeholder: '<url>', description: 'market channel of Polymarket', env: 'BOOKCAST_POLYMARKET_WS_URL', default: 'wss://ws-subscriptions-clob.polymarket.com/ws/market' },
+  { name: 'polymarket-url', placeholder: '<url>', description: 'Gamma API of Polymarket', env: 'BOOKCAST_POLYMARKET_URL', default: 'https://gamma-api.polymarket.com' },
+] as const satisfies readonly OptionDeclaration[]
+
+export interface RecordConfig extends RecordingConfig {
   readonly logLevel: (typeof LOG_LEVELS)[number]
 }
 
+// oxfmt-ignore
 export const RECORD_OPTIONS = [
-  {
-    name: 'lake',
-    placeholder: '<dir>',
-    description: 'the lake to record into; required',
-    env: 'BOOKCAST_LAKE',
-  },
-  {
-    name: 'kalshi-series',
-    placeholder: '<list>',
-    description: 'series to record, separated by commas',
-    env: 'BOOKCAST_KALSHI_SERIES',
-  },
-  {
-    name: 'polymarket-series',
-    placeholder: '<list>',
-    description: 'event names before -on-, separated by commas',
-    env: 'BOOKCAST_POLYMARKET_SERIES',
-  },
-  {
-    name: 'work',
-    placeholder: '<dir>',
-    description: 'log and work files; by default .recorder in the lake',
-    env: 'BOOKCAST_RECORDER_DIR',
-  },
-  {
-    name: 'kalshi-ws-url',
-    placeholder: '<url>',
-    description: 'WebSocket of the exchange',
-    env: 'BOOKCAST_KALSHI_WS_URL',
-    default: 'wss://external-api-ws.kalshi.com/trade-api/ws/v2',
-  },
-  {
-    name: 'kalshi-url',
-    placeholder: '<url>',
-    description: 'trade API of the exchange',
-    env: 'BOOKCAST_KALSHI_URL',
-    default: 'https://external-api.kalshi.com/trade-api/v2',
-  },
-  {
-    name: 'polymarket-ws-url',
-    placeholder: '<url>',
-    description: 'market channel of the exchange',
-    env: 'BOOKCAST_POLYMARKET_WS_URL',
-    default: 'wss://ws-subscriptions-clob.polymarket.com/ws/market',
-  },
-  {
-    name: 'polymarket-url',
-    placeholder: '<url>',
-    description: 'Gamma API of the exchange',
-    env: 'BOOKCAST_POLYMARKET_URL',
-    default: 'https://gamma-api.polymarket.com',
-  },
-  {
-    name: 'user-agent',
-    placeholder: '<text>',
-    description: 'how requests name their sender',
-    env: 'BOOKCAST_USER_AGENT',
-    default: 'bookcast',
-  },
-  {
-    name: 'log-level',
-    placeholder: '<level>',
-    description: LOG_LEVELS.join(', '),
-    env: 'BOOKCAST_LOG_LEVEL',
-    default: 'info',
-  },
+  { name: 'lake', placeholder: '<dir>', description: 'the lake to record into; required', env: 'BOOKCAST_LAKE' },
+  ...RECORDER_OPTIONS,
+  { name: 'kalshi-url', placeholder: '<url>', description: 'trade API of the exchange', env: 'BOOKCAST_KALSHI_URL', default: 'https://external-api.kalshi.com/trade-api/v2' },
+  { name: 'user-agent', placeholder: '<text>', description: 'how requests name their sender', env: 'BOOKCAST_USER_AGENT', default: 'bookcast' },
+  { name: 'log-level', placeholder: '<level>', description: LOG_LEVELS.join(', '), env: 'BOOKCAST_LOG_LEVEL', default: 'info' },
 ] as const satisfies readonly OptionDeclaration[]
 
 const KEY_ID = 'BOOKCAST_KALSHI_KEY_ID'
@@ -104,16 +58,29 @@ export function readRecordConfig(args: readonly string[], env: NodeJS.ProcessEnv
   if (options.help) return 'help'
   const lake = textOf(options, 'lake')
   if (lake === undefined) throw new UsageError('--lake (or BOOKCAST_LAKE) must be given')
-  const kalshiSeries = listOf(options, 'kalshi-series')
-  const polymarketSeries = listOf(options, 'polymarket-series')
-  if (kalshiSeries.length + polymarketSeries.length === 0) {
+  const recording = readRecording(options, env, lake)
+  if (recording === null) {
     throw new UsageError('--kalshi-series or --polymarket-series must name what to record')
   }
+  return { ...recording, logLevel: choiceOption(options.get('log-level')!, LOG_LEVELS) }
+}
+
+/**
+ * What the options and variables say of recording; null when they name no series.
+ * @throws {UsageError} that names the wrong option or variable, and never repeats a secret
+ */
+export function readRecording(
+  options: ParsedOptions,
+  env: NodeJS.ProcessEnv,
+  lake: string,
+): RecordingConfig | null {
+  const kalshiSeries = listOf(options, 'kalshi-series')
+  const polymarketSeries = listOf(options, 'polymarket-series')
+  if (kalshiSeries.length + polymarketSeries.length === 0) return null
   return {
     lake,
     workDirectory: textOf(options, 'work') ?? join(lake, '.recorder'),
     userAgent: textOf(options, 'user-agent')!,
-    logLevel: choiceOption(options.get('log-level')!, LOG_LEVELS),
     kalshi:
       kalshiSeries.length === 0
         ? undefined

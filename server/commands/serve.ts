@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
 import { MIGRATION_RETRY_MS } from '../../shared/limits.ts'
 import { storeServices } from '../catalogue/store-services.ts'
 import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
-import { startCollector } from '../ingest/collector.ts'
+import { type Collection, startCollection } from '../collect/collection.ts'
 import { SERVE_OPTIONS } from '../serve-options.ts'
 import { type RunningServer, startServer } from '../server.ts'
 import { MigrationError } from '../storage/migrations.ts'
@@ -83,6 +83,8 @@ async function openStore(config: ServeConfig, logger: Logger) {
       logger.error({ err: error, is_given_up: isGivenUp }, 'the embedded database failed'),
   })
   const migrated = migrateWhenThere(store, logger, closing.signal)
+  // It may fail while nobody waits for it yet.
+  migrated.catch(() => {})
   try {
     if (config.store.databaseUrl === null || config.hasSampleRecords) await migrated
     if (config.hasSampleRecords) await loadSample(store, logger)
@@ -94,37 +96,49 @@ async function openStore(config: ServeConfig, logger: Logger) {
     postgres: store.postgres,
     address: store.postgres.address,
     services: storeServices(store.postgres),
+    /** Rejects when this version and the tables do not fit together. */
+    migrated,
     close: async (): Promise<void> => {
       closing.abort()
       await store.close()
-      await migrated
+      // What it failed with has been told by who waited for it.
+      await migrated.catch(() => {})
     },
   }
+}
+
+/** Resolves when the signal aborts; rejects when the tables turn out to be unfit before. */
+async function untilStopped(signal: AbortSignal, migrated: Promise<void> | undefined): Promise<void> {
+  if (signal.aborted) return
+  const stopped = once(signal, 'abort')
+  // A migration that succeeded is no reason to stop.
+  await Promise.race([stopped, migrated?.then(() => stopped)].filter((promise) => promise !== undefined))
 }
 
 async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promise<void> {
   const { destination, logger } = openLog(config.logLevel)
   try {
     const store = await openStore(config, logger)
+    let collection: Collection | undefined
     const server = await startServer(config, {
       logger,
+      collection: () => collection?.metrics(),
       ...(store ? { store: store.services, storeAddress: store.address } : {}),
     }).catch(async (error: unknown) => {
       await store?.close()
       throw error
     })
-    const collector =
-      config.collect !== null && store
-        ? startCollector({ config: config.collect, postgres: store.postgres, logger })
-        : undefined
     try {
+      if (config.collect !== null && store) {
+        collection = startCollection({ config: config.collect, postgres: store.postgres, logger })
+      }
       stdout.write(await describe(server, config.lake))
       logger.info({ host: server.host, port: server.port, lake: config.lake }, 'listening')
       if (signal === undefined) throw new Error('serve needs a signal to stop on')
-      if (!signal.aborted) await once(signal, 'abort')
+      await untilStopped(signal, store?.migrated)
       logger.info('shutting down')
     } finally {
-      await Promise.all([server.close(), collector?.stop()])
+      await Promise.all([server.close(), collection?.stop()])
       await store?.close()
     }
     logger.info('stopped')

@@ -53,13 +53,20 @@ export class PartitionDraft {
     return draft
   }
 
-  /** Takes all rows of the partition's present file; resolves to the last one's instant, null when there is none. */
-  async loadCold(path: string): Promise<number | null> {
+  /** Takes all rows of the partition's present file; resolves to the last one's instant and the file's revision. */
+  async loadCold(path: string): Promise<{ readonly lastMs: number; readonly revision: bigint }> {
     const names = this.#names()
     await this.#connection.run(`INSERT INTO cold SELECT ${names} FROM ${fileSql(path)}`)
     const [row] = await this.#rows(`SELECT epoch_ms(max(${this.#table.time}))::DOUBLE FROM cold`)
     const last = row?.[0]
-    return typeof last === 'number' ? last : null
+    const [stated] = await this.#rows(
+      `SELECT decode(value)::BIGINT FROM parquet_kv_metadata(${text(path)}) WHERE decode(key) = 'revision'`,
+    )
+    const revision = stated?.[0]
+    return {
+      lastMs: typeof last === 'number' ? last : Number.NEGATIVE_INFINITY,
+      revision: typeof revision === 'bigint' ? revision : 0n,
+    }
   }
 
   /** Adds rows of the relational store. */
@@ -92,10 +99,17 @@ export class PartitionDraft {
     )
   }
 
+  /** Whether the merged rows are those of the present file. */
+  async isAsBefore(): Promise<boolean> {
+    return (await this.#digest('merged')) === (await this.#digest('cold'))
+  }
+
   /** Writes the merged rows as a lake file. */
-  async write(path: string): Promise<PartitionFigures> {
+  async write(path: string, revision: bigint): Promise<PartitionFigures> {
     const figures = await this.#figures('merged')
-    const pairs = Object.entries(this.#metadata(figures)).map(([key, value]) => `${key}: ${text(value)}`)
+    const pairs = Object.entries(this.#metadata(figures, revision)).map(
+      ([key, value]) => `${key}: ${text(value)}`,
+    )
     await this.#connection.run(
       `COPY (SELECT ${this.#names()} FROM merged ORDER BY ${this.#table.fileOrder.join(', ')}) TO ${text(path)}` +
         ` (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${LAKE_RECORD_ROW_GROUP_ROWS}, USE_TMP_FILE false,` +
@@ -105,7 +119,7 @@ export class PartitionDraft {
   }
 
   /** Throws when the file does not read back as the merged rows. */
-  async verify(path: string): Promise<void> {
+  async verify(path: string, revision: bigint): Promise<void> {
     const file = fileSql(path)
     const found = await this.#rows(
       `SELECT name, type || ' ' || coalesce(converted_type, 'null'), repetition_type FROM parquet_schema(${text(path)})`,
@@ -119,7 +133,7 @@ export class PartitionDraft {
     const pairs = await this.#rows(
       `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${text(path)})`,
     )
-    const figures = this.#metadata(await this.#figures(file))
+    const figures = this.#metadata(await this.#figures(file), revision)
     if (JSON.stringify(Object.fromEntries(pairs)) !== JSON.stringify(figures))
       throw damage(path, 'its metadata')
     const [meant, read] = [await this.#digest('merged'), await this.#digest(file)]
@@ -141,9 +155,15 @@ export class PartitionDraft {
     return Object.keys(this.#table.columns).join(', ')
   }
 
-  #metadata({ rows, minTs, maxTs }: PartitionFigures): Record<string, string> {
+  #metadata({ rows, minTs, maxTs }: PartitionFigures, revision: bigint): Record<string, string> {
     const { schema } = this.#table
-    return { schema, rows: String(rows), min_ts: String(minTs ?? ''), max_ts: String(maxTs ?? '') }
+    return {
+      schema,
+      rows: String(rows),
+      min_ts: String(minTs ?? ''),
+      max_ts: String(maxTs ?? ''),
+      revision: String(revision),
+    }
   }
 
   async #figures(source: string): Promise<PartitionFigures> {

@@ -1,9 +1,9 @@
 // Prometheus metrics. On the API's own port they need a key where keys are configured: they tell who asks for what.
 
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
-import type { ServiceMetrics } from '../metrics/service-metrics.ts'
+import type { MetricsText } from '../metrics/metrics-text.ts'
 
-export function metricsEndpoint(metrics: ServiceMetrics): Endpoint {
+export function metricsEndpoint(metrics: MetricsText): Endpoint {
   return defineEndpoint({
     path: '/metrics',
     summary: 'Metrics of this process in the Prometheus text format.',

@@ -6,7 +6,8 @@ import type { Postgres } from '../storage/postgres.ts'
 import type { IngestConfig } from './ingest-config.ts'
 import { createSources, type RegistryOptions } from './registry.ts'
 import type { IngestEvent } from './run-source.ts'
-import { IngestSchedule, type SourceMetrics } from './schedule.ts'
+import { IngestSchedule } from './schedule.ts'
+import type { TaskMetrics } from './task-loop.ts'
 
 export interface CollectorOptions extends RegistryOptions {
   readonly config: IngestConfig
@@ -16,7 +17,7 @@ export interface CollectorOptions extends RegistryOptions {
 }
 
 export interface Collector {
-  metrics(): readonly SourceMetrics[]
+  metrics(): readonly TaskMetrics[]
   /** Lets no request go out any more and resolves when the running ones have ended. */
   stop(): Promise<void>
 }

@@ -1,8 +1,11 @@
 // All metrics of the process in one registry: requests, order-book slots and threads, Node's own (memory, garbage
-// collection, event-loop delay), and how old the ingested data is, which is asked for when the metrics are.
+// collection, event-loop delay), how old the ingested data is, and what collects here, asked for when the metrics are.
 
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
+import type { CollectionMetrics } from '../collect/collection.ts'
+import { collectionMetrics } from './collection-metrics.ts'
+import type { MetricsText } from './metrics-text.ts'
 import { RequestMetrics } from './request-metrics.ts'
 
 /** How long ago a source last delivered, by source and scope (a series, a station, a product). */
@@ -19,9 +22,11 @@ export interface MetricSources {
   readonly queuedTasks: () => Readonly<Record<string, number>>
   /** Resolves to nothing while the store is away. */
   readonly ingestAges: () => Promise<readonly IngestAge[]>
+  /** What collects in this process. */
+  readonly collection: () => CollectionMetrics
 }
 
-export class ServiceMetrics {
+export class ServiceMetrics implements MetricsText {
   readonly #registry = new Registry()
   readonly requests: RequestMetrics
 
@@ -29,6 +34,7 @@ export class ServiceMetrics {
     this.requests = new RequestMetrics(this.#registry)
     collectDefaultMetrics({ register: this.#registry })
     for (const gauge of createGauges(sources)) this.#registry.registerMetric(gauge)
+    for (const metric of collectionMetrics(sources.collection)) this.#registry.registerMetric(metric)
   }
 
   get contentType(): string {

@@ -1,41 +1,63 @@
-// Keeps a running process's lake up to date with object storage: a synchronization now and one a while after each. It
-// tells when the last one succeeded, in the form that /health takes; without object storage, health/lake-scan.ts does.
+// Keeps a running process's lake and object storage up to date with each other: a synchronization now and one a while
+// after each, sooner when it is woken or the last one failed. It tells when the last one succeeded, in the form that
+// /health takes; without object storage, health/lake-scan.ts does.
 
 import { SYNC_INTERVAL_MS } from '../../shared/limits.ts'
 import type { SyncStatus } from '../health/lake-scan.ts'
 import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
+import { TaskLoop, type TaskMetrics, type TaskOutcome } from '../ingest/task-loop.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from './lake-sync.ts'
 import { readOutcome } from './sync-journal.ts'
 
 export interface LakeSyncScheduleOptions extends Omit<LakeSyncOptions, 'signal'> {
   readonly intervalMs?: number
-  /** Called after each synchronization that took place, with what failed in it. */
-  readonly onResult?: (result: LakeSyncResult) => void
+  /** Called after each synchronization that took place, with what failed in it and when it began. */
+  readonly onResult?: (result: LakeSyncResult, startMs: number) => void
   readonly onError?: (error: unknown) => void
 }
 
 export class LakeSyncSchedule {
   readonly #options: LakeSyncScheduleOptions
   readonly #clock: Clock
+  readonly #loop: TaskLoop
   readonly #closing = new AbortController()
   #status: SyncStatus = { lastSyncMs: null, fileCount: 0 }
   #running: Promise<void> = Promise.resolve()
+  #onFirst: (() => void) | undefined
 
   constructor(options: LakeSyncScheduleOptions) {
     this.#options = options
     this.#clock = options.clock ?? SYSTEM_CLOCK
+    this.#loop = new TaskLoop({
+      task: `lake-${options.direction}`,
+      intervalMs: options.intervalMs ?? SYNC_INTERVAL_MS,
+      run: (signal) => this.#once(signal),
+      clock: this.#clock,
+    })
   }
 
   /** Starts; resolves after the first synchronization, also when that failed. */
   start(): Promise<void> {
-    const first = this.#readLast().then(() => this.#once())
-    this.#running = first.then(() => this.#goOn())
-    return first
+    const first = new Promise<void>((resolve) => {
+      this.#onFirst = resolve
+    })
+    this.#running = this.#readLast().then(() => this.#loop.run(this.#closing.signal))
+    return Promise.race([first, this.#running])
   }
 
   /** When the last synchronization without failures ended, also that of an earlier process. */
   get status(): SyncStatus {
     return this.#status
+  }
+
+  /** Rows are files here. */
+  get metrics(): TaskMetrics {
+    return this.#loop.metrics
+  }
+
+  /** Lets a synchronization begin now. */
+  wake(): void {
+    this.#loop.wake()
   }
 
   /** Breaks off what runs and resolves when nothing runs any more. The remote store stays the caller's. */
@@ -48,29 +70,29 @@ export class LakeSyncSchedule {
     this.#status = (await readOutcome(this.#options.lake)) ?? this.#status
   }
 
-  async #goOn(): Promise<void> {
-    const { signal } = this.#closing
-    while (!signal.aborted) {
-      try {
-        await this.#clock.sleep(this.#options.intervalMs ?? SYNC_INTERVAL_MS, signal)
-      } catch {
-        return
-      }
-      await this.#once()
-    }
-  }
-
-  async #once(): Promise<void> {
-    const { onResult, onError } = this.#options
-    const { signal } = this.#closing
+  async #once(signal: AbortSignal): Promise<TaskOutcome> {
+    const startMs = this.#clock.nowMs()
     try {
       const result = await syncLake({ ...this.#options, signal })
       if (result.failures.length === 0) {
         this.#status = { lastSyncMs: this.#clock.nowMs(), fileCount: result.objectCount }
       }
-      onResult?.(result)
+      this.#options.onResult?.(result, startMs)
+      return outcomeOf(result)
     } catch (error) {
-      if (!signal.aborted) onError?.(error)
+      if (!signal.aborted) this.#options.onError?.(error)
+      throw error
+    } finally {
+      this.#onFirst?.()
     }
+  }
+}
+
+function outcomeOf({ transferredCount, conflicts, failures }: LakeSyncResult): TaskOutcome {
+  const [first] = failures
+  return {
+    rowCount: transferredCount,
+    errorCount: failures.length + conflicts.length,
+    failure: first === undefined ? null : { message: `${first.key}: ${first.reason}`, retryAfterMs: 0 },
   }
 }

@@ -2,41 +2,59 @@
 
 import type { Logger } from 'pino'
 import { LakeScan, type SyncStatus } from '../health/lake-scan.ts'
+import type { TaskMetrics } from '../ingest/task-loop.ts'
 import { LakeSyncSchedule } from './lake-sync-schedule.ts'
+import { logSync } from './sync-log.ts'
 import type { SyncConfig } from './sync-options.ts'
 import { openObjectStore } from './sync-target.ts'
 
 export interface LakeWatch {
   readonly status: SyncStatus
+  /** Of the synchronization with object storage, where there is one. */
+  readonly metrics: TaskMetrics | undefined
   /** Begins; the first round goes on beside everything else. */
   start(): void
+  /** Object storage may hold something new. */
+  wake(): void
   close(): Promise<void>
 }
 
 export function createLakeWatch(lake: string, sync: SyncConfig | null, logger: Logger): LakeWatch {
-  if (sync === null) return new LakeScan(lake, logger)
+  if (sync === null) return watchDirectory(lake, logger)
   const remote = openObjectStore(sync.from, sync)
   if (remote === undefined) throw new Error(`${sync.from} is no place to synchronize with`)
   const schedule = new LakeSyncSchedule({
     lake,
     remote,
     direction: 'pull',
-    onResult({ transferredCount, transferredBytes, conflicts, failures }) {
-      const summary = { files: transferredCount, bytes: transferredBytes, conflicts: conflicts.length }
-      if (transferredCount > 0 || conflicts.length > 0) logger.info(summary, 'the lake was synchronized')
-      for (const { key, reason } of failures)
-        logger.warn({ key, reason }, 'a lake file cannot be synchronized')
-    },
-    onError: (error) => logger.warn({ err: error }, 'the lake cannot be synchronized'),
+    ...(sync.intervalMs === undefined ? {} : { intervalMs: sync.intervalMs }),
+    ...logSync(logger, 'synchronized'),
   })
   return {
     get status() {
       return schedule.status
     },
+    get metrics() {
+      return schedule.metrics
+    },
     start: () => void schedule.start(),
+    wake: () => schedule.wake(),
     async close() {
       await schedule.close()
       remote.close()
     },
+  }
+}
+
+function watchDirectory(lake: string, logger: Logger): LakeWatch {
+  const scan = new LakeScan(lake, logger)
+  return {
+    get status() {
+      return scan.status
+    },
+    metrics: undefined,
+    start: () => scan.start(),
+    wake: () => {},
+    close: () => scan.close(),
   }
 }

@@ -1,20 +1,29 @@
 // The options of `bookcast serve` that keep its lake up to date with object storage, from text to checked values.
 
-import { type OptionDeclaration, type OptionText, type ParsedOptions } from '../commands/options.ts'
+import {
+  integerOption,
+  type OptionDeclaration,
+  type OptionText,
+  type ParsedOptions,
+} from '../commands/options.ts'
+import { CONFIGURED_TIMEOUT_MS_MAX, SYNC_INTERVAL_MS } from '../../shared/limits.ts'
 import { UsageError } from '../commands/command.ts'
 import { openObjectStore, type S3Settings } from './sync-target.ts'
 
 export interface SyncConfig extends S3Settings {
   /** `s3://bucket/prefix` or a directory. */
   readonly from: string
+  readonly intervalMs?: number
 }
 
-export const SYNC_OPTIONS = [
+/** How object storage is reached, and how often, whoever asks. */
+export const OBJECT_STORE_OPTIONS = [
   {
-    name: 'sync-from',
-    placeholder: '<place>',
-    description: 's3://bucket/prefix or a directory from which the lake is kept up to date',
-    env: 'BOOKCAST_SYNC_FROM',
+    name: 'sync-interval-ms',
+    placeholder: '<ms>',
+    description: 'between two synchronizations with object storage',
+    env: 'BOOKCAST_SYNC_INTERVAL_MS',
+    default: String(SYNC_INTERVAL_MS),
   },
   {
     name: 's3-endpoint',
@@ -30,22 +39,46 @@ export const SYNC_OPTIONS = [
   },
 ] as const satisfies readonly OptionDeclaration[]
 
+export const SYNC_OPTIONS = [
+  {
+    name: 'sync-from',
+    placeholder: '<place>',
+    description: 's3://bucket/prefix or a directory from which the lake is kept up to date',
+    env: 'BOOKCAST_SYNC_FROM',
+  },
+  ...OBJECT_STORE_OPTIONS,
+] as const satisfies readonly OptionDeclaration[]
+
 /** Null when the lake is not kept up to date. */
 export function readSync(options: ParsedOptions): SyncConfig | null {
   const from = options.get('sync-from')
   if (from === undefined) return null
+  return { from: from.text, intervalMs: readSyncInterval(options), ...readPlace(from, options) }
+}
+
+/** @throws {UsageError} */
+export function readSyncInterval(options: ParsedOptions): number {
+  const interval = options.get('sync-interval-ms') ?? { text: '', origin: '--sync-interval-ms' }
+  return integerOption(interval, 1_000, CONFIGURED_TIMEOUT_MS_MAX)
+}
+
+/**
+ * How to reach the place that an option names.
+ * @throws {UsageError} when it names none
+ */
+export function readPlace(place: OptionText, options: ParsedOptions): S3Settings {
   const settings = {
     endpoint: readEndpoint(options.get('s3-endpoint')),
     pathStyle: readPathStyle(options.get('s3-path-style')),
   }
-  const store = openObjectStore(from.text, settings)
+  const store = openObjectStore(place.text, settings)
   if (store === undefined) {
     throw new UsageError(
-      `${from.origin} takes s3://bucket/prefix or a directory, not ${JSON.stringify(from.text)}`,
+      `${place.origin} takes s3://bucket/prefix or a directory, not ${JSON.stringify(place.text)}`,
     )
   }
   store.close()
-  return { from: from.text, ...settings }
+  return settings
 }
 
 /** @throws {UsageError} */

@@ -18,7 +18,9 @@ export interface WorkerStreamOptions {
   readonly hasHead?: boolean
 }
 
-interface QueuedChunk extends StreamChunk {
+interface QueuedChunk {
+  readonly number: number
+  readonly bytes: Uint8Array
   /** The section it belongs to; -1 in an answer without sections. */
   readonly section: number
 }
@@ -35,7 +37,9 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   #section = -1
   #window = CHUNK_WINDOW
   #rows: number | null = null
-  #lent: SharedArrayBuffer | undefined
+  /** The worker's buffers by their numbers. */
+  readonly #buffers = new Map<number, SharedArrayBuffer>()
+  #lent: number | undefined
   #failure: ApiError | undefined
   #isComplete = false
   #isTaskOver = false
@@ -76,8 +80,8 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     await this.#until(() => this.#chunks.length > 0 || this.#isTaskOver)
     const chunk = this.#chunks.shift()
     if (chunk === undefined) return null
-    this.#lent = chunk.buffer
-    return new Uint8Array(chunk.buffer, 0, chunk.length)
+    this.#lent = chunk.number
+    return chunk.bytes
   }
 
   /** Lets so many chunks be under way from now on. */
@@ -164,14 +168,20 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     this.#wake()
   }
 
-  #receiveChunk(chunk: StreamChunk): void {
+  #receiveChunk({ number, buffer, length }: StreamChunk): void {
     if (this.#isClosed) return
-    if (this.#chunks.length < this.#window) this.#chunks.push({ ...chunk, section: this.#section })
-    else {
-      const detail = `the worker sent more chunks than its ${this.#window} credits allow`
-      this.#failure ??= new ApiError('internal_error', detail)
-      this.#options.terminate()
+    if (buffer !== undefined) this.#buffers.set(number, buffer)
+    const shared = this.#buffers.get(number)
+    if (shared !== undefined && this.#chunks.length < this.#window) {
+      this.#chunks.push({ number, bytes: new Uint8Array(shared, 0, length), section: this.#section })
+      return
     }
+    const detail =
+      shared === undefined
+        ? `the worker sent chunk buffer ${number} by its number alone`
+        : `the worker sent more chunks than its ${this.#window} credits allow`
+    this.#failure ??= new ApiError('internal_error', detail)
+    this.#options.terminate()
   }
 
   /** The task's end and the port's messages travel separately: what was sent before it is fetched here. */
@@ -206,9 +216,9 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
 
   /** Says that the chunk given last is taken; `next` says so too. */
   returnChunk(): void {
-    const buffer = this.#lent
+    const number = this.#lent
     this.#lent = undefined
-    if (buffer !== undefined && !this.#isTaskOver && !this.#isComplete) this.#send({ kind: 'credit', buffer })
+    if (number !== undefined && !this.#isTaskOver && !this.#isComplete) this.#send({ kind: 'credit', number })
   }
 
   #send(message: ServerMessage): void {

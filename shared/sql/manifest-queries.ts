@@ -20,10 +20,13 @@ export interface LakePartition {
   readonly size_bytes: bigint
   /** Lower-case hexadecimal. */
   readonly sha256: string
+  /** Counts the partition's files; the file states it too. 0 (the default) where it does not. */
+  readonly revision?: bigint
 }
 
 /** A registered partition. `generation` rises with every registration in its dataset. */
 export interface RegisteredPartition extends LakePartition {
+  readonly revision: bigint
   readonly generation: bigint
 }
 
@@ -36,7 +39,7 @@ export interface PartitionSelection {
 }
 
 const COLUMNS =
-  'dataset, scope, period_start, period_end, cut_over, path, rows, size_bytes, sha256, generation'
+  'dataset, scope, period_start, period_end, cut_over, path, rows, size_bytes, sha256, revision, generation'
 
 /** Rows of RegisteredPartition by (period_start, scope). */
 export function partitionsOf(selection: PartitionSelection): SqlStatement {
@@ -52,6 +55,16 @@ function newestGeneration(selection: PartitionSelection): SqlStatement {
   return statement.build(
     `SELECT coalesce(max(generation), 0)::int8 AS generation FROM lake_manifest ${statement.whereClause}`,
   )
+}
+
+/** A row read together with the newest generation of its dataset's partitions at that very moment. */
+export interface WithGeneration {
+  readonly generation: bigint
+}
+
+/** The column of WithGeneration. */
+export function generationColumn(dataset: 'candles' | 'observations'): string {
+  return `(SELECT coalesce(max(generation), 0)::int8 FROM lake_manifest WHERE dataset = '${dataset}') AS generation`
 }
 
 /** The generation of a plan made of these partitions. */

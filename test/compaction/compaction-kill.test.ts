@@ -32,7 +32,7 @@ test('a process killed at any step, again and again, loses and doubles nothing',
   try {
     const clock = { nowMs: () => NOW_MS, sleep: async () => {} }
     const result = await compactClosedDays({ postgres: store.postgres, lake, clock })
-    assert.deepEqual(result, { partitions: [], failures: [] })
+    assert.deepEqual(result, { partitions: [], published: [], failures: [] })
     const hot = await store.postgres.run({ text: 'SELECT * FROM candles', parameters: [] })
     assert.equal(hot.length, 0)
   } finally {

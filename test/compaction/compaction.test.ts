@@ -79,6 +79,7 @@ test('the file tells its schema, rows and span, and the manifest its cut-over, s
     rows: '48',
     min_ts: `${JULY_MS + 60_000}000000`,
     max_ts: `${JULY_MS + 60_000 + 23 * 3_600_000}000000`,
+    revision: '1',
   })
   const [partition] = await partitions('candles')
   const bytes = await readFile(path)
@@ -92,6 +93,7 @@ test('the file tells its schema, rows and span, and the manifest its cut-over, s
       createHash('sha256').update(bytes).digest('hex'),
     ],
   )
+  assert.equal(partition?.revision, 1n)
   const schema = await query(`SELECT name, repetition_type, compression FROM parquet_schema('${path}')
     JOIN (SELECT DISTINCT path_in_schema AS name, compression FROM parquet_metadata('${path}')) USING (name)`)
   assert.equal(schema.length, 11)
@@ -106,7 +108,7 @@ test('a second run finds nothing to do, and the next day is added to the file', 
   await write(candles, observations)
   await compact(lake)
   const before = await readFile(join(lake, CANDLES))
-  assert.deepEqual(await compact(lake), { partitions: [], failures: [] })
+  assert.deepEqual(await compact(lake), { partitions: [], published: [], failures: [] })
   assert.deepEqual(await readFile(join(lake, CANDLES)), before)
   const result = await compact(lake, { clock: clockAt(NOW_MS + MS_PER_DAY) })
   assert.deepEqual(

@@ -179,7 +179,7 @@ test(
       await collector.stop()
     }
     const askedAfterStop = world.asked.length
-    const metrics = collector.metrics().find(({ source }) => source === 'aviation-weather')
+    const metrics = collector.metrics().find(({ task }) => task === 'aviation-weather')
     assert.ok((metrics?.rowCount ?? 0) >= 2 && metrics?.lastSuccessAtMs !== null)
     assert.equal(world.asked.length, askedAfterStop)
   },

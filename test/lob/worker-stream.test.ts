@@ -41,11 +41,12 @@ function openStream(t: TestContext) {
     },
   })
   const say = (message: WorkerMessage<LobHead>): void => port2.postMessage(message)
+  let chunkCount = 0
   const sayChunk = (text: string): void => {
     const bytes = new TextEncoder().encode(text)
     const buffer = new SharedArrayBuffer(64)
     new Uint8Array(buffer).set(bytes)
-    say({ kind: 'chunk', buffer, length: bytes.length })
+    say({ kind: 'chunk', number: chunkCount++, buffer, length: bytes.length })
   }
   const sayHead = (): void => say(HEAD)
   const sayEnd = (): void => say({ kind: 'end', rows: 3 })
@@ -55,7 +56,7 @@ function openStream(t: TestContext) {
 const textOf = (chunk: Uint8Array | null): string | null =>
   chunk === null ? null : new TextDecoder().decode(chunk)
 
-test('gives chunks in order and returns each buffer as a credit when the next chunk is asked for', async (t) => {
+test('gives chunks in order and gives each buffer back by its number when the next chunk is asked for', async (t) => {
   const { stream, counts, endTask, heard, sayHead, sayChunk, sayEnd, workerPort } = openStream(t)
   sayHead()
   sayChunk('one')
@@ -69,8 +70,7 @@ test('gives chunks in order and returns each buffer as a credit when the next ch
   await once(workerPort, 'message')
   const [credit] = heard
   assert.ok(credit?.kind === 'credit')
-  assert.equal(credit.buffer.byteLength, 64)
-  assert.equal(new TextDecoder().decode(new Uint8Array(credit.buffer, 0, 3)), 'one')
+  assert.equal(credit.number, 0)
   sayEnd()
   endTask()
   assert.equal(await stream.next(), null)
@@ -202,5 +202,20 @@ test('fails the request of a worker that sends more chunks than it has credits',
   for (let count = 0; count < CHUNK_WINDOW; count++)
     assert.equal(textOf(await stream.next()), `chunk ${count}`)
   await assert.rejects(stream.next(), { code: 'internal_error' })
+  await stream.close()
+})
+
+test('knows a buffer by its number from its second chunk on, and no other by number alone', async (t) => {
+  const { stream, counts, endTask, say, sayHead, sayChunk } = openStream(t)
+  sayHead()
+  sayChunk('one')
+  say({ kind: 'chunk', number: 0, length: 2 })
+  await stream.ready()
+  assert.equal(textOf(await stream.next()), 'one')
+  assert.equal(textOf(await stream.next()), 'on')
+  say({ kind: 'chunk', number: 7, length: 2 })
+  await assert.rejects(stream.next(), { code: 'internal_error' })
+  assert.equal(counts.terminate, 1)
+  endTask()
   await stream.close()
 })

@@ -47,7 +47,7 @@ test('a registered partition comes back, and its replacement takes its place wit
   const partitions = await readPartitions(file.store.postgres, { ...JULY, scopes: ['KXHIGHNY'] })
   assert.deepEqual(
     partitions.map((row) => ({ ...row })),
-    [{ ...replaced, generation: c }],
+    [{ ...replaced, revision: 0n, generation: c }],
   )
   assert.equal(generationOf(await readPartitions(file.store.postgres, JULY)), c)
   assert.equal(generationOf([]), 0n)

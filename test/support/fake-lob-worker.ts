@@ -54,7 +54,7 @@ class ChunkSender {
     this.#credits -= 1
     const buffer = new SharedArrayBuffer(Math.max(length, 1))
     fillPattern(new Uint8Array(buffer, 0, length), offset)
-    this.post({ kind: 'chunk', buffer, length })
+    this.post({ kind: 'chunk', number: -1, buffer, length })
     return true
   }
 }

@@ -53,13 +53,16 @@ export async function collectLob(
   let head: LobHead | undefined
   let endRows: number | undefined
   let failure: StreamFailure | undefined
+  const buffers = new Map<number, SharedArrayBuffer>()
   port1.on('message', (message: WorkerMessage<LobHead>) => {
     if (message.kind === 'head') head = message
     else if (message.kind === 'chunk') {
       if (parts.length === 0) events.onFirstChunk?.()
       if (events.cancelAfterFirstChunk === true) port1.postMessage({ kind: 'cancel' })
-      parts.push(Buffer.from(new Uint8Array(message.buffer, 0, message.length)))
-      port1.postMessage({ kind: 'credit', buffer: message.buffer })
+      const { number, buffer = buffers.get(number)!, length } = message
+      buffers.set(number, buffer)
+      parts.push(Buffer.from(new Uint8Array(buffer, 0, length)))
+      port1.postMessage({ kind: 'credit', number })
     } else if (message.kind === 'end') endRows = message.rows
     else if (message.kind === 'error') failure = message
   })

@@ -44,6 +44,14 @@ function readCodes(
   readHybrid(reader, width, out, start, count, dictionary)
 }
 
+// One array a thread for codes on their way to becoming values.
+let scratchCodes: Int32Array = new Int32Array(0)
+
+function scratchOf(rows: number): Int32Array {
+  if (scratchCodes.length < rows) scratchCodes = new Int32Array(rows)
+  return scratchCodes
+}
+
 /** Looks codes up in a dictionary of 64-bit integers. */
 function lookUp(
   codes: Int32Array,
@@ -61,13 +69,17 @@ function lookUp(
 }
 
 /**
- * INT64 values minus `base`, as doubles that are exact or an error. With `base` the ns of a UTC midnight these are a
- * day's instants.
+ * INT64 values minus `base`, as doubles that are exact or an error, into `out`. With `base` the ns of a UTC midnight
+ * these are a day's instants.
  */
-export function decodeInt64(bytes: Uint8Array, chunk: ColumnChunk, rows: number, base: bigint): Float64Array {
-  const out = new Float64Array(rows)
+export function decodeInt64(
+  bytes: Uint8Array,
+  chunk: ColumnChunk,
+  rows: number,
+  base: bigint,
+  out: Float64Array = new Float64Array(rows),
+): Float64Array {
   let dictionary = new Float64Array(0)
-  let codes: Int32Array | undefined
   const visitor = {
     dictionary({ count, reader }: ValuePage): void {
       dictionary = new Float64Array(count)
@@ -77,7 +89,7 @@ export function decodeInt64(bytes: Uint8Array, chunk: ColumnChunk, rows: number,
       if (encoding === 'PLAIN') readPlainInt64(reader, base, out, start, count)
       else if (encoding === 'DELTA_BINARY_PACKED') readDelta(reader, base, out, start, count)
       else if (isDictionary(encoding)) {
-        codes ??= new Int32Array(rows)
+        const codes = scratchOf(rows)
         readCodes(reader, codes, start, count)
         lookUp(codes, dictionary, out, start, count)
       } else throw new UnusualEncoding(encoding)
@@ -97,9 +109,14 @@ export function decodeInt64(bytes: Uint8Array, chunk: ColumnChunk, rows: number,
   return out
 }
 
-/** INT32 values, each checked to lie in `[0, max]`. */
-export function decodeInt32(bytes: Uint8Array, chunk: ColumnChunk, rows: number, max: number): Int32Array {
-  const out = new Int32Array(rows)
+/** INT32 values, each checked to lie in `[0, max]`, into `out`. */
+export function decodeInt32(
+  bytes: Uint8Array,
+  chunk: ColumnChunk,
+  rows: number,
+  max: number,
+  out: Int32Array = new Int32Array(rows),
+): Int32Array {
   let dictionary = new Int32Array(0)
   const visitor = {
     dictionary({ count, reader }: ValuePage): void {
@@ -150,14 +167,24 @@ function checkRange(chunk: ColumnChunk, values: Int32Array, start: number, count
   }
 }
 
-/** UTF-8 strings as numbers: each distinct string goes through `numberOf` once a page or dictionary entry. */
+/** INT32 values like those of `decodeInt32`, in an array of the thread's own that the next call may write to. */
+export function decodeInt32Briefly(
+  bytes: Uint8Array,
+  chunk: ColumnChunk,
+  rows: number,
+  max: number,
+): Int32Array {
+  return decodeInt32(bytes, chunk, rows, max, scratchOf(rows)).subarray(0, rows)
+}
+
+/** UTF-8 strings as numbers into `out`: each distinct string goes through `numberOf` once a page or dictionary entry. */
 export function decodeStrings(
   bytes: Uint8Array,
   chunk: ColumnChunk,
   rows: number,
   numberOf: (text: string) => number,
+  out: Int32Array = new Int32Array(rows),
 ): Int32Array {
-  const out = new Int32Array(rows)
   let dictionary = new Int32Array(0)
   const visitor = {
     dictionary({ count, reader }: ValuePage): void {

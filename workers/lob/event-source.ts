@@ -1,9 +1,10 @@
 // The events of the requested markets of one file, row group by row group. A row group is decoded once, cut into one
 // slice a market, and each slice is kept until its market has taken it; so several markets can read one file at their
-// own pace whatever order its rows are in, and memory holds only slices not yet replayed.
+// own pace whatever order its rows are in, and memory holds only slices not yet replayed. Arrays that every market is
+// done with are used again: fresh ones would keep the collector running.
 
 import { EVENT_GAP, PRICE_UNITS_PER_DOLLAR, SIDE_ASK } from '../../shared/lob-v1.ts'
-import { decodeInt32, decodeInt64, decodeStrings } from './decode-column.ts'
+import { decodeInt32, decodeInt32Briefly, decodeInt64, decodeStrings } from './decode-column.ts'
 import type { IndexedRowGroup } from './file-index.ts'
 import { namingFile } from '../lake/lake-file-error.ts'
 import type { LakeFile } from './lake-file.ts'
@@ -16,11 +17,25 @@ function mayHoldMarket(group: IndexedRowGroup, id: string): boolean {
   return (marketMin === undefined || marketMin <= id) && (marketMax === undefined || id <= marketMax)
 }
 
+/** The decoded columns of one row group. */
+interface DecodedGroup {
+  readonly columns: EventColumns
+  /** By market number. */
+  readonly slices: ReadonlyMap<number, EventColumns>
+  /** Markets that replay a slice of it now. */
+  users: number
+}
+
 export class EventSource {
   readonly #file: LakeFile
   readonly #numbers: ReadonlyMap<string, number>
   /** Decoded row groups that some market has still to take. */
-  readonly #slices = new Map<number, ReadonlyMap<number, EventColumns>>()
+  readonly #groups = new Map<number, DecodedGroup>()
+  /** What each market replays now. */
+  readonly #inUse: (DecodedGroup | undefined)[]
+  /** Columns that nobody uses any more. */
+  readonly #free: EventColumns[] = []
+  #marketOfRow: Int32Array = new Int32Array(0)
   /** By row group: the markets that may still ask for it. */
   readonly #wantedBy: readonly Set<number>[]
   readonly #checkpoint: () => void
@@ -29,6 +44,7 @@ export class EventSource {
   constructor(file: LakeFile, marketIds: readonly string[], checkpoint: () => void) {
     this.#file = file
     this.#checkpoint = checkpoint
+    this.#inUse = marketIds.map(() => undefined)
     this.#numbers = new Map(marketIds.map((id, number) => [id, number]))
     this.#wantedBy = file.index.rowGroups.map(
       (group) => new Set([...marketIds.keys()].filter((number) => mayHoldMarket(group, marketIds[number]!))),
@@ -40,53 +56,78 @@ export class EventSource {
     return [...this.#wantedBy.keys()].filter((group) => this.#wantedBy[group]!.has(market))
   }
 
-  /** The rows of one market in one row group; undefined when it has none there. Ask once per market and group. */
+  /**
+   * The rows of one market in one row group; undefined when it has none there. Ask once per market and group; what the
+   * market was given before is gone then.
+   */
   take(market: number, group: number): EventColumns | undefined {
-    let slices = this.#slices.get(group)
-    if (slices === undefined) {
+    let decoded = this.#groups.get(group)
+    if (decoded === undefined) {
       this.#checkpoint()
-      slices = namingFile(this.#file.name, () => this.#decode(this.#file.index.rowGroups[group]!))
-      this.#slices.set(group, slices)
+      decoded = namingFile(this.#file.name, () => this.#decode(this.#file.index.rowGroups[group]!))
+      this.#groups.set(group, decoded)
     }
+    const before = this.#inUse[market]
+    this.#inUse[market] = decoded
+    decoded.users++
     this.skip(market, group)
-    return slices.get(market)
+    if (before !== undefined && --before.users === 0) this.#recycle(before)
+    return decoded.slices.get(market)
   }
 
   /** Says that a market will not ask for a row group, so that nothing is kept for it. */
   skip(market: number, group: number): void {
     const wantedBy = this.#wantedBy[group]!
     wantedBy.delete(market)
-    if (wantedBy.size === 0) this.#slices.delete(group)
+    if (wantedBy.size > 0) return
+    const decoded = this.#groups.get(group)
+    if (decoded === undefined) return
+    this.#groups.delete(group)
+    if (decoded.users === 0) this.#free.push(decoded.columns)
   }
 
-  #decode({ rows, columns }: IndexedRowGroup): Map<number, EventColumns> {
+  /** A group that is still wanted stays, and is recycled when it is skipped or used up. */
+  #recycle(decoded: DecodedGroup): void {
+    for (const kept of this.#groups.values()) if (kept === decoded) return
+    this.#free.push(decoded.columns)
+  }
+
+  #decode({ rows, columns }: IndexedRowGroup): DecodedGroup {
     const file = this.#file
     const { market_id: marketChunk, ts, event, side, price, qty } = columns
-    const markets = decodeStrings(
-      file.readChunk(marketChunk),
-      marketChunk,
-      rows,
-      (id) => this.#numbers.get(id) ?? -1,
-    )
-    const whole: EventColumns = {
+    const whole = this.#columnsFor(rows)
+    decodeInt64(file.readChunk(ts), ts, rows, file.baseNs, whole.ts)
+    whole.event.set(decodeInt32Briefly(file.readChunk(event), event, rows, EVENT_GAP))
+    whole.side.set(decodeInt32Briefly(file.readChunk(side), side, rows, SIDE_ASK))
+    decodeInt32(file.readChunk(price), price, rows, PRICE_UNITS_PER_DOLLAR, whole.price)
+    decodeInt64(file.readChunk(qty), qty, rows, 0n, whole.qty)
+    const numberOf = (id: string): number => this.#numbers.get(id) ?? -1
+    if (this.#marketOfRow.length < rows) this.#marketOfRow = new Int32Array(rows)
+    decodeStrings(file.readChunk(marketChunk), marketChunk, rows, numberOf, this.#marketOfRow)
+    return { columns: whole, slices: sliceByMarket(whole, rows, this.#marketOfRow), users: 0 }
+  }
+
+  #columnsFor(rows: number): EventColumns {
+    const free = this.#free.pop()
+    if (free !== undefined && free.ts.length >= rows) return free
+    return {
       length: rows,
-      ts: decodeInt64(file.readChunk(ts), ts, rows, file.baseNs),
-      event: new Uint8Array(decodeInt32(file.readChunk(event), event, rows, EVENT_GAP)),
-      side: new Uint8Array(decodeInt32(file.readChunk(side), side, rows, SIDE_ASK)),
-      price: decodeInt32(file.readChunk(price), price, rows, PRICE_UNITS_PER_DOLLAR),
-      qty: decodeInt64(file.readChunk(qty), qty, rows, 0n),
+      ts: new Float64Array(rows),
+      event: new Uint8Array(rows),
+      side: new Uint8Array(rows),
+      price: new Int32Array(rows),
+      qty: new Float64Array(rows),
     }
-    return sliceByMarket(whole, markets)
   }
 }
 
 /** Cuts rows into one slice a market: views where a market's rows are one run, copies where they are scattered. */
-function sliceByMarket(whole: EventColumns, markets: Int32Array): Map<number, EventColumns> {
+function sliceByMarket(whole: EventColumns, rows: number, markets: Int32Array): Map<number, EventColumns> {
   const runs = new Map<number, { start: number; end: number }[]>()
-  for (let start = 0; start < whole.length;) {
+  for (let start = 0; start < rows;) {
     const market = markets[start]!
     let end = start + 1
-    while (end < whole.length && markets[end] === market) end++
+    while (end < rows && markets[end] === market) end++
     if (market >= 0) {
       const list = runs.get(market)
       if (list) list.push({ start, end })

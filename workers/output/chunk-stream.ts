@@ -9,6 +9,23 @@ import type { ServerMessage, StreamHead, WorkerMessage } from '../../shared/stre
 /** Thrown where a cancelled request is noticed; nobody waits for an answer any more. */
 export class RequestCancelled extends Error {}
 
+/** Number of a buffer that is used for one chunk only and always sent along. */
+const ONE_OFF = -1
+
+interface ChunkBuffer {
+  readonly number: number
+  readonly shared: SharedArrayBuffer
+  readonly bytes: Uint8Array
+  readonly view: DataView
+  /** The server has it, and knows it by its number. */
+  isKnown: boolean
+}
+
+function chunkBuffer(number: number, sizeBytes: number): ChunkBuffer {
+  const shared = new SharedArrayBuffer(sizeBytes)
+  return { number, shared, bytes: new Uint8Array(shared), view: new DataView(shared), isKnown: false }
+}
+
 export class ChunkStream {
   bytes: Uint8Array
   view: DataView
@@ -18,8 +35,9 @@ export class ChunkStream {
   readonly #port: MessagePort
   readonly #head: StreamHead
   readonly #chunkBytes: number
-  readonly #free: SharedArrayBuffer[] = []
-  #buffer: SharedArrayBuffer
+  readonly #buffers: ChunkBuffer[] = []
+  readonly #free: ChunkBuffer[] = []
+  #buffer: ChunkBuffer
   #inFlight = 0
   #window = CHUNK_WINDOW
   /** The section begun last; -1 for none. */
@@ -37,9 +55,9 @@ export class ChunkStream {
     this.#port = port
     this.#head = head
     this.#chunkBytes = Math.max(CHUNK_BYTES, reserveBytes)
-    this.#buffer = new SharedArrayBuffer(this.#chunkBytes)
-    this.bytes = new Uint8Array(this.#buffer)
-    this.view = new DataView(this.#buffer)
+    this.#buffer = this.#newBuffer()
+    this.bytes = this.#buffer.bytes
+    this.view = this.#buffer.view
     this.#full = Math.min(Math.max(FIRST_CHUNK_BYTES, reserveBytes), this.bytes.length)
     port.on('message', this.#onMessage)
     port.on('close', () => this.#receive({ kind: 'cancel' }))
@@ -60,10 +78,20 @@ export class ChunkStream {
     await this.#until(() => this.#inFlight < this.#window)
     this.throwIfCancelled()
     this.#isBufferSent = false
-    this.#buffer = this.#free.pop() ?? new SharedArrayBuffer(this.#chunkBytes)
-    this.bytes = new Uint8Array(this.#buffer)
-    this.view = new DataView(this.#buffer)
-    this.#full = this.#chunkBytes
+    this.#take(this.#free.pop() ?? this.#newBuffer())
+  }
+
+  #newBuffer(): ChunkBuffer {
+    const buffer = chunkBuffer(this.#buffers.length, this.#chunkBytes)
+    this.#buffers.push(buffer)
+    return buffer
+  }
+
+  #take(buffer: ChunkBuffer): void {
+    this.#buffer = buffer
+    this.bytes = buffer.bytes
+    this.view = buffer.view
+    this.#full = buffer.bytes.length
   }
 
   /** What is written from here on belongs to a section of the answer. */
@@ -100,10 +128,8 @@ export class ChunkStream {
   async roomFor(bytes: number): Promise<void> {
     if (this.position > 0) await this.nextChunk()
     if (this.lacks(bytes)) {
-      this.#buffer = new SharedArrayBuffer(bytes)
-      this.bytes = new Uint8Array(this.#buffer)
-      this.view = new DataView(this.#buffer)
-      this.#full = bytes
+      this.#free.push(this.#buffer)
+      this.#take(chunkBuffer(ONE_OFF, bytes))
     }
   }
 
@@ -149,7 +175,9 @@ export class ChunkStream {
     }
     this.#inFlight++
     this.#isBufferSent = true
-    this.#post({ kind: 'chunk', buffer: this.#buffer, length: this.position })
+    const { number, shared, isKnown } = this.#buffer
+    this.#post({ kind: 'chunk', number, length: this.position, ...(isKnown ? {} : { buffer: shared }) })
+    this.#buffer.isKnown = number !== ONE_OFF
     this.position = 0
   }
 
@@ -168,7 +196,8 @@ export class ChunkStream {
   #receive(message: ServerMessage): void {
     if (message.kind === 'credit') {
       this.#inFlight--
-      if (message.buffer.byteLength === this.#chunkBytes) this.#free.push(message.buffer)
+      const buffer = this.#buffers[message.number]
+      if (buffer !== undefined) this.#free.push(buffer)
     } else if (message.kind === 'window') this.#window = message.chunks
     else {
       this.#isDismissed = true

@@ -4,7 +4,7 @@
 import { CANDLE_INDEX_FILES_MAX } from '../../shared/limits.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { type DuckLake, readParquetSql, sqlInstant } from './duck-lake.ts'
-import type { LakePart } from './lake-partitions.ts'
+import { checkRevision, type LakePart } from './lake-partitions.ts'
 import { checkLakeFile, type LakeFileSchema, lakeRows } from './lake-query.ts'
 
 /** One market's candles of one interval in one file, within the part's instants. */
@@ -23,6 +23,8 @@ export interface IndexedPart {
   readonly spans: readonly MarketSpan[]
   /** Whether the file also holds rows for which the part does not count. */
   readonly isClipped: boolean
+  /** What the file states of itself. */
+  readonly revision: bigint
 }
 
 const CANDLES_SCHEMA: LakeFileSchema = {
@@ -61,11 +63,12 @@ export class CandleIndex {
       const [oldest] = this.#known.keys()
       if (oldest !== undefined) this.#known.delete(oldest)
     }
+    checkRevision(part, indexed.revision)
     return indexed
   }
 
   async #read(part: LakePart, signal: AbortSignal): Promise<IndexedPart> {
-    await checkLakeFile(this.#lake, part, CANDLES_SCHEMA, signal)
+    const revision = await checkLakeFile(this.#lake, part, CANDLES_SCHEMA, signal)
     const inPart = `end_period_ts >= ${sqlInstant(part.fromMs)} AND end_period_ts < ${sqlInstant(part.toMs)}`
     const hasNull = `${Object.keys(CANDLES_SCHEMA.columns).join(' IS NULL OR ')} IS NULL`
     const rows = await lakeRows(
@@ -95,8 +98,8 @@ export class CandleIndex {
       if (firstMs !== null && lastMs !== null)
         spans.push({ market, event, interval, firstMs, lastMs, rows: count })
     }
-    if (part.isRegistered) return { part, spans, isClipped }
+    if (part.isRegistered) return { part, spans, isClipped, revision }
     const lastMs = spans.reduce((last, span) => Math.max(last, span.lastMs), part.fromMs - 1)
-    return { part: { ...part, toMs: Math.min(part.toMs, lastMs + 1) }, spans, isClipped }
+    return { part: { ...part, toMs: Math.min(part.toMs, lastMs + 1) }, spans, isClipped, revision }
   }
 }

@@ -26,6 +26,8 @@ export interface LakePart {
   readonly toMs: number
   /** False when the manifest does not know it: then it counts only up to its last row. */
   readonly isRegistered: boolean
+  /** An older file lacks rows that left the store; 0 takes any. */
+  readonly revisionMin: bigint
   /** Changes when the file is replaced. */
   readonly identity: string
 }
@@ -79,9 +81,8 @@ export function findParts(
     for (const period of periodsOnDisk(lake, dataset, scope)) {
       const span = periodInstants(period)
       if (span.fromMs >= toMs || span.toMs <= fromMs || registered.has(`${scope} ${span.fromMs}`)) continue
-      parts.push(
-        partOf(lake, { scope, name: recordFileName(dataset, scope, period), ...span, isRegistered: false }),
-      )
+      const name = recordFileName(dataset, scope, period)
+      parts.push(partOf(lake, { scope, name, ...span, isRegistered: false, revisionMin: 0n }))
     }
   }
   if (parts.length > RECORD_LAKE_FILES_MAX) {
@@ -100,21 +101,31 @@ export function checkUnchanged(lake: string, parts: readonly LakePart[]): void {
   }
 }
 
+/** Throws `lake_file_outdated` when the part needs a later file of its partition than the one that is there. */
+export function checkRevision(part: LakePart, revision: bigint): void {
+  if (revision >= part.revisionMin) return
+  throw new ApiError(
+    'lake_file_outdated',
+    `The lake file ${part.name} of this server is revision ${revision} while rows have moved to revision` +
+      ` ${part.revisionMin}, which is on its way.`,
+  )
+}
+
 function scopesOf(lake: string, dataset: RecordDataset, manifest: readonly RegisteredPartition[]): string[] {
   const known = manifest.filter((partition) => partition.dataset === dataset).map(({ scope }) => scope)
   return [...new Set([...lakeScopes(lake, dataset), ...known])]
 }
 
 function registeredPart(lake: string, partition: RegisteredPartition): LakePart {
-  const { scope, path, period_start: fromMs, cut_over: toMs } = partition
-  return partOf(lake, { scope, name: path, fromMs, toMs, isRegistered: true })
+  const { scope, path, period_start: fromMs, cut_over: toMs, revision } = partition
+  return partOf(lake, { scope, name: path, fromMs, toMs, isRegistered: true, revisionMin: revision })
 }
 
 function partOf(lake: string, part: Omit<LakePart, 'path' | 'identity'>): LakePart {
   const path = join(lake, ...part.name.split('/'))
   try {
-    const { ino, size, mtimeNs } = statSync(path, { bigint: true })
-    return { ...part, path, identity: `${ino} ${size} ${mtimeNs}` }
+    const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })
+    return { ...part, path, identity: `${ino} ${size} ${mtimeNs} ${ctimeNs}` }
   } catch (error) {
     throw lakeFileError(part.name, 'it is not there or may not be read', error)
   }

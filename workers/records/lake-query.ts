@@ -47,13 +47,16 @@ export async function lakeRows(
   }
 }
 
-/** @throws {ApiError} `lake_file_invalid` when columns are missing or have another type, or the footer's schema differs */
+/**
+ * Checks a file and resolves to the revision it states, 0 when it states none.
+ * @throws {ApiError} `lake_file_invalid` when columns are missing or have another type, or the footer's schema differs
+ */
 export async function checkLakeFile(
   lake: DuckLake,
   part: LakePart,
   contract: LakeFileSchema,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<bigint> {
   const described = await lakeRows(
     lake,
     [part],
@@ -67,11 +70,19 @@ export async function checkLakeFile(
     if (!accepted.includes(type))
       throw lakeFileError(part.name, `its column ${name} is ${type}, not ${accepted.join(' or ')}`)
   }
-  const sql = `SELECT decode(value) FROM parquet_kv_metadata(${sqlText(part.path)}) WHERE decode(key) = 'schema'`
-  const [stated] = await lakeRows(lake, [part], sql, signal)
-  if (stated !== undefined && stated[0] !== contract.schema) {
-    throw lakeFileError(part.name, `its schema is ${String(stated[0])}, not ${contract.schema}`)
+  const sql =
+    `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${sqlText(part.path)})` +
+    ` WHERE decode(key) IN ('schema', 'revision')`
+  const stated = new Map(
+    (await lakeRows(lake, [part], sql, signal)).map(([key, value]) => [String(key), String(value)]),
+  )
+  const schema = stated.get('schema') ?? contract.schema
+  if (schema !== contract.schema) {
+    throw lakeFileError(part.name, `its schema is ${schema}, not ${contract.schema}`)
   }
+  const revision = stated.get('revision') ?? '0'
+  if (!/^\d{1,18}$/.test(revision)) throw lakeFileError(part.name, 'its revision is no number')
+  return BigInt(revision)
 }
 
 /** Which file made a query fail: the one its message names, or else the first that cannot be read on its own. */

@@ -3,10 +3,10 @@
 
 import { CANDLE_INDEX_FILES_MAX } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-schema.ts'
-import { STORED_OBSERVATION_COLUMNS } from '../../shared/sql/observation-queries.ts'
+import { type ObservationKey, STORED_OBSERVATION_COLUMNS } from '../../shared/sql/observation-queries.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { type DuckLake, readParquetSql, sqlInstant, sqlText } from './duck-lake.ts'
-import type { LakePart } from './lake-partitions.ts'
+import { checkRevision, type LakePart } from './lake-partitions.ts'
 import { checkLakeFile, lakeChunks, type LakeFileSchema, lakeRows } from './lake-query.ts'
 import { emptyColumns, isNumeric } from './record-batch.ts'
 
@@ -41,24 +41,31 @@ export interface ObservationRows {
   readonly columns: readonly (Float64Array | (string | null)[])[]
 }
 
+/** What is remembered of a file. */
+interface KnownFile {
+  readonly lastMs: number
+  readonly revision: bigint
+}
+
 export class ObservationLake {
   readonly #lake: DuckLake
-  readonly #lastMs = new Map<string, number>()
+  readonly #known = new Map<string, KnownFile>()
 
   constructor(lake: DuckLake) {
     this.#lake = lake
   }
 
-  /** A part checked against its contract; one the manifest does not know ends with its last row. */
+  /** A part checked against its contract and the manifest; one the manifest does not know ends with its last row. */
   async checked(part: LakePart, signal: AbortSignal): Promise<LakePart> {
     const key = `${part.path} ${part.identity}`
-    let lastMs = this.#lastMs.get(key)
-    if (lastMs === undefined) {
-      lastMs = await this.#check(part, signal)
-      if (this.#lastMs.size >= CANDLE_INDEX_FILES_MAX) this.#lastMs.clear()
-      this.#lastMs.set(key, lastMs)
+    let known = this.#known.get(key)
+    if (known === undefined) {
+      known = await this.#check(part, signal)
+      if (this.#known.size >= CANDLE_INDEX_FILES_MAX) this.#known.clear()
+      this.#known.set(key, known)
     }
-    return part.isRegistered ? part : { ...part, toMs: Math.min(part.toMs, lastMs + 1) }
+    checkRevision(part, known.revision)
+    return part.isRegistered ? part : { ...part, toMs: Math.min(part.toMs, known.lastMs + 1) }
   }
 
   async count(wanted: ColdObservations, countMax: number, signal: AbortSignal): Promise<number> {
@@ -71,14 +78,14 @@ export class ObservationLake {
   async *read(
     wanted: ColdObservations,
     fields: readonly RecordField[],
-    rowsMax: number,
+    { after, rowsMax }: { readonly after: ObservationKey | undefined; readonly rowsMax: number },
     signal: AbortSignal,
   ): AsyncGenerator<ObservationRows, void, void> {
     if (wanted.parts.length === 0) return
     const values = fields.map((field) => valueSql(field))
     const sql =
       `SELECT ${['epoch_ms(observed_at)::DOUBLE AS observed_ms', 'station_code', 'observation_type', ...values].join(', ')}` +
-      ` FROM ${sourceSql(wanted)} ORDER BY observed_at, station_code, observation_type LIMIT ${rowsMax}`
+      ` FROM ${sourceSql(wanted)} ${after === undefined ? '' : behindSql(after)} ORDER BY observed_at, station_code, observation_type LIMIT ${rowsMax}`
     for await (const chunk of lakeChunks(this.#lake, wanted.parts, sql, signal)) {
       const rows = chunk.rowCount
       const columns = emptyColumns(fields, rows)
@@ -100,8 +107,8 @@ export class ObservationLake {
     }
   }
 
-  async #check(part: LakePart, signal: AbortSignal): Promise<number> {
-    await checkLakeFile(this.#lake, part, OBSERVATIONS_SCHEMA, signal)
+  async #check(part: LakePart, signal: AbortSignal): Promise<KnownFile> {
+    const revision = await checkLakeFile(this.#lake, part, OBSERVATIONS_SCHEMA, signal)
     const required = ['station_code', 'observed_at', 'observation_type', 'source']
     const hasNull = required.map((name) => `${name} IS NULL`).join(' OR ')
     const sql =
@@ -112,7 +119,7 @@ export class ObservationLake {
     if (nullCount > 0)
       throw lakeFileError(part.name, 'an observation in it lacks its station, time, type or source')
     if (strangerCount > 0) throw lakeFileError(part.name, 'it holds observations of another station')
-    return lastMs ?? part.fromMs - 1
+    return { lastMs: lastMs ?? part.fromMs - 1, revision }
   }
 }
 
@@ -120,6 +127,13 @@ export class ObservationLake {
 function valueSql(field: RecordField): string {
   if (field.type === 'instant') return `epoch_ms(${field.name})::DOUBLE`
   return isNumeric(field) ? `${field.name}::DOUBLE` : field.name
+}
+
+function behindSql({ observedMs, stationCode, type }: ObservationKey): string {
+  const instant = sqlInstant(observedMs)
+  const isLater = `(observed_at, station_code, observation_type) > (${instant}, ${sqlText(stationCode)}, ${sqlText(type)})`
+  // The first condition is what files are pruned by.
+  return `WHERE observed_at >= ${instant} AND ${isLater}`
 }
 
 /** Each file counts for its own instants only. */

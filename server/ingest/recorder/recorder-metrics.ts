@@ -5,7 +5,7 @@ import type { ConsolidationReport } from './consolidation-thread.ts'
 import type { LaneFigures } from './feed-lane.ts'
 import type { WalPosition } from './wal-segment.ts'
 
-export interface SourceMetrics {
+export interface RecorderMetrics {
   readonly source: LobSource
   /** Messages of the exchange since the start, and their bytes. */
   readonly frames: number

@@ -15,7 +15,7 @@ import { KalshiLane } from './kalshi-lane.ts'
 import type { KalshiCredentials } from './kalshi-signature.ts'
 import { PolymarketDirectory } from './polymarket-directory.ts'
 import { PolymarketLane } from './polymarket-lane.ts'
-import type { SourceMetrics } from './recorder-metrics.ts'
+import type { RecorderMetrics } from './recorder-metrics.ts'
 import { SourceRecorder } from './source-recorder.ts'
 import type { RecorderLog, SourceRecorderOptions } from './source-recorder.ts'
 
@@ -51,7 +51,7 @@ export interface RecorderOptions {
 }
 
 export interface RunningRecorder {
-  readonly metrics: readonly SourceMetrics[]
+  readonly metrics: readonly RecorderMetrics[]
   /** Aborted when a log cannot be written any more; the reason is the error. */
   readonly failed: AbortSignal
   /** Publishes what was heard and closes everything. */
@@ -62,27 +62,28 @@ export async function startRecorder(options: RecorderOptions): Promise<RunningRe
   const https: UpstreamHttp[] = []
   const recorders: SourceRecorder[] = []
   const failure = new AbortController()
-  for (const source of sourcesOf(options, https)) {
-    recorders.push(
-      await SourceRecorder.start({
-        ...options,
-        ...source,
-        onFailed: (error) => {
-          options.logger.error({ source: source.source, reason: error.message }, 'recording has failed')
-          failure.abort(error)
-        },
-      }),
-    )
+  const stop = async (): Promise<void> => {
+    await Promise.all(recorders.map((recorder) => recorder.stop()))
+    await Promise.all(https.map((http) => http.close()))
+  }
+  try {
+    for (const source of sourcesOf(options, https)) {
+      const onFailed = (error: Error): void => {
+        options.logger.error({ source: source.source, reason: error.message }, 'recording has failed')
+        failure.abort(error)
+      }
+      recorders.push(await SourceRecorder.start({ ...options, ...source, onFailed }))
+    }
+  } catch (error) {
+    await stop()
+    throw error
   }
   return {
     get metrics() {
       return recorders.map((recorder) => recorder.metrics)
     },
     failed: failure.signal,
-    async stop() {
-      await Promise.all(recorders.map((recorder) => recorder.stop()))
-      await Promise.all(https.map((http) => http.close()))
-    },
+    stop,
   }
 }
 

@@ -15,7 +15,7 @@ import { ConsolidationWorker } from './consolidation-worker.ts'
 import type { FeedLane, LaneLog } from './feed-lane.ts'
 import type { DirectoryMarket, MarketDirectory } from './market-directory.ts'
 import { FrameRate } from './recorder-metrics.ts'
-import type { SourceMetrics } from './recorder-metrics.ts'
+import type { RecorderMetrics } from './recorder-metrics.ts'
 import { disconnectMark, heardMark } from './wal-mark.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalKind } from './wal-record.ts'
@@ -118,7 +118,7 @@ export class SourceRecorder {
     await this.#worker?.stop()
   }
 
-  get metrics(): SourceMetrics {
+  get metrics(): RecorderMetrics {
     const { frames, framesPerSecond, lastFrameMs, bytes, lagMs } = this.#rate.figures(Date.now())
     return {
       source: this.#options.source,

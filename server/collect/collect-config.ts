@@ -1,0 +1,127 @@
+// What one collecting process does, from text to checked values: the upstreams it asks, the order books it records, the
+// compaction of its lake and the object storage it brings that to. The same options serve `bookcast ingest` and
+// `bookcast serve --collect`.
+
+import { UsageError } from '../commands/command.ts'
+import {
+  choiceOption,
+  integerOption,
+  type OptionDeclaration,
+  type OptionText,
+  type ParsedOptions,
+} from '../commands/options.ts'
+import { readRecording, RECORDER_OPTIONS, type RecordingConfig } from '../commands/record-config.ts'
+import { INGEST_OPTIONS, type IngestConfig, readIngestConfig } from '../ingest/ingest-config.ts'
+import { OBJECT_STORE_OPTIONS, readPlace, readSyncInterval } from '../sync/sync-options.ts'
+import type { S3Settings } from '../sync/sync-target.ts'
+import {
+  COMPACTION_DELAY_HOURS_MAX,
+  COMPACTION_DELAY_MS,
+  COMPACTION_GRACE_MINUTES_MAX,
+  COMPACTION_GRACE_MS,
+  COMPACTION_INTERVAL_MS,
+  CONFIGURED_TIMEOUT_MS_MAX,
+} from '../../shared/limits.ts'
+import { MS_PER_HOUR } from '../../shared/utc-date.ts'
+
+const MS_PER_MINUTE = 60_000
+
+export interface CompactionConfig {
+  readonly lake: string
+  /** Time after a day's end before it counts as closed. */
+  readonly delayMs: number
+  /** Rows stay in the store so long after their file can be fetched from object storage. 0: they go at once. */
+  readonly graceMs: number
+  readonly intervalMs: number
+}
+
+export interface PushConfig {
+  readonly lake: string
+  /** `s3://bucket/prefix` or a directory. */
+  readonly to: string
+  readonly settings: S3Settings
+  readonly intervalMs: number
+}
+
+export interface CollectConfig {
+  readonly ingest: IngestConfig
+  /** The next three are null where nothing is to be done. */
+  readonly recording: RecordingConfig | null
+  readonly compaction: CompactionConfig | null
+  readonly push: PushConfig | null
+}
+
+// oxfmt-ignore
+export const COLLECT_OPTIONS = [
+  ...INGEST_OPTIONS,
+  ...RECORDER_OPTIONS,
+  { name: 'compact', placeholder: '<on|off>', description: 'whether closed days move from the relational store to the lake', env: 'BOOKCAST_COMPACT', default: 'on' },
+  { name: 'compact-delay-hours', placeholder: '<n>', description: "hours after a day's end (UTC) before it moves", env: 'BOOKCAST_COMPACT_DELAY_HOURS', default: String(COMPACTION_DELAY_MS / MS_PER_HOUR) },
+  { name: 'compact-grace-minutes', placeholder: '<n>', description: `rows stay in the store so long after their file has been pushed, for servers that pull the lake (default ${COMPACTION_GRACE_MS / MS_PER_MINUTE} with --sync-to, else 0)`, env: 'BOOKCAST_COMPACT_GRACE_MINUTES' },
+  { name: 'compact-interval-ms', placeholder: '<ms>', description: 'between two compactions', env: 'BOOKCAST_COMPACT_INTERVAL_MS', default: String(COMPACTION_INTERVAL_MS) },
+  { name: 'sync-to', placeholder: '<place>', description: 's3://bucket/prefix or a directory to which the lake is pushed', env: 'BOOKCAST_SYNC_TO' },
+  ...OBJECT_STORE_OPTIONS,
+] as const satisfies readonly OptionDeclaration[]
+
+/**
+ * @param lake the lake of this process; null when it has none, or one that is only a copy
+ * @throws {UsageError} that names the wrong option
+ */
+export function readCollectConfig(
+  options: ParsedOptions,
+  env: NodeJS.ProcessEnv,
+  lake: string | null,
+): CollectConfig {
+  const to = options.get('sync-to')
+  if (lake === null) refuseWithoutLake(options)
+  const isCompacting = choiceOption(given(options, 'compact'), ['on', 'off']) === 'on'
+  return {
+    ingest: readIngestConfig(options),
+    recording: lake === null ? null : readRecording(options, env, lake),
+    compaction: lake === null || !isCompacting ? null : readCompaction(options, lake, to !== undefined),
+    push:
+      lake === null || to === undefined
+        ? null
+        : {
+            lake,
+            to: to.text,
+            settings: readPlace(to, options),
+            intervalMs: readSyncInterval(options),
+          },
+  }
+}
+
+/** What cannot be done without a lake of one's own. */
+function refuseWithoutLake(options: ParsedOptions): void {
+  for (const name of ['kalshi-series', 'polymarket-series', 'sync-to'] as const) {
+    const option = options.get(name)
+    if (option !== undefined) {
+      throw new UsageError(`${option.origin} needs a lake (--lake) that is not kept by --sync-from`)
+    }
+  }
+}
+
+function readCompaction(options: ParsedOptions, lake: string, isPushed: boolean): CompactionConfig {
+  const delay = given(options, 'compact-delay-hours')
+  const grace = options.get('compact-grace-minutes')
+  const usualGraceMs = isPushed ? COMPACTION_GRACE_MS : 0
+  return {
+    lake,
+    delayMs: integerOption(delay, 0, COMPACTION_DELAY_HOURS_MAX) * MS_PER_HOUR,
+    graceMs:
+      grace === undefined
+        ? usualGraceMs
+        : integerOption(grace, 0, COMPACTION_GRACE_MINUTES_MAX) * MS_PER_MINUTE,
+    intervalMs: intervalOption(options, 'compact-interval-ms'),
+  }
+}
+
+type OptionName = (typeof COLLECT_OPTIONS)[number]['name']
+
+function given(options: ParsedOptions, name: OptionName): OptionText {
+  return options.get(name) ?? { text: '', origin: `--${name}` }
+}
+
+function intervalOption(options: ParsedOptions, name: OptionName): number {
+  return integerOption(given(options, name), 1_000, CONFIGURED_TIMEOUT_MS_MAX)
+}

@@ -1,0 +1,121 @@
+// Collecting as a service inside a process: the upstreams' schedule, the recorders, the compaction and the push to object
+// storage beside each other, each a task with its own state, pauses and figures. One that fails stops no other. Used by
+// `bookcast ingest` and, for a set-up of one machine, by the serving process.
+
+import type { Logger } from 'pino'
+import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
+import { startCollector } from '../ingest/collector.ts'
+import type { RegistryOptions } from '../ingest/registry.ts'
+import type { RecorderMetrics } from '../ingest/recorder/recorder-metrics.ts'
+import type { TaskMetrics } from '../ingest/task-loop.ts'
+import type { Postgres } from '../storage/postgres.ts'
+import { LakeSyncSchedule } from '../sync/lake-sync-schedule.ts'
+import type { LakeSyncResult } from '../sync/lake-sync.ts'
+import { logSync } from '../sync/sync-log.ts'
+import { openObjectStore } from '../sync/sync-target.ts'
+import { RECORD_PARTITIONS } from '../../shared/lake-layout.ts'
+import type { CollectConfig, PushConfig } from './collect-config.ts'
+import { compactionTask } from './compaction-task.ts'
+import { PushLog } from './push-log.ts'
+import { RecorderTask } from './recorder-task.ts'
+
+export interface CollectionOptions extends RegistryOptions {
+  readonly config: CollectConfig
+  /** Migrated, and open until `stop` has resolved. */
+  readonly postgres: Postgres
+  readonly logger: Logger
+}
+
+export interface CollectionMetrics {
+  readonly tasks: readonly TaskMetrics[]
+  readonly recorders: readonly RecorderMetrics[]
+}
+
+export interface Collection {
+  metrics(): CollectionMetrics
+  /** Lets nothing begin any more and resolves when what runs has ended. */
+  stop(): Promise<void>
+}
+
+/** Starts at once. Nothing that fails in it reaches the caller: it is logged, counted and tried again. */
+export function startCollection(options: CollectionOptions): Collection {
+  const { config, postgres, logger } = options
+  const clock = options.http?.clock
+  const stopping = new AbortController()
+  const sources = startCollector({ ...options, config: config.ingest })
+  const pushes = new PushLog()
+  const push = config.push === null ? undefined : openPush(config.push, pushes, logger, clock)
+  const compaction =
+    config.compaction === null
+      ? undefined
+      : compactionTask({
+          config: config.compaction,
+          postgres,
+          logger,
+          clock,
+          pushes: push === undefined ? null : pushes,
+          onChange: () => push?.schedule.wake(),
+        })
+  const recorders = recorderTasks(config, logger, clock)
+  const running = [...recorders, ...(compaction === undefined ? [] : [compaction])].map((task) =>
+    task.run(stopping.signal),
+  )
+  void push?.schedule.start()
+  return {
+    metrics: () => ({
+      tasks: [
+        ...sources.metrics(),
+        ...recorders.map((recorder) => recorder.metrics),
+        ...(compaction === undefined ? [] : [compaction.metrics]),
+        ...(push === undefined ? [] : [push.schedule.metrics]),
+      ],
+      recorders: recorders.flatMap(({ recorderMetrics }) => recorderMetrics ?? []),
+    }),
+    async stop() {
+      stopping.abort(new Error('collecting is stopped'))
+      await Promise.all([sources.stop(), push?.close(), ...running])
+    },
+  }
+}
+
+function recorderTasks(
+  { recording }: CollectConfig,
+  logger: Logger,
+  clock: Clock | undefined,
+): RecorderTask[] {
+  if (recording === null) return []
+  const exchanges = (['kalshi', 'polymarket'] as const).filter((name) => recording[name] !== undefined)
+  return exchanges.map((exchange) => new RecorderTask({ recording, exchange, logger, clock }))
+}
+
+function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Clock = SYSTEM_CLOCK) {
+  const { lake, to, settings, intervalMs } = config
+  const remote = openObjectStore(to, settings)
+  if (remote === undefined) throw new Error(`${to} is no place to synchronize with`)
+  const log = logSync(logger, 'pushed')
+  const schedule = new LakeSyncSchedule({
+    lake,
+    remote,
+    direction: 'push',
+    intervalMs,
+    clock,
+    onResult(result, startMs) {
+      if (hasAllRecords(result)) pushes.note(startMs, clock.nowMs())
+      log.onResult(result)
+    },
+    onError: (error) => log.onError(error),
+  })
+  return {
+    schedule,
+    async close(): Promise<void> {
+      await schedule.close()
+      remote.close()
+    },
+  }
+}
+
+/** Whether every file of records is in object storage now; what is wrong with order books keeps no row in the store. */
+function hasAllRecords({ failures, conflicts }: LakeSyncResult): boolean {
+  const missing = [...conflicts, ...failures.map(({ key }) => key)]
+  return !missing.some((key) => Object.keys(RECORD_PARTITIONS).includes(key.split('/')[0] ?? ''))
+}

@@ -1,0 +1,74 @@
+// The compaction as a task that runs again and again in a collecting process: it logs what it moved, and leaves rows in
+// the store for as long as other servers need to fetch the files that hold them from now on.
+
+import type { Logger } from 'pino'
+import { compactClosedDays, type CompactionResult } from '../compaction/compaction.ts'
+import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
+import { TaskLoop, type TaskOutcome } from '../ingest/task-loop.ts'
+import type { Postgres } from '../storage/postgres.ts'
+import type { CompactionConfig } from './collect-config.ts'
+import type { PushLog } from './push-log.ts'
+
+export interface CompactionTaskOptions {
+  readonly config: CompactionConfig
+  readonly postgres: Postgres
+  readonly logger: Logger
+  readonly clock?: Clock | undefined
+  /** Null where the lake is not pushed by this process. */
+  readonly pushes: PushLog | null
+  /** Called when files of the lake have changed. */
+  readonly onChange: () => void
+}
+
+export function compactionTask(options: CompactionTaskOptions): TaskLoop {
+  const { config, postgres, logger, onChange, clock = SYSTEM_CLOCK } = options
+  const { lake, delayMs, intervalMs } = config
+  return new TaskLoop({
+    task: 'compaction',
+    intervalMs,
+    clock,
+    async run(signal) {
+      const retireBeforeMs = retiredBefore(options, clock.nowMs())
+      const result = await compactClosedDays({
+        postgres,
+        lake,
+        delayMs,
+        signal,
+        clock,
+        ...(retireBeforeMs === undefined ? {} : { retireBeforeMs }),
+      })
+      logResult(result, logger)
+      if (result.partitions.length + result.published.length > 0) onChange()
+      return outcomeOf(result)
+    },
+    onError: (error) => logger.error({ err: error }, 'a compaction failed'),
+  })
+}
+
+/** Files published before it have been where other servers fetch them for long enough; undefined: nobody waits. */
+function retiredBefore(
+  { config: { graceMs }, pushes }: CompactionTaskOptions,
+  nowMs: number,
+): number | undefined {
+  if (graceMs === 0) return undefined
+  return pushes === null ? nowMs - graceMs : (pushes.pushedBefore(nowMs, graceMs) ?? 0)
+}
+
+function logResult({ partitions, published, failures }: CompactionResult, logger: Logger): void {
+  for (const { path, rows, fileRows } of published) {
+    logger.info({ path, rows: Number(rows), file_rows: Number(fileRows) }, 'rows are in the lake too')
+  }
+  for (const { path, movedRows, fileRows } of partitions) {
+    logger.info({ path, rows: Number(movedRows), file_rows: Number(fileRows) }, 'rows moved to the lake')
+  }
+  for (const { path, reason } of failures) logger.warn({ path, reason }, 'a partition cannot be compacted')
+}
+
+function outcomeOf({ partitions, failures }: CompactionResult): TaskOutcome {
+  const [first] = failures
+  return {
+    rowCount: partitions.reduce((sum, { movedRows }) => sum + Number(movedRows), 0),
+    errorCount: failures.length,
+    failure: first === undefined ? null : { message: `${first.path}: ${first.reason}`, retryAfterMs: 0 },
+  }
+}

@@ -1,0 +1,77 @@
+// The recording of one exchange as a task of a collecting process: it runs until the process stops. When its log cannot
+// be written, it ends, and begins anew after the pause of a failed task; the other exchange goes on meanwhile.
+
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import type { Logger } from 'pino'
+import type { RecordingConfig } from '../commands/record-config.ts'
+import type { Clock } from '../ingest/clock.ts'
+import { type RunningRecorder, startRecorder } from '../ingest/recorder/recorder.ts'
+import type { RecorderMetrics } from '../ingest/recorder/recorder-metrics.ts'
+import { TaskLoop, type TaskMetrics } from '../ingest/task-loop.ts'
+
+export interface RecorderTaskOptions {
+  readonly recording: RecordingConfig
+  readonly exchange: 'kalshi' | 'polymarket'
+  readonly logger: Logger
+  readonly clock?: Clock | undefined
+}
+
+export class RecorderTask {
+  readonly #options: RecorderTaskOptions
+  readonly #loop: TaskLoop
+  #recorder: RunningRecorder | undefined
+
+  constructor(options: RecorderTaskOptions) {
+    const { exchange, logger, clock } = options
+    this.#options = options
+    this.#loop = new TaskLoop({
+      task: `recorder-${exchange}`,
+      // A recording that ended begins again at once, unless it failed.
+      intervalMs: 0,
+      run: (signal) => this.#record(signal),
+      ...(clock === undefined ? {} : { clock }),
+      onError: (error) => logger.error({ err: error, exchange }, 'the recording has ended'),
+    })
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#loop.run(signal)
+  }
+
+  /** Rows are messages of the exchange here, and the last success is the last of them. */
+  get metrics(): TaskMetrics {
+    const { metrics } = this.#loop
+    const recorder = this.recorderMetrics
+    if (recorder === undefined) return metrics
+    const { frames, lastFrameMs, discoveryFailures, consolidationFailures } = recorder
+    return {
+      ...metrics,
+      rowCount: frames,
+      lastSuccessAtMs: lastFrameMs,
+      errorCount: metrics.errorCount + discoveryFailures + consolidationFailures,
+    }
+  }
+
+  /** Of the recording that runs or ran last. */
+  get recorderMetrics(): RecorderMetrics | undefined {
+    return this.#recorder?.metrics[0]
+  }
+
+  async #record(signal: AbortSignal): Promise<never> {
+    const { recording, exchange, logger } = this.#options
+    const { kalshi, polymarket, ...common } = recording
+    await mkdir(common.workDirectory, { recursive: true })
+    const chosen = exchange === 'kalshi' ? { kalshi } : { polymarket }
+    const recorder = await startRecorder({ ...common, ...chosen, logger })
+    this.#recorder = recorder
+    try {
+      const end = AbortSignal.any([signal, recorder.failed])
+      if (!end.aborted) await once(end, 'abort')
+    } finally {
+      await recorder.stop()
+    }
+    signal.throwIfAborted()
+    throw recorder.failed.reason
+  }
+}

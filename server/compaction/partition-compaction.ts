@@ -1,0 +1,263 @@
+// The compaction of one partition: its whole file is written under a temporary name, read back and then given its name
+// together with what the manifest says of it. See compaction.ts for the order of things and why.
+
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { isSeriesName, periodInstants, recordFileName } from '../../shared/lake-layout.ts'
+import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
+import { SYSTEM_CLOCK } from '../ingest/clock.ts'
+import { syncDirectory } from '../lake/durable-file.ts'
+import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
+import {
+  commitCompaction,
+  commitPublication,
+  type CompactedPartition as PartitionEntry,
+  type CompactionState,
+  compactionState,
+  dropMergedRows,
+  PartitionChanged,
+  type Publication,
+  readPartitions,
+  readPublication,
+  retirePublication,
+} from '../storage/manifest-store.ts'
+import type { CompactionOptions, CompactionResultDraft } from './compaction.ts'
+import { readHotRows } from './hot-rows.ts'
+import { PartitionDraft } from './partition-draft.ts'
+import type { RecordTable } from './record-table.ts'
+
+/** A partition that may have rows to be moved. */
+export interface CompactionWork {
+  readonly table: RecordTable
+  readonly scope: string
+  /** `2026-07` or `2026`. */
+  readonly period: string
+}
+
+/** What is known of a partition before anything is written. */
+interface Partition {
+  readonly table: RecordTable
+  readonly scope: string
+  readonly fromMs: number
+  readonly toMs: number
+  /** Below the lake's root. */
+  readonly name: string
+  readonly path: string
+  readonly registered: RegisteredPartition | undefined
+  readonly published: Publication | undefined
+}
+
+/** The rows of one new file. */
+interface Draft {
+  readonly entry: PartitionEntry
+  readonly state: CompactionState
+  /** Up to where the file there was before is served. */
+  readonly coldToMs: number
+  /** Nothing was written: the file of the manifest has all of the rows. */
+  readonly isAsBefore: boolean
+}
+
+/** Moves the partition's closed rows, as far as they may go, and adds what was done to the result. */
+export async function compactPartition(
+  options: CompactionOptions,
+  work: CompactionWork,
+  closedMs: number,
+  result: CompactionResultDraft,
+): Promise<void> {
+  const partition = await findPartition(options, work)
+  const { published, name: path } = partition
+  if (published !== undefined) {
+    const isDue = published.publishedMs < (options.retireBeforeMs ?? Infinity)
+    const movedRows = isDue ? await retire(options, partition, published) : undefined
+    if (movedRows !== undefined) {
+      result.partitions.push({ path, movedRows, fileRows: published.partition.rows })
+    }
+    // What closed or came late since then is written now; rows that are published only wait.
+    const toMs = Math.min(partition.toMs, Math.max(closedMs, published.partition.cut_over))
+    const state = await compactionState(options.postgres, { ...scopeOf(partition), toMs })
+    if (state.rows === 0n || (!isDue && state.digest === published.digest)) return
+  }
+  const now = published === undefined ? partition : await findPartition(options, work)
+  await writeClosedRows(options, now, closedMs, result)
+}
+
+async function findPartition(
+  { postgres, lake }: CompactionOptions,
+  { table, scope, period }: CompactionWork,
+): Promise<Partition> {
+  if (!isSeriesName(scope)) throw new Error(`${JSON.stringify(scope)} cannot name a directory`)
+  const { dataset } = table
+  const { fromMs, toMs } = periodInstants(period)
+  const name = recordFileName(dataset, scope, period)
+  const known = await readPartitions(postgres, { dataset, scopes: [scope], fromMs, toMs })
+  return {
+    table,
+    scope,
+    fromMs,
+    toMs,
+    name,
+    path: join(lake, ...name.split('/')),
+    registered: known.find((each) => each.period_start === fromMs),
+    published: await readPublication(postgres, { dataset, scope, fromMs }),
+  }
+}
+
+function scopeOf({ table, scope, fromMs }: Partition) {
+  return { dataset: table.dataset, scope, fromMs }
+}
+
+/** Deletes the rows of a published file, if they and the file are still the same, and returns how many they were. */
+async function retire(
+  { postgres, onStep }: CompactionOptions,
+  { path, name }: Partition,
+  publication: Publication,
+): Promise<bigint | undefined> {
+  const file = await describeFile(path).catch(() => undefined)
+  if (file?.sha256 !== publication.partition.sha256) return undefined
+  try {
+    const rows = await retirePublication(postgres, publication)
+    await onStep?.('committed', name)
+    return rows
+  } catch (error) {
+    if (error instanceof PartitionChanged) return undefined
+    throw error
+  }
+}
+
+async function writeClosedRows(
+  options: CompactionOptions,
+  partition: Partition,
+  closedMs: number,
+  result: CompactionResultDraft,
+): Promise<void> {
+  const { path } = partition
+  await mkdir(dirname(path), { recursive: true })
+  await removeStaleTemporaries(dirname(path))
+  const temporary = temporaryPath(path)
+  const draft = await PartitionDraft.open(partition.table)
+  try {
+    const written = await writeDraft(options, partition, closedMs, { draft, temporary })
+    if (written === undefined) return
+    const { entry, state } = written
+    options.signal?.throwIfAborted()
+    if (written.isAsBefore) {
+      // Archives are asked again for days that have moved: what they say twice needs no new file.
+      await dropMergedRows(options.postgres, entry, state)
+      result.partitions.push({ path: entry.path, movedRows: state.rows, fileRows: entry.rows })
+    } else if (options.retireBeforeMs === undefined) {
+      await commitCompaction(options.postgres, entry, state, publisher(options, partition, temporary))
+      result.partitions.push({ path: entry.path, movedRows: state.rows, fileRows: entry.rows })
+    } else {
+      await publish(options, partition, written, temporary)
+      result.published.push({ path: entry.path, rows: state.rows, fileRows: entry.rows })
+    }
+    await options.onStep?.('committed', entry.path)
+  } finally {
+    draft.close()
+    await rm(temporary, { force: true })
+  }
+}
+
+/** Writes and checks the partition's new file, unless the store has no rows for it, or none that the file lacks. */
+async function writeDraft(
+  { postgres, signal, onStep }: CompactionOptions,
+  partition: Partition,
+  closedMs: number,
+  { draft, temporary }: { readonly draft: PartitionDraft; readonly temporary: string },
+): Promise<Draft | undefined> {
+  const { table, scope, fromMs, toMs, name, path, registered, published } = partition
+  const cold = (await isThere(partition)) ? await draft.loadCold(path) : NO_FILE
+  if (registered !== undefined && cold.revision < registered.revision) {
+    throw new Error(`${path} is older than the file in the manifest`)
+  }
+  const coldToMs = Math.max(registered?.cut_over ?? fromMs, cold.lastMs + 1)
+  // The cut-over never goes back, and no row of the file may lie behind it: the file may be ahead of the manifest.
+  const cutOverMs = Math.min(toMs, Math.max(closedMs, coldToMs))
+  const hot = { ...scopeOf(partition), toMs: cutOverMs }
+  const state = await compactionState(postgres, hot)
+  if (state.rows === 0n) return undefined
+  await onStep?.('noted', name)
+  for await (const rows of readHotRows(postgres, table, hot, signal)) await draft.addHot(rows)
+  await draft.mergeCommon()
+  if (registered?.revision === cold.revision && (await draft.isAsBefore())) {
+    // Rows behind the cut-over are served from the store, whatever the file holds.
+    const { rows } = await compactionState(postgres, { ...hot, fromMs: registered.cut_over })
+    const entry = { ...registered, dataset: table.dataset, cut_over: cutOverMs }
+    if (rows === 0n) return { entry, state, coldToMs, isAsBefore: true }
+  }
+  const revision = [cold.revision, registered?.revision ?? 0n, published?.partition.revision ?? 0n].reduce(
+    (highest, each) => (each > highest ? each : highest),
+  )
+  const { rows } = await draft.write(temporary, revision + 1n)
+  await onStep?.('written', name)
+  await draft.verify(temporary, revision + 1n)
+  const file = await describeFile(temporary)
+  await onStep?.('verified', name)
+  const entry: PartitionEntry = {
+    dataset: table.dataset,
+    scope,
+    period_start: fromMs,
+    period_end: toMs,
+    cut_over: cutOverMs,
+    path: name,
+    rows,
+    size_bytes: file.sizeBytes,
+    sha256: file.sha256,
+    revision: revision + 1n,
+  }
+  return { entry, state, coldToMs, isAsBefore: false }
+}
+
+const NO_FILE = { lastMs: Number.NEGATIVE_INFINITY, revision: 0n } as const
+
+async function publish(
+  options: CompactionOptions,
+  partition: Partition,
+  { entry, state, coldToMs }: Draft,
+  temporary: string,
+): Promise<void> {
+  const { postgres, clock = SYSTEM_CLOCK } = options
+  const publication = { partition: entry, publishedMs: clock.nowMs() }
+  const coldTo = Math.min(coldToMs, partition.toMs)
+  await commitPublication(postgres, publication, state, coldTo, publisher(options, partition, temporary))
+}
+
+/** Gives a temporary file its name. */
+function publisher({ onStep }: CompactionOptions, { path, name }: Partition, temporary: string) {
+  let isRenamed = false
+  return async (): Promise<void> => {
+    await onStep?.('registered', name)
+    // The transaction may be run again.
+    if (!isRenamed) await rename(temporary, path)
+    isRenamed = true
+    await syncDirectory(dirname(path))
+    await onStep?.('renamed', name)
+  }
+}
+
+/** Whether the partition has a file. One that the manifest counts on must be there: without it rows would be lost. */
+async function isThere({ path, registered, fromMs }: Partition): Promise<boolean> {
+  const isNeeded = registered !== undefined && registered.cut_over > fromMs
+  try {
+    return (await stat(path)).isFile()
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    if (isMissing && !isNeeded) return false
+    throw new Error(`${path}${isNeeded ? ' is in the manifest but' : ''} cannot be read`, { cause: error })
+  }
+}
+
+/** Syncs the file, so that a power cut after the rename cannot empty it, and returns what the manifest says of it. */
+async function describeFile(path: string): Promise<{ readonly sizeBytes: bigint; readonly sha256: string }> {
+  const file = await open(path, 'r+')
+  try {
+    await file.sync()
+    const hash = createHash('sha256')
+    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) hash.update(chunk)
+    return { sizeBytes: BigInt((await file.stat()).size), sha256: hash.digest('hex') }
+  } finally {
+    await file.close()
+  }
+}

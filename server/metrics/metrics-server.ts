@@ -1,0 +1,18 @@
+// Metrics on a port of their own, where only monitoring reaches them: without keys, limits or log lines.
+
+import type { Logger } from 'pino'
+import { STALL_TIMEOUT_MS_DEFAULT } from '../../shared/limits.ts'
+import { metricsEndpoint } from '../endpoints/metrics.ts'
+import { RequestLifecycle } from '../http/request-lifecycle.ts'
+import { type HttpServer, startHttpServer } from '../http/uws-server.ts'
+import type { MetricsAddress, MetricsText } from './metrics-text.ts'
+
+export function startMetricsServer(
+  address: MetricsAddress,
+  metrics: MetricsText,
+  logger: Logger,
+): Promise<HttpServer> {
+  const quiet = logger.child({}, { level: 'warn' })
+  const lifecycle = new RequestLifecycle([metricsEndpoint(metrics)], { logger: quiet })
+  return startHttpServer({ ...address, stallTimeoutMs: STALL_TIMEOUT_MS_DEFAULT }, lifecycle.handle)
+}

@@ -1,0 +1,85 @@
+// What a collecting process is told to do by options and variables, and what is refused.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ingestCommand } from '../../server/commands/ingest.ts'
+import type { CommandIo } from '../../server/commands/command.ts'
+import { parseOptions } from '../../server/commands/options.ts'
+import {
+  COLLECT_OPTIONS,
+  type CollectConfig,
+  readCollectConfig,
+} from '../../server/collect/collect-config.ts'
+import { describeConfig, readServeCall } from '../../server/config.ts'
+import { TEST_KEY_ID, TEST_PRIVATE_KEY } from '../support/recorder-harness.ts'
+
+const KEY = { BOOKCAST_KALSHI_KEY_ID: TEST_KEY_ID, BOOKCAST_KALSHI_PRIVATE_KEY: TEST_PRIVATE_KEY }
+const MINUTE_MS = 60_000
+
+function read(lake: string | null, args: readonly string[], env: NodeJS.ProcessEnv = {}): CollectConfig {
+  return readCollectConfig(parseOptions(args, env, COLLECT_OPTIONS), env, lake)
+}
+
+test('without a lake only the upstreams are asked', () => {
+  const { recording, compaction, push } = read(null, [])
+  assert.deepEqual([recording, compaction, push], [null, null, null])
+})
+
+test('a lake is compacted, and rows stay for a while when it is pushed', () => {
+  const delayMs = 36 * 60 * MINUTE_MS
+  const intervalMs = 15 * MINUTE_MS
+  assert.deepEqual(read('l', []).compaction, { lake: 'l', delayMs, graceMs: 0, intervalMs })
+  const { compaction, push } = read('l', ['--sync-interval-ms', '60000'], {
+    BOOKCAST_SYNC_TO: 's3://bucket/x',
+  })
+  assert.deepEqual(compaction, { lake: 'l', delayMs, graceMs: 15 * MINUTE_MS, intervalMs })
+  assert.deepEqual([push?.lake, push?.to, push?.intervalMs], ['l', 's3://bucket/x', MINUTE_MS])
+  const graceMs = read('l', ['--compact-grace-minutes', '90']).compaction?.graceMs
+  assert.equal(graceMs, 90 * MINUTE_MS)
+  assert.equal(read('l', ['--compact', 'off']).compaction, null)
+})
+
+test('order books are recorded when their series are named', () => {
+  const { recording } = read('l', ['--polymarket-series', 'a,b'], {
+    ...KEY,
+    BOOKCAST_KALSHI_SERIES: 'KXHIGHNY',
+  })
+  assert.deepEqual([recording?.kalshi?.series, recording?.polymarket?.series], [['KXHIGHNY'], ['a', 'b']])
+  assert.throws(() => read('l', ['--kalshi-series', 'KXHIGHNY']), { name: 'UsageError', message: /KEY_ID/ })
+})
+
+for (const [what, lake, args, message] of [
+  ['recording without a lake', null, ['--kalshi-series', 'KXHIGHNY'], /^--kalshi-series needs a lake/],
+  ['pushing without a lake', null, ['--sync-to', 's3://bucket'], /^--sync-to needs a lake/],
+  ['a place that is none', 'l', ['--sync-to', 's3://B'], /^--sync-to takes s3/],
+  ['a grace that is none', 'l', ['--compact-grace-minutes', 'long'], /^--compact-grace-minutes must be/],
+  ['a choice that is none', 'l', ['--compact', 'yes'], /^--compact must be one of on, off/],
+] as const) {
+  test(`refuses ${what}`, () => {
+    assert.throws(() => read(lake, args), { name: 'UsageError', message })
+  })
+}
+
+test('a server collects into the lake it serves, and into none that it only copies', () => {
+  const env = { ...KEY, BOOKCAST_COLLECT: 'yes', BOOKCAST_KALSHI_SERIES: 'KXHIGHNY', BOOKCAST_LAKE: 'l' }
+  const call = readServeCall([], env)
+  assert.ok(call !== 'help')
+  assert.deepEqual([call.config.collect?.compaction?.lake, call.config.collect?.recording?.lake], ['l', 'l'])
+  const shown = describeConfig(call.config)
+  assert.ok(shown.includes('KXHIGHNY') && !shown.includes(TEST_KEY_ID) && !shown.includes('PRIVATE'))
+  assert.throws(() => readServeCall(['--sync-from', 's3://bucket'], env), {
+    name: 'UsageError',
+    message: /^BOOKCAST_KALSHI_SERIES needs a lake \(--lake\) that is not kept by --sync-from$/,
+  })
+  const copy = readServeCall(['--sync-from', 's3://bucket'], { BOOKCAST_COLLECT: 'yes', BOOKCAST_LAKE: 'l' })
+  assert.ok(copy !== 'help')
+  assert.equal(copy.config.collect?.compaction, null)
+})
+
+test('ingest refuses a metrics address that is none', async () => {
+  const io = { env: {} } as unknown as CommandIo
+  await assert.rejects(ingestCommand(['--metrics', 'on'], io), {
+    name: 'UsageError',
+    message: /^--metrics must be <host>:<port>, not "on"$/,
+  })
+})

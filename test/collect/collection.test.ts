@@ -1,0 +1,193 @@
+// Everything that collects in one process: sources, recorder, compaction and push beside each other.
+
+import assert from 'node:assert/strict'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeEach, test } from 'node:test'
+import { pino } from 'pino'
+import type { CollectConfig } from '../../server/collect/collect-config.ts'
+import { type Collection, startCollection } from '../../server/collect/collection.ts'
+import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
+import { writeObservations } from '../../server/storage/observation-store.ts'
+import type { StoredObservation } from '../../shared/sql/observation-queries.ts'
+import { send } from '../support/local-upstream.ts'
+import { LocalKalshi } from '../support/local-kalshi.ts'
+import { observationAt, parquet, query } from '../support/moved-rows.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+import { eventually, TEST_CREDENTIALS } from '../support/recorder-harness.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+import { startWorld, WORLD_NOW_MS, WORLD_STATIONS } from '../support/upstream-world.ts'
+
+const file = storeOfThisFile()
+const MARKET = 'KXHIGHNY-26NOV20-B45.5'
+/** A report of a day that is over. */
+const CLOSED = 'NYC 2026-08-29T11:51:00.000Z'
+const NEW_YORK = 'observations/station=NYC/year=2026.parquet'
+
+/** The world's day, and rests of at most a twentieth of a second. */
+const CLOCK = {
+  nowMs: () => WORLD_NOW_MS + performance.now(),
+  sleep: async (ms: number, signal?: AbortSignal): Promise<void> => {
+    await delay(Math.min(ms, 50), undefined, signal === undefined ? {} : { signal })
+  },
+}
+
+beforeEach(async () => {
+  const tables = 'TRUNCATE candles, observations, lake_manifest, ingest_cursors'
+  await file.store.postgres.run({ text: tables, parameters: [] })
+})
+
+interface Collecting {
+  readonly collection: Collection
+  readonly lake: string
+  readonly remote: string
+  /** The figures of one task. */
+  readonly task: (name: string) => ReturnType<Collection['metrics']>['tasks'][number]
+}
+
+/** Collects while `work` runs. */
+async function collecting(
+  ingest: CollectConfig['ingest'],
+  root: string,
+  exchange: LocalKalshi | undefined,
+  work: (collecting: Collecting) => Promise<void>,
+): Promise<void> {
+  const [lake, remote] = [join(root, 'lake'), join(root, 'remote')]
+  const collection = startCollection({
+    config: {
+      ingest,
+      recording:
+        exchange === undefined
+          ? null
+          : {
+              lake,
+              workDirectory: join(root, 'work'),
+              userAgent: 'bookcast-test',
+              kalshi: {
+                series: ['KXHIGHNY'],
+                credentials: TEST_CREDENTIALS,
+                socketUrl: exchange.socketUrl,
+                restUrl: exchange.restUrl,
+              },
+            },
+      compaction: { lake, delayMs: 0, graceMs: 1, intervalMs: 50 },
+      push: { lake, to: remote, settings: {}, intervalMs: 50 },
+    },
+    postgres: file.store.postgres,
+    logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
+    stations: WORLD_STATIONS,
+    names: exchange === undefined ? [] : ['aviation-weather', 'iem', 'climate-nws'],
+    http: { clock: CLOCK, random: () => 0.5 },
+  })
+  const task = (name: string) => {
+    const found = collection.metrics().tasks.find((each) => each.task === name)
+    assert.ok(found !== undefined, `there is a task ${name}`)
+    return found
+  }
+  try {
+    await work({ collection, lake, remote, task })
+  } finally {
+    await collection.stop()
+  }
+}
+
+test('what fails stops nothing else, keeps rows where they are safe, and goes on when it is mended', async (t) => {
+  const root = await temporaryDirectory(t)
+  const world = await startWorld(t)
+  const exchange = await LocalKalshi.start(t)
+  exchange.markets.set(MARKET, 'active')
+  exchange.setBook(MARKET, [[0, 40, 1000]])
+  world.fault = ({ url }) => (url.startsWith('/nws') ? send(503) : undefined)
+  // Neither a log nor a copy can be written below a file.
+  for (const name of ['work', 'remote']) await writeFile(join(root, name), 'in the way')
+  await collecting(world.config, root, exchange, async ({ collection, lake, remote, task }) => {
+    await eventually(() => task('iem').rowCount > 0 && task('aviation-weather').rowCount > 0, 'rows come')
+    await eventually(async () => (await entriesBelow(lake)).includes(NEW_YORK), 'a closed day is in the lake')
+    for (const name of ['climate-nws', 'recorder-kalshi', 'lake-push']) {
+      await eventually(() => task(name).failureCount > 1, `${name} fails again and again`)
+      assert.notEqual(task(name).lastFailure, null)
+    }
+    assert.equal(task('compaction').failureCount, 0)
+    assert.equal(
+      task('compaction').rowCount,
+      0,
+      'no row leaves the store before its file is in object storage',
+    )
+    const hot = await hotObservations()
+    assert.ok(hot.includes(CLOSED), hot.join())
+
+    world.fault = () => undefined
+    for (const name of ['work', 'remote']) await rm(join(root, name))
+    await mkdir(remote)
+    await eventually(() => task('recorder-kalshi').rowCount > 0, 'the exchange is recorded')
+    await eventually(() => task('climate-nws').rowCount > 0, 'climate reports come')
+    await eventually(() => task('compaction').rowCount > 0, 'rows move')
+    await eventually(async () => !(await hotObservations()).includes(CLOSED), 'the row has left the store')
+    assert.ok((await entriesBelow(remote)).includes(NEW_YORK))
+    await eventually(
+      async () => (await entriesBelow(remote)).some((name) => name.startsWith('lob/')),
+      'books are pushed',
+    )
+    await checkMetrics(collection)
+  })
+})
+
+/** What Prometheus reads. */
+async function checkMetrics(collection: Collection): Promise<void> {
+  const text = await new CollectorMetrics(() => collection.metrics()).text()
+  for (const line of [
+    /^bookcast_collect_rows_total\{task="aviation-weather"\} [1-9]/m,
+    /^bookcast_collect_runs_total\{task="compaction"\} [1-9]/m,
+    /^bookcast_collect_errors_total\{task="climate-nws"\} [1-9]/m,
+    /^bookcast_collect_errors_total\{task="aviation-weather"\} 0$/m,
+    /^bookcast_collect_failures_in_row\{task="lake-push"\} 0$/m,
+    /^bookcast_collect_last_success_timestamp_seconds\{task="lake-push"\} \d+/m,
+    /^bookcast_collect_lag_seconds\{task="recorder-kalshi"\} [\d.]+$/m,
+    /^bookcast_recorder_messages_total\{exchange="kalshi"\} [1-9]/m,
+    /^bookcast_recorder_markets\{exchange="kalshi"\} 1$/m,
+    /^bookcast_recorder_connections\{exchange="kalshi"\} 1$/m,
+  ]) {
+    assert.match(text, line)
+  }
+}
+
+test('a row that comes late for a day that has moved is in the file after the next compaction', async (t) => {
+  const root = await temporaryDirectory(t)
+  await mkdir(join(root, 'remote'))
+  const world = await startWorld(t)
+  const day = observationAt(Date.parse('2026-08-20T11:51:00Z'), { temp_f: 71 })
+  await write([day])
+  await collecting(world.config, root, undefined, async ({ lake, task }) => {
+    await eventually(() => task('compaction').rowCount === 1, 'the day moves')
+    const late = observationAt(Date.parse('2026-08-20T12:51:00Z'), { temp_f: 72 })
+    await write([late])
+    await eventually(() => task('compaction').rowCount === 2, 'the late row moves')
+    const rows = await query(
+      `SELECT epoch_ms(observed_at)::DOUBLE AS ms, temp_f FROM ${parquet(join(lake, NEW_YORK))} ORDER BY ms`,
+    )
+    assert.deepEqual(rows, [
+      { ms: day.observed_at, temp_f: 71 },
+      { ms: late.observed_at, temp_f: 72 },
+    ])
+    assert.deepEqual(await hotObservations(), [])
+  })
+})
+
+async function write(observations: readonly StoredObservation[]): Promise<void> {
+  await file.store.postgres.transaction((transaction) =>
+    writeObservations(
+      transaction,
+      observations.map((observation) => ({ observation, filled: {} })),
+      (_, incoming) => incoming,
+    ),
+  )
+}
+
+async function hotObservations(): Promise<string[]> {
+  const rows = await file.store.postgres.run<{ station_code: string; observed_at: number }>({
+    text: 'SELECT station_code, observed_at FROM observations ORDER BY observed_at',
+    parameters: [],
+  })
+  return rows.map((row) => `${row.station_code} ${new Date(row.observed_at).toISOString()}`)
+}

@@ -1,0 +1,117 @@
+// One machine that collects and serves (`bookcast serve --collect`): how soon what happens upstream is in an answer. The
+// bounds are time-outs of the waits; the waits themselves end when the answer is there.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { startCollectingWorld } from '../support/collecting-world.ts'
+import { makeEmptyStore } from '../support/postgres.ts'
+import { eventually } from '../support/recorder-harness.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { metarEntry } from '../support/upstream-world.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
+const MARKET = 'KXHIGHNY-26NOV20-B45.5'
+const REPORT_MS = 6_000
+const DELTA_MS = 10_000
+
+/** Waits until the answer is as wanted, at most so long, and returns how long that took. */
+async function fresh(isThere: () => Promise<boolean>, boundMs: number, what: () => string): Promise<number> {
+  const startMs = performance.now()
+  while (!(await isThere())) {
+    assert.ok(performance.now() - startMs < boundMs, `${what()} is not there after ${boundMs} ms`)
+    await delay(50)
+  }
+  return performance.now() - startMs
+}
+
+test('a report is in /observations within six seconds and a delta in /lob within ten', async (t) => {
+  const place = await makeEmptyStore()
+  t.after(place.remove)
+  const root = await temporaryDirectory(t)
+  const lake = join(root, 'lake')
+  await mkdir(lake)
+  const world = await startCollectingWorld(t)
+  const { rest, feed } = world
+  feed.markets.set(MARKET, 'active')
+  feed.setBook(MARKET, [
+    [0, 40, 1000],
+    [1, 90, 1000],
+  ])
+  const serving = spawn(process.execPath, [PROGRAM, 'serve', '--lake', lake, '--port', '0', '--collect'], {
+    env: {
+      ...process.env,
+      ...(await world.environment(root)),
+      BOOKCAST_KALSHI_SERIES: 'KXHIGHNY',
+      BOOKCAST_DATA_DIR: place.dataDirectory,
+      BOOKCAST_LOG_LEVEL: 'warn',
+      DATABASE_URL: place.databaseUrl ?? '',
+    },
+  })
+  t.after(() => serving.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [serving.stdout, serving.stderr]) stream.on('data', (data) => (output += String(data)))
+  await eventually(() => /at http:\/\/\S+\n/.test(output), 'the server listens')
+  const url = / at (http:\/\/\S+)\n/.exec(output)?.[1] ?? ''
+  const rowsOf = async (path: string): Promise<Readonly<Record<string, unknown>>[]> => {
+    const response = await fetch(`${url}/api/v1/${path}`)
+    return response.status === 200 ? ((await response.json()) as Readonly<Record<string, unknown>>[]) : []
+  }
+  const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
+  const hasReport = async (text: unknown): Promise<boolean> => {
+    const rows = await rowsOf('observations?station=NYC&columns=raw_metar')
+    return rows.some((row) => row['raw_metar'] === text)
+  }
+  const bestBid = async (): Promise<unknown> => {
+    const now = new Date()
+    const query = `date=${now.toISOString().slice(0, 10)}&hour=${now.getUTCHours()}&interval=1`
+    return (await rowsOf(`lob?market=${MARKET}&${query}&columns=ts,best_bid`)).at(-1)?.['best_bid']
+  }
+  // The first poll fetches what was missed while nothing collected, station by station.
+  await eventually(
+    async () =>
+      /^bookcast_collect_last_success_timestamp_seconds\{task="aviation-weather"\}/m.test(await metrics()),
+    'the first poll is over',
+  )
+  await eventually(() => feed.isFollowed(MARKET), 'the market is followed')
+
+  // The second report is published when a poll has just been: that is the longest wait.
+  const minute = Math.floor(Date.now() / 60_000) * 60_000
+  const reports = async (): Promise<void> => {
+    for (const age of [0, 1]) {
+      const report = metarEntry('KNYC', new Date(minute - age * 60_000).toISOString())
+      rest.entries = [...rest.entries, report]
+      const ms = await fresh(
+        () => hasReport(report['rawOb']),
+        REPORT_MS,
+        () => `the report (${output})`,
+      )
+      t.diagnostic(`a report after ${Math.round(ms)} ms`)
+    }
+  }
+  const deltas = async (): Promise<void> => {
+    for (const cents of [55, 56]) {
+      feed.change(MARKET, 0, cents, 700)
+      const ms = await fresh(
+        async () => (await bestBid()) === cents,
+        DELTA_MS,
+        () => `the delta (${output})`,
+      )
+      t.diagnostic(`a delta after ${Math.round(ms)} ms`)
+    }
+  }
+  await Promise.all([reports(), deltas()])
+
+  const text = await metrics()
+  assert.match(text, /^bookcast_collect_rows_total\{task="aviation-weather"\} [1-9]/m)
+  assert.match(text, /^bookcast_recorder_messages_total\{exchange="kalshi"\} [1-9]/m)
+  assert.match(text, /^bookcast_collect_runs_total\{task="compaction"\} [1-9]/m)
+  const exited = once(serving, 'exit')
+  serving.kill('SIGTERM')
+  assert.deepEqual(await exited, [0, null], output)
+})
