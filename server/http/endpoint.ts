@@ -120,9 +120,9 @@ export function defineEndpoint<const P extends readonly Parameter[]>(
     documentation,
     respond(rawQuery, pathValues, context) {
       const values = parser.parse(rawQuery, pathValues)
-      return declaration.validator === undefined
-        ? declaration.handle(values, context)
-        : respondValidated(declaration, values, context)
+      if (declaration.validator !== undefined) return respondValidated(declaration, values, context)
+      const reply = declaration.handle(values, context)
+      return reply instanceof Promise ? reply.then(cacheDefault) : cacheDefault(reply)
     },
   }
 }
@@ -136,8 +136,15 @@ async function respondValidated<P extends readonly Parameter[]>(
   if (validator !== undefined && matchingTag(context.ifNoneMatch, validator.etag) !== undefined)
     return notModifiedReply(validator)
   const reply = await declaration.handle(values, context)
-  if (validator === undefined || reply.status !== 200) return reply
+  if (validator === undefined) return cacheDefault(reply)
+  if (reply.status !== 200) return reply
   return { ...reply, headers: { ...reply.headers, ...validatorHeaders(validator) } }
+}
+
+/** A cache that is told nothing may keep an answer as long as it likes: one that cannot be validated is not kept. */
+function cacheDefault(reply: Reply): Reply {
+  if (reply.headers['Cache-Control'] !== undefined || reply.headers['ETag'] !== undefined) return reply
+  return { ...reply, headers: { ...reply.headers, 'Cache-Control': 'no-store' } }
 }
 
 export function validatorHeaders({ etag, cacheControl }: Validator): ReplyHeaders {

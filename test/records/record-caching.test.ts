@@ -49,7 +49,8 @@ test('record answers are 304 until what they are made from changes', async (t) =
     const headers = held === '' ? {} : { 'if-none-match': held }
     const response = await fetch(`http://127.0.0.1:${server.port}/api/v1/${target}`, { headers })
     await response.arrayBuffer()
-    return { status: response.status, etag: response.headers.get('etag') ?? '' }
+    const { status, headers: answered } = response
+    return { status, etag: answered.get('etag') ?? '', cacheControl: answered.get('cache-control') }
   }
   const whole = `${CANDLES}&interval=60`
   const candles = await get(whole)
@@ -69,8 +70,10 @@ test('record answers are 304 until what they are made from changes', async (t) =
     'candles?from=2026-07-01&to=2026-07-01',
     'observations?from=2026-07-01&to=2026-07-01',
     'analysis/climate-gaps?station=NYC&from=2026-07-01&to=2026-07-02',
-  ])
-    assert.equal((await get(moving)).etag, '', moving)
+  ]) {
+    const { etag, cacheControl } = await get(moving)
+    assert.deepEqual({ etag, cacheControl }, { etag: '', cacheControl: 'no-store' }, moving)
+  }
   utimesSync(join(lake, file), 1, 1)
   assert.equal((await get(whole, candles.etag)).etag === candles.etag, false, 'a lake file changed')
   const afterFile = (await get(whole)).etag
