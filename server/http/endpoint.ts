@@ -133,11 +133,21 @@ async function respondValidated<P extends readonly Parameter[]>(
   context: RequestContext,
 ): Promise<Reply> {
   const validator = await declaration.validator?.(values)
-  if (validator !== undefined && matchingTag(context.ifNoneMatch, validator.etag) !== undefined)
+  // An asterisk stands for any answer there is, and only the handler knows whether there is one.
+  const isAsterisk = context.ifNoneMatch.trim() === '*'
+  if (
+    validator !== undefined &&
+    !isAsterisk &&
+    matchingTag(context.ifNoneMatch, validator.etag) !== undefined
+  )
     return notModifiedReply(validator)
   const reply = await declaration.handle(values, context)
   if (validator === undefined) return cacheDefault(reply)
   if (reply.status !== 200) return reply
+  if (isAsterisk) {
+    if ('stream' in reply) await reply.stream.close()
+    return notModifiedReply(validator)
+  }
   return { ...reply, headers: { ...reply.headers, ...validatorHeaders(validator) } }
 }
 

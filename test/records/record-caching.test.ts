@@ -63,6 +63,8 @@ test('record answers are 304 until what they are made from changes', async (t) =
     assert.match(etag, /^"[\w-]{22}(?:-gzip)?"$/)
     assert.equal((await get(target, etag)).status, 304, target)
   }
+  assert.equal((await get(whole, '*')).status, 304)
+  assert.equal((await get(whole.replace(MARKET, 'KXNONE-1'), '*')).status, 404, 'there is no answer')
   assert.notEqual((await get(`${whole}&limit=1`)).etag, candles.etag)
   for (const moving of [
     `candles?market=${MARKET}&interval=60`,
