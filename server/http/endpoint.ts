@@ -16,7 +16,6 @@
 import type { EndpointDocumentation } from '../openapi/documentation.ts'
 import { ParameterParser, type ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
-import { matchingTag } from './etag.ts'
 
 const NO_BYTES = new Uint8Array(0)
 
@@ -98,11 +97,6 @@ export interface EndpointDeclaration<P extends readonly Parameter[]> {
   readonly access?: Access
   readonly documentation?: EndpointDocumentation
   readonly rule?: ParameterRule<P>
-  /**
-   * Names the data that an answer is made from, before it is made: a client that holds this very answer gets 304 and
-   * `handle` is not called. `undefined` when the answer must not be kept, for example because it depends on the clock.
-   */
-  validator?(values: ParameterValues<P>): Validator | undefined | Promise<Validator | undefined>
   handle(values: ParameterValues<P>, context: RequestContext): Reply | Promise<Reply>
 }
 
@@ -119,36 +113,10 @@ export function defineEndpoint<const P extends readonly Parameter[]>(
     access,
     documentation,
     respond(rawQuery, pathValues, context) {
-      const values = parser.parse(rawQuery, pathValues)
-      if (declaration.validator !== undefined) return respondValidated(declaration, values, context)
-      const reply = declaration.handle(values, context)
+      const reply = declaration.handle(parser.parse(rawQuery, pathValues), context)
       return reply instanceof Promise ? reply.then(cacheDefault) : cacheDefault(reply)
     },
   }
-}
-
-async function respondValidated<P extends readonly Parameter[]>(
-  declaration: EndpointDeclaration<P>,
-  values: ParameterValues<P>,
-  context: RequestContext,
-): Promise<Reply> {
-  const validator = await declaration.validator?.(values)
-  // An asterisk stands for any answer there is, and only the handler knows whether there is one.
-  const isAsterisk = context.ifNoneMatch.trim() === '*'
-  if (
-    validator !== undefined &&
-    !isAsterisk &&
-    matchingTag(context.ifNoneMatch, validator.etag) !== undefined
-  )
-    return notModifiedReply(validator)
-  const reply = await declaration.handle(values, context)
-  if (validator === undefined) return cacheDefault(reply)
-  if (reply.status !== 200) return reply
-  if (isAsterisk) {
-    if ('stream' in reply) await reply.stream.close()
-    return notModifiedReply(validator)
-  }
-  return { ...reply, headers: { ...reply.headers, ...validatorHeaders(validator) } }
 }
 
 /** A cache that is told nothing may keep an answer as long as it likes: one that cannot be validated is not kept. */
