@@ -95,8 +95,14 @@ class LocalPolymarket {
   }
 }
 
-async function record(t: TestContext, url: string, tokens: { list: readonly string[] }, timing: object = {}) {
-  const root = await temporaryDirectory(t)
+async function record(
+  t: TestContext,
+  url: string,
+  tokens: { list: readonly string[] },
+  timing: object = {},
+  given?: string,
+) {
+  const root = given ?? (await temporaryDirectory(t))
   const recorder = await SourceRecorder.start({
     source: 'polymarket',
     lake: join(root, 'lake'),
@@ -124,7 +130,7 @@ async function record(t: TestContext, url: string, tokens: { list: readonly stri
     await recorder.stop()
     return await readSeries(join(root, 'lake'), 'polymarket', SERIES)
   }
-  return { recorder, finish }
+  return { recorder, finish, root }
 }
 
 function withoutEnd(rows: readonly LobRow[]): LobRow[] {
@@ -196,4 +202,16 @@ test('a message that cannot be read makes its connection start anew', async (t) 
   const rows = withoutEnd(await finish(exchange))
   assert.equal(bookText(replayRows(rows).get(`${MARKET}:1`)), '0:4000=10500000 0:4100=3000000')
   assert.equal(recorder.metrics.consolidation?.badLines, 1)
+})
+
+test('a second recorder of one exchange in one work directory is refused until the first has stopped', async (t) => {
+  const url = await new LocalPolymarket().start(t)
+  const { recorder, root } = await record(t, url, { list: ['1'] })
+  await assert.rejects(
+    record(t, url, { list: ['1'] }, {}, root),
+    new RegExp(`another recorder, process ${process.pid}`),
+  )
+  await recorder.stop()
+  const next = await record(t, url, { list: ['1'] }, {}, root)
+  await next.recorder.stop()
 })
