@@ -10,7 +10,9 @@ import { runBackpressure } from './lob-backpressure.ts'
 import { runEndToEnd } from './lob-end-to-end.ts'
 import { runMemory } from './lob-memory.ts'
 import { runSeeking } from './lob-seeking.ts'
+import { runMixedLoad } from './mixed-load.ts'
 import { runParquetOutBench } from './parquet-out.bench.ts'
+import { runRecordMemory } from './record-memory.ts'
 import { runRecorderBench } from './recorder.bench.ts'
 import { runRecords } from './records.ts'
 import { environmentMarkdown, reportMarkdown } from './report.ts'
@@ -25,6 +27,8 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
   ['lob-backpressure', runBackpressure],
   ['parquet-out', runParquetOut],
   ['records', runRecords],
+  ['record-memory', runRecordMemory],
+  ['mixed-load', runMixedLoad],
   ['catalogue', (_lake, size) => runCatalogue(size)],
   ['recorder', (_lake, size) => runRecorderBench(size)],
 ])

@@ -2,24 +2,24 @@
 // peer run in this process and are asked in turns, so that whatever else the machine does slows both alike.
 
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { DuckDBInstance } from '@duckdb/node-api'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { pino } from 'pino'
 import { readServeCall, type ServeConfig } from '../server/config.ts'
 import { startServer } from '../server/server.ts'
 import { openRelationalStore } from '../server/storage/relational-store.ts'
-import { recordFileName } from '../shared/lake-layout.ts'
 import type { BenchLake } from './bench-lake.ts'
+import {
+  CANDLE_MONTH,
+  CANDLE_SERIES,
+  CANDLE_STRIKES,
+  candleDate,
+  candleMarket,
+  writeCandleMonth,
+} from './candle-file.ts'
 import { alternate, median } from './measure.ts'
 import { RecordPeer } from './record-peer.ts'
 import type { BenchReport, BenchSize } from './report.ts'
-
-const SERIES = 'KXBENCH'
-const MONTH = '2026-07'
-const STRIKES = 6
-/** Each market trades every minute of two days. */
-const MINUTES_PER_MARKET = 2_880
 
 interface RecordBenchSize {
   readonly days: number
@@ -30,27 +30,6 @@ interface RecordBenchSize {
 const SIZES: Readonly<Record<BenchSize, RecordBenchSize>> = {
   smoke: { days: 2, rounds: 2, exportRows: 5_000 },
   full: { days: 30, rounds: 41, exportRows: 500_000 },
-}
-
-/** A month of candles, sorted as lake.md wants it. */
-async function writeCandles(path: string, days: number): Promise<void> {
-  await mkdir(dirname(path), { recursive: true })
-  const instance = await DuckDBInstance.create(':memory:')
-  const connection = await instance.connect()
-  await connection.run(`COPY (
-    SELECT event || '-B' || strike AS market_ticker, event AS event_ticker, '${SERIES}' AS series_ticker,
-      1::INTEGER AS period_interval, make_timestamptz(day_us + minute * 60000000) AS end_period_ts,
-      (100 * (hash(day, strike, minute) % 99))::INTEGER AS open, 9900::INTEGER AS high, 0::INTEGER AS low,
-      (100 * (hash(day, strike, minute + 1) % 99))::INTEGER AS close, (hash(minute, strike) % 100000)::BIGINT AS volume,
-      (hash(minute) % 900000)::BIGINT AS open_interest
-    FROM (SELECT day, '${SERIES}-26JUL' || lpad(day::VARCHAR, 2, '0') AS event,
-        ${Date.parse(`${MONTH}-01T00:00:00Z`)}::BIGINT * 1000 + (day - 1) * 86400000000 AS day_us
-      FROM range(1, ${days + 1}) days(day)), range(0, ${STRIKES}) strikes(strike),
-      range(0, ${MINUTES_PER_MARKET}) minutes(minute)
-    ORDER BY market_ticker, period_interval, end_period_ts
-  ) TO '${path}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 40960)`)
-  connection.closeSync()
-  instance.closeSync()
 }
 
 function benchConfig(lake: string): ServeConfig {
@@ -73,8 +52,7 @@ async function fetchBody(address: string): Promise<{ ms: number; sha256: string;
 export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<BenchReport> {
   const { days, rounds, exportRows } = SIZES[size]
   const root = await mkdtemp(join(lake, 'records-'))
-  const file = join(root, recordFileName('candles', SERIES, MONTH))
-  await writeCandles(file, days)
+  const file = await writeCandleMonth(root, days)
   const store = await openRelationalStore({ databaseUrl: null, dataDirectory: join(root, 'data') })
   await store.migrate()
   const server = await startServer(benchConfig(root), {
@@ -85,8 +63,8 @@ export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<
   try {
     const candles = `http://127.0.0.1:${server.port}/api/v1/candles`
     const market = (day: number, strike: number): string =>
-      `market=${SERIES}-26JUL${String(day).padStart(2, '0')}-B${strike}&from=${MONTH}-${String(day).padStart(2, '0')}`
-    const to = `&to=${MONTH}-02T00:00:00Z`
+      `market=${candleMarket(day, strike)}&from=${candleDate(day)}`
+    const to = `&to=${candleDate(2)}T00:00:00Z`
     const same = { ours: `${candles}?${market(1, 3)}${to}`, peer: `${peer.url}/candles?${market(1, 3)}${to}` }
     const [ours = [], theirs = []] = await alternate(rounds, 5, [
       () => fetchBody(same.ours),
@@ -94,12 +72,12 @@ export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<
     ])
     let next = 0
     const another = (): Promise<{ ms: number }> => {
-      const [day, strike] = [1 + (Math.floor(next / STRIKES) % days), next++ % STRIKES]
-      const end = new Date(Date.parse(`${MONTH}-01T00:00:00Z`) + day * 86_400_000).toISOString()
+      const [day, strike] = [1 + (Math.floor(next / CANDLE_STRIKES) % days), next++ % CANDLE_STRIKES]
+      const end = new Date(Date.parse(`${CANDLE_MONTH}-01T00:00:00Z`) + day * 86_400_000).toISOString()
       return fetchBody(`${candles}?${market(day, strike)}&to=${end}`)
     }
     const [first = []] = await alternate(rounds, 0, [another])
-    const exported = `${candles}?series=${SERIES}&from=${MONTH}-01&to=2026-08-05&limit=${exportRows}&format=parquet`
+    const exported = `${candles}?series=${CANDLE_SERIES}&from=${CANDLE_MONTH}-01&to=2026-08-05&limit=${exportRows}&format=parquet`
     const [exports = [], copies = []] = await alternate(Math.ceil(rounds / 6), 1, [
       async () => (await fetchBody(exported)).ms,
       async () => {

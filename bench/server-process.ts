@@ -20,20 +20,21 @@ export interface ChildServer {
   stop(): Promise<void>
 }
 
-/** Starts `bookcast serve` over the lake and resolves when it listens. */
+function serveArguments(lake: string): string[] {
+  return [MAIN, 'serve', '--lake', lake, '--port', '0', '--host', '127.0.0.1']
+}
+
+/** Starts `bookcast serve` over the lake, order books only, and resolves when it listens. */
 export async function startBookcast(lake: string): Promise<ChildServer> {
-  return await startChild([
-    MAIN,
-    'serve',
-    '--lake',
-    lake,
-    '--port',
-    '0',
-    '--host',
-    '127.0.0.1',
-    '--store',
-    'off',
-  ])
+  return await startChild([...serveArguments(lake), '--store', 'off'])
+}
+
+/** Starts `bookcast serve` with an embedded store that is filled with the sample records. */
+export async function startBookcastWithStore(lake: string, dataDirectory: string): Promise<ChildServer> {
+  const store = ['--sample-records', '--data-dir', dataDirectory]
+  // Options for Node itself, such as --cpu-prof, to look into what was measured.
+  const nodeOptions = process.env['BENCH_SERVER_NODE_OPTIONS']?.split(' ') ?? []
+  return await startChild([...nodeOptions, ...serveArguments(lake), ...store])
 }
 
 /** Starts a process that sends `sizeBytes` of plain TCP to whoever connects. */

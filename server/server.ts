@@ -21,6 +21,7 @@ import { observationsEndpoint } from './endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from './endpoints/series.ts'
 import { embeddedDbCheck } from './health/embedded-db-check.ts'
 import { type DatabaseCheck, HealthMonitor } from './health/health-monitor.ts'
+import { withinTime } from './health/within-time.ts'
 import { Admission } from './http/admission.ts'
 import { CachePolicy } from './http/cache-policy.ts'
 import { CorsPolicy } from './http/cors.ts'
@@ -62,12 +63,13 @@ export interface ServerDependencies {
   readonly store?: StoreServices
   /** Where record threads reach the relational store; without it candles, observations and climate are not served. */
   readonly storeAddress?: StoreAddress
-  /** Asks the embedded analytical database a query. */
+  /** Asks the embedded analytical database a query, instead of the record threads. */
   readonly checkEmbeddedDb?: DatabaseCheck
   /** What collecting in this process has done so far; nothing before it began. */
   readonly collection?: () => CollectionMetrics | undefined
-  /** Another order-book worker than the real one, for tests. */
+  /** Other workers than the real ones, for tests. */
   readonly lobWorkerUrl?: URL
+  readonly recordWorkerUrl?: URL
 }
 
 const RECORD_WORKER_URL = new URL('../workers/records/task.js', import.meta.url)
@@ -75,15 +77,8 @@ const LOB_WORKER_URL = new URL('../workers/lob/task.js', import.meta.url)
 
 /** Resolves to whether the promise settled in time. */
 async function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs)
-  })
-  try {
-    return await Promise.race([promise.then(() => true), timeout])
-  } finally {
-    clearTimeout(timer)
-  }
+  const settled = promise.then(() => true)
+  return (await withinTime(settled, timeoutMs)) ?? false
 }
 
 /** The endpoints' common gate and what counts them. */
@@ -114,11 +109,12 @@ async function endBackground({ lobPool, recordPool, feed, lakeWatch, metrics }: 
 
 function recordEndpoints(pool: RecordPool | undefined, validators: RecordValidators): Endpoint[] {
   if (pool === undefined) return []
+  const service = { pool, validators }
   return [
-    candlesEndpoint(pool, validators),
-    observationsEndpoint(pool, validators),
-    climateEndpoint(pool, validators),
-    climateGapsEndpoint(pool),
+    candlesEndpoint(service),
+    observationsEndpoint(service),
+    climateEndpoint(service),
+    climateGapsEndpoint(service),
   ]
 }
 
@@ -129,17 +125,16 @@ function createEndpoints(
   catalogue: Catalogue,
   { lobPool, recordPool, feed, lakeWatch, metrics }: Background,
 ): Endpoint[] {
-  const { store, checkEmbeddedDb = embeddedDbCheck() } = dependencies
+  const { store, checkEmbeddedDb } = dependencies
   const monitor = new HealthMonitor({
-    embeddedDb: checkEmbeddedDb,
+    embeddedDb: checkEmbeddedDb ?? recordPool?.checkDatabase ?? embeddedDbCheck(),
     hostedDb: store === undefined ? async () => false : store.ping,
     sync: () => lakeWatch.status,
   })
-  const { lake } = config
   const cachePolicy = cachePolicyOf(config)
   const version = readVersion()
   const versions = (): DataVersions => feed?.versions ?? new Map<string, string>()
-  const validators = new RecordValidators({ lake, versions, cachePolicy, version })
+  const validators = new RecordValidators({ versions, cachePolicy, version })
   const endpoints = [
     lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version }),
     ...recordEndpoints(recordPool, validators),
@@ -164,12 +159,13 @@ export async function startServer(
   config: ServeConfig,
   dependencies: ServerDependencies,
 ): Promise<RunningServer> {
-  const { logger, store, storeAddress, lobWorkerUrl = LOB_WORKER_URL } = dependencies
+  const { logger, store, storeAddress } = dependencies
+  const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
   const lobPool = new LobPool({ lake: config.lake, workerUrl: lobWorkerUrl, logger })
   const recordPool =
     storeAddress === undefined
       ? undefined
-      : new RecordPool({ lake: config.lake, store: storeAddress, workerUrl: RECORD_WORKER_URL, logger })
+      : new RecordPool({ lake: config.lake, store: storeAddress, workerUrl: recordWorkerUrl, logger })
   const catalogue = new Catalogue(cachePolicyOf(config))
   const lakeWatch = createLakeWatch(config.lake, config.sync, logger)
   const metrics = new ServiceMetrics({

@@ -191,6 +191,8 @@ export const LAKE_SCAN_DEPTH_MAX = 6
 /** /health: how long a database may take to answer, and how long one round of questions counts. */
 export const HEALTH_CHECK_TIMEOUT_MS = 1_000
 export const HEALTH_REUSE_MS = 1_000
+/** While requests keep a database busy, an answer to one of them counts for so long as one to the question. */
+export const HEALTH_BUSY_MS = 10_000
 /** A synchronization longer ago than this is stale (interface.md section 8). */
 export const HEALTH_STALE_MS = 2 * 60 * 60 * 1000
 
@@ -256,10 +258,19 @@ export const LOG_LINE_BYTES_MAX = 64 * 1024
 export const EMBEDDED_MAINTENANCE_MS = 60_000
 export const EMBEDDED_DEAD_ROWS_MIN = 10_000
 
+/**
+ * Steps of scheduling priority by which threads stand back: those that stream order books behind those that answer
+ * smaller requests, and both behind the event loop, which has little to do but must do it at once.
+ */
+export const LOB_THREAD_NICENESS = 10
+export const RECORD_THREAD_NICENESS = 5
 /** Threads that answer candles, observations and climate. */
 export const RECORD_THREADS = 2
-/** Requests that one such thread serves at once: waiting for stores and slow clients interleaves, computing does not. */
-export const RECORD_TASKS_PER_THREAD = 24
+/**
+ * Requests that one such thread serves at once: waiting for stores and slow clients interleaves, computing does not. So
+ * many that a burst, or a second in which the processors are busy with order books, is waited out instead of refused.
+ */
+export const RECORD_TASKS_PER_THREAD = 100
 /** Rows that the record requests under way may ask for together; a request counts with its `limit`. */
 export const RECORD_ROWS_IN_FLIGHT_MAX = 2_000_000
 /** What a request counts with at least, so that there are never more of them than the threads take. */
@@ -284,7 +295,10 @@ export const CLIMATE_GAP_YEARS_MAX = 10
 export const CLIMATE_GAP_YEARS_DEFAULT = 5
 /** `from` of candles and observations lies so long before now by default. */
 export const RECORD_RANGE_MS_DEFAULT = 24 * 60 * 60 * 1000
-/** Memory and threads of one worker's DuckDB; larger sorts spill to temporary files. */
+/**
+ * Memory and threads of one worker's DuckDB; larger sorts spill to temporary files. With RECORD_THREADS this is the bound
+ * on what record requests take outside of the JavaScript heap, but for CANDLE_CACHE_BYTES_MAX and chunks in flight.
+ */
 export const DUCKDB_MEMORY_MB_MAX = 512
 export const DUCKDB_TEMP_MB_MAX = 4_096
 export const DUCKDB_THREADS = 2
@@ -294,7 +308,9 @@ export const DUCKDB_IDLE_CONNECTIONS_MAX = 4
 export const RECORD_LAKE_FILES_MAX = 5_000
 /** Candle files of which a thread remembers which markets they hold. */
 export const CANDLE_INDEX_FILES_MAX = 512
-/** Bytes of candle rows of single markets that a thread remembers. */
+/** Candles up to which the files' rows of the markets asked for are remembered, market by market, instead of queried. */
+export const CANDLE_BLOCK_ROWS_MAX = 131_072
+/** Bytes of candle rows that a thread remembers. */
 export const CANDLE_CACHE_BYTES_MAX = 64 * 1024 * 1024
 /** Connections of one record thread to the relational store. */
 export const RECORD_STORE_CONNECTIONS = 2
@@ -306,12 +322,12 @@ export const RECORD_ENCODE_BATCH_ROWS = 4_096
 export const RECORD_ROW_GROUP_ROWS = 65_536
 /** Days whose zone offset a thread remembers for one time zone. */
 export const ZONE_DAYS_CACHED_MAX = 4_096
-/** How long a thread relies on what the catalogue said of series and stations. */
+/** Time zones a thread remembers, by the name they were asked for. */
+export const ZONES_CACHED_MAX = 1_024
+/** How long a thread relies on what the catalogue said of series and stations, while its version is not known. */
 export const CATALOGUE_CACHE_MS = 30_000
 /** Times a record request is planned anew because a file or the manifest changed while it was read. */
 export const RECORD_PLAN_ATTEMPTS_MAX = 3
-/** Lake files whose times are looked at to name an answer; with more of them it has no name. */
-export const VALIDATED_FILES_MAX = 200
 
 /** Pages of one list of the exchange; a cursor that never ends is a fault of the upstream. */
 export const EXCHANGE_PAGES_MAX = 1_000

@@ -71,12 +71,24 @@ export interface ClimateGapsQuery extends RecordPage {
 
 export type RecordQuery = CandleQuery | ObservationQuery | ClimateQuery | ClimateGapsQuery
 
+/** What decides whether a client holds the answer already. */
+export interface RecordValidation {
+  /** Goes into the identity of every answer: the version of the program and those of the store's datasets. */
+  readonly seed: string
+  /** Identities of answers that the client holds; `*` stands for any. */
+  readonly held: readonly string[]
+}
+
 /** The Piscina task. `port` is transferred. With `headOnly` the answer is planned and checked but no chunk is sent. */
 export interface RecordTask {
   readonly lake: string
   readonly store: StoreAddress
   readonly query: RecordQuery
   readonly headOnly: boolean
+  /** Null for an answer that cannot be named: its range moves with the clock, or the store is away. */
+  readonly validation: RecordValidation | null
+  /** Changes with the catalogue's series; null while it is not known. */
+  readonly seriesVersion: string | null
   readonly port: import('node:worker_threads').MessagePort
 }
 
@@ -85,8 +97,17 @@ export interface RecordWarmTask {
   readonly warm: true
 }
 
+/** The Piscina task that asks the thread's DuckDB a question, and fails when the answer is not right. */
+export interface RecordProbeTask {
+  readonly probe: true
+}
+
 /** The head of a record answer. */
 export interface RecordHead extends StreamHead {
   /** Where the next page begins; null when this is the last one. */
   readonly nextOffset: number | null
+  /** Names the query, the files, the state of the store and whatever else the bytes depend on; null without a name. */
+  readonly identity: string | null
+  /** The client holds this very answer: no chunk follows. */
+  readonly isHeld: boolean
 }

@@ -82,4 +82,8 @@ export type ServerMessage = StreamCredit | StreamCancel | StreamWindow | StreamD
 /** What a thread of a pool is started with: the file whose default export takes the pool's tasks. */
 export interface WorkerThreadData {
   readonly taskUrl: string
+  /** Steps by which the thread's scheduling priority is below that of the event loop; Linux only. */
+  readonly niceness: number
+  /** One double that the threads share: when a database of theirs last answered, ms since the epoch; 0 for never. */
+  readonly answered: SharedArrayBuffer
 }

@@ -83,6 +83,8 @@ async function openStore(config: ServeConfig, logger: Logger) {
       logger.error({ err: error, is_given_up: isGivenUp }, 'the embedded database failed'),
   })
   const migrated = migrateWhenThere(store, logger, closing.signal)
+  // It may fail while nobody waits for it yet.
+  migrated.catch(() => {})
   try {
     if (config.store.databaseUrl === null || config.hasSampleRecords) await migrated
     if (config.hasSampleRecords) await loadSample(store, logger)
@@ -94,12 +96,23 @@ async function openStore(config: ServeConfig, logger: Logger) {
     postgres: store.postgres,
     address: store.postgres.address,
     services: storeServices(store.postgres),
+    /** Rejects when this version and the tables do not fit together. */
+    migrated,
     close: async (): Promise<void> => {
       closing.abort()
       await store.close()
-      await migrated
+      // What it failed with has been told by who waited for it.
+      await migrated.catch(() => {})
     },
   }
+}
+
+/** Resolves when the signal aborts; rejects when the tables turn out to be unfit before. */
+async function untilStopped(signal: AbortSignal, migrated: Promise<void> | undefined): Promise<void> {
+  if (signal.aborted) return
+  const stopped = once(signal, 'abort')
+  // A migration that succeeded is no reason to stop.
+  await Promise.race([stopped, migrated?.then(() => stopped)].filter((promise) => promise !== undefined))
 }
 
 async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promise<void> {
@@ -122,7 +135,7 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
       stdout.write(await describe(server, config.lake))
       logger.info({ host: server.host, port: server.port, lake: config.lake }, 'listening')
       if (signal === undefined) throw new Error('serve needs a signal to stop on')
-      if (!signal.aborted) await once(signal, 'abort')
+      await untilStopped(signal, store?.migrated)
       logger.info('shutting down')
     } finally {
       await Promise.all([server.close(), collection?.stop()])

@@ -11,9 +11,7 @@ import { findStation } from '../../shared/stations.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
-import type { RecordPool } from '../records/record-pool.ts'
-import { recordReply } from '../records/record-reply.ts'
-import type { RecordValidators } from '../records/record-validators.ts'
+import { recordReply, type RecordService } from '../records/record-reply.ts'
 import { recordDocumentation } from './record-documentation.ts'
 import {
   checkInstantRange,
@@ -100,7 +98,7 @@ function candleQueryOf(values: ParameterValues<CandleParameters>, nowMs: number)
   }
 }
 
-export function candlesEndpoint(pool: RecordPool, validators: RecordValidators): Endpoint {
+export function candlesEndpoint(service: RecordService): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: 'Candles of temperature markets.',
@@ -154,15 +152,14 @@ export function candlesEndpoint(pool: RecordPool, validators: RecordValidators):
       hasFormats: true,
     }),
     rule: candleRule,
-    validator: (values) =>
-      validators.ofCandles(candleQueryOf(values, 0), values.from !== undefined && values.to !== undefined),
     async handle(values, context) {
       const query = candleQueryOf(values, Date.now())
       const from = new Date(query.fromMs).toISOString()
       const to = new Date(query.toMs).toISOString()
       const subject = values.market ?? values.event ?? values.series ?? values.station
-      return recordReply(pool, query, context, {
+      return recordReply(service, query, context, {
         path: PATH,
+        isFixed: values.from !== undefined && values.to !== undefined,
         parameters: { ...values, from, to },
         fileNameParts: ['candles', subject, from.slice(0, 10), `${query.aggregate ?? query.interval}min`],
       })

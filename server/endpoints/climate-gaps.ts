@@ -11,8 +11,7 @@ import { utcDateOf } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter } from '../query/parameters.ts'
-import type { RecordPool } from '../records/record-pool.ts'
-import { recordReply } from '../records/record-reply.ts'
+import { recordReply, type RecordService } from '../records/record-reply.ts'
 import { recordDocumentation } from './record-documentation.ts'
 import { checkName, columnNames, STATION_PARAMETER } from './record-parameters.ts'
 
@@ -62,7 +61,7 @@ const gapRule: ParameterRule<GapParameters> = ({ values }, report) => {
     report(name, `from to to must span at most ${CLIMATE_GAP_YEARS_MAX} years, not ${from} to ${to}.`)
 }
 
-export function climateGapsEndpoint(pool: RecordPool): Endpoint {
+export function climateGapsEndpoint(service: RecordService): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: "Missing dates in a station's daily climate reports.",
@@ -105,8 +104,10 @@ export function climateGapsEndpoint(pool: RecordPool): Endpoint {
         limit: RECORD_ROWS_MAX_JSON,
         offset: 0,
       }
-      return recordReply(pool, query, context, {
+      return recordReply(service, query, context, {
         path: PATH,
+        // Dates that are left out are days, and a day goes into the name of the answer.
+        isFixed: true,
         parameters: values,
         fileNameParts: ['climate-gaps'],
       })

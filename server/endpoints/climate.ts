@@ -6,9 +6,7 @@ import { findStation } from '../../shared/stations.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
-import type { RecordPool } from '../records/record-pool.ts'
-import { recordReply } from '../records/record-reply.ts'
-import type { RecordValidators } from '../records/record-validators.ts'
+import { recordReply, type RecordService } from '../records/record-reply.ts'
 import { recordDocumentation } from './record-documentation.ts'
 import {
   checkDateRange,
@@ -79,7 +77,7 @@ function climateQueryOf(values: ParameterValues<ClimateParameters>): ClimateQuer
   }
 }
 
-export function climateEndpoint(pool: RecordPool, validators: RecordValidators): Endpoint {
+export function climateEndpoint(service: RecordService): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: 'Official daily climate reports, with estimates where there are none.',
@@ -119,11 +117,11 @@ export function climateEndpoint(pool: RecordPool, validators: RecordValidators):
       hasFormats: true,
     }),
     rule: climateRule,
-    validator: (values) => validators.ofClimate(climateQueryOf(values)),
     async handle(values, context) {
       const query = climateQueryOf(values)
-      return recordReply(pool, query, context, {
+      return recordReply(service, query, context, {
         path: PATH,
+        isFixed: true,
         parameters: values,
         fileNameParts: ['climate', query.station, query.from, query.to],
       })

@@ -5,7 +5,7 @@ import { findStation } from '../../shared/stations.ts'
 import type { Catalogue, MarketFilter } from '../catalogue/catalogue.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { JsonSchema } from '../openapi/documentation.ts'
-import { requestInstantMs } from '../query/instant.ts'
+import { instantMs, lastInstantMs } from '../query/time-range.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 import { PAGE_HEADERS, PAGE_PARAMETERS, pageReply } from './page-parameters.ts'
@@ -62,8 +62,8 @@ type ListValues = ParameterValues<typeof LIST_PARAMETERS>
 
 const instantRule: ParameterRule<typeof LIST_PARAMETERS> = ({ values }, report) => {
   const { from, to } = values
-  const fromMs = from === undefined ? undefined : requestInstantMs(from, false)
-  const toMs = to === undefined ? undefined : requestInstantMs(to, true)
+  const fromMs = from === undefined ? undefined : instantMs(from)
+  const toMs = to === undefined ? undefined : lastInstantMs(to)
   const shape = 'an RFC 3339 time such as 2026-07-01T12:00:00Z, or a date'
   if (from !== undefined && fromMs === undefined) report('from', `from must be ${shape}, not ${quote(from)}.`)
   if (to !== undefined && toMs === undefined) report('to', `to must be ${shape}, not ${quote(to)}.`)
@@ -80,8 +80,8 @@ function filterOf({ series, station, from, to }: ListValues): MarketFilter {
   return {
     series: series ?? null,
     station: station === undefined ? null : stationCode(station),
-    closeFromMs: from === undefined ? null : (requestInstantMs(from, false) ?? null),
-    closeToMs: to === undefined ? null : (requestInstantMs(to, true) ?? null),
+    closeFromMs: from === undefined ? null : (instantMs(from) ?? null),
+    closeToMs: to === undefined ? null : (lastInstantMs(to) ?? null),
   }
 }
 

@@ -7,9 +7,7 @@ import { findStation } from '../../shared/stations.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
-import type { RecordPool } from '../records/record-pool.ts'
-import { recordReply } from '../records/record-reply.ts'
-import type { RecordValidators } from '../records/record-validators.ts'
+import { recordReply, type RecordService } from '../records/record-reply.ts'
 import { recordDocumentation } from './record-documentation.ts'
 import {
   checkInstantRange,
@@ -110,7 +108,7 @@ const EXAMPLE_RECORD = {
   min_temp_24hr_f: null,
 }
 
-export function observationsEndpoint(pool: RecordPool, validators: RecordValidators): Endpoint {
+export function observationsEndpoint(service: RecordService): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: 'Weather observations (METAR and SPECI).',
@@ -143,17 +141,13 @@ export function observationsEndpoint(pool: RecordPool, validators: RecordValidat
       hasFormats: true,
     }),
     rule: observationRule,
-    validator: (values) =>
-      validators.ofObservations(
-        observationQueryOf(values, 0),
-        values.from !== undefined && values.to !== undefined,
-      ),
     async handle(values, context) {
       const query = observationQueryOf(values, Date.now())
       const from = new Date(query.fromMs).toISOString()
       const to = new Date(query.toMs).toISOString()
-      return recordReply(pool, query, context, {
+      return recordReply(service, query, context, {
         path: PATH,
+        isFixed: values.from !== undefined && values.to !== undefined,
         parameters: { ...values, from, to },
         fileNameParts: ['observations', query.station, from.slice(0, 10)],
       })

@@ -35,6 +35,17 @@ function fieldSchema({ type, nullable, isWide, meaning }: RecordField): JsonSche
   }
 }
 
+const PAGE_HEADERS = {
+  Link: {
+    description: 'With rel="next" the address of the next page; the last page has none.',
+    schema: { type: 'string' },
+  },
+  'Content-Disposition': {
+    description: 'A file name, for csv and parquet.',
+    schema: { type: 'string' },
+  },
+} as const
+
 export function recordDocumentation(
   kind: RecordKind,
   about: {
@@ -62,18 +73,14 @@ export function recordDocumentation(
         additionalProperties: false,
       },
     },
-    headers: hasFormats
-      ? {
-          Link: {
-            description: 'With rel="next" the address of the next page; the last page has none.',
-            schema: { type: 'string' },
-          },
-          'Content-Disposition': {
-            description: 'A file name, for csv and parquet.',
-            schema: { type: 'string' },
-          },
-        }
-      : {},
+    headers: {
+      ETag: {
+        description:
+          'Names this very answer; none where the range moves with the clock or the store is away.',
+        schema: { type: 'string' },
+      },
+      ...(hasFormats ? PAGE_HEADERS : {}),
+    },
     errors: [...errors, 'too_many_requests', 'store_unavailable', 'store_timeout', 'worker_failed'],
     examples,
     exampleRecord,

@@ -1,7 +1,9 @@
-// Asks the embedded analytical database a query. It is loaded when it is first asked; a query that does not come back in
-// time counts as a failure, and is not asked again before it has ended.
+// Asks the embedded analytical database a query in a process that has no record threads, and so no DuckDB that serves
+// requests (record-pool.ts asks that one). It is loaded when it is first asked; a query that does not come back in time
+// counts as a failure, and is not asked again before it has ended.
 
 import type { DatabaseCheck } from './health-monitor.ts'
+import { withinTime } from './within-time.ts'
 
 async function openDatabase(): Promise<() => Promise<boolean>> {
   const { DuckDBInstance } = await import('@duckdb/node-api')
@@ -31,14 +33,6 @@ export function embeddedDbCheck(): DatabaseCheck {
   }
   return async (timeoutMs) => {
     running ??= ask()
-    let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(false), timeoutMs)
-    })
-    try {
-      return await Promise.race([running, timeout])
-    } finally {
-      clearTimeout(timer)
-    }
+    return (await withinTime(running, timeoutMs)) ?? false
   }
 }

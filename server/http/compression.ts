@@ -1,6 +1,7 @@
 // Compresses answers. Node's zlib runs in the thread pool, so the event loop only passes buffers on. A body that breaks
 // off is never finished by its compressor: the coded stream stays cut, and so does the transfer.
 
+import { setImmediate } from 'node:timers/promises'
 import * as zlib from 'node:zlib'
 import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
@@ -34,17 +35,29 @@ export async function compressWhole(coding: Compression, body: Uint8Array): Prom
   })
 }
 
+/** Whether a source is over by the next turn of the event loop. What it rejects with is left to who awaits it. */
+async function endsAtOnce(next: Promise<Uint8Array | null>): Promise<boolean> {
+  const isEnd = next.then(
+    (chunk) => chunk === null,
+    () => false,
+  )
+  return Promise.race([isEnd, setImmediate(false)])
+}
+
 /** A zlib stream; `flush` sends everything taken so far to the output. */
 type Compressor = Transform & { flush(done: () => void): void }
 
 /**
  * A stream in coded form. One chunk is in the compressor at a time, so memory is bounded by what one chunk becomes. The
- * first chunk is flushed to the client at once, later ones leave when the compressor has a block of them.
+ * first chunk is flushed to the client at once, later ones leave when the compressor has a block of them. A body of one
+ * chunk is compressed in one go: each turn of the thread pool costs more than the compressing of a small body.
  */
 export class CompressedStream implements ByteStream {
   readonly #source: ByteStream
   readonly #compressor: Compressor
   readonly #output: Uint8Array[] = []
+  /** The chunk behind the first one, which is asked for at once. */
+  #second: Promise<Uint8Array | null> | undefined
   #isFirst = true
   #isEnded = false
   #fail: (error: Error) => void = () => {}
@@ -70,7 +83,7 @@ export class CompressedStream implements ByteStream {
       const bytes = this.#output.shift()
       if (bytes !== undefined) return bytes
       if (this.#isEnded) return null
-      await this.#feed(await this.#source.next())
+      await this.#take()
     }
   }
 
@@ -79,18 +92,40 @@ export class CompressedStream implements ByteStream {
     await this.#source.close()
   }
 
+  /** Takes the next chunk, or the end, out of the source and into the compressor. */
+  async #take(): Promise<void> {
+    if (!this.#isFirst) {
+      const chunk = await (this.#second ?? this.#source.next())
+      this.#second = undefined
+      await this.#feed(chunk, chunk === null ? 'end' : 'write')
+      return
+    }
+    this.#isFirst = false
+    const chunk = await this.#source.next()
+    if (chunk === null) {
+      await this.#feed(null, 'end')
+      return
+    }
+    // The source may use the chunk again as soon as it is asked for the next one.
+    const first = Uint8Array.from(chunk)
+    const second = this.#source.next()
+    const isWhole = await endsAtOnce(second)
+    if (!isWhole) this.#second = second
+    await this.#feed(first, isWhole ? 'end' : 'flush')
+  }
+
   /** Resolves when the compressor has taken the chunk, whose memory is free again then. */
-  async #feed(chunk: Uint8Array | null): Promise<void> {
+  async #feed(chunk: Uint8Array | null, how: 'write' | 'flush' | 'end'): Promise<void> {
     const compressor = this.#compressor
     await new Promise<void>((resolve, reject) => {
       this.#fail = reject
       const done = (): void => resolve()
-      if (chunk === null) {
+      if (how === 'end') {
         this.#isEnded = true
         compressor.once('end', done)
-        compressor.end()
-      } else if (this.#isFirst) {
-        this.#isFirst = false
+        if (chunk === null) compressor.end()
+        else compressor.end(chunk)
+      } else if (how === 'flush') {
         compressor.write(chunk)
         compressor.flush(done)
       } else compressor.write(chunk, done)

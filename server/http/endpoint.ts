@@ -16,7 +16,6 @@
 import type { EndpointDocumentation } from '../openapi/documentation.ts'
 import { ParameterParser, type ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
-import { matchingTag } from './etag.ts'
 
 const NO_BYTES = new Uint8Array(0)
 
@@ -98,11 +97,6 @@ export interface EndpointDeclaration<P extends readonly Parameter[]> {
   readonly access?: Access
   readonly documentation?: EndpointDocumentation
   readonly rule?: ParameterRule<P>
-  /**
-   * Names the data that an answer is made from, before it is made: a client that holds this very answer gets 304 and
-   * `handle` is not called. `undefined` when the answer must not be kept, for example because it depends on the clock.
-   */
-  validator?(values: ParameterValues<P>): Validator | undefined | Promise<Validator | undefined>
   handle(values: ParameterValues<P>, context: RequestContext): Reply | Promise<Reply>
 }
 
@@ -119,25 +113,9 @@ export function defineEndpoint<const P extends readonly Parameter[]>(
     access,
     documentation,
     respond(rawQuery, pathValues, context) {
-      const values = parser.parse(rawQuery, pathValues)
-      return declaration.validator === undefined
-        ? declaration.handle(values, context)
-        : respondValidated(declaration, values, context)
+      return declaration.handle(parser.parse(rawQuery, pathValues), context)
     },
   }
-}
-
-async function respondValidated<P extends readonly Parameter[]>(
-  declaration: EndpointDeclaration<P>,
-  values: ParameterValues<P>,
-  context: RequestContext,
-): Promise<Reply> {
-  const validator = await declaration.validator?.(values)
-  if (validator !== undefined && matchingTag(context.ifNoneMatch, validator.etag) !== undefined)
-    return notModifiedReply(validator)
-  const reply = await declaration.handle(values, context)
-  if (validator === undefined || reply.status !== 200) return reply
-  return { ...reply, headers: { ...reply.headers, ...validatorHeaders(validator) } }
 }
 
 export function validatorHeaders({ etag, cacheControl }: Validator): ReplyHeaders {

@@ -10,6 +10,7 @@ import {
   LOB_CONCURRENT_REQUESTS_MAX,
   LOB_RETRY_AFTER_S,
   LOB_THREAD_HEAP_MB_MAX,
+  LOB_THREAD_NICENESS,
 } from '../../shared/limits.ts'
 import type { LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
 import { Slots } from '../workers/slots.ts'
@@ -50,6 +51,7 @@ export class LobPool {
       threads: LOB_CONCURRENT_REQUESTS_MAX,
       tasksPerThread: 1,
       heapMb: LOB_THREAD_HEAP_MB_MAX,
+      niceness: LOB_THREAD_NICENESS,
       logger,
     })
   }

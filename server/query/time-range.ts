@@ -1,5 +1,6 @@
 // Instants and dates in requests. An instant is RFC 3339 with a zone, or a date, which stands for its midnight UTC and,
-// as the end of a range, for the end of that date. Ranges include their start; of instants they exclude the end.
+// as the end of a range, for the end of that date. Ranges include their start; of instants they exclude the end, but for
+// close times, whose end is included.
 
 import { addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 
@@ -19,4 +20,10 @@ export function instantMs(text: string): number | undefined {
 /** The same for the end of a range: a date ends with its last instant, so the next midnight is meant. */
 export function rangeEndMs(text: string): number | undefined {
   return utcDateStartMs(text) === undefined ? instantMs(text) : utcDateStartMs(addDays(text, 1))
+}
+
+/** The same for an end that is included: a date ends with its last millisecond. */
+export function lastInstantMs(text: string): number | undefined {
+  const endMs = rangeEndMs(text)
+  return endMs === undefined || utcDateStartMs(text) === undefined ? endMs : endMs - 1
 }

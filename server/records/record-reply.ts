@@ -1,8 +1,15 @@
 // The answer of a record endpoint: the stream of a worker behind the headers of its format and page.
 
 import type { RecordFormat, RecordQuery } from '../../shared/record-task.ts'
-import type { ReplyHeaders, RequestContext, StreamReply } from '../http/endpoint.ts'
+import {
+  notModifiedReply,
+  type Reply,
+  type ReplyHeaders,
+  type RequestContext,
+  validatorHeaders,
+} from '../http/endpoint.ts'
 import type { RecordPool } from './record-pool.ts'
+import type { RecordValidators } from './record-validators.ts'
 
 const CONTENT_TYPES: Readonly<Record<RecordFormat, string>> = {
   json: 'application/json',
@@ -13,27 +20,43 @@ const CONTENT_TYPES: Readonly<Record<RecordFormat, string>> = {
 
 export interface RecordReplyOptions {
   readonly path: string
+  /** Whether the request itself names all of its range, so that the same request later asks for the same. */
+  readonly isFixed: boolean
   /** The request's parameters with every default that depends on the moment made explicit. */
   readonly parameters: Readonly<Record<string, string | number | readonly string[] | undefined>>
   /** Parts of the name under which csv and parquet are saved. */
   readonly fileNameParts: readonly (string | null | undefined)[]
 }
 
-/** Runs a query and resolves when its first chunk is there. */
+/** What the record endpoints answer with. */
+export interface RecordService {
+  readonly pool: RecordPool
+  readonly validators: RecordValidators
+}
+
+/** Runs a query and resolves when its first chunk is there, or when it is known that the client holds the answer. */
 export async function recordReply(
-  pool: RecordPool,
+  { pool, validators }: RecordService,
   query: RecordQuery,
-  { headOnly, signal }: RequestContext,
+  { headOnly, ifNoneMatch, signal }: RequestContext,
   options: RecordReplyOptions,
-): Promise<StreamReply> {
-  const stream = await pool.open(query, { headOnly, signal })
-  const { nextOffset } = stream.head
+): Promise<Reply> {
+  const { seriesVersion } = validators
+  const validation = options.isFixed ? validators.validationOf(query.kind, ifNoneMatch) : null
+  const stream = await pool.open(query, { headOnly, validation, seriesVersion, signal })
+  const { nextOffset, identity, isHeld } = stream.head
+  const validator = identity === null ? undefined : validators.validatorOf(identity)
+  if (isHeld && validator !== undefined) {
+    await stream.close()
+    return notModifiedReply(validator)
+  }
   const headers: ReplyHeaders = {
     'Content-Type': CONTENT_TYPES[query.format],
     ...(query.format === 'csv' || query.format === 'parquet'
       ? { 'Content-Disposition': `attachment; filename="${fileName(options, query.format)}"` }
       : {}),
     ...(nextOffset === null ? {} : { Link: `<${pageAddress(options, nextOffset)}>; rel="next"` }),
+    ...(validator === undefined ? {} : validatorHeaders(validator)),
   }
   return { status: 200, headers, stream }
 }

@@ -16,6 +16,8 @@ export interface WorkerPoolOptions {
   readonly threads: number
   readonly tasksPerThread: number
   readonly heapMb: number
+  /** Steps of scheduling priority below the event loop. */
+  readonly niceness: number
   readonly logger: Logger
 }
 
@@ -40,9 +42,15 @@ export class WorkerPool<Head extends StreamHead> {
   readonly #piscina: Piscina
   readonly #tasksMax: number
   #runningTasks = 0
+  readonly #answered = new Float64Array(new SharedArrayBuffer(8))
 
-  constructor({ name, workerUrl, threads, tasksPerThread, heapMb, logger }: WorkerPoolOptions) {
-    const threadData: WorkerThreadData = { taskUrl: workerUrl.href }
+  constructor(options: WorkerPoolOptions) {
+    const { name, workerUrl, threads, tasksPerThread, heapMb, niceness, logger } = options
+    const threadData: WorkerThreadData = {
+      taskUrl: workerUrl.href,
+      niceness,
+      answered: this.#answered.buffer,
+    }
     this.#tasksMax = threads * tasksPerThread
     this.#piscina = new Piscina({
       filename: THREAD_URL.href,
@@ -64,6 +72,16 @@ export class WorkerPool<Head extends StreamHead> {
   /** Tasks that wait for a thread. */
   get queuedTasks(): number {
     return this.#piscina.queueSize
+  }
+
+  /** When a database of the threads last answered, ms since the epoch; 0 for never. */
+  get answeredAtMs(): number {
+    return this.#answered[0] ?? 0
+  }
+
+  /** Runs a task without a body. Rejects with what it throws, and when its thread dies. */
+  async run(task: object): Promise<void> {
+    await this.#piscina.run(task)
   }
 
   /** Tasks that were started and are not over. */

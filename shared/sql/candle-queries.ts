@@ -3,6 +3,7 @@
 // compaction), so that a minute never comes from both stores. Filling, rolling up and rounding happen elsewhere.
 
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
+import { generationColumn, type WithGeneration } from './manifest-queries.ts'
 import { type SqlStatement, StatementBuilder } from './statement.ts'
 
 /** Minutes of the stored intervals; the others are rolled up from 1. */
@@ -70,16 +71,58 @@ export function candleRead(
   selection: CandleSelection,
   range: CandleRange,
 ): KeysetRead<StoredCandle, CandleKey> {
-  return {
-    statementFor: (start) => rangeStatement(selection, range, start),
-    keyOf: (row) => ({ endMs: row.end_period_ts, marketTicker: row.market_ticker }),
+  return { statementFor: (start) => rangeStatement(selection, range, start, COLUMNS), keyOf: candleKey }
+}
+
+/** The same, each row with the generation of the manifest that it was read under. */
+export function plannedCandleRead(
+  selection: CandleSelection,
+  range: CandleRange,
+): KeysetRead<StoredCandle & WithGeneration, CandleKey> {
+  const columns = `${COLUMNS}, ${generationColumn('candles')}`
+  return { statementFor: (start) => rangeStatement(selection, range, start, columns), keyOf: candleKey }
+}
+
+/** A series' instants for which something else than this table counts. */
+export interface CoveredCandles {
+  readonly seriesTicker: string
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** One row with `rows`: how many candles there are outside the covered spans, counted up to `countMax`. */
+export function candleCount(
+  selection: CandleSelection,
+  range: CandleRange,
+  covered: readonly CoveredCandles[],
+  countMax: number,
+): SqlStatement {
+  const statement = selected(selection)
+  statement.where(`c.end_period_ts >= ${statement.addInstant(range.fromMs)}`)
+  statement.where(`c.end_period_ts < ${statement.addInstant(range.toMs)}`)
+  for (const { seriesTicker, fromMs, toMs } of covered) {
+    const series = statement.add(seriesTicker, 'text')
+    const from = statement.addInstant(fromMs)
+    const to = statement.addInstant(toMs)
+    statement.where(
+      `NOT (c.series_ticker = ${series} AND c.end_period_ts >= ${from} AND c.end_period_ts < ${to})`,
+    )
   }
+  return statement.build(
+    `SELECT count(*)::int8 AS rows FROM (SELECT FROM candles c ${statement.whereClause}` +
+      ` LIMIT ${statement.add(countMax, 'int8')}) counted`,
+  )
+}
+
+function candleKey(row: StoredCandle): CandleKey {
+  return { endMs: row.end_period_ts, marketTicker: row.market_ticker }
 }
 
 function rangeStatement(
   selection: CandleSelection,
   range: CandleRange,
   start: BatchStart<CandleKey>,
+  columns: string,
 ): SqlStatement {
   const statement = selected(selection)
   statement.where(`c.end_period_ts < ${statement.addInstant(range.toMs)}`)
@@ -91,7 +134,7 @@ function rangeStatement(
     statement.where(`(c.end_period_ts, c.market_ticker) > ${after}`)
   }
   return statement.build(
-    `SELECT ${COLUMNS} FROM candles c ${statement.whereClause} ORDER BY c.end_period_ts, c.market_ticker` +
+    `SELECT ${columns} FROM candles c ${statement.whereClause} ORDER BY c.end_period_ts, c.market_ticker` +
       ` LIMIT ${statement.add(start.limit, 'int8')} OFFSET ${statement.add(start.offset, 'int8')}`,
   )
 }

@@ -21,7 +21,9 @@ export interface KeysetRead<Row, Key> {
   readonly countUnits?: (rows: readonly Row[]) => number
 }
 
-export interface KeysetOptions {
+export interface KeysetOptions<Key = never> {
+  /** Begins behind this key. */
+  readonly after?: Key | undefined
   readonly batchUnits: number
   /** Units to skip, and units to return at most; everything by default. */
   readonly offset?: number | undefined
@@ -35,9 +37,9 @@ export interface KeysetOptions {
 export async function* keysetPages<Row, Key>(
   run: RunStatement,
   read: KeysetRead<Row, Key>,
-  options: KeysetOptions,
+  options: KeysetOptions<Key>,
 ): AsyncGenerator<readonly Row[], void, void> {
-  let key: Key | null = null
+  let key: Key | null = options.after ?? null
   let offset = options.offset ?? 0
   let remaining = options.limit ?? Number.POSITIVE_INFINITY
   while (remaining > 0) {

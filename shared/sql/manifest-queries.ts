@@ -57,6 +57,16 @@ function newestGeneration(selection: PartitionSelection): SqlStatement {
   )
 }
 
+/** A row read together with the newest generation of its dataset's partitions at that very moment. */
+export interface WithGeneration {
+  readonly generation: bigint
+}
+
+/** The column of WithGeneration. */
+export function generationColumn(dataset: 'candles' | 'observations'): string {
+  return `(SELECT coalesce(max(generation), 0)::int8 FROM lake_manifest WHERE dataset = '${dataset}') AS generation`
+}
+
 /** The generation of a plan made of these partitions. */
 export function generationOf(partitions: readonly RegisteredPartition[]): bigint {
   let newest = 0n

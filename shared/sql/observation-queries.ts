@@ -3,6 +3,7 @@
 
 import type { Observation, ObservationType } from '../observation.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
+import { generationColumn, type WithGeneration } from './manifest-queries.ts'
 import { type SqlStatement, StatementBuilder } from './statement.ts'
 
 /** Every column of an observation as it is stored: name and SQL type. Instants are milliseconds since the epoch. */
@@ -71,7 +72,15 @@ const IS_HOT =
 export function observationRead(
   selection: ObservationSelection,
 ): KeysetRead<StoredObservation, ObservationKey> {
-  return { statementFor: (start) => rangeStatement(selection, start), keyOf: observationKey }
+  return { statementFor: (start) => rangeStatement(selection, start, COLUMNS), keyOf: observationKey }
+}
+
+/** The same, each row with the generation of the manifest that it was read under. */
+export function plannedObservationRead(
+  selection: ObservationSelection,
+): KeysetRead<StoredObservation & WithGeneration, ObservationKey> {
+  const columns = `${COLUMNS}, ${generationColumn('observations')}`
+  return { statementFor: (start) => rangeStatement(selection, start, columns), keyOf: observationKey }
 }
 
 function observationKey(row: StoredObservation): ObservationKey {
@@ -107,7 +116,11 @@ export function observationCount(
   )
 }
 
-function rangeStatement(selection: ObservationSelection, start: BatchStart<ObservationKey>): SqlStatement {
+function rangeStatement(
+  selection: ObservationSelection,
+  start: BatchStart<ObservationKey>,
+  columns: string,
+): SqlStatement {
   const statement = selected(selection)
   if (start.key === null) {
     statement.where(`o.observed_at >= ${statement.addInstant(selection.fromMs)}`)
@@ -121,7 +134,7 @@ function rangeStatement(selection: ObservationSelection, start: BatchStart<Obser
     statement.where(`(o.observed_at, o.station_code, o.observation_type) > (${after.join(', ')})`)
   }
   return statement.build(
-    `SELECT ${COLUMNS} FROM observations o ${statement.whereClause}` +
+    `SELECT ${columns} FROM observations o ${statement.whereClause}` +
       ` ORDER BY o.observed_at, o.station_code, o.observation_type` +
       ` LIMIT ${statement.add(start.limit, 'int8')} OFFSET ${statement.add(start.offset, 'int8')}`,
   )

@@ -8,6 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { openRelationalStore } from '../../server/storage/relational-store.ts'
+import { FaultProxy } from '../support/fault-proxy.ts'
+import { makeEmptyStore, SERVER_URL } from '../support/postgres.ts'
 import { startWorld } from '../support/upstream-world.ts'
 import { lobFilePath, type LobSource } from '../../shared/lake-layout.ts'
 
@@ -52,8 +55,16 @@ async function heard(serving: ServeProcess, isWanted: () => boolean): Promise<vo
     const code = await serving.exit
     if (!isWanted()) throw new Error(`serve ended with ${code}: ${serving.stderr()}`)
   })()
-  while (!isWanted())
-    await Promise.race([once(serving.child.stdout, 'data'), once(serving.child.stderr, 'data'), ended])
+  while (!isWanted()) {
+    // The one that is not heard of must not go on listening.
+    const heardOne = new AbortController()
+    const texts = [serving.child.stdout, serving.child.stderr].map((stream) =>
+      once(stream, 'data', { signal: heardOne.signal }),
+    )
+    await Promise.race([...texts, ended])
+    heardOne.abort()
+    await Promise.allSettled(texts)
+  }
 }
 
 /** What the server prints, once it has printed all of it. */
@@ -206,4 +217,32 @@ test('--check-config prints the configuration without its secrets and ends', asy
   assert.equal(await bad.exit, 2)
   assert.match(bad.stderr(), /--rate-limit must be a number/)
   assert.ok(!`${good.stdout()}${good.stderr()}${bad.stderr()}`.includes('a-secret'))
+})
+
+test('ends with a message when the tables of DATABASE_URL do not fit this version', async (t) => {
+  const place = await makeEmptyStore()
+  t.after(() => place.remove())
+  const store = await openRelationalStore(place)
+  t.after(() => store.close())
+  await store.migrate()
+  const text = "INSERT INTO schema_migrations (name, checksum) VALUES ('9999_later.sql', 'x')"
+  await store.postgres.run({ text, parameters: [] })
+  const { address } = store.postgres
+  // The embedded store plays the server, behind a TCP port.
+  const proxy = address.kind === 'embedded' ? await FaultProxy.toSocket(address.socketPath) : undefined
+  t.after(() => proxy?.refuse())
+  const url =
+    SERVER_URL === null
+      ? `postgres://postgres@127.0.0.1:${proxy?.port}/postgres?sslmode=disable`
+      : place.databaseUrl
+  const serving = runServe(t, ['--lake', SAMPLE_LAKE, '--port', '0'], {
+    BOOKCAST_STORE: 'on',
+    DATABASE_URL: url ?? '',
+  })
+  assert.equal(await serving.exit, 1)
+  assert.match(
+    serving.stderr(),
+    /bookcast serve: The store has the migration 9999_later\.sql, which this version/,
+  )
+  assert.doesNotMatch(serving.stderr(), /Unhandled|ERR_UNHANDLED|    at /)
 })

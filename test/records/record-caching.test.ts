@@ -1,13 +1,17 @@
-// Entity tags of record answers: they hold until the data or a lake file changes, and are left out where that cannot be
-// told.
+// Entity tags of record answers: they hold until the data or a lake file changes, however many series or stations an
+// answer spans, and are left out where the range moves with the clock.
 
 import assert from 'node:assert/strict'
 import { utimesSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { pino } from 'pino'
 import { storeServices } from '../../server/catalogue/store-services.ts'
 import { startServer } from '../../server/server.ts'
+import { recordFileName } from '../../shared/lake-layout.ts'
+import { candleSet, distribute, SET_SERIES } from '../support/candle-sets.ts'
+import { distributeObservations, observationSet } from '../support/observation-sets.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { writeCandleFile } from '../support/record-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -19,6 +23,35 @@ const SERIES = 'KXHIGHNY'
 const MARKET = `${SERIES}-26JUL01-B81.5`
 const CANDLES = `candles?market=${MARKET}&from=2026-07-01&to=2026-07-01`
 const CLIMATE = 'climate?station=NYC'
+
+interface Got {
+  readonly status: number
+  readonly etag: string
+  readonly body: string
+}
+
+/** A server over the store of this file and a lake, and a way to ask it. */
+async function startGetter(
+  t: TestContext,
+  lake: string,
+): Promise<(target: string, held?: string) => Promise<Got>> {
+  const { postgres } = place.store
+  const server = await startServer(
+    { ...TEST_CONFIG, lake },
+    {
+      logger: pino({ level: 'silent' }),
+      store: storeServices(postgres),
+      storeAddress: postgres.address,
+    },
+  )
+  t.after(() => server.close())
+  return async (target, held = '') => {
+    const headers = held === '' ? {} : { 'if-none-match': held }
+    const response = await fetch(`http://127.0.0.1:${server.port}/api/v1/${target}`, { headers })
+    const body = await response.text()
+    return { status: response.status, etag: response.headers.get('etag') ?? '', body }
+  }
+}
 
 test('record answers are 304 until what they are made from changes', async (t) => {
   const { postgres } = place.store
@@ -36,21 +69,7 @@ test('record answers are 304 until what they are made from changes', async (t) =
   await putCandle(12)
   const lake = await temporaryDirectory(t)
   const file = await writeCandleFile(lake, SERIES, '2026-06', [])
-  const server = await startServer(
-    { ...TEST_CONFIG, lake },
-    {
-      logger: pino({ level: 'silent' }),
-      store: storeServices(postgres),
-      storeAddress: postgres.address,
-    },
-  )
-  t.after(() => server.close())
-  const get = async (target: string, held = '') => {
-    const headers = held === '' ? {} : { 'if-none-match': held }
-    const response = await fetch(`http://127.0.0.1:${server.port}/api/v1/${target}`, { headers })
-    await response.arrayBuffer()
-    return { status: response.status, etag: response.headers.get('etag') ?? '' }
-  }
+  const get = await startGetter(t, lake)
   const whole = `${CANDLES}&interval=60`
   const candles = await get(whole)
   const climate = await get(CLIMATE)
@@ -66,9 +85,7 @@ test('record answers are 304 until what they are made from changes', async (t) =
   for (const moving of [
     `candles?market=${MARKET}&interval=60`,
     `${CANDLES.replace('&to=2026-07-01', '')}&interval=60`,
-    'candles?from=2026-07-01&to=2026-07-01',
-    'observations?from=2026-07-01&to=2026-07-01',
-    'analysis/climate-gaps?station=NYC&from=2026-07-01&to=2026-07-02',
+    'observations?from=2026-07-01&station=NYC',
   ])
     assert.equal((await get(moving)).etag, '', moving)
   utimesSync(join(lake, file), 1, 1)
@@ -79,4 +96,154 @@ test('record answers are 304 until what they are made from changes', async (t) =
   while (changed.status === 304) changed = await get(whole, afterFile)
   assert.notEqual(changed.etag, afterFile)
   assert.equal((await get(CLIMATE, climate.etag)).status, 304, 'candles do not concern the climate')
+})
+
+const DAY = 86_400_000
+const JUNE_MS = Date.parse('2026-06-29T00:00:00Z')
+const JULY_MS = Date.parse('2026-07-01T00:00:00Z')
+
+/** Answers that span series, stations, months and stores. */
+const WIDE = {
+  'every series': 'candles?from=2026-06-29&to=2026-07-02&interval=60',
+  'one station': 'candles?station=NYC&from=2026-06-29&to=2026-07-02&interval=60&tz=station',
+  'June only': 'candles?from=2026-06-29&to=2026-06-30T12:00:00Z&fill=false&interval=60',
+  'every station':
+    'observations?from=2026-06-29&to=2026-07-02&columns=observed_at,station_code,temp_f,source',
+  gaps: 'analysis/climate-gaps?station=NYC&from=2026-06-01&to=2026-06-30',
+} as const
+type Wide = keyof typeof WIDE
+
+test('an answer over several partitions has another tag when any of them changes, and never a wrong 304', async (t) => {
+  const { postgres } = place.store
+  const lake = await temporaryDirectory(t)
+  const candles = candleSet(5, JUNE_MS, 4)
+  const spread = (seed: number, coldDays: number) => () =>
+    distribute(
+      seed === 5 ? candles : candleSet(seed, JUNE_MS, 4),
+      (_, { fromMs, toMs }) => Math.min(Math.max(JULY_MS + coldDays * DAY, fromMs), toMs),
+      {
+        lake,
+        postgres,
+        isDoubled: false,
+      },
+    )
+  await spread(5, 1)()
+  await distributeObservations(observationSet(5, JUNE_MS, 90), () => JULY_MS, { lake, postgres })
+  const get = await startGetter(t, lake)
+  /** A body for each tag ever seen: a tag that comes with two of them would make a wrong 304. */
+  const bodies = new Map<string, string>()
+  const tags = new Map<Wide, string>()
+  const look = async (): Promise<void> => {
+    for (const name of Object.keys(WIDE) as Wide[]) {
+      const { status, etag, body } = await get(WIDE[name])
+      assert.equal(status, 200, `${name}: ${body}`)
+      assert.equal(bodies.get(`${name} ${etag}`) ?? body, body, `${name} has two bodies for one tag`)
+      bodies.set(`${name} ${etag}`, body)
+      tags.set(name, etag)
+      assert.equal((await get(WIDE[name], etag)).status, 304, name)
+    }
+  }
+  /** Changes something and waits until the answers have noticed; those that it does not concern keep their tags. */
+  const change = async (changed: readonly Wide[], kept: readonly Wide[], make: () => Promise<unknown>) => {
+    const before = new Map(tags)
+    await make()
+    for (const name of changed) {
+      const held = before.get(name) ?? ''
+      let now = await get(WIDE[name], held)
+      while (now.status === 304 || now.etag === held) now = await get(WIDE[name], held)
+    }
+    await look()
+    for (const name of kept) assert.equal(tags.get(name), before.get(name), name)
+  }
+  await look()
+  for (const series of SET_SERIES) {
+    const file = join(lake, recordFileName('candles', series, '2026-06'))
+    const concerned: Wide[] = [
+      'every series',
+      'June only',
+      ...(series === SERIES ? (['one station'] as const) : []),
+    ]
+    const others: Wide[] = ['every station', 'gaps', ...(series === SERIES ? [] : (['one station'] as const))]
+    await change(concerned, others, async () => utimesSync(file, 1, 1))
+  }
+  await change(['every series', 'one station'], ['June only', 'every station'], async () => {
+    utimesSync(join(lake, recordFileName('candles', SERIES, '2026-07')), 2, 2)
+  })
+  for (const station of ['NYC', 'MDW']) {
+    await change(['every station'], ['every series', 'June only', 'gaps'], async () => {
+      utimesSync(join(lake, recordFileName('observations', station, '2026')), 3, 3)
+    })
+  }
+  // One version counts all changes of the manifest, so the observations are named anew as well.
+  const all = ['every series', 'one station', 'June only', 'every station'] as const
+  await change(all, ['gaps'], spread(5, 0))
+  await change(all, ['gaps'], spread(6, 2))
+  await change(['every series'], ['one station', 'every station'], async () => {
+    await writeCandleFile(
+      lake,
+      'KXNEW',
+      '2026-06',
+      candles
+        .map((candle) => ({
+          ...candle,
+          series_ticker: 'KXNEW',
+          market_ticker: `KXNEW-A-${candle.market_ticker}`,
+        }))
+        .filter(({ end_period_ts: endMs }) => endMs < JULY_MS),
+    )
+  })
+  await change(['every series'], ['one station', 'every station'], () =>
+    rm(join(lake, recordFileName('candles', 'KXNEW', '2026-06'))),
+  )
+  await change(['every station'], ['every series', 'one station', 'gaps'], () =>
+    postgres.transaction(async (transaction) => {
+      await transaction.run({
+        text: 'UPDATE observations SET temp_f = -1 WHERE station_code = $1',
+        parameters: ['MDW'],
+      })
+      transaction.markChanged('observations')
+    }),
+  )
+})
+
+test('tags follow the catalogue: a series that moves to another station', async (t) => {
+  const { postgres } = place.store
+  const lake = await temporaryDirectory(t)
+  const get = await startGetter(t, lake)
+  const moveTo = (station: string): Promise<void> =>
+    postgres.transaction(async (transaction) => {
+      await transaction.run({
+        text: `INSERT INTO series VALUES ('KXMOVES', 'high', 'x', $1, 'x', 'daily', '[]', true, DEFAULT, NULL, NULL, NULL, now())
+          ON CONFLICT (ticker) DO UPDATE SET station_code = $1`,
+        parameters: [station],
+      })
+      transaction.markChanged('series')
+    })
+  await writeCandleFile(lake, 'KXMOVES', '2026-06', [
+    {
+      ...candleSet(5, JUNE_MS, 1)[0]!,
+      series_ticker: 'KXMOVES',
+      event_ticker: 'KXMOVES-A',
+      market_ticker: 'KXMOVES-A-1',
+      period_interval: 60,
+      end_period_ts: JUNE_MS + 3_600_000,
+    },
+  ])
+  const target = 'candles?market=KXMOVES-A-1&from=2026-06-29&to=2026-06-30&interval=60&tz=station'
+  for (const [station, label] of [
+    ['NYC', '2026-06-28T21:00:00-04:00'],
+    ['DEN', '2026-06-28T19:00:00-06:00'],
+    ['NYC', '2026-06-28T21:00:00-04:00'],
+  ] as const) {
+    const { etag: held } = await get(target)
+    await moveTo(station)
+    // Both threads have to notice; an answer under a tag from before may be either.
+    let seen = 0
+    while (seen < 8) {
+      const { status, etag, body } = await get(target, held)
+      if (status === 304 || etag === held) continue
+      seen += 1
+      if (etag !== '') assert.ok(body.includes(label), body)
+    }
+  }
 })

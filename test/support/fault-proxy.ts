@@ -34,6 +34,13 @@ export class FaultProxy {
     return proxy
   }
 
+  /** In front of a Unix socket, at a free TCP port. */
+  static async toSocket(path: string): Promise<FaultProxy> {
+    const proxy = new FaultProxy({ path }, { host: '127.0.0.1', port: 0 })
+    await proxy.accept()
+    return proxy
+  }
+
   get port(): number {
     return 'port' in this.#listenAt ? this.#listenAt.port : 0
   }

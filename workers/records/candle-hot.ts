@@ -3,17 +3,19 @@
 
 import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import {
-  type CandleRange,
-  candleRead,
+  plannedCandleRead,
+  candleCount,
   type CandleSelection,
   type FillBound,
   fillBounds,
   type StoredCandle,
 } from '../../shared/sql/candle-queries.ts'
+import { generationOf, ManifestChanged } from '../../shared/sql/manifest-queries.ts'
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
 import type { IndexedPart } from './candle-index.ts'
-import type { LastCandle } from './candle-lake.ts'
+import type { CandlePlace, LastCandle } from './candle-lake.ts'
+import type { CandlePlan } from './candle-plan.ts'
 import { CandleRows } from './candle-rows.ts'
 import type { RecordRequest } from './record-context.ts'
 
@@ -27,26 +29,60 @@ export function unregisteredCover(parts: readonly IndexedPart[]): IsCold {
     unregistered.some((part) => part.scope === series && part.fromMs <= endMs && endMs < part.toMs)
 }
 
-/** Candles by (end, market); with `rowsMax` no more than that many are wanted. */
+/**
+ * Candles by (end, market); with `rowsMax` no more than that many are wanted.
+ * @throws {ManifestChanged} when a batch was read under another manifest than the plan's
+ */
 export async function* readHotCandles(
-  selection: CandleSelection,
-  range: CandleRange,
-  options: { readonly isCold: IsCold; readonly rowsMax: number | null },
-  { run, signal }: RecordRequest,
+  plan: CandlePlan,
+  options: {
+    readonly isCold: IsCold
+    readonly rowsMax: number | null
+    readonly after?: CandlePlace | undefined
+  },
+  { run, signal, context }: RecordRequest,
 ): AsyncGenerator<CandleRows, void, void> {
-  const limit = options.rowsMax ?? undefined
-  const pages = keysetPages(run, candleRead(selection, range), {
-    batchUnits: Math.min(RECORD_STORE_BATCH_ROWS, limit ?? RECORD_STORE_BATCH_ROWS),
-    signal,
-  })
+  const batchUnits = Math.min(RECORD_STORE_BATCH_ROWS, options.rowsMax ?? RECORD_STORE_BATCH_ROWS)
+  const pages = keysetPages(
+    run,
+    plannedCandleRead(plan.selection.stored, { fromMs: plan.readFromMs, toMs: plan.query.toMs }),
+    { batchUnits, after: keyOfPlace(options.after), signal },
+  )
   const rows = new CandleRows()
+  const planned = generationOf(plan.manifest)
+  let isEndSeen = false
   for await (const page of pages) {
+    if (page[0]?.generation !== planned) throw new ManifestChanged(plan.partitions)
+    isEndSeen = page.length < batchUnits
     rows.clear()
     for (const candle of page) {
       if (!options.isCold(candle.series_ticker, candle.end_period_ts)) appendStored(rows, candle)
     }
     if (rows.length > 0) yield rows
   }
+  // A batch without a row ended this, and told no generation.
+  if (!isEndSeen) await context.candleManifest.check(run, plan.manifest)
+}
+
+function keyOfPlace(place: CandlePlace | undefined) {
+  return place === undefined ? undefined : { endMs: place.endMs, marketTicker: place.market }
+}
+
+/** How many hot candles there are, counted up to `countMax`. */
+export async function countHotCandles(
+  plan: CandlePlan,
+  countMax: number,
+  { run, context }: RecordRequest,
+): Promise<number> {
+  const covered = plan.parts
+    .filter(({ part }) => !part.isRegistered)
+    .map(({ part }) => ({ seriesTicker: part.scope, fromMs: part.fromMs, toMs: part.toMs }))
+  const range = { fromMs: plan.readFromMs, toMs: plan.query.toMs }
+  const [row] = await run<{ readonly rows: bigint }>(
+    candleCount(plan.selection.stored, range, covered, countMax),
+  )
+  await context.candleManifest.check(run, plan.manifest)
+  return Number(row?.rows ?? 0)
 }
 
 /** What the store holds around a window; `generation` is that of the manifest at the moment of reading. */

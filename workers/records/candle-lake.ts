@@ -1,17 +1,14 @@
-// Cold candles. Many markets: one DuckDB query over the files that hold some of them, sorted by it. One market: its rows
-// of one file are read as a whole and remembered, since who draws a chart asks for it again.
+// Cold candles. Few rows: remembered blocks of the markets' files. Many: one DuckDB query over the files that hold some of
+// them, sorted by it.
 
-import { type DuckDBDataChunk, DuckDBDoubleVector, type DuckDBVector } from '@duckdb/node-api'
-import { CANDLE_CACHE_BYTES_MAX } from '../../shared/limits.ts'
-import type { IndexedPart } from './candle-index.ts'
+import { CANDLE_BLOCK_ROWS_MAX } from '../../shared/limits.ts'
+import { firstAtOrAfter, mergeBlocks } from './candle-block-merge.ts'
+import { CandleBlocks } from './candle-blocks.ts'
+import type { IndexedPart, MarketSpan } from './candle-index.ts'
 import { CandleRows } from './candle-rows.ts'
-import { type DuckLake, readParquetSql, sqlInstant, sqlText, sqlTexts } from './duck-lake.ts'
+import { appendCandles, codedCandlesSql, marketBoundsSql } from './candle-values.ts'
+import { type DuckLake, readParquetSql, sqlInstant, sqlTexts } from './duck-lake.ts'
 import { lakeChunks, lakeRows } from './lake-query.ts'
-
-// All as doubles: one kind of vector makes one fast loop.
-const VALUES =
-  `epoch_ms(end_period_ts)::DOUBLE AS end_ms, open::DOUBLE, high::DOUBLE, low::DOUBLE, close::DOUBLE,` +
-  ` volume::DOUBLE, open_interest::DOUBLE`
 
 /** What to read: `fromMs` inclusive, `toMs` exclusive. */
 export interface ColdCandles {
@@ -21,6 +18,14 @@ export interface ColdCandles {
   readonly interval: number
   readonly fromMs: number
   readonly toMs: number
+  /** Only what lies behind it. */
+  readonly after?: CandlePlace | undefined
+}
+
+/** A place in the answer's order. */
+export interface CandlePlace {
+  readonly endMs: number
+  readonly market: string
 }
 
 /** A market's last candle before some instant. */
@@ -33,11 +38,11 @@ export interface LastCandle {
 
 export class CandleLake {
   readonly #lake: DuckLake
-  readonly #blocks = new Map<string, CandleRows>()
-  #blockBytes = 0
+  readonly #blocks: CandleBlocks
 
   constructor(lake: DuckLake) {
     this.#lake = lake
+    this.#blocks = new CandleBlocks(lake)
   }
 
   /** Candles by (end, market); with `rowsMax` no more than that many are wanted. */
@@ -46,17 +51,18 @@ export class CandleLake {
     rowsMax: number | null,
     signal: AbortSignal,
   ): AsyncGenerator<CandleRows, void, void> {
-    const { markets } = wanted
+    const { markets, fromMs, toMs } = wanted
     if (markets.length === 0 || wanted.parts.length === 0) return
-    if (markets.length === 1) {
-      yield await this.#readMarket(wanted, signal)
+    if (wanted.after === undefined && isSmall(wanted)) {
+      const blocks = await this.#blocksOf(wanted, signal)
+      yield* mergeBlocks(blocks, { fromMs, toMs, rowsMax: rowsMax ?? Infinity })
       return
     }
-    const limit = rowsMax === null ? '' : `LIMIT ${rowsMax}`
-    const sql =
-      `SELECT code, ${VALUES} FROM ${sourceSql(wanted)} rows JOIN ` +
-      `(SELECT unnest(${sqlTexts(markets)}) AS ticker, unnest(range(0, ${markets.length}))::DOUBLE AS code) markets` +
-      ` ON rows.market_ticker = markets.ticker ORDER BY end_ms, code ${limit}`
+    const limit = rowsMax === null ? '' : ` LIMIT ${rowsMax}`
+    const sql = codedCandlesSql(sourceSql(wanted), markets, {
+      order: `end_ms, code${limit}`,
+      behind: behindSql(wanted),
+    })
     const rows = new CandleRows(2048)
     for await (const chunk of lakeChunks(
       this.#lake,
@@ -64,30 +70,15 @@ export class CandleLake {
       sql,
       signal,
     )) {
-      const codes = chunk.getColumnVector(0)
-      if (!(codes instanceof DuckDBDoubleVector)) throw new Error('the codes of markets are not doubles')
       rows.clear()
-      appendValues(rows, chunk, 1)
-      for (let row = 0; row < chunk.rowCount; row++) rows.market[row] = markets[codes.getItem(row)!]!
+      appendCandles(rows, chunk, markets)
       yield rows
     }
   }
 
   /** The last candle before `toMs` of each market that has one at or after `fromMs`. */
   async lastBefore(wanted: ColdCandles, signal: AbortSignal): Promise<LastCandle[]> {
-    if (wanted.markets.length === 1) {
-      const rows = await this.#readMarket(wanted, signal)
-      const at = rows.length - 1
-      if (at < 0) return []
-      return [
-        {
-          market: rows.market[at]!,
-          endMs: rows.endMs[at]!,
-          close: rows.close[at]!,
-          openInterest: rows.openInterest[at]!,
-        },
-      ]
-    }
+    if (isSmall(wanted)) return lastOfBlocks(await this.#blocksOf(wanted, signal), wanted)
     const sql =
       `SELECT market_ticker, epoch_ms(max(end_period_ts))::DOUBLE, arg_max(close, end_period_ts),` +
       ` arg_max(open_interest, end_period_ts)::DOUBLE FROM ${sourceSql(wanted)} rows` +
@@ -104,95 +95,79 @@ export class CandleLake {
     })
   }
 
-  /** One market's rows of all parts, in time order. */
-  async #readMarket(wanted: ColdCandles, signal: AbortSignal): Promise<CandleRows> {
-    const rows = new CandleRows()
-    for (const indexed of wanted.parts) {
-      const block = await this.#block(indexed, wanted, signal)
-      for (let at = firstAtOrAfter(block.endMs, block.length, wanted.fromMs); at < block.length; at++) {
-        if (block.endMs[at]! >= wanted.toMs) break
-        rows.copy(block.market[at]!, block.endMs[at]!, block, at)
-      }
-    }
-    return rows
-  }
-
-  async #block({ part }: IndexedPart, wanted: ColdCandles, signal: AbortSignal): Promise<CandleRows> {
-    const [market = ''] = wanted.markets
-    const key = `${part.path} ${part.identity} ${part.toMs} ${wanted.interval} ${market}`
-    let block = this.#blocks.get(key)
-    if (block !== undefined) {
-      this.#blocks.delete(key)
-      this.#blocks.set(key, block)
-      return block
-    }
+  /** How many candles there are. */
+  async count(wanted: ColdCandles, signal: AbortSignal): Promise<number> {
+    const { parts, interval, fromMs, toMs } = wanted
+    const markets = new Set(wanted.markets)
+    const spans = parts
+      .flatMap((part) => part.spans)
+      .filter((span) => span.interval === interval && markets.has(span.market))
+    const isWhole = (span: MarketSpan): boolean => span.firstMs >= fromMs && span.lastMs < toMs
+    // The index knows of markets that lie in the span as a whole; the others are counted.
+    const cut = new Set(spans.filter((span) => !isWhole(span)).map(({ market }) => market))
+    const known = spans.filter(({ market }) => !cut.has(market)).reduce((sum, { rows }) => sum + rows, 0)
+    if (cut.size === 0) return known
+    const cutMarkets = wanted.markets.filter((market) => cut.has(market))
     const sql =
-      `SELECT ${VALUES} FROM ${readParquetSql([part.path])} WHERE market_ticker = ${sqlText(market)}` +
-      ` AND period_interval = ${wanted.interval} AND end_period_ts >= ${sqlInstant(part.fromMs)}` +
-      ` AND end_period_ts < ${sqlInstant(part.toMs)} ORDER BY end_ms`
-    block = new CandleRows()
-    for await (const chunk of lakeChunks(this.#lake, [part], sql, signal)) {
-      appendValues(block, chunk, 0)
-      while (block.market.length < block.length) block.market.push(market)
-    }
-    this.#remember(key, block)
-    return block
+      `SELECT count(*)::DOUBLE FROM ${sourceSql({ ...wanted, markets: cutMarkets })} rows` +
+      ` WHERE market_ticker IN (SELECT unnest(${sqlTexts(cutMarkets)}))`
+    const [row] = await lakeRows(
+      this.#lake,
+      parts.map(({ part }) => part),
+      sql,
+      signal,
+    )
+    return known + Number(row?.[0] ?? 0)
   }
 
-  #remember(key: string, block: CandleRows): void {
-    this.#blocks.set(key, block)
-    this.#blockBytes += block.sizeBytes
-    for (const [oldest, { sizeBytes }] of this.#blocks) {
-      if (this.#blockBytes <= CANDLE_CACHE_BYTES_MAX) break
-      this.#blocks.delete(oldest)
-      this.#blockBytes -= sizeBytes
-    }
+  async #blocksOf({ parts, markets, interval }: ColdCandles, signal: AbortSignal): Promise<CandleRows[]> {
+    const blocks: CandleRows[] = []
+    for (const part of parts) blocks.push(...(await this.#blocks.of(part, markets, interval, signal)))
+    return blocks
   }
+}
+
+/** Whether all rows of the markets, also those outside the span, are few enough to be held. */
+function isSmall({ parts, markets, interval }: ColdCandles): boolean {
+  const wanted = new Set(markets)
+  let rows = 0
+  for (const { spans } of parts) {
+    for (const span of spans) if (span.interval === interval && wanted.has(span.market)) rows += span.rows
+  }
+  return rows <= CANDLE_BLOCK_ROWS_MAX
+}
+
+function lastOfBlocks(blocks: readonly CandleRows[], { fromMs, toMs }: ColdCandles): LastCandle[] {
+  const last = new Map<string, LastCandle>()
+  for (const block of blocks) {
+    const at = firstAtOrAfter(block.endMs, block.length, toMs) - 1
+    const endMs = block.endMs[at]
+    if (at < 0 || endMs === undefined || endMs < fromMs) continue
+    const market = block.market[at]!
+    if (endMs > (last.get(market)?.endMs ?? -Infinity))
+      last.set(market, { market, endMs, close: block.close[at]!, openInterest: block.openInterest[at]! })
+  }
+  return [...last.values()]
+}
+
+function behindSql({ after, markets }: ColdCandles): string {
+  if (after === undefined) return ''
+  const codesMax = markets.filter((market) => market <= after.market).length
+  const endSql = 'epoch_ms(end_period_ts)'
+  return `WHERE ${endSql} > ${after.endMs} OR (${endSql} = ${after.endMs} AND code >= ${codesMax})`
 }
 
 /** The rows of interval and span; a file that counts only in part is clipped to it. */
-function sourceSql({ parts, interval, fromMs, toMs }: ColdCandles): string {
+function sourceSql({ parts, markets, interval, fromMs, toMs }: ColdCandles): string {
+  const bounds = marketBoundsSql(markets)
+  const branchSql = (paths: readonly string[], from: number, to: number): string =>
+    `SELECT market_ticker, end_period_ts, open, high, low, close, volume, open_interest FROM ${readParquetSql(paths)}` +
+    ` WHERE period_interval = ${interval} AND end_period_ts >= ${sqlInstant(from)}` +
+    ` AND end_period_ts < ${sqlInstant(to)} AND ${bounds}`
   const whole = parts.filter(({ isClipped }) => !isClipped).map(({ part }) => part.path)
   const branches = parts
     .filter(({ isClipped }) => isClipped)
-    .map(({ part }) =>
-      branchSql([part.path], interval, Math.max(fromMs, part.fromMs), Math.min(toMs, part.toMs)),
-    )
-  if (whole.length > 0) branches.unshift(branchSql(whole, interval, fromMs, toMs))
+    .map(({ part }) => branchSql([part.path], Math.max(fromMs, part.fromMs), Math.min(toMs, part.toMs)))
+  if (whole.length > 0) branches.unshift(branchSql(whole, fromMs, toMs))
   return `(${branches.join(' UNION ALL ')})`
-}
-
-function branchSql(paths: readonly string[], interval: number, fromMs: number, toMs: number): string {
-  return (
-    `SELECT market_ticker, end_period_ts, open, high, low, close, volume, open_interest FROM ${readParquetSql(paths)}` +
-    ` WHERE period_interval = ${interval} AND end_period_ts >= ${sqlInstant(fromMs)} AND end_period_ts < ${sqlInstant(toMs)}`
-  )
-}
-
-/** Appends a chunk whose columns from `firstColumn` on are VALUES; the markets are the caller's to set. */
-function appendValues(rows: CandleRows, chunk: DuckDBDataChunk, firstColumn: number): void {
-  const { rowCount } = chunk
-  const start = rows.reserve(rowCount)
-  const targets = [rows.endMs, rows.open, rows.high, rows.low, rows.close, rows.volume, rows.openInterest]
-  for (const [column, target] of targets.entries()) {
-    copyDoubles(chunk.getColumnVector(firstColumn + column), target, start, rowCount)
-  }
-  rows.filled.fill(0, start, start + rowCount)
-}
-
-function copyDoubles(vector: DuckDBVector, target: Float64Array, start: number, count: number): void {
-  if (!(vector instanceof DuckDBDoubleVector)) throw new Error('a column is not of doubles')
-  // The index lets no file with a null pass.
-  for (let row = 0; row < count; row++) target[start + row] = vector.getItem(row)!
-}
-
-function firstAtOrAfter(ends: Float64Array, length: number, instantMs: number): number {
-  let low = 0
-  let high = length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (ends[middle]! < instantMs) low = middle + 1
-    else high = middle
-  }
-  return low
 }

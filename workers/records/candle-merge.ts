@@ -1,6 +1,6 @@
 // Two streams of candles by (end, market) as one. A candle is in one of them only.
 
-import type { CandleRows, CandleSink } from './candle-rows.ts'
+import { CandleRows, type CandleSink } from './candle-rows.ts'
 
 interface Cursor {
   rows: CandleRows | undefined
@@ -18,6 +18,39 @@ export async function mergeCandles(left: CandleStream, right: CandleStream, sink
     await advance(second, right)
     while (!sink.isFull && (first.rows !== undefined || second.rows !== undefined)) {
       passUntilOneEnds(first, second, sink)
+      if (first.rows !== undefined && first.at === first.rows.length) await advance(first, left)
+      if (second.rows !== undefined && second.at === second.rows.length) await advance(second, right)
+    }
+  } finally {
+    await left.return()
+    await right.return()
+  }
+}
+
+/** The same as a stream. A set that is yielded may be used again for the next one. */
+export async function* mergedCandles(left: CandleStream, right: CandleStream): CandleStream {
+  const first: Cursor = { rows: undefined, at: 0 }
+  const second: Cursor = { rows: undefined, at: 0 }
+  const merged = new CandleRows()
+  const sink: CandleSink = {
+    isFull: false,
+    row: (market, endMs, values, at) => void merged.copy(market, endMs, values, at),
+    rows: (values, from, to) => merged.copyAll(values, from, to),
+    finish: () => {},
+  }
+  try {
+    await advance(first, left)
+    await advance(second, right)
+    while (first.rows !== undefined || second.rows !== undefined) {
+      const only = second.rows === undefined ? first : first.rows === undefined ? second : undefined
+      if (only?.rows !== undefined && only.at === 0) {
+        only.at = only.rows.length
+        yield only.rows
+      } else {
+        merged.clear()
+        passUntilOneEnds(first, second, sink)
+        yield merged
+      }
       if (first.rows !== undefined && first.at === first.rows.length) await advance(first, left)
       if (second.rows !== undefined && second.at === second.rows.length) await advance(second, right)
     }

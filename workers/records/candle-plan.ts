@@ -7,6 +7,7 @@ import type { CandleQuery } from '../../shared/record-task.ts'
 import type { PartitionSelection, RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import type { IndexedPart } from './candle-index.ts'
+import type { ColdCandles } from './candle-lake.ts'
 import { type ResolvedSelection, resolveSelection } from './candle-selection.ts'
 import { isCovered } from './lake-cover.ts'
 import { findParts } from './lake-partitions.ts'
@@ -64,4 +65,37 @@ export async function makeCandlePlan(
     readFromMs,
     isHotIn,
   }
+}
+
+/** What the plan reads of the lake. */
+export function coldCandles(plan: CandlePlan): ColdCandles {
+  const { query, selection, readFromMs: fromMs } = plan
+  const { toMs } = query
+  const parts = windowParts(plan)
+  return { parts, markets: marketsIn(parts, plan), interval: selection.stored.interval, fromMs, toMs }
+}
+
+function windowParts({ parts, query, readFromMs }: CandlePlan): IndexedPart[] {
+  return parts.filter(({ part }) => part.fromMs < query.toMs && part.toMs > readFromMs)
+}
+
+/** The cold markets that have a candle to be read, sorted. */
+function marketsIn(parts: readonly IndexedPart[], { selection, readFromMs, query }: CandlePlan): string[] {
+  const markets = new Set<string>()
+  for (const { spans } of parts) {
+    for (const span of spans) {
+      if (span.lastMs >= readFromMs && span.firstMs < query.toMs && selection.matches(span))
+        markets.add(span.market)
+    }
+  }
+  return [...markets].toSorted((left, right) => (left < right ? -1 : 1))
+}
+
+/** Rows of the markets in the files, also outside the window. */
+export function rowsIn(plan: CandlePlan): number {
+  const { selection } = plan
+  let rows = 0
+  for (const { spans } of windowParts(plan))
+    for (const span of spans) if (selection.matches(span)) rows += span.rows
+  return rows
 }

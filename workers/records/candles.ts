@@ -1,33 +1,29 @@
 // GET /api/v1/candles: plan the files and the store, merge both by (end, market), roll up, fill, cut the page. The page
-// is in memory before its head goes out, because the head says whether another page follows; `limit` bounds it.
+// is in memory before its head goes out, because the head says whether another page follows; `limit` bounds it. Long pages
+// of candles as they are stored are streamed instead (candle-stream.ts).
 
 import { storedIntervalOf } from '../../shared/candle.ts'
-import { ApiError, type ErrorCode } from '../../shared/errors.ts'
+import { ApiError } from '../../shared/errors.ts'
 import { RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { seriesOfTicker } from '../../shared/lake-layout.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
-import { ManifestChanged } from '../../shared/sql/manifest-queries.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
 import { type BucketEnd, CandleAggregate } from './candle-aggregate.ts'
 import { CandleFill, type CandleGrid } from './candle-fill.ts'
 import { findFillBounds } from './candle-fill-bounds.ts'
 import { readHotCandles, unregisteredCover } from './candle-hot.ts'
-import type { IndexedPart } from './candle-index.ts'
 import { mergeCandles } from './candle-merge.ts'
 import { CandlePage, CandleWindow } from './candle-page.ts'
-import { type CandlePlan, makeCandlePlan } from './candle-plan.ts'
-import { type CandleRows } from './candle-rows.ts'
+import { type CandlePlan, coldCandles, makeCandlePlan, rowsIn } from './candle-plan.ts'
+import type { CandleRows } from './candle-rows.ts'
+import { type CandleStretch, isStreamed, streamCandles } from './candle-stream.ts'
 import { checkNames } from './candle-selection.ts'
 import { checkUnchanged } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
+import { isPlanStale, movedError } from './stale-plan.ts'
 
 const MS_PER_MINUTE = 60_000
-/** What goes wrong with a file when the manifest that named it is an old one. */
-const STALE = new Set<ErrorCode>(['lake_file_changed', 'lake_file_invalid', 'lake_file_outdated'])
-
-export interface CandleAnswer {
-  readonly rows: CandleRows
-  readonly hasMore: boolean
+export interface CandleAnswer extends CandleStretch {
   /** Minutes of the answer's candles. */
   readonly interval: number
   /** The zone of each market's labels. */
@@ -39,37 +35,38 @@ export async function answerCandles(query: CandleQuery, request: RecordRequest):
     try {
       return await answerOnce(query, request)
     } catch (error) {
-      const isStale = error instanceof ManifestChanged || (error instanceof ApiError && STALE.has(error.code))
-      if (!isStale) throw error
-      // An old manifest may name a file that compaction has replaced since.
+      if (!isPlanStale(error)) throw error
       request.context.candleManifest.forget()
-      if (attempt < RECORD_PLAN_ATTEMPTS_MAX) continue
-      if (!(error instanceof ManifestChanged)) throw error
-      throw new ApiError(
-        'lake_file_changed',
-        'Candles moved to the lake again and again while they were read.',
-      )
+      if (attempt >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Candles', error)
     }
   }
 }
 
 async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<CandleAnswer> {
-  const { context, run } = request
+  const { context } = request
   const interval = query.aggregate ?? query.interval
   const bucketMinutes =
     query.aggregate ?? (query.interval === storedIntervalOf(query.interval) ? null : query.interval)
   const plan = await makeCandlePlan(query, bucketMinutes, request)
   const { selection, parts } = plan
-  const windowParts = parts.filter(({ part }) => part.fromMs < query.toMs && part.toMs > plan.readFromMs)
-  const markets = marketsIn(windowParts, plan)
+  const cold = coldCandles(plan)
+  const { markets } = cold
   const isHot = plan.isHotIn(plan.readFromMs, query.toMs)
-  if (markets.length === 0) await checkNames(query, parts, request)
+  // A name that rows carry is known. Before a 304 it must be, since a client may claim to hold anything.
+  const isLong = isStreamed(query, bucketMinutes)
+  const areNamesChecked = markets.length === 0 && (!isHot || isLong || request.identity.mayBeHeld)
+  if (areNamesChecked) await checkNames(query, parts, request)
+  request.identity.settle(
+    parts.map(({ part }) => part),
+    [JSON.stringify([selection.stored, selection.scopes])],
+  )
   const labelZone = await zonesOf(query, plan, request)
+  if (isLong) return { ...(await streamCandles(plan, cold, isHot, request)), interval, labelZone }
   // Buckets of 5, 15 and 30 minutes are UTC's; those that `aggregate` asks for are the zone's.
   const bucketZone = query.aggregate === null ? (): TimeZone => context.zone('UTC') : labelZone
   const bucketEnd: BucketEnd = (market, endMs) =>
     bucketMinutes === null ? endMs : bucketZone(market).bucketAt(endMs - 1, bucketMinutes).toMs
-  const page = new CandlePage(query.limit, query.offset, rowsIn(windowParts, plan))
+  const page = new CandlePage(query.limit, query.offset, rowsIn(plan))
   const fill = query.fill
     ? await makeFill(plan, bucketEnd, gridOf(interval, bucketMinutes, bucketZone), page, request)
     : undefined
@@ -78,42 +75,20 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
     window.before(base.market, bucketEnd(base.market, base.endMs), base.close, base.openInterest)
   const sink = bucketMinutes === null ? window : new CandleAggregate(bucketEnd, window)
   const rowsMax = bucketMinutes === null ? query.offset + query.limit + 1 : null
-  const range = { fromMs: plan.readFromMs, toMs: query.toMs }
-  const cold = context.candleLake.read(
-    { parts: windowParts, markets, interval: selection.stored.interval, ...range },
-    rowsMax,
-    request.signal,
-  )
   const hot = isHot
-    ? readHotCandles(selection.stored, range, { isCold: unregisteredCover(parts), rowsMax }, request)
+    ? readHotCandles(plan, { isCold: unregisteredCover(parts), rowsMax }, request)
     : noCandles()
-  if (!selection.isEmpty) await mergeCandles(cold, hot, sink)
+  if (!selection.isEmpty)
+    await mergeCandles(context.candleLake.read(cold, rowsMax, request.signal), hot, sink)
   sink.finish()
   checkUnchanged(
     context.lake,
     parts.map(({ part }) => part),
   )
-  if (isHot) await context.candleManifest.check(run, plan.manifest)
-  return { rows: page.page, hasMore: page.hasMore, interval, labelZone }
-}
-
-/** The cold markets that have a candle to be read, sorted. */
-function marketsIn(parts: readonly IndexedPart[], { selection, readFromMs, query }: CandlePlan): string[] {
-  const markets = new Set<string>()
-  for (const { spans } of parts) {
-    for (const span of spans) {
-      if (span.lastMs >= readFromMs && span.firstMs < query.toMs && selection.matches(span))
-        markets.add(span.market)
-    }
-  }
-  return [...markets].toSorted((left, right) => (left < right ? -1 : 1))
-}
-
-/** Rows of those markets in the files, also outside the window. */
-function rowsIn(parts: readonly IndexedPart[], { selection }: CandlePlan): number {
-  let rows = 0
-  for (const { spans } of parts) for (const span of spans) if (selection.matches(span)) rows += span.rows
-  return rows
+  if (markets.length === 0 && !areNamesChecked && page.page.length === 0)
+    await checkNames(query, parts, request)
+  const sets = (): readonly CandleRows[] => [page.page]
+  return { rows: page.page.length, hasMore: page.hasMore, sets, interval, labelZone }
 }
 
 async function makeFill(

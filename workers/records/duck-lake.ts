@@ -24,9 +24,26 @@ const SETTINGS = {
   autoload_known_extensions: 'false',
 }
 
+export interface DuckLakeOptions {
+  /** Makes the database; another one than the real one for tests. */
+  readonly open?: () => Promise<DuckDBInstance>
+  /** Called whenever the database has answered. */
+  readonly onAnswer?: () => void
+}
+
+// After an internal error DuckDB refuses everything else that this database is asked.
+const FATAL = /database has been invalidated/i
+
 export class DuckLake {
+  readonly #open: () => Promise<DuckDBInstance>
+  readonly #onAnswer: () => void
   readonly #idle: DuckDBConnection[] = []
   #instance: Promise<DuckDBInstance> | undefined
+
+  constructor({ open = openDatabase, onAnswer = () => {} }: DuckLakeOptions = {}) {
+    this.#open = open
+    this.#onAnswer = onAnswer
+  }
 
   /** Chunks of up to 2,048 rows. The query is over when the generator is, however that happens. */
   async *chunks(sql: string, signal: AbortSignal): AsyncGenerator<DuckDBDataChunk, void, void> {
@@ -39,11 +56,15 @@ export class DuckLake {
       const result = await connection.stream(sql)
       for (;;) {
         const chunk = await result.fetchChunk()
+        this.#onAnswer()
         signal.throwIfAborted()
         if (chunk === null || chunk.rowCount === 0) break
         yield chunk
       }
       isClean = true
+    } catch (error) {
+      if (error instanceof Error && FATAL.test(error.message)) this.#forget()
+      throw error
     } finally {
       signal.removeEventListener('abort', onAbort)
       // A result that was not read to its end stays with its connection.
@@ -59,20 +80,39 @@ export class DuckLake {
     return rows
   }
 
+  /** Asks a question whose answer is known. Rejects when it is not given. */
+  async probe(): Promise<void> {
+    const [row] = await this.rows('SELECT 41 + 1', new AbortController().signal)
+    if (row?.[0] !== 42) throw new Error(`DuckDB says that 41 + 1 is ${String(row?.[0])}`)
+  }
+
   async #take(): Promise<DuckDBConnection> {
     const idle = this.#idle.pop()
     if (idle !== undefined) return idle
     this.#instance ??= this.#open()
-    const connection = await (await this.#instance).connect()
-    await connection.run("SET TimeZone = 'UTC'")
-    return connection
+    const instance = this.#instance
+    try {
+      const connection = await (await instance).connect()
+      await connection.run("SET TimeZone = 'UTC'")
+      return connection
+    } catch (error) {
+      // The next request tries again.
+      if (this.#instance === instance) this.#forget()
+      throw error
+    }
   }
 
-  async #open(): Promise<DuckDBInstance> {
-    // DuckDB makes the directory when it first spills, and removes it.
-    const directory = join(tmpdir(), `bookcast-duckdb-${randomUUID()}`)
-    return DuckDBInstance.create(':memory:', { ...SETTINGS, temp_directory: directory })
+  /** What is asked next is asked of a new database. */
+  #forget(): void {
+    this.#instance = undefined
+    for (const connection of this.#idle.splice(0)) connection.closeSync()
   }
+}
+
+async function openDatabase(): Promise<DuckDBInstance> {
+  // DuckDB makes the directory when it first spills, and removes it.
+  const directory = join(tmpdir(), `bookcast-duckdb-${randomUUID()}`)
+  return DuckDBInstance.create(':memory:', { ...SETTINGS, temp_directory: directory })
 }
 
 /** A text as an SQL literal. */

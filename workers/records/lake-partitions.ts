@@ -124,8 +124,8 @@ function registeredPart(lake: string, partition: RegisteredPartition): LakePart 
 function partOf(lake: string, part: Omit<LakePart, 'path' | 'identity'>): LakePart {
   const path = join(lake, ...part.name.split('/'))
   try {
-    const { ino, size, mtimeNs } = statSync(path, { bigint: true })
-    return { ...part, path, identity: `${ino} ${size} ${mtimeNs}` }
+    const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })
+    return { ...part, path, identity: `${ino} ${size} ${mtimeNs} ${ctimeNs}` }
   } catch (error) {
     throw lakeFileError(part.name, 'it is not there or may not be read', error)
   }

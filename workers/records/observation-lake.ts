@@ -3,7 +3,7 @@
 
 import { CANDLE_INDEX_FILES_MAX } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-schema.ts'
-import { STORED_OBSERVATION_COLUMNS } from '../../shared/sql/observation-queries.ts'
+import { type ObservationKey, STORED_OBSERVATION_COLUMNS } from '../../shared/sql/observation-queries.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { type DuckLake, readParquetSql, sqlInstant, sqlText } from './duck-lake.ts'
 import { checkRevision, type LakePart } from './lake-partitions.ts'
@@ -78,14 +78,14 @@ export class ObservationLake {
   async *read(
     wanted: ColdObservations,
     fields: readonly RecordField[],
-    rowsMax: number,
+    { after, rowsMax }: { readonly after: ObservationKey | undefined; readonly rowsMax: number },
     signal: AbortSignal,
   ): AsyncGenerator<ObservationRows, void, void> {
     if (wanted.parts.length === 0) return
     const values = fields.map((field) => valueSql(field))
     const sql =
       `SELECT ${['epoch_ms(observed_at)::DOUBLE AS observed_ms', 'station_code', 'observation_type', ...values].join(', ')}` +
-      ` FROM ${sourceSql(wanted)} ORDER BY observed_at, station_code, observation_type LIMIT ${rowsMax}`
+      ` FROM ${sourceSql(wanted)} ${after === undefined ? '' : behindSql(after)} ORDER BY observed_at, station_code, observation_type LIMIT ${rowsMax}`
     for await (const chunk of lakeChunks(this.#lake, wanted.parts, sql, signal)) {
       const rows = chunk.rowCount
       const columns = emptyColumns(fields, rows)
@@ -127,6 +127,13 @@ export class ObservationLake {
 function valueSql(field: RecordField): string {
   if (field.type === 'instant') return `epoch_ms(${field.name})::DOUBLE`
   return isNumeric(field) ? `${field.name}::DOUBLE` : field.name
+}
+
+function behindSql({ observedMs, stationCode, type }: ObservationKey): string {
+  const instant = sqlInstant(observedMs)
+  const isLater = `(observed_at, station_code, observation_type) > (${instant}, ${sqlText(stationCode)}, ${sqlText(type)})`
+  // The first condition is what files are pruned by.
+  return `WHERE observed_at >= ${instant} AND ${isLater}`
 }
 
 /** Each file counts for its own instants only. */

@@ -1,146 +1,162 @@
 // GET /api/v1/observations: reports of both stores merged by (observed_at, station_code, observation_type) and converted.
-// They are wide, so they are streamed; whether a page follows is counted before.
+// A page of a few thousand rows is read before its head goes out. A longer one is counted and then streamed, since the
+// rows are wide; when rows move to the lake in the midst of it, it is planned anew and goes on behind the last row.
 
 import { ApiError } from '../../shared/errors.ts'
-import { RECORD_STORE_BATCH_ROWS, RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
+import { RECORD_PLAN_ATTEMPTS_MAX, RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import { fieldsOf, type RecordField } from '../../shared/record-schema.ts'
 import type { ObservationQuery } from '../../shared/record-task.ts'
-import { keysetPages } from '../../shared/sql/keyset-pages.ts'
-import { ManifestChanged, type RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
-import {
-  observationCount,
-  observationRead,
-  type ObservationSelection,
-  type StoredObservation,
-} from '../../shared/sql/observation-queries.ts'
+import { observationCount, type ObservationKey } from '../../shared/sql/observation-queries.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
-import { isCovered } from './lake-cover.ts'
-import { checkUnchanged, findParts, type LakePart } from './lake-partitions.ts'
-import type { ColdObservations, ObservationRows } from './observation-lake.ts'
-import { mergeObservations } from './observation-merge.ts'
-import { emptyColumns, type RecordBatch } from './record-batch.ts'
+import type { ObservationRows } from './observation-lake.ts'
+import {
+  makeObservationPlan,
+  type ObservationPlan,
+  readObservations,
+  unregisteredSpans,
+} from './observation-plan.ts'
+import type { RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
+import { isPlanStale, movedError } from './stale-plan.ts'
 import { checkStation } from './station-check.ts'
 import { convertUnits } from './unit-conversion.ts'
-
-interface ObservationPlan {
-  readonly manifest: readonly RegisteredPartition[]
-  readonly parts: readonly LakePart[]
-  readonly cold: ColdObservations
-  readonly selection: ObservationSelection
-  readonly isHot: boolean
-}
 
 export interface ObservationAnswer {
   readonly rows: number
   readonly hasMore: boolean
-  batches(): AsyncGenerator<RecordBatch, void, void>
+  batches(): Iterable<RecordBatch> | AsyncIterable<RecordBatch>
 }
 
-/** Plans and counts the answer; `batches` reads it. */
+/** Plans the answer, and reads it when it is short; `batches` gives or reads the rows. */
 export async function answerObservations(
   query: ObservationQuery,
   request: RecordRequest,
 ): Promise<ObservationAnswer> {
+  if (query.station !== null) await checkStation(query.station, request)
+  const answer = query.offset + query.limit < RECORD_STORE_BATCH_ROWS ? readAnswer : countAnswer
   for (let attempt = 1; ; attempt++) {
     try {
-      return await planAnswer(query, request)
+      const plan = await makeObservationPlan(query, request)
+      request.identity.settle(plan.parts, [])
+      return await answer(query, plan, request)
     } catch (error) {
-      const isStale =
-        error instanceof ApiError &&
-        (error.code === 'lake_file_invalid' || error.code === 'lake_file_outdated')
-      if (!isStale && !(error instanceof ManifestChanged)) throw error
+      if (!isPlanStale(error)) throw error
       request.context.observationManifest.forget()
-      if (attempt >= RECORD_PLAN_ATTEMPTS_MAX) throw error
+      if (attempt >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Observations', error)
     }
   }
 }
 
-async function planAnswer(query: ObservationQuery, request: RecordRequest): Promise<ObservationAnswer> {
-  if (query.station !== null) await checkStation(query.station, request)
-  const plan = await makePlan(query, request)
+/** The whole page, and a row behind it that says that there is more. */
+async function readAnswer(
+  query: ObservationQuery,
+  plan: ObservationPlan,
+  request: RecordRequest,
+): Promise<ObservationAnswer> {
+  const page = new PageCut(query, query.limit, request)
+  const span = { fields: page.fields, after: undefined, rowsMax: query.offset + query.limit + 1 }
+  const batches: RecordBatch[] = []
+  let read = 0
+  for await (const rows of readObservations(plan, span, request)) {
+    read += rows.length
+    const batch = page.cut(rows)
+    if (batch !== undefined) batches.push(batch)
+    if (read >= span.rowsMax) break
+  }
+  return { rows: page.taken, hasMore: read >= span.rowsMax, batches: () => batches }
+}
+
+async function countAnswer(
+  query: ObservationQuery,
+  plan: ObservationPlan,
+  request: RecordRequest,
+): Promise<ObservationAnswer> {
+  const { context, run, signal } = request
   const wantedMax = query.offset + query.limit + 1
-  const coldCount = await request.context.observationLake.count(plan.cold, wantedMax, request.signal)
+  const coldCount = await context.observationLake.count(plan.cold, wantedMax, signal)
   const hotCount = plan.isHot ? await countHot(plan, wantedMax, request) : 0
-  if (plan.isHot) await request.context.observationManifest.check(request.run, plan.manifest)
+  if (plan.isHot) await context.observationManifest.check(run, plan.manifest)
   const total = coldCount + hotCount
   const rows = Math.max(0, Math.min(total - query.offset, query.limit))
   return {
     rows,
     hasMore: total > query.offset + query.limit,
-    batches: () => readPage(query, plan, rows, request),
-  }
-}
-
-async function makePlan(
-  query: ObservationQuery,
-  { context, run, signal }: RecordRequest,
-): Promise<ObservationPlan> {
-  const manifest = await context.observationManifest.partitions(run)
-  const scopes = query.station === null ? null : [query.station]
-  const { fromMs, toMs, type, station: stationCode } = query
-  const found = findParts(context.lake, { dataset: 'observations', scopes, fromMs, toMs }, manifest)
-  const parts: LakePart[] = []
-  for (const part of found) parts.push(await context.observationLake.checked(part, signal))
-  const isHot = !isCovered(parts, scopes, fromMs, toMs)
-  const overlapping = parts.filter((part) => part.fromMs < toMs && part.toMs > fromMs)
-  return {
-    manifest,
-    parts,
-    cold: { parts: overlapping, type, fromMs, toMs },
-    selection: { stationCode, type, fromMs, toMs },
-    isHot,
+    batches: () => streamPage(query, plan, rows, request),
   }
 }
 
 async function countHot(plan: ObservationPlan, countMax: number, { run }: RecordRequest): Promise<number> {
-  const covered = unregistered(plan)
-  const [row] = await run<{ readonly rows: bigint }>(observationCount(plan.selection, covered, countMax))
+  const statement = observationCount(plan.selection, unregisteredSpans(plan), countMax)
+  const [row] = await run<{ readonly rows: bigint }>(statement)
   return Number(row?.rows ?? 0)
 }
 
-/** The spans of stations for which a file counts that the manifest does not know. */
-function unregistered({ parts }: ObservationPlan): { stationCode: string; fromMs: number; toMs: number }[] {
-  return parts
-    .filter((part) => !part.isRegistered)
-    .map(({ scope: stationCode, fromMs, toMs }) => ({ stationCode, fromMs, toMs }))
-}
-
-async function* readPage(
+/** The rows of a page whose number is known, in batches that are read while they are sent. */
+async function* streamPage(
   query: ObservationQuery,
-  plan: ObservationPlan,
+  firstPlan: ObservationPlan,
   rows: number,
   request: RecordRequest,
 ): AsyncGenerator<RecordBatch, void, void> {
-  const fields = fieldsOf('observations', query.columns)
-  const rowsMax = query.offset + rows
-  if (rows === 0) return
-  const zoneOf = labelZones(query, request)
-  const cold = request.context.observationLake.read(plan.cold, fields, rowsMax, request.signal)
-  const hot = plan.isHot ? readHot(plan, fields, rowsMax, request) : noRows()
-  let toSkip = query.offset
-  let remaining = rows
-  try {
-    for await (const merged of mergeObservations(cold, hot, fields)) {
-      const from = Math.min(toSkip, merged.length)
-      toSkip -= from
-      const count = Math.min(merged.length - from, remaining)
-      if (count === 0) continue
-      remaining -= count
-      const columns = merged.columns.map((column) =>
-        column instanceof Float64Array ? column.slice(from, from + count) : column.slice(from, from + count),
-      )
-      convertUnits(fields, columns, query.units)
-      yield { rows: count, columns, zoneOf: (row) => zoneOf(merged.station[from + row]!) }
-      if (remaining === 0) break
+  const page = new PageCut(query, rows, request)
+  let plan = firstPlan
+  let attempt = 1
+  while (page.taken < rows) {
+    try {
+      const span = { fields: page.fields, after: page.last, rowsMax: query.offset + rows - page.passed }
+      for await (const merged of readObservations(plan, span, request)) {
+        const batch = page.cut(merged)
+        attempt = 1
+        if (batch !== undefined) yield batch
+        if (page.taken === rows) return
+      }
+      throw new ApiError('lake_file_changed', 'Observations went away while they were read.')
+    } catch (error) {
+      if (!isPlanStale(error)) throw error
+      if (attempt++ >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Observations', error)
+      request.context.observationManifest.forget()
+      plan = await makeObservationPlan(query, request)
     }
-  } finally {
-    await cold.return()
-    await hot.return()
   }
-  checkUnchanged(request.context.lake, plan.cold.parts)
-  if (plan.isHot) await request.context.observationManifest.check(request.run, plan.manifest)
-  if (remaining > 0) throw new ApiError('lake_file_changed', 'Observations moved while they were read.')
+}
+
+/** Cuts the page out of rows that come in order: skips `offset`, takes so many, and remembers where it stands. */
+class PageCut {
+  readonly fields: readonly RecordField[]
+  readonly #query: ObservationQuery
+  readonly #rowsMax: number
+  readonly #zoneOf: (station: string) => TimeZone
+  /** Rows skipped or taken, and of them the last. */
+  passed = 0
+  last: ObservationKey | undefined
+  taken = 0
+
+  constructor(query: ObservationQuery, rowsMax: number, request: RecordRequest) {
+    this.fields = fieldsOf('observations', query.columns)
+    this.#query = query
+    this.#rowsMax = rowsMax
+    this.#zoneOf = labelZones(query, request)
+  }
+
+  cut(rows: ObservationRows): RecordBatch | undefined {
+    const from = Math.min(Math.max(this.#query.offset - this.passed, 0), rows.length)
+    const count = Math.min(rows.length - from, this.#rowsMax - this.taken)
+    const at = from + count - 1
+    if (at < 0) return undefined
+    this.passed += from + count
+    this.taken += count
+    this.last = {
+      observedMs: rows.observedMs[at]!,
+      stationCode: rows.station[at]!,
+      type: rows.type[at]!,
+    }
+    if (count === 0) return undefined
+    const columns = rows.columns.map((column) =>
+      column instanceof Float64Array ? column.slice(from, from + count) : column.slice(from, from + count),
+    )
+    convertUnits(this.fields, columns, this.#query.units)
+    return { rows: count, columns, zoneOf: (row) => this.#zoneOf(rows.station[from + row]!) }
+  }
 }
 
 function labelZones(query: ObservationQuery, { context }: RecordRequest): (station: string) => TimeZone {
@@ -155,47 +171,3 @@ function labelZones(query: ObservationQuery, { context }: RecordRequest): (stati
     throw new ApiError('invalid_parameter', detail, { errors: [{ parameter: 'tz', detail }] })
   }
 }
-
-/** Hot rows in the form of cold ones; those for which an unregistered file counts are left out. */
-async function* readHot(
-  plan: ObservationPlan,
-  fields: readonly RecordField[],
-  rowsMax: number,
-  { run, signal }: RecordRequest,
-): AsyncGenerator<ObservationRows, void, void> {
-  const covered = unregistered(plan)
-  const isHot = (row: StoredObservation): boolean =>
-    !covered.some(
-      ({ stationCode, fromMs, toMs }) =>
-        stationCode === row.station_code && fromMs <= row.observed_at && row.observed_at < toMs,
-    )
-  const options = { batchUnits: Math.min(RECORD_STORE_BATCH_ROWS, rowsMax), signal }
-  for await (const page of keysetPages(run, observationRead(plan.selection), options)) {
-    const rows = page.filter(isHot)
-    if (rows.length > 0) yield observationRows(rows, fields)
-  }
-}
-
-function observationRows(
-  rows: readonly StoredObservation[],
-  fields: readonly RecordField[],
-): ObservationRows {
-  const columns = emptyColumns(fields, rows.length)
-  for (const [index, field] of fields.entries()) {
-    const column = columns[index]!
-    const name = field.name as keyof StoredObservation
-    for (const [row, stored] of rows.entries()) {
-      const value = stored[name]
-      if (value !== null) column[row] = value as never
-    }
-  }
-  return {
-    length: rows.length,
-    observedMs: Float64Array.from(rows, (row) => row.observed_at),
-    station: rows.map((row) => row.station_code),
-    type: rows.map((row) => row.observation_type),
-    columns,
-  }
-}
-
-async function* noRows(): AsyncGenerator<ObservationRows, void, void> {}

@@ -4,6 +4,7 @@
 import { RECORD_ENCODE_BATCH_ROWS } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-schema.ts'
 import type { UnitSystem } from '../../shared/record-task.ts'
+import type { CandleRows } from './candle-rows.ts'
 import type { CandleAnswer } from './candles.ts'
 import { emptyColumns, type RecordBatch } from './record-batch.ts'
 import { convertUnits } from './unit-conversion.ts'
@@ -27,22 +28,23 @@ function contracts(quantities: Float64Array, from: number, to: number): Float64A
 }
 
 /** The candles of an answer in batches. */
-export function* candleBatches(
-  answer: CandleAnswer,
+export async function* candleBatches(
+  { sets, interval, labelZone }: CandleAnswer,
   fields: readonly RecordField[],
-): Generator<RecordBatch, void, void> {
-  const { rows } = answer
-  for (let from = 0; from < rows.length; from += RECORD_ENCODE_BATCH_ROWS) {
-    const to = Math.min(from + RECORD_ENCODE_BATCH_ROWS, rows.length)
-    yield {
-      rows: to - from,
-      columns: fields.map(({ name }) => candleColumn(answer, name, from, to)),
-      zoneOf: (row) => answer.labelZone(rows.market[from + row]!),
+): AsyncGenerator<RecordBatch, void, void> {
+  for await (const rows of sets()) {
+    for (let from = 0; from < rows.length; from += RECORD_ENCODE_BATCH_ROWS) {
+      const to = Math.min(from + RECORD_ENCODE_BATCH_ROWS, rows.length)
+      yield {
+        rows: to - from,
+        columns: fields.map(({ name }) => candleColumn(rows, interval, name, from, to)),
+        zoneOf: (row) => labelZone(rows.market[from + row]!),
+      }
     }
   }
 }
 
-function candleColumn({ rows, interval }: CandleAnswer, name: string, from: number, to: number) {
+function candleColumn(rows: CandleRows, interval: number, name: string, from: number, to: number) {
   switch (name) {
     case 'market_ticker':
       return rows.market.slice(from, to)

@@ -1,9 +1,11 @@
 // What a record thread keeps from request to request: its connections to both stores, and what it remembers of files,
 // manifests and the catalogue. Opened at the first request that needs it, for one lake and one store.
 
+import { ZONES_CACHED_MAX } from '../../shared/limits.ts'
 import { STATIONS, type Station } from '../../shared/stations.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
+import type { AnswerIdentity } from './answer-identity.ts'
 import { CandleIndex } from './candle-index.ts'
 import { CandleLake } from './candle-lake.ts'
 import { DuckLake } from './duck-lake.ts'
@@ -15,18 +17,20 @@ import { TimeZone } from '../../shared/time-zone.ts'
 
 export class RecordContext {
   readonly lake: string
-  readonly duck = new DuckLake()
-  readonly candleIndex = new CandleIndex(this.duck)
-  readonly candleLake = new CandleLake(this.duck)
-  readonly observationLake = new ObservationLake(this.duck)
+  readonly candleIndex: CandleIndex
+  readonly candleLake: CandleLake
+  readonly observationLake: ObservationLake
   readonly candleManifest = new ManifestCache('candles')
   readonly observationManifest = new ManifestCache('observations')
   readonly seriesStations = new SeriesStations()
   readonly #store: RecordStore
   readonly #zones = new Map<string, TimeZone>()
 
-  constructor(lake: string, store: StoreAddress) {
+  constructor(lake: string, store: StoreAddress, duck = new DuckLake()) {
     this.lake = lake
+    this.candleIndex = new CandleIndex(duck)
+    this.candleLake = new CandleLake(duck)
+    this.observationLake = new ObservationLake(duck)
     this.#store = new RecordStore(store)
   }
 
@@ -39,6 +43,7 @@ export class RecordContext {
     let zone = this.#zones.get(name)
     if (zone === undefined) {
       zone = new TimeZone(name)
+      if (this.#zones.size >= ZONES_CACHED_MAX) this.#zones.clear()
       this.#zones.set(name, zone)
     }
     return zone
@@ -56,4 +61,5 @@ export interface RecordRequest {
   readonly context: RecordContext
   readonly run: RunStatement
   readonly signal: AbortSignal
+  readonly identity: AnswerIdentity
 }

@@ -1,5 +1,5 @@
-// Which station a series belongs to: the station table first, then the exchange's catalogue, which is asked now and
-// then. A series is taken to stay with its station.
+// Which station a series belongs to: the station table first, then the exchange's catalogue, which is asked again when
+// the server says that it has changed.
 
 import { CATALOGUE_CACHE_MS } from '../../shared/limits.ts'
 import { SERIES_STATIONS } from '../../shared/sql/name-queries.ts'
@@ -16,6 +16,9 @@ const TABLE: ReadonlyMap<string, string> = new Map(
 export class SeriesStations {
   #catalogue: ReadonlyMap<string, string> = new Map()
   #readAtMs = -Infinity
+  /** The version that the catalogue was read for, and the one that it has. */
+  #readVersion: string | null = null
+  #version: string | null = null
 
   /** The series of a station, sorted. */
   async seriesOf(station: string, run: RunStatement): Promise<string[]> {
@@ -48,11 +51,22 @@ export class SeriesStations {
     return TABLE.has(series)
   }
 
-  /** Asks the catalogue, unless that was done a moment ago. */
+  /** Takes in which version of the series the server has seen; null when it does not know. */
+  follow(version: string | null): void {
+    this.#version = version
+  }
+
+  /** Asks the catalogue, unless it is as it was, or, while its version is not known, unless that was done a moment ago. */
   async refresh(run: RunStatement): Promise<void> {
-    if (performance.now() - this.#readAtMs < CATALOGUE_CACHE_MS) return
+    const version = this.#version
+    const isFresh =
+      version === null
+        ? performance.now() - this.#readAtMs < CATALOGUE_CACHE_MS
+        : version === this.#readVersion
+    if (isFresh) return
     const rows = await run<{ readonly ticker: string; readonly station_code: string }>(SERIES_STATIONS)
     this.#catalogue = new Map(rows.map(({ ticker, station_code: station }) => [ticker, station]))
     this.#readAtMs = performance.now()
+    this.#readVersion = version
   }
 }

@@ -2,13 +2,23 @@
 // and streams, all on this thread. Several requests interleave on it while they wait for stores and clients.
 
 import { setImmediate } from 'node:timers/promises'
+import { workerData } from 'node:worker_threads'
 import { fieldsOf } from '../../shared/record-schema.ts'
-import type { RecordHead, RecordQuery, RecordTask, RecordWarmTask } from '../../shared/record-task.ts'
+import type {
+  RecordHead,
+  RecordProbeTask,
+  RecordQuery,
+  RecordTask,
+  RecordWarmTask,
+} from '../../shared/record-task.ts'
+import type { WorkerThreadData } from '../../shared/stream-task.ts'
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
 import { answerCandles } from './candles.ts'
 import { answerClimate, answerClimateGaps } from './climate.ts'
+import { DuckLake } from './duck-lake.ts'
 import { answerObservations } from './observations.ts'
+import { AnswerHeld, AnswerIdentity } from './answer-identity.ts'
 import type { RecordBatch, RecordEncoder } from './record-batch.ts'
 import { candleBatches, objectBatches } from './record-columns.ts'
 import { RecordContext, type RecordRequest } from './record-context.ts'
@@ -22,10 +32,23 @@ interface RecordAnswer {
   readonly batches: () => Iterable<RecordBatch> | AsyncIterable<RecordBatch>
 }
 
+const NOTHING: RecordAnswer = { rows: 0, hasMore: false, batches: () => [] }
+
+// What a pool starts its threads with; nothing in a thread that something else started.
+const threadData = workerData as WorkerThreadData | null
+const answered = threadData === null ? undefined : new Float64Array(threadData.answered)
+const duck = new DuckLake({
+  onAnswer: () => {
+    if (answered !== undefined) answered[0] = Date.now()
+  },
+})
 let context: RecordContext | undefined
 
-export default async function runRecordTask(task: RecordTask | RecordWarmTask): Promise<void> {
+export default async function runRecordTask(
+  task: RecordTask | RecordWarmTask | RecordProbeTask,
+): Promise<void> {
   if ('warm' in task) return
+  if ('probe' in task) return duck.probe()
   const { port } = task
   const client = new AbortController()
   // The chunk stream hears this too; here it also stops what the stores are doing.
@@ -34,8 +57,10 @@ export default async function runRecordTask(task: RecordTask | RecordWarmTask): 
   })
   port.on('close', () => client.abort())
   try {
-    context ??= new RecordContext(task.lake, task.store)
-    await answer(task, { context, run: context.reader(client.signal), signal: client.signal })
+    context ??= new RecordContext(task.lake, task.store, duck)
+    context.seriesStations.follow(task.seriesVersion)
+    const identity = new AnswerIdentity(task.query, task.validation)
+    await answer(task, { context, run: context.reader(client.signal), signal: client.signal, identity })
   } catch (error) {
     if (!(error instanceof RequestCancelled) && !client.signal.aborted) port.postMessage(failureOf(error))
   } finally {
@@ -44,9 +69,16 @@ export default async function runRecordTask(task: RecordTask | RecordWarmTask): 
 }
 
 async function answer({ query, headOnly, port }: RecordTask, request: RecordRequest): Promise<void> {
-  const { rows, hasMore, batches } = await makeAnswer(query, request)
-  const head: RecordHead = { kind: 'head', rows, nextOffset: hasMore ? query.offset + rows : null }
-  if (headOnly) {
+  const planned = await unlessHeld(makeAnswer(query, request))
+  const { rows, hasMore, batches } = planned ?? NOTHING
+  const head: RecordHead = {
+    kind: 'head',
+    rows,
+    nextOffset: hasMore ? query.offset + rows : null,
+    identity: request.identity.name,
+    isHeld: planned === undefined,
+  }
+  if (headOnly || planned === undefined) {
     port.postMessage(head)
     port.postMessage({ kind: 'end', rows })
     return
@@ -67,12 +99,22 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
   stream.end(rows)
 }
 
+/** Undefined for an answer that the client holds. */
+async function unlessHeld(planned: Promise<RecordAnswer>): Promise<RecordAnswer | undefined> {
+  try {
+    return await planned
+  } catch (error) {
+    if (error instanceof AnswerHeld) return undefined
+    throw error
+  }
+}
+
 async function makeAnswer(query: RecordQuery, request: RecordRequest): Promise<RecordAnswer> {
   const fields = fieldsOf(query.kind, query.columns)
   if (query.kind === 'candles') {
     const candles = await answerCandles(query, request)
-    const batches = (): Iterable<RecordBatch> => candleBatches(candles, fields)
-    return { rows: candles.rows.length, hasMore: candles.hasMore, batches }
+    const batches = (): AsyncIterable<RecordBatch> => candleBatches(candles, fields)
+    return { rows: candles.rows, hasMore: candles.hasMore, batches }
   }
   if (query.kind === 'observations') return answerObservations(query, request)
   if (query.kind === 'climate') {

@@ -1,0 +1,193 @@
+// The clients of the mixed load, in a process of their own: what they do must not count as the server's work. Streams of
+// order books that begin again when they end, and small requests at a steady rate, sent when they are due whether or not
+// the ones before are answered. Takes a MixedLoad as JSON and prints a MixedLoadResult.
+
+import { Pool } from 'undici'
+import { type Address, type RunningStream, startStream } from './http-stream.ts'
+import { readProcessCpuMs } from './process-status.ts'
+
+export interface MixedLoad {
+  readonly address: Address
+  /** The server's process, whose processor time is read. */
+  readonly pid: number
+  /** Paths with query, asked for in turn. */
+  readonly targets: readonly string[]
+  readonly requestsPerSecond: number
+  /** A path with query, asked for by each stream again and again. */
+  readonly streamTarget: string
+  readonly streams: number
+  readonly durationMs: number
+}
+
+/** Delays of the server's event loop, as its own histogram saw them. */
+export interface LoopDelay {
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly maxMs: number
+}
+
+export interface MixedLoadResult {
+  readonly idle: LoopDelay
+  readonly loaded: LoopDelay
+  readonly requests: number
+  /** From the moment a request was due to the last byte of its answer. */
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** Processors that the server kept busy; null where that cannot be read. */
+  readonly processors: number | null
+  readonly streamedBytes: number
+  readonly streamsBegun: number
+  /** What failed, requests and streams, each by its target. */
+  readonly failures: readonly string[]
+}
+
+/** Connections of the small requests; a request that finds them all busy waits, and that counts as its time. */
+const CONNECTIONS = 64
+const TICK_MS = 5
+const GZIP_HEADERS = { 'accept-encoding': 'gzip' }
+
+async function ask(pool: Pool, target: string, isCompressed: boolean): Promise<string> {
+  const answer = await pool.request({
+    method: 'GET',
+    path: target,
+    headers: isCompressed ? GZIP_HEADERS : {},
+  })
+  const body = await answer.body.arrayBuffer()
+  const text = answer.headers['content-encoding'] === undefined ? new TextDecoder().decode(body) : ''
+  if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${text.slice(0, 300)}`)
+  return text
+}
+
+/** The delays since the metrics were asked for last: that is when the server begins its histogram anew. */
+async function loopDelay(pool: Pool): Promise<LoopDelay> {
+  const text = await ask(pool, '/metrics', false)
+  const gaugeMs = (name: string): number => {
+    const seconds = new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)$`, 'm').exec(text)?.[1]
+    if (seconds === undefined) throw new Error(`the metrics have no event-loop delay ${name}`)
+    return 1000 * Number(seconds)
+  }
+  return { p50Ms: gaugeMs('p50'), p99Ms: gaugeMs('p99'), maxMs: gaugeMs('max') }
+}
+
+async function sleep(ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+/** Sends what is due at every tick until the time is over, and resolves when all of it is answered. */
+async function sendRequests(
+  pool: Pool,
+  { targets, requestsPerSecond, durationMs }: MixedLoad,
+  failures: string[],
+): Promise<number[]> {
+  const latenciesMs: number[] = []
+  const pending: Promise<void>[] = []
+  const startMs = performance.now()
+  const total = Math.floor((requestsPerSecond * durationMs) / 1000)
+  for (let sent = 0; sent < total;) {
+    const due = Math.min(total, Math.floor(((performance.now() - startMs) * requestsPerSecond) / 1000) + 1)
+    for (; sent < due; sent += 1) {
+      const dueMs = startMs + (1000 * sent) / requestsPerSecond
+      const target = targets[sent % targets.length]!
+      const isCompressed = Math.floor(sent / targets.length) % 2 === 1
+      pending.push(
+        ask(pool, target, isCompressed).then(
+          () => void latenciesMs.push(performance.now() - dueMs),
+          (error: unknown) => void failures.push(`${target}: ${String(error)}`),
+        ),
+      )
+    }
+    await sleep(TICK_MS)
+  }
+  await Promise.all(pending)
+  return latenciesMs
+}
+
+/** Streams that begin again as long as the load lasts. */
+class Streams {
+  readonly #load: MixedLoad
+  readonly #failures: string[]
+  readonly #running = new Set<RunningStream>()
+  readonly #loops: Promise<void>[]
+  #isOver = false
+  #finishedBytes = 0
+  begun = 0
+
+  constructor(load: MixedLoad, failures: string[]) {
+    this.#load = load
+    this.#failures = failures
+    this.#loops = Array.from({ length: load.streams }, () => this.#loop())
+  }
+
+  get bytes(): number {
+    return [...this.#running].reduce((sum, { bodyBytes }) => sum + bodyBytes, this.#finishedBytes)
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true
+    for (const stream of this.#running) stream.destroy()
+    await Promise.all(this.#loops)
+  }
+
+  async #loop(): Promise<void> {
+    const { address, streamTarget: target } = this.#load
+    while (!this.#isOver) {
+      const stream = startStream({ address, target })
+      this.begun += 1
+      this.#running.add(stream)
+      try {
+        const { status } = await stream.done
+        if (status !== 200) throw new Error(`status ${status}`)
+      } catch (error) {
+        if (!this.#isOver) {
+          this.#failures.push(`${target}: ${String(error)}`)
+          this.#isOver = true
+        }
+      }
+      this.#finishedBytes += stream.bodyBytes
+      this.#running.delete(stream)
+    }
+  }
+}
+
+function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN
+}
+
+async function runLoad(load: MixedLoad): Promise<MixedLoadResult> {
+  const { address, targets, durationMs } = load
+  const pool = new Pool(`http://${address.host}:${address.port}`, { connections: CONNECTIONS })
+  // Every thread of the server has then met every kind of request.
+  for (let round = 0; round < 4; round += 1) {
+    await Promise.all(targets.map((target) => ask(pool, target, round % 2 === 1)))
+  }
+  await loopDelay(pool)
+  await sleep(durationMs / 2)
+  const idle = await loopDelay(pool)
+  const failures: string[] = []
+  const streams = new Streams(load, failures)
+  const startMs = performance.now()
+  const startCpuMs = await readProcessCpuMs(load.pid)
+  const latenciesMs = await sendRequests(pool, load, failures)
+  const streamedBytes = streams.bytes
+  const loaded = await loopDelay(pool)
+  const cpuMs = await readProcessCpuMs(load.pid)
+  const elapsedMs = performance.now() - startMs
+  await streams.end()
+  await pool.close()
+  const sorted = latenciesMs.toSorted((left, right) => left - right)
+  return {
+    idle,
+    loaded,
+    requests: latenciesMs.length,
+    p50Ms: quantile(sorted, 0.5),
+    p99Ms: quantile(sorted, 0.99),
+    processors: cpuMs === undefined || startCpuMs === undefined ? null : (cpuMs - startCpuMs) / elapsedMs,
+    streamedBytes,
+    streamsBegun: streams.begun,
+    failures,
+  }
+}
+
+// The one who starts this program writes its argument, so it has the right form.
+const load: MixedLoad = JSON.parse(process.argv[2] ?? '')
+process.stdout.write(`${JSON.stringify(await runLoad(load))}\n`)

@@ -1,0 +1,28 @@
+// The benchmarks of everything at once and of memory, at smoke size: what was asked and answered is checked, never times.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BenchLake } from '../../bench/bench-lake.ts'
+import { runMixedLoad } from '../../bench/mixed-load.ts'
+import { runRecordMemory } from '../../bench/record-memory.ts'
+
+test('the mixed load is answered in full beside four streams', async (t) => {
+  const lake = await BenchLake.create()
+  t.after(() => lake.remove())
+  const { figures, notes } = await runMixedLoad(lake, 'smoke')
+  const value = (name: string): number | undefined => figures.find((figure) => figure.name === name)?.value
+  assert.equal(value('requests answered'), 24)
+  assert.equal(value('requests and streams that failed'), 0, notes.join('\n'))
+  assert.ok((value('order-book streams begun') ?? 0) >= 4)
+  for (const state of ['idle', 'loaded']) assert.ok((value(`${state}: event-loop delay p99`) ?? 0) > 0)
+})
+
+test('the memory of record pages is read from the server process, or said to be out of reach', async (t) => {
+  const lake = await BenchLake.create()
+  t.after(() => lake.remove())
+  const { figures, notes } = await runRecordMemory(lake, 'smoke')
+  if (process.platform === 'linux') {
+    assert.ok(figures.length > 5)
+    for (const { name, value } of figures) assert.ok(Number.isFinite(value), name)
+  } else assert.match(notes.join(), /not measured/)
+})

@@ -1,0 +1,159 @@
+// Observations that move to the lake while an answer of several batches is read: the answer is whole, each row once.
+
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { compactClosedDays } from '../../server/compaction/compaction.ts'
+import type { ObservationQuery } from '../../shared/record-task.ts'
+import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
+import { AnswerIdentity } from '../../workers/records/answer-identity.ts'
+import { answerObservations } from '../../workers/records/observations.ts'
+import { RecordContext, type RecordRequest } from '../../workers/records/record-context.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const place = storeOfThisFile()
+const FROM_MS = Date.parse('2026-03-01T00:00:00Z')
+const MINUTE = 60_000
+const DAY = 86_400_000
+/** Two stations, a report a minute each: more than two batches of the store. */
+const MINUTES = 6_500
+const QUERY: ObservationQuery = {
+  kind: 'observations',
+  station: null,
+  fromMs: FROM_MS,
+  toMs: FROM_MS + 30 * DAY,
+  type: null,
+  units: 'raw',
+  tz: 'UTC',
+  format: 'csv',
+  columns: ['observed_at', 'station_code', 'temp_f'],
+  limit: 100_000,
+  offset: 0,
+}
+
+async function fillStore(): Promise<void> {
+  await place.store.postgres.transaction(async (transaction) => {
+    for (const text of [
+      'DELETE FROM observations',
+      "DELETE FROM lake_manifest WHERE dataset = 'observations'",
+      `INSERT INTO observations (station_code, observed_at, observation_type, source, temp_f)
+        SELECT station, to_timestamp(${FROM_MS / 1000}) + make_interval(mins => minute::int), 'METAR', 'awc', minute
+        FROM generate_series(0, ${MINUTES - 1}) minute, (VALUES ('MDW'), ('NYC')) stations(station)`,
+    ])
+      await transaction.run({ text, parameters: [] })
+    transaction.markChanged('observations')
+  })
+}
+
+function expectedRows(): string[] {
+  const minutes = Array.from({ length: MINUTES }, (_, minute) => minute)
+  return minutes.flatMap((minute) =>
+    ['MDW', 'NYC'].map((station) => `${FROM_MS + minute * MINUTE} ${station} ${minute}`),
+  )
+}
+
+/** A request whose statements a test may hold up. */
+async function makeRequest(
+  t: TestContext,
+  query: ObservationQuery,
+  before: (statement: SqlStatement) => Promise<void>,
+): Promise<{ readonly lake: string; readonly request: RecordRequest }> {
+  const lake = await temporaryDirectory(t)
+  const context = new RecordContext(lake, place.store.postgres.address)
+  const { signal } = new AbortController()
+  const reader = context.reader(signal)
+  const run: RunStatement = async (statement) => {
+    await before(statement)
+    return reader(statement)
+  }
+  return { lake, request: { context, run, signal, identity: new AnswerIdentity(query, null) } }
+}
+
+async function readRows(query: ObservationQuery, request: RecordRequest): Promise<string[]> {
+  const answer = await answerObservations(query, request)
+  const rows: string[] = []
+  for await (const { rows: count, columns } of answer.batches()) {
+    for (let row = 0; row < count; row++) rows.push(columns.map((column) => column[row]).join(' '))
+  }
+  assert.equal(rows.length, answer.rows)
+  return rows
+}
+
+const isBatch = ({ text }: SqlStatement): boolean => / AS generation FROM observations /.test(text)
+
+for (const [name, offset, limit] of [
+  ['a whole answer', 0, 100_000],
+  ['a page in the middle', 3_333, 7_777],
+] as const) {
+  test(`rows that move to the lake between two batches are neither lost nor doubled: ${name}`, async (t) => {
+    const query = { ...QUERY, offset, limit }
+    // Moves happen before these batches, up to the end of these days.
+    for (const moves of [
+      new Map([[2, 1]]),
+      new Map([[3, 9]]),
+      new Map([
+        [1, 1],
+        [3, 2],
+        [5, 9],
+      ]),
+    ]) {
+      await fillStore()
+      let batches = 0
+      let moved = 0n
+      const { lake, request } = await makeRequest(t, query, async (statement) => {
+        if (!isBatch(statement)) return
+        batches += 1
+        const days = moves.get(batches)
+        if (days === undefined) return
+        const { partitions, failures } = await compactClosedDays({
+          postgres: place.store.postgres,
+          lake,
+          delayMs: 0,
+          clock: { nowMs: () => FROM_MS + days * DAY, sleep: async () => {} },
+        })
+        assert.deepEqual(failures, [])
+        moved += partitions.reduce((sum, { movedRows }) => sum + movedRows, 0n)
+      })
+      const rows = await readRows(query, request)
+      assert.deepEqual(rows, expectedRows().slice(offset, offset + limit))
+      assert.ok(moved > 0n, 'something moved in the midst of the answer')
+    }
+  })
+}
+
+test('a lake file that is replaced while it is read is read again, behind the last row', async (t) => {
+  await fillStore()
+  const compact = (lake: string, days: number): Promise<unknown> =>
+    compactClosedDays({
+      postgres: place.store.postgres,
+      lake,
+      delayMs: 0,
+      clock: { nowMs: () => FROM_MS + days * DAY, sleep: async () => {} },
+    })
+  let isFirst = true
+  const { lake, request } = await makeRequest(t, QUERY, async (statement) => {
+    if (!isBatch(statement) || !isFirst) return
+    isFirst = false
+    // The file of the first day gets the second one's rows.
+    await compact(lake, 2)
+  })
+  await compact(lake, 1)
+  assert.deepEqual(await readRows(QUERY, request), expectedRows())
+  assert.equal(isFirst, false)
+})
+
+test('gives up on rows that move again and again before a single one is read', async (t) => {
+  await fillStore()
+  let days = 0
+  const { lake, request } = await makeRequest(t, QUERY, async (statement) => {
+    if (!isBatch(statement)) return
+    days += 1
+    await compactClosedDays({
+      postgres: place.store.postgres,
+      lake,
+      delayMs: 0,
+      clock: { nowMs: () => FROM_MS + days * DAY, sleep: async () => {} },
+    })
+  })
+  await assert.rejects(readRows({ ...QUERY, station: 'NYC' }, request), { code: 'lake_file_changed' })
+})

@@ -1,0 +1,37 @@
+// A record worker whose DuckDB does what the test's marker file says: nothing there, it answers; `fail`, it fails;
+// `hang`, it never answers again; `busy`, it never answers a question but answers requests. Requests get an empty list.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { workerData } from 'node:worker_threads'
+import type { RecordProbeTask, RecordTask, RecordWarmTask } from '../../shared/record-task.ts'
+import type { WorkerThreadData } from '../../shared/stream-task.ts'
+
+const marker = process.env['BOOKCAST_TEST_DUCKDB_MARKER'] ?? ''
+const { answered } = workerData as WorkerThreadData
+
+export default async function runFakeTask(
+  task: RecordTask | RecordWarmTask | RecordProbeTask,
+): Promise<void> {
+  if ('warm' in task) return
+  const state = existsSync(marker) ? readFileSync(marker, 'utf8') : ''
+  if ('probe' in task) {
+    if (state === 'fail') throw new Error('the database is broken')
+    if (state === 'hang' || state === 'busy') {
+      while (existsSync(marker)) await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    return
+  }
+  const { port } = task
+  port.postMessage({ kind: 'head', rows: 0, nextOffset: null, identity: null, isHeld: false })
+  // A request under way, large enough for its head to be sent, and with `busy` a database that answers it.
+  const left = new Promise((resolve) => port.once('close', resolve))
+  const timer = setInterval(() => {
+    if (state === 'busy') new Float64Array(answered)[0] = Date.now()
+  }, 5)
+  port.postMessage({ kind: 'chunk', buffer: new SharedArrayBuffer(4096), length: 4096 })
+  port.on('message', ({ kind }: { kind: string }) => {
+    if (kind === 'cancel') port.close()
+  })
+  await left
+  clearInterval(timer)
+}

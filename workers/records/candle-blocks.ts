@@ -1,0 +1,82 @@
+// Remembered candles: the rows of one market in one file, in time order. Who draws a chart or a table of a day asks for
+// the same few markets again and again, and a query costs DuckDB milliseconds however little it finds.
+
+import { CANDLE_CACHE_BYTES_MAX } from '../../shared/limits.ts'
+import type { IndexedPart } from './candle-index.ts'
+import { CandleRows } from './candle-rows.ts'
+import { appendCandles, codedCandlesSql, marketBoundsSql } from './candle-values.ts'
+import { type DuckLake, readParquetSql, sqlInstant } from './duck-lake.ts'
+import { lakeChunks } from './lake-query.ts'
+
+export class CandleBlocks {
+  readonly #lake: DuckLake
+  readonly #blocks = new Map<string, CandleRows>()
+  #sizeBytes = 0
+
+  constructor(lake: DuckLake) {
+    this.#lake = lake
+  }
+
+  /** The rows of each of some markets (sorted) in one part, in the order of the markets; a market may have none. */
+  async of(
+    indexed: IndexedPart,
+    markets: readonly string[],
+    interval: number,
+    signal: AbortSignal,
+  ): Promise<CandleRows[]> {
+    const { part, spans } = indexed
+    const keyOf = (market: string): string =>
+      `${part.path} ${part.identity} ${part.toMs} ${interval} ${market}`
+    const there = new Set(spans.filter((span) => span.interval === interval).map(({ market }) => market))
+    const inPart = markets.filter((market) => there.has(market))
+    const missing = inPart.filter((market) => !this.#blocks.has(keyOf(market)))
+    const fresh = await this.#read(indexed, missing, interval, signal)
+    const blocks = inPart.map((market) => {
+      const key = keyOf(market)
+      // Another request may have put it there, or made this one forget it, in the meantime.
+      const block = fresh.get(market) ?? this.#blocks.get(key)
+      if (block !== undefined) this.#remember(key, block)
+      return block
+    })
+    if (!blocks.includes(undefined)) return blocks as CandleRows[]
+    return [...(await this.#read(indexed, inPart, interval, signal)).values()]
+  }
+
+  async #read(
+    { part }: IndexedPart,
+    markets: readonly string[],
+    interval: number,
+    signal: AbortSignal,
+  ): Promise<Map<string, CandleRows>> {
+    const blocks = new Map(markets.map((market) => [market, new CandleRows()]))
+    if (markets.length === 0) return blocks
+    const source =
+      `(SELECT * FROM ${readParquetSql([part.path])} WHERE period_interval = ${interval}` +
+      ` AND ${marketBoundsSql(markets)}` +
+      ` AND end_period_ts >= ${sqlInstant(part.fromMs)} AND end_period_ts < ${sqlInstant(part.toMs)})`
+    const rows = new CandleRows(2048)
+    const sql = codedCandlesSql(source, markets, { order: 'code, end_ms' })
+    for await (const chunk of lakeChunks(this.#lake, [part], sql, signal)) {
+      rows.clear()
+      appendCandles(rows, chunk, markets)
+      for (let from = 0, to = 0; from < rows.length; from = to) {
+        const market = rows.market[from]!
+        while (to < rows.length && rows.market[to] === market) to++
+        blocks.get(market)!.copyAll(rows, from, to)
+      }
+    }
+    return blocks
+  }
+
+  /** What was used last stands last: the first one is forgotten first. */
+  #remember(key: string, block: CandleRows): void {
+    if (this.#blocks.delete(key)) this.#sizeBytes -= block.sizeBytes
+    this.#blocks.set(key, block)
+    this.#sizeBytes += block.sizeBytes
+    for (const [oldest, { sizeBytes }] of this.#blocks) {
+      if (this.#sizeBytes <= CANDLE_CACHE_BYTES_MAX) break
+      this.#blocks.delete(oldest)
+      this.#sizeBytes -= sizeBytes
+    }
+  }
+}

@@ -1,0 +1,121 @@
+// Long pages of candles as they are stored: counted, and then read while they are sent, so that a page of half a million
+// candles takes no more memory than a short one. When candles move to the lake in the midst of it, the rest is planned
+// anew and goes on behind the last candle.
+
+import { ApiError } from '../../shared/errors.ts'
+import { RECORD_PLAN_ATTEMPTS_MAX, RECORD_ROWS_MAX_JSON } from '../../shared/limits.ts'
+import type { CandleQuery } from '../../shared/record-task.ts'
+import { countHotCandles, readHotCandles, unregisteredCover } from './candle-hot.ts'
+import type { CandlePlace, ColdCandles } from './candle-lake.ts'
+import { mergedCandles } from './candle-merge.ts'
+import { type CandlePlan, coldCandles, makeCandlePlan } from './candle-plan.ts'
+import { CandleRows } from './candle-rows.ts'
+import { checkUnchanged } from './lake-partitions.ts'
+import type { RecordRequest } from './record-context.ts'
+import { isPlanStale, movedError } from './stale-plan.ts'
+
+/** The candles of a page. */
+export interface CandleStretch {
+  readonly rows: number
+  readonly hasMore: boolean
+  /** In order; a set may be used again for the next one. */
+  readonly sets: () => Iterable<CandleRows> | AsyncIterable<CandleRows>
+}
+
+/** Whether a page is streamed: it is long, and nothing is made out of the candles. */
+export function isStreamed({ fill, limit }: CandleQuery, bucketMinutes: number | null): boolean {
+  return !fill && bucketMinutes === null && limit > RECORD_ROWS_MAX_JSON
+}
+
+/** Counts the page of a plan. */
+export async function streamCandles(
+  plan: CandlePlan,
+  cold: ColdCandles,
+  isHot: boolean,
+  request: RecordRequest,
+): Promise<CandleStretch> {
+  const { query, selection } = plan
+  if (selection.isEmpty) return { rows: 0, hasMore: false, sets: () => [] }
+  const { context, signal } = request
+  const coldCount = await context.candleLake.count(cold, signal)
+  const hotCount = isHot ? await countHotCandles(plan, query.offset + query.limit + 1, request) : 0
+  checkUnchanged(
+    context.lake,
+    cold.parts.map(({ part }) => part),
+  )
+  const total = coldCount + hotCount
+  const rows = Math.max(0, Math.min(total - query.offset, query.limit))
+  const hasMore = total > query.offset + query.limit
+  return { rows, hasMore, sets: () => readPage(plan, rows, request) }
+}
+
+async function* readPage(
+  firstPlan: CandlePlan,
+  rows: number,
+  request: RecordRequest,
+): AsyncGenerator<CandleRows, void, void> {
+  const { query } = firstPlan
+  const part = new CandleRows()
+  let plan = firstPlan
+  let attempt = 1
+  let toSkip = query.offset
+  let remaining = rows
+  let after: CandlePlace | undefined
+  while (remaining > 0) {
+    try {
+      for await (const set of readCandles(plan, after, toSkip + remaining, request)) {
+        const from = Math.min(toSkip, set.length)
+        const to = Math.min(set.length, from + remaining)
+        if (to === 0) continue
+        attempt = 1
+        after = { endMs: set.endMs[to - 1]!, market: set.market[to - 1]! }
+        toSkip -= from
+        remaining -= to - from
+        if (to - from === set.length) yield set
+        else if (to > from) {
+          part.clear()
+          part.copyAll(set, from, to)
+          yield part
+        }
+        if (remaining === 0) return
+      }
+      throw new ApiError('lake_file_changed', 'Candles went away while they were read.')
+    } catch (error) {
+      if (!isPlanStale(error)) throw error
+      if (attempt++ >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Candles', error)
+      request.context.candleManifest.forget()
+      plan = await makeCandlePlan(query, null, request)
+    }
+  }
+}
+
+/** The candles behind a place, of which so many are wanted. Every set was read in the state that was planned with. */
+async function* readCandles(
+  plan: CandlePlan,
+  after: CandlePlace | undefined,
+  rowsMax: number,
+  request: RecordRequest,
+): AsyncGenerator<CandleRows, void, void> {
+  const { query, readFromMs, parts } = plan
+  const options = { isCold: unregisteredCover(parts), rowsMax, after }
+  const hot = plan.isHotIn(readFromMs, query.toMs) ? readHotCandles(plan, options, request) : noCandles()
+  yield* mergedCandles(readCold({ ...coldCandles(plan), after }, rowsMax, request), hot)
+}
+
+async function* readCold(
+  wanted: ColdCandles,
+  rowsMax: number,
+  { context, signal }: RecordRequest,
+): AsyncGenerator<CandleRows, void, void> {
+  const parts = wanted.parts.map(({ part }) => part)
+  let isChecked = false
+  for await (const rows of context.candleLake.read(wanted, rowsMax, signal)) {
+    // DuckDB sorts, so it has read the files to their ends before it gives the first candle.
+    if (!isChecked) checkUnchanged(context.lake, parts)
+    isChecked = true
+    yield rows
+  }
+  if (!isChecked) checkUnchanged(context.lake, parts)
+}
+
+async function* noCandles(): AsyncGenerator<CandleRows, void, void> {}

@@ -1,0 +1,149 @@
+// What an observation request reads: the lake files that count, the instants for which the store must be asked, and the
+// rows of both as one stream that can begin anywhere. Every batch was read in the state that was planned with: a file is
+// looked at again before its first row is passed on (DuckDB has read it to its end by then, because it sorts), and each
+// batch of the store comes with the manifest's generation.
+
+import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
+import type { RecordField } from '../../shared/record-schema.ts'
+import type { ObservationQuery } from '../../shared/record-task.ts'
+import { keysetPages } from '../../shared/sql/keyset-pages.ts'
+import { generationOf, ManifestChanged, type RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
+import {
+  type CoveredSpan,
+  type ObservationKey,
+  type ObservationSelection,
+  plannedObservationRead,
+  type StoredObservation,
+} from '../../shared/sql/observation-queries.ts'
+import { isCovered } from './lake-cover.ts'
+import { checkUnchanged, findParts, type LakePart } from './lake-partitions.ts'
+import type { ColdObservations, ObservationRows } from './observation-lake.ts'
+import { mergeObservations } from './observation-merge.ts'
+import { emptyColumns } from './record-batch.ts'
+import type { RecordRequest } from './record-context.ts'
+
+export interface ObservationPlan {
+  readonly manifest: readonly RegisteredPartition[]
+  readonly parts: readonly LakePart[]
+  readonly cold: ColdObservations
+  readonly selection: ObservationSelection
+  readonly isHot: boolean
+}
+
+export async function makeObservationPlan(
+  query: ObservationQuery,
+  { context, run, signal }: RecordRequest,
+): Promise<ObservationPlan> {
+  const manifest = await context.observationManifest.partitions(run)
+  const scopes = query.station === null ? null : [query.station]
+  const { fromMs, toMs, type, station: stationCode } = query
+  const found = findParts(context.lake, { dataset: 'observations', scopes, fromMs, toMs }, manifest)
+  const parts: LakePart[] = []
+  for (const part of found) parts.push(await context.observationLake.checked(part, signal))
+  const isHot = !isCovered(parts, scopes, fromMs, toMs)
+  const overlapping = parts.filter((part) => part.fromMs < toMs && part.toMs > fromMs)
+  return {
+    manifest,
+    parts,
+    cold: { parts: overlapping, type, fromMs, toMs },
+    selection: { stationCode, type, fromMs, toMs },
+    isHot,
+  }
+}
+
+/** The spans of stations for which a file counts that the manifest does not know. */
+export function unregisteredSpans({ parts }: ObservationPlan): CoveredSpan[] {
+  return parts
+    .filter((part) => !part.isRegistered)
+    .map(({ scope: stationCode, fromMs, toMs }) => ({ stationCode, fromMs, toMs }))
+}
+
+/** The rows behind `after`, of which no more than `rowsMax` are wanted. */
+export interface ObservationSpan {
+  readonly fields: readonly RecordField[]
+  readonly after: ObservationKey | undefined
+  readonly rowsMax: number
+}
+
+/**
+ * Batches of both stores by (observed_at, station_code, observation_type).
+ * @throws {ManifestChanged | ApiError} see stale-plan.ts: what was passed on before is right nevertheless
+ */
+export async function* readObservations(
+  plan: ObservationPlan,
+  span: ObservationSpan,
+  request: RecordRequest,
+): AsyncGenerator<ObservationRows, void, void> {
+  const cold = readCold(plan, span, request)
+  const hot = plan.isHot ? readHot(plan, span, request) : noRows()
+  try {
+    yield* mergeObservations(cold, hot, span.fields)
+  } finally {
+    await cold.return()
+    await hot.return()
+  }
+}
+
+async function* readCold(
+  plan: ObservationPlan,
+  { fields, after, rowsMax }: ObservationSpan,
+  { context, signal }: RecordRequest,
+): AsyncGenerator<ObservationRows, void, void> {
+  let isChecked = false
+  for await (const rows of context.observationLake.read(plan.cold, fields, { after, rowsMax }, signal)) {
+    if (!isChecked) checkUnchanged(context.lake, plan.cold.parts)
+    isChecked = true
+    yield rows
+  }
+  if (!isChecked) checkUnchanged(context.lake, plan.cold.parts)
+}
+
+/** Hot rows in the form of cold ones; those for which an unregistered file counts are left out. */
+async function* readHot(
+  plan: ObservationPlan,
+  { fields, after, rowsMax }: ObservationSpan,
+  { context, run, signal }: RecordRequest,
+): AsyncGenerator<ObservationRows, void, void> {
+  const covered = unregisteredSpans(plan)
+  const isHot = (row: StoredObservation): boolean =>
+    !covered.some(
+      ({ stationCode, fromMs, toMs }) =>
+        stationCode === row.station_code && fromMs <= row.observed_at && row.observed_at < toMs,
+    )
+  const planned = generationOf(plan.manifest)
+  const batchUnits = Math.min(RECORD_STORE_BATCH_ROWS, rowsMax)
+  const pages = keysetPages(run, plannedObservationRead(plan.selection), { batchUnits, after, signal })
+  let isEndSeen = false
+  for await (const page of pages) {
+    if (page[0]?.generation !== planned) throw new ManifestChanged(context.observationManifest.selection)
+    isEndSeen = page.length < batchUnits
+    const rows = page.filter(isHot)
+    if (rows.length > 0) yield observationRows(rows, fields)
+  }
+  // A batch without a row ended this, and told no generation.
+  if (!isEndSeen) await context.observationManifest.check(run, plan.manifest)
+}
+
+function observationRows(
+  rows: readonly StoredObservation[],
+  fields: readonly RecordField[],
+): ObservationRows {
+  const columns = emptyColumns(fields, rows.length)
+  for (const [index, field] of fields.entries()) {
+    const column = columns[index]!
+    const name = field.name as keyof StoredObservation
+    for (const [row, stored] of rows.entries()) {
+      const value = stored[name]
+      if (value !== null) column[row] = value as never
+    }
+  }
+  return {
+    length: rows.length,
+    observedMs: Float64Array.from(rows, (row) => row.observed_at),
+    station: rows.map((row) => row.station_code),
+    type: rows.map((row) => row.observation_type),
+    columns,
+  }
+}
+
+async function* noRows(): AsyncGenerator<ObservationRows, void, void> {}
