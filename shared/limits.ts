@@ -28,6 +28,11 @@ export const LOB_SECTIONS_ROWS_MIN = 50_000
 export const LOB_ASSISTANTS_MAX = 3
 /** Chunks under way per thread of an answer that is shared out: about half an hour's rows, so that nobody waits. */
 export const LOB_SECTION_WINDOW = 48
+/**
+ * Chunks that the rows of one section are sure to fit into. A thread that is needed elsewhere may send all of them, so
+ * that no client holds it; they are a third full with usual quantities. Hours of more rows are cut.
+ */
+export const LOB_SECTION_CHUNKS_MAX = 128
 /** Snapshot rows gathered into one row group of a parquet answer; the first one is small, for the first byte. */
 export const PARQUET_OUT_ROW_GROUP_ROWS = 16_384
 export const PARQUET_OUT_FIRST_ROW_GROUP_ROWS = 2_048

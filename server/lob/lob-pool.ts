@@ -78,7 +78,7 @@ export class LobPool {
    */
   async open(query: LobQuery, options: LobOpenOptions): Promise<LobStream> {
     const release = this.#slots.take(1)
-    if (this.#pool.idlePlaces === 0) for (const stream of this.#assisted) stream.dismissAssistants()
+    if (this.#pool.idlePlaces <= 0) for (const stream of this.#assisted) stream.dismissAssistants()
     const { signal } = options
     const makeTask = this.#taskMaker(query, options)
     const leader = await this.#pool.open((port) => makeTask(port, null), { release, signal })

@@ -1,7 +1,7 @@
 // The body of one order-book answer, whoever makes it: one thread, or several that share its sections out. Sections come
 // from any thread and leave in order; the answer is whole when every one has left and the rows add up.
 
-import { LOB_SECTION_WINDOW } from '../../shared/limits.ts'
+import { LOB_SECTION_CHUNKS_MAX, LOB_SECTION_WINDOW } from '../../shared/limits.ts'
 import type { LobHead } from '../../shared/lob-task.ts'
 import type { ByteStream } from '../http/endpoint.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
@@ -36,13 +36,22 @@ export class LobStream implements ByteStream {
     return rows
   }
 
-  /** Lets the assistants' threads go as soon as they are done with the section in hand. */
+  /**
+   * Lets the assistants' threads go as soon as they are done with the section in hand. There is room for all of it then:
+   * a client that does not read cannot keep them.
+   */
   dismissAssistants(): void {
-    for (const assistant of this.#assistants) assistant.dismiss()
+    for (const assistant of this.#assistants) {
+      assistant.dismiss()
+      assistant.widen(LOB_SECTION_WINDOW + LOB_SECTION_CHUNKS_MAX)
+    }
   }
 
   async next(): Promise<Uint8Array | null> {
-    return this.#assistants.length === 0 ? this.#leader.next() : this.#nextOfAll()
+    if (this.#assistants.length > 0) return this.#nextOfAll()
+    const chunk = await this.#leader.next()
+    if (chunk === null) this.#assertWhole()
+    return chunk
   }
 
   async close(): Promise<void> {
@@ -58,16 +67,18 @@ export class LobStream implements ByteStream {
         return owner.next()
       }
       if (this.#workers.some((worker) => worker.hasEndedSection(this.#section))) this.#section++
-      else if (this.#workers.every((worker) => worker.isComplete)) return this.#end()
-      else await Promise.race(this.#workers.map(async (worker) => worker.change()))
+      else if (this.#workers.every((worker) => worker.isComplete)) {
+        this.#assertWhole()
+        return null
+      } else await Promise.race(this.#workers.map(async (worker) => worker.change()))
     }
   }
 
-  #end(): null {
+  /** Nobody has more to give. */
+  #assertWhole(): void {
     const { rows, sections } = this.head
-    if (this.#section !== sections?.count || this.rows !== rows) {
-      throw new Error(`${this.rows} rows in ${this.#section} sections were made instead of ${rows}`)
-    }
-    return null
+    const isEverySectionThere = this.#assistants.length === 0 || this.#section === sections?.count
+    if (isEverySectionThere && this.rows === rows) return
+    throw new Error(`${this.rows} rows were made instead of ${rows}; ${this.#section} sections were given`)
   }
 }

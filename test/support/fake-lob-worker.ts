@@ -3,9 +3,15 @@
 // `bytes.1000000.die-after.300000`. The bytes are a fixed pattern, so a test can compare a whole body.
 
 import { existsSync } from 'node:fs'
-import type { MessagePort } from 'node:worker_threads'
+import { type MessagePort, threadId } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
-import type { LobHead, LobTask, LobWarmTask } from '../../shared/lob-task.ts'
+import {
+  type LobHead,
+  type LobSections,
+  type LobTask,
+  type LobWarmTask,
+  takeSection,
+} from '../../shared/lob-task.ts'
 import type { ServerMessage, WorkerMessage } from '../../shared/stream-task.ts'
 import { fillPattern } from './byte-pattern.ts'
 
@@ -19,11 +25,13 @@ class ChunkSender {
   #credits = CHUNK_WINDOW
   #wake: (() => void) | undefined
   isCancelled = false
+  isDismissed = false
 
   constructor(port: MessagePort) {
     this.#port = port
     port.on('message', (message: ServerMessage) => {
       if (message.kind === 'cancel') this.isCancelled = true
+      else if (message.kind === 'dismiss') this.isDismissed = true
       else if (message.kind === 'credit') this.#credits += 1
       this.#wake?.()
     })
@@ -106,6 +114,45 @@ async function sendBody(sender: ChunkSender, words: readonly string[]): Promise<
   sender.post({ kind: 'end', rows: figure(words, 'rows', totalBytes) })
 }
 
+/**
+ * `sections.<count>`: sections of one row each, that say who made them. With `until-taken.<count>` every thread waits
+ * until so many are taken. A thread fails or dies after it has taken one with `assistant-fails`, `leader-dies` and so on.
+ */
+async function sendSections(
+  sender: ChunkSender,
+  words: readonly string[],
+  task: LobTask,
+  shared: LobSections,
+) {
+  const isLeader = task.assistance === null
+  const role = isLeader ? 'leader' : 'assistant'
+  const untilTaken = figure(words, 'until-taken', 0)
+  const next = new Int32Array(shared.next)
+  let rows = 0
+  for (;;) {
+    const isOver = sender.isCancelled || (sender.isDismissed && !isLeader)
+    const section = isOver ? shared.count : takeSection(shared)
+    if (section >= shared.count) break
+    const text = new TextEncoder().encode(`${section} ${role} ${threadId}\n`)
+    const buffer = new SharedArrayBuffer(text.length)
+    new Uint8Array(buffer).set(text)
+    sender.post({ kind: 'section', section, isOver: false })
+    sender.post({ kind: 'chunk', buffer, length: text.length })
+    while (Atomics.load(next, 0) < untilTaken && !sender.isCancelled) {
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    if (words.includes(`${role}-dies`)) await die(undefined)
+    if (words.includes(`${role}-fails`)) {
+      const detail = 'a file was changed'
+      return sender.post({ kind: 'error', code: 'lake_file_changed', detail, errors: [] })
+    }
+    sender.post({ kind: 'section', section, isOver: true })
+    rows++
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  sender.post({ kind: 'end', rows })
+}
+
 export default async function run(task: LobTask | LobWarmTask): Promise<void> {
   if ('warm' in task) return
   const { query, headOnly, port, validation } = task
@@ -131,16 +178,24 @@ export default async function run(task: LobTask | LobWarmTask): Promise<void> {
   const missingDates = words.includes('missing') ? query.dates.slice(1) : []
   const identity = `${query.series}-${validation.seed}`
   const isHeld = validation.held.includes(identity)
+  const sectionCount = figure(words, 'sections', 0)
+  const sections: LobSections | null =
+    sectionCount === 0 ? null : { count: sectionCount, next: new SharedArrayBuffer(4) }
+  if (task.assistance !== null) {
+    await sendSections(sender, words, task, task.assistance.sections)
+    return port.close()
+  }
   sender.post({
     kind: 'head',
-    rows: figure(words, 'rows', figure(words, 'bytes', 100)),
+    rows: figure(words, 'rows', sectionCount || figure(words, 'bytes', 100)),
     missingDates,
     identity,
     writtenAtMs: figure(words, 'written', Date.now()),
     isHeld,
-    sections: null,
+    sections,
   })
   if (headOnly || isHeld) sender.post({ kind: 'end', rows: figure(words, 'rows', 100) })
-  else await sendBody(sender, words)
+  else if (sections === null) await sendBody(sender, words)
+  else await sendSections(sender, words, task, sections)
   port.close()
 }

@@ -101,6 +101,8 @@ export class TextRowEncoder {
       this.#tsBytes.fill(0x30, position, position + NS_DIGITS)
       position += NS_DIGITS
     }
+    // No row with a time stamp of another length can be copied.
+    if (position !== this.#tsLength) this.#starts.fill(-1)
     this.#tsLength = position
     this.#tsSeconds = seconds
   }

@@ -1,9 +1,12 @@
 // The sections of an answer that several threads make: its hours, where books can be found at the start of an hour by
-// their keyframes; whole dates elsewhere. Every row is in exactly one section, and sections are in the order of the rows.
+// their keyframes, whole dates elsewhere, and parts of them where they are long. Every row is in exactly one section, and
+// sections are in the order of the rows.
 
+import { CHUNK_BYTES } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import { SECONDS_PER_DAY, SECONDS_PER_HOUR } from '../../shared/utc-date.ts'
 import type { DatePlan, LobPlan } from './plan.ts'
+import type { SinkPlan } from './snapshot-sink.ts'
 import type { FileOfDate } from './snapshots.ts'
 
 /** Ticks `firstTick` to `lastTick` of one date of a plan; at least one market has a row there. */
@@ -13,19 +16,35 @@ export interface Section {
   readonly lastTick: number
 }
 
-/** Cuts a plan into sections. */
-export function sectionsOf({ dates }: LobPlan, { intervalS }: LobQuery, fileOf: FileOfDate): Section[] {
+/** Rows that are sure to fit into so many chunks. */
+export function sectionRowsMax({ reserveBytes }: Pick<SinkPlan, 'reserveBytes'>, chunks: number): number {
+  return Math.floor(CHUNK_BYTES / reserveBytes) * chunks
+}
+
+/** Cuts a plan into sections of at most `rowsMax` rows, or of one tick where even that has more. */
+export function sectionsOf(
+  { dates }: LobPlan,
+  { intervalS }: LobQuery,
+  fileOf: FileOfDate,
+  rowsMax: number,
+): Section[] {
   return dates.flatMap((datePlan) => {
     const isSeekable = fileOf(datePlan.date)?.index.isSeekable === true
     const sectionS = isSeekable ? SECONDS_PER_HOUR : SECONDS_PER_DAY
+    const ticksMax = Math.max(1, Math.floor(rowsMax / datePlan.markets.length))
     const sections: Section[] = []
     for (let second = 0; second < SECONDS_PER_DAY; second += sectionS) {
-      const firstTick = Math.ceil(second / intervalS)
-      const lastTick = Math.ceil((second + sectionS) / intervalS) - 1
-      const hasRows = datePlan.markets.some(
-        (market) => Math.max(market.firstTick, firstTick) <= Math.min(market.lastTick, lastTick),
-      )
-      if (hasRows) sections.push({ datePlan, firstTick, lastTick })
+      const startTick = Math.ceil(second / intervalS)
+      const stopTick = Math.ceil((second + sectionS) / intervalS)
+      const parts = Math.ceil((stopTick - startTick) / ticksMax)
+      for (let part = 0; part < parts; part++) {
+        const firstTick = startTick + Math.floor(((stopTick - startTick) * part) / parts)
+        const lastTick = startTick + Math.floor(((stopTick - startTick) * (part + 1)) / parts) - 1
+        const hasRows = datePlan.markets.some(
+          (market) => Math.max(market.firstTick, firstTick) <= Math.min(market.lastTick, lastTick),
+        )
+        if (hasRows) sections.push({ datePlan, firstTick, lastTick })
+      }
     }
     return sections
   })

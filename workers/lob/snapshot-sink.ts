@@ -21,6 +21,8 @@ export interface SnapshotSink {
   begin(): Promise<void>
   row(seconds: number, marketIndex: number, book: OrderBook): void
   makeRoom(): Promise<void>
+  /** Must be called after the last `row` before anything else is awaited: see row-buffer.ts. */
+  settleRows(): void
   finish(): Promise<void>
 }
 
@@ -84,8 +86,12 @@ class TextSink implements SectionSink {
   }
 
   async makeRoom(): Promise<void> {
-    this.#stream.put(this.#encoder.takeRows())
+    this.settleRows()
     await this.#stream.nextChunk()
+  }
+
+  settleRows(): void {
+    this.#stream.put(this.#encoder.takeRows())
   }
 
   async beginSection(section: number): Promise<void> {
@@ -93,12 +99,10 @@ class TextSink implements SectionSink {
   }
 
   endSection(): void {
-    this.#stream.put(this.#encoder.takeRows())
     this.#stream.endSection()
   }
 
   async finish(): Promise<void> {
-    this.#stream.put(this.#encoder.takeRows())
     await this.#stream.write(this.#format.contentAfter)
   }
 }
@@ -180,6 +184,8 @@ class ParquetSink implements SnapshotSink {
     this.#groupRows = PARQUET_OUT_ROW_GROUP_ROWS
     await this.#drain()
   }
+
+  settleRows(): void {}
 
   async finish(): Promise<void> {
     this.#encoder.finish(this.#bytes)

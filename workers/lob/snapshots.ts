@@ -109,6 +109,7 @@ class DateSnapshots {
         rows++
       }
     }
+    sink.settleRows()
     this.#file.assertUnchanged()
     return rows
   }

@@ -3,11 +3,12 @@
 
 import { ApiError } from '../../shared/errors.ts'
 import { contentIdentity } from '../../shared/content-identity.ts'
-import { LOB_SECTIONS_ROWS_MIN } from '../../shared/limits.ts'
+import { LOB_SECTION_CHUNKS_MAX, LOB_SECTIONS_ROWS_MIN } from '../../shared/limits.ts'
 import {
   takeSection,
   type LobHead,
   type LobQuery,
+  type LobSections,
   type LobTask,
   type LobWarmTask,
 } from '../../shared/lob-task.ts'
@@ -17,8 +18,8 @@ import { prepareDecompression } from './decompress.ts'
 import { LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
 import { planLob, refuseTooManyRows, type LobPlan } from './plan.ts'
-import { sectionsOf, type Section } from './sections.ts'
-import { planSink, planTextSink, type SectionSink } from './snapshot-sink.ts'
+import { sectionRowsMax, sectionsOf, type Section } from './sections.ts'
+import { planSink, planTextSink, type SectionSink, type SinkPlan } from './snapshot-sink.ts'
 import { writeSections, writeSnapshots, type SnapshotJob } from './snapshots.ts'
 import { warmUp } from './warm-up.ts'
 
@@ -30,13 +31,22 @@ interface Progress {
   hasTakenSection: boolean
 }
 
-export default async function runLobTask(task: LobTask | LobWarmTask): Promise<void> {
+/** From how many rows on an answer is shared out, and how large its sections may be. */
+export interface SharingBounds {
+  readonly rowsMin: number
+  readonly sectionChunksMax: number
+}
+
+const BOUNDS: SharingBounds = { rowsMin: LOB_SECTIONS_ROWS_MIN, sectionChunksMax: LOB_SECTION_CHUNKS_MAX }
+
+/** `bounds` are those of limits.ts but in tests; all threads of one answer must have the same. */
+export default async function runLobTask(task: LobTask | LobWarmTask, bounds = BOUNDS): Promise<void> {
   await prepareDecompression()
   if ('warm' in task) return warmUp()
   const { assistance, port } = task
   const progress: Progress = { files: new Map(), hasTakenSection: false }
   try {
-    await answer(task, progress)
+    await answer(task, progress, bounds)
   } catch (error) {
     // An assistant that has promised nothing does no harm: the leader had its files open before they broke.
     if (assistance !== null && !progress.hasTakenSection) port.postMessage({ kind: 'end', rows: 0 })
@@ -47,7 +57,7 @@ export default async function runLobTask(task: LobTask | LobWarmTask): Promise<v
   }
 }
 
-async function answer(task: LobTask, progress: Progress): Promise<void> {
+async function answer(task: LobTask, progress: Progress, bounds: SharingBounds): Promise<void> {
   const { files } = progress
   const { lake, query, catalogue, headOnly, assistance, port } = task
   const { series, isWanted } = selectMarkets(lake, query, catalogue)
@@ -65,50 +75,63 @@ async function answer(task: LobTask, progress: Progress): Promise<void> {
     )
   }
   refuseTooManyRows(query, plan)
-  const sections = isSharedOut(query, plan) ? sectionsOf(plan, query, fileOf) : []
-  const head = headOf(task, series, plan, sections, files)
-  if (headOnly || head.isHeld) {
-    port.postMessage(head)
-    port.postMessage({ kind: 'end', rows: plan.rows })
-    return
-  }
   const ids = [...new Set(plan.dates.flatMap(({ markets }) => markets.map(({ id }) => id)))].toSorted(
     (left, right) => (left < right ? -1 : 1),
   )
   const job = { query, fileOf, marketNumbers: new Map(ids.map((id, number) => [id, number])) }
-  if (head.sections === null) {
+  const textPlan = isSharedOut(query, plan, bounds) ? planTextSink(query, ids) : null
+  const sections =
+    textPlan === null
+      ? []
+      : sectionsOf(plan, query, fileOf, sectionRowsMax(textPlan, bounds.sectionChunksMax))
+  const head = headOf(task, series, plan, sections, files)
+  if (assistance !== null && assistance.identity !== head.identity) {
+    // With other files than the leader's nothing may be made.
+    port.postMessage({ kind: 'end', rows: 0 })
+  } else if (headOnly || head.isHeld) {
+    port.postMessage(head)
+    port.postMessage({ kind: 'end', rows: plan.rows })
+  } else if (textPlan === null || head.sections === null) {
     const sinkPlan = planSink(query, ids)
     const stream = new ChunkStream(port, head, sinkPlan.reserveBytes)
     const checkpoint = (): void => stream.throwIfCancelled()
     const rows = await writeSnapshots({ ...job, sink: sinkPlan.open(stream), checkpoint }, plan)
     if (rows !== plan.rows) throw new Error(`planned ${plan.rows} rows but wrote ${rows}`)
     stream.end(rows)
-    return
+  } else {
+    const take = (shared: LobSections): number => {
+      progress.hasTakenSection = true
+      return takeSection(shared)
+    }
+    await writeShare(task, head, textPlan, job, sections, take)
   }
-  const sinkPlan = planTextSink(query, ids)
-  const stream = new ChunkStream(port, head, sinkPlan.reserveBytes)
-  const sink = sinkPlan.open(stream)
+}
+
+/** Writes those sections of an answer that this thread gets hold of. */
+async function writeShare(
+  { port, assistance }: LobTask,
+  head: LobHead,
+  textPlan: SinkPlan<SectionSink>,
+  job: Omit<SectionJob, 'sink' | 'checkpoint'>,
+  sections: readonly Section[],
+  take: (shared: LobSections) => number,
+): Promise<void> {
+  const stream = new ChunkStream(port, head, textPlan.reserveBytes)
+  const sink = textPlan.open(stream)
   const sectionJob: SectionJob = { ...job, sink, checkpoint: (): void => stream.throwIfCancelled() }
-  const take = (): number => {
-    progress.hasTakenSection = true
-    return takeSection(assistance === null ? head.sections! : assistance.sections)
-  }
-  let rows = 0
   if (assistance === null) {
     await sink.begin()
-    rows = await writeSections(sectionJob, sections, take)
-  } else if (head.identity === assistance.identity) {
-    // With other files than the leader's nothing may be made.
+    stream.end(await writeSections(sectionJob, sections, () => take(head.sections!)))
+  } else {
     const takeWhileWanted = async (): Promise<number> =>
-      (await stream.isMoreWanted()) ? take() : sections.length
-    rows = await writeSections(sectionJob, sections, takeWhileWanted)
+      (await stream.isMoreWanted()) ? take(assistance.sections) : sections.length
+    stream.end(await writeSections(sectionJob, sections, takeWhileWanted))
   }
-  stream.end(rows)
 }
 
 /** Whether other threads may make parts of the answer: where nothing stands between its rows but the rows. */
-function isSharedOut({ format }: LobQuery, { rows }: LobPlan): boolean {
-  return rows >= LOB_SECTIONS_ROWS_MIN && (format === 'ndjson' || format === 'csv')
+function isSharedOut({ format }: LobQuery, { rows }: LobPlan, { rowsMin }: SharingBounds): boolean {
+  return rows >= rowsMin && (format === 'ndjson' || format === 'csv')
 }
 
 /** Whether the client holds the answer is told by the opened files alone: no row was read so far. */

@@ -1,0 +1,65 @@
+// A worker end whose messages a test sends by hand, behind a real WorkerStream.
+
+import { EventEmitter, once } from 'node:events'
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { WorkerStream } from '../../server/workers/worker-stream.ts'
+import type { LobHead } from '../../shared/lob-task.ts'
+import type { ServerMessage, WorkerMessage } from '../../shared/stream-task.ts'
+
+export interface HandWorker {
+  readonly stream: WorkerStream<LobHead>
+  readonly heard: ServerMessage[]
+  readonly counts: { over: number; terminated: number }
+  readonly port: MessagePort
+  say(message: WorkerMessage<LobHead>): void
+  /** Chunks and marks of a section; `isOver` false leaves it open. */
+  saySection(section: number, texts: readonly string[], isOver?: boolean): void
+  sayChunk(text: string): void
+  sayEnd(rows: number): void
+  endTask(error?: Error): void
+}
+
+export function handWorker(signal: AbortSignal, { hasHead = true } = {}): HandWorker {
+  const { port1, port2 } = new MessageChannel()
+  const counts = { over: 0, terminated: 0 }
+  const task = new EventEmitter()
+  const taskEnd = once(task, 'over')
+  const heard: ServerMessage[] = []
+  port2.on('message', (message: ServerMessage) => heard.push(message))
+  const endTask = (error?: Error): void => {
+    if (error === undefined) task.emit('over')
+    else task.emit('error', error)
+    port2.close()
+  }
+  const stream = new WorkerStream<LobHead>(port1, taskEnd, {
+    signal,
+    onOver: () => (counts.over += 1),
+    terminate: () => {
+      counts.terminated += 1
+      endTask(new Error('terminated'))
+    },
+    hasHead,
+  })
+  const say = (message: WorkerMessage<LobHead>): void => port2.postMessage(message)
+  const sayChunk = (text: string): void => {
+    const bytes = new TextEncoder().encode(text)
+    const buffer = new SharedArrayBuffer(Math.max(bytes.length, 1))
+    new Uint8Array(buffer).set(bytes)
+    say({ kind: 'chunk', buffer, length: bytes.length })
+  }
+  return {
+    stream,
+    heard,
+    counts,
+    port: port2,
+    say,
+    sayChunk,
+    saySection(section, texts, isOver = true) {
+      say({ kind: 'section', section, isOver: false })
+      for (const text of texts) sayChunk(text)
+      if (isOver) say({ kind: 'section', section, isOver: true })
+    },
+    sayEnd: (rows) => say({ kind: 'end', rows }),
+    endTask,
+  }
+}

@@ -1,0 +1,160 @@
+// One order-book answer made by a leader and assistants that all run in this thread, at a pace the test sets: each may
+// have one chunk under way, and the test says whose chunk is taken next. So any thread may come to make any section.
+
+import assert from 'node:assert/strict'
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import type { LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
+import type { StreamFailure, WorkerMessage } from '../../shared/stream-task.ts'
+import runLobTask, { type SharingBounds } from '../../workers/lob/task.ts'
+
+/** Small answers are shared out as well, in sections of about one chunk. */
+export const TINY_SHARES: SharingBounds = { rowsMin: 2, sectionChunksMax: 1 }
+
+export interface ShareOptions {
+  readonly threads: number
+  readonly bounds?: SharingBounds
+  /** Whose chunk is taken next, of `count` that are there. */
+  readonly pick?: (count: number) => number
+  readonly task?: Partial<LobTask>
+  /** Called when the leader's head is there, before any assistant starts. */
+  readonly onHead?: (head: LobHead) => void
+  /** Where the assistants' task is another than the leader's. */
+  readonly assistantTask?: Partial<LobTask>
+}
+
+export interface Share {
+  readonly messages: WorkerMessage<LobHead>[]
+  /** The sections that it made, in the order of making. */
+  readonly sections: number[]
+  /** Most chunks that were not taken at any time. */
+  chunksUnderWay: number
+  rows: number | undefined
+  failure: StreamFailure | undefined
+}
+
+export interface SharedAnswer {
+  readonly head: LobHead | undefined
+  /** The chunks by section; what came before any section, or without sections, is section -1. */
+  readonly chunks: ReadonlyMap<number, readonly Buffer[]>
+  /** The leader first. */
+  readonly shares: readonly Share[]
+}
+
+class SharePlayer {
+  readonly chunks = new Map<number, Buffer[]>()
+  readonly shares: Share[] = []
+  readonly taking: { readonly port: MessagePort; readonly buffer: SharedArrayBuffer; taken: () => void }[] =
+    []
+  readonly #tasks: Promise<void>[] = []
+  runningCount = 0
+  messageCount = 0
+  head: LobHead | undefined
+
+  start(task: Omit<LobTask, 'port'>, bounds: SharingBounds | undefined): void {
+    const { port1, port2 } = new MessageChannel()
+    const share: Share = {
+      messages: [],
+      sections: [],
+      chunksUnderWay: 0,
+      rows: undefined,
+      failure: undefined,
+    }
+    let section = -1
+    let underWay = 0
+    this.shares.push(share)
+    this.runningCount++
+    port1.on('message', (message: WorkerMessage<LobHead>) => {
+      share.messages.push(message)
+      this.messageCount++
+      if (message.kind === 'head') this.head ??= message
+      else if (message.kind === 'section') {
+        if (message.isOver) assert.equal(message.section, section)
+        else {
+          assert.ok(message.section > section, 'a thread makes its sections in ascending order')
+          section = message.section
+          share.sections.push(section)
+          assert.ok(!this.chunks.has(section), `section ${section} is made twice`)
+          this.chunks.set(section, [])
+        }
+      } else if (message.kind === 'chunk') {
+        share.chunksUnderWay = Math.max(share.chunksUnderWay, ++underWay)
+        if (section === -1 && !this.chunks.has(-1)) this.chunks.set(-1, [])
+        this.chunks.get(section)!.push(Buffer.from(new Uint8Array(message.buffer, 0, message.length)))
+        this.taking.push({ port: port1, buffer: message.buffer, taken: () => (underWay -= 1) })
+      } else if (message.kind === 'end') share.rows = message.rows
+      else share.failure = message
+    })
+    port1.once('close', () => (this.runningCount -= 1))
+    port1.postMessage({ kind: 'window', chunks: 1 })
+    this.#tasks.push(runLobTask({ ...task, port: port2 }, ...(bounds === undefined ? [] : [bounds])))
+  }
+
+  takeChunk(number: number): void {
+    const [{ port, buffer, taken }] = this.taking.splice(number, 1) as [(typeof this.taking)[number]]
+    taken()
+    port.postMessage({ kind: 'credit', buffer })
+  }
+
+  async finish(): Promise<void> {
+    await Promise.all(this.#tasks)
+  }
+}
+
+/** Plays the server's part until every task is over. */
+export async function collectShares(
+  lake: string,
+  query: LobQuery,
+  { threads, bounds = TINY_SHARES, pick = () => 0, task, onHead, assistantTask }: ShareOptions,
+): Promise<SharedAnswer> {
+  const player = new SharePlayer()
+  const leaderTask = {
+    lake,
+    query,
+    headOnly: false,
+    catalogue: null,
+    validation: { seed: 'test', held: [] },
+    assistance: null,
+    ...task,
+  }
+  player.start(leaderTask, bounds)
+  let areAssistantsStarted = false
+  for (let heardCount = -1; player.runningCount > 0;) {
+    const { head } = player
+    if (head !== undefined && !areAssistantsStarted) {
+      areAssistantsStarted = true
+      onHead?.(head)
+      const { sections, identity } = head
+      if (sections !== null) {
+        const assistance = { identity, sections }
+        for (let number = 1; number < threads; number++)
+          player.start({ ...leaderTask, assistance, ...assistantTask }, bounds)
+      }
+    } else if (heardCount === player.messageCount && player.taking.length > 0) {
+      // All wait for the server.
+      player.takeChunk(pick(player.taking.length) % player.taking.length)
+    }
+    heardCount = player.messageCount
+    // The tasks have their turn.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await player.finish()
+  const { head, chunks, shares } = player
+  return { head, chunks, shares }
+}
+
+/** The body that a server makes of the shares, having checked that they are a whole. */
+export function bodyOfShares({ head, chunks, shares }: SharedAnswer): Buffer {
+  for (const { failure } of shares) assert.equal(failure, undefined, failure?.detail)
+  const numbers = [...chunks.keys()].toSorted((left, right) => left - right)
+  const count = head?.sections?.count
+  if (count !== undefined)
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: count }, (_, index) => index),
+    )
+  assert.equal(
+    shares.reduce((sum, { rows }) => sum + rows!, 0),
+    head?.rows,
+  )
+  return Buffer.concat(numbers.flatMap((number) => chunks.get(number)!))
+}
