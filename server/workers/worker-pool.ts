@@ -60,8 +60,9 @@ export class WorkerPool<Head extends StreamHead> {
       maxThreads: threads,
       idleTimeout: Infinity,
       concurrentTasksPerWorker: tasksPerThread,
-      // Tasks wait only while a lost thread is replaced; the slots never let more of them in than the threads take.
-      maxQueue: this.#tasksMax,
+      // Tasks wait only while a lost thread is replaced, or one that helps another request makes an end: the slots let
+      // no more of them in than the threads take, beside as many that help at most.
+      maxQueue: 2 * this.#tasksMax,
       // An idle thread must turn its event loop, to let go of ports and files; with Atomics.wait it would stand still.
       atomics: 'disabled',
       resourceLimits: { maxOldGenerationSizeMb: heapMb },

@@ -111,10 +111,8 @@ test('gives every buffer back to the worker that it is of, also where the answer
   leader.say({ kind: 'section', section: 0, isOver: true })
   assistant.saySection(1, ['<1.0>', '<1.1>'])
   leader.saySection(2, ['<2>'], false)
-  const creditsOf = ({ heard }: HandWorker): string[] =>
-    heard.flatMap((message) =>
-      message.kind === 'credit' ? [new TextDecoder().decode(new Uint8Array(message.buffer).slice())] : [],
-    )
+  const creditsOf = ({ heard, texts }: HandWorker): string[] =>
+    heard.flatMap((message) => (message.kind === 'credit' ? [texts[message.number]!] : []))
   assert.equal(await nextText(stream), '<0>')
   assert.equal(await nextText(stream), '<1.0>')
   await turns()

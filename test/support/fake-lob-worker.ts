@@ -22,6 +22,7 @@ if (brokenMarker !== undefined && existsSync(brokenMarker)) throw new Error('the
 /** The worker's half of the flow control. */
 class ChunkSender {
   readonly #port: MessagePort
+  #window = CHUNK_WINDOW
   #credits = CHUNK_WINDOW
   #wake: (() => void) | undefined
   isCancelled = false
@@ -33,6 +34,10 @@ class ChunkSender {
       if (message.kind === 'cancel') this.isCancelled = true
       else if (message.kind === 'dismiss') this.isDismissed = true
       else if (message.kind === 'credit') this.#credits += 1
+      else if (message.kind === 'window') {
+        this.#credits += message.chunks - this.#window
+        this.#window = message.chunks
+      }
       this.#wake?.()
     })
   }
@@ -49,12 +54,19 @@ class ChunkSender {
 
   /** False when the request was cancelled instead. */
   async send(offset: number, length: number): Promise<boolean> {
+    const bytes = new Uint8Array(length)
+    fillPattern(bytes, offset)
+    return this.sendBytes(bytes)
+  }
+
+  /** False when the request was cancelled instead. */
+  async sendBytes(bytes: Uint8Array): Promise<boolean> {
     while (this.#credits === 0 && !this.isCancelled) await this.changed()
     if (this.isCancelled) return false
     this.#credits -= 1
-    const buffer = new SharedArrayBuffer(Math.max(length, 1))
-    fillPattern(new Uint8Array(buffer, 0, length), offset)
-    this.post({ kind: 'chunk', number: -1, buffer, length })
+    const buffer = new SharedArrayBuffer(Math.max(bytes.length, 1))
+    new Uint8Array(buffer).set(bytes)
+    this.post({ kind: 'chunk', number: -1, buffer, length: bytes.length })
     return true
   }
 }
@@ -133,11 +145,8 @@ async function sendSections(
     const isOver = sender.isCancelled || (sender.isDismissed && !isLeader)
     const section = isOver ? shared.count : takeSection(shared)
     if (section >= shared.count) break
-    const text = new TextEncoder().encode(`${section} ${role} ${threadId}\n`)
-    const buffer = new SharedArrayBuffer(text.length)
-    new Uint8Array(buffer).set(text)
     sender.post({ kind: 'section', section, isOver: false })
-    sender.post({ kind: 'chunk', buffer, length: text.length })
+    if (!(await sender.sendBytes(new TextEncoder().encode(`${section} ${role} ${threadId}\n`)))) return
     while (Atomics.load(next, 0) < untilTaken && !sender.isCancelled) {
       await new Promise((resolve) => setTimeout(resolve, 1))
     }

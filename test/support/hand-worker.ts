@@ -9,6 +9,8 @@ import type { ServerMessage, WorkerMessage } from '../../shared/stream-task.ts'
 export interface HandWorker {
   readonly stream: WorkerStream<LobHead>
   readonly heard: ServerMessage[]
+  /** What it said in chunks, by the numbers of their buffers. */
+  readonly texts: readonly string[]
   readonly counts: { over: number; terminated: number }
   readonly port: MessagePort
   say(message: WorkerMessage<LobHead>): void
@@ -25,6 +27,7 @@ export function handWorker(signal: AbortSignal, { hasHead = true } = {}): HandWo
   const task = new EventEmitter()
   const taskEnd = once(task, 'over')
   const heard: ServerMessage[] = []
+  const said: string[] = []
   port2.on('message', (message: ServerMessage) => heard.push(message))
   const endTask = (error?: Error): void => {
     if (error === undefined) task.emit('over')
@@ -41,15 +44,18 @@ export function handWorker(signal: AbortSignal, { hasHead = true } = {}): HandWo
     hasHead,
   })
   const say = (message: WorkerMessage<LobHead>): void => port2.postMessage(message)
+  let number = 0
   const sayChunk = (text: string): void => {
     const bytes = new TextEncoder().encode(text)
     const buffer = new SharedArrayBuffer(Math.max(bytes.length, 1))
     new Uint8Array(buffer).set(bytes)
-    say({ kind: 'chunk', buffer, length: bytes.length })
+    say({ kind: 'chunk', number: number++, buffer, length: bytes.length })
+    said.push(text)
   }
   return {
     stream,
     heard,
+    texts: said,
     counts,
     port: port2,
     say,

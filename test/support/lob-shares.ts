@@ -43,8 +43,7 @@ export interface SharedAnswer {
 class SharePlayer {
   readonly chunks = new Map<number, Buffer[]>()
   readonly shares: Share[] = []
-  readonly taking: { readonly port: MessagePort; readonly buffer: SharedArrayBuffer; taken: () => void }[] =
-    []
+  readonly taking: { readonly port: MessagePort; readonly number: number; taken: () => void }[] = []
   readonly #tasks: Promise<void>[] = []
   runningCount = 0
   messageCount = 0
@@ -61,6 +60,7 @@ class SharePlayer {
     }
     let section = -1
     let underWay = 0
+    const buffers = new Map<number, SharedArrayBuffer>()
     this.shares.push(share)
     this.runningCount++
     port1.on('message', (message: WorkerMessage<LobHead>) => {
@@ -79,8 +79,17 @@ class SharePlayer {
       } else if (message.kind === 'chunk') {
         share.chunksUnderWay = Math.max(share.chunksUnderWay, ++underWay)
         if (section === -1 && !this.chunks.has(-1)) this.chunks.set(-1, [])
-        this.chunks.get(section)!.push(Buffer.from(new Uint8Array(message.buffer, 0, message.length)))
-        this.taking.push({ port: port1, buffer: message.buffer, taken: () => (underWay -= 1) })
+        if (message.buffer !== undefined) buffers.set(message.number, message.buffer)
+        const shared = buffers.get(message.number)
+        assert.ok(shared !== undefined)
+        // What is read when the chunk is taken, not when it arrives, is what a client gets.
+        const list = this.chunks.get(section)!
+        const at = list.push(Buffer.from(shared, 0, message.length)) - 1
+        const taken = (): void => {
+          underWay -= 1
+          list[at] = Buffer.concat([list[at]!])
+        }
+        this.taking.push({ port: port1, number: message.number, taken })
       } else if (message.kind === 'end') share.rows = message.rows
       else share.failure = message
     })
@@ -90,9 +99,11 @@ class SharePlayer {
   }
 
   takeChunk(number: number): void {
-    const [{ port, buffer, taken }] = this.taking.splice(number, 1) as [(typeof this.taking)[number]]
+    const [{ port, number: bufferNumber, taken }] = this.taking.splice(number, 1) as [
+      (typeof this.taking)[number],
+    ]
     taken()
-    port.postMessage({ kind: 'credit', buffer })
+    port.postMessage({ kind: 'credit', number: bufferNumber })
   }
 
   async finish(): Promise<void> {
