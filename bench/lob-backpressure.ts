@@ -1,8 +1,9 @@
 // Whether slow readers slow down everybody else: the latency of /livez while nothing else happens, and while four
 // clients take a large answer at 1 MB/s each.
 
+import { setTimeout } from 'node:timers/promises'
 import type { BenchLake } from './bench-lake.ts'
-import type { Address } from './http-stream.ts'
+import type { Address, RunningStream } from './http-stream.ts'
 import { readStream, startStream } from './http-stream.ts'
 import { lobTarget } from './lob-request.ts'
 import { timeRuns } from './measure.ts'
@@ -30,6 +31,8 @@ export async function runBackpressure(lake: BenchLake, size: BenchSize): Promise
       startStream({ address, target, bytesPerSecond: slowBytesPerSecond }),
     )
     const ends = streams.map((stream) => stream.done.catch(() => undefined))
+    // Streams that have not begun slow nobody down. One that ends before it gave anything is over.
+    await Promise.all(streams.map((stream, index) => untilBegun(stream, ends[index]!)))
     const startMs = performance.now()
     const loaded = await probe(address, samples, 0)
     const elapsedS = (performance.now() - startMs) / 1000
@@ -59,10 +62,15 @@ export async function runBackpressure(lake: BenchLake, size: BenchSize): Promise
   }
 }
 
+async function untilBegun(stream: RunningStream, end: Promise<unknown>): Promise<void> {
+  const ended = end.then(() => true)
+  while (stream.bodyBytes === 0) if (await Promise.race([ended, setTimeout(PROBE_PAUSE_MS, false)])) return
+}
+
 /** Latencies of requests on connections of their own. */
 async function probe(address: Address, samples: number, warmUps: number): Promise<Timing> {
   const before = async () => {
-    await new Promise((resolve) => setTimeout(resolve, PROBE_PAUSE_MS))
+    await setTimeout(PROBE_PAUSE_MS)
   }
   return await timeRuns({ samples, warmUps, before }, async () => {
     const { status } = await readStream({ address, target: '/livez' })

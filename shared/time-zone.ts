@@ -58,8 +58,9 @@ export class TimeZone {
 
   /**
    * The bucket of `minutes` (at most a day) in which an instant lies, aligned to local midnight. A bucket begins where
-   * the local clock shows a multiple of `minutes`, also when it shows one twice, and where a change of the clock skips
-   * into another bucket; the last one of a day ends at midnight. So hours stay hours and days are 23 or 25 hours long.
+   * the local clock shows a multiple of `minutes`, and where a change of the clock skips into another bucket; the last
+   * one of a day ends at midnight. What a clock that is set back shows twice is two buckets when the first was complete,
+   * else one that is longer. So hours stay hours and days are 23 or 25 hours long, also where midnight comes twice.
    */
   bucketAt(instantMs: number, minutes: number): Bucket {
     const sizeMs = minutes * MS_PER_MINUTE
@@ -70,7 +71,8 @@ export class TimeZone {
     const offset = this.offsetMs(instantMs)
     const { startWall } = wallBucket(instantMs + offset, sizeMs)
     const startMs = startWall - offset
-    const change = this.#changeIn(startMs, instantMs)
+    // A change at the very start may have set the clock back into the bucket.
+    const change = this.#changeIn(startMs - 1, instantMs)
     if (change === undefined) return startMs
     return this.#startsAt(change, sizeMs) ? change : this.#bucketStart(change - 1, sizeMs)
   }
@@ -88,7 +90,9 @@ export class TimeZone {
     const wallAfter = changeMs + this.offsetMs(changeMs)
     const wallBefore = changeMs - 1 + this.offsetMs(changeMs - 1)
     const after = wallBucket(wallAfter, sizeMs)
-    return after.startWall === wallAfter || after.startWall !== wallBucket(wallBefore, sizeMs).startWall
+    const before = wallBucket(wallBefore, sizeMs)
+    if (after.startWall !== before.startWall) return true
+    return after.startWall === wallAfter && before.endWall === wallBefore + 1
   }
 
   /** The change of offset in (fromMs, toMs], spans of up to two days; `undefined` when there is none. */

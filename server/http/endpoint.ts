@@ -113,9 +113,16 @@ export function defineEndpoint<const P extends readonly Parameter[]>(
     access,
     documentation,
     respond(rawQuery, pathValues, context) {
-      return declaration.handle(parser.parse(rawQuery, pathValues), context)
+      const reply = declaration.handle(parser.parse(rawQuery, pathValues), context)
+      return reply instanceof Promise ? reply.then(cacheDefault) : cacheDefault(reply)
     },
   }
+}
+
+/** A cache that is told nothing may keep an answer as long as it likes: one that cannot be validated is not kept. */
+function cacheDefault(reply: Reply): Reply {
+  if (reply.headers['Cache-Control'] !== undefined || reply.headers['ETag'] !== undefined) return reply
+  return { ...reply, headers: { ...reply.headers, 'Cache-Control': 'no-store' } }
 }
 
 export function validatorHeaders({ etag, cacheControl }: Validator): ReplyHeaders {

@@ -332,6 +332,10 @@ function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
+/** Sockets, name resolution (`EAI_AGAIN`: no answer for now), the HTTP parser, TLS, and certificates that are not trusted. */
+const TRANSPORT_CODE =
+  /^(UND_ERR_SOCKET|E[A-Z]+|EAI_[A-Z]+|HPE_[A-Z_]+|ERR_(TLS|SSL)_.*|CERT_.*|UNABLE_TO_.*|(DEPTH_ZERO_)?SELF_SIGNED_CERT.*)$/
+
 /** Translates what undici throws. Anything unexpected stays what it is: a fault of ours must not look like theirs. */
 function attemptFailure(error: unknown): unknown {
   if (error instanceof AttemptFailure) return error
@@ -350,6 +354,5 @@ function attemptFailure(error: unknown): unknown {
       return new AttemptFailure('malformed', detail, { cause: error })
     default:
   }
-  const isTransport = /^(UND_ERR_SOCKET|E[A-Z]+|HPE_[A-Z_]+|ERR_(TLS|SSL)_.*|CERT_.*)$/.test(code)
-  return isTransport ? new AttemptFailure('unreachable', detail, { cause: error }) : error
+  return TRANSPORT_CODE.test(code) ? new AttemptFailure('unreachable', detail, { cause: error }) : error
 }

@@ -36,7 +36,9 @@ async function bench(
   }
 }
 
-const GOOD = ghcnhTable([{ cells: { temperature: '7.8|5' }, text: REPORT_TEXT }])
+const ROW = { cells: { temperature: '7.8|5' }, text: REPORT_TEXT }
+const GOOD = ghcnhTable([ROW])
+const TWO_ROWS = ghcnhTable([ROW, ROW])
 
 test('a station and year is asked for conditionally', async (t) => {
   const { fetch, asked } = await bench(t, [
@@ -67,6 +69,7 @@ for (const [name, answers, failure] of [
     'truncated',
   ],
   ['no answer in time', Array.from({ length: 4 }, () => stall()), 'timeout'],
+  ['a file that ends within a row', [send(200, TWO_ROWS.slice(0, -REPORT_TEXT.length - 40))], 'truncated'],
   ['a year that does not exist', [send(404, 'Not Found')], 'rejected'],
   ['an empty body', [send(200, '')], 'malformed'],
   ['a page of HTML', [send(200, '<html>')], 'malformed'],

@@ -117,6 +117,39 @@ test('live weather is stored once, and only what is new after that', async (t) =
   )
 })
 
+/** After no absence one request asks for all stations. */
+const LIVE_UNTIL_NOW = `INSERT INTO ingest_cursors (source, scope, completed) VALUES
+  ('aviation-weather', 'live', '{[2026-08-30 04:30Z, 2026-08-30 11:59Z)}')`
+
+test('live weather that could not be stored is asked for in full again', async (t) => {
+  await rows(LIVE_UNTIL_NOW)
+  const world = await startWorld(t)
+  const answer = send(200, JSON.stringify(world.entries), { etag: '"1"' })
+  world.fault = ({ headers }) => (headers['if-none-match'] === '"1"' ? send(304) : answer)
+  const source = worldSource(t, world, 'aviation-weather')
+  const context = worldContext(file.store.postgres)
+  await rows('ALTER TABLE observations RENAME TO observations_away')
+  await assert.rejects(pollSource(source, context))
+  await rows('ALTER TABLE observations_away RENAME TO observations')
+  assert.equal((await pollSource(source, context)).rowCount, 2)
+  assert.equal((await pollSource(source, context)).rowCount, 0)
+  assert.equal(world.asked.at(-1)?.headers['if-none-match'], '"1"')
+})
+
+test('a cut answer of the live feed is a fault until it is whole, also when nothing has changed', async (t) => {
+  await rows(LIVE_UNTIL_NOW)
+  const world = await startWorld(t)
+  const entries = Array.from({ length: 400 }, () => world.entries[0])
+  const answer = send(200, JSON.stringify(entries), { etag: '"1"' })
+  world.fault = ({ headers }) => (headers['if-none-match'] === '"1"' ? send(304) : answer)
+  const source = worldSource(t, world, 'aviation-weather')
+  for (let run = 0; run < 2; run += 1) {
+    const { failure } = await pollSource(source, worldContext(file.store.postgres))
+    assert.equal(failure?.failure, 'too_large')
+  }
+  assert.deepEqual(await rowCounts(), NOTHING)
+})
+
 test('after an absence the live feed is asked for as many hours as were missed', async (t) => {
   const world = await startWorld(t)
   await rows(`INSERT INTO ingest_cursors (source, scope, completed) VALUES

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import dns from 'node:dns'
 import { test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
@@ -221,6 +222,25 @@ test('reports an upstream that nobody listens at as unreachable', async (t) => {
   assert.equal(error.failure, 'unreachable')
   assert.equal(error.attempts, 2)
 })
+
+for (const code of [
+  'EAI_AGAIN',
+  'ENOTFOUND',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]) {
+  test(`reports a connection that fails with ${code} as unreachable`, async (t) => {
+    const { http } = await bench(t, [], { baseUrl: 'http://feed.invalid', attemptsMax: 2 })
+    t.mock.method(dns, 'lookup', (...args: readonly unknown[]) => {
+      const done = args.at(-1) as (error: Error) => void
+      done(Object.assign(new Error(`no connection: ${code}`), { code }))
+    })
+    const error = await failureOf(http.fetch({ path: '/' }))
+    assert.equal(error.failure, 'unreachable')
+    assert.equal(error.attempts, 2)
+    assert.match(error.message, new RegExp(code))
+  })
+}
 
 test('stops at the caller signal, while waiting for the answer and before the request', async (t) => {
   const controller = new AbortController()

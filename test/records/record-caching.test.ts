@@ -27,6 +27,7 @@ const CLIMATE = 'climate?station=NYC'
 interface Got {
   readonly status: number
   readonly etag: string
+  readonly cacheControl: string | null
   readonly body: string
 }
 
@@ -49,7 +50,9 @@ async function startGetter(
     const headers = held === '' ? {} : { 'if-none-match': held }
     const response = await fetch(`http://127.0.0.1:${server.port}/api/v1/${target}`, { headers })
     const body = await response.text()
-    return { status: response.status, etag: response.headers.get('etag') ?? '', body }
+    const { status, headers: answered } = response
+    const etag = answered.get('etag') ?? ''
+    return { status, etag, cacheControl: answered.get('cache-control'), body }
   }
 }
 
@@ -81,13 +84,17 @@ test('record answers are 304 until what they are made from changes', async (t) =
     assert.match(etag, /^"[\w-]{22}(?:-gzip)?"$/)
     assert.equal((await get(target, etag)).status, 304, target)
   }
+  assert.equal((await get(whole, '*')).status, 304)
+  assert.equal((await get(whole.replace(MARKET, 'KXNONE-1'), '*')).status, 404, 'there is no answer')
   assert.notEqual((await get(`${whole}&limit=1`)).etag, candles.etag)
   for (const moving of [
     `candles?market=${MARKET}&interval=60`,
     `${CANDLES.replace('&to=2026-07-01', '')}&interval=60`,
     'observations?from=2026-07-01&station=NYC',
-  ])
-    assert.equal((await get(moving)).etag, '', moving)
+  ]) {
+    const { etag, cacheControl } = await get(moving)
+    assert.deepEqual({ etag, cacheControl }, { etag: '', cacheControl: 'no-store' }, moving)
+  }
   utimesSync(join(lake, file), 1, 1)
   assert.equal((await get(whole, candles.etag)).etag === candles.etag, false, 'a lake file changed')
   const afterFile = (await get(whole)).etag

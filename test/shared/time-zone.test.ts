@@ -16,6 +16,8 @@ const ZONES = [
   ['Australia/Lord_Howe', '2026-04-05'],
   ['Australia/Lord_Howe', '2026-10-04'],
   ['America/Sao_Paulo', '2018-11-04'],
+  ['America/Havana', '2026-11-01'],
+  ['Europe/Berlin', '2026-10-25'],
   ['Asia/Kolkata', '2026-01-01'],
   ['Asia/Kathmandu', '2026-01-01'],
   ['Pacific/Apia', '2011-12-30'],
@@ -61,6 +63,18 @@ test('a day of New York has 23, 24 or 25 hours, and an hour that comes twice is 
   const second = zone.bucketAt(Date.parse('2026-11-01T06:30:00Z'), 60)
   assert.equal(first.toMs, second.fromMs)
   assert.equal(second.toMs - first.fromMs, 2 * 3_600_000)
+})
+
+test('a day whose midnight comes twice is one bucket of 25 hours, and its first hour two', () => {
+  const zone = new TimeZone('America/Havana')
+  const day = { fromMs: Date.parse('2026-11-01T04:00:00Z'), toMs: Date.parse('2026-11-02T05:00:00Z') }
+  for (const instant of ['2026-11-01T04:30:00Z', '2026-11-01T05:30:00Z', '2026-11-01T18:00:00Z'])
+    assert.deepEqual(zone.bucketAt(Date.parse(instant), 1440), day, instant)
+  const twoOClock = Date.parse('2026-11-01T07:00:00Z')
+  assert.deepEqual(zone.bucketAt(Date.parse('2026-11-01T05:30:00Z'), 120), { ...day, toMs: twoOClock })
+  const first = zone.bucketAt(Date.parse('2026-11-01T04:30:00Z'), 60)
+  const second = zone.bucketAt(Date.parse('2026-11-01T05:30:00Z'), 60)
+  assert.equal(first.toMs, second.fromMs)
 })
 
 test('offsets are those of the zone before, at and after a change', () => {

@@ -28,7 +28,7 @@ export default async function runFakeTask(
   const timer = setInterval(() => {
     if (state === 'busy') new Float64Array(answered)[0] = Date.now()
   }, 5)
-  port.postMessage({ kind: 'chunk', buffer: new SharedArrayBuffer(4096), length: 4096 })
+  port.postMessage({ kind: 'chunk', number: 0, buffer: new SharedArrayBuffer(4096), length: 4096 })
   port.on('message', ({ kind }: { kind: string }) => {
     if (kind === 'cancel') port.close()
   })

@@ -134,15 +134,14 @@ export function bucketEnd(endMs: number, zone: string, minutes: number): number 
     if (isBoundary(at, zone, minutes)) return at
 }
 
-/** A bucket begins where the local clock shows a multiple of the minutes, or jumps into another bucket. */
+/** A bucket begins where the local clock comes into another bucket, or again to the begin of one that was complete. */
 function isBoundary(ms: number, zone: string, minutes: number): boolean {
   const now = localClock(ms, zone)
-  if (now.minuteOfDay % minutes === 0) return true
   const before = localClock(ms - MINUTE, zone)
-  return (
-    now.date !== before.date ||
-    Math.floor(now.minuteOfDay / minutes) !== Math.floor(before.minuteOfDay / minutes)
-  )
+  if (now.date !== before.date) return true
+  if (Math.floor(now.minuteOfDay / minutes) !== Math.floor(before.minuteOfDay / minutes)) return true
+  const beforeEnd = before.minuteOfDay + 1
+  return now.minuteOfDay % minutes === 0 && (beforeEnd % minutes === 0 || beforeEnd === 1440)
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>()

@@ -45,6 +45,11 @@ export class AviationWeatherClient {
     return await settleFetch(this.#fetch(request))
   }
 
+  /** Makes the next request unconditional: what the last answers held has not been kept. */
+  forget(): void {
+    this.#last = undefined
+  }
+
   async close(): Promise<void> {
     await this.#http.close()
   }

@@ -34,6 +34,8 @@ export class AviationWeatherSource implements IngestSource {
   /** What the last answers held and is stored, so that an unchanged report is not written every few seconds. */
   #stored: ReadonlySet<string> = new Set()
   #completedToMs: number | undefined
+  /** An answer was taken whose rows are not known to be stored. */
+  #isOwed = false
 
   constructor(options: AviationWeatherSourceOptions) {
     this.#client = options.client
@@ -62,6 +64,9 @@ export class AviationWeatherSource implements IngestSource {
     const rows: Observation[] = []
     const problems: string[] = []
     let isUnchanged = true
+    // A "not modified" must never stand for rows that were left out: a store that failed, or an answer that was cut.
+    if (this.#isOwed) this.#client.forget()
+    this.#isOwed = true
     for (let at = 0; at < this.#stations.length; at += perRequest) {
       const stations = this.#stations.slice(at, at + perRequest)
       const fetched = await this.#client.fetch({ stations, hours, signal })
@@ -81,6 +86,7 @@ export class AviationWeatherSource implements IngestSource {
       committed: () => {
         if (!isUnchanged) this.#stored = seen
         this.#completedToMs = nowMs
+        this.#isOwed = false
       },
     }
   }

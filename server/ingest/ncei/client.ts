@@ -4,6 +4,7 @@
 import { NCEI_BODY_BYTES_MAX } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
 import { collectRows, type ObservationFetch, settleFetch } from '../observation-fetch.ts'
+import { UpstreamError } from '../upstream-error.ts'
 import { UpstreamHttp, type UpstreamOptions, type Validators } from '../upstream-http.ts'
 import { NCEI, parseGhcnh } from './parse.ts'
 
@@ -44,7 +45,15 @@ export class NceiClient {
       ...(signal === undefined ? {} : { signal }),
     })
     if (answer.kind === 'not_modified') return { kind: 'not_modified' }
-    const collected = await collectRows(NCEI, parseGhcnh(answer.body.toString('utf8'), station))
+    const text = answer.body.toString('utf8')
+    if (endsWithinRow(text)) throw new UpstreamError(NCEI, 'truncated', 'the file ends within a row')
+    const collected = await collectRows(NCEI, parseGhcnh(text, station))
     return { kind: 'rows', ...collected, isCut: false, validators: answer.validators }
   }
+}
+
+/** A last row without a newline and with too few values: without a length, a cut transfer shows no other sign. */
+function endsWithinRow(text: string): boolean {
+  const last = text.slice(text.lastIndexOf('\n') + 1)
+  return last !== '' && last.split('|').length < text.slice(0, text.indexOf('\n')).split('|').length
 }

@@ -17,6 +17,8 @@ export interface PolymarketLaneOptions {
   readonly timing?: Partial<FeedTiming> & { readonly firstBookMs?: number; readonly refreshMs?: number }
 }
 
+// Doublings of the refresh interval: from a minute to about an hour.
+const VAIN_REFRESHES_MAX = 6
 const PONG = Buffer.from('PONG')
 
 export class PolymarketLane implements FeedLane {
@@ -28,6 +30,8 @@ export class PolymarketLane implements FeedLane {
   readonly #awaited = new Set<string>()
   #check: NodeJS.Timeout | undefined
   #refreshedMs = 0
+  /** New connections for the sake of first books since all of them were there. */
+  #vainRefreshes = 0
   #repairs = 0
 
   constructor(options: PolymarketLaneOptions) {
@@ -127,15 +131,31 @@ export class PolymarketLane implements FeedLane {
       this.#asked.add(id)
       this.#awaited.add(id)
     }
+    this.#checkAfter(this.#options.timing?.firstBookMs ?? POLYMARKET_FIRST_BOOK_MS)
+  }
+
+  // As long as a book is owed, a new connection is tried, but in growing intervals: each is a gap for the other tokens.
+  #checkAfter(delayMs: number): void {
     this.#check ??= setTimeout(() => {
       this.#check = undefined
-      if (this.#awaited.size > 0) this.#refresh(`${this.#awaited.size} tokens have no first book`)
-    }, this.#options.timing?.firstBookMs ?? POLYMARKET_FIRST_BOOK_MS)
+      if (this.#awaited.size === 0) return
+      const intervalMs = this.#refreshIntervalMs * 2 ** Math.min(this.#vainRefreshes, VAIN_REFRESHES_MAX)
+      const waitMs = this.#refreshedMs + intervalMs - Date.now()
+      if (waitMs > 0) {
+        this.#checkAfter(waitMs)
+        return
+      }
+      this.#vainRefreshes++
+      this.#refresh(`${this.#awaited.size} tokens have no first book`)
+    }, delayMs)
+  }
+
+  get #refreshIntervalMs(): number {
+    return this.#options.timing?.refreshMs ?? POLYMARKET_REFRESH_INTERVAL_MS
   }
 
   #refresh(reason: string): void {
-    const intervalMs = this.#options.timing?.refreshMs ?? POLYMARKET_REFRESH_INTERVAL_MS
-    if (Date.now() - this.#refreshedMs < intervalMs) return
+    if (Date.now() - this.#refreshedMs < this.#refreshIntervalMs) return
     this.#refreshedMs = Date.now()
     this.#repairs++
     this.#connection.reconnect(reason)
@@ -159,5 +179,6 @@ export class PolymarketLane implements FeedLane {
       if (frame['bids'] ?? frame['asks'] ?? frame['buys'] ?? frame['sells'])
         this.#awaited.delete(frame['asset_id'])
     }
+    if (this.#awaited.size === 0) this.#vainRefreshes = 0
   }
 }

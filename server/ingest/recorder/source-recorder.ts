@@ -4,6 +4,7 @@
 import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
 import type { LobSource } from '../../../shared/lake-layout.ts'
+import type { DataDirectoryLock } from '../../storage/data-directory-lock.ts'
 import {
   DISCOVERY_INTERVAL_MS,
   RECORDER_CLOCK_MS,
@@ -14,6 +15,7 @@ import type { ConsolidationReport } from './consolidation-thread.ts'
 import { ConsolidationWorker } from './consolidation-worker.ts'
 import type { FeedLane, LaneLog } from './feed-lane.ts'
 import type { DirectoryMarket, MarketDirectory } from './market-directory.ts'
+import { lockRecorder } from './recorder-lock.ts'
 import { FrameRate } from './recorder-metrics.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
 import { disconnectMark, heardMark } from './wal-mark.ts'
@@ -60,6 +62,7 @@ const HEARD_MARGIN_MS = 1_000
 export class SourceRecorder {
   readonly #options: SourceRecorderOptions
   readonly #log: WriteAheadLog
+  readonly #lock: DataDirectoryLock
   readonly #places: Place[] = []
   readonly #rate = new FrameRate()
   readonly #abort = new AbortController()
@@ -81,15 +84,32 @@ export class SourceRecorder {
   #isCongested = false
   #congestions = 0
 
-  private constructor(options: SourceRecorderOptions, log: WriteAheadLog) {
+  private constructor(options: SourceRecorderOptions, log: WriteAheadLog, lock: DataDirectoryLock) {
     this.#options = options
     this.#log = log
+    this.#lock = lock
   }
 
+  /** Rejects when another recorder of the exchange uses the work directory. */
   static async start(options: SourceRecorderOptions): Promise<SourceRecorder> {
+    const directory = join(options.workDirectory, 'wal', options.source)
+    const lock = await lockRecorder(directory)
+    try {
+      return await SourceRecorder.#startLocked(options, directory, lock)
+    } catch (error) {
+      await lock.release()
+      throw error
+    }
+  }
+
+  static async #startLocked(
+    options: SourceRecorderOptions,
+    directory: string,
+    lock: DataDirectoryLock,
+  ): Promise<SourceRecorder> {
     let recorder: SourceRecorder | undefined
     const log = await WriteAheadLog.open({
-      directory: join(options.workDirectory, 'wal', options.source),
+      directory,
       onSynced: (position, records, delayMs) => {
         if (recorder === undefined) return
         recorder.#synced += records
@@ -101,12 +121,12 @@ export class SourceRecorder {
       },
       onFailed: (error) => options.onFailed(error),
     })
-    recorder = new SourceRecorder(options, log)
+    recorder = new SourceRecorder(options, log, lock)
     recorder.#begin()
     return recorder
   }
 
-  /** Closes the connections, writes and publishes what was heard. */
+  /** Closes the connections, writes and publishes what was heard, and leaves the directory to others. */
   async stop(): Promise<void> {
     this.#abort.abort()
     clearInterval(this.#clock)
@@ -116,6 +136,7 @@ export class SourceRecorder {
     await this.#log.close()
     this.#worker?.advanceTo(this.#log.position)
     await this.#worker?.stop()
+    await this.#lock.release()
   }
 
   get metrics(): RecorderMetrics {

@@ -31,6 +31,8 @@ class LocalPolymarket {
   sentFrames = 0
   connections = 0
   isIgnoringChanges = false
+  /** A token whose book is left out, on so many subscriptions. */
+  readonly silent = { asset: '', subscriptions: 0 }
   readonly #server = new WebSocketServer({ host: '127.0.0.1', port: 0 })
   #socket: WebSocket | undefined
 
@@ -57,7 +59,9 @@ class LocalPolymarket {
     const subscription: Subscription = JSON.parse(text)
     this.subscriptions.push(subscription)
     if (subscription.operation === 'unsubscribe' || (subscription.operation && this.isIgnoringChanges)) return
-    this.send(subscription.assets_ids.map((id) => this.book(id)))
+    const isSilent = this.silent.subscriptions-- > 0
+    const given = subscription.assets_ids.filter((id) => !isSilent || id !== this.silent.asset)
+    this.send(given.map((id) => this.book(id)))
   }
 
   book(asset: string): object {
@@ -91,8 +95,14 @@ class LocalPolymarket {
   }
 }
 
-async function record(t: TestContext, url: string, tokens: { list: readonly string[] }, timing: object = {}) {
-  const root = await temporaryDirectory(t)
+async function record(
+  t: TestContext,
+  url: string,
+  tokens: { list: readonly string[] },
+  timing: object = {},
+  given?: string,
+) {
+  const root = given ?? (await temporaryDirectory(t))
   const recorder = await SourceRecorder.start({
     source: 'polymarket',
     lake: join(root, 'lake'),
@@ -120,7 +130,7 @@ async function record(t: TestContext, url: string, tokens: { list: readonly stri
     await recorder.stop()
     return await readSeries(join(root, 'lake'), 'polymarket', SERIES)
   }
-  return { recorder, finish }
+  return { recorder, finish, root }
 }
 
 function withoutEnd(rows: readonly LobRow[]): LobRow[] {
@@ -170,6 +180,17 @@ test('a token added later is asked for on the connection, and on a new one when 
   assert.equal(bookText(books.get(`${MARKET}:3`)), '0:4000=10500000')
 })
 
+test('a first book that a new connection does not bring either is asked for again later', async (t) => {
+  const exchange = new LocalPolymarket()
+  Object.assign(exchange.silent, { asset: '2', subscriptions: 2 })
+  const timing = { firstBookMs: 20, refreshMs: 100 }
+  const { finish, recorder } = await record(t, await exchange.start(t), { list: ['1', '2'] }, timing)
+  await eventually(() => recorder.metrics.lanes[0]?.subscribed === 2, 'the book of the second token')
+  assert.equal(exchange.connections, 3)
+  const books = replayRows(withoutEnd(await finish(exchange)))
+  assert.equal(bookText(books.get(`${MARKET}:2`)), '0:4000=10500000')
+})
+
 test('a message that cannot be read makes its connection start anew', async (t) => {
   const exchange = new LocalPolymarket()
   const { finish, recorder } = await record(t, await exchange.start(t), { list: ['1', '2'] })
@@ -181,4 +202,16 @@ test('a message that cannot be read makes its connection start anew', async (t) 
   const rows = withoutEnd(await finish(exchange))
   assert.equal(bookText(replayRows(rows).get(`${MARKET}:1`)), '0:4000=10500000 0:4100=3000000')
   assert.equal(recorder.metrics.consolidation?.badLines, 1)
+})
+
+test('a second recorder of one exchange in one work directory is refused until the first has stopped', async (t) => {
+  const url = await new LocalPolymarket().start(t)
+  const { recorder, root } = await record(t, url, { list: ['1'] })
+  await assert.rejects(
+    record(t, url, { list: ['1'] }, {}, root),
+    new RegExp(`another recorder, process ${process.pid}`),
+  )
+  await recorder.stop()
+  const next = await record(t, url, { list: ['1'] }, {}, root)
+  await next.recorder.stop()
 })
