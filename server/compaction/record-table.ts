@@ -2,7 +2,7 @@
 // how the lake sorts it. Source: lake.md, "Candles file" and "Observations file".
 
 import type { RecordDataset } from '../../shared/lake-layout.ts'
-import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
+import { STORED_CANDLE_COLUMNS } from '../../shared/sql/candle-queries.ts'
 import { STORED_OBSERVATION_COLUMNS, type StoredObservation } from '../../shared/sql/observation-queries.ts'
 import { mergeObservation } from '../ingest/observation-precedence.ts'
 
@@ -28,24 +28,10 @@ export interface RecordTable {
   readonly merge: (cold: RecordRow, hot: RecordRow) => RecordRow
 }
 
-const CANDLE_COLUMNS = {
-  market_ticker: 'text',
-  event_ticker: 'text',
-  series_ticker: 'text',
-  period_interval: 'int4',
-  end_period_ts: 'timestamptz',
-  open: 'int4',
-  high: 'int4',
-  low: 'int4',
-  close: 'int4',
-  volume: 'int8',
-  open_interest: 'int8',
-} as const satisfies Record<keyof StoredCandle, ColumnType>
-
 const CANDLES: RecordTable = {
   dataset: 'candles',
   schema: 'candles.v1',
-  columns: CANDLE_COLUMNS,
+  columns: STORED_CANDLE_COLUMNS,
   scope: 'series_ticker',
   time: 'end_period_ts',
   key: ['market_ticker', 'period_interval', 'end_period_ts'],

@@ -7,7 +7,6 @@ import {
   RECORD_RANGE_MS_DEFAULT,
 } from '../../shared/limits.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
-import { findStation } from '../../shared/stations.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
@@ -26,6 +25,7 @@ import {
   OFFSET_PARAMETER,
   STATION_PARAMETER,
   TIME_ZONE_PARAMETER,
+  stationCode,
 } from './record-parameters.ts'
 
 const PATH = '/api/v1/candles'
@@ -84,7 +84,7 @@ function candleQueryOf(values: ParameterValues<CandleParameters>, nowMs: number)
     kind: 'candles',
     market: values.market ?? null,
     event: values.event ?? null,
-    station: values.station === undefined ? null : (findStation(values.station)?.code ?? values.station),
+    station: values.station === undefined ? null : stationCode(values.station),
     series: values.series ?? null,
     ...instantRange(values, nowMs, RECORD_RANGE_MS_DEFAULT),
     interval: values.interval,

@@ -6,14 +6,13 @@ import {
   RECORD_ROWS_MAX_JSON,
 } from '../../shared/limits.ts'
 import type { ClimateGapsQuery } from '../../shared/record-task.ts'
-import { findStation } from '../../shared/stations.ts'
 import { utcDateOf } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter } from '../query/parameters.ts'
 import { recordReply, type RecordService } from '../records/record-reply.ts'
 import { recordDocumentation } from './record-documentation.ts'
-import { checkName, columnNames, STATION_PARAMETER } from './record-parameters.ts'
+import { checkName, columnNames, STATION_PARAMETER, stationCode } from './record-parameters.ts'
 
 const PATH = '/api/v1/analysis/climate-gaps'
 
@@ -95,7 +94,7 @@ export function climateGapsEndpoint(service: RecordService): Endpoint {
       const nowMs = Date.now()
       const query: ClimateGapsQuery = {
         kind: 'climate-gaps',
-        station: findStation(values.station)?.code ?? values.station,
+        station: stationCode(values.station),
         ...dateRange(values, nowMs),
         official: values.official === 'true',
         nowMs,

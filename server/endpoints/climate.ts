@@ -2,7 +2,6 @@
 
 import { CLIMATE_LIMIT_DEFAULT } from '../../shared/limits.ts'
 import type { ClimateQuery } from '../../shared/record-task.ts'
-import { findStation } from '../../shared/stations.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
@@ -18,6 +17,7 @@ import {
   limitParameter,
   OFFSET_PARAMETER,
   STATION_PARAMETER,
+  stationCode,
 } from './record-parameters.ts'
 
 const PATH = '/api/v1/climate'
@@ -65,7 +65,7 @@ const climateRule: ParameterRule<ClimateParameters> = ({ values }, report) => {
 function climateQueryOf(values: ParameterValues<ClimateParameters>): ClimateQuery {
   return {
     kind: 'climate',
-    station: values.station === undefined ? null : (findStation(values.station)?.code ?? values.station),
+    station: values.station === undefined ? null : stationCode(values.station),
     from: values.from ?? null,
     to: values.to ?? null,
     units: values.units,

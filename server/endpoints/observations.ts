@@ -3,7 +3,6 @@
 import { OBSERVATIONS_LIMIT_DEFAULT, RECORD_RANGE_MS_DEFAULT } from '../../shared/limits.ts'
 import { OBSERVATION_TYPES } from '../../shared/observation.ts'
 import { type ObservationQuery, UNIT_SYSTEMS } from '../../shared/record-task.ts'
-import { findStation } from '../../shared/stations.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
@@ -22,6 +21,7 @@ import {
   OFFSET_PARAMETER,
   STATION_PARAMETER,
   TIME_ZONE_PARAMETER,
+  stationCode,
 } from './record-parameters.ts'
 
 const PATH = '/api/v1/observations'
@@ -59,7 +59,7 @@ const observationRule: ParameterRule<ObservationParameters> = ({ values }, repor
 function observationQueryOf(values: ParameterValues<ObservationParameters>, nowMs: number): ObservationQuery {
   return {
     kind: 'observations',
-    station: values.station === undefined ? null : (findStation(values.station)?.code ?? values.station),
+    station: values.station === undefined ? null : stationCode(values.station),
     ...instantRange(values, nowMs, RECORD_RANGE_MS_DEFAULT),
     type: values.type ?? null,
     units: values.units,

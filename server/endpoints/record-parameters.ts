@@ -4,6 +4,7 @@ import { isSeriesName } from '../../shared/lake-layout.ts'
 import { RECORD_OFFSET_MAX, RECORD_ROWS_MAX_JSON, RECORD_ROWS_MAX_STREAMED } from '../../shared/limits.ts'
 import { RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
 import { RECORD_FORMATS } from '../../shared/record-task.ts'
+import { findStation } from '../../shared/stations.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter } from '../query/parameters.ts'
 import { instantMs, rangeEndMs } from '../query/time-range.ts'
@@ -52,6 +53,11 @@ export const STATION_PARAMETER = {
   description: 'Station code, three letters or ICAO.',
   schema: { type: 'string' },
 } as const satisfies Parameter
+
+/** The code of a station that was named by either of its codes; a name that is neither stays as it is. */
+export function stationCode(name: string): string {
+  return findStation(name)?.code ?? name
+}
 
 /** `limit` with its default; json takes fewer rows than the streamed formats. */
 export function limitParameter<const Default extends number>(fallback: Default) {

@@ -17,26 +17,13 @@ import type { StoreTransaction } from './store-transaction.ts'
 /** Batches of STORE_READ_BATCH_ROWS by default. */
 export type ReadOptions = Partial<KeysetOptions>
 
-const COLUMN_TYPES = {
-  market_ticker: 'text',
-  event_ticker: 'text',
-  series_ticker: 'text',
-  period_interval: 'int4',
-  end_period_ts: 'timestamptz',
-  open: 'int4',
-  high: 'int4',
-  low: 'int4',
-  close: 'int4',
-  volume: 'int8',
-  open_interest: 'int8',
-} as const satisfies Record<keyof StoredCandle, string>
-
-const NAMES = STORED_CANDLE_COLUMNS.join(', ')
-const VALUES = STORED_CANDLE_COLUMNS.slice(5)
+const COLUMNS = Object.keys(STORED_CANDLE_COLUMNS)
+const NAMES = COLUMNS.join(', ')
+const VALUES = COLUMNS.slice(5)
 
 const UPSERT = `
   INSERT INTO candles (${NAMES})
-  SELECT ${NAMES} FROM ${recordset('written', COLUMN_TYPES)}
+  SELECT ${NAMES} FROM ${recordset('written', STORED_CANDLE_COLUMNS)}
   ORDER BY market_ticker, period_interval, end_period_ts
   ON CONFLICT (market_ticker, period_interval, end_period_ts) DO UPDATE
   SET ${assignments(VALUES)}, written_at = clock_timestamp()
@@ -50,7 +37,7 @@ export async function writeCandles(
 ): Promise<number> {
   let changedCount = 0
   for (const batch of writeBatches(lastOfEachKey(candles, candleKey))) {
-    changedCount += (await transaction.run(bulkStatement(UPSERT, batch, COLUMN_TYPES))).length
+    changedCount += (await transaction.run(bulkStatement(UPSERT, batch, STORED_CANDLE_COLUMNS))).length
   }
   if (changedCount > 0) transaction.markChanged('candles')
   return changedCount

@@ -26,19 +26,20 @@ export interface StoredCandle {
   readonly open_interest: bigint
 }
 
-export const STORED_CANDLE_COLUMNS = [
-  'market_ticker',
-  'event_ticker',
-  'series_ticker',
-  'period_interval',
-  'end_period_ts',
-  'open',
-  'high',
-  'low',
-  'close',
-  'volume',
-  'open_interest',
-] as const satisfies readonly (keyof StoredCandle)[]
+/** Every column of a candle as it is stored: name and SQL type. */
+export const STORED_CANDLE_COLUMNS = {
+  market_ticker: 'text',
+  event_ticker: 'text',
+  series_ticker: 'text',
+  period_interval: 'int4',
+  end_period_ts: 'timestamptz',
+  open: 'int4',
+  high: 'int4',
+  low: 'int4',
+  close: 'int4',
+  volume: 'int8',
+  open_interest: 'int8',
+} as const satisfies Record<keyof StoredCandle, string>
 
 /** Which markets: every condition given must hold. Null is no condition, an empty list matches nothing. */
 export interface CandleSelection {
@@ -60,7 +61,7 @@ interface CandleKey {
   readonly marketTicker: string
 }
 
-const COLUMNS = STORED_CANDLE_COLUMNS.join(', ')
+const COLUMNS = Object.keys(STORED_CANDLE_COLUMNS).join(', ')
 // By the whole key of the one partition that a candle can belong to, a month of its series.
 const IS_HOT =
   `NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'candles' AND p.scope = c.series_ticker` +

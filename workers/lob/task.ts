@@ -92,7 +92,7 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     port.postMessage(head)
     port.postMessage({ kind: 'end', rows: plan.rows })
   } else if (textPlan === null || head.sections === null) {
-    const sinkPlan = planSink(query, ids)
+    const sinkPlan = textPlan ?? planSink(query, ids)
     const stream = new ChunkStream(port, head, sinkPlan.reserveBytes)
     const checkpoint = (): void => stream.throwIfCancelled()
     const rows = await writeSnapshots({ ...job, sink: sinkPlan.open(stream), checkpoint }, plan)
