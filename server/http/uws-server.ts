@@ -6,12 +6,13 @@
 //
 // What one cork holds must fit the library's cork buffer. A write that does not makes the library flush the buffer first,
 // and when the kernel takes nothing of that, the write's own bytes are dropped, though their chunk's size line is kept
-// (AsyncSocket::uncork of version 20; later ones mend it). So bodies go out in pieces that fit, each in its own cork,
-// and what is longer but whole goes through `tryEnd`, which says how much was taken.
+// (AsyncSocket::uncork of version 20; later ones mend it). So the head and short pieces of a body go out in pieces that
+// fit, each in its own cork; long ones outside of it (foreign-cork.ts), because one call of the kernel for a megabyte
+// costs both ends a third of what sixty-four cost; and what is long but whole goes through `tryEnd`, which says how much
+// was taken.
 
 import { STATUS_CODES } from 'node:http'
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js'
-import { REQUEST_HEAD_BYTES_MAX } from '../../shared/limits.ts'
 import { type BodySocket, BodyWriter } from './body-writer.ts'
 import {
   type BodySink,
@@ -21,10 +22,8 @@ import {
   REQUEST_HEADERS,
   type RequestHeader,
 } from './exchange.ts'
-
-// uWebSockets reads this once, while it is loaded; its own default of 4 KiB is less than a request target may have here.
-process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(REQUEST_HEAD_BYTES_MAX)
-const uWS = await import('uWebSockets.js')
+import { ForeignCork } from './foreign-cork.ts'
+import { uWS } from './uws-library.ts'
 
 export interface HttpServerOptions {
   readonly host: string
@@ -59,6 +58,7 @@ class UwsExchange implements Exchange {
   readonly query: string
   readonly #response: HttpResponse
   readonly #stallTimeoutMs: number
+  readonly #foreignCork: ForeignCork
   /** The library's request, as long as it may be read. */
   #request: HttpRequest | undefined
   #copiedHeaders: Partial<Record<RequestHeader, string>> | undefined
@@ -67,10 +67,16 @@ class UwsExchange implements Exchange {
   #isOver = false
   #isAborted = false
 
-  constructor(response: HttpResponse, request: HttpRequest, stallTimeoutMs: number) {
+  constructor(
+    response: HttpResponse,
+    request: HttpRequest,
+    stallTimeoutMs: number,
+    foreignCork: ForeignCork,
+  ) {
     this.#response = response
     this.#request = request
     this.#stallTimeoutMs = stallTimeoutMs
+    this.#foreignCork = foreignCork
     this.method = request.getCaseSensitiveMethod()
     this.path = request.getUrl()
     this.query = request.getQuery() ?? ''
@@ -147,6 +153,8 @@ class UwsExchange implements Exchange {
     const write = (bytes: Uint8Array): boolean => {
       let isDrained = true
       for (let start = 0; start < bytes.length;) {
+        const isWrittenWhole = isHeadSent && bytes.length - start > PIECE_BYTES && this.#canWriteUncorked
+        if (isWrittenWhole) return this.#writeUncorked(bytes.subarray(start))
         const end = start + (isHeadSent ? PIECE_BYTES : FIRST_PIECE_BYTES)
         const piece = bytes.subarray(start, end)
         isDrained = inCork(() => this.#response.write(piece))
@@ -172,6 +180,19 @@ class UwsExchange implements Exchange {
       return true
     })
     return writer
+  }
+
+  /** While the library's handler runs, the response is in the library's cork. */
+  get #canWriteUncorked(): boolean {
+    return this.#request === undefined && this.#foreignCork.isHeld
+  }
+
+  #writeUncorked(bytes: Uint8Array): boolean {
+    let isDrained = true
+    this.#foreignCork.run(() => {
+      if (!this.#isOver) isDrained = this.#response.write(bytes)
+    })
+    return isDrained
   }
 
   destroy(): void {
@@ -214,17 +235,31 @@ async function listen(app: TemplatedApp, host: string, port: number): Promise<us
   return socket
 }
 
-/** Starts listening; every request goes to `handler`, which must not throw. Rejects when the address cannot be bound. */
+/**
+ * Starts listening; every request goes to `handler`, which must not throw. Rejects when the address cannot be bound.
+ * `foreignCork` is closed with the server.
+ */
 export async function startHttpServer(
   options: HttpServerOptions,
   handler: ExchangeHandler,
+  foreignCork?: ForeignCork,
 ): Promise<HttpServer> {
+  const cork = foreignCork ?? (await ForeignCork.open())
   const app = uWS.App()
   app.any('/*', (response, request) => {
-    const exchange = new UwsExchange(response, request, options.stallTimeoutMs)
+    const exchange = new UwsExchange(response, request, options.stallTimeoutMs, cork)
     handler(exchange)
     exchange.detach()
   })
-  const listening = await listen(app, options.host, options.port)
-  return { port: uWS.us_socket_local_port(listening), close: () => void app.close() }
+  try {
+    const listening = await listen(app, options.host, options.port)
+    const close = (): void => {
+      app.close()
+      cork.close()
+    }
+    return { port: uWS.us_socket_local_port(listening), close }
+  } catch (error) {
+    cork.close()
+    throw error
+  }
 }

@@ -1,0 +1,72 @@
+// A cork that belongs to no answer. A write longer than the library's cork buffer is safe only outside of its own
+// response's cork (see uws-server.ts), and the library prints a warning for every write outside of any cork. It looks
+// only whether some cork's callback is running, so the cork of another response serves: of one that this process asks
+// itself for over the loopback interface and never answers.
+
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { HttpResponse, us_listen_socket } from 'uWebSockets.js'
+import { uWS } from './uws-library.ts'
+
+const HOST = '127.0.0.1'
+
+export class ForeignCork {
+  #response: HttpResponse | undefined
+  readonly #close: () => void
+
+  private constructor(response: HttpResponse, close: () => void) {
+    this.#response = response
+    this.#close = close
+    response.onAborted(() => (this.#response = undefined))
+  }
+
+  /** Opens the connection that holds the cork; nobody else can connect to it afterwards. */
+  static async open(): Promise<ForeignCork> {
+    const app = uWS.App()
+    const path = `/${randomUUID()}`
+    const asked = new Promise<HttpResponse>((resolve) => {
+      app.get(path, (response) => {
+        response.onAborted(() => {})
+        resolve(response)
+      })
+    })
+    const listening = await new Promise<us_listen_socket>((resolve, reject) => {
+      app.listen(HOST, 0, (socket) => {
+        if (socket === false) reject(new Error(`cannot listen on ${HOST}`))
+        else resolve(socket)
+      })
+    })
+    const socket = connect(uWS.us_socket_local_port(listening), HOST).unref()
+    const close = (): void => {
+      socket.destroy()
+      app.close()
+    }
+    try {
+      await once(socket, 'connect')
+      socket.on('error', () => socket.destroy())
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`)
+      const response = await asked
+      uWS.us_listen_socket_close(listening)
+      return new ForeignCork(response, close)
+    } catch (error) {
+      close()
+      throw error
+    }
+  }
+
+  /** False once its connection is lost. */
+  get isHeld(): boolean {
+    return this.#response !== undefined
+  }
+
+  /** Runs `action`, which may write to other responses; only while `isHeld`. */
+  run(action: () => void): void {
+    this.#response?.cork(action)
+  }
+
+  close(): void {
+    this.#response = undefined
+    this.#close()
+  }
+}
