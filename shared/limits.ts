@@ -18,21 +18,29 @@ export const LOB_ROWS_MAX_STREAMED = 500_000
 
 /** Body bytes of the first chunk: small, for the time to the first byte. */
 export const FIRST_CHUNK_BYTES = 16 * 1024
-/** Body bytes of every later chunk: the balance of throughput and memory in bench/lob.bench.ts. */
-export const CHUNK_BYTES = 256 * 1024
+/** Each chunk may be so many times as long as the one before, up to CHUNK_BYTES. */
+export const CHUNK_GROWTH = 8
+/**
+ * Body bytes of a chunk in a long answer. Each one costs a message either way and a call of the kernel; four times as many of a
+ * quarter of the size take half as long again (bench/lob-end-to-end.ts).
+ */
+export const CHUNK_BYTES = 1024 * 1024
 /** Chunks a worker may have in flight before the main thread returns a credit. */
 export const CHUNK_WINDOW = 4
-/** Order-book answers of fewer rows are made by one thread: sharing them out would cost more than it gives. */
-export const LOB_SECTIONS_ROWS_MIN = 50_000
+/** Chunk buffers a thread keeps from request to request. */
+export const CHUNK_BUFFERS_KEPT_MAX = 8
+/** Order-book answers that cost less than so many rows are made by one thread: sharing them out would cost more. */
+export const LOB_SECTIONS_ROWS_MIN = 20_000
 /** Threads that may help the one which leads an answer. */
 export const LOB_ASSISTANTS_MAX = 3
-/** Chunks under way per thread of an answer that is shared out: about half an hour's rows, so that nobody waits. */
-export const LOB_SECTION_WINDOW = 48
+/** Chunks under way per thread of an answer that is shared out: about an hour's rows of 50 levels, so that nobody waits. */
+export const LOB_SECTION_WINDOW = 24
 /**
  * Chunks that the rows of one section are sure to fit into. A thread that is needed elsewhere may send all of them, so
- * that no client holds it; they are a third full with usual quantities. Hours of more rows are cut.
+ * that no client holds it; they are a third full with usual quantities. Hours of more rows are cut, which has both
+ * threads decode the row groups at the cut.
  */
-export const LOB_SECTION_CHUNKS_MAX = 128
+export const LOB_SECTION_CHUNKS_MAX = 80
 /** Snapshot rows gathered into one row group of a parquet answer; the first one is small, for the first byte. */
 export const PARQUET_OUT_ROW_GROUP_ROWS = 16_384
 export const PARQUET_OUT_FIRST_ROW_GROUP_ROWS = 2_048

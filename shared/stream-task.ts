@@ -11,8 +11,29 @@ export interface StreamHead {
   readonly rows: number
 }
 
+/** Whether the server still reads a chunk is said by an integer behind the chunk's own bytes: 1 when it does, else 0. */
+const LENT_FLAG_BYTES = Int32Array.BYTES_PER_ELEMENT
+
+/** Memory for chunks of up to so many bytes, and the flag behind them. */
+export function chunkMemory(sizeBytes: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(Math.ceil(sizeBytes / LENT_FLAG_BYTES) * LENT_FLAG_BYTES + LENT_FLAG_BYTES)
+}
+
+function lentFlag(memory: SharedArrayBuffer): Int32Array {
+  return new Int32Array(memory, memory.byteLength - LENT_FLAG_BYTES, 1)
+}
+
+export function markLent(memory: SharedArrayBuffer, lent: boolean): void {
+  Atomics.store(lentFlag(memory), 0, lent ? 1 : 0)
+}
+
+export function isLent(memory: SharedArrayBuffer): boolean {
+  return Atomics.load(lentFlag(memory), 0) === 1
+}
+
 /**
- * Body bytes `[0, length)` of a buffer that both threads share: the worker leaves it alone until its credit is back.
+ * Body bytes `[0, length)` of a buffer that both threads share (see `chunkMemory`): the worker leaves it alone until its
+ * credit is back or, once the request is over, until it is no longer lent.
  * Shared and not transferred, because once a thread has detached a single buffer V8 checks for it at every access to
  * typed arrays, which made encoding a fifth slower. A buffer is sent along only the first time its number comes up: every
  * arrival of one counts as its whole size to the collector of the thread that receives it.

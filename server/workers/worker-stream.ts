@@ -4,7 +4,13 @@
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { ApiError } from '../../shared/errors.ts'
 import { CHUNK_WINDOW, WORKER_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
-import type { ServerMessage, StreamChunk, StreamHead, WorkerMessage } from '../../shared/stream-task.ts'
+import {
+  markLent,
+  type ServerMessage,
+  type StreamChunk,
+  type StreamHead,
+  type WorkerMessage,
+} from '../../shared/stream-task.ts'
 import type { ByteStream } from '../http/endpoint.ts'
 
 export interface WorkerStreamOptions {
@@ -128,6 +134,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     this.#isClosed = true
     this.#options.signal.removeEventListener('abort', this.#onAbort)
     this.#chunks.length = 0
+    for (const number of this.#buffers.keys()) this.#giveBack(number)
     this.#settle()
     await this.#taskOver
   }
@@ -169,8 +176,11 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   }
 
   #receiveChunk({ number, buffer, length }: StreamChunk): void {
-    if (this.#isClosed) return
     if (buffer !== undefined) this.#buffers.set(number, buffer)
+    if (this.#isClosed) {
+      this.#giveBack(number)
+      return
+    }
     const shared = this.#buffers.get(number)
     if (shared !== undefined && this.#chunks.length < this.#window) {
       this.#chunks.push({ number, bytes: new Uint8Array(shared, 0, length), section: this.#section })
@@ -218,7 +228,14 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   returnChunk(): void {
     const number = this.#lent
     this.#lent = undefined
-    if (number !== undefined && !this.#isTaskOver && !this.#isComplete) this.#send({ kind: 'credit', number })
+    if (number === undefined) return
+    this.#giveBack(number)
+    if (!this.#isTaskOver && !this.#isComplete) this.#send({ kind: 'credit', number })
+  }
+
+  #giveBack(number: number): void {
+    const shared = this.#buffers.get(number)
+    if (shared !== undefined) markLent(shared, false)
   }
 
   #send(message: ServerMessage): void {

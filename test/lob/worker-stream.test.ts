@@ -7,7 +7,13 @@ import { MessageChannel } from 'node:worker_threads'
 import { WorkerStream } from '../../server/workers/worker-stream.ts'
 import { CHUNK_WINDOW, WORKER_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
 import type { LobHead } from '../../shared/lob-task.ts'
-import type { ServerMessage, WorkerMessage } from '../../shared/stream-task.ts'
+import {
+  chunkMemory,
+  isLent,
+  markLent,
+  type ServerMessage,
+  type WorkerMessage,
+} from '../../shared/stream-task.ts'
 
 const HEAD: LobHead = {
   kind: 'head',
@@ -42,15 +48,30 @@ function openStream(t: TestContext) {
   })
   const say = (message: WorkerMessage<LobHead>): void => port2.postMessage(message)
   let chunkCount = 0
+  const buffers: SharedArrayBuffer[] = []
   const sayChunk = (text: string): void => {
     const bytes = new TextEncoder().encode(text)
-    const buffer = new SharedArrayBuffer(64)
+    const buffer = chunkMemory(64)
     new Uint8Array(buffer).set(bytes)
+    markLent(buffer, true)
+    buffers.push(buffer)
     say({ kind: 'chunk', number: chunkCount++, buffer, length: bytes.length })
   }
   const sayHead = (): void => say(HEAD)
   const sayEnd = (): void => say({ kind: 'end', rows: 3 })
-  return { stream, client, counts, endTask, heard, say, sayHead, sayChunk, sayEnd, workerPort: port2 }
+  return {
+    stream,
+    client,
+    counts,
+    endTask,
+    heard,
+    say,
+    sayHead,
+    sayChunk,
+    sayEnd,
+    workerPort: port2,
+    buffers,
+  }
 }
 
 const textOf = (chunk: Uint8Array | null): string | null =>
@@ -78,6 +99,26 @@ test('gives chunks in order and gives each buffer back by its number when the ne
   assert.equal(counts.over, 0)
   await stream.close()
   assert.deepEqual(counts, { over: 1, terminate: 0 })
+})
+
+test('no longer reads what it gave back, nor anything once it is closed', async (t) => {
+  const { stream, endTask, sayHead, sayChunk, sayEnd, buffers } = openStream(t)
+  const lent = (): boolean[] => buffers.map(isLent)
+  sayHead()
+  for (const text of ['one', 'two', 'three']) sayChunk(text)
+  await stream.ready()
+  await stream.next()
+  assert.deepEqual(lent(), [true, true, true])
+  await stream.next()
+  assert.deepEqual(lent(), [false, true, true])
+  const closing = stream.close()
+  // Those that have arrived at once, the others when they come.
+  assert.equal(lent()[1], false)
+  sayChunk('too late')
+  sayEnd()
+  endTask()
+  await closing
+  assert.deepEqual(lent(), [false, false, false, false])
 })
 
 test('misses nothing when the end of the task is heard before its last messages', async (t) => {

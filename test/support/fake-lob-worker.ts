@@ -12,7 +12,7 @@ import {
   type LobWarmTask,
   takeSection,
 } from '../../shared/lob-task.ts'
-import type { ServerMessage, WorkerMessage } from '../../shared/stream-task.ts'
+import { chunkMemory, type ServerMessage, type WorkerMessage } from '../../shared/stream-task.ts'
 import { fillPattern } from './byte-pattern.ts'
 
 // A test can keep the file from loading in new threads for a while.
@@ -64,7 +64,7 @@ class ChunkSender {
     while (this.#credits === 0 && !this.isCancelled) await this.changed()
     if (this.isCancelled) return false
     this.#credits -= 1
-    const buffer = new SharedArrayBuffer(Math.max(bytes.length, 1))
+    const buffer = chunkMemory(bytes.length)
     new Uint8Array(buffer).set(bytes)
     this.post({ kind: 'chunk', number: -1, buffer, length: bytes.length })
     return true

@@ -4,7 +4,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { workerData } from 'node:worker_threads'
 import type { RecordProbeTask, RecordTask, RecordWarmTask } from '../../shared/record-task.ts'
-import type { WorkerThreadData } from '../../shared/stream-task.ts'
+import { chunkMemory, type WorkerThreadData } from '../../shared/stream-task.ts'
 
 const marker = process.env['BOOKCAST_TEST_DUCKDB_MARKER'] ?? ''
 const { answered } = workerData as WorkerThreadData
@@ -28,7 +28,7 @@ export default async function runFakeTask(
   const timer = setInterval(() => {
     if (state === 'busy') new Float64Array(answered)[0] = Date.now()
   }, 5)
-  port.postMessage({ kind: 'chunk', number: 0, buffer: new SharedArrayBuffer(4096), length: 4096 })
+  port.postMessage({ kind: 'chunk', number: 0, buffer: chunkMemory(4096), length: 4096 })
   port.on('message', ({ kind }: { kind: string }) => {
     if (kind === 'cancel') port.close()
   })

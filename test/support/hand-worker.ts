@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { WorkerStream } from '../../server/workers/worker-stream.ts'
 import type { LobHead } from '../../shared/lob-task.ts'
-import type { ServerMessage, WorkerMessage } from '../../shared/stream-task.ts'
+import { chunkMemory, type ServerMessage, type WorkerMessage } from '../../shared/stream-task.ts'
 
 export interface HandWorker {
   readonly stream: WorkerStream<LobHead>
@@ -47,7 +47,7 @@ export function handWorker(signal: AbortSignal, { hasHead = true } = {}): HandWo
   let number = 0
   const sayChunk = (text: string): void => {
     const bytes = new TextEncoder().encode(text)
-    const buffer = new SharedArrayBuffer(Math.max(bytes.length, 1))
+    const buffer = chunkMemory(bytes.length)
     new Uint8Array(buffer).set(bytes)
     say({ kind: 'chunk', number: number++, buffer, length: bytes.length })
     said.push(text)

@@ -4,12 +4,27 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test, type TestContext } from 'node:test'
 import { MessageChannel } from 'node:worker_threads'
-import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
+import {
+  CHUNK_BUFFERS_KEPT_MAX,
+  CHUNK_BYTES,
+  CHUNK_GROWTH,
+  CHUNK_WINDOW,
+  FIRST_CHUNK_BYTES,
+} from '../../shared/limits.ts'
 import { fieldsOf } from '../../shared/record-schema.ts'
-import type { ServerMessage, StreamHead, WorkerMessage } from '../../shared/stream-task.ts'
+import {
+  chunkMemory,
+  markLent,
+  type ServerMessage,
+  type StreamHead,
+  type WorkerMessage,
+} from '../../shared/stream-task.ts'
+import { takeChunkBuffer } from '../../workers/output/chunk-buffers.ts'
 import { ChunkStream, RequestCancelled } from '../../workers/output/chunk-stream.ts'
 import { RecordTextEncoder } from '../../workers/records/record-text.ts'
 
+/** Of the first chunks, and of all after them. */
+const CHUNK_SIZES = [FIRST_CHUNK_BYTES, FIRST_CHUNK_BYTES * CHUNK_GROWTH, CHUNK_BYTES] as const
 const HEAD: StreamHead = { kind: 'head', rows: 0 }
 
 /** A server that reads a chunk only when it gives its credit; `isReading` does so at once. */
@@ -74,11 +89,12 @@ test('a write that no chunk has room for goes out whole, between those before an
   stream.end(0)
   await ended()
   assert.equal(Buffer.concat(read).toString('latin1'), texts.join(''))
-  // What is longer than a chunk has one of its own, and no buffer of odd size comes back.
+  // What is longer than the chunk it came to has one of its own, and no buffer of odd size comes back.
+  const usual = CHUNK_SIZES.map((sizeBytes) => chunkMemory(sizeBytes).byteLength)
   assert.ok(read.some(({ length }) => length === 3 * CHUNK_BYTES))
   for (const message of messages)
     if (message.kind === 'chunk' && message.buffer !== undefined)
-      assert.equal(message.number === -1, message.buffer.byteLength !== CHUNK_BYTES)
+      assert.equal(message.number === -1, !usual.includes(message.buffer.byteLength))
 })
 
 test('long writes wait for the client like all others', async (t) => {
@@ -244,3 +260,26 @@ for (const [what, leave] of [
     assert.throws(() => stream.end(0), RequestCancelled)
   })
 }
+
+test('a thread uses buffers again once their stream is over and the server has given them back', async (t) => {
+  const { stream, waiting } = openStream(t)
+  for (const text of ['small', 'larger', 'lent']) {
+    put(stream, text)
+    await stream.nextChunk()
+  }
+  put(stream, 'given back')
+  stream.end(0)
+  await turns()
+  const [, , lent, givenBack] = waiting.map(({ bytes }) => bytes.buffer as unknown as SharedArrayBuffer)
+  markLent(givenBack!, false)
+  stream.close()
+  const taken = Array.from({ length: CHUNK_BUFFERS_KEPT_MAX }, () => takeChunkBuffer(0, CHUNK_BYTES))
+  const isTaken = (memory: SharedArrayBuffer): boolean => {
+    new Uint8Array(memory)[0] = 1
+    const isFound = taken.some(({ bytes }) => bytes[0] === 1)
+    new Uint8Array(memory)[0] = 0
+    return isFound
+  }
+  assert.ok(isTaken(givenBack!))
+  assert.ok(!isTaken(lent!))
+})

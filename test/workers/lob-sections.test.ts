@@ -92,7 +92,7 @@ test('no thread has more chunks under way than it may, and sections keep to thei
   }
 })
 
-test('only ndjson and csv answers of many rows are shared out', async (t) => {
+test('only ndjson and csv answers of many rows or events are shared out', async (t) => {
   const lake = await temporaryDirectory(t)
   const rows = await writeStillLake(lake, 1)
   const query = lobQuery({ series: SERIES, dates: [SECTION_DATES[0]], levels: 1, columns: ['mid'] })
@@ -104,8 +104,21 @@ test('only ndjson and csv answers of many rows are shared out', async (t) => {
   assert.equal(await sectionsOf({ intervalS: 1, format: 'ndjson' }), 24)
   assert.equal(await sectionsOf({ intervalS: 1, format: 'csv' }), 24)
   assert.equal(await sectionsOf({ intervalS: 1, format: 'parquet' }), undefined)
-  assert.equal(await sectionsOf({ intervalS: 2, format: 'ndjson' }), undefined)
+  assert.equal(await sectionsOf({ intervalS: 5, format: 'ndjson' }), undefined)
   assert.equal(await sectionsOf({ intervalS: 2, format: 'json' }), undefined)
+})
+
+test('an answer of few rows is shared out for the events it is made from', async (t) => {
+  const lake = await temporaryDirectory(t)
+  await writeSectionsLake(lake)
+  const query = { ...QUERY, intervalS: 3600 }
+  const expected = await collectLob(lake, query)
+  const shares = async (rowsMin: number): Promise<SharedAnswer> =>
+    await collectShares(lake, query, { threads: 3, bounds: { ...TINY_SHARES, rowsMin }, pick: picks() })
+  const answer = await shares(expected.endRows! + 1)
+  assert.ok(assistantSections(answer) > 0)
+  assert.ok(bodyOfShares(answer).equals(expected.body))
+  assert.equal((await shares(1_000_000)).head?.sections, null)
 })
 
 /** What becomes of an answer when something happens to the second date's file after the leader's first chunk. */

@@ -37,8 +37,23 @@ export interface PageVisitor {
   values(page: ValuePage, start: number): void
 }
 
-/** Visits the dictionary page (if any) and the data pages of a chunk. Throws when they do not hold `rows` values. */
-export function visitPages(bytes: Uint8Array, chunk: ColumnChunk, rows: number, visitor: PageVisitor): void {
+/** Rows `[start, stop)` of a row group. */
+export interface RowRange {
+  readonly start: number
+  readonly stop: number
+}
+
+/**
+ * Visits the dictionary page (if any) and those data pages of a chunk that hold rows of `wanted`. Throws when the chunk
+ * does not hold `rows` values.
+ */
+export function visitPages(
+  bytes: Uint8Array,
+  chunk: ColumnChunk,
+  rows: number,
+  wanted: RowRange,
+  visitor: PageVisitor,
+): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const cursor = { view, offset: 0 }
   let count = 0
@@ -49,11 +64,19 @@ export function visitPages(bytes: Uint8Array, chunk: ColumnChunk, rows: number, 
     const start = cursor.offset
     const stop = start + header.compressed_page_size
     if (!(stop >= start) || stop > bytes.length) throw new Error(`a page of column ${chunk.name} is cut off`)
+    cursor.offset = stop
+    const values = header.data_page_header?.num_values ?? header.data_page_header_v2?.num_values
+    if (values !== undefined) {
+      if (count + values > rows) throw new Error(`column ${chunk.name} holds more than ${rows} values`)
+      if (count + values <= wanted.start || count >= wanted.stop) {
+        count += values
+        continue
+      }
+    }
     const body = bytes.subarray(start, stop)
     if (header.crc !== undefined && (crc32(body) | 0) !== header.crc) {
       throw new Error(`a page of column ${chunk.name} has a wrong checksum`)
     }
-    cursor.offset = stop
     if (header.type === 'DICTIONARY_PAGE' && header.dictionary_page_header) {
       const plain = decompressPage(chunk.metadata.codec, body, header.uncompressed_page_size)
       const { num_values: entries } = header.dictionary_page_header
@@ -63,7 +86,6 @@ export function visitPages(bytes: Uint8Array, chunk: ColumnChunk, rows: number, 
     } else {
       const page = dataPage(chunk, header, body)
       if (page === undefined) continue
-      if (count + page.count > rows) throw new Error(`column ${chunk.name} holds more than ${rows} values`)
       visitor.values(page, count)
       count += page.count
     }

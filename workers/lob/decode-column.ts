@@ -6,6 +6,7 @@ import {
   UnusualEncoding,
   visitPages,
   type ColumnChunk,
+  type RowRange,
   type ValuePage,
 } from './column-pages.ts'
 import {
@@ -16,6 +17,10 @@ import {
   readPlainStrings,
   type ByteReader,
 } from './unpack-integers.ts'
+
+function wholeOf(rows: number): RowRange {
+  return { start: 0, stop: rows }
+}
 
 function isDictionary(encoding: string): boolean {
   return encoding === 'RLE_DICTIONARY' || encoding === 'PLAIN_DICTIONARY'
@@ -70,7 +75,7 @@ function lookUp(
 
 /**
  * INT64 values minus `base`, as doubles that are exact or an error, into `out`. With `base` the ns of a UTC midnight
- * these are a day's instants.
+ * these are a day's instants. Rows that are not `wanted` may be left as they were in `out`, here and below.
  */
 export function decodeInt64(
   bytes: Uint8Array,
@@ -78,6 +83,7 @@ export function decodeInt64(
   rows: number,
   base: bigint,
   out: Float64Array = new Float64Array(rows),
+  wanted: RowRange = wholeOf(rows),
 ): Float64Array {
   let dictionary = new Float64Array(0)
   const visitor = {
@@ -96,7 +102,7 @@ export function decodeInt64(
     },
   }
   decodeOr(
-    () => visitPages(bytes, chunk, rows, visitor),
+    () => visitPages(bytes, chunk, rows, wanted, visitor),
     () => {
       for (const [index, value] of readUnusualColumn(bytes, chunk, rows).entries()) {
         const number = Number((value as bigint) - base)
@@ -116,6 +122,7 @@ export function decodeInt32(
   rows: number,
   max: number,
   out: Int32Array = new Int32Array(rows),
+  wanted: RowRange = wholeOf(rows),
 ): Int32Array {
   let dictionary = new Int32Array(0)
   const visitor = {
@@ -135,7 +142,7 @@ export function decodeInt32(
     },
   }
   decodeOr(
-    () => visitPages(bytes, chunk, rows, visitor),
+    () => visitPages(bytes, chunk, rows, wanted, visitor),
     () => {
       out.set(readUnusualColumn(bytes, chunk, rows).map(Number))
       checkRange(chunk, out, 0, rows, max)
@@ -173,8 +180,9 @@ export function decodeInt32Briefly(
   chunk: ColumnChunk,
   rows: number,
   max: number,
+  wanted?: RowRange,
 ): Int32Array {
-  return decodeInt32(bytes, chunk, rows, max, scratchOf(rows)).subarray(0, rows)
+  return decodeInt32(bytes, chunk, rows, max, scratchOf(rows), wanted).subarray(0, rows)
 }
 
 /** UTF-8 strings as numbers into `out`: each distinct string goes through `numberOf` once a page or dictionary entry. */
@@ -198,7 +206,7 @@ export function decodeStrings(
     },
   }
   decodeOr(
-    () => visitPages(bytes, chunk, rows, visitor),
+    () => visitPages(bytes, chunk, rows, wholeOf(rows), visitor),
     () => {
       for (const [index, value] of readUnusualColumn(bytes, chunk, rows).entries()) {
         out[index] = numberOf(String(value))

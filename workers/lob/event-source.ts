@@ -4,17 +4,23 @@
 // done with are used again: fresh ones would keep the collector running.
 
 import { EVENT_GAP, PRICE_UNITS_PER_DOLLAR, SIDE_ASK } from '../../shared/lob-v1.ts'
+import type { RowRange } from './column-pages.ts'
 import { decodeInt32, decodeInt32Briefly, decodeInt64, decodeStrings } from './decode-column.ts'
-import type { IndexedRowGroup } from './file-index.ts'
+import { type IndexedRowGroup, mayHoldMarket } from './file-index.ts'
 import { namingFile } from '../lake/lake-file-error.ts'
 import type { LakeFile } from './lake-file.ts'
 import type { EventColumns } from './order-book.ts'
 
-/** Whether a row group may hold rows of a market, by what the index knows of it. */
-function mayHoldMarket(group: IndexedRowGroup, id: string): boolean {
-  if (group.marketIds !== undefined) return group.marketIds.has(id)
-  const { marketMin, marketMax } = group
-  return (marketMin === undefined || marketMin <= id) && (marketMax === undefined || id <= marketMax)
+/** Number of the markets that were not asked for. */
+const NOT_WANTED = -1
+
+/** The range that holds every row of the markets asked for. */
+function wantedRows(markets: Int32Array, rows: number): RowRange {
+  let start = 0
+  let stop = rows
+  while (start < rows && markets[start] === NOT_WANTED) start++
+  while (stop > start && markets[stop - 1] === NOT_WANTED) stop--
+  return { start, stop }
 }
 
 /** The decoded columns of one row group. */
@@ -95,15 +101,16 @@ export class EventSource {
   #decode({ rows, columns }: IndexedRowGroup): DecodedGroup {
     const file = this.#file
     const { market_id: marketChunk, ts, event, side, price, qty } = columns
-    const whole = this.#columnsFor(rows)
-    decodeInt64(file.readChunk(ts), ts, rows, file.baseNs, whole.ts)
-    whole.event.set(decodeInt32Briefly(file.readChunk(event), event, rows, EVENT_GAP))
-    whole.side.set(decodeInt32Briefly(file.readChunk(side), side, rows, SIDE_ASK))
-    decodeInt32(file.readChunk(price), price, rows, PRICE_UNITS_PER_DOLLAR, whole.price)
-    decodeInt64(file.readChunk(qty), qty, rows, 0n, whole.qty)
-    const numberOf = (id: string): number => this.#numbers.get(id) ?? -1
+    const numberOf = (id: string): number => this.#numbers.get(id) ?? NOT_WANTED
     if (this.#marketOfRow.length < rows) this.#marketOfRow = new Int32Array(rows)
     decodeStrings(file.readChunk(marketChunk), marketChunk, rows, numberOf, this.#marketOfRow)
+    const wanted = wantedRows(this.#marketOfRow, rows)
+    const whole = this.#columnsFor(rows)
+    decodeInt64(file.readChunk(ts), ts, rows, file.baseNs, whole.ts, wanted)
+    whole.event.set(decodeInt32Briefly(file.readChunk(event), event, rows, EVENT_GAP, wanted))
+    whole.side.set(decodeInt32Briefly(file.readChunk(side), side, rows, SIDE_ASK, wanted))
+    decodeInt32(file.readChunk(price), price, rows, PRICE_UNITS_PER_DOLLAR, whole.price, wanted)
+    decodeInt64(file.readChunk(qty), qty, rows, 0n, whole.qty, wanted)
     return { columns: whole, slices: sliceByMarket(whole, rows, this.#marketOfRow), users: 0 }
   }
 
@@ -128,7 +135,7 @@ function sliceByMarket(whole: EventColumns, rows: number, markets: Int32Array): 
     const market = markets[start]!
     let end = start + 1
     while (end < rows && markets[end] === market) end++
-    if (market >= 0) {
+    if (market !== NOT_WANTED) {
       const list = runs.get(market)
       if (list) list.push({ start, end })
       else runs.set(market, [{ start, end }])

@@ -22,12 +22,19 @@ export interface MarketIndex {
   readonly bookAtEnd: 'known' | 'unknown' | 'inherited'
 }
 
-/** A row group and what it spans; `hour` is set where it lies within one UTC hour. */
+/** A row group and what it spans; `hour` is -1 where it does not lie within one UTC hour. */
 export interface IndexedRowGroup extends RowGroup {
   readonly tsMin: number
   readonly hour: number
   /** Markets in it, when a scan found out; else the footer's bounds decide. */
   readonly marketIds: ReadonlySet<string> | undefined
+}
+
+/** Whether a row group may hold rows of a market, by what the index knows of it. */
+export function mayHoldMarket(group: IndexedRowGroup, id: string): boolean {
+  if (group.marketIds !== undefined) return group.marketIds.has(id)
+  const { marketMin, marketMax } = group
+  return (marketMin === undefined || marketMin <= id) && (marketMax === undefined || id <= marketMax)
 }
 
 export interface FileIndex {

@@ -5,6 +5,7 @@
 import { CHUNK_BYTES } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import { SECONDS_PER_DAY, SECONDS_PER_HOUR } from '../../shared/utc-date.ts'
+import { mayHoldMarket } from './file-index.ts'
 import type { DatePlan, LobPlan } from './plan.ts'
 import type { SinkPlan } from './snapshot-sink.ts'
 import type { FileOfDate } from './snapshots.ts'
@@ -14,6 +15,21 @@ export interface Section {
   readonly datePlan: DatePlan
   readonly firstTick: number
   readonly lastTick: number
+}
+
+/** Events that are decoded and replayed in about the time in which one row is written. */
+const EVENTS_PER_ROW = 8
+
+/** What an answer costs: its rows, and as many for the events it may have to decode. */
+export function costInRows({ dates, rows }: LobPlan, { hour }: LobQuery, fileOf: FileOfDate): number {
+  let events = 0
+  for (const { date, markets } of dates) {
+    for (const group of fileOf(date)?.index.rowGroups ?? []) {
+      const isNeeded = hour === null || group.hour === -1 || group.hour === hour
+      if (isNeeded && markets.some(({ id }) => mayHoldMarket(group, id))) events += group.rows
+    }
+  }
+  return rows + events / EVENTS_PER_ROW
 }
 
 /** Rows that are sure to fit into so many chunks. */

@@ -8,7 +8,6 @@ import {
   takeSection,
   type LobHead,
   type LobQuery,
-  type LobSections,
   type LobTask,
   type LobWarmTask,
 } from '../../shared/lob-task.ts'
@@ -18,20 +17,19 @@ import { prepareDecompression } from './decompress.ts'
 import { LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
 import { planLob, refuseTooManyRows, type LobPlan } from './plan.ts'
-import { sectionRowsMax, sectionsOf, type Section } from './sections.ts'
-import { planSink, planTextSink, type SectionSink, type SinkPlan } from './snapshot-sink.ts'
+import { costInRows, sectionRowsMax, sectionsOf, type Section } from './sections.ts'
+import { planSink, planTextSink, type SectionSink } from './snapshot-sink.ts'
 import { writeSections, writeSnapshots, type SnapshotJob } from './snapshots.ts'
 import { warmUp } from './warm-up.ts'
-
-type SectionJob = SnapshotJob<SectionSink>
 
 /** What a task has opened and promised so far. */
 interface Progress {
   readonly files: Map<string, LakeFile | undefined>
   hasTakenSection: boolean
+  stream: ChunkStream | undefined
 }
 
-/** From how many rows on an answer is shared out, and how large its sections may be. */
+/** From which cost in rows on an answer is shared out, and how large its sections may be. */
 export interface SharingBounds {
   readonly rowsMin: number
   readonly sectionChunksMax: number
@@ -44,7 +42,7 @@ export default async function runLobTask(task: LobTask | LobWarmTask, bounds = B
   await prepareDecompression()
   if ('warm' in task) return warmUp()
   const { assistance, port } = task
-  const progress: Progress = { files: new Map(), hasTakenSection: false }
+  const progress: Progress = { files: new Map(), hasTakenSection: false, stream: undefined }
   try {
     await answer(task, progress, bounds)
   } catch (error) {
@@ -53,6 +51,7 @@ export default async function runLobTask(task: LobTask | LobWarmTask, bounds = B
     else if (!(error instanceof RequestCancelled)) port.postMessage(failureOf(error))
   } finally {
     for (const file of progress.files.values()) file?.close()
+    progress.stream?.close()
     port.close()
   }
 }
@@ -79,7 +78,9 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     (left, right) => (left < right ? -1 : 1),
   )
   const job = { query, fileOf, marketNumbers: new Map(ids.map((id, number) => [id, number])) }
-  const textPlan = isSharedOut(query, plan, bounds) ? planTextSink(query, ids) : null
+  const textPlan = isSharedOut(query, costInRows(plan, query, fileOf), bounds)
+    ? planTextSink(query, ids)
+    : null
   const sections =
     textPlan === null
       ? []
@@ -95,43 +96,51 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     const sinkPlan = textPlan ?? planSink(query, ids)
     const stream = new ChunkStream(port, head, sinkPlan.reserveBytes)
     const checkpoint = (): void => stream.throwIfCancelled()
+    progress.stream = stream
     const rows = await writeSnapshots({ ...job, sink: sinkPlan.open(stream), checkpoint }, plan)
     if (rows !== plan.rows) throw new Error(`planned ${plan.rows} rows but wrote ${rows}`)
     stream.end(rows)
   } else {
-    const take = (shared: LobSections): number => {
+    const stream = new ChunkStream(port, head, textPlan.reserveBytes)
+    const checkpoint = (): void => stream.throwIfCancelled()
+    progress.stream = stream
+    const shared = assistance?.sections ?? head.sections
+    const take = (): number => {
       progress.hasTakenSection = true
       return takeSection(shared)
     }
-    await writeShare(task, head, textPlan, job, sections, take)
+    const sectionJob = { ...job, sink: textPlan.open(stream), checkpoint }
+    if (assistance === null) await lead(stream, sectionJob, sections, take)
+    else await assist(stream, sectionJob, sections, take)
   }
 }
 
-/** Writes those sections of an answer that this thread gets hold of. */
-async function writeShare(
-  { port, assistance }: LobTask,
-  head: LobHead,
-  textPlan: SinkPlan<SectionSink>,
-  job: Omit<SectionJob, 'sink' | 'checkpoint'>,
+/** Writes what comes before the first row, and then those sections that no assistant gets hold of. */
+async function lead(
+  stream: ChunkStream,
+  job: SnapshotJob<SectionSink>,
   sections: readonly Section[],
-  take: (shared: LobSections) => number,
+  take: () => number,
 ): Promise<void> {
-  const stream = new ChunkStream(port, head, textPlan.reserveBytes)
-  const sink = textPlan.open(stream)
-  const sectionJob: SectionJob = { ...job, sink, checkpoint: (): void => stream.throwIfCancelled() }
-  if (assistance === null) {
-    await sink.begin()
-    stream.end(await writeSections(sectionJob, sections, () => take(head.sections!)))
-  } else {
-    const takeWhileWanted = async (): Promise<number> =>
-      (await stream.isMoreWanted()) ? take(assistance.sections) : sections.length
-    stream.end(await writeSections(sectionJob, sections, takeWhileWanted))
-  }
+  await job.sink.begin()
+  stream.end(await writeSections(job, sections, take))
+}
+
+/** Writes those sections that this thread gets hold of, until none is wanted of it any more. */
+async function assist(
+  stream: ChunkStream,
+  job: SnapshotJob<SectionSink>,
+  sections: readonly Section[],
+  take: () => number,
+): Promise<void> {
+  const takeWhileWanted = async (): Promise<number> =>
+    (await stream.isMoreWanted()) ? take() : sections.length
+  stream.end(await writeSections(job, sections, takeWhileWanted))
 }
 
 /** Whether other threads may make parts of the answer: where nothing stands between its rows but the rows. */
-function isSharedOut({ format }: LobQuery, { rows }: LobPlan, { rowsMin }: SharingBounds): boolean {
-  return rows >= rowsMin && (format === 'ndjson' || format === 'csv')
+function isSharedOut({ format }: LobQuery, cost: number, { rowsMin }: SharingBounds): boolean {
+  return cost >= rowsMin && (format === 'ndjson' || format === 'csv')
 }
 
 /** Whether the client holds the answer is told by the opened files alone: no row was read so far. */

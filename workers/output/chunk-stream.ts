@@ -1,40 +1,36 @@
 // The worker's end of a request's MessagePort: body bytes gathered into shared chunks, sent while credits last,
-// and waited for when they do not. The first chunk is small, for the time to the first byte. Memory is bounded by the
-// window whatever the client does; a cancelled request stops at its next chunk.
+// and waited for when they do not. The first chunk is small, for the time to the first byte, and the ones after it grow,
+// for the memory of small answers. Memory is bounded by the window whatever the client does; a cancelled request stops at
+// its next chunk.
 
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
-import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
-import type { ServerMessage, StreamHead, WorkerMessage } from '../../shared/stream-task.ts'
+import { CHUNK_BYTES, CHUNK_GROWTH, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
+import {
+  markLent,
+  type ServerMessage,
+  type StreamHead,
+  type WorkerMessage,
+} from '../../shared/stream-task.ts'
+import {
+  type ChunkBuffer,
+  keepChunkBuffers,
+  ONE_OFF,
+  oneOffBuffer,
+  takeChunkBuffer,
+} from './chunk-buffers.ts'
 
 /** Thrown where a cancelled request is noticed; nobody waits for an answer any more. */
 export class RequestCancelled extends Error {}
-
-/** Number of a buffer that is used for one chunk only and always sent along. */
-const ONE_OFF = -1
-
-interface ChunkBuffer {
-  readonly number: number
-  readonly shared: SharedArrayBuffer
-  readonly bytes: Uint8Array
-  readonly view: DataView
-  /** The server has it, and knows it by its number. */
-  isKnown: boolean
-}
-
-function chunkBuffer(number: number, sizeBytes: number): ChunkBuffer {
-  const shared = new SharedArrayBuffer(sizeBytes)
-  return { number, shared, bytes: new Uint8Array(shared), view: new DataView(shared), isKnown: false }
-}
 
 export class ChunkStream {
   bytes: Uint8Array
   view: DataView
   position = 0
-  /** Where the current chunk counts as full; at most the buffer's length. */
-  #full: number
   readonly #port: MessagePort
   readonly #head: StreamHead
-  readonly #chunkBytes: number
+  readonly #reserveBytes: number
+  /** Of the next new buffer. */
+  #bufferBytes = FIRST_CHUNK_BYTES
   readonly #buffers: ChunkBuffer[] = []
   readonly #free: ChunkBuffer[] = []
   #buffer: ChunkBuffer
@@ -55,11 +51,10 @@ export class ChunkStream {
   constructor(port: MessagePort, head: StreamHead, reserveBytes: number) {
     this.#port = port
     this.#head = head
-    this.#chunkBytes = Math.max(CHUNK_BYTES, reserveBytes)
+    this.#reserveBytes = reserveBytes
     this.#buffer = this.#newBuffer()
     this.bytes = this.#buffer.bytes
     this.view = this.#buffer.view
-    this.#full = Math.min(Math.max(FIRST_CHUNK_BYTES, reserveBytes), this.bytes.length)
     port.on('message', this.#onMessage)
     port.on('close', () => {
       this.#isPortClosed = true
@@ -69,7 +64,7 @@ export class ChunkStream {
 
   /** Whether fewer than `bytes` are left in the current chunk. */
   lacks(bytes: number): boolean {
-    return this.position + bytes > this.#full
+    return this.position + bytes > this.bytes.length
   }
 
   /** Sends the current chunk and makes room for the next one; waits while the window is used up. */
@@ -86,7 +81,9 @@ export class ChunkStream {
   }
 
   #newBuffer(): ChunkBuffer {
-    const buffer = chunkBuffer(this.#buffers.length, this.#chunkBytes)
+    const sizeBytes = Math.max(this.#bufferBytes, this.#reserveBytes)
+    const buffer = takeChunkBuffer(this.#buffers.length, sizeBytes)
+    this.#bufferBytes = Math.min(this.#bufferBytes * CHUNK_GROWTH, CHUNK_BYTES)
     this.#buffers.push(buffer)
     return buffer
   }
@@ -95,7 +92,6 @@ export class ChunkStream {
     this.#buffer = buffer
     this.bytes = buffer.bytes
     this.view = buffer.view
-    this.#full = buffer.bytes.length
   }
 
   /** What is written from here on belongs to a section of the answer. */
@@ -132,9 +128,14 @@ export class ChunkStream {
   async roomFor(bytes: number): Promise<void> {
     if (this.position > 0) await this.nextChunk()
     if (this.lacks(bytes)) {
-      this.#free.push(this.#buffer)
-      this.#take(chunkBuffer(ONE_OFF, bytes))
+      this.#release(this.#buffer)
+      this.#take(oneOffBuffer(bytes))
     }
+  }
+
+  /** Small buffers are used once: a long answer would go on in small chunks. */
+  #release(buffer: ChunkBuffer | undefined): void {
+    if (buffer !== undefined && buffer.bytes.length >= CHUNK_BYTES) this.#free.push(buffer)
   }
 
   /** Copies bytes into the current chunk, which does not lack them. */
@@ -146,8 +147,8 @@ export class ChunkStream {
   /** Copies bytes of any length into the stream. */
   async write(bytes: Uint8Array): Promise<void> {
     for (let done = 0; done < bytes.length;) {
-      if (this.position === this.#full) await this.nextChunk()
-      const part = bytes.subarray(done, done + this.#full - this.position)
+      if (this.position === this.bytes.length) await this.nextChunk()
+      const part = bytes.subarray(done, done + this.bytes.length - this.position)
       this.bytes.set(part, this.position)
       this.position += part.length
       done += part.length
@@ -159,6 +160,11 @@ export class ChunkStream {
     this.throwIfCancelled()
     this.#send()
     this.#post({ kind: 'end', rows })
+  }
+
+  /** Gives the buffers back to the thread. Nothing may be written or sent afterwards. */
+  close(): void {
+    keepChunkBuffers(this.#buffers.splice(0))
   }
 
   /** Takes in what the server has said meanwhile, without waiting. */
@@ -180,6 +186,7 @@ export class ChunkStream {
     this.#inFlight++
     this.#isBufferSent = true
     const { number, shared, isKnown } = this.#buffer
+    markLent(shared, true)
     this.#post({ kind: 'chunk', number, length: this.position, ...(isKnown ? {} : { buffer: shared }) })
     this.#buffer.isKnown = number !== ONE_OFF
     this.position = 0
@@ -201,8 +208,7 @@ export class ChunkStream {
   #receive(message: ServerMessage): void {
     if (message.kind === 'credit') {
       this.#inFlight--
-      const buffer = this.#buffers[message.number]
-      if (buffer !== undefined) this.#free.push(buffer)
+      this.#release(this.#buffers[message.number])
     } else if (message.kind === 'window') this.#window = message.chunks
     else {
       this.#isDismissed = true

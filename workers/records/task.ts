@@ -84,19 +84,23 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
     return
   }
   const stream = new ChunkStream(port, head, 0)
-  const encoder = encoderOf(query, stream)
-  let written = 0
-  await encoder.begin()
-  for await (const batch of batches()) {
-    stream.throwIfCancelled()
-    await encoder.write(batch)
-    written += batch.rows
-    // The thread's other requests get their turn.
-    await setImmediate()
+  try {
+    const encoder = encoderOf(query, stream)
+    let written = 0
+    await encoder.begin()
+    for await (const batch of batches()) {
+      stream.throwIfCancelled()
+      await encoder.write(batch)
+      written += batch.rows
+      // The thread's other requests get their turn.
+      await setImmediate()
+    }
+    if (written !== rows) throw new Error(`planned ${rows} rows but wrote ${written}`)
+    await encoder.finish()
+    stream.end(rows)
+  } finally {
+    stream.close()
   }
-  if (written !== rows) throw new Error(`planned ${rows} rows but wrote ${written}`)
-  await encoder.finish()
-  stream.end(rows)
 }
 
 /** Undefined for an answer that the client holds. */

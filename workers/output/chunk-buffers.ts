@@ -1,0 +1,47 @@
+// The memory that chunks are sent in. A thread keeps some of it from request to request: new memory has to be mapped page
+// by page, and what is left of it is only freed when the collectors of both threads have come round.
+
+import { CHUNK_BUFFERS_KEPT_MAX, CHUNK_BYTES } from '../../shared/limits.ts'
+import { chunkMemory, isLent } from '../../shared/stream-task.ts'
+
+/** Number of a buffer that is used for one chunk only and always sent along. */
+export const ONE_OFF = -1
+
+/** A buffer of one stream, which knows it by its number. */
+export interface ChunkBuffer {
+  readonly number: number
+  readonly shared: SharedArrayBuffer
+  readonly bytes: Uint8Array
+  readonly view: DataView
+  /** The server has it, and knows it by its number. */
+  isKnown: boolean
+}
+
+/** Memory for chunks of CHUNK_BYTES that no stream of this thread uses; the server may still read some of it. */
+const kept: SharedArrayBuffer[] = []
+
+function bufferOf(number: number, shared: SharedArrayBuffer, sizeBytes: number): ChunkBuffer {
+  const bytes = new Uint8Array(shared, 0, sizeBytes)
+  return { number, shared, bytes, view: new DataView(shared, 0, sizeBytes), isKnown: false }
+}
+
+function takeKept(): SharedArrayBuffer | undefined {
+  const index = kept.findLastIndex((memory) => !isLent(memory))
+  return index < 0 ? undefined : kept.splice(index, 1)[0]
+}
+
+/** A buffer that no one else uses. */
+export function takeChunkBuffer(number: number, sizeBytes: number): ChunkBuffer {
+  const shared = sizeBytes === CHUNK_BYTES ? takeKept() : undefined
+  return bufferOf(number, shared ?? chunkMemory(sizeBytes), sizeBytes)
+}
+
+export function oneOffBuffer(sizeBytes: number): ChunkBuffer {
+  return bufferOf(ONE_OFF, chunkMemory(sizeBytes), sizeBytes)
+}
+
+/** Takes buffers back from a stream that is over. Those kept longest make room: the server may never give them back. */
+export function keepChunkBuffers(buffers: readonly ChunkBuffer[]): void {
+  for (const { shared, bytes } of buffers) if (bytes.length === CHUNK_BYTES) kept.push(shared)
+  kept.splice(0, kept.length - CHUNK_BUFFERS_KEPT_MAX)
+}
