@@ -4,6 +4,9 @@
 
 const TWO_32 = 4_294_967_296
 const WIDTH_MAX_EXACT = 53
+/** Bits that are left of a 32-bit word when it begins with up to seven bits of the value before. */
+const WORD_BITS_SURE = 25
+const WIDTH_MAX_SHARED = 12
 
 /** A read position in page bytes. Reading past `end` throws. */
 export interface ByteReader {
@@ -44,6 +47,22 @@ function readZigZagBigInt(reader: ByteReader): bigint {
   throw new Error('an integer in a page is out of range')
 }
 
+/** Varint bytes whose value, 49 bits, is exact in a double. */
+const VARINT_BYTES_EXACT = 7
+
+/** Like `readZigZagBigInt`, without a BigInt where the value is as short as usual. */
+function readZigZag(reader: ByteReader): number {
+  const { offset } = reader
+  let value = 0
+  for (let index = 0, scale = 1; index < VARINT_BYTES_EXACT; index++, scale *= 128) {
+    const byte = readByte(reader)
+    value += (byte & 127) * scale
+    if (byte < 128) return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+  }
+  reader.offset = offset
+  return exactNumber(readZigZagBigInt(reader))
+}
+
 function exactNumber(value: bigint): number {
   const number = Number(value)
   if (!Number.isSafeInteger(number)) throw new Error(`the value ${value} is out of the expected range`)
@@ -63,6 +82,7 @@ export function readHybrid(
   dictionary?: Int32Array,
 ): void {
   if (width > 32) throw new Error(`a bit width of ${width} is out of range`)
+  const isLookedUp = dictionary !== undefined && !isIdentity(dictionary, width)
   let index = start
   const stop = start + count
   while (index < stop) {
@@ -78,7 +98,7 @@ export function readHybrid(
       const groups = (header - 1) / 2
       const runEnd = Math.min(index + groups * 8, stop)
       unpackBits(reader, width, out, index, runEnd)
-      if (dictionary !== undefined) lookUp(dictionary, out, index, runEnd)
+      if (isLookedUp) lookUp(dictionary, out, index, runEnd)
       index = runEnd
       reader.offset += groups * width
     }
@@ -89,6 +109,11 @@ function entryOf(dictionary: Int32Array, code: number): number {
   const value = dictionary[code]
   if (value === undefined) throw new Error(`the dictionary code ${code} is out of range`)
   return value
+}
+
+/** Whether every code of so many bits stands for itself. */
+function isIdentity(dictionary: Int32Array, width: number): boolean {
+  return dictionary.length === 2 ** width && dictionary.every((value, code) => value === code)
 }
 
 /** Replaces dictionary codes by the dictionary's values, in place. */
@@ -119,6 +144,14 @@ function unpackBits(reader: ByteReader, width: number, out: Int32Array, start: n
   // A value and the bits before it in its first byte fit one unaligned word; the page's last words have no room for it.
   const wordStop = Math.min(stop, start + Math.floor(((end - 4 - reader.offset) * 8) / Math.max(width, 1)))
   let index = start
+  if (width > 0 && width <= WIDTH_MAX_SHARED) {
+    // Several short values fit that word together.
+    const perWord = Math.floor(WORD_BITS_SURE / width)
+    for (; index + perWord <= wordStop; bit += perWord * width) {
+      let word = view.getUint32(bit >>> 3, true) >>> (bit & 7)
+      for (const next = index + perWord; index < next; index++, word >>>= width) out[index] = word & mask
+    }
+  }
   for (; index < wordStop; index++, bit += width) {
     out[index] = (view.getUint32(bit >>> 3, true) >>> (bit & 7)) & mask
   }
@@ -169,11 +202,11 @@ export function readDelta(
   out[start] = previous
   const stop = start + count
   for (let index = start + 1; index < stop;) {
-    const minDelta = exactNumber(readZigZagBigInt(reader))
-    const widths = reader.bytes.subarray(reader.offset, reader.offset + miniblocks)
+    const minDelta = readZigZag(reader)
+    const widthsAt = reader.offset
     reader.offset += miniblocks
     for (let block = 0; block < miniblocks && index < stop; block++) {
-      const width = widths[block]
+      const width = reader.bytes[widthsAt + block]
       if (width === undefined || width > WIDTH_MAX_EXACT)
         throw new Error('a delta is out of the expected range')
       const blockStop = Math.min(index + perMiniblock, stop)
@@ -204,7 +237,7 @@ function addDeltas(
   let sum = before
   if (width <= 25) {
     // A delta and the bits before it in its first byte fit one unaligned word.
-    const mask = 2 ** width - 1
+    const mask = (1 << width) - 1
     const wordStop =
       width === 0 ? start : Math.min(stop, start + Math.floor(((reader.end - 4) * 8 - bit) / width))
     for (; index < wordStop; index++, bit += width) {
