@@ -7,6 +7,7 @@
 // to break the transfer: no final chunk, no text in the body.
 
 import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
 import { REQUEST_TARGET_BYTES_MAX } from '../../shared/limits.ts'
@@ -191,7 +192,11 @@ export class RequestLifecycle {
     record.answered(status)
     const sink = exchange.startBody({ status, headers, commonHeaders })
     try {
-      for (; chunk !== null; chunk = await stream.next()) await sink.write(chunk)
+      for (; chunk !== null; chunk = await stream.next()) {
+        await sink.write(chunk)
+        // Chunks that are there and a socket with room would keep everybody else waiting.
+        await setImmediate()
+      }
       await sink.end()
     } finally {
       record.bytes = sink.bytesWritten

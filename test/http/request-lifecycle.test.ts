@@ -227,6 +227,28 @@ test('closes every stream exactly once, and reads none for HEAD', async (t) => {
   )
 })
 
+test('gives others their turn while a stream has chunks and its client room for them', async (t) => {
+  const chunkCount = 1_000
+  let given = 0
+  const ready = streamEndpoint('/ready', () => ({
+    rows: null,
+    next: async () => (given++ < chunkCount ? Uint8Array.of(120) : null),
+    close: async () => {},
+  }))
+  const { url } = await startEndpoints(t, [ready])
+  let turns = 0
+  let isOver = false
+  const count = (): void => {
+    if (given > 0) turns += 1
+    if (!isOver) setImmediate(count)
+  }
+  count()
+  const body = await (await fetch(`${url}/ready`)).text()
+  isOver = true
+  assert.equal(body.length, chunkCount)
+  assert.ok(turns >= chunkCount, `${turns} turns of the event loop`)
+})
+
 test('hands path and query values to the handler', async (t) => {
   const echo = defineEndpoint({
     path: '/echo/{name}',
