@@ -7,11 +7,18 @@
 // So a few body bytes are always kept in reserve: while the socket is full one of them is offered at every writable
 // event and every few seconds. The offer pushes the backlog, keeps that timer off and tells when the backlog is gone.
 //
-// A client makes progress when the writable event comes or the backlog is gone. A very slow one shows neither until it
-// has taken a whole chunk, so the stall time-out asks for about a chunk within it: 9 kB/s with the usual values, more
-// of a client with megabytes of receive buffer, whose TCP window opens in large steps.
+// A client makes progress when the writable event comes, which the kernel sends when a third of its send buffer is free
+// (up to some megabytes), or when the backlog is gone. So that a slow client shows in time, little is written at once
+// until much has gone through without the socket being full: a backlog of 64 KiB is gone when the client has taken about
+// as much, which is what the stall time-out then asks for within it.
 
-import { BODY_LAST_BYTES_MAX, BODY_RESERVE_BYTES, STALL_PROBE_MS } from '../../shared/limits.ts'
+import {
+  BODY_LAST_BYTES_MAX,
+  BODY_PIECE_BYTES_MIN,
+  BODY_PIECE_SHARE,
+  BODY_RESERVE_BYTES,
+  STALL_PROBE_MS,
+} from '../../shared/limits.ts'
 import { type BodySink, ConnectionLoss, type ConnectionLossReason } from './exchange.ts'
 
 /** The three operations on a response that a body needs. Each one is a cork of its own. */
@@ -41,6 +48,8 @@ export class BodyWriter implements BodySink {
   #probeTimer: NodeJS.Timeout | undefined
   /** Nothing of what was passed on is left in the library's own memory. */
   #isDrained = true
+  /** What was passed on since the socket was full. */
+  #freeBytes = 0
   /** Time without a sign that the client takes anything. */
   #quietMs = 0
   #loss: ConnectionLoss | undefined
@@ -53,9 +62,14 @@ export class BodyWriter implements BodySink {
 
   async write(chunk: Uint8Array): Promise<void> {
     if (this.#loss !== undefined) throw this.#loss
-    if (chunk.length === 0) return
-    this.#passButReserve(chunk)
-    await this.#drained()
+    for (let start = 0; start < chunk.length;) {
+      const pieceBytes = Math.max(BODY_PIECE_BYTES_MIN, Math.floor(this.#freeBytes / BODY_PIECE_SHARE))
+      const piece = chunk.subarray(start, start + pieceBytes)
+      this.#passButReserve(piece)
+      this.#freeBytes = this.#isDrained ? this.#freeBytes + piece.length : 0
+      await this.#drained()
+      start += piece.length
+    }
   }
 
   async end(): Promise<void> {

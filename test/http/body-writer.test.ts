@@ -5,7 +5,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { BodyWriter, type BodySocket } from '../../server/http/body-writer.ts'
-import { BODY_LAST_BYTES_MAX, STALL_PROBE_MS } from '../../shared/limits.ts'
+import {
+  BODY_LAST_BYTES_MAX,
+  BODY_PIECE_BYTES_MIN,
+  BODY_PIECE_SHARE,
+  BODY_RESERVE_BYTES,
+  CHUNK_BYTES,
+  STALL_PROBE_MS,
+} from '../../shared/limits.ts'
 import { patternBytes } from '../support/byte-pattern.ts'
 
 class SocketModel implements BodySocket {
@@ -105,6 +112,31 @@ test('keeps a taken chunk waiting until the socket has taken it too', async () =
   assert.ok(socket.addRoom(4000))
   writer.onWritable()
   await taken
+})
+
+test('writes little at once until much has gone through without the socket being full', async () => {
+  let isFull = false
+  const sizes: number[] = []
+  const write = (bytes: Uint8Array): boolean => {
+    sizes.push(bytes.length)
+    return !isFull
+  }
+  const writer = new BodyWriter({ write, end: () => {}, close: () => {} }, 60_000)
+  const chunk = new Uint8Array(CHUNK_BYTES)
+  const largestOf = async (action: () => Promise<void>): Promise<number> => {
+    sizes.length = 0
+    await action()
+    return Math.max(...sizes)
+  }
+  assert.ok((await largestOf(async () => writer.write(chunk))) <= BODY_PIECE_BYTES_MIN)
+  for (let count = 0; count < BODY_PIECE_SHARE; count++) await writer.write(chunk)
+  assert.ok((await largestOf(async () => writer.write(chunk))) >= CHUNK_BYTES - BODY_RESERVE_BYTES)
+  isFull = true
+  const writing = writer.write(chunk)
+  isFull = false
+  writer.onWritable()
+  await writing
+  assert.ok((await largestOf(async () => writer.write(chunk))) <= BODY_PIECE_BYTES_MIN)
 })
 
 test('offers a stalled socket a byte now and then, and cuts it off after the time-out', async (t) => {

@@ -42,7 +42,9 @@ test('gives a slow reader every byte', async (t) => {
 })
 
 for (const isHeld of [true, false]) {
-  const size = isHeld ? 'whole chunks' : 'no more than the cork buffer of the library holds'
+  const size = isHeld
+    ? 'more than the cork buffer of the library holds'
+    : 'no more than the cork buffer of the library holds'
   test(`writes ${size} at once when the foreign cork is ${isHeld ? 'held' : 'lost'}`, async (t) => {
     // What was written at once is a chunk on the wire.
     const foreignCork = await ForeignCork.open()
@@ -70,7 +72,7 @@ for (const isHeld of [true, false]) {
       Number.parseInt(hex ?? '', 16),
     )
     assert.deepEqual(new Uint8Array(decodeChunked(raw).body), body)
-    if (isHeld) assert.ok(sizes.filter((bytes) => bytes > CHUNK_BYTES / 2).length > 1)
+    if (isHeld) assert.ok(sizes.filter((bytes) => bytes > 32 * 1024).length > 10)
     else for (const bytes of sizes) assert.ok(bytes <= 16 * 1024 - 8, `a chunk of ${bytes} bytes`)
   })
 }
@@ -131,7 +133,7 @@ test('does not cut off a client that pauses for less than the time-out, again an
     if (receivedBytes < nextPauseBytes) return
     nextPauseBytes = receivedBytes + 3_000_000
     socket.pause()
-    setTimeout(() => socket.resume(), 300)
+    setTimeout(() => socket.resume(), 450)
   })
   socket.resume()
   const [line] = await log.find((candidate) => candidate.path === '/api/v1/lob')
