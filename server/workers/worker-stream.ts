@@ -133,8 +133,10 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     }
     this.#isClosed = true
     this.#options.signal.removeEventListener('abort', this.#onAbort)
-    this.#chunks.length = 0
-    for (const number of this.#buffers.keys()) this.#giveBack(number)
+    // Only what is still lent: the worker may have lent a buffer that it has back to another request.
+    if (this.#lent !== undefined) this.#giveBack(this.#lent)
+    for (const { number } of this.#chunks.splice(0)) this.#giveBack(number)
+    this.#lent = undefined
     this.#settle()
     await this.#taskOver
   }

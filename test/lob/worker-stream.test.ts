@@ -121,6 +121,26 @@ test('no longer reads what it gave back, nor anything once it is closed', async 
   assert.deepEqual(lent(), [false, false, false, false])
 })
 
+test('does not give a buffer back again that its thread has lent to another stream since', async (t) => {
+  const { stream, endTask, sayHead, sayChunk, sayEnd, buffers } = openStream(t)
+  sayHead()
+  sayChunk('one')
+  sayChunk('two')
+  sayEnd()
+  endTask()
+  await stream.ready()
+  await stream.next()
+  await stream.next()
+  assert.deepEqual(buffers.map(isLent), [false, true])
+  // The task is over, so another request of its thread may use the first buffer.
+  markLent(buffers[0]!, true)
+  assert.equal(await stream.next(), null)
+  await stream.close()
+  assert.deepEqual(buffers.map(isLent), [true, false])
+  await stream.close()
+  assert.deepEqual(buffers.map(isLent), [true, false])
+})
+
 test('misses nothing when the end of the task is heard before its last messages', async (t) => {
   const { stream, endTask, sayHead, sayChunk, sayEnd } = openStream(t)
   // All at once: the promise settles before the port has had a turn of the event loop.
