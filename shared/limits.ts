@@ -101,6 +101,8 @@ export const ANSWER_QUOTE_CHARACTERS_MAX = 80
 export const STALL_TIMEOUT_MS_DEFAULT = 30_000
 /** How often a stalled stream offers the socket another byte, which also keeps uWebSockets' own 10 s timer off. */
 export const STALL_PROBE_MS = 4_000
+/** How long a starting server waits for the connection that it opens to itself. */
+export const FOREIGN_CORK_TIMEOUT_MS = 5_000
 /** Body bytes a stream keeps back to have something to offer a stalled socket: one is spent per offer. */
 export const BODY_RESERVE_BYTES = 1024
 /** Body bytes that may still be unsent when a stream ends its answer and gives up its slot. */
