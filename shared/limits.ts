@@ -105,6 +105,8 @@ export const STALL_PROBE_MS = 4_000
 export const BODY_PIECE_BYTES_MIN = 64 * 1024
 /** … when it has taken so many times as much without its socket being full, which holds some megabytes. */
 export const BODY_PIECE_SHARE = 64
+/** How long a starting server waits for the connection that it opens to itself. */
+export const FOREIGN_CORK_TIMEOUT_MS = 5_000
 /** Body bytes a stream keeps back to have something to offer a stalled socket: one is spent per offer. */
 export const BODY_RESERVE_BYTES = 1024
 /** Body bytes that may still be unsent when a stream ends its answer and gives up its slot. */

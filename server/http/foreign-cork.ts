@@ -7,6 +7,8 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { HttpResponse, us_listen_socket } from 'uWebSockets.js'
+import { FOREIGN_CORK_TIMEOUT_MS } from '../../shared/limits.ts'
+import { withinTime } from '../health/within-time.ts'
 import { uWS } from './uws-library.ts'
 
 const HOST = '127.0.0.1'
@@ -46,7 +48,10 @@ export class ForeignCork {
       await once(socket, 'connect')
       socket.on('error', () => socket.destroy())
       socket.write(`GET ${path} HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`)
-      const response = await asked
+      // The kernel connects by itself: without a free file descriptor the connection is never accepted.
+      const response = await withinTime(asked, FOREIGN_CORK_TIMEOUT_MS)
+      if (response === undefined)
+        throw new Error(`no connection to ${HOST} was accepted: are there file descriptors left?`)
       uWS.us_listen_socket_close(listening)
       return new ForeignCork(response, close)
     } catch (error) {

@@ -133,8 +133,10 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     }
     this.#isClosed = true
     this.#options.signal.removeEventListener('abort', this.#onAbort)
-    this.#chunks.length = 0
-    for (const number of this.#buffers.keys()) this.#giveBack(number)
+    // Only what waits here: what was given back before may be lent to another request by now, and the chunk in the
+    // reader's hands may still be read by a compressor. The thread does without that one.
+    for (const { number } of this.#chunks.splice(0)) this.#giveBack(number)
+    this.#lent = undefined
     this.#settle()
     await this.#taskOver
   }

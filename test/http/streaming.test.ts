@@ -77,6 +77,31 @@ for (const isHeld of [true, false]) {
   })
 }
 
+test('starts or says why not, however few file descriptors are left', async () => {
+  const server = new URL('../../server/http/uws-server.js', import.meta.url)
+  const script = `
+    import { closeSync, openSync } from 'node:fs'
+    import { startHttpServer } from '${server.href}'
+    const taken = []
+    try { for (;;) taken.push(openSync('/dev/null')) } catch {}
+    for (let count = 0; count < Number(process.argv[1]); count++) closeSync(taken.pop())
+    const starting = startHttpServer({ host: '127.0.0.1', port: 0, stallTimeoutMs: 1000 }, () => {})
+    const end = await starting.then((running) => (running.close(), 'started'), (error) => error.message)
+    for (const descriptor of taken) closeSync(descriptor)
+    process.stdout.write(end)`
+  const ends: string[] = []
+  for (let free = 0; ends.at(-1) !== 'started'; free++) {
+    const command = 'ulimit -n 64; exec "$0" --input-type=module -e "$1" "$2"'
+    const args = ['-c', command, process.execPath, script, String(free)]
+    const { stdout, stderr } = await promisify(execFile)('sh', args, { timeout: 30_000 })
+    assert.match(stdout, /^started$|^cannot listen|EMFILE|file descriptors/)
+    assert.equal(stderr, '')
+    ends.push(stdout)
+  }
+  assert.equal(ends[0], 'cannot listen on 127.0.0.1')
+  assert.ok(ends.some((end) => end.endsWith('are there file descriptors left?')))
+})
+
 for (const isAtOnce of [true, false]) {
   const when = isAtOnce ? 'at once' : 'later'
   test(`gives a whole answer longer than all buffers, sent ${when}, to a client that reads late`, async (t) => {

@@ -30,6 +30,8 @@ export interface ForeignFile {
   readonly hasStatistics: boolean
   readonly rowGroupRows: number
   readonly keyValues: Readonly<Record<string, string>>
+  /** Value bytes of a page; as many as the writer likes when left out. */
+  readonly pageBytes?: number
 }
 
 export const PLAIN_FOREIGN_FILE: ForeignFile = {
@@ -114,14 +116,16 @@ export function writeForeignFile(path: string, events: readonly NaiveEvent[], fi
     children: columns.map(([, column]) => column.data[0]!),
   })
   const table = new arrow.Table(schema, new arrow.RecordBatch(schema, data))
-  const properties = new WriterPropertiesBuilder()
+  const builder = new WriterPropertiesBuilder()
     .setCompression(CODECS[file.codec])
     .setDictionaryEnabled(file.hasDictionary)
     .setStatisticsEnabled(file.hasStatistics ? EnabledStatistics.Chunk : EnabledStatistics.None)
     .setMaxRowGroupSize(file.rowGroupRows)
     .setKeyValueMetadata(new Map(Object.entries(file.keyValues)))
-    .build()
-  const bytes = writeParquet(Table.fromIPCStream(arrow.tableToIPC(table, 'stream')), properties)
+  const { pageBytes } = file
+  const paged =
+    pageBytes === undefined ? builder : builder.setDataPageSizeLimit(pageBytes).setWriteBatchSize(64)
+  const bytes = writeParquet(Table.fromIPCStream(arrow.tableToIPC(table, 'stream')), paged.build())
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, bytes)
 }

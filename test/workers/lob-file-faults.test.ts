@@ -15,6 +15,7 @@ import {
 import { join } from 'node:path'
 import { test } from 'node:test'
 import * as arrow from 'apache-arrow'
+import { parquetMetadata } from 'hyparquet'
 import { Table, writeParquet } from 'parquet-wasm/node'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { PLAIN_FOREIGN_FILE, writeForeignLakeFile } from '../support/lob-files.ts'
@@ -57,6 +58,14 @@ async function sampleLake(t: Parameters<typeof temporaryDirectory>[0]): Promise<
   const lake = await temporaryDirectory(t)
   await writeEvents(lake, recordedEvents(), {}, DAY_START + 24n * HOUR - 1n)
   return lake
+}
+
+/** Where the only chunk of a column lies in a file. */
+function columnOf(file: Buffer, name: string): { offset: number; sizeBytes: number } {
+  const { row_groups: groups } = parquetMetadata(Uint8Array.from(file).buffer)
+  const chunk = groups[0]!.columns.find(({ meta_data: data }) => data?.path_in_schema[0] === name)
+  const { data_page_offset: offset, total_compressed_size: sizeBytes } = chunk!.meta_data!
+  return { offset: Number(offset), sizeBytes: Number(sizeBytes) }
 }
 
 test('every flipped byte of a written file leads to an error that names the file, or to the same answer', async (t) => {
@@ -144,6 +153,38 @@ test('values that no order book can hold are refused', async (t) => {
     const { failure } = await collectLob(lake, QUERY)
     assert.equal(failure?.code, 'lake_file_invalid')
     assert.match(failure.detail, reason)
+  }
+})
+
+test('a page that the answer does not need cannot shift the others by a wrong count of its values', async (t) => {
+  const pageRows = 1024
+  const market = `${SERIES}-B`
+  const events = [`${SERIES}-A`, market].flatMap((marketId) =>
+    Array.from({ length: 4 * pageRows }, (_, index) => {
+      const event = index === 0 ? 0 : 2
+      const price = event * (1 + (index % 97)) * 50
+      return { marketId, ts: DAY_START + BigInt(index) * SECOND, event, side: 0, price, qty: event * 1e6 }
+    }),
+  )
+  const layout = { codec: 'uncompressed', hasDictionary: false, rowGroupRows: 100_000 } as const
+  const file = { ...PLAIN_FOREIGN_FILE, ...layout, pageBytes: 4 * pageRows }
+  const counted = Buffer.from([0x15, 0x80, 0x10, 0x15])
+  for (const hasWrongCount of [false, true]) {
+    const lake = await temporaryDirectory(t)
+    const place = { source: 'kalshi', series: SERIES, date: DATE } as const
+    const path = writeForeignLakeFile(lake, place, events, file)
+    const bytes = readFileSync(path)
+    // The first of eight pages says 3,072 values instead of 1,024: with five others that makes the row group full.
+    if (hasWrongCount) {
+      const { offset, sizeBytes } = columnOf(bytes, 'price')
+      const chunk = bytes.subarray(offset, offset + sizeBytes)
+      assert.ok(chunk.includes(counted))
+      chunk[chunk.indexOf(counted) + 2] = 0x30
+      writeFileSync(path, bytes)
+    }
+    const { failure } = await collectLob(lake, { ...QUERY, series: null, market })
+    if (hasWrongCount) assert.match(failure?.detail ?? '', /column price holds more than 8192 values/)
+    else assert.equal(failure, undefined)
   }
 })
 

@@ -57,7 +57,9 @@ export function visitPages(
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const cursor = { view, offset: 0 }
   let count = 0
-  while (count < rows) {
+  let isAnySkipped = false
+  // What a skipped page says of its length nothing else bears out but that all pages together have `rows` values.
+  while (count < rows || (isAnySkipped && cursor.offset < bytes.length)) {
     if (cursor.offset >= bytes.length)
       throw new Error(`column ${chunk.name} ends after ${count} of ${rows} values`)
     const header = parquetHeader(cursor)
@@ -70,6 +72,7 @@ export function visitPages(
       if (count + values > rows) throw new Error(`column ${chunk.name} holds more than ${rows} values`)
       if (count + values <= wanted.start || count >= wanted.stop) {
         count += values
+        isAnySkipped = true
         continue
       }
     }
