@@ -219,14 +219,14 @@ test('the first batch is read before the status line, so common failures have a 
 
 test('a later failure destroys the connection: no final chunk, no Connection: close, no error text in the body', async (t) => {
   const { lobUrl, openRaw } = await startTestServer(t)
-  const target = lobUrl('bytes.1000000.fail-after.300000')
+  const target = lobUrl('bytes.5000000.fail-after.300000')
   const { head, body, isComplete } = decodeChunked(await readToEnd(await openRaw(target)))
   assert.match(head, /^HTTP\/1\.1 200 /)
   assert.doesNotMatch(head, /^connection:/im)
   assert.equal(isComplete, false)
   assert.ok(body.length > 0)
   assert.doesNotMatch(body.toString('latin1'), /error|damaged|problem/)
-  const whole = decodeChunked(await readToEnd(await openRaw(lobUrl('bytes.1000000'))))
+  const whole = decodeChunked(await readToEnd(await openRaw(lobUrl('bytes.5000000'))))
   assert.equal(whole.isComplete, true)
   assert.ok(whole.body.subarray(0, body.length).equals(body), 'what came is a part of the whole')
 })
@@ -234,14 +234,14 @@ test('a later failure destroys the connection: no final chunk, no Connection: cl
 test('a truncated transfer is visible to a client: the body never ends as if it were whole', async (t) => {
   const { lobUrl } = await startTestServer(t)
   for (const ending of ['fail-after.300000', 'die-after.300000.exit', 'quit-after.300000']) {
-    const response = await fetch(lobUrl(`bytes.1000000.${ending}`), {
+    const response = await fetch(lobUrl(`bytes.5000000.${ending}`), {
       headers: { 'accept-encoding': 'identity' },
     })
     assert.equal(response.status, 200)
     await assert.rejects(response.arrayBuffer(), ending)
   }
   // Compressed bodies are cut as well.
-  const coded = await fetch(lobUrl('bytes.1000000.fail-after.300000'), {
+  const coded = await fetch(lobUrl('bytes.5000000.fail-after.300000'), {
     headers: { 'accept-encoding': 'gzip' },
   })
   await assert.rejects(coded.arrayBuffer())
