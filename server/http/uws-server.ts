@@ -8,7 +8,7 @@
 // and when the kernel takes nothing of that, the write's own bytes are dropped, though their chunk's size line is kept
 // (AsyncSocket::uncork of version 20; later ones mend it). So the head and short pieces of a body go out in pieces that
 // fit, each in its own cork; long ones outside of it (foreign-cork.ts), because one call of the kernel for a megabyte
-// costs both ends a third of what sixty-four cost; and what is long but whole goes through `tryEnd`, which says how much
+// costs both ends about half of what sixty-four cost; and what is long but whole goes through `tryEnd`, which says how much
 // was taken.
 
 import { STATUS_CODES } from 'node:http'
