@@ -21,8 +21,8 @@ export const FIRST_CHUNK_BYTES = 16 * 1024
 /** Each chunk may be so many times as long as the one before, up to CHUNK_BYTES. */
 export const CHUNK_GROWTH = 8
 /**
- * Body bytes of a chunk in a long answer. Each one costs a message either way and a call of the kernel; four times as many of a
- * quarter of the size take half as long again (bench/lob-end-to-end.ts).
+ * Body bytes of a chunk in a long answer. Each one costs a message either way and a call of the kernel; four times as
+ * many of a quarter of the size take half as long again (bench/lob-end-to-end.ts).
  */
 export const CHUNK_BYTES = 1024 * 1024
 /** Chunks a worker may have in flight before the main thread returns a credit. */
@@ -33,7 +33,7 @@ export const CHUNK_BUFFERS_KEPT_MAX = 8
 export const LOB_SECTIONS_ROWS_MIN = 20_000
 /** Threads that may help the one which leads an answer. */
 export const LOB_ASSISTANTS_MAX = 3
-/** Chunks under way per thread of an answer that is shared out: about an hour's rows of 50 levels, so that nobody waits. */
+/** Chunks under way per thread of a shared answer: about an hour's rows of 50 levels, so that nobody waits. */
 export const LOB_SECTION_WINDOW = 24
 /**
  * Chunks that the rows of one section are sure to fit into. A thread that is needed elsewhere may send all of them, so

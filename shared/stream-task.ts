@@ -23,10 +23,12 @@ function lentFlag(memory: SharedArrayBuffer): Int32Array {
   return new Int32Array(memory, memory.byteLength - LENT_FLAG_BYTES, 1)
 }
 
+/** Says whether the server has the memory from now on. */
 export function markLent(memory: SharedArrayBuffer, lent: boolean): void {
   Atomics.store(lentFlag(memory), 0, lent ? 1 : 0)
 }
 
+/** Whether the server may still read the memory. */
 export function isLent(memory: SharedArrayBuffer): boolean {
   return Atomics.load(lentFlag(memory), 0) === 1
 }

@@ -3,7 +3,7 @@
 // counts as a failure, and is not asked again before it has ended.
 
 import type { DatabaseCheck } from './health-monitor.ts'
-import { withinTime } from './within-time.ts'
+import { withinTime } from '../../shared/within-time.ts'
 
 async function openDatabase(): Promise<() => Promise<boolean>> {
   const { DuckDBInstance } = await import('@duckdb/node-api')

@@ -21,7 +21,7 @@ import {
 } from '../../shared/limits.ts'
 import { type BodySink, ConnectionLoss, type ConnectionLossReason } from './exchange.ts'
 
-/** The three operations on a response that a body needs. Each one is a cork of its own. */
+/** The three operations on a response that a body needs. */
 export interface BodySocket {
   /**
    * Takes all bytes (at least one); true when they and every byte before them went to the kernel, but for the last cork

@@ -6,10 +6,10 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import type { HttpResponse, us_listen_socket } from 'uWebSockets.js'
+import type { HttpResponse } from 'uWebSockets.js'
 import { FOREIGN_CORK_TIMEOUT_MS } from '../../shared/limits.ts'
-import { withinTime } from '../health/within-time.ts'
-import { uWS } from './uws-library.ts'
+import { withinTime } from '../../shared/within-time.ts'
+import { listen, uWS } from './uws-library.ts'
 
 const HOST = '127.0.0.1'
 
@@ -33,12 +33,8 @@ export class ForeignCork {
         resolve(response)
       })
     })
-    const listening = await new Promise<us_listen_socket>((resolve, reject) => {
-      app.listen(HOST, 0, (socket) => {
-        if (socket === false) reject(new Error(`cannot listen on ${HOST}`))
-        else resolve(socket)
-      })
-    })
+    const listening = await listen(app, HOST, 0)
+    if (listening === false) throw new Error(`cannot listen on ${HOST}`)
     const socket = connect(uWS.us_socket_local_port(listening), HOST).unref()
     const close = (): void => {
       socket.destroy()

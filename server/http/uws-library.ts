@@ -1,7 +1,24 @@
-// uWebSockets.js, loaded with the settings it reads only then.
+// uWebSockets.js, loaded with the settings it reads only then, and how its applications listen.
 
+import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js'
 import { REQUEST_HEAD_BYTES_MAX } from '../../shared/limits.ts'
 
 // Its own default of 4 KiB is less than a request target may have here.
 process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(REQUEST_HEAD_BYTES_MAX)
 export const uWS = await import('uWebSockets.js')
+
+// uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT: exported under another name than its types say, so given by value.
+const LISTEN_EXCLUSIVE_PORT = 1
+
+/** Port 0 lets the system choose. Resolves to false when the address cannot be bound. */
+export async function listen(
+  app: TemplatedApp,
+  host: string,
+  port: number,
+): Promise<us_listen_socket | false> {
+  return new Promise((resolve) => {
+    // Without the exclusive option a second server may bind the same port and take a share of its connections. The
+    // types lack this form with a host, the library has it.
+    Reflect.apply(app.listen.bind(app), undefined, [host, port, LISTEN_EXCLUSIVE_PORT, resolve])
+  })
+}

@@ -12,7 +12,7 @@
 // was taken.
 
 import { STATUS_CODES } from 'node:http'
-import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js'
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { type BodySocket, BodyWriter } from './body-writer.ts'
 import {
   type BodySink,
@@ -23,7 +23,7 @@ import {
   type RequestHeader,
 } from './exchange.ts'
 import { ForeignCork } from './foreign-cork.ts'
-import { uWS } from './uws-library.ts'
+import { listen, uWS } from './uws-library.ts'
 
 export interface HttpServerOptions {
   readonly host: string
@@ -37,9 +37,6 @@ export interface HttpServer {
   /** Stops listening and cuts every connection. */
   close(): void
 }
-
-// uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT: exported under another name than its types say, so given by value.
-const LISTEN_EXCLUSIVE_PORT = 1
 
 const STATUS_LINES: ReadonlyMap<number, string> = new Map(
   Object.entries(STATUS_CODES).map(([status, text]) => [Number(status), `${status} ${text}`]),
@@ -225,16 +222,6 @@ class UwsExchange implements Exchange {
   }
 }
 
-async function listen(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
-  const socket = await new Promise<us_listen_socket | false>((resolve) => {
-    // Without the exclusive option a second server may bind the same port and take a share of its connections. The
-    // types lack this form with a host, the library has it.
-    Reflect.apply(app.listen.bind(app), undefined, [host, port, LISTEN_EXCLUSIVE_PORT, resolve])
-  })
-  if (socket === false) throw new Error(`cannot listen on ${host} port ${port}: is the address in use?`)
-  return socket
-}
-
 /**
  * Starts listening; every request goes to `handler`, which must not throw. Rejects when the address cannot be bound.
  * `foreignCork` is closed with the server.
@@ -252,7 +239,9 @@ export async function startHttpServer(
     exchange.detach()
   })
   try {
-    const listening = await listen(app, options.host, options.port)
+    const { host, port } = options
+    const listening = await listen(app, host, port)
+    if (listening === false) throw new Error(`cannot listen on ${host} port ${port}: is the address in use?`)
     const close = (): void => {
       app.close()
       cork.close()

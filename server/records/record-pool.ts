@@ -13,7 +13,7 @@ import {
   RECORD_THREADS,
 } from '../../shared/limits.ts'
 import type { DatabaseCheck } from '../health/health-monitor.ts'
-import { withinTime } from '../health/within-time.ts'
+import { withinTime } from '../../shared/within-time.ts'
 import type {
   RecordHead,
   RecordProbeTask,

@@ -59,6 +59,13 @@ function openStream(t: TestContext) {
   }
   const sayHead = (): void => say(HEAD)
   const sayEnd = (): void => say({ kind: 'end', rows: 3 })
+  /** All at once: the task's promise settles before the port has had a turn of the event loop. */
+  const sayAnswer = (...texts: string[]): void => {
+    sayHead()
+    for (const text of texts) sayChunk(text)
+    sayEnd()
+    endTask()
+  }
   return {
     stream,
     client,
@@ -69,6 +76,7 @@ function openStream(t: TestContext) {
     sayHead,
     sayChunk,
     sayEnd,
+    sayAnswer,
     workerPort: port2,
     buffers,
   }
@@ -120,12 +128,8 @@ test('gives back what waits when it is closed and what comes later, but not what
 })
 
 test('does not give a buffer back again that its thread has lent to another stream since', async (t) => {
-  const { stream, endTask, sayHead, sayChunk, sayEnd, buffers } = openStream(t)
-  sayHead()
-  sayChunk('one')
-  sayChunk('two')
-  sayEnd()
-  endTask()
+  const { stream, sayAnswer, buffers } = openStream(t)
+  sayAnswer('one', 'two')
   await stream.ready()
   await stream.next()
   await stream.next()
@@ -140,13 +144,8 @@ test('does not give a buffer back again that its thread has lent to another stre
 })
 
 test('misses nothing when the end of the task is heard before its last messages', async (t) => {
-  const { stream, endTask, sayHead, sayChunk, sayEnd } = openStream(t)
-  // All at once: the promise settles before the port has had a turn of the event loop.
-  sayHead()
-  sayChunk('one')
-  sayChunk('two')
-  sayEnd()
-  endTask()
+  const { stream, sayAnswer } = openStream(t)
+  sayAnswer('one', 'two')
   await stream.ready()
   assert.equal(textOf(await stream.next()), 'one')
   assert.equal(textOf(await stream.next()), 'two')

@@ -18,7 +18,13 @@ import { LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
 import { planLob, refuseTooManyRows, type LobPlan } from './plan.ts'
 import { costInRows, sectionRowsMax, sectionsOf, type Section } from './sections.ts'
-import { planSink, planTextSink, type SectionSink } from './snapshot-sink.ts'
+import {
+  planSink,
+  planTextSink,
+  type SectionSink,
+  type SinkPlan,
+  type SnapshotSink,
+} from './snapshot-sink.ts'
 import { writeSections, writeSnapshots, type SnapshotJob } from './snapshots.ts'
 import { warmUp } from './warm-up.ts'
 
@@ -78,14 +84,19 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     (left, right) => (left < right ? -1 : 1),
   )
   const job = { query, fileOf, marketNumbers: new Map(ids.map((id, number) => [id, number])) }
-  const textPlan = isSharedOut(query, costInRows(plan, query, fileOf), bounds)
-    ? planTextSink(query, ids)
-    : null
+  const isSharedOut = isInSections(query) && costInRows(plan, query, fileOf) >= bounds.rowsMin
+  const textPlan = isSharedOut ? planTextSink(query, ids) : null
   const sections =
     textPlan === null
       ? []
       : sectionsOf(plan, query, fileOf, sectionRowsMax(textPlan, bounds.sectionChunksMax))
   const head = headOf(task, series, plan, sections, files)
+  const open = <Sink extends SnapshotSink>(sinkPlan: SinkPlan<Sink>) => {
+    const stream = new ChunkStream(port, head, sinkPlan.reserveBytes)
+    progress.stream = stream
+    const checkpoint = (): void => stream.throwIfCancelled()
+    return { stream, job: { ...job, sink: sinkPlan.open(stream), checkpoint } }
+  }
   if (assistance !== null && assistance.identity !== head.identity) {
     // With other files than the leader's nothing may be made.
     port.postMessage({ kind: 'end', rows: 0 })
@@ -93,23 +104,17 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     port.postMessage(head)
     port.postMessage({ kind: 'end', rows: plan.rows })
   } else if (textPlan === null || head.sections === null) {
-    const sinkPlan = textPlan ?? planSink(query, ids)
-    const stream = new ChunkStream(port, head, sinkPlan.reserveBytes)
-    const checkpoint = (): void => stream.throwIfCancelled()
-    progress.stream = stream
-    const rows = await writeSnapshots({ ...job, sink: sinkPlan.open(stream), checkpoint }, plan)
+    const { stream, job: wholeJob } = open(textPlan ?? planSink(query, ids))
+    const rows = await writeSnapshots(wholeJob, plan)
     if (rows !== plan.rows) throw new Error(`planned ${plan.rows} rows but wrote ${rows}`)
     stream.end(rows)
   } else {
-    const stream = new ChunkStream(port, head, textPlan.reserveBytes)
-    const checkpoint = (): void => stream.throwIfCancelled()
-    progress.stream = stream
+    const { stream, job: sectionJob } = open(textPlan)
     const shared = assistance?.sections ?? head.sections
     const take = (): number => {
       progress.hasTakenSection = true
       return takeSection(shared)
     }
-    const sectionJob = { ...job, sink: textPlan.open(stream), checkpoint }
     if (assistance === null) await lead(stream, sectionJob, sections, take)
     else await assist(stream, sectionJob, sections, take)
   }
@@ -139,8 +144,8 @@ async function assist(
 }
 
 /** Whether other threads may make parts of the answer: where nothing stands between its rows but the rows. */
-function isSharedOut({ format }: LobQuery, cost: number, { rowsMin }: SharingBounds): boolean {
-  return cost >= rowsMin && (format === 'ndjson' || format === 'csv')
+function isInSections({ format }: LobQuery): boolean {
+  return format === 'ndjson' || format === 'csv'
 }
 
 /** Whether the client holds the answer is told by the opened files alone: no row was read so far. */
