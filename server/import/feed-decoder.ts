@@ -1,38 +1,147 @@
-// What the import needs of an exchange's decoder: frames in, book events out to the sink it was made with.
+// What the import needs of an exchange's decoder: frames in, records of book events out, each with the span of the feed
+// that it came with. What a record does to a book is not the decoder's affair: that is folded when everything is known
+// that belongs to it (server/lake/market-fold.ts).
 
-import type { BookEventSink } from './market-books.ts'
+import type { BookEvent } from '../lake/series-recording.ts'
+import { FEED_LEFT, STRAND_OVER } from '../lake/market-fold.ts'
+import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
+import { EVENT_CLEAR, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
+import { isSeriesName } from '../../shared/lake-layout.ts'
+import type { BookLevel } from '../lake/exact-book.ts'
+import { BadLineError } from './bad-line.ts'
+import type { FeedRun, FeedSpans, RunEnd } from './feed-spans.ts'
 import type { ImportTally } from './import-tally.ts'
+import { shown } from './recorded-message.ts'
 import type { Frame } from './recorded-message.ts'
 
-export interface FeedDecoder {
-  /** A new file begins: it may continue the connection of the file before or be another one. */
-  startFile(): void
-  /** One frame in order of arrival. Throws BadLineError, and then has changed nothing. */
-  decode(frame: Frame, recvTs: bigint | undefined): void
-  /** A message could not be read and is skipped: what it would have changed is unknown. */
-  skipBadLine(): void
-  /**
-   * The recording ends, or is looked at while it goes on: the sink is told how far it covers. Where every message has
-   * a receive time it may be called at any time and changes nothing.
-   */
-  finish(): void
+/** Where records go: the recording writer, or a test's array. */
+export interface BookEventSink {
+  append(series: string, event: BookEvent): void
 }
 
-/** A decoder that can be put away and go on later as if nothing had been. */
+export interface FeedDecoder {
+  /** A new file begins; `name` is for messages. */
+  startFile(name: string): void
+  /** The frames of one message in order of arrival. Throws BadLineError. */
+  decode(frames: readonly Frame[], recvTs: bigint | undefined): void
+  /** A message could not be read and is skipped: what it would have changed is unknown. */
+  skipBadLine(): void
+  /** The file ends: what waited for a time is taken. */
+  finishFile(): void
+}
+
+/** A decoder that can be put away between two messages and go on later. */
 export interface ResumableDecoder extends FeedDecoder {
-  /** Plain data for the constructor's option `state`. Throws while messages wait for a time. */
+  /** Plain data for the constructor's option `state`. */
   state(): unknown
-  /** Markets whose book is unknown since a gap. */
-  gappedMarkets(): string[]
-  /** Forgets the markets whose book is unknown since a gap; they are new if they come back. */
-  forgetGapped(): void
+  forgetMarkets(): void
 }
 
 export interface FeedDecoderOptions {
   readonly sink: BookEventSink
+  readonly spans: FeedSpans
   readonly tally: ImportTally
   /** Files every market under this series instead of its own. */
   readonly series?: string | undefined
   /** The series of single markets, where the recorder knows it; before `series`. */
   readonly seriesOf?: ((marketId: string) => string | undefined) | undefined
+  /** The recorder's own log: receive times are right, and a run that ends is over at once. */
+  readonly isLive?: boolean | undefined
+}
+
+/** When a message happened and arrived (ns), and its number, 0 where it has none. */
+export interface Stamp {
+  readonly ts: bigint
+  readonly recvTs: bigint
+  readonly seq: number
+}
+
+/** Puts a run's records into the sink. */
+export class RunRecords {
+  readonly #sink: BookEventSink
+  readonly #tally: ImportTally
+  readonly #isLive: boolean
+  readonly #seriesOf: (marketId: string) => string
+  readonly #seriesById = new Map<string, string>()
+
+  constructor(options: FeedDecoderOptions, ownSeriesOf: (marketId: string) => string) {
+    const { sink, tally, series, seriesOf, isLive = false } = options
+    this.#sink = sink
+    this.#tally = tally
+    this.#isLive = isLive
+    this.#seriesOf = (id) => seriesOf?.(id) ?? series ?? ownSeriesOf(id)
+  }
+
+  /** Throws BadLineError for an id that the lake cannot hold. */
+  checkId(id: string): void {
+    if (this.#seriesById.has(id)) return
+    const bytes = Buffer.byteLength(id)
+    if (bytes === 0 || bytes > MARKET_ID_BYTES_MAX || !isSeriesName(this.#seriesOf(id))) {
+      throw new BadLineError(`no market id: ${shown(id)}`)
+    }
+  }
+
+  /** The whole book anew: a `clear` and its levels. */
+  snapshot(run: FeedRun, id: string, stamp: Stamp, levels: readonly BookLevel[]): void {
+    this.level(run, id, stamp, EVENT_CLEAR, { side: SIDE_BID, price: 0, qty: 0 })
+    for (const level of levels) if (level.qty !== 0) this.level(run, id, stamp, EVENT_SET, level)
+  }
+
+  level(run: FeedRun, id: string, { ts, recvTs, seq }: Stamp, event: number, level: BookLevel): void {
+    const series = this.#open(run, id, ts)
+    const { side, price, qty } = level
+    this.#sink.append(series, {
+      marketId: id,
+      ts,
+      recvTs,
+      seq: BigInt(seq),
+      event,
+      side,
+      price,
+      qty,
+      span: run.number,
+    })
+    this.#tally.events++
+  }
+
+  /** The run speaks of the market no more. */
+  leave(run: FeedRun, id: string, { ts, recvTs, seq }: Stamp): void {
+    const series = this.#seriesById.get(id)
+    if (series === undefined || !run.has(series, id)) return
+    const event = { marketId: id, ts, recvTs, seq: BigInt(seq), event: FEED_LEFT, side: SIDE_BID }
+    this.#sink.append(series, { ...event, price: 0, qty: 0, span: run.number })
+    run.removeMarket(series, id)
+    this.#tally.countGap('no longer followed')
+  }
+
+  /** A run is over. An import only knows what that means when everything is read. */
+  end(run: FeedRun, reason: RunEnd): void {
+    run.end(reason)
+    if (!this.#isLive) return
+    for (const [series, id] of run.markets()) {
+      this.#sink.append(series, overRecord(run, id))
+      if (reason !== 'end of file') this.#tally.countGap(reason)
+    }
+  }
+
+  /** Markets that are over leave the memory, or it would grow for ever; they are new if they come back. */
+  forgetMarkets(): void {
+    this.#seriesById.clear()
+  }
+
+  #open(run: FeedRun, id: string, ts: bigint): string {
+    let series = this.#seriesById.get(id)
+    if (series === undefined) {
+      series = this.#seriesOf(id)
+      this.#seriesById.set(id, series)
+    }
+    run.addMarket(series, id, ts)
+    return series
+  }
+}
+
+function overRecord(run: FeedRun, id: string): BookEvent {
+  const ts = run.lastTs + 1n
+  const place = { recvTs: run.lastRecvTs, seq: BigInt(run.lastSeq), span: run.number }
+  return { marketId: id, ts, ...place, event: STRAND_OVER, side: SIDE_BID, price: 0, qty: 0 }
 }

@@ -1,17 +1,13 @@
 // What an import has counted: nothing that the recording held is passed over in silence.
 
+import type { RunEnd } from './feed-spans.ts'
 import { IMPORT_TYPES_MAX } from '../../shared/limits.ts'
 
 /** Why a book became unknown. */
 export type GapReason =
-  | 'sequence break'
-  | 'new connection'
-  | 'disconnect'
+  | RunEnd
   | 'no longer followed'
-  | 'market finished'
   | 'level below zero'
-  | 'bad line'
-  | 'silence of more than a day'
   | 'too many changes held'
 
 export class ImportTally {
@@ -26,12 +22,22 @@ export class ImportTally {
   /** Polymarket messages after which the best prices they state differ from the book. */
   bestPriceMismatches = 0
   badLines = 0
+  /** Times that no clock can have shown, the exchange's and the recorder's: other times stand in for them. */
+  readonly setAside = { ts: 0, recvTs: 0 }
+  /** How far the farthest of them was off, ns. */
+  setAsideNsMax = 0n
   readonly gaps = new Map<GapReason, number>()
   /** Messages without a book event, by type. */
   readonly skippedTypes = new Map<string, number>()
 
   countGap(reason: GapReason): void {
     this.gaps.set(reason, (this.gaps.get(reason) ?? 0) + 1)
+  }
+
+  /** A message's time was set aside for another, `byNs` away. */
+  countSetAside(which: 'ts' | 'recvTs', byNs: bigint): void {
+    this.setAside[which]++
+    if (byNs > this.setAsideNsMax) this.setAsideNsMax = byNs
   }
 
   countSkipped(type: string): void {

@@ -1,229 +1,317 @@
-// Kalshi messages → book events. It follows connections and subscriptions, because one missing message makes every book
-// of its subscription unknown, and checks every delta against the exact book: a level below zero means that something was
-// lost unnoticed, and the book becomes unknown too. Nothing is repaired or guessed.
+// Kalshi messages → records. It follows runs: stretches of a subscription's numbers in which none is missing. A number
+// that does not follow begins another run; whether that is a loss, another connection, or another recorder's file is
+// told when all runs are put together.
 
-import { EVENT_ADD, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
-import { IMPORT_COMMANDS_MAX } from '../../shared/limits.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { EVENT_ADD, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
+import { IMPORT_COMMANDS_MAX, IMPORT_DUPLICATE_WINDOW, IMPORT_SILENCE_MS_MAX } from '../../shared/limits.ts'
 import { seriesOfTicker } from '../../shared/lake-layout.ts'
+import { NS_PER_MS } from '../../shared/utc-date.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
-import type { FeedDecoderOptions, ResumableDecoder } from './feed-decoder.ts'
-import { FrameTiming } from './frame-timing.ts'
-import type { FrameTimingState } from './frame-timing.ts'
-import type { GapReason, ImportTally } from './import-tally.ts'
+import { RunRecords } from './feed-decoder.ts'
+import type { FeedDecoderOptions, ResumableDecoder, Stamp } from './feed-decoder.ts'
+import type { FeedRun, FeedRunState, FeedSpans, RunEnd } from './feed-spans.ts'
+import type { ImportTally } from './import-tally.ts'
 import { LOST_MESSAGE, parseKalshiFrame } from './kalshi-frame.ts'
 import type { KalshiMessage, LegLevel } from './kalshi-frame.ts'
-import { KalshiSequence } from './kalshi-sequence.ts'
-import type { KalshiSequenceState } from './kalshi-sequence.ts'
-import { MarketBooks } from './market-books.ts'
-import type { MarketBook, MarketBookState, Stamp } from './market-books.ts'
+import { MessageClock } from './message-clock.ts'
+import type { MessageClockState } from './message-clock.ts'
 import type { Frame } from './recorded-message.ts'
 
-// A gap between messages has no message of its own.
-const NO_SEQ = 0n
+/** How far sequence numbers are believed. */
+export type SequenceTrust =
+  /** Every number counts: one that is missing makes the subscription's books unknown. */
+  | 'strict'
+  /** The recording holds some of a connection's markets: numbers order messages, and missing ones are others'. */
+  | 'per-market'
+  /** Numbers mean nothing. */
+  | 'ignore'
+
+const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
 
 export interface KalshiDecoderOptions extends FeedDecoderOptions {
   /** Whether `no` prices are given on the yes leg, unless a recorded subscribe command says so or otherwise. */
   readonly useYesPrice: boolean
+  readonly sequence?: SequenceTrust | undefined
   readonly state?: KalshiDecoderState | undefined
 }
 
 export interface KalshiDecoderState {
-  readonly books: readonly MarketBookState[]
-  readonly sequence: KalshiSequenceState
-  readonly timing: FrameTimingState
-  readonly yesPriceByCommand: readonly (readonly [number, boolean])[]
-  readonly yesPriceBySid: readonly (readonly [number, boolean])[]
-  readonly useYesPrice: boolean
-  readonly arrivals: number
+  readonly clock: MessageClockState
+  readonly name: string
+  readonly runs: readonly (readonly [number, FeedRunState, OpenRun['recent']])[]
+  readonly plain: FeedRunState | undefined
+  readonly flagByCommand: readonly (readonly [number, boolean])[]
+  readonly subscribed: readonly (readonly [number, boolean | undefined])[]
+  readonly flag: boolean | undefined
+}
+
+interface OpenRun {
+  readonly run: FeedRun
+  /** The latest messages, by number. */
+  readonly recent: { readonly seq: number; readonly recvTs: bigint; readonly frame: Frame }[]
 }
 
 export class KalshiDecoder implements ResumableDecoder {
   readonly #tally: ImportTally
-  readonly #books: MarketBooks
-  readonly #sequence: KalshiSequence
-  readonly #timing: FrameTiming<KalshiMessage>
-  readonly #yesPriceByCommand: Map<number, boolean>
-  readonly #yesPriceBySid: Map<number, boolean>
-  #useYesPrice: boolean
-  /** Stands in for the sequence number of messages that have none. */
-  #arrivals: number
+  readonly #records: RunRecords
+  readonly #spans: FeedSpans
+  readonly #clockOptions: ConstructorParameters<typeof MessageClock<KalshiMessage>>[0]
+  readonly #sequence: SequenceTrust
+  readonly #usesYesPrice: boolean
+  #clock: MessageClock<KalshiMessage>
+  #name = ''
+  /** Runs that may go on, by subscription. */
+  #runs = new Map<number, OpenRun>()
+  /** The run of messages without numbers. */
+  #plain: FeedRun | undefined
+  readonly #flagByCommand = new Map<number, boolean>()
+  /** What is known of subscriptions before their first message. */
+  readonly #subscribed = new Map<number, boolean | undefined>()
+  #flag: boolean | undefined
 
   constructor(options: KalshiDecoderOptions) {
-    const { series, seriesOf, state } = options
     this.#tally = options.tally
-    const nameOf = (id: string): string => seriesOf?.(id) ?? series ?? seriesOfTicker(id)
-    this.#books = new MarketBooks(options.sink, options.tally, nameOf, state?.books)
-    this.#timing = new FrameTiming((message, ts, recvTs) => this.#take(message, ts, recvTs), state?.timing)
-    this.#sequence = new KalshiSequence(state?.sequence)
-    this.#yesPriceByCommand = new Map(state?.yesPriceByCommand)
-    this.#yesPriceBySid = new Map(state?.yesPriceBySid)
-    this.#useYesPrice = state?.useYesPrice ?? options.useYesPrice
-    this.#arrivals = state?.arrivals ?? 0
+    this.#spans = options.spans
+    this.#records = new RunRecords(options, seriesOfTicker)
+    this.#sequence = options.sequence ?? 'strict'
+    this.#usesYesPrice = options.useYesPrice
+    this.#clockOptions = {
+      deliver: (message, ts, recvTs) => this.#take(message, ts, recvTs),
+      onSetAside: (_, which, byNs) => options.tally.countSetAside(which, byNs),
+      trustsReceiveTimes: options.isLive ?? false,
+    }
+    const { state } = options
+    this.#clock = new MessageClock({ ...this.#clockOptions, state: state?.clock })
+    if (state === undefined) return
+    this.#name = state.name
+    for (const [sid, run, recent] of state.runs) {
+      this.#runs.set(sid, { run: this.#spans.resume(run), recent: [...recent] })
+    }
+    if (state.plain !== undefined) this.#plain = this.#spans.resume(state.plain)
+    for (const [id, flag] of state.flagByCommand) this.#flagByCommand.set(id, flag)
+    for (const [sid, flag] of state.subscribed) this.#subscribed.set(sid, flag)
+    this.#flag = state.flag
   }
 
   state(): KalshiDecoderState {
     return {
-      books: this.#books.state(),
-      sequence: this.#sequence.state(),
-      timing: this.#timing.state(),
-      yesPriceByCommand: [...this.#yesPriceByCommand],
-      yesPriceBySid: [...this.#yesPriceBySid],
-      useYesPrice: this.#useYesPrice,
-      arrivals: this.#arrivals,
+      clock: this.#clock.state(),
+      name: this.#name,
+      runs: [...this.#runs].map(([sid, { run, recent }]) => [sid, run.state(), [...recent]]),
+      plain: this.#plain?.state(),
+      flagByCommand: [...this.#flagByCommand],
+      subscribed: [...this.#subscribed],
+      flag: this.#flag,
     }
   }
 
-  gappedMarkets(): string[] {
-    return this.#books.gappedIds()
+  forgetMarkets(): void {
+    this.#records.forgetMarkets()
   }
 
-  forgetGapped(): void {
-    this.#books.forgetGapped()
+  startFile(name: string): void {
+    this.#name = name
+    this.#clock = new MessageClock(this.#clockOptions)
+    this.#closeRuns('end of file')
+    this.#subscribed.clear()
+    this.#flagByCommand.clear()
+    this.#flag = undefined
   }
 
-  startFile(): void {
-    this.#sequence.startFile()
+  decode(frames: readonly Frame[], recvTs: bigint | undefined): void {
+    for (const frame of frames) {
+      const message = this.#trusted(parseKalshiFrame(frame))
+      const { body } = message
+      if (body.kind === 'snapshot' || body.kind === 'delta') this.#records.checkId(body.ticker)
+      this.#clock.push(message, message.ts, recvTs, this.#isRestart(message))
+    }
   }
 
-  decode(frame: Frame, recvTs: bigint | undefined): void {
-    const message = parseKalshiFrame(frame)
-    const { body } = message
-    if (body.kind === 'snapshot' || body.kind === 'delta') this.#books.checkId(body.ticker)
-    this.#timing.push(message, message.ts, recvTs, this.#sequence.verdict(message) === 'restart')
-  }
-
-  // A numbered message that is missing shows in the sequence. Books without numbers have only this sign.
+  // A numbered message that is missing shows in the numbers. Books without numbers have only this sign.
   skipBadLine(): void {
-    if (this.#timing.isHolding) this.#timing.push(LOST_MESSAGE, undefined, undefined, false)
-    else this.#loseMessage(this.#lastStamp())
+    if (this.#clock.isHolding) this.#clock.push(LOST_MESSAGE, undefined, undefined, false)
+    else this.#lose()
   }
 
-  finish(): void {
-    this.#timing.finish()
-    if (this.#timing.lastTs !== undefined) this.#books.coverUntil(this.#timing.lastTs)
+  finishFile(): void {
+    this.#clock.finish()
+    this.#closeRuns('end of file')
+  }
+
+  #trusted(message: KalshiMessage): KalshiMessage {
+    if (this.#sequence === 'strict') return message
+    if (this.#sequence === 'ignore') return { ...message, seq: undefined }
+    return message
+  }
+
+  /** Whether the message belongs to another connection than those before it. */
+  #isRestart({ sid, seq, body, frame }: KalshiMessage): boolean {
+    if (body.kind === 'subscribed' && body.subscription !== undefined) return this.#runs.has(body.subscription)
+    if (sid === undefined || seq === undefined) return false
+    const open = this.#runs.get(sid)
+    if (open === undefined || seq > open.run.lastSeq) return false
+    return !this.#isRepeat(open, seq, frame, undefined)
+  }
+
+  #isRepeat({ recent }: OpenRun, seq: number, frame: Frame, recvTs: bigint | undefined): boolean {
+    const earlier = recent[seq % IMPORT_DUPLICATE_WINDOW]
+    if (earlier?.seq !== seq || !isDeepStrictEqual(earlier.frame, frame)) return false
+    // A snapshot says when it was sent only by its receipt: the same book may come again from a new connection.
+    return frame['type'] === 'orderbook_delta' || recvTs === undefined || recvTs === earlier.recvTs
   }
 
   #take(message: KalshiMessage, ts: bigint, recvTs: bigint): void {
-    if (message.body.kind === 'lost') {
-      this.#loseMessage(this.#lastStamp())
+    const { body, sid } = message
+    if (body.kind === 'lost') {
+      this.#lose()
       return
     }
-    this.#arrivals++
     this.#tally.messages++
-    const verdict = this.#sequence.verdict(message)
-    if (verdict === 'duplicate') {
+    const seq = message.seq ?? 0
+    const run = this.#runOf(message, ts, recvTs)
+    if (run === 'repeat') {
       this.#tally.duplicates++
       return
     }
-    const stamp = { ts, recvTs, seq: BigInt(message.seq ?? this.#arrivals) }
-    if (verdict === 'restart') {
-      this.#interrupt('new connection')
-      this.#sequence.forget()
-      this.#yesPriceBySid.clear()
-    } else if (this.#timing.isAfterSilence(ts)) {
-      this.#interrupt('silence of more than a day')
+    if (run === undefined) this.#hear(ts, recvTs)
+    else {
+      run.take(run.sid === null ? 0 : seq, ts, recvTs)
+      const recent = sid === undefined ? undefined : this.#runs.get(sid)?.recent
+      if (recent !== undefined) recent[seq % IMPORT_DUPLICATE_WINDOW] = { seq, recvTs, frame: message.frame }
     }
-    if (verdict === 'break') {
-      this.#books.gapAll(stamp, 'sequence break', (market) => market.sid === message.sid)
-    }
-    this.#sequence.accept(message)
-    this.#apply(message, stamp)
+    this.#apply(message, run, { ts, recvTs, seq: run?.sid === null ? 0 : seq })
   }
 
-  #apply({ sid, body }: KalshiMessage, stamp: Stamp): void {
+  /** The run that the message goes on with, or begins; undefined for one that is no part of any. */
+  #runOf(message: KalshiMessage, ts: bigint, recvTs: bigint): FeedRun | 'repeat' | undefined {
+    const { sid, seq, body, frame } = message
+    if (sid === undefined || seq === undefined) {
+      if (body.kind === 'subscribed') this.#startSubscription(body.id, body.subscription)
+      return body.kind === 'snapshot' || body.kind === 'delta' ? this.#plainRun(ts) : undefined
+    }
+    const open = this.#runs.get(sid)
+    if (open === undefined) return this.#openRun(sid)
+    const { run } = open
+    if (seq > run.lastSeq && this.#isNext(run, seq, ts)) return run
+    if (seq > run.lastSeq) {
+      this.#records.end(run, ts - run.lastTs > SILENCE_NS_MAX ? 'silence of more than a day' : 'sequence break')
+      return this.#openRun(sid)
+    }
+    if (this.#isRepeat(open, seq, frame, recvTs)) return 'repeat'
+    this.#closeRuns('new connection')
+    return this.#openRun(sid)
+  }
+
+  #isNext(run: FeedRun, seq: number, ts: bigint): boolean {
+    if (ts - run.lastTs > SILENCE_NS_MAX) return false
+    return seq === run.lastSeq + 1 || this.#sequence === 'per-market'
+  }
+
+  #openRun(sid: number): FeedRun {
+    const isBegun = this.#subscribed.has(sid)
+    const isTurned = this.#subscribed.get(sid) ?? this.#flag ?? (this.#usesYesPrice ? true : null)
+    const run = this.#spans.start({ sid, isBegun, isTurned }, this.#name)
+    this.#subscribed.delete(sid)
+    this.#runs.set(sid, { run, recent: [] })
+    return run
+  }
+
+  #plainRun(ts: bigint): FeedRun {
+    if (this.#plain !== undefined && ts - this.#plain.lastTs > SILENCE_NS_MAX) {
+      this.#records.end(this.#plain, 'silence of more than a day')
+      this.#plain = undefined
+    }
+    const isTurned = this.#flag ?? (this.#usesYesPrice ? true : null)
+    this.#plain ??= this.#spans.start({ sid: null, isBegun: true, isTurned }, this.#name)
+    return this.#plain
+  }
+
+  #apply({ sid, body }: KalshiMessage, run: FeedRun | undefined, stamp: Stamp): void {
     switch (body.kind) {
-      case 'snapshot': {
-        const market = this.#market(body.ticker, sid)
-        this.#books.snapshot(
-          market,
-          stamp,
-          body.levels.map((level) => this.#sided(level, sid)),
-        )
+      case 'snapshot':
+        this.#records.snapshot(run!, body.ticker, stamp, body.levels.map(sided))
         return
-      }
       case 'delta':
-        this.#applyDelta(this.#market(body.ticker, sid), stamp, this.#sided(body.level, sid))
+        if (body.level.qty !== 0) this.#records.level(run!, body.ticker, stamp, EVENT_ADD, sided(body.level))
         return
       case 'subscribe':
         this.#rememberCommand(body.id, body.useYesPrice)
         return
       case 'subscribed':
-        this.#answerCommand(body.id, body.subscription)
+        if (sid !== undefined && run !== undefined) this.#startSubscription(body.id, body.subscription)
         return
       case 'following':
-        this.#books.gapAll(
-          stamp,
-          'no longer followed',
-          (market) => market.sid === sid && !body.tickers.has(market.id),
-        )
+        this.#leave(sid, stamp, (id) => !body.tickers.has(id))
         return
       case 'unsubscribed':
-        this.#books.gapAll(stamp, 'no longer followed', (market) => market.sid === sid)
+        this.#leave(sid, stamp, () => true)
+        if (sid !== undefined) this.#runs.delete(sid)
         return
-      case 'finished': {
-        const market = this.#books.find(body.ticker)
-        if (market !== undefined) this.#books.gap(market, stamp, 'market finished')
+      case 'finished':
+        for (const open of this.#openRuns()) this.#records.leave(open, body.ticker, stampIn(open, stamp))
         return
-      }
       case 'disconnect':
-        this.#books.coverUntil(stamp.ts)
-        this.#books.gapAll(stamp, 'disconnect')
+        if (this.#runs.size === 0 && this.#plain === undefined) this.#spans.endsBefore.push(stamp.recvTs)
+        this.#closeRuns('disconnect')
         return
       case 'other':
         this.#tally.countSkipped(body.name)
     }
   }
 
-  #applyDelta(market: MarketBook, stamp: Stamp, { side, price, qty }: BookLevel): void {
-    if (qty === 0) return
-    const level = market.book.quantity(side, price) + qty
-    if (market.book.isKnown && (level < 0 || !Number.isSafeInteger(level))) {
-      this.#tally.negativeLevels++
-      this.#books.gap(market, stamp, 'level below zero')
-    } else {
-      this.#books.level(market, stamp, EVENT_ADD, side, price, qty)
-    }
+  *#openRuns(): Iterable<FeedRun> {
+    for (const { run } of this.#runs.values()) yield run
+    if (this.#plain !== undefined) yield this.#plain
   }
 
-  #market(ticker: string, sid: number | undefined): MarketBook {
-    const market = this.#books.open(ticker)
-    market.sid = sid
-    return market
+  #leave(sid: number | undefined, stamp: Stamp, isMeant: (id: string) => boolean): void {
+    const run = sid === undefined ? this.#plain : this.#runs.get(sid)?.run
+    if (run === undefined) return
+    for (const [, id] of run.markets()) if (isMeant(id)) this.#records.leave(run, id, stampIn(run, stamp))
   }
 
-  // A resting bid for no at p is an offer of yes at 1 − p; under use_yes_price the exchange has turned it already.
-  #sided({ isYes, price, qty }: LegLevel, sid: number | undefined): BookLevel {
-    if (isYes) return { side: SIDE_BID, price, qty }
-    const isTurned = (sid === undefined ? undefined : this.#yesPriceBySid.get(sid)) ?? this.#useYesPrice
-    return { side: SIDE_ASK, price: isTurned ? price : PRICE_UNITS_PER_DOLLAR - price, qty }
+  #hear(ts: bigint, recvTs: bigint): void {
+    for (const run of this.#openRuns()) run.hear(ts, recvTs)
   }
 
   // A recording may hold the commands without their answers, so a command's flag holds from then on; with the answer it
   // holds for that subscription whatever comes later.
   #rememberCommand(id: number, useYesPrice: boolean | undefined): void {
     if (useYesPrice === undefined) return
-    this.#useYesPrice = useYesPrice
-    if (id !== 0 && this.#yesPriceByCommand.size < IMPORT_COMMANDS_MAX)
-      this.#yesPriceByCommand.set(id, useYesPrice)
+    this.#flag = useYesPrice
+    if (id !== 0 && this.#flagByCommand.size < IMPORT_COMMANDS_MAX) this.#flagByCommand.set(id, useYesPrice)
   }
 
-  #answerCommand(id: number, sid: number | undefined): void {
-    const flag = this.#yesPriceByCommand.get(id)
-    this.#yesPriceByCommand.delete(id)
-    if (flag !== undefined && sid !== undefined) this.#yesPriceBySid.set(sid, flag)
+  #startSubscription(id: number, sid: number | undefined): void {
+    if (sid === undefined) return
+    if (this.#runs.has(sid)) this.#closeRuns('new connection')
+    const flag = this.#flagByCommand.get(id)
+    this.#flagByCommand.delete(id)
+    this.#subscribed.set(sid, flag)
   }
 
-  #loseMessage(stamp: Stamp): void {
-    this.#books.gapAll(stamp, 'bad line', (market) => market.sid === undefined)
+  #lose(): void {
+    if (this.#plain === undefined) return
+    this.#records.end(this.#plain, 'bad line')
+    this.#plain = undefined
   }
 
-  // From the last message on nothing is known.
-  #interrupt(reason: GapReason): void {
-    this.#books.coverUntil(this.#timing.lastTs ?? 0n)
-    this.#books.gapAll(this.#lastStamp(), reason)
+  #closeRuns(reason: RunEnd): void {
+    for (const run of this.#openRuns()) this.#records.end(run, reason)
+    this.#runs = new Map()
+    this.#plain = undefined
   }
+}
 
-  #lastStamp(): Stamp {
-    return { ts: this.#timing.lastTs ?? 0n, recvTs: this.#timing.lastRecvTs, seq: NO_SEQ }
-  }
+// Prices stay on the leg that they came on; which price of the book that is depends on the subscription and is settled
+// when the strand is known.
+function sided({ isYes, price, qty }: LegLevel): BookLevel {
+  return { side: isYes ? SIDE_BID : SIDE_ASK, price, qty }
+}
+
+/** A mark that another subscription brought stands behind the run's latest message. */
+function stampIn(run: FeedRun, { ts, recvTs, seq }: Stamp): Stamp {
+  if (run.sid === null) return { ts, recvTs: run.lastRecvTs > recvTs ? run.lastRecvTs : recvTs, seq: 0 }
+  return { ts, recvTs, seq: seq === run.lastSeq ? seq : run.lastSeq }
 }

@@ -1,32 +1,38 @@
-// Polymarket messages → book events. There is no sequence number, so a loss only shows as a disconnect or in the best
-// prices that messages state; those are compared and counted, nothing is corrected by them. Both tokens of a market are
-// kept, each with a book of its own.
+// Polymarket messages → records. There are no sequence numbers, so a loss only shows as a disconnect, as a first dump of
+// books that are known already, or in the best prices that messages state; those are compared and counted, nothing is
+// corrected by them. Both tokens of a market are kept, each with a book of its own.
 
-import { CARRY_OVER_PAUSE_MS_MAX, IMPORT_HELD_CHANGES_MAX } from '../../shared/limits.ts'
 import { EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
+import { IMPORT_HELD_CHANGES_MAX, IMPORT_SILENCE_MS_MAX } from '../../shared/limits.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
+import { ExactBook } from '../lake/exact-book.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
-import type { FeedDecoderOptions, ResumableDecoder } from './feed-decoder.ts'
-import { FrameTiming } from './frame-timing.ts'
-import type { FrameTimingState } from './frame-timing.ts'
+import { RunRecords } from './feed-decoder.ts'
+import type { FeedDecoderOptions, ResumableDecoder, Stamp } from './feed-decoder.ts'
+import type { FeedRun, FeedRunState, FeedSpans, RunEnd } from './feed-spans.ts'
 import type { ImportTally } from './import-tally.ts'
-import { MarketBooks } from './market-books.ts'
-import type { MarketBook, MarketBookState, Stamp } from './market-books.ts'
+import { HELD_MESSAGES_MAX, MessageClock } from './message-clock.ts'
+import type { MessageClockState } from './message-clock.ts'
 import { LOST_MESSAGE, parsePolymarketFrame } from './polymarket-frame.ts'
 import type { PolymarketMessage, PriceChange } from './polymarket-frame.ts'
 import type { Frame } from './recorded-message.ts'
 
-const PAUSE_NS_MAX = BigInt(CARRY_OVER_PAUSE_MS_MAX) * NS_PER_MS
-const NO_SEQ = 0n
+const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
+// A `book` tells when it last changed. One that was received long after was not sent because it changed: its time is
+// that of its receipt.
+const BOOK_AGE_NS_MAX = 1_000_000_000n
 
-/** `ownTs` is the message's own time where it has one: its stamp may have been raised to the recording's start. */
-interface TimedStamp extends Stamp {
-  readonly ownTs: bigint
+/** A message, and whether it is one of a connection's first books. */
+interface Arrival {
+  readonly message: PolymarketMessage
+  readonly isDump: boolean
 }
 
-interface HeldChanges {
-  readonly changes: { readonly stamp: TimedStamp; readonly level: BookLevel }[]
-  /** Own time of the latest change that found no place. */
+interface TokenBook {
+  readonly book: ExactBook
+  /** Changes before the first book, which may be older than they are, with their own times. */
+  held: { readonly stamp: Stamp; readonly level: BookLevel }[]
+  /** Time of the latest change that found no place. */
   droppedTs: bigint
 }
 
@@ -35,191 +41,223 @@ export interface PolymarketDecoderOptions extends FeedDecoderOptions {
 }
 
 export interface PolymarketDecoderState {
-  readonly books: readonly MarketBookState[]
-  readonly timing: FrameTimingState
-  readonly held: readonly (readonly [string, HeldChanges])[]
-  readonly isFileStart: boolean
-  readonly startTs: bigint | undefined
-  readonly arrivals: number
+  readonly clock: MessageClockState
+  readonly name: string
+  readonly run: FeedRunState | undefined
+  readonly tokens: readonly (readonly [string, TokenState])[]
+}
+
+/** `levels` is undefined while the book is unknown. */
+interface TokenState extends Pick<TokenBook, 'held' | 'droppedTs'> {
+  readonly levels: readonly BookLevel[] | undefined
 }
 
 export class PolymarketDecoder implements ResumableDecoder {
   readonly #tally: ImportTally
-  readonly #books: MarketBooks
-  readonly #timing: FrameTiming<PolymarketMessage>
-  readonly #heldByMarket: Map<string, HeldChanges>
-  #isFileStart: boolean
-  /** When the file's recording began; `undefined` until a message tells. */
+  readonly #records: RunRecords
+  readonly #spans: FeedSpans
+  readonly #clockOptions: ConstructorParameters<typeof MessageClock<Arrival>>[0]
+  #clock: MessageClock<Arrival>
+  #name = ''
+  #run: FeedRun | undefined
+  /** The tokens of the run. */
+  #tokens = new Map<string, TokenBook>()
+  /** Books at the head of a file without receive times: they were sent when the recording began. */
+  #waiting: Arrival[] = []
+  /** When a file without receive times began; undefined until a message tells. */
   #startTs: bigint | undefined
-  #earliestBookTs: bigint | undefined
-  #arrivals: number
 
   constructor(options: PolymarketDecoderOptions) {
-    const { series, seriesOf, state } = options
     this.#tally = options.tally
-    const nameOf = (id: string): string => seriesOf?.(id) ?? series ?? conditionOf(id)
-    this.#books = new MarketBooks(options.sink, options.tally, nameOf, state?.books)
-    this.#timing = new FrameTiming((message, ts, recvTs) => this.#take(message, ts, recvTs), state?.timing)
-    this.#heldByMarket = new Map(state?.held.map(([id, held]) => [id, copyOf(held)]))
-    this.#isFileStart = state?.isFileStart ?? false
-    this.#startTs = state?.startTs
-    this.#arrivals = state?.arrivals ?? 0
+    this.#spans = options.spans
+    this.#records = new RunRecords(options, conditionOf)
+    this.#clockOptions = {
+      deliver: (arrival, ts, recvTs) => this.#take(arrival, ts, recvTs),
+      onSetAside: (_, which, byNs) => options.tally.countSetAside(which, byNs),
+      trustsReceiveTimes: options.isLive ?? false,
+    }
+    const { state } = options
+    this.#clock = new MessageClock({ ...this.#clockOptions, state: state?.clock })
+    if (state === undefined) return
+    this.#name = state.name
+    if (state.run !== undefined) this.#run = this.#spans.resume(state.run)
+    for (const [id, { levels, held, droppedTs }] of state.tokens) {
+      const book = levels === undefined ? new ExactBook() : ExactBook.of(levels)
+      this.#tokens.set(id, { book, held: [...held], droppedTs })
+    }
   }
 
   state(): PolymarketDecoderState {
     return {
-      books: this.#books.state(),
-      timing: this.#timing.state(),
-      held: [...this.#heldByMarket].map(([id, held]) => [id, copyOf(held)]),
-      isFileStart: this.#isFileStart,
-      startTs: this.#startTs,
-      arrivals: this.#arrivals,
+      clock: this.#clock.state(),
+      name: this.#name,
+      run: this.#run?.state(),
+      tokens: [...this.#tokens].map(([id, { book, held, droppedTs }]) => {
+        return [id, { levels: book.isKnown ? book.levels() : undefined, held: [...held], droppedTs }]
+      }),
     }
   }
 
-  gappedMarkets(): string[] {
-    return this.#books.gappedIds()
+  forgetMarkets(): void {
+    this.#records.forgetMarkets()
   }
 
-  forgetGapped(): void {
-    this.#books.forgetGapped()
-  }
-
-  startFile(): void {
-    this.#releaseBooks()
-    this.#isFileStart = true
+  startFile(name: string): void {
+    this.#name = name
+    this.#clock = new MessageClock(this.#clockOptions)
     this.#startTs = undefined
+    this.#end('end of file')
   }
 
-  /**
-   * A `book` carries the time of its last change, which for a quiet token lies hours or days before the recording. So
-   * books at the head of a file wait for the first message that tells when the recording began, and nothing in the file
-   * is stamped earlier than that.
-   */
-  decode(frame: Frame, recvTs: bigint | undefined): void {
-    const message = parsePolymarketFrame(frame)
-    this.#checkMarkets(message)
-    const isBook = message.body.kind === 'book'
-    this.#startTs ??= recvTs ?? (isBook ? undefined : message.ts)
-    if (this.#startTs === undefined) {
-      if (message.ts !== undefined && message.ts < (this.#earliestBookTs ?? message.ts + 1n)) {
-        this.#earliestBookTs = message.ts
-      }
-      if (this.#timing.isFull) this.#releaseBooks()
-      this.#timing.push(message, undefined, undefined, true)
-    } else {
-      const ts = message.ts === undefined ? undefined : later(message.ts, this.#startTs)
-      this.#timing.push(message, ts, recvTs, false)
-    }
+  decode(frames: readonly Frame[], recvTs: bigint | undefined): void {
+    const messages = frames.map(parsePolymarketFrame)
+    for (const message of messages) this.#checkMarkets(message)
+    const isDump = messages.filter(({ body }) => body.kind === 'book').length > 1
+    for (const message of messages) this.#arrive({ message, isDump }, recvTs)
   }
 
   // Which token a lost message was about is not known.
   skipBadLine(): void {
-    if (this.#timing.isHolding) this.#timing.push(LOST_MESSAGE, undefined, undefined, true)
-    else this.#books.gapAll(this.#lastStamp(), 'bad line')
+    if (this.#waiting.length > 0) this.#waiting.push({ message: LOST_MESSAGE, isDump: false })
+    else if (this.#clock.isHolding) this.#clock.push(LOST, undefined, undefined, false)
+    else this.#end('bad line')
   }
 
-  finish(): void {
-    this.#releaseBooks()
-    this.#timing.finish()
-    if (this.#timing.lastTs !== undefined) this.#books.coverUntil(this.#timing.lastTs)
+  finishFile(): void {
+    this.#releaseWaiting()
+    this.#clock.finish()
+    this.#end('end of file')
   }
 
-  #checkMarkets({ body }: PolymarketMessage): void {
-    if (body.kind === 'book') this.#books.checkId(body.marketId)
-    if (body.kind === 'changes') for (const { marketId } of body.changes) this.#books.checkId(marketId)
+  #arrive(arrival: Arrival, recvTs: bigint | undefined): void {
+    const { message, isDump } = arrival
+    const isBook = message.body.kind === 'book'
+    if (recvTs !== undefined) {
+      const isOld = message.ts === undefined || recvTs - message.ts > BOOK_AGE_NS_MAX
+      this.#clock.push(arrival, isBook && (isDump || isOld) ? recvTs : message.ts, recvTs, false)
+      return
+    }
+    if (!isBook && message.ts !== undefined) this.#startTs ??= message.ts
+    if (this.#startTs !== undefined) {
+      this.#releaseWaiting()
+      this.#clock.push(arrival, message.ts === undefined ? undefined : later(message.ts, this.#startTs), undefined, false)
+      return
+    }
+    this.#waiting.push(arrival)
+    if (this.#waiting.length > HELD_MESSAGES_MAX) this.#releaseWaiting()
   }
 
   // No message but books: their own times are all there is.
-  #releaseBooks(): void {
-    if (this.#earliestBookTs !== undefined) this.#timing.release(this.#earliestBookTs)
-    this.#earliestBookTs = undefined
+  #releaseWaiting(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const arrival of waiting) {
+      const { ts } = arrival.message
+      const time = this.#startTs ?? ts
+      this.#clock.push(arrival, arrival.message.body.kind === 'lost' ? undefined : time, undefined, false)
+    }
   }
 
-  #take({ ts: ownTs, body }: PolymarketMessage, deliveredTs: bigint, recvTs: bigint): void {
+  #checkMarkets({ body }: PolymarketMessage): void {
+    if (body.kind === 'book') this.#records.checkId(body.marketId)
+    if (body.kind === 'changes') for (const { marketId } of body.changes) this.#records.checkId(marketId)
+  }
+
+  #take({ message, isDump }: Arrival, ts: bigint, recvTs: bigint): void {
+    const { body } = message
     if (body.kind === 'lost') {
-      this.#books.gapAll(this.#lastStamp(), 'bad line')
+      this.#end('bad line')
       return
     }
     this.#tally.messages++
-    this.#earliestBookTs = undefined
-    const ts = ownTs === undefined ? deliveredTs : later(ownTs, deliveredTs)
-    // Without a receive time the event's own stands in for it.
-    const seq = BigInt(++this.#arrivals)
-    const stamp = { ts, recvTs: recvTs === deliveredTs ? ts : recvTs, seq, ownTs: ownTs ?? ts }
-    this.#checkPause(ts)
+    const stamp = { ts, recvTs, seq: 0 }
+    if (this.#run !== undefined && ts - this.#run.lastTs > SILENCE_NS_MAX) this.#end('silence of more than a day')
     switch (body.kind) {
-      case 'book':
-        this.#applyBook(body.marketId, stamp, body.levels)
+      case 'book': {
+        const isBegun = isDump || message.ts === undefined || recvTs - message.ts > BOOK_AGE_NS_MAX
+        if (isDump && this.#tokens.get(body.marketId)?.book.isKnown === true && !this.#isSameDump(recvTs)) {
+          this.#end('new connection')
+        }
+        this.#applyBook(this.#runFrom(isBegun, stamp), body.marketId, stamp, body.levels, message.ts ?? ts)
         return
+      }
       case 'changes':
-        this.#applyChanges(body.changes, stamp)
+        this.#applyChanges(this.#runFrom(false, stamp), body.changes, stamp)
         return
       case 'disconnect':
-        this.#books.coverUntil(ts)
-        this.#books.gapAll(stamp, 'disconnect')
+        if (this.#run === undefined) this.#spans.endsBefore.push(recvTs)
+        this.#end('disconnect')
         return
       case 'other':
+        this.#run?.hear(ts, recvTs)
         this.#tally.countSkipped(body.name)
     }
   }
 
-  // A recording cut into files goes on at once; after a longer pause nobody knows what was missed.
-  #checkPause(ts: bigint): void {
-    const { lastTs } = this.#timing
-    const isPause = this.#isFileStart && lastTs !== undefined && ts - lastTs > PAUSE_NS_MAX
-    this.#isFileStart = false
-    if (lastTs === undefined || !(isPause || this.#timing.isAfterSilence(ts))) return
-    this.#books.coverUntil(lastTs)
-    this.#books.gapAll(this.#lastStamp(), isPause ? 'new connection' : 'silence of more than a day')
+  // One dump may state a token twice; what came at the same moment is the same connection's.
+  #isSameDump(recvTs: bigint): boolean {
+    return this.#run?.lastRecvTs === recvTs
   }
 
-  #applyBook(marketId: string, stamp: TimedStamp, levels: readonly BookLevel[]): void {
-    const market = this.#books.open(marketId)
-    this.#books.snapshot(market, stamp, levels)
-    const held = this.#heldByMarket.get(marketId)
-    if (held === undefined) return
-    this.#heldByMarket.delete(marketId)
-    for (const change of held.changes) {
-      if (change.stamp.ownTs > stamp.ownTs) this.#set(market, change.stamp, change.level)
+  #runFrom(isBegun: boolean, { ts, recvTs }: Stamp): FeedRun {
+    this.#run ??= this.#spans.start({ sid: null, isBegun, isTurned: null }, this.#name)
+    this.#run.take(0, ts, recvTs)
+    return this.#run
+  }
+
+  #applyBook(run: FeedRun, id: string, stamp: Stamp, levels: readonly BookLevel[], ownTs: bigint): void {
+    const token = this.#token(id)
+    token.book.become(levels)
+    this.#records.snapshot(run, id, stamp, levels)
+    const { held, droppedTs } = token
+    token.held = []
+    token.droppedTs = -1n
+    for (const change of held) {
+      if (change.stamp.ts <= ownTs) continue
+      this.#set(run, id, { ...change.stamp, recvTs: stamp.recvTs }, change.level)
     }
-    if (held.droppedTs > stamp.ownTs) this.#books.gap(market, stamp, 'too many changes held')
+    if (droppedTs <= ownTs) return
+    this.#records.leave(run, id, { ...stamp, ts: later(stamp.ts, run.lastTs) })
+    this.#tally.countGap('too many changes held')
   }
 
-  #applyChanges(changes: readonly PriceChange[], stamp: TimedStamp): void {
-    const lastChanges = new Map<MarketBook, PriceChange>()
+  #applyChanges(run: FeedRun, changes: readonly PriceChange[], stamp: Stamp): void {
+    const lastChanges = new Map<TokenBook, PriceChange>()
     for (const change of changes) {
-      const market = this.#books.open(change.marketId)
-      // Also without a known book: a reader that carries one over from the date before needs the change.
-      this.#set(market, stamp, change.level)
-      if (market.book.isKnown) lastChanges.set(market, change)
-      else this.#hold(market, stamp, change.level)
+      const token = this.#token(change.marketId)
+      this.#set(run, change.marketId, stamp, change.level)
+      if (token.book.isKnown) lastChanges.set(token, change)
+      else if (token.held.length < IMPORT_HELD_CHANGES_MAX) token.held.push({ stamp, level: change.level })
+      else token.droppedTs = later(token.droppedTs, stamp.ts)
     }
-    for (const [market, change] of lastChanges) this.#compareBest(market, change)
+    for (const [{ book }, change] of lastChanges) this.#compareBest(book, change)
   }
 
-  #set(market: MarketBook, stamp: Stamp, { side, price, qty }: BookLevel): void {
-    this.#books.level(market, stamp, EVENT_SET, side, price, qty)
+  #set(run: FeedRun, id: string, stamp: Stamp, level: BookLevel): void {
+    this.#token(id).book.apply(EVENT_SET, level.side, level.price, level.qty)
+    this.#records.level(run, id, stamp, EVENT_SET, level)
   }
 
-  // The first book may be older than the changes that came before it: then they have to be applied again after it.
-  #hold(market: MarketBook, stamp: TimedStamp, level: BookLevel): void {
-    const held = this.#heldByMarket.get(market.id) ?? { changes: [], droppedTs: -1n }
-    this.#heldByMarket.set(market.id, held)
-    if (held.changes.length === IMPORT_HELD_CHANGES_MAX) held.droppedTs = later(held.droppedTs, stamp.ownTs)
-    else held.changes.push({ stamp, level })
-  }
-
-  #compareBest(market: MarketBook, { bestBid, bestAsk }: PriceChange): void {
-    const bid = market.book.best(SIDE_BID) ?? 0
-    const ask = market.book.best(SIDE_ASK) ?? PRICE_UNITS_PER_DOLLAR
+  #compareBest(book: ExactBook, { bestBid, bestAsk }: PriceChange): void {
+    const bid = book.best(SIDE_BID) ?? 0
+    const ask = book.best(SIDE_ASK) ?? PRICE_UNITS_PER_DOLLAR
     if ((bestBid ?? bid) !== bid || (bestAsk ?? ask) !== ask) this.#tally.bestPriceMismatches++
   }
 
-  #lastStamp(): Stamp {
-    return { ts: this.#timing.lastTs ?? 0n, recvTs: this.#timing.lastRecvTs, seq: NO_SEQ }
+  #token(id: string): TokenBook {
+    let token = this.#tokens.get(id)
+    if (token === undefined) this.#tokens.set(id, (token = { book: new ExactBook(), held: [], droppedTs: -1n }))
+    return token
+  }
+
+  #end(reason: RunEnd): void {
+    if (this.#run !== undefined) this.#records.end(this.#run, reason)
+    this.#run = undefined
+    this.#tokens = new Map()
   }
 }
+
+const LOST: Arrival = { message: LOST_MESSAGE, isDump: false }
 
 function conditionOf(marketId: string): string {
   return marketId.slice(0, marketId.indexOf(':'))
@@ -227,8 +265,4 @@ function conditionOf(marketId: string): string {
 
 function later(a: bigint, b: bigint): bigint {
   return a > b ? a : b
-}
-
-function copyOf({ changes, droppedTs }: HeldChanges): HeldChanges {
-  return { changes: [...changes], droppedTs }
 }

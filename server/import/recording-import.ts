@@ -1,5 +1,5 @@
-// An import from its inputs to the lake: lines → frames → decoder → recording writer. All or nothing is published; a line
-// that cannot be read stops it, or is counted where the caller wants so.
+// An import from its inputs to the lake: lines → frames → decoder → recording writer, merged with what the lake holds.
+// All or nothing is published; a line that cannot be read stops it, or is counted where the caller wants so.
 
 import type { Readable } from 'node:stream'
 import { IMPORT_BAD_LINES_SHOWN } from '../../shared/limits.ts'
@@ -12,10 +12,13 @@ import type {
 } from '../lake/lob-recording-writer.ts'
 import { BadLineError } from './bad-line.ts'
 import type { FeedDecoder } from './feed-decoder.ts'
-import { orderInputs } from './import-input.ts'
+import { FeedSpans } from './feed-spans.ts'
+import { openInputs } from './import-input.ts'
 import type { ImportInput } from './import-input.ts'
 import { ImportTally } from './import-tally.ts'
 import { KalshiDecoder } from './kalshi-decoder.ts'
+import type { SequenceTrust } from './kalshi-decoder.ts'
+import { LakeMerge, seriesTouched } from './lake-merge.ts'
 import { readLines } from './line-reader.ts'
 import type { RecordedLine } from './line-reader.ts'
 import { PolymarketDecoder } from './polymarket-decoder.ts'
@@ -37,8 +40,10 @@ export interface ImportOptions {
   readonly stdin: Readable
   readonly series?: string | undefined
   readonly skipBad: boolean
+  /** Dates that the recording has events of are written from it alone; otherwise it is merged with what is there. */
   readonly replace: boolean
   readonly useYesPrice: boolean
+  readonly sequence?: SequenceTrust
   readonly signal: AbortSignal
   readonly progress?: ImportProgress
   readonly bounds?: NonNullable<LobRecordingWriterOptions['bounds']>
@@ -62,11 +67,17 @@ export interface ImportResult {
 /** Imports everything or throws: an error for the user, or the signal's reason. Nothing temporary stays behind. */
 export async function importRecordings(options: ImportOptions): Promise<ImportResult> {
   const { source, lake, replace, progress, bounds, signal } = options
-  const inputs = await orderInputs(options.paths, source, options.stdin, signal)
+  const inputs = await openInputs(options.paths, options.stdin, signal)
+  const spans = new FeedSpans()
+  const merge = { lake, source, spans, replace }
   const writer = new LobRecordingWriter({
     lake,
     source,
-    onExisting: replace ? 'replace' : 'refuse',
+    onExisting: 'replace',
+    merging: {
+      seriesTouched: () => seriesTouched(merge),
+      strandsOf: (recording) => LakeMerge.prepare(merge, recording),
+    },
     onProgress: (written) => progress?.onWrite?.(written),
     ...(bounds === undefined ? {} : { bounds }),
   })
@@ -74,13 +85,12 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
   signal.addEventListener('abort', abort, { once: true })
   try {
     const tally = new ImportTally()
-    const decoder = decoderOf(options, writer, tally)
+    const decoder = decoderOf(options, writer, spans, tally)
     const badLines: BadLines[] = []
     for (const input of inputs) {
       const bad = await readInput(input, decoder, tally, options)
       if (bad.count > 0) badLines.push(bad)
     }
-    decoder.finish()
     const { raisedTimes } = writer
     return { files: await writer.finish(), tally, badLines, raisedTimes }
   } catch (error) {
@@ -92,11 +102,16 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
   }
 }
 
-function decoderOf(options: ImportOptions, sink: LobRecordingWriter, tally: ImportTally): FeedDecoder {
-  const { series, useYesPrice } = options
+function decoderOf(
+  options: ImportOptions,
+  sink: LobRecordingWriter,
+  spans: FeedSpans,
+  tally: ImportTally,
+): FeedDecoder {
+  const { series, useYesPrice, sequence } = options
   return options.source === 'kalshi'
-    ? new KalshiDecoder({ sink, tally, series, useYesPrice })
-    : new PolymarketDecoder({ sink, tally, series })
+    ? new KalshiDecoder({ sink, spans, tally, series, useYesPrice, sequence })
+    : new PolymarketDecoder({ sink, spans, tally, series })
 }
 
 async function readInput(
@@ -107,7 +122,7 @@ async function readInput(
 ): Promise<BadLines> {
   const bad: BadLines = { input: input.name, count: 0, first: [] }
   progress?.onInput?.(input.name, input.sizeBytes)
-  decoder.startFile()
+  decoder.startFile(input.name)
   const batches = readLines(input.open(), { signal, onBytes: (count) => progress?.onBytes?.(count) })
   for await (const lines of batches) {
     for (const line of lines) {
@@ -124,11 +139,12 @@ async function readInput(
     }
     signal.throwIfAborted()
   }
+  decoder.finishFile()
   return bad
 }
 
 function decodeLine({ text }: RecordedLine, decoder: FeedDecoder): void {
   if (typeof text !== 'string') throw text
   const { recvTs, frames } = parseRecordedLine(text)
-  for (const frame of frames) decoder.decode(frame, recvTs)
+  decoder.decode(frames, recvTs)
 }

@@ -4,9 +4,11 @@
 
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 
-// A record is six 64-bit words: ts, recv_ts, seq, qty, then price and market index, then event and side.
+// A record is six 64-bit words: ts, recv_ts, seq, qty, then price and market index, then event with side, and span.
 const WORDS = 6
 export const RECORD_BYTES = WORDS * 8
+const SIDE_SHIFT = 8
+const EVENT_MASK = 0xff
 const FIRST_RECORDS = 64
 const READ_RECORDS = 16_384
 
@@ -19,6 +21,8 @@ export interface SpillEvent {
   readonly side: number
   readonly price: number
   readonly qty: number
+  /** The stretch of the feed that it came with: a number that the caller knows; 0 where there is but one. */
+  readonly span?: number
 }
 
 /** Records as columns-in-rows: `words[i * 6 …]` and the same bytes as `ints[i * 12 …]`. */
@@ -40,8 +44,23 @@ export class EventRecords {
     const int = word * 2 + 8
     this.ints[int] = event.price
     this.ints[int + 1] = market
-    this.ints[int + 2] = event.event
-    this.ints[int + 3] = event.side
+    this.ints[int + 2] = event.event | (event.side << SIDE_SHIFT)
+    this.ints[int + 3] = event.span ?? 0
+  }
+
+  setPrice(record: number, price: number): void {
+    this.ints[record * WORDS * 2 + 8] = price
+  }
+
+  /** Moves a record to a later time. */
+  raise(record: number, ts: bigint): void {
+    this.words[record * WORDS] = ts
+  }
+
+  /** Gives a record another market and span. */
+  assign(record: number, market: number, span: number): void {
+    this.ints[record * WORDS * 2 + 9] = market
+    this.ints[record * WORDS * 2 + 11] = span
   }
 
   /** Copies record `from` of `source` to place `to`. */
@@ -69,9 +88,12 @@ export class EventRecords {
     return this.ints[record * WORDS * 2 + 9]!
   }
   event(record: number): number {
-    return this.ints[record * WORDS * 2 + 10]!
+    return this.ints[record * WORDS * 2 + 10]! & EVENT_MASK
   }
   side(record: number): number {
+    return this.ints[record * WORDS * 2 + 10]! >> SIDE_SHIFT
+  }
+  span(record: number): number {
     return this.ints[record * WORDS * 2 + 11]!
   }
 }

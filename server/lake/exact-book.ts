@@ -13,18 +13,17 @@ export class ExactBook {
   #isKnown = false
   readonly #sides: readonly [Map<number, number>, Map<number, number>] = [new Map(), new Map()]
 
-  /** A known book of these levels; an unknown one without a list. */
-  static of(levels: readonly BookLevel[] | undefined): ExactBook {
+  /** A known book of these levels. */
+  static of(levels: readonly BookLevel[]): ExactBook {
     const book = new ExactBook()
-    if (levels === undefined) return book
-    book.apply(EVENT_CLEAR, SIDE_BID, 0, 0)
-    for (const { side, price, qty } of levels) book.apply(EVENT_SET, side, price, qty)
+    book.become(levels)
     return book
   }
 
-  /** The same book, independent of this one. */
-  copy(): ExactBook {
-    return ExactBook.of(this.#isKnown ? this.levels() : undefined)
+  /** Becomes a known book of these levels. */
+  become(levels: readonly BookLevel[]): void {
+    this.apply(EVENT_CLEAR, SIDE_BID, 0, 0)
+    for (const { side, price, qty } of levels) this.apply(EVENT_SET, side, price, qty)
   }
 
   get isKnown(): boolean {
@@ -52,6 +51,17 @@ export class ExactBook {
   /** The quantity at a price, 0 without a level. */
   quantity(side: number, price: number): number {
     return this.#side(side).get(price) ?? 0
+  }
+
+  /** Whether the other book says the same of every price. */
+  equals(other: ExactBook): boolean {
+    return (
+      this.#isKnown === other.#isKnown &&
+      this.#sides.every((levels, side) => {
+        const others = other.#sides[side]!
+        return levels.size === others.size && [...levels].every(([price, qty]) => others.get(price) === qty)
+      })
+    )
   }
 
   /** Highest bid, or lowest ask; `undefined` for an empty side. */

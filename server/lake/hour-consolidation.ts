@@ -1,23 +1,40 @@
 // One UTC hour of one series as lob.v1 rows: sorted by market in as many passes as memory demands, each market with a
-// keyframe of the book it has when the hour begins. Rows go out in full row groups; where to is the caller's affair.
+// keyframe of the book it has when the hour begins. Rows go out in full row groups, evidence as one block at the end;
+// where to is the caller's affair.
 
-import { EVENT_CLEAR, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
+import {
+  EVENT_ADD,
+  EVENT_CLEAR,
+  EVENT_SET,
+  PRICE_UNITS_PER_DOLLAR,
+  SIDE_ASK,
+  SIDE_BID,
+} from '../../shared/lob-v1.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 import { EventRecords, RECORD_BYTES } from './event-spill.ts'
 import type { SpilledEvents } from './event-spill.ts'
-import type { ExactBook } from './exact-book.ts'
+import type { HourEvidence } from './lob-evidence.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
+import { NO_SEQ } from './market-fold.ts'
+import type { FoldTarget, MarketFold, UnknownReason } from './market-fold.ts'
+import { orderOfRecords } from './record-order.ts'
+import type { StrandTable } from './record-order.ts'
 
-// Keyframes have no message of their own, hence no sequence number.
-const KEYFRAME_SEQ = 0n
-
-/** The series' markets by index. Their books are those at the hour's start; writing leaves them as at its end. */
+/** The series' markets by index. Their folds are those at the hour's start; writing leaves them as at its end. */
 export interface HourMarkets {
   readonly ids: readonly string[]
   /** Market indexes in the order of their ids in a file. */
   readonly order: readonly number[]
-  readonly books: readonly ExactBook[]
+  readonly folds: readonly MarketFold[]
 }
+
+/** Told how a market's book becomes known and unknown. `reason` is undefined where it becomes known. */
+export type KnowledgeListener = (
+  market: string,
+  ts: bigint,
+  strand: number | undefined,
+  reason: UnknownReason | undefined,
+) => void
 
 export interface HourOptions {
   /** Events sorted in memory at once. */
@@ -26,6 +43,18 @@ export interface HourOptions {
   readonly group: LobRowGroup
   /** Takes the rows of `group`, of which there is at least one. */
   readonly write: (group: LobRowGroup) => void | Promise<void>
+  readonly strands: StrandTable
+  readonly onKnowledge?: KnowledgeListener | undefined
+}
+
+/** What an hour is written with. */
+export interface HourPass {
+  /** Without keyframes only what happened is written. */
+  readonly hasKeyframes: boolean
+  /** Takes what is no row; undefined where events are told. */
+  readonly evidence: HourEvidence | undefined
+  /** The file's number of a strand. */
+  readonly localOf: (strand: number) => number
 }
 
 export class HourConsolidation {
@@ -37,82 +66,71 @@ export class HourConsolidation {
     this.#options = options
   }
 
-  /** Writes an hour (counted since the epoch). Without keyframes only what happened is written. */
-  async write(hour: number, spill: SpilledEvents | undefined, hasKeyframes = true): Promise<void> {
-    const { order, books } = this.#markets
+  /** Writes an hour (counted since the epoch). */
+  async write(hour: number, spill: SpilledEvents | undefined, pass: HourPass): Promise<void> {
+    const { order, folds } = this.#markets
     const active = order.filter(
-      (market) => spill?.counts.has(market) || (hasKeyframes && books[market]!.isKnown),
+      (market) => spill?.counts.has(market) || (pass.hasKeyframes && folds[market]!.isKnown),
     )
-    const keyframeTs = hasKeyframes ? BigInt(hour) * NS_PER_HOUR : undefined
+    const keyframeTs = pass.hasKeyframes ? BigInt(hour) * NS_PER_HOUR : undefined
     for (let from = 0; from < active.length;) {
-      const pass = passOf(active, from, spill, this.#options.passRowsMax)
-      if (pass.markets.length === 1 && pass.rows > this.#options.passRowsMax) {
-        await this.#writeStreamed(keyframeTs, pass.markets[0]!, spill!)
-      } else {
-        await this.#writeSorted(keyframeTs, pass, spill)
+      const markets = marketsOfPass(active, from, spill, this.#options.passRowsMax)
+      const sorted = sortRecords(markets, spill)
+      let record = 0
+      for (const market of markets) {
+        const end = record + (spill?.counts.get(market) ?? 0)
+        await this.#writeMarket(market, keyframeTs, sorted, record, end, pass)
+        record = end
       }
-      from += pass.markets.length
+      from += markets.length
     }
     await this.#flush()
   }
 
-  async #writeSorted(
+  async #writeMarket(
+    market: number,
     keyframeTs: bigint | undefined,
-    pass: Pass,
-    spill: SpilledEvents | undefined,
+    records: EventRecords,
+    from: number,
+    end: number,
+    pass: HourPass,
   ): Promise<void> {
-    const sorted = sortRecords(pass, spill)
-    let record = 0
-    for (const market of pass.markets) {
-      await this.#startMarket(keyframeTs, market)
-      const end = record + (spill?.counts.get(market) ?? 0)
-      for (; record < end; record++) {
-        if (this.#options.group.isFull) await this.#flushWithin(market)
-        this.#addRecord(market, sorted, record)
+    const id = this.#markets.ids[market]!
+    const fold = this.#markets.folds[market]!
+    const rows = new MarketRows(id, this.#options, pass)
+    if (keyframeTs !== undefined && fold.isKnown) {
+      rows.keyframe(keyframeTs, fold)
+      await this.#makeRoom(rows)
+    }
+    if (!this.#options.strands.isTold) this.#invertPrices(records, from, end)
+    const order = orderOfRecords(id, records, from, end, this.#options.strands)
+    const count = order?.length ?? end - from
+    for (let index = 0; index < count; index++) {
+      const record = order?.[index] ?? from + index
+      fold.take(this.#options.strands.strandOf(records.span(record)), records, record, rows)
+      if (rows.isWaiting || this.#options.group.isFull) await this.#makeRoom(rows)
+    }
+  }
+
+  // A resting bid for `no` at p is an offer of `yes` at 1 − p, unless the exchange has turned it already.
+  #invertPrices(records: EventRecords, from: number, end: number): void {
+    const { strands } = this.#options
+    for (let record = from; record < end; record++) {
+      const event = records.event(record)
+      const isLevel = event === EVENT_SET || event === EVENT_ADD
+      if (isLevel && records.side(record) === SIDE_ASK && strands.isInverted(records.span(record))) {
+        records.setPrice(record, PRICE_UNITS_PER_DOLLAR - records.price(record))
       }
     }
   }
 
-  // One market that alone exceeds what may be sorted is in order already: its records are picked as they come.
-  async #writeStreamed(keyframeTs: bigint | undefined, market: number, spill: SpilledEvents): Promise<void> {
-    await this.#startMarket(keyframeTs, market)
-    for (const { records, first, count } of spill.pieces()) {
-      for (let record = first; record < first + count; record++) {
-        if (records.market(record) !== market) continue
-        if (this.#options.group.isFull) await this.#flushWithin(market)
-        this.#addRecord(market, records, record)
-      }
+  /** Rows that found no place in a full group follow in the next ones. */
+  async #makeRoom(rows: MarketRows): Promise<void> {
+    while (rows.isWaiting) {
+      await this.#flush()
+      rows.resume()
     }
-  }
-
-  #addRecord(market: number, records: EventRecords, record: number): void {
-    const [event, side, price] = [records.event(record), records.side(record), records.price(record)]
-    const [ts, qty] = [records.ts(record), records.qty(record)]
-    try {
-      this.#markets.books[market]!.apply(event, side, price, Number(qty))
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
-      throw new Error(`${this.#markets.ids[market]} at ${ts} ns: ${reason}`, { cause: error })
-    }
-    this.#options.group.add(ts, records.recvTs(record), records.seq(record), event, side, price, qty)
-  }
-
-  async #startMarket(keyframeTs: bigint | undefined, market: number): Promise<void> {
-    const { group } = this.#options
-    if (group.isFull) await this.#flush()
-    group.startMarket(this.#markets.ids[market]!)
-    const book = this.#markets.books[market]!
-    if (keyframeTs === undefined || !book.isKnown) return
-    group.add(keyframeTs, keyframeTs, KEYFRAME_SEQ, EVENT_CLEAR, SIDE_BID, 0, 0n)
-    for (const { side, price, qty } of book.levels()) {
-      if (group.isFull) await this.#flushWithin(market)
-      group.add(keyframeTs, keyframeTs, KEYFRAME_SEQ, EVENT_SET, side, price, BigInt(qty))
-    }
-  }
-
-  async #flushWithin(market: number): Promise<void> {
-    await this.#flush()
-    this.#options.group.startMarket(this.#markets.ids[market]!)
+    if (this.#options.group.isFull) await this.#flush()
   }
 
   async #flush(): Promise<void> {
@@ -122,19 +140,78 @@ export class HourConsolidation {
   }
 }
 
-interface Pass {
-  /** Market indexes in file order. */
-  readonly markets: readonly number[]
-  readonly rows: number
+type Row = Parameters<LobRowGroup['add']>
+
+/** The rows of one market on their way into the group. A message may have more of them than the group has room for. */
+class MarketRows implements FoldTarget {
+  readonly #id: string
+  readonly #options: HourOptions
+  readonly #pass: HourPass
+  #waiting: Row[] = []
+
+  constructor(id: string, options: HourOptions, pass: HourPass) {
+    this.#id = id
+    this.#options = options
+    this.#pass = pass
+  }
+
+  get isWaiting(): boolean {
+    return this.#waiting.length > 0
+  }
+
+  /** Adds what waited, as far as there is room. */
+  resume(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const row of waiting) this.#add(...row)
+  }
+
+  keyframe(ts: bigint, fold: MarketFold): void {
+    this.#add(ts, ts, NO_SEQ, EVENT_CLEAR, SIDE_BID, 0, 0n)
+    for (const { side, price, qty } of fold.levels()) this.#add(ts, ts, NO_SEQ, EVENT_SET, side, price, BigInt(qty))
+  }
+
+  row(strand: number, ...row: Row): void {
+    const [, , seq] = row
+    if (seq !== NO_SEQ) this.#pass.evidence?.row(this.#id, this.#pass.localOf(strand))
+    this.#add(...row)
+  }
+
+  keep(strand: number, records: EventRecords, record: number): void {
+    const { evidence, localOf } = this.#pass
+    if (evidence === undefined) {
+      const [price, ts] = [records.price(record), records.ts(record)]
+      throw new Error(`${this.#id} at ${ts} ns: level ${price} would become less than nothing`)
+    }
+    evidence.keep(this.#id, localOf(strand), records, record)
+  }
+
+  becomesKnown(ts: bigint): void {
+    this.#options.onKnowledge?.(this.#id, ts, undefined, undefined)
+  }
+
+  becomesUnknown(ts: bigint, strand: number, reason: UnknownReason): void {
+    this.#options.onKnowledge?.(this.#id, ts, strand, reason)
+  }
+
+  #add(...row: Row): void {
+    const { group } = this.#options
+    if (group.isFull || this.#waiting.length > 0) {
+      this.#waiting.push(row)
+      return
+    }
+    group.startMarket(this.#id)
+    group.add(...row)
+  }
 }
 
 // As many of the next markets as fit into one pass, at least one.
-function passOf(
+function marketsOfPass(
   active: readonly number[],
   from: number,
   spill: SpilledEvents | undefined,
   rowsMax: number,
-): Pass {
+): readonly number[] {
   let rows = spill?.counts.get(active[from]!) ?? 0
   let to = from + 1
   for (; to < active.length; to++) {
@@ -142,19 +219,19 @@ function passOf(
     if (rows + more > rowsMax) break
     rows += more
   }
-  return { markets: active.slice(from, to), rows }
+  return active.slice(from, to)
 }
 
 // A counting sort: every market's place is known from its count, and arrival order within a market is kept.
-function sortRecords({ markets, rows }: Pass, spill: SpilledEvents | undefined): EventRecords {
+function sortRecords(markets: readonly number[], spill: SpilledEvents | undefined): EventRecords {
+  const places = new Map<number, number>()
+  let rows = 0
+  for (const market of markets) {
+    places.set(market, rows)
+    rows += spill?.counts.get(market) ?? 0
+  }
   const sorted = new EventRecords(new ArrayBuffer(rows * RECORD_BYTES))
   if (spill === undefined || rows === 0) return sorted
-  const places = new Map<number, number>()
-  let place = 0
-  for (const market of markets) {
-    places.set(market, place)
-    place += spill.counts.get(market) ?? 0
-  }
   for (const { records, first, count } of spill.pieces()) {
     for (let record = first; record < first + count; record++) {
       const market = records.market(record)

@@ -10,6 +10,8 @@ import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
 import { crc32Hex, lobFooterChecksum } from '../../shared/lob-checksum.ts'
 import { LOB_COLUMNS, LOB_FOOTER_KEYS as KEYS, LOB_SCHEMA } from '../../shared/lob-v1.ts'
 import { PARQUET_MAGIC, marketsText } from './lob-footer.ts'
+import { parsePlaces } from './lob-evidence.ts'
+import type { EvidencePlace } from './lob-evidence.ts'
 import { chunkRange, metaOf } from './lob-parquet-pages.ts'
 import { LobFigures } from './lob-summary.ts'
 
@@ -65,8 +67,18 @@ async function checkChunks(file: FileHandle, metadata: FileMetaData, dataEnd: nu
   const checksums: unknown = JSON.parse(valueOf(metadata, KEYS.columnCrc32))
   if (!Array.isArray(checksums)) throw new Error('no list of checksums')
   if (checksums.length !== metadata.row_groups.length) throw new Error('number of row groups')
+  const evidence = evidenceOf(metadata)
   let offset = PARQUET_MAGIC.length
+  const passEvidence = async (): Promise<void> => {
+    for (; evidence[0]?.offset === offset; evidence.shift()) {
+      const { sizeBytes, crc32 } = evidence[0]
+      const isRight = crc32Hex(await readBytes(file, offset, offset + sizeBytes)) === crc32
+      if (!isRight) throw new Error('checksum of evidence')
+      offset += sizeBytes
+    }
+  }
   for (const [groupIndex, rowGroup] of metadata.row_groups.entries()) {
+    await passEvidence()
     for (const [columnIndex, column] of rowGroup.columns.entries()) {
       const { start, end } = chunkRange(metaOf(column))
       const where = `row group ${groupIndex}, column ${LOB_COLUMNS[columnIndex]?.name}`
@@ -76,7 +88,13 @@ async function checkChunks(file: FileHandle, metadata: FileMetaData, dataEnd: nu
       offset = end
     }
   }
-  if (offset !== dataEnd) throw new Error('bytes between data and footer')
+  await passEvidence()
+  if (offset !== dataEnd || evidence.length > 0) throw new Error('bytes between data and footer')
+}
+
+function evidenceOf(metadata: FileMetaData): EvidencePlace[] {
+  const text = metadata.key_value_metadata?.find((pair) => pair.key === KEYS.evidence)?.value
+  return text === undefined ? [] : parsePlaces(text)
 }
 
 async function checkFigures(file: FileHandle, sizeBytes: number, metadata: FileMetaData): Promise<void> {

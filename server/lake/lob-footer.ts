@@ -6,6 +6,9 @@ import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
 import type { FileMetaData, RowGroup, SchemaElement } from 'hyparquet'
 import { sealLobFooter } from '../../shared/lob-checksum.ts'
 import { KEYFRAMES_HOURLY, LOB_COLUMNS, LOB_FOOTER_KEYS as KEYS, LOB_SCHEMA } from '../../shared/lob-v1.ts'
+import type { FeedSpan } from './feed-strand.ts'
+import { placesText, strandsText } from './lob-evidence.ts'
+import type { EvidencePlace, StatedStrand } from './lob-evidence.ts'
 import type { LobRowFigures } from './lob-summary.ts'
 
 export const PARQUET_MAGIC = Buffer.from('PAR1')
@@ -20,22 +23,30 @@ export interface LobFileLabels {
   readonly date: string
   readonly coversFrom: bigint
   readonly coversTo: bigint
+  /** Its strands, where the file is to be merged with more; undefined for events that were told. */
+  readonly strands?: readonly (StatedStrand & FeedSpan)[] | undefined
+}
+
+/** Where the file's data lies. */
+export interface LobFileParts {
+  readonly rowGroups: readonly RowGroup[]
+  readonly columnCrc32: readonly (readonly string[])[]
+  readonly evidence: readonly EvidencePlace[]
 }
 
 /** Footer, its length and the closing magic: everything after the last data page. */
 export function encodeLobFooter(
   labels: LobFileLabels,
   figures: LobRowFigures,
-  rowGroups: readonly RowGroup[],
-  columnCrc32: readonly (readonly string[])[],
+  parts: LobFileParts,
 ): Uint8Array {
   const writer = new ByteWriter()
   const metadata: FileMetaData = {
     version: 1,
     schema: schemaElements(),
     num_rows: BigInt(figures.rows),
-    row_groups: [...rowGroups],
-    key_value_metadata: keyValues(labels, figures, columnCrc32),
+    row_groups: [...parts.rowGroups],
+    key_value_metadata: keyValues(labels, figures, parts),
     created_by: CREATED_BY,
     metadata_length: 0,
   }
@@ -71,7 +82,7 @@ function schemaElements(): SchemaElement[] {
 function keyValues(
   labels: LobFileLabels,
   figures: LobRowFigures,
-  columnCrc32: readonly (readonly string[])[],
+  { columnCrc32, evidence }: LobFileParts,
 ): { key: string; value: string }[] {
   const pairs: [string, string][] = [
     [KEYS.schema, LOB_SCHEMA],
@@ -86,6 +97,12 @@ function keyValues(
     [KEYS.gaps, String(figures.gaps)],
     [KEYS.markets, marketsText(figures)],
     [KEYS.keyframes, KEYFRAMES_HOURLY],
+    ...(labels.strands === undefined
+      ? []
+      : ([
+          [KEYS.strands, strandsText(labels.strands)],
+          [KEYS.evidence, placesText(evidence)],
+        ] as [string, string][])),
     [KEYS.columnCrc32, JSON.stringify(columnCrc32)],
     [KEYS.footerCrc32, '00000000'],
   ]

@@ -1,6 +1,6 @@
 // Writes a recording of book events into the lake: events come in replay order, files of whole UTC dates go out. All files
-// of a run are finished and read back before the first is published, so an interrupted run publishes nothing. It merges
-// nothing with what the lake already holds: an existing date is refused, found identical, or replaced as a whole.
+// of a run are finished and read back before the first is published, so an interrupted run publishes nothing. An
+// existing date is refused, found identical, replaced as a whole, or merged with where events are records of a feed.
 
 import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { rm, rmdir, stat } from 'node:fs/promises'
@@ -11,8 +11,9 @@ import { CONSOLIDATE_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX, SPILL_BUFFER_BYTES_MAX } 
 import { haveEqualBytes, syncDirectory } from './durable-file.ts'
 import type { LobFileWriter } from './lob-file-writer.ts'
 import { LobRowGroup } from './lob-row-group.ts'
+import type { KnowledgeListener } from './hour-consolidation.ts'
 import { SeriesConsolidation } from './series-consolidation.ts'
-import type { ConsolidatedFile } from './series-consolidation.ts'
+import type { ConsolidatedFile, SeriesStrands } from './series-consolidation.ts'
 import { SeriesRecording } from './series-recording.ts'
 import type { BookEvent } from './series-recording.ts'
 import { removeStaleTemporaries, temporaryPath } from './temporary-file.ts'
@@ -32,9 +33,19 @@ export interface LobRecordingWriterOptions {
   readonly spillDirectory?: string
   /** What to do about an existing file with other bytes (default: refuse the run). */
   readonly onExisting?: 'refuse' | 'replace'
+  /** Where events are records of a feed: how they are put together with each other and with the lake. */
+  readonly merging?: LobMerging
+  readonly onKnowledge?: KnowledgeListener
   readonly onProgress?: (progress: LobWriteProgress) => void
   /** Smaller bounds than shared/limits.ts, for tests. */
   readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number }
+}
+
+export interface LobMerging {
+  /** Series of the lake that the recording touches although it has no event of them. */
+  seriesTouched(): Promise<readonly string[]>
+  /** The strands of a series; undefined when nothing of it changes. */
+  strandsOf(recording: SeriesRecording): Promise<SeriesStrands | undefined>
 }
 
 export interface WrittenLobFile {
@@ -131,6 +142,7 @@ export class LobRecordingWriter {
       this.#abort.signal.throwIfAborted()
       await removeStaleTemporaries(dirname(this.#spillDirectory))
       const files: ConsolidatedFile[] = []
+      for (const series of (await this.#options.merging?.seriesTouched()) ?? []) this.#recording(series)
       for (const [, recording] of [...this.#series].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
         files.push(...(await this.#consolidate(recording)))
       }
@@ -141,7 +153,9 @@ export class LobRecordingWriter {
   }
 
   async #consolidate(recording: SeriesRecording): Promise<readonly ConsolidatedFile[]> {
-    const { lake, source, bounds, onProgress } = this.#options
+    const { lake, source, bounds, merging, onKnowledge, onProgress } = this.#options
+    const strands = await merging?.strandsOf(recording)
+    if (merging !== undefined && strands === undefined) return []
     const directory = lobSeriesDirectory(lake, source, recording.series)
     const first = mkdirSync(directory, { recursive: true })
     if (first !== undefined) this.#createdDirectories.push({ first, last: directory })
@@ -151,6 +165,8 @@ export class LobRecordingWriter {
       source,
       passRowsMax: bounds?.passRows ?? CONSOLIDATE_ROWS_MAX,
       group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
+      strands,
+      onKnowledge,
       signal: this.#abort.signal,
       onFile: (writer) => this.#writers.push(writer),
       onRows: (date, rows) => {

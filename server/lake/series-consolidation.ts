@@ -5,18 +5,43 @@ import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
 import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import type { EventSpill } from './event-spill.ts'
-import { ExactBook } from './exact-book.ts'
+import type { FeedSpan } from './feed-strand.ts'
 import { HourConsolidation } from './hour-consolidation.ts'
+import type { KnowledgeListener } from './hour-consolidation.ts'
+import { HourEvidence, carriedMarkets } from './lob-evidence.ts'
+import type { CarriedMarket, StatedStrand } from './lob-evidence.ts'
 import { LobFileWriter } from './lob-file-writer.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
 import type { LobRowFigures } from './lob-summary.ts'
+import { MarketFold } from './market-fold.ts'
+import type { MarketFoldState } from './market-fold.ts'
+import { TOLD } from './record-order.ts'
+import type { StrandTable } from './record-order.ts'
+import { StrandNumbers } from './strand-numbers.ts'
 import type { SeriesRecording } from './series-recording.ts'
+
+/** What a series' strands are and cover; without it events are told (record-order.ts). */
+export interface SeriesStrands extends StrandTable {
+  /** The markets as the first date finds them, by id. */
+  readonly startFolds: ReadonlyMap<string, MarketFoldState>
+  /** What is covered of a date, ns, both inclusive; undefined when nothing is. */
+  coverageOf(date: string): { readonly from: bigint; readonly to: bigint } | undefined
+  /** The outlines of a date's strands: first those of `used` in their order, then what else is alive then. */
+  outlinesOf(date: string, used: readonly number[]): readonly (StatedStrand & FeedSpan)[]
+  /**
+   * A date begins with these books (strands numbered as in the table). Whether what the lake holds of it from here on
+   * stays as it is; otherwise its records have been added to the recording.
+   */
+  isSettled(date: string, carried: readonly CarriedMarket[]): Promise<boolean>
+}
 
 export interface ConsolidationOptions {
   readonly lake: string
   readonly source: LobSource
   /** Events sorted in memory at once. */
   readonly passRowsMax: number
+  readonly strands?: SeriesStrands | undefined
+  readonly onKnowledge?: KnowledgeListener | undefined
   /** The reused row group; its capacity bounds the row groups of the files. */
   readonly group: LobRowGroup
   readonly signal: AbortSignal
@@ -29,6 +54,7 @@ export interface ConsolidationOptions {
 /** A finished file that waits for publication. */
 export interface ConsolidatedFile {
   readonly writer: LobFileWriter
+  readonly source: LobSource
   readonly series: string
   readonly date: string
   readonly coversFrom: bigint
@@ -39,80 +65,161 @@ export interface ConsolidatedFile {
 export class SeriesConsolidation {
   readonly #recording: SeriesRecording
   readonly #options: ConsolidationOptions
-  readonly #hours: HourConsolidation
-  readonly #books: readonly ExactBook[]
+  readonly #folds: MarketFold[] = []
   readonly #files: ConsolidatedFile[] = []
   #date = ''
   #writer: LobFileWriter | undefined
+  #carried: readonly CarriedMarket[] = []
+  #used: StrandNumbers | undefined
+  readonly #waitingEvidence: Uint8Array[] = []
 
   constructor(recording: SeriesRecording, options: ConsolidationOptions) {
     this.#recording = recording
     this.#options = options
-    const ids = recording.marketIds()
-    this.#books = ids.map(() => new ExactBook())
-    const { passRowsMax, group } = options
-    this.#hours = new HourConsolidation(
-      { ids, order: recording.marketOrder(), books: this.#books },
-      { passRowsMax, group, write: (rows) => this.#writeRows(rows) },
-    )
+    for (const id of options.strands?.startFolds.keys() ?? []) recording.know(id)
+    this.#growFolds()
   }
 
   /** The series' files, dates ascending. */
   async run(): Promise<readonly ConsolidatedFile[]> {
-    const { coversFrom, coversTo, hours } = this.#recording
-    if (coversFrom === undefined || coversTo === undefined) return []
-    const lastHour = Number(coversTo / NS_PER_HOUR)
-    const eventHours = [...hours.keys()].toSorted((a, b) => a - b)
-    let next = 0
-    for (let hour = Number(coversFrom / NS_PER_HOUR); hour <= lastHour; hour++) {
-      if (!this.#books.some((book) => book.isKnown)) {
+    const { coversFrom } = this.#recording
+    if (coversFrom === undefined) return []
+    for (let hour = Number(coversFrom / NS_PER_HOUR); hour <= this.#lastHour; hour++) {
+      if (!this.#folds.some((fold) => fold.isKnown)) {
         // Nothing to carry over: go on where something happens.
-        const eventHour = eventHours[next]
+        const eventHour = this.#hourFrom(hour)
         if (eventHour === undefined) break
         hour = eventHour
       }
-      if (eventHours[next] === hour) next++
-      await this.#writeHour(hour, hours.get(hour))
+      if (!(await this.#enterDate(utcDateOf(hour * MS_PER_HOUR)))) break
+      await this.#writeHour(hour, this.#recording.hours.get(hour))
     }
     await this.#finishFile()
     return this.#files
   }
 
+  get #lastHour(): number {
+    return Number(this.#recording.coversTo! / NS_PER_HOUR)
+  }
+
+  /** The first hour from `hour` on in which something happens. */
+  #hourFrom(hour: number): number | undefined {
+    let found: number | undefined
+    for (const key of this.#recording.hours.keys()) {
+      if (key >= hour && (found === undefined || key < found)) found = key
+    }
+    return found
+  }
+
   async #writeHour(hour: number, spill: EventSpill | undefined): Promise<void> {
-    await this.#enterDate(utcDateOf(hour * MS_PER_HOUR))
-    await this.#hours.write(hour, spill)
+    const { passRowsMax, group, strands, onKnowledge } = this.#options
+    this.#growFolds()
+    const markets = {
+      ids: this.#recording.marketIds(),
+      order: this.#recording.marketOrder(),
+      folds: this.#folds,
+    }
+    const write = (rows: LobRowGroup): Promise<void> => this.#writeRows(rows)
+    const evidence = strands === undefined ? undefined : new HourEvidence()
+    const hours = new HourConsolidation(markets, {
+      passRowsMax,
+      group,
+      write,
+      strands: strands ?? TOLD,
+      onKnowledge,
+    })
+    const used = (this.#used ??= new StrandNumbers())
+    const localOf = (strand: number): number => used.localOf(strand)
+    evidence?.carry(this.#carried, localOf)
+    this.#carried = []
+    await hours.write(hour, spill, { hasKeyframes: true, evidence, localOf })
+    if (evidence !== undefined && !evidence.isEmpty) await this.#writeEvidence(evidence.encode())
     this.#options.signal.throwIfAborted()
     spill?.drop()
   }
 
   async #writeRows(group: LobRowGroup): Promise<void> {
-    const { lake, source, onFile, onRows, signal } = this.#options
+    const { onRows, signal } = this.#options
     signal.throwIfAborted()
-    if (this.#writer === undefined) {
-      this.#writer = await LobFileWriter.open(lobFilePath(lake, source, this.#recording.series, this.#date))
-      onFile(this.#writer)
-    }
-    await this.#writer.writeRowGroup(group)
+    const writer = await this.#openWriter()
+    await writer.writeRowGroup(group)
     onRows(this.#date, group.rows)
   }
 
-  async #enterDate(date: string): Promise<void> {
-    if (date === this.#date) return
+  // Without rows there is no file; what is kept of hours before them stands before the first.
+  async #writeEvidence(bytes: Uint8Array): Promise<void> {
+    if (this.#writer === undefined) this.#waitingEvidence.push(bytes)
+    else await this.#writer.writeEvidence(bytes)
+  }
+
+  async #openWriter(): Promise<LobFileWriter> {
+    const { lake, source, onFile } = this.#options
+    if (this.#writer === undefined) {
+      this.#writer = await LobFileWriter.open(lobFilePath(lake, source, this.#recording.series, this.#date))
+      onFile(this.#writer)
+      for (const bytes of this.#waitingEvidence.splice(0)) await this.#writer.writeEvidence(bytes)
+    }
+    return this.#writer
+  }
+
+  /** False when the lake's files stay as they are from this date on. */
+  async #enterDate(date: string): Promise<boolean> {
+    if (date === this.#date) return true
     await this.#finishFile()
     this.#date = date
+    const { strands } = this.#options
+    if (strands === undefined) return true
+    const { ids, order } = { ids: this.#recording.marketIds(), order: this.#recording.marketOrder() }
+    this.#carried = carriedMarkets(ids, order, this.#folds)
+    if (await strands.isSettled(date, this.#carried)) return false
+    this.#growFolds()
+    for (const fold of this.#folds) fold.startDate()
+    return true
   }
 
   async #finishFile(): Promise<void> {
     const writer = this.#writer
+    const used = this.#used
+    this.#used = undefined
+    this.#waitingEvidence.splice(0)
     if (writer === undefined) return
     this.#writer = undefined
+    const { source, strands } = this.#options
+    const { series } = this.#recording
+    const covered = strands?.coverageOf(this.#date) ?? this.#coverage()
+    const labels = {
+      source,
+      series,
+      date: this.#date,
+      coversFrom: covered.from,
+      coversTo: covered.to,
+      strands: strands?.outlinesOf(this.#date, used?.strands ?? []),
+    }
+    this.#files.push({
+      writer,
+      source,
+      series,
+      date: this.#date,
+      coversFrom: covered.from,
+      coversTo: covered.to,
+      figures: await writer.finish(labels),
+    })
+  }
+
+  #coverage(): { from: bigint; to: bigint } {
     const dayStart = BigInt(Date.parse(`${this.#date}T00:00:00Z`)) * 1_000_000n
     const dayEnd = dayStart + NS_PER_DAY - 1n
-    const coversFrom = later(this.#recording.coversFrom!, dayStart)
-    const coversTo = earlier(this.#recording.coversTo!, dayEnd)
-    const { series } = this.#recording
-    const labels = { source: this.#options.source, series, date: this.#date, coversFrom, coversTo }
-    this.#files.push({ writer, ...labels, figures: await writer.finish(labels) })
+    return {
+      from: later(this.#recording.coversFrom!, dayStart),
+      to: earlier(this.#recording.coversTo!, dayEnd),
+    }
+  }
+
+  #growFolds(): void {
+    const ids = this.#recording.marketIds()
+    while (this.#folds.length < ids.length) {
+      this.#folds.push(new MarketFold(this.#options.strands?.startFolds.get(ids[this.#folds.length]!)))
+    }
   }
 }
 

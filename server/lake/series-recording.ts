@@ -4,7 +4,6 @@
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
 import {
   EVENT_CLEAR,
-  EVENT_GAP,
   EVENT_SET,
   PRICE_UNITS_PER_DOLLAR,
   SIDE_ASK,
@@ -13,6 +12,7 @@ import {
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 import { EventSpill } from './event-spill.ts'
 import { compareIds } from './lob-summary.ts'
+import { RECORDING_OVER } from './market-fold.ts'
 
 /** One book event in replay order; the units are lob.v1's. `qty` is a safe integer, 0 for `clear` and `gap`. */
 export interface BookEvent {
@@ -24,6 +24,8 @@ export interface BookEvent {
   readonly side: number
   readonly price: number
   readonly qty: number
+  /** The stretch of the feed that it came with (feed-strand.ts); 0 for events that are told. */
+  readonly span?: number
 }
 
 /** A recording as plain data. Only hours that are not dropped can be put away. */
@@ -31,13 +33,15 @@ export interface SeriesRecordingState {
   readonly coversFrom: bigint | undefined
   readonly coversTo: bigint | undefined
   /** By market index. */
-  readonly markets: readonly { readonly id: string; readonly lastTs: bigint }[]
+  readonly markets: readonly { readonly id: string; readonly lastTs: bigint; readonly span: number }[]
   readonly events: readonly BookEvent[]
 }
 
 interface Market {
   readonly id: string
   readonly index: number
+  /** The span of its latest event, and that event's time. */
+  span: number
   lastTs: bigint
 }
 
@@ -63,7 +67,7 @@ export class SeriesRecording {
     this.series = series
     this.#spillPath = spillPath
     if (state === undefined) return
-    for (const { id, lastTs } of state.markets) this.#addMarket(id, lastTs)
+    for (const { id, lastTs, span } of state.markets) this.#addMarket(id, lastTs, span)
     for (const event of state.events) this.#add(this.#market(event).index, event, event.ts)
     this.coversFrom = state.coversFrom
     this.coversTo = state.coversTo
@@ -74,7 +78,7 @@ export class SeriesRecording {
     return {
       coversFrom: this.coversFrom,
       coversTo: this.coversTo,
-      markets: this.#markets.map(({ id, lastTs }) => ({ id, lastTs })),
+      markets: this.#markets.map(({ id, lastTs, span }) => ({ id, lastTs, span })),
       events: [...this.hours.values()].flatMap((hour) => this.#eventsOf(hour)),
     }
   }
@@ -83,10 +87,12 @@ export class SeriesRecording {
   append(event: BookEvent): number {
     checkEvent(event)
     const market = this.#market(event)
-    // The exchange's clock may step back between messages; the order of arrival is what counts.
-    const ts = event.ts < market.lastTs ? market.lastTs : event.ts
+    // The exchange's clock may step back between messages; the order of arrival is what counts within a span.
+    const span = event.span ?? 0
+    const ts = event.ts < market.lastTs && span === market.span ? market.lastTs : event.ts
     if (ts !== event.ts) this.#countRaised(ts - event.ts)
     market.lastTs = ts
+    market.span = span
     this.cover(ts)
     return this.#add(market.index, event, ts)
   }
@@ -103,6 +109,11 @@ export class SeriesRecording {
     checkTs(ts)
     if (this.coversFrom === undefined || ts < this.coversFrom) this.coversFrom = ts
     if (this.coversTo === undefined || ts > this.coversTo) this.coversTo = ts
+  }
+
+  /** Adds the market if it is new. */
+  know(id: string): void {
+    if (!this.#marketById.has(id)) this.#addMarket(id, 0n, 0)
   }
 
   /** Market ids by market index. */
@@ -133,6 +144,7 @@ export class SeriesRecording {
           side: records.side(record),
           price: records.price(record),
           qty: Number(records.qty(record)),
+          span: records.span(record),
         })
       }
     }
@@ -162,11 +174,11 @@ export class SeriesRecording {
     if (bytes === 0 || bytes > MARKET_ID_BYTES_MAX) {
       throw new RangeError(`a market id of ${bytes} bytes; 1 to ${MARKET_ID_BYTES_MAX} are possible`)
     }
-    return this.#addMarket(event.marketId, event.ts)
+    return this.#addMarket(event.marketId, event.ts, event.span ?? 0)
   }
 
-  #addMarket(id: string, lastTs: bigint): Market {
-    const market = { id, index: this.#markets.length, lastTs }
+  #addMarket(id: string, lastTs: bigint, span: number): Market {
+    const market = { id, index: this.#markets.length, lastTs, span }
     this.#markets.push(market)
     this.#marketById.set(id, market)
     return market
@@ -181,7 +193,7 @@ function checkEvent({ marketId, event, side, price, qty, recvTs, seq }: BookEven
   const isRight =
     Number.isInteger(event) &&
     event >= EVENT_CLEAR &&
-    event <= EVENT_GAP &&
+    event <= RECORDING_OVER &&
     (side === SIDE_BID || side === SIDE_ASK) &&
     Number.isInteger(price) &&
     price >= 0 &&

@@ -8,9 +8,9 @@ function unnumbered(frame: object): object {
   return { ...frame, sid: undefined, seq: undefined }
 }
 
-test('keeps the receive time, or repeats the event’s own', () => {
+test('keeps the receive time, or repeats the event’s own', async () => {
   const harness = decoderHarness('kalshi').feed(delta(1), `1782316200 ${JSON.stringify(delta(2))}`)
-  harness.done()
+  await harness.done()
   assert.deepEqual(
     harness.sink.events.map(({ ts, recvTs, seq }) => [ts / 1_000_000n, recvTs / 1_000_000n, seq]),
     [
@@ -20,11 +20,11 @@ test('keeps the receive time, or repeats the event’s own', () => {
   )
 })
 
-test('a message without time waits for the first one, later takes the time before it', () => {
+test('a message without time waits for the first one, later takes the time before it', async () => {
   const harness = decoderHarness('kalshi').feed(snapshot(1), snapshot(2, { market_ticker: B }))
   assert.deepEqual(harness.sink.texts(), [])
   harness.feed(delta(3), snapshot(4, { market_ticker: B }), delta(5))
-  assert.deepEqual(harness.done(), [
+  assert.deepEqual(await harness.done(), [
     `${MS + 3} ${T} clear`,
     `${MS + 3} ${B} clear`,
     `${MS + 3} ${T} add bid 4500 5`,
@@ -33,14 +33,14 @@ test('a message without time waits for the first one, later takes the time befor
   ])
 })
 
-test('waits for a time within bounds, and says when there is none at all', () => {
+test('waits for a time within bounds, and says when there is none at all', async () => {
   const harness = decoderHarness('kalshi')
   for (let seq = 1; seq <= IMPORT_HELD_MESSAGES_MAX; seq++) harness.feed(snapshot(seq))
   assert.throws(() => harness.feed(snapshot(IMPORT_HELD_MESSAGES_MAX + 1)), /no time in this message/)
-  assert.throws(() => harness.done(), /no message of the recording carries a time/)
+  await assert.rejects(harness.done(), /no message of the recording carries a time/)
 })
 
-test('a break in a subscription’s sequence is a gap for every book on it, and on it alone', () => {
+test('a break in a subscription’s sequence is a gap for every book on it, and on it alone', async () => {
   const other = 'KXLOWTNYC-26JUN24-T60'
   const harness = decoderHarness('kalshi').feed(
     snapshot(7, { ts_ms: MS }),
@@ -53,7 +53,7 @@ test('a break in a subscription’s sequence is a gap for every book on it, and 
     delta(15),
     delta(17),
   )
-  assert.deepEqual(harness.done(), [
+  assert.deepEqual(await harness.done(), [
     `${MS} ${T} clear`,
     `${MS} ${B} clear`,
     `${MS} ${other} clear`,
@@ -70,7 +70,7 @@ test('a break in a subscription’s sequence is a gap for every book on it, and 
   assert.deepEqual([...harness.tally.gaps], [['sequence break', 3]])
 })
 
-test('every numbered message counts, others do not', () => {
+test('every numbered message counts, others do not', async () => {
   const harness = decoderHarness('kalshi').feed(
     snapshot(1, { ts_ms: MS }),
     { type: 'ticker', sid: 1, msg: { market_ticker: T, ts: MS / 1000 } },
@@ -83,7 +83,7 @@ test('every numbered message counts, others do not', () => {
     delta(7, { delta_fp: '0.00' }),
     delta(8),
   )
-  assert.deepEqual(harness.done(), [`${MS} ${T} clear`, `${MS} ${T} clear`, `${MS + 8} ${T} add bid 4500 5`])
+  assert.deepEqual(await harness.done(), [`${MS} ${T} clear`, `${MS} ${T} clear`, `${MS + 8} ${T} add bid 4500 5`])
   assert.deepEqual(Object.fromEntries(harness.tally.skippedTypes), {
     ticker: 1,
     trade: 1,
@@ -93,12 +93,12 @@ test('every numbered message counts, others do not', () => {
   })
 })
 
-test('a repeated message is dropped, an old number with other content is another connection', () => {
+test('a repeated message is dropped, an old number with other content is another connection', async () => {
   const harness = decoderHarness('kalshi').feed(snapshot(1, { ts_ms: MS }), delta(2), delta(3))
   harness.feed(delta(2), delta(3), `1782316200 ${JSON.stringify(delta(3))}`, delta(4))
   assert.equal(harness.tally.duplicates, 3)
   harness.feed(delta(3, { delta_fp: '9.00', ts_ms: MS + 50 }), delta(4, { ts_ms: MS + 51 }))
-  assert.deepEqual(harness.done().slice(3), [
+  assert.deepEqual((await harness.done()).slice(3), [
     `${MS + 4} ${T} add bid 4500 5`,
     `${MS + 4} ${T} gap`,
     `${MS + 50} ${T} add bid 4500 9`,
@@ -107,7 +107,7 @@ test('a repeated message is dropped, an old number with other content is another
   assert.deepEqual([...harness.tally.gaps], [['new connection', 1]])
 })
 
-test('a new connection ends the old one at its last time; its first snapshots wait for its own time', () => {
+test('a new connection ends the old one at its last time; its first snapshots wait for its own time', async () => {
   const restarts: object[][] = [
     [snapshot(1, { yes: [[1, 1]] }), snapshot(2)],
     [{ id: 1, type: 'subscribed', msg: { channel: 'orderbook_delta', sid: 1 } }, snapshot(2)],
@@ -121,7 +121,7 @@ test('a new connection ends the old one at its last time; its first snapshots wa
       ...items,
       delta(3, { ts_ms: MS + 60_000 }),
     )
-    const texts = harness.done()
+    const texts = await harness.done()
     assert.deepEqual(texts.slice(2, 6), [
       `${MS + 3} ${T} add bid 4500 5`,
       `${MS + 9} ${T} gap`,
@@ -132,7 +132,7 @@ test('a new connection ends the old one at its last time; its first snapshots wa
   }
 })
 
-test('a new file goes on with the connection when its number follows, else it is another connection', () => {
+test('a new file goes on with the connection when its number follows, else it is another connection', async () => {
   const cases: [object, number][] = [
     [delta(3), 0],
     [delta(2), 0],
@@ -142,20 +142,20 @@ test('a new file goes on with the connection when its number follows, else it is
   ]
   for (const [first, gaps] of cases) {
     const harness = decoderHarness('kalshi').feed(snapshot(1, { ts_ms: MS }), delta(2))
-    harness.decoder.startFile()
+    harness.decoder.startFile('another file')
     // A message without number decides nothing.
     harness.feed({ type: 'ticker', msg: { ts: MS / 1000 } }, first).done()
     assert.equal(harness.tally.gaps.get('new connection') ?? 0, gaps, JSON.stringify(first))
   }
 })
 
-test('recordings without numbers: a new file or a bad line makes their books unknown', () => {
+test('recordings without numbers: a new file or a bad line makes their books unknown', async () => {
   const harness = decoderHarness('kalshi').feed(unnumbered(snapshot(1, { ts_ms: MS })), unnumbered(delta(2)))
   harness.decoder.skipBadLine()
   harness.feed(unnumbered(snapshot(3)))
-  harness.decoder.startFile()
+  harness.decoder.startFile('another file')
   harness.feed(unnumbered(delta(4)))
-  assert.deepEqual(harness.done(), [
+  assert.deepEqual(await harness.done(), [
     `${MS} ${T} clear`,
     `${MS + 2} ${T} add bid 4500 5`,
     `${MS + 2} ${T} gap`,
@@ -168,7 +168,7 @@ test('recordings without numbers: a new file or a bad line makes their books unk
   assert.equal(numbered.tally.gaps.size, 0)
 })
 
-test('a level below zero makes its book unknown', () => {
+test('a level below zero makes its book unknown', async () => {
   const harness = decoderHarness('kalshi').feed(
     snapshot(1, { yes: [[45, 4]], ts_ms: MS }),
     snapshot(2, { market_ticker: B }),
@@ -176,7 +176,7 @@ test('a level below zero makes its book unknown', () => {
     delta(4, { delta_fp: '-1.00' }),
     delta(5, { market_ticker: B }),
   )
-  assert.deepEqual(harness.done().slice(3), [
+  assert.deepEqual((await harness.done()).slice(3), [
     `${MS + 3} ${T} gap`,
     `${MS + 4} ${T} add bid 4500 -1`,
     `${MS + 5} ${B} add bid 4500 5`,
@@ -184,7 +184,7 @@ test('a level below zero makes its book unknown', () => {
   assert.equal(harness.tally.negativeLevels, 1)
 })
 
-test('books that are no longer followed, finished or cut off become unknown', () => {
+test('books that are no longer followed, finished or cut off become unknown', async () => {
   const start = [snapshot(1, { ts_ms: MS }), snapshot(2, { market_ticker: B })]
   const at = { ts_ms: MS + 9 }
   const cases: [object, string[]][] = [
@@ -217,25 +217,25 @@ test('books that are no longer followed, finished or cut off become unknown', ()
   for (const [frame, gapped] of cases) {
     const harness = decoderHarness('kalshi').feed(...start, frame)
     const expected = gapped.map((ticker) => `${MS + 9} ${ticker} gap`)
-    assert.deepEqual(harness.done().slice(2), expected, JSON.stringify(frame))
+    assert.deepEqual((await harness.done()).slice(2), expected, JSON.stringify(frame))
   }
 })
 
-test('a silence of more than a day makes every book unknown from its beginning', () => {
+test('a silence of more than a day makes every book unknown from its beginning', async () => {
   const day = 24 * 3600 * 1000
   const harness = decoderHarness('kalshi').feed(
     snapshot(1, { ts_ms: MS }),
     delta(2, { ts_ms: MS + day }),
     delta(3, { ts_ms: MS + 2 * day + 1 }),
   )
-  assert.deepEqual(harness.done().slice(1), [
+  assert.deepEqual((await harness.done()).slice(1), [
     `${MS + day} ${T} add bid 4500 5`,
     `${MS + day} ${T} gap`,
     `${MS + 2 * day + 1} ${T} add bid 4500 5`,
   ])
 })
 
-test('series come from tickers or from the option, and are covered to the last message', () => {
+test('series come from tickers or from the option, and are covered to the last message', async () => {
   const low = 'KXLOWTNYC-26JUN24-T60'
   const frames = [
     snapshot(1, { ts_ms: MS }),

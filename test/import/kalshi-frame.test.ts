@@ -19,7 +19,7 @@ function priceOf(items: object[], useYesPrice = false): number {
   return harness.sink.events.at(-1)!.price
 }
 
-test('the integer form, the decimal form and both at once decode to the same events', () => {
+test('the integer form, the decimal form and both at once decode to the same events', async () => {
   const forms: [Content, Content][] = [
     [
       {
@@ -84,7 +84,7 @@ test('the integer form, the decimal form and both at once decode to the same eve
   }
 })
 
-test('sub-cent prices and fractional quantities are exact', () => {
+test('sub-cent prices and fractional quantities are exact', async () => {
   const harness = decoderHarness('kalshi').feed(
     snapshot(1, {
       yes_dollars_fp: [['0.0015', '2020.47']],
@@ -103,12 +103,12 @@ test('sub-cent prices and fractional quantities are exact', () => {
   )
 })
 
-test('an absent or null side is empty', () => {
+test('an absent or null side is empty', async () => {
   const harness = decoderHarness('kalshi').feed(snapshot(1, { yes_dollars_fp: null, ts_ms: MS }))
   assert.deepEqual(harness.done(), [`${MS} ${T} clear`])
 })
 
-test('what the units cannot express is refused and changes nothing', () => {
+test('what the units cannot express is refused and changes nothing', async () => {
   const wrong: [object, RegExp][] = [
     [delta(2, { price_dollars: '0.45005' }), /finer than 1\/10000: "0\.45005"/],
     [delta(2, { price_dollars: '1.0001' }), /no price in dollars/],
@@ -139,10 +139,10 @@ test('what the units cannot express is refused and changes nothing', () => {
       },
     )
   }
-  assert.deepEqual(harness.feed(delta(2)).done().slice(1), [`${MS + 2} ${T} add bid 4500 5`])
+  assert.deepEqual((await harness.feed(delta(2)).done()).slice(1), [`${MS + 2} ${T} add bid 4500 5`])
 })
 
-test('a no bid at p is an ask at 1 − p, unless the exchange has turned it already', () => {
+test('a no bid at p is an ask at 1 − p, unless the exchange has turned it already', async () => {
   const ask = delta(1, { side: 'no', price_dollars: '0.7000' })
   assert.equal(priceOf([ask]), 3000)
   assert.equal(priceOf([ask], true), 7000)
@@ -153,7 +153,7 @@ test('a no bid at p is an ask at 1 − p, unless the exchange has turned it alre
   assert.equal(priceOf([command(1, false), answer(1, 1), command(2, true), answer(2, 2), ask]), 3000)
 })
 
-test('the finest of the exchange’s times is taken, then the receive time', () => {
+test('the finest of the exchange’s times is taken, then the receive time', async () => {
   const cases: [string, string][] = [
     [
       JSON.stringify(delta(1, { ts: '2026-06-24T15:49:55.033836Z', ts_ms: 1_782_316_195_033 })),
@@ -165,6 +165,6 @@ test('the finest of the exchange’s times is taken, then the receive time', () 
     [`1782316195.5 ${JSON.stringify(delta(1, { ts_ms: undefined }))}`, '1782316195500'],
   ]
   for (const [line, ms] of cases) {
-    assert.equal(decoderHarness('kalshi').feed(line).done()[0], `${ms} ${T} add bid 4500 5`, line)
+    assert.equal((await decoderHarness('kalshi').feed(line).done())[0], `${ms} ${T} add bid 4500 5`, line)
   }
 })

@@ -32,7 +32,7 @@ function change(timestamp: number, ...changes: object[]): object {
   return { event_type: 'price_change', market: MARKET, timestamp: String(timestamp), price_changes }
 }
 
-test('a book is read in any order of its levels, in the old form, and without a type', () => {
+test('a book is read in any order of its levels, in the old form, and without a type', async () => {
   const forms = [
     book(MS, { bids: [level('.48', '30'), level('0.001', '0.000001')], asks: [level('0.99', '37776')] }),
     {
@@ -51,7 +51,7 @@ test('a book is read in any order of its levels, in the old form, and without a 
   ]
   for (const frame of forms) {
     const harness = decoderHarness('polymarket').feed(frame)
-    assert.deepEqual(harness.done(), [
+    assert.deepEqual(await harness.done(), [
       `${MS} ${Y} clear`,
       `${MS} ${Y} set bid 4800 30`,
       `${MS} ${Y} set bid 10 0.000001`,
@@ -61,7 +61,7 @@ test('a book is read in any order of its levels, in the old form, and without a 
   }
 })
 
-test('the three forms of a price change decode to the same events', () => {
+test('the three forms of a price change decode to the same events', async () => {
   const common = { event_type: 'price_change', market: MARKET, timestamp: String(MS + 1) }
   const forms = [
     change(MS + 1, { price: '0.514', size: '21574.08', side: 'SELL' }),
@@ -76,11 +76,11 @@ test('the three forms of a price change decode to the same events', () => {
   ]
   for (const frame of forms) {
     const harness = decoderHarness('polymarket').feed(book(MS), frame)
-    assert.deepEqual(harness.done().slice(1), [`${MS + 1} ${Y} set ask 5140 21574.08`], JSON.stringify(frame))
+    assert.deepEqual((await harness.done()).slice(1), [`${MS + 1} ${Y} set ask 5140 21574.08`], JSON.stringify(frame))
   }
 })
 
-test('one message changes both tokens, and 0 removes a level', () => {
+test('one message changes both tokens, and 0 removes a level', async () => {
   const harness = decoderHarness('polymarket').feed(
     [book(MS), book(MS, { asset_id: NO })],
     change(
@@ -90,7 +90,7 @@ test('one message changes both tokens, and 0 removes a level', () => {
     ),
     change(MS + 2, { size: '0', best_bid: '0', best_ask: '1' }),
   )
-  assert.deepEqual(harness.done().slice(2), [
+  assert.deepEqual((await harness.done()).slice(2), [
     `${MS + 1} ${Y} set bid 5000 200`,
     `${MS + 1} ${N} set ask 5000 200`,
     `${MS + 2} ${Y} set bid 5000 0`,
@@ -98,7 +98,7 @@ test('one message changes both tokens, and 0 removes a level', () => {
   assert.equal(harness.tally.bestPriceMismatches, 0)
 })
 
-test('counts messages whose best prices differ from the book, and alters nothing by them', () => {
+test('counts messages whose best prices differ from the book, and alters nothing by them', async () => {
   const harness = decoderHarness('polymarket').feed(
     book(MS, { bids: [level('0.4', '1')] }),
     // Only the last change of a message speaks of the book after it.
@@ -107,11 +107,11 @@ test('counts messages whose best prices differ from the book, and alters nothing
     change(MS + 3, { price: '0.3', best_bid: '0.6', best_ask: '0.8' }),
     change(MS + 4, { price: '0.3' }),
   )
-  assert.equal(harness.done().length, 2 + 5)
+  assert.equal((await harness.done()).length, 2 + 5)
   assert.equal(harness.tally.bestPriceMismatches, 2)
 })
 
-test('what the units cannot express is refused and changes nothing', () => {
+test('what the units cannot express is refused and changes nothing', async () => {
   const wrong: [object, RegExp][] = [
     [change(MS, { price: '0.00001' }), /finer than 1\/10000: "0\.00001"/],
     [change(MS, { price: '1.01' }), /from 0 to 1/],
@@ -138,10 +138,10 @@ test('what the units cannot express is refused and changes nothing', () => {
       },
     )
   }
-  assert.equal(harness.done().length, 2)
+  assert.equal((await harness.done()).length, 2)
 })
 
-test('changes before the first book are applied again after it when they are newer', () => {
+test('changes before the first book are applied again after it when they are newer', async () => {
   const harness = decoderHarness('polymarket').feed(
     change(MS + 1, { price: '0.1' }),
     change(MS + 3, { price: '0.2' }),
@@ -149,7 +149,7 @@ test('changes before the first book are applied again after it when they are new
     change(MS + 4, { price: '0.4' }),
     book(MS + 5),
   )
-  assert.deepEqual(harness.done(), [
+  assert.deepEqual(await harness.done(), [
     `${MS + 1} ${Y} set bid 1000 200`,
     `${MS + 3} ${Y} set bid 2000 200`,
     `${MS + 2} ${Y} clear`,
@@ -160,7 +160,7 @@ test('changes before the first book are applied again after it when they are new
   ])
 })
 
-test('when more newer changes come before the book than are kept, the book stays unknown', () => {
+test('when more newer changes come before the book than are kept, the book stays unknown', async () => {
   for (const [bookMs, gaps] of [
     [MS, 1],
     [MS + IMPORT_HELD_CHANGES_MAX + 1, 0],
@@ -168,19 +168,19 @@ test('when more newer changes come before the book than are kept, the book stays
     const harness = decoderHarness('polymarket')
     for (let i = 0; i <= IMPORT_HELD_CHANGES_MAX; i++) harness.feed(change(MS + 1 + i))
     harness.feed(book(bookMs))
-    const applied = harness.done().filter((text) => text.includes('set')).length
+    const applied = (await harness.done()).filter((text) => text.includes('set')).length
     assert.equal(applied, IMPORT_HELD_CHANGES_MAX + 1 + (gaps === 1 ? IMPORT_HELD_CHANGES_MAX : 0))
     assert.equal(harness.tally.gaps.get('too many changes held') ?? 0, gaps)
     assert.equal(harness.sink.events.at(-1)!.event === 3, gaps === 1)
   }
 })
 
-test('a first book is not stamped before the recording began', () => {
+test('a first book is not stamped before the recording began', async () => {
   const hour = 3_600_000
   const live = change(MS, { asset_id: NO })
   const old = book(MS - hour, { bids: [level('0.3', '5')] })
   const bare = decoderHarness('polymarket').feed(old, live)
-  assert.deepEqual(bare.done(), [
+  assert.deepEqual(await bare.done(), [
     `${MS} ${Y} clear`,
     `${MS} ${Y} set bid 3000 5`,
     `${MS} ${N} set bid 5000 200`,
@@ -192,23 +192,23 @@ test('a first book is not stamped before the recording began', () => {
     `${MS + 5} ${JSON.stringify(book(MS))}`,
   )
   assert.deepEqual(
-    received.done().filter((text) => text.endsWith('clear')),
+    (await received.done()).filter((text) => text.endsWith('clear')),
     [`${MS - 9} ${Y} clear`, `${MS} ${Y} clear`],
   )
 
   const booksOnly = decoderHarness('polymarket').feed(book(MS, { asset_id: NO }), old)
-  assert.deepEqual(booksOnly.done().slice(0, 2), [`${MS} ${N} clear`, `${MS - hour} ${Y} clear`])
+  assert.deepEqual((await booksOnly.done()).slice(0, 2), [`${MS} ${N} clear`, `${MS - hour} ${Y} clear`])
   assert.equal(booksOnly.sink.events[0]!.recvTs, BigInt(MS) * 1_000_000n)
 })
 
-test('books at the head of a file wait within bounds', () => {
+test('books at the head of a file wait within bounds', async () => {
   const harness = decoderHarness('polymarket')
   for (let i = 0; i <= IMPORT_HELD_MESSAGES_MAX; i++) harness.feed(book(MS + i))
   assert.equal(harness.sink.events.length, IMPORT_HELD_MESSAGES_MAX)
-  assert.equal(harness.done().length, IMPORT_HELD_MESSAGES_MAX + 1)
+  assert.equal((await harness.done()).length, IMPORT_HELD_MESSAGES_MAX + 1)
 })
 
-test('messages without a book event are counted by type', () => {
+test('messages without a book event are counted by type', async () => {
   const harness = decoderHarness('polymarket').feed(
     book(MS),
     {
@@ -224,7 +224,7 @@ test('messages without a book event are counted by type', () => {
     { market: MARKET, asset_id: YES },
     'PONG',
   )
-  assert.deepEqual(harness.done(), [`${MS} ${Y} clear`])
+  assert.deepEqual(await harness.done(), [`${MS} ${Y} clear`])
   assert.deepEqual(Object.fromEntries(harness.tally.skippedTypes), {
     tick_size_change: 1,
     last_trade_price: 1,
@@ -234,7 +234,7 @@ test('messages without a book event are counted by type', () => {
   })
 })
 
-test('a disconnect or a lost line makes every book unknown until its next one', () => {
+test('a disconnect or a lost line makes every book unknown until its next one', async () => {
   for (const mark of [
     { event_type: 'disconnect', timestamp: String(MS + 5) },
     { type: 'disconnect', timestamp: MS + 5 },
@@ -246,7 +246,7 @@ test('a disconnect or a lost line makes every book unknown until its next one', 
       change(MS + 6),
       book(MS + 7),
     )
-    assert.deepEqual(harness.done().slice(3), [
+    assert.deepEqual((await harness.done()).slice(3), [
       `${MS + 5} ${Y} gap`,
       `${MS + 5} ${N} gap`,
       `${MS + 6} ${Y} set bid 5000 200`,
@@ -255,30 +255,30 @@ test('a disconnect or a lost line makes every book unknown until its next one', 
   }
   const lost = decoderHarness('polymarket').feed(book(MS), change(MS + 1))
   lost.decoder.skipBadLine()
-  assert.deepEqual(lost.done().at(-1), `${MS + 1} ${Y} gap`)
+  assert.deepEqual((await lost.done()).at(-1), `${MS + 1} ${Y} gap`)
   // A book that still waits for its time had come before the lost line.
   const waiting = decoderHarness('polymarket').feed(book(MS))
   waiting.decoder.skipBadLine()
   waiting.feed(change(MS + 1))
-  assert.deepEqual(waiting.done(), [
+  assert.deepEqual(await waiting.done(), [
     `${MS + 1} ${Y} clear`,
     `${MS + 1} ${Y} gap`,
     `${MS + 1} ${Y} set bid 5000 200`,
   ])
 })
 
-test('a new file goes on with the books unless a longer pause lies between', () => {
+test('a new file goes on with the books unless a longer pause lies between', async () => {
   const hour = 3_600_000
   for (const [pauseMs, gaps] of [
     [hour, 0],
     [hour + 1, 1],
   ] as const) {
     const harness = decoderHarness('polymarket').feed(book(MS), change(MS + 1))
-    harness.decoder.startFile()
+    harness.decoder.startFile('another file')
     harness.feed(change(MS + 1 + pauseMs)).done()
     assert.equal(harness.tally.gaps.get('new connection') ?? 0, gaps)
   }
   const silent = decoderHarness('polymarket').feed(book(MS), change(MS + 1), change(MS + 2 + 24 * hour))
-  silent.done()
+  await silent.done()
   assert.deepEqual([...silent.tally.gaps], [['silence of more than a day', 1]])
 })

@@ -1,16 +1,23 @@
 // Drives the import's parts in tests: decoders into an array of short texts, and whole imports into a fresh lake.
 
 import { Readable } from 'node:stream'
-import type { FeedDecoder } from '../../server/import/feed-decoder.ts'
+import type { BookEventSink, FeedDecoder } from '../../server/import/feed-decoder.ts'
+import { FeedSpans } from '../../server/import/feed-spans.ts'
 import { ImportTally } from '../../server/import/import-tally.ts'
 import { KalshiDecoder } from '../../server/import/kalshi-decoder.ts'
-import type { BookEventSink } from '../../server/import/market-books.ts'
+import { LakeMerge } from '../../server/import/lake-merge.ts'
 import { PolymarketDecoder } from '../../server/import/polymarket-decoder.ts'
 import { importRecordings } from '../../server/import/recording-import.ts'
 import type { ImportOptions, ImportResult } from '../../server/import/recording-import.ts'
 import { parseRecordedLine } from '../../server/import/recorded-message.ts'
+import { HourConsolidation } from '../../server/lake/hour-consolidation.ts'
+import { HourEvidence } from '../../server/lake/lob-evidence.ts'
+import { LobRowGroup } from '../../server/lake/lob-row-group.ts'
+import { MarketFold } from '../../server/lake/market-fold.ts'
+import { SeriesRecording } from '../../server/lake/series-recording.ts'
 import type { BookEvent } from '../../server/lake/series-recording.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
+import { utcDateOf } from '../../shared/utc-date.ts'
 
 const EVENT_NAMES = ['clear', 'set', 'add', 'gap']
 
@@ -22,10 +29,6 @@ export class RecordingSink implements BookEventSink {
   append(series: string, event: BookEvent): void {
     this.events.push(event)
     this.series.push(series)
-  }
-
-  cover(series: string, ts: bigint): void {
-    this.covered.set(series, ts)
   }
 
   /** `ms market event side price qty`, the time in ms, price in 1/10000 dollar, quantity in contracts. */
@@ -48,10 +51,10 @@ export interface DecoderHarness {
   readonly decoder: FeedDecoder
   readonly sink: RecordingSink
   readonly tally: ImportTally
-  /** Feeds frames (objects) or lines (strings). */
+  /** Feeds frames (objects) or lines (strings); a list is one message of several frames. */
   feed(...items: (object | string)[]): DecoderHarness
-  /** Ends the recording and gives its events as texts. */
-  done(): string[]
+  /** Ends the recording and gives its rows as texts, in the order of their times. */
+  done(): Promise<string[]>
 }
 
 export function decoderHarness(
@@ -60,12 +63,13 @@ export function decoderHarness(
 ): DecoderHarness {
   const sink = new RecordingSink()
   const tally = new ImportTally()
-  const common = { sink, tally, series: options.series }
+  const spans = new FeedSpans()
+  const common = { sink, spans, tally, series: options.series }
   const decoder =
     source === 'kalshi'
       ? new KalshiDecoder({ ...common, useYesPrice: options.useYesPrice ?? false })
       : new PolymarketDecoder(common)
-  decoder.startFile()
+  decoder.startFile('the recording')
   const harness: DecoderHarness = {
     decoder,
     sink,
@@ -73,16 +77,75 @@ export function decoderHarness(
     feed(...items) {
       for (const item of items) {
         const { recvTs, frames } = parseRecordedLine(typeof item === 'string' ? item : JSON.stringify(item))
-        for (const frame of frames) decoder.decode(frame, recvTs)
+        decoder.decode(frames, recvTs)
       }
       return harness
     },
-    done() {
-      decoder.finish()
+    async done() {
+      decoder.finishFile()
+      const folded = await fold(source, sink, spans, tally)
+      sink.events.splice(0, sink.events.length, ...folded)
       return sink.texts()
     },
   }
   return harness
+}
+
+/** The rows that records give, by time; of equal times those of earlier records first. */
+async function fold(
+  source: LobSource,
+  sink: RecordingSink,
+  spans: FeedSpans,
+  tally: ImportTally,
+): Promise<BookEvent[]> {
+  const recordings = new Map<string, SeriesRecording>()
+  const order = new Map<string, number>()
+  for (const [index, event] of sink.events.entries()) {
+    const name = sink.series[index]!
+    const recording = recordings.get(name) ?? new SeriesRecording(name, () => '')
+    recordings.set(name, recording)
+    recording.append(event)
+    if (!order.has(event.marketId)) order.set(event.marketId, order.size)
+  }
+  const rows: BookEvent[] = []
+  for (const [name, recording] of recordings) {
+    const strands = await LakeMerge.prepare({ lake: 'no lake', source, spans, replace: false }, recording)
+    if (strands === undefined) continue
+    const folds = recording.marketIds().map(() => new MarketFold())
+    const markets = { ids: recording.marketIds(), order: recording.marketOrder(), folds }
+    const hours = new HourConsolidation(markets, {
+      passRowsMax: 1_000_000,
+      group: new LobRowGroup(),
+      strands,
+      onKnowledge: (_, __, strand, reason) => {
+        if (reason === 'below zero') tally.negativeLevels++
+        if (reason === 'strand over') tally.countGap(strands.endOf(strand!))
+      },
+      write: (group) => {
+        for (let row = 0; row < group.rows; row++) {
+          rows.push({
+            marketId: group.markets[group.market[row]!]!,
+            ts: group.ts[row]!,
+            recvTs: group.recvTs[row]!,
+            seq: group.seq[row]!,
+            event: group.event[row]!,
+            side: group.side[row]!,
+            price: group.price[row]!,
+            qty: Number(group.qty[row]!),
+          })
+        }
+      },
+    })
+    for (const hour of [...recording.hours.keys()].toSorted((a, b) => a - b)) {
+      const pass = { hasKeyframes: false, evidence: new HourEvidence(), localOf: (strand: number) => strand }
+      await hours.write(hour, recording.hours.get(hour), pass)
+    }
+    const covered = strands.coverageOf(utcDateOf(Number(rows.at(-1)!.ts / 1_000_000n)))
+    if (covered !== undefined) sink.covered.set(name, covered.to)
+  }
+  return rows.toSorted((a, b) =>
+    a.ts === b.ts ? order.get(a.marketId)! - order.get(b.marketId)! : a.ts < b.ts ? -1 : 1,
+  )
 }
 
 /** One import with everything optional that the command line has. `lines` arrive on stdin. */

@@ -7,6 +7,7 @@ import { dirname } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
 import { crc32 } from 'node:zlib'
 import { syncDirectory, writeFully } from '../../lake/durable-file.ts'
+import type { FeedSpansState } from '../../import/feed-spans.ts'
 import type { LiveSeriesState } from './live-series.ts'
 import type { WalPosition } from './wal-segment.ts'
 
@@ -24,6 +25,7 @@ export interface ConsolidationState {
   readonly position: WalPosition
   /** The open UTC hour since the epoch; undefined before the first record. */
   readonly hour: number | undefined
+  readonly spans: FeedSpansState | undefined
   readonly lanes: readonly LaneState[]
   readonly series: readonly LiveSeriesState[]
   /** Market id → series, where the log said so. */
@@ -36,7 +38,7 @@ export interface StatedSeries {
   readonly hour: number
 }
 
-const MAGIC = Buffer.from('BCCHK01\n')
+const MAGIC = Buffer.from('BCCHK02\n')
 const HEADER_BYTES = MAGIC.length + 4
 
 export async function writeCheckpoint(path: string, state: ConsolidationState): Promise<void> {

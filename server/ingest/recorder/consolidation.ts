@@ -15,11 +15,11 @@ import {
 } from '../../../shared/limits.ts'
 import { MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../../shared/utc-date.ts'
 import { BadLineError } from '../../import/bad-line.ts'
-import type { ResumableDecoder } from '../../import/feed-decoder.ts'
+import type { BookEventSink, ResumableDecoder } from '../../import/feed-decoder.ts'
+import { FeedSpans } from '../../import/feed-spans.ts'
 import { ImportTally } from '../../import/import-tally.ts'
 import { KalshiDecoder } from '../../import/kalshi-decoder.ts'
 import type { KalshiDecoderState } from '../../import/kalshi-decoder.ts'
-import type { BookEventSink } from '../../import/market-books.ts'
 import { PolymarketDecoder } from '../../import/polymarket-decoder.ts'
 import type { PolymarketDecoderState } from '../../import/polymarket-decoder.ts'
 import { parseRecordedLine } from '../../import/recorded-message.ts'
@@ -29,6 +29,7 @@ import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { ConsolidationState, LaneState, StatedSeries } from './checkpoint.ts'
 import { LiveSeries } from './live-series.ts'
 import type { LiveSeriesOptions, LiveSeriesState } from './live-series.ts'
+import { LiveStrands } from './live-strands.ts'
 import { WalReader } from './wal-reader.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalRecord } from './wal-record.ts'
@@ -38,6 +39,7 @@ import { disconnectMark } from './wal-mark.ts'
 
 const GRACE_NS = BigInt(RECORDER_HOUR_GRACE_MS) * NS_PER_MS
 const PAUSE_NS_MAX = BigInt(RECORDER_PAUSE_MS_MAX) * NS_PER_MS
+const HOURS_REMEMBERED = 24
 const AHEAD_NS_MAX = BigInt(RECORDER_CLOCK_AHEAD_MS_MAX) * NS_PER_MS
 
 export interface ConsolidationOptions {
@@ -80,6 +82,7 @@ export class Consolidation implements BookEventSink {
   readonly #lanes = new Map<number, Lane>()
   readonly #series = new Map<string, LiveSeries>()
   readonly #seriesByMarket: Map<string, StatedSeries>
+  readonly #spans: FeedSpans
   readonly #tally = new ImportTally()
   #hour: number | undefined
   /** Receive time of the record being taken. */
@@ -94,7 +97,9 @@ export class Consolidation implements BookEventSink {
     const { lake, source, workDirectory, bounds } = options
     this.#directory = walDirectory(workDirectory, source)
     this.#reader = new WalReader(this.#directory, state.position)
+    this.#spans = new FeedSpans(state.spans)
     this.#seriesOptions = {
+      strands: new LiveStrands(source, this.#spans),
       lake,
       source,
       workDirectory,
@@ -125,6 +130,7 @@ export class Consolidation implements BookEventSink {
     const consolidation = new Consolidation(options, {
       position,
       hour: undefined,
+      spans: undefined,
       lanes: [],
       series: [],
       seriesByMarket: [],
@@ -142,9 +148,9 @@ export class Consolidation implements BookEventSink {
     }
   }
 
-  /** Markets of connected lanes whose book is unknown since a gap: a snapshot would make it known again. */
+  /** Markets whose book is unknown since a gap: a snapshot would make it known again. */
   gappedMarkets(): string[] {
-    return [...this.#lanes.values()].flatMap((lane) => (lane.isConnected ? lane.decoder.gappedMarkets() : []))
+    return [...this.#series.values()].flatMap((series) => series.gappedMarkets)
   }
 
   /** Takes the next piece of the log before `limit`. False when there is none. */
@@ -170,7 +176,7 @@ export class Consolidation implements BookEventSink {
     await this.#reader.close()
   }
 
-  // BookEventSink: what the decoders say.
+  // What the decoders say.
 
   append(series: string, event: BookEvent): void {
     const live = this.#liveSeries(series)
@@ -179,14 +185,6 @@ export class Consolidation implements BookEventSink {
     this.#heldBytes += live.recording.append(ts === event.ts ? event : { ...event, ts })
     live.markChanged()
     if (this.#heldBytes > (this.#options.bounds?.spillBytes ?? SPILL_BUFFER_BYTES_MAX)) this.#spill()
-  }
-
-  cover(series: string, ts: bigint): void {
-    const { recording } = this.#liveSeries(series)
-    const placed = this.#placed(ts)
-    const isNews = recording.coversTo === undefined || placed > recording.coversTo
-    recording.cover(placed)
-    if (isNews) this.#liveSeries(series).markChanged()
   }
 
   /** An event's time within what is still open: not in a finished hour, not ahead of its arrival. */
@@ -227,9 +225,9 @@ export class Consolidation implements BookEventSink {
     else if (record.kind <= WAL_KIND.mark) this.#takeMessage(record)
   }
 
-  // Told by the log's own clock and not whenever somebody publishes, so that it is the same at every reading.
+  // Told by the log's own clock: what was heard of without an event is news too.
   #cover(): void {
-    for (const { decoder, isConnected } of this.#lanes.values()) if (isConnected) decoder.finish()
+    for (const series of this.#series.values()) series.noticeCoverage()
   }
 
   #takeSeries(payload: Buffer): void {
@@ -246,10 +244,8 @@ export class Consolidation implements BookEventSink {
     lane.lastTs = recvTs
     try {
       const { recvTs: stated, frames } = parseRecordedLine(payload.toString('utf8'))
-      for (const frame of frames) {
-        if (frame['type'] === 'disconnect') lane.isConnected = false
-        lane.decoder.decode(frame, stated ?? recvTs)
-      }
+      if (frames.some((frame) => frame['type'] === 'disconnect')) lane.isConnected = false
+      lane.decoder.decode(frames, stated ?? recvTs)
     } catch (error) {
       if (!(error instanceof BadLineError)) throw error
       this.#tally.badLines++
@@ -261,13 +257,15 @@ export class Consolidation implements BookEventSink {
   #disconnect(lane: Lane): void {
     if (!lane.isConnected) return
     lane.isConnected = false
-    lane.decoder.decode(disconnectMark(), lane.lastTs)
+    lane.decoder.decode([disconnectMark()], lane.lastTs)
   }
 
   #addLane({ lane: number, epoch, lastTs, isConnected, decoder: state }: LaneState): Lane {
     const common = {
       sink: this,
+      spans: this.#spans,
       tally: this.#tally,
+      isLive: true,
       seriesOf: (id: string) => this.#seriesByMarket.get(id)?.series,
     }
     const decoder =
@@ -278,7 +276,7 @@ export class Consolidation implements BookEventSink {
             state: state as KalshiDecoderState | undefined,
           })
         : new PolymarketDecoder({ ...common, state: state as PolymarketDecoderState | undefined })
-    if (state === undefined) decoder.startFile()
+    if (state === undefined) decoder.startFile(`the recorder's connection ${number}`)
     const lane = { decoder, epoch, lastTs, isConnected }
     this.#lanes.set(number, lane)
     return lane
@@ -326,7 +324,9 @@ export class Consolidation implements BookEventSink {
 
   /** Series and markets that are over leave the state, or it would grow for ever. */
   #forgetSeries(): void {
-    for (const lane of this.#lanes.values()) lane.decoder.forgetGapped()
+    for (const lane of this.#lanes.values()) lane.decoder.forgetMarkets()
+    // What the date before holds may still be asked about.
+    this.#spans.forgetBefore(BigInt(this.#hour! - HOURS_REMEMBERED) * NS_PER_HOUR)
     for (const [name, series] of this.#series) {
       if (series.recording.marketIds().length === 0) this.#series.delete(name)
     }
@@ -340,6 +340,7 @@ export class Consolidation implements BookEventSink {
     const state: ConsolidationState = {
       position,
       hour: this.#hour,
+      spans: this.#spans.state(),
       lanes: [...this.#lanes].map(([lane, { decoder, epoch, lastTs, isConnected }]) => {
         return { lane, epoch, lastTs, isConnected, decoder: decoder.state() }
       }),

@@ -11,28 +11,36 @@ import { dirname, join } from 'node:path'
 import { lobFilePath } from '../../../shared/lake-layout.ts'
 import type { LobSource } from '../../../shared/lake-layout.ts'
 import { CONSOLIDATE_ROWS_MAX } from '../../../shared/limits.ts'
-import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../../shared/utc-date.ts'
+import { MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../../shared/utc-date.ts'
 import { syncDirectory, writeFully } from '../../lake/durable-file.ts'
 import type { SpilledEvents } from '../../lake/event-spill.ts'
-import { ExactBook } from '../../lake/exact-book.ts'
-import type { BookLevel } from '../../lake/exact-book.ts'
 import { HourConsolidation } from '../../lake/hour-consolidation.ts'
 import { LobFileContents } from '../../lake/lob-file-contents.ts'
 import type { LobFileContentsState } from '../../lake/lob-file-contents.ts'
 import { verifyLobFile } from '../../lake/lob-file-verify.ts'
+import { HourEvidence, carriedMarkets, encodeAnchors } from '../../lake/lob-evidence.ts'
+import type { CarriedMarket } from '../../lake/lob-evidence.ts'
 import { PARQUET_MAGIC } from '../../lake/lob-footer.ts'
+import { MarketFold } from '../../lake/market-fold.ts'
+import type { MarketFoldState } from '../../lake/market-fold.ts'
+import { StrandNumbers } from '../../lake/strand-numbers.ts'
 import type { LobRowGroup } from '../../lake/lob-row-group.ts'
 import { SeriesRecording } from '../../lake/series-recording.ts'
 import type { SeriesRecordingState } from '../../lake/series-recording.ts'
 import { temporaryPath } from '../../lake/temporary-file.ts'
+import type { LiveStrands } from './live-strands.ts'
 
 /** A series between two hours, as plain data. */
 export interface LiveSeriesState {
   readonly series: string
   readonly recording: SeriesRecordingState
-  /** The books at the open hour's start, by market index; undefined where unknown. */
-  readonly books: readonly (readonly BookLevel[] | undefined)[]
+  /** The markets at the open hour's start, by index. */
+  readonly folds: readonly MarketFoldState[]
   readonly closed: LobFileContentsState
+  /** The strands that the closed hours name, in the file's order. */
+  readonly strands: readonly number[]
+  /** The books with which the date began. */
+  readonly carried: readonly CarriedMarket[]
 }
 
 export interface LiveSeriesOptions {
@@ -43,6 +51,7 @@ export interface LiveSeriesOptions {
   /** Shared by all series: one is written at a time. */
   readonly group: LobRowGroup
   readonly sliceRows: number
+  readonly strands: LiveStrands
   /** An existing lake file that the recorder did not write has been put aside under another name. */
   readonly onKeptAside: (path: string) => void
 }
@@ -58,9 +67,14 @@ export class LiveSeries {
   #closed: LobFileContents
   #sealed: LobFileContents
   #sealedRecords = 0
-  /** By market index: the books at the open hour's start, and after its sealed slices. */
-  #startBooks: ExactBook[]
-  #sliceBooks: ExactBook[]
+  #closedNumbers: StrandNumbers
+  #sealedNumbers: StrandNumbers
+  #carried: readonly CarriedMarket[]
+  /** By market index: the markets at the open hour's start, and after its sealed slices. */
+  #startFolds: MarketFold[]
+  #sliceFolds: MarketFold[]
+  #gapped: readonly string[] = []
+  #coveredTo = 0n
   #isChanged: boolean
 
   constructor(series: string, hour: number, options: LiveSeriesOptions, state?: LiveSeriesState) {
@@ -71,8 +85,11 @@ export class LiveSeries {
     this.#recording = this.#newRecording(state?.recording)
     this.#closed = new LobFileContents(state?.closed)
     this.#sealed = new LobFileContents(state?.closed)
-    this.#startBooks = (state?.books ?? []).map((levels) => ExactBook.of(levels))
-    this.#sliceBooks = this.#startBooks.map((book) => book.copy())
+    this.#closedNumbers = new StrandNumbers(state?.strands)
+    this.#sealedNumbers = new StrandNumbers(state?.strands)
+    this.#carried = state?.carried ?? []
+    this.#startFolds = (state?.folds ?? []).map((fold) => new MarketFold(fold))
+    this.#sliceFolds = this.#startFolds.map((fold) => fold.copy())
     this.#isChanged = state !== undefined
   }
 
@@ -90,12 +107,26 @@ export class LiveSeries {
     this.#isChanged = true
   }
 
+  /** Notices that the recording has gone on, whether anything happened or not. */
+  noticeCoverage(): void {
+    const coveredTo = this.#options.strands.lastTsOf(this.series) ?? 0n
+    if (coveredTo > this.#coveredTo) this.#isChanged = true
+    this.#coveredTo = coveredTo
+  }
+
+  /** Markets whose book was unknown since a gap when the date was last published. */
+  get gappedMarkets(): readonly string[] {
+    return this.#gapped
+  }
+
   state(): LiveSeriesState {
     return {
       series: this.series,
       recording: this.#recording.state(),
-      books: this.#startBooks.map((book) => (book.isKnown ? book.levels() : undefined)),
+      folds: this.#startFolds.map((fold) => fold.state()),
       closed: this.#closed.state(),
+      strands: this.#closedNumbers.strands,
+      carried: this.#carried,
     }
   }
 
@@ -125,18 +156,20 @@ export class LiveSeries {
    */
   async closeHour(): Promise<{ readonly finishedPart: string | undefined }> {
     const hour = this.#hour
-    const hasRows = this.#hasRows(hour, this.#startBooks)
-    this.#growBooks()
+    this.#growFolds()
+    const hasRows = this.#hasRows(hour, this.#startFolds)
     this.#sealed = new LobFileContents(this.#closed.state())
+    this.#sealedNumbers = new StrandNumbers(this.#closedNumbers.strands)
     if (hasRows) {
-      await this.#appendPart(async (write) => {
-        await this.#writeHour(hour, this.#recording.hours.get(hour), this.#startBooks, true, write)
+      await this.#appendPart(async (file) => {
+        await this.#writeHour(hour, this.#recording.hours.get(hour), this.#startFolds, true, file)
       })
     }
     this.#closed = new LobFileContents(this.#sealed.state())
+    this.#closedNumbers = new StrandNumbers(this.#sealedNumbers.strands)
     this.#recording.dropHour(hour)
     this.#sealedRecords = 0
-    this.#sliceBooks = this.#startBooks.map((book) => book.copy())
+    this.#sliceFolds = this.#startFolds.map((fold) => fold.copy())
     const isDateEnd = utcDateOf((hour + 1) * MS_PER_HOUR) !== this.#date
     // Events that are already there belong to the next hour: the file is whole with them or without.
     this.#hour = hour + 1
@@ -151,7 +184,13 @@ export class LiveSeries {
     this.#date = utcDateOf(this.#hour * MS_PER_HOUR)
     this.#closed = new LobFileContents()
     this.#sealed = new LobFileContents()
+    this.#closedNumbers = new StrandNumbers()
+    this.#sealedNumbers = new StrandNumbers()
     this.#forgetMarkets()
+    for (const fold of this.#startFolds) fold.startDate()
+    this.#sliceFolds = this.#startFolds.map((fold) => fold.copy())
+    const { ids, order } = { ids: this.#recording.marketIds(), order: this.#recording.marketOrder() }
+    this.#carried = carriedMarkets(ids, order, this.#startFolds)
     this.#isChanged = true
   }
 
@@ -159,14 +198,13 @@ export class LiveSeries {
   #forgetMarkets(): void {
     const state = this.#recording.state()
     const waiting = new Set(state.events.map(({ marketId }) => marketId))
-    const kept = state.markets.map(({ id }, index) => this.#startBooks[index]!.isKnown || waiting.has(id))
+    const kept = state.markets.map(({ id }, index) => this.#startFolds[index]!.isKnown || waiting.has(id))
     for (const hour of this.#recording.hours.values()) hour.drop()
     this.#recording = this.#newRecording({
       ...state,
       markets: state.markets.filter((_, index) => kept[index]),
     })
-    this.#startBooks = this.#startBooks.filter((_, index) => kept[index])
-    this.#sliceBooks = this.#startBooks.map((book) => book.copy())
+    this.#startFolds = this.#startFolds.filter((_, index) => kept[index])
   }
 
   #newRecording(state: SeriesRecordingState | undefined): SeriesRecording {
@@ -186,81 +224,92 @@ export class LiveSeries {
   async #seal(): Promise<void> {
     const spill = this.#recording.hours.get(this.#hour)
     if (spill === undefined || spill.rows - this.#sealedRecords < this.#options.sliceRows) return
-    this.#growBooks()
+    this.#growFolds()
     const isFirst = this.#sealedRecords === 0
-    await this.#appendPart(async (write) => {
+    await this.#appendPart(async (file) => {
       const slice = spill.since(this.#sealedRecords)
       this.#sealed.startSlice()
-      await this.#writeHour(this.#hour, slice, this.#sliceBooks, isFirst, write)
+      await this.#writeHour(this.#hour, slice, this.#sliceFolds, isFirst, file)
     })
     this.#sealedRecords = spill.rows
   }
 
   // The date of the open hour, with the hour that follows it when messages of that have come already.
   async #publishFile(isForGood: boolean): Promise<void> {
-    this.#growBooks()
-    const books = this.#sliceBooks.map((book) => book.copy())
+    this.#growFolds()
+    const folds = this.#sliceFolds.map((fold) => fold.copy())
     const contents = new LobFileContents(this.#sealed.state())
+    const numbers = new StrandNumbers(this.#sealedNumbers.strands)
     const rest = this.#recording.hours.get(this.#hour)?.since(this.#sealedRecords)
     const next = this.#hour + 1
     const isOpen = utcDateOf(this.#hour * MS_PER_HOUR) === this.#date
     const isFirst = this.#sealedRecords === 0
-    const hasRows = isOpen && (!isFirst || this.#hasRows(this.#hour, books))
+    const hasRows = isOpen && (!isFirst || this.#hasRows(this.#hour, folds))
     if (hasRows || contents.hasRows) {
-      await this.#writeLakeFile(this.#date, contents, isForGood, async (write) => {
+      await this.#writeLakeFile(this.#date, { contents, numbers }, isForGood, async (file) => {
         if (hasRows) {
           contents.startSlice()
-          await this.#writeHour(this.#hour, rest, books, isFirst, write)
+          await this.#writeHour(this.#hour, rest, folds, isFirst, file)
         }
-        if (isOpen && utcDateOf(next * MS_PER_HOUR) === this.#date) await this.#writeNext(next, books, write)
+        if (isOpen && utcDateOf(next * MS_PER_HOUR) === this.#date) await this.#writeNext(next, folds, file)
       })
     }
+    const ids = this.#recording.marketIds()
+    this.#gapped = ids.filter((_, index) => folds[index]!.isGapped)
     const nextDate = utcDateOf(next * MS_PER_HOUR)
-    if (nextDate === this.#date || isForGood || !this.#hasRows(next, books)) return
-    await this.#writeLakeFile(nextDate, new LobFileContents(), false, (write) =>
-      this.#writeNext(next, books, write),
-    )
+    if (nextDate === this.#date || isForGood || !this.#hasRows(next, folds)) return
+    const nextFile = { contents: new LobFileContents(), numbers: new StrandNumbers() }
+    for (const fold of folds) fold.startDate()
+    const carried = carriedMarkets(ids, this.#recording.marketOrder(), folds)
+    await this.#writeLakeFile(nextDate, nextFile, false, (file) => this.#writeNext(next, folds, file, carried))
   }
 
-  async #writeNext(hour: number, books: ExactBook[], write: WriteGroup): Promise<void> {
-    if (!this.#hasRows(hour, books)) return
-    await this.#writeHour(hour, this.#recording.hours.get(hour), books, true, write)
+  async #writeNext(hour: number, folds: MarketFold[], file: OpenFile, carried = this.#carried): Promise<void> {
+    if (!this.#hasRows(hour, folds)) return
+    await this.#writeHour(hour, this.#recording.hours.get(hour), folds, true, file, carried)
   }
 
   /** Whether an hour that begins with these books has rows: something happened, or a book was watched. */
-  #hasRows(hour: number, books: readonly ExactBook[]): boolean {
-    const { hours, coversTo } = this.#recording
-    const isWatched = coversTo !== undefined && coversTo >= BigInt(hour) * NS_PER_HOUR
-    return hours.has(hour) || (isWatched && books.some((book) => book.isKnown))
+  #hasRows(hour: number, folds: readonly MarketFold[]): boolean {
+    if (this.#recording.hours.has(hour)) return true
+    const coveredTo = this.#options.strands.lastTsOf(this.series)
+    const isWatched = coveredTo !== undefined && coveredTo >= BigInt(hour) * NS_PER_HOUR
+    return isWatched && folds.some((fold) => fold.isKnown)
   }
 
-  #growBooks(): void {
+  #growFolds(): void {
     const markets = this.#recording.marketIds().length
-    while (this.#startBooks.length < markets) this.#startBooks.push(new ExactBook())
-    while (this.#sliceBooks.length < markets) this.#sliceBooks.push(new ExactBook())
+    while (this.#startFolds.length < markets) this.#startFolds.push(new MarketFold())
+    while (this.#sliceFolds.length < markets) this.#sliceFolds.push(new MarketFold())
   }
 
   async #writeHour(
     hour: number,
     events: SpilledEvents | undefined,
-    books: readonly ExactBook[],
+    folds: readonly MarketFold[],
     hasKeyframes: boolean,
-    write: WriteGroup,
+    { file, contents, numbers }: OpenFile,
+    carried = this.#carried,
   ): Promise<void> {
-    const markets = { ids: this.#recording.marketIds(), order: this.#recording.marketOrder(), books }
-    const { group } = this.#options
+    const markets = { ids: this.#recording.marketIds(), order: this.#recording.marketOrder(), folds }
+    const { group, strands } = this.#options
     group.clear()
-    const options = { passRowsMax: CONSOLIDATE_ROWS_MAX, group, write }
-    await new HourConsolidation(markets, options).write(hour, events, hasKeyframes)
+    const write = (rows: LobRowGroup): Promise<void> => writeGroup(file, contents, rows)
+    const options = { passRowsMax: CONSOLIDATE_ROWS_MAX, group, write, strands }
+    const evidence = new HourEvidence()
+    const localOf = (strand: number): number => numbers.localOf(strand)
+    if (!contents.hasEvidence) evidence.carry(carried, localOf)
+    await new HourConsolidation(markets, options).write(hour, events, { hasKeyframes, evidence, localOf })
+    if (!evidence.isEmpty) await writeEvidence(file, contents, evidence.encode())
   }
 
-  /** Adds row groups to the part file, after cutting it back to what `#sealed` says. */
-  async #appendPart(produce: (write: WriteGroup) => Promise<void>): Promise<void> {
+  /** Adds to the part file, after cutting it back to what `#sealed` says. */
+  async #appendPart(produce: (file: OpenFile) => Promise<void>): Promise<void> {
     this.#claim(this.#date)
     const file = await open(this.partPath, 'r+')
     try {
       await file.truncate(this.#sealed.sizeBytes)
-      await produce((group) => writeGroup(file, this.#sealed, group))
+      await produce({ file, contents: this.#sealed, numbers: this.#sealedNumbers })
       await file.sync()
     } finally {
       await file.close()
@@ -287,9 +336,9 @@ export class LiveSeries {
 
   async #writeLakeFile(
     date: string,
-    contents: LobFileContents,
+    { contents, numbers }: Omit<OpenFile, 'file'>,
     isForGood: boolean,
-    produce: (write: WriteGroup) => Promise<void>,
+    produce: (file: OpenFile) => Promise<void>,
   ): Promise<void> {
     this.#claim(date)
     const { lake, source } = this.#options
@@ -301,9 +350,11 @@ export class LiveSeries {
       const file = await open(temporary, 'r+')
       try {
         await file.truncate(contents.sizeBytes)
-        await produce((group) => writeGroup(file, contents, group))
+        await produce({ file, contents, numbers })
         if (!contents.hasRows) return
-        const footer = contents.footer(this.#labels(date))
+        const labels = this.#labels(date, numbers)
+        await writeEvidence(file, contents, encodeAnchors(labels.strands))
+        const footer = contents.footer(labels)
         await writeFully(file, footer.bytes, contents.sizeBytes)
         if (isForGood) await file.sync()
       } finally {
@@ -317,22 +368,28 @@ export class LiveSeries {
     }
   }
 
-  #labels(date: string) {
-    const { source } = this.#options
-    const { coversFrom, coversTo } = this.#recording
+  #labels(date: string, numbers: StrandNumbers) {
+    const { source, strands } = this.#options
+    const { series } = this
     const dayStart = BigInt(Date.parse(`${date}T00:00:00Z`)) * NS_PER_MS
-    const dayEnd = dayStart + NS_PER_DAY - 1n
-    return {
-      source,
-      series: this.series,
-      date,
-      coversFrom: coversFrom! > dayStart ? coversFrom! : dayStart,
-      coversTo: coversTo! < dayEnd ? coversTo! : dayEnd,
-    }
+    const covered = strands.coverageOf(series, dayStart) ?? { from: dayStart, to: dayStart }
+    const outlines = strands.outlinesOf(series, dayStart, numbers.strands)
+    return { source, series, date, coversFrom: covered.from, coversTo: covered.to, strands: outlines }
   }
 }
 
-type WriteGroup = (group: LobRowGroup) => Promise<void>
+/** A file that rows and evidence are added to. */
+interface OpenFile {
+  readonly file: FileHandle
+  readonly contents: LobFileContents
+  readonly numbers: StrandNumbers
+}
+
+async function writeEvidence(file: FileHandle, contents: LobFileContents, bytes: Uint8Array): Promise<void> {
+  const offset = contents.sizeBytes
+  contents.addEvidence(bytes)
+  await writeFully(file, bytes, offset)
+}
 
 async function writeGroup(file: FileHandle, contents: LobFileContents, group: LobRowGroup): Promise<void> {
   const offset = contents.sizeBytes

@@ -1,0 +1,315 @@
+// The spans of a recording while it is read (server/lake/feed-strand.ts). A run is a stretch of one file, or of the
+// recorder's connection, in which nothing is missing; it is one span a UTC date.
+
+import { AnchorCollector } from '../lake/feed-strand.ts'
+import type { AnchorState, FeedAnchor, FeedSpan } from '../lake/feed-strand.ts'
+import { NS_PER_DAY } from '../../shared/utc-date.ts'
+
+/** Why a run ended. */
+export type RunEnd =
+  | 'end of file'
+  | 'sequence break'
+  | 'new connection'
+  | 'disconnect'
+  | 'bad line'
+  | 'silence of more than a day'
+
+/** A series' markets in a span, and since when it speaks of them. */
+export interface SpanMembers {
+  readonly ids: ReadonlySet<string>
+  readonly fromTs: bigint
+}
+
+/** A span that grows. */
+export interface ReadSpan extends FeedSpan {
+  /** Where it was read, for messages. */
+  readonly name: string
+  /** The same run's span of the date before, and its first. */
+  readonly previous: number | undefined
+  readonly root: number
+  /** Markets that the run speaks of, by series. */
+  readonly members: ReadonlyMap<string, SpanMembers>
+  readonly end: RunEnd
+}
+
+/** What is known of a run when it begins. */
+export interface RunFacts {
+  readonly sid: number | null
+  /** Nothing precedes it: the connection, or the subscription, begins here. */
+  readonly isBegun: boolean
+  readonly isTurned: boolean | null
+}
+
+/** A span as plain data. */
+interface SpanState {
+  readonly facts: RunFacts
+  readonly name: string
+  readonly previous: number | undefined
+  readonly root: number
+  readonly firstSeq: number
+  readonly lastSeq: number
+  readonly firstTs: bigint
+  readonly lastTs: bigint
+  readonly firstRecvTs: bigint
+  readonly lastRecvTs: bigint
+  readonly end: RunEnd
+  readonly members: readonly (readonly [string, readonly string[], bigint])[]
+  readonly hasMessages: boolean
+  readonly anchors: AnchorState | undefined
+}
+
+class GrowingSpan implements ReadSpan {
+  readonly facts: RunFacts
+  readonly name: string
+  readonly previous: number | undefined
+  readonly root: number
+  readonly members: Map<string, { readonly ids: Set<string>; fromTs: bigint }>
+  readonly firstTs: bigint
+  readonly dayEnd: bigint
+  firstSeq: number
+  lastSeq: number
+  lastTs: bigint
+  firstRecvTs: bigint
+  lastRecvTs: bigint
+  end: RunEnd
+  #hasMessages: boolean
+  readonly #anchors: AnchorCollector
+
+  constructor(state: SpanState) {
+    this.facts = state.facts
+    this.name = state.name
+    this.previous = state.previous
+    this.root = state.root
+    this.firstSeq = state.firstSeq
+    this.lastSeq = state.lastSeq
+    this.firstTs = state.firstTs
+    this.lastTs = state.lastTs
+    this.firstRecvTs = state.firstRecvTs
+    this.lastRecvTs = state.lastRecvTs
+    this.end = state.end
+    this.members = new Map(state.members.map(([series, ids, fromTs]) => [series, { ids: new Set(ids), fromTs }]))
+    this.dayEnd = (state.firstTs / NS_PER_DAY + 1n) * NS_PER_DAY
+    this.#hasMessages = state.hasMessages
+    this.#anchors = new AnchorCollector(state.facts.sid !== null, state.anchors)
+  }
+
+  get sid(): number | null {
+    return this.facts.sid
+  }
+
+  get isTurned(): boolean | null {
+    return this.facts.isTurned
+  }
+
+  get isBegun(): boolean {
+    return this.previous === undefined && this.facts.isBegun
+  }
+
+  get isEnded(): boolean {
+    return this.end === 'disconnect'
+  }
+
+  get anchors(): FeedAnchor[] {
+    return this.#anchors.result()
+  }
+
+  state(): SpanState {
+    const { facts, name, previous, root, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, end } = this
+    const members = [...this.members].map(([series, { ids, fromTs }]) => [series, [...ids], fromTs] as const)
+    const outline = { facts, name, previous, root, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, end }
+    return { ...outline, members, hasMessages: this.#hasMessages, anchors: this.#anchors.state() }
+  }
+
+  take(seq: number, ts: bigint, recvTs: bigint): void {
+    if (!this.#hasMessages) this.firstSeq = seq
+    this.#hasMessages = true
+    this.lastSeq = seq
+    this.#anchors.add(seq, recvTs, ts)
+    this.hear(ts, recvTs)
+  }
+
+  hear(ts: bigint, recvTs: bigint): void {
+    if (this.firstRecvTs === 0n) this.firstRecvTs = recvTs
+    if (ts > this.lastTs) this.lastTs = ts
+    if (recvTs > this.lastRecvTs) this.lastRecvTs = recvTs
+  }
+}
+
+/** All spans as plain data. */
+export interface FeedSpansState {
+  readonly next: number
+  readonly spans: readonly (readonly [number, SpanState])[]
+}
+
+/** All spans that were read, numbered in the order in which they began. */
+export class FeedSpans {
+  readonly #spans: Map<number, GrowingSpan>
+  #next: number
+  /** Receive times of words that a connection had ended before the file began. */
+  readonly endsBefore: bigint[] = []
+
+  constructor(state?: FeedSpansState) {
+    this.#next = state?.next ?? 0
+    this.#spans = new Map(state?.spans.map(([number, span]) => [number, new GrowingSpan(span)]))
+  }
+
+  state(): FeedSpansState {
+    return { next: this.#next, spans: [...this.#spans].map(([number, span]) => [number, span.state()]) }
+  }
+
+  /** The spans by number. */
+  get list(): ReadonlyMap<number, ReadSpan> {
+    return this.#spans
+  }
+
+  start(facts: RunFacts, name: string): FeedRun {
+    return new FeedRun(this, { facts, name, number: -1, lastTs: 0n })
+  }
+
+  /** A run that was put away. */
+  resume(state: FeedRunState): FeedRun {
+    return new FeedRun(this, state)
+  }
+
+  /** Spans that ended before `ts` are needed no more. */
+  forgetBefore(ts: bigint): void {
+    for (const [number, { dayEnd }] of this.#spans) if (dayEnd <= ts) this.#spans.delete(number)
+  }
+
+  /** For runs: the span, which they make grow. */
+  at(number: number): GrowingSpan | undefined {
+    return this.#spans.get(number)
+  }
+
+  /** For runs: a new span at `ts`, which follows `previous` of the same run. */
+  open(facts: RunFacts, name: string, ts: bigint, previous: number | undefined): number {
+    const before = previous === undefined ? undefined : this.#spans.get(previous)
+    const number = this.#next++
+    const lastSeq = before?.lastSeq ?? 0
+    // Until a message comes it holds none: it ends before it begins, at the number of the date before.
+    const span = new GrowingSpan({
+      facts,
+      name,
+      previous,
+      root: before?.root ?? number,
+      firstSeq: facts.sid === null ? 0 : lastSeq + 1,
+      lastSeq,
+      firstTs: ts,
+      lastTs: ts,
+      firstRecvTs: 0n,
+      lastRecvTs: 0n,
+      end: 'end of file',
+      members: before?.state().members ?? [],
+      hasMessages: false,
+      anchors: undefined,
+    })
+    this.#spans.set(number, span)
+    return number
+  }
+}
+
+/** A run as plain data. */
+export interface FeedRunState {
+  readonly facts: RunFacts
+  readonly name: string
+  readonly number: number
+  readonly lastTs: bigint
+}
+
+export class FeedRun {
+  readonly #spans: FeedSpans
+  readonly #facts: RunFacts
+  readonly #name: string
+  #number: number
+  #lastTs: bigint
+
+  constructor(spans: FeedSpans, state: FeedRunState) {
+    this.#spans = spans
+    this.#facts = state.facts
+    this.#name = state.name
+    this.#number = state.number
+    this.#lastTs = state.lastTs
+  }
+
+  state(): FeedRunState {
+    return { facts: this.#facts, name: this.#name, number: this.#number, lastTs: this.#lastTs }
+  }
+
+  get sid(): number | null {
+    return this.#facts.sid
+  }
+
+  get lastSeq(): number {
+    return this.#span?.lastSeq ?? 0
+  }
+
+  get lastTs(): bigint {
+    return this.#lastTs
+  }
+
+  get lastRecvTs(): bigint {
+    return this.#span?.lastRecvTs ?? 0n
+  }
+
+  /** The number of the span in which the latest message stands. */
+  get number(): number {
+    return this.#number
+  }
+
+  /** Takes the next message. `seq` is 0 where there are no numbers. */
+  take(seq: number, ts: bigint, recvTs: bigint): void {
+    this.#reach(ts)
+    this.#span!.take(seq, this.#lastTs, recvTs)
+  }
+
+  /** The connection was heard of: what is not said until then has not happened. */
+  hear(ts: bigint, recvTs: bigint): void {
+    if (this.#span === undefined) return
+    this.#reach(ts)
+    this.#span.hear(this.#lastTs, recvTs)
+  }
+
+  /** The run speaks of a market, at `ts`. */
+  addMarket(series: string, id: string, ts: bigint): void {
+    const { members } = this.#span!
+    const own = members.get(series)
+    if (own === undefined) {
+      members.set(series, { ids: new Set([id]), fromTs: ts })
+      return
+    }
+    own.ids.add(id)
+    if (ts < own.fromTs) own.fromTs = ts
+  }
+
+  /** It will speak of the market no more. */
+  removeMarket(series: string, id: string): void {
+    this.#span?.members.get(series)?.ids.delete(id)
+  }
+
+  has(series: string, id: string): boolean {
+    return this.#span?.members.get(series)?.ids.has(id) ?? false
+  }
+
+  /** Every market that it speaks of, with its series. */
+  markets(): (readonly [series: string, id: string])[] {
+    return [...(this.#span?.members ?? [])].flatMap(([series, { ids }]) =>
+      [...ids].map((id) => [series, id] as const),
+    )
+  }
+
+  end(reason: RunEnd): void {
+    if (this.#span !== undefined) this.#span.end = reason
+  }
+
+  get #span(): GrowingSpan | undefined {
+    return this.#spans.at(this.#number)
+  }
+
+  #reach(ts: bigint): void {
+    if (ts > this.#lastTs) this.#lastTs = ts
+    const span = this.#span
+    if (span !== undefined && this.#lastTs < span.dayEnd) return
+    const previous = span === undefined ? undefined : this.#number
+    this.#number = this.#spans.open(this.#facts, this.#name, this.#lastTs, previous)
+  }
+}

@@ -1,0 +1,532 @@
+// Merges a recording into what the lake holds of the same series: the spans of both are put together, the records of
+// the dates that this touches are read back, and all of it is folded anew. So the files are those that one import of
+// everything would have written, whatever came first.
+
+import { existsSync, readdirSync } from 'node:fs'
+import {
+  dateOfLakeFileName,
+  lobFilePath,
+  lobSeriesDirectory,
+  lobSourceDirectory,
+} from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lake-layout.ts'
+import { EVENT_ADD, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
+import { MS_PER_DAY, MS_PER_HOUR, NS_PER_DAY, addDays, utcDateOf } from '../../shared/utc-date.ts'
+import type { BookLevel } from '../lake/exact-book.ts'
+import { joinAnchors } from '../lake/feed-strand.ts'
+import type { FeedSpan } from '../lake/feed-strand.ts'
+import type { CarriedMarket, StatedStrand } from '../lake/lob-evidence.ts'
+import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
+import type { LakeDateOutline } from '../lake/lob-file-evidence.ts'
+import { RECORDING_OVER, STRAND_OVER } from '../lake/market-fold.ts'
+import type { MarketFoldState } from '../lake/market-fold.ts'
+import type { SeriesStrands } from '../lake/series-consolidation.ts'
+import type { SeriesRecording } from '../lake/series-recording.ts'
+import type { FeedSpans, RunEnd } from './feed-spans.ts'
+import { SpanEdges } from './contended-seams.ts'
+import { assembleStrands } from './strand-assembly.ts'
+import type { LooseSpan, Strand } from './strand-assembly.ts'
+
+export interface LakeMergeOptions {
+  readonly lake: string
+  readonly source: LobSource
+  readonly spans: FeedSpans
+  /** Dates for which the recording has events are written from it alone. */
+  readonly replace: boolean
+}
+
+/** A span of the recording, or of a date's file. */
+interface SeriesSpan extends LooseSpan {
+  readonly date: string
+  /** Since when it speaks of the series; undefined when it does not. */
+  fromTs: bigint | undefined
+}
+
+/** A date's file in the lake, and where its strands stand among the spans. */
+interface LakeDate {
+  readonly date: string
+  readonly path: string
+  readonly outline: LakeDateOutline
+  /** By strand of the file: its parts' spans, in feed order. */
+  readonly parts: readonly (readonly number[])[]
+  isLoaded: boolean
+}
+
+/** The series of the lake that the recording's spans may belong to, besides those that it has events of. */
+export async function seriesTouched({ lake, source, spans }: LakeMergeOptions): Promise<string[]> {
+  const [first, last] = datesOf(spans)
+  if (first === undefined || last === undefined) return []
+  const touched: string[] = []
+  for (const name of namesIn(lobSourceDirectory(lake, source))) {
+    const series = /^series=(.+)$/.exec(name)?.[1]
+    if (series === undefined) continue
+    if (await goesOn({ lake, source, spans }, series, addDays(first, -1), addDays(last, 1))) touched.push(series)
+  }
+  return touched
+}
+
+async function goesOn(
+  { lake, source, spans }: Pick<LakeMergeOptions, 'lake' | 'source' | 'spans'>,
+  series: string,
+  from: string,
+  to: string,
+): Promise<boolean> {
+  const sids = new Set([...spans.list.values()].map(({ sid }) => sid))
+  for (const date of lakeDates(lake, source, series)) {
+    if (date < from || date > to) continue
+    const file = await LobFileEvidence.open(lobFilePath(lake, source, series, date))
+    if (file === undefined) continue
+    try {
+      if (file.strands.some(({ sid }) => sids.has(sid))) return true
+    } finally {
+      await file.close()
+    }
+  }
+  return false
+}
+
+export class LakeMerge implements SeriesStrands {
+  readonly isTold = false
+  readonly #options: LakeMergeOptions
+  readonly #recording: SeriesRecording
+  readonly #spans: SeriesSpan[]
+  readonly #dates = new Map<string, LakeDate>()
+  #strands: readonly Strand[] = []
+  readonly #strandOf: number[] = []
+  readonly #placeOf: number[] = []
+  #startFolds = new Map<string, MarketFoldState>()
+  /** Dates in the lake whose files keep no evidence. */
+  readonly #opaque: string[] = []
+
+  private constructor(options: LakeMergeOptions, recording: SeriesRecording) {
+    this.#options = options
+    this.#recording = recording
+    const { series } = recording
+    this.#spans = [...options.spans.list.values()].map((span) => ({
+      ...outlineOf(span),
+      name: span.name,
+      previous: span.previous,
+      marketIds: span.members.get(series)?.ids ?? NO_MARKETS,
+      end: span.end,
+      date: dateOf(span.firstTs),
+      fromTs: span.members.get(series)?.fromTs,
+    }))
+  }
+
+  /** Prepares the folding of a series; undefined when the recording does not touch it. */
+  static async prepare(options: LakeMergeOptions, recording: SeriesRecording): Promise<LakeMerge | undefined> {
+    const merge = new LakeMerge(options, recording)
+    await merge.#outlineLake()
+    merge.#assemble()
+    const touched = merge.#touchedDates()
+    if (touched.length === 0) return undefined
+    merge.#refuseOpaque(touched)
+    await merge.#load(touched)
+    merge.#endStrands()
+    return merge
+  }
+
+  // What the series' consolidation asks.
+
+  get startFolds(): ReadonlyMap<string, MarketFoldState> {
+    return this.#startFolds
+  }
+
+  strandOf(span: number): number {
+    return this.#strandOf[span]!
+  }
+
+  placeOf(span: number): number {
+    return this.#placeOf[span]!
+  }
+
+  isNumbered(strand: number): boolean {
+    return this.#strands[strand]!.sid !== null
+  }
+
+  nameOf(span: number): string {
+    return this.#spans[span]!.name
+  }
+
+  isInverted(span: number): boolean {
+    return this.#options.source === 'kalshi' && this.#strands[this.strandOf(span)]!.isTurned !== true
+  }
+
+  /** Why a strand ended. */
+  endOf(strand: number): RunEnd {
+    return this.#strands[strand]!.end ?? 'end of file'
+  }
+
+  coverageOf(date: string): { readonly from: bigint; readonly to: bigint } | undefined {
+    const { start, end } = dayOf(date)
+    let covered: { from: bigint; to: bigint } | undefined
+    for (const [number, { lastTs }] of this.#strands.entries()) {
+      const fromTs = this.#fromTs(number)
+      if (fromTs === undefined || fromTs > end || lastTs < start) continue
+      const from = fromTs > start ? fromTs : start
+      const to = lastTs < end ? lastTs : end
+      covered ??= { from, to }
+      if (from < covered.from) covered.from = from
+      if (to > covered.to) covered.to = to
+    }
+    return covered
+  }
+
+  outlinesOf(date: string, used: readonly number[]): readonly (StatedStrand & FeedSpan)[] {
+    const { start, end } = dayOf(date)
+    const numbers = [...used]
+    for (const [number, { lastTs }] of this.#strands.entries()) {
+      const fromTs = this.#fromTs(number)
+      const isAlive = fromTs !== undefined && fromTs <= end && lastTs >= start
+      if (isAlive && !used.includes(number)) numbers.push(number)
+    }
+    return numbers.map((number) => this.#outline(number, date))
+  }
+
+  async isSettled(date: string, carried: readonly CarriedMarket[]): Promise<boolean> {
+    const lakeDate = this.#dates.get(date)
+    if (lakeDate === undefined || lakeDate.isLoaded) return false
+    const own = await this.#booksAtStart(lakeDate)
+    if (JSON.stringify(own) === JSON.stringify(carried)) return true
+    await this.#loadDate(lakeDate)
+    this.#endStrands(date)
+    return false
+  }
+
+  // The lake.
+
+  async #outlineLake(): Promise<void> {
+    const { lake, source, replace } = this.#options
+    const { series } = this.#recording
+    const [first] = datesOf(this.#options.spans)
+    if (first === undefined) return
+    const outlines: Pick<LakeDate, 'date' | 'path' | 'outline'>[] = []
+    for (const date of lakeDates(lake, source, series)) {
+      if (date < addDays(first, -1) || (replace && this.#hasEvents(date))) continue
+      const path = lobFilePath(lake, source, series, date)
+      const file = await LobFileEvidence.open(path)
+      if (file === undefined) {
+        this.#opaque.push(date)
+        continue
+      }
+      try {
+        outlines.push({ date, path, outline: await file.outline() })
+      } finally {
+        await file.close()
+      }
+    }
+    const edges = new SpanEdges([...this.#spans, ...outlines.flatMap(({ outline }) => outline.strands)])
+    for (const { date, path, outline } of outlines) {
+      const parts = outline.strands.map((strand) => this.#addLakeSpans(strand, edges, { date, path, outline }))
+      this.#dates.set(date, { date, path, outline, parts, isLoaded: false })
+    }
+  }
+
+  /** Adds a strand's parts and returns their numbers. */
+  #addLakeSpans(
+    strand: StatedStrand & FeedSpan,
+    edges: SpanEdges,
+    { date, path, outline }: Pick<LakeDate, 'date' | 'path' | 'outline'>,
+  ): number[] {
+    return edges.parts(strand).map((part, place) => {
+      this.#spans.push({
+        ...outlineOf(part),
+        name: path,
+        previous: undefined,
+        marketIds: new Set(outline.markets),
+        end: undefined,
+        date,
+        // Since when the others speak of the series shows when they are read.
+        fromTs: place === 0 ? strand.fromTs : undefined,
+      })
+      return this.#spans.length - 1
+    })
+  }
+
+  #assemble(): void {
+    this.#strands = assembleStrands(this.#spans, this.#options.spans.endsBefore)
+    for (const [number, { spans }] of this.#strands.entries()) {
+      for (const [place, span] of spans.entries()) {
+        this.#strandOf[span] = number
+        this.#placeOf[span] = place
+      }
+    }
+  }
+
+  /** Dates that the recording adds something to. */
+  #touchedDates(): string[] {
+    const read = this.#options.spans.list.size
+    const dates = new Set<string>()
+    for (const [index, span] of this.#spans.entries()) {
+      const strand = this.#strandOf[index]!
+      if (index < read && this.#fromTs(strand) !== undefined) dates.add(span.date)
+    }
+    for (const hour of this.#recording.hours.keys()) dates.add(utcDateOf(hour * MS_PER_HOUR))
+    for (const { date, parts } of this.#dates.values()) {
+      if (parts.some((list) => list.length > 1)) dates.add(date)
+    }
+    // A strand that now begins before a date, or goes on after it, covers more of it.
+    for (const strand of this.#strands) {
+      const own = strand.spans.filter((span) => span < read).map((span) => this.#spans[span]!.date)
+      for (const span of strand.spans) {
+        const { date, fromTs } = this.#spans[span]!
+        const isNext = own.some((other) => addDays(other, 1) === date || addDays(date, 1) === other)
+        if (span >= read && fromTs !== undefined && isNext) dates.add(date)
+      }
+    }
+    return [...dates].toSorted()
+  }
+
+  #refuseOpaque(touched: readonly string[]): void {
+    const inTheWay = this.#opaque.filter((date) => touched.includes(date) && this.#hasEvents(date))
+    if (inTheWay.length === 0 || this.#options.replace) return
+    throw new OpaqueFileError(inTheWay.map((date) => this.#pathOf(date)))
+  }
+
+  #pathOf(date: string): string {
+    return lobFilePath(this.#options.lake, this.#options.source, this.#recording.series, date)
+  }
+
+  #hasEvents(date: string): boolean {
+    const first = Date.parse(`${date}T00:00:00Z`) / MS_PER_HOUR
+    for (const hour of this.#recording.hours.keys()) if (hour >= first && hour < first + 24) return true
+    return false
+  }
+
+  /** Loads the touched dates, and the one before them, whose books go on. */
+  async #load(touched: readonly string[]): Promise<void> {
+    const first = touched[0]!
+    const before = this.#dates.get(addDays(first, -1))
+    const start = before ?? this.#dates.get(first)
+    if (start !== undefined) await this.#startFrom(start)
+    for (const date of before === undefined ? touched : [before.date, ...touched]) {
+      const lakeDate = this.#dates.get(date)
+      if (lakeDate !== undefined && !lakeDate.isLoaded) await this.#loadDate(lakeDate)
+    }
+    // Dates between touched ones are part of the same course.
+    for (const lakeDate of this.#dates.values()) {
+      if (!lakeDate.isLoaded && lakeDate.date > first && lakeDate.date < touched.at(-1)!) await this.#loadDate(lakeDate)
+    }
+    for (const date of touched) {
+      const covered = this.coverageOf(date)
+      if (covered === undefined) continue
+      this.#recording.cover(covered.from)
+      this.#recording.cover(covered.to)
+    }
+  }
+
+  /** The books with which the first date begins. */
+  async #startFrom(lakeDate: LakeDate): Promise<void> {
+    this.#startFolds = new Map(
+      (await this.#booksAtStart(lakeDate)).map(({ id, isGapped, books }) => {
+        return [id, { serving: books[0]?.strand, isGapped, lastTs: 0n, rows: 0, known: books }]
+      }),
+    )
+  }
+
+  async #booksAtStart(lakeDate: LakeDate) {
+    const { carried } = lakeDate.outline
+    if (carried.length === 0) return []
+    const midnight = await midnightBooks(lakeDate)
+    return carried.map(({ id, isGapped, books }) => ({
+      id,
+      isGapped,
+      books: books.map(({ strand, levels }) => ({
+        strand: this.#strandOf[lakeDate.parts[strand]![0]!]!,
+        levels: levels ?? midnight.get(id) ?? [],
+      })),
+    }))
+  }
+
+  async #loadDate(lakeDate: LakeDate): Promise<void> {
+    lakeDate.isLoaded = true
+    const file = await LobFileEvidence.open(lakeDate.path)
+    if (file === undefined) throw new Error(`${lakeDate.path} was changed while it was merged with`)
+    try {
+      await file.read(
+        (record) => {
+          const parts = lakeDate.parts[record.strand]!
+          const index =
+            parts.findLast((part) => this.#spans[part]!.firstSeq <= Number(record.seq)) ?? parts[0]!
+          const span = this.#spans[index]!
+          const { sid, isTurned } = span
+          if (span.fromTs === undefined || record.ts < span.fromTs) span.fromTs = record.ts
+          const isRaised = record.event === EVENT_SET || record.event === EVENT_ADD
+          const isInverted = isTurned !== true && this.#options.source === 'kalshi'
+          const price =
+            isRaised && isInverted && record.side === SIDE_ASK
+              ? PRICE_UNITS_PER_DOLLAR - record.price
+              : record.price
+          const seq = sid === null ? 0n : record.seq
+          this.#recording.append({ ...record, marketId: record.market, price, seq, span: index })
+        },
+        () => undefined,
+        dayOf(lakeDate.date).start,
+      )
+      const covered = this.coverageOf(lakeDate.date)
+      if (covered !== undefined) {
+        this.#recording.cover(covered.from)
+        this.#recording.cover(covered.to)
+      }
+    } finally {
+      await file.close()
+    }
+  }
+
+  /** Says where strands end, in `date` or in every date that is loaded. */
+  #endStrands(date?: string): void {
+    for (const [number, strand] of this.#strands.entries()) {
+      if (this.#fromTs(number) === undefined) continue
+      const endDate = dateOf(strand.lastTs)
+      if (date === undefined ? !this.#isFolded(endDate) : endDate !== date) continue
+      const isOver = strand.isEnded || strand.lastTs < this.coverageOf(endDate)!.to
+      const span = strand.spans.at(-1)!
+      for (const marketId of this.#marketsOf(strand)) {
+        this.#recording.append({
+          marketId,
+          ts: strand.lastTs + 1n,
+          recvTs: strand.lastRecvTs,
+          seq: BigInt(strand.lastSeq),
+          event: isOver ? STRAND_OVER : RECORDING_OVER,
+          side: SIDE_BID,
+          price: 0,
+          qty: 0,
+          span,
+        })
+      }
+    }
+  }
+
+  #isFolded(date: string): boolean {
+    const lakeDate = this.#dates.get(date)
+    return lakeDate === undefined || lakeDate.isLoaded
+  }
+
+  #marketsOf(strand: Strand): Set<string> {
+    return new Set(strand.spans.flatMap((span) => [...this.#spans[span]!.marketIds]))
+  }
+
+  /** Since when a strand speaks of the series. */
+  #fromTs(strand: number): bigint | undefined {
+    let from: bigint | undefined
+    for (const span of this.#strands[strand]!.spans) {
+      const { fromTs } = this.#spans[span]!
+      if (fromTs !== undefined && (from === undefined || fromTs < from)) from = fromTs
+    }
+    return from
+  }
+
+  #outline(number: number, date: string): StatedStrand & FeedSpan {
+    const strand = this.#strands[number]!
+    const spans = strand.spans.map((span) => this.#spans[span]!)
+    const own = spans.filter((span) => span.date === date)
+    const { start } = dayOf(date)
+    const fromTs = this.#fromTs(number) ?? strand.firstTs
+    const common = { sid: strand.sid, isTurned: strand.isTurned, fromTs: fromTs > start ? fromTs : start }
+    if (own.length === 0) return { ...common, ...silentOutline(spans, date) }
+    return {
+      ...common,
+      firstSeq: Math.min(...own.map(({ firstSeq }) => firstSeq)),
+      lastSeq: Math.max(...own.map(({ lastSeq }) => lastSeq)),
+      firstTs: own.map(({ firstTs }) => firstTs).reduce(earlier),
+      lastTs: own.map(({ lastTs }) => lastTs).reduce(later),
+      firstRecvTs: own.map(({ firstRecvTs }) => firstRecvTs).reduce(earlier),
+      lastRecvTs: own.map(({ lastRecvTs }) => lastRecvTs).reduce(later),
+      isBegun: own.includes(spans[0]!) && spans[0]!.isBegun,
+      isEnded: strand.isEnded && dateOf(strand.lastTs) === date,
+      anchors: joinAnchors(own),
+    }
+  }
+}
+
+/** The lake holds files for these dates that cannot be merged with. */
+export class OpaqueFileError extends Error {
+  readonly paths: readonly string[]
+
+  constructor(paths: readonly string[]) {
+    super(
+      `${paths.join(', ')} ${paths.length === 1 ? 'was' : 'were'} written without what is needed to merge more into ` +
+        'it; import everything that is recorded of the date with --replace, which writes it anew',
+    )
+    this.name = 'OpaqueFileError'
+    this.paths = paths
+  }
+}
+
+const NO_MARKETS: ReadonlySet<string> = new Set()
+
+/** A strand through a date in which it said nothing. */
+function silentOutline(spans: readonly FeedSpan[], date: string) {
+  const { start } = dayOf(date)
+  const next = spans.find(({ firstTs }) => firstTs >= start) ?? spans.at(-1)!
+  return {
+    firstSeq: next.firstSeq,
+    lastSeq: next.sid === null ? 0 : next.firstSeq - 1,
+    firstTs: start,
+    lastTs: start,
+    firstRecvTs: next.firstRecvTs,
+    lastRecvTs: next.firstRecvTs,
+    isBegun: false,
+    isEnded: false,
+    anchors: [],
+  }
+}
+
+async function midnightBooks({ path, date }: LakeDate): Promise<Map<string, BookLevel[]>> {
+  const books = new Map<string, BookLevel[]>()
+  const file = await LobFileEvidence.open(path)
+  if (file === undefined) throw new Error(`${path} was changed while it was merged with`)
+  try {
+    await file.read(
+      () => undefined,
+      (market, side, price, qty) => {
+        const levels = books.get(market)
+        if (levels === undefined) books.set(market, [{ side, price, qty }])
+        else levels.push({ side, price, qty })
+      },
+      dayOf(date).start,
+      { isFirstHourOnly: true },
+    )
+  } finally {
+    await file.close()
+  }
+  return books
+}
+
+function outlineOf(span: FeedSpan): FeedSpan {
+  const { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded, anchors } = span
+  return { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded, anchors }
+}
+
+function datesOf({ list }: FeedSpans): [string | undefined, string | undefined] {
+  const dates = [...list.values()].map(({ firstTs }) => dateOf(firstTs)).toSorted()
+  return [dates[0], dates.at(-1)]
+}
+
+function dateOf(ts: bigint): string {
+  return utcDateOf(Number(ts / NS_PER_DAY) * MS_PER_DAY)
+}
+
+function dayOf(date: string): { start: bigint; end: bigint } {
+  const start = BigInt(Date.parse(`${date}T00:00:00Z`)) * 1_000_000n
+  return { start, end: start + NS_PER_DAY - 1n }
+}
+
+function lakeDates(lake: string, source: LobSource, series: string): string[] {
+  return namesIn(lobSeriesDirectory(lake, source, series))
+    .map(dateOfLakeFileName)
+    .filter((date) => date !== undefined)
+    .toSorted()
+}
+
+function namesIn(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory) : []
+}
+
+function later(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
+}
+
+function earlier(a: bigint, b: bigint): bigint {
+  return a < b ? a : b
+}

@@ -1,0 +1,262 @@
+// Puts spans together to strands by what is in them, whatever files they came from and in which order: the same
+// messages, or the next number of the same subscription; without numbers the same receive times, or the same tokens
+// heard of again within the connection's own silences. What is not proven stays apart.
+
+import type { FeedAnchor, FeedSpan } from '../lake/feed-strand.ts'
+import { isStrideAnchor } from '../lake/feed-strand.ts'
+import type { RunEnd } from './feed-spans.ts'
+
+/** A span to be put together with others. */
+export interface LooseSpan extends FeedSpan {
+  readonly name: string
+  /** The span that it is known to follow, as an index of the same list. */
+  readonly previous: number | undefined
+  /** The markets it speaks of, all or those of one series. */
+  readonly marketIds: ReadonlySet<string>
+  readonly end: RunEnd | undefined
+}
+
+/** Spans without loss between them, in feed order. */
+export interface Strand {
+  readonly spans: readonly number[]
+  readonly sid: number | null
+  readonly firstSeq: number
+  readonly lastSeq: number
+  readonly firstTs: bigint
+  readonly lastTs: bigint
+  readonly lastRecvTs: bigint
+  readonly isTurned: boolean | null
+  readonly isEnded: boolean
+  /** Why it ended, where that was seen. */
+  readonly end: RunEnd | undefined
+}
+
+/** Two clocks of one machine that disagree by no more may still be one course of time. */
+const DISORDER_NS_MAX = 2_000_000_000n
+const PAUSE_NS_MAX = 86_400_000_000_000n
+/** A connection without numbers is believed to go on through this silence, or one as long as it has shown before. */
+const SILENCE_NS_MIN = 60_000_000_000n
+const SILENCE_NS_MAX = 3_600_000_000_000n
+/** A word that a connection had ended belongs to one heard of so lately. */
+const END_NS_MAX = 600_000_000_000n
+
+class Chain {
+  readonly spans: number[] = []
+  readonly markets = new Set<string>()
+  readonly anchors = new Map<string, FeedAnchor>()
+  readonly sid: number | null
+  readonly firstSeq: number
+  readonly firstTs: bigint
+  readonly firstRecvTs: bigint
+  lastSeq: number
+  lastTs: bigint
+  lastRecvTs: bigint
+  silenceNs = 0n
+  isTurned: boolean | null = null
+  isEnded = false
+  end: RunEnd | undefined
+
+  constructor(span: LooseSpan) {
+    this.sid = span.sid
+    this.firstSeq = span.firstSeq
+    this.firstTs = span.firstTs
+    this.firstRecvTs = span.firstRecvTs
+    this.lastSeq = span.lastSeq
+    this.lastTs = span.lastTs
+    this.lastRecvTs = span.lastRecvTs
+  }
+
+  add(index: number, span: LooseSpan): void {
+    this.spans.push(index)
+    for (const id of span.marketIds) this.markets.add(id)
+    for (const anchor of span.anchors) this.anchors.set(keyOf(this.sid, anchor), anchor)
+    const isLast = this.sid === null ? span.lastRecvTs >= this.lastRecvTs : span.lastSeq >= this.lastSeq
+    if (isLast) {
+      this.isEnded = span.isEnded || (this.isEnded && span.lastSeq === this.lastSeq && this.sid !== null)
+      this.end = span.end
+      this.lastSeq = span.lastSeq
+    }
+    if (span.lastTs > this.lastTs) this.lastTs = span.lastTs
+    if (span.lastRecvTs > this.lastRecvTs) this.lastRecvTs = span.lastRecvTs
+    this.isTurned ??= span.isTurned
+    this.silenceNs = longest(this.silenceNs, longestSilence(span.anchors))
+  }
+}
+
+/** Chains by what the next span may have in common with them. */
+class ChainIndex {
+  readonly #byAnchor = new Map<string, Chain[]>()
+  readonly #byNext = new Map<string, Set<Chain>>()
+  readonly #plain = new Set<Chain>()
+
+  add(chain: Chain, index: number, span: LooseSpan): void {
+    this.#byNext.get(nextKey(chain))?.delete(chain)
+    chain.add(index, span)
+    if (chain.sid === null) {
+      this.#plain.add(chain)
+    } else {
+      const key = nextKey(chain)
+      const waiting = this.#byNext.get(key)
+      if (waiting === undefined) this.#byNext.set(key, new Set([chain]))
+      else waiting.add(chain)
+    }
+    for (const anchor of span.anchors) {
+      const key = anchorKey(span.sid, anchor)
+      const list = this.#byAnchor.get(key)
+      if (list === undefined) this.#byAnchor.set(key, [chain])
+      else if (!list.includes(chain)) list.push(chain)
+    }
+  }
+
+  /** Chains that hold a message of the span. */
+  *sharing(span: LooseSpan): Iterable<Chain> {
+    const seen = new Set<Chain>()
+    for (const anchor of span.anchors) {
+      for (const chain of this.#byAnchor.get(anchorKey(span.sid, anchor)) ?? []) {
+        if (seen.has(chain)) continue
+        seen.add(chain)
+        yield chain
+      }
+    }
+  }
+
+  /** Chains that the span may go on with. */
+  before(span: LooseSpan): Iterable<Chain> {
+    return span.sid === null ? this.#plain : (this.#byNext.get(`${span.sid}:${span.firstSeq}`) ?? [])
+  }
+}
+
+function nextKey({ sid, lastSeq }: Chain): string {
+  return `${sid}:${lastSeq + 1}`
+}
+
+function anchorKey(sid: number | null, { seq, recvTs }: FeedAnchor): string {
+  return sid === null ? `${recvTs}` : `${sid}:${seq}:${recvTs}`
+}
+
+/** Strands in the order in which they began; `endsBefore` are receive times of words that some connection had ended. */
+export function assembleStrands(spans: readonly LooseSpan[], endsBefore: readonly bigint[] = []): Strand[] {
+  const order = [...spans.keys()].toSorted((a, b) => compareSpans(spans[a]!, spans[b]!) || a - b)
+  const chains: Chain[] = []
+  const chainOf = new Map<number, Chain>()
+  const index = new ChainIndex()
+  for (const number of order) {
+    const span = spans[number]!
+    let chain = span.previous === undefined ? undefined : chainOf.get(span.previous)
+    chain ??= sameFeed(span, index) ?? goingOn(span, index)
+    if (chain === undefined) chains.push((chain = new Chain(span)))
+    index.add(chain, number, span)
+    chainOf.set(number, chain)
+  }
+  for (const ts of endsBefore) endLatest(chains, ts)
+  return chains.toSorted(compareChains)
+}
+
+/** The chain that holds some of the span's messages, and none that contradict it. */
+function sameFeed(span: LooseSpan, index: ChainIndex): Chain | undefined {
+  for (const chain of index.sharing(span)) {
+    if (span.sid === null ? haveSameTimes(chain, span) : haveSameMessages(chain, span)) return chain
+  }
+  return undefined
+}
+
+/** The chain whose next message is the span's first; of several the one that was heard of last. */
+function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
+  let best: Chain | undefined
+  if (span.isBegun) return best
+  for (const chain of index.before(span)) {
+    const isNext = span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span)
+    if (isNext && (best === undefined || chain.lastRecvTs > best.lastRecvTs)) best = chain
+  }
+  return best
+}
+
+function isNextNumber(chain: Chain, span: LooseSpan): boolean {
+  // A number tells more than the word of a recorder that missed a message.
+  return isWithin(span.firstRecvTs - chain.lastRecvTs, -DISORDER_NS_MAX, PAUSE_NS_MAX)
+}
+
+function isHeardOfAgain(chain: Chain, span: LooseSpan): boolean {
+  const silenceNs = longest(SILENCE_NS_MIN, longest(chain.silenceNs, longestSilence(span.anchors)))
+  const boundNs = silenceNs > SILENCE_NS_MAX ? SILENCE_NS_MAX : silenceNs
+  return (
+    !chain.isEnded &&
+    isWithin(span.firstRecvTs - chain.lastRecvTs, 0n, boundNs) &&
+    [...span.marketIds].some((id) => chain.markets.has(id))
+  )
+}
+
+function compareSpans(a: FeedSpan, b: FeedSpan): number {
+  return (
+    compare(a.firstRecvTs, b.firstRecvTs) || a.firstSeq - b.firstSeq || compare(b.lastRecvTs, a.lastRecvTs)
+  )
+}
+
+function compareChains(a: Chain, b: Chain): number {
+  return (
+    compare(a.firstTs, b.firstTs) ||
+    compare(a.firstRecvTs, b.firstRecvTs) ||
+    (a.sid ?? -1) - (b.sid ?? -1) ||
+    a.firstSeq - b.firstSeq
+  )
+}
+
+function haveSameMessages(chain: Chain, span: LooseSpan): boolean {
+  let shared = 0
+  for (const anchor of span.anchors) {
+    const other = chain.anchors.get(keyOf(span.sid, anchor))
+    if (other === undefined) continue
+    if (other.recvTs !== anchor.recvTs) return false
+    shared++
+  }
+  return shared > 0
+}
+
+/** Where both were there, both must have heard the same: all regular anchors, and half of all others. */
+function haveSameTimes(chain: Chain, span: LooseSpan): boolean {
+  const to = span.lastRecvTs < chain.lastRecvTs ? span.lastRecvTs : chain.lastRecvTs
+  const isCommon = ({ recvTs }: FeedAnchor): boolean => recvTs >= span.firstRecvTs && recvTs <= to
+  const own = new Set(span.anchors.filter(isCommon).map(({ recvTs }) => recvTs))
+  const others = new Set([...chain.anchors.values()].filter(isCommon).map(({ recvTs }) => recvTs))
+  let shared = 0
+  for (const recvTs of own) if (others.has(recvTs)) shared++
+  for (const recvTs of [...own, ...others]) {
+    const isRegular = isStrideAnchor(false, { seq: 0, recvTs })
+    if (isRegular && !(own.has(recvTs) && others.has(recvTs))) return false
+  }
+  return shared > 0 && shared * 2 >= Math.min(own.size, others.size)
+}
+
+function endLatest(chains: readonly Chain[], ts: bigint): void {
+  let latest: Chain | undefined
+  for (const chain of chains) {
+    if (chain.lastRecvTs > ts || ts - chain.lastRecvTs > END_NS_MAX) continue
+    if (latest === undefined || chain.lastRecvTs > latest.lastRecvTs) latest = chain
+  }
+  if (latest !== undefined) latest.isEnded = true
+}
+
+function longestSilence(anchors: readonly FeedAnchor[]): bigint {
+  let silenceNs = 0n
+  for (const [index, anchor] of anchors.entries()) {
+    const before = anchors[index - 1]
+    if (before !== undefined && anchor.isAfterSilence) silenceNs = longest(silenceNs, anchor.recvTs - before.recvTs)
+  }
+  return silenceNs
+}
+
+function longest(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
+}
+
+function isWithin(value: bigint, min: bigint, max: bigint): boolean {
+  return value >= min && value <= max
+}
+
+function keyOf(sid: number | null, { seq, recvTs }: FeedAnchor): string {
+  return sid === null ? String(recvTs) : String(seq)
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

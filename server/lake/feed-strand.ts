@@ -1,0 +1,135 @@
+// What a recording proves to be without loss. A span is a stretch of one feed's messages within one UTC date in which
+// nothing is missing: consecutive sequence numbers of one subscription, or one connection's messages where the exchange
+// numbers nothing. Spans that are proven to follow each other are one strand. A book is known from its snapshot in a
+// strand to the strand's last message, and no further.
+
+/** Where in the feed a message stood and when it came; `seq` is 0 where messages have no numbers. Times are ns. */
+export interface FeedAnchor {
+  readonly seq: number
+  readonly recvTs: bigint
+  /** The event time reached with it. */
+  readonly ts: bigint
+  /** Nothing came for a good while before it. */
+  readonly isAfterSilence: boolean
+}
+
+/** A span's outline: all that is compared when spans are put together. */
+export interface FeedSpan {
+  /** The subscription that numbers the messages; null where nothing does. */
+  readonly sid: number | null
+  readonly firstSeq: number
+  readonly lastSeq: number
+  /** Event times of the first and last message, whatever market they are about; never decreasing from span to span. */
+  readonly firstTs: bigint
+  readonly lastTs: bigint
+  readonly firstRecvTs: bigint
+  readonly lastRecvTs: bigint
+  /** Whether `no` prices come on the yes leg, as its subscription said; null where the recording does not say. */
+  readonly isTurned: boolean | null
+  /** Its first message begins a connection: nothing precedes it. */
+  readonly isBegun: boolean
+  /** The connection is known to have ended after its last message. */
+  readonly isEnded: boolean
+  /** Some of its messages, ascending: those at its ends, beside silences, and some between. */
+  readonly anchors: readonly FeedAnchor[]
+}
+
+/** A message of every so many is an anchor, and so are this many at either end of a span. */
+const ANCHOR_STRIDE = 128
+/** A silence whose ends are both anchors, ns. */
+const ANCHOR_SILENCE_NS = 60_000_000_000n
+
+/** A collector between two messages, as plain data. */
+export interface AnchorState {
+  readonly kept: readonly FeedAnchor[]
+  readonly newest: readonly FeedAnchor[]
+  readonly count: number
+  readonly last: FeedAnchor | undefined
+}
+
+/** Collects a span's anchors while its messages come. */
+export class AnchorCollector {
+  readonly #isNumbered: boolean
+  readonly #kept: FeedAnchor[]
+  /** The newest messages, a ring; those that fall out of it stay only where they are anchors. */
+  readonly #newest: FeedAnchor[]
+  #count: number
+  #last: FeedAnchor | undefined
+
+  constructor(isNumbered: boolean, state?: AnchorState) {
+    this.#isNumbered = isNumbered
+    this.#kept = [...(state?.kept ?? [])]
+    this.#newest = [...(state?.newest ?? [])]
+    this.#count = state?.count ?? 0
+    this.#last = state?.last
+  }
+
+  state(): AnchorState {
+    return { kept: [...this.#kept], newest: [...this.#newest], count: this.#count, last: this.#last }
+  }
+
+  add(seq: number, recvTs: bigint, ts: bigint): void {
+    const last = this.#last
+    const isAfterSilence = last !== undefined && recvTs - last.recvTs > ANCHOR_SILENCE_NS
+    const anchor = { seq, recvTs, ts, isAfterSilence }
+    if (isAfterSilence && this.#kept.at(-1) !== last) this.#kept.push(last)
+    if (this.#count < ANCHOR_STRIDE || isAfterSilence || isStrideAnchor(this.#isNumbered, anchor)) {
+      this.#kept.push(anchor)
+    }
+    this.#newest[this.#count++ % ANCHOR_STRIDE] = anchor
+    this.#last = anchor
+  }
+
+  /** The anchors so far, ascending. */
+  result(): FeedAnchor[] {
+    return mergeAnchors([...this.#kept, ...this.#newest], this.#isNumbered)
+  }
+}
+
+/** Whether a message is an anchor wherever it stands in its span. */
+export function isStrideAnchor(
+  isNumbered: boolean,
+  { seq, recvTs }: Pick<FeedAnchor, 'seq' | 'recvTs'>,
+): boolean {
+  return isNumbered ? seq % ANCHOR_STRIDE === 0 : (recvTs / 1_000n) % BigInt(ANCHOR_STRIDE) === 0n
+}
+
+/**
+ * The anchors of a span made of several that overlap or follow each other (`spans` in feed order): those that it would
+ * have if its messages had come at once.
+ */
+export function joinAnchors(spans: readonly FeedSpan[]): readonly FeedAnchor[] {
+  const [first] = spans
+  if (first === undefined || spans.length === 1) return first?.anchors ?? []
+  const isNumbered = first.sid !== null
+  const all = mergeAnchors(
+    spans.flatMap(({ anchors }) => anchors),
+    isNumbered,
+  ).map((anchor, index, list) => ({ ...anchor, isAfterSilence: isAfterSilence(list[index - 1], anchor) }))
+  return all.filter(
+    (anchor, index) =>
+      isStrideAnchor(isNumbered, anchor) ||
+      anchor.isAfterSilence ||
+      all[index + 1]?.isAfterSilence === true ||
+      (isNumbered
+        ? anchor.seq < all[0]!.seq + ANCHOR_STRIDE || anchor.seq > all.at(-1)!.seq - ANCHOR_STRIDE
+        : index < ANCHOR_STRIDE || index >= all.length - ANCHOR_STRIDE),
+  )
+
+  // What stood at a span's head is only known now; what stood within it may have been filled by another span.
+  function isAfterSilence(before: FeedAnchor | undefined, anchor: FeedAnchor): boolean {
+    if (before === undefined || anchor.recvTs - before.recvTs <= ANCHOR_SILENCE_NS) return false
+    return anchor.isAfterSilence || spans.some(({ anchors }) => anchors[0]?.recvTs === anchor.recvTs)
+  }
+}
+
+/** In order, without repeats; where a numbered message came twice, the earlier receive time counts. */
+function mergeAnchors(anchors: readonly FeedAnchor[], isNumbered: boolean): FeedAnchor[] {
+  const all = anchors.toSorted(
+    (a, b) => a.seq - b.seq || (a.recvTs < b.recvTs ? -1 : a.recvTs > b.recvTs ? 1 : 0),
+  )
+  return all.filter((anchor, index) => {
+    const before = all[index - 1]
+    return before === undefined || before.seq !== anchor.seq || (!isNumbered && before.recvTs !== anchor.recvTs)
+  })
+}

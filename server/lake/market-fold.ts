@@ -1,0 +1,226 @@
+// One market's rows as its file will hold them, out of the messages of every strand that spoke of it. One strand serves
+// at a time: the first whose book is known, until that strand ends or its book becomes unknown; then another whose book
+// is known goes on, or there is a gap. What the serving strand says becomes rows; what others say meanwhile is kept as
+// evidence, because it may count when more is imported.
+
+import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
+import type { EventRecords } from './event-spill.ts'
+import { ExactBook } from './exact-book.ts'
+import type { BookLevel } from './exact-book.ts'
+
+/** Events of a recording that are no rows: the strand no longer speaks of the market … */
+export const FEED_LEFT = 4
+/** … or ends: what follows is unknown … */
+export const STRAND_OVER = 5
+/** … or ends with the recording itself: nothing follows that could be unknown. */
+export const RECORDING_OVER = 6
+
+/** Rows without a message of their own have no sequence number. */
+export const NO_SEQ = 0n
+
+/** Why a book is known no more. */
+export type UnknownReason = 'strand over' | 'recording over' | 'left' | 'below zero' | 'told'
+
+/** Where rows and evidence go. */
+export interface FoldTarget {
+  row(
+    strand: number,
+    ts: bigint,
+    recvTs: bigint,
+    seq: bigint,
+    event: number,
+    side: number,
+    price: number,
+    qty: bigint,
+  ): void
+  /** Record `record` of `records` is no row. */
+  keep(strand: number, records: EventRecords, record: number): void
+  /** From `ts` on the book is known. */
+  becomesKnown(ts: bigint): void
+  /** From `ts` on it is not; `strand` was the last that knew it. */
+  becomesUnknown(ts: bigint, strand: number, reason: UnknownReason): void
+}
+
+/** A market between two records, as plain data. `known` lists the strands whose book is known, in the order in which they became so. */
+export interface MarketFoldState {
+  readonly serving: number | undefined
+  readonly isGapped: boolean
+  readonly lastTs: bigint
+  /** Rows of messages in the date so far: their number where the exchange gives none. */
+  readonly rows: number
+  readonly known: readonly { readonly strand: number; readonly levels: readonly BookLevel[] }[]
+}
+
+export class MarketFold {
+  /** Strands whose book is known, in the order in which they became so. */
+  readonly #known = new Map<number, ExactBook>()
+  #serving: number | undefined
+  #isGapped = false
+  /** The latest time of a row: time never goes back in a market. */
+  #lastTs: bigint
+  #rows: number
+
+  constructor(state?: MarketFoldState) {
+    for (const { strand, levels } of state?.known ?? []) this.#known.set(strand, ExactBook.of(levels))
+    this.#serving = state?.serving
+    this.#isGapped = state?.isGapped ?? false
+    this.#lastTs = state?.lastTs ?? 0n
+    this.#rows = state?.rows ?? 0
+  }
+
+  state(): MarketFoldState {
+    const known = [...this.#known].map(([strand, book]) => ({ strand, levels: book.levels() }))
+    const { serving, isGapped } = this
+    return { serving, isGapped, lastTs: this.#lastTs, rows: this.#rows, known }
+  }
+
+  /** Rows of messages are counted anew. */
+  startDate(): void {
+    this.#rows = 0
+  }
+
+  copy(): MarketFold {
+    return new MarketFold(this.state())
+  }
+
+  /** Whether the book is known. */
+  get isKnown(): boolean {
+    return this.#serving !== undefined
+  }
+
+  /** Unknown since a gap. */
+  get isGapped(): boolean {
+    return this.#isGapped
+  }
+
+  /** The strand whose book is the market's. */
+  get serving(): number | undefined {
+    return this.#serving
+  }
+
+  /** The known book's levels, in the order of a keyframe. */
+  levels(): readonly BookLevel[] {
+    return this.#serving === undefined ? [] : this.#known.get(this.#serving)!.levels()
+  }
+
+  /** Takes the next record, which `strand` has. Records of a market come in the order of their times. */
+  take(strand: number, records: EventRecords, record: number, target: FoldTarget): void {
+    const event = records.event(record)
+    if (event >= STRAND_OVER) {
+      const reason = event === STRAND_OVER ? 'strand over' : 'recording over'
+      this.#leave(strand, records.ts(record), reason, target)
+      return
+    }
+    if (event === FEED_LEFT) {
+      target.keep(strand, records, record)
+      this.#leave(strand, records.ts(record), 'left', target)
+      return
+    }
+    if (this.#serving !== undefined && this.#serving !== strand) {
+      this.#takeAside(strand, records, record, target)
+      return
+    }
+    if (!this.#apply(strand, records, record)) {
+      target.keep(strand, records, record)
+      this.#leave(strand, records.ts(record), 'below zero', target)
+      return
+    }
+    this.#emit(strand, records, record, target)
+    if (event === EVENT_CLEAR && this.#serving === undefined) {
+      this.#serving = strand
+      this.#isGapped = false
+      target.becomesKnown(this.#lastTs)
+    }
+    if (event === EVENT_GAP) {
+      if (this.#serving === strand) this.#handOver(records.ts(record), 'told', target)
+      this.#isGapped = this.#serving === undefined
+    }
+  }
+
+  #takeAside(strand: number, records: EventRecords, record: number, target: FoldTarget): void {
+    target.keep(strand, records, record)
+    if (!this.#apply(strand, records, record)) this.#known.delete(strand)
+  }
+
+  /** False for a change that cannot belong to the strand's book: something was lost unnoticed. */
+  #apply(strand: number, records: EventRecords, record: number): boolean {
+    const event = records.event(record)
+    if (event === EVENT_CLEAR) {
+      const book = this.#known.get(strand) ?? new ExactBook()
+      book.apply(EVENT_CLEAR, SIDE_BID, 0, 0)
+      this.#known.set(strand, book)
+      return true
+    }
+    if (event === EVENT_GAP) {
+      if (this.#serving !== strand) this.#known.delete(strand)
+      return true
+    }
+    const book = this.#known.get(strand)
+    if (book === undefined) return true
+    const [side, price, qty] = [records.side(record), records.price(record), Number(records.qty(record))]
+    if (event === EVENT_ADD) {
+      const level = book.quantity(side, price) + qty
+      if (level < 0 || !Number.isSafeInteger(level)) return false
+    }
+    book.apply(event, side, price, qty)
+    return true
+  }
+
+  #leave(strand: number, ts: bigint, reason: UnknownReason, target: FoldTarget): void {
+    if (this.#serving === strand) this.#handOver(ts, reason, target)
+    else this.#known.delete(strand)
+  }
+
+  /** The serving strand's book is known no more: another goes on, or nothing is known. */
+  #handOver(ts: bigint, reason: UnknownReason, target: FoldTarget): void {
+    const strand = this.#serving!
+    const before = this.#known.get(strand)!
+    this.#known.delete(strand)
+    const [next] = this.#known
+    this.#serving = next?.[0]
+    if (next !== undefined) {
+      this.#goOn(next[0], before, next[1], ts, target)
+      return
+    }
+    target.becomesUnknown(ts, strand, reason)
+    if (reason === 'told' || reason === 'recording over') return
+    this.#row(strand, ts, EVENT_GAP, SIDE_BID, 0, 0, target)
+    this.#isGapped = true
+  }
+
+  #goOn(strand: number, before: ExactBook, book: ExactBook, ts: bigint, target: FoldTarget): void {
+    if (before.equals(book)) return
+    this.#row(strand, ts, EVENT_CLEAR, SIDE_BID, 0, 0, target)
+    for (const { side, price, qty } of book.levels()) this.#row(strand, ts, EVENT_SET, side, price, qty, target)
+  }
+
+  #row(
+    strand: number,
+    ts: bigint,
+    event: number,
+    side: number,
+    price: number,
+    qty: number,
+    target: FoldTarget,
+  ): void {
+    this.#lastTs = ts > this.#lastTs ? ts : this.#lastTs
+    target.row(strand, this.#lastTs, this.#lastTs, NO_SEQ, event, side, price, BigInt(qty))
+  }
+
+  #emit(strand: number, records: EventRecords, record: number, target: FoldTarget): void {
+    const ts = records.ts(record)
+    const seq = records.seq(record)
+    this.#lastTs = ts > this.#lastTs ? ts : this.#lastTs
+    this.#rows++
+    target.row(
+      strand,
+      this.#lastTs,
+      records.recvTs(record),
+      seq === NO_SEQ ? BigInt(this.#rows) : seq,
+      records.event(record),
+      records.side(record),
+      records.price(record),
+      records.qty(record),
+    )
+  }
+}

@@ -1,0 +1,142 @@
+// Runs cases and keeps score: which seeds fail, how, and what the failing ones have in common.
+
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { utcDateOf } from '../../../shared/utc-date.ts'
+import { UNKNOWN, differences, knownNs } from './book-steps.ts'
+import type { BookStep } from './book-steps.ts'
+import { importLake } from './import-lake.ts'
+import type { LakeBooks } from './lake-reader.ts'
+import type { FilePiece } from './cuts.ts'
+import { writePieces } from './cuts.ts'
+import type { KnownSpan, Reference } from './reference.ts'
+import type { SeededRandom } from './seeded-random.ts'
+import type { TrueWorld } from './true-world.ts'
+
+const SHOWN_FAILURES = 5
+/** No message is longer under way. */
+const WAY_MS = 2000
+
+/** Cases of a test: `PIECES_SEED` runs that one alone, `PIECES_RUNS` so many from seed 1 on. */
+export function seedsOf(defaultRuns: number): number[] {
+  const only = process.env['PIECES_SEED']
+  if (only !== undefined) return [Number(only)]
+  return Array.from({ length: Number(process.env['PIECES_RUNS'] ?? defaultRuns) }, (_, index) => index + 1)
+}
+
+export interface CaseOutcome {
+  readonly seed: number
+  /** What the case has in it, as `name=value`. */
+  readonly tags: readonly string[]
+  /** What is wrong; none when the case passes. */
+  readonly failures: readonly string[]
+}
+
+/** `undefined` when every case passed; else which failed, the first in full, and how often each tag failed. */
+export function failureReport(outcomes: readonly CaseOutcome[]): string | undefined {
+  const failed = outcomes.filter(({ failures }) => failures.length > 0)
+  if (failed.length === 0) return undefined
+  const lines = [`${failed.length} of ${outcomes.length} cases fail; run one again with PIECES_SEED=<seed>`]
+  for (const { seed, tags, failures } of failed.slice(0, SHOWN_FAILURES)) {
+    lines.push(`seed ${seed} (${tags.join(' ')}):`)
+    for (const failure of failures.slice(0, 3)) lines.push(`  ${failure}`)
+  }
+  lines.push(
+    `failing seeds: ${failed
+      .slice(0, 40)
+      .map(({ seed }) => seed)
+      .join(' ')}`,
+    'failed/all by tag:',
+  )
+  const tags = new Set(outcomes.flatMap((outcome) => outcome.tags))
+  for (const tag of [...tags].toSorted()) {
+    const count = (list: readonly CaseOutcome[]): number =>
+      list.filter((one) => one.tags.includes(tag)).length
+    lines.push(`  ${tag}: ${count(failed)}/${count(outcomes)}`)
+  }
+  return lines.join('\n')
+}
+
+/** A directory for a test's lakes, in memory where that is possible: most of a short import is waiting for the disk. */
+export async function workDirectory(t: TestContext): Promise<string> {
+  const parent = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+  const path = await mkdtemp(join(parent, 'bookcast-pieces-'))
+  t.after(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+/** A lake after the imports, one after the other. Rejects with what the product says. */
+export async function lakeOf(
+  directory: string,
+  world: TrueWorld,
+  imports: readonly (readonly FilePiece[])[],
+  random: SeededRandom,
+): Promise<string> {
+  const lake = join(directory, 'lake')
+  const lastDate = utcDateOf(Number(world.to / 1_000_000n) + WAY_MS)
+  for (const [index, pieces] of imports.entries()) {
+    const files = join(directory, `files-${index}`)
+    await mkdir(files, { recursive: true })
+    await importLake(world.source, lake, await writePieces(files, world, pieces, random), lastDate)
+    await rm(files, { recursive: true })
+  }
+  return lake
+}
+
+/** Where a lake's books are not the reference's, as texts. */
+export function bookFailures(books: LakeBooks, world: TrueWorld, reference: Reference): string[] {
+  return world.markets.flatMap(({ id }, market) => {
+    const spans = reference.openSpans[market]!
+    const expected = reference.steps[market]!
+    return differences(
+      expected,
+      stepsOf(books, id),
+      (wanted, found, ts) => wanted === found || isOpen(spans, expected, found, ts),
+      spans.flatMap(({ from, to }) => [from, to + 1n]),
+    ).map(({ from, to, expected: wanted, found }) => {
+      const kind = wanted === UNKNOWN ? 'invented' : found === UNKNOWN ? 'lost' : 'wrong'
+      return `${kind}: ${id} from ${instant(from)} to ${instant(to)}: expected ${wanted}, found ${found}`
+    })
+  })
+}
+
+// In an open span the last known book, or nothing.
+function isOpen(spans: readonly KnownSpan[], steps: readonly BookStep[], found: string, ts: bigint): boolean {
+  const span = spans.find(({ from, to }) => from <= ts && ts <= to)
+  if (span === undefined) return false
+  const last = steps.findLast((step) => step.ts < span.from && step.text !== UNKNOWN)
+  return found === UNKNOWN || found === last?.text
+}
+
+/** Known time of all markets together, ns, outside the spans that are open. */
+export function knownShare(stepsByMarket: readonly (readonly BookStep[])[], reference: Reference): bigint {
+  let sum = 0n
+  for (const [market, steps] of stepsByMarket.entries()) {
+    const masked = reference.openSpans[market]!.reduce<readonly BookStep[]>(withoutSpan, steps)
+    sum += knownNs(masked, masked.at(-1)?.ts ?? 0n)
+  }
+  return sum
+}
+
+function withoutSpan(steps: readonly BookStep[], { from, to }: KnownSpan): BookStep[] {
+  const after = steps.findLast((step) => step.ts <= to + 1n)?.text ?? UNKNOWN
+  return [
+    ...steps.filter((step) => step.ts < from),
+    { ts: from, text: UNKNOWN },
+    { ts: to + 1n, text: after },
+    ...steps.filter((step) => step.ts > to + 1n),
+  ]
+}
+
+export function stepsOf(books: LakeBooks, id: string): readonly BookStep[] {
+  return books.steps.get(id) ?? []
+}
+
+export function instant(ts: bigint | undefined): string {
+  if (ts === undefined) return 'ever'
+  const seconds = new Date(Number(ts / 1_000_000_000n) * 1000).toISOString().slice(0, 19)
+  return `${seconds}.${String(ts % 1_000_000_000n).padStart(9, '0')}Z`
+}

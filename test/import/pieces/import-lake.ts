@@ -1,0 +1,33 @@
+// The one place where these tests call the product: an import of files into a lake, which merges with what the lake has.
+
+import { Readable } from 'node:stream'
+import { importRecordings } from '../../../server/import/recording-import.ts'
+import type { LobSource } from '../../../shared/lake-layout.ts'
+
+/**
+ * Imports `paths` in one run. Rejects with what the product says, or as soon as it writes a date after `lastDate`: one
+ * wrong clock would otherwise make it write a file for every date until 2099.
+ */
+export async function importLake(
+  source: LobSource,
+  lake: string,
+  paths: readonly string[],
+  lastDate: string,
+): Promise<void> {
+  const stop = new AbortController()
+  await importRecordings({
+    source,
+    lake,
+    paths,
+    stdin: Readable.from([]),
+    skipBad: false,
+    replace: false,
+    useYesPrice: false,
+    signal: stop.signal,
+    progress: {
+      onWrite: ({ date }) => {
+        if (date > lastDate) stop.abort(new Error(`writes a file of ${date}, when nothing was recorded`))
+      },
+    },
+  })
+}

@@ -1,0 +1,88 @@
+// Through lost, repeated, swapped and late messages, dead recorders, reconnects without a mark and wrong clocks: at every
+// instant each market is unknown, or its book is the one that truly was (tolerance: faults.ts). `PIECES_RUNS` sets the
+// number of cases, `PIECES_SEED` runs one.
+
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { utcDateOf } from '../../../shared/utc-date.ts'
+import type { LobSource } from '../../../shared/lake-layout.ts'
+import { failureReport, knownShare, lakeOf, seedsOf, stepsOf, workDirectory } from './case-runs.ts'
+import type { CaseOutcome } from './case-runs.ts'
+import { randomCut } from './cuts.ts'
+import { possibleFaults, withFaults } from './faults.ts'
+import { inventedBooks } from './invented-books.ts'
+import { readLake } from './lake-reader.ts'
+import type { LakeBooks } from './lake-reader.ts'
+import { recordedWorld } from './recording-model.ts'
+import { referenceOf } from './reference.ts'
+import { SeededRandom } from './seeded-random.ts'
+import type { TrueWorld } from './true-world.ts'
+
+const RUNS = 30
+
+interface FaultyOutcome extends CaseOutcome {
+  /** Known nanoseconds in the lake, and in what the same recordings without faults prove. */
+  readonly known: bigint
+  readonly provable: bigint
+}
+
+async function runCase(directory: string, source: LobSource, seed: number): Promise<FaultyOutcome> {
+  const { world, recordings, features } = recordedWorld(source, seed)
+  const random = new SeededRandom(seed + 2_000_000)
+  const kinds = possibleFaults(source)
+  const kind = kinds[seed % kinds.length]!
+  const faulty = recordings.map((recording, index) =>
+    withFaults(recording, index === 0 || random.chance(0.5) ? kind : 'none', random),
+  )
+  const lateSpans = faulty.flatMap((one) => one.lateSpans)
+  const cut = randomCut(
+    world,
+    faulty.map(({ recording }) => recording),
+    random.pick(['whole', 'whole', 'random', 'connection', 'overlap']),
+    random,
+  )
+  const reference = referenceOf(recordings, world.markets.length)
+  const tags = [
+    `fault=${kind}`,
+    `recorders=${features.recorders}`,
+    `cut=${cut.kind}`,
+    `imports=${cut.grouping}`,
+    ...(features.hasMarks ? ['marks'] : []),
+    ...(features.isBusy ? ['busy'] : []),
+  ]
+  const provable = knownShare(reference.steps, reference)
+  try {
+    const books = await readLake(await lakeOf(directory, world, cut.imports, random))
+    const lakeSteps = world.markets.map(({ id }) => stepsOf(books, id))
+    const failures = [...inventedBooks(lakeSteps, world, lateSpans), ...strangeDates(books, world)]
+    return { seed, tags, failures, known: knownShare(lakeSteps, reference), provable }
+  } catch (error) {
+    const failure = `the import fails: ${error instanceof Error ? error.message.slice(0, 300) : String(error)}`
+    return { seed, tags, failures: [failure], known: 0n, provable }
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+function strangeDates({ dates }: LakeBooks, world: TrueWorld): string[] {
+  const [first, last] = [world.from, world.to + 2_000_000_000n].map((ts) =>
+    utcDateOf(Number(ts / 1_000_000n)),
+  )
+  return dates.filter((date) => date < first! || date > last!).map((date) => `a file of ${date}`)
+}
+
+for (const source of ['kalshi', 'polymarket'] as const) {
+  test(`${source}: with faults every book shown is one that truly was`, async (t) => {
+    const root = await workDirectory(t)
+    const outcomes: FaultyOutcome[] = []
+    for (const seed of seedsOf(RUNS)) outcomes.push(await runCase(join(root, String(seed)), source, seed))
+    const report = failureReport(outcomes)
+    assert.ok(report === undefined, report)
+    // A lake that knows nothing would pass too: a few faults must not cost the rest of the recordings.
+    const known = outcomes.reduce((sum, outcome) => sum + outcome.known, 0n)
+    const provable = outcomes.reduce((sum, outcome) => sum + outcome.provable, 0n)
+    assert.ok(known * 2n > provable, `known ${known} of ${provable} ns`)
+  })
+}
