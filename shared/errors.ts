@@ -2,6 +2,7 @@
 
 export const ERROR_TYPES = {
   invalid_parameter: { status: 400, title: 'Invalid request parameter' },
+  ambiguous_market: { status: 400, title: 'More than one market is meant' },
   too_many_rows: { status: 400, title: 'The request would return too many rows' },
   unauthorized: { status: 401, title: 'A valid API key is needed' },
   unknown_path: { status: 404, title: 'No such path' },

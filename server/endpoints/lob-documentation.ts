@@ -51,6 +51,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
     'Content-Disposition': { description: 'A file name, for csv and parquet.', schema: { type: 'string' } },
   },
   errors: [
+    'ambiguous_market',
     'too_many_rows',
     'unknown_market',
     'unknown_series',

@@ -21,7 +21,8 @@ export const LOB_PARAMETERS = [
     name: 'market',
     in: 'query',
     description:
-      'Market ticker; for polymarket <condition_id>:<token_id>. Exactly one of market and series is given.',
+      'Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for both its tokens. ' +
+      'Exactly one of market and series is given.',
     schema: { type: 'string' },
   },
   {
@@ -105,7 +106,7 @@ type LobParameters = typeof LOB_PARAMETERS
 type LobValues = ParameterValues<LobParameters>
 
 // Kalshi tickers become lake paths, so they are held to what a path may be made of.
-const POLYMARKET_ID = /^[A-Za-z0-9_-]{1,128}:[A-Za-z0-9_-]{1,128}$/
+const POLYMARKET_ID = /^[A-Za-z0-9_-]{1,128}(?::[A-Za-z0-9_-]{1,128})?$/
 
 const selectorRule: ParameterRule<LobParameters> = ({ has, values }, report) => {
   if (has('market') === has('series')) {
@@ -119,8 +120,13 @@ const selectorRule: ParameterRule<LobParameters> = ({ has, values }, report) => 
   if (market === undefined || source === undefined) return
   const isGood = source === 'polymarket' ? POLYMARKET_ID.test(market) : isSeriesName(market)
   const shape =
-    source === 'polymarket' ? '<condition_id>:<token_id>' : 'a ticker such as KXHIGHNY-26JUL01-B81.5'
-  if (!isGood) report('market', `market must be ${shape} for source=${source}, not ${quote(market)}.`)
+    source === 'polymarket'
+      ? '<condition_id>:<token_id> or <condition_id>'
+      : 'a ticker such as KXHIGHNY-26JUL01-B81.5'
+  const other = source === 'polymarket' ? 'kalshi' : 'polymarket'
+  const isOfOther = other === 'polymarket' ? POLYMARKET_ID.test(market) : isSeriesName(market)
+  const hint = isOfOther ? ` As an id of ${other} it needs source=${other}.` : ''
+  if (!isGood) report('market', `market must be ${shape} for source=${source}, not ${quote(market)}.${hint}`)
 }
 
 const DATE_NAMES = ['date', 'from', 'to'] as const

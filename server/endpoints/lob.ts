@@ -75,11 +75,11 @@ export function isFinalAnswer(dates: readonly string[], head: LobHead, nowMs: nu
   )
 }
 
-/** A name that only the catalogue knows is no unknown name: there is no data for it. */
+/** A name that only the catalogue knows is no unknown name: there is no data for it. What names a parameter says more. */
 function refusalOf(error: unknown, query: LobQuery, catalogue: LobCatalogue): unknown {
   const isUnknown =
     error instanceof ApiError && (error.code === 'unknown_market' || error.code === 'unknown_series')
-  if (!isUnknown || !catalogue.knowsForLob(query)) return error
+  if (!isUnknown || error.errors.length > 0 || !catalogue.knowsForLob(query)) return error
   const subject = query.market ?? query.series ?? ''
   return new ApiError('no_data', `No order book of ${query.source} ${quote(subject)} has been recorded.`)
 }

@@ -6,3 +6,9 @@ export class BadLineError extends Error {
     this.name = 'BadLineError'
   }
 }
+
+/** A value as an error message shows it: short, and on one line. */
+export function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'undefined'
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text
+}

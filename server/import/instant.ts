@@ -4,14 +4,16 @@
 
 import { NS_PER_MS, NS_PER_SECOND, utcDateStartMs } from '../../shared/utc-date.ts'
 
-const RFC3339 = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})$/
+const RFC3339 =
+  /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(?: ?(?:[Zz]|UTC|GMT)| ?([+-]\d{2})(?::?(\d{2}))?)$/
 const DECIMAL = /^(\d{1,19})(?:\.(\d+))?$/
 // The end of INT64 nanoseconds, less a day of margin.
 const LAST_NS = 9_223_286_400_000_000_000n
 
 /**
- * A number, a text of digits (a fraction is allowed) or an RFC 3339 time with its zone. `undefined` for anything else,
- * also for a time without a zone and for one outside 1970–2262.
+ * A number, a text of digits (a fraction is allowed) or an RFC 3339 time with its zone, also as ISO 8601 and databases
+ * write it (`+0000`, `+00`, ` UTC`, a decimal comma). `undefined` for anything else, also for a time without a zone and
+ * for one outside 1970–2262.
  */
 export function instantOf(value: unknown): bigint | undefined {
   if (typeof value === 'number') {
@@ -54,8 +56,9 @@ function ofRfc3339(text: string): bigint | undefined {
   }
   const match = RFC3339.exec(text)
   if (match === null) return undefined
-  const [, date, time, fraction, zone] = match
-  const ms = utcDateStartMs(date!) === undefined ? NaN : Date.parse(`${date}T${time}${zone?.toUpperCase()}`)
+  const [, date, time, fraction, zoneHours, zoneMinutes] = match
+  const zone = zoneHours === undefined ? 'Z' : `${zoneHours}:${zoneMinutes ?? '00'}`
+  const ms = utcDateStartMs(date!) === undefined ? NaN : Date.parse(`${date}T${time}${zone}`)
   if (Number.isNaN(ms)) return undefined
   const secondNs = BigInt(ms) * NS_PER_MS
   if (zone === 'Z') {

@@ -1,15 +1,14 @@
-// A recording as lines, from a file or stdin, plain or gzip (told by its first bytes; several gzip members in one file are
-// one recording). Lines come in batches of one decompressed piece each, so memory stays bounded whatever the file's size.
+// A recording as lines, from a file or stdin, plain or compressed. Lines come in batches of one decompressed piece each,
+// so memory stays bounded whatever the file's size.
 
 import { isUtf8 } from 'node:buffer'
-import { Readable, addAbortSignal, pipeline } from 'node:stream'
-import { createGunzip } from 'node:zlib'
+import { addAbortSignal } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { IMPORT_LINE_BYTES_MAX } from '../../shared/limits.ts'
 import { BadLineError } from './bad-line.ts'
+import { DamagedDataError, decompressed } from './decompression.ts'
 
 const NEWLINE = 10
-const GZIP_MAGIC = Buffer.from([0x1f, 0x8b])
-const UNZIPPED_PIECE_BYTES = 256 * 1024
 
 /** One line; empty ones are left out, but counted. */
 export interface RecordedLine {
@@ -28,8 +27,8 @@ export interface LineReaderOptions {
 }
 
 /**
- * The lines of `input`, which is destroyed at the end. A damaged or cut gzip member ends the lines with one that says so.
- * Throws what the input throws, and the signal's reason.
+ * The lines of `input`, which is destroyed at the end. Damaged or cut compressed data ends the lines with one that says
+ * so. Throws what the input throws, the signal's reason, and an error for the user where the compression is not read.
  */
 export async function* readLines(
   input: Readable,
@@ -37,7 +36,7 @@ export async function* readLines(
 ): AsyncGenerator<readonly RecordedLine[]> {
   const splitter = new LineSplitter(options.lineBytesMax ?? IMPORT_LINE_BYTES_MAX)
   try {
-    for await (const piece of decompressed(input, options)) {
+    for await (const piece of decompressed(piecesOf(input, options))) {
       const lines = splitter.split(piece)
       if (lines.length > 0) yield lines
     }
@@ -45,8 +44,8 @@ export async function* readLines(
     if (last !== undefined) yield [last]
   } catch (error) {
     options.signal?.throwIfAborted()
-    if (!isZlibError(error)) throw error
-    yield [splitter.broken(`the gzip data is damaged or ends too early (${error.message})`)]
+    if (!(error instanceof DamagedDataError)) throw error
+    yield [splitter.broken(error.message)]
   }
 }
 
@@ -108,45 +107,11 @@ class LineSplitter {
   }
 }
 
-async function* decompressed(input: Readable, options: LineReaderOptions): AsyncGenerator<Buffer> {
-  if (options.signal !== undefined) addAbortSignal(options.signal, input)
-  const pieces = counted(input, options)
-  const head = await firstBytes(pieces, GZIP_MAGIC.length)
-  if (!head.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC)) {
-    yield head
-    yield* pieces
-    return
-  }
-  const gunzip = createGunzip({ chunkSize: UNZIPPED_PIECE_BYTES })
-  const zipped = async function* (): AsyncGenerator<Buffer> {
-    yield head
-    yield* pieces
-  }
-  // The callback has nothing to do: a failure on either side destroys gunzip and comes out of its iteration.
-  pipeline(Readable.from(zipped()), gunzip, () => undefined)
-  yield* gunzip
-}
-
-async function* counted(input: Readable, { onBytes }: LineReaderOptions): AsyncGenerator<Buffer> {
+async function* piecesOf(input: Readable, { onBytes, signal }: LineReaderOptions): AsyncGenerator<Buffer> {
+  if (signal !== undefined) addAbortSignal(signal, input)
   for await (const piece of input) {
     const bytes = Buffer.isBuffer(piece) ? piece : Buffer.from(String(piece))
     onBytes?.(bytes.length)
     yield bytes
   }
-}
-
-async function firstBytes(pieces: AsyncGenerator<Buffer>, count: number): Promise<Buffer> {
-  let head: Buffer = Buffer.alloc(0)
-  while (head.length < count) {
-    const { value, done } = await pieces.next()
-    if (done === true) break
-    head = Buffer.concat([head, value])
-  }
-  return head
-}
-
-function isZlibError(error: unknown): error is Error {
-  return (
-    error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('Z_')
-  )
 }

@@ -1,14 +1,19 @@
 // One line of a recording → the frames in it and when they were received. Accepted are, for both exchanges:
 //   {…frame…}                                        a bare frame
 //   [{…frame…}, …]                                   several frames (Polymarket sends them so)
-//   {"recv_ts": 1782316195033836123, "msg": {…frame…}}   the frame with its receive time around it; see the key lists
+//   {"recv_ts": 1782316195033836123, "msg": {…frame…}}   the frame (or a list) with its receive time around it
 //   {…frame…, "_received_at": "2026-06-24T15:49:55Z"}    the receive time put into the frame itself
 //   1782316195.033 {…frame…}   or tab or comma between   the receive time before the frame
-//   [1782316195033, {…frame…}]                       the same as a JSON array
-// A wrapped frame may be JSON or a string that holds JSON. What a frame means is the decoders' affair.
+//   [1782316195033, {…frame…}]   or a list of frames     the same as a JSON array
+// A wrapped frame may be JSON or a string that holds JSON. Which keys are times, receive-time.ts tells by their names:
+// around a frame every time is its receive time; within one, `ts` and `timestamp` are the exchange's own and only what is
+// named a receive time is one. What a frame means is the decoders' affair.
 
 import { BadLineError } from './bad-line.ts'
-import { instantOf } from './instant.ts'
+import { agreedTime, kindOfKey, readTime } from './receive-time.ts'
+import type { FoundTime } from './receive-time.ts'
+
+export { shown } from './bad-line.ts'
 
 /** One message of the exchange as JSON gives it. */
 export type Frame = Readonly<Record<string, unknown>>
@@ -19,64 +24,92 @@ export interface RecordedMessage {
   readonly frames: readonly Frame[]
 }
 
-const RECEIVE_KEYS = [
-  'recv_ts',
-  'received_at',
-  '_received_at',
-  'recv_time',
-  'ts_recv',
-  'local_timestamp',
-] as const
-// `timestamp` belongs to Polymarket's frames too, so it only counts beside a wrapped frame.
-const WRAPPER_KEYS = [...RECEIVE_KEYS, 'timestamp'] as const
 // `msg` comes last: in a bare Kalshi frame it is the content, not the frame.
-const PAYLOAD_KEYS = ['frame', 'data', 'message', 'raw', 'msg'] as const
+const PAYLOAD_KEYS = [
+  'frame',
+  'data',
+  'message',
+  'raw',
+  'payload',
+  'body',
+  'content',
+  'json',
+  'text',
+  'msg',
+] as const
+// What a bare Kalshi frame may have as the exchange's own time outside its content.
+const KALSHI_TIME_KEYS = new Set(['ts', 'ts_ms'])
 
 const HEARTBEATS = new Set(['PING', 'PONG'])
+
+/** A message with every time that was found for it, and the line it came from. */
+interface Reading {
+  readonly text: string
+  readonly times: FoundTime[]
+}
 
 /** The message of a line that is not empty. Throws BadLineError. */
 export function parseRecordedLine(line: string): RecordedMessage {
   const text = line.trim()
-  const start = text.charCodeAt(0)
-  if (start === 123 /* { */ || start === 91 /* [ */) return ofValue(parseJson(text), text)
-  if (HEARTBEATS.has(text)) return { recvTs: undefined, frames: [heartbeat(text)] }
-  const json = text.search(/[{[]/)
-  const recvTs = json === -1 ? undefined : instantOf(text.slice(0, json).replace(/[\s,]+$/, ''))
-  if (recvTs === undefined) throw new BadLineError('neither JSON nor a time followed by JSON')
-  const message = ofValue(parseJson(text.slice(json)), text)
-  return { recvTs: message.recvTs ?? recvTs, frames: message.frames }
+  const reading: Reading = { text, times: [] }
+  const frames = framesOfLine(reading)
+  const recvTs = reading.times.length === 0 ? undefined : agreedTime(reading.times)
+  return { recvTs, frames }
 }
 
-function ofValue(value: unknown, text: string): RecordedMessage {
-  if (isFrame(value)) return ofObject(value, text)
+function framesOfLine(reading: Reading): readonly Frame[] {
+  const { text } = reading
+  const start = text.charCodeAt(0)
+  if (start === 123 /* { */ || start === 91 /* [ */) return framesOfValue(parseJson(text), reading)
+  if (HEARTBEATS.has(text)) return [heartbeat(text)]
+  const json = text.search(/[{[]/)
+  const prefix = json === -1 ? '' : text.slice(0, json).replace(/[\s,]+$/, '')
+  if (!/^\d/.test(prefix)) throw new BadLineError('neither JSON nor a time followed by JSON')
+  const value = parseJson(text.slice(json))
+  const key = 'what stands before the frame'
+  reading.times.push({ key, ts: readTime(key, prefix), isReceiveTime: false })
+  return framesOfValue(value, reading)
+}
+
+function framesOfValue(value: unknown, reading: Reading): readonly Frame[] {
+  if (isFrame(value)) return framesOfObject(value, reading)
   if (!Array.isArray(value)) throw new BadLineError('neither a frame nor a list of frames')
   const items: readonly unknown[] = value
-  if (items.length === 2 && !isFrame(items[0])) {
-    const recvTs = instantOf(exactNumber(items[0], /^\[\s*(\d+)/.exec(text)?.[1]))
-    if (recvTs !== undefined) return { recvTs, frames: framesOf(items[1]) }
+  if (items.length !== 2 || (typeof items[0] !== 'number' && typeof items[0] !== 'string')) {
+    return framesOf(items, reading)
   }
-  return { recvTs: undefined, frames: framesOf(items) }
+  const key = 'the first element'
+  const exact = /^\[\s*(\d+(?:\.\d+)?)/.exec(reading.text)?.[1]
+  reading.times.push({ key, ts: readTime(key, exactNumber(items[0], exact)), isReceiveTime: false })
+  return framesOf(items[1], reading)
 }
 
-function ofObject(value: Frame, text: string): RecordedMessage {
+function framesOfObject(value: Frame, reading: Reading): readonly Frame[] {
   for (const key of PAYLOAD_KEYS) {
-    if (value[key] === undefined || (key === 'msg' && looksLikeFrame(value))) continue
+    if (value[key] === undefined) continue
     const payload = jsonWithin(value[key])
-    if (isPayload(payload)) {
-      return { recvTs: receiveTime(value, WRAPPER_KEYS, text), frames: framesOf(payload) }
-    }
+    if (!isPayload(payload) || (key === 'msg' && looksLikeFrame(value) && !isWholeFrame(payload))) continue
+    collectTimes(value, () => true, reading)
+    return framesOf(payload, reading)
   }
   if (!looksLikeFrame(value))
     throw new BadLineError('an object that is neither a frame nor a frame in a known wrapper')
-  return { recvTs: receiveTime(value, RECEIVE_KEYS, text), frames: [value] }
+  const isKalshi = typeof value['type'] === 'string' && value['market'] === undefined
+  collectTimes(
+    value,
+    (key, isReceiveTime) => isReceiveTime || (isKalshi && !KALSHI_TIME_KEYS.has(key)),
+    reading,
+  )
+  return [value]
 }
 
-function framesOf(payload: unknown): Frame[] {
+function framesOf(payload: unknown, reading: Reading): Frame[] {
   const value = jsonWithin(payload)
   if (typeof value === 'string' && HEARTBEATS.has(value)) return [heartbeat(value)]
   const items: readonly unknown[] = Array.isArray(value) ? value : [value]
   return items.map((item) => {
     if (!isFrame(item) || !looksLikeFrame(item)) throw new BadLineError('an element that is no frame')
+    collectTimes(item, (_, isReceiveTime) => isReceiveTime, reading)
     return item
   })
 }
@@ -92,6 +125,14 @@ function looksLikeFrame(value: Frame): boolean {
   )
 }
 
+// What can only be a frame of its own, even where the object around it looks like one: a content has neither.
+function isWholeFrame(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0
+  if (!isFrame(value)) return false
+  const isKalshi = typeof value['type'] === 'string' && isFrame(value['msg'])
+  return isKalshi || (value['market'] !== undefined && looksLikeFrame(value))
+}
+
 function isPayload(value: unknown): boolean {
   if (typeof value === 'string') return HEARTBEATS.has(value)
   if (Array.isArray(value)) return value.every((item) => isFrame(item) && looksLikeFrame(item))
@@ -102,20 +143,32 @@ function jsonWithin(value: unknown): unknown {
   return typeof value === 'string' && /^\s*[{[]/.test(value) ? parseJson(value) : value
 }
 
-function receiveTime(value: Frame, keys: readonly string[], text: string): bigint | undefined {
-  const key = keys.find((name) => value[name] !== undefined && value[name] !== null)
-  if (key === undefined) return undefined
-  const found = value[key]
-  // Nanoseconds do not fit a JSON number as JavaScript reads it: their digits are taken from the line.
-  const exact =
-    typeof found === 'number' && !Number.isSafeInteger(found)
-      ? [...text.matchAll(new RegExp(`"${key}"\\s*:\\s*(\\d+)`, 'g'))]
-          .map((match) => match[1]!)
-          .find((digits) => Number(digits) === found)
-      : undefined
-  const recvTs = instantOf(exact ?? found)
-  if (recvTs === undefined) throw new BadLineError(`${key} is no time: ${shown(found)}`)
-  return recvTs
+function collectTimes(
+  value: Frame,
+  isWanted: (key: string, isReceiveTime: boolean) => boolean,
+  { text, times }: Reading,
+): void {
+  for (const key in value) {
+    const kind = kindOfKey(key)
+    const isReceiveTime = kind === 'receive'
+    if (kind === 'other' || !isWanted(key, isReceiveTime)) continue
+    const found = value[key]
+    if (found === undefined || found === null) continue
+    times.push({ key, ts: readTime(key, exactOf(key, found, text)), isReceiveTime })
+  }
+}
+
+// Nanoseconds do not fit a JSON number as JavaScript reads it: their digits are taken from the line.
+function exactOf(key: string, found: unknown, text: string): unknown {
+  if (typeof found !== 'number' || Number.isSafeInteger(found)) return found
+  const quoted = JSON.stringify(key)
+  for (let at = text.indexOf(quoted); at !== -1; at = text.indexOf(quoted, at + 1)) {
+    const digits = /^\s*:\s*(\d+(?:\.\d+)?)(?![\d.eE])/.exec(
+      text.slice(at + quoted.length, at + quoted.length + 60),
+    )
+    if (digits !== null && Number(digits[1]) === found) return digits[1]
+  }
+  return found
 }
 
 function exactNumber(value: unknown, digits: string | undefined): unknown {
@@ -137,10 +190,4 @@ function parseJson(text: string): unknown {
 /** A JSON object, as every frame and every part of one is. */
 export function isFrame(value: unknown): value is Frame {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** A value as an error message shows it: short, and on one line. */
-export function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'undefined'
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text
 }

@@ -167,7 +167,8 @@ function refusal(errors: ReadonlyMap<string, string>, isFormatUnknown: boolean):
   const listed: ParameterError[] = [...errors]
     .slice(0, ANSWER_ERRORS_MAX)
     .map(([parameter, detail]) => ({ parameter: parameter.slice(0, ANSWER_QUOTE_CHARACTERS_MAX), detail }))
-  const details = listed.map((error) => error.detail).join(' ')
+  // A rule that spans several parameters reports one sentence for each of them; it is said once.
+  const details = [...new Set(listed.map((error) => error.detail))].join(' ')
   const detail = errors.size === 1 ? details : `${errors.size} parameters are wrong. ${details}`
   const code = isFormatUnknown && errors.size === 1 ? 'unknown_format' : 'invalid_parameter'
   return new ApiError(code, detail, { errors: listed })

@@ -92,6 +92,32 @@ test('refuses every wrong value with 400 and names the parameters', async (t) =>
   }
 })
 
+test('what several parameters break together is said once, and under the name of each', async (t) => {
+  const { url } = await startTestServer(t)
+  const problem = await readProblem(await fetch(`${url}/api/v1/lob`))
+  assert.equal(
+    problem.detail,
+    '5 parameters are wrong. Exactly one of market and series is needed; neither is given. ' +
+      'Either date, or from and to, are needed; none is given.',
+  )
+  assert.deepEqual(
+    problem.errors.map(({ parameter }) => parameter),
+    ['market', 'series', 'date', 'from', 'to'],
+  )
+})
+
+test('an id of the other source says which source it needs', async (t) => {
+  const { url } = await startTestServer(t)
+  const problem = await readProblem(await fetch(`${url}/api/v1/lob?${DATE}&market=0xab:12`))
+  assert.match(problem.detail, /not "0xab:12"\. As an id of polymarket it needs source=polymarket\.$/)
+  const ticker = 'KXHIGHNY-26JUL01-B81.5'
+  const other = await readProblem(await fetch(`${url}/api/v1/lob?${DATE}&market=${ticker}&source=polymarket`))
+  assert.match(
+    other.detail,
+    /for source=polymarket, not "KXHIGHNY-26JUL01-B81\.5"\. .*needs source=kalshi\.$/,
+  )
+})
+
 test('refuses an unknown format with 406 and names the offered ones', async (t) => {
   const { lobUrl } = await startTestServer(t)
   for (const format of ['xml', 'JSON', 'jsonl', 'json%20']) {

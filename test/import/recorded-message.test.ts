@@ -106,3 +106,155 @@ test('any text is either read or refused with a reason', () => {
     ),
   )
 })
+
+// The same moment in every unit and notation, each as the value of a key.
+const TIMES: readonly [string, bigint][] = [
+  ['1782316195', 1_782_316_195_000_000_000n],
+  ['1782316195.033', 1_782_316_195_033_000_000n],
+  ['1782316195033', 1_782_316_195_033_000_000n],
+  ['1782316195033836', 1_782_316_195_033_836_000n],
+  ['1782316195033836123', NS],
+  ['"1782316195033836123"', NS],
+  ['"1782316195.033836123"', NS],
+  ['"2026-06-24T15:49:55.033836123Z"', NS],
+  ['"2026-06-24 15:49:55.033836123+00"', NS],
+  ['"2026-06-24T17:49:55,033836123+0200"', NS],
+  ['"2026-06-24 15:49:55.033836123 UTC"', NS],
+]
+
+const WRAPPER_KEYS = (
+  'ts time t timestamp @timestamp received_at recv_ts recvTs recv_ns receivedAt receive_time ' +
+  'ts_recv local_timestamp localTs timestamp_received recorded_at arrival_time datetime dateTime ' +
+  'date when received at log_time created_at ts_init epoch_ms'
+).split(' ')
+
+test('around a frame, a time under any name and in any notation is the receive time', () => {
+  const k = JSON.stringify(KALSHI)
+  const p = JSON.stringify([BOOK, CHANGE])
+  for (const key of WRAPPER_KEYS) {
+    for (const [value, recvTs] of TIMES) {
+      for (const [payload, frames] of [
+        [k, [KALSHI]],
+        [p, [BOOK, CHANGE]],
+        [JSON.stringify(k), [KALSHI]],
+      ] as const) {
+        for (const line of [
+          `{"${key}":${value},"msg":${payload}}`,
+          `{"data":${payload}, "${key}" : ${value}}`,
+        ]) {
+          assert.deepEqual(parseRecordedLine(line), { recvTs, frames }, line)
+        }
+      }
+    }
+  }
+  for (const [value, recvTs] of TIMES) {
+    for (const line of [`[${value},${k}]`, `[ ${value}, [${k}]]`, `${value.replaceAll('"', '')}\t${k}`]) {
+      assert.deepEqual(parseRecordedLine(line), { recvTs, frames: [KALSHI] }, line)
+    }
+  }
+})
+
+test('a time that cannot be read is refused by its key, whatever the wrapper', () => {
+  const k = JSON.stringify(KALSHI)
+  const values: [string, RegExp][] = [
+    ['"noon"', /is no time: "noon"$/],
+    ['"2026-06-24T15:49:55"', /is no time: "2026-06-24T15:49:55" \(its zone is missing: Z, or \+00:00\)/],
+    ['12.25', /is no time: "12\.25" \(it would lie before 2010\)/],
+    ['-1782316195', /is no time: -1782316195$/],
+    ['true', /is no time: true$/],
+    ['{"s":5}', /is no time: \{"s":5\}$/],
+  ]
+  for (const [value, message] of values) {
+    for (const key of WRAPPER_KEYS) {
+      assert.throws(() => parseRecordedLine(`{"${key}":${value},"msg":${k}}`), {
+        name: 'BadLineError',
+        message: new RegExp(`^${key} ${message.source}`),
+      })
+    }
+  }
+  assert.throws(() => parseRecordedLine(`["noon",${k}]`), /the first element is no time: "noon"/)
+  assert.throws(
+    () => parseRecordedLine(`[7,[${k}]]`),
+    /the first element is no time: "7" \(it would lie before/,
+  )
+  assert.throws(() => parseRecordedLine(`7\t${k}`), /what stands before the frame is no time: "7"/)
+  // Nothing there is no time at all.
+  assert.deepEqual(parseRecordedLine(`{"ts":null,"msg":${k}}`), { recvTs: undefined, frames: [KALSHI] })
+})
+
+test('two times of one message agree within a second, or are refused by their keys', () => {
+  const k = JSON.stringify(KALSHI)
+  const parse = (keys: string): bigint | undefined => parseRecordedLine(`{${keys},"msg":${k}}`).recvTs
+  assert.equal(parse('"ts":1782316195,"time":"2026-06-24T15:49:55.033836123Z"'), NS)
+  assert.equal(parse('"received_at":1782316195,"recv_ts":1782316195033836123'), NS)
+  for (const keys of [
+    '"ts":1782316195,"time":1782316197',
+    '"recv_ts":1782316195,"received_at":1782316193',
+    '"recv_ts":1782316195,"ts":1782316197',
+    '"recv_ts":1782316195,"ts":1782316100',
+  ]) {
+    const [one, other] = [...keys.matchAll(/"(\w+)"/g)].map((match) => match[1]!)
+    assert.throws(
+      () => parse(keys),
+      ({ message }: Error) =>
+        message.includes(one!) && message.includes(other!) && /seconds apart/.test(message),
+      keys,
+    )
+  }
+  // What is named so is the receive time; a `ts` beside it may be the exchange's, which came late.
+  assert.equal(parse('"ts":1782316190,"recv_ts":1782316195'), 1_782_316_195_000_000_000n)
+  assert.throws(
+    () => parseRecordedLine(`1782316295 {"recv_ts":1782316100,"data":${k}}`),
+    /recv_ts and what stands/,
+  )
+})
+
+test('times of something else beside a frame are left alone', () => {
+  const k = JSON.stringify(KALSHI)
+  for (const key of (
+    'exchange_ts exchangeTime event_time connected_at session_start_time elapsed_time latency_ms ' +
+    'time_zone recv_seq received_by received_bytes local_addr epoch rx host seq monotonic_ts'
+  ).split(' ')) {
+    for (const value of ['5', '"x"', '1782316100']) {
+      const line = `{"${key}":${value},"recv_ts":${NS},"msg":${k}}`
+      assert.deepEqual(parseRecordedLine(line), { recvTs: NS, frames: [KALSHI] }, line)
+    }
+  }
+})
+
+test('within a frame only what is named a receive time is one', () => {
+  const recvTs = 1_782_316_195_000_000_000n
+  const shapes: [object, bigint | undefined][] = [
+    [{ ...KALSHI, ts: 1_782_316_195 }, undefined],
+    [{ ...KALSHI, timestamp: 1_782_316_195 }, recvTs],
+    [{ ...KALSHI, receivedAt: 1_782_316_195 }, recvTs],
+    [{ ...BOOK, timestamp: '1770921570954', ts: 5 }, undefined],
+    [{ ...BOOK, local_ts: 1_782_316_195 }, recvTs],
+    [{ ...CHANGE, time: 'x' }, undefined],
+  ]
+  for (const [frame, expected] of shapes) {
+    assert.deepEqual(parseRecordedLine(JSON.stringify(frame)), { recvTs: expected, frames: [frame] })
+  }
+  assert.throws(() => parseRecordedLine(JSON.stringify({ ...KALSHI, time: 'x' })), /time is no time: "x"/)
+  // In a list, and within a wrapper.
+  const stamped = { ...BOOK, _received_at: 1_782_316_195 }
+  assert.equal(parseRecordedLine(JSON.stringify([stamped, CHANGE])).recvTs, recvTs)
+  assert.equal(parseRecordedLine(JSON.stringify({ data: stamped })).recvTs, recvTs)
+  assert.throws(
+    () => parseRecordedLine(JSON.stringify([stamped, { ...BOOK, _received_at: 1_782_316_205 }])),
+    /_received_at and _received_at are 10 seconds apart/,
+  )
+})
+
+test('a wrapper with a type of its own is told from a frame by the whole frame within it', () => {
+  for (const frame of [KALSHI, BOOK, { ...CHANGE, event_type: 'price_change' }]) {
+    const line = JSON.stringify({ type: 'ws_message', ts: 1_782_316_195, msg: frame })
+    assert.deepEqual(parseRecordedLine(line), { recvTs: 1_782_316_195_000_000_000n, frames: [frame] }, line)
+  }
+  const lifecycle = {
+    type: 'market_lifecycle_v2',
+    sid: 3,
+    msg: { event_type: 'settled', market_ticker: 'A-B' },
+  }
+  assert.deepEqual(parseRecordedLine(JSON.stringify(lifecycle)), { recvTs: undefined, frames: [lifecycle] })
+})

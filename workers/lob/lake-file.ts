@@ -15,7 +15,10 @@ import { indexFile, type FileIndex } from './file-index.ts'
 import { lakeFileError, namingFile } from '../lake/lake-file-error.ts'
 
 const TAIL_BYTES = 64 * 1024
+const LIST_TAIL_BYTES = 16 * 1024
 const MAGIC = 'PAR1'
+// A thrift text: its length, then its bytes.
+const MARKETS_KEY = '\u0007markets'
 
 interface CacheEntry {
   readonly identity: string
@@ -98,6 +101,19 @@ export class LakeFile {
       this.#index = index
     }
     return this.#index
+  }
+
+  /**
+   * False where the end of the footer lists the file's markets and no id that begins with one of `prefixes` stands there.
+   * Costs one small read and neither decodes nor remembers anything, so that files which a request does not need stay
+   * cheap.
+   */
+  mayListMarket(prefixes: readonly string[]): boolean {
+    const length = Math.min(Number(this.#stat.size), LIST_TAIL_BYTES)
+    const tail = Buffer.from(scratch.buffer, 0, length)
+    namingFile(this.name, () => this.#readInto(tail, Number(this.#stat.size) - length))
+    const list = tail.toString('latin1', length - MAGIC.length) === MAGIC ? tail.indexOf(MARKETS_KEY) : -1
+    return list === -1 || prefixes.some((prefix) => tail.includes(prefix, list))
   }
 
   #readFooter(): FileFooter {

@@ -1,76 +1,143 @@
 // Which series' files answer a request, found in the lake itself: directories and the markets that footers list. A name
-// that no file knows is refused with 404, so that "nothing there" never looks like "nothing happened".
+// that no file knows is refused with 404, so that "nothing there" never looks like "nothing happened"; one that two
+// series have on the same date is refused too, so that neither is served as if it were the whole.
 
 import { readdirSync, statSync } from 'node:fs'
 import { ApiError } from '../../shared/errors.ts'
 import {
   dateOfLakeFileName,
   isSeriesName,
+  LOB_SOURCES,
   lobSeriesDirectory,
   lobSourceDirectory,
   seriesOfTicker,
 } from '../../shared/lake-layout.ts'
 import { MARKET_SEARCH_FILES_MAX } from '../../shared/limits.ts'
 import type { LobCatalogueEntry, LobQuery } from '../../shared/lob-task.ts'
+import { addDays } from '../../shared/utc-date.ts'
 import { lakeUnavailable } from '../lake/lake-file-error.ts'
 import { LakeFile } from './lake-file.ts'
 
+type MarketFilter = (marketId: string) => boolean
+
+/** The markets a request is about, and what their ids begin with. */
+interface WantedMarkets {
+  readonly isWanted: MarketFilter
+  readonly prefixes: readonly string[]
+}
+
 /** The series whose files are read, and which of their markets are wanted. */
 export interface MarketSelection {
+  /** The series, or the first of several. */
   readonly series: string
-  readonly isWanted: (marketId: string) => boolean
+  /** The series whose file of a date is read, also for the dates before those asked for. */
+  readonly seriesOf: (date: string) => string
+  readonly isWanted: MarketFilter
 }
 
 /**
- * Finds what a query is about, asking the catalogue's series first; throws `unknown_market`, `unknown_series` or, for what
- * cannot be read, a 503.
+ * Footers of other series looked into for the market of a request, to see that it stands in one alone: a month of the
+ * temperature markets' forty series.
+ */
+const OTHER_FILES_MAX = 1_500
+/** Footers looked into to say that the other source knows a name. */
+const HINT_FILES_MAX = 200
+
+/**
+ * Finds what a query is about, asking the catalogue's series first; throws `unknown_market`, `unknown_series`,
+ * `ambiguous_market` or, for what cannot be read, a 503.
  */
 export function selectMarkets(
   lake: string,
   query: LobQuery,
   catalogue: LobCatalogueEntry | null = null,
 ): MarketSelection {
-  const search = new MarketSearch(lake, query)
   const { market, series } = query
-  if (series !== null) {
-    if (search.datesOf(series).length > 0) return { series, isWanted: () => true }
-    const isWanted = eventFilter(series, catalogue)
-    const found = search.seriesWith(isWanted, catalogue?.series ?? seriesOfTicker(series))
-    if (found !== undefined) return { series: found, isWanted }
-    search.assertLakeIsThere()
-    throw new ApiError(
-      'unknown_series',
-      `No ${query.source} series or event ${series} is known; the series with order books are ${search.describe()}.`,
-    )
+  const wanted = series === null ? marketsNamed(market!) : marketsOfEvent(series, catalogue)
+  const { isWanted } = wanted
+  const own = ownSeriesOf(query)
+  const search = new MarketSearch(lake, query, wanted, [catalogue?.series ?? own, own])
+  if (series !== null && search.datesOf(series).length > 0) {
+    return { series, seriesOf: () => series, isWanted: () => true }
   }
-  const isWanted = (id: string): boolean => id === market
-  const ownSeries = query.source === 'kalshi' ? seriesOfTicker(market!) : market!.split(':', 1)[0]!
-  const likely = catalogue?.series ?? ownSeries
-  const found = search.seriesWith(isWanted, likely)
-  if (found !== undefined) return { series: found, isWanted }
+  const found = search.seriesByDate() ?? search.seriesOfAnyDate()
+  if (found !== undefined) return { ...found, isWanted }
   search.assertLakeIsThere()
-  throw new ApiError('unknown_market', `No ${query.source} market ${market} is known.`)
+  const elsewhere = LOB_SOURCES.find((source) => source !== query.source && isKnownTo(source, lake, query))
+  const hint = elsewhere === undefined ? '' : `It is known to ${elsewhere}: set source=${elsewhere}.`
+  const known = `; the series with order books are ${search.describe()}`
+  const [code, name] =
+    series === null
+      ? (['unknown_market', `market ${market} is known`] as const)
+      : (['unknown_series', `series or event ${series} is known${known}`] as const)
+  throw new ApiError(code, `No ${query.source} ${name}. ${hint}`.trimEnd(), {
+    errors: hint === '' ? [] : [{ parameter: 'source', detail: hint }],
+  })
+}
+
+/** Polymarket's condition id alone stands for its tokens. */
+function marketsNamed(market: string): WantedMarkets {
+  return { isWanted: (id) => id === market || id.startsWith(`${market}:`), prefixes: [market] }
 }
 
 /** The markets of an event: those that the catalogue lists, else those whose tickers begin with the event's. */
-function eventFilter(event: string, catalogue: LobCatalogueEntry | null): (id: string) => boolean {
+function marketsOfEvent(event: string, catalogue: LobCatalogueEntry | null): WantedMarkets {
   const listed = new Set(catalogue?.markets)
   const prefix = `${event}-`
-  return (id) => listed.has(id) || id.startsWith(prefix)
+  return { isWanted: (id) => listed.has(id) || id.startsWith(prefix), prefixes: [prefix, ...listed] }
 }
 
+/** The series under which an import files what is asked for when it is not told another. */
+function ownSeriesOf({ source, market, series }: LobQuery): string {
+  const name = market ?? series!
+  return source === 'kalshi' ? seriesOfTicker(name) : name.split(':', 1)[0]!
+}
+
+function isKnownTo(source: LobQuery['source'], lake: string, asked: LobQuery): boolean {
+  const query = { ...asked, source }
+  const { market, series } = query
+  const wanted = series === null ? marketsNamed(market!) : marketsOfEvent(series, null)
+  const search = new MarketSearch(lake, query, wanted, [ownSeriesOf(query)], HINT_FILES_MAX)
+  try {
+    return (series !== null && search.datesOf(series).length > 0) || search.seriesOfAnyDate() !== undefined
+  } catch {
+    // It is only a hint: what is broken over there is no matter of this request.
+    return false
+  }
+}
+
+type FoundSeries = Pick<MarketSelection, 'series' | 'seriesOf'>
+
+// What an import names a directory that holds one condition's tokens and nothing else.
+const CONDITION_ID = /^0x[0-9a-f]{64}$/i
 const LISTED_SERIES_MAX = 10
 
 class MarketSearch {
   readonly #lake: string
   readonly #query: LobQuery
-  #filesLeft = MARKET_SEARCH_FILES_MAX
-  /** The first file or directory that could not be read. */
+  readonly #wanted: WantedMarkets
+  /** The series that have the markets if any does, the likeliest first. */
+  readonly #likely: readonly string[]
+  #filesLeft: number
+  #otherFilesLeft = OTHER_FILES_MAX
+  #candidateList: readonly string[] | undefined
+  /** The first file or directory that could not be read although it may well have the markets. */
   #broken: unknown
+  /** The same, of the likely series. */
+  #likelyBroken: unknown
 
-  constructor(lake: string, query: LobQuery) {
+  constructor(
+    lake: string,
+    query: LobQuery,
+    wanted: WantedMarkets,
+    likely: readonly string[],
+    filesMax = MARKET_SEARCH_FILES_MAX,
+  ) {
     this.#lake = lake
     this.#query = query
+    this.#wanted = wanted
+    this.#likely = [...new Set(likely)].filter(isSeriesName)
+    this.#filesLeft = filesMax
   }
 
   /** The dates a series has files of, the ones asked for first, then the newest. */
@@ -87,14 +154,43 @@ class MarketSearch {
   }
 
   /**
-   * The series that has a market `isWanted` accepts: the likely one if it does, else any. Throws when none has, but a
-   * file or directory could not be read: then nothing can be said.
+   * The series that have the markets on the dates asked for; undefined when none has. Throws `ambiguous_market` where
+   * two have them on one date, and what is broken of the likely ones.
    */
-  seriesWith(isWanted: (id: string) => boolean, likely: string): string | undefined {
-    const others = this.#allSeries().filter((series) => series !== likely)
-    const found = [likely, ...others].find((series) => this.#hasMarket(series, isWanted))
-    if (found === undefined && this.#broken !== undefined) throw this.#broken
-    return found
+  seriesByDate(): FoundSeries | undefined {
+    const { dates } = this.#query
+    const found = new Map<string, string>()
+    for (const date of dates) {
+      const series = this.#onlySeriesOn(date)
+      if (series !== undefined) found.set(date, series)
+    }
+    const first = found.values().next().value
+    const broken = this.#likelyBroken
+    this.#likelyBroken = this.#broken = undefined
+    if (first === undefined) return undefined
+    if (broken !== undefined) throw broken
+    // A book goes on from where it was: a date without the markets belongs to the series that had them before.
+    let current = first
+    for (const date of dates) {
+      current = found.get(date) ?? current
+      found.set(date, current)
+    }
+    return { series: first, seriesOf: (date) => found.get(date) ?? first }
+  }
+
+  /**
+   * The series that has the markets on any date, a likely one first; undefined when none has. Throws when a file or
+   * directory that may well have them could not be read: then nothing can be said.
+   */
+  seriesOfAnyDate(): FoundSeries | undefined {
+    const series = this.#candidates().find((one) => this.#hasMarket(one))
+    if (series === undefined) {
+      if (this.#broken !== undefined) throw this.#broken
+      return undefined
+    }
+    // What the first date may carry over from the one before it.
+    const carried = this.#onlySeriesOn(addDays(this.#query.dates[0]!, -1)) ?? series
+    return { series: carried, seriesOf: () => carried }
   }
 
   /** Throws when the lake itself is gone: then nothing is known to be unknown. */
@@ -121,28 +217,66 @@ class MarketSearch {
       .toSorted()
   }
 
-  #hasMarket(series: string, isWanted: (id: string) => boolean): boolean {
+  #candidates(): readonly string[] {
+    this.#candidateList ??= [...new Set([...this.#likely, ...this.#allSeries()])]
+    return this.#candidateList
+  }
+
+  #onlySeriesOn(date: string): string | undefined {
+    const found = this.#candidates().filter((series) => {
+      if (this.#likely.includes(series)) return this.#hasMarketOn(series, date)
+      if (CONDITION_ID.test(series) || this.#otherFilesLeft <= 0) return false
+      return this.#hasMarketOn(series, date)
+    })
+    if (found.length < 2) return found[0]
+    const { source, market, series } = this.#query
+    throw new ApiError(
+      'ambiguous_market',
+      `The lake has ${source} ${market ?? `event ${series}`} of ${date} in two series, ${found[0]} and ${found[1]}: ` +
+        `ask for one of them with series=, or remove the market from one.`,
+    )
+  }
+
+  #hasMarket(series: string): boolean {
     // What is broken of another date or series must not cost this request its answer.
-    return this.#unlessBroken([], () => this.datesOf(series)).some((date) => {
+    return this.#unlessBroken(series, [], () => this.datesOf(series)).some((date) => {
       if (this.#filesLeft-- <= 0) return false
-      return this.#unlessBroken([], () => this.#marketsOf(series, date)).some(isWanted)
+      return this.#hasMarketOn(series, date)
     })
   }
 
-  #unlessBroken<Value>(otherwise: Value, read: () => Value): Value {
+  #hasMarketOn(series: string, date: string): boolean {
+    const isAsked = this.#query.dates.includes(date)
+    return this.#unlessBroken(series, false, () => this.#fileHasMarket(series, date), isAsked)
+  }
+
+  #unlessBroken<Value>(series: string, otherwise: Value, read: () => Value, isAsked = true): Value {
     try {
       return read()
     } catch (error) {
-      this.#broken ??= error
+      if (this.#mayHoldMarket(series, isAsked)) this.#broken ??= error
+      if (this.#likely.includes(series)) this.#likelyBroken ??= error
       return otherwise
     }
   }
 
-  #marketsOf(series: string, date: string): string[] {
+  // Kalshi's tickers name their series. Polymarket's ids do not: any that is not a condition's own may have them, but a
+  // file of another date would add nothing to the answer.
+  #mayHoldMarket(series: string, isAsked: boolean): boolean {
+    if (this.#likely.includes(series)) return true
+    return this.#query.source === 'polymarket' && isAsked && !CONDITION_ID.test(series)
+  }
+
+  #fileHasMarket(series: string, date: string): boolean {
     const file = LakeFile.open(this.#lake, this.#query.source, series, date)
-    if (file === undefined) return []
+    if (file === undefined) return false
     try {
-      return [...file.index.markets.keys()]
+      const { isWanted, prefixes } = this.#wanted
+      if (!this.#likely.includes(series)) {
+        this.#otherFilesLeft--
+        if (!file.mayListMarket(prefixes)) return false
+      }
+      return [...file.index.markets.keys()].some(isWanted)
     } finally {
       file.close()
     }

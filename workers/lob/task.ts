@@ -65,9 +65,9 @@ export default async function runLobTask(task: LobTask | LobWarmTask, bounds = B
 async function answer(task: LobTask, progress: Progress, bounds: SharingBounds): Promise<void> {
   const { files } = progress
   const { lake, query, catalogue, headOnly, assistance, port } = task
-  const { series, isWanted } = selectMarkets(lake, query, catalogue)
+  const { series, seriesOf, isWanted } = selectMarkets(lake, query, catalogue)
   const fileOf = (date: string): LakeFile | undefined => {
-    if (!files.has(date)) files.set(date, LakeFile.open(lake, query.source, series, date))
+    if (!files.has(date)) files.set(date, LakeFile.open(lake, query.source, seriesOf(date), date))
     return files.get(date)
   }
   // Every file the answer needs is open before its first byte: nothing replaced later can change it.

@@ -1,0 +1,119 @@
+// When a recorder received a message, from whatever keys it wrote that under. A key is told by the words of its name, so
+// that no recorder's spelling is overlooked: a time that stands there is read or refused, never passed over.
+//
+//   received_at, recvTs, ts_recv, local_timestamp, recorded_at …   receive times by name
+//   ts, time, t, timestamp, date, datetime, when, log_time …       times; of a wrapper they are its receive time
+//   exchange_ts, event_time, connected_at, elapsed_time …          times of something else: left alone
+
+import { BadLineError, shown } from './bad-line.ts'
+import { instantOf } from './instant.ts'
+import { NS_PER_MS } from '../../shared/utc-date.ts'
+
+type KeyKind = 'receive' | 'time' | 'other'
+
+/** A time found beside or in a message. */
+export interface FoundTime {
+  readonly key: string
+  readonly ts: bigint
+  /** The key's name says that it is the receive time; any other may be the exchange's where it stands beside one. */
+  readonly isReceiveTime: boolean
+}
+
+const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(' '))
+
+const RECEIVE_WORDS = wordSet(
+  'recv rcv rcvd recvd receive received receipt rx arrival arrived captured capture recorded logged ingested local',
+)
+/** Those that mean a time without another word. */
+const RECEIVE_ALONE = wordSet('recv received arrival arrived captured recorded logged ingested')
+const TIME_WORDS = wordSet('ts time timestamp stamp at date datetime when clock t utc')
+const UNIT_WORDS = wordSet(
+  's sec secs second seconds ms msec milli millis milliseconds us usec micro micros microseconds ns nsec nano nanos ' +
+    'nanoseconds unix epoch iso',
+)
+const OTHER_WORDS = wordSet(
+  'exchange exch server venue event trade market match sent source origin feed upstream zone elapsed latency lag delay ' +
+    'duration offset interval period rtt trip mono monotonic perf start started begin end ended open opened close ' +
+    'closed expiry expiration settled settlement connect connected connection session seq count',
+)
+
+const KINDS_KEPT_MAX = 1000
+const kinds = new Map<string, KeyKind>()
+
+/** What the name of a key says. */
+export function kindOfKey(key: string): KeyKind {
+  const known = kinds.get(key)
+  if (known !== undefined) return known
+  const kind = kindOfWords(wordsOf(key))
+  if (kinds.size < KINDS_KEPT_MAX) kinds.set(key, kind)
+  return kind
+}
+
+function wordsOf(key: string): string[] {
+  return key
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((word) => word !== '')
+}
+
+function kindOfWords(words: readonly string[]): KeyKind {
+  if (words.some((word) => OTHER_WORDS.has(word))) return 'other'
+  const hasTime = words.some((word) => TIME_WORDS.has(word))
+  const units = words.filter((word) => UNIT_WORDS.has(word)).length
+  if (words.some((word) => RECEIVE_WORDS.has(word))) {
+    const isAlone = words.length === 1 && RECEIVE_ALONE.has(words[0]!)
+    return hasTime || units > 0 || isAlone ? 'receive' : 'other'
+  }
+  // `epoch_ms` is a time; `epoch` alone counts connections and `ms` alone may be anything.
+  return hasTime || units > 1 ? 'time' : 'other'
+}
+
+// Neither exchange traded before; what looks older is no clock's time (a counter, seconds since the start).
+const FIRST_NS = BigInt(Date.UTC(2010, 0, 1)) * NS_PER_MS
+const ZONELESS = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?$/
+
+/** The receive time that `value`, found under `key`, states. Throws BadLineError, naming the key. */
+export function readTime(key: string, value: unknown): bigint {
+  const ts = instantOf(value)
+  if (ts !== undefined && ts >= FIRST_NS) return ts
+  const reason =
+    ts !== undefined
+      ? ' (it would lie before 2010)'
+      : typeof value === 'string' && ZONELESS.test(value)
+        ? ' (its zone is missing: Z, or +00:00)'
+        : ''
+  throw new BadLineError(`${key} is no time: ${shown(value)}${reason}`)
+}
+
+/** What two notations of one moment may differ by. */
+const AGREEMENT_NS = 1_000_000_000n
+/** How long before a time of receipt a `ts` or `time` beside it may lie: then it is taken for the exchange's. */
+const LAG_NS_MAX = 60_000_000_000n
+
+/**
+ * The receive time that `times` agree on, or `undefined` where there is none: of those with equal names the latest, which is
+ * the finest. Throws BadLineError, naming two keys, where they contradict each other.
+ */
+export function agreedTime(times: readonly FoundTime[]): bigint | undefined {
+  const named = times.filter(({ isReceiveTime }) => isReceiveTime)
+  const best = latest(named.length > 0 ? named : times)
+  if (best === undefined) return undefined
+  for (const time of times) {
+    const before = best.ts - time.ts
+    const beforeMax = best.isReceiveTime && !time.isReceiveTime ? LAG_NS_MAX : AGREEMENT_NS
+    if (before > beforeMax || before < -AGREEMENT_NS) {
+      const ms = (before < 0n ? -before : before) / NS_PER_MS
+      throw new BadLineError(
+        `${best.key} and ${time.key} are ${Number(ms) / 1000} seconds apart: which one is the receive time? Leave the other out`,
+      )
+    }
+  }
+  return best.ts
+}
+
+function latest(times: readonly FoundTime[]): FoundTime | undefined {
+  let found = times[0]
+  for (const time of times) if (time.ts > found!.ts) found = time
+  return found
+}

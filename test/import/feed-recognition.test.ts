@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { FRAMES_TO_RECOGNISE, recogniseFeed } from '../../server/import/feed-recognition.ts'
+import { parseRecordedLine } from '../../server/import/recorded-message.ts'
+import type { Frame } from '../../server/import/recorded-message.ts'
+
+const KALSHI: readonly Frame[] = [
+  { type: 'orderbook_snapshot', sid: 1, seq: 1, msg: { market_ticker: 'A-B', yes: [[11, 135]] } },
+  { type: 'orderbook_delta', sid: 1, seq: 2, msg: { market_ticker: 'A-B', side: 'yes', price: 5, delta: 1 } },
+  { type: 'ticker', sid: 1, msg: { market_ticker: 'A-B', price: 14 } },
+  { type: 'trade', sid: 2, seq: 10, msg: { market_ticker: 'A-B', yes_price: 77 } },
+  { type: 'subscribed', id: 1, msg: { channel: 'orderbook_delta', sid: 1 } },
+  { type: 'ok', id: 2, sid: 1, seq: 3, market_tickers: ['A-B'] },
+  { type: 'market_lifecycle_v2', sid: 3, msg: { event_type: 'settled', market_ticker: 'A-B' } },
+  { id: 1, cmd: 'subscribe', params: { channels: ['orderbook_delta'] } },
+]
+const POLYMARKET: readonly Frame[] = [
+  { event_type: 'book', market: '0x1', asset_id: '7', bids: [], asks: [], timestamp: '1770921570954' },
+  { market: '0x1', asset_id: '7', bids: [], asks: [], timestamp: '1770921570954' },
+  { market: '0x1', asset_id: '7', buys: [] },
+  { event_type: 'price_change', market: '0x1', price_changes: [] },
+  { event_type: 'price_change', market: '0x1', asset_id: '7', changes: [] },
+  { market: '0x1', asset_id: '7', price: '0.5', size: '3', side: 'BUY' },
+  { type: 'book', market: '0x1', asset_id: '7', bids: [] },
+  { event_type: 'tick_size_change', market: '0x1', asset_id: '7', new_tick_size: '0.001' },
+  { event_type: 'last_trade_price', market: '0x1', asset_id: '7', price: '0.46' },
+  { type: 'market', assets_ids: ['7'] },
+]
+const NEITHER: readonly Frame[] = [
+  { type: 'PONG' },
+  { type: 'disconnect', ts: 5 },
+  { event_type: 'disconnect', timestamp: '5' },
+  { type: 'error', id: 1, msg: { code: 10 } },
+  { event_type: 'trade', market: '0x1' },
+  { market: '0x1' },
+  { type: 'ticker', product_id: 'BTC-USD' },
+  {},
+]
+
+test('every kind of frame tells its exchange, alone and among frames that tell nothing', () => {
+  for (const [source, frames] of [
+    ['kalshi', KALSHI],
+    ['polymarket', POLYMARKET],
+    ['unknown', NEITHER],
+  ] as const) {
+    assert.equal(recogniseFeed(frames), source)
+    for (const frame of frames) {
+      assert.equal(recogniseFeed([frame]), source, JSON.stringify(frame))
+      assert.equal(recogniseFeed([...NEITHER, frame, ...NEITHER]), source, JSON.stringify(frame))
+      const read = parseLine(frame)
+      if (read !== undefined) assert.equal(recogniseFeed(read), source, JSON.stringify(frame))
+    }
+  }
+})
+
+// What a line cannot hold never reaches the function.
+function parseLine(frame: Frame): readonly Frame[] | undefined {
+  try {
+    return parseRecordedLine(JSON.stringify({ recv_ts: 1_782_316_195, data: frame })).frames
+  } catch {
+    return undefined
+  }
+}
+
+test('nothing, and frames of both exchanges, are unknown', () => {
+  assert.equal(recogniseFeed([]), 'unknown')
+  for (const [index, frame] of KALSHI.entries()) {
+    assert.equal(recogniseFeed([frame, POLYMARKET[index]!]), 'unknown')
+    assert.equal(recogniseFeed([POLYMARKET[index]!, frame]), 'unknown')
+  }
+})
+
+test('reads no more frames than it needs', () => {
+  let given = 0
+  const endless = function* (): Generator<Frame> {
+    for (;;) {
+      given++
+      yield NEITHER[0]!
+    }
+  }
+  assert.equal(recogniseFeed(endless()), 'unknown')
+  assert.ok(given <= FRAMES_TO_RECOGNISE + 1)
+})
