@@ -12,7 +12,7 @@ import { BadLineError } from './bad-line.ts'
 import type { FeedRun, FeedSpans, RunEnd } from './feed-spans.ts'
 import type { ImportTally } from './import-tally.ts'
 import { shown } from './recorded-message.ts'
-import type { Frame } from './recorded-message.ts'
+import type { RecordedMessage } from './recorded-message.ts'
 
 /** Where records go: the recording writer, or a test's array. */
 export interface BookEventSink {
@@ -22,8 +22,8 @@ export interface BookEventSink {
 export interface FeedDecoder {
   /** A new file begins; `name` is for messages. */
   startFile(name: string): void
-  /** The frames of one message in order of arrival. Throws BadLineError. */
-  decode(frames: readonly Frame[], recvTs: bigint | undefined): void
+  /** One message in order of arrival. Throws BadLineError. */
+  decode(message: RecordedMessage): void
   /** A message could not be read and is skipped: what it would have changed is unknown. */
   skipBadLine(): void
   /** The file ends: what waited for a time is taken. */

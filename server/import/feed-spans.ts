@@ -27,14 +27,18 @@ export interface ReadSpan extends FeedSpan {
   /** The same run's span of the date before, and its first. */
   readonly previous: number | undefined
   readonly root: number
+  readonly connection: number
   /** Markets that the run speaks of, by series. */
   readonly members: ReadonlyMap<string, SpanMembers>
   readonly end: RunEnd
+  outline(): FeedSpan
 }
 
 /** What is known of a run when it begins. */
 export interface RunFacts {
   readonly sid: number | null
+  /** Runs of one number were heard through one connection of the file. */
+  readonly connection: number
   /** Nothing precedes it: the connection, or the subscription, begins here. */
   readonly isBegun: boolean
   readonly isTurned: boolean | null
@@ -64,8 +68,8 @@ class GrowingSpan implements ReadSpan {
   readonly previous: number | undefined
   readonly root: number
   readonly members: Map<string, { readonly ids: Set<string>; fromTs: bigint }>
-  readonly firstTs: bigint
   readonly dayEnd: bigint
+  firstTs: bigint
   firstSeq: number
   lastSeq: number
   lastTs: bigint
@@ -97,12 +101,17 @@ class GrowingSpan implements ReadSpan {
     return this.facts.sid
   }
 
+  get connection(): number {
+    return this.facts.connection
+  }
+
   get isTurned(): boolean | null {
     return this.facts.isTurned
   }
 
   get isBegun(): boolean {
-    return this.previous === undefined && this.facts.isBegun
+    // A subscription counts from 1: its number says more than the words around it.
+    return this.sid === null ? this.previous === undefined && this.facts.isBegun : this.firstSeq === 1
   }
 
   get isEnded(): boolean {
@@ -113,6 +122,12 @@ class GrowingSpan implements ReadSpan {
     return this.#anchors.result()
   }
 
+  outline(): FeedSpan {
+    const { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded } = this
+    const facts = { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded }
+    return { ...facts, anchors: this.anchors }
+  }
+
   state(): SpanState {
     const { facts, name, previous, root, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, end } = this
     const members = [...this.members].map(([series, { ids, fromTs }]) => [series, [...ids], fromTs] as const)
@@ -121,17 +136,22 @@ class GrowingSpan implements ReadSpan {
   }
 
   take(seq: number, ts: bigint, recvTs: bigint): void {
-    if (!this.#hasMessages) this.firstSeq = seq
+    if (!this.#hasMessages) {
+      this.firstSeq = seq
+      this.firstTs = ts
+      this.firstRecvTs = recvTs
+    }
     this.#hasMessages = true
     this.lastSeq = seq
     this.#anchors.add(seq, recvTs, ts)
+    if (recvTs > this.lastRecvTs) this.lastRecvTs = recvTs
     this.hear(ts, recvTs)
   }
 
   hear(ts: bigint, recvTs: bigint): void {
-    if (this.firstRecvTs === 0n) this.firstRecvTs = recvTs
     if (ts > this.lastTs) this.lastTs = ts
-    if (recvTs > this.lastRecvTs) this.lastRecvTs = recvTs
+    // Numbers say by themselves what follows; without them it matters until when the connection was heard of.
+    if (this.sid === null && recvTs > this.lastRecvTs) this.lastRecvTs = recvTs
   }
 }
 
@@ -163,7 +183,7 @@ export class FeedSpans {
   }
 
   start(facts: RunFacts, name: string): FeedRun {
-    return new FeedRun(this, { facts, name, number: -1, lastTs: 0n })
+    return new FeedRun(this, { facts, name, number: -1, firstSeq: 0, lastTs: 0n })
   }
 
   /** A run that was put away. */
@@ -194,10 +214,10 @@ export class FeedSpans {
       root: before?.root ?? number,
       firstSeq: facts.sid === null ? 0 : lastSeq + 1,
       lastSeq,
-      firstTs: ts,
+      firstTs: before === undefined ? ts : (ts / NS_PER_DAY) * NS_PER_DAY,
       lastTs: ts,
-      firstRecvTs: 0n,
-      lastRecvTs: 0n,
+      firstRecvTs: before?.lastRecvTs ?? 0n,
+      lastRecvTs: before?.lastRecvTs ?? 0n,
       end: 'end of file',
       members: before?.state().members ?? [],
       hasMessages: false,
@@ -213,6 +233,7 @@ export interface FeedRunState {
   readonly facts: RunFacts
   readonly name: string
   readonly number: number
+  readonly firstSeq: number
   readonly lastTs: bigint
 }
 
@@ -221,6 +242,7 @@ export class FeedRun {
   readonly #facts: RunFacts
   readonly #name: string
   #number: number
+  #firstSeq: number
   #lastTs: bigint
 
   constructor(spans: FeedSpans, state: FeedRunState) {
@@ -228,15 +250,25 @@ export class FeedRun {
     this.#facts = state.facts
     this.#name = state.name
     this.#number = state.number
+    this.#firstSeq = state.firstSeq
     this.#lastTs = state.lastTs
   }
 
   state(): FeedRunState {
-    return { facts: this.#facts, name: this.#name, number: this.#number, lastTs: this.#lastTs }
+    const [facts, name, number, firstSeq] = [this.#facts, this.#name, this.#number, this.#firstSeq]
+    return { facts, name, number, firstSeq, lastTs: this.#lastTs }
   }
 
   get sid(): number | null {
     return this.#facts.sid
+  }
+
+  get connection(): number {
+    return this.#facts.connection
+  }
+
+  get firstSeq(): number {
+    return this.#firstSeq
   }
 
   get lastSeq(): number {
@@ -258,6 +290,7 @@ export class FeedRun {
 
   /** Takes the next message. `seq` is 0 where there are no numbers. */
   take(seq: number, ts: bigint, recvTs: bigint): void {
+    if (this.#number === -1) this.#firstSeq = seq
     this.#reach(ts)
     this.#span!.take(seq, this.#lastTs, recvTs)
   }
@@ -277,6 +310,8 @@ export class FeedRun {
       members.set(series, { ids: new Set([id]), fromTs: ts })
       return
     }
+    // A market's later events may have earlier times, which do not count.
+    if (own.ids.has(id)) return
     own.ids.add(id)
     if (ts < own.fromTs) own.fromTs = ts
   }

@@ -16,7 +16,7 @@ import { LOST_MESSAGE, parseKalshiFrame } from './kalshi-frame.ts'
 import type { KalshiMessage, LegLevel } from './kalshi-frame.ts'
 import { MessageClock } from './message-clock.ts'
 import type { MessageClockState } from './message-clock.ts'
-import type { Frame } from './recorded-message.ts'
+import type { Frame, RecordedMessage } from './recorded-message.ts'
 
 /** How far sequence numbers are believed. */
 export type SequenceTrust =
@@ -44,6 +44,7 @@ export interface KalshiDecoderState {
   readonly flagByCommand: readonly (readonly [number, boolean])[]
   readonly subscribed: readonly (readonly [number, boolean | undefined])[]
   readonly flag: boolean | undefined
+  readonly connection: number
 }
 
 interface OpenRun {
@@ -69,6 +70,8 @@ export class KalshiDecoder implements ResumableDecoder {
   /** What is known of subscriptions before their first message. */
   readonly #subscribed = new Map<number, boolean | undefined>()
   #flag: boolean | undefined
+  /** Counts the connections that the file shows. */
+  #connection = 0
 
   constructor(options: KalshiDecoderOptions) {
     this.#tally = options.tally
@@ -92,6 +95,7 @@ export class KalshiDecoder implements ResumableDecoder {
     for (const [id, flag] of state.flagByCommand) this.#flagByCommand.set(id, flag)
     for (const [sid, flag] of state.subscribed) this.#subscribed.set(sid, flag)
     this.#flag = state.flag
+    this.#connection = state.connection
   }
 
   state(): KalshiDecoderState {
@@ -103,6 +107,7 @@ export class KalshiDecoder implements ResumableDecoder {
       flagByCommand: [...this.#flagByCommand],
       subscribed: [...this.#subscribed],
       flag: this.#flag,
+      connection: this.#connection,
     }
   }
 
@@ -119,7 +124,7 @@ export class KalshiDecoder implements ResumableDecoder {
     this.#flag = undefined
   }
 
-  decode(frames: readonly Frame[], recvTs: bigint | undefined): void {
+  decode({ frames, recvTs }: RecordedMessage): void {
     for (const frame of frames) {
       const message = this.#trusted(parseKalshiFrame(frame))
       const { body } = message
@@ -174,8 +179,8 @@ export class KalshiDecoder implements ResumableDecoder {
       this.#tally.duplicates++
       return
     }
-    if (run === undefined) this.#hear(ts, recvTs)
-    else {
+    this.#hear(run?.connection ?? this.#connection, ts, recvTs)
+    if (run !== undefined) {
       run.take(run.sid === null ? 0 : seq, ts, recvTs)
       const recent = sid === undefined ? undefined : this.#runs.get(sid)?.recent
       if (recent !== undefined) recent[seq % IMPORT_DUPLICATE_WINDOW] = { seq, recvTs, frame: message.frame }
@@ -191,11 +196,17 @@ export class KalshiDecoder implements ResumableDecoder {
       return body.kind === 'snapshot' || body.kind === 'delta' ? this.#plainRun(ts) : undefined
     }
     const open = this.#runs.get(sid)
-    if (open === undefined) return this.#openRun(sid)
+    if (open === undefined) {
+      // A subscription that begins beside others that went on from before the file: another connection, as a rule.
+      if (seq === 1 && this.#hasOlderRuns()) this.#closeRuns('new connection')
+      return this.#openRun(sid)
+    }
     const { run } = open
     if (seq > run.lastSeq && this.#isNext(run, seq, ts)) return run
     if (seq > run.lastSeq) {
       this.#records.end(run, ts - run.lastTs > SILENCE_NS_MAX ? 'silence of more than a day' : 'sequence break')
+      // Whether it is still the same connection, a number does not tell.
+      this.#connection++
       return this.#openRun(sid)
     }
     if (this.#isRepeat(open, seq, frame, recvTs)) return 'repeat'
@@ -211,7 +222,8 @@ export class KalshiDecoder implements ResumableDecoder {
   #openRun(sid: number): FeedRun {
     const isBegun = this.#subscribed.has(sid)
     const isTurned = this.#subscribed.get(sid) ?? this.#flag ?? (this.#usesYesPrice ? true : null)
-    const run = this.#spans.start({ sid, isBegun, isTurned }, this.#name)
+    const facts = { sid, isBegun, isTurned, connection: this.#connection }
+    const run = this.#spans.start(facts, this.#name)
     this.#subscribed.delete(sid)
     this.#runs.set(sid, { run, recent: [] })
     return run
@@ -223,7 +235,8 @@ export class KalshiDecoder implements ResumableDecoder {
       this.#plain = undefined
     }
     const isTurned = this.#flag ?? (this.#usesYesPrice ? true : null)
-    this.#plain ??= this.#spans.start({ sid: null, isBegun: true, isTurned }, this.#name)
+    const facts = { sid: null, isBegun: true, isTurned, connection: this.#connection }
+    this.#plain ??= this.#spans.start(facts, this.#name)
     return this.#plain
   }
 
@@ -260,6 +273,10 @@ export class KalshiDecoder implements ResumableDecoder {
     }
   }
 
+  #hasOlderRuns(): boolean {
+    return [...this.#runs.values()].some(({ run }) => run.firstSeq !== 1)
+  }
+
   *#openRuns(): Iterable<FeedRun> {
     for (const { run } of this.#runs.values()) yield run
     if (this.#plain !== undefined) yield this.#plain
@@ -271,8 +288,8 @@ export class KalshiDecoder implements ResumableDecoder {
     for (const [, id] of run.markets()) if (isMeant(id)) this.#records.leave(run, id, stampIn(run, stamp))
   }
 
-  #hear(ts: bigint, recvTs: bigint): void {
-    for (const run of this.#openRuns()) run.hear(ts, recvTs)
+  #hear(connection: number, ts: bigint, recvTs: bigint): void {
+    for (const run of this.#openRuns()) if (run.connection === connection) run.hear(ts, recvTs)
   }
 
   // A recording may hold the commands without their answers, so a command's flag holds from then on; with the answer it
@@ -299,6 +316,7 @@ export class KalshiDecoder implements ResumableDecoder {
 
   #closeRuns(reason: RunEnd): void {
     for (const run of this.#openRuns()) this.#records.end(run, reason)
+    this.#connection++
     this.#runs = new Map()
     this.#plain = undefined
   }

@@ -22,6 +22,7 @@ import { RECORDING_OVER, STRAND_OVER } from '../lake/market-fold.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
 import type { SeriesStrands } from '../lake/series-consolidation.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
+import type { FeedLedger } from './feed-ledger.ts'
 import type { FeedSpans, RunEnd } from './feed-spans.ts'
 import { SpanEdges } from './contended-seams.ts'
 import { assembleStrands } from './strand-assembly.ts'
@@ -33,6 +34,8 @@ export interface LakeMergeOptions {
   readonly spans: FeedSpans
   /** Dates for which the recording has events are written from it alone. */
   readonly replace: boolean
+  /** What earlier imports have heard, of all series. */
+  readonly ledger: FeedLedger
 }
 
 /** A span of the recording, or of a date's file. */
@@ -102,15 +105,7 @@ export class LakeMerge implements SeriesStrands {
     this.#options = options
     this.#recording = recording
     const { series } = recording
-    this.#spans = [...options.spans.list.values()].map((span) => ({
-      ...outlineOf(span),
-      name: span.name,
-      previous: span.previous,
-      marketIds: span.members.get(series)?.ids ?? NO_MARKETS,
-      end: span.end,
-      date: dateOf(span.firstTs),
-      fromTs: span.members.get(series)?.fromTs,
-    }))
+    this.#spans = looseSpans(options.spans, series)
   }
 
   /** Prepares the folding of a series; undefined when the recording does not touch it. */
@@ -215,10 +210,14 @@ export class LakeMerge implements SeriesStrands {
         await file.close()
       }
     }
-    const edges = new SpanEdges([...this.#spans, ...outlines.flatMap(({ outline }) => outline.strands)])
+    const heard = this.#options.ledger.spansFor(series, first)
+    const edges = new SpanEdges([...heard, ...this.#spans, ...outlines.flatMap(({ outline }) => outline.strands)])
     for (const { date, path, outline } of outlines) {
       const parts = outline.strands.map((strand) => this.#addLakeSpans(strand, edges, { date, path, outline }))
       this.#dates.set(date, { date, path, outline, parts, isLoaded: false })
+    }
+    for (const span of heard) {
+      for (const part of edges.parts(span)) this.#spans.push({ ...span, ...part, fromTs: undefined })
     }
   }
 
@@ -233,6 +232,7 @@ export class LakeMerge implements SeriesStrands {
         ...outlineOf(part),
         name: path,
         previous: undefined,
+        connection: this.#options.ledger.connectionOf(date, part),
         marketIds: new Set(outline.markets),
         end: undefined,
         date,
@@ -318,8 +318,8 @@ export class LakeMerge implements SeriesStrands {
   /** The books with which the first date begins. */
   async #startFrom(lakeDate: LakeDate): Promise<void> {
     this.#startFolds = new Map(
-      (await this.#booksAtStart(lakeDate)).map(({ id, isGapped, books }) => {
-        return [id, { serving: books[0]?.strand, isGapped, lastTs: 0n, rows: 0, known: books }]
+      (await this.#booksAtStart(lakeDate)).map(({ id, books }) => {
+        return [id, { serving: books[0]?.strand, isGapped: false, lastTs: 0n, rows: 0, known: books }]
       }),
     )
   }
@@ -328,9 +328,8 @@ export class LakeMerge implements SeriesStrands {
     const { carried } = lakeDate.outline
     if (carried.length === 0) return []
     const midnight = await midnightBooks(lakeDate)
-    return carried.map(({ id, isGapped, books }) => ({
+    return carried.map(({ id, books }) => ({
       id,
-      isGapped,
       books: books.map(({ strand, levels }) => ({
         strand: this.#strandOf[lakeDate.parts[strand]![0]!]!,
         levels: levels ?? midnight.get(id) ?? [],
@@ -340,6 +339,12 @@ export class LakeMerge implements SeriesStrands {
 
   async #loadDate(lakeDate: LakeDate): Promise<void> {
     lakeDate.isLoaded = true
+    // Its records tell since when a strand speaks of the series, the date before whether it did so already.
+    const hasDateBefore = this.#dates.has(addDays(lakeDate.date, -1))
+    for (const number of lakeDate.parts.flat()) {
+      const span = this.#spans[number]!
+      if (hasDateBefore || span.fromTs !== dayOf(lakeDate.date).start) span.fromTs = undefined
+    }
     const file = await LobFileEvidence.open(lakeDate.path)
     if (file === undefined) throw new Error(`${lakeDate.path} was changed while it was merged with`)
     try {
@@ -358,7 +363,7 @@ export class LakeMerge implements SeriesStrands {
               ? PRICE_UNITS_PER_DOLLAR - record.price
               : record.price
           const seq = sid === null ? 0n : record.seq
-          this.#recording.append({ ...record, marketId: record.market, price, seq, span: index })
+          this.#recording.restore({ ...record, marketId: record.market, price, seq, span: index })
         },
         () => undefined,
         dayOf(lakeDate.date).start,
@@ -382,7 +387,7 @@ export class LakeMerge implements SeriesStrands {
       const isOver = strand.isEnded || strand.lastTs < this.coverageOf(endDate)!.to
       const span = strand.spans.at(-1)!
       for (const marketId of this.#marketsOf(strand)) {
-        this.#recording.append({
+        this.#recording.restore({
           marketId,
           ts: strand.lastTs + 1n,
           recvTs: strand.lastRecvTs,
@@ -416,20 +421,27 @@ export class LakeMerge implements SeriesStrands {
     return from
   }
 
+  /** Until when the strand was heard of in the date: by its last message, or by others of its connection after it. */
+  #heardUntil(strand: Strand, own: readonly FeedSpan[], date: string): bigint {
+    const lastTs = own.map((span) => span.lastTs).reduce(later)
+    if (!own.some(({ lastSeq }) => lastSeq === strand.lastSeq) || strand.lastTs <= lastTs) return lastTs
+    return earlier(strand.lastTs, dayOf(date).end)
+  }
+
   #outline(number: number, date: string): StatedStrand & FeedSpan {
     const strand = this.#strands[number]!
     const spans = strand.spans.map((span) => this.#spans[span]!)
-    const own = spans.filter((span) => span.date === date)
+    const own = spans.filter((span) => span.date === date && !isSilent(span))
     const { start } = dayOf(date)
     const fromTs = this.#fromTs(number) ?? strand.firstTs
     const common = { sid: strand.sid, isTurned: strand.isTurned, fromTs: fromTs > start ? fromTs : start }
-    if (own.length === 0) return { ...common, ...silentOutline(spans, date) }
+    if (own.length === 0) return { ...common, ...silentOutline(strand, spans, date) }
     return {
       ...common,
       firstSeq: Math.min(...own.map(({ firstSeq }) => firstSeq)),
       lastSeq: Math.max(...own.map(({ lastSeq }) => lastSeq)),
       firstTs: own.map(({ firstTs }) => firstTs).reduce(earlier),
-      lastTs: own.map(({ lastTs }) => lastTs).reduce(later),
+      lastTs: this.#heardUntil(strand, own, date),
       firstRecvTs: own.map(({ firstRecvTs }) => firstRecvTs).reduce(earlier),
       lastRecvTs: own.map(({ lastRecvTs }) => lastRecvTs).reduce(later),
       isBegun: own.includes(spans[0]!) && spans[0]!.isBegun,
@@ -455,19 +467,26 @@ export class OpaqueFileError extends Error {
 
 const NO_MARKETS: ReadonlySet<string> = new Set()
 
+/** Without messages of its own: the strand was only heard of. */
+function isSilent({ sid, firstSeq, lastSeq, anchors }: FeedSpan): boolean {
+  return sid === null ? anchors.length === 0 : lastSeq < firstSeq
+}
+
 /** A strand through a date in which it said nothing. */
-function silentOutline(spans: readonly FeedSpan[], date: string) {
-  const { start } = dayOf(date)
-  const next = spans.find(({ firstTs }) => firstTs >= start) ?? spans.at(-1)!
+function silentOutline(strand: Strand, spans: readonly SeriesSpan[], date: string) {
+  const { start, end } = dayOf(date)
+  const before = spans.filter((span) => span.date < date && !isSilent(span))
+  const lastSeq = Math.max(strand.firstSeq - 1, ...before.map((span) => span.lastSeq))
+  const recvTs = before.map(({ lastRecvTs }) => lastRecvTs).reduce(later, 0n)
   return {
-    firstSeq: next.firstSeq,
-    lastSeq: next.sid === null ? 0 : next.firstSeq - 1,
+    firstSeq: strand.sid === null ? 0 : lastSeq + 1,
+    lastSeq: strand.sid === null ? 0 : lastSeq,
     firstTs: start,
-    lastTs: start,
-    firstRecvTs: next.firstRecvTs,
-    lastRecvTs: next.firstRecvTs,
+    lastTs: earlier(strand.lastTs, end),
+    firstRecvTs: recvTs,
+    lastRecvTs: recvTs,
     isBegun: false,
-    isEnded: false,
+    isEnded: strand.isEnded && dateOf(strand.lastTs) === date,
     anchors: [],
   }
 }
@@ -491,6 +510,21 @@ async function midnightBooks({ path, date }: LakeDate): Promise<Map<string, Book
     await file.close()
   }
   return books
+}
+
+/** The recording's spans as those of one series. */
+function looseSpans(spans: FeedSpans, series: string): SeriesSpan[] {
+  const numbers = new Map([...spans.list.keys()].map((number, index) => [number, index]))
+  return [...spans.list.values()].map((span) => ({
+    ...outlineOf(span),
+    name: span.name,
+    previous: span.previous === undefined ? undefined : numbers.get(span.previous),
+    connection: `${span.name} ${span.connection}`,
+    marketIds: span.members.get(series)?.ids ?? NO_MARKETS,
+    end: span.end,
+    date: dateOf(span.firstTs),
+    fromTs: span.members.get(series)?.fromTs,
+  }))
 }
 
 function outlineOf(span: FeedSpan): FeedSpan {

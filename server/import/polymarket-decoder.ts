@@ -15,7 +15,7 @@ import { HELD_MESSAGES_MAX, MessageClock } from './message-clock.ts'
 import type { MessageClockState } from './message-clock.ts'
 import { LOST_MESSAGE, parsePolymarketFrame } from './polymarket-frame.ts'
 import type { PolymarketMessage, PriceChange } from './polymarket-frame.ts'
-import type { Frame } from './recorded-message.ts'
+import type { RecordedMessage } from './recorded-message.ts'
 
 const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
 // A `book` tells when it last changed. One that was received long after was not sent because it changed: its time is
@@ -109,10 +109,10 @@ export class PolymarketDecoder implements ResumableDecoder {
     this.#end('end of file')
   }
 
-  decode(frames: readonly Frame[], recvTs: bigint | undefined): void {
+  decode({ frames, recvTs, isList }: RecordedMessage): void {
     const messages = frames.map(parsePolymarketFrame)
     for (const message of messages) this.#checkMarkets(message)
-    const isDump = messages.filter(({ body }) => body.kind === 'book').length > 1
+    const isDump = isList && messages.some(({ body }) => body.kind === 'book')
     for (const message of messages) this.#arrive({ message, isDump }, recvTs)
   }
 
@@ -200,7 +200,7 @@ export class PolymarketDecoder implements ResumableDecoder {
   }
 
   #runFrom(isBegun: boolean, { ts, recvTs }: Stamp): FeedRun {
-    this.#run ??= this.#spans.start({ sid: null, isBegun, isTurned: null }, this.#name)
+    this.#run ??= this.#spans.start({ sid: null, isBegun, isTurned: null, connection: 0 }, this.#name)
     this.#run.take(0, ts, recvTs)
     return this.#run
   }

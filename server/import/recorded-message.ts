@@ -22,6 +22,8 @@ export interface RecordedMessage {
   /** When the recorder received it, ns; `undefined` when the recording does not say. */
   readonly recvTs: bigint | undefined
   readonly frames: readonly Frame[]
+  /** The frames came as a list, whatever its length. */
+  readonly isList: boolean
 }
 
 // `msg` comes last: in a bare Kalshi frame it is the content, not the frame.
@@ -46,15 +48,16 @@ const HEARTBEATS = new Set(['PING', 'PONG'])
 interface Reading {
   readonly text: string
   readonly times: FoundTime[]
+  isList: boolean
 }
 
 /** The message of a line that is not empty. Throws BadLineError. */
 export function parseRecordedLine(line: string): RecordedMessage {
   const text = line.trim()
-  const reading: Reading = { text, times: [] }
+  const reading: Reading = { text, times: [], isList: false }
   const frames = framesOfLine(reading)
   const recvTs = reading.times.length === 0 ? undefined : agreedTime(reading.times)
-  return { recvTs, frames }
+  return { recvTs, frames, isList: reading.isList }
 }
 
 function framesOfLine(reading: Reading): readonly Frame[] {
@@ -106,6 +109,7 @@ function framesOfObject(value: Frame, reading: Reading): readonly Frame[] {
 function framesOf(payload: unknown, reading: Reading): Frame[] {
   const value = jsonWithin(payload)
   if (typeof value === 'string' && HEARTBEATS.has(value)) return [heartbeat(value)]
+  if (Array.isArray(value)) reading.isList = true
   const items: readonly unknown[] = Array.isArray(value) ? value : [value]
   return items.map((item) => {
     if (!isFrame(item) || !looksLikeFrame(item)) throw new BadLineError('an element that is no frame')

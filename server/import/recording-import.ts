@@ -12,6 +12,7 @@ import type {
 } from '../lake/lob-recording-writer.ts'
 import { BadLineError } from './bad-line.ts'
 import type { FeedDecoder } from './feed-decoder.ts'
+import { FeedLedger } from './feed-ledger.ts'
 import { FeedSpans } from './feed-spans.ts'
 import { openInputs } from './import-input.ts'
 import type { ImportInput } from './import-input.ts'
@@ -69,7 +70,8 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
   const { source, lake, replace, progress, bounds, signal } = options
   const inputs = await openInputs(options.paths, options.stdin, signal)
   const spans = new FeedSpans()
-  const merge = { lake, source, spans, replace }
+  const ledger = new FeedLedger(lake, source)
+  const merge = { lake, source, spans, replace, ledger }
   const writer = new LobRecordingWriter({
     lake,
     source,
@@ -92,7 +94,10 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
       if (bad.count > 0) badLines.push(bad)
     }
     const { raisedTimes } = writer
-    return { files: await writer.finish(), tally, badLines, raisedTimes }
+    ledger.read(spans)
+    const files = await writer.finish()
+    ledger.write(spans)
+    return { files, tally, badLines, raisedTimes }
   } catch (error) {
     signal.throwIfAborted()
     throw error
@@ -145,6 +150,5 @@ async function readInput(
 
 function decodeLine({ text }: RecordedLine, decoder: FeedDecoder): void {
   if (typeof text !== 'string') throw text
-  const { recvTs, frames } = parseRecordedLine(text)
-  decoder.decode(frames, recvTs)
+  decoder.decode(parseRecordedLine(text))
 }

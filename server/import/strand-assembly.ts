@@ -11,6 +11,8 @@ export interface LooseSpan extends FeedSpan {
   readonly name: string
   /** The span that it is known to follow, as an index of the same list. */
   readonly previous: number | undefined
+  /** Spans of one name were heard through one connection; undefined where that is not known. */
+  readonly connection: string | undefined
   /** The markets it speaks of, all or those of one series. */
   readonly marketIds: ReadonlySet<string>
   readonly end: RunEnd | undefined
@@ -23,6 +25,7 @@ export interface Strand {
   readonly firstSeq: number
   readonly lastSeq: number
   readonly firstTs: bigint
+  /** Until then it was heard of: by its own last message, or by others of its connection. */
   readonly lastTs: bigint
   readonly lastRecvTs: bigint
   readonly isTurned: boolean | null
@@ -43,6 +46,7 @@ const END_NS_MAX = 600_000_000_000n
 class Chain {
   readonly spans: number[] = []
   readonly markets = new Set<string>()
+  readonly connections = new Set<string>()
   readonly anchors = new Map<string, FeedAnchor>()
   readonly sid: number | null
   readonly firstSeq: number
@@ -69,6 +73,7 @@ class Chain {
   add(index: number, span: LooseSpan): void {
     this.spans.push(index)
     for (const id of span.marketIds) this.markets.add(id)
+    if (span.connection !== undefined) this.connections.add(span.connection)
     for (const anchor of span.anchors) this.anchors.set(keyOf(this.sid, anchor), anchor)
     const isLast = this.sid === null ? span.lastRecvTs >= this.lastRecvTs : span.lastSeq >= this.lastSeq
     if (isLast) {
@@ -149,6 +154,7 @@ export function assembleStrands(spans: readonly LooseSpan[], endsBefore: readonl
     chainOf.set(number, chain)
   }
   for (const ts of endsBefore) endLatest(chains, ts)
+  hearThroughConnections(chains)
   return chains.toSorted(compareChains)
 }
 
@@ -225,6 +231,39 @@ function haveSameTimes(chain: Chain, span: LooseSpan): boolean {
     if (isRegular && !(own.has(recvTs) && others.has(recvTs))) return false
   }
   return shared > 0 && shared * 2 >= Math.min(own.size, others.size)
+}
+
+/** A strand that nothing interrupted goes on as long as its connection is heard of. */
+function hearThroughConnections(chains: readonly Chain[]): void {
+  const byConnection = new Map<string, Chain[]>()
+  for (const chain of chains) {
+    for (const connection of chain.connections) {
+      const list = byConnection.get(connection)
+      if (list === undefined) byConnection.set(connection, [chain])
+      else list.push(chain)
+    }
+  }
+  const seen = new Set<Chain>()
+  for (const first of chains) {
+    const group: Chain[] = []
+    for (const waiting = [first]; waiting.length > 0;) {
+      const chain = waiting.pop()!
+      if (seen.has(chain)) continue
+      seen.add(chain)
+      group.push(chain)
+      for (const connection of chain.connections) waiting.push(...(byConnection.get(connection) ?? []))
+    }
+    if (group.length > 1) extend(group)
+  }
+}
+
+function extend(group: readonly Chain[]): void {
+  const lastTs = group.map((chain) => chain.lastTs).reduce(longest)
+  for (const chain of group) {
+    // What came after it in its own subscription begins anew, or after a loss.
+    const isFollowed = group.some((other) => other.sid === chain.sid && other.firstTs > chain.lastTs)
+    if (!isFollowed && !chain.isEnded) chain.lastTs = lastTs
+  }
 }
 
 function endLatest(chains: readonly Chain[], ts: bigint): void {

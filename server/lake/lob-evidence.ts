@@ -24,7 +24,6 @@ export interface CarriedBook {
 
 export interface CarriedMarket {
   readonly id: string
-  readonly isGapped: boolean
   /** The serving strand first, then the others in the order in which they became known. */
   readonly books: readonly CarriedBook[]
 }
@@ -62,9 +61,8 @@ export class HourEvidence {
 
   /** The date begins with these books; `localOf` gives the file's number of a strand. */
   carry(markets: readonly CarriedMarket[], localOf: (strand: number) => number): void {
-    this.#carried = markets.map(({ id, isGapped, books }) => ({
+    this.#carried = markets.map(({ id, books }) => ({
       id,
-      isGapped,
       books: books.map(({ strand, levels }, place) => {
         return { strand: localOf(strand), levels: place === 0 ? null : levels }
       }),
@@ -115,9 +113,8 @@ export function carriedMarkets(
 ): CarriedMarket[] {
   const carried: CarriedMarket[] = []
   for (const market of order) {
-    const { known, isGapped } = folds[market]!.state()
-    if (known.length === 0 && !isGapped) continue
-    carried.push({ id: ids[market]!, isGapped, books: known })
+    const { known } = folds[market]!.state()
+    if (known.length > 0) carried.push({ id: ids[market]!, books: known })
   }
   return carried
 }
@@ -170,26 +167,30 @@ export interface StatedStrand extends Omit<FeedSpan, 'anchors'> {
 /** The footer's `strands`: outlines without anchors. Times are decimal texts, ns. */
 export function strandsText(strands: readonly StatedStrand[]): string {
   return JSON.stringify(
-    strands.map((span) => ({
-      sid: span.sid,
-      first_seq: span.firstSeq,
-      last_seq: span.lastSeq,
-      first_ts: String(span.firstTs),
-      last_ts: String(span.lastTs),
-      first_recv_ts: String(span.firstRecvTs),
-      last_recv_ts: String(span.lastRecvTs),
-      turned: span.isTurned,
-      begun: span.isBegun,
-      ended: span.isEnded,
-      from_ts: String(span.fromTs),
-    })),
+    strands.map((span) => ({ ...outlineValues(span), from_ts: String(span.fromTs) })),
   )
 }
 
-/** Throws when the text is none that `strandsText` made. */
-export function parseStrands(text: string): StatedStrand[] {
-  const list = JSON.parse(text) as Record<string, string | number | boolean | null>[]
-  return list.map((entry) => ({
+/** An outline as JSON has it. */
+export type OutlineValues = Readonly<Record<string, string | number | boolean | null>>
+
+export function outlineValues(span: Omit<FeedSpan, 'anchors'>): OutlineValues {
+  return {
+    sid: span.sid,
+    first_seq: span.firstSeq,
+    last_seq: span.lastSeq,
+    first_ts: String(span.firstTs),
+    last_ts: String(span.lastTs),
+    first_recv_ts: String(span.firstRecvTs),
+    last_recv_ts: String(span.lastRecvTs),
+    turned: span.isTurned,
+    begun: span.isBegun,
+    ended: span.isEnded,
+  }
+}
+
+export function parseOutline(entry: OutlineValues): Omit<FeedSpan, 'anchors'> {
+  return {
     sid: entry['sid'] as number | null,
     firstSeq: Number(entry['first_seq']),
     lastSeq: Number(entry['last_seq']),
@@ -200,8 +201,14 @@ export function parseStrands(text: string): StatedStrand[] {
     isTurned: entry['turned'] as boolean | null,
     isBegun: entry['begun'] === true,
     isEnded: entry['ended'] === true,
-    fromTs: BigInt(entry['from_ts'] as string),
-  }))
+  }
+}
+
+/** Throws when the text is none that `strandsText` made. */
+export function parseStrands(text: string): StatedStrand[] {
+  return (JSON.parse(text) as OutlineValues[]).map((entry) => {
+    return { ...parseOutline(entry), fromTs: BigInt(entry['from_ts'] as string) }
+  })
 }
 
 /** The footer's `evidence`. */

@@ -97,6 +97,14 @@ export class SeriesRecording {
     return this.#add(market.index, event, ts)
   }
 
+  /** Adds an event whose time is final, in any order. Throws RangeError for what lob.v1 cannot hold. */
+  restore(event: BookEvent): void {
+    checkEvent(event)
+    const market = this.#market(event)
+    this.cover(event.ts)
+    this.#add(market.index, event, event.ts)
+  }
+
   /** The events of an hour are needed no more. */
   dropHour(hour: number): void {
     this.hours.get(hour)?.drop()

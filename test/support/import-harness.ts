@@ -2,6 +2,7 @@
 
 import { Readable } from 'node:stream'
 import type { BookEventSink, FeedDecoder } from '../../server/import/feed-decoder.ts'
+import { FeedLedger } from '../../server/import/feed-ledger.ts'
 import { FeedSpans } from '../../server/import/feed-spans.ts'
 import { ImportTally } from '../../server/import/import-tally.ts'
 import { KalshiDecoder } from '../../server/import/kalshi-decoder.ts'
@@ -76,8 +77,7 @@ export function decoderHarness(
     tally,
     feed(...items) {
       for (const item of items) {
-        const { recvTs, frames } = parseRecordedLine(typeof item === 'string' ? item : JSON.stringify(item))
-        decoder.decode(frames, recvTs)
+        decoder.decode(parseRecordedLine(typeof item === 'string' ? item : JSON.stringify(item)))
       }
       return harness
     },
@@ -109,7 +109,9 @@ async function fold(
   }
   const rows: BookEvent[] = []
   for (const [name, recording] of recordings) {
-    const strands = await LakeMerge.prepare({ lake: 'no lake', source, spans, replace: false }, recording)
+    const lake = 'no lake'
+    const options = { lake, source, spans, replace: false, ledger: new FeedLedger(lake, source) }
+    const strands = await LakeMerge.prepare(options, recording)
     if (strands === undefined) continue
     const folds = recording.marketIds().map(() => new MarketFold())
     const markets = { ids: recording.marketIds(), order: recording.marketOrder(), folds }

@@ -243,9 +243,9 @@ export class Consolidation implements BookEventSink {
     lane.isConnected = true
     lane.lastTs = recvTs
     try {
-      const { recvTs: stated, frames } = parseRecordedLine(payload.toString('utf8'))
-      if (frames.some((frame) => frame['type'] === 'disconnect')) lane.isConnected = false
-      lane.decoder.decode(frames, stated ?? recvTs)
+      const message = parseRecordedLine(payload.toString('utf8'))
+      if (message.frames.some((frame) => frame['type'] === 'disconnect')) lane.isConnected = false
+      lane.decoder.decode({ ...message, recvTs: message.recvTs ?? recvTs })
     } catch (error) {
       if (!(error instanceof BadLineError)) throw error
       this.#tally.badLines++
@@ -257,7 +257,7 @@ export class Consolidation implements BookEventSink {
   #disconnect(lane: Lane): void {
     if (!lane.isConnected) return
     lane.isConnected = false
-    lane.decoder.decode([disconnectMark()], lane.lastTs)
+    lane.decoder.decode({ recvTs: lane.lastTs, frames: [disconnectMark()], isList: false })
   }
 
   #addLane({ lane: number, epoch, lastTs, isConnected, decoder: state }: LaneState): Lane {
