@@ -15,7 +15,7 @@ import { outlineValues, parseOutline } from '../lake/lob-evidence.ts'
 import type { OutlineValues } from '../lake/lob-evidence.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
 import { SpanEdges } from './contended-seams.ts'
-import type { FeedSpans } from './feed-spans.ts'
+import type { FeedSpans, ReadSpan } from './feed-spans.ts'
 import { assembleStrands } from './strand-assembly.ts'
 import type { LooseSpan } from './strand-assembly.ts'
 
@@ -26,6 +26,8 @@ interface HeardSpan extends FeedSpan {
   readonly series: readonly string[]
   /** Strands of one number were heard through one connection. */
   readonly connection: string | undefined
+  /** Without numbers its markets tell what it may go on with. */
+  readonly marketIds: ReadonlySet<string>
 }
 
 interface WrittenSpan {
@@ -33,6 +35,7 @@ interface WrittenSpan {
   readonly anchors: readonly (readonly [number, string, string, 0 | 1])[]
   readonly series: readonly string[]
   readonly connection: number
+  readonly markets: readonly string[]
 }
 
 export class FeedLedger {
@@ -64,15 +67,18 @@ export class FeedLedger {
       .map((span) => ({ ...span, ...LOOSE, name: this.#pathOf(span.date) }))
   }
 
-  /** The connection through which a strand of a date was heard, if that is known. */
-  connectionOf(date: string, { sid, firstSeq, firstRecvTs }: Omit<FeedSpan, 'anchors'>): string | undefined {
+  /** What was heard as the strand that begins so in a date: its connection, and all markets that it speaks of. */
+  find(
+    date: string,
+    { sid, firstSeq, firstRecvTs }: Omit<FeedSpan, 'anchors'>,
+  ): Pick<HeardSpan, 'connection' | 'marketIds'> | undefined {
     return this.#heard.find(
       (span) =>
         span.date === date &&
         span.sid === sid &&
         span.firstSeq === firstSeq &&
         span.firstRecvTs === firstRecvTs,
-    )?.connection
+    )
   }
 
   /** Adds what the recording has heard. Comes when its rows are in the lake: a ledger never proves what is not there. */
@@ -85,6 +91,7 @@ export class FeedLedger {
       connection: `${span.name} ${span.connection}`,
       date: dateOf(span.firstTs),
       series: [...span.members.keys()],
+      marketIds: marketIdsOf(span),
     }))
     const edges = new SpanEdges([...read, ...this.#heard])
     const all = [...read]
@@ -124,6 +131,7 @@ export class FeedLedger {
           anchor.isAfterSilence ? 1 : 0,
         ]),
         series: span.series.toSorted(),
+        markets: span.sid === null ? [...span.marketIds].toSorted() : [],
         connection: connections.get(name)!,
       }
     })
@@ -135,9 +143,15 @@ export class FeedLedger {
   }
 }
 
+/** All markets of a span that was read, where they matter. */
+export function marketIdsOf({ sid, members }: ReadSpan): ReadonlySet<string> {
+  if (sid !== null) return NO_MARKETS
+  return new Set([...members.values()].flatMap(({ ids }) => [...ids]))
+}
+
+const NO_MARKETS: ReadonlySet<string> = new Set()
 const LOOSE = {
   name: '',
-  marketIds: new Set<string>(),
   end: undefined,
   previous: undefined as number | undefined,
 }
@@ -157,13 +171,14 @@ function joined(spans: readonly HeardSpan[]): HeardSpan {
     isEnded: spans.at(-1)!.isEnded,
     anchors: joinAnchors(spans),
     series: [...new Set(spans.flatMap(({ series }) => series))],
+    marketIds: new Set(spans.flatMap(({ marketIds }) => [...marketIds])),
   }
 }
 
 function readDate(path: string, date: string): HeardSpan[] {
   try {
     const text = gunzipSync(readFileSync(path), { maxOutputLength: FOOTER_BYTES_MAX }).toString('utf8')
-    return (JSON.parse(text) as WrittenSpan[]).map(({ outline, anchors, series, connection }) => ({
+    return (JSON.parse(text) as WrittenSpan[]).map(({ outline, anchors, series, connection, markets }) => ({
       ...parseOutline(outline),
       anchors: anchors.map(([seq, recvTs, ts, flag]) => {
         return { seq, recvTs: BigInt(recvTs), ts: BigInt(ts), isAfterSilence: flag === 1 }
@@ -171,6 +186,7 @@ function readDate(path: string, date: string): HeardSpan[] {
       series,
       date,
       connection: `${path} ${connection}`,
+      marketIds: new Set(markets),
     }))
   } catch {
     return []

@@ -267,6 +267,10 @@ export class FeedRun {
     return this.#facts.connection
   }
 
+  get isBegun(): boolean {
+    return this.#facts.isBegun
+  }
+
   get firstSeq(): number {
     return this.#firstSeq
   }

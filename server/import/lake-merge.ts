@@ -22,6 +22,7 @@ import { RECORDING_OVER, STRAND_OVER } from '../lake/market-fold.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
 import type { SeriesStrands } from '../lake/series-consolidation.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
+import { marketIdsOf } from './feed-ledger.ts'
 import type { FeedLedger } from './feed-ledger.ts'
 import type { FeedSpans, RunEnd } from './feed-spans.ts'
 import { SpanEdges } from './contended-seams.ts'
@@ -41,6 +42,8 @@ export interface LakeMergeOptions {
 /** A span of the recording, or of a date's file. */
 interface SeriesSpan extends LooseSpan {
   readonly date: string
+  /** Markets of the series that it may speak of. */
+  readonly ownIds: ReadonlySet<string>
   /** Since when it speaks of the series; undefined when it does not. */
   fromTs: bigint | undefined
 }
@@ -217,7 +220,7 @@ export class LakeMerge implements SeriesStrands {
       this.#dates.set(date, { date, path, outline, parts, isLoaded: false })
     }
     for (const span of heard) {
-      for (const part of edges.parts(span)) this.#spans.push({ ...span, ...part, fromTs: undefined })
+      for (const part of edges.parts(span)) this.#spans.push({ ...span, ...part, ownIds: NO_MARKETS, fromTs: undefined })
     }
   }
 
@@ -227,13 +230,16 @@ export class LakeMerge implements SeriesStrands {
     edges: SpanEdges,
     { date, path, outline }: Pick<LakeDate, 'date' | 'path' | 'outline'>,
   ): number[] {
+    const ownIds = new Set(outline.markets)
     return edges.parts(strand).map((part, place) => {
+      const heard = this.#options.ledger.find(date, part)
       this.#spans.push({
         ...outlineOf(part),
         name: path,
         previous: undefined,
-        connection: this.#options.ledger.connectionOf(date, part),
-        marketIds: new Set(outline.markets),
+        connection: heard?.connection,
+        marketIds: new Set([...(heard?.marketIds ?? []), ...(part.sid === null ? ownIds : [])]),
+        ownIds,
         end: undefined,
         date,
         // Since when the others speak of the series shows when they are read.
@@ -408,7 +414,7 @@ export class LakeMerge implements SeriesStrands {
   }
 
   #marketsOf(strand: Strand): Set<string> {
-    return new Set(strand.spans.flatMap((span) => [...this.#spans[span]!.marketIds]))
+    return new Set(strand.spans.flatMap((span) => [...this.#spans[span]!.ownIds]))
   }
 
   /** Since when a strand speaks of the series. */
@@ -520,7 +526,8 @@ function looseSpans(spans: FeedSpans, series: string): SeriesSpan[] {
     name: span.name,
     previous: span.previous === undefined ? undefined : numbers.get(span.previous),
     connection: `${span.name} ${span.connection}`,
-    marketIds: span.members.get(series)?.ids ?? NO_MARKETS,
+    marketIds: marketIdsOf(span),
+    ownIds: span.members.get(series)?.ids ?? NO_MARKETS,
     end: span.end,
     date: dateOf(span.firstTs),
     fromTs: span.members.get(series)?.fromTs,

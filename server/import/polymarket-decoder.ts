@@ -22,10 +22,10 @@ const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
 // that of its receipt.
 const BOOK_AGE_NS_MAX = 1_000_000_000n
 
-/** A message, and whether it is one of a connection's first books. */
+/** A message, and the tokens of the list of books that it came with: a connection's first ones. */
 interface Arrival {
   readonly message: PolymarketMessage
-  readonly isDump: boolean
+  readonly dump: readonly string[] | undefined
 }
 
 interface TokenBook {
@@ -112,13 +112,14 @@ export class PolymarketDecoder implements ResumableDecoder {
   decode({ frames, recvTs, isList }: RecordedMessage): void {
     const messages = frames.map(parsePolymarketFrame)
     for (const message of messages) this.#checkMarkets(message)
-    const isDump = isList && messages.some(({ body }) => body.kind === 'book')
-    for (const message of messages) this.#arrive({ message, isDump }, recvTs)
+    const books = messages.flatMap(({ body }) => (body.kind === 'book' ? [body.marketId] : []))
+    const dump = isList && books.length > 0 ? books : undefined
+    for (const message of messages) this.#arrive({ message, dump }, recvTs)
   }
 
   // Which token a lost message was about is not known.
   skipBadLine(): void {
-    if (this.#waiting.length > 0) this.#waiting.push({ message: LOST_MESSAGE, isDump: false })
+    if (this.#waiting.length > 0) this.#waiting.push(LOST)
     else if (this.#clock.isHolding) this.#clock.push(LOST, undefined, undefined, false)
     else this.#end('bad line')
   }
@@ -130,11 +131,11 @@ export class PolymarketDecoder implements ResumableDecoder {
   }
 
   #arrive(arrival: Arrival, recvTs: bigint | undefined): void {
-    const { message, isDump } = arrival
+    const { message, dump } = arrival
     const isBook = message.body.kind === 'book'
     if (recvTs !== undefined) {
       const isOld = message.ts === undefined || recvTs - message.ts > BOOK_AGE_NS_MAX
-      this.#clock.push(arrival, isBook && (isDump || isOld) ? recvTs : message.ts, recvTs, false)
+      this.#clock.push(arrival, isBook && (dump !== undefined || isOld) ? recvTs : message.ts, recvTs, false)
       return
     }
     if (!isBook && message.ts !== undefined) this.#startTs ??= message.ts
@@ -163,7 +164,7 @@ export class PolymarketDecoder implements ResumableDecoder {
     if (body.kind === 'changes') for (const { marketId } of body.changes) this.#records.checkId(marketId)
   }
 
-  #take({ message, isDump }: Arrival, ts: bigint, recvTs: bigint): void {
+  #take({ message, dump }: Arrival, ts: bigint, recvTs: bigint): void {
     const { body } = message
     if (body.kind === 'lost') {
       this.#end('bad line')
@@ -174,11 +175,8 @@ export class PolymarketDecoder implements ResumableDecoder {
     if (this.#run !== undefined && ts - this.#run.lastTs > SILENCE_NS_MAX) this.#end('silence of more than a day')
     switch (body.kind) {
       case 'book': {
-        const isBegun = isDump || message.ts === undefined || recvTs - message.ts > BOOK_AGE_NS_MAX
-        if (isDump && this.#tokens.get(body.marketId)?.book.isKnown === true && !this.#isSameDump(recvTs)) {
-          this.#end('new connection')
-        }
-        this.#applyBook(this.#runFrom(isBegun, stamp), body.marketId, stamp, body.levels, message.ts ?? ts)
+        if (dump !== undefined && this.#isNewConnection(dump, recvTs)) this.#end('new connection')
+        this.#applyBook(this.#runFrom(dump !== undefined, stamp), body.marketId, stamp, body.levels, message.ts ?? ts)
         return
       }
       case 'changes':
@@ -189,14 +187,17 @@ export class PolymarketDecoder implements ResumableDecoder {
         this.#end('disconnect')
         return
       case 'other':
-        this.#run?.hear(ts, recvTs)
+        this.#runFrom(false, stamp)
         this.#tally.countSkipped(body.name)
     }
   }
 
-  // One dump may state a token twice; what came at the same moment is the same connection's.
-  #isSameDump(recvTs: bigint): boolean {
-    return this.#run?.lastRecvTs === recvTs
+  // Tokens may be added to a connection; a list of books for tokens that it has spoken of, or in the middle of one whose
+  // beginning is not known, is another's beginning. What came at the same moment is one list.
+  #isNewConnection(dump: readonly string[], recvTs: bigint): boolean {
+    const run = this.#run
+    if (run === undefined || run.lastRecvTs === recvTs) return false
+    return !run.isBegun || dump.some((id) => this.#tokens.has(id))
   }
 
   #runFrom(isBegun: boolean, { ts, recvTs }: Stamp): FeedRun {
@@ -257,7 +258,7 @@ export class PolymarketDecoder implements ResumableDecoder {
   }
 }
 
-const LOST: Arrival = { message: LOST_MESSAGE, isDump: false }
+const LOST: Arrival = { message: LOST_MESSAGE, dump: undefined }
 
 function conditionOf(marketId: string): string {
   return marketId.slice(0, marketId.indexOf(':'))

@@ -13,7 +13,7 @@ export interface LooseSpan extends FeedSpan {
   readonly previous: number | undefined
   /** Spans of one name were heard through one connection; undefined where that is not known. */
   readonly connection: string | undefined
-  /** The markets it speaks of, all or those of one series. */
+  /** Where there are no numbers: markets it speaks of. */
   readonly marketIds: ReadonlySet<string>
   readonly end: RunEnd | undefined
 }
