@@ -204,8 +204,7 @@ test('candles alone say that the catalogue lacks their dates, and heal when it h
   assert.equal(await cleanRun(bench, ['exchange-candles'], span), 1)
   // A live store knows what trades now, and nothing of what has settled since.
   await cleanRun(bench, ['exchange-catalogue'], null)
-  const windows = Math.ceil(DAYS / 3)
-  assert.equal(await cleanRun(bench, ['exchange-candles'], span), windows * bench.exchange.series.length)
+  assert.equal(await cleanRun(bench, ['exchange-candles'], span), bench.exchange.series.length)
   assert.equal(await cleanRun(bench, BOTH, span), 0)
   assert.deepEqual(lacking(bench, span, await stored()), [])
 })

@@ -28,6 +28,8 @@ const WINDOW_DAYS = 3
 const REFUSED_PARTS_MAX = 5
 
 export function candleHistory(client: KalshiClient): SourceHistory {
+  // One complaint a series, not one for each of its windows.
+  const complained = new Set<string>()
   return {
     async scopes(context) {
       const series = await knownSeries(context, null)
@@ -39,7 +41,7 @@ export function candleHistory(client: KalshiClient): SourceHistory {
     step: (scope, window, context) => ({
       scope,
       title: `${scope} ${windowTitle(window)}`,
-      fetch: (signal) => fetchPast(client, scope, window, context, signal),
+      fetch: (signal) => fetchPast({ client, complained }, scope, window, context, signal),
     }),
   }
 }
@@ -68,8 +70,14 @@ interface Found {
   readonly refused: UpstreamError[]
 }
 
+interface History {
+  readonly client: KalshiClient
+  /** Series whose catalogue was said to be incomplete. */
+  readonly complained: Set<string>
+}
+
 async function fetchPast(
-  client: KalshiClient,
+  { client, complained }: History,
   seriesTicker: string,
   window: TimeWindow,
   context: SourceContext,
@@ -85,19 +93,21 @@ async function fetchPast(
   const [refusal] = found.refused
   if (refusal !== undefined && found.refused.length === parts.length) throw refusal
   const problems = [...found.problems]
-  if (unknown[0] !== undefined) {
+  if (unknown[0] !== undefined && !complained.has(seriesTicker)) {
+    complained.add(seriesTicker)
     problems.push(
-      `not every market of ${seriesTicker} is known from ${windowTitle(unknown[0])}:` +
+      `not every market of ${seriesTicker} is known, first of ${windowTitle(unknown[0])}:` +
         ' run exchange-catalogue over these dates too',
     )
   }
+  const isWhole = found.problems.length === 0 && unknown.length === 0
   return {
     async write(transaction) {
       await completeCandles(transaction, found.completed)
       return await writeCandles(transaction, found.candles)
     },
     problems,
-    ...(settled === null || problems.length > 0 ? {} : { completed: settled }),
+    ...(settled === null || !isWhole ? {} : { completed: settled }),
   }
 }
 
