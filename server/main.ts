@@ -42,6 +42,13 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
     },
   ],
   [
+    'verify',
+    {
+      summary: 'count what is stored against what there should be, and open what is missing',
+      load: async () => (await import('./commands/verify.ts')).verifyCommand,
+    },
+  ],
+  [
     'sync',
     {
       summary: 'bring a lake and object storage up to date with each other',

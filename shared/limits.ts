@@ -370,7 +370,7 @@ export const EXCHANGE_SETTLING_MS = 7 * 24 * 60 * 60 * 1000
 
 /** After a failed run a source waits up to this long, after every further one up to twice as long … */
 export const INGEST_BACKOFF_MS_FIRST = 5_000
-/** … but never longer than this, unless the upstream asked for it. */
+/** … but never longer than this, nor than its interval allows (task-loop.ts), unless the upstream asked for it. */
 export const INGEST_BACKOFF_MS_MAX = 5 * 60 * 1000
 /** Days that the polls of the archives look back at, so that a few days without a collector heal by themselves. */
 export const INGEST_ARCHIVE_POLL_DAYS = 3

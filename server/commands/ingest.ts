@@ -79,7 +79,9 @@ moves closed days to the lake, records the order books of the series named (--ka
 pushes the lake to object storage (--sync-to); what fails of all this is tried again and stops nothing else.
 
 With --once every source is asked once. With --from the past is fetched; run again after an interruption it goes on where
-it stopped and asks nothing twice that is complete. Neither touches a lake. Exit code 1 when a source failed.
+it stopped and asks nothing twice that is complete. Candles are fetched for the markets that traded between the dates, as
+far as the catalogue knows them: ask exchange-catalogue for the same dates. What "bookcast verify --store --repair" opened
+is fetched too. Neither touches a lake. Exit code 1 when a source failed.
 
 Sources: ${SOURCE_NAMES.join(', ')}
 
@@ -210,6 +212,7 @@ async function runToEnd(
   const sources = createSources(config.ingest, { names })
   const view = new IngestProgressView(io.stderr)
   const run = async (source: IngestSource): Promise<boolean> => {
+    view.onStart(source.name)
     const options: RunOptions = {
       postgres,
       clock: SYSTEM_CLOCK,
@@ -245,5 +248,6 @@ function isCatalogue({ name }: IngestSource): boolean {
 function describe(source: IngestSource, outcome: RunOutcome, isBackfill: boolean): string {
   if (isBackfill && source.history === null) return 'has no past to fetch'
   const errors = outcome.errorCount === 0 ? '' : `, ${outcome.errorCount} errors`
+  if (isBackfill && outcome.stepCount === 0) return 'nothing is missing'
   return `${outcome.stepCount} steps, ${outcome.rowCount} rows new or changed${errors}`
 }

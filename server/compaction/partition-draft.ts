@@ -99,6 +99,11 @@ export class PartitionDraft {
     )
   }
 
+  /** What some columns, sums among them, are of the merged rows, grouped by the others. */
+  select(columns: string): Promise<readonly RecordRow[]> {
+    return this.#objects(`SELECT ${columns} FROM merged GROUP BY ALL ORDER BY ALL`)
+  }
+
   /** Whether the merged rows are those of the present file. */
   async isAsBefore(): Promise<boolean> {
     return (await this.#digest('merged')) === (await this.#digest('cold'))

@@ -4,7 +4,9 @@
 import type { Logger } from 'pino'
 import type { Postgres } from '../storage/postgres.ts'
 import type { IngestConfig } from './ingest-config.ts'
+import { type Clock, SYSTEM_CLOCK } from './clock.ts'
 import { createSources, type RegistryOptions } from './registry.ts'
+import { RepeatedWarnings, warningKey } from './repeated-warnings.ts'
 import type { IngestEvent } from './run-source.ts'
 import { IngestSchedule } from './schedule.ts'
 import type { TaskMetrics } from './task-loop.ts'
@@ -26,11 +28,12 @@ export interface Collector {
 export function startCollector(options: CollectorOptions): Collector {
   const { logger, postgres } = options
   const controller = new AbortController()
+  const log = eventLog(logger, options.http?.clock ?? SYSTEM_CLOCK)
   const schedule = new IngestSchedule({
     sources: createSources(options.config, options),
     postgres,
     ...(options.http?.clock === undefined ? {} : { clock: options.http.clock }),
-    onEvent: (event) => logEvent(logger, event),
+    onEvent: log,
     onError: (source, error) => logger.error({ source, err: error }, 'a run of a source failed'),
   })
   const running = schedule.run(controller.signal)
@@ -44,15 +47,28 @@ export function startCollector(options: CollectorOptions): Collector {
   }
 }
 
-function logEvent(logger: Logger, event: IngestEvent): void {
-  const { source, scope, title } = event
-  if (event.kind === 'failed') {
-    const { failure, status, message } = event.error
-    logger.warn({ source, scope, title, failure, status }, message)
-  } else if (event.kind === 'rejected') {
-    const { problems } = event
-    logger.warn({ source, scope, title, count: problems.length, first: problems[0] }, 'entries left out')
-  } else {
-    logger.debug({ source, scope, title, rows: event.rowCount }, 'written')
+/** So many of a poll's problems tell it from another one. */
+const PROBLEMS_COMPARED = 10
+
+/** Writes events; what goes wrong again with every poll is a line the first time and one an hour from then on. */
+function eventLog(logger: Logger, clock: Clock): (event: IngestEvent) => void {
+  const warnings = new RepeatedWarnings()
+  return (event) => {
+    const { source, scope, title } = event
+    if (event.kind === 'written') {
+      logger.debug({ source, scope, title, rows: event.rowCount }, 'written')
+    } else if (event.kind === 'failed') {
+      const { failure, status, message } = event.error
+      const times = warnings.timesToTell(warningKey(source, scope, failure, status, message), clock.nowMs())
+      if (times !== null) logger.warn({ source, scope, title, failure, status, times }, message)
+    } else {
+      const { problems } = event
+      const times = warnings.timesToTell(
+        warningKey(source, scope, ...problems.slice(0, PROBLEMS_COMPARED)),
+        clock.nowMs(),
+      )
+      const fields = { source, scope, title, count: problems.length, first: problems[0], times }
+      if (times !== null) logger.warn(fields, 'entries left out')
+    }
   }
 }

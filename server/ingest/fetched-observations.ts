@@ -4,22 +4,37 @@
 import type { Observation } from '../../shared/observation.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import { writeObservations } from '../storage/observation-store.ts'
+import { withoutFuture } from './future-reports.ts'
 import type { ObservationFetch } from './observation-fetch.ts'
 import { mergeObservation, type MergedObservation } from './observation-precedence.ts'
 import type { FetchedRows } from './source.ts'
 
-/** Rows of a fetch; none when nothing has changed. Throws the fetch's `UpstreamError`. */
-export function requireRows(fetched: ObservationFetch): {
+export interface RequiredRows {
   readonly rows: readonly Observation[]
   readonly problems: readonly string[]
-} {
+  /** Reports of the future, which are refused: what brought them has to be asked for again. */
+  readonly aheadCount: number
+}
+
+/** Rows of a fetch; none when nothing has changed. Throws the fetch's `UpstreamError`. */
+export function requireRows(fetched: ObservationFetch, nowMs: number): RequiredRows {
   if (fetched.kind === 'upstream_error') throw fetched.error
-  if (fetched.kind === 'not_modified') return { rows: [], problems: [] }
+  if (fetched.kind === 'not_modified') return { rows: [], problems: [], aheadCount: 0 }
   const { malformed, other_station } = fetched.rejected
   const problems: string[] = []
   if (malformed > 0) problems.push(`${malformed} reports cannot be read`)
   if (other_station > 0) problems.push(`${other_station} reports of stations that were not asked for`)
-  return { rows: fetched.rows, problems }
+  const byTime = withoutFuture(fetched.rows, instantOf, nameOf, nowMs)
+  problems.push(...byTime.problems)
+  return { rows: byTime.told, problems, aheadCount: byTime.ahead.length }
+}
+
+function instantOf({ observed_at }: Observation): number {
+  return observed_at
+}
+
+function nameOf({ station_code, observation_type }: Observation): string {
+  return `${station_code} ${observation_type}`
 }
 
 /** The rows as a step's result. Of several reports of one observation the table of precedence keeps what counts. */

@@ -55,7 +55,10 @@ export async function backfillSource(
   if (history === null) return NOTHING_RUN
   const steps: IngestStep[] = []
   for (const scope of await history.scopes(options)) {
-    const missing = await missingWindows(options.postgres, { source: source.name, scope }, span)
+    const cursor = { source: source.name, scope }
+    const missing =
+      (await history.missing?.(scope, span, options)) ??
+      (await missingWindows(options.postgres, cursor, span))
     for (const window of missing.flatMap((part) => history.windows(part))) {
       steps.push(history.step(scope, window, options))
     }

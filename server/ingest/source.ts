@@ -50,6 +50,8 @@ export interface IngestStep {
 /** The past of a source, in windows that can be asked one by one. */
 export interface SourceHistory {
   scopes(context: SourceContext): Promise<readonly string[]>
+  /** The parts of a span that a scope has yet to be asked for; by default those that no step completed. */
+  missing?(scope: string, span: TimeWindow, context: SourceContext): Promise<readonly TimeWindow[]>
   /** Cuts a span into the windows of one step each, always at the same instants. */
   windows(span: TimeWindow): readonly TimeWindow[]
   step(scope: string, window: TimeWindow, context: SourceContext): IngestStep

@@ -29,6 +29,11 @@ export interface TaskOutcome {
   readonly failure: { readonly message: string; readonly retryAfterMs: number } | null
 }
 
+/** A task's pause after failures never outgrows twice its own interval … */
+const INTERVALS_PAUSED_MAX = 2
+/** … but may always be this long, so that a task of a few seconds leaves its upstream some rest. */
+const PAUSE_MS_MAX_LEAST = 15_000
+
 export interface TaskLoopOptions<Name extends string> {
   readonly task: Name
   /** From the start of one run to that of the next. */
@@ -131,11 +136,16 @@ export class TaskLoop<Name extends string = string> {
     metrics.failureCount += 1
     const ceilingMs = Math.min(
       INGEST_BACKOFF_MS_FIRST * 2 ** Math.min(metrics.failureCount - 1, 20),
-      INGEST_BACKOFF_MS_MAX,
+      longestPauseMs(this.#options.intervalMs),
     )
     const jitter = (this.#options.random ?? Math.random)()
     return Math.max(retryAfterMs, Math.ceil(((1 + jitter) * ceilingMs) / 2))
   }
+}
+
+/** So that what is asked for every few seconds is not missing for minutes after an outage has ended. */
+function longestPauseMs(intervalMs: number): number {
+  return Math.min(Math.max(intervalMs * INTERVALS_PAUSED_MAX, PAUSE_MS_MAX_LEAST), INGEST_BACKOFF_MS_MAX)
 }
 
 function emptyMetrics<Name extends string>(task: Name): Mutable<TaskMetrics<Name>> {

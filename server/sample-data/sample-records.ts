@@ -111,6 +111,7 @@ function marketRecord(market: SimulatedMarket): MarketRecord {
     price_ranges: null,
     rules_primary: null,
     rules_secondary: null,
+    volume: null,
     last_seen_at: SEEN_AT_MS,
   }
 }

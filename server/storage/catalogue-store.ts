@@ -64,6 +64,8 @@ export interface MarketRecord extends MarketSummary {
   readonly price_ranges: readonly unknown[] | null
   readonly rules_primary: string | null
   readonly rules_secondary: string | null
+  /** Contracts traded so far, 1/100. */
+  readonly volume: bigint | null
   readonly last_seen_at: number
 }
 
@@ -122,13 +124,14 @@ const MARKET_TYPES = {
   price_ranges: 'jsonb',
   rules_primary: 'text',
   rules_secondary: 'text',
+  volume: 'int8',
   last_seen_at: 'timestamptz',
 } as const satisfies Record<keyof MarketRecord, string>
 
 const SERIES_NAMES = Object.keys(SERIES_TYPES)
 const MARKET_NAMES = Object.keys(MARKET_TYPES)
 const SUMMARY_NAMES = MARKET_NAMES.slice(0, 9)
-const MARKET_CONTENT = MARKET_NAMES.slice(1, -1)
+const MARKET_CONTENT = MARKET_NAMES.slice(1, -2)
 
 const UPSERT_SERIES = `
   INSERT INTO series (${SERIES_NAMES.join(', ')})
@@ -137,7 +140,7 @@ const UPSERT_SERIES = `
   WHERE excluded.last_seen_at >= series.last_seen_at AND ${differs('series', SERIES_NAMES.slice(1))}
   RETURNING 1`
 
-// last_seen_at moves at every look; only a change of content counts as one.
+// last_seen_at moves at every look, and the volume with every trade; only a change of content counts as one.
 const UPSERT_MARKETS = `
   INSERT INTO markets (${MARKET_NAMES.join(', ')})
   SELECT ${MARKET_NAMES.join(', ')} FROM ${recordset('written', MARKET_TYPES)} ORDER BY ticker
@@ -173,7 +176,7 @@ export async function retireSeries(transaction: StoreTransaction, notSeenSinceMs
   return rows.map(tickerOf).toSorted()
 }
 
-/** Writes markets and returns how many are new or changed; being seen again is no change. */
+/** Writes markets and returns how many are new or changed; being seen again, or more traded, is no change. */
 export async function writeMarkets(
   transaction: StoreTransaction,
   markets: readonly MarketRecord[],

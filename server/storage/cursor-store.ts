@@ -50,6 +50,23 @@ export async function completeWindow(
   )
 }
 
+/** Makes a window missing again, whatever was fetched of it. */
+export async function reopenWindow(
+  transaction: StoreTransaction,
+  cursor: CursorName,
+  window: TimeWindow,
+): Promise<void> {
+  const statement = new StatementBuilder()
+  const opened = `tstzmultirange(${rangeText(statement, window)})`
+  const source = statement.add(cursor.source, 'text')
+  await transaction.run(
+    statement.build(
+      `UPDATE ingest_cursors SET completed = completed - ${opened}` +
+        ` WHERE source = ${source} AND scope = ${statement.add(cursor.scope, 'text')}`,
+    ),
+  )
+}
+
 /** The parts of a window that are not complete yet, in order. */
 export async function missingWindows(
   postgres: Postgres,

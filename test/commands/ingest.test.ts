@@ -51,7 +51,7 @@ test('a backfill brings the catalogue first, says every step and is shown by sta
   const range = ['--from', '2026-08-20', '--to', '2026-08-29']
   const first = open()
   assert.equal(await ingestCommand(['--source', sources, ...range], first.io), 0, first.err())
-  assert.match(first.err(), /^exchange-catalogue KXHIGHNY 2026-08-20 to 2026-08-30: 2 rows$/m)
+  assert.match(first.err(), /^exchange-catalogue KXHIGHNY 2026-08-20 to 2026-08-30: 4 rows$/m)
   assert.match(first.err(), /^exchange-candles KXHIGHNY .*: \d+ rows$/m)
   assert.match(first.err(), /^climate-nws: has no past to fetch$/m)
   assert.ok(world.asked.every(({ headers }) => headers['user-agent'] === 'somebody (somebody@example.org)'))

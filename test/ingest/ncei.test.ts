@@ -206,6 +206,47 @@ function readSample(name: string): string | undefined {
   return path === undefined ? undefined : readFileSync(path, 'utf8')
 }
 
+test('of the remarks only the report is kept, whatever follows it', () => {
+  const cells: Cells = { temperature: '7.8|5' }
+  const tails = [
+    ' (RR)',
+    ' (R.R)',
+    ' (tej)',
+    ' (12)',
+    '=',
+    ' (RR)SYN08672423 31474 60000 10078 20072',
+    'SYN08672423 31474 60000 10078 20072',
+    ' (RR) METAR KOKC 030552Z 21008KT 5SM',
+    ' (TEJ)EQD Q01+000072SCOTLC',
+    'AWY011SOME REMARK',
+  ]
+  for (const tail of tails) {
+    // The table adds initials of its own.
+    assert.equal(onlyRow({ cells, text: `${TEXT}${tail}` }).raw_metar, TEXT, tail)
+  }
+  assert.equal(onlyRow({ cells, text: `${TEXT} $ (RR)` }).raw_metar, `${TEXT} $`)
+})
+
+test('real remarks give their reports exactly', (t) => {
+  const samples = ['ghcnh_kokc_2024_form.psv', 'ghcnh_kjfk_2025_sample.psv'].map(readSample)
+  if (samples.includes(undefined)) {
+    t.skip('real recordings not present')
+    return
+  }
+  const stations = [OKC, sampleStation('KJFK', 'USW00094789')]
+  let count = 0
+  for (const [index, text] of samples.entries()) {
+    const station = stations[index] ?? OKC
+    for (const row of parseGhcnh(text ?? '', station)) {
+      if (row.kind !== 'row' || row.observation.raw_metar === null) continue
+      count += 1
+      assert.match(row.observation.raw_metar, /^(?:METAR|SPECI) K[A-Z]{3} \d{6}Z [-+/A-Z0-9 $]+$/)
+      assert.doesNotMatch(row.observation.raw_metar, / [A-Z]*\(|SYN\d/)
+    }
+  }
+  assert.ok(count > 40, String(count))
+})
+
 test('the real sample of the 2024 form decodes', (t) => {
   const text = readSample('ghcnh_kokc_2024_form.psv')
   if (text === undefined) {

@@ -17,11 +17,12 @@ const EMPTY: FetchedRows = { write: async () => 0, problems: [] }
 function madeUp(
   name: SourceName,
   fetch: (signal: AbortSignal) => Promise<FetchedRows>,
+  intervalMs = 1_000,
 ): { readonly source: IngestSource; readonly wasClosed: () => boolean } {
   let isClosed = false
   const source: IngestSource = {
     name,
-    intervalMs: 1_000,
+    intervalMs,
     history: null,
     async *poll() {
       yield { scope: 'all', title: name, fetch }
@@ -60,11 +61,15 @@ test('the pause after failures grows to its bound, and a success ends it', async
   const controller = new AbortController()
   const { slept, clock } = recordingClock(11, controller)
   let runs = 0
-  const { source, wasClosed } = madeUp('iem', async () => {
-    runs += 1
-    if (runs < 10) throw new UpstreamError('iem', 'server_error', 'status 500')
-    return EMPTY
-  })
+  const { source, wasClosed } = madeUp(
+    'iem',
+    async () => {
+      runs += 1
+      if (runs < 10) throw new UpstreamError('iem', 'server_error', 'status 500')
+      return EMPTY
+    },
+    3_600_000,
+  )
   const schedule = new IngestSchedule({
     sources: [source],
     postgres: file.store.postgres,
@@ -75,13 +80,29 @@ test('the pause after failures grows to its bound, and a success ends it', async
   const growing = [0, 1, 2, 3, 4, 5].map((power) => INGEST_BACKOFF_MS_FIRST * 2 ** power)
   assert.deepEqual(slept.slice(0, 6), growing)
   assert.deepEqual(slept.slice(6, 9), [INGEST_BACKOFF_MS_MAX, INGEST_BACKOFF_MS_MAX, INGEST_BACKOFF_MS_MAX])
-  assert.deepEqual(slept.slice(9), [1_000, 1_000])
+  assert.deepEqual(slept.slice(9), [3_600_000, 3_600_000])
   const [metrics] = schedule.metrics()
   assert.deepEqual(
     [metrics?.runCount, metrics?.errorCount, metrics?.failureCount, metrics?.lastFailure],
     [11, 9, 0, 'iem: status 500'],
   )
   assert.ok(wasClosed())
+})
+
+test('what is asked for every few seconds never pauses for minutes', async () => {
+  const controller = new AbortController()
+  const { slept, clock } = recordingClock(12, controller)
+  const { source } = madeUp(
+    'aviation-weather',
+    async () => {
+      throw new UpstreamError('awc', 'unreachable', 'connect ECONNREFUSED')
+    },
+    5_000,
+  )
+  const { postgres } = file.store
+  await new IngestSchedule({ sources: [source], postgres, clock, random: () => 1 }).run(controller.signal)
+  assert.deepEqual(slept.slice(0, 3), [5_000, 10_000, 15_000])
+  assert.equal(Math.max(...slept), 15_000)
 })
 
 test('a longer pause that the upstream asked for is kept', async () => {

@@ -210,6 +210,7 @@ function marketOf(ticker: string): MarketRecord {
     price_ranges: [{ start: '0.0000', end: '1.0000', step: '0.0100' }],
     rules_primary: 'If the highest temperature …',
     rules_secondary: '',
+    volume: 1_015_543n,
     last_seen_at: SEEN_MS,
   }
 }

@@ -195,6 +195,7 @@ export function marketRecord(ticker: string, values: Partial<MarketRecord> = {})
     price_ranges: null,
     rules_primary: null,
     rules_secondary: null,
+    volume: null,
     last_seen_at: Date.UTC(2026, 0, 1),
     ...values,
   }

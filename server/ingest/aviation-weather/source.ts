@@ -64,6 +64,7 @@ export class AviationWeatherSource implements IngestSource {
     const rows: Observation[] = []
     const problems: string[] = []
     let isUnchanged = true
+    let aheadCount = 0
     // A "not modified" must never stand for rows that were left out: a store that failed, or an answer that was cut.
     if (this.#isOwed) this.#client.forget()
     this.#isOwed = true
@@ -74,9 +75,10 @@ export class AviationWeatherSource implements IngestSource {
         throw new UpstreamError(AWC, 'too_large', `an answer has ${AWC_ENTRIES_MAX} entries and may be cut`)
       }
       isUnchanged &&= fetched.kind === 'not_modified'
-      const found = requireRows(fetched)
+      const found = requireRows(fetched, nowMs)
       rows.push(...found.rows)
       problems.push(...found.problems)
+      aheadCount += found.aheadCount
     }
     const seen = new Set(rows.map(identityOf))
     const fresh = rows.filter((row) => !this.#stored.has(identityOf(row)))
@@ -86,7 +88,8 @@ export class AviationWeatherSource implements IngestSource {
       committed: () => {
         if (!isUnchanged) this.#stored = seen
         this.#completedToMs = nowMs
-        this.#isOwed = false
+        // What was refused as of the future is taken when its time has come, if it is still told then.
+        this.#isOwed = aheadCount > 0
       },
     }
   }

@@ -40,7 +40,7 @@ export function afosSource({ client, stations, intervalMs }: AfosSourceOptions):
         }
         const asked = { fromMs: window.fromMs, toMs: Date.parse(to) }
         const completed = settledPart(asked, Math.max(AFOS_SETTLE_MS, MS_PER_DAY), nowMs)
-        return fetchedReports({ reports, errors }, stations, 'iem', completed)
+        return fetchedReports({ reports, errors }, stations, 'iem', { completed, nowMs })
       },
     }),
   }

@@ -3,6 +3,8 @@
 // says that it is stored, so neither a failing store nor a failing product loses a report.
 
 import { NWS_PRODUCTS_PER_POLL_MAX } from '../../../shared/limits.ts'
+import { SYSTEM_CLOCK } from '../clock.ts'
+import { withoutFuture } from '../future-reports.ts'
 import { UpstreamError } from '../upstream-error.ts'
 import { UpstreamHttp, type UpstreamOptions, type Validators } from '../upstream-http.ts'
 import { type ClimateReport, parseClimateText } from './parse.ts'
@@ -11,15 +13,19 @@ import type { ClimateReportError } from './report-error.ts'
 export interface NwsBatch {
   readonly reports: readonly ClimateReport[]
   readonly errors: readonly ClimateReportError[]
-  /** Products that could not be fetched now; the next poll asks for them again. */
+  /** Products that could not be had now, and entries of the list that could not be read; asked for again next time. */
   readonly failures: readonly UpstreamError[]
+  /** What counts as seen once the reports are stored; null when nothing has changed. */
+  readonly seen: SeenProducts | null
   /** To be called when the reports are stored. */
   acknowledge(): void
 }
 
-interface Seen {
-  readonly validators: Validators | undefined
-  readonly ids: ReadonlySet<string>
+/** The products of a place that were fetched and stored. As JSON it outlives the process. */
+export interface SeenProducts {
+  /** Of the list, when nothing of it is owed any more. */
+  readonly validators: Validators | null
+  readonly ids: readonly string[]
 }
 
 interface ListedProduct {
@@ -35,15 +41,27 @@ const PRODUCT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export class NwsClient {
   readonly #http: UpstreamHttp
-  readonly #seen = new Map<string, Seen>()
+  readonly #nowMs: () => number
+  readonly #seen = new Map<string, SeenProducts>()
 
   constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
+    this.#nowMs = () => (options.clock ?? SYSTEM_CLOCK).nowMs()
     this.#http = new UpstreamHttp({ ...options, name: UPSTREAM, rate: RATE })
   }
 
   /** Closes the connections; a running request fails. */
   async close(): Promise<void> {
     await this.#http.close()
+  }
+
+  /** Whether it is known what was fetched of a place before. */
+  knows(place: string): boolean {
+    return this.#seen.has(place)
+  }
+
+  /** Takes over what an earlier process has fetched and stored of a place. */
+  recall(place: string, seen: SeenProducts): void {
+    this.#seen.set(place, seen)
   }
 
   /**
@@ -55,27 +73,33 @@ export class NwsClient {
     const answer = await this.#http.fetch({
       path: `/products/types/CLI/locations/${encodeURIComponent(place)}`,
       headers: ACCEPT,
-      ...(seen?.validators === undefined ? {} : { validators: seen.validators }),
+      ...(seen === undefined || seen.validators === null ? {} : { validators: seen.validators }),
       ...(signal === undefined ? {} : { signal }),
     })
     if (answer.kind === 'not_modified') {
-      return { reports: [], errors: [], failures: [], acknowledge: () => {} }
+      return { reports: [], errors: [], failures: [], seen: null, acknowledge: () => {} }
     }
-    const listed = this.#readList(answer.body)
-    const fresh = listed.filter(({ id }) => seen?.ids.has(id) !== true)
-    const { fetched, ...batch } = await this.#fetchProducts(fresh, signal)
-    const ids = new Set(
-      listed.map(({ id }) => id).filter((id) => seen?.ids.has(id) === true || fetched.has(id)),
-    )
-    // While a product is still owed, the list must be answered in full again.
-    const validators = fetched.size === fresh.length ? answer.validators : undefined
-    return { ...batch, acknowledge: () => void this.#seen.set(place, { validators, ids }) }
+    const list = this.#readList(answer.body)
+    const known = new Set(seen?.ids)
+    const fresh = list.products.filter(({ id }) => !known.has(id))
+    const { fetched, failures, ...batch } = await this.#fetchProducts(fresh, signal)
+    const now: SeenProducts = {
+      ids: list.products.map(({ id }) => id).filter((id) => known.has(id) || fetched.has(id)),
+      // While a product is still owed, the list must be answered in full again.
+      validators: fetched.size === fresh.length && list.failures.length === 0 ? answer.validators : null,
+    }
+    return {
+      ...batch,
+      failures: [...list.failures, ...failures],
+      seen: now,
+      acknowledge: () => void this.#seen.set(place, now),
+    }
   }
 
   async #fetchProducts(
     products: readonly ListedProduct[],
     signal: AbortSignal | undefined,
-  ): Promise<Omit<NwsBatch, 'acknowledge'> & { fetched: Set<string> }> {
+  ): Promise<Omit<NwsBatch, 'acknowledge' | 'seen'> & { fetched: Set<string> }> {
     const reports: ClimateReport[] = []
     const errors: ClimateReportError[] = []
     const failures: UpstreamError[] = []
@@ -109,25 +133,32 @@ export class NwsClient {
     return product['productText']
   }
 
-  /** The listed products, the oldest first. */
-  #readList(body: Buffer): ListedProduct[] {
+  /** The listed products, the oldest first, and what is wrong with the others, of which there may not be only such. */
+  #readList(body: Buffer): {
+    readonly products: readonly ListedProduct[]
+    readonly failures: readonly UpstreamError[]
+  } {
     const items = this.#readJson(body)['@graph']
     if (!Array.isArray(items)) throw this.#malformed('the product list has no @graph')
-    return items
-      .map((item: unknown) => {
-        const { id, issuanceTime, productCode } = isObject(item) ? item : {}
-        const issuedAtMs = typeof issuanceTime === 'string' ? Date.parse(issuanceTime) : Number.NaN
-        if (
-          typeof id !== 'string' ||
-          !PRODUCT_ID.test(id) ||
-          productCode !== 'CLI' ||
-          Number.isNaN(issuedAtMs)
-        ) {
-          throw this.#malformed(`a listed product cannot be read: ${JSON.stringify(item).slice(0, 120)}`)
-        }
-        return { id, issuedAtMs }
-      })
-      .toSorted((a, b) => a.issuedAtMs - b.issuedAtMs)
+    const products: ListedProduct[] = []
+    const failures: UpstreamError[] = []
+    for (const item of items as unknown[]) {
+      const product = readProduct(item)
+      if (product !== undefined) products.push(product)
+      else
+        failures.push(
+          this.#malformed(`a listed product cannot be read: ${JSON.stringify(item).slice(0, 120)}`),
+        )
+    }
+    if (products.length === 0 && failures[0] !== undefined) throw failures[0]
+    const byTime = withoutFuture(
+      products,
+      ({ issuedAtMs }) => issuedAtMs,
+      ({ id }) => id,
+      this.#nowMs(),
+    )
+    failures.push(...byTime.problems.map((problem) => this.#malformed(problem)))
+    return { products: byTime.told.toSorted((a, b) => a.issuedAtMs - b.issuedAtMs), failures }
   }
 
   #readJson(body: Buffer): Record<string, unknown> {
@@ -144,6 +175,13 @@ export class NwsClient {
   #malformed(detail: string): UpstreamError {
     return new UpstreamError(UPSTREAM, 'malformed', detail)
   }
+}
+
+function readProduct(item: unknown): ListedProduct | undefined {
+  const { id, issuanceTime, productCode } = isObject(item) ? item : {}
+  const issuedAtMs = typeof issuanceTime === 'string' ? Date.parse(issuanceTime) : Number.NaN
+  if (typeof id !== 'string' || !PRODUCT_ID.test(id)) return undefined
+  return productCode !== 'CLI' || Number.isNaN(issuedAtMs) ? undefined : { id, issuedAtMs }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -4,21 +4,34 @@
 import type { Station } from '../../../shared/stations.ts'
 import { writeClimateReports } from '../../storage/climate-store.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
+import { withoutFuture } from '../future-reports.ts'
 import type { FetchedRows } from '../source.ts'
 import type { ParsedClimateText } from './parse.ts'
 import { classifyReports, matchStations, type StationReport } from './station-reports.ts'
 
-/** The reports of known stations; reports of other places are no problem, unreadable ones are. */
+/** What a step fetched, and how many of its reports were refused because they are of the future. */
+export interface FetchedReports extends FetchedRows {
+  readonly aheadCount: number
+}
+
+/** The reports of known stations; reports of other places are no problem, unreadable and future ones are. */
 export function fetchedReports(
   parsed: ParsedClimateText,
   stations: readonly Station[],
   source: StationReport['source'],
-  completed: TimeWindow | null,
-): FetchedRows {
-  const { matched } = matchStations(parsed.reports, stations, source)
+  { completed, nowMs }: { readonly completed: TimeWindow | null; readonly nowMs: number },
+): FetchedReports {
+  const byTime = withoutFuture(
+    parsed.reports,
+    ({ issuedAtMs }) => issuedAtMs,
+    ({ productId }) => productId,
+    nowMs,
+  )
+  const { matched } = matchStations(byTime.told, stations, source)
   return {
     write: (transaction) => writeClimateReports(transaction, matched, classifyReports),
-    problems: parsed.errors.map(({ message }) => message),
+    problems: [...parsed.errors.map(({ message }) => message), ...byTime.problems],
+    aheadCount: byTime.ahead.length,
     ...(completed === null ? {} : { completed }),
   }
 }

@@ -22,7 +22,11 @@ export class ClimateStatisticsClient {
   }
 
   /** Days in date order; the service may know fewer than were asked. Throws `UpstreamError`. */
-  async dailyExtremes(range: StationRange, signal?: AbortSignal): Promise<DailyExtremes[]> {
+  async dailyExtremes(
+    range: StationRange,
+    signal?: AbortSignal,
+    onProblem?: (problem: string) => void,
+  ): Promise<DailyExtremes[]> {
     const answer = await this.#http.fetch({
       path: '/StnData',
       method: 'POST',
@@ -40,6 +44,6 @@ export class ClimateStatisticsClient {
     if (answer.kind !== 'body') {
       throw new UpstreamError(UPSTREAM, 'malformed', 'status 304 to an unconditional request')
     }
-    return parseDailyExtremes(answer.body.toString('utf8'), range, UPSTREAM)
+    return parseDailyExtremes(answer.body.toString('utf8'), range, UPSTREAM, onProblem)
   }
 }

@@ -27,8 +27,16 @@ const NUMBER = /^-?\d{1,3}(?:\.\d+)?$/
  */
 const NO_VALUE = /^(?:M|S|T|-?\d{1,3}(?:\.\d+)?A)$/
 
-/** Reads an answer for the elements maxt and mint with `meta: sids`. Throws `UpstreamError` under the given name. */
-export function parseDailyExtremes(body: string, range: StationRange, upstream: string): DailyExtremes[] {
+/**
+ * Reads an answer for the elements maxt and mint with `meta: sids`. A row that cannot be read is left out and named, as
+ * long as another one can. Throws `UpstreamError` under the given name.
+ */
+export function parseDailyExtremes(
+  body: string,
+  range: StationRange,
+  upstream: string,
+  onProblem: (problem: string) => void = () => {},
+): DailyExtremes[] {
   const malformed = (detail: string): UpstreamError => new UpstreamError(upstream, 'malformed', detail)
   let answer: unknown
   try {
@@ -47,19 +55,25 @@ export function parseDailyExtremes(body: string, range: StationRange, upstream: 
   }
   if (!Array.isArray(data)) throw malformed('the answer has no data')
   let previous = ''
-  return data.map((row: unknown) => {
+  const days: DailyExtremes[] = []
+  const problems: string[] = []
+  for (const row of data as unknown[]) {
     const [date, max, min] = Array.isArray(row) && row.length === 3 ? (row as unknown[]) : []
     if (typeof date !== 'string' || utcDateStartMs(date) === undefined) {
-      throw malformed(`a row cannot be read: ${quote(row)}`)
+      problems.push(`a row cannot be read: ${quote(row)}`)
+      continue
     }
     if (date <= previous || date < range.from || date > range.to) {
       throw malformed(`${date} is out of order or not in ${range.from} to ${range.to}`)
     }
     previous = date
     const [maxTempF, minTempF] = [readValue(max), readValue(min)]
-    if (maxTempF === undefined || minTempF === undefined) throw malformed(`unknown value in ${quote(row)}`)
-    return { date, maxTempF, minTempF }
-  })
+    if (maxTempF === undefined || minTempF === undefined) problems.push(`unknown value in ${quote(row)}`)
+    else days.push({ date, maxTempF, minTempF })
+  }
+  if (days.length === 0 && problems[0] !== undefined) throw malformed(problems[0])
+  problems.forEach(onProblem)
+  return days
 }
 
 /** Undefined when the value is of no known form. */

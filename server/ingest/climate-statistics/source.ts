@@ -67,7 +67,13 @@ async function fetchEstimates(
   if (utcDatesBetween(from, to).every((date) => official.has(date))) {
     return { write: async () => 0, problems: [], ...completed }
   }
-  const days = await client.dailyExtremes({ sid: station.icao, from, to }, signal)
+  const problems: string[] = []
+  const range = { sid: station.icao, from, to }
+  const days = await client.dailyExtremes(range, signal, (problem) => problems.push(problem))
   const estimates = estimatedRecords({ stationCode: station.code, lastClosedDate }, days, known)
-  return { write: (transaction) => writeClimateEstimates(transaction, estimates), problems: [], ...completed }
+  return {
+    write: (transaction) => writeClimateEstimates(transaction, estimates),
+    problems,
+    ...(problems.length > 0 ? {} : completed),
+  }
 }

@@ -1,19 +1,23 @@
 // The exchange's catalogue: the temperature series of a category and their markets, of every status and result. A poll
-// looks at what is open, announced or being settled; the past comes series by series from live and historical routes.
+// looks at what is open, announced or being settled; the past comes series by series from live and historical routes. It
+// is a past of trading: a window's markets are those that trade in it, whenever they open and close.
 
 import { EXCHANGE_SETTLING_MS } from '../../../shared/limits.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import { readSeries, retireSeries, writeMarkets, writeSeries } from '../../storage/catalogue-store.ts'
-import type { TimeWindow } from '../../storage/cursor-store.ts'
-import { monthsOf, windowTitle } from '../archive-windows.ts'
+import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
+import { settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../source.ts'
 import type { KalshiClient } from './client.ts'
 import type { ExchangeEvent } from './parse.ts'
+import { unsettledCloses } from './unsettled-markets.ts'
 
 const NAME = 'exchange-catalogue'
 const SERIES_LIST = 'series'
-/** Statuses after which a market does not change any more. */
-const FINAL_STATUS = 'finalized'
+/** Whoever opens a market before an instant has listed it so long after. */
+const LISTING_DELAY_MS = MS_PER_DAY
+/** A market's last daily candle ends up to a day after its close. */
+const LAST_CANDLE_MS = MS_PER_DAY
 
 export interface CatalogueSourceOptions {
   readonly client: KalshiClient
@@ -32,7 +36,9 @@ export function catalogueSource(options: CatalogueSourceOptions): IngestSource {
         if ((await knownSeries(context, null)).length === 0) await storeSeriesNow(options, context)
         return await knownSeries(context, null)
       },
-      windows: monthsOf,
+      missing: missingPast,
+      // One look at the exchange's lists answers for any window.
+      windows: (span) => [span],
       step: (scope, window, { clock }) => ({
         scope,
         title: `${scope} ${windowTitle(window)}`,
@@ -102,7 +108,36 @@ function pollStep(client: KalshiClient, seriesTicker: string, { clock }: SourceC
   }
 }
 
-/** Every market of a series that closed in the window. Complete when it is over and all of them are final. */
+/** What no look has covered, and around the closes of markets whose results were not final when they were seen. */
+async function missingPast(
+  seriesTicker: string,
+  span: TimeWindow,
+  context: SourceContext,
+): Promise<readonly TimeWindow[]> {
+  const unseen = await missingCatalogue(context, seriesTicker, span)
+  const unsettled = await unsettledCloses(context, seriesTicker, span)
+  return unsettled === null || unseen.some((window) => covers(window, unsettled))
+    ? unseen
+    : [...unseen, unsettled]
+}
+
+function covers(window: TimeWindow, { fromMs, toMs }: TimeWindow): boolean {
+  return window.fromMs <= fromMs && toMs <= window.toMs
+}
+
+/** The parts of a window of which it is not known that all markets that traded in them are in the store. */
+export function missingCatalogue(
+  { postgres }: SourceContext,
+  seriesTicker: string,
+  window: TimeWindow,
+): Promise<readonly TimeWindow[]> {
+  return missingWindows(postgres, { source: NAME, scope: seriesTicker }, window)
+}
+
+/**
+ * Every market of a series that trades in the window. The exchange's lists know bounds of the close time only, so all are
+ * asked for that close after the window's beginning, and those are left out that open after its end.
+ */
 async function fetchPast(
   client: KalshiClient,
   seriesTicker: string,
@@ -110,24 +145,28 @@ async function fetchPast(
   nowMs: number,
   signal: AbortSignal,
 ): Promise<FetchedRows> {
-  // The exchange's bound is inclusive, the window's end is not.
-  const query = { seriesTicker, closeFromMs: window.fromMs, closeToMs: window.toMs - 1000, signal }
+  const closeFromMs = window.fromMs - LAST_CANDLE_MS
+  const query = { seriesTicker, closeFromMs, closeToMs: null, signal }
   const events = await client.events(query)
   const known = byTicker(events.rows)
   const live = await client.markets(query, known)
-  const cutoffMs = await client.historicalCutoffMs(signal)
-  const past =
-    window.fromMs < cutoffMs ? await client.historicalMarkets(query, known) : { rows: [], rejected: [] }
+  // Asked for after the live list, so that what had left it by then is asked for on the other route.
+  const cutoffMs = await client.historicalCutoffMs(signal, true)
+  const past = closeFromMs < cutoffMs ? await client.historicalMarkets(query, known) : NO_ROWS
   // A market on both routes is the same market; the live one is written last.
-  const rows = [...past.rows, ...live.rows]
+  const rows = [...past.rows, ...live.rows].filter(
+    ({ open_time }) => open_time === null || open_time < window.toMs,
+  )
   const problems = [...events.rejected, ...past.rejected, ...live.rejected]
-  const isFinal = rows.every(({ status }) => status === FINAL_STATUS) && window.toMs + MS_PER_DAY <= nowMs
+  const listed = settledPart(window, LISTING_DELAY_MS, nowMs)
   return {
     write: (transaction) => writeMarkets(transaction, rows),
     problems,
-    ...(isFinal && problems.length === 0 ? { completed: window } : {}),
+    ...(listed === null || problems.length > 0 ? {} : { completed: listed }),
   }
 }
+
+const NO_ROWS = { rows: [], rejected: [] } as const
 
 function byTicker(events: readonly ExchangeEvent[]): ReadonlyMap<string, ExchangeEvent> {
   return new Map(events.map((event) => [event.ticker, event]))

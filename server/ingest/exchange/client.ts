@@ -125,10 +125,13 @@ export class KalshiClient {
     }
   }
 
-  /** Markets settled before this instant are on the historical routes only; the live ones answer with nothing. */
-  async historicalCutoffMs(signal?: AbortSignal): Promise<number> {
+  /**
+   * Markets settled before this instant are on the historical routes only; the live ones answer with nothing. It moves on:
+   * who has asked a live route asks for the instant anew after that (`isNew`), to know what the route no longer had.
+   */
+  async historicalCutoffMs(signal?: AbortSignal, isNew = false): Promise<number> {
     const nowMs = this.#clock.nowMs()
-    if (this.#cutoff === undefined || nowMs - this.#cutoff.atMs > EXCHANGE_CUTOFF_MS_MAX) {
+    if (isNew || this.#cutoff === undefined || nowMs - this.#cutoff.atMs > EXCHANGE_CUTOFF_MS_MAX) {
       const cutoffMs = parseCutoff(await this.#get('/historical/cutoff', {}, signal))
       this.#cutoff = { atMs: nowMs, cutoffMs }
     }

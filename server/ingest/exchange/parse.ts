@@ -99,13 +99,27 @@ export function parseBatchCandles(
     const ticker = requireText(entry, 'market_ticker')
     const market = markets.get(ticker)
     if (market === undefined) throw new FieldError('market_ticker', ticker, 'a market asked for')
-    return parseCandles(entry, market, interval)
+    return readMarketCandles(entry, market, interval)
   })
   for (const part of page.items) {
     items.push(...part.items)
     rejected.push(...part.rejected)
   }
   return { items, rejected: [...page.rejected, ...rejected], cursor: null }
+}
+
+/** What cannot be read of one market is no other market's fault. */
+function readMarketCandles(
+  entry: JsonObject,
+  market: MarketName,
+  interval: StoredInterval,
+): Pick<Page<StoredCandle>, 'items' | 'rejected'> {
+  try {
+    return parseCandles(entry, market, interval)
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error
+    return { items: [], rejected: [`${market.ticker}: ${error.message}`] }
+  }
 }
 
 /** The instant before whose settlement markets are on the historical routes, milliseconds. @throws {UpstreamError} */
@@ -218,7 +232,19 @@ function readMarket(
     price_ranges: ranges === null ? null : readArray('price_ranges', ranges),
     rules_primary: rules,
     rules_secondary: readText(entry, 'rules_secondary'),
+    volume: readVolume(entry),
     last_seen_at: nowMs,
+  }
+}
+
+/** A figure to check candles with: an unreadable one is no reason to leave out the market. */
+function readVolume(entry: JsonObject): bigint | null {
+  try {
+    const volume = readQuantity(entry, 'volume')
+    return volume === null ? null : BigInt(volume)
+  } catch (error) {
+    if (error instanceof FieldError) return null
+    throw error
   }
 }
 

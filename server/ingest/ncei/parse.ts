@@ -106,12 +106,19 @@ function readReportType(row: ArchiveRow): ObservationType | null {
 }
 
 /**
- * `MET11512/31/24 19:51:03 METAR KJFK 010051Z … (RR)`: length, local time, the report, the observer's initials. Only the
- * report is kept.
+ * What may follow a report: the observer's initials in parentheses (reports have none), the mark of its end, another
+ * report, and further sections of the remarks, each a code and a length or, for edited values, a number.
+ */
+const REPORT_TAIL =
+  / ?\(.*$|=.*$| (?:METAR|SPECI) .*$| ?(?:SYN|MET|AWY|SOD|SOM|SMC|OBS)\d{3}.*$| ?EQD ?[QPRCDN]\d{2}.*$/
+
+/**
+ * `MET11512/31/24 19:51:03 METAR KJFK 010051Z … (RR)SYN086…`: length, local time, the report, the observer's initials, the
+ * next section. Only the report is kept.
  */
 function readText(row: ArchiveRow): string | null {
   const match = /(?:METAR|SPECI) .*/.exec(firstOf(row, REMARK_COLUMNS) ?? '')
-  const text = match?.[0].replace(/ \([A-Z]{1,4}\)$/, '').trim()
+  const text = match?.[0].replace(REPORT_TAIL, '').trim()
   return text === undefined || text === '' ? null : text
 }
 

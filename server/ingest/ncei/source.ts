@@ -1,5 +1,6 @@
-// NCEI's archive: one file per station and year. A poll asks for the current year's files, conditionally; a backfill
-// asks for whole files and stores the reports of its window.
+// NCEI's archive: one file per station and year. A poll asks for the current year's files, conditionally, and takes of a
+// new one the days that are not as the one before told them; a backfill asks for whole files and stores the reports of its
+// window.
 
 import { INGEST_YEARLY_SETTLE_MS } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
@@ -7,7 +8,9 @@ import { readCursorState, type TimeWindow, writeCursorState } from '../../storag
 import { settledPart, windowTitle, yearsOf } from '../archive-windows.ts'
 import { fetchedObservations, requireRows } from '../fetched-observations.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext, SourceHistory } from '../source.ts'
+import { changedDays, readToldDays } from '../told-days.ts'
 import type { Validators } from '../upstream-http.ts'
+import { readStoredValidators } from '../validators-state.ts'
 import type { NceiClient } from './client.ts'
 
 const NAME = 'ncei'
@@ -30,7 +33,7 @@ export function nceiSource({ client, stations, intervalMs }: NceiSourceOptions):
         if (station === undefined) throw new RangeError(`there is no station ${scope}`)
         const year = new Date(window.fromMs).getUTCFullYear()
         const nowMs = clock.nowMs()
-        const { rows, problems } = requireRows(await client.fetch({ station, year, signal }))
+        const { rows, problems } = requireRows(await client.fetch({ station, year, signal }), nowMs)
         const wanted = rows.filter(({ observed_at }) => isWithin(observed_at, window))
         return fetchedObservations(wanted, problems, settledPart(window, INGEST_YEARLY_SETTLE_MS, nowMs))
       },
@@ -53,7 +56,8 @@ async function* pollCurrentYear(
   const year = new Date(context.clock.nowMs()).getUTCFullYear()
   for (const station of stations) {
     const cursor = { source: NAME, scope: station.code }
-    const validators = readValidators(await readCursorState(context.postgres, cursor), year)
+    const state = await readCursorState(context.postgres, cursor)
+    const validators = readValidators(state, year)
     yield {
       scope: station.code,
       title: `${station.code} ${year}`,
@@ -64,13 +68,16 @@ async function* pollCurrentYear(
           signal,
           ...(validators === undefined ? {} : { validators }),
         })
-        const { rows, problems } = requireRows(fetched)
-        const observations = fetchedObservations(rows, problems, null)
+        const { rows, problems, aheadCount } = requireRows(fetched, context.clock.nowMs())
+        const { rows: changed, told } = changedDays(rows, readToldDays(state))
+        const observations = fetchedObservations(changed, problems, null)
         if (fetched.kind !== 'rows') return observations
         return {
           ...observations,
           async write(transaction) {
-            await writeCursorState(transaction, cursor, { year, ...fetched.validators })
+            // A file of which something was refused as of the future is asked for in full again.
+            const whole = aheadCount > 0 ? {} : fetched.validators
+            await writeCursorState(transaction, cursor, { year, ...whole, told })
             return await observations.write(transaction)
           },
         }
@@ -82,13 +89,8 @@ async function* pollCurrentYear(
 /** Only those of a whole file that is stored: a 304 must never stand for rows that were left out. */
 function readValidators(state: unknown, year: number): Validators | undefined {
   if (typeof state !== 'object' || state === null) return undefined
-  const { year: storedYear, etag, lastModified } = state as Readonly<Record<string, unknown>>
-  if (storedYear !== year) return undefined
-  return { etag: textOrNull(etag), lastModified: textOrNull(lastModified) }
-}
-
-function textOrNull(value: unknown): string | null {
-  return typeof value === 'string' ? value : null
+  const { year: storedYear } = state as Readonly<Record<string, unknown>>
+  return storedYear === year ? readStoredValidators(state) : undefined
 }
 
 function isWithin(ms: number, { fromMs, toMs }: TimeWindow): boolean {

@@ -1,0 +1,71 @@
+// Candles of many markets in batches, as the exchange takes them. A batch that it refuses for the sake of one market is
+// asked for in halves until that one is found, left out and named: it must cost no other market its candles.
+
+import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
+import type { TimeWindow } from '../../storage/cursor-store.ts'
+import { UpstreamError } from '../upstream-error.ts'
+import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
+import { batchSize, type CandleSpan, type ExchangeRows, type KalshiClient } from './client.ts'
+import type { MarketName } from './parse.ts'
+
+/** Statuses of a request that is wrong in itself; others are about who asks. */
+const WRONG_REQUEST: ReadonlySet<number | null> = new Set([400, 404, 422])
+/** So many refused markets in one poll are no single market's fault. */
+const REFUSED_MARKETS_MAX = 5
+
+export interface BatchedCandles extends ExchangeRows<StoredCandle> {
+  /** Tickers of the markets left out. */
+  readonly refused: ReadonlySet<string>
+}
+
+interface Found {
+  readonly rows: StoredCandle[]
+  readonly rejected: string[]
+  readonly refused: Set<string>
+}
+
+/** Finished candles of every length that end from `fromMs` to `toMs`. Throws `UpstreamError`. */
+export async function fetchBatches(
+  client: KalshiClient,
+  markets: readonly MarketName[],
+  { fromMs, toMs }: TimeWindow,
+  signal: AbortSignal,
+): Promise<BatchedCandles> {
+  const found: Found = { rows: [], rejected: [], refused: new Set() }
+  for (const interval of CANDLE_INTERVALS) {
+    for (const span of finishedSpans(interval, fromMs, toMs)) {
+      const left = markets.filter(({ ticker }) => !found.refused.has(ticker))
+      const size = batchSize(span)
+      for (let at = 0; at < left.length; at += size) {
+        await fetchBatch(client, left.slice(at, at + size), span, found, signal)
+      }
+    }
+  }
+  return found
+}
+
+async function fetchBatch(
+  client: KalshiClient,
+  batch: readonly MarketName[],
+  span: CandleSpan,
+  found: Found,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const { rows, rejected } = await client.batchCandles(batch, span, signal)
+    found.rows.push(...rows)
+    found.rejected.push(...rejected)
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || !WRONG_REQUEST.has(error.status)) throw error
+    const [only] = batch
+    if (batch.length === 1 && only !== undefined) {
+      if (found.refused.size >= REFUSED_MARKETS_MAX) throw error
+      found.refused.add(only.ticker)
+      found.rejected.push(`${only.ticker}: ${error.message}`)
+      return
+    }
+    const half = Math.ceil(batch.length / 2)
+    await fetchBatch(client, batch.slice(0, half), span, found, signal)
+    await fetchBatch(client, batch.slice(half), span, found, signal)
+  }
+}

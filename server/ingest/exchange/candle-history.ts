@@ -1,0 +1,220 @@
+// The past of the candles, series by series in windows of three days. What is asked for is what the windows lack of the
+// markets that the catalogue knows by now, each from its opening to its last candle; what is complete is noted market by
+// market. A series' window is complete, for those who look at the sources' state, only where its catalogue is.
+
+import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
+import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
+import { MS_PER_DAY } from '../../../shared/utc-date.ts'
+import { writeCandles } from '../../storage/candle-store.ts'
+import {
+  completeCandles,
+  type MarketWindow,
+  type MissingCandles,
+  missingCandles,
+} from '../../storage/candle-window-store.ts'
+import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
+import { settledPart, windowTitle } from '../archive-windows.ts'
+import type { FetchedRows, SourceContext, SourceHistory } from '../source.ts'
+import { UpstreamError } from '../upstream-error.ts'
+import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
+import { knownSeries, missingCatalogue } from './catalogue-source.ts'
+import { KALSHI } from './parse.ts'
+import type { ExchangeRows, KalshiClient } from './client.ts'
+
+const NAME = 'exchange-candles'
+/** Days of one window: its minutes are fewer than one request may ask for. */
+const WINDOW_DAYS = 3
+/** So many refusals before the first answer are no single market's. */
+const REFUSED_PARTS_MAX = 5
+
+export function candleHistory(client: KalshiClient): SourceHistory {
+  // One complaint a series, not one for each of its windows.
+  const complained = new Set<string>()
+  return {
+    async scopes(context) {
+      const series = await knownSeries(context, null)
+      if (series.length === 0) throw new Error('no series is known yet: run exchange-catalogue first')
+      return series
+    },
+    missing: missingPast,
+    windows: threeDays,
+    step: (scope, window, context) => ({
+      scope,
+      title: `${scope} ${windowTitle(window)}`,
+      fetch: (signal) => fetchPast({ client, complained }, scope, window, context, signal),
+    }),
+  }
+}
+
+/** The windows in which something of a known market is missing, or of which nobody has said that nothing is. */
+async function missingPast(
+  seriesTicker: string,
+  span: TimeWindow,
+  { postgres, signal }: SourceContext,
+): Promise<readonly TimeWindow[]> {
+  const parts: readonly TimeWindow[] = [
+    ...(await missingWindows(postgres, { source: NAME, scope: seriesTicker }, span)),
+    ...(await missingCandles(postgres, seriesTicker, span, signal)),
+  ]
+  return threeDays(span).filter((window) =>
+    parts.some(({ fromMs, toMs }) => fromMs < window.toMs && toMs > window.fromMs),
+  )
+}
+
+/** Candles of some markets, by what became of each part that was asked for. */
+interface Found {
+  readonly candles: StoredCandle[]
+  readonly problems: string[]
+  readonly completed: MarketWindow[]
+  /** Parts that the exchange refused or answered with something unreadable. */
+  readonly refused: UpstreamError[]
+}
+
+interface History {
+  readonly client: KalshiClient
+  /** Series whose catalogue was said to be incomplete. */
+  readonly complained: Set<string>
+}
+
+async function fetchPast(
+  { client, complained }: History,
+  seriesTicker: string,
+  window: TimeWindow,
+  context: SourceContext,
+  signal: AbortSignal,
+): Promise<FetchedRows> {
+  const { postgres, clock } = context
+  const nowMs = clock.nowMs()
+  // First the catalogue's state, then its markets: what completes it in between is not counted on.
+  const settled = settledPart(window, INGEST_ARCHIVE_SETTLE_MS, nowMs)
+  const unknown = settled === null ? [] : await missingCatalogue(context, seriesTicker, settled)
+  const parts = await missingCandles(postgres, seriesTicker, window, signal)
+  const found = await fetchParts(client, parts, nowMs, signal)
+  const [refusal] = found.refused
+  if (refusal !== undefined && found.refused.length === parts.length) throw refusal
+  const problems = [...found.problems]
+  if (unknown[0] !== undefined && !complained.has(seriesTicker)) {
+    complained.add(seriesTicker)
+    problems.push(
+      `not every market of ${seriesTicker} is known, first of ${windowTitle(unknown[0])}:` +
+        ' run exchange-catalogue over these dates too',
+    )
+  }
+  const isWhole = found.problems.length === 0 && unknown.length === 0
+  return {
+    async write(transaction) {
+      await completeCandles(transaction, found.completed)
+      return await writeCandles(transaction, found.candles)
+    },
+    problems,
+    ...(settled === null || !isWhole ? {} : { completed: settled }),
+  }
+}
+
+/** One market's refusal is its own; whatever else fails is every part's. */
+async function fetchParts(
+  client: KalshiClient,
+  parts: readonly MissingCandles[],
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<Found> {
+  const found: Found = { candles: [], problems: [], completed: [], refused: [] }
+  const cutoffMs = parts.length === 0 ? 0 : await client.historicalCutoffMs(signal)
+  const asked: { readonly part: MissingCandles; readonly rows: ExchangeRows<StoredCandle> }[] = []
+  for (const part of parts) {
+    try {
+      asked.push({ part, rows: await fetchPart(client, part, { nowMs, cutoffMs }, signal) })
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || !isOfOneMarket(error)) throw error
+      found.refused.push(error)
+      if (asked.length === 0 && found.refused.length >= REFUSED_PARTS_MAX) throw error
+      found.problems.push(`${part.ticker}: ${error.message}`)
+    }
+  }
+  // A live route answers with nothing for what has left it meanwhile.
+  const laterCutoffMs = asked.length === 0 ? 0 : await client.historicalCutoffMs(signal, true)
+  for (const { part, rows } of asked) {
+    found.candles.push(...rows.rows)
+    found.problems.push(...rows.rejected.map((problem) => `${part.ticker}: ${problem}`))
+    const hasLeft = routeOf(part, cutoffMs) !== routeOf(part, laterCutoffMs)
+    if (hasLeft) found.problems.push(`${part.ticker} left the live route meanwhile; run again`)
+    const settled = settledPart(part, INGEST_ARCHIVE_SETTLE_MS, nowMs)
+    if (settled === null || hasLeft || rows.rejected.length > 0) continue
+    found.completed.push({ ticker: part.ticker, ...settled })
+  }
+  return found
+}
+
+function isOfOneMarket({ failure }: UpstreamError): boolean {
+  return failure === 'rejected' || failure === 'malformed' || failure === 'too_large'
+}
+
+/**
+ * `both`: the market is not known to be settled, so it may have left the live route or not. One that was settled before
+ * the cutoff has no candle that ends more than a day after it.
+ */
+function routeOf({ settledAtMs, fromMs }: MissingCandles, cutoffMs: number): 'live' | 'historical' | 'both' {
+  if (settledAtMs === null) return fromMs <= cutoffMs + MS_PER_DAY ? 'both' : 'live'
+  return settledAtMs < cutoffMs ? 'historical' : 'live'
+}
+
+async function fetchPart(
+  client: KalshiClient,
+  part: MissingCandles,
+  { nowMs, cutoffMs }: { readonly nowMs: number; readonly cutoffMs: number },
+  signal: AbortSignal,
+): Promise<ExchangeRows<StoredCandle>> {
+  const route = routeOf(part, cutoffMs)
+  if (route !== 'both') return await fetchRoute(client, part, route, nowMs, signal)
+  const results = await Promise.allSettled([
+    fetchRoute(client, part, 'live', nowMs, signal),
+    fetchRoute(client, part, 'historical', nowMs, signal),
+  ])
+  signal.throwIfAborted()
+  const answers = results.filter((result) => result.status === 'fulfilled')
+  const failures = results.filter((result) => result.status === 'rejected')
+  // A route that does not know the market refuses it; the one that does has its candles.
+  const grave = failures.find(({ reason }) => answers.length === 0 || !isUnknownMarket(reason))
+  if (grave !== undefined) throw grave.reason
+  return {
+    rows: answers.flatMap(({ value }) => value.rows),
+    rejected: answers.flatMap(({ value }) => value.rejected),
+  }
+}
+
+function isUnknownMarket(error: unknown): boolean {
+  return error instanceof UpstreamError && error.upstream === KALSHI && error.status === 404
+}
+
+async function fetchRoute(
+  client: KalshiClient,
+  part: MissingCandles,
+  route: 'live' | 'historical',
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<ExchangeRows<StoredCandle>> {
+  const rows: StoredCandle[] = []
+  const rejected: string[] = []
+  // A window's end belongs to the next window.
+  const toMs = Math.min(part.toMs - 1, nowMs)
+  for (const interval of CANDLE_INTERVALS) {
+    for (const span of finishedSpans(interval, part.fromMs, toMs)) {
+      const found = await client.candles(part, route, span, signal)
+      rows.push(...found.rows)
+      rejected.push(...found.rejected)
+    }
+  }
+  return { rows, rejected }
+}
+
+/** Splits a span on a grid of three days since the epoch, so that a repeated backfill asks the same windows. */
+function threeDays({ fromMs, toMs }: TimeWindow): readonly TimeWindow[] {
+  const widthMs = WINDOW_DAYS * MS_PER_DAY
+  const windows: TimeWindow[] = []
+  for (let start = fromMs; start < toMs;) {
+    const end = Math.min((Math.floor(start / widthMs) + 1) * widthMs, toMs)
+    windows.push({ fromMs: start, toMs: end })
+    start = end
+  }
+  return windows
+}

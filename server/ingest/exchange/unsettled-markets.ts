@@ -1,0 +1,30 @@
+// Markets whose close is past and whose result was not final when the exchange last told of them: their dates are asked
+// for again until it is.
+
+import { StatementBuilder } from '../../../shared/sql/statement.ts'
+import type { TimeWindow } from '../../storage/cursor-store.ts'
+import type { SourceContext } from '../source.ts'
+
+/** The status after which a market does not change any more. */
+const FINAL_STATUS = 'finalized'
+
+/** From the first to the last close of such markets of a series within a window; null when there is none. */
+export async function unsettledCloses(
+  { postgres, clock, signal }: SourceContext,
+  seriesTicker: string,
+  { fromMs, toMs }: TimeWindow,
+): Promise<TimeWindow | null> {
+  const statement = new StatementBuilder()
+  statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
+  statement.where(`status <> ${statement.add(FINAL_STATUS, 'text')}`)
+  statement.where(`close_time >= ${statement.addInstant(fromMs)}`)
+  statement.where(`close_time < ${statement.addInstant(Math.min(toMs, clock.nowMs()))}`)
+  const [row] = await postgres.run<{ readonly first: number | null; readonly last: number | null }>(
+    statement.build(
+      `SELECT min(close_time) AS first, max(close_time) AS last FROM markets ${statement.whereClause}`,
+    ),
+    { signal },
+  )
+  if (row === undefined || row.first === null || row.last === null) return null
+  return { fromMs: row.first, toMs: row.last + 1 }
+}

@@ -1,0 +1,50 @@
+// What an archive's polls have told of each day, as digests in the source's state. Archives are asked for the same days
+// again and again; a day whose reports are all as before was merged then, and is left alone wherever its rows are by now.
+// Else every poll would bring rows back into the relational store that have moved to the lake.
+
+import { createHash } from 'node:crypto'
+import type { Observation } from '../../shared/observation.ts'
+import { utcDateOf } from '../../shared/utc-date.ts'
+
+/** Digests of one source's reports of one station, by UTC date. */
+export type ToldDays = Readonly<Record<string, string>>
+
+const DIGEST_CHARACTERS = 16
+/** Days that are remembered; a yearly file has as many. */
+const TOLD_DAYS_MAX = 366
+
+/** The rows of days that are not as they were, and the digests when those are written. */
+export function changedDays(
+  rows: readonly Observation[],
+  told: ToldDays,
+): { readonly rows: readonly Observation[]; readonly told: ToldDays } {
+  const days = new Map<string, Observation[]>()
+  for (const row of rows) {
+    const date = utcDateOf(row.observed_at)
+    const day = days.get(date)
+    if (day === undefined) days.set(date, [row])
+    else day.push(row)
+  }
+  const digests = new Map([...days].map(([date, day]) => [date, digestOf(day)]))
+  return {
+    rows: [...days].flatMap(([date, day]) => (told[date] === digests.get(date) ? [] : day)),
+    told: newestDays({ ...told, ...Object.fromEntries(digests) }),
+  }
+}
+
+/** Whatever stands in a source's state. */
+export function readToldDays(state: unknown): ToldDays {
+  const { told } = typeof state === 'object' && state !== null ? (state as { told?: unknown }) : {}
+  if (typeof told !== 'object' || told === null) return {}
+  return Object.fromEntries(Object.entries(told).map(([date, digest]) => [date, String(digest)]))
+}
+
+function digestOf(day: readonly Observation[]): string {
+  const texts = day.map((row) => JSON.stringify(row)).toSorted()
+  return createHash('sha256').update(texts.join('\n')).digest('hex').slice(0, DIGEST_CHARACTERS)
+}
+
+function newestDays(told: ToldDays): ToldDays {
+  const newest = Object.entries(told).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(newest.slice(-TOLD_DAYS_MAX))
+}

@@ -1,0 +1,14 @@
+// Validators of an answer as a part of a source's state in the store.
+
+import type { Validators } from './upstream-http.ts'
+
+/** What was written as JSON; undefined for anything else. */
+export function readStoredValidators(value: unknown): Validators | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { etag, lastModified } = value as Readonly<Record<string, unknown>>
+  return { etag: textOrNull(etag), lastModified: textOrNull(lastModified) }
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}

@@ -1,0 +1,238 @@
+// Whether the candles of a series' markets are all there, by what the exchange says of them: a market's volume is the sum
+// of its daily candles, a day's that of its hours, an hour's that of its minutes. Only what is settled is counted.
+
+import { INGEST_ARCHIVE_SETTLE_MS } from '../../shared/limits.ts'
+import { StatementBuilder } from '../../shared/sql/statement.ts'
+import { MS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { missingCatalogue } from '../ingest/exchange/catalogue-source.ts'
+import { missingCandles } from '../storage/candle-window-store.ts'
+import type { TimeWindow } from '../storage/cursor-store.ts'
+import type { Finding, ScopeReport, VerifyContext } from './finding.ts'
+import { mergedRows } from './merged-rows.ts'
+
+const MS_PER_MINUTE = 60_000
+const MARKETS_MAX = 100_000
+/** The status after which a market's volume does not change any more. */
+const FINAL_STATUS = 'finalized'
+
+interface Market {
+  readonly ticker: string
+  /** Null when the exchange did not say. */
+  readonly open_time: number | null
+  readonly close_time: number
+  readonly status: string
+  /** 1/100 contract; null when the exchange did not say. */
+  readonly volume: bigint | null
+}
+
+/** Volumes, 1/100 contract. Hours by their end, days by theirs. */
+interface Volumes {
+  readonly minutesOfHour: Map<number, bigint>
+  readonly hours: Map<number, bigint>
+  readonly days: Map<number, bigint>
+}
+
+/** Counts the candles of the markets that trade in the context's span. */
+export async function checkCandles(context: VerifyContext, seriesTicker: string): Promise<ScopeReport> {
+  const { span, nowMs } = context
+  const settledMs = Math.floor((nowMs - INGEST_ARCHIVE_SETTLE_MS) / MS_PER_DAY) * MS_PER_DAY
+  const settled = { fromMs: span.fromMs, toMs: Math.min(span.toMs, settledMs) }
+  if (settled.fromMs >= settled.toMs) return { scope: seriesTicker, dayCount: 0, findings: [] }
+  const markets = await marketsOf(context, seriesTicker, settled)
+  const volumes = await volumesOf(context, seriesTicker, markets)
+  const missing = await missingCandles(context.postgres, seriesTicker, settled, context.signal)
+  const unasked = new Set(missing.map(({ ticker }) => ticker))
+  const findings: Finding[] = [...(await unknownMarkets(context, seriesTicker, settled))]
+  let dayCount = 0
+  for (const market of markets) {
+    const life = lifeOf(market)
+    dayCount += daysIn({
+      fromMs: Math.max(life.fromMs, settled.fromMs),
+      toMs: Math.min(life.toMs, settled.toMs),
+    })
+    const found = differences(market, volumes.get(market.ticker) ?? emptyVolumes(), settledMs)
+    const isWhole = found.length === 0 && market.volume !== null && isOver(market, settledMs)
+    // What polls have brought whole need not be asked for; what was not asked for cannot add up.
+    if (isWhole) continue
+    if (unasked.has(market.ticker)) {
+      const parts = missing.filter(({ ticker }) => ticker === market.ticker)
+      findings.push(...parts.map((part) => notAsked(market.ticker, part)))
+    } else {
+      findings.push(...found.filter(({ window }) => window === null || overlaps(window, span)))
+    }
+  }
+  return { scope: seriesTicker, dayCount, findings }
+}
+
+function overlaps(a: TimeWindow, b: TimeWindow): boolean {
+  return a.fromMs < b.toMs && a.toMs > b.fromMs
+}
+
+async function marketsOf(
+  { postgres, signal }: VerifyContext,
+  seriesTicker: string,
+  { fromMs, toMs }: TimeWindow,
+): Promise<readonly Market[]> {
+  const statement = new StatementBuilder()
+  statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
+  statement.where(`close_time > ${statement.addInstant(fromMs - MS_PER_DAY)}`)
+  statement.where(`(open_time IS NULL OR open_time < ${statement.addInstant(toMs)})`)
+  return await postgres.run<Market>(
+    statement.build(
+      `SELECT ticker, open_time, close_time, status, volume FROM markets ${statement.whereClause}` +
+        ` ORDER BY ticker LIMIT ${MARKETS_MAX}`,
+    ),
+    { signal },
+  )
+}
+
+/** From the first to the last end of its candles. */
+function lifeOf({ open_time, close_time }: Market): TimeWindow {
+  return { fromMs: open_time ?? close_time - MS_PER_DAY, toMs: close_time + MS_PER_DAY + MS_PER_MINUTE }
+}
+
+function daysIn({ fromMs, toMs }: TimeWindow): number {
+  return fromMs >= toMs ? 0 : Math.ceil(toMs / MS_PER_DAY) - Math.floor(fromMs / MS_PER_DAY)
+}
+
+interface SumRow {
+  readonly market_ticker: string
+  readonly period_interval: number
+  readonly end_ms: number
+  readonly volume: bigint
+}
+
+/** Minutes summed up to their hours; hours and days as they are. */
+async function volumesOf(
+  context: VerifyContext,
+  scope: string,
+  markets: readonly Market[],
+): Promise<ReadonlyMap<string, Volumes>> {
+  const volumes = new Map<string, Volumes>(markets.map(({ ticker }) => [ticker, emptyVolumes()]))
+  const columns =
+    'market_ticker, period_interval, CASE period_interval WHEN 1' +
+    " THEN epoch_ms(date_trunc('hour', end_period_ts - INTERVAL 1 minute)) + 3600000" +
+    ' ELSE epoch_ms(end_period_ts) END::DOUBLE AS end_ms, sum(volume)::BIGINT AS volume'
+  for (const period of monthsOf(markets.map(lifeOf))) {
+    context.signal.throwIfAborted()
+    const rows = await mergedRows(context, { dataset: 'candles', scope, period, columns })
+    for (const row of rows as unknown as readonly SumRow[]) {
+      const { minutesOfHour, hours, days } = volumes.get(row.market_ticker) ?? emptyVolumes()
+      const sums = row.period_interval === 1 ? minutesOfHour : row.period_interval === 60 ? hours : days
+      // The minutes of a month's last hour may stand in two partitions.
+      sums.set(row.end_ms, (sums.get(row.end_ms) ?? 0n) + row.volume)
+    }
+  }
+  return volumes
+}
+
+function emptyVolumes(): Volumes {
+  return { minutesOfHour: new Map(), hours: new Map(), days: new Map() }
+}
+
+/** `2026-07`, … of every month that the lives touch. */
+function monthsOf(lives: readonly TimeWindow[]): readonly string[] {
+  const months = new Set<string>()
+  for (const { fromMs, toMs } of lives) {
+    for (let ms = fromMs; ms < toMs;) {
+      const date = new Date(ms)
+      months.add(date.toISOString().slice(0, 7))
+      ms = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
+    }
+  }
+  return [...months].toSorted()
+}
+
+/** Something that does not add up. */
+interface Difference {
+  readonly what: string
+  readonly sum: bigint
+  readonly expected: bigint
+  readonly window: TimeWindow
+}
+
+/** What is settled and does not add up, a line a day. */
+function differences(market: Market, volumes: Volumes, settledMs: number): Finding[] {
+  const isSettled = ({ window }: Difference): boolean => window.toMs <= settledMs
+  const found = [...hourDifferences(volumes), ...dayDifferences(volumes)].filter(isSettled)
+  const life = lifeOf(market)
+  const total = sumOf(volumes.days.values())
+  if (found.length === 0 && isOver(market, settledMs) && market.volume !== null && total !== market.volume) {
+    found.push({ what: 'days hold', sum: total, expected: market.volume, window: life })
+  }
+  const byDay = new Map<string, Difference>()
+  for (const difference of found) {
+    const key = `${difference.what} ${utcDateOf(difference.window.fromMs)}`
+    const known = byDay.get(key)
+    byDay.set(key, known === undefined ? difference : joined(known, difference))
+  }
+  return [...byDay.values()].map(({ what, sum, expected, window }) => ({
+    of: market.ticker,
+    text: `${utcDateOf(window.fromMs)}: ${what} ${contracts(sum)} of ${contracts(expected)} contracts`,
+    window,
+  }))
+}
+
+function joined(a: Difference, b: Difference): Difference {
+  const window = {
+    fromMs: Math.min(a.window.fromMs, b.window.fromMs),
+    toMs: Math.max(a.window.toMs, b.window.toMs),
+  }
+  return { what: a.what, sum: a.sum + b.sum, expected: a.expected + b.expected, window }
+}
+
+function isOver(market: Market, settledMs: number): boolean {
+  return lifeOf(market).toMs <= settledMs && market.status === FINAL_STATUS
+}
+
+/** Hours against their minutes. */
+function* hourDifferences({ minutesOfHour, hours }: Volumes): Generator<Difference, void, void> {
+  for (const endMs of new Set([...minutesOfHour.keys(), ...hours.keys()])) {
+    const window = { fromMs: endMs - MS_PER_HOUR, toMs: endMs + MS_PER_MINUTE }
+    const [minutes, hour] = [minutesOfHour.get(endMs) ?? 0n, hours.get(endMs) ?? 0n]
+    if (minutes < hour) yield { what: 'minutes hold', sum: minutes, expected: hour, window }
+    if (minutes > hour) yield { what: 'hours hold', sum: hour, expected: minutes, window }
+  }
+}
+
+/** Days against their hours. The exchange's days end at an hour of its own. */
+function* dayDifferences({ hours, days }: Volumes): Generator<Difference, void, void> {
+  const ofDays = new Set<number>()
+  for (const [endMs, expected] of days) {
+    const within = [...hours.keys()].filter((hourMs) => hourMs > endMs - MS_PER_DAY && hourMs <= endMs)
+    for (const hourMs of within) ofDays.add(hourMs)
+    const sum = sumOf(within.map((hourMs) => hours.get(hourMs) ?? 0n))
+    const window = { fromMs: endMs - MS_PER_DAY, toMs: endMs + MS_PER_MINUTE }
+    if (sum !== expected) yield { what: 'hours hold', sum, expected, window }
+  }
+  for (const [hourMs, expected] of hours) {
+    const window = { fromMs: hourMs, toMs: hourMs + MS_PER_DAY + MS_PER_MINUTE }
+    if (!ofDays.has(hourMs)) yield { what: 'days hold', sum: 0n, expected, window }
+  }
+}
+
+function sumOf(volumes: Iterable<bigint>): bigint {
+  let sum = 0n
+  for (const volume of volumes) sum += volume
+  return sum
+}
+
+function contracts(hundredths: bigint): string {
+  return `${hundredths / 100n}.${String(hundredths % 100n).padStart(2, '0')}`
+}
+
+async function unknownMarkets(
+  { postgres, nowMs, signal }: VerifyContext,
+  seriesTicker: string,
+  window: TimeWindow,
+): Promise<readonly Finding[]> {
+  const clock = { nowMs: () => nowMs, sleep: async () => {} }
+  const unknown = await missingCatalogue({ postgres, clock, signal }, seriesTicker, window)
+  return unknown.map((part) => notAsked(`${seriesTicker}: the catalogue`, part))
+}
+
+function notAsked(of: string, { fromMs, toMs }: TimeWindow): Finding {
+  const [from, last] = [utcDateOf(fromMs), utcDateOf(toMs - 1)]
+  const text = `${from === last ? from : `${from} to ${last}`}: not asked for yet`
+  return { of, text, window: null }
+}

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
+import { test } from 'node:test'
+import { type CommandIo, UsageError } from '../../server/commands/command.ts'
+import { verifyCommand } from '../../server/commands/verify.ts'
+import { STATIONS } from '../../shared/stations.ts'
+import { makeEmptyStore } from '../support/postgres.ts'
+
+test('a store without observations lists every station and day, and opens them when told to', async (t) => {
+  const place = await makeEmptyStore()
+  t.after(place.remove)
+  const env = {
+    BOOKCAST_DATA_DIR: place.dataDirectory,
+    ...(place.databaseUrl === null ? {} : { DATABASE_URL: place.databaseUrl }),
+  }
+  const run = async (args: readonly string[]): Promise<{ readonly code: number; readonly out: string }> => {
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+    let out = ''
+    stdout.on('data', (chunk) => (out += String(chunk)))
+    const io = { env, stdin: process.stdin, stdout, stderr } as unknown as CommandIo
+    return { code: await verifyCommand(args, io), out }
+  }
+  const dates = ['--from', '2026-03-01', '--to', '2026-03-02']
+  const found = await run(['--store', ...dates])
+  assert.equal(found.code, 1)
+  assert.match(found.out, /^NYC 2026-03-02: 0 of 24 hourly reports$/m)
+  const days = 2 * STATIONS.length
+  assert.match(
+    found.out,
+    new RegExp(
+      `^2026-03-01 to 2026-03-02: 0 market-days and ${days} station-days counted, ${days} findings;`,
+      'm',
+    ),
+  )
+  const repaired = await run(['--store', '--repair', ...dates])
+  assert.match(repaired.out, /bookcast ingest --from 2026-03-01 --to 2026-03-02 fetches them$/m)
+})
+
+test('wrong use is refused with the option named, before anything is opened', async () => {
+  const io = { env: {} } as unknown as CommandIo
+  for (const [args, message] of [
+    [[], /--store is missing/],
+    [['--store', '--from', '2026-02-30'], /--from must be a date/],
+    [['--store', '--from', '2026-02-02', '--to', '2026-02-01'], /--to must not be before --from/],
+    [['--store', '--fix'], /--fix/],
+  ] as const) {
+    await assert.rejects(verifyCommand(args, io), (error) => {
+      assert.ok(error instanceof UsageError, String(error))
+      assert.match(error.message, message)
+      return true
+    })
+  }
+})

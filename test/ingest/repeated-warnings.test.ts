@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { RepeatedWarnings, warningKey } from '../../server/ingest/repeated-warnings.ts'
+
+const MINUTE_MS = 60_000
+
+test('a warning of every minute is told at once and then once an hour, with how often it came', () => {
+  const warnings = new RepeatedWarnings()
+  const told: (readonly [number, number])[] = []
+  for (let minute = 0; minute <= 180; minute += 1) {
+    const times = warnings.timesToTell('kalshi refused', minute * MINUTE_MS)
+    if (times !== null) told.push([minute, times])
+  }
+  assert.deepEqual(told, [
+    [0, 1],
+    [60, 60],
+    [120, 60],
+    [180, 60],
+  ])
+  // Another one is told at once, and so is the same one after an hour of silence.
+  assert.equal(warnings.timesToTell('iem refused', 180 * MINUTE_MS), 1)
+  assert.equal(warnings.timesToTell('kalshi refused', 240 * MINUTE_MS), 1)
+})
+
+test('what is remembered is bounded', () => {
+  const warnings = new RepeatedWarnings()
+  for (let index = 0; index < 1_001; index += 1) warnings.timesToTell(`market ${index}`, 0)
+  assert.equal(warnings.timesToTell('market 1000', 0), null)
+  assert.equal(warnings.timesToTell('market 0', 0), 1)
+})
+
+test('instants and counts make no new warning, names do', () => {
+  const [first, second] = ['2026-08-30T12:00Z, 120', '2026-08-30T12:05Z, 118'].map((text) =>
+    warningKey('iem', `2 reports lie in the future, first NYC METAR of ${text} minutes ahead`),
+  )
+  assert.equal(first, second)
+  assert.notEqual(warningKey('kalshi', 'KXHIGHNY-26AUG30-T75'), warningKey('kalshi', 'KXHIGHNY-26AUG30-T76'))
+})

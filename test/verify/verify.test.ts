@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeEach, test, type TestContext } from 'node:test'
+import { compactClosedDays } from '../../server/compaction/compaction.ts'
+import { createSources } from '../../server/ingest/registry.ts'
+import { backfillSource } from '../../server/ingest/run-source.ts'
+import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
+import { completeWindow, missingWindows, type TimeWindow } from '../../server/storage/cursor-store.ts'
+import { checkCandles } from '../../server/verify/candle-check.ts'
+import type { Finding, VerifyContext } from '../../server/verify/finding.ts'
+import { checkObservations } from '../../server/verify/observation-check.ts'
+import { repairCandles, repairObservations } from '../../server/verify/repair.ts'
+import { type AskedRequest, send, startRoutedUpstream } from '../support/local-upstream.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+import { randomExchange, type RandomExchange, STORED_CANDLES } from '../support/random-exchange.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+import { worldConfig } from '../support/upstream-world.ts'
+
+const file = storeOfThisFile()
+const DAY_MS = 86_400_000
+const FIRST_MS = Date.parse('2026-09-10T00:00:00Z')
+const SPAN: TimeWindow = { fromMs: FIRST_MS - 4 * DAY_MS, toMs: FIRST_MS + 40 * DAY_MS }
+const NOW_MS = SPAN.toMs + 4 * DAY_MS
+
+beforeEach(async () => {
+  await command('TRUNCATE series, markets, candles, observations, ingest_cursors, lake_manifest')
+})
+
+function command<Row>(text: string): Promise<readonly Row[]> {
+  return file.store.postgres.run<Row>({ text, parameters: [] })
+}
+
+function context(lake: string | null = null, span = SPAN): VerifyContext {
+  const { signal } = new AbortController()
+  return { postgres: file.store.postgres, lake, span, nowMs: NOW_MS, signal }
+}
+
+interface Exchange {
+  readonly exchange: RandomExchange
+  readonly asked: readonly AskedRequest[]
+  backfill(): Promise<void>
+}
+
+async function startExchange(t: TestContext, seed: number): Promise<Exchange> {
+  const exchange = randomExchange(new SeededRandom(seed, 'verify'), FIRST_MS, FIRST_MS + 10 * DAY_MS)
+  exchange.nowMs = NOW_MS
+  const { baseUrl, asked } = await startRoutedUpstream(
+    t,
+    (request) => exchange.answer(request, '/kalshi') ?? send(404),
+  )
+  return {
+    exchange,
+    asked,
+    async backfill() {
+      const clock = { nowMs: () => NOW_MS, sleep: async () => {} }
+      const names = ['exchange-catalogue', 'exchange-candles'] as const
+      const sources = createSources(worldConfig(baseUrl), { names, http: { clock } })
+      for (const source of sources) {
+        const { signal } = new AbortController()
+        const outcome = await backfillSource(source, SPAN, { postgres: file.store.postgres, clock, signal })
+        assert.equal(outcome.errorCount, 0)
+        await source.close()
+      }
+    },
+  }
+}
+
+async function candleFindings({ exchange }: Exchange, lake: string | null = null): Promise<Finding[]> {
+  const findings: Finding[] = []
+  for (const series of exchange.series) findings.push(...(await checkCandles(context(lake), series)).findings)
+  return findings
+}
+
+async function repairAll({ exchange }: Exchange): Promise<void> {
+  for (const series of exchange.series) {
+    await repairCandles(file.store.postgres, await checkCandles(context(), series))
+  }
+}
+
+async function storedCandles(): Promise<readonly string[]> {
+  return (await command<{ readonly text: string }>(STORED_CANDLES)).map(({ text }) => text).toSorted()
+}
+
+const LOSSES = [
+  [
+    'a minute',
+    'period_interval = 1 AND end_period_ts = (SELECT max(end_period_ts) FROM candles WHERE period_interval = 1)',
+  ],
+  ['hours', 'period_interval = 60'],
+  ['days', 'period_interval = 1440'],
+  ['a market', 'market_ticker = (SELECT max(market_ticker) FROM candles)'],
+  ['minutes and hours of a day', "period_interval < 1440 AND end_period_ts < '2026-09-14'"],
+  ['everything', 'true'],
+] as const
+
+test('whatever candles are lost, they are named, opened, and fetched again, and nothing else', async (t) => {
+  const world = await startExchange(t, 7)
+  await world.backfill()
+  const expected = await storedCandles()
+  assert.deepEqual(await candleFindings(world), [])
+  for (const [what, condition] of LOSSES) {
+    const lost = await command<{ readonly market_ticker: string }>(
+      `DELETE FROM candles WHERE ${condition} RETURNING market_ticker`,
+    )
+    const markets = new Set(lost.map(({ market_ticker }) => market_ticker))
+    assert.ok(markets.size > 0, what)
+    const findings = await candleFindings(world)
+    assert.deepEqual([...new Set(findings.map(({ of }) => of))].toSorted(), [...markets].toSorted(), what)
+    // Naming opens nothing.
+    let before = world.asked.length
+    await world.backfill()
+    assert.equal(world.asked.length, before, what)
+    await repairAll(world)
+    before = world.asked.length
+    await world.backfill()
+    const again = world.asked
+      .slice(before)
+      .map(({ url }) => /\/markets\/([^/]+)\/candlesticks/.exec(url)?.[1])
+    assert.deepEqual(
+      [...new Set(again.filter((ticker) => ticker !== undefined))].toSorted(),
+      [...markets].toSorted(),
+    )
+    assert.deepEqual(await storedCandles(), expected, what)
+    assert.deepEqual(await candleFindings(world), [], what)
+  }
+})
+
+test('candles that have moved to the lake are counted there', async (t) => {
+  const world = await startExchange(t, 8)
+  await world.backfill()
+  const lake = await temporaryDirectory(t)
+  const clock = { nowMs: () => NOW_MS, sleep: async () => {} }
+  const { failures } = await compactClosedDays({ postgres: file.store.postgres, lake, clock })
+  assert.deepEqual(failures, [])
+  assert.deepEqual(await storedCandles(), [])
+  assert.deepEqual(await candleFindings(world, lake), [])
+  await assert.rejects(candleFindings(world), /have moved to candles\/.*name the lake/)
+  // A broken file is an error and never a day without candles.
+  const [name] = (await entriesBelow(lake)).filter((entry) => entry.endsWith('.parquet'))
+  assert.ok(name !== undefined)
+  await writeFile(join(lake, name), 'no parquet')
+  await assert.rejects(candleFindings(world, lake), /parquet/i)
+})
+
+test('what was never asked for is said to be so', async (t) => {
+  const world = await startExchange(t, 9)
+  await world.backfill()
+  await command("UPDATE markets SET candles_completed = '{}'")
+  await command('DELETE FROM candles')
+  await command("UPDATE ingest_cursors SET completed = '{}' WHERE source = 'exchange-catalogue'")
+  const findings = await candleFindings(world)
+  assert.ok(findings.some(({ of }) => of === 'KXHIGHNY: the catalogue'))
+  assert.ok(findings.length > world.exchange.series.length)
+  for (const { text, window } of findings) {
+    assert.match(text, /: not asked for yet$/)
+    assert.equal(window, null)
+  }
+})
+
+test('hours without a routine report are named, and just their days are opened', async () => {
+  const day = { fromMs: FIRST_MS, toMs: FIRST_MS + 3 * DAY_MS }
+  const { postgres } = file.store
+  // A whole first day, one report of the second, none of the third.
+  await command(`INSERT INTO observations (station_code, observed_at, observation_type, source)
+    SELECT 'NYC', '2026-09-10T00:51:00Z'::timestamptz + hour * interval '1 hour', 'METAR', 'iem'
+    FROM generate_series(0, 30) hour WHERE hour < 24 OR hour = 30`)
+  await postgres.transaction((transaction) =>
+    completeWindow(transaction, { source: 'iem', scope: 'NYC' }, day),
+  )
+  const report = await checkObservations(context(null, day), 'NYC')
+  const texts = report.findings.map(({ text }) => text)
+  assert.equal(report.dayCount, 3)
+  assert.match(texts[0] ?? '', /^2026-09-11: 1 of 24 hourly reports, missing 00 01 02 03 04 05 07 08 /)
+  assert.deepEqual(texts.slice(1), ['2026-09-12: 0 of 24 hourly reports'])
+  assert.equal(await repairObservations(postgres, report), 2)
+  const missing = await missingWindows(postgres, { source: 'iem', scope: 'NYC' }, day)
+  assert.deepEqual(missing, [{ fromMs: FIRST_MS + DAY_MS, toMs: FIRST_MS + 3 * DAY_MS }])
+})
