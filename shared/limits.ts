@@ -453,7 +453,6 @@ export const RECORDER_PUBLISH_INTERVAL_MS = 3_000
 export const RECORDER_PUBLISH_SHARE_MAX = 0.2
 /** A consolidation thread that fails is started again after so long, twice as long each time up to the maximum. */
 export const RECORDER_THREAD_RESTART_MS_FIRST = 1_000
-export const RECORDER_THREAD_RESTART_MS_MAX = 60_000
 /** Megabytes of JavaScript heap a consolidation thread may use. */
 export const RECORDER_THREAD_HEAP_MB_MAX = 1024
 /** A stopping recorder waits so long for the last publication. The log keeps what is not in the lake by then. */

@@ -93,7 +93,7 @@ export class SourceRecorder {
   /** Rejects when another recorder of the exchange uses the work directory. */
   static async start(options: SourceRecorderOptions): Promise<SourceRecorder> {
     const directory = join(options.workDirectory, 'wal', options.source)
-    const lock = await lockRecorder(directory)
+    const lock = await lockRecorder(directory, options.onFailed)
     try {
       return await SourceRecorder.#startLocked(options, directory, lock)
     } catch (error) {
@@ -126,17 +126,23 @@ export class SourceRecorder {
     return recorder
   }
 
-  /** Closes the connections, writes and publishes what was heard, and leaves the directory to others. */
+  /**
+   * Closes the connections, writes and publishes what was heard, and leaves the directory to others: last, and whatever
+   * became of the rest. What was not published is in the log.
+   */
   async stop(): Promise<void> {
     this.#abort.abort()
     clearInterval(this.#clock)
     clearTimeout(this.#discovery)
-    await this.#discovering
-    for (const { lane } of this.#places) lane.stop()
-    await this.#log.close()
-    this.#worker?.advanceTo(this.#log.position)
-    await this.#worker?.stop()
-    await this.#lock.release()
+    try {
+      await this.#discovering
+      for (const { lane } of this.#places) lane.stop()
+      await this.#log.close()
+    } finally {
+      this.#worker?.advanceTo(this.#log.position)
+      await this.#worker?.stop()
+      await this.#lock.release()
+    }
   }
 
   get metrics(): RecorderMetrics {
