@@ -30,9 +30,9 @@ export const PRICE_UNITS_PER_DOLLAR = 10_000
 export const QTY_UNITS_PER_CONTRACT = 1_000_000
 
 /**
- * Footer key-value metadata. `schema` … `markets` are lake.md's. The last three are written by Bookcast besides:
+ * Footer key-value metadata. `schema` … `markets` are lake.md's. The last four are written by Bookcast besides:
  * `keyframes` is `hourly` when every book known at the start of a UTC hour has its keyframe there, so that a reader
- * may start at any hour; `column_crc32` and `footer_crc32` let a reader tell a damaged file from a whole one.
+ * may start at any hour; `sample` is `true` where the books are invented; `column_crc32` and `footer_crc32` let a reader tell a damaged file from a whole one.
  */
 export const LOB_FOOTER_KEYS = {
   schema: 'schema',
@@ -47,6 +47,7 @@ export const LOB_FOOTER_KEYS = {
   gaps: 'gaps',
   markets: 'markets',
   keyframes: 'keyframes',
+  sample: 'sample',
   columnCrc32: 'column_crc32',
   footerCrc32: 'footer_crc32',
 } as const

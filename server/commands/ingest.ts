@@ -7,6 +7,7 @@ import { pino } from 'pino'
 import { addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../ingest/clock.ts'
 import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from '../collect/collect-config.ts'
+import { refuseSampleStore } from '../sample-data/sample-mark.ts'
 import { type Collection, startCollection } from '../collect/collection.ts'
 import { CollectorMetrics } from '../metrics/collection-metrics.ts'
 import { startMetricsServer } from '../metrics/metrics-server.ts'
@@ -112,6 +113,7 @@ export const ingestCommand: Command = async (args, io) => {
   if (settings.lake !== null) await mkdir(settings.lake, { recursive: true })
   const store = await openMigratedStore(settings.store)
   try {
+    await refuseSampleStore(store.postgres)
     return settings.isOnce || settings.span !== null
       ? await runToEnd(settings, store.postgres, io, signal)
       : await runUntilStopped(settings, store.postgres, io, signal)

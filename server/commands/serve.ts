@@ -13,6 +13,7 @@ import { SERVE_OPTIONS } from '../serve-options.ts'
 import { type RunningServer, startServer } from '../server.ts'
 import { MigrationError } from '../storage/migrations.ts'
 import { openRelationalStore, type RelationalStore } from '../storage/relational-store.ts'
+import { holdsSampleRecords, refuseSampleStore } from '../sample-data/sample-mark.ts'
 import type { Command, CommandIo } from './command.ts'
 import { openLog } from '../log.ts'
 import { exampleRequests } from './example-requests.ts'
@@ -73,6 +74,15 @@ async function loadSample(store: RelationalStore, logger: Logger): Promise<void>
   if (await loadSampleRecords(store.postgres)) logger.info('the sample records are loaded')
 }
 
+async function noticeSamples(
+  { postgres }: RelationalStore,
+  logger: Logger,
+  samples: { areThere: boolean },
+): Promise<void> {
+  samples.areThere = await holdsSampleRecords(postgres)
+  if (samples.areThere) logger.warn('the relational store holds the sample records: invented ones')
+}
+
 /** The relational store of the configuration with its tables, and how to end it; nothing when there is none. */
 async function openStore(config: ServeConfig, logger: Logger) {
   if (config.store === null) return undefined
@@ -85,9 +95,12 @@ async function openStore(config: ServeConfig, logger: Logger) {
   const migrated = migrateWhenThere(store, logger, closing.signal)
   // It may fail while nobody waits for it yet.
   migrated.catch(() => {})
+  const samples = { areThere: false }
   try {
     if (config.store.databaseUrl === null || config.hasSampleRecords) await migrated
     if (config.hasSampleRecords) await loadSample(store, logger)
+    if (config.store.databaseUrl === null && config.collect !== null) await refuseSampleStore(store.postgres)
+    void migrated.then(() => noticeSamples(store, logger, samples)).catch(() => {})
   } catch (error) {
     await store.close()
     throw error
@@ -95,7 +108,7 @@ async function openStore(config: ServeConfig, logger: Logger) {
   return {
     postgres: store.postgres,
     address: store.postgres.address,
-    services: storeServices(store.postgres),
+    services: { ...storeServices(store.postgres), hasSampleRecords: () => samples.areThere },
     /** Rejects when this version and the tables do not fit together. */
     migrated,
     close: async (): Promise<void> => {

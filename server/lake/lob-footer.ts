@@ -20,6 +20,8 @@ export interface LobFileLabels {
   readonly date: string
   readonly coversFrom: bigint
   readonly coversTo: bigint
+  /** The books are invented. */
+  readonly isSample?: boolean | undefined
 }
 
 /** Footer, its length and the closing magic: everything after the last data page. */
@@ -73,7 +75,7 @@ function keyValues(
   figures: LobRowFigures,
   columnCrc32: readonly (readonly string[])[],
 ): { key: string; value: string }[] {
-  const pairs: [string, string][] = [
+  const pairs: (readonly [string, string])[] = [
     [KEYS.schema, LOB_SCHEMA],
     [KEYS.source, labels.source],
     [KEYS.series, labels.series],
@@ -86,6 +88,7 @@ function keyValues(
     [KEYS.gaps, String(figures.gaps)],
     [KEYS.markets, marketsText(figures)],
     [KEYS.keyframes, KEYFRAMES_HOURLY],
+    ...(labels.isSample === true ? ([[KEYS.sample, 'true']] as const) : []),
     [KEYS.columnCrc32, JSON.stringify(columnCrc32)],
     [KEYS.footerCrc32, '00000000'],
   ]

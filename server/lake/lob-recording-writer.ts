@@ -32,6 +32,8 @@ export interface LobRecordingWriterOptions {
   readonly spillDirectory?: string
   /** What to do about an existing file with other bytes (default: refuse the run). */
   readonly onExisting?: 'refuse' | 'replace'
+  /** The events are invented: the files say so. */
+  readonly isSample?: boolean
   readonly onProgress?: (progress: LobWriteProgress) => void
   /** Smaller bounds than shared/limits.ts, for tests. */
   readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number }
@@ -141,12 +143,13 @@ export class LobRecordingWriter {
   }
 
   async #consolidate(recording: SeriesRecording): Promise<readonly ConsolidatedFile[]> {
-    const { lake, source, bounds, onProgress } = this.#options
+    const { lake, source, bounds, onProgress, isSample } = this.#options
     const directory = lobSeriesDirectory(lake, source, recording.series)
     const first = mkdirSync(directory, { recursive: true })
     if (first !== undefined) this.#createdDirectories.push({ first, last: directory })
     await removeStaleTemporaries(directory)
     const consolidation = new SeriesConsolidation(recording, {
+      isSample,
       lake,
       source,
       passRowsMax: bounds?.passRows ?? CONSOLIDATE_ROWS_MAX,

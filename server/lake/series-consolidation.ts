@@ -17,6 +17,7 @@ export interface ConsolidationOptions {
   readonly source: LobSource
   /** Events sorted in memory at once. */
   readonly passRowsMax: number
+  readonly isSample?: boolean | undefined
   /** The reused row group; its capacity bounds the row groups of the files. */
   readonly group: LobRowGroup
   readonly signal: AbortSignal
@@ -111,7 +112,8 @@ export class SeriesConsolidation {
     const coversFrom = later(this.#recording.coversFrom!, dayStart)
     const coversTo = earlier(this.#recording.coversTo!, dayEnd)
     const { series } = this.#recording
-    const labels = { source: this.#options.source, series, date: this.#date, coversFrom, coversTo }
+    const { source, isSample } = this.#options
+    const labels = { source, series, date: this.#date, coversFrom, coversTo, isSample }
     this.#files.push({ writer, ...labels, figures: await writer.finish(labels) })
   }
 }

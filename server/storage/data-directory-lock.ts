@@ -164,7 +164,8 @@ async function removeStale(directory: string, path: string, draftPath: string): 
   const content = await readIfThere(path)
   if (content === undefined) return
   const owner = parseOwner(content)
-  if (owner !== undefined && (await isAlive(owner, path, draftPath))) throw new DataDirectoryLocked(directory, owner)
+  if (owner !== undefined && (await isAlive(owner, path, draftPath)))
+    throw new DataDirectoryLocked(directory, owner)
   // Only inside the takeover is a lock removed, and only the one that was found dead: else a slow process would remove
   // the lock that a faster one has made meanwhile.
   const takeover = `${path}.takeover`

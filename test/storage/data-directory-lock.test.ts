@@ -60,7 +60,10 @@ test('a recorder on another machine is noticed as long as its lock beats, and no
       (error: Error) => error.message,
     )
     clearInterval(beat)
-    assert.match(refusal ?? 'taken', new RegExp(`another recorder, process ${String(content['pid'])} on ${String(content['host'])}`))
+    assert.match(
+      refusal ?? 'taken',
+      new RegExp(`another recorder, process ${String(content['pid'])} on ${String(content['host'])}`),
+    )
     assert.ok(beats > 0)
   }
   const taken = await lockRecorder(directory, IGNORE)
