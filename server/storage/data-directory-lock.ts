@@ -149,7 +149,8 @@ class LockBeat {
         this.#file.stat({ bigint: true }),
         stat(this.#path, { bigint: true }).catch(noneThere),
       ])
-      if (own.ino === found?.ino) return
+      // One that was removed is nobody's; whoever takes it next is noticed then.
+      if (found === undefined || own.ino === found.ino) return
     } catch {
       // A file system that does not answer now says nothing of the lock; the next beat looks again.
       return

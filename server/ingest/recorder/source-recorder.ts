@@ -58,6 +58,11 @@ interface Place {
 const NOTHING = Buffer.alloc(0)
 // What was heard may be overtaken by an older message that is still on its way.
 const HEARD_MARGIN_MS = 1_000
+// Markets that the feed has announced are followed together, and for so long although the directory does not list them
+// yet: its answers are some seconds old.
+const ANNOUNCED_TOGETHER_MS = 200
+const ANNOUNCED_MS = 5 * 60_000
+const ANNOUNCED_MAX = 10_000
 
 export class SourceRecorder {
   readonly #options: SourceRecorderOptions
@@ -70,6 +75,10 @@ export class SourceRecorder {
   #placeById = new Map<string, Place>()
   #worker: ConsolidationWorker | undefined
   #report: ConsolidationReport | undefined
+  /** By id: markets that the feed has named, until when they need no directory. */
+  readonly #announced = new Map<string, { readonly market: DirectoryMarket; readonly untilMs: number }>()
+  #listed: readonly DirectoryMarket[] = []
+  #announcement: NodeJS.Timeout | undefined
   #clock: NodeJS.Timeout | undefined
   #discovery: NodeJS.Timeout | undefined
   #discovering: Promise<void> | undefined
@@ -134,6 +143,7 @@ export class SourceRecorder {
     this.#abort.abort()
     clearInterval(this.#clock)
     clearTimeout(this.#discovery)
+    clearTimeout(this.#announcement)
     try {
       await this.#discovering
       for (const { lane } of this.#places) lane.stop()
@@ -195,7 +205,11 @@ export class SourceRecorder {
   #discover(): void {
     const { directory, source, logger, discoveryIntervalMs = DISCOVERY_INTERVAL_MS } = this.#options
     this.#discovering = directory.list(this.#abort.signal).then(
-      (markets) => this.#follow(markets),
+      (markets) => {
+        this.#discoveredAtMs = Date.now()
+        this.#listed = markets
+        this.#follow()
+      },
       (error: unknown) => {
         if (this.#abort.signal.aborted) return
         this.#discoveryFailures++
@@ -209,10 +223,24 @@ export class SourceRecorder {
     })
   }
 
-  #follow(list: readonly DirectoryMarket[]): void {
+  // A new market is followed as soon as the feed says that it is there, not only at the next look into the directory.
+  #announce(id: string): void {
+    const market = this.#options.directory.announced?.(id)
+    if (market === undefined || this.#announced.size >= ANNOUNCED_MAX) return
+    this.#announced.set(id, { market, untilMs: Date.now() + ANNOUNCED_MS })
+    this.#announcement ??= setTimeout(() => {
+      this.#announcement = undefined
+      this.#follow()
+    }, ANNOUNCED_TOGETHER_MS)
+  }
+
+  #follow(): void {
     if (this.#abort.signal.aborted) return
-    this.#discoveredAtMs = Date.now()
     const before = this.#markets
+    const nowMs = Date.now()
+    for (const [id, { untilMs }] of this.#announced) if (untilMs < nowMs) this.#announced.delete(id)
+    const announced = [...this.#announced.values()].map(({ market }) => market)
+    const list = [...announced, ...this.#listed]
     this.#markets = new Map(list.map((market) => [market.id, market]))
     const added = list.filter(({ id }) => !before.has(id))
     if (added.length > 0) this.#stateSeries(added)
@@ -225,7 +253,7 @@ export class SourceRecorder {
     for (const id of this.#markets.keys()) if (!this.#placeById.has(id)) this.#place(id)
     const { source, logger } = this.#options
     if (added.length > 0)
-      logger.info({ source, markets: list.length, added: added.length }, 'following markets')
+      logger.info({ source, markets: this.#markets.size, added: added.length }, 'following markets')
     if (this.#unplaced > 0)
       logger.warn({ source, markets: this.#unplaced }, 'more markets than connections can carry')
     for (const { lane, ids } of this.#places) lane.follow(ids)
@@ -265,6 +293,7 @@ export class SourceRecorder {
           const mark = Buffer.from(JSON.stringify(disconnectMark()))
           this.#append(WAL_KIND.mark, number, place.epoch, mark, lastHeardMs)
         },
+        announced: (id) => this.#announce(id),
         trouble: (reason) => logger.warn({ source, lane: number, reason }, 'trouble with the feed'),
       }),
     }
