@@ -32,6 +32,7 @@ import { type LifecycleOptions, RequestLifecycle } from './http/request-lifecycl
 import { type HttpServer, startHttpServer } from './http/uws-server.ts'
 import { LobPool } from './lob/lob-pool.ts'
 import { startMetricsServer } from './metrics/metrics-server.ts'
+import type { NewestRow } from './metrics/newest-rows.ts'
 import { type IngestAge, ServiceMetrics } from './metrics/service-metrics.ts'
 import { RecordPool } from './records/record-pool.ts'
 import { RecordValidators } from './records/record-validators.ts'
@@ -57,6 +58,8 @@ export interface StoreServices {
   readonly ping: DatabaseCheck
   /** How long ago each source of the ingest last delivered. */
   readonly ingestAges: () => Promise<readonly IngestAge[]>
+  /** How new the newest rows are. */
+  readonly newestRows?: () => Promise<readonly NewestRow[]>
   /** Whether it holds the sample records, as far as is known. */
   readonly hasSampleRecords?: () => boolean
 }
@@ -173,6 +176,18 @@ function cachePolicyOf(config: ServeConfig): CachePolicy {
   return new CachePolicy({ isShared: config.apiKeys.length === 0 })
 }
 
+/** What this process collects, its pull of the lake included. */
+function collected(dependencies: ServerDependencies, { metrics, figures }: LakeWatch): CollectionMetrics {
+  const { tasks = [], recorders = [], syncs = [] } = dependencies.collection?.() ?? {}
+  const storage = dependencies.storage?.()
+  return {
+    tasks: metrics === undefined ? tasks : [...tasks, metrics],
+    recorders,
+    syncs: figures === undefined ? syncs : [...syncs, figures],
+    storage,
+  }
+}
+
 /** Starts serving and resolves when the port is bound, the threads are warm and the catalogue was asked for. */
 export async function startServer(
   config: ServeConfig,
@@ -189,10 +204,9 @@ export async function startServer(
   const lakeWatch = createLakeWatch(config.lake, config.sync, logger)
   const lakeBooks = new LakeBooks(config.lake, logger)
   const metrics = new ServiceMetrics({
-    collection: () => {
-      const { tasks = [], recorders = [] } = dependencies.collection?.() ?? {}
-      return { tasks: lakeWatch.metrics === undefined ? tasks : [...tasks, lakeWatch.metrics], recorders }
-    },
+    collection: () => collected(dependencies, lakeWatch),
+    newestRows: store?.newestRows ?? (async () => []),
+    lakeBooks: () => lakeBooks.figures,
     takenSlots: () => lobPool.takenSlots,
     queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
     ingestAges: store === undefined ? async () => [] : store.ingestAges,

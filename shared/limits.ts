@@ -397,8 +397,11 @@ export const SYNC_STALL_MS = 30_000
 export const SYNC_OBJECT_BYTES_MAX = 5 * 1024 * 1024 * 1024
 /** Contents remembered as written by the synchronization, for each object. */
 export const SYNC_OWN_DIGESTS_MAX = 4
-/** Pause between two synchronizations of a running process. */
-export const SYNC_INTERVAL_MS = 5 * 60 * 1000
+/**
+ * Pause between two synchronizations of a running process. A change in the books is seconds later in the lake, so long
+ * later at most in object storage, and as long again in a copy: about a minute in all.
+ */
+export const SYNC_INTERVAL_MS = 25 * 1000
 /** Pushes that a collector remembers to know what has long been in object storage. */
 export const SYNC_PUSHES_REMEMBERED_MAX = 4_096
 /** Objects with a problem that a summary names; all are counted. */

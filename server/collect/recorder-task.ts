@@ -57,6 +57,7 @@ export class RecorderTask {
       ...metrics,
       rowCount: frames,
       lastSuccessAtMs: lastFrameMs,
+      lastRowsAtMs: lastFrameMs,
       errorCount: metrics.errorCount + discoveryFailures + consolidationFailures,
     }
   }

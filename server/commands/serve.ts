@@ -3,12 +3,14 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
+import { tmpdir } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { MIGRATION_RETRY_MS } from '../../shared/limits.ts'
 import { storeServices } from '../catalogue/store-services.ts'
 import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
 import { type Collection, startCollection } from '../collect/collection.ts'
+import { StorageWatch } from '../health/storage-watch.ts'
 import { SERVE_OPTIONS } from '../serve-options.ts'
 import { type RunningServer, startServer } from '../server.ts'
 import { MigrationError } from '../storage/migrations.ts'
@@ -133,15 +135,24 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
   try {
     const store = await openStore(config, logger)
     let collection: Collection | undefined
+    const storage = new StorageWatch({
+      lake: config.lake,
+      recorder: config.collect?.recording?.workDirectory ?? null,
+      data: config.store?.databaseUrl === null ? config.store.dataDirectory : null,
+      temporary: tmpdir(),
+      logger,
+    })
     const server = await startServer(config, {
       logger,
       collection: () => collection?.metrics(),
+      storage: () => storage.figures,
       ...(store ? { store: store.services, storeAddress: store.address } : {}),
     }).catch(async (error: unknown) => {
       await store?.close()
       throw error
     })
     try {
+      storage.start()
       if (config.collect !== null && store) {
         collection = startCollection({ config: config.collect, postgres: store.postgres, logger })
       }
@@ -151,7 +162,7 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
       await untilStopped(signal, store?.migrated)
       logger.info('shutting down')
     } finally {
-      await Promise.all([server.close(), collection?.stop()])
+      await Promise.all([server.close(), collection?.stop(), storage.close()])
       await store?.close()
     }
     logger.info('stopped')

@@ -66,11 +66,14 @@ export class StorageWatch {
 
   /** Looks now and, from then on, a while after each look. */
   start(): void {
-    this.#turn = this.#look().finally(() => {
-      if (this.#closing.signal.aborted) return
-      this.#timer = setTimeout(() => this.start(), this.#options.intervalMs ?? INTERVAL_MS)
-      this.#timer.unref()
-    })
+    this.#turn = this.#lookAndRest()
+  }
+
+  async #lookAndRest(): Promise<void> {
+    await this.look()
+    if (this.#closing.signal.aborted) return
+    this.#timer = setTimeout(() => this.start(), this.#options.intervalMs ?? INTERVAL_MS)
+    this.#timer.unref()
   }
 
   async close(): Promise<void> {
@@ -79,7 +82,8 @@ export class StorageWatch {
     await this.#turn
   }
 
-  async #look(): Promise<void> {
+  /** Looks once. */
+  async look(): Promise<StorageFigures> {
     const { lake, recorder, data, temporary } = this.#options
     const places = { lake, recorder, data, temporary }
     const disks: DiskFigures[] = []
@@ -92,6 +96,7 @@ export class StorageWatch {
     const isLakeDue = this.#rounds++ % LAKE_EVERY_ROUNDS === 0
     const lakeBytes = isLakeDue ? await this.#lakeBytes() : this.#figures.lakeBytes
     this.#figures = { disks, lakeBytes, walBytes: recorder === null ? {} : await logBytes(recorder) }
+    return this.#figures
   }
 
   async #lakeBytes(): Promise<number | null> {

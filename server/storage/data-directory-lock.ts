@@ -35,6 +35,8 @@ interface LockOwner {
 /** Another process uses the directory. */
 export class DataDirectoryLocked extends Error {
   readonly pid: number
+  /** Where the process listens that has the directory. */
+  readonly socketPath: string
 
   readonly host: string
 
@@ -46,6 +48,7 @@ export class DataDirectoryLocked extends Error {
     this.name = 'DataDirectoryLocked'
     this.pid = owner.pid
     this.host = owner.host
+    this.socketPath = owner.socketPath
   }
 }
 

@@ -57,8 +57,8 @@ export class LakeSyncSchedule {
   }
 
   /** Files that could not be brought over in the last synchronization because they must not replace what is there. */
-  get conflictCount(): number {
-    return this.#conflictCount
+  get figures(): { readonly task: string; readonly conflictCount: number } {
+    return { task: this.#loop.metrics.task, conflictCount: this.#conflictCount }
   }
 
   /** Lets a synchronization begin now. */

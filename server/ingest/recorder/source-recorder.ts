@@ -18,6 +18,7 @@ import type { DirectoryMarket, MarketDirectory } from './market-directory.ts'
 import { lockRecorder } from './recorder-lock.ts'
 import { FrameRate } from './recorder-metrics.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
+import { writeRecorderStatus } from './recorder-status.ts'
 import { disconnectMark, heardMark } from './wal-mark.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalKind } from './wal-record.ts'
@@ -58,6 +59,7 @@ interface Place {
 const NOTHING = Buffer.alloc(0)
 // What was heard may be overtaken by an older message that is still on its way.
 const HEARD_MARGIN_MS = 1_000
+const STATUS_INTERVAL_MS = 5_000
 // Markets that the feed has announced are followed together, and for so long although the directory does not list them
 // yet: its answers are some seconds old.
 const ANNOUNCED_TOGETHER_MS = 200
@@ -90,6 +92,9 @@ export class SourceRecorder {
   #discoveryFailures = 0
   #synced = 0
   #syncDelayMs = 0
+  readonly #startedAtMs = Date.now()
+  #statedMs = 0
+  #stating: Promise<void> | undefined
   #isCongested = false
   #congestions = 0
 
@@ -151,6 +156,8 @@ export class SourceRecorder {
     } finally {
       this.#worker?.advanceTo(this.#log.position)
       await this.#worker?.stop()
+      await this.#stating
+      await writeRecorderStatus(this.#options.workDirectory, this.metrics)
       await this.#lock.release()
     }
   }
@@ -159,6 +166,8 @@ export class SourceRecorder {
     const { frames, framesPerSecond, lastFrameMs, bytes, lagMs } = this.#rate.figures(Date.now())
     return {
       source: this.#options.source,
+      isRunning: !this.#abort.signal.aborted,
+      startedAtMs: this.#startedAtMs,
       frames,
       bytes,
       framesPerSecond,
@@ -205,11 +214,7 @@ export class SourceRecorder {
   #discover(): void {
     const { directory, source, logger, discoveryIntervalMs = DISCOVERY_INTERVAL_MS } = this.#options
     this.#discovering = directory.list(this.#abort.signal).then(
-      (markets) => {
-        this.#discoveredAtMs = Date.now()
-        this.#listed = markets
-        this.#follow()
-      },
+      (markets) => this.#take(markets),
       (error: unknown) => {
         if (this.#abort.signal.aborted) return
         this.#discoveryFailures++
@@ -221,6 +226,12 @@ export class SourceRecorder {
       if (this.#abort.signal.aborted) return
       this.#discovery = setTimeout(() => this.#discover(), discoveryIntervalMs)
     })
+  }
+
+  #take(markets: readonly DirectoryMarket[]): void {
+    this.#discoveredAtMs = Date.now()
+    this.#listed = markets
+    this.#follow()
   }
 
   // A new market is followed as soon as the feed says that it is there, not only at the next look into the directory.
@@ -329,6 +340,14 @@ export class SourceRecorder {
     const hour = Math.floor(nowMs / MS_PER_HOUR)
     if (hour !== this.#statedHour && this.#markets.size > 0) this.#stateSeries([...this.#markets.values()])
     this.#statedHour = hour
+    if (nowMs - this.#statedMs > STATUS_INTERVAL_MS) this.#writeStatus(nowMs)
+  }
+
+  #writeStatus(nowMs: number): void {
+    this.#statedMs = nowMs
+    this.#stating ??= writeRecorderStatus(this.#options.workDirectory, this.metrics).finally(() => {
+      this.#stating = undefined
+    })
   }
 
   #stateSeries(markets: readonly DirectoryMarket[]): void {
