@@ -1,5 +1,7 @@
-# Builds Bookcast and serves a lake mounted at /lake; without one, the sample data. /data holds the embedded database:
+# Builds Bookcast and serves the lake at /lake, which is empty unless one is mounted. /data holds the embedded database:
 #   docker build -t bookcast . && docker run -p 8080:8080 -v "$PWD/lake:/lake" bookcast
+# The samples (invented books) lie apart, and their records in a store of their own:
+#   docker run -p 8080:8080 bookcast serve --lake data-samples/lake --sample-records --data-dir /tmp/bookcast-samples
 FROM node:22-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -17,7 +19,7 @@ COPY --from=build /app/dist dist
 COPY --from=build /app/server/storage/migrations server/storage/migrations
 COPY --from=build /app/data-samples data-samples
 COPY --from=build /app/package.json package.json
-RUN cp -r data-samples/lake /lake && mkdir /data && chown -R node:node /lake /data
+RUN mkdir /lake /data && chown -R node:node /lake /data
 USER node
 EXPOSE 8080
 VOLUME /lake /data

@@ -56,6 +56,13 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
     },
   ],
   [
+    'prune',
+    {
+      summary: 'show and remove order-book files of old dates',
+      load: async () => (await import('./commands/prune.ts')).pruneCommand,
+    },
+  ],
+  [
     'compact',
     {
       summary: 'move closed days of candles and observations to a lake',

@@ -2,7 +2,7 @@
 // the order-book threads at the back.
 
 import type { Logger } from 'pino'
-import { WORKER_CANCEL_TIMEOUT_MS } from '../shared/limits.ts'
+import { HEALTH_CHECK_TIMEOUT_MS, WORKER_CANCEL_TIMEOUT_MS } from '../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
 import type { StoreAddress } from '../shared/sql/store-address.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
@@ -21,6 +21,8 @@ import { observationsEndpoint } from './endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from './endpoints/series.ts'
 import { embeddedDbCheck } from './health/embedded-db-check.ts'
 import { type DatabaseCheck, HealthMonitor } from './health/health-monitor.ts'
+import { LakeBooks } from './health/lake-books.ts'
+import type { StorageFigures } from './health/storage-watch.ts'
 import { withinTime } from '../shared/within-time.ts'
 import { Admission } from './http/admission.ts'
 import { CachePolicy } from './http/cache-policy.ts'
@@ -30,6 +32,7 @@ import { type LifecycleOptions, RequestLifecycle } from './http/request-lifecycl
 import { type HttpServer, startHttpServer } from './http/uws-server.ts'
 import { LobPool } from './lob/lob-pool.ts'
 import { startMetricsServer } from './metrics/metrics-server.ts'
+import type { NewestRow } from './metrics/newest-rows.ts'
 import { type IngestAge, ServiceMetrics } from './metrics/service-metrics.ts'
 import { RecordPool } from './records/record-pool.ts'
 import { RecordValidators } from './records/record-validators.ts'
@@ -55,6 +58,10 @@ export interface StoreServices {
   readonly ping: DatabaseCheck
   /** How long ago each source of the ingest last delivered. */
   readonly ingestAges: () => Promise<readonly IngestAge[]>
+  /** How new the newest rows are. */
+  readonly newestRows?: () => Promise<readonly NewestRow[]>
+  /** Whether it holds the sample records, as far as is known. */
+  readonly hasSampleRecords?: () => boolean
 }
 
 export interface ServerDependencies {
@@ -67,6 +74,8 @@ export interface ServerDependencies {
   readonly checkEmbeddedDb?: DatabaseCheck
   /** What collecting in this process has done so far; nothing before it began. */
   readonly collection?: () => CollectionMetrics | undefined
+  /** How much room there is where the process writes. */
+  readonly storage?: () => StorageFigures
   /** Other workers than the real ones, for tests. */
   readonly lobWorkerUrl?: URL
   readonly recordWorkerUrl?: URL
@@ -99,11 +108,19 @@ interface Background {
   readonly recordPool: RecordPool | undefined
   readonly feed: CatalogueFeed | undefined
   readonly lakeWatch: LakeWatch
+  readonly lakeBooks: LakeBooks
   readonly metrics: ServiceMetrics
 }
 
-async function endBackground({ lobPool, recordPool, feed, lakeWatch, metrics }: Background): Promise<void> {
-  await Promise.all([feed?.close(), lakeWatch.close(), lobPool.close(), recordPool?.close()])
+async function endBackground(background: Background): Promise<void> {
+  const { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics } = background
+  await Promise.all([
+    feed?.close(),
+    lakeWatch.close(),
+    lakeBooks.close(),
+    lobPool.close(),
+    recordPool?.close(),
+  ])
   metrics.close()
 }
 
@@ -123,13 +140,18 @@ function createEndpoints(
   config: ServeConfig,
   dependencies: ServerDependencies,
   catalogue: Catalogue,
-  { lobPool, recordPool, feed, lakeWatch, metrics }: Background,
+  { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics }: Background,
 ): Endpoint[] {
   const { store, checkEmbeddedDb } = dependencies
   const monitor = new HealthMonitor({
     embeddedDb: checkEmbeddedDb ?? recordPool?.checkDatabase ?? embeddedDbCheck(),
-    hostedDb: store === undefined ? async () => false : store.ping,
+    // Where none is wanted (--store off) none can be missing.
+    hostedDb: store === undefined ? async () => config.store === null : store.ping,
     sync: () => lakeWatch.status,
+    async samples() {
+      const { sampleCount } = await lakeBooks.firstFigures(HEALTH_CHECK_TIMEOUT_MS)
+      return { files: sampleCount, records: store?.hasSampleRecords?.() ?? false }
+    },
   })
   const cachePolicy = cachePolicyOf(config)
   const version = readVersion()
@@ -154,6 +176,18 @@ function cachePolicyOf(config: ServeConfig): CachePolicy {
   return new CachePolicy({ isShared: config.apiKeys.length === 0 })
 }
 
+/** What this process collects, its pull of the lake included. */
+function collected(dependencies: ServerDependencies, { metrics, figures }: LakeWatch): CollectionMetrics {
+  const { tasks = [], recorders = [], syncs = [] } = dependencies.collection?.() ?? {}
+  const storage = dependencies.storage?.()
+  return {
+    tasks: metrics === undefined ? tasks : [...tasks, metrics],
+    recorders,
+    syncs: figures === undefined ? syncs : [...syncs, figures],
+    storage,
+  }
+}
+
 /** Starts serving and resolves when the port is bound, the threads are warm and the catalogue was asked for. */
 export async function startServer(
   config: ServeConfig,
@@ -168,11 +202,11 @@ export async function startServer(
       : new RecordPool({ lake: config.lake, store: storeAddress, workerUrl: recordWorkerUrl, logger })
   const catalogue = new Catalogue(cachePolicyOf(config))
   const lakeWatch = createLakeWatch(config.lake, config.sync, logger)
+  const lakeBooks = new LakeBooks(config.lake, logger)
   const metrics = new ServiceMetrics({
-    collection: () => {
-      const { tasks = [], recorders = [] } = dependencies.collection?.() ?? {}
-      return { tasks: lakeWatch.metrics === undefined ? tasks : [...tasks, lakeWatch.metrics], recorders }
-    },
+    collection: () => collected(dependencies, lakeWatch),
+    newestRows: store?.newestRows ?? (async () => []),
+    lakeBooks: () => lakeBooks.figures,
     takenSlots: () => lobPool.takenSlots,
     queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
     ingestAges: store === undefined ? async () => [] : store.ingestAges,
@@ -191,6 +225,7 @@ export async function startServer(
             onManifestChange: () => lakeWatch.wake(),
           }),
     lakeWatch,
+    lakeBooks,
     metrics,
   }
   const lifecycle = new RequestLifecycle(
@@ -199,7 +234,8 @@ export async function startServer(
   )
   let metricsServer: HttpServer | undefined
   try {
-    background.lakeWatch.start()
+    lakeWatch.start()
+    lakeBooks.start()
     await Promise.all([lobPool.warm(), recordPool?.warm(), background.feed?.start()])
     if (typeof config.metrics !== 'string')
       metricsServer = await startMetricsServer(config.metrics, metrics, logger)

@@ -397,8 +397,11 @@ export const SYNC_STALL_MS = 30_000
 export const SYNC_OBJECT_BYTES_MAX = 5 * 1024 * 1024 * 1024
 /** Contents remembered as written by the synchronization, for each object. */
 export const SYNC_OWN_DIGESTS_MAX = 4
-/** Pause between two synchronizations of a running process. */
-export const SYNC_INTERVAL_MS = 5 * 60 * 1000
+/**
+ * Pause between two synchronizations of a running process. A change in the books is seconds later in the lake, so long
+ * later at most in object storage, and as long again in a copy: about a minute in all.
+ */
+export const SYNC_INTERVAL_MS = 25 * 1000
 /** Pushes that a collector remembers to know what has long been in object storage. */
 export const SYNC_PUSHES_REMEMBERED_MAX = 4_096
 /** Objects with a problem that a summary names; all are counted. */
@@ -453,7 +456,6 @@ export const RECORDER_PUBLISH_INTERVAL_MS = 3_000
 export const RECORDER_PUBLISH_SHARE_MAX = 0.2
 /** A consolidation thread that fails is started again after so long, twice as long each time up to the maximum. */
 export const RECORDER_THREAD_RESTART_MS_FIRST = 1_000
-export const RECORDER_THREAD_RESTART_MS_MAX = 60_000
 /** Megabytes of JavaScript heap a consolidation thread may use. */
 export const RECORDER_THREAD_HEAP_MB_MAX = 1024
 /** A stopping recorder waits so long for the last publication. The log keeps what is not in the lake by then. */

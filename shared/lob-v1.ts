@@ -30,10 +30,11 @@ export const PRICE_UNITS_PER_DOLLAR = 10_000
 export const QTY_UNITS_PER_CONTRACT = 1_000_000
 
 /**
- * Footer key-value metadata. `schema` … `markets` are lake.md's. The last five are written by Bookcast besides:
- * `keyframes` is `hourly` when every book known at the start of a UTC hour has its keyframe there, so that a reader
- * may start at any hour; `strands` and `evidence` let more recordings be merged into the file later
- * (server/lake/lob-evidence.ts); `column_crc32` and `footer_crc32` let a reader tell a damaged file from a whole one.
+ * Footer key-value metadata. `schema` … `markets` are lake.md's. The others are written by Bookcast besides: `keyframes`
+ * is `hourly` when every book known at the start of a UTC hour has its keyframe there, so that a reader may start at any
+ * hour; `sample` is `true` where the books are invented; `strands` and `evidence` let more recordings be merged into the
+ * file later (server/lake/lob-evidence.ts); `column_crc32` and `footer_crc32` let a reader tell a damaged file from a
+ * whole one.
  */
 export const LOB_FOOTER_KEYS = {
   schema: 'schema',
@@ -50,6 +51,7 @@ export const LOB_FOOTER_KEYS = {
   keyframes: 'keyframes',
   strands: 'strands',
   evidence: 'evidence',
+  sample: 'sample',
   columnCrc32: 'column_crc32',
   footerCrc32: 'footer_crc32',
 } as const

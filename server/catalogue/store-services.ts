@@ -3,6 +3,7 @@
 
 import { CATALOGUE_READ_ROWS } from '../../shared/limits.ts'
 import type { SqlStatement } from '../../shared/sql/statement.ts'
+import { newestRowsOf } from '../metrics/newest-rows.ts'
 import type { StoreServices } from '../server.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { SeriesRow } from './catalogue-entry.ts'
@@ -63,6 +64,7 @@ function marketsPage(ticker: string, writtenSinceMs: number | null): SqlStatemen
 export function storeServices(postgres: Postgres): StoreServices {
   return {
     ping: (timeoutMs) => postgres.ping(timeoutMs),
+    newestRows: newestRowsOf(postgres),
     async ingestAges() {
       try {
         const rows = await postgres.run<IngestAgeRow>({ text: INGEST_AGES, parameters: [] })

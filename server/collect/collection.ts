@@ -9,6 +9,7 @@ import type { RegistryOptions } from '../ingest/registry.ts'
 import type { RecorderMetrics } from '../ingest/recorder/recorder-metrics.ts'
 import type { TaskMetrics } from '../ingest/task-loop.ts'
 import type { Postgres } from '../storage/postgres.ts'
+import type { StorageFigures } from '../health/storage-watch.ts'
 import { LakeSyncSchedule } from '../sync/lake-sync-schedule.ts'
 import type { LakeSyncResult } from '../sync/lake-sync.ts'
 import { logSync } from '../sync/sync-log.ts'
@@ -29,6 +30,15 @@ export interface CollectionOptions extends RegistryOptions {
 export interface CollectionMetrics {
   readonly tasks: readonly TaskMetrics[]
   readonly recorders: readonly RecorderMetrics[]
+  /** Synchronizations with object storage: files that must not replace what is there. */
+  readonly syncs?: readonly SyncFigures[]
+  readonly storage?: StorageFigures | undefined
+}
+
+export interface SyncFigures {
+  /** As in `tasks`. */
+  readonly task: string
+  readonly conflictCount: number
 }
 
 export interface Collection {
@@ -70,6 +80,7 @@ export function startCollection(options: CollectionOptions): Collection {
         ...(push === undefined ? [] : [push.schedule.metrics]),
       ],
       recorders: recorders.flatMap(({ recorderMetrics }) => recorderMetrics ?? []),
+      syncs: push === undefined ? [] : [push.schedule.figures],
     }),
     async stop() {
       stopping.abort(new Error('collecting is stopped'))

@@ -10,6 +10,9 @@ import { type RunningRecorder, startRecorder } from '../ingest/recorder/recorder
 import type { RecorderMetrics } from '../ingest/recorder/recorder-metrics.ts'
 import { TaskLoop, type TaskMetrics } from '../ingest/task-loop.ts'
 
+// The longest pause: a disk that has space again is written again soon.
+const RETRY_MS_MAX = 20_000
+
 export interface RecorderTaskOptions {
   readonly recording: RecordingConfig
   readonly exchange: 'kalshi' | 'polymarket'
@@ -21,6 +24,7 @@ export class RecorderTask {
   readonly #options: RecorderTaskOptions
   readonly #loop: TaskLoop
   #recorder: RunningRecorder | undefined
+  #retry: NodeJS.Timeout | undefined
 
   constructor(options: RecorderTaskOptions) {
     const { exchange, logger, clock } = options
@@ -31,7 +35,11 @@ export class RecorderTask {
       intervalMs: 0,
       run: (signal) => this.#record(signal),
       ...(clock === undefined ? {} : { clock }),
-      onError: (error) => logger.error({ err: error, exchange }, 'the recording has ended'),
+      onError: (error) => {
+        logger.error({ err: error, exchange }, 'the recording has ended')
+        this.#retry = setTimeout(() => this.#loop.wake(), RETRY_MS_MAX)
+        this.#retry.unref()
+      },
     })
   }
 
@@ -49,6 +57,7 @@ export class RecorderTask {
       ...metrics,
       rowCount: frames,
       lastSuccessAtMs: lastFrameMs,
+      lastRowsAtMs: lastFrameMs,
       errorCount: metrics.errorCount + discoveryFailures + consolidationFailures,
     }
   }
@@ -59,6 +68,7 @@ export class RecorderTask {
   }
 
   async #record(signal: AbortSignal): Promise<never> {
+    clearTimeout(this.#retry)
     const { recording, exchange, logger } = this.#options
     const { kalshi, polymarket, ...common } = recording
     await mkdir(common.workDirectory, { recursive: true })

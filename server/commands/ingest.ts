@@ -3,14 +3,18 @@
 
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { pino } from 'pino'
 import { addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../ingest/clock.ts'
 import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from '../collect/collect-config.ts'
-import { type Collection, startCollection } from '../collect/collection.ts'
+import { refuseSampleStore } from '../sample-data/sample-mark.ts'
+import { type Collection, type CollectionMetrics, startCollection } from '../collect/collection.ts'
+import { StorageWatch } from '../health/storage-watch.ts'
 import { CollectorMetrics } from '../metrics/collection-metrics.ts'
 import { startMetricsServer } from '../metrics/metrics-server.ts'
 import type { MetricsAddress } from '../metrics/metrics-text.ts'
+import { newestRowsOf } from '../metrics/newest-rows.ts'
 import { createSources } from '../ingest/registry.ts'
 import { backfillSource, pollSource, type RunOptions, type RunOutcome } from '../ingest/run-source.ts'
 import { type IngestSource, SOURCE_NAMES, type SourceName } from '../ingest/source.ts'
@@ -114,6 +118,7 @@ export const ingestCommand: Command = async (args, io) => {
   if (settings.lake !== null) await mkdir(settings.lake, { recursive: true })
   const store = await openMigratedStore(settings.store)
   try {
+    await refuseSampleStore(store.postgres)
     return settings.isOnce || settings.span !== null
       ? await runToEnd(settings, store.postgres, io, signal)
       : await runUntilStopped(settings, store.postgres, io, signal)
@@ -171,7 +176,7 @@ function readDate(options: ParsedOptions, name: 'from' | 'to'): string | null {
 }
 
 async function runUntilStopped(
-  { config, names, metrics }: Settings,
+  { config, lake, names, metrics, store }: Settings,
   postgres: Postgres,
   { stdout }: CommandIo,
   signal: AbortSignal,
@@ -179,22 +184,28 @@ async function runUntilStopped(
   const destination = pino.destination({ fd: 2, sync: false })
   const logger = pino({ base: null }, destination)
   let collection: Collection | undefined
-  const server =
-    metrics === null
-      ? undefined
-      : await startMetricsServer(
-          metrics,
-          new CollectorMetrics(() => collection?.metrics() ?? { tasks: [], recorders: [] }),
-          logger,
-        )
+  const storage = new StorageWatch({
+    lake,
+    recorder: config.recording?.workDirectory ?? null,
+    data: store.databaseUrl === null ? store.dataDirectory : null,
+    temporary: tmpdir(),
+    logger,
+  })
+  const figures = (): CollectionMetrics => {
+    const collected = collection?.metrics() ?? { tasks: [], recorders: [] }
+    return { ...collected, storage: storage.figures }
+  }
+  const text = new CollectorMetrics(figures, newestRowsOf(postgres))
+  const server = metrics === null ? undefined : await startMetricsServer(metrics, text, logger)
   try {
+    storage.start()
     collection = startCollection({ config, names, postgres, logger })
     const tasks = collection.metrics().tasks.map(({ task }) => task)
     stdout.write(`Bookcast collects from ${tasks.join(', ')}\n`)
     if (server !== undefined) logger.info({ ...metrics, port: server.port }, 'metrics')
     if (!signal.aborted) await once(signal, 'abort')
   } finally {
-    await collection?.stop()
+    await Promise.all([collection?.stop(), storage.close()])
     server?.close()
     logger.info({ tasks: collection?.metrics().tasks }, 'stopped')
     destination.flushSync()

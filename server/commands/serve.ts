@@ -3,16 +3,19 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
+import { tmpdir } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { MIGRATION_RETRY_MS } from '../../shared/limits.ts'
 import { storeServices } from '../catalogue/store-services.ts'
 import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
 import { type Collection, startCollection } from '../collect/collection.ts'
+import { StorageWatch } from '../health/storage-watch.ts'
 import { SERVE_OPTIONS } from '../serve-options.ts'
 import { type RunningServer, startServer } from '../server.ts'
 import { MigrationError } from '../storage/migrations.ts'
 import { openRelationalStore, type RelationalStore } from '../storage/relational-store.ts'
+import { holdsSampleRecords, refuseSampleStore } from '../sample-data/sample-mark.ts'
 import type { Command, CommandIo } from './command.ts'
 import { openLog } from '../log.ts'
 import { exampleRequests } from './example-requests.ts'
@@ -73,6 +76,15 @@ async function loadSample(store: RelationalStore, logger: Logger): Promise<void>
   if (await loadSampleRecords(store.postgres)) logger.info('the sample records are loaded')
 }
 
+async function noticeSamples(
+  { postgres }: RelationalStore,
+  logger: Logger,
+  samples: { areThere: boolean },
+): Promise<void> {
+  samples.areThere = await holdsSampleRecords(postgres)
+  if (samples.areThere) logger.warn('the relational store holds the sample records: invented ones')
+}
+
 /** The relational store of the configuration with its tables, and how to end it; nothing when there is none. */
 async function openStore(config: ServeConfig, logger: Logger) {
   if (config.store === null) return undefined
@@ -85,9 +97,12 @@ async function openStore(config: ServeConfig, logger: Logger) {
   const migrated = migrateWhenThere(store, logger, closing.signal)
   // It may fail while nobody waits for it yet.
   migrated.catch(() => {})
+  const samples = { areThere: false }
   try {
     if (config.store.databaseUrl === null || config.hasSampleRecords) await migrated
     if (config.hasSampleRecords) await loadSample(store, logger)
+    if (config.store.databaseUrl === null && config.collect !== null) await refuseSampleStore(store.postgres)
+    void migrated.then(() => noticeSamples(store, logger, samples)).catch(() => {})
   } catch (error) {
     await store.close()
     throw error
@@ -95,7 +110,7 @@ async function openStore(config: ServeConfig, logger: Logger) {
   return {
     postgres: store.postgres,
     address: store.postgres.address,
-    services: storeServices(store.postgres),
+    services: { ...storeServices(store.postgres), hasSampleRecords: () => samples.areThere },
     /** Rejects when this version and the tables do not fit together. */
     migrated,
     close: async (): Promise<void> => {
@@ -120,15 +135,24 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
   try {
     const store = await openStore(config, logger)
     let collection: Collection | undefined
+    const storage = new StorageWatch({
+      lake: config.lake,
+      recorder: config.collect?.recording?.workDirectory ?? null,
+      data: config.store?.databaseUrl === null ? config.store.dataDirectory : null,
+      temporary: tmpdir(),
+      logger,
+    })
     const server = await startServer(config, {
       logger,
       collection: () => collection?.metrics(),
+      storage: () => storage.figures,
       ...(store ? { store: store.services, storeAddress: store.address } : {}),
     }).catch(async (error: unknown) => {
       await store?.close()
       throw error
     })
     try {
+      storage.start()
       if (config.collect !== null && store) {
         collection = startCollection({ config: config.collect, postgres: store.postgres, logger })
       }
@@ -138,7 +162,7 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
       await untilStopped(signal, store?.migrated)
       logger.info('shutting down')
     } finally {
-      await Promise.all([server.close(), collection?.stop()])
+      await Promise.all([server.close(), collection?.stop(), storage.close()])
       await store?.close()
     }
     logger.info('stopped')

@@ -1,72 +1,113 @@
-// `bookcast status`: a table of the sources: how current each is, how much it has brought, what is missing or failing.
+// `bookcast status`: how current each source is, what the recorders do, what is missing, failing or running full. It may
+// be asked beside a running server: an embedded store that another process has is asked through that process.
 
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import { pino } from 'pino'
+import { StorageWatch, type StorageFigures } from '../health/storage-watch.ts'
 import { SYSTEM_CLOCK } from '../ingest/clock.ts'
-import { readSourceStatus, type SourceStatus } from '../ingest/source-status.ts'
+import { readRecorderStatus } from '../ingest/recorder/recorder-status.ts'
+import { readSourceStatus } from '../ingest/source-status.ts'
+import { newestRowsOf } from '../metrics/newest-rows.ts'
+import { DataDirectoryLocked } from '../storage/data-directory-lock.ts'
+import { Postgres } from '../storage/postgres.ts'
+import type { RelationalStoreOptions } from '../storage/relational-store.ts'
 import type { Command } from './command.ts'
-import { describeOptions, parseOptions } from './options.ts'
+import { describeOptions, type OptionDeclaration, parseOptions, type ParsedOptions } from './options.ts'
+import { newestLines, recorderTable, sourceTable, storageLines } from './status-text.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
+
+const OPTIONS: readonly OptionDeclaration[] = [
+  ...STORE_OPTIONS,
+  {
+    name: 'lake',
+    placeholder: '<dir>',
+    description: 'the lake whose recorders and disks are shown, too',
+    env: 'BOOKCAST_LAKE',
+  },
+  {
+    name: 'work',
+    placeholder: '<dir>',
+    description: "the recorder's work files; by default .recorder in the lake",
+    env: 'BOOKCAST_RECORDER_DIR',
+  },
+]
 
 const HELP = `Usage: bookcast status [options]
 
 Prints a table of the sources of data. "lag" is the time since the last success of the source's slowest part, "gaps" the
-holes between the windows of time that were fetched completely, "failing" the parts whose last run failed.
+holes between the windows of time that were fetched completely, "failing" the parts whose last run failed. Then the
+newest rows that there are, and with --lake the recorders, disks, lake and logs. A running server is not disturbed.
 
 Options:
-${describeOptions(STORE_OPTIONS)}
+${describeOptions(OPTIONS)}
   -h, --help                  this text
 `
 
-const HEADINGS = ['source', 'parts', 'rows', 'last success', 'lag', 'gaps', 'failing'] as const
+const SILENT = pino({ level: 'silent' })
+/** Statements of a process that has other things to do may wait so long. */
+const WAIT_MS = 15_000
 
 export const statusCommand: Command = async (args, { env, stdout }) => {
-  const options = parseOptions(args, env, STORE_OPTIONS)
+  const options = parseOptions(args, env, OPTIONS)
   if (options.help) {
     stdout.write(HELP)
     return 0
   }
-  const store = await openMigratedStore(readStoreOptions(options))
+  const settings = readStoreOptions(options)
+  const store = await openStore(settings)
   try {
-    stdout.write(statusTable(await readSourceStatus(store.postgres, SYSTEM_CLOCK.nowMs())))
-    return 0
+    const nowMs = SYSTEM_CLOCK.nowMs()
+    stdout.write(sourceTable(await readSourceStatus(store.postgres, nowMs)))
+    stdout.write(newestLines(await newestRowsOf(store.postgres)(), nowMs))
   } finally {
     await store.close()
   }
+  const lake = options.get('lake')?.text ?? null
+  const work = workDirectoryOf(options, lake)
+  if (work !== null) stdout.write(recorderTable(await readRecorderStatus(work), SYSTEM_CLOCK.nowMs()))
+  if (lake !== null) stdout.write(storageLines(await lookAtStorage(lake, work, settings)))
+  return 0
 }
 
-function statusTable(sources: readonly SourceStatus[]): string {
-  const rows = [HEADINGS, ...sources.map(cellsOf)]
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)))
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
-  const failures = sources
-    .filter(({ lastFailure }) => lastFailure !== null)
-    .map(({ source, lastFailure }) => `${source}: ${lastFailure}`)
-  return `${[...lines, ...failures].join('\n')}\n`
+/** The store, or a connection to the process that has it. */
+async function openStore(
+  options: RelationalStoreOptions,
+): Promise<{ readonly postgres: Postgres; close(): Promise<void> }> {
+  try {
+    return await openMigratedStore(options)
+  } catch (error) {
+    if (!(error instanceof DataDirectoryLocked)) throw error
+    const socketPath = reachablePath(error.socketPath, options.dataDirectory)
+    if (socketPath === undefined) throw error
+    const postgres = new Postgres({
+      address: { kind: 'embedded', socketPath },
+      poolSize: 1,
+      statementTimeoutMs: WAIT_MS,
+      connectTimeoutMs: WAIT_MS,
+    })
+    return { postgres, close: () => postgres.close(0) }
+  }
 }
 
-function cellsOf(status: SourceStatus): readonly string[] {
-  const { lastSuccessAtMs, lagMs } = status
-  return [
-    status.source,
-    String(status.scopeCount),
-    String(status.rowCount),
-    lastSuccessAtMs === null ? 'never' : new Date(lastSuccessAtMs).toISOString().slice(0, 19) + 'Z',
-    lagMs === null ? '-' : duration(lagMs),
-    String(status.gapCount),
-    String(status.failingCount),
-  ]
+/** The owner's path may be relative to where the owner was started; its sockets lie in the directory where they fit. */
+function reachablePath(socketPath: string, dataDirectory: string): string | undefined {
+  const paths = [join(dataDirectory, 'sockets', 'clients'), ...(isAbsolute(socketPath) ? [socketPath] : [])]
+  return paths.find((path) => existsSync(path))
 }
 
-/** The two greatest units: `3 h 5 min`. */
-function duration(ms: number): string {
-  const seconds = Math.max(Math.round(ms / 1000), 0)
-  if (seconds < 60) return `${seconds} s`
-  const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return `${minutes} min ${seconds % 60} s`
-  const hours = Math.floor(minutes / 60)
-  return hours < 24 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`
+function workDirectoryOf(options: ParsedOptions, lake: string | null): string | null {
+  return options.get('work')?.text ?? (lake === null ? null : join(lake, '.recorder'))
+}
+
+async function lookAtStorage(
+  lake: string,
+  recorder: string | null,
+  { databaseUrl, dataDirectory }: RelationalStoreOptions,
+): Promise<StorageFigures> {
+  const data = databaseUrl === null ? dataDirectory : null
+  // What it would warn of is in the figures.
+  const watch = new StorageWatch({ lake, recorder, data, temporary: tmpdir(), logger: SILENT })
+  return await watch.look()
 }

@@ -29,7 +29,7 @@ export class SyncProgressView implements SyncProgress {
     this.#bar?.increment(count)
   }
 
-  onObject(key: string, outcome: 'transferred' | 'equal' | 'conflict' | 'failed'): void {
+  onObject(key: string, outcome: 'transferred' | 'equal' | 'conflict' | 'sample' | 'failed'): void {
     if (this.#bar === undefined) this.#output.write(`${outcome} ${key}\n`)
   }
 

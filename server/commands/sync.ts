@@ -24,7 +24,7 @@ taken up where it stopped.
   --path-style <yes|no>  the bucket in the path, not in the host name (default yes with --endpoint);
                       also BOOKCAST_S3_PATH_STYLE
   --parallel <n>      files at once (default ${SYNC_PARALLEL_DEFAULT}); also BOOKCAST_SYNC_PARALLEL
-  --replace           replace files that somebody else wrote to the receiving side, too
+  --replace           replace files that somebody else wrote to the receiving side, or that cover more, too
 
 Credentials come from the usual places of AWS tools: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, a
 container's or an instance's role. Exit code 1 when a file failed or is in conflict.
@@ -77,10 +77,13 @@ function summary(result: LakeSyncResult, seconds: number): string {
   )
 }
 
-function problems({ failures, conflicts }: LakeSyncResult): string {
+function problems({ failures, conflictReasons, sampleCount }: LakeSyncResult): string {
   const lines = [
     ...failures.map(({ key, reason }) => `failed: ${key}: ${reason}\n`),
-    ...conflicts.map((key) => `conflict: ${key} was written by somebody else; --replace replaces it\n`),
+    ...[...conflictReasons]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, reason]) => `conflict: ${key}: ${reason}; --replace replaces it\n`),
+    ...(sampleCount === 0 ? [] : [`${sampleCount} samples were not pushed: their data is invented\n`]),
   ]
   const rest = lines.length - SYNC_PROBLEMS_SHOWN
   return lines.slice(0, SYNC_PROBLEMS_SHOWN).join('') + (rest > 0 ? `and ${rest} more\n` : '')

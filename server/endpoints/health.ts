@@ -26,6 +26,16 @@ const HEALTH_SCHEMA: JsonSchema = {
       required: ['last_sync', 'file_count', 'is_stale'],
       additionalProperties: false,
     },
+    samples: {
+      type: 'object',
+      description: 'Only where invented data is served, to try the service with.',
+      properties: {
+        files: { type: 'integer', description: 'Order-book files of the lake that are samples.' },
+        records: { type: 'boolean', description: 'Whether the relational store holds the sample records.' },
+      },
+      required: ['files', 'records'],
+      additionalProperties: false,
+    },
   },
   required: ['status', 'embedded_db', 'hosted_db', 'sync'],
   additionalProperties: false,

@@ -46,7 +46,7 @@ const EXAMPLE_RECORD = {
   station_code: 'NYC',
   category: 'Climate and Weather',
   frequency: 'daily',
-  tags: ['Daily temperature'],
+  tags: ['Daily temperature', 'Sample'],
   active: true,
   last_seen_at: '2026-07-04T00:00:00.000Z',
 }

@@ -17,12 +17,23 @@ export interface HealthReport {
     readonly file_count: number
     readonly is_stale: boolean
   }
+  /** Only where invented data is served. */
+  readonly samples?: ServedSamples
+}
+
+export interface ServedSamples {
+  /** Order-book files. */
+  readonly files: number
+  /** Whether the relational store holds the sample records. */
+  readonly records: boolean
 }
 
 export interface HealthSources {
   readonly embeddedDb: DatabaseCheck
   readonly hostedDb: DatabaseCheck
   readonly sync: () => SyncStatus
+  /** What is served that was invented; by default nothing. */
+  readonly samples?: () => Promise<ServedSamples>
   readonly nowMs?: () => number
 }
 
@@ -44,6 +55,7 @@ export class HealthMonitor {
     const { lastSyncMs, fileCount } = this.#sources.sync()
     // Before the first sync its age is that of the process: one that never comes is noticed as well.
     const isStale = this.#nowMs() - (lastSyncMs ?? this.#startedMs) > HEALTH_STALE_MS
+    const samples = (await this.#sources.samples?.()) ?? { files: 0, records: false }
     return {
       status: isEmbeddedOk && isHostedOk && !isStale ? 'ok' : 'degraded',
       embedded_db: isEmbeddedOk ? 'ok' : 'error',
@@ -53,6 +65,7 @@ export class HealthMonitor {
         file_count: fileCount,
         is_stale: isStale,
       },
+      ...(samples.files > 0 || samples.records ? { samples } : {}),
     }
   }
 

@@ -12,6 +12,10 @@ export interface TaskMetrics<Name extends string = string> {
   readonly runCount: number
   readonly rowCount: number
   readonly errorCount: number
+  /** Runs that went well and brought nothing. */
+  readonly emptyRunCount: number
+  /** When a run last brought a row. */
+  readonly lastRowsAtMs: number | null
   readonly lastSuccessAtMs: number | null
   readonly lastFailureAtMs: number | null
   readonly lastFailure: string | null
@@ -118,6 +122,8 @@ export class TaskLoop<Name extends string = string> {
       metrics.rowCount += rowCount
       metrics.errorCount += errorCount
       if (failure !== null) return this.#fail(failure.message, failure.retryAfterMs)
+      if (rowCount > 0) metrics.lastRowsAtMs = this.#clock.nowMs()
+      else metrics.emptyRunCount += 1
       metrics.lastSuccessAtMs = this.#clock.nowMs()
       metrics.failureCount = 0
       return undefined
@@ -154,6 +160,8 @@ function emptyMetrics<Name extends string>(task: Name): Mutable<TaskMetrics<Name
     runCount: 0,
     rowCount: 0,
     errorCount: 0,
+    emptyRunCount: 0,
+    lastRowsAtMs: null,
     lastSuccessAtMs: null,
     lastFailureAtMs: null,
     lastFailure: null,

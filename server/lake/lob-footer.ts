@@ -23,6 +23,8 @@ export interface LobFileLabels {
   readonly date: string
   readonly coversFrom: bigint
   readonly coversTo: bigint
+  /** The books are invented. */
+  readonly isSample?: boolean | undefined
   /** Its strands, where the file is to be merged with more; undefined for events that were told. */
   readonly strands?: readonly (StatedStrand & FeedSpan)[] | undefined
 }
@@ -84,7 +86,7 @@ function keyValues(
   figures: LobRowFigures,
   { columnCrc32, evidence }: LobFileParts,
 ): { key: string; value: string }[] {
-  const pairs: [string, string][] = [
+  const pairs: (readonly [string, string])[] = [
     [KEYS.schema, LOB_SCHEMA],
     [KEYS.source, labels.source],
     [KEYS.series, labels.series],
@@ -97,12 +99,13 @@ function keyValues(
     [KEYS.gaps, String(figures.gaps)],
     [KEYS.markets, marketsText(figures)],
     [KEYS.keyframes, KEYFRAMES_HOURLY],
+    ...(labels.isSample === true ? ([[KEYS.sample, 'true']] as const) : []),
     ...(labels.strands === undefined
       ? []
       : ([
           [KEYS.strands, strandsText(labels.strands)],
           [KEYS.evidence, placesText(evidence)],
-        ] as [string, string][])),
+        ] as const)),
     [KEYS.columnCrc32, JSON.stringify(columnCrc32)],
     [KEYS.footerCrc32, '00000000'],
   ]

@@ -36,6 +36,8 @@ export interface LobRecordingWriterOptions {
   /** Where events are records of a feed: how they are put together with each other and with the lake. */
   readonly merging?: LobMerging
   readonly onKnowledge?: KnowledgeListener
+  /** The events are invented: the files say so. */
+  readonly isSample?: boolean
   readonly onProgress?: (progress: LobWriteProgress) => void
   /** Smaller bounds than shared/limits.ts, for tests. */
   readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number }
@@ -153,7 +155,7 @@ export class LobRecordingWriter {
   }
 
   async #consolidate(recording: SeriesRecording): Promise<readonly ConsolidatedFile[]> {
-    const { lake, source, bounds, merging, onKnowledge, onProgress } = this.#options
+    const { lake, source, bounds, isSample, merging, onKnowledge, onProgress } = this.#options
     const strands = await merging?.strandsOf(recording)
     if (merging !== undefined && strands === undefined) return []
     const directory = lobSeriesDirectory(lake, source, recording.series)
@@ -161,6 +163,7 @@ export class LobRecordingWriter {
     if (first !== undefined) this.#createdDirectories.push({ first, last: directory })
     await removeStaleTemporaries(directory)
     const consolidation = new SeriesConsolidation(recording, {
+      isSample,
       lake,
       source,
       passRowsMax: bounds?.passRows ?? CONSOLIDATE_ROWS_MAX,

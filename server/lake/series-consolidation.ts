@@ -42,6 +42,7 @@ export interface ConsolidationOptions {
   readonly passRowsMax: number
   readonly strands?: SeriesStrands | undefined
   readonly onKnowledge?: KnowledgeListener | undefined
+  readonly isSample?: boolean | undefined
   /** The reused row group; its capacity bounds the row groups of the files. */
   readonly group: LobRowGroup
   readonly signal: AbortSignal
@@ -184,7 +185,7 @@ export class SeriesConsolidation {
     this.#waitingEvidence.splice(0)
     if (writer === undefined) return
     this.#writer = undefined
-    const { source, strands } = this.#options
+    const { source, isSample, strands } = this.#options
     const { series } = this.#recording
     const covered = strands?.coverageOf(this.#date) ?? this.#coverage()
     const labels = {
@@ -193,6 +194,7 @@ export class SeriesConsolidation {
       date: this.#date,
       coversFrom: covered.from,
       coversTo: covered.to,
+      isSample,
       strands: strands?.outlinesOf(this.#date, used?.strands ?? []),
     }
     this.#files.push({

@@ -3,10 +3,12 @@
 // themselves; here their figures are only shown, when somebody asks.
 
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
-import type { CollectionMetrics } from '../collect/collection.ts'
+import type { CollectionMetrics, SyncFigures } from '../collect/collection.ts'
+import type { DiskFigures } from '../health/storage-watch.ts'
 import type { RecorderMetrics } from '../ingest/recorder/recorder-metrics.ts'
 import type { TaskMetrics } from '../ingest/task-loop.ts'
 import type { MetricsText } from './metrics-text.ts'
+import type { NewestRow } from './newest-rows.ts'
 
 const MS_PER_S = 1000
 
@@ -14,19 +16,59 @@ const MS_PER_S = 1000
 export function collectionMetrics(read: () => CollectionMetrics): (Counter | Gauge)[] {
   const tasks = () => read().tasks.map((task) => ({ name: task.task, subject: task }))
   const recorders = () => read().recorders.map((recorder) => ({ name: recorder.source, subject: recorder }))
+  const syncs = () => (read().syncs ?? []).map((sync) => ({ name: sync.task, subject: sync }))
+  const disks = () => (read().storage?.disks ?? []).map((disk) => ({ name: disk.place, subject: disk }))
+  const logs = () =>
+    Object.entries(read().storage?.walBytes ?? {}).map(([name, bytes]) => ({ name, subject: bytes }))
+  const lake = () => [{ name: 'lake', subject: read().storage?.lakeBytes ?? null }]
   return [
     ...TASK_METRICS.map((metric) => show(metric, 'task', tasks)),
     ...RECORDER_METRICS.map((metric) => show(metric, 'exchange', recorders)),
+    ...DISK_METRICS.map((metric) => show(metric, 'place', disks)),
+    show(CONFLICTS, 'task', syncs),
+    show(LOG_BYTES, 'exchange', logs),
+    show(LAKE_BYTES, 'place', lake),
   ]
+}
+
+/** How new the newest rows of the store are, by station and by source. */
+export function newestRowMetrics(read: () => Promise<readonly NewestRow[]>): Gauge[] {
+  const station = new Gauge({
+    name: 'bookcast_newest_observation_timestamp_seconds',
+    help: 'Time of the newest observation of a station.',
+    labelNames: ['station'],
+    registers: [],
+    async collect() {
+      this.reset()
+      for (const { kind, name, atS } of await read()) if (kind === 'station') this.set({ station: name }, atS)
+    },
+  })
+  const source = new Gauge({
+    name: 'bookcast_newest_row_timestamp_seconds',
+    help: 'Time of the newest row of a source (observations, candles, climate reports) in the store.',
+    labelNames: ['dataset', 'source'],
+    registers: [],
+    async collect() {
+      this.reset()
+      for (const { kind, name, atS } of await read()) {
+        if (kind !== 'station') this.set({ dataset: kind, source: name }, atS)
+      }
+    },
+  })
+  return [station, source]
 }
 
 /** The metrics of a process that only collects. */
 export class CollectorMetrics implements MetricsText {
   readonly #registry = new Registry()
 
-  constructor(read: () => CollectionMetrics) {
+  constructor(
+    read: () => CollectionMetrics,
+    newestRows: () => Promise<readonly NewestRow[]> = async () => [],
+  ) {
     collectDefaultMetrics({ register: this.#registry })
     for (const metric of collectionMetrics(read)) this.#registry.registerMetric(metric)
+    for (const metric of newestRowMetrics(newestRows)) this.#registry.registerMetric(metric)
   }
 
   get contentType(): string {
@@ -50,8 +92,10 @@ interface Shown<Subject> {
 // oxfmt-ignore
 const TASK_METRICS: readonly Shown<TaskMetrics>[] = [
   { kind: 'counter', name: 'bookcast_collect_runs_total', help: 'Runs of a task of collecting.', valueOf: (task) => task.runCount },
-  { kind: 'counter', name: 'bookcast_collect_rows_total', help: 'Rows (messages, files) that a task brought.', valueOf: (task) => task.rowCount },
+  { kind: 'counter', name: 'bookcast_collect_rows_total', help: 'New or changed rows that a task brought; messages of a recorder, files of a synchronization, each time they are transferred.', valueOf: (task) => task.rowCount },
   { kind: 'counter', name: 'bookcast_collect_errors_total', help: 'What failed in a task.', valueOf: (task) => task.errorCount },
+  { kind: 'counter', name: 'bookcast_collect_empty_runs_total', help: 'Runs of a task that went well and brought no new row.', valueOf: (task) => task.emptyRunCount },
+  { kind: 'gauge', name: 'bookcast_collect_last_rows_timestamp_seconds', help: 'When a task last brought a new row.', valueOf: (task) => seconds(task.lastRowsAtMs) },
   { kind: 'gauge', name: 'bookcast_collect_failures_in_row', help: 'Runs of a task that failed since it last succeeded.', valueOf: (task) => task.failureCount },
   { kind: 'gauge', name: 'bookcast_collect_last_success_timestamp_seconds', help: 'When a task last succeeded.', valueOf: (task) => seconds(task.lastSuccessAtMs) },
   { kind: 'gauge', name: 'bookcast_collect_lag_seconds', help: 'Time since a task last succeeded.', valueOf: (task) => ageS(task.lastSuccessAtMs) },
@@ -63,12 +107,48 @@ const RECORDER_METRICS: readonly Shown<RecorderMetrics>[] = [
   { kind: 'counter', name: 'bookcast_recorder_received_bytes_total', help: 'Bytes received from an exchange.', valueOf: ({ bytes }) => bytes },
   { kind: 'counter', name: 'bookcast_recorder_gaps_total', help: 'Interruptions written into the books.', valueOf: gapCount },
   { kind: 'counter', name: 'bookcast_recorder_congestions_total', help: 'Times that the disk was slower than the feed.', valueOf: ({ congestions }) => congestions },
-  { kind: 'gauge', name: 'bookcast_recorder_markets', help: 'Markets that are followed.', valueOf: ({ markets }) => markets },
+  { kind: 'gauge', name: 'bookcast_recorder_markets', help: 'Markets that are followed: subscribed to on a connection.', valueOf: ({ lanes }) => sumOf(lanes, ({ subscribed }) => subscribed) },
+  { kind: 'gauge', name: 'bookcast_recorder_up', help: '1 while an exchange is recorded, 0 after it failed.', valueOf: ({ isRunning }) => Number(isRunning) },
+  { kind: 'gauge', name: 'bookcast_recorder_listed_markets', help: 'Markets that there are to follow.', valueOf: ({ markets }) => markets },
+  { kind: 'gauge', name: 'bookcast_recorder_refused_markets', help: 'Markets that the exchange does not let us follow.', valueOf: ({ lanes }) => sumOf(lanes, ({ refused }) => refused) },
+  { kind: 'gauge', name: 'bookcast_recorder_unplaced_markets', help: 'Markets that no connection had room for.', valueOf: ({ unplacedMarkets }) => unplacedMarkets },
+  { kind: 'gauge', name: 'bookcast_recorder_last_message_timestamp_seconds', help: 'When the exchange last said something.', valueOf: ({ lastFrameMs }) => seconds(lastFrameMs) },
+  { kind: 'counter', name: 'bookcast_recorder_consolidation_failures_total', help: 'Times that what was recorded could not be brought into the lake.', valueOf: ({ consolidationFailures }) => consolidationFailures },
+  { kind: 'counter', name: 'bookcast_recorder_discovery_failures_total', help: 'Times that the open markets could not be listed.', valueOf: ({ discoveryFailures }) => discoveryFailures },
   { kind: 'gauge', name: 'bookcast_recorder_connections', help: 'Connections to an exchange.', valueOf: ({ lanes }) => lanes.filter(({ isConnected }) => isConnected).length },
   { kind: 'gauge', name: 'bookcast_recorder_feed_delay_seconds', help: "A message's receive time less its exchange time.", valueOf: ({ lagMs }) => seconds(lagMs) },
   { kind: 'gauge', name: 'bookcast_recorder_queued_bytes', help: 'Bytes that wait for the disk.', valueOf: ({ queuedBytes }) => queuedBytes },
   { kind: 'gauge', name: 'bookcast_recorder_published_timestamp_seconds', help: 'When the open date was last brought into the lake.', valueOf: ({ consolidation }) => seconds(consolidation?.publishedAtMs || null) },
 ]
+
+// oxfmt-ignore
+const DISK_METRICS: readonly Shown<DiskFigures>[] = [
+  { kind: 'gauge', name: 'bookcast_disk_free_bytes', help: 'What may still be written where the process writes.', valueOf: ({ freeBytes }) => freeBytes },
+  { kind: 'gauge', name: 'bookcast_disk_size_bytes', help: 'Size of the file system where the process writes.', valueOf: ({ sizeBytes }) => sizeBytes },
+  { kind: 'gauge', name: 'bookcast_disk_low', help: '1 while a disk is nearly full.', valueOf: ({ isLow }) => Number(isLow) },
+]
+const CONFLICTS: Shown<SyncFigures> = {
+  kind: 'gauge',
+  name: 'bookcast_sync_conflicts',
+  help: 'Files that were not brought over, because they cover less than what is there or somebody else wrote that.',
+  valueOf: ({ conflictCount }) => conflictCount,
+}
+const LOG_BYTES: Shown<number> = {
+  kind: 'gauge',
+  name: 'bookcast_recorder_log_bytes',
+  help: "Size of a recorder's write-ahead log.",
+  valueOf: (bytes) => bytes,
+}
+const LAKE_BYTES: Shown<number | null> = {
+  kind: 'gauge',
+  name: 'bookcast_lake_bytes',
+  help: "Size of the lake's files.",
+  valueOf: (bytes) => bytes,
+}
+
+function sumOf<T>(items: readonly T[], valueOf: (item: T) => number): number {
+  return items.reduce((sum, item) => sum + valueOf(item), 0)
+}
 
 function gapCount({ consolidation }: RecorderMetrics): number {
   return Object.values(consolidation?.gaps ?? {}).reduce((sum, count) => sum + count, 0)

@@ -4,8 +4,10 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import type { CollectionMetrics } from '../collect/collection.ts'
-import { collectionMetrics } from './collection-metrics.ts'
+import type { LakeBooksFigures } from '../health/lake-books.ts'
+import { collectionMetrics, newestRowMetrics } from './collection-metrics.ts'
 import type { MetricsText } from './metrics-text.ts'
+import type { NewestRow } from './newest-rows.ts'
 import { RequestMetrics } from './request-metrics.ts'
 
 /** How long ago a source last delivered, by source and scope (a series, a station, a product). */
@@ -24,6 +26,9 @@ export interface MetricSources {
   readonly ingestAges: () => Promise<readonly IngestAge[]>
   /** What collects in this process. */
   readonly collection: () => CollectionMetrics
+  /** Resolves to nothing without a store, or while it is away. */
+  readonly newestRows: () => Promise<readonly NewestRow[]>
+  readonly lakeBooks: () => LakeBooksFigures
 }
 
 export class ServiceMetrics implements MetricsText {
@@ -35,6 +40,7 @@ export class ServiceMetrics implements MetricsText {
     collectDefaultMetrics({ register: this.#registry })
     for (const gauge of createGauges(sources)) this.#registry.registerMetric(gauge)
     for (const metric of collectionMetrics(sources.collection)) this.#registry.registerMetric(metric)
+    for (const metric of newestRowMetrics(sources.newestRows)) this.#registry.registerMetric(metric)
   }
 
   get contentType(): string {
@@ -77,6 +83,25 @@ function createGauges(sources: MetricSources): Gauge[] {
       registers,
       collect() {
         for (const [pool, count] of Object.entries(sources.queuedTasks())) this.set({ pool }, count)
+      },
+    }),
+    new Gauge({
+      name: 'bookcast_books_covered_timestamp_seconds',
+      help: 'Until when the newest order-book file of a source covers: how far behind answers are.',
+      labelNames: ['source'],
+      registers,
+      collect() {
+        this.reset()
+        for (const [source, ms] of Object.entries(sources.lakeBooks().coveredToMs))
+          this.set({ source }, ms / 1000)
+      },
+    }),
+    new Gauge({
+      name: 'bookcast_sample_files',
+      help: 'Order-book files of the lake that are samples: invented.',
+      registers,
+      collect() {
+        this.set(sources.lakeBooks().sampleCount)
       },
     }),
     new Gauge({

@@ -37,7 +37,7 @@ const SNAPSHOT_PROBABILITY = 2e-5
 /** Writes the file of one series and date into `lake` and returns the number of events recorded. */
 export async function generateBenchmarkLake(options: BenchmarkLakeOptions): Promise<number> {
   const { lake, series, date, signal } = options
-  const writer = new LobRecordingWriter({ lake, source: 'kalshi' })
+  const writer = new LobRecordingWriter({ lake, source: 'kalshi', isSample: true })
   const startTs = BigInt(dateStartMs(date)) * NS_PER_MS
   try {
     let events = 0

@@ -66,7 +66,12 @@ export async function writeSampleLake(options: SampleLakeOptions): Promise<Sampl
   const written: WrittenLobFile[] = []
   const polymarketMarkets: SampleMarket[] = []
   for (const source of LOB_SOURCES) {
-    const writer = new LobRecordingWriter({ lake: join(directory, 'lake'), source, onExisting })
+    const writer = new LobRecordingWriter({
+      lake: join(directory, 'lake'),
+      source,
+      onExisting,
+      isSample: true,
+    })
     try {
       for (const series of SAMPLE_SERIES.filter((candidate) => candidate.source === source)) {
         signal?.throwIfAborted()

@@ -13,6 +13,7 @@ import { decodeMetar } from '../ingest/metar/decode-metar.ts'
 import type { ClimateEstimate } from '../storage/climate-store.ts'
 import type { MarketRecord, SeriesRecord } from '../storage/catalogue-store.ts'
 import type { SimulatedMarket } from './recorded-stream.ts'
+import { SAMPLE_SEEN_AT_MS as SEEN_AT_MS, SAMPLE_TAG } from './sample-mark.ts'
 import { SAMPLE_FIRST_DATE, SAMPLE_LAST_DATE, SAMPLE_SERIES, sampleMarkets } from './sample-series.ts'
 import { SeededRandom } from './seeded-random.ts'
 
@@ -26,8 +27,6 @@ export interface SampleRecords {
 }
 
 const MS_PER_MINUTE = 60_000
-/** The sample is looked at as if on the last day's end. */
-const SEEN_AT_MS = utcDateStartMs(addDays(SAMPLE_LAST_DATE, 1))!
 const CLIMATE_DAYS = 14
 /** Dates before the sample's last one without any report, and with an estimate only. */
 const DAYS_WITHOUT_REPORT = 9
@@ -68,7 +67,7 @@ function seriesRecord(ticker: string, station: Station): SeriesRecord {
     station_code: station.code,
     category: 'Climate and Weather',
     frequency: 'daily',
-    tags: ['Daily temperature'],
+    tags: ['Daily temperature', SAMPLE_TAG],
     active: true,
     settlement_sources: [],
     contract_url: null,

@@ -21,6 +21,7 @@ export class LakeSyncSchedule {
   readonly #clock: Clock
   readonly #loop: TaskLoop
   readonly #closing = new AbortController()
+  #conflictCount = 0
   #status: SyncStatus = { lastSyncMs: null, fileCount: 0 }
   #running: Promise<void> = Promise.resolve()
   #onFirst: (() => void) | undefined
@@ -55,6 +56,11 @@ export class LakeSyncSchedule {
     return this.#loop.metrics
   }
 
+  /** Files that could not be brought over in the last synchronization because they must not replace what is there. */
+  get figures(): { readonly task: string; readonly conflictCount: number } {
+    return { task: this.#loop.metrics.task, conflictCount: this.#conflictCount }
+  }
+
   /** Lets a synchronization begin now. */
   wake(): void {
     this.#loop.wake()
@@ -77,6 +83,7 @@ export class LakeSyncSchedule {
       if (result.failures.length === 0) {
         this.#status = { lastSyncMs: this.#clock.nowMs(), fileCount: result.objectCount }
       }
+      this.#conflictCount = result.conflicts.length
       this.#options.onResult?.(result, startMs)
       return outcomeOf(result)
     } catch (error) {

@@ -1,7 +1,8 @@
 // Brings a target up to date with a source: pull (object storage to lake) and push (lake to object storage) are the same
 // work. New and changed objects are transferred, several at once; what is the same already is only noted. Nothing is
-// ever deleted, and an object that is there but was not written by this synchronization is not replaced unless asked:
-// it is counted as a conflict. One object's failure does not keep the others.
+// ever deleted. Unless asked, no object in the remote place is replaced by one that covers less, and none that was
+// written by somebody else but by one that covers as much: else it is a conflict (replacement.ts). One object's failure
+// does not keep the others. Samples are never pushed.
 
 import { mkdir } from 'node:fs/promises'
 import {
@@ -13,13 +14,17 @@ import {
 import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { type ListedObject, type ObjectHead, type ObjectStore } from './object-store.ts'
+import { conflictOf, isSampleObject } from './replacement.ts'
 import { SyncJournal, writeOutcome } from './sync-journal.ts'
+
+/** `sample`: an invented file, which stays where it is. */
+type ObjectOutcome = 'transferred' | 'equal' | 'conflict' | 'sample'
 
 /** How far a synchronization has come. Called often; keep it cheap. */
 export interface SyncProgress {
   /** The source has been listed: so much may have to be transferred. */
   onPlan?(plan: { readonly objects: number; readonly sizeBytes: number }): void
-  onObject?(key: string, outcome: 'transferred' | 'equal' | 'conflict' | 'failed'): void
+  onObject?(key: string, outcome: ObjectOutcome | 'failed'): void
   /** Bytes that need no more work; negative when they have to be transferred once more. */
   onBytes?(count: number): void
 }
@@ -48,8 +53,12 @@ export interface LakeSyncResult {
   readonly objectCount: number
   readonly transferredCount: number
   readonly transferredBytes: number
-  /** Objects that somebody else wrote to the target, with other content. */
+  /** Objects of the target with other content that must not be replaced. */
   readonly conflicts: readonly string[]
+  /** Why, by key, for people. */
+  readonly conflictReasons: ReadonlyMap<string, string>
+  /** Samples that were not pushed. */
+  readonly sampleCount: number
   readonly failures: readonly SyncProblem[]
 }
 
@@ -84,7 +93,8 @@ class SyncRun {
   readonly #present: ReadonlyMap<string, ListedObject>
   readonly #options: LakeSyncOptions
   readonly #clock: Clock
-  readonly #conflicts: string[] = []
+  readonly #conflicts = new Map<string, string>()
+  #sampleCount = 0
   readonly #failures: SyncProblem[] = []
   #transferredCount = 0
   #transferredBytes = 0
@@ -123,7 +133,9 @@ class SyncRun {
       objectCount: objects.length,
       transferredCount: this.#transferredCount,
       transferredBytes: this.#transferredBytes,
-      conflicts: this.#conflicts.toSorted(),
+      conflicts: [...this.#conflicts.keys()].toSorted(),
+      conflictReasons: this.#conflicts,
+      sampleCount: this.#sampleCount,
       failures: this.#failures.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
     }
   }
@@ -163,14 +175,16 @@ class SyncRun {
     }
   }
 
-  async #attempt(
-    key: string,
-    onBytes: (count: number) => void,
-  ): Promise<'transferred' | 'equal' | 'conflict'> {
-    const { signal } = this.#options
+  async #attempt(key: string, onBytes: (count: number) => void): Promise<ObjectOutcome> {
+    const { signal, direction, replace = false } = this.#options
     const source = await this.#source.head(key, signal)
     // Gone since the listing; what the target has of it stays.
     if (source === undefined) return 'equal'
+    if (direction === 'push' && (await isSampleObject(this.#source, source, signal))) {
+      this.#sampleCount += 1
+      onBytes(source.sizeBytes)
+      return 'sample'
+    }
     const target = this.#present.has(key) ? await this.#target.head(key, signal) : undefined
     if (target !== undefined) {
       if (isEqual(source, target)) {
@@ -178,8 +192,15 @@ class SyncRun {
         onBytes(source.sizeBytes)
         return 'equal'
       }
-      if (!this.#isOwn(target) && this.#options.replace !== true) {
-        this.#conflicts.push(key)
+      const sides = { source: this.#source, target: this.#target }
+      const conflict = replace
+        ? undefined
+        : await conflictOf(
+            { ...sides, next: source, present: target, direction, signal },
+            this.#isOwn(target),
+          )
+      if (conflict !== undefined) {
+        this.#conflicts.set(key, conflict)
         onBytes(source.sizeBytes)
         return 'conflict'
       }

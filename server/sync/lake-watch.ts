@@ -12,6 +12,7 @@ export interface LakeWatch {
   readonly status: SyncStatus
   /** Of the synchronization with object storage, where there is one. */
   readonly metrics: TaskMetrics | undefined
+  readonly figures: LakeSyncSchedule['figures'] | undefined
   /** Begins; the first round goes on beside everything else. */
   start(): void
   /** Object storage may hold something new. */
@@ -37,6 +38,9 @@ export function createLakeWatch(lake: string, sync: SyncConfig | null, logger: L
     get metrics() {
       return schedule.metrics
     },
+    get figures() {
+      return schedule.figures
+    },
     start: () => void schedule.start(),
     wake: () => schedule.wake(),
     async close() {
@@ -53,6 +57,7 @@ function watchDirectory(lake: string, logger: Logger): LakeWatch {
       return scan.status
     },
     metrics: undefined,
+    figures: undefined,
     start: () => scan.start(),
     wake: () => {},
     close: () => scan.close(),

@@ -49,6 +49,8 @@ test('health is 200 with status ok and the shape of the interface', async () => 
     embedded_db: 'ok',
     hosted_db: 'ok',
     sync: { last_sync, file_count: 12, is_stale: false },
+    // An added field, only where invented data is served.
+    samples: { files: 12, records: false },
   })
 })
 

@@ -108,7 +108,9 @@ test('2.1 Candle: only observations have fields beyond the interface', async () 
     if (section === '2.2 Observation') continue
     const answer: unknown = JSON.parse(await file.service.text(targets[0]!))
     const [record] = [answer].flat() as JsonRecord[]
-    assert.equal(pathsOf(record!).length, rows.length, section)
+    // Here, where the data is invented, /health says so in a field of its own.
+    const paths = pathsOf(record!).filter((path) => !path.startsWith('samples'))
+    assert.equal(paths.length, rows.length, section)
   }
 })
 

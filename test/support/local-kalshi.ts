@@ -23,6 +23,7 @@ interface Command {
   readonly cmd: string
   readonly params: {
     readonly action?: string
+    readonly channels?: readonly string[]
     readonly market_tickers: readonly string[]
     readonly use_yes_price?: boolean
     readonly sid?: number
@@ -54,6 +55,9 @@ export class LocalKalshi {
   refuseList: number | undefined
   /** Milliseconds that messages are late by their own time. */
   delayMs = 0
+  /** Whether lifecycles can be subscribed to. */
+  hasLifecycles = true
+  readonly #lifecycles = new Map<Session, number>()
   readonly #books = new Map<string, Map<string, bigint>>()
   readonly #sessions = new Set<Session>()
   readonly #server = createServer((request, response) => {
@@ -222,6 +226,7 @@ export class LocalKalshi {
     this.#sessions.add(session)
     socket.on('close', () => {
       this.#sessions.delete(session)
+      this.#lifecycles.delete(session)
       this.#changed()
     })
     socket.on('error', () => {})
@@ -233,8 +238,12 @@ export class LocalKalshi {
   }
 
   #take(session: Session, command: Command): void {
-    this.commands.push(command)
     const { id, cmd, params } = command
+    if (params.channels?.includes('market_lifecycle_v2') === true) {
+      this.#subscribeLifecycles(session, id)
+      return
+    }
+    this.commands.push(command)
     const tickers = params.market_tickers
     if (tickers.some((ticker) => this.unknownTickers.has(ticker))) {
       this.#send(session, { id, type: 'error', msg: { code: 16, msg: 'Market not found' } })
@@ -255,6 +264,30 @@ export class LocalKalshi {
     if (params.action === 'add_markets') this.#add(session, tickers)
     const msg = { market_tickers: [...session.tickers] }
     this.#send(session, { id, sid: session.sid, seq: ++session.seq, type: 'ok', msg })
+  }
+
+  get hasFollowersOfLifecycles(): boolean {
+    return this.#lifecycles.size > 0
+  }
+
+  /** Tells of a market's life those who want to know, in a subscription of its own. */
+  announce(ticker: string, event: string): void {
+    for (const [session, sid] of this.#lifecycles) {
+      const msg = { event_type: event, market_ticker: ticker }
+      session.socket.send(JSON.stringify({ type: 'market_lifecycle_v2', sid, seq: 1, msg }))
+    }
+  }
+
+  #subscribeLifecycles(session: Session, id: number): void {
+    if (!this.hasLifecycles) {
+      session.socket.send(JSON.stringify({ id, type: 'error', msg: { code: 5, msg: 'Unknown channel' } }))
+      return
+    }
+    const sid = 1_000_000 + session.sid
+    this.#lifecycles.set(session, sid)
+    const msg = { channel: 'market_lifecycle_v2', sid }
+    session.socket.send(JSON.stringify({ id, type: 'subscribed', msg }))
+    this.#changed()
   }
 
   #add(session: Session, tickers: readonly string[]): void {

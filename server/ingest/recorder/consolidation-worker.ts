@@ -1,13 +1,11 @@
 // Keeps a source's consolidation thread running: tells it how far the log is on disk, starts it again when it fails, and
 // passes on what it reports. While it is down the log grows; nothing is lost.
 
-import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import {
   RECORDER_STOP_TIMEOUT_MS,
   RECORDER_THREAD_HEAP_MB_MAX,
   RECORDER_THREAD_RESTART_MS_FIRST,
-  RECORDER_THREAD_RESTART_MS_MAX,
 } from '../../../shared/limits.ts'
 import type {
   ConsolidationMessage,
@@ -16,6 +14,9 @@ import type {
   ConsolidationThreadData,
 } from './consolidation-thread.ts'
 import type { WalPosition } from './wal-segment.ts'
+
+// What ends a thread is most often a full disk: it is looked at again soon after there is space.
+const THREAD_RESTART_MS_MAX = 20_000
 
 export interface ConsolidationWorkerOptions extends Omit<ConsolidationThreadData, 'limit'> {
   readonly onReport: (report: ConsolidationReport) => void
@@ -44,14 +45,20 @@ export class ConsolidationWorker {
     this.#order(false)
   }
 
-  /** Lets the thread publish everything up to the limit; ends it when that takes too long. */
+  /**
+   * Lets the thread publish everything up to the limit; ends it when that takes too long. Resolves when it has ended,
+   * also when it failed: why is told as a warning, and the log has what was not published.
+   */
   async stop(): Promise<void> {
     this.#isStopping = true
     clearTimeout(this.#restart)
     const worker = this.#worker
     if (worker === undefined) return
     const timer = setTimeout(() => void worker.terminate(), RECORDER_STOP_TIMEOUT_MS)
-    const ended = once(worker, 'exit')
+    // Not events.once: it rejects when the thread fails, before it has ended.
+    const ended = new Promise<void>((resolve) => {
+      worker.once('exit', () => resolve())
+    })
     this.#order(true)
     await ended
     clearTimeout(timer)
@@ -95,6 +102,6 @@ export class ConsolidationWorker {
     if (this.#isStopping) return
     this.failures++
     this.#restart = setTimeout(() => this.#start(), this.#restartMs)
-    this.#restartMs = Math.min(this.#restartMs * 2, RECORDER_THREAD_RESTART_MS_MAX)
+    this.#restartMs = Math.min(this.#restartMs * 2, THREAD_RESTART_MS_MAX)
   }
 }

@@ -10,6 +10,8 @@ export interface LaneLog {
   opened(): void
   /** A connection is over; it was last heard at `lastHeardMs`. */
   closed(lastHeardMs: number): void
+  /** The exchange says that a market came or opened; it may be one of any series. */
+  announced(id: string): void
   /** Something to tell people about; never holds a secret. */
   trouble(text: string): void
 }

@@ -10,6 +10,8 @@ export interface KalshiControl {
   readonly seq: number | undefined
   readonly code: number | undefined
   readonly text: string
+  /** Of a market's lifecycle: which market, and what became of it. */
+  readonly market?: { readonly ticker: string; readonly event: string } | undefined
 }
 
 const HEAD_BYTES = 96
@@ -38,7 +40,12 @@ export function readKalshiControl(data: Buffer): KalshiControl | undefined {
     seq: integerOf(frame['seq']),
     code: integerOf(content['code']),
     text: typeof content['msg'] === 'string' ? content['msg'].slice(0, 200) : '',
+    market: marketOf(content),
   }
+}
+
+function marketOf({ market_ticker: ticker, event_type: event }: Readonly<Record<string, unknown>>) {
+  return typeof ticker === 'string' && typeof event === 'string' ? { ticker, event } : undefined
 }
 
 function integerOf(value: unknown): number | undefined {

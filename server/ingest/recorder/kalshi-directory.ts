@@ -1,5 +1,6 @@
 // The open markets of Kalshi series, and those that open soon, from the exchange's public REST API.
 
+import { seriesOfTicker } from '../../../shared/lake-layout.ts'
 import { DISCOVERY_PAGES_MAX } from '../../../shared/limits.ts'
 import { isFrame } from '../../import/recorded-message.ts'
 import { SYSTEM_CLOCK } from '../clock.ts'
@@ -34,6 +35,11 @@ export class KalshiDirectory implements MarketDirectory {
       }
     }
     return [...markets.values()]
+  }
+
+  announced(id: string): DirectoryMarket | undefined {
+    const series = seriesOfTicker(id)
+    return this.#series.includes(series) ? { id, marketId: id, series } : undefined
   }
 
   async #listStatus(series: string, status: string, signal: AbortSignal): Promise<string[]> {

@@ -1,6 +1,7 @@
 // A Kalshi connection: one subscription to orderbook_delta with all followed markets. It says explicitly how prices are
 // to be read, adds and removes markets one command at a time, asks for snapshots when numbers are missing, and
-// subscribes again when the exchange has ended the subscription. Messages go to the log before they are looked at.
+// subscribes again when the exchange has ended the subscription. Messages go to the log before anything follows from them.
+// Beside it a subscription to the lifecycle of all markets tells of new ones; it is no part of the recording.
 
 import {
   FEED_HANDSHAKE_TIMEOUT_MS,
@@ -36,13 +37,25 @@ interface Command {
 
 // 10: the subscription is over; 25: we have read too slowly.
 const TERMINAL_CODES = new Set([10, 25])
+const LIFECYCLE = 'market_lifecycle_v2'
+/** What makes a market one to follow. */
+const OPENING_EVENTS = new Set(['created', 'activated'])
+/** Markets that are refused again and again are named when they first are; then all of them so often. */
+const REFUSED_SUMMARY_MS = 60 * 60_000
+const REFUSED_NAMED_MAX = 10
 
 export class KalshiLane implements FeedLane {
   readonly #options: KalshiLaneOptions
   readonly #connection: FeedConnection
   #wanted: ReadonlySet<string> = new Set()
   readonly #subscribed = new Set<string>()
+  /** Refused since the last look at what there is to follow. */
   readonly #refused = new Set<string>()
+  /** Refused at every look so far. */
+  readonly #outside = new Set<string>()
+  #refusalsToldMs = 0
+  #lifecycleId: number | undefined
+  #lifecycleSid: number | undefined
   /** Tickers asked for together; a refused group is asked for again in halves. */
   #groups: string[][] = []
   readonly #broken = new Set<string>()
@@ -82,7 +95,7 @@ export class KalshiLane implements FeedLane {
       isConnected: this.#connection.isOpen,
       connections: this.#connection.connections,
       subscribed: this.#subscribed.size,
-      refused: this.#refused.size,
+      refused: this.#outside.size,
       repairs: this.#repairs,
       lastHeardMs: this.#connection.lastHeardMs,
     }
@@ -92,6 +105,7 @@ export class KalshiLane implements FeedLane {
     this.#wanted = new Set(ids)
     // Another look at what was refused: a market may have opened since.
     this.#refused.clear()
+    for (const ticker of this.#outside) if (!ids.has(ticker)) this.#outside.delete(ticker)
     if (this.#wanted.size > 0) this.#connection.start()
     this.#next()
   }
@@ -112,6 +126,8 @@ export class KalshiLane implements FeedLane {
 
   #reset(): void {
     this.#subscribed.clear()
+    this.#lifecycleId = undefined
+    this.#lifecycleSid = undefined
     this.#endSubscription()
     clearTimeout(this.#resubscribeTimer)
     this.#resubscribeTimer = undefined
@@ -129,8 +145,9 @@ export class KalshiLane implements FeedLane {
   }
 
   #receive(data: Buffer): void {
-    this.#options.log.frame(data)
     const control = readKalshiControl(data)
+    if (control !== undefined && this.#takeLifecycle(control)) return
+    this.#options.log.frame(data)
     if (control === undefined) return
     if (control.seq !== undefined && control.sid === this.#sid) this.#checkSequence(control.seq)
     this.#take(control)
@@ -173,7 +190,13 @@ export class KalshiLane implements FeedLane {
 
   #done({ action, tickers }: Command): void {
     if (action === 'delete_markets') for (const ticker of tickers) this.#subscribed.delete(ticker)
-    else for (const ticker of tickers) this.#subscribed.add(ticker)
+    else {
+      for (const ticker of tickers) {
+        this.#subscribed.add(ticker)
+        this.#outside.delete(ticker)
+      }
+    }
+    if (action === 'subscribe') this.#askForLifecycles()
     this.#finishCommand()
   }
 
@@ -190,14 +213,47 @@ export class KalshiLane implements FeedLane {
         const middle = Math.ceil(tickers.length / 2)
         this.#groups.push(tickers.slice(0, middle), tickers.slice(middle))
       } else {
-        for (const ticker of tickers) this.#refused.add(ticker)
-        this.#options.log.trouble(`${tickers.join(', ')} is not followed: ${reason}`)
+        for (const ticker of tickers) this.#leaveOut(ticker, reason)
       }
     } else {
       this.#options.log.trouble(`${action} was refused: ${reason}`)
       if (action === 'delete_markets') for (const ticker of tickers) this.#subscribed.delete(ticker)
     }
     this.#finishCommand()
+  }
+
+  /** True for what is no part of the recording: the answer to the request for lifecycles, and what follows from it. */
+  #takeLifecycle({ type, id, sid, market }: KalshiControl): boolean {
+    if (id !== undefined && id === this.#lifecycleId) {
+      // Whatever it says: books are recorded without lifecycles too.
+      if (type === 'subscribed') this.#lifecycleSid = sid
+      return true
+    }
+    if (!type.startsWith('market_lifecycle')) return false
+    if (market !== undefined && OPENING_EVENTS.has(market.event)) this.#options.log.announced(market.ticker)
+    return sid !== undefined && sid === this.#lifecycleSid
+  }
+
+  #leaveOut(ticker: string, reason: string): void {
+    this.#refused.add(ticker)
+    const isNews = !this.#outside.has(ticker)
+    this.#outside.add(ticker)
+    if (isNews) {
+      this.#options.log.trouble(`${ticker} is not followed: ${reason}`)
+      if (this.#outside.size === 1) this.#refusalsToldMs = Date.now()
+    } else if (Date.now() - this.#refusalsToldMs > REFUSED_SUMMARY_MS) {
+      this.#refusalsToldMs = Date.now()
+      const named = [...this.#outside].slice(0, REFUSED_NAMED_MAX).join(', ')
+      this.#options.log.trouble(`${this.#outside.size} markets are still not followed: ${named}`)
+    }
+  }
+
+  /** Once a connection; nobody waits for the answer. */
+  #askForLifecycles(): void {
+    if (this.#lifecycleId !== undefined) return
+    this.#lifecycleId = this.#nextId++
+    const params = { channels: [LIFECYCLE] }
+    this.#connection.send(JSON.stringify({ id: this.#lifecycleId, cmd: 'subscribe', params }))
   }
 
   #resubscribe(reason: string): void {

@@ -12,4 +12,6 @@ export interface DirectoryMarket {
 export interface MarketDirectory {
   /** Every market to follow now. Throws when the exchange cannot say: then nothing changes. */
   list(signal: AbortSignal): Promise<readonly DirectoryMarket[]>
+  /** The market of an id that the feed has named; undefined when it is none to follow. Absent where feeds name none. */
+  announced?(id: string): DirectoryMarket | undefined
 }

@@ -7,6 +7,9 @@ import type { WalPosition } from './wal-segment.ts'
 
 export interface RecorderMetrics {
   readonly source: LobSource
+  /** False after it was stopped or has failed. */
+  readonly isRunning: boolean
+  readonly startedAtMs: number
   /** Messages of the exchange since the start, and their bytes. */
   readonly frames: number
   readonly bytes: number
@@ -16,7 +19,9 @@ export interface RecorderMetrics {
   readonly lastFrameMs: number | null
   /** Receive time less exchange time of a recent message that states one, ms. Growing means that we are too slow. */
   readonly lagMs: number | null
+  /** Markets that are listed: those followed, those refused by the exchange (see the lanes), and those … */
   readonly markets: number
+  /** … that no connection had room for. */
   readonly unplacedMarkets: number
   readonly lanes: readonly LaneFigures[]
   readonly syncedRecords: number

@@ -63,8 +63,9 @@ export async function startRecorder(options: RecorderOptions): Promise<RunningRe
   const recorders: SourceRecorder[] = []
   const failure = new AbortController()
   const stop = async (): Promise<void> => {
-    await Promise.all(recorders.map((recorder) => recorder.stop()))
+    const ends = await Promise.allSettled(recorders.map((recorder) => recorder.stop()))
     await Promise.all(https.map((http) => http.close()))
+    for (const end of ends) if (end.status === 'rejected') throw end.reason
   }
   try {
     for (const source of sourcesOf(options, https)) {

@@ -18,6 +18,7 @@ import type { DirectoryMarket, MarketDirectory } from './market-directory.ts'
 import { lockRecorder } from './recorder-lock.ts'
 import { FrameRate } from './recorder-metrics.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
+import { writeRecorderStatus } from './recorder-status.ts'
 import { disconnectMark, heardMark } from './wal-mark.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalKind } from './wal-record.ts'
@@ -58,6 +59,12 @@ interface Place {
 const NOTHING = Buffer.alloc(0)
 // What was heard may be overtaken by an older message that is still on its way.
 const HEARD_MARGIN_MS = 1_000
+const STATUS_INTERVAL_MS = 5_000
+// Markets that the feed has announced are followed together, and for so long although the directory does not list them
+// yet: its answers are some seconds old.
+const ANNOUNCED_TOGETHER_MS = 200
+const ANNOUNCED_MS = 5 * 60_000
+const ANNOUNCED_MAX = 10_000
 
 export class SourceRecorder {
   readonly #options: SourceRecorderOptions
@@ -70,6 +77,10 @@ export class SourceRecorder {
   #placeById = new Map<string, Place>()
   #worker: ConsolidationWorker | undefined
   #report: ConsolidationReport | undefined
+  /** By id: markets that the feed has named, until when they need no directory. */
+  readonly #announced = new Map<string, { readonly market: DirectoryMarket; readonly untilMs: number }>()
+  #listed: readonly DirectoryMarket[] = []
+  #announcement: NodeJS.Timeout | undefined
   #clock: NodeJS.Timeout | undefined
   #discovery: NodeJS.Timeout | undefined
   #discovering: Promise<void> | undefined
@@ -81,6 +92,9 @@ export class SourceRecorder {
   #discoveryFailures = 0
   #synced = 0
   #syncDelayMs = 0
+  readonly #startedAtMs = Date.now()
+  #statedMs = 0
+  #stating: Promise<void> | undefined
   #isCongested = false
   #congestions = 0
 
@@ -93,7 +107,7 @@ export class SourceRecorder {
   /** Rejects when another recorder of the exchange uses the work directory. */
   static async start(options: SourceRecorderOptions): Promise<SourceRecorder> {
     const directory = join(options.workDirectory, 'wal', options.source)
-    const lock = await lockRecorder(directory)
+    const lock = await lockRecorder(directory, options.onFailed)
     try {
       return await SourceRecorder.#startLocked(options, directory, lock)
     } catch (error) {
@@ -126,23 +140,34 @@ export class SourceRecorder {
     return recorder
   }
 
-  /** Closes the connections, writes and publishes what was heard, and leaves the directory to others. */
+  /**
+   * Closes the connections, writes and publishes what was heard, and leaves the directory to others: last, and whatever
+   * became of the rest. What was not published is in the log.
+   */
   async stop(): Promise<void> {
     this.#abort.abort()
     clearInterval(this.#clock)
     clearTimeout(this.#discovery)
-    await this.#discovering
-    for (const { lane } of this.#places) lane.stop()
-    await this.#log.close()
-    this.#worker?.advanceTo(this.#log.position)
-    await this.#worker?.stop()
-    await this.#lock.release()
+    clearTimeout(this.#announcement)
+    try {
+      await this.#discovering
+      for (const { lane } of this.#places) lane.stop()
+      await this.#log.close()
+    } finally {
+      this.#worker?.advanceTo(this.#log.position)
+      await this.#worker?.stop()
+      await this.#stating
+      await writeRecorderStatus(this.#options.workDirectory, this.metrics)
+      await this.#lock.release()
+    }
   }
 
   get metrics(): RecorderMetrics {
     const { frames, framesPerSecond, lastFrameMs, bytes, lagMs } = this.#rate.figures(Date.now())
     return {
       source: this.#options.source,
+      isRunning: !this.#abort.signal.aborted,
+      startedAtMs: this.#startedAtMs,
       frames,
       bytes,
       framesPerSecond,
@@ -189,7 +214,7 @@ export class SourceRecorder {
   #discover(): void {
     const { directory, source, logger, discoveryIntervalMs = DISCOVERY_INTERVAL_MS } = this.#options
     this.#discovering = directory.list(this.#abort.signal).then(
-      (markets) => this.#follow(markets),
+      (markets) => this.#take(markets),
       (error: unknown) => {
         if (this.#abort.signal.aborted) return
         this.#discoveryFailures++
@@ -203,10 +228,30 @@ export class SourceRecorder {
     })
   }
 
-  #follow(list: readonly DirectoryMarket[]): void {
-    if (this.#abort.signal.aborted) return
+  #take(markets: readonly DirectoryMarket[]): void {
     this.#discoveredAtMs = Date.now()
+    this.#listed = markets
+    this.#follow()
+  }
+
+  // A new market is followed as soon as the feed says that it is there, not only at the next look into the directory.
+  #announce(id: string): void {
+    const market = this.#options.directory.announced?.(id)
+    if (market === undefined || this.#announced.size >= ANNOUNCED_MAX) return
+    this.#announced.set(id, { market, untilMs: Date.now() + ANNOUNCED_MS })
+    this.#announcement ??= setTimeout(() => {
+      this.#announcement = undefined
+      this.#follow()
+    }, ANNOUNCED_TOGETHER_MS)
+  }
+
+  #follow(): void {
+    if (this.#abort.signal.aborted) return
     const before = this.#markets
+    const nowMs = Date.now()
+    for (const [id, { untilMs }] of this.#announced) if (untilMs < nowMs) this.#announced.delete(id)
+    const announced = [...this.#announced.values()].map(({ market }) => market)
+    const list = [...announced, ...this.#listed]
     this.#markets = new Map(list.map((market) => [market.id, market]))
     const added = list.filter(({ id }) => !before.has(id))
     if (added.length > 0) this.#stateSeries(added)
@@ -219,7 +264,7 @@ export class SourceRecorder {
     for (const id of this.#markets.keys()) if (!this.#placeById.has(id)) this.#place(id)
     const { source, logger } = this.#options
     if (added.length > 0)
-      logger.info({ source, markets: list.length, added: added.length }, 'following markets')
+      logger.info({ source, markets: this.#markets.size, added: added.length }, 'following markets')
     if (this.#unplaced > 0)
       logger.warn({ source, markets: this.#unplaced }, 'more markets than connections can carry')
     for (const { lane, ids } of this.#places) lane.follow(ids)
@@ -259,6 +304,7 @@ export class SourceRecorder {
           const mark = Buffer.from(JSON.stringify(disconnectMark()))
           this.#append(WAL_KIND.mark, number, place.epoch, mark, lastHeardMs)
         },
+        announced: (id) => this.#announce(id),
         trouble: (reason) => logger.warn({ source, lane: number, reason }, 'trouble with the feed'),
       }),
     }
@@ -294,6 +340,14 @@ export class SourceRecorder {
     const hour = Math.floor(nowMs / MS_PER_HOUR)
     if (hour !== this.#statedHour && this.#markets.size > 0) this.#stateSeries([...this.#markets.values()])
     this.#statedHour = hour
+    if (nowMs - this.#statedMs > STATUS_INTERVAL_MS) this.#writeStatus(nowMs)
+  }
+
+  #writeStatus(nowMs: number): void {
+    this.#statedMs = nowMs
+    this.#stating ??= writeRecorderStatus(this.#options.workDirectory, this.metrics).finally(() => {
+      this.#stating = undefined
+    })
   }
 
   #stateSeries(markets: readonly DirectoryMarket[]): void {

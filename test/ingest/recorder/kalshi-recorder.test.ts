@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { constants, verify } from 'node:crypto'
 import { test } from 'node:test'
+import type { DirectoryMarket } from '../../../server/ingest/recorder/market-directory.ts'
 import { LocalKalshi } from '../../support/local-kalshi.ts'
 import { bookText } from '../../support/lob-rows.ts'
 import {
@@ -235,6 +236,62 @@ test('one market that the exchange refuses does not keep the others away', async
   trade(exchange, 10)
   const { known, unknown } = await finish(exchange, harness)
   assert.deepEqual([known, unknown], [10, 0])
+})
+
+test('a market is followed when the feed says that it is there, long before the next look for markets', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  const root = await temporaryDirectory(t)
+  let looks = 0
+  const list = async (): Promise<DirectoryMarket[]> => {
+    looks += 1
+    return [{ id: A, marketId: A, series: 'KXHIGHNY' }]
+  }
+  const announced = (id: string): DirectoryMarket | undefined =>
+    id.startsWith('KXHIGHNY-') ? { id, marketId: id, series: 'KXHIGHNY' } : undefined
+  const harness = await recordKalshi(t, exchange, root, [], {
+    directory: { list, announced },
+    discoveryIntervalMs: 3_600_000,
+  })
+  await exchange.until(() => exchange.isFollowed(A) && exchange.hasFollowersOfLifecycles)
+  exchange.announce('KXOTHER-1', 'created')
+  exchange.announce(B, 'settled')
+  exchange.announce(B, 'activated')
+  await exchange.until(() => exchange.isFollowed(B))
+  assert.equal(looks, 1)
+  assert.ok(!exchange.isFollowed('KXOTHER-1'))
+  trade(exchange, 10)
+  const { known, unknown, gaps } = await finish(exchange, harness)
+  // Asking for lifecycles leaves no trace in the books.
+  assert.deepEqual([known, unknown, gaps], [10, 0, 0])
+})
+
+test('an exchange without lifecycles is recorded all the same', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  exchange.hasLifecycles = false
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
+  await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+  trade(exchange, 10)
+  const { known, unknown, gaps } = await finish(exchange, harness)
+  assert.deepEqual([known, unknown, gaps], [10, 0, 0])
+  assert.equal(harness.recorder.metrics.lanes[0]?.connections, 1)
+})
+
+test('a market that is refused again and again is told once, and is none of those followed', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  exchange.unknownTickers.add(C)
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B, C])
+  const asked = (): number =>
+    exchange.commands.filter(({ params }) => params.market_tickers.includes(C)).length
+  await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B) && asked() > 10)
+  assert.equal(harness.log.lines.filter((line) => line.includes(`${C} is not followed`)).length, 1)
+  const { lanes, markets } = harness.recorder.metrics
+  assert.deepEqual([lanes[0]?.subscribed, lanes[0]?.refused, markets], [2, 1, 3])
+  exchange.unknownTickers.delete(C)
+  await exchange.until(() => exchange.isFollowed(C))
+  await eventually(() => harness.recorder.metrics.lanes[0]?.refused === 0, 'it is refused no more')
 })
 
 test('a book that proves wrong is unknown until a snapshot that the consolidation asks for', async (t) => {

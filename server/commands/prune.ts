@@ -1,0 +1,133 @@
+// `bookcast prune`: removes order-book files of old dates from a lake, once it has shown which. Records are not touched:
+// the relational store counts on their files.
+
+import { rm, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { dateOfLakeFileName, LOB_SOURCES, lobSourceDirectory } from '../../shared/lake-layout.ts'
+import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
+import { DirectoryStore } from '../sync/directory-store.ts'
+import type { ObjectStore } from '../sync/object-store.ts'
+import { OBJECT_STORE_OPTIONS, readPlace } from '../sync/sync-options.ts'
+import { openObjectStore } from '../sync/sync-target.ts'
+import { type Command, UsageError } from './command.ts'
+import { describeOptions, type OptionDeclaration, parseOptions, type ParsedOptions } from './options.ts'
+
+const OPTIONS: readonly OptionDeclaration[] = [
+  { name: 'lake', placeholder: '<dir>', description: 'the lake; required', env: 'BOOKCAST_LAKE' },
+  {
+    name: 'before',
+    placeholder: '<date>',
+    description: 'files of earlier dates go (YYYY-MM-DD); required, and not later than two days ago',
+    env: 'BOOKCAST_PRUNE_BEFORE',
+  },
+  {
+    name: 'kept-in',
+    placeholder: '<place>',
+    description: 'only files that s3://bucket/prefix or a directory holds with the same bytes',
+    env: 'BOOKCAST_PRUNE_KEPT_IN',
+  },
+  {
+    name: 'apply',
+    placeholder: '',
+    isFlag: true,
+    description: 'remove the files; without it they are only shown',
+    env: 'BOOKCAST_PRUNE_APPLY',
+  },
+  ...OBJECT_STORE_OPTIONS.filter(({ name }) => name !== 'sync-interval-ms'),
+]
+
+const HELP = `Usage: bookcast prune --lake <dir> --before <date> [--kept-in <place>] [--apply]
+
+Shows which order-book files are older than a date, and with --apply removes them. Candles, observations and object
+storage are left alone. A lake that pulls (sync --from, serve --sync-from) would fetch them again: prune those that push.
+
+Options:
+${describeOptions(OPTIONS)}
+  -h, --help                  this text
+`
+
+interface Settings {
+  readonly lake: string
+  readonly before: string
+  readonly keptIn: ObjectStore | undefined
+  readonly isApplied: boolean
+}
+
+export const pruneCommand: Command = async (args, { env, stdout, stderr, signal }) => {
+  const options = parseOptions(args, env, OPTIONS)
+  if (options.help) {
+    stdout.write(HELP)
+    return 0
+  }
+  const { lake, before, keptIn, isApplied } = readSettings(options)
+  const local = new DirectoryStore(lake)
+  let [count, bytes, keptCount] = [0, 0, 0]
+  try {
+    for await (const key of keysBefore(lake, before)) {
+      signal?.throwIfAborted()
+      if (keptIn !== undefined && !(await isKept(key, local, keptIn, signal))) {
+        keptCount += 1
+        stderr.write(`stays: ${key} is not the same in ${keptIn.name}\n`)
+        continue
+      }
+      const path = join(lake, key)
+      bytes += (await stat(path)).size
+      count += 1
+      if (isApplied) await rm(path)
+      stdout.write(`${isApplied ? 'removed' : 'would remove'} ${key}\n`)
+    }
+  } finally {
+    keptIn?.close()
+  }
+  const done = isApplied ? 'removed' : 'to remove with --apply'
+  stdout.write(`${count} files (${(bytes / 1024 ** 2).toFixed(1)} MiB) ${done}, ${keptCount} stay\n`)
+  return keptCount === 0 ? 0 : 1
+}
+
+function readSettings(options: ParsedOptions): Settings {
+  const lake = options.get('lake')
+  const before = options.get('before')
+  if (lake === undefined) throw new UsageError('--lake (or BOOKCAST_LAKE) must be given')
+  if (before === undefined) throw new UsageError('--before (or BOOKCAST_PRUNE_BEFORE) must be given')
+  // A recorder still writes today's file, and yesterday's may just be finished.
+  const latest = addDays(utcDateOf(Date.now()), -2)
+  if (utcDateStartMs(before.text) === undefined || before.text > latest) {
+    throw new UsageError(`${before.origin} takes a date up to ${latest}, not ${JSON.stringify(before.text)}`)
+  }
+  const place = options.get('kept-in')
+  return {
+    lake: lake.text,
+    before: before.text,
+    keptIn: place === undefined ? undefined : openObjectStore(place.text, readPlace(place, options)),
+    isApplied: options.has('apply'),
+  }
+}
+
+async function* keysBefore(lake: string, before: string): AsyncGenerator<string, void, void> {
+  for (const source of LOB_SOURCES) {
+    const root = lobSourceDirectory(lake, source)
+    for (const series of await namesIn(root)) {
+      for (const name of await namesIn(join(root, series))) {
+        const date = dateOfLakeFileName(name)
+        if (date !== undefined && date < before) yield `lob/source=${source}/${series}/${name}`
+      }
+    }
+  }
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  const names = await readdir(directory).catch(() => [])
+  return names.toSorted((a, b) => (a < b ? -1 : 1))
+}
+
+/** Whether both sides hold the same bytes: by SHA-256, or by MD5 where the place knows no other. */
+async function isKept(
+  key: string,
+  local: ObjectStore,
+  remote: ObjectStore,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const [own, kept] = [await local.head(key, signal), await remote.head(key, signal)]
+  if (own === undefined || kept === undefined || own.sizeBytes !== kept.sizeBytes) return false
+  return kept.sha256 === null ? kept.md5 !== null && kept.md5 === own.md5 : kept.sha256 === own.sha256
+}

@@ -1,0 +1,145 @@
+// What the order-book files of a lake are: how many of them are samples, and how old the newest books are. Footers only,
+// each read once; the two open dates are looked at often, all dates now and then.
+
+import { open, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { dateOfLakeFileName, LOB_SOURCES, lobSourceDirectory } from '../../shared/lake-layout.ts'
+import { NS_PER_MS, addDays, utcDateOf } from '../../shared/utc-date.ts'
+import { withinTime } from '../../shared/within-time.ts'
+import { type LakeFileFacts, readLakeFileFacts } from '../lake/lake-file-facts.ts'
+
+export interface LakeBooksFigures {
+  /** Order-book files whose books are invented. */
+  readonly sampleCount: number
+  /** Until when the newest file of a source says it covers, ms since the epoch; sources without files are left out. */
+  readonly coveredToMs: Readonly<Record<string, number>>
+}
+
+interface KnownFile {
+  readonly version: string
+  readonly isSample: boolean
+  readonly coveredToMs: number | null
+}
+
+const INTERVAL_MS = 10_000
+const ALL_EVERY_ROUNDS = 30
+const FILES_MAX = 1_000_000
+
+export class LakeBooks {
+  readonly #lake: string
+  readonly #logger: Logger
+  readonly #closing = new AbortController()
+  /** By path: the footers read so far. */
+  readonly #known = new Map<string, KnownFile>()
+  #figures: LakeBooksFigures = { sampleCount: 0, coveredToMs: {} }
+  #timer: NodeJS.Timeout | undefined
+  #turn: Promise<void> = Promise.resolve()
+  #first: Promise<void> | undefined
+  #rounds = 0
+
+  constructor(lake: string, logger: Logger) {
+    this.#lake = lake
+    this.#logger = logger
+  }
+
+  get figures(): LakeBooksFigures {
+    return this.#figures
+  }
+
+  /** The figures, after the first look where that does not take long. */
+  async firstFigures(timeoutMs: number): Promise<LakeBooksFigures> {
+    await withinTime(this.#first ?? Promise.resolve(), timeoutMs)
+    return this.#figures
+  }
+
+  /** Looks now and, from then on, a while after each look. */
+  start(): void {
+    this.#turn = this.#look()
+      .catch((error: unknown) => {
+        if (!this.#closing.signal.aborted)
+          this.#logger.warn({ err: error }, 'the order books cannot be looked at')
+      })
+      .finally(() => {
+        if (this.#closing.signal.aborted) return
+        this.#timer = setTimeout(() => this.start(), INTERVAL_MS)
+        this.#timer.unref()
+      })
+    this.#first ??= this.#turn
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    clearTimeout(this.#timer)
+    await this.#turn
+  }
+
+  async #look(): Promise<void> {
+    const today = utcDateOf(Date.now())
+    const openDates = new Set([today, addDays(today, -1)])
+    const isAll = this.#rounds++ % ALL_EVERY_ROUNDS === 0
+    const seen = new Set<string>()
+    const coveredToMs: Record<string, number> = {}
+    for (const source of LOB_SOURCES) {
+      for await (const { path, date } of this.#files(source)) {
+        if (seen.size === FILES_MAX) break
+        seen.add(path)
+        const isOpen = openDates.has(date)
+        const file =
+          isAll || isOpen || !this.#known.has(path) ? await this.#read(path) : this.#known.get(path)
+        const toMs = file?.coveredToMs ?? null
+        if (toMs !== null && toMs > (coveredToMs[source] ?? 0)) coveredToMs[source] = toMs
+      }
+    }
+    for (const path of this.#known.keys()) if (!seen.has(path)) this.#known.delete(path)
+    const sampleCount = [...this.#known.values()].filter(({ isSample }) => isSample).length
+    if (sampleCount > 0 && sampleCount !== this.#figures.sampleCount) {
+      this.#logger.warn(
+        { files: sampleCount, lake: this.#lake },
+        'the lake holds samples: invented order books',
+      )
+    }
+    this.#figures = { sampleCount, coveredToMs }
+  }
+
+  async *#files(source: (typeof LOB_SOURCES)[number]): AsyncGenerator<{ path: string; date: string }> {
+    const root = lobSourceDirectory(this.#lake, source)
+    for (const series of await readdir(root).catch(() => [])) {
+      for (const name of await readdir(join(root, series)).catch(() => [])) {
+        this.#closing.signal.throwIfAborted()
+        const date = dateOfLakeFileName(name)
+        if (date !== undefined) yield { path: join(root, series, name), date }
+      }
+    }
+  }
+
+  async #read(path: string): Promise<KnownFile | undefined> {
+    const found = await stat(path, { bigint: true }).catch(() => undefined)
+    if (found === undefined) return undefined
+    const version = `${found.size}-${found.mtimeNs}-${found.ino}`
+    const known = this.#known.get(path)
+    if (known?.version === version) return known
+    const facts = await factsOf(path, Number(found.size)).catch(() => undefined)
+    const toTs = facts?.coverage?.toTs
+    const file = {
+      version,
+      isSample: facts?.isSample ?? false,
+      coveredToMs: toTs === undefined ? null : Number(toTs / NS_PER_MS),
+    }
+    this.#known.set(path, file)
+    return file
+  }
+}
+
+async function factsOf(path: string, sizeBytes: number): Promise<LakeFileFacts | undefined> {
+  const file = await open(path)
+  try {
+    return await readLakeFileFacts(sizeBytes, async (offset) => {
+      const bytes = Buffer.alloc(sizeBytes - offset)
+      const { bytesRead } = await file.read(bytes, 0, bytes.length, offset)
+      return bytes.subarray(0, bytesRead)
+    })
+  } finally {
+    await file.close()
+  }
+}

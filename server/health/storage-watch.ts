@@ -1,0 +1,167 @@
+// How much room there is where the process writes, and how much the lake and the recorder's logs take. It warns when a
+// disk is nearly full, well before anything fails: once when it becomes so, once an hour while it stays so.
+
+import { opendir, stat, statfs } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import type { RecorderLog } from '../ingest/recorder/source-recorder.ts'
+
+export type StoragePlace = 'lake' | 'recorder' | 'data' | 'temporary'
+
+/** Bytes; `freeBytes` is what this user may still write. */
+export interface DiskFigures {
+  readonly place: StoragePlace
+  readonly freeBytes: number
+  readonly sizeBytes: number
+  readonly isLow: boolean
+}
+
+export interface StorageFigures {
+  readonly disks: readonly DiskFigures[]
+  /** Parquet files of the lake; null before the first look, or when there are too many files to add up. */
+  readonly lakeBytes: number | null
+  /** The recorders' logs by exchange. */
+  readonly walBytes: Readonly<Record<string, number>>
+}
+
+export interface StorageWatchOptions {
+  /** Null: the process has none of its own. */
+  readonly lake: string | null
+  /** The recorder's work directory. */
+  readonly recorder: string | null
+  /** The embedded store's directory. */
+  readonly data: string | null
+  readonly temporary: string
+  readonly logger: RecorderLog
+  /** For tests. */
+  readonly intervalMs?: number
+}
+
+const INTERVAL_MS = 15_000
+/** Adding up a lake reads every directory of it. */
+const LAKE_EVERY_ROUNDS = 20
+const LAKE_ENTRIES_MAX = 1_000_000
+const LAKE_DEPTH_MAX = 6
+/** A disk is low below a tenth of its size, but no more than 5 GiB are asked for: half an hour of the busiest log. */
+const LOW_SHARE = 0.1
+const LOW_BYTES_MAX = 5 * 1024 ** 3
+const REMIND_MS = 60 * 60 * 1000
+const PARENTS_MAX = 64
+
+export class StorageWatch {
+  readonly #options: StorageWatchOptions
+  readonly #closing = new AbortController()
+  readonly #warnedMs = new Map<StoragePlace, number>()
+  #figures: StorageFigures = { disks: [], lakeBytes: null, walBytes: {} }
+  #timer: NodeJS.Timeout | undefined
+  #turn: Promise<void> = Promise.resolve()
+  #rounds = 0
+
+  constructor(options: StorageWatchOptions) {
+    this.#options = options
+  }
+
+  get figures(): StorageFigures {
+    return this.#figures
+  }
+
+  /** Looks now and, from then on, a while after each look. */
+  start(): void {
+    this.#turn = this.#lookAndRest()
+  }
+
+  async #lookAndRest(): Promise<void> {
+    await this.look()
+    if (this.#closing.signal.aborted) return
+    this.#timer = setTimeout(() => this.start(), this.#options.intervalMs ?? INTERVAL_MS)
+    this.#timer.unref()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    clearTimeout(this.#timer)
+    await this.#turn
+  }
+
+  /** Looks once. */
+  async look(): Promise<StorageFigures> {
+    const { lake, recorder, data, temporary } = this.#options
+    const places = { lake, recorder, data, temporary }
+    const disks: DiskFigures[] = []
+    for (const [place, path] of Object.entries(places) as [StoragePlace, string | null][]) {
+      const disk = path === null ? undefined : await diskOf(place, path)
+      if (disk === undefined) continue
+      disks.push(disk)
+      this.#tell(disk, path!)
+    }
+    const isLakeDue = this.#rounds++ % LAKE_EVERY_ROUNDS === 0
+    const lakeBytes = isLakeDue ? await this.#lakeBytes() : this.#figures.lakeBytes
+    this.#figures = { disks, lakeBytes, walBytes: recorder === null ? {} : await logBytes(recorder) }
+    return this.#figures
+  }
+
+  async #lakeBytes(): Promise<number | null> {
+    const { lake } = this.#options
+    return lake === null ? null : await bytesBelow(lake, '.parquet', this.#closing.signal).catch(() => null)
+  }
+
+  #tell({ place, freeBytes, sizeBytes, isLow }: DiskFigures, path: string): void {
+    const { logger } = this.#options
+    const warnedMs = this.#warnedMs.get(place)
+    const context = { place, path, free_bytes: freeBytes, size_bytes: sizeBytes }
+    if (isLow && (warnedMs === undefined || Date.now() - warnedMs > REMIND_MS)) {
+      this.#warnedMs.set(place, Date.now())
+      logger.warn(context, 'the disk is nearly full')
+    } else if (!isLow && warnedMs !== undefined) {
+      this.#warnedMs.delete(place)
+      logger.info(context, 'the disk has room again')
+    }
+  }
+}
+
+/** Of the directory, or of the nearest one above it where it is still to be made. */
+async function diskOf(place: StoragePlace, path: string): Promise<DiskFigures | undefined> {
+  let directory = resolve(path)
+  for (let parents = 0; parents < PARENTS_MAX; parents++) {
+    const found = await statfs(directory).catch(() => undefined)
+    if (found !== undefined) {
+      const [freeBytes, sizeBytes] = [found.bavail * found.bsize, found.blocks * found.bsize]
+      return {
+        place,
+        freeBytes,
+        sizeBytes,
+        isLow: freeBytes < Math.min(sizeBytes * LOW_SHARE, LOW_BYTES_MAX),
+      }
+    }
+    if (dirname(directory) === directory) return undefined
+    directory = dirname(directory)
+  }
+  return undefined
+}
+
+async function logBytes(recorder: string): Promise<Record<string, number>> {
+  const sizes: Record<string, number> = {}
+  for (const source of ['kalshi', 'polymarket']) {
+    const bytes = await bytesBelow(join(recorder, 'wal', source), '.wal').catch(() => undefined)
+    if (bytes !== undefined) sizes[source] = bytes
+  }
+  return sizes
+}
+
+/** The sizes of all files with an ending, hidden directories left out. Files that vanish meanwhile count nothing. */
+async function bytesBelow(root: string, ending: string, signal?: AbortSignal): Promise<number> {
+  const pending = [{ path: root, depth: 0 }]
+  let [bytes, entries] = [0, 0]
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    for await (const entry of await opendir(next.path)) {
+      signal?.throwIfAborted()
+      if (++entries > LAKE_ENTRIES_MAX) throw new Error(`${root} has more than ${LAKE_ENTRIES_MAX} entries`)
+      if (entry.name.startsWith('.')) continue
+      const path = join(next.path, entry.name)
+      if (entry.isDirectory() && next.depth < LAKE_DEPTH_MAX) pending.push({ path, depth: next.depth + 1 })
+      else if (entry.isFile() && entry.name.endsWith(ending)) {
+        bytes += (await stat(path).catch(() => undefined))?.size ?? 0
+      }
+    }
+  }
+  return bytes
+}

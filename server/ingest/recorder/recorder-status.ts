@@ -1,0 +1,45 @@
+// What a recorder says of itself in a file beside its log, for `bookcast status` and for people: it is there whoever runs
+// the recorder, and still there when nobody does.
+
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { LOB_SOURCES, type LobSource } from '../../../shared/lake-layout.ts'
+import type { RecorderMetrics } from './recorder-metrics.ts'
+
+export interface RecorderStatus extends RecorderMetrics {
+  readonly pid: number
+  readonly host: string
+  /** When this was true, ms since the epoch. */
+  readonly atMs: number
+}
+
+/** Never rejects: a disk that is full must not end a recording for the sake of its status. */
+export async function writeRecorderStatus(workDirectory: string, metrics: RecorderMetrics): Promise<void> {
+  const status: RecorderStatus = { ...metrics, pid: process.pid, host: hostname(), atMs: Date.now() }
+  const path = statusPath(workDirectory, metrics.source)
+  try {
+    await writeFile(`${path}.new`, JSON.stringify(status))
+    await rename(`${path}.new`, path)
+  } catch {
+    await rm(`${path}.new`, { force: true }).catch(() => {})
+  }
+}
+
+/** Of every exchange that was ever recorded in a work directory and still can be read. */
+export async function readRecorderStatus(workDirectory: string): Promise<readonly RecorderStatus[]> {
+  const found: RecorderStatus[] = []
+  for (const source of LOB_SOURCES) {
+    const text = await readFile(statusPath(workDirectory, source), 'utf8').catch(() => '')
+    try {
+      found.push(JSON.parse(text) as RecorderStatus)
+    } catch {
+      // None, or one of a process that died while it wrote.
+    }
+  }
+  return found
+}
+
+function statusPath(workDirectory: string, source: LobSource): string {
+  return join(workDirectory, `${source}-status.json`)
+}

@@ -1,0 +1,81 @@
+// What a lake file's footer says it holds, read from its last bytes alone, wherever the file lies: how far an order-book
+// file covers its date, how many rows there are, whether they are a sample.
+
+import { parquetMetadata } from 'hyparquet'
+import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
+import { LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
+
+const TRAILER_BYTES = 8
+/** Most footers are shorter than this, so that one read is enough. */
+const TAIL_BYTES = 64 * 1024
+const MAGIC = 'PAR1'
+
+export interface LakeFileFacts {
+  readonly rows: bigint
+  /** Invented data, not to be passed off as recorded. */
+  readonly isSample: boolean
+  /** Of an order-book file: ns, both inclusive. Null for other files, and for foreign ones that do not say it. */
+  readonly coverage: BookCoverage | null
+}
+
+export interface BookCoverage {
+  readonly fromTs: bigint
+  readonly toTs: bigint
+  readonly gaps: bigint
+  /** Rows by market id. */
+  readonly markets: ReadonlyMap<string, number>
+}
+
+/** Bytes of the file from `offset` to its end. */
+export type ReadTail = (offset: number) => Promise<Buffer>
+
+/** Undefined for what is no parquet file, or one whose footer cannot be read. Rejects only when `readTail` does. */
+export async function readLakeFileFacts(
+  sizeBytes: number,
+  readTail: ReadTail,
+): Promise<LakeFileFacts | undefined> {
+  if (sizeBytes < 2 * TRAILER_BYTES) return undefined
+  let tail = await readTail(Math.max(0, sizeBytes - TAIL_BYTES))
+  if (tail.length < TRAILER_BYTES || tail.toString('latin1', tail.length - 4) !== MAGIC) return undefined
+  const wanted = tail.readUInt32LE(tail.length - TRAILER_BYTES) + TRAILER_BYTES
+  if (wanted > Math.min(sizeBytes, FOOTER_BYTES_MAX)) return undefined
+  if (wanted > tail.length) tail = await readTail(sizeBytes - wanted)
+  try {
+    const footer = Uint8Array.from(tail.subarray(tail.length - wanted)).buffer
+    const { num_rows: rows, key_value_metadata: pairs = [] } = parquetMetadata(footer, { geoparquet: false })
+    const values = new Map(pairs.map(({ key, value }) => [key, value ?? '']))
+    return { rows, isSample: values.get(KEYS.sample) === 'true', coverage: coverageOf(values) }
+  } catch {
+    return undefined
+  }
+}
+
+function coverageOf(values: ReadonlyMap<string, string>): BookCoverage | null {
+  const [from, to] = [values.get(KEYS.coversFrom), values.get(KEYS.coversTo)]
+  const markets = values.get(KEYS.markets)
+  if (from === undefined || to === undefined || markets === undefined) return null
+  const list = JSON.parse(markets) as readonly { readonly id: string; readonly rows: number }[]
+  return {
+    fromTs: BigInt(from),
+    toTs: BigInt(to),
+    gaps: BigInt(values.get(KEYS.gaps) ?? 0),
+    markets: new Map(list.map(({ id, rows }) => [id, rows])),
+  }
+}
+
+/** Why `next` covers less than `present`, in words for people; undefined when it does not. */
+export function coversLess(next: LakeFileFacts, present: LakeFileFacts): string | undefined {
+  const [a, b] = [next.coverage, present.coverage]
+  if (b !== null) {
+    if (a === null) return 'it does not say what it covers'
+    if (a.fromTs > b.fromTs) return `it begins at ${timeOf(a.fromTs)}, not ${timeOf(b.fromTs)}`
+    if (a.toTs < b.toTs) return `it ends at ${timeOf(a.toTs)}, not ${timeOf(b.toTs)}`
+    const missing = [...b.markets.keys()].find((id) => !a.markets.has(id))
+    if (missing !== undefined) return `it lacks the market ${missing}`
+  }
+  return next.rows < present.rows ? `it has ${next.rows} rows, not ${present.rows}` : undefined
+}
+
+function timeOf(ts: bigint): string {
+  return new Date(Number(ts / 1_000_000n)).toISOString()
+}

@@ -1,0 +1,58 @@
+// How new the newest rows are that the store knows of: what a feed brings, not whether it answers. One that answers with
+// an empty list for ever succeeds every time and still falls behind here.
+
+import type { SqlStatement } from '../../shared/sql/statement.ts'
+import { withinTime } from '../../shared/within-time.ts'
+import type { Postgres } from '../storage/postgres.ts'
+
+export interface NewestRow {
+  /** `station`: observations of one station, whoever delivered them; else the dataset. */
+  readonly kind: 'station' | 'observations' | 'candles' | 'climate'
+  /** The station, or the source that the rows name. */
+  readonly name: string
+  /** Seconds since the epoch, of the time that the row is about (climate: issued). */
+  readonly atS: number
+}
+
+// A station whose rows have all moved to the lake is at least as old as the end of what has moved.
+const NEWEST: SqlStatement = {
+  text: `
+  SELECT 'station' AS kind, name, max(at_s) AS at_s FROM (
+    SELECT station_code AS name, extract(epoch FROM max(observed_at))::float8 AS at_s
+    FROM observations GROUP BY station_code
+    UNION ALL
+    SELECT scope, extract(epoch FROM max(cut_over))::float8 FROM lake_manifest
+    WHERE dataset = 'observations' GROUP BY scope
+  ) AS stations GROUP BY name
+  UNION ALL
+  SELECT 'observations', source, extract(epoch FROM max(observed_at))::float8 FROM observations GROUP BY source
+  UNION ALL
+  SELECT 'candles', 'exchange', extract(epoch FROM max(end_period_ts))::float8 FROM candles
+  WHERE period_interval = 1 HAVING max(end_period_ts) IS NOT NULL
+  UNION ALL
+  SELECT 'climate', source, extract(epoch FROM max(coalesce(issued_at, observation_date::timestamptz)))::float8
+  FROM climate_records GROUP BY source
+  ORDER BY 1, 2`,
+  parameters: [],
+}
+
+const REUSE_MS = 15_000
+const WAIT_MS = 2_000
+
+/** Asks the store, at most every quarter of a minute. Resolves to nothing while the store is away. */
+export function newestRowsOf(postgres: Postgres): () => Promise<readonly NewestRow[]> {
+  let askedMs = -Infinity
+  let answer: Promise<readonly NewestRow[]> = Promise.resolve([])
+  return async () => {
+    if (performance.now() - askedMs > REUSE_MS) {
+      askedMs = performance.now()
+      answer = read(postgres).catch(() => [])
+    }
+    return (await withinTime(answer, WAIT_MS)) ?? []
+  }
+}
+
+async function read(postgres: Postgres): Promise<readonly NewestRow[]> {
+  const rows = await postgres.run<{ kind: NewestRow['kind']; name: string; at_s: number }>(NEWEST)
+  return rows.map(({ kind, name, at_s }) => ({ kind, name, atS: at_s }))
+}

@@ -1,0 +1,142 @@
+// A disk that is full, for each place that a recorder writes to: what is recorded stays right, nothing stays locked, and
+// recording goes on by itself when there is space again.
+
+import assert from 'node:assert/strict'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { pino } from 'pino'
+import { RecorderTask } from '../../server/collect/recorder-task.ts'
+import { LocalKalshi } from '../support/local-kalshi.ts'
+import { checkAgainst, eventually, readSeries, TEST_CREDENTIALS } from '../support/recorder-harness.ts'
+import { onSmallDisk, type SmallDisk } from '../support/small-disk.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const MARKET = 'KXHIGHNY-26NOV20-B45.5'
+const DISK_MIB = 4
+
+/** Rests of at most a twentieth of a second. */
+const CLOCK = {
+  nowMs: () => Date.now(),
+  sleep: async (ms: number, signal?: AbortSignal): Promise<void> => {
+    await delay(Math.min(ms, 50), undefined, signal === undefined ? {} : { signal })
+  },
+}
+
+interface World {
+  readonly exchange: LocalKalshi
+  readonly task: RecorderTask
+  readonly lake: string
+  readonly errors: string[]
+}
+
+/** Records while `work` runs. */
+async function recording(
+  t: TestContext,
+  lake: string,
+  workDirectory: string,
+  work: (world: World) => Promise<void>,
+): Promise<void> {
+  await mkdir(lake)
+  const exchange = await LocalKalshi.start(t)
+  exchange.markets.set(MARKET, 'active')
+  exchange.setBook(MARKET, [[0, 40, 1000]])
+  const errors: string[] = []
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void errors.push(line) })
+  const { socketUrl, restUrl } = exchange
+  const config = {
+    lake,
+    workDirectory,
+    userAgent: 'bookcast-test',
+    kalshi: { series: ['KXHIGHNY'], credentials: TEST_CREDENTIALS, socketUrl, restUrl },
+    polymarket: undefined,
+  }
+  const task = new RecorderTask({ recording: config, exchange: 'kalshi', logger, clock: CLOCK })
+  const stopping = new AbortController()
+  const running = task.run(stopping.signal)
+  try {
+    await work({ exchange, task, lake, errors })
+  } finally {
+    stopping.abort()
+    await running
+  }
+}
+
+/** Changes the book until `isReached`; more than a small disk can hold, if it takes that. */
+async function changeUntil({ exchange }: World, isReached: () => boolean | Promise<boolean>): Promise<void> {
+  await eventually(async () => {
+    for (let change = 0; change < 20; change++) exchange.change(MARKET, 0, 40 + (change % 5), 100)
+    return await isReached()
+  }, 'what changes shall bring about')
+}
+
+const isRecorded = async ({ exchange, lake }: World): Promise<boolean> => {
+  const rows = await readSeries(lake, 'kalshi', 'KXHIGHNY').catch(() => [])
+  const { known, books } = checkAgainst(exchange, rows)
+  return known > 0 && books.get(MARKET) !== undefined
+}
+
+/** Rows after `count` changes more have been recorded; every one of them is held against the exchange's own books. */
+async function recordsOn(world: World): Promise<void> {
+  const { exchange, lake } = world
+  const last = exchange.changes.size
+  const later = [...exchange.changes.keys()].at(-1) ?? 0n
+  await changeUntil(world, async () => {
+    const rows = await readSeries(lake, 'kalshi', 'KXHIGHNY').catch(() => [])
+    checkAgainst(exchange, rows)
+    return rows.some((row) => row.event === 2 && row.seq > later)
+  })
+  assert.ok(exchange.changes.size > last)
+}
+
+test('a full disk below the log: recording ends, is tried again, and goes on with the space', async (t) => {
+  await onSmallDisk(t, DISK_MIB, async (disk) => {
+    const lake = join(await temporaryDirectory(t), 'lake')
+    await recording(t, lake, join(disk.path, 'work'), async (world) => {
+      await fillAndFree(disk, world)
+      assert.ok(world.errors.some((line) => line.includes('ENOSPC')))
+    })
+  })
+})
+
+test('a full disk below the lake: the log keeps everything until there is space', async (t) => {
+  await onSmallDisk(t, DISK_MIB, async (disk) => {
+    const lake = join(disk.path, 'lake')
+    await recording(t, lake, join(await temporaryDirectory(t), 'work'), async (world) => {
+      const { exchange, task } = world
+      await changeUntil(world, () => isRecorded(world))
+      await disk.fill()
+      await changeUntil(world, () => (task.recorderMetrics?.consolidationFailures ?? 0) > 1)
+      const heard = [...exchange.changes.keys()]
+      await disk.free()
+      await recordsOn(world)
+      assert.equal(task.metrics.failureCount, 0, 'the exchange was heard all the time')
+      const rows = await readSeries(lake, 'kalshi', 'KXHIGHNY')
+      const seqs = new Set(rows.filter(({ event }) => event === 2).map(({ seq }) => seq))
+      assert.deepEqual(
+        heard.filter((seq) => !seqs.has(seq)),
+        [],
+      )
+    })
+  })
+})
+
+test('everything on one full disk: recording goes on with the space', async (t) => {
+  await onSmallDisk(t, DISK_MIB, async (disk) => {
+    const lake = join(disk.path, 'lake')
+    await recording(t, lake, join(lake, '.recorder'), (world) => fillAndFree(disk, world))
+  })
+})
+
+async function fillAndFree(disk: SmallDisk, world: World): Promise<void> {
+  const { task, errors } = world
+  await changeUntil(world, () => isRecorded(world))
+  await disk.fill()
+  await changeUntil(world, () => task.metrics.failureCount > 0)
+  await eventually(() => task.metrics.runCount > 4, 'it is tried again and again')
+  await disk.free()
+  await recordsOn(world)
+  const refused = errors.filter((line) => line.includes('another recorder'))
+  assert.deepEqual(refused, [])
+}

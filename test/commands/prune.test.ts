@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { cp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { UsageError } from '../../server/commands/command.ts'
+import { pruneCommand } from '../../server/commands/prune.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+import { SAMPLE_LAKE } from '../support/sample-server.ts'
+
+async function prune(...args: string[]): Promise<{ code: number; text: string }> {
+  const lines: string[] = []
+  const stream = Object.assign(Object.create(process.stdout), {
+    write: (text: string) => lines.push(text) > 0,
+  })
+  const code = await pruneCommand(args, { env: {}, stdin: process.stdin, stdout: stream, stderr: stream })
+  return { code, text: lines.join('') }
+}
+
+const filesOf = async (lake: string): Promise<string[]> =>
+  (await entriesBelow(lake)).filter((name) => name.endsWith('.parquet'))
+
+test('shows what would go, removes it when told to, and leaves what is kept nowhere else', async (t) => {
+  const [lake, remote] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  for (const place of [lake, remote]) await cp(SAMPLE_LAKE, place, { recursive: true })
+  await rm(join(remote, 'lob/source=kalshi/series=KXHIGHNY/date=2026-07-01.parquet'))
+  await writeFile(join(remote, 'lob/source=kalshi/series=KXHIGHDEN/date=2026-07-01.parquet'), 'other')
+  const before = await filesOf(lake)
+  const args = ['--lake', lake, '--before', '2026-07-03', '--kept-in', remote]
+  const shown = await prune(...args)
+  assert.equal(shown.code, 1)
+  assert.match(shown.text, /^6 files \([\d.]+ MiB\) to remove with --apply, 2 stay$/m)
+  assert.deepEqual(await filesOf(lake), before)
+  const applied = await prune(...args, '--apply')
+  assert.match(applied.text, /^6 files \([\d.]+ MiB\) removed, 2 stay$/m)
+  const isLeft = (name: string): boolean =>
+    name.includes('07-03') || (name.includes('07-01') && /KXHIGHNY|KXHIGHDEN/.test(name))
+  assert.deepEqual(await filesOf(lake), before.filter(isLeft))
+  assert.equal((await prune('--lake', lake, '--before', '2026-07-03', '--apply')).code, 0)
+  assert.deepEqual(
+    await filesOf(lake),
+    before.filter((name) => name.includes('07-03')),
+  )
+})
+
+test('refuses dates that are still written, and calls without a lake or a date', async () => {
+  const today = new Date().toISOString().slice(0, 10)
+  for (const args of [
+    ['--before', '2026-07-01'],
+    ['--lake', 'x'],
+    ['--lake', 'x', '--before', today],
+    ['--lake', 'x', '--before', 'yesterday'],
+  ]) {
+    await assert.rejects(prune(...args), UsageError)
+  }
+})

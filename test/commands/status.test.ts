@@ -1,0 +1,78 @@
+// `bookcast status` beside what it tells of: a running server that has the embedded store, and a recorder.
+
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { LocalKalshi } from '../support/local-kalshi.ts'
+import { eventually, recordKalshi } from '../support/recorder-harness.ts'
+import { SAMPLE_LAKE } from '../support/sample-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
+const run = promisify(execFile)
+const MARKETS = ['KXHIGHNY-26NOV20-B45.5', 'KXHIGHNY-26NOV20-T49'] as const
+
+test('asks a running server for what is in its embedded store; samples are known as such', async (t) => {
+  const data = join(await temporaryDirectory(t), 'data')
+  const environment = { ...process.env, DATABASE_URL: '', BOOKCAST_DATA_DIR: data }
+  const serve = spawn(
+    process.execPath,
+    [PROGRAM, 'serve', '--lake', SAMPLE_LAKE, '--port', '0', '--sample-records'],
+    { env: environment },
+  )
+  t.after(() => serve.kill('SIGKILL'))
+  let output = ''
+  // Filling a store with samples takes what it takes.
+  await new Promise<void>((resolve, reject) => {
+    serve.once('exit', () => reject(new Error(output)))
+    for (const stream of [serve.stdout, serve.stderr]) {
+      stream.on('data', (text) => {
+        output += String(text)
+        if (output.includes('"listening"')) resolve()
+      })
+    }
+  })
+  const { stdout } = await run(process.execPath, [PROGRAM, 'status', '--lake', SAMPLE_LAKE], {
+    env: environment,
+  })
+  assert.match(stdout, /^source +parts +rows +last success/m)
+  assert.match(stdout, /^station NYC +2026-07-03T23:51:00Z +\d+ d/m)
+  assert.match(stdout, /^disk of lake +[\d.]+ \w+ free of [\d.]+ \w+/m)
+  assert.match(stdout, /^lake +2\.\d MiB$/m)
+  const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0] ?? ''
+  const { samples } = (await (await fetch(`${url}/health`)).json()) as { samples: unknown }
+  assert.deepEqual(samples, { files: 12, records: true })
+  assert.match(output, /"files":12,.*the lake holds samples/)
+  serve.kill('SIGTERM')
+  await once(serve, 'exit')
+
+  // Nothing real comes to lie among what is invented.
+  const refused = run(process.execPath, [PROGRAM, 'ingest', '--once', '--source', 'none'], {
+    env: environment,
+  })
+  await assert.rejects(refused, /holds the sample records, which are invented/)
+})
+
+test('tells what the recorders of a lake do, and when they did it last', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  const [market, refused] = MARKETS
+  exchange.setBook(market, [[0, 40, 1000]])
+  exchange.unknownTickers.add(refused)
+  const root = await temporaryDirectory(t)
+  const { recorder, lake, workDirectory } = await recordKalshi(t, exchange, root, MARKETS)
+  await eventually(() => recorder.metrics.lanes[0]?.refused === 1, 'the refusal is counted')
+  const environment = { ...process.env, DATABASE_URL: '', BOOKCAST_DATA_DIR: join(root, 'data') }
+  const status = async (): Promise<string> => {
+    const args = [PROGRAM, 'status', '--lake', lake, '--work', workDirectory]
+    return (await run(process.execPath, args, { env: environment })).stdout
+  }
+  const pattern = new RegExp(`^kalshi +runs as process ${process.pid} on \\S+ +2 +1 +1 +0 +1 `, 'm')
+  await eventually(async () => pattern.test(await status()), 'the recorder is shown')
+  assert.match(await status(), /^log of kalshi +[\d.]+ \w+$/m)
+  await recorder.stop()
+  assert.match(await status(), /^kalshi +stopped \d{4}-/m)
+})

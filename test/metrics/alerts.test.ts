@@ -1,0 +1,181 @@
+// Every alert fires when what it is about is wrong, and clears when it is right again: over the text that a scrape gets.
+
+import assert from 'node:assert/strict'
+import { fileURLToPath } from 'node:url'
+import { test } from 'node:test'
+import type { CollectionMetrics } from '../../server/collect/collection.ts'
+import type { LakeBooksFigures } from '../../server/health/lake-books.ts'
+import type { StorageFigures } from '../../server/health/storage-watch.ts'
+import type { LaneFigures } from '../../server/ingest/recorder/feed-lane.ts'
+import type { RecorderMetrics } from '../../server/ingest/recorder/recorder-metrics.ts'
+import type { TaskMetrics } from '../../server/ingest/task-loop.ts'
+import type { NewestRow } from '../../server/metrics/newest-rows.ts'
+import { ServiceMetrics } from '../../server/metrics/service-metrics.ts'
+import { firing, metricsOf, readAlertRules } from '../support/alert-rules.ts'
+
+const RULES = readAlertRules(fileURLToPath(new URL('../../../operations/alerts.yml', import.meta.url)))
+const NOW_MS = Date.now()
+const MINUTE_MS = 60_000
+
+interface World {
+  task: TaskMetrics
+  lane: LaneFigures
+  recorder: Omit<RecorderMetrics, 'lanes'>
+  storage: StorageFigures
+  newest: readonly NewestRow[]
+  books: LakeBooksFigures
+  conflictCount: number
+}
+
+/** Everything as it should be. */
+function goodWorld(): World {
+  return {
+    task: {
+      task: 'aviation-weather',
+      runCount: 10,
+      rowCount: 100,
+      errorCount: 0,
+      emptyRunCount: 3,
+      lastRowsAtMs: NOW_MS,
+      lastSuccessAtMs: NOW_MS,
+      lastFailureAtMs: null,
+      lastFailure: null,
+      failureCount: 0,
+      nextRunAtMs: null,
+    },
+    lane: { isConnected: true, connections: 1, subscribed: 6, refused: 0, repairs: 0, lastHeardMs: NOW_MS },
+    recorder: {
+      source: 'kalshi',
+      isRunning: true,
+      startedAtMs: NOW_MS,
+      frames: 1000,
+      bytes: 100_000,
+      framesPerSecond: 10,
+      lastFrameMs: NOW_MS,
+      lagMs: 5,
+      markets: 6,
+      unplacedMarkets: 0,
+      syncedRecords: 1000,
+      syncDelayMs: 1,
+      queuedBytes: 0,
+      isCongested: false,
+      congestions: 0,
+      discoveredAtMs: NOW_MS,
+      discoveryFailures: 0,
+      consolidationFailures: 0,
+      logPosition: { segment: 1, offset: 8 },
+      consolidation: consolidated(NOW_MS),
+    },
+    storage: { disks: [disk(50, false)], lakeBytes: 1000, walBytes: { kalshi: 100 } },
+    newest: newestRows(NOW_MS),
+    books: { sampleCount: 0, coveredToMs: { kalshi: NOW_MS } },
+    conflictCount: 0,
+  }
+}
+
+function consolidated(publishedAtMs: number): NonNullable<RecorderMetrics['consolidation']> {
+  return {
+    kind: 'report',
+    position: { segment: 1, offset: 8 },
+    messages: 1,
+    events: 1,
+    duplicates: 0,
+    badLines: 0,
+    negativeLevels: 0,
+    gaps: {},
+    movedEvents: 0,
+    lostStretches: 0,
+    closedHours: 0,
+    publications: 1,
+    publishMs: 1,
+    publishedAtMs,
+    gappedMarkets: [],
+  }
+}
+
+function disk(freeBytes: number, isLow: boolean) {
+  return { place: 'lake' as const, freeBytes, sizeBytes: 100, isLow }
+}
+
+function newestRows(atMs: number): NewestRow[] {
+  return [
+    { kind: 'station', name: 'NYC', atS: atMs / 1000 },
+    { kind: 'observations', name: 'awc', atS: atMs / 1000 },
+  ]
+}
+
+/** What goes wrong, by the alert that says so. */
+const FAULTS: Readonly<Record<string, (world: World) => Partial<World>>> = {
+  BookcastTaskFailing: ({ task }) => ({ task: { ...task, failureCount: 4 } }),
+  BookcastTaskSilent: ({ task }) => ({ task: { ...task, lastSuccessAtMs: NOW_MS - 181 * MINUTE_MS } }),
+  BookcastObservationsStale: () => ({ newest: newestRows(NOW_MS - 121 * MINUTE_MS) }),
+  BookcastLiveWeatherStale: () => ({ newest: newestRows(NOW_MS - 91 * MINUTE_MS) }),
+  BookcastRecorderDown: ({ recorder }) => ({ recorder: { ...recorder, isRunning: false } }),
+  BookcastRecorderDisconnected: ({ lane }) => ({ lane: { ...lane, isConnected: false } }),
+  BookcastFeedSilent: ({ recorder }) => ({ recorder: { ...recorder, lastFrameMs: NOW_MS - 6 * MINUTE_MS } }),
+  BookcastBooksBehind: ({ recorder }) => ({
+    recorder: { ...recorder, consolidation: consolidated(NOW_MS - 3 * MINUTE_MS) },
+  }),
+  BookcastMarketsRefused: ({ lane }) => ({ lane: { ...lane, refused: 1 } }),
+  BookcastMarketsUnplaced: ({ recorder }) => ({ recorder: { ...recorder, unplacedMarkets: 1 } }),
+  BookcastDiskLow: ({ storage }) => ({ storage: { ...storage, disks: [disk(9, true)] } }),
+  BookcastDiskFull: ({ storage }) => ({ storage: { ...storage, disks: [disk(1, false)] } }),
+  BookcastSyncConflict: () => ({ conflictCount: 1 }),
+  BookcastBooksOld: ({ books }) => ({
+    books: { ...books, coveredToMs: { kalshi: NOW_MS - 11 * MINUTE_MS } },
+  }),
+  BookcastSamplesServed: ({ books }) => ({ books: { ...books, sampleCount: 12 } }),
+}
+
+async function scrape(world: World): Promise<string> {
+  const { task, lane, recorder, storage, newest, books, conflictCount } = world
+  const collection: CollectionMetrics = {
+    tasks: [task],
+    recorders: [{ ...recorder, lanes: [lane] }],
+    syncs: [{ task: 'lake-push', conflictCount }],
+    storage,
+  }
+  const metrics = new ServiceMetrics({
+    takenSlots: () => 0,
+    queuedTasks: () => ({}),
+    ingestAges: async () => [],
+    collection: () => collection,
+    newestRows: async () => newest,
+    lakeBooks: () => books,
+  })
+  try {
+    return await metrics.text()
+  } finally {
+    metrics.close()
+  }
+}
+
+async function alertsOf(world: World): Promise<string[]> {
+  const text = await scrape(world)
+  return RULES.filter(({ expression }) => firing(expression, text, NOW_MS / 1000).length > 0).map(
+    ({ name }) => name,
+  )
+}
+
+test('every alert names metrics that are there', async () => {
+  const text = await scrape(goodWorld())
+  for (const { name, expression } of RULES) {
+    for (const metric of metricsOf(expression)) assert.match(text, new RegExp(`^${metric}[ {]`, 'm'), name)
+  }
+  assert.deepEqual(RULES.map(({ name }) => name).toSorted(), Object.keys(FAULTS).toSorted())
+})
+
+test('every alert fires for its fault, and clears with it', async () => {
+  assert.deepEqual(await alertsOf(goodWorld()), [])
+  for (const { name } of RULES) {
+    const world = goodWorld()
+    const fault = FAULTS[name]
+    assert.ok(fault !== undefined, name)
+    const fired = await alertsOf({ ...world, ...fault(world) })
+    // Nothing new from the live feed is one station's trouble, too, before long.
+    const others = fired.filter((each) => each !== name && !each.endsWith('Stale'))
+    assert.ok(fired.includes(name), `${name} fires`)
+    assert.deepEqual(others, [], `only ${name} fires`)
+    assert.deepEqual(await alertsOf(goodWorld()), [], `${name} clears`)
+  }
+})

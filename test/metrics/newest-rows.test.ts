@@ -1,0 +1,70 @@
+// A feed that answers and brings nothing: every run succeeds, and the metrics show all the same what is missing.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { pino } from 'pino'
+import { startCollection } from '../../server/collect/collection.ts'
+import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
+import { newestRowsOf } from '../../server/metrics/newest-rows.ts'
+import { writeObservations } from '../../server/storage/observation-store.ts'
+import { send } from '../support/local-upstream.ts'
+import { observationAt } from '../support/moved-rows.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+import { eventually } from '../support/recorder-harness.ts'
+import { startWorld, WORLD_NOW_MS, WORLD_STATIONS } from '../support/upstream-world.ts'
+
+const file = storeOfThisFile()
+const CLOCK = {
+  nowMs: () => WORLD_NOW_MS + performance.now(),
+  sleep: async (ms: number, signal?: AbortSignal): Promise<void> => {
+    await delay(Math.min(ms, 20), undefined, signal === undefined ? {} : { signal })
+  },
+}
+
+test('an empty answer is counted as one, and the newest row stays what it was', async (t) => {
+  const { postgres } = file.store
+  const lastMs = Date.UTC(2026, 5, 1, 12)
+  await postgres.transaction((transaction) =>
+    writeObservations(
+      transaction,
+      [{ observation: observationAt(lastMs), filled: {} }],
+      (_, incoming) => incoming,
+    ),
+  )
+  const world = await startWorld(t)
+  let answers = 0
+  world.fault = () => {
+    answers += 1
+    return send(200, '[]', { 'content-type': 'application/json' })
+  }
+  const collection = startCollection({
+    config: { ingest: world.config, recording: null, compaction: null, push: null },
+    postgres,
+    logger: pino({ level: 'silent' }),
+    stations: WORLD_STATIONS,
+    names: ['aviation-weather'],
+    http: { clock: CLOCK, random: () => 0.5 },
+  })
+  const task = () => collection.metrics().tasks.find((each) => each.task === 'aviation-weather')
+  try {
+    await eventually(() => (task()?.emptyRunCount ?? 0) > 2, 'it is asked again and again')
+    assert.equal(task()?.rowCount, 0)
+    assert.equal(task()?.lastRowsAtMs, null)
+    assert.ok(task()!.emptyRunCount <= answers)
+    const text = await new CollectorMetrics(() => collection.metrics(), newestRowsOf(postgres)).text()
+    for (const line of [
+      /^bookcast_collect_empty_runs_total\{task="aviation-weather"\} [1-9]/m,
+      new RegExp(`^bookcast_newest_observation_timestamp_seconds\\{station="NYC"\\} ${lastMs / 1000}$`, 'm'),
+      new RegExp(
+        `^bookcast_newest_row_timestamp_seconds\\{dataset="observations",source="\\w+"\\} ${lastMs / 1000}$`,
+        'm',
+      ),
+    ]) {
+      assert.match(text, line)
+    }
+    assert.doesNotMatch(text, /^bookcast_collect_last_rows_timestamp_seconds\{/m)
+  } finally {
+    await collection.stop()
+  }
+})

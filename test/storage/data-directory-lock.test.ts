@@ -1,0 +1,103 @@
+// Who has a directory: owners that died, that nobody buried, and that live on another machine.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { lockRecorder } from '../../server/ingest/recorder/recorder-lock.ts'
+import { DataDirectoryLock } from '../../server/storage/data-directory-lock.ts'
+import { eventually } from '../support/recorder-harness.ts'
+import { onSmallDisk } from '../support/small-disk.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+
+const IGNORE = (): void => {}
+
+/** What a recorder on this machine writes into its lock. */
+async function ownerNow(directory: string): Promise<Record<string, unknown>> {
+  const lock = await lockRecorder(directory, IGNORE)
+  const content = await readFile(join(directory, 'lock'), 'utf8')
+  await lock.release()
+  return JSON.parse(content) as Record<string, unknown>
+}
+
+test('a process that has ended and that nobody has buried holds no lock', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const owner = await ownerNow(directory)
+  // The shell's child ends; what the shell becomes never asks for it.
+  const parent = spawn('sh', ['-c', 'sleep 0.1 & echo $!; exec sleep 60'])
+  t.after(() => parent.kill('SIGKILL'))
+  const [line] = (await once(parent.stdout, 'data')) as [Buffer]
+  const pid = Number(line)
+  const fields = async (): Promise<string[]> =>
+    (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? []
+  await eventually(async () => (await fields())[0] === 'Z', 'the child is a zombie')
+  const processStart = (await fields())[19]
+  await writeFile(join(directory, 'lock'), JSON.stringify({ ...owner, pid, processStart }))
+  const lock = await lockRecorder(directory, IGNORE)
+  await lock.release()
+})
+
+test('a recorder on another machine is noticed as long as its lock beats, and no longer', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const path = join(directory, 'lock')
+  const owner = await ownerNow(directory)
+  const elsewhere: readonly Record<string, unknown>[] = [
+    { ...owner, host: 'another-host', pid: 2 ** 22 + 1 },
+    // Two containers that were given the same name.
+    { ...owner, space: 'another namespace', pid: process.pid },
+  ]
+  for (const content of elsewhere) {
+    await writeFile(path, JSON.stringify(content))
+    let beats = 0
+    const beat = setInterval(() => {
+      beats += 1
+      void utimes(path, new Date(), new Date())
+    }, 300)
+    const refusal = await lockRecorder(directory, IGNORE).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+    clearInterval(beat)
+    assert.match(
+      refusal ?? 'taken',
+      new RegExp(`another recorder, process ${String(content['pid'])} on ${String(content['host'])}`),
+    )
+    assert.ok(beats > 0)
+  }
+  const taken = await lockRecorder(directory, IGNORE)
+  await taken.release()
+  const old = new Date(Date.now() - 3_600_000)
+  await writeFile(path, JSON.stringify(elsewhere[0]))
+  await utimes(path, old, old)
+  await (await lockRecorder(directory, IGNORE)).release()
+})
+
+test('a lock beats, and its owner learns when it is not its own any more', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const path = join(directory, 'lock')
+  let lost: Error | undefined
+  const lock = await lockRecorder(directory, (error) => {
+    lost = error
+  })
+  const content = await readFile(path, 'utf8')
+  const old = new Date(Date.now() - 3_600_000)
+  await utimes(path, old, old)
+  await eventually(async () => (await stat(path)).mtimeMs > old.getTime(), 'the lock is written again')
+  assert.equal(await readFile(path, 'utf8'), content)
+  assert.equal(lost, undefined)
+  await rm(path)
+  await writeFile(path, '{"pid":1,"host":"elsewhere"}')
+  await eventually(() => lost !== undefined, 'the owner is told')
+  await lock.release()
+  assert.match(await readFile(path, 'utf8'), /elsewhere/)
+})
+
+test('a lock that found no space leaves nothing behind', async (t) => {
+  await onSmallDisk(t, 1, async (disk) => {
+    await disk.fill()
+    await assert.rejects(DataDirectoryLock.acquire(disk.path, ''), { code: 'ENOSPC' })
+    assert.deepEqual(await entriesBelow(disk.path), ['.filler'])
+  })
+})

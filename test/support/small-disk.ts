@@ -1,0 +1,66 @@
+// A real file system of a few megabytes that a test can fill: what a full disk does cannot be learnt from a fault that
+// somebody thought of. Mounting needs rights that not everybody has; then the test says so and is skipped.
+
+import { execFile } from 'node:child_process'
+import { mkdtemp, open, rm, rmdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const FILL_BYTES = 64 * 1024
+const FILLER = '.filler'
+
+export interface SmallDisk {
+  readonly path: string
+  /** Takes every byte that is left. */
+  fill(): Promise<void>
+  /** Gives back what was taken. */
+  free(): Promise<void>
+}
+
+/** Runs `work` on a file system of its own; skips the test with a sentence where none may be mounted. */
+export async function onSmallDisk(
+  t: TestContext,
+  sizeMib: number,
+  work: (disk: SmallDisk) => Promise<void>,
+): Promise<void> {
+  const path = await mkdtemp(join(tmpdir(), 'bookcast-disk-'))
+  try {
+    await run('mount', ['-t', 'tmpfs', '-o', `size=${sizeMib}m`, 'bookcast-test', path])
+  } catch {
+    await rmdir(path)
+    t.skip('a small file system can only be mounted by root')
+    return
+  }
+  try {
+    await work(diskAt(path))
+  } finally {
+    await run('umount', ['--lazy', path])
+    await rmdir(path)
+  }
+}
+
+function diskAt(path: string): SmallDisk {
+  return {
+    path,
+    async fill() {
+      const file = await open(join(path, FILLER), 'a')
+      try {
+        for (let bytes = FILL_BYTES; bytes >= 1;) {
+          const written = await file.write(Buffer.alloc(bytes, 1)).catch(noSpace)
+          // The last page is taken in ever smaller pieces.
+          if (written === undefined || written.bytesWritten < bytes) bytes = Math.floor(bytes / 2)
+        }
+      } finally {
+        await file.close()
+      }
+    },
+    free: () => rm(join(path, FILLER)),
+  }
+}
+
+function noSpace(error: unknown): undefined {
+  if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
+}

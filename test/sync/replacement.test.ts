@@ -1,0 +1,169 @@
+// What may take the place of what: by what the files' own footers say they cover.
+
+import assert from 'node:assert/strict'
+import { cp, mkdir, readFile, rm } from 'node:fs/promises'
+import { dirname, join, relative, sep } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { pino } from 'pino'
+import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
+import { DirectoryStore } from '../../server/sync/directory-store.ts'
+import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
+import { logSync } from '../../server/sync/sync-log.ts'
+import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
+import { readTree } from '../support/lake-tree.ts'
+import { bookEvent, DAY_START, HOUR, pathOfDate, SECOND, SERIES } from '../support/recorded-events.ts'
+import { SAMPLE_LAKE } from '../support/sample-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const DATE = '2026-07-01'
+
+interface Day {
+  readonly fromHour?: bigint
+  readonly toHour: bigint
+  readonly markets?: readonly string[]
+  readonly changes?: number
+  readonly gaps?: number
+  readonly isSample?: boolean
+}
+
+/** Writes one date's file, as a recorder of these hours would have. */
+async function record(lake: string, day: Day): Promise<void> {
+  const { fromHour = 0n, toHour, markets = ['M-A'], changes = 10, gaps = 0, isSample = false } = day
+  const from = DAY_START + fromHour * HOUR
+  const writer = new LobRecordingWriter({ lake, source: 'kalshi', onExisting: 'replace', isSample })
+  try {
+    writer.cover(SERIES, from)
+    for (const market of markets) {
+      writer.append(SERIES, bookEvent(market, from, EVENT_CLEAR))
+      for (let change = 0; change < changes; change++) {
+        writer.append(SERIES, bookEvent(market, from + BigInt(change) * SECOND, EVENT_ADD, 0, 4500, 100))
+      }
+      for (let gap = 0; gap < gaps; gap++) {
+        const ts = from + BigInt(changes + 2 * gap) * SECOND
+        writer.append(SERIES, bookEvent(market, ts, EVENT_GAP))
+        writer.append(SERIES, bookEvent(market, ts + SECOND, EVENT_CLEAR))
+      }
+    }
+    writer.cover(SERIES, DAY_START + toHour * HOUR)
+    await writer.finish()
+  } finally {
+    await writer.abort()
+  }
+}
+
+const keyOf = (lake: string): string => relative(lake, pathOfDate(lake, DATE)).split(sep).join('/')
+
+async function push(
+  lake: string,
+  remote: string,
+  options: Partial<LakeSyncOptions> = {},
+): Promise<LakeSyncResult> {
+  return await syncLake({ lake, remote: new DirectoryStore(remote), direction: 'push', ...options })
+}
+
+async function places(t: TestContext): Promise<{ old: string; anew: string; remote: string }> {
+  return {
+    old: await temporaryDirectory(t),
+    anew: await temporaryDirectory(t),
+    remote: await temporaryDirectory(t),
+  }
+}
+
+test('a collector that begins anew does not shrink what object storage has', async (t) => {
+  const { old, anew, remote } = await places(t)
+  const whole: Day = { toHour: 12n, markets: ['M-A', 'M-B'] }
+  await record(old, whole)
+  await push(old, remote)
+  const before = await readTree(remote)
+  const less: readonly [Day, RegExp][] = [
+    [{ ...whole, fromHour: 9n, toHour: 13n }, /begins at 2026-07-01T09/],
+    [{ ...whole, toHour: 11n, changes: 50 }, /ends at 2026-07-01T11/],
+    [{ toHour: 13n, markets: ['M-A'], changes: 90 }, /lacks the market M-B/],
+    [{ ...whole, toHour: 12n, changes: 1 }, /rows, not/],
+    [{ ...whole, toHour: 13n, changes: 40, gaps: 1 }, /fewer gaps/],
+  ]
+  for (const [day, reason] of less) {
+    await record(anew, day)
+    const { conflicts, conflictReasons } = await push(anew, remote)
+    assert.deepEqual(conflicts, [keyOf(anew)])
+    assert.match(conflictReasons.get(keyOf(anew)) ?? '', reason)
+    assert.deepEqual(await readTree(remote), before)
+  }
+  // What was merged with it covers as much, whoever wrote it.
+  await record(anew, { ...whole, toHour: 13n })
+  const merged = await push(anew, remote)
+  assert.deepEqual([merged.conflicts, merged.transferredCount], [[], 1])
+  assert.deepEqual(await readTree(remote), await readTree(anew))
+})
+
+test("not even a collector's own object is replaced by less, unless it is asked for", async (t) => {
+  const { old, remote } = await places(t)
+  await record(old, { toHour: 12n })
+  await push(old, remote)
+  const before = await readTree(remote)
+  await rm(join(old, 'lob'), { recursive: true })
+  await record(old, { fromHour: 12n, toHour: 13n })
+  assert.deepEqual((await push(old, remote)).conflicts, [keyOf(old)])
+  assert.deepEqual(await readTree(remote), before)
+  assert.deepEqual((await push(old, remote, { replace: true })).conflicts, [])
+  assert.deepEqual(await readTree(remote), await readTree(old))
+})
+
+test('a recording that goes on is pushed, gaps and all', async (t) => {
+  const { old, remote } = await places(t)
+  for (const [toHour, gaps] of [
+    [1n, 0],
+    [2n, 1],
+    [9n, 3],
+  ] as const) {
+    await record(old, { toHour, gaps })
+    assert.deepEqual((await push(old, remote)).conflicts, [])
+    assert.deepEqual(await readTree(remote), await readTree(old))
+  }
+})
+
+test('samples are never pushed, and give way to what is real', async (t) => {
+  const { old, anew, remote } = await places(t)
+  await cp(SAMPLE_LAKE, old, { recursive: true })
+  const { sampleCount, transferredCount, conflicts } = await push(old, remote)
+  assert.deepEqual([sampleCount, transferredCount, conflicts], [12, 0, []])
+  assert.deepEqual(await readTree(remote), {})
+
+  // A replica that began with invented books gets the real ones.
+  await record(anew, { toHour: 1n })
+  await push(anew, remote)
+  const replica = await temporaryDirectory(t)
+  await record(replica, { toHour: 23n, changes: 500, isSample: true })
+  const pull = { lake: replica, remote: new DirectoryStore(remote), direction: 'pull' } as const
+  assert.deepEqual((await syncLake(pull)).conflicts, [])
+  assert.deepEqual(await readTree(replica), await readTree(remote))
+
+  // So does object storage that an earlier version has pushed them to.
+  const spoilt = await temporaryDirectory(t)
+  const path = pathOfDate(spoilt, DATE)
+  await mkdir(dirname(path), { recursive: true })
+  await record(spoilt, { toHour: 23n, isSample: true })
+  assert.deepEqual((await push(anew, spoilt)).conflicts, [])
+  assert.deepEqual(await readFile(path), await readFile(pathOfDate(anew, DATE)))
+})
+
+test('a conflict is an error in the log, once as long as it lasts', async () => {
+  const levels: string[] = []
+  const logger = pino(
+    { level: 'info', formatters: { level: (label) => ({ level: label }) } },
+    { write: (line: string) => void levels.push((JSON.parse(line) as { level: string }).level) },
+  )
+  const log = logSync(logger, 'pushed')
+  const result = (reasons: readonly (readonly [string, string])[]): LakeSyncResult => ({
+    objectCount: 1,
+    transferredCount: 0,
+    transferredBytes: 0,
+    conflicts: reasons.map(([key]) => key),
+    conflictReasons: new Map(reasons),
+    sampleCount: 0,
+    failures: [],
+  })
+  const conflict = [['lob/x.parquet', 'it covers less']] as const
+  for (const reasons of [conflict, conflict, [], conflict]) log.onResult(result(reasons))
+  assert.deepEqual(levels, ['error', 'error'])
+})
