@@ -116,8 +116,8 @@ export class LobPool {
     })
   }
 
-  /** Ends the threads, whatever they do. */
-  async close(): Promise<void> {
-    await this.#pool.close()
+  /** Ends the threads and resolves to whether they did. */
+  async close(): Promise<boolean> {
+    return this.#pool.close()
   }
 }

@@ -114,7 +114,8 @@ export class RecordPool {
     return this.#pool.open(makeTask, { release, signal })
   }
 
-  async close(): Promise<void> {
-    await this.#pool.close()
+  /** Ends the threads and resolves to whether they did. */
+  async close(): Promise<boolean> {
+    return this.#pool.close()
   }
 }
