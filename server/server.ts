@@ -35,6 +35,7 @@ import { RecordPool } from './records/record-pool.ts'
 import { RecordValidators } from './records/record-validators.ts'
 import { createLakeWatch, type LakeWatch } from './sync/lake-watch.ts'
 import { readVersion } from './version.ts'
+import { DEFAULT_SHARES } from './workers/client-shares.ts'
 
 export interface RunningServer {
   readonly host: string
@@ -47,6 +48,8 @@ export interface RunningServer {
    * threads. Every call returns the same promise.
    */
   close(): Promise<void>
+  /** After `close`: whether some thread could not be ended, because a file does not answer it. */
+  readonly hasStuckThreads: () => boolean
 }
 
 /** What the server asks of the relational store. */
@@ -86,6 +89,7 @@ function lifecycleOptions(config: ServeConfig, logger: Logger, metrics: ServiceM
   const needsAdmission = config.apiKeys.length > 0 || config.rateLimit !== null
   return {
     logger,
+    trustedProxies: config.trustedProxies,
     admission: needsAdmission ? new Admission(config) : undefined,
     cors: config.corsOrigins.length > 0 ? new CorsPolicy(config.corsOrigins) : undefined,
     observe: config.metrics === 'off' ? undefined : metrics.requests.observe,
@@ -102,9 +106,18 @@ interface Background {
   readonly metrics: ServiceMetrics
 }
 
-async function endBackground({ lobPool, recordPool, feed, lakeWatch, metrics }: Background): Promise<void> {
-  await Promise.all([feed?.close(), lakeWatch.close(), lobPool.close(), recordPool?.close()])
+/** Resolves to whether every thread has ended. */
+async function endBackground({
+  lobPool,
+  recordPool,
+  feed,
+  lakeWatch,
+  metrics,
+}: Background): Promise<boolean> {
+  const pools = Promise.all([lobPool.close(), recordPool?.close() ?? true])
+  await Promise.all([feed?.close(), lakeWatch.close(), pools])
   metrics.close()
+  return (await pools).every(Boolean)
 }
 
 function recordEndpoints(pool: RecordPool | undefined, validators: RecordValidators): Endpoint[] {
@@ -161,11 +174,12 @@ export async function startServer(
 ): Promise<RunningServer> {
   const { logger, store, storeAddress } = dependencies
   const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
-  const lobPool = new LobPool({ lake: config.lake, workerUrl: lobWorkerUrl, logger })
+  const { lake, shares } = config
+  const lobPool = new LobPool({ lake, workerUrl: lobWorkerUrl, logger, shares })
   const recordPool =
     storeAddress === undefined
       ? undefined
-      : new RecordPool({ lake: config.lake, store: storeAddress, workerUrl: recordWorkerUrl, logger })
+      : new RecordPool({ lake, store: storeAddress, workerUrl: recordWorkerUrl, logger, shares })
   const catalogue = new Catalogue(cachePolicyOf(config))
   const lakeWatch = createLakeWatch(config.lake, config.sync, logger)
   const metrics = new ServiceMetrics({
@@ -174,6 +188,7 @@ export async function startServer(
       return { tasks: lakeWatch.metrics === undefined ? tasks : [...tasks, lakeWatch.metrics], recorders }
     },
     takenSlots: () => lobPool.takenSlots,
+    lanes: () => ({ lob: lobPool.slots, ...recordPool?.lanes }),
     queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
     ingestAges: store === undefined ? async () => [] : store.ingestAges,
   })
@@ -203,7 +218,9 @@ export async function startServer(
     await Promise.all([lobPool.warm(), recordPool?.warm(), background.feed?.start()])
     if (typeof config.metrics !== 'string')
       metricsServer = await startMetricsServer(config.metrics, metrics, logger)
-    const http = await startHttpServer(config, lifecycle.handle)
+    const { fairBytesPerS } = shares ?? DEFAULT_SHARES
+    const http = await startHttpServer({ ...config, fairBytesPerS }, lifecycle.handle)
+    let areThreadsEnded = true
     const shutDown = async (): Promise<void> => {
       const drained = lifecycle.drain()
       const isClean = await settlesWithin(drained, config.shutdownTimeoutMs)
@@ -214,11 +231,18 @@ export async function startServer(
       // Cut requests are over when their workers have obeyed or are terminated.
       await settlesWithin(drained, 2 * WORKER_CANCEL_TIMEOUT_MS)
       metricsServer?.close()
-      await endBackground(background)
+      areThreadsEnded = await endBackground(background)
     }
     let closing: Promise<void> | undefined
     const close = (): Promise<void> => (closing ??= shutDown())
-    return { host: config.host, port: http.port, metricsPort: metricsServer?.port ?? null, lobPool, close }
+    return {
+      host: config.host,
+      port: http.port,
+      metricsPort: metricsServer?.port ?? null,
+      lobPool,
+      close,
+      hasStuckThreads: () => !areThreadsEnded,
+    }
   } catch (error) {
     metricsServer?.close()
     await endBackground(background)

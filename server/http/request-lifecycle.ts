@@ -7,7 +7,6 @@
 // to break the transfer: no final chunk, no text in the body.
 
 import { randomUUID } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
 import { REQUEST_TARGET_BYTES_MAX } from '../../shared/limits.ts'
@@ -21,6 +20,7 @@ import { ConnectionLoss, type Exchange } from './exchange.ts'
 import { problemReply } from './problem.ts'
 import { represent } from './representation.ts'
 import { Router } from './router.ts'
+import { StreamTurns } from './stream-turns.ts'
 
 const ALLOWED_METHODS = 'GET, HEAD, OPTIONS'
 const NO_BYTES = new Uint8Array(0)
@@ -46,6 +46,7 @@ function endingOfStatus(status: number, error: unknown): Ending {
 export class RequestLifecycle {
   readonly #router: Router
   readonly #logger: Logger
+  readonly #turns = new StreamTurns()
   readonly #idleWaiters: (() => void)[] = []
   readonly #admission: Admission | undefined
   readonly #cors: CorsPolicy | undefined
@@ -218,7 +219,7 @@ export class RequestLifecycle {
       for (; chunk !== null; chunk = await stream.next()) {
         await sink.write(chunk)
         // Chunks that are there and a socket with room would keep everybody else waiting.
-        await setImmediate()
+        await this.#turns.next()
       }
       await sink.end()
     } finally {

@@ -8,7 +8,7 @@ import { Piscina } from 'piscina'
 import type { Logger } from 'pino'
 import type { StreamHead, WorkerThreadData } from '../../shared/stream-task.ts'
 import { withinTime } from '../../shared/within-time.ts'
-import type { ReleaseSlot } from './slots.ts'
+import type { StreamReader } from '../http/endpoint.ts'
 import { WorkerStream } from './worker-stream.ts'
 
 export interface WorkerPoolOptions {
@@ -37,7 +37,9 @@ const TASKS_END_POLL_MS = 5
 
 export interface TaskOptions {
   /** Called once, when the stream is closed and its task is over. */
-  readonly release: ReleaseSlot
+  readonly release: () => void
+  /** Told who takes the answer. */
+  readonly attach?: (reader: StreamReader) => void
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
   /** False for a task that only adds to another's answer; true when left out. */
@@ -121,6 +123,7 @@ export class WorkerPool<Head extends StreamHead> {
     return new WorkerStream<Head>(port1, taskEnd, {
       signal: options.signal,
       onOver: options.release,
+      onReader: options.attach,
       terminate: () => disobedience.abort(),
       ...(options.hasHead === undefined ? {} : { hasHead: options.hasHead }),
     })
