@@ -2,7 +2,7 @@
 
 import type { OptionDeclaration, ParsedOptions } from './commands/options.ts'
 import { integerOption } from './commands/options.ts'
-import { DESCRIPTORS_RESERVED, descriptorsMax } from './http/descriptor-limit.ts'
+import { DESCRIPTORS_RESERVED } from './http/descriptor-limit.ts'
 import { type ClientShares, DEFAULT_SHARES } from './workers/client-shares.ts'
 
 const FAIR_RATE_MAX = 1_000_000_000
@@ -59,6 +59,7 @@ export const FAIRNESS_OPTIONS = [
 
 export interface FairnessConfig {
   readonly shares: ClientShares
+  /** Fewer where the process may not open as many files. */
   readonly connectionsMax: number
 }
 
@@ -70,7 +71,6 @@ function integerOf(options: ParsedOptions, name: string, min: number, max: numbe
 
 /** @throws {UsageError} that names the wrong option */
 export function readFairness(options: ParsedOptions): FairnessConfig {
-  const connectionsMax = integerOf(options, 'max-connections', 1, CONNECTIONS_MAX)
   return {
     shares: {
       fairBytesPerS: integerOf(options, 'fair-rate', 0, FAIR_RATE_MAX),
@@ -79,6 +79,6 @@ export function readFairness(options: ParsedOptions): FairnessConfig {
       requests: integerOf(options, 'client-requests', 1, REQUESTS_MAX),
       rows: integerOf(options, 'client-rows', 1, ROWS_MAX),
     },
-    connectionsMax: Math.min(connectionsMax, descriptorsMax() - DESCRIPTORS_RESERVED),
+    connectionsMax: integerOf(options, 'max-connections', 1, CONNECTIONS_MAX),
   }
 }

@@ -25,6 +25,7 @@ import {
   REQUEST_HEADERS,
   type RequestHeader,
 } from './exchange.ts'
+import { DESCRIPTORS_RESERVED, descriptorsMax } from './descriptor-limit.ts'
 import { ForeignCork } from './foreign-cork.ts'
 import { ReaderPace } from './reader-pace.ts'
 import { RequestFraming } from './request-framing.ts'
@@ -37,7 +38,7 @@ export interface HttpServerOptions {
   readonly stallTimeoutMs: number
   /** What a client has to take of a stream while others wait for its slot; 0: nothing. */
   readonly fairBytesPerS?: number
-  /** Open connections at most; further ones are closed at once. None: no bound. */
+  /** Open connections at most; further ones are closed at once. They leave some descriptors to others in any case. */
   readonly connectionsMax?: number
 }
 
@@ -291,7 +292,8 @@ export async function startHttpServer(
 ): Promise<HttpServer> {
   const cork = foreignCork ?? (await ForeignCork.open())
   const app = uWS.App()
-  if (options.connectionsMax !== undefined) limitConnections(app, options.connectionsMax)
+  const affordable = descriptorsMax() - DESCRIPTORS_RESERVED
+  limitConnections(app, Math.min(options.connectionsMax ?? affordable, affordable))
   app.any('/*', (response, request) => {
     const exchange = new UwsExchange(response, request, options, cork)
     handler(exchange)

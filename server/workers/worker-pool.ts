@@ -3,7 +3,7 @@
 
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
-import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import type { Logger } from 'pino'
 import type { StreamHead, WorkerThreadData } from '../../shared/stream-task.ts'
@@ -52,6 +52,8 @@ export class WorkerPool<Head extends StreamHead> {
   readonly #logger: Logger
   readonly #tasksPerThread: number
   readonly #tasksMax: number
+  /** Threads that were ended one by one and have not gone yet. */
+  readonly #ending = new Set<Worker>()
   #runningTasks = 0
   readonly #answered = new Float64Array(new SharedArrayBuffer(8))
 
@@ -124,7 +126,7 @@ export class WorkerPool<Head extends StreamHead> {
       signal: options.signal,
       onOver: options.release,
       onReader: options.attach,
-      terminate: () => disobedience.abort(),
+      terminate: () => this.#terminate(disobedience),
       ...(options.hasHead === undefined ? {} : { hasHead: options.hasHead }),
     })
   }
@@ -143,6 +145,18 @@ export class WorkerPool<Head extends StreamHead> {
       .run(task, isAlone ? { transferList, signal: disobedience } : { transferList })
       .finally(() => this.#runningTasks--)
     await (isAlone ? running : Promise.race([running, this.#givenUp(disobedience)]))
+  }
+
+  /** Piscina forgets a thread that it ends, also one that does not end because a file does not answer it. */
+  #terminate(disobedience: AbortController): void {
+    const before = this.#piscina.threads
+    disobedience.abort()
+    const after = new Set(this.#piscina.threads)
+    for (const thread of before) {
+      if (after.has(thread)) continue
+      this.#ending.add(thread)
+      thread.once('exit', () => this.#ending.delete(thread))
+    }
   }
 
   async #givenUp(disobedience: AbortSignal): Promise<never> {
@@ -177,6 +191,7 @@ export class WorkerPool<Head extends StreamHead> {
       await setTimeout(TASKS_END_POLL_MS)
     }
     const ended = this.#piscina.destroy().then(() => true)
-    return (await withinTime(ended, THREADS_END_MS_MAX)) ?? false
+    const areEnded = (await withinTime(ended, THREADS_END_MS_MAX)) ?? false
+    return areEnded && this.#ending.size === 0
   }
 }
