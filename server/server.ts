@@ -167,24 +167,25 @@ function cachePolicyOf(config: ServeConfig): CachePolicy {
   return new CachePolicy({ isShared: config.apiKeys.length === 0 })
 }
 
-/** Starts serving and resolves when the port is bound, the threads are warm and the catalogue was asked for. */
-export async function startServer(
-  config: ServeConfig,
+function createPools(
+  { lake, shares }: ServeConfig,
   dependencies: ServerDependencies,
-): Promise<RunningServer> {
-  const { logger, store, storeAddress } = dependencies
+): Pick<Background, 'lobPool' | 'recordPool'> {
+  const { logger, storeAddress: store } = dependencies
   const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
-  const { lake, shares } = config
-  const lobPool = new LobPool({ lake, workerUrl: lobWorkerUrl, logger, shares })
-  const recordPool =
-    storeAddress === undefined
-      ? undefined
-      : new RecordPool({ lake, store: storeAddress, workerUrl: recordWorkerUrl, logger, shares })
-  const catalogue = new Catalogue(cachePolicyOf(config))
-  const lakeWatch = createLakeWatch(config.lake, config.sync, logger)
-  const metrics = new ServiceMetrics({
+  return {
+    lobPool: new LobPool({ lake, workerUrl: lobWorkerUrl, logger, shares }),
+    recordPool: store && new RecordPool({ lake, store, workerUrl: recordWorkerUrl, logger, shares }),
+  }
+}
+
+function createMetrics(
+  { collection, store }: ServerDependencies,
+  { lobPool, recordPool, lakeWatch }: Pick<Background, 'lobPool' | 'recordPool' | 'lakeWatch'>,
+): ServiceMetrics {
+  return new ServiceMetrics({
     collection: () => {
-      const { tasks = [], recorders = [] } = dependencies.collection?.() ?? {}
+      const { tasks = [], recorders = [] } = collection?.() ?? {}
       return { tasks: lakeWatch.metrics === undefined ? tasks : [...tasks, lakeWatch.metrics], recorders }
     },
     takenSlots: () => lobPool.takenSlots,
@@ -192,6 +193,18 @@ export async function startServer(
     queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
     ingestAges: store === undefined ? async () => [] : store.ingestAges,
   })
+}
+
+/** Starts serving and resolves when the port is bound, the threads are warm and the catalogue was asked for. */
+export async function startServer(
+  config: ServeConfig,
+  dependencies: ServerDependencies,
+): Promise<RunningServer> {
+  const { logger, store } = dependencies
+  const { lobPool, recordPool } = createPools(config, dependencies)
+  const catalogue = new Catalogue(cachePolicyOf(config))
+  const lakeWatch = createLakeWatch(config.lake, config.sync, logger)
+  const metrics = createMetrics(dependencies, { lobPool, recordPool, lakeWatch })
   const background: Background = {
     lobPool,
     recordPool,
@@ -218,7 +231,7 @@ export async function startServer(
     await Promise.all([lobPool.warm(), recordPool?.warm(), background.feed?.start()])
     if (typeof config.metrics !== 'string')
       metricsServer = await startMetricsServer(config.metrics, metrics, logger)
-    const { fairBytesPerS } = shares ?? DEFAULT_SHARES
+    const { fairBytesPerS } = config.shares ?? DEFAULT_SHARES
     const http = await startHttpServer({ ...config, fairBytesPerS }, lifecycle.handle)
     let areThreadsEnded = true
     const shutDown = async (): Promise<void> => {
