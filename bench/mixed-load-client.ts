@@ -26,6 +26,13 @@ export interface LoopDelay {
   readonly maxMs: number
 }
 
+/** What the callers of one path met. */
+export interface PathLatency {
+  readonly path: string
+  readonly p50Ms: number
+  readonly p99Ms: number
+}
+
 export interface MixedLoadResult {
   readonly idle: LoopDelay
   readonly loaded: LoopDelay
@@ -33,6 +40,7 @@ export interface MixedLoadResult {
   /** From the moment a request was due to the last byte of its answer. */
   readonly p50Ms: number
   readonly p99Ms: number
+  readonly paths: readonly PathLatency[]
   /** Processors that the server kept busy; null where that cannot be read. */
   readonly processors: number | null
   readonly streamedBytes: number
@@ -73,13 +81,35 @@ async function sleep(ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ms))
 }
 
+interface Latency {
+  readonly path: string
+  readonly ms: number
+}
+
+/** A target without its query. */
+function pathOf(target: string): string {
+  return target.split('?', 1)[0] ?? target
+}
+
+function sortedMs(latencies: readonly Latency[]): number[] {
+  return latencies.map(({ ms }) => ms).toSorted((left, right) => left - right)
+}
+
+function latencyByPath(latencies: readonly Latency[]): PathLatency[] {
+  const paths = new Set(latencies.map(({ path }) => path))
+  return [...paths].map((path) => {
+    const sorted = sortedMs(latencies.filter((latency) => latency.path === path))
+    return { path, p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99) }
+  })
+}
+
 /** Sends what is due at every tick until the time is over, and resolves when all of it is answered. */
 async function sendRequests(
   pool: Pool,
   { targets, requestsPerSecond, durationMs }: MixedLoad,
   failures: string[],
-): Promise<number[]> {
-  const latenciesMs: number[] = []
+): Promise<Latency[]> {
+  const latencies: Latency[] = []
   const pending: Promise<void>[] = []
   const startMs = performance.now()
   const total = Math.floor((requestsPerSecond * durationMs) / 1000)
@@ -91,7 +121,7 @@ async function sendRequests(
       const isCompressed = Math.floor(sent / targets.length) % 2 === 1
       pending.push(
         ask(pool, target, isCompressed).then(
-          () => void latenciesMs.push(performance.now() - dueMs),
+          () => void latencies.push({ path: pathOf(target), ms: performance.now() - dueMs }),
           (error: unknown) => void failures.push(`${target}: ${String(error)}`),
         ),
       )
@@ -99,7 +129,7 @@ async function sendRequests(
     await sleep(TICK_MS)
   }
   await Promise.all(pending)
-  return latenciesMs
+  return latencies
 }
 
 /** Streams that begin again as long as the load lasts. */
@@ -167,20 +197,21 @@ async function runLoad(load: MixedLoad): Promise<MixedLoadResult> {
   const streams = new Streams(load, failures)
   const startMs = performance.now()
   const startCpuMs = await readProcessCpuMs(load.pid)
-  const latenciesMs = await sendRequests(pool, load, failures)
+  const latencies = await sendRequests(pool, load, failures)
   const streamedBytes = streams.bytes
   const loaded = await loopDelay(pool)
   const cpuMs = await readProcessCpuMs(load.pid)
   const elapsedMs = performance.now() - startMs
   await streams.end()
   await pool.close()
-  const sorted = latenciesMs.toSorted((left, right) => left - right)
+  const sorted = sortedMs(latencies)
   return {
     idle,
     loaded,
-    requests: latenciesMs.length,
+    requests: latencies.length,
     p50Ms: quantile(sorted, 0.5),
     p99Ms: quantile(sorted, 0.99),
+    paths: latencyByPath(latencies),
     processors: cpuMs === undefined || startCpuMs === undefined ? null : (cpuMs - startCpuMs) / elapsedMs,
     streamedBytes,
     streamsBegun: streams.begun,

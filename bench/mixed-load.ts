@@ -70,6 +70,10 @@ function figuresOf(result: MixedLoadResult, load: MixedLoad): Figure[] {
     { name: 'requests and streams that failed', value: result.failures.length, unit: '', atMost: 0 },
     { name: 'request p50', value: result.p50Ms, unit: 'ms' },
     { name: 'request p99', value: result.p99Ms, unit: 'ms' },
+    ...result.paths.flatMap(({ path, p50Ms, p99Ms }) => [
+      { name: `${path} p50`, value: p50Ms, unit: 'ms' },
+      { name: `${path} p99`, value: p99Ms, unit: 'ms' },
+    ]),
     { name: 'order-book streams begun', value: result.streamsBegun, unit: '' },
     { name: 'streamed', value: result.streamedBytes / 1e6 / seconds, unit: 'MB/s' },
     ...(result.processors === null

@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { CONFIGURED_TIMEOUT_MS_MAX, TRUSTED_PROXIES_MAX } from '../shared/limits.ts'
+import { type FairnessConfig, readFairness } from './fairness-options.ts'
 import { readApiKeys, readCorsOrigins, readRateLimit } from './access-options.ts'
 import { UsageError } from './commands/command.ts'
 import {
@@ -30,7 +31,7 @@ export interface StoreConfig {
   readonly dataDirectory: string
 }
 
-export interface ServeConfig {
+export interface ServeConfig extends Partial<FairnessConfig> {
   readonly host: string
   /** 0 lets the system choose. */
   readonly port: number
@@ -129,6 +130,7 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
     apiKeys: readApiKeys(options.get('api-keys')),
     rateLimit: readRateLimit(options),
     trustedProxies: integerOption(demand(options, 'trusted-proxies'), 0, TRUSTED_PROXIES_MAX),
+    ...readFairness(options),
     corsOrigins: readCorsOrigins(options.get('cors-origins')),
     stallTimeoutMs: integerOption(demand(options, 'stall-timeout-ms'), 1, CONFIGURED_TIMEOUT_MS_MAX),
     shutdownTimeoutMs: integerOption(demand(options, 'shutdown-timeout-ms'), 0, CONFIGURED_TIMEOUT_MS_MAX),

@@ -106,7 +106,11 @@ function stopSignal(): AbortSignal {
     ['SIGTERM', 15],
   ] as const) {
     process.on(name, () => {
-      if (controller.signal.aborted) process.exit(128 + number)
+      if (controller.signal.aborted) {
+        // Should a thread that a file does not answer hold the exit up, the third signal ends the process by itself.
+        process.removeAllListeners(name)
+        process.exit(128 + number)
+      }
       controller.abort(name)
     })
   }

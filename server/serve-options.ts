@@ -6,6 +6,7 @@ import {
   STALL_TIMEOUT_MS_DEFAULT,
 } from '../shared/limits.ts'
 import type { OptionDeclaration } from './commands/options.ts'
+import { FAIRNESS_OPTIONS } from './fairness-options.ts'
 import { SYNC_OPTIONS } from './sync/sync-options.ts'
 
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
@@ -130,6 +131,7 @@ export const SERVE_OPTIONS = [
     env: 'BOOKCAST_STALL_TIMEOUT_MS',
     default: String(STALL_TIMEOUT_MS_DEFAULT),
   },
+  ...FAIRNESS_OPTIONS,
   {
     name: 'shutdown-timeout-ms',
     placeholder: '<ms>',

@@ -38,6 +38,7 @@ import { RecordPool } from './records/record-pool.ts'
 import { RecordValidators } from './records/record-validators.ts'
 import { createLakeWatch, type LakeWatch } from './sync/lake-watch.ts'
 import { readVersion } from './version.ts'
+import { DEFAULT_SHARES } from './workers/client-shares.ts'
 
 export interface RunningServer {
   readonly host: string
@@ -50,6 +51,8 @@ export interface RunningServer {
    * threads. Every call returns the same promise.
    */
   close(): Promise<void>
+  /** After `close`: whether some thread could not be ended, because a file does not answer it. */
+  readonly hasStuckThreads: () => boolean
 }
 
 /** What the server asks of the relational store. */
@@ -95,6 +98,7 @@ function lifecycleOptions(config: ServeConfig, logger: Logger, metrics: ServiceM
   const needsAdmission = config.apiKeys.length > 0 || config.rateLimit !== null
   return {
     logger,
+    trustedProxies: config.trustedProxies,
     admission: needsAdmission ? new Admission(config) : undefined,
     cors: config.corsOrigins.length > 0 ? new CorsPolicy(config.corsOrigins) : undefined,
     observe: config.metrics === 'off' ? undefined : metrics.requests.observe,
@@ -112,16 +116,13 @@ interface Background {
   readonly metrics: ServiceMetrics
 }
 
-async function endBackground(background: Background): Promise<void> {
+/** Resolves to whether every thread has ended. */
+async function endBackground(background: Background): Promise<boolean> {
   const { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics } = background
-  await Promise.all([
-    feed?.close(),
-    lakeWatch.close(),
-    lakeBooks.close(),
-    lobPool.close(),
-    recordPool?.close(),
-  ])
+  const pools = Promise.all([lobPool.close(), recordPool?.close() ?? true])
+  await Promise.all([feed?.close(), lakeWatch.close(), lakeBooks.close(), pools])
   metrics.close()
+  return (await pools).every(Boolean)
 }
 
 function recordEndpoints(pool: RecordPool | undefined, validators: RecordValidators): Endpoint[] {
@@ -188,29 +189,50 @@ function collected(dependencies: ServerDependencies, { metrics, figures }: LakeW
   }
 }
 
+function createPools(
+  { lake, shares }: ServeConfig,
+  dependencies: ServerDependencies,
+): Pick<Background, 'lobPool' | 'recordPool'> {
+  const { logger, storeAddress: store } = dependencies
+  const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
+  return {
+    lobPool: new LobPool({ lake, workerUrl: lobWorkerUrl, logger, shares }),
+    recordPool: store && new RecordPool({ lake, store, workerUrl: recordWorkerUrl, logger, shares }),
+  }
+}
+
+function createMetrics(
+  dependencies: ServerDependencies,
+  {
+    lobPool,
+    recordPool,
+    lakeWatch,
+    lakeBooks,
+  }: Pick<Background, 'lobPool' | 'recordPool' | 'lakeWatch' | 'lakeBooks'>,
+): ServiceMetrics {
+  const { store } = dependencies
+  return new ServiceMetrics({
+    collection: () => collected(dependencies, lakeWatch),
+    newestRows: store?.newestRows ?? (async () => []),
+    lakeBooks: () => lakeBooks.figures,
+    takenSlots: () => lobPool.takenSlots,
+    lanes: () => ({ lob: lobPool.slots, ...recordPool?.lanes }),
+    queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
+    ingestAges: store === undefined ? async () => [] : store.ingestAges,
+  })
+}
+
 /** Starts serving and resolves when the port is bound, the threads are warm and the catalogue was asked for. */
 export async function startServer(
   config: ServeConfig,
   dependencies: ServerDependencies,
 ): Promise<RunningServer> {
-  const { logger, store, storeAddress } = dependencies
-  const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
-  const lobPool = new LobPool({ lake: config.lake, workerUrl: lobWorkerUrl, logger })
-  const recordPool =
-    storeAddress === undefined
-      ? undefined
-      : new RecordPool({ lake: config.lake, store: storeAddress, workerUrl: recordWorkerUrl, logger })
+  const { logger, store } = dependencies
+  const { lobPool, recordPool } = createPools(config, dependencies)
   const catalogue = new Catalogue(cachePolicyOf(config))
   const lakeWatch = createLakeWatch(config.lake, config.sync, logger)
   const lakeBooks = new LakeBooks(config.lake, logger)
-  const metrics = new ServiceMetrics({
-    collection: () => collected(dependencies, lakeWatch),
-    newestRows: store?.newestRows ?? (async () => []),
-    lakeBooks: () => lakeBooks.figures,
-    takenSlots: () => lobPool.takenSlots,
-    queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
-    ingestAges: store === undefined ? async () => [] : store.ingestAges,
-  })
+  const metrics = createMetrics(dependencies, { lobPool, recordPool, lakeWatch, lakeBooks })
   const background: Background = {
     lobPool,
     recordPool,
@@ -239,7 +261,9 @@ export async function startServer(
     await Promise.all([lobPool.warm(), recordPool?.warm(), background.feed?.start()])
     if (typeof config.metrics !== 'string')
       metricsServer = await startMetricsServer(config.metrics, metrics, logger)
-    const http = await startHttpServer(config, lifecycle.handle)
+    const { fairBytesPerS } = config.shares ?? DEFAULT_SHARES
+    const http = await startHttpServer({ ...config, fairBytesPerS }, lifecycle.handle)
+    let areThreadsEnded = true
     const shutDown = async (): Promise<void> => {
       const drained = lifecycle.drain()
       const isClean = await settlesWithin(drained, config.shutdownTimeoutMs)
@@ -250,11 +274,18 @@ export async function startServer(
       // Cut requests are over when their workers have obeyed or are terminated.
       await settlesWithin(drained, 2 * WORKER_CANCEL_TIMEOUT_MS)
       metricsServer?.close()
-      await endBackground(background)
+      areThreadsEnded = await endBackground(background)
     }
     let closing: Promise<void> | undefined
     const close = (): Promise<void> => (closing ??= shutDown())
-    return { host: config.host, port: http.port, metricsPort: metricsServer?.port ?? null, lobPool, close }
+    return {
+      host: config.host,
+      port: http.port,
+      metricsPort: metricsServer?.port ?? null,
+      lobPool,
+      close,
+      hasStuckThreads: () => !areThreadsEnded,
+    }
   } catch (error) {
     metricsServer?.close()
     await endBackground(background)

@@ -3,6 +3,7 @@
 export const ERROR_TYPES = {
   invalid_parameter: { status: 400, title: 'Invalid request parameter' },
   ambiguous_market: { status: 400, title: 'More than one market is meant' },
+  malformed_request: { status: 400, title: 'Request not framed beyond doubt' },
   too_many_rows: { status: 400, title: 'The request would return too many rows' },
   unauthorized: { status: 401, title: 'A valid API key is needed' },
   unknown_path: { status: 404, title: 'No such path' },
@@ -15,6 +16,7 @@ export const ERROR_TYPES = {
   unknown_format: { status: 406, title: 'Format not offered' },
   target_too_long: { status: 414, title: 'Request target too long' },
   too_many_requests: { status: 429, title: 'Too many requests at once' },
+  client_limit: { status: 429, title: 'Too much at once from this client' },
   rate_limited: { status: 429, title: 'Too many requests from this client' },
   internal_error: { status: 500, title: 'Internal error' },
   lake_unavailable: { status: 503, title: 'The lake cannot be read' },

@@ -89,6 +89,8 @@ export interface RecordTask {
   readonly validation: RecordValidation | null
   /** Changes with the catalogue's series; null while it is not known. */
   readonly seriesVersion: string | null
+  /** False where a request that reads much is not to be answered but moved (`isMisplaced`). */
+  readonly isBulk: boolean
   readonly port: import('node:worker_threads').MessagePort
 }
 
@@ -110,4 +112,6 @@ export interface RecordHead extends StreamHead {
   readonly identity: string | null
   /** The client holds this very answer: no chunk follows. */
   readonly isHeld: boolean
+  /** The request reads more than this thread is for: nothing follows. */
+  readonly isMisplaced: boolean
 }

@@ -21,6 +21,8 @@ const DEFAULTS: ServeConfig = {
   trustedProxies: 0,
   sync: null,
   corsOrigins: [],
+  shares: { fairBytesPerS: 131_072, queueMs: 0, slots: 4, requests: 100, rows: 2_000_000 },
+  connectionsMax: 10_000,
   stallTimeoutMs: 30_000,
   shutdownTimeoutMs: 30_000,
   hasSampleRecords: false,

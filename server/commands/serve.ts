@@ -130,6 +130,16 @@ async function untilStopped(signal: AbortSignal, migrated: Promise<void> | undef
   await Promise.race([stopped, migrated?.then(() => stopped)].filter((promise) => promise !== undefined))
 }
 
+/**
+ * Ends the process, whose exit would wait for threads that do not end. What was to be kept is closed by now; that it did
+ * not end by itself shows in its status.
+ */
+function endHard(destination: { flushSync(): void }, logger: Logger): void {
+  logger.error('a file of the lake does not answer: ending the process with threads in it')
+  destination.flushSync()
+  process.kill(process.pid, 'SIGKILL')
+}
+
 async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promise<void> {
   const { destination, logger } = openLog(config.logLevel)
   try {
@@ -151,6 +161,7 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
       await store?.close()
       throw error
     })
+    let isStuck = false
     try {
       storage.start()
       if (config.collect !== null && store) {
@@ -163,9 +174,11 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
       logger.info('shutting down')
     } finally {
       await Promise.all([server.close(), collection?.stop(), storage.close()])
+      isStuck = server.hasStuckThreads()
       await store?.close()
     }
     logger.info('stopped')
+    if (isStuck) endHard(destination, logger)
   } finally {
     destination.flushSync()
   }

@@ -57,6 +57,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
     'unknown_series',
     'no_data',
     'too_many_requests',
+    'client_limit',
     'lake_file_invalid',
     'lake_file_changed',
     'worker_failed',

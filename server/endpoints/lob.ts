@@ -91,7 +91,7 @@ export function lobEndpoint({ pool, catalogue, cachePolicy, version }: LobEndpoi
     parameters: LOB_PARAMETERS,
     rule: lobRule,
     documentation: LOB_DOCUMENTATION,
-    async handle(values, { headOnly, ifNoneMatch, signal }) {
+    async handle(values, { headOnly, ifNoneMatch, signal, client }) {
       const query = lobQueryOf(values)
       const held = ifNoneMatch === '' ? [] : heldIdentities(ifNoneMatch)
       try {
@@ -100,6 +100,7 @@ export function lobEndpoint({ pool, catalogue, cachePolicy, version }: LobEndpoi
           catalogue: catalogue.findForLob(query),
           validation: { seed: version, held },
           signal,
+          client,
         })
         const { head } = stream
         const isFinal = isFinalAnswer(query.dates, head, Date.now())

@@ -81,7 +81,14 @@ export function recordDocumentation(
       },
       ...(hasFormats ? PAGE_HEADERS : {}),
     },
-    errors: [...errors, 'too_many_requests', 'store_unavailable', 'store_timeout', 'worker_failed'],
+    errors: [
+      ...errors,
+      'too_many_requests',
+      'client_limit',
+      'store_unavailable',
+      'store_timeout',
+      'worker_failed',
+    ],
     examples,
     exampleRecord,
   }

@@ -4,36 +4,25 @@ import { performance } from 'node:perf_hooks'
 import { type Logger, symbols } from 'pino'
 import type { ReplyHeaders } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'
+import { loggedTarget } from './logged-target.ts'
 
 /**
  * How a request ended. `complete`: the whole answer was handed over; `refused`: a problem answer that is the client's
  * to mend or the server's limit (4xx, shutting down); `failed`: a problem answer that is our fault, or a connection
- * destroyed in mid-answer; `client_gone`: the client left first; `stalled`: it took no bytes and was cut off.
+ * destroyed in mid-answer; `client_gone`: the client left first; `stalled`: it took no bytes and was cut off;
+ * `displaced`: it took less than a fair rate while others waited for what its answer held, and was cut off.
  */
-export type Ending = 'complete' | 'refused' | 'failed' | 'client_gone' | 'stalled'
+export type Ending = 'complete' | 'refused' | 'failed' | 'client_gone' | 'stalled' | 'displaced'
 
 function roundedMs(ms: number): number {
   return Math.round(ms * 1000) / 1000
-}
-
-/** Parameters that clients put credentials into, although none is taken from there. */
-const SECRET_NAME = /key|token|secret|password|auth/i
-
-/** The query as the log may have it: without the values of such parameters. */
-function loggedQuery(query: string): string {
-  if (!SECRET_NAME.test(query)) return query
-  const pieces = query.split('&').map((piece) => {
-    const nameEnd = piece.indexOf('=')
-    const isSecret = nameEnd !== -1 && SECRET_NAME.test(piece.slice(0, nameEnd))
-    return isSecret ? `${piece.slice(0, nameEnd)}=...` : piece
-  })
-  return pieces.join('&')
 }
 
 /** Gathers the figures of one request. */
 export class RequestRecord {
   readonly requestId: string
   readonly #exchange: Exchange
+  readonly #isKey: ((text: string) => boolean) | undefined
   readonly #startMs = performance.now()
   #firstByteMs: number | null = null
   #totalMs = 0
@@ -51,8 +40,10 @@ export class RequestRecord {
   /** What went wrong, for the log only. */
   error: unknown = undefined
 
-  constructor(exchange: Exchange, requestId: string) {
+  /** @param isKey whether a text is an API key, where those are in use */
+  constructor(exchange: Exchange, requestId: string, isKey?: (text: string) => boolean) {
     this.#exchange = exchange
+    this.#isKey = isKey
     this.requestId = requestId
     this.commonHeaders = { 'X-Request-Id': requestId }
   }
@@ -91,8 +82,8 @@ export class RequestRecord {
     return {
       request_id: this.requestId,
       method: this.#exchange.method,
-      path: this.#exchange.path,
-      query: loggedQuery(this.#exchange.query),
+      path: loggedTarget(this.#exchange.path, this.#isKey),
+      query: loggedTarget(this.#exchange.query, this.#isKey),
       status: this.status,
       rows: this.rows,
       bytes: this.bytes,
@@ -105,12 +96,14 @@ export class RequestRecord {
 
   /** The same members as `#fields`. Only what clients choose has to be escaped. */
   #line(level: number): string {
-    const { method, path, query } = this.#exchange
+    const { method } = this.#exchange
+    const path = loggedTarget(this.#exchange.path, this.#isKey)
+    const query = loggedTarget(this.#exchange.query, this.#isKey)
     const firstByteMs = this.#firstByteMs === null ? null : roundedMs(this.#firstByteMs)
     const client = this.client === undefined ? '' : `,"client":${JSON.stringify(this.client)}`
     return (
       `{"level":${level},"time":${Date.now()},"request_id":"${this.requestId}","method":${JSON.stringify(method)},` +
-      `"path":${JSON.stringify(path)},"query":${JSON.stringify(loggedQuery(query))},"status":${this.status},"rows":${this.rows},` +
+      `"path":${JSON.stringify(path)},"query":${JSON.stringify(query)},"status":${this.status},"rows":${this.rows},` +
       `"bytes":${this.bytes},"first_byte_ms":${firstByteMs},"total_ms":${roundedMs(this.#totalMs)},` +
       `"ending":"${this.ending}"${client},"msg":"request"}\n`
     )

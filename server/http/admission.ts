@@ -3,7 +3,7 @@
 
 import { ApiError } from '../../shared/errors.ts'
 import { type ApiKey, ApiKeys, presentedKey } from './api-keys.ts'
-import { clientAddress } from './client-address.ts'
+import { clientOf } from './client-address.ts'
 import type { Access } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'
 import { type RateLimit, RateLimiter } from './rate-limiter.ts'
@@ -26,6 +26,12 @@ export class Admission {
     this.#trustedProxies = trustedProxies
   }
 
+  /** Whether a text is a key that is in use; nothing where none is. */
+  get isKey(): ((text: string) => boolean) | undefined {
+    const keys = this.#keys
+    return keys && ((text) => keys.has(text))
+  }
+
   /**
    * The name of the client's key, if it has one.
    * @throws {ApiError} `rate_limited` (429) or `unauthorized` (401)
@@ -39,11 +45,7 @@ export class Admission {
   }
 
   #count(exchange: Exchange, name: string | undefined): void {
-    const client =
-      name === undefined
-        ? `address ${clientAddress(exchange.peerAddress, exchange.header('x-forwarded-for'), this.#trustedProxies)}`
-        : `key ${name}`
-    const waitS = this.#limiter?.take(client) ?? 0
+    const waitS = this.#limiter?.take(clientOf(exchange, name, this.#trustedProxies)) ?? 0
     if (waitS > 0)
       throw new ApiError('rate_limited', `Too many requests from this client; retry in ${waitS} s.`, {
         headers: { 'Retry-After': String(waitS) },

@@ -25,8 +25,16 @@ export function presentedKey(exchange: Exchange): string {
 export class ApiKeys {
   readonly #keys: readonly { readonly name: string; readonly digest: Buffer }[]
 
+  readonly #digests: ReadonlySet<string>
+
   constructor(keys: readonly ApiKey[]) {
+    this.#digests = new Set(keys.map(({ sha256 }) => sha256.toLowerCase()))
     this.#keys = keys.map(({ name, sha256 }) => ({ name, digest: Buffer.from(sha256, 'hex') }))
+  }
+
+  /** Whether a text is a key, for the log: what is asked here is not what a client is let in by. */
+  has(text: string): boolean {
+    return this.#digests.has(sha256Hex(text))
   }
 
   /** The name of the client whose key this is. */

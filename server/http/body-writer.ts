@@ -20,6 +20,7 @@ import {
   STALL_PROBE_MS,
 } from '../../shared/limits.ts'
 import { type BodySink, ConnectionLoss, type ConnectionLossReason } from './exchange.ts'
+import { ReaderPace } from './reader-pace.ts'
 
 /** The three operations on a response that a body needs. */
 export interface BodySocket {
@@ -41,6 +42,7 @@ interface Waiter {
 export class BodyWriter implements BodySink {
   readonly #socket: BodySocket
   readonly #stallTimeoutMs: number
+  readonly #pace: ReaderPace
   readonly #reserve = new Uint8Array(BODY_RESERVE_BYTES)
   #reserveStart = 0
   #reserveEnd = 0
@@ -55,8 +57,9 @@ export class BodyWriter implements BodySink {
   #loss: ConnectionLoss | undefined
   bytesWritten = 0
 
-  constructor(socket: BodySocket, stallTimeoutMs: number) {
+  constructor(socket: BodySocket, stallTimeoutMs: number, pace: ReaderPace = new ReaderPace(0)) {
     this.#socket = socket
+    this.#pace = pace
     this.#stallTimeoutMs = stallTimeoutMs
   }
 
@@ -114,6 +117,7 @@ export class BodyWriter implements BodySink {
   #pass(bytes: Uint8Array): void {
     if (bytes.length === 0) return
     this.bytesWritten += bytes.length
+    this.#pace.took(bytes.length)
     this.#isDrained = this.#socket.write(bytes)
     if (this.#isDrained) this.#quietMs = 0
   }
@@ -133,17 +137,19 @@ export class BodyWriter implements BodySink {
   async #drained(): Promise<void> {
     if (this.#loss !== undefined) throw this.#loss
     if (this.#isDrained || this.#isSpent()) return
+    this.#pace.beginWait()
     await new Promise<void>((resolve, reject) => {
       this.#waiter = { resolve, reject }
       this.#armProbe()
     })
+    this.#pace.endWait()
   }
 
   #armProbe(): void {
     const delayMs = Math.min(STALL_PROBE_MS, this.#stallTimeoutMs - this.#quietMs)
     this.#probeTimer = setTimeout(() => {
       this.#quietMs += delayMs
-      if (this.#quietMs >= this.#stallTimeoutMs) this.#cutOff()
+      if (this.#quietMs >= this.#stallTimeoutMs) this.#cutOff('stalled')
       else this.#offer()
     }, delayMs)
   }
@@ -158,8 +164,16 @@ export class BodyWriter implements BodySink {
     } else this.#armProbe()
   }
 
-  #cutOff(): void {
-    this.abort('stalled')
+  get isSlow(): boolean {
+    return this.#pace.isSlow
+  }
+
+  displace(): void {
+    this.#cutOff('displaced')
+  }
+
+  #cutOff(reason: ConnectionLossReason): void {
+    this.abort(reason)
     this.#socket.close()
   }
 }

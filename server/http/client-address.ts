@@ -2,6 +2,7 @@
 // only as many of its last entries are believed as there are proxies of our own.
 
 import { isIP } from 'node:net'
+import type { Exchange } from './exchange.ts'
 
 const MAPPED_IPV4 = /^(?:::ffff:|(?:0{1,4}:){5}ffff:)(?<ipv4>\d+\.\d+\.\d+\.\d+)$/i
 const MAPPED_IPV4_HEX = /^(?:0{1,4}:){5}ffff:(?<high>[0-9a-f]{1,4}):(?<low>[0-9a-f]{1,4})$/i
@@ -44,4 +45,10 @@ export function clientAddress(peerAddress: string, forwardedFor: string, trusted
   // Fewer entries than proxies: somebody reached the server past some of them.
   const claimed = hops.length < trustedProxies ? undefined : hops[hops.length - trustedProxies]
   return countedAddress(claimed !== undefined && isIP(claimed) !== 0 ? claimed : peerAddress)
+}
+
+/** What a request is counted under: the name of its API key, or its address. Only until its answer is sent. */
+export function clientOf(exchange: Exchange, keyName: string | undefined, trustedProxies: number): string {
+  if (keyName !== undefined) return `key ${keyName}`
+  return `address ${clientAddress(exchange.peerAddress, exchange.header('x-forwarded-for'), trustedProxies)}`
 }

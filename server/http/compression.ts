@@ -7,7 +7,7 @@ import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import { COMPRESSED_CHUNK_BYTES } from '../../shared/limits.ts'
 import type { ContentCoding } from './content-coding.ts'
-import type { ByteStream } from './endpoint.ts'
+import type { ByteStream, StreamReader } from './endpoint.ts'
 
 export type Compression = Exclude<ContentCoding, 'identity'>
 
@@ -76,6 +76,10 @@ export class CompressedStream implements ByteStream {
 
   get rows(): number | null {
     return this.#source.rows
+  }
+
+  attach(reader: StreamReader): void {
+    this.#source.attach?.(reader)
   }
 
   async next(): Promise<Uint8Array | null> {

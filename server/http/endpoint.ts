@@ -30,6 +30,16 @@ export interface ByteStream {
   close(): Promise<void>
   /** Records given, for the access log; null when the stream cannot tell. */
   readonly rows: number | null
+  /** Called at most once, before the first byte leaves: who takes the chunks. */
+  attach?(reader: StreamReader): void
+}
+
+/** The client of a stream, as far as those who wait for what the stream holds may know of it. */
+export interface StreamReader {
+  /** Whether the stream has waited for it lately and it took less than a fair rate. */
+  readonly isSlow: boolean
+  /** Cuts the connection, so that what the stream holds is free for those who wait. */
+  displace(): void
 }
 
 export type ReplyHeaders = Readonly<Record<string, string>>
@@ -59,6 +69,8 @@ export interface RequestContext {
   readonly ifNoneMatch: string
   /** Aborted when the client is gone or the server destroys the connection. */
   readonly signal: AbortSignal
+  /** Who asks: an API key's name or an address. Only until the handler has returned its promise. */
+  readonly client: string
 }
 
 /** What caches may do with an answer: a strong entity tag, quotes included, and a Cache-Control value. */

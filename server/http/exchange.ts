@@ -1,7 +1,7 @@
 // The seam between Bookcast and its HTTP library: everything the request lifecycle needs to know of one request, and
 // everything it can do to answer it. uws-server.ts implements it; another library would implement it anew.
 
-import type { ReplyHeaders } from './endpoint.ts'
+import type { ReplyHeaders, StreamReader } from './endpoint.ts'
 
 export interface ReplyHead {
   readonly status: number
@@ -11,21 +11,27 @@ export interface ReplyHead {
 }
 
 /** Why a connection is over before its answer was complete. */
-export type ConnectionLossReason = 'client_gone' | 'stalled'
+export type ConnectionLossReason = 'client_gone' | 'stalled' | 'displaced'
+
+const LOSS_TEXTS: Readonly<Record<ConnectionLossReason, string>> = {
+  client_gone: 'the client is gone',
+  stalled: 'the client took no bytes within the time-out',
+  displaced: 'the client took less than a fair rate while others waited',
+}
 
 /** Rejects writes to a connection that is no more. */
 export class ConnectionLoss extends Error {
   readonly reason: ConnectionLossReason
 
   constructor(reason: ConnectionLossReason) {
-    super(reason === 'stalled' ? 'the client took no bytes within the time-out' : 'the client is gone')
+    super(LOSS_TEXTS[reason])
     this.name = 'ConnectionLoss'
     this.reason = reason
   }
 }
 
 /** A body under way. Its promises reject with ConnectionLoss; after that nothing needs to be ended. */
-export interface BodySink {
+export interface BodySink extends StreamReader {
   /** Resolves when the chunk has been taken: its memory may be reused and the next one may come. */
   write(chunk: Uint8Array): Promise<void>
   /** Sends what is left and completes the answer. */
@@ -38,6 +44,7 @@ export interface BodySink {
 export const REQUEST_HEADERS = [
   'accept-encoding',
   'authorization',
+  'connection',
   'if-none-match',
   'origin',
   'x-api-key',
@@ -53,7 +60,9 @@ export interface Exchange {
   readonly path: string
   /** Raw query without its `?`; empty when there is none. */
   readonly query: string
-  /** The text of a header; empty when it was not sent. */
+  /** Why the request must be refused and its connection closed: two readers may disagree where it ends. */
+  readonly framingFault: string | undefined
+  /** The text of a header, that of several lines joined by commas; empty when it was not sent. */
   header(name: RequestHeader): string
   /** The address the connection comes from, as text. Only until the answer is sent. */
   readonly peerAddress: string
@@ -67,6 +76,11 @@ export interface Exchange {
   sendHead(head: ReplyHead): void
   /** Sends status and headers together with the first bytes of a chunked body. */
   startBody(head: ReplyHead): BodySink
+  /**
+   * Sends a whole answer and closes the connection behind it. What the client has sent behind the request is never
+   * taken for another one. `body` must bear white space behind it.
+   */
+  refuse(head: ReplyHead, body: Uint8Array): void
   /** Cuts the connection without completing the answer, so that the client sees a broken transfer. */
   destroy(): void
 }

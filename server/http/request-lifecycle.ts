@@ -7,19 +7,20 @@
 // to break the transfer: no final chunk, no text in the body.
 
 import { randomUUID } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
 import { REQUEST_TARGET_BYTES_MAX } from '../../shared/limits.ts'
 import { quote } from '../query/parameter-parser.ts'
 import { type Ending, RequestRecord } from './access-log.ts'
 import type { Admission } from './admission.ts'
+import { clientOf } from './client-address.ts'
 import type { CorsPolicy } from './cors.ts'
 import type { Endpoint, Reply, RequestContext, StreamReply, WholeReply } from './endpoint.ts'
 import { ConnectionLoss, type Exchange } from './exchange.ts'
 import { problemReply } from './problem.ts'
 import { represent } from './representation.ts'
 import { Router } from './router.ts'
+import { StreamTurns } from './stream-turns.ts'
 
 const ALLOWED_METHODS = 'GET, HEAD, OPTIONS'
 const NO_BYTES = new Uint8Array(0)
@@ -29,6 +30,8 @@ export interface LifecycleOptions {
   /** Refuses clients that may not ask, or ask too often. */
   readonly admission?: Admission | undefined
   readonly cors?: CorsPolicy | undefined
+  /** Proxies of ours in front, each of which adds an entry to X-Forwarded-For; none when left out. */
+  readonly trustedProxies?: number
   /** Told of every request when it is over. */
   readonly observe?: ((record: RequestRecord) => void) | undefined
 }
@@ -43,9 +46,11 @@ function endingOfStatus(status: number, error: unknown): Ending {
 export class RequestLifecycle {
   readonly #router: Router
   readonly #logger: Logger
+  readonly #turns = new StreamTurns()
   readonly #idleWaiters: (() => void)[] = []
   readonly #admission: Admission | undefined
   readonly #cors: CorsPolicy | undefined
+  readonly #trustedProxies: number
   readonly #observe: ((record: RequestRecord) => void) | undefined
   #activeCount = 0
   #isDraining = false
@@ -56,6 +61,7 @@ export class RequestLifecycle {
     this.#logger = options.logger
     this.#admission = options.admission
     this.#cors = options.cors
+    this.#trustedProxies = options.trustedProxies ?? 0
     this.#observe = options.observe
   }
 
@@ -78,8 +84,13 @@ export class RequestLifecycle {
   /** Handles one request to its end: before it returns, unless something has to be waited for. Never throws. */
   readonly handle = (exchange: Exchange): void => {
     this.#activeCount += 1
-    const record = new RequestRecord(exchange, randomUUID())
+    const record = new RequestRecord(exchange, randomUUID(), this.#admission?.isKey)
     try {
+      if (exchange.framingFault !== undefined) {
+        this.#refuse(exchange, record, exchange.framingFault)
+        this.#finish(record)
+        return
+      }
       const reply = this.#reply(exchange, record)
       if (!(reply instanceof Promise) && !('stream' in reply)) this.#sendWhole(exchange, record, reply)
       else {
@@ -137,9 +148,21 @@ export class RequestLifecycle {
         `${quote(exchange.method)} is not offered; ${ALLOWED_METHODS} are.`,
         { headers: { Allow: ALLOWED_METHODS } },
       )
-    const reply = match.endpoint.respond(exchange.query, match.pathValues, new ExchangeContext(exchange))
+    const context = new ExchangeContext(exchange, record.client, this.#trustedProxies)
+    const reply = match.endpoint.respond(exchange.query, match.pathValues, context)
     if (reply instanceof Promise) return reply.then((ready) => represent(ready, exchange))
     return represent(reply, exchange)
+  }
+
+  /** Nothing of such a request is believed, and nothing that follows it on its connection. */
+  #refuse(exchange: Exchange, record: RequestRecord, fault: string): void {
+    const detail = `The request cannot be told from what follows it: ${fault}. Requests here have no body.`
+    record.error = new ApiError('malformed_request', detail)
+    const { status, headers, body } = problemReply(record.error, record.requestId)
+    record.answered(status)
+    record.ending = endingOfStatus(status, record.error)
+    record.bytes = body.length
+    exchange.refuse({ status, headers, commonHeaders: record.commonHeaders }, body)
   }
 
   #optionsReply(exchange: Exchange): WholeReply {
@@ -191,11 +214,12 @@ export class RequestLifecycle {
     if (exchange.isAborted) throw new ConnectionLoss('client_gone')
     record.answered(status)
     const sink = exchange.startBody({ status, headers, commonHeaders })
+    stream.attach?.(sink)
     try {
       for (; chunk !== null; chunk = await stream.next()) {
         await sink.write(chunk)
         // Chunks that are there and a socket with room would keep everybody else waiting.
-        await setImmediate()
+        await this.#turns.next()
       }
       await sink.end()
     } finally {
@@ -223,9 +247,17 @@ export class RequestLifecycle {
 /** What an endpoint may ask of the request; the signal is made when it is asked for. */
 class ExchangeContext implements RequestContext {
   readonly #exchange: Exchange
+  readonly #keyName: string | undefined
+  readonly #trustedProxies: number
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: Exchange, keyName: string | undefined, trustedProxies: number) {
     this.#exchange = exchange
+    this.#keyName = keyName
+    this.#trustedProxies = trustedProxies
+  }
+
+  get client(): string {
+    return clientOf(this.#exchange, this.#keyName, this.#trustedProxies)
   }
 
   get headOnly(): boolean {

@@ -4,6 +4,9 @@
 // before the handler returns; and every write after that stands inside `cork`. A request answered before its handler
 // returns pays for none of the three.
 //
+// The header lines are gone through once, before anything is answered: their order and number tell what one look-up by
+// name does not (request-framing.ts).
+//
 // What one cork holds must fit the library's cork buffer. A write that does not makes the library flush the buffer first,
 // and when the kernel takes nothing of that, the write's own bytes are dropped, though their chunk's size line is kept
 // (AsyncSocket::uncork of version 20; later ones mend it). So the head and short pieces of a body go out in pieces that
@@ -12,7 +15,7 @@
 // was taken.
 
 import { STATUS_CODES } from 'node:http'
-import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js'
 import { type BodySocket, BodyWriter } from './body-writer.ts'
 import {
   type BodySink,
@@ -22,7 +25,10 @@ import {
   REQUEST_HEADERS,
   type RequestHeader,
 } from './exchange.ts'
+import { DESCRIPTORS_RESERVED, descriptorsMax } from './descriptor-limit.ts'
 import { ForeignCork } from './foreign-cork.ts'
+import { ReaderPace } from './reader-pace.ts'
+import { RequestFraming } from './request-framing.ts'
 import { listen, uWS } from './uws-library.ts'
 
 export interface HttpServerOptions {
@@ -30,6 +36,10 @@ export interface HttpServerOptions {
   /** 0 lets the system choose. */
   readonly port: number
   readonly stallTimeoutMs: number
+  /** What a client has to take of a stream while others wait for its slot; 0: nothing. */
+  readonly fairBytesPerS?: number
+  /** Open connections at most; further ones are closed at once. They leave some descriptors to others in any case. */
+  readonly connectionsMax?: number
 }
 
 export interface HttpServer {
@@ -44,21 +54,29 @@ const STATUS_LINES: ReadonlyMap<number, string> = new Map(
 
 /** Bytes of the library's cork buffer. */
 const CORK_BUFFER_BYTES = 16 * 1024
+const SPACE = 0x20
 /** A chunk's size line takes up to eight bytes more. */
 const PIECE_BYTES = CORK_BUFFER_BYTES - 64
 /** What is left of it beside the headers of an answer. */
 const FIRST_PIECE_BYTES = CORK_BUFFER_BYTES / 2
 
+const LOOKED_AT: ReadonlySet<string> = new Set(REQUEST_HEADERS)
+
+function isLookedAt(name: string): name is RequestHeader {
+  return LOOKED_AT.has(name)
+}
+
 class UwsExchange implements Exchange {
   readonly method: string
   readonly path: string
   readonly query: string
+  readonly framingFault: string | undefined
   readonly #response: HttpResponse
-  readonly #stallTimeoutMs: number
+  readonly #options: HttpServerOptions
   readonly #foreignCork: ForeignCork
-  /** The library's request, as long as it may be read. */
-  #request: HttpRequest | undefined
-  #copiedHeaders: Partial<Record<RequestHeader, string>> | undefined
+  readonly #headers = new Map<string, string>()
+  /** The library's handler runs: the response is in its cork. */
+  #isInHandler = true
   #controller: AbortController | undefined
   #writer: BodyWriter | undefined
   #isOver = false
@@ -67,31 +85,33 @@ class UwsExchange implements Exchange {
   constructor(
     response: HttpResponse,
     request: HttpRequest,
-    stallTimeoutMs: number,
+    options: HttpServerOptions,
     foreignCork: ForeignCork,
   ) {
     this.#response = response
-    this.#request = request
-    this.#stallTimeoutMs = stallTimeoutMs
+    this.#options = options
     this.#foreignCork = foreignCork
     this.method = request.getCaseSensitiveMethod()
     this.path = request.getUrl()
     this.query = request.getQuery() ?? ''
+    const framing = new RequestFraming()
+    request.forEach((name, value) => {
+      framing.see(name, value)
+      if (!isLookedAt(name)) return
+      const before = this.#headers.get(name)
+      this.#headers.set(name, before === undefined ? value : `${before}, ${value}`)
+    })
+    this.framingFault = framing.fault
   }
 
-  /** The library's handler is about to return: from now on the request cannot be read. */
+  /** The library's handler is about to return: from now on the response is in nobody's cork. */
   detach(): void {
-    if (!this.#isOver) {
-      const copied: Partial<Record<RequestHeader, string>> = {}
-      for (const name of REQUEST_HEADERS) copied[name] = this.header(name)
-      this.#copiedHeaders = copied
-      this.#response.onAborted(() => this.#onAborted())
-    }
-    this.#request = undefined
+    if (!this.#isOver) this.#response.onAborted(() => this.#onAborted())
+    this.#isInHandler = false
   }
 
   header(name: RequestHeader): string {
-    return this.#request === undefined ? (this.#copiedHeaders?.[name] ?? '') : this.#request.getHeader(name)
+    return this.#headers.get(name) ?? ''
   }
 
   get peerAddress(): string {
@@ -114,8 +134,26 @@ class UwsExchange implements Exchange {
   sendWhole(head: ReplyHead, body: Uint8Array): void {
     this.#finish(() => {
       this.#writeHead(head)
+      this.#echoClose()
       if (body.length <= FIRST_PIECE_BYTES) this.#response.end(body)
       else this.#endLong(body)
+    })
+  }
+
+  refuse(head: ReplyHead, body: Uint8Array): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const response = this.#response
+    this.#writeHead({ ...head, headers: { ...head.headers, Connection: 'close' } })
+    // More than the cork buffer takes, so that all of it goes to the kernel now. The library has an answer under way
+    // then, and closes the connection at the next request that it finds in what the client has sent.
+    const padded = new Uint8Array(CORK_BUFFER_BYTES + body.length).fill(SPACE)
+    padded.set(body)
+    let isClosed = false
+    response.onAborted(() => (isClosed = true))
+    response.write(padded)
+    setImmediate(() => {
+      if (!isClosed) response.cork(() => response.end('', true))
     })
   }
 
@@ -131,6 +169,7 @@ class UwsExchange implements Exchange {
     // The length goes into a header line: given to endWithoutBody it leaves the response open for ever.
     this.#finish(() => {
       this.#writeHead(head)
+      this.#echoClose()
       this.#response.endWithoutBody()
     })
   }
@@ -170,7 +209,8 @@ class UwsExchange implements Exchange {
       },
       close: () => this.destroy(),
     }
-    const writer = new BodyWriter(socket, this.#stallTimeoutMs)
+    const { stallTimeoutMs, fairBytesPerS = 0 } = this.#options
+    const writer = new BodyWriter(socket, stallTimeoutMs, new ReaderPace(fairBytesPerS))
     this.#writer = writer
     this.#response.onWritable(() => {
       writer.onWritable()
@@ -181,7 +221,7 @@ class UwsExchange implements Exchange {
 
   /** While the library's handler runs, the response is in the library's cork. */
   get #canWriteUncorked(): boolean {
-    return this.#request === undefined && this.#foreignCork.isHeld
+    return !this.#isInHandler && this.#foreignCork.isHeld
   }
 
   #writeUncorked(bytes: Uint8Array): boolean {
@@ -202,7 +242,7 @@ class UwsExchange implements Exchange {
     if (this.#isOver) return
     this.#isOver = true
     // The library itself corks what happens inside its handler.
-    if (this.#request === undefined) this.#response.cork(send)
+    if (!this.#isInHandler) this.#response.cork(send)
     else send()
   }
 
@@ -213,6 +253,16 @@ class UwsExchange implements Exchange {
     for (const name of Object.keys(commonHeaders)) response.writeHeader(name, commonHeaders[name] ?? '')
   }
 
+  /**
+   * The library obeys a `Connection: close` without saying so. Said only where a Content-Length tells the end: Node's
+   * fetch takes a chunked answer that breaks off behind this header for a whole one. Not said to HEAD, whose headers are
+   * those of GET.
+   */
+  #echoClose(): void {
+    if (this.method === 'HEAD' || this.header('connection').toLowerCase() !== 'close') return
+    this.#response.writeHeader('Connection', 'close')
+  }
+
   #onAborted(): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -220,6 +270,15 @@ class UwsExchange implements Exchange {
     this.#writer?.abort('client_gone')
     this.#controller?.abort()
   }
+}
+
+/** Closes connections beyond a bound as soon as they are accepted. */
+function limitConnections(app: TemplatedApp, connectionsMax: number): void {
+  let open = 0
+  app.filter((response, change) => {
+    open += change
+    if (change > 0 && open > connectionsMax) response.close()
+  })
 }
 
 /**
@@ -233,8 +292,10 @@ export async function startHttpServer(
 ): Promise<HttpServer> {
   const cork = foreignCork ?? (await ForeignCork.open())
   const app = uWS.App()
+  const affordable = descriptorsMax() - DESCRIPTORS_RESERVED
+  limitConnections(app, Math.min(options.connectionsMax ?? affordable, affordable))
   app.any('/*', (response, request) => {
-    const exchange = new UwsExchange(response, request, options.stallTimeoutMs, cork)
+    const exchange = new UwsExchange(response, request, options, cork)
     handler(exchange)
     exchange.detach()
   })

@@ -13,9 +13,13 @@ import {
   LOB_THREAD_NICENESS,
 } from '../../shared/limits.ts'
 import type { LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
+import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
 import { Slots } from '../workers/slots.ts'
 import { WorkerPool } from '../workers/worker-pool.ts'
 import { LobStream } from './lob-stream.ts'
+
+/** Requests that may wait for a slot, where that is allowed. */
+const QUEUED_MAX = 64
 
 export interface LobPoolOptions {
   readonly lake: string
@@ -24,25 +28,33 @@ export interface LobPoolOptions {
   readonly logger: Logger
   /** Processors that threads may use; those of the machine when left out. */
   readonly processors?: number
+  readonly shares?: ClientShares | undefined
 }
 
 export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validation'> & {
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
+  /** Who asks. */
+  readonly client?: string
 }
 
 export class LobPool {
   readonly #lake: string
-  readonly #slots = new Slots({
-    max: LOB_CONCURRENT_REQUESTS_MAX,
-    retryAfterS: LOB_RETRY_AFTER_S,
-    refusal: `${LOB_CONCURRENT_REQUESTS_MAX} order-book requests are being processed, which is the most at once`,
-  })
+  /** Who waits for a slot, and who holds one. */
+  readonly slots: Slots
   readonly #pool: WorkerPool<LobHead>
   readonly #processors: number
   readonly #assisted = new Set<LobStream>()
 
-  constructor({ lake, workerUrl, logger, processors = availableParallelism() }: LobPoolOptions) {
+  constructor(options: LobPoolOptions) {
+    const { lake, workerUrl, logger, processors = availableParallelism(), shares = DEFAULT_SHARES } = options
+    this.slots = new Slots({
+      max: LOB_CONCURRENT_REQUESTS_MAX,
+      clientMax: shares.slots,
+      retryAfterS: LOB_RETRY_AFTER_S,
+      refusal: `${LOB_CONCURRENT_REQUESTS_MAX} order-book requests are being processed, which is the most at once`,
+      queue: { waitMs: shares.queueMs, max: QUEUED_MAX },
+    })
     this.#lake = lake
     this.#processors = processors
     this.#pool = new WorkerPool({
@@ -58,7 +70,7 @@ export class LobPool {
 
   /** Slots in use, of LOB_CONCURRENT_REQUESTS_MAX. */
   get takenSlots(): number {
-    return this.#slots.takenCount
+    return this.slots.takenCount
   }
 
   /** Tasks that wait for a thread. */
@@ -77,11 +89,11 @@ export class LobPool {
    * is aborted first.
    */
   async open(query: LobQuery, options: LobOpenOptions): Promise<LobStream> {
-    const release = this.#slots.take(1)
+    const { signal, client } = options
+    const slot = await this.slots.take({ count: 1, client, signal })
     if (this.#pool.idlePlaces <= 0) for (const stream of this.#assisted) stream.dismissAssistants()
-    const { signal } = options
     const makeTask = this.#taskMaker(query, options)
-    const leader = await this.#pool.open((port) => makeTask(port, null), { release, signal })
+    const leader = await this.#pool.open((port) => makeTask(port, null), { ...slot, signal })
     const { sections, identity, isHeld } = leader.head
     if (sections === null || isHeld || options.headOnly) return new LobStream(leader, [])
     const assistantCount = Math.min(
@@ -116,8 +128,8 @@ export class LobPool {
     })
   }
 
-  /** Ends the threads, whatever they do. */
-  async close(): Promise<void> {
-    await this.#pool.close()
+  /** Ends the threads and resolves to whether they did. */
+  async close(): Promise<boolean> {
+    return this.#pool.close()
   }
 }

@@ -3,7 +3,7 @@
 
 import { LOB_SECTION_CHUNKS_MAX, LOB_SECTION_WINDOW } from '../../shared/limits.ts'
 import type { LobHead } from '../../shared/lob-task.ts'
-import type { ByteStream } from '../http/endpoint.ts'
+import type { ByteStream, StreamReader } from '../http/endpoint.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
 
 type LobWorkerStream = WorkerStream<LobHead>
@@ -45,6 +45,10 @@ export class LobStream implements ByteStream {
       assistant.dismiss()
       assistant.widen(LOB_SECTION_WINDOW + LOB_SECTION_CHUNKS_MAX)
     }
+  }
+
+  attach(reader: StreamReader): void {
+    this.#leader.attach(reader)
   }
 
   async next(): Promise<Uint8Array | null> {

@@ -85,7 +85,7 @@ export class RequestMetrics {
       ),
       this.#counter(
         'bookcast_http_endings_total',
-        'How requests ended: complete, refused, failed, client_gone or stalled.',
+        'How requests ended: complete, refused, failed, client_gone, stalled or displaced.',
         ['path', 'ending'],
         ({ endings }, add) => {
           for (const [ending, count] of endings) add({ ending }, count)

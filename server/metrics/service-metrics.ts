@@ -2,13 +2,16 @@
 // collection, event-loop delay), how old the ingested data is, and what collects here, asked for when the metrics are.
 
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import type { CollectionMetrics } from '../collect/collection.ts'
 import type { LakeBooksFigures } from '../health/lake-books.ts'
 import { collectionMetrics, newestRowMetrics } from './collection-metrics.ts'
+import { laneMetrics } from './lane-metrics.ts'
 import type { MetricsText } from './metrics-text.ts'
 import type { NewestRow } from './newest-rows.ts'
 import { RequestMetrics } from './request-metrics.ts'
+import type { Slots } from '../workers/slots.ts'
 
 /** How long ago a source last delivered, by source and scope (a series, a station, a product). */
 export interface IngestAge {
@@ -20,6 +23,8 @@ export interface IngestAge {
 /** What the gauges look at when they are asked. */
 export interface MetricSources {
   readonly takenSlots: () => number
+  /** Who holds and waits for what, by lane. */
+  readonly lanes: () => Readonly<Record<string, Slots>>
   /** Tasks that wait for a thread, by pool. */
   readonly queuedTasks: () => Readonly<Record<string, number>>
   /** Resolves to nothing while the store is away. */
@@ -39,6 +44,7 @@ export class ServiceMetrics implements MetricsText {
     this.requests = new RequestMetrics(this.#registry)
     collectDefaultMetrics({ register: this.#registry })
     for (const gauge of createGauges(sources)) this.#registry.registerMetric(gauge)
+    for (const metric of laneMetrics(sources.lanes)) this.#registry.registerMetric(metric)
     for (const metric of collectionMetrics(sources.collection)) this.#registry.registerMetric(metric)
     for (const metric of newestRowMetrics(sources.newestRows)) this.#registry.registerMetric(metric)
   }

@@ -61,6 +61,8 @@ export class ParameterParser<const P extends readonly Parameter[]> {
   readonly #validate: ValidateFunction<ParameterValues<P>>
   readonly #validatePart: ValidateFunction<Partial<ParameterValues<P>>>
   readonly #rule: ParameterRule<P> | undefined
+  /** The names of the query's parameters as an answer lists them. */
+  readonly #offered: string
   /** Path values that are any text: nothing about them can be wrong. */
   readonly #isAnyTextInPath: boolean
 
@@ -70,6 +72,8 @@ export class ParameterParser<const P extends readonly Parameter[]> {
     this.#validate = compileDeclarations(parameters, required)
     this.#validatePart = compileDeclarations(parameters, [])
     this.#rule = rule
+    const known = parameters.filter((p) => p.in === 'query').map((p) => p.name)
+    this.#offered = known.length === 0 ? 'none' : known.join(', ')
     this.#isAnyTextInPath =
       rule === undefined &&
       parameters.every(
@@ -128,9 +132,7 @@ export class ParameterParser<const P extends readonly Parameter[]> {
   }
 
   #unknownName(name: string): string {
-    const known = [...this.#declared.values()].filter((p) => p.in === 'query').map((p) => p.name)
-    const offered = known.length === 0 ? 'none' : known.join(', ')
-    return `${quote(name)} is not a parameter of this path; its parameters are: ${offered}.`
+    return `${quote(name)} is not a parameter of this path; its parameters are: ${this.#offered}.`
   }
 
   /** The values that hold what their declarations demand; the others are reported and left out. */

@@ -12,6 +12,9 @@ export interface SplitQuery {
   readonly malformed: readonly string[]
 }
 
+/** From so many malformed pieces on the rest is not looked at: each costs an exception, and the request is refused. */
+const MALFORMED_MAX = 100
+
 /** The text with `+` as space and percent-encoding undone, or `undefined` when it is malformed. */
 function decodeComponent(raw: string): string | undefined {
   try {
@@ -27,6 +30,7 @@ export function splitQuery(raw: string): SplitQuery {
   const malformed: string[] = []
   for (const piece of raw.split('&')) {
     if (piece === '') continue
+    if (malformed.length >= MALFORMED_MAX) break
     const equals = piece.indexOf('=')
     const name = decodeComponent(equals === -1 ? piece : piece.slice(0, equals))
     const value = decodeComponent(equals === -1 ? '' : piece.slice(equals + 1))

@@ -1,12 +1,17 @@
-// The threads that answer candles, observations and climate, and the bound on what they are asked for at once: rows, so
-// that a few exports do not take the memory of many small requests.
+// The threads that answer candles, observations and climate, in two lanes. Small requests have threads of their own,
+// which bulk work cannot enter: exports, which are known by the rows they ask for, and whatever turns out to read much
+// when it is planned. In each lane the rows asked for at once are bounded, so that memory is, and no client has more
+// than its share of them. Small requests begin in turns, client by client, and a turn is over with the first chunk: what
+// waits for a client holds no turn.
 
 import type { Logger } from 'pino'
 import {
   HEALTH_BUSY_MS,
+  LOB_THREAD_NICENESS,
   RECORD_RETRY_AFTER_S,
   RECORD_ROWS_COUNTED_MIN,
   RECORD_ROWS_IN_FLIGHT_MAX,
+  RECORD_ROWS_MAX_STREAMED,
   RECORD_TASKS_PER_THREAD,
   RECORD_THREAD_HEAP_MB_MAX,
   RECORD_THREAD_NICENESS,
@@ -22,9 +27,24 @@ import type {
   RecordValidation,
 } from '../../shared/record-task.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
-import { Slots } from '../workers/slots.ts'
+import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
+import { type SlotHold, Slots } from '../workers/slots.ts'
 import { WorkerPool } from '../workers/worker-pool.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
+
+/** Rows from whose number on, skipped ones included, a request is bulk whatever it reads. */
+const SMALL_ROWS_MAX = 20_000
+/** Threads of bulk requests: they share what small requests and order books leave of the processors. */
+const BULK_THREADS = 1
+/** So many exports of the greatest length run at once, and a few shorter ones. */
+const BULK_TASKS_PER_THREAD = 16
+const BULK_ROWS_COUNTED_MIN = Math.ceil(RECORD_ROWS_IN_FLIGHT_MAX / (BULK_THREADS * BULK_TASKS_PER_THREAD))
+/** Small requests per thread that are being made up to their first chunk; the others wait for their turn. */
+const TURNS_PER_THREAD = 8
+/** A turn is a matter of milliseconds; who has waited so long for one is refused. */
+const TURN_WAIT_MS_MAX = 30_000
+/** Bulk requests that may wait for rows, where that is allowed. */
+const QUEUED_MAX = 64
 
 export interface RecordPoolOptions {
   readonly lake: string
@@ -32,6 +52,7 @@ export interface RecordPoolOptions {
   /** The compiled worker file; its default export takes a RecordTask or a RecordWarmTask. */
   readonly workerUrl: URL
   readonly logger: Logger
+  readonly shares?: ClientShares | undefined
 }
 
 export interface RecordOpenOptions {
@@ -40,41 +61,75 @@ export interface RecordOpenOptions {
   readonly seriesVersion: string | null
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
+  /** Who asks. */
+  readonly client?: string
+}
+
+/** Some threads and the requests that may use them. */
+interface Lane {
+  readonly pool: WorkerPool<RecordHead>
+  readonly rows: Slots
 }
 
 export class RecordPool {
   readonly #lake: string
   readonly #store: StoreAddress
-  readonly #slots = new Slots({
-    max: RECORD_ROWS_IN_FLIGHT_MAX,
-    retryAfterS: RECORD_RETRY_AFTER_S,
-    refusal: `The requests being processed ask for ${RECORD_ROWS_IN_FLIGHT_MAX} rows together, which is the most at once`,
-  })
-  readonly #pool: WorkerPool<RecordHead>
+  readonly #small: Lane
+  readonly #bulk: Lane
+  readonly #turns: Slots
   #probe: Promise<boolean> | undefined
 
-  constructor({ lake, store, workerUrl, logger }: RecordPoolOptions) {
+  constructor({ lake, store, workerUrl, logger, shares = DEFAULT_SHARES }: RecordPoolOptions) {
     this.#lake = lake
     this.#store = store
-    this.#pool = new WorkerPool({
-      name: 'record',
-      workerUrl,
-      threads: RECORD_THREADS,
-      tasksPerThread: RECORD_TASKS_PER_THREAD,
-      heapMb: RECORD_THREAD_HEAP_MB_MAX,
-      niceness: RECORD_THREAD_NICENESS,
-      logger,
+    const common = { workerUrl, heapMb: RECORD_THREAD_HEAP_MB_MAX, logger }
+    const refusal = `The requests being processed ask for ${RECORD_ROWS_IN_FLIGHT_MAX} rows together, which is the most at once`
+    const rows = { max: RECORD_ROWS_IN_FLIGHT_MAX, retryAfterS: RECORD_RETRY_AFTER_S, refusal }
+    this.#small = {
+      pool: new WorkerPool({
+        ...common,
+        name: 'record',
+        threads: RECORD_THREADS,
+        tasksPerThread: RECORD_TASKS_PER_THREAD,
+        niceness: RECORD_THREAD_NICENESS,
+      }),
+      rows: new Slots({ ...rows, clientMax: shares.requests * RECORD_ROWS_COUNTED_MIN }),
+    }
+    this.#bulk = {
+      pool: new WorkerPool({
+        ...common,
+        name: 'bulk record',
+        threads: BULK_THREADS,
+        tasksPerThread: BULK_TASKS_PER_THREAD,
+        niceness: LOB_THREAD_NICENESS,
+      }),
+      rows: new Slots({
+        ...rows,
+        clientMax: shares.rows,
+        queue: { waitMs: shares.queueMs, max: QUEUED_MAX },
+      }),
+    }
+    this.#turns = new Slots({
+      max: RECORD_THREADS * TURNS_PER_THREAD,
+      retryAfterS: RECORD_RETRY_AFTER_S,
+      refusal: `No thread was free within ${TURN_WAIT_MS_MAX / 1000} s`,
+      queue: { waitMs: TURN_WAIT_MS_MAX, max: RECORD_THREADS * RECORD_TASKS_PER_THREAD },
     })
   }
 
-  /** Rows that the requests under way may have, of RECORD_ROWS_IN_FLIGHT_MAX. */
+  /** Rows that the requests under way may have, of RECORD_ROWS_IN_FLIGHT_MAX in each lane. */
   get rowsInFlight(): number {
-    return this.#slots.takenCount
+    return this.#small.rows.takenCount + this.#bulk.rows.takenCount
   }
 
   /** Tasks that wait for a thread. */
   get queuedTasks(): number {
-    return this.#pool.queuedTasks
+    return this.#small.pool.queuedTasks + this.#bulk.pool.queuedTasks
+  }
+
+  /** Who holds what of the lanes, by their names. */
+  get lanes(): Readonly<Record<string, Slots>> {
+    return { records: this.#small.rows, record_turns: this.#turns, bulk_records: this.#bulk.rows }
   }
 
   /**
@@ -83,7 +138,7 @@ export class RecordPool {
    */
   readonly checkDatabase: DatabaseCheck = async (timeoutMs) => {
     // One that never comes back is not asked again.
-    this.#probe ??= this.#pool
+    this.#probe ??= this.#small.pool
       .run({ probe: true } satisfies RecordProbeTask)
       .then(
         () => true,
@@ -93,28 +148,73 @@ export class RecordPool {
         this.#probe = undefined
       })
     const isOk = await withinTime(this.#probe, timeoutMs)
-    return isOk ?? (this.rowsInFlight > 0 && Date.now() - this.#pool.answeredAtMs <= HEALTH_BUSY_MS)
+    return isOk ?? (this.rowsInFlight > 0 && Date.now() - this.#small.pool.answeredAtMs <= HEALTH_BUSY_MS)
   }
 
   /** Lets every thread load its code. Rejects when the worker file does not. */
   async warm(): Promise<void> {
-    await this.#pool.warm()
+    await Promise.all([this.#small.pool.warm(), this.#bulk.pool.warm()])
   }
 
   /**
    * Starts a request and resolves when its head and first chunk are there. The stream must be closed. Rejects with the
-   * ApiError that the worker met, `too_many_requests` or `worker_failed`, and when `signal` is aborted first.
+   * ApiError that the worker met, `too_many_requests`, `client_limit` or `worker_failed`, and when `signal` is aborted
+   * first.
    */
   async open(query: RecordQuery, options: RecordOpenOptions): Promise<WorkerStream<RecordHead>> {
-    const release = this.#slots.take(Math.max(query.limit, RECORD_ROWS_COUNTED_MIN))
-    const [lake, store] = [this.#lake, this.#store]
-    const { headOnly, validation, seriesVersion, signal } = options
-    const task = { lake, store, query, headOnly, validation, seriesVersion }
-    const makeTask = (port: RecordTask['port']): RecordTask => ({ ...task, port })
-    return this.#pool.open(makeTask, { release, signal })
+    // The gaps of ten years are few, whatever their limit is.
+    if (query.kind === 'climate-gaps' || query.limit + query.offset <= SMALL_ROWS_MAX) {
+      const stream = await this.#openSmall(query, options)
+      if (stream !== undefined) return stream
+    }
+    const { client, signal } = options
+    const count = Math.min(Math.max(query.limit, BULK_ROWS_COUNTED_MIN), RECORD_ROWS_MAX_STREAMED)
+    const rows = await this.#bulk.rows.take({ count, client, signal })
+    return this.#openIn(this.#bulk, query, options, rows)
   }
 
-  async close(): Promise<void> {
-    await this.#pool.close()
+  /** Undefined for a request that turns out to be bulk when it is planned. */
+  async #openSmall(
+    query: RecordQuery,
+    options: RecordOpenOptions,
+  ): Promise<WorkerStream<RecordHead> | undefined> {
+    const { client, signal } = options
+    const count = Math.max(Math.min(query.limit, SMALL_ROWS_MAX), RECORD_ROWS_COUNTED_MIN)
+    const rows = await this.#small.rows.take({ count, client, signal })
+    let turn: SlotHold | undefined
+    try {
+      turn = await this.#turns.take({ count: 1, client, signal })
+    } catch (error) {
+      rows.release()
+      throw error
+    }
+    try {
+      const stream = await this.#openIn(this.#small, query, options, rows)
+      if (!stream.head.isMisplaced) return stream
+      await stream.close()
+      return undefined
+    } finally {
+      turn.release()
+    }
+  }
+
+  async #openIn(
+    lane: Lane,
+    query: RecordQuery,
+    options: RecordOpenOptions,
+    rows: SlotHold,
+  ): Promise<WorkerStream<RecordHead>> {
+    const { headOnly, validation, seriesVersion, signal } = options
+    const isBulk = lane === this.#bulk
+    const [lake, store] = [this.#lake, this.#store]
+    const task = { lake, store, query, headOnly, validation, seriesVersion, isBulk }
+    const makeTask = (port: RecordTask['port']): RecordTask => ({ ...task, port })
+    return lane.pool.open(makeTask, { ...rows, signal })
+  }
+
+  /** Ends the threads and resolves to whether they did. */
+  async close(): Promise<boolean> {
+    const areEnded = await Promise.all([this.#small.pool.close(), this.#bulk.pool.close()])
+    return areEnded.every(Boolean)
   }
 }

@@ -38,12 +38,12 @@ export interface RecordService {
 export async function recordReply(
   { pool, validators }: RecordService,
   query: RecordQuery,
-  { headOnly, ifNoneMatch, signal }: RequestContext,
+  { headOnly, ifNoneMatch, signal, client }: RequestContext,
   options: RecordReplyOptions,
 ): Promise<Reply> {
   const { seriesVersion } = validators
   const validation = options.isFixed ? validators.validationOf(query.kind, ifNoneMatch) : null
-  const stream = await pool.open(query, { headOnly, validation, seriesVersion, signal })
+  const stream = await pool.open(query, { headOnly, validation, seriesVersion, signal, client })
   const { nextOffset, identity, isHeld } = stream.head
   const validator = identity === null ? undefined : validators.validatorOf(identity)
   if (isHeld && validator !== undefined) {

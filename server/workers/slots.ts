@@ -1,22 +1,82 @@
-// The permits of an endpoint whose work is expensive. A request takes what it needs or is refused at once: there is no
-// queue to wait in, so a load balancer can try the next replica.
+// The permits of what is expensive: order-book slots, rows of exports in flight, turns of computing. Who finds none free
+// is refused at once, so that a load balancer can try the next replica, or waits for a bounded time where that is set.
+//
+// Permits are for those who use them. No client holds more than its share. One that takes its answer below a fair rate
+// is cut off when somebody else would be refused for it. And who was refused while others held more than it goes first:
+// a permit that comes free soon after is kept from those others.
 
 import { ApiError } from '../../shared/errors.ts'
+import type { StreamReader } from '../http/endpoint.ts'
 
-/** Gives the permits back; a second call does nothing. */
-export type ReleaseSlot = () => void
+/** How long a permit is kept for a client that was refused and told to come again in a second. */
+const OWED_MS = 3_000
+const OWED_CLIENTS_MAX = 64
+/** A cut-off stream's worker obeys within milliseconds; who waits for its permit is refused after so long. */
+const DISPLACEMENT_MS_MAX = 2_000
+/** How often those who wait look for holders that have become slow. */
+const LOOK_MS = 250
 
 export interface SlotsOptions {
   readonly max: number
+  /** Permits one client may hold; all of them when left out. */
+  readonly clientMax?: number
   /** Seconds a refused client is told to wait. */
   readonly retryAfterS: number
   /** Why a request is refused, without a full stop. */
   readonly refusal: string
+  /** How long a request may wait for its permits, and how many requests at once; none when left out. */
+  readonly queue?: { readonly waitMs: number; readonly max: number }
+}
+
+export interface SlotClaim {
+  readonly count: number
+  /** Who asks. Nobody in particular when left out: such requests share one client's share. */
+  readonly client?: string | undefined
+  /** Aborted when the client is gone. */
+  readonly signal?: AbortSignal
+}
+
+export interface SlotHold {
+  /** Gives the permits back; a second call does nothing. */
+  release(): void
+  /** Tells who takes the answer for which the permits are held. */
+  attach(reader: StreamReader): void
+}
+
+/** What has happened to claims so far. */
+export interface SlotFigures {
+  granted: number
+  /** Refused because all permits were taken, or because the client had its share. */
+  refusedBusy: number
+  refusedClient: number
+  /** Streams cut off because their clients were slow while somebody else waited. */
+  displaced: number
+  /** Time that granted claims have waited, all together. */
+  waitedMs: number
+}
+
+interface Holder {
+  readonly client: string
+  readonly count: number
+  reader: StreamReader | undefined
+  isDisplaced: boolean
+}
+
+interface Waiter {
+  readonly client: string
+  readonly count: number
+  grant(hold: SlotHold): void
 }
 
 export class Slots {
   readonly #options: SlotsOptions
+  readonly #holders = new Set<Holder>()
+  readonly #waiters = new Set<Waiter>()
+  /** Clients that were refused lately, until when permits are kept for them, and how many. */
+  readonly #owed = new Map<string, { readonly untilMs: number; readonly count: number }>()
   #takenCount = 0
+  #lookTimer: NodeJS.Timeout | undefined
+  readonly figures: SlotFigures = { granted: 0, refusedBusy: 0, refusedClient: 0, displaced: 0, waitedMs: 0 }
 
   constructor(options: SlotsOptions) {
     this.#options = options
@@ -26,23 +86,172 @@ export class Slots {
     return this.#takenCount
   }
 
+  get waitingCount(): number {
+    return this.#waiters.size
+  }
+
   /**
-   * Takes `count` permits. A request that needs more than there are gets in when nobody else is there.
-   * @throws {ApiError} `too_many_requests` (429) when they are not free
+   * Takes permits, at once where they are free. A request that needs more than there are gets in when nobody else is
+   * there.
+   * @throws {ApiError} `client_limit` (429) when the client has its share, `too_many_requests` (429) when they are not
+   * free in time
    */
-  take(count: number): ReleaseSlot {
-    const { max, retryAfterS, refusal } = this.#options
-    if (this.#takenCount > 0 && this.#takenCount + count > max) {
-      throw new ApiError('too_many_requests', `${refusal}; retry in ${retryAfterS} s.`, {
-        headers: { 'Retry-After': String(retryAfterS) },
-      })
+  async take({ count, client = '', signal }: SlotClaim): Promise<SlotHold> {
+    const { max, clientMax = max, queue } = this.#options
+    const heldCount = clientMax < max ? this.#heldBy(client) : 0
+    if (heldCount > 0 && heldCount + count > clientMax) throw this.#clientRefusal(clientMax)
+    if (this.#waiters.size === 0 && this.#hasRoom(count) && !this.#isOwedToOthers(client, count))
+      return this.#grant({ client, count })
+    let wantedCount = count
+    for (const waiter of this.#waiters) wantedCount += waiter.count
+    const isFreed = this.#free(wantedCount)
+    const waitMs = Math.max(isFreed ? DISPLACEMENT_MS_MAX : 0, queue?.waitMs ?? 0)
+    if (waitMs === 0 || (!isFreed && this.#waiters.size >= (queue?.max ?? 0)))
+      throw this.#refusal(client, count)
+    return this.#wait({ client, count, signal, waitMs })
+  }
+
+  #heldBy(client: string): number {
+    let count = 0
+    for (const holder of this.#holders) if (holder.client === client) count += holder.count
+    return count
+  }
+
+  #hasRoom(count: number): boolean {
+    return this.#takenCount === 0 || this.#takenCount + count <= this.#options.max
+  }
+
+  /** Whether clients that hold less than this one were refused what it would take. */
+  #isOwedToOthers(client: string, count: number): boolean {
+    if (this.#owed.size === 0) return false
+    const heldCount = this.#heldBy(client)
+    const nowMs = performance.now()
+    let owedCount = 0
+    for (const [other, { untilMs, count: wanted }] of this.#owed) {
+      if (untilMs < nowMs) this.#owed.delete(other)
+      else if (other !== client && this.#heldBy(other) < heldCount) owedCount += wanted
     }
+    return owedCount > 0 && this.#takenCount + count + owedCount > this.#options.max
+  }
+
+  #grant({ client, count }: { client: string; count: number }): SlotHold {
+    const holder: Holder = { client, count, reader: undefined, isDisplaced: false }
+    this.#holders.add(holder)
     this.#takenCount += count
-    let isHeld = true
-    return () => {
-      if (!isHeld) return
-      isHeld = false
-      this.#takenCount -= count
+    this.#owed.delete(client)
+    this.figures.granted += 1
+    return {
+      release: () => {
+        if (!this.#holders.delete(holder)) return
+        this.#takenCount -= count
+        this.#serveWaiters()
+      },
+      attach: (reader) => (holder.reader = reader),
     }
+  }
+
+  /** Cuts off slow readers until there will be room; false when there are not enough of them. Nobody is cut in vain. */
+  #free(wantedCount: number): boolean {
+    let takenCount = this.#takenCount
+    for (const holder of this.#holders) if (holder.isDisplaced) takenCount -= holder.count
+    const chosen: Holder[] = []
+    for (const holder of this.#holders) {
+      if (takenCount + wantedCount <= this.#options.max) break
+      if (holder.isDisplaced || holder.reader?.isSlow !== true) continue
+      chosen.push(holder)
+      takenCount -= holder.count
+    }
+    if (takenCount + wantedCount > this.#options.max || takenCount === this.#takenCount) return false
+    for (const holder of chosen) {
+      holder.isDisplaced = true
+      this.figures.displaced += 1
+      holder.reader?.displace()
+    }
+    return true
+  }
+
+  async #wait(claim: {
+    client: string
+    count: number
+    signal: AbortSignal | undefined
+    waitMs: number
+  }): Promise<SlotHold> {
+    const { client, count, signal, waitMs } = claim
+    const startMs = performance.now()
+    this.#lookTimer ??= setInterval(() => this.#look(), LOOK_MS)
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
+        this.#waiters.delete(waiter)
+        if (this.#waiters.size > 0) return
+        clearInterval(this.#lookTimer)
+        this.#lookTimer = undefined
+      }
+      const waiter: Waiter = {
+        client,
+        count,
+        grant: (hold) => {
+          leave()
+          this.figures.waitedMs += performance.now() - startMs
+          resolve(hold)
+        },
+      }
+      const timer = setTimeout(() => {
+        leave()
+        reject(this.#refusal(client, count))
+      }, waitMs)
+      const onAbort = (): void => {
+        leave()
+        reject(new Error('the client is gone'))
+      }
+      signal?.addEventListener('abort', onAbort)
+      this.#waiters.add(waiter)
+    })
+  }
+
+  /** Those who wait may not have found a slow reader when they came. */
+  #look(): void {
+    this.#serveWaiters()
+    const [first] = this.#waiters
+    if (first !== undefined) this.#free(first.count)
+  }
+
+  /** Gives what is free to whose client holds least, of several to who came first. */
+  #serveWaiters(): void {
+    for (;;) {
+      let next: Waiter | undefined
+      let leastCount = Infinity
+      for (const waiter of this.#waiters) {
+        const heldCount = this.#heldBy(waiter.client)
+        if (heldCount >= leastCount) continue
+        next = waiter
+        leastCount = heldCount
+      }
+      if (next === undefined || !this.#hasRoom(next.count)) return
+      next.grant(this.#grant(next))
+    }
+  }
+
+  #clientRefusal(clientMax: number): ApiError {
+    this.figures.refusedClient += 1
+    const { retryAfterS } = this.#options
+    return new ApiError(
+      'client_limit',
+      `Requests of this client already hold its share, ${clientMax} at once; retry in ${retryAfterS} s.`,
+      { headers: { 'Retry-After': String(retryAfterS) } },
+    )
+  }
+
+  #refusal(client: string, count: number): ApiError {
+    this.figures.refusedBusy += 1
+    this.#owed.delete(client)
+    this.#owed.set(client, { untilMs: performance.now() + OWED_MS, count })
+    const oldest = this.#owed.keys().next().value
+    if (this.#owed.size > OWED_CLIENTS_MAX && oldest !== undefined) this.#owed.delete(oldest)
+    const { retryAfterS, refusal } = this.#options
+    return new ApiError('too_many_requests', `${refusal}; retry in ${retryAfterS} s.`, {
+      headers: { 'Retry-After': String(retryAfterS) },
+    })
   }
 }

@@ -1,11 +1,14 @@
 // A Piscina pool whose tasks are requests with a streamed body: one MessagePort each, and threads that are warmed before
 // the first one. How many requests may run at once is not its business but that of whoever takes slots before.
 
-import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import type { Logger } from 'pino'
 import type { StreamHead, WorkerThreadData } from '../../shared/stream-task.ts'
-import type { ReleaseSlot } from './slots.ts'
+import { withinTime } from '../../shared/within-time.ts'
+import type { StreamReader } from '../http/endpoint.ts'
 import { WorkerStream } from './worker-stream.ts'
 
 export interface WorkerPoolOptions {
@@ -28,10 +31,15 @@ const THREAD_OPTIONS = ['--no-experimental-require-module', '--enable-source-map
 const THREAD_URL = new URL('../../workers/thread.js', import.meta.url)
 /** The task that makes a thread load what a request needs. */
 const WARM_TASK = { warm: true } as const
+/** How long a closing pool waits for cancelled tasks, and then for its threads. */
+const THREADS_END_MS_MAX = 5_000
+const TASKS_END_POLL_MS = 5
 
 export interface TaskOptions {
   /** Called once, when the stream is closed and its task is over. */
-  readonly release: ReleaseSlot
+  readonly release: () => void
+  /** Told who takes the answer. */
+  readonly attach?: (reader: StreamReader) => void
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
   /** False for a task that only adds to another's answer; true when left out. */
@@ -40,7 +48,12 @@ export interface TaskOptions {
 
 export class WorkerPool<Head extends StreamHead> {
   readonly #piscina: Piscina
+  readonly #name: string
+  readonly #logger: Logger
+  readonly #tasksPerThread: number
   readonly #tasksMax: number
+  /** Threads that were ended one by one and have not gone yet. */
+  readonly #ending = new Set<Worker>()
   #runningTasks = 0
   readonly #answered = new Float64Array(new SharedArrayBuffer(8))
 
@@ -51,6 +64,9 @@ export class WorkerPool<Head extends StreamHead> {
       niceness,
       answered: this.#answered.buffer,
     }
+    this.#name = name
+    this.#logger = logger
+    this.#tasksPerThread = tasksPerThread
     this.#tasksMax = threads * tasksPerThread
     this.#piscina = new Piscina({
       filename: THREAD_URL.href,
@@ -82,7 +98,8 @@ export class WorkerPool<Head extends StreamHead> {
 
   /** Runs a task without a body. Rejects with what it throws, and when its thread dies. */
   async run(task: object): Promise<void> {
-    await this.#piscina.run(task)
+    this.#runningTasks++
+    await this.#piscina.run(task).finally(() => this.#runningTasks--)
   }
 
   /** Tasks that were started and are not over. */
@@ -103,18 +120,49 @@ export class WorkerPool<Head extends StreamHead> {
   /** Starts a task, whose stream must be closed, and does not wait for anything it sends. */
   start(makeTask: (port: MessagePort) => object, options: TaskOptions): WorkerStream<Head> {
     const { port1, port2 } = new MessageChannel()
-    const terminator = new AbortController()
-    this.#runningTasks++
-    // Aborting this signal ends the thread, which is only done to a worker that does not obey.
-    const taskEnd = this.#piscina
-      .run(makeTask(port2), { transferList: [port2], signal: terminator.signal })
-      .finally(() => this.#runningTasks--)
+    const disobedience = new AbortController()
+    const taskEnd = this.#runWithPort(makeTask(port2), port2, disobedience.signal)
     return new WorkerStream<Head>(port1, taskEnd, {
       signal: options.signal,
       onOver: options.release,
-      terminate: () => terminator.abort(),
+      onReader: options.attach,
+      terminate: () => this.#terminate(disobedience),
       ...(options.hasHead === undefined ? {} : { hasHead: options.hasHead }),
     })
+  }
+
+  /**
+   * Resolves when the task is over. Rejects when it fails, and when `disobedience` is aborted, which is only done to a
+   * worker that has not obeyed a cancel. Its thread is ended then, if it is the task's alone. One that others share is
+   * left to it: they go on, and a native call that returned to a thread that is no more would end the process. Piscina
+   * must not be given the signal of such a task, since it gives a task with a signal a thread of its own.
+   */
+  async #runWithPort(task: object, port: MessagePort, disobedience: AbortSignal): Promise<void> {
+    this.#runningTasks++
+    const transferList = [port]
+    const isAlone = this.#tasksPerThread === 1
+    const running = this.#piscina
+      .run(task, isAlone ? { transferList, signal: disobedience } : { transferList })
+      .finally(() => this.#runningTasks--)
+    await (isAlone ? running : Promise.race([running, this.#givenUp(disobedience)]))
+  }
+
+  /** Piscina forgets a thread that it ends, also one that does not end because a file does not answer it. */
+  #terminate(disobedience: AbortController): void {
+    const before = this.#piscina.threads
+    disobedience.abort()
+    const after = new Set(this.#piscina.threads)
+    for (const thread of before) {
+      if (after.has(thread)) continue
+      this.#ending.add(thread)
+      thread.once('exit', () => this.#ending.delete(thread))
+    }
+  }
+
+  async #givenUp(disobedience: AbortSignal): Promise<never> {
+    await once(disobedience, 'abort')
+    this.#logger.error(`a task in a ${this.#name} thread does not end and is left alone`)
+    throw new Error('the task does not end')
   }
 
   /**
@@ -132,8 +180,18 @@ export class WorkerPool<Head extends StreamHead> {
     }
   }
 
-  /** Ends the threads, whatever they do. */
-  async close(): Promise<void> {
-    await this.#piscina.destroy()
+  /**
+   * Ends the threads and resolves to whether they did. Those that several tasks share are left alone as long as one runs
+   * (see `start`), and no thread ends while a file does not answer it.
+   */
+  async close(): Promise<boolean> {
+    const deadlineMs = performance.now() + THREADS_END_MS_MAX
+    while (this.#tasksPerThread > 1 && this.#runningTasks > 0) {
+      if (performance.now() > deadlineMs) return false
+      await setTimeout(TASKS_END_POLL_MS)
+    }
+    const ended = this.#piscina.destroy().then(() => true)
+    const areEnded = (await withinTime(ended, THREADS_END_MS_MAX)) ?? false
+    return areEnded && this.#ending.size === 0
   }
 }

@@ -11,13 +11,15 @@ import {
   type StreamHead,
   type WorkerMessage,
 } from '../../shared/stream-task.ts'
-import type { ByteStream } from '../http/endpoint.ts'
+import type { ByteStream, StreamReader } from '../http/endpoint.ts'
 
 export interface WorkerStreamOptions {
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
   /** Called once, when the stream is closed and the worker's task has really ended. */
   readonly onOver: () => void
+  /** Told who takes the answer. */
+  readonly onReader?: ((reader: StreamReader) => void) | undefined
   /** Ends the thread of a worker that does not obey a cancel. */
   readonly terminate: () => void
   /** False for a worker that only adds to another's answer; true when left out. */
@@ -88,6 +90,10 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     if (chunk === undefined) return null
     this.#lent = chunk.number
     return chunk.bytes
+  }
+
+  attach(reader: StreamReader): void {
+    this.#options.onReader?.(reader)
   }
 
   /** Lets so many chunks be under way from now on. */

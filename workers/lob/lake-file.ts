@@ -2,7 +2,7 @@
 // disturb the request; a file changed in place is noticed by its checksums or its changed size and time, and is never
 // served as if it were whole. Parsed footers are remembered by path, size, time and inode.
 
-import { closeSync, fstatSync, openSync, readSync, type BigIntStats } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync, type BigIntStats } from 'node:fs'
 import { relative } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { ApiError } from '../../shared/errors.ts'
@@ -57,13 +57,16 @@ export class LakeFile {
     const name = relative(lake, path)
     let fd: number
     try {
-      fd = openSync(path, 'r')
+      // A pipe opened otherwise would wait for its writer, and nobody could end this thread.
+      fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
       throw lakeFileError(name, (error as NodeJS.ErrnoException).code ?? 'it cannot be opened', error)
     }
     try {
-      return new LakeFile(name, date, fd, fstatSync(fd, { bigint: true }))
+      const stat = fstatSync(fd, { bigint: true })
+      if (!stat.isFile()) throw new Error('it is no regular file')
+      return new LakeFile(name, date, fd, stat)
     } catch (error) {
       closeSync(fd)
       throw lakeFileError(name, (error as Error).message, error)

@@ -91,6 +91,20 @@ function marketsIn(parts: readonly IndexedPart[], { selection, readFromMs, query
   return [...markets].toSorted((left, right) => (left < right ? -1 : 1))
 }
 
+/** About as many rows of the lake as the plan reads: a market's are taken to be spread evenly over its time. */
+export function rowsRead(plan: CandlePlan): number {
+  const { selection, readFromMs, query } = plan
+  let rows = 0
+  for (const { spans } of windowParts(plan)) {
+    for (const span of spans) {
+      const commonMs = Math.min(span.lastMs, query.toMs) - Math.max(span.firstMs, readFromMs)
+      if (commonMs < 0 || !selection.matches(span)) continue
+      rows += Math.ceil(span.rows * (commonMs / Math.max(span.lastMs - span.firstMs, commonMs, 1)))
+    }
+  }
+  return rows
+}
+
 /** Rows of the markets in the files, also outside the window. */
 export function rowsIn(plan: CandlePlan): number {
   const { selection } = plan

@@ -14,12 +14,13 @@ import { findFillBounds } from './candle-fill-bounds.ts'
 import { readHotCandles, unregisteredCover } from './candle-hot.ts'
 import { mergeCandles } from './candle-merge.ts'
 import { CandlePage, CandleWindow } from './candle-page.ts'
-import { type CandlePlan, coldCandles, makeCandlePlan, rowsIn } from './candle-plan.ts'
+import { type CandlePlan, coldCandles, makeCandlePlan, rowsIn, rowsRead } from './candle-plan.ts'
 import type { CandleRows } from './candle-rows.ts'
 import { type CandleStretch, isStreamed, streamCandles } from './candle-stream.ts'
 import { checkNames } from './candle-selection.ts'
 import { checkUnchanged } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
+import { assertInPlace } from './request-cost.ts'
 import { isPlanStale, movedError } from './stale-plan.ts'
 
 const MS_PER_MINUTE = 60_000
@@ -60,6 +61,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
     parts.map(({ part }) => part),
     [JSON.stringify([selection.stored, selection.scopes])],
   )
+  assertInPlace(request, rowsRead(plan), cold.parts.length)
   const labelZone = await zonesOf(query, plan, request)
   if (isLong) return { ...(await streamCandles(plan, cold, isHot, request)), interval, labelZone }
   // Buckets of 5, 15 and 30 minutes are UTC's; those that `aggregate` asks for are the zone's.

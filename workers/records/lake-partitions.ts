@@ -2,7 +2,7 @@
 // (an imported lake) is cold up to its own last row; what lies behind belongs to the relational store. Every row is
 // cold or hot by its instant alone, so it never comes from both.
 
-import { readdirSync, statSync } from 'node:fs'
+import { type BigIntStats, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import {
@@ -123,12 +123,16 @@ function registeredPart(lake: string, partition: RegisteredPartition): LakePart 
 
 function partOf(lake: string, part: Omit<LakePart, 'path' | 'identity'>): LakePart {
   const path = join(lake, ...part.name.split('/'))
+  let stat: BigIntStats
   try {
-    const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })
-    return { ...part, path, identity: `${ino} ${size} ${mtimeNs} ${ctimeNs}` }
+    stat = statSync(path, { bigint: true })
   } catch (error) {
     throw lakeFileError(part.name, 'it is not there or may not be read', error)
   }
+  // The database would wait for the writer of a pipe, and could not be stopped.
+  if (!stat.isFile()) throw lakeFileError(part.name, 'it is no regular file')
+  const { ino, size, mtimeNs, ctimeNs } = stat
+  return { ...part, path, identity: `${ino} ${size} ${mtimeNs} ${ctimeNs}` }
 }
 
 function periodsOnDisk(lake: string, dataset: RecordDataset, scope: string): string[] {

@@ -17,6 +17,7 @@ import {
 } from './observation-plan.ts'
 import type { RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
+import { assertInPlace } from './request-cost.ts'
 import { isPlanStale, movedError } from './stale-plan.ts'
 import { checkStation } from './station-check.ts'
 import { convertUnits } from './unit-conversion.ts'
@@ -38,6 +39,7 @@ export async function answerObservations(
     try {
       const plan = await makeObservationPlan(query, request)
       request.identity.settle(plan.parts, [])
+      assertInPlace(request, 0, plan.cold.parts.length)
       return await answer(query, plan, request)
     } catch (error) {
       if (!isPlanStale(error)) throw error

@@ -62,4 +62,6 @@ export interface RecordRequest {
   readonly run: RunStatement
   readonly signal: AbortSignal
   readonly identity: AnswerIdentity
+  /** The thread is for small requests, and others are to be moved: see request-cost.ts. */
+  readonly isSmallExpected?: boolean
 }

@@ -24,6 +24,7 @@ import { candleBatches, objectBatches } from './record-columns.ts'
 import { RecordContext, type RecordRequest } from './record-context.ts'
 import { RecordParquetEncoder } from './record-parquet.ts'
 import { RecordTextEncoder } from './record-text.ts'
+import { RequestMisplaced } from './request-cost.ts'
 
 /** What is known of an answer before its first byte, and the way to its rows. */
 interface RecordAnswer {
@@ -60,12 +61,23 @@ export default async function runRecordTask(
     context ??= new RecordContext(task.lake, task.store, duck)
     context.seriesStations.follow(task.seriesVersion)
     const identity = new AnswerIdentity(task.query, task.validation)
-    await answer(task, { context, run: context.reader(client.signal), signal: client.signal, identity })
+    const { signal } = client
+    const isSmallExpected = !task.isBulk
+    await answer(task, { context, run: context.reader(signal), signal, identity, isSmallExpected })
   } catch (error) {
-    if (!(error instanceof RequestCancelled) && !client.signal.aborted) port.postMessage(failureOf(error))
+    if (error instanceof RequestMisplaced) sendMisplaced(port)
+    else if (!(error instanceof RequestCancelled) && !client.signal.aborted)
+      port.postMessage(failureOf(error))
   } finally {
     port.close()
   }
+}
+
+/** The request is to be asked of a thread for bulk work. */
+function sendMisplaced(port: RecordTask['port']): void {
+  const nothing = { rows: 0, nextOffset: null, identity: null, isHeld: false }
+  port.postMessage({ kind: 'head', ...nothing, isMisplaced: true } satisfies RecordHead)
+  port.postMessage({ kind: 'end', rows: 0 })
 }
 
 async function answer({ query, headOnly, port }: RecordTask, request: RecordRequest): Promise<void> {
@@ -77,6 +89,7 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
     nextOffset: hasMore ? query.offset + rows : null,
     identity: request.identity.name,
     isHeld: planned === undefined,
+    isMisplaced: false,
   }
   if (headOnly || planned === undefined) {
     port.postMessage(head)

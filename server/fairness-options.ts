@@ -1,0 +1,84 @@
+// The options that say what one client may hold of what all share, and what is asked of it for that.
+
+import type { OptionDeclaration, ParsedOptions } from './commands/options.ts'
+import { integerOption } from './commands/options.ts'
+import { DESCRIPTORS_RESERVED } from './http/descriptor-limit.ts'
+import { type ClientShares, DEFAULT_SHARES } from './workers/client-shares.ts'
+
+const FAIR_RATE_MAX = 1_000_000_000
+const QUEUE_MS_MAX = 60_000
+const SLOTS_MAX = 4
+const REQUESTS_MAX = 200
+const ROWS_MAX = 2_000_000
+const CONNECTIONS_MAX = 1_000_000
+
+export const FAIRNESS_OPTIONS = [
+  {
+    name: 'fair-rate',
+    placeholder: '<bytes/s>',
+    description: 'cut a stream off whose client takes less while others wait for its slot; 0: never',
+    env: 'BOOKCAST_FAIR_RATE',
+    default: String(DEFAULT_SHARES.fairBytesPerS),
+  },
+  {
+    name: 'queue-ms',
+    placeholder: '<ms>',
+    description: 'time an order-book or bulk request may wait for a slot before it is answered 429',
+    env: 'BOOKCAST_QUEUE_MS',
+    default: String(DEFAULT_SHARES.queueMs),
+  },
+  {
+    name: 'client-slots',
+    placeholder: '<n>',
+    description: 'order-book requests of one client (key or address) at once',
+    env: 'BOOKCAST_CLIENT_SLOTS',
+    default: String(DEFAULT_SHARES.slots),
+  },
+  {
+    name: 'client-requests',
+    placeholder: '<n>',
+    description: 'small requests for candles, observations and climate of one client at once',
+    env: 'BOOKCAST_CLIENT_REQUESTS',
+    default: String(DEFAULT_SHARES.requests),
+  },
+  {
+    name: 'client-rows',
+    placeholder: '<n>',
+    description: 'rows that the long requests of one client may ask for together',
+    env: 'BOOKCAST_CLIENT_ROWS',
+    default: String(DEFAULT_SHARES.rows),
+  },
+  {
+    name: 'max-connections',
+    placeholder: '<n>',
+    description: `open connections; further ones are closed. Never more than descriptors but ${DESCRIPTORS_RESERVED}`,
+    env: 'BOOKCAST_MAX_CONNECTIONS',
+    default: '10000',
+  },
+] as const satisfies readonly OptionDeclaration[]
+
+export interface FairnessConfig {
+  readonly shares: ClientShares
+  /** Fewer where the process may not open as many files. */
+  readonly connectionsMax: number
+}
+
+function integerOf(options: ParsedOptions, name: string, min: number, max: number): number {
+  const option = options.get(name)
+  if (option === undefined) throw new Error(`--${name} has no default`)
+  return integerOption(option, min, max)
+}
+
+/** @throws {UsageError} that names the wrong option */
+export function readFairness(options: ParsedOptions): FairnessConfig {
+  return {
+    shares: {
+      fairBytesPerS: integerOf(options, 'fair-rate', 0, FAIR_RATE_MAX),
+      queueMs: integerOf(options, 'queue-ms', 0, QUEUE_MS_MAX),
+      slots: integerOf(options, 'client-slots', 1, SLOTS_MAX),
+      requests: integerOf(options, 'client-requests', 1, REQUESTS_MAX),
+      rows: integerOf(options, 'client-rows', 1, ROWS_MAX),
+    },
+    connectionsMax: integerOf(options, 'max-connections', 1, CONNECTIONS_MAX),
+  }
+}

@@ -1,0 +1,51 @@
+// Whether a client takes an answer at a fair rate. Only the time in which the answer waits for its client counts: a slow
+// producer is not the client's fault. The kernel takes megabytes at once and then nothing for as long as the client
+// needs for a third of them, so what was taken is credited for some seconds.
+
+/** So much longer than the kernel's pauses for a client that just keeps the rate, and less than a newcomer waits. */
+const CREDIT_S = 8
+
+export class ReaderPace {
+  readonly #fairBytesPerS: number
+  readonly #nowMs: () => number
+  #creditBytes: number
+  #waitingSinceMs: number | undefined
+
+  /** @param fairBytesPerS 0: every client is fast enough */
+  constructor(fairBytesPerS: number, nowMs: () => number = () => performance.now()) {
+    this.#fairBytesPerS = fairBytesPerS
+    this.#nowMs = nowMs
+    this.#creditBytes = this.#creditMaxBytes
+  }
+
+  took(bytes: number): void {
+    this.#creditBytes = Math.min(this.#creditMaxBytes, this.#credit() + bytes)
+    if (this.#waitingSinceMs !== undefined) this.#waitingSinceMs = this.#nowMs()
+  }
+
+  /** The answer waits for its client from now on. */
+  beginWait(): void {
+    this.#waitingSinceMs ??= this.#nowMs()
+  }
+
+  /** The answer goes on. */
+  endWait(): void {
+    this.#creditBytes = this.#credit()
+    this.#waitingSinceMs = undefined
+  }
+
+  /** Whether the client waits to be waited for and is below the rate. */
+  get isSlow(): boolean {
+    return this.#fairBytesPerS > 0 && this.#credit() < 0
+  }
+
+  get #creditMaxBytes(): number {
+    return this.#fairBytesPerS * CREDIT_S
+  }
+
+  #credit(): number {
+    if (this.#waitingSinceMs === undefined) return this.#creditBytes
+    const spentBytes = ((this.#nowMs() - this.#waitingSinceMs) / 1000) * this.#fairBytesPerS
+    return Math.max(-this.#creditMaxBytes, this.#creditBytes - spentBytes)
+  }
+}

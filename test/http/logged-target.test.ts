@@ -1,0 +1,72 @@
+// What the log may hold of a request's target: no credential, however it is written.
+
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { Admission } from '../../server/http/admission.ts'
+import { sha256Hex } from '../../server/http/api-keys.ts'
+import { defineEndpoint, jsonReply } from '../../server/http/endpoint.ts'
+import { loggedTarget } from '../../server/http/logged-target.ts'
+import { startEndpoints } from '../support/endpoint-server.ts'
+
+const KEY = 'a-key-of-the-first-client'
+const KEYS = [{ name: 'first', sha256: sha256Hex(KEY) }]
+
+test('hides values of names that credentials are put under', () => {
+  for (const [text, shown] of [
+    ['a=1&b=2', 'a=1&b=2'],
+    ['api_key=xyz&b=2', 'api_key=...&b=2'],
+    ['k%65y=xyz&b=2', 'k%65y=...&b=2'],
+    ['b=2&%74oken=x%3Dy', 'b=2&%74oken=...'],
+    ['key%3Dxyz', 'key=...'],
+    ['/api/v1/series/token=xyz/more', '/api/v1/series/token=.../more'],
+    ['/api/v1/series/KXHIGHNY', '/api/v1/series/KXHIGHNY'],
+    ['%zz&%', '%zz&%'],
+  ])
+    assert.equal(loggedTarget(text ?? '', undefined), shown)
+})
+
+test('hides keys of ours wherever they stand', async (t) => {
+  const admission = new Admission({ apiKeys: KEYS, rateLimit: null, trustedProxies: 0 })
+  const { url, logged } = await startEndpoints(t, [], { admission })
+  const encoded = Buffer.from(KEY).toString('hex').replaceAll(/../g, '%$&')
+  for (const target of [`/${KEY}`, `/a/${KEY}/b?c=${KEY}`, `/?${KEY}`, `/${encoded}?d=${encoded}`])
+    await (await fetch(url + target)).arrayBuffer()
+  assert.equal(logged.length, 4)
+  for (const line of logged) {
+    assert.doesNotMatch(line, new RegExp(`${KEY}|${encoded}`, 'i'))
+    assert.match(line, /\.\.\./)
+  }
+})
+
+test('believes the line of X-Forwarded-For that our proxy wrote', async (t) => {
+  const endpoint = defineEndpoint({
+    path: '/x',
+    summary: 'x',
+    parameters: [],
+    handle: (_, { client }) => jsonReply(client),
+  })
+  const { port } = await startEndpoints(t, [endpoint], { trustedProxies: 1 })
+  const socket = connect(port, '127.0.0.1').setEncoding('utf8')
+  t.after(() => socket.destroy())
+  socket.write(
+    'GET /x HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 198.51.100.1\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n',
+  )
+  assert.match(String((await once(socket, 'data'))[0]), /"address 203\.0\.113\.9"$/)
+})
+
+test('malformed pieces of a query are counted no further than they are told', async (t) => {
+  const endpoint = defineEndpoint({
+    path: '/x',
+    summary: 'x',
+    parameters: [],
+    handle: () => jsonReply(1),
+  })
+  const { url } = await startEndpoints(t, [endpoint])
+  const flood = Array.from({ length: 1200 }, (_, index) => `%z${index.toString(36)}`).join('&')
+  const response = await fetch(`${url}/x?${flood}`)
+  assert.equal(response.status, 400)
+  const { detail } = (await response.json()) as { detail: string }
+  assert.match(detail, /^100 parameters are wrong\. /)
+})

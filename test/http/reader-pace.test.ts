@@ -1,0 +1,52 @@
+// When a client counts as slow, by a clock that the test moves.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ReaderPace } from '../../server/http/reader-pace.ts'
+
+const RATE = 1_000
+
+/** A client that takes so many bytes at once after every pause; how many pauses pass before it counts as slow. */
+function pausesUntilSlow(pauseMs: number, bytes: number, pausesMax: number): number {
+  let nowMs = 0
+  const pace = new ReaderPace(RATE, () => nowMs)
+  pace.took(1_000_000)
+  for (let pause = 0; pause < pausesMax; pause += 1) {
+    pace.beginWait()
+    nowMs += pauseMs
+    if (pace.isSlow) return pause
+    pace.endWait()
+    pace.took(bytes)
+  }
+  return Infinity
+}
+
+test('a client at a steady rate is slow below the fair one and never above it', () => {
+  assert.equal(pausesUntilSlow(1_000, 1_000, 10_000), Infinity)
+  assert.equal(pausesUntilSlow(1_000, 2_000, 10_000), Infinity)
+  assert.equal(pausesUntilSlow(1_000, 0, 10_000), 8)
+  assert.ok(pausesUntilSlow(1_000, 500, 10_000) < 20)
+})
+
+test('what the kernel takes at once lasts over the pause behind it', () => {
+  assert.equal(pausesUntilSlow(6_000, 7_000, 1_000), Infinity)
+  assert.equal(pausesUntilSlow(9_000, 100_000, 1_000), 0)
+})
+
+test('time in which nobody waits for the client does not count', () => {
+  let nowMs = 0
+  const pace = new ReaderPace(RATE, () => nowMs)
+  nowMs += 1_000_000
+  assert.equal(pace.isSlow, false)
+  pace.beginWait()
+  nowMs += 9_000
+  assert.equal(pace.isSlow, true)
+})
+
+test('without a fair rate nobody is slow', () => {
+  let nowMs = 0
+  const pace = new ReaderPace(0, () => nowMs)
+  pace.beginWait()
+  nowMs += 1_000_000
+  assert.equal(pace.isSlow, false)
+})

@@ -1,0 +1,138 @@
+// Who gets a permit, who is refused, who waits and who has to go.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type SlotHold, Slots, type SlotsOptions } from '../../server/workers/slots.ts'
+import { ApiError } from '../../shared/errors.ts'
+
+const OPTIONS: SlotsOptions = { max: 4, retryAfterS: 1, refusal: 'All are taken' }
+
+async function takeAll(slots: Slots, clients: readonly string[]): Promise<SlotHold[]> {
+  return Promise.all(clients.map(async (client) => slots.take({ count: 1, client })))
+}
+
+function refusedWith(code: string) {
+  return (error: unknown): boolean => {
+    assert.ok(error instanceof ApiError)
+    assert.equal(error.code, code)
+    assert.equal(error.headers['Retry-After'], '1')
+    return true
+  }
+}
+
+test('one client may have all permits, and the next request is refused at once', async () => {
+  const slots = new Slots(OPTIONS)
+  const holds = await takeAll(slots, ['a', 'a', 'a', 'a'])
+  await assert.rejects(slots.take({ count: 1, client: 'a' }), refusedWith('too_many_requests'))
+  holds[0]?.release()
+  holds[0]?.release()
+  assert.equal(slots.takenCount, 3)
+  await slots.take({ count: 1, client: 'a' })
+  assert.deepEqual(
+    { ...slots.figures, waitedMs: 0 },
+    {
+      granted: 5,
+      refusedBusy: 1,
+      refusedClient: 0,
+      displaced: 0,
+      waitedMs: 0,
+    },
+  )
+})
+
+test('a client that has its share is told so, and others go on', async () => {
+  const slots = new Slots({ ...OPTIONS, clientMax: 2 })
+  await takeAll(slots, ['a', 'a'])
+  await assert.rejects(slots.take({ count: 1, client: 'a' }), refusedWith('client_limit'))
+  await takeAll(slots, ['b', 'b'])
+  await assert.rejects(slots.take({ count: 1, client: 'c' }), refusedWith('too_many_requests'))
+  assert.equal(slots.figures.refusedClient, 1)
+})
+
+test('a permit that comes free is kept for who was refused and holds less', async () => {
+  const slots = new Slots(OPTIONS)
+  const holds = await takeAll(slots, ['a', 'a', 'a', 'a'])
+  await assert.rejects(slots.take({ count: 1, client: 'b' }), refusedWith('too_many_requests'))
+  holds[0]?.release()
+  for (let round = 0; round < 10; round += 1)
+    await assert.rejects(slots.take({ count: 1, client: 'a' }), refusedWith('too_many_requests'))
+  await slots.take({ count: 1, client: 'b' })
+  assert.equal(slots.takenCount, 4)
+})
+
+test('slow readers are cut off for who would be refused, fast ones are not', async () => {
+  const slots = new Slots(OPTIONS)
+  const holds = await takeAll(slots, ['a', 'b', 'c', 'd'])
+  const cut: number[] = []
+  for (const [index, hold] of holds.entries()) {
+    hold.attach({
+      isSlow: index >= 2,
+      displace: () => {
+        cut.push(index)
+        setImmediate(() => hold.release())
+      },
+    })
+  }
+  await slots.take({ count: 1, client: 'e' })
+  assert.deepEqual(cut, [2])
+  await slots.take({ count: 1, client: 'f' })
+  assert.deepEqual(cut, [2, 3])
+  await assert.rejects(slots.take({ count: 1, client: 'g' }), refusedWith('too_many_requests'))
+  assert.equal(slots.takenCount, 4)
+  assert.equal(slots.figures.displaced, 2)
+})
+
+test('nobody is cut off in vain', async () => {
+  const slots = new Slots(OPTIONS)
+  const holds = await takeAll(slots, ['a', 'b', 'c', 'd'])
+  let isCut = false
+  holds[0]?.attach({ isSlow: true, displace: () => (isCut = true) })
+  await assert.rejects(slots.take({ count: 2, client: 'e' }), refusedWith('too_many_requests'))
+  assert.equal(isCut, false)
+})
+
+test('who waits is served client by client, and in the order of coming', async () => {
+  const slots = new Slots({ ...OPTIONS, max: 1, queue: { waitMs: 60_000, max: 3 } })
+  const first = await slots.take({ count: 1, client: 'x' })
+  const order: string[] = []
+  const wait = async (client: string, name: string): Promise<void> => {
+    const hold = await slots.take({ count: 1, client })
+    order.push(name)
+    setImmediate(() => hold.release())
+  }
+  const waiting = [wait('x', 'x1'), wait('x', 'x2'), wait('y', 'y1')]
+  await assert.rejects(slots.take({ count: 1, client: 'z' }), refusedWith('too_many_requests'))
+  assert.equal(slots.waitingCount, 3)
+  first.release()
+  await Promise.all(waiting)
+  assert.deepEqual(order, ['x1', 'x2', 'y1'])
+  assert.equal(slots.waitingCount, 0)
+})
+
+test('of those who wait, the client that holds least goes first', async () => {
+  const slots = new Slots({ ...OPTIONS, max: 2, queue: { waitMs: 60_000, max: 3 } })
+  const [, second] = await takeAll(slots, ['x', 'x'])
+  const order: string[] = []
+  const waiting = ['x', 'y'].map(async (client) => {
+    const hold = await slots.take({ count: 1, client })
+    order.push(client)
+    hold.release()
+  })
+  second?.release()
+  await Promise.all(waiting)
+  assert.deepEqual(order, ['y', 'x'])
+})
+
+test('a wait ends with its deadline, and with its client', async () => {
+  const slots = new Slots({ ...OPTIONS, max: 1, queue: { waitMs: 20, max: 3 } })
+  const hold = await slots.take({ count: 1, client: 'a' })
+  const leaving = new AbortController()
+  const gone = slots.take({ count: 1, client: 'b', signal: leaving.signal })
+  const late = slots.take({ count: 1, client: 'c' })
+  leaving.abort()
+  await assert.rejects(gone, /client is gone/)
+  await assert.rejects(late, refusedWith('too_many_requests'))
+  hold.release()
+  assert.equal(slots.takenCount, 0)
+  assert.equal(slots.waitingCount, 0)
+})

@@ -1,0 +1,85 @@
+// Tasks that do not end: what they cost the others, and a pool that is closed.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { pino } from 'pino'
+import { WorkerPool } from '../../server/workers/worker-pool.ts'
+import type { StreamHead } from '../../shared/stream-task.ts'
+import type { StuckTask } from '../support/stuck-worker.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { until } from '../support/test-server.ts'
+
+const WORKER_URL = new URL('../support/stuck-worker.js', import.meta.url)
+
+async function openPool(t: TestContext, tasksPerThread: number) {
+  const path = join(await temporaryDirectory(t), 'pipe')
+  execFileSync('mkfifo', [path])
+  const pool = new WorkerPool<StreamHead>({
+    name: 'test',
+    workerUrl: WORKER_URL,
+    threads: 1,
+    tasksPerThread,
+    heapMb: 64,
+    niceness: 0,
+    logger: pino({ level: 'silent' }),
+  })
+  await pool.warm()
+  const leaving = new AbortController()
+  let over = 0
+  const begun = new SharedArrayBuffer(4)
+  const start = (how: StuckTask['how']) =>
+    pool.start((port) => ({ how, path, begun, port }) satisfies StuckTask, {
+      signal: leaving.signal,
+      release: () => (over += 1),
+    })
+  const hasBegun = (): boolean => Atomics.load(new Int32Array(begun), 0) === 1
+  return { pool, path, start, hasBegun, overCount: () => over }
+}
+
+test('a task that does not end is given up, and its thread is left to the others', async (t) => {
+  const { pool, start, overCount } = await openPool(t, 10)
+  const deaf = start('deaf')
+  for (let round = 0; round < 20; round += 1) {
+    const other = start('answer')
+    await other.ready()
+    await other.close()
+  }
+  assert.equal(overCount(), 20)
+  await deaf.close()
+  assert.equal(overCount(), 21)
+  const other = start('answer')
+  await other.ready()
+  await other.close()
+  // The thread is not ended under a task that may be in a native call.
+  assert.equal(pool.runningTasks, 1)
+  assert.equal(await pool.close(), false)
+})
+
+test('a thread that waits in the kernel does not keep a pool from closing', async (t) => {
+  for (const isEndedBefore of [false, true]) {
+    const { pool, path, start, hasBegun } = await openPool(t, 1)
+    const stuck = start('pipe')
+    await until(hasBegun)
+    // A moment for the call itself.
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const closed = stuck.close()
+    if (isEndedBefore) await closed
+    assert.equal(await pool.close(), false)
+    await closed
+    // It ends when what it waits for comes.
+    closeSync(openSync(path, constants.O_WRONLY | constants.O_NONBLOCK))
+  }
+})
+
+test('a pool without stuck tasks closes', async (t) => {
+  for (const tasksPerThread of [1, 10]) {
+    const { pool, start } = await openPool(t, tasksPerThread)
+    const stream = start('answer')
+    await stream.ready()
+    await stream.close()
+    assert.equal(await pool.close(), true)
+  }
+})
