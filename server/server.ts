@@ -33,6 +33,7 @@ import { startMetricsServer } from './metrics/metrics-server.ts'
 import { type IngestAge, ServiceMetrics } from './metrics/service-metrics.ts'
 import { RecordPool } from './records/record-pool.ts'
 import { RecordValidators } from './records/record-validators.ts'
+import { siteEndpoints } from './site/site-endpoints.ts'
 import { createLakeWatch, type LakeWatch } from './sync/lake-watch.ts'
 import { readVersion } from './version.ts'
 
@@ -147,7 +148,7 @@ function createEndpoints(
     livezEndpoint,
   ]
   if (config.metrics === 'on') endpoints.push(metricsEndpoint(metrics))
-  return [...endpoints, ...documentationEndpoints(endpoints)]
+  return [...endpoints, ...documentationEndpoints(endpoints), ...siteEndpoints()]
 }
 
 function cachePolicyOf(config: ServeConfig): CachePolicy {

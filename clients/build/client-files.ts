@@ -38,15 +38,18 @@ export async function outdatedSources(endpoints: readonly ClientEndpoint[]): Pro
   return outdated
 }
 
+function entryPath(extension: string): string {
+  return fileURLToPath(new URL(`bookcast${extension}`, COMPILED))
+}
+
 /** Writes the files that the server hands out. */
 export async function writeServedFiles(): Promise<void> {
   const version = readVersion()
   const source = await readFile(PYTHON_SOURCE, 'utf8')
   const python = source.replace('__version__ = "0.0.0"', `__version__ = "${version}"`)
-  const entry = (extension: string): string => fileURLToPath(new URL(`bookcast${extension}`, COMPILED))
   const files: Readonly<Record<string, string | Uint8Array>> = {
-    'bookcast.js': await oneModule(entry('.js'), '.js'),
-    'bookcast.d.ts': await oneModule(entry('.d.ts'), '.d.ts'),
+    'bookcast.js': await oneModule(entryPath('.js'), '.js'),
+    'bookcast.d.ts': await oneModule(entryPath('.d.ts'), '.d.ts'),
     'bookcast.py': python,
     [wheelName(version)]: pythonWheel(python, version),
   }

@@ -92,16 +92,19 @@ function wrapped(text: string, head: string, indent: string): string {
   return [...lines, line].join('\n')
 }
 
+function argumentName({ name }: Parameter): string {
+  return RENAMED[name] ?? name
+}
+
 function method(endpoint: ClientEndpoint): string {
   const { row, path, parameters, summary, formats, schema } = endpoint
   const inPath = parameters.filter((parameter) => parameter.in === 'path')
   const query = parameters.filter((parameter) => parameter.in === 'query')
-  const argument = (parameter: Parameter): string => RENAMED[parameter.name] ?? parameter.name
   const declared = [
     ...query.map((parameter) =>
       parameter.required === true
-        ? `        ${argument(parameter)}: ${parameterType(parameter, row)},`
-        : `        ${argument(parameter)}: Optional[${parameterType(parameter, row)}] = None,`,
+        ? `        ${argumentName(parameter)}: ${parameterType(parameter, row)},`
+        : `        ${argumentName(parameter)}: Optional[${parameterType(parameter, row)}] = None,`,
     ),
     '        timeout: Optional[float] = None,',
     '        on_progress: Optional[Callable[["Progress"], None]] = None,',
@@ -110,10 +113,10 @@ function method(endpoint: ClientEndpoint): string {
   const documentation = [
     wrapped(summary, '        """', '        '),
     ...(query.length > 0 ? [''] : []),
-    ...query.map((parameter) => wrapped(meaning(parameter), `        ${argument(parameter)}: `, '            ')),
+    ...query.map((parameter) => wrapped(meaning(parameter), `        ${argumentName(parameter)}: `, '            ')),
     '        """',
   ]
-  const given = query.map((parameter) => `            "${parameter.name}": ${argument(parameter)},\n`).join('')
+  const given = query.map((parameter) => `            "${parameter.name}": ${argumentName(parameter)},\n`).join('')
   const target = inPath.reduce(
     (text, { name }) => text.replace(`"${path}"`, `"${path.replace(`{${name}}`, '')}" + _quoted(${name})`),
     `"${path}"`,

@@ -17,9 +17,9 @@ interface FileSystem {
 export async function writeWhole(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
   // Not a literal: bundlers for browsers would look for it.
   const moduleName = 'node:fs/promises'
-  const { open, rename, rm } = (await import(moduleName)) as FileSystem
+  const files = (await import(moduleName)) as FileSystem
   const unfinished = `${path}.${Math.random().toString(36).slice(2, 10)}.part`
-  const file = await open(unfinished, 'wx')
+  const file = await files.open(unfinished, 'wx')
   let bytes = 0
   try {
     try {
@@ -32,10 +32,10 @@ export async function writeWhole(path: string, chunks: AsyncIterable<Uint8Array>
     } finally {
       await file.close()
     }
-    await rename(unfinished, path)
+    await files.rename(unfinished, path)
     return bytes
   } catch (error) {
-    await rm(unfinished, { force: true })
+    await files.rm(unfinished, { force: true })
     throw error
   }
 }
