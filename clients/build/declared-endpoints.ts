@@ -107,3 +107,18 @@ export function limitMax({ parameters }: ClientEndpoint): number | null {
 export function hasParameter({ parameters }: ClientEndpoint, name: string): boolean {
   return parameters.some((parameter) => parameter.name === name)
 }
+
+/**
+ * The endpoints that bring a type of row with them, which the others share.
+ * @throws when two of them mean different things by one name
+ */
+export function endpointsByRow(endpoints: readonly ClientEndpoint[]): Map<string, ClientEndpoint> {
+  const byRow = new Map<string, ClientEndpoint>()
+  for (const endpoint of endpoints) {
+    const first = byRow.get(endpoint.row)
+    if (first === undefined) byRow.set(endpoint.row, endpoint)
+    else if (JSON.stringify(rowFields(first)) !== JSON.stringify(rowFields(endpoint)))
+      throw new Error(`${endpoint.row} has other fields at ${endpoint.path} than at ${first.path}`)
+  }
+  return byRow
+}

@@ -3,7 +3,7 @@
 
 import type { JsonSchema } from '../../server/openapi/documentation.ts'
 import { acceptedValues, type Parameter } from '../../server/query/parameters.ts'
-import { type ClientEndpoint, hasParameter, limitMax, rowFields } from './declared-endpoints.ts'
+import { type ClientEndpoint, endpointsByRow, hasParameter, limitMax, rowFields } from './declared-endpoints.ts'
 
 const BEGIN = '# --- written by the build from the server’s declarations: npm run clients:write'
 const END = '# --- end of what the build writes'
@@ -151,7 +151,7 @@ function kinds(endpoint: ClientEndpoint): string {
 }
 
 function pythonBlock(endpoints: readonly ClientEndpoint[]): string {
-  const byRow = [...new Map(endpoints.map((endpoint) => [endpoint.row, endpoint])).values()]
+  const byRow = [...endpointsByRow(endpoints).values()]
   return `${BEGIN}
 
 ${byRow.map(rowClass).join('\n\n')}

@@ -3,7 +3,7 @@
 
 import type { JsonSchema } from '../../server/openapi/documentation.ts'
 import { acceptedValues, type Parameter } from '../../server/query/parameters.ts'
-import { type ClientEndpoint, hasParameter, limitMax, rowFields } from './declared-endpoints.ts'
+import { type ClientEndpoint, endpointsByRow, hasParameter, limitMax, rowFields } from './declared-endpoints.ts'
 
 const HEAD = `// Written by the build from the server's own declarations: npm run clients:write. A build whose declarations say
 // something else fails.
@@ -111,12 +111,8 @@ function endpointForm(endpoint: ClientEndpoint): string {
 
 /** The text of clients/typescript/wire.ts. */
 export function typescriptTypes(endpoints: readonly ClientEndpoint[]): string {
-  const rows = new Set<string>()
-  const types = endpoints.map((endpoint) => {
-    const isNew = !rows.has(endpoint.row)
-    rows.add(endpoint.row)
-    return endpointTypes(endpoint, isNew)
-  })
+  const byRow = endpointsByRow(endpoints)
+  const types = endpoints.map((endpoint) => endpointTypes(endpoint, byRow.get(endpoint.row) === endpoint))
   return `${HEAD}
 ${types.filter((text) => text !== '').join('\n')}
 /** What the client has to know of an endpoint to ask it. */
