@@ -44,7 +44,8 @@ from typing import (
 
 __version__ = "0.0.0"
 
-_READ_BYTES = 256 * 1024
+# Rows of so many bytes are gone from memory before the next ones come: more at a time is slower.
+_READ_BYTES = 16 * 1024
 _PROBLEM_BYTES_MAX = 64 * 1024
 _LINE_BYTES_MAX = 16 * 1024 * 1024
 # The rows of one request that are kept in memory as one, where they cannot be streamed.

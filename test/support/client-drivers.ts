@@ -97,6 +97,7 @@ async function callTypeScript(call: ClientCall): Promise<ClientResult> {
       apiKey,
       timeoutMs,
       retry,
+      compress: true,
       signal: controller.signal,
       ...(call.progress === true ? { onProgress: ({ rows, bytes }) => progress.push([rows, bytes]) } : {}),
     })
