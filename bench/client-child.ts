@@ -15,9 +15,19 @@ export interface ClientReading {
 interface Request {
   readonly way: 'client' | 'bare'
   readonly url: string
-  readonly parameters: { readonly series: string; readonly date: string; readonly interval: number; readonly levels: number }
+  readonly parameters: {
+    readonly series: string
+    readonly date: string
+    readonly interval: number
+    readonly levels: number
+  }
   /** A short answer first, so that everything is loaded. */
-  readonly warmUp: { readonly series: string; readonly date: string; readonly interval: number; readonly levels: number }
+  readonly warmUp: {
+    readonly series: string
+    readonly date: string
+    readonly interval: number
+    readonly levels: number
+  }
 }
 
 function answerOf(url: string, parameters: Request['parameters']) {

@@ -31,7 +31,12 @@ async function readingOf(program: string, child: string, request: object): Promi
   return reading
 }
 
-function figuresOf(name: string, peer: string, ours: readonly ClientReading[], bare: readonly ClientReading[]): Figure[] {
+function figuresOf(
+  name: string,
+  peer: string,
+  ours: readonly ClientReading[],
+  bare: readonly ClientReading[],
+): Figure[] {
   const clientMs = median(ours.map(({ totalMs }) => totalMs))
   const bareMs = median(bare.map(({ totalMs }) => totalMs))
   const grown = ours.flatMap(({ grownMb }) => grownMb ?? [])
@@ -39,7 +44,12 @@ function figuresOf(name: string, peer: string, ours: readonly ClientReading[], b
     { name: `${name}: rows`, value: ours[0]?.rows ?? Number.NaN, unit: '' },
     { name: `${name}: total`, value: clientMs, unit: 'ms' },
     { name: `${name}: total of ${peer}`, value: bareMs, unit: 'ms' },
-    { name: `${name}: share of the speed of ${peer}`, value: (100 * bareMs) / clientMs, unit: '%', atLeast: SHARE },
+    {
+      name: `${name}: share of the speed of ${peer}`,
+      value: (100 * bareMs) / clientMs,
+      unit: '%',
+      atLeast: SHARE,
+    },
     ...(grown.length === 0
       ? []
       : [{ name: `${name}: memory above that before`, value: median(grown), unit: 'MB', atMost: 60 }]),
@@ -64,7 +74,9 @@ export async function runClients(lake: BenchLake, size: BenchSize): Promise<Benc
       (['client', 'bare'] as const).map((way) => () => readingOf(program, child, request(way)))
     const [ours = [], bare = []] = await alternate(rounds, 0, read(process.execPath, TYPESCRIPT_CHILD))
     const figures = figuresOf('TypeScript', 'fetch and JSON.parse', ours, bare)
-    const notes = [`one day, ${markets} markets, interval ${intervalS} s, ${LEVELS} levels, ndjson; medians of ${rounds}`]
+    const notes = [
+      `one day, ${markets} markets, interval ${intervalS} s, ${LEVELS} levels, ndjson; medians of ${rounds}`,
+    ]
     if (PYTHON === null) notes.push('no Python is installed: its client was not measured')
     else {
       const [python = [], barePython = []] = await alternate(rounds, 0, read(PYTHON, PYTHON_CHILD))

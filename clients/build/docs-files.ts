@@ -35,7 +35,12 @@ async function readGuides(): Promise<Guide[]> {
   )
 }
 
-function page(title: string, body: string, guides: readonly Guide[], more: { readonly isGuide: boolean }): string {
+function page(
+  title: string,
+  body: string,
+  guides: readonly Guide[],
+  more: { readonly isGuide: boolean },
+): string {
   const links = guides.map((guide) => `<a href="/docs/guides/${guide.name}">${guide.title}</a>`)
   const viewer =
     '<link rel="stylesheet" href="/docs/swagger-ui.css"><link rel="preload" href="/openapi.json" as="fetch" crossorigin>'

@@ -6,7 +6,8 @@ import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 const BINDING = /^(import|export)\s+(type\s+)?(\*|\{[^}]*\})\s+from\s+'([^']+)';?\n/gm
-const EXPORTED = /^export (?=(?:declare )?(?:async )?(?:abstract )?(class|const|function\*?|interface|type) (\w+))/gm
+const EXPORTED =
+  /^export (?=(?:declare )?(?:async )?(?:abstract )?(class|const|function\*?|interface|type) (\w+))/gm
 
 interface Module {
   readonly path: string
@@ -46,10 +47,7 @@ export async function oneModule(entry: string, extension: '.js' | '.d.ts'): Prom
   return `${texts.join('\n\n')}\nexport {}\n`
 }
 
-function unbound(
-  { path, text }: Module,
-  isPublic: (name: string, isValue: boolean) => boolean,
-): string {
+function unbound({ path, text }: Module, isPublic: (name: string, isValue: boolean) => boolean): string {
   const rest = text.replaceAll(BINDING, '').replace(/^\/\/# sourceMappingURL=.*\n?/m, '')
   if (/^\s*(?:import\s*['"{*\w]|export\b.*\bfrom\s+')/m.test(rest))
     throw new Error(`${path} has an import that cannot be taken apart`)

@@ -3,7 +3,13 @@
 
 import type { JsonSchema } from '../../server/openapi/documentation.ts'
 import { acceptedValues, type Parameter } from '../../server/query/parameters.ts'
-import { type ClientEndpoint, endpointsByRow, hasParameter, limitMax, rowFields } from './declared-endpoints.ts'
+import {
+  type ClientEndpoint,
+  endpointsByRow,
+  hasParameter,
+  limitMax,
+  rowFields,
+} from './declared-endpoints.ts'
 
 const BEGIN = '# --- written by the build from the server’s declarations: npm run clients:write'
 const END = '# --- end of what the build writes'
@@ -113,10 +119,14 @@ function method(endpoint: ClientEndpoint): string {
   const documentation = [
     wrapped(summary, '        """', '        '),
     ...(query.length > 0 ? [''] : []),
-    ...query.map((parameter) => wrapped(meaning(parameter), `        ${argumentName(parameter)}: `, '            ')),
+    ...query.map((parameter) =>
+      wrapped(meaning(parameter), `        ${argumentName(parameter)}: `, '            '),
+    ),
     '        """',
   ]
-  const given = query.map((parameter) => `            "${parameter.name}": ${argumentName(parameter)},\n`).join('')
+  const given = query
+    .map((parameter) => `            "${parameter.name}": ${argumentName(parameter)},\n`)
+    .join('')
   const target = inPath.reduce(
     (text, { name }) => text.replace(`"${path}"`, `"${path.replace(`{${name}}`, '')}" + _quoted(${name})`),
     `"${path}"`,

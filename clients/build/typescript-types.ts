@@ -3,7 +3,13 @@
 
 import type { JsonSchema } from '../../server/openapi/documentation.ts'
 import { acceptedValues, type Parameter } from '../../server/query/parameters.ts'
-import { type ClientEndpoint, endpointsByRow, hasParameter, limitMax, rowFields } from './declared-endpoints.ts'
+import {
+  type ClientEndpoint,
+  endpointsByRow,
+  hasParameter,
+  limitMax,
+  rowFields,
+} from './declared-endpoints.ts'
 
 const HEAD = `// Written by the build from the server's own declarations: npm run clients:write. A build whose declarations say
 // something else fails.

@@ -72,7 +72,13 @@ function zipArchive(files: readonly ArchiveFile[]): Buffer {
   for (const { name, content } of files) {
     const packed = deflateRawSync(content, { level: 9 })
     const shared = sharedFields(name, content, packed)
-    const local = Buffer.concat([uint32(0x04034b50), uint16(ZIP_VERSION), shared, uint16(0), Buffer.from(name)])
+    const local = Buffer.concat([
+      uint32(0x04034b50),
+      uint16(ZIP_VERSION),
+      shared,
+      uint16(0),
+      Buffer.from(name),
+    ])
     parts.push(local, packed)
     directory.push(
       Buffer.concat([

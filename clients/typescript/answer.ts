@@ -203,7 +203,9 @@ export function targetOf(path: string, parameters: Readonly<Record<string, Param
   const query = Object.entries(parameters)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`)
-  return query.length === 0 ? path : `${path}?${query.join('&').replaceAll('%2C', ',').replaceAll('%3A', ':')}`
+  return query.length === 0
+    ? path
+    : `${path}?${query.join('&').replaceAll('%2C', ',').replaceAll('%3A', ':')}`
 }
 
 /** The target of the page that the answer's Link names: its query alone, since only that is another one. */

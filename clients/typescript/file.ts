@@ -25,7 +25,7 @@ export async function writeWhole(path: string, chunks: AsyncIterable<Uint8Array>
     try {
       for await (const chunk of chunks) {
         bytes += chunk.length
-        for (let written = 0; written < chunk.length; ) {
+        for (let written = 0; written < chunk.length;) {
           written += (await file.write(chunk.subarray(written))).bytesWritten
         }
       }

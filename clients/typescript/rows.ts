@@ -17,7 +17,8 @@ export async function* ndjsonBatches(transfer: Transfer): AsyncGenerator<unknown
     // A line feed is never part of another character, and never stands within a row.
     const lines = end === -1 ? '' : rest + decode(decoder, chunk.subarray(0, end), transfer)
     rest = (end === -1 ? rest : '') + decode(decoder, chunk.subarray(end + 1), transfer)
-    if (rest.length > LINE_CHARACTERS_MAX) throw new IncompleteError('there is a line without an end', transfer)
+    if (rest.length > LINE_CHARACTERS_MAX)
+      throw new IncompleteError('there is a line without an end', transfer)
     if (end === -1) {
       transfer.report()
       continue

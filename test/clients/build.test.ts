@@ -7,7 +7,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { outdatedSources } from '../../clients/build/client-files.ts'
-import { type ClientEndpoint, clientEndpoint, declaredEndpoints } from '../../clients/build/declared-endpoints.ts'
+import {
+  type ClientEndpoint,
+  clientEndpoint,
+  declaredEndpoints,
+} from '../../clients/build/declared-endpoints.ts'
 import type { LobParameters, Snapshot } from '../../clients/typescript/bookcast.ts'
 import { defineEndpoint } from '../../server/http/endpoint.ts'
 import { isDocumented } from '../../server/openapi/document.ts'
@@ -44,7 +48,10 @@ test('a declaration that the clients do not say fails the build', async () => {
     ...endpoint,
     schema: {
       ...endpoint.schema,
-      items: { ...endpoint.schema.items, properties: { ...endpoint.schema.items?.properties, last: { type: 'integer' } } },
+      items: {
+        ...endpoint.schema.items,
+        properties: { ...endpoint.schema.items?.properties, last: { type: 'integer' } },
+      },
     },
   }))
   assert.deepEqual(await outdatedNames(withField), BOTH)
@@ -64,7 +71,10 @@ test('a declaration that the clients do not say fails the build', async () => {
   assert.deepEqual(await outdatedNames(withType), BOTH)
   assert.deepEqual(await outdatedNames(declaredEndpoints().slice(1)), BOTH)
   const withTwoForms = changed('/api/v1/markets/{ticker}', (endpoint) => ({ ...endpoint, schema: record }))
-  await assert.rejects(outdatedNames(withTwoForms), /Market has other fields at \/api\/v1\/markets\/\{ticker\}/)
+  await assert.rejects(
+    outdatedNames(withTwoForms),
+    /Market has other fields at \/api\/v1\/markets\/\{ticker\}/,
+  )
 })
 
 test('an endpoint without a method fails the build', async (t) => {
@@ -85,9 +95,14 @@ test('an endpoint without a method fails the build', async (t) => {
   assert.throws(() => clientEndpoint(unknown), /the clients have no method for \/api\/v1\/trades/)
   // The real server documents nothing else than the build looks at.
   const { url } = await startSampleServer(t)
-  const served = Object.keys((JSON.parse(await (await fetch(`${url}/openapi.json`)).text()) as { paths: object }).paths)
+  const served = Object.keys(
+    (JSON.parse(await (await fetch(`${url}/openapi.json`)).text()) as { paths: object }).paths,
+  )
   const declared = declaredEndpoints().map(({ path }) => path)
-  assert.deepEqual(served.filter((path) => !declared.includes(path)), [])
+  assert.deepEqual(
+    served.filter((path) => !declared.includes(path)),
+    [],
+  )
 })
 
 test('the columns of a row are the columns that may be asked for', () => {
@@ -102,8 +117,22 @@ test('the declaration file is enough for a program that uses the client', async 
   const compile = async (program: string): Promise<string> => {
     await writeFile(join(directory, 'program.ts'), program)
     const tsc = fileURLToPath(new URL('node_modules/typescript/bin/tsc', ROOT))
-    const options = ['--noEmit', '--strict', '--target', 'es2023', '--lib', 'es2023,dom', '--module', 'nodenext', '--types', '']
-    const { stdout } = spawnSync(process.execPath, [tsc, ...options, join(directory, 'program.ts')], { encoding: 'utf8', cwd: directory })
+    const options = [
+      '--noEmit',
+      '--strict',
+      '--target',
+      'es2023',
+      '--lib',
+      'es2023,dom',
+      '--module',
+      'nodenext',
+      '--types',
+      '',
+    ]
+    const { stdout } = spawnSync(process.execPath, [tsc, ...options, join(directory, 'program.ts')], {
+      encoding: 'utf8',
+      cwd: directory,
+    })
     return stdout
   }
   const use = (body: string): string =>
@@ -145,14 +174,20 @@ assert zipfile.ZipFile(${JSON.stringify(wheel)}).testzip() is None
 record = {str(file): file for file in found.files}
 assert record["bookcast.py"].hash.value and found.metadata["Requires-Python"] == ">=3.9"
 print(found.metadata["Name"], found.version, bookcast.__version__)`
-  const { stdout, stderr } = spawnSync(PYTHON ?? '', ['-c', program], { encoding: 'utf8', env: { ...process.env } })
+  const { stdout, stderr } = spawnSync(PYTHON ?? '', ['-c', program], {
+    encoding: 'utf8',
+    env: { ...process.env },
+  })
   assert.equal(stdout, `bookcast ${readVersion()} ${readVersion()}\n`, stderr)
 })
 
 test('the Python client is one file that Python itself finds no fault with', { skip: withoutPython }, () => {
   const file = fileURLToPath(new URL('bookcast.py', SERVED))
   const args = ['-W', 'error', '-m', 'py_compile', file]
-  const { status, stderr } = spawnSync(PYTHON ?? '', args, { encoding: 'utf8', env: { ...PYTHON_ENVIRONMENT, PYTHONPYCACHEPREFIX: '/dev/null/none' } })
+  const { status, stderr } = spawnSync(PYTHON ?? '', args, {
+    encoding: 'utf8',
+    env: { ...PYTHON_ENVIRONMENT, PYTHONPYCACHEPREFIX: '/dev/null/none' },
+  })
   assert.ok(status === 0 || /No such file|Not a directory/.test(stderr), stderr)
   const imports = `
 import ast, sys

@@ -16,11 +16,23 @@ const RANGE = { from: '2026-07-01', to: '2026-07-02' }
 /** One request to each list, by method, with its path and what the server names differently. */
 const LISTS: readonly (readonly [method: string, path: string, parameters: Record<string, unknown>])[] = [
   ['lob', 'lob', { series: 'KXHIGHNY', date: '2026-07-01', interval: 600, levels: 3 }],
-  ['lob', 'lob', { market: 'KXHIGHNY-26JUL01-B81.5', ...RANGE, interval: 3600, columns: ['ts', 'mid', 'bids'] }],
+  [
+    'lob',
+    'lob',
+    { market: 'KXHIGHNY-26JUL01-B81.5', ...RANGE, interval: 3600, columns: ['ts', 'mid', 'bids'] },
+  ],
   ['candles', 'candles', { series: 'KXHIGHNY', ...RANGE, interval: 60 }],
-  ['candles', 'candles', { market: 'KXHIGHNY-26JUL01-B81.5', ...RANGE, interval: 60, fill: false, tz: 'station' }],
+  [
+    'candles',
+    'candles',
+    { market: 'KXHIGHNY-26JUL01-B81.5', ...RANGE, interval: 60, fill: false, tz: 'station' },
+  ],
   ['observations', 'observations', { station: 'NYC', ...RANGE }],
-  ['observations', 'observations', { station: 'KMDW', ...RANGE, units: 'metric', columns: ['temp_f', 'raw_metar'] }],
+  [
+    'observations',
+    'observations',
+    { station: 'KMDW', ...RANGE, units: 'metric', columns: ['temp_f', 'raw_metar'] },
+  ],
   ['climate', 'climate', { from: '2026-06-20', to: '2026-07-03' }],
   ['climate', 'climate', { station: 'NYC', from: '2026-06-20', to: '2026-07-03', revisions: true }],
   ['climateGaps', 'analysis/climate-gaps', { station: 'NYC', from: '2026-06-20', to: '2026-07-03' }],
@@ -30,7 +42,9 @@ const LISTS: readonly (readonly [method: string, path: string, parameters: Recor
 ]
 
 function targetOf(path: string, parameters: Readonly<Record<string, unknown>>): string {
-  const query = Object.entries(parameters).map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
+  const query = Object.entries(parameters).map(
+    ([name, value]) => `${name}=${encodeURIComponent(String(value))}`,
+  )
   return `/api/v1/${path}?${query.join('&')}`
 }
 
@@ -40,7 +54,12 @@ for (const client of clients) {
   test(`${client.name}: every list gives the rows of the JSON answer`, async () => {
     const { url, rows } = file.service
     for (const [method, path, parameters] of LISTS) {
-      const wanted = await rows(targetOf(path, path.includes('gaps') || path === 'lob' ? parameters : { ...parameters, limit: 10_000 }))
+      const wanted = await rows(
+        targetOf(
+          path,
+          path.includes('gaps') || path === 'lob' ? parameters : { ...parameters, limit: 10_000 },
+        ),
+      )
       const given = await client.call({ url, method, parameters, action: 'rows' })
       assert.ok(wanted.length > 0, method)
       assert.deepEqual(given.rows, wanted, `${method} ${JSON.stringify(parameters)}: ${given.error?.message}`)
@@ -55,8 +74,16 @@ for (const client of clients) {
       for (const format of hasFormats ? FORMATS : (['json'] as const)) {
         const name = join(directory, `${method}.${format}`)
         const limit = hasFormats && method !== 'lob' ? { limit: 40_000 } : {}
-        const wanted = await bytes(targetOf(path, { ...parameters, ...limit, ...(hasFormats ? { format } : {}) }))
-        const given = await client.call({ url, method, parameters: { ...parameters, ...limit }, action: 'file', path: name })
+        const wanted = await bytes(
+          targetOf(path, { ...parameters, ...limit, ...(hasFormats ? { format } : {}) }),
+        )
+        const given = await client.call({
+          url,
+          method,
+          parameters: { ...parameters, ...limit },
+          action: 'file',
+          path: name,
+        })
         assert.equal(given.bytes, wanted.length, `${method} ${format}: ${given.error?.message}`)
         assert.deepEqual(await readFile(name), Buffer.from(wanted), `${method} ${format}`)
       }
@@ -115,7 +142,9 @@ for (const client of clients) {
       ['markets', 'markets', { from: 'noon' }],
       ['markets', 'markets', { series: 'NONE' }],
     ] as const) {
-      const answer = await get(targetOf(path, { ...parameters, ...(method === 'lob' ? { format: 'ndjson' } : {}) }))
+      const answer = await get(
+        targetOf(path, { ...parameters, ...(method === 'lob' ? { format: 'ndjson' } : {}) }),
+      )
       const problem = JSON.parse(await answer.text()) as { detail: string; code: string; errors: unknown }
       const { error } = await client.call({ url, method, parameters, action: 'rows' })
       assert.equal(error?.type, 'ApiError', method)

@@ -18,7 +18,9 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const CUTS = 200
-const LINES = Array.from({ length: 200 }, (_, index) => JSON.stringify({ ts: index, text: 'ü'.repeat(index % 7) }))
+const LINES = Array.from({ length: 200 }, (_, index) =>
+  JSON.stringify({ ts: index, text: 'ü'.repeat(index % 7) }),
+)
 const NDJSON = `${LINES.join('\n')}\n`
 const LOB = { method: 'lob', parameters: { series: 'KXHIGHNY', date: '2026-07-01' } } as const
 const QUICK = { firstWaitMs: 1, attempts: 6 }
@@ -131,7 +133,10 @@ for (const client of clientsOfThisFile()) {
       response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(gzipSync(NDJSON))
     })
     const given = await client.call({ url: server.url, ...LOB, action: 'rows', progress: true })
-    assert.deepEqual(given.rows, LINES.map((line) => JSON.parse(line) as object))
+    assert.deepEqual(
+      given.rows,
+      LINES.map((line) => JSON.parse(line) as object),
+    )
     assert.deepEqual(given.progress?.at(-1), [200, Buffer.byteLength(NDJSON)])
   })
 
@@ -143,14 +148,29 @@ for (const client of clientsOfThisFile()) {
       const end = Math.min(offset + Math.min(limit, 80), 200)
       const link = `<http://elsewhere.invalid/api/v1/observations?limit=${limit}&offset=${end}>; rel="next"`
       response.writeHead(200, end < 200 ? { Link: link } : {})
-      response.end(LINES.slice(offset, end).map((line) => `${line}\n`).join(''))
+      response.end(
+        LINES.slice(offset, end)
+          .map((line) => `${line}\n`)
+          .join(''),
+      )
     })
     const url = `${server.url}/behind/a/prefix/`
     const all = await client.call({ url, method: 'observations', action: 'rows' })
-    assert.deepEqual(all.rows, LINES.map((line) => JSON.parse(line) as object), all.error?.message)
+    assert.deepEqual(
+      all.rows,
+      LINES.map((line) => JSON.parse(line) as object),
+      all.error?.message,
+    )
     assert.equal(server.requests.length, 3)
-    assert.ok(server.requests.every((request) => request.url?.startsWith('/behind/a/prefix/api/v1/observations?')))
-    const some = await client.call({ url, method: 'observations', parameters: { limit: 100 }, action: 'rows' })
+    assert.ok(
+      server.requests.every((request) => request.url?.startsWith('/behind/a/prefix/api/v1/observations?')),
+    )
+    const some = await client.call({
+      url,
+      method: 'observations',
+      parameters: { limit: 100 },
+      action: 'rows',
+    })
     assert.equal(some.rows?.length, 100)
     assert.match(server.requests.at(-1)?.url ?? '', /\blimit=20\b/)
   })
@@ -166,7 +186,12 @@ for (const client of clientsOfThisFile()) {
     const csv = await client.call({ url: endless.url, method: 'observations', action: 'file', path })
     assert.equal(csv.bytes, Buffer.byteLength('a,b\n0,"x\ny"\n1,"x\ny"\n2,"x\ny"\n'), csv.error?.message)
     const parquet = join(directory, 'all.parquet')
-    const { error } = await client.call({ url: endless.url, method: 'observations', action: 'file', path: parquet })
+    const { error } = await client.call({
+      url: endless.url,
+      method: 'observations',
+      action: 'file',
+      path: parquet,
+    })
     assert.equal(error?.type, 'MoreRowsError')
     assert.deepEqual(await readdir(directory), ['all.csv'])
   })
@@ -203,7 +228,10 @@ async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
     assert.equal(/^content-encoding: gzip/im.test(answer.toString('latin1', 0, 1000)), coding === 'gzip')
     forms.push({ format, action, answer })
   }
-  let sent: { readonly bytes: Uint8Array; readonly isReset: boolean } = { bytes: Buffer.alloc(0), isReset: false }
+  let sent: { readonly bytes: Uint8Array; readonly isReset: boolean } = {
+    bytes: Buffer.alloc(0),
+    isReset: false,
+  }
   const cutting = await startRaw(t, () => sent)
   const ask = (format: string, action: 'rows' | 'file') =>
     client.call({
@@ -227,7 +255,10 @@ async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
     const { error } = given
     const what = `${format} cut at ${at} of ${answer.length}, reset ${sent.isReset}`
     assert.ok(error !== undefined, `${what}: ${JSON.stringify(given).slice(0, 200)}`)
-    assert.ok(['IncompleteError', 'ConnectionError'].includes(error.type), `${what}: ${error.type} ${error.message}`)
+    assert.ok(
+      ['IncompleteError', 'ConnectionError'].includes(error.type),
+      `${what}: ${error.type} ${error.message}`,
+    )
     if (error.type === 'IncompleteError') assert.ok((error.bytes ?? -1) >= 0 && (error.rows ?? -1) >= 0)
   }
   assert.deepEqual(await readdir(directory), ['cut'])

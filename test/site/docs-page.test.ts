@@ -26,19 +26,23 @@ async function open(path: string): Promise<{ readonly page: Page; readonly fault
   return { page, faults }
 }
 
-test('/docs shows every endpoint of the document and asks nobody else', { skip: withoutChromium }, async () => {
-  const { url } = file.service
-  const { page, faults } = await open('/docs')
-  await page.waitForSelector('.opblock')
-  const description: { paths: object } = JSON.parse(await (await fetch(`${url}/openapi.json`)).text())
-  const shown = await page.locator('.opblock-summary-path').allInnerTexts()
-  assert.deepEqual(
-    shown.map((path) => path.replaceAll('​', '')).toSorted(),
-    Object.keys(description.paths).toSorted(),
-  )
-  assert.deepEqual(faults, [])
-  await page.close()
-})
+test(
+  '/docs shows every endpoint of the document and asks nobody else',
+  { skip: withoutChromium },
+  async () => {
+    const { url } = file.service
+    const { page, faults } = await open('/docs')
+    await page.waitForSelector('.opblock')
+    const description: { paths: object } = JSON.parse(await (await fetch(`${url}/openapi.json`)).text())
+    const shown = await page.locator('.opblock-summary-path').allInnerTexts()
+    assert.deepEqual(
+      shown.map((path) => path.replaceAll('​', '')).toSorted(),
+      Object.keys(description.paths).toSorted(),
+    )
+    assert.deepEqual(faults, [])
+    await page.close()
+  },
+)
 
 test('a form of /docs is sent as it stands and shows the answer', { skip: withoutChromium }, async () => {
   const { url } = file.service
@@ -56,16 +60,20 @@ test('a form of /docs is sent as it stands and shows the answer', { skip: withou
   await page.close()
 })
 
-test('/docs shows the beginning of an answer that is too long to be shown', { skip: withoutChromium }, async () => {
-  const { page, faults } = await open('/docs')
-  await page.locator('.opblock-summary').first().click()
-  await page.locator('tr[data-param-name="hour"] input').fill('')
-  await page.locator('tr[data-param-name="levels"] input').fill('50')
-  await page.locator('button.execute').click()
-  await page.getByText('(cut here: use the curl line)').first().waitFor()
-  assert.deepEqual(faults, [])
-  await page.close()
-})
+test(
+  '/docs shows the beginning of an answer that is too long to be shown',
+  { skip: withoutChromium },
+  async () => {
+    const { page, faults } = await open('/docs')
+    await page.locator('.opblock-summary').first().click()
+    await page.locator('tr[data-param-name="hour"] input').fill('')
+    await page.locator('tr[data-param-name="levels"] input').fill('50')
+    await page.locator('button.execute').click()
+    await page.getByText('(cut here: use the curl line)').first().waitFor()
+    assert.deepEqual(faults, [])
+    await page.close()
+  },
+)
 
 test('the guides are pages without scripts', { skip: withoutChromium }, async () => {
   const { page, faults } = await open('/docs')

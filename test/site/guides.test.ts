@@ -62,8 +62,14 @@ for (const name of await readdir(GUIDES)) {
     for (const [, language = '', library, text = ''] of guide.matchAll(SNIPPET)) {
       if (language === 'text') continue
       count += 1
-      const given = await output(directory, language, library, text.replaceAll('http://localhost:8080', file.service.url))
-      if (given === undefined) t.diagnostic(`${library ?? 'Python'} is not installed: its snippet was not run`)
+      const given = await output(
+        directory,
+        language,
+        library,
+        text.replaceAll('http://localhost:8080', file.service.url),
+      )
+      if (given === undefined)
+        t.diagnostic(`${library ?? 'Python'} is not installed: its snippet was not run`)
       // Only what fetches a file prints nothing.
       else if (!text.includes('--output')) assert.ok(given.trim().length > 0, text)
     }

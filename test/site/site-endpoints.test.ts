@@ -44,7 +44,9 @@ test('every file is handed out whole, with its type, to who has no key, and reva
 test('text is compressed, and the client names its types', async (t) => {
   const { url } = await startSampleServer(t)
   const { request } = await import('undici')
-  const { headers, body } = await request(`${url}/clients/bookcast.js`, { headers: { 'accept-encoding': 'gzip' } })
+  const { headers, body } = await request(`${url}/clients/bookcast.js`, {
+    headers: { 'accept-encoding': 'gzip' },
+  })
   assert.equal(headers['content-encoding'], 'gzip')
   assert.equal(headers['x-typescript-types'], './bookcast.d.ts')
   const text = gunzipSync(Buffer.from(await body.arrayBuffer())).toString()

@@ -55,7 +55,9 @@ export interface ClientDriver {
   call(call: ClientCall): Promise<ClientResult>
 }
 
-export const bookcast = (await import(new URL('../../site/clients/bookcast.js', import.meta.url).href)) as typeof client
+export const bookcast = (await import(
+  new URL('../../site/clients/bookcast.js', import.meta.url).href
+)) as typeof client
 
 interface Reading {
   readonly controller: AbortController
@@ -116,7 +118,10 @@ async function callTypeScript(call: ClientCall): Promise<ClientResult> {
 function describe(error: unknown): ClientError {
   if (error instanceof DOMException) return { type: 'CancelledError', message: error.message }
   if (!(error instanceof bookcast.BookcastError)) throw error
-  return { ...error, type: error.name, message: error.message }
+  return Object.assign(Object.fromEntries(Object.entries(error)), {
+    type: error.name,
+    message: error.message,
+  })
 }
 
 export const typescriptClient: ClientDriver = { name: 'TypeScript', call: callTypeScript }

@@ -10,7 +10,8 @@ function withExample(path, operation) {
   const target = operation['x-examples']?.[0]?.target ?? path
   const [examplePath, query = ''] = target.split('?')
   const values = new URLSearchParams(query)
-  const inPath = new RegExp(`^${path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(examplePath)?.groups ?? {}
+  const inPath =
+    new RegExp(`^${path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(examplePath)?.groups ?? {}
   for (const parameter of operation.parameters) {
     delete parameter.example
     const value = parameter.in === 'path' ? inPath[parameter.name] : values.get(parameter.name)
@@ -26,7 +27,10 @@ async function fetchSome(address, init) {
   const type = response.headers.get('content-type') ?? ''
   if (!/json|csv|text/.test(type)) {
     await response.body?.cancel()
-    return new Response('(not text: use the curl line)', { status: response.status, headers: { 'Content-Type': 'text/plain' } })
+    return new Response('(not text: use the curl line)', {
+      status: response.status,
+      headers: { 'Content-Type': 'text/plain' },
+    })
   }
   const reader = response.body.getReader()
   const pieces = []
