@@ -75,7 +75,9 @@ function siteFiles(): string[] {
   }
 }
 
-/** One endpoint for each file of the site. */
-export function siteEndpoints(): Endpoint[] {
-  return siteFiles().map(fileEndpoint)
+let endpoints: readonly Endpoint[] | undefined
+
+/** One endpoint for each file of the site, which is read once in a process. */
+export function siteEndpoints(): readonly Endpoint[] {
+  return (endpoints ??= siteFiles().map(fileEndpoint))
 }
