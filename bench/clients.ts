@@ -13,7 +13,7 @@ import { startBookcast } from './server-process.ts'
 
 const SIZES = {
   smoke: { markets: 5, deltas: 20_000, intervalS: 60, rounds: 1 },
-  full: { markets: 5, deltas: 2_000_000, intervalS: 1, rounds: 5 },
+  full: { markets: 5, deltas: 2_000_000, intervalS: 1, rounds: 3 },
 } as const
 const TYPESCRIPT_CHILD = fileURLToPath(new URL('client-child.js', import.meta.url))
 const PYTHON_CHILD = fileURLToPath(new URL('../../bench/client-child.py', import.meta.url))
