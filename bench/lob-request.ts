@@ -1,6 +1,10 @@
 // The request that a benchmark makes, from its parts to the target of an HTTP request.
 
+import { Bookcast } from '../clients/typescript/bookcast.ts'
 import { BENCH_DATE } from './bench-lake.ts'
+
+/** Only the target of its addresses is used. */
+const BOOKCAST = new Bookcast('http://localhost')
 
 export interface LobRequest {
   readonly series?: string
@@ -14,14 +18,7 @@ export interface LobRequest {
 /** Path and query of a request for one date. */
 export function lobTarget(request: LobRequest): string {
   const { series, market, intervalS, levels = 10, hour, format = 'ndjson' } = request
-  const query = new URLSearchParams({
-    date: BENCH_DATE,
-    interval: `${intervalS}`,
-    levels: `${levels}`,
-    format,
-  })
-  if (series !== undefined) query.set('series', series)
-  if (market !== undefined) query.set('market', market)
-  if (hour !== undefined) query.set('hour', `${hour}`)
-  return `/api/v1/lob?${query.toString()}`
+  const parameters = { series, market, date: BENCH_DATE, interval: intervalS, levels, hour, format }
+  const { pathname, search } = new URL(BOOKCAST.lob(parameters).url())
+  return pathname + search
 }

@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { BenchLake } from './bench-lake.ts'
 import { runCatalogue } from './catalogue.ts'
+import { runClients } from './clients.ts'
 import { readEnvironment } from './environment.ts'
 import { runBackpressure } from './lob-backpressure.ts'
 import { runEndToEnd } from './lob-end-to-end.ts'
@@ -30,6 +31,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
   ['record-memory', runRecordMemory],
   ['mixed-load', runMixedLoad],
   ['catalogue', (_lake, size) => runCatalogue(size)],
+  ['clients', runClients],
   ['recorder', (_lake, size) => runRecorderBench(size)],
 ])
 

@@ -4,6 +4,7 @@
 // not load what importing needs.
 
 import { type Command, type CommandIo, UsageError } from './commands/command.ts'
+import { closest, styleOf, wrapText } from './commands/terminal.ts'
 import { processEnvironment } from './config.ts'
 import { readVersion } from './version.ts'
 
@@ -88,12 +89,27 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
 const EXIT_FAILED = 1
 const EXIT_WRONG_USE = 2
 
-function helpText(): string {
-  const lines = [...COMMANDS].map(([name, { summary }]) => `  ${name.padEnd(14)}${summary}\n`)
+/** Where the terminal's width is not known. */
+const WIDTH = 100
+const NAME_COLUMNS = 16
+
+function helpText(stream: CommandIo['stdout']): string {
+  const { bold, dim } = styleOf(stream, processEnvironment)
+  const width = Math.max(40, stream.columns ?? WIDTH)
+  const lines = [...COMMANDS].map(([name, { summary }]) => {
+    const text = wrapText(summary, width - NAME_COLUMNS).replaceAll('\n', `\n${' '.repeat(NAME_COLUMNS)}`)
+    return `  ${bold(name)}${' '.repeat(NAME_COLUMNS - 2 - name.length)}${text}\n`
+  })
   return `Usage: bookcast <command> [options]
 
-Commands:
+Serves order books, candles, weather and climate reports of temperature markets, and collects them.
+
+${bold('Commands:')}
 ${lines.join('')}
+${bold('To begin:')}
+  bookcast serve --lake <dir>                    ${dim('a lake that you have')}
+  bookcast import --source kalshi --lake <dir> <files>   ${dim('a lake out of recordings')}
+
 "bookcast <command> --help" describes a command. "bookcast --version" prints the version.
 `
 }
@@ -120,7 +136,10 @@ function stopSignal(): AbortSignal {
 async function runCommand(name: string, args: readonly string[]): Promise<number> {
   const entry = COMMANDS.get(name)
   if (entry === undefined) {
-    process.stderr.write(`bookcast: there is no command ${JSON.stringify(name)}\n\n${helpText()}`)
+    const { red } = styleOf(process.stderr, processEnvironment)
+    const meant = closest(name, COMMANDS.keys())
+    const next = meant === undefined ? `\n${helpText(process.stderr)}` : `Did you mean "bookcast ${meant}"?\n`
+    process.stderr.write(`${red('bookcast:')} there is no command ${JSON.stringify(name)}\n${next}`)
     return EXIT_WRONG_USE
   }
   const { stdin, stdout, stderr } = process
@@ -135,7 +154,7 @@ async function runCommand(name: string, args: readonly string[]): Promise<number
       : error instanceof Error
         ? error.message
         : String(error)
-    stderr.write(`bookcast ${name}: ${text}\n`)
+    stderr.write(`${styleOf(stderr, io.env).red(`bookcast ${name}:`)} ${text}\n`)
     return isUsage ? EXIT_WRONG_USE : EXIT_FAILED
   }
 }
@@ -143,10 +162,10 @@ async function runCommand(name: string, args: readonly string[]): Promise<number
 async function main(args: readonly string[]): Promise<number> {
   const [first, ...rest] = args
   if (first === undefined) {
-    process.stderr.write(helpText())
+    process.stderr.write(helpText(process.stderr))
     return EXIT_WRONG_USE
   }
-  if (first === '--help' || first === '-h' || first === 'help') process.stdout.write(helpText())
+  if (first === '--help' || first === '-h' || first === 'help') process.stdout.write(helpText(process.stdout))
   else if (first === '--version' || first === '-v') process.stdout.write(`${readVersion()}\n`)
   else return runCommand(first, rest)
   return 0

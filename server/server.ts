@@ -36,6 +36,7 @@ import type { NewestRow } from './metrics/newest-rows.ts'
 import { type IngestAge, ServiceMetrics } from './metrics/service-metrics.ts'
 import { RecordPool } from './records/record-pool.ts'
 import { RecordValidators } from './records/record-validators.ts'
+import { siteEndpoints } from './site/site-endpoints.ts'
 import { createLakeWatch, type LakeWatch } from './sync/lake-watch.ts'
 import { readVersion } from './version.ts'
 import { DEFAULT_SHARES } from './workers/client-shares.ts'
@@ -170,7 +171,7 @@ function createEndpoints(
     livezEndpoint,
   ]
   if (config.metrics === 'on') endpoints.push(metricsEndpoint(metrics))
-  return [...endpoints, ...documentationEndpoints(endpoints)]
+  return [...endpoints, ...documentationEndpoints(endpoints), ...siteEndpoints()]
 }
 
 function cachePolicyOf(config: ServeConfig): CachePolicy {

@@ -4,6 +4,7 @@
 
 import { parseArgs } from 'node:util'
 import { UsageError } from './command.ts'
+import { closest } from './terminal.ts'
 
 const HELP_COLUMN = 30
 
@@ -104,6 +105,14 @@ function refuseUnknownNames(file: OptionFile, declarations: readonly OptionDecla
   }
 }
 
+/** The option that a misspelt one was meant to be, as the end of a message. */
+function meantOption(args: readonly string[], options: Readonly<Record<string, unknown>>): string {
+  const names = args.filter((arg) => arg.startsWith('--')).map((arg) => arg.slice(2).split('=', 1)[0] ?? '')
+  const unknown = names.find((name) => !(name in options))
+  const meant = unknown === undefined ? undefined : closest(unknown, Object.keys(options))
+  return meant === undefined ? '' : `\nDid you mean --${meant}?`
+}
+
 function parseOrRefuse(
   args: readonly string[],
   options: Record<string, { type: 'string' | 'boolean'; short?: string }>,
@@ -111,7 +120,9 @@ function parseOrRefuse(
   try {
     return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
+    throw new UsageError(
+      `${error instanceof Error ? error.message : String(error)}${meantOption(args, options)}`,
+    )
   }
 }
 

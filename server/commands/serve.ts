@@ -20,6 +20,7 @@ import type { Command, CommandIo } from './command.ts'
 import { openLog } from '../log.ts'
 import { exampleRequests } from './example-requests.ts'
 import { describeOptions } from './options.ts'
+import { type Style, styleOf } from './terminal.ts'
 
 const HELP = `Usage: bookcast serve --lake <dir> [options]
 
@@ -44,14 +45,14 @@ function baseUrl({ host, port }: RunningServer): string {
   return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}`
 }
 
-async function describe(server: RunningServer, lake: string): Promise<string> {
+async function describe(server: RunningServer, lake: string, { bold, dim }: Style): Promise<string> {
   const url = baseUrl(server)
   const examples = await exampleRequests(lake, url)
   const invitation =
     examples.length > 0
-      ? `Try:\n${examples.map((line) => `  ${line}\n`).join('')}`
+      ? `${dim('Try:')}\n${examples.map((line) => `  ${line}\n`).join('')}`
       : `The lake has no order books yet; "bookcast import" adds some.\n`
-  return `Bookcast serves ${lake} at ${url}\n${invitation}`
+  return `Bookcast serves ${lake} at ${bold(url)}\n${invitation}`
 }
 
 /** Brings the tables up to date, again and again while the store is away; nothing else waits for it. */
@@ -140,7 +141,7 @@ function endHard(destination: { flushSync(): void }, logger: Logger): void {
   process.kill(process.pid, 'SIGKILL')
 }
 
-async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promise<void> {
+async function serve(config: ServeConfig, { env, stdout, signal }: CommandIo): Promise<void> {
   const { destination, logger } = openLog(config.logLevel)
   try {
     const store = await openStore(config, logger)
@@ -167,7 +168,7 @@ async function serve(config: ServeConfig, { stdout, signal }: CommandIo): Promis
       if (config.collect !== null && store) {
         collection = startCollection({ config: config.collect, postgres: store.postgres, logger })
       }
-      stdout.write(await describe(server, config.lake))
+      stdout.write(await describe(server, config.lake, styleOf(stdout, env)))
       logger.info({ host: server.host, port: server.port, lake: config.lake }, 'listening')
       if (signal === undefined) throw new Error('serve needs a signal to stop on')
       await untilStopped(signal, store?.migrated)
@@ -194,7 +195,8 @@ export const serveCommand: Command = async (args, io) => {
   // A replica begins with nothing.
   if (config.sync !== null && !isCheckOnly) await mkdir(config.lake, { recursive: true })
   if (!(await isDirectory(config.lake))) {
-    io.stderr.write(`bookcast serve: there is no lake directory at ${config.lake}\n`)
+    const { red } = styleOf(io.stderr, io.env)
+    io.stderr.write(`${red('bookcast serve:')} there is no lake directory at ${config.lake}\n`)
     return 1
   }
   if (isCheckOnly) io.stdout.write(describeConfig(config))

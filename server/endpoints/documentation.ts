@@ -1,9 +1,8 @@
-// The documents about the API, made once when the server starts: /openapi.json for programs, /docs for people and
+// The documents about the API, made once when the server starts: /openapi.json for programs and for the viewer at /docs,
 // /llms.txt for language models. They hold no data, so they need no key.
 
 import { defineEndpoint, type Endpoint, type ReplyHeaders, validatorHeaders } from '../http/endpoint.ts'
 import { strongEtag } from '../http/etag.ts'
-import { DOCS_CONTENT_SECURITY_POLICY, docsPage } from '../openapi/docs-page.ts'
 import { openApiDocument } from '../openapi/document.ts'
 import { llmsText } from '../openapi/llms-text.ts'
 import { readVersion } from '../version.ts'
@@ -25,11 +24,6 @@ export function documentationEndpoints(endpoints: readonly Endpoint[]): Endpoint
       JSON.stringify(openApiDocument(endpoints, version)),
       { 'Content-Type': 'application/json' },
     ),
-    documentEndpoint('/docs', 'This API as a page to read and try.', docsPage(endpoints, version), {
-      'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': DOCS_CONTENT_SECURITY_POLICY,
-      'X-Content-Type-Options': 'nosniff',
-    }),
     documentEndpoint('/llms.txt', 'This API as one text.', llmsText(endpoints, version), {
       'Content-Type': 'text/plain; charset=utf-8',
     }),

@@ -54,11 +54,15 @@ export function chooseCoding(
 const CODED_TYPES = new Set([
   'application/json',
   'application/problem+json',
+  'application/typescript',
   'application/x-ndjson',
+  'text/css',
   'text/csv',
   'text/html',
+  'text/javascript',
   'text/markdown',
   'text/plain',
+  'text/x-python',
 ])
 
 /** Whether an answer of this Content-Type gets smaller by coding: text does, parquet is compressed already. */

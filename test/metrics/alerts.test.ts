@@ -137,6 +137,7 @@ async function scrape(world: World): Promise<string> {
   }
   const metrics = new ServiceMetrics({
     takenSlots: () => 0,
+    lanes: () => ({}),
     queuedTasks: () => ({}),
     ingestAges: async () => [],
     collection: () => collection,

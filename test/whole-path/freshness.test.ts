@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { type Answer, ApiError, Bookcast } from '../../clients/typescript/bookcast.ts'
 import { startCollectingWorld } from '../support/collecting-world.ts'
 import { makeEmptyStore } from '../support/postgres.ts'
 import { eventually } from '../support/recorder-harness.ts'
@@ -58,19 +59,26 @@ test('a report is in /observations within six seconds and a delta in /lob within
   for (const stream of [serving.stdout, serving.stderr]) stream.on('data', (data) => (output += String(data)))
   await eventually(() => /at http:\/\/\S+\n/.test(output), 'the server listens')
   const url = / at (http:\/\/\S+)\n/.exec(output)?.[1] ?? ''
-  const rowsOf = async (path: string): Promise<Readonly<Record<string, unknown>>[]> => {
-    const response = await fetch(`${url}/api/v1/${path}`)
-    return response.status === 200 ? ((await response.json()) as Readonly<Record<string, unknown>>[]) : []
+  const bookcast = new Bookcast(url, { retry: { attempts: 1 } })
+  /** None while the server says that there is nothing yet. */
+  const rowsOf = async <Row>(answer: Answer<Row>): Promise<Row[]> => {
+    try {
+      return await answer.toArray()
+    } catch (error) {
+      if (error instanceof ApiError) return []
+      throw error
+    }
   }
-  const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
+  const metrics = (): Promise<string> => bookcast.metrics()
   const hasReport = async (text: unknown): Promise<boolean> => {
-    const rows = await rowsOf('observations?station=NYC&columns=raw_metar')
-    return rows.some((row) => row['raw_metar'] === text)
+    const rows = await rowsOf(bookcast.observations({ station: 'NYC', columns: ['raw_metar'] }))
+    return rows.some((row) => row.raw_metar === text)
   }
-  const bestBid = async (): Promise<unknown> => {
+  const bestBid = async (): Promise<number | undefined> => {
     const now = new Date()
-    const query = `date=${now.toISOString().slice(0, 10)}&hour=${now.getUTCHours()}&interval=1`
-    return (await rowsOf(`lob?market=${MARKET}&${query}&columns=ts,best_bid`)).at(-1)?.['best_bid']
+    const [date, hour] = [now.toISOString().slice(0, 10), now.getUTCHours()]
+    const columns = ['ts', 'best_bid'] as const
+    return (await rowsOf(bookcast.lob({ market: MARKET, date, hour, interval: 1, columns }))).at(-1)?.best_bid
   }
   // The first poll fetches what was missed while nothing collected, station by station.
   await eventually(

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { after, before, test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
+import { Bookcast } from '../../clients/typescript/bookcast.ts'
 import { storeServices } from '../../server/catalogue/store-services.ts'
 import { type Collection, startCollection } from '../../server/collect/collection.ts'
 import { startServer } from '../../server/server.ts'
@@ -146,21 +147,6 @@ async function compare(first: string, second: string, paths: readonly string[]):
   return filled
 }
 
-interface Health {
-  readonly status: string
-  readonly embedded_db: string
-  readonly hosted_db: string
-  readonly sync: {
-    readonly last_sync: string | null
-    readonly file_count: number
-    readonly is_stale: boolean
-  }
-}
-
-async function healthOf(url: string): Promise<Health> {
-  return (await (await fetch(`${url}/health`)).json()) as Health
-}
-
 test('a second server that pulls the lake answers as the one that collects, for every endpoint', async (t) => {
   const [lake, copy, ownCopy] = ['lake', 'copy', 'own'].map((name) => join(root, name)) as [
     string,
@@ -242,8 +228,11 @@ test('a second server that pulls the lake answers as the one that collects, for 
   )
   assert.ok((await hotRows('observations', '2026-08-31')) > 0, 'the answers came from both stores')
 
-  await eventually(async () => (await healthOf(second)).sync.last_sync !== null, 'the copy has a last sync')
-  const { sync, ...state } = await healthOf(second)
+  await eventually(
+    async () => (await new Bookcast(second).health()).sync.last_sync !== null,
+    'the copy has a last sync',
+  )
+  const { sync, ...state } = await new Bookcast(second).health()
   assert.deepEqual(state, { status: 'ok', embedded_db: 'ok', hosted_db: 'ok' })
   assert.deepEqual([sync.file_count, sync.is_stale], [Object.keys(files).length, false])
   assert.ok(Math.abs(Date.parse(sync.last_sync ?? '') - Date.now()) < 600_000)

@@ -1,0 +1,124 @@
+// The endpoints as the server declares them, under the names that the clients give them: what the clients' types and
+// methods are made from. An endpoint that documents itself and is not named here fails the build.
+
+import { candlesEndpoint } from '../../server/endpoints/candles.ts'
+import { climateGapsEndpoint } from '../../server/endpoints/climate-gaps.ts'
+import { climateEndpoint } from '../../server/endpoints/climate.ts'
+import { healthEndpoint, readyzEndpoint } from '../../server/endpoints/health.ts'
+import { livezEndpoint } from '../../server/endpoints/livez.ts'
+import { lobEndpoint } from '../../server/endpoints/lob.ts'
+import { marketEndpoint, marketListEndpoint } from '../../server/endpoints/markets.ts'
+import { observationsEndpoint } from '../../server/endpoints/observations.ts'
+import { seriesEndpoint, seriesListEndpoint } from '../../server/endpoints/series.ts'
+import type { Endpoint } from '../../server/http/endpoint.ts'
+import { type DocumentedEndpoint, isDocumented } from '../../server/openapi/document.ts'
+import type { JsonSchema } from '../../server/openapi/documentation.ts'
+import type { Parameter } from '../../server/query/parameters.ts'
+
+export interface ClientEndpoint {
+  /** The method, in TypeScript's spelling. */
+  readonly method: string
+  /** The type of a row, or of the one object that is answered. */
+  readonly row: string
+  /** What stands before `Parameters` and `Column` in the names of types. */
+  readonly prefix: string
+  readonly path: string
+  readonly summary: string
+  readonly parameters: readonly Parameter[]
+  readonly schema: JsonSchema
+  readonly formats: readonly string[]
+}
+
+const NAMES: Readonly<Record<string, Pick<ClientEndpoint, 'method' | 'row' | 'prefix'>>> = {
+  '/api/v1/lob': { method: 'lob', row: 'Snapshot', prefix: 'Lob' },
+  '/api/v1/candles': { method: 'candles', row: 'Candle', prefix: 'Candles' },
+  '/api/v1/observations': { method: 'observations', row: 'Observation', prefix: 'Observations' },
+  '/api/v1/climate': { method: 'climate', row: 'ClimateRecord', prefix: 'Climate' },
+  '/api/v1/analysis/climate-gaps': { method: 'climateGaps', row: 'ClimateGap', prefix: 'ClimateGaps' },
+  '/api/v1/series': { method: 'series', row: 'Series', prefix: 'Series' },
+  '/api/v1/series/{ticker}': { method: 'seriesNamed', row: 'Series', prefix: 'SeriesNamed' },
+  '/api/v1/markets': { method: 'markets', row: 'Market', prefix: 'Markets' },
+  '/api/v1/markets/{ticker}': { method: 'marketNamed', row: 'Market', prefix: 'MarketNamed' },
+  '/health': { method: 'health', row: 'Health', prefix: 'Health' },
+  '/readyz': { method: 'ready', row: 'Ready', prefix: 'Ready' },
+  '/livez': { method: 'live', row: 'Live', prefix: 'Live' },
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  'application/json': 'json',
+  'application/x-ndjson': 'ndjson',
+  'text/csv': 'csv',
+  'application/vnd.apache.parquet': 'parquet',
+}
+
+/** Every endpoint with nothing behind it: their declarations are read, and nobody asks them. */
+function endpointsWithoutServices(): Endpoint[] {
+  const nobody = {} as never
+  return [
+    lobEndpoint(nobody),
+    candlesEndpoint(nobody),
+    observationsEndpoint(nobody),
+    climateEndpoint(nobody),
+    climateGapsEndpoint(nobody),
+    seriesListEndpoint(nobody),
+    seriesEndpoint(nobody),
+    marketListEndpoint(nobody),
+    marketEndpoint(nobody),
+    healthEndpoint(nobody),
+    readyzEndpoint(nobody),
+    livezEndpoint,
+  ]
+}
+
+export function clientEndpoint({
+  path,
+  summary,
+  parameters,
+  documentation,
+}: DocumentedEndpoint): ClientEndpoint {
+  const names = NAMES[path]
+  if (names === undefined) throw new Error(`the clients have no method for ${path}`)
+  const { schema, contentTypes } = documentation
+  const formats = contentTypes.map((type) => {
+    const format = FORMATS[type]
+    if (format === undefined) throw new Error(`the clients do not know ${type}, which ${path} answers`)
+    return format
+  })
+  return { ...names, path, summary, parameters, schema, formats }
+}
+
+/** The endpoints that the clients have methods for, in the documentation's order. */
+export function declaredEndpoints(): ClientEndpoint[] {
+  return endpointsWithoutServices().filter(isDocumented).map(clientEndpoint)
+}
+
+/** The fields of a row. */
+export function rowFields({ schema }: ClientEndpoint): [string, JsonSchema][] {
+  const row = schema.type === 'array' ? (schema.items ?? {}) : schema
+  return Object.entries(row.properties ?? {})
+}
+
+/** The highest `limit`; null where there are no pages. */
+export function limitMax({ parameters }: ClientEndpoint): number | null {
+  const schema = parameters.find(({ name }) => name === 'limit')?.schema
+  return schema?.type === 'integer' ? schema.maximum : null
+}
+
+export function hasParameter({ parameters }: ClientEndpoint, name: string): boolean {
+  return parameters.some((parameter) => parameter.name === name)
+}
+
+/**
+ * The endpoints that bring a type of row with them, which the others share.
+ * @throws when two of them mean different things by one name
+ */
+export function endpointsByRow(endpoints: readonly ClientEndpoint[]): Map<string, ClientEndpoint> {
+  const byRow = new Map<string, ClientEndpoint>()
+  for (const endpoint of endpoints) {
+    const first = byRow.get(endpoint.row)
+    if (first === undefined) byRow.set(endpoint.row, endpoint)
+    else if (JSON.stringify(rowFields(first)) !== JSON.stringify(rowFields(endpoint)))
+      throw new Error(`${endpoint.row} has other fields at ${endpoint.path} than at ${first.path}`)
+  }
+  return byRow
+}

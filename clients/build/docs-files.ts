@@ -1,0 +1,77 @@
+// The documentation as files: the viewer, which comes from its package, and the guides, which are written in Markdown.
+
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { marked } from 'marked'
+
+const ROOT = new URL('../../../', import.meta.url)
+const SOURCES = new URL('server/site/', ROOT)
+const GUIDES = new URL('guides/', SOURCES)
+const SERVED = new URL('dist/site/docs/', ROOT)
+const VIEWER_FILES = ['swagger-ui-bundle.js', 'swagger-ui.css']
+
+interface Guide {
+  readonly name: string
+  readonly title: string
+  readonly html: string
+}
+
+/** The guides, in the order of their names; the numbers that they begin with are left out of the addresses. */
+async function readGuides(): Promise<Guide[]> {
+  const names = (await readdir(GUIDES)).filter((name) => name.endsWith('.md')).toSorted()
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(new URL(name, GUIDES), 'utf8')
+      const title = /^# (.+)$/m.exec(text)?.[1]
+      if (title === undefined) throw new Error(`the guide ${name} has no title`)
+      return {
+        name: name.replace(/^\d+-/, '').replace(/\.md$/, ''),
+        title,
+        html: await marked.parse(text, { gfm: true }),
+      }
+    }),
+  )
+}
+
+function page(
+  title: string,
+  body: string,
+  guides: readonly Guide[],
+  more: { readonly isGuide: boolean },
+): string {
+  const links = guides.map((guide) => `<a href="/docs/guides/${guide.name}">${guide.title}</a>`)
+  const viewer =
+    '<link rel="stylesheet" href="/docs/swagger-ui.css"><link rel="preload" href="/openapi.json" as="fetch" crossorigin>'
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title} · Bookcast</title><link rel="icon" href="data:,">${more.isGuide ? '' : viewer}<link rel="stylesheet" href="/docs/docs.css"></head>
+<body${more.isGuide ? ' class="guide"' : ''}>
+<header><strong>Bookcast</strong><a href="/docs">API</a>${links.join('')}
+<a href="/clients/bookcast.py">Python client</a><a href="/clients/bookcast.js">TypeScript client</a></header>
+${body}
+</body></html>
+`
+}
+
+const VIEWER_BODY = `<main><div id="viewer">Loading the description of this server (<a href="/openapi.json">openapi.json</a>,
+<a href="/llms.txt">llms.txt</a>) …</div></main>
+<noscript><p>The viewer needs JavaScript; <a href="/llms.txt">llms.txt</a> says the same as text.</p></noscript>
+<script src="/docs/swagger-ui-bundle.js"></script><script type="module" src="/docs/docs.js"></script>`
+
+/** Writes what the server has at /docs. */
+export async function writeDocsFiles(): Promise<void> {
+  const guides = await readGuides()
+  await mkdir(new URL('guides/', SERVED), { recursive: true })
+  const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+  for (const name of VIEWER_FILES) await cp(join(viewer, name), fileURLToPath(new URL(name, SERVED)))
+  await cp(join(viewer, 'LICENSE'), fileURLToPath(new URL('swagger-ui-license.txt', SERVED)))
+  for (const name of ['docs.js', 'docs.css'])
+    await cp(new URL(`docs/${name}`, SOURCES), new URL(name, SERVED))
+  await writeFile(new URL('index.html', SERVED), page('API', VIEWER_BODY, guides, { isGuide: false }))
+  for (const { name, title, html } of guides) {
+    const body = `<main class="guide">${html}</main>`
+    await writeFile(new URL(`guides/${name}.html`, SERVED), page(title, body, guides, { isGuide: true }))
+  }
+}

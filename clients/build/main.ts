@@ -1,0 +1,19 @@
+// The last step of the build: checks that what the clients' sources say of the API is what the server declares, and makes
+// the files that the server hands out. With --write it brings the sources up to date instead.
+
+import { writeFile } from 'node:fs/promises'
+import { outdatedSources, writeServedFiles } from './client-files.ts'
+import { declaredEndpoints } from './declared-endpoints.ts'
+import { writeDocsFiles } from './docs-files.ts'
+
+const outdated = await outdatedSources(declaredEndpoints())
+const names = outdated.map(({ name }) => name)
+if (process.argv.includes('--write')) {
+  for (const { place, text } of outdated) await writeFile(place, text)
+  process.stdout.write(names.map((name) => `wrote ${name}\n`).join(''))
+} else if (outdated.length > 0) {
+  process.stderr.write(
+    `${names.join(', ')}: not what the server declares any more; "npm run clients:write" brings it up to date\n`,
+  )
+  process.exitCode = 1
+} else await Promise.all([writeServedFiles(), writeDocsFiles()])

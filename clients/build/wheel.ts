@@ -1,0 +1,136 @@
+// A Python wheel: a zip archive of the module and what PEP 427 asks for beside it. The same input gives the same bytes.
+
+import { createHash } from 'node:crypto'
+import { crc32, deflateRawSync } from 'node:zlib'
+
+interface ArchiveFile {
+  readonly name: string
+  readonly content: Buffer
+}
+
+/** 1 January 1980, midnight: the first date that zip knows. */
+const DOS_DATE = 0x21
+const DEFLATED = 8
+const ZIP_VERSION = 20
+/** A plain file that all may read, made on Unix. */
+const UNIX_ATTRIBUTES = (0o100644 << 16) >>> 0
+const MADE_BY_UNIX = (3 << 8) | ZIP_VERSION
+
+/** The name under which a wheel of a version is installed from. */
+export function wheelName(version: string): string {
+  return `bookcast-${version}-py3-none-any.whl`
+}
+
+/** The wheel of the client, a module of one file. */
+export function pythonWheel(source: string, version: string): Buffer {
+  const information = `bookcast-${version}.dist-info`
+  const files = [
+    { name: 'bookcast.py', text: source },
+    { name: `${information}/METADATA`, text: metadata(version) },
+    { name: `${information}/WHEEL`, text: wheelMetadata() },
+    { name: `${information}/top_level.txt`, text: 'bookcast\n' },
+  ].map(({ name, text }): ArchiveFile => ({ name, content: Buffer.from(text) }))
+  const lines = files.map(({ name, content }) => `${name},sha256=${recordDigest(content)},${content.length}`)
+  const record = { name: `${information}/RECORD`, content: Buffer.from('') }
+  const recordText = [...lines, `${record.name},,`, ''].join('\n')
+  return zipArchive([...files, { ...record, content: Buffer.from(recordText) }])
+}
+
+function metadata(version: string): string {
+  return `Metadata-Version: 2.1
+Name: bookcast
+Version: ${version}
+Summary: Client of a Bookcast server: order books, candles, weather and climate of temperature prediction markets
+License: MIT
+Requires-Python: >=3.9
+Provides-Extra: pandas
+Requires-Dist: pandas; extra == "pandas"
+Provides-Extra: polars
+Requires-Dist: polars; extra == "polars"
+Provides-Extra: arrow
+Requires-Dist: pyarrow; extra == "arrow"
+`
+}
+
+function wheelMetadata(): string {
+  return `Wheel-Version: 1.0
+Generator: bookcast
+Root-Is-Purelib: true
+Tag: py3-none-any
+`
+}
+
+function recordDigest(content: Buffer): string {
+  return createHash('sha256').update(content).digest('base64url')
+}
+
+/** A zip archive (APPNOTE 6.3.3) of deflated files. */
+function zipArchive(files: readonly ArchiveFile[]): Buffer {
+  const parts: Buffer[] = []
+  const directory: Buffer[] = []
+  let offset = 0
+  for (const { name, content } of files) {
+    const packed = deflateRawSync(content, { level: 9 })
+    const shared = sharedFields(name, content, packed)
+    const local = Buffer.concat([
+      uint32(0x04034b50),
+      uint16(ZIP_VERSION),
+      shared,
+      uint16(0),
+      Buffer.from(name),
+    ])
+    parts.push(local, packed)
+    directory.push(
+      Buffer.concat([
+        uint32(0x02014b50),
+        uint16(MADE_BY_UNIX),
+        uint16(ZIP_VERSION),
+        shared,
+        // No extra field, no comment, disk 0, binary.
+        Buffer.alloc(8),
+        uint32(UNIX_ATTRIBUTES),
+        uint32(offset),
+        Buffer.from(name),
+      ]),
+    )
+    offset += local.length + packed.length
+  }
+  const directoryBytes = Buffer.concat(directory)
+  const end = Buffer.concat([
+    uint32(0x06054b50),
+    Buffer.alloc(4),
+    uint16(files.length),
+    uint16(files.length),
+    uint32(directoryBytes.length),
+    uint32(offset),
+    uint16(0),
+  ])
+  return Buffer.concat([...parts, directoryBytes, end])
+}
+
+/** What the local header and the directory say alike of a file, up to the length of its name. */
+function sharedFields(name: string, content: Buffer, packed: Buffer): Buffer {
+  return Buffer.concat([
+    // No flags; names are ASCII.
+    uint16(0),
+    uint16(DEFLATED),
+    uint16(0),
+    uint16(DOS_DATE),
+    uint32(crc32(content)),
+    uint32(packed.length),
+    uint32(content.length),
+    uint16(Buffer.byteLength(name)),
+  ])
+}
+
+function uint16(value: number): Buffer {
+  const bytes = Buffer.alloc(2)
+  bytes.writeUInt16LE(value)
+  return bytes
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32LE(value >>> 0)
+  return bytes
+}

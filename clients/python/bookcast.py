@@ -1,0 +1,1359 @@
+"""The client of a Bookcast server, in one file: Python 3.9 or later, the standard library alone.
+
+    import bookcast
+
+    client = bookcast.Client("http://localhost:8080")
+    for row in client.lob(market="KXHIGHNY-26JUL02-B82.5", date="2026-07-02", interval=60):
+        print(row["ts"], row["mid"])
+    frame = client.lob(series="KXHIGHNY", date="2026-07-02", interval=60).to_df()
+    client.lob(series="KXHIGHNY", date="2026-07-02").to_file("day.parquet")
+
+A method gives an Answer, which sends its request when it is read. Rows are dicts as in the server's JSON; `ts` is in
+nanoseconds since the Unix epoch. What is not whole is an IncompleteError, never a short answer. `to_df`, `to_polars` and
+`to_arrow` need pandas, polars or pyarrow, and import it when they are called.
+"""
+
+import http.client
+import json
+import os
+import random
+import re
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+import urllib.request
+import zlib
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Generic,
+    Iterable,
+    Iterator,
+    List,
+    Literal,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    TypedDict,
+    TypeVar,
+)
+
+__version__ = "0.0.0"
+
+# Rows of so many bytes are gone from memory before the next ones come: more at a time is slower.
+_READ_BYTES = 16 * 1024
+_PROBLEM_BYTES_MAX = 64 * 1024
+_LINE_BYTES_MAX = 16 * 1024 * 1024
+# The rows of one request that are kept in memory as one, where they cannot be streamed.
+_JSON_PAGE_ROWS = 10_000
+_STREAMED_PAGE_ROWS = 100_000
+# What the server gives at most in one JSON answer.
+_JSON_FILE_ROWS = 50_000
+# Against a server whose pages have no end.
+_PAGES_MAX = 100_000
+
+
+class BookcastError(Exception):
+    """Everything this client raises of its own."""
+
+
+class ApiError(BookcastError):
+    """The server refused the request; the text is its own sentence.
+
+    status: the HTTP status. code: the server's stable code, such as `unknown_market`; `http_502` and the like where a
+    proxy answered. errors: one dict for each wrong parameter, with `parameter` and `detail`. request_id: names the
+    request in the server's log.
+    """
+
+    def __init__(
+        self, detail: str, status: int, code: str, errors: List[Dict[str, str]], request_id: Optional[str]
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.errors = errors
+        self.request_id = request_id
+
+
+class IncompleteError(BookcastError):
+    """The answer broke off, or is not whole for another reason.
+
+    rows, bytes: how far it came; rows are 0 where they are not looked at, as in a file.
+    """
+
+    def __init__(self, why: str, rows: int, bytes: int) -> None:
+        super().__init__(f"The answer is not whole: {why} after {rows} rows, {bytes} bytes.")
+        self.rows = rows
+        self.bytes = bytes
+
+
+class TimeoutError(BookcastError):
+    """The server said nothing for too long. rows, bytes: how far the answer came."""
+
+    def __init__(self, timeout: float, rows: int, bytes: int) -> None:
+        super().__init__(f"The server said nothing for {timeout:g} s, after {rows} rows, {bytes} bytes.")
+        self.rows = rows
+        self.bytes = bytes
+
+
+class ConnectionError(BookcastError):
+    """There was no answer: the server cannot be reached, or hung up before it said anything."""
+
+
+class CancelledError(BookcastError):
+    """`cancel` was called."""
+
+
+class MoreRowsError(BookcastError):
+    """There are more rows than one file of the format may have; nothing was kept."""
+
+
+class Progress(NamedTuple):
+    """How an answer is coming along; bytes are those of the body, decompressed."""
+
+    rows: int
+    bytes: int
+
+
+class _Connection(NamedTuple):
+    """Where and how requests are sent."""
+
+    base: urllib.parse.SplitResult
+    headers: Dict[str, str]
+    timeout: float
+    attempts: int
+    first_wait: float
+    longest_wait: float
+    on_progress: Optional[Callable[[Progress], None]]
+
+
+class _Cancelling:
+    """Ends a request from another thread."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._socket: Optional[socket.socket] = None
+
+    def watch(self, sock: Optional[socket.socket]) -> None:
+        with self._lock:
+            self._socket = sock
+        if self._event.is_set():
+            self.cancel()
+
+    def cancel(self) -> None:
+        self._event.set()
+        with self._lock:
+            if self._socket is not None:
+                try:
+                    # Wakes the thread that reads from it.
+                    self._socket.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+
+    def check(self) -> None:
+        if self._event.is_set():
+            raise CancelledError("The request was cancelled.")
+
+    def sleep(self, seconds: float) -> None:
+        self._event.wait(seconds)
+        self.check()
+
+
+class _Transfer:
+    """One request and its answer of status 200."""
+
+    def __init__(self, connection: _Connection, target: str, cancelling: _Cancelling) -> None:
+        self._connection = connection
+        self._cancelling = cancelling
+        self._http: Optional[http.client.HTTPConnection] = None
+        self.rows = 0
+        self.bytes = 0
+        self._raw_bytes = 0
+        self._response = self._open(target)
+        self.headers = self._response.headers
+
+    def _open(self, target: str) -> http.client.HTTPResponse:
+        attempt = 1
+        while True:
+            response = self._ask(target)
+            if response.status == 200:
+                return response
+            error = self._refusal(response)
+            self.close()
+            wait = self._wait_before(attempt, response, error)
+            if wait is None:
+                raise error
+            self._cancelling.sleep(wait)
+            attempt += 1
+
+    def _ask(self, target: str) -> http.client.HTTPResponse:
+        base = self._connection.base
+        self._cancelling.check()
+        try:
+            self._http, path = _http_connection(base, self._connection.timeout, base.path + target)
+            self._http.connect()
+            self._cancelling.watch(self._http.sock)
+            self._http.request("GET", path, headers=self._connection.headers)
+            return self._http.getresponse()
+        except socket.timeout:
+            self.close()
+            raise TimeoutError(self._connection.timeout, 0, 0) from None
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            self._cancelling.check()
+            raise ConnectionError(f"{base.scheme}://{base.netloc} cannot be reached: {error}.") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _refusal(self, response: http.client.HTTPResponse) -> ApiError:
+        try:
+            body = response.read(_PROBLEM_BYTES_MAX)
+            if response.headers.get("Content-Encoding") == "gzip":
+                body = zlib.decompressobj(31).decompress(body)
+            problem = json.loads(body)
+        except (OSError, ValueError, zlib.error, http.client.HTTPException):
+            self._cancelling.check()
+            problem = {}
+        if not isinstance(problem, dict):
+            problem = {}
+        status = response.status
+        return ApiError(
+            str(problem.get("detail") or f"The server answered {status} {response.reason}."),
+            status,
+            str(problem.get("code") or f"http_{status}"),
+            problem.get("errors") or [],
+            problem.get("request_id") or response.headers.get("X-Request-Id"),
+        )
+
+    def _wait_before(
+        self, attempt: int, response: http.client.HTTPResponse, error: ApiError
+    ) -> Optional[float]:
+        # Waiting does not mend a damaged file.
+        may_pass = error.status == 429 or (error.status == 503 and error.code != "lake_file_invalid")
+        connection = self._connection
+        if not may_pass or attempt >= connection.attempts:
+            return None
+        asked = response.headers.get("Retry-After") or "0"
+        seconds = float(asked) if asked.isdigit() else 0.0
+        if seconds > connection.longest_wait:
+            return None
+        own = min(connection.longest_wait, connection.first_wait * 2 ** (attempt - 1))
+        # Those who were refused together must not come back together.
+        return max(seconds, own / 2) + random.random() * own / 2
+
+    def _raw_chunks(self) -> Iterator[bytes]:
+        """The body as it travels. Raises unless it is known to have come to its end."""
+        response = self._response
+        length = response.headers.get("Content-Length")
+        is_chunked = bool(getattr(response, "chunked", False))
+        try:
+            while True:
+                self._cancelling.check()
+                chunk = response.read1(_READ_BYTES)
+                if not chunk:
+                    break
+                self._raw_bytes += len(chunk)
+                yield chunk
+        except socket.timeout:
+            raise TimeoutError(self._connection.timeout, self.rows, self.bytes) from None
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            self._cancelling.check()
+            raise self.incomplete("the connection broke off") from error
+        self._cancelling.check()
+        if length is not None and not is_chunked and self._raw_bytes != int(length):
+            raise self.incomplete(f"the connection ended before its {length} bytes")
+        if length is None and not is_chunked:
+            raise self.incomplete("nothing tells where it ends, and it may have been cut")
+
+    def chunks(self) -> Iterator[bytes]:
+        """The body, decompressed, piece by piece; the connection is closed at its end and when the loop is left."""
+        try:
+            if self._response.headers.get("Content-Encoding", "identity") != "gzip":
+                for chunk in self._raw_chunks():
+                    self.bytes += len(chunk)
+                    yield chunk
+                return
+            unzip = zlib.decompressobj(31)
+            for coded in self._raw_chunks():
+                try:
+                    chunk = unzip.decompress(coded)
+                except zlib.error as error:
+                    raise self.incomplete("it is not gzip") from error
+                self.bytes += len(chunk)
+                if chunk:
+                    yield chunk
+            if not unzip.eof:
+                raise self.incomplete("its gzip does not end")
+        finally:
+            self.close()
+
+    def incomplete(self, why: str) -> IncompleteError:
+        return IncompleteError(why, self.rows, self.bytes)
+
+    def report(self) -> None:
+        if self._connection.on_progress is not None:
+            self._connection.on_progress(Progress(self.rows, self.bytes))
+
+    def close(self) -> None:
+        self._cancelling.watch(None)
+        response = getattr(self, "_response", None)
+        if response is not None:
+            response.close()
+        if self._http is not None:
+            self._http.close()
+
+
+def _http_connection(
+    base: urllib.parse.SplitResult, timeout: float, target: str
+) -> Tuple[http.client.HTTPConnection, str]:
+    """A connection to the server, through a proxy where the environment names one, and what to ask it for."""
+    host = base.hostname or ""
+    proxy = urllib.request.getproxies().get(base.scheme)
+    if proxy is None or urllib.request.proxy_bypass(host):
+        if base.scheme == "https":
+            context = ssl.create_default_context()
+            return http.client.HTTPSConnection(host, base.port, timeout=timeout, context=context), target
+        return http.client.HTTPConnection(host, base.port, timeout=timeout), target
+    through = urllib.parse.urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    if base.scheme == "https":
+        context = ssl.create_default_context()
+        connection = http.client.HTTPSConnection(
+            through.hostname or "", through.port, timeout=timeout, context=context
+        )
+        connection.set_tunnel(host, base.port or 443)
+        return connection, target
+    plain = http.client.HTTPConnection(through.hostname or "", through.port, timeout=timeout)
+    return plain, f"{base.scheme}://{base.netloc}{target}"
+
+
+def _ndjson_batches(transfer: _Transfer) -> Iterator[List[Any]]:
+    rest = b""
+    for chunk in transfer.chunks():
+        end = chunk.rfind(b"\n")
+        if end == -1:
+            rest += chunk
+            if len(rest) > _LINE_BYTES_MAX:
+                raise transfer.incomplete("there is a line without an end")
+            transfer.report()
+            continue
+        lines = rest + chunk[:end]
+        rest = chunk[end + 1 :]
+        try:
+            # All lines in one go: a line feed never stands within a row.
+            batch = json.loads(b"[" + lines.replace(b"\n", b",") + b"]")
+        except ValueError as error:
+            raise transfer.incomplete("a line is no row") from error
+        transfer.rows += len(batch)
+        transfer.report()
+        yield batch
+    if rest:
+        raise transfer.incomplete("it ends within a row")
+
+
+def _read_json(transfer: _Transfer) -> Any:
+    pieces = []
+    for chunk in transfer.chunks():
+        pieces.append(chunk)
+        transfer.report()
+    try:
+        value = json.loads(b"".join(pieces))
+    except ValueError as error:
+        raise transfer.incomplete("it is not the whole of a JSON value") from error
+    transfer.rows = len(value) if isinstance(value, list) else 1
+    transfer.report()
+    return value
+
+
+def _json_batch(transfer: _Transfer) -> Iterator[List[Any]]:
+    rows = _read_json(transfer)
+    if not isinstance(rows, list):
+        raise transfer.incomplete("it is no list")
+    yield rows
+
+
+def _whole_bytes(transfer: _Transfer, format: str) -> Iterator[bytes]:
+    """The bytes of a body as they come, checked for what the end of its format looks like."""
+    tail = b""
+    for chunk in transfer.chunks():
+        tail = (tail + chunk[-4:])[-4:]
+        transfer.report()
+        yield chunk
+    is_whole = {
+        "json": tail.rstrip()[-1:] in (b"]", b"}"),
+        "ndjson": tail == b"" or tail.endswith(b"\n"),
+        "csv": tail.endswith(b"\n"),
+        "parquet": tail == b"PAR1",
+    }
+    if not is_whole.get(format, True):
+        raise transfer.incomplete(f"it does not end as {format} does")
+
+
+def _without_first_line(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    is_behind = False
+    for chunk in chunks:
+        if not is_behind:
+            end = chunk.find(b"\n")
+            if end == -1:
+                continue
+            is_behind = True
+            chunk = chunk[end + 1 :]
+        if chunk:
+            yield chunk
+
+
+class _Form(NamedTuple):
+    """What has to be known of an endpoint to ask it."""
+
+    path: str
+    row: str
+    formats: Tuple[str, ...]
+    limit_max: Optional[int]
+    has_fill: bool
+
+
+Row = TypeVar("Row")
+
+
+class Answer(Generic[Row]):
+    """A request for rows. Nothing is sent before it is read, and every reading sends it anew."""
+
+    def __init__(self, connection: _Connection, form: _Form, parameters: Dict[str, Any]) -> None:
+        self._connection = connection
+        self._form = form
+        self._parameters = parameters
+        self._cancelling = _Cancelling()
+        self.missing_dates: List[str] = []
+        """Requested dates of an order-book range without a recording; known once reading has begun."""
+
+    def url(self, format: Optional[str] = None) -> str:
+        """The address of the request, or of the same rows in another format."""
+        base = self._connection.base
+        return f"{base.scheme}://{base.netloc}{base.path}" + self._target({"format": format} if format else {})
+
+    def cancel(self) -> None:
+        """Ends the reading, from any thread: it raises CancelledError."""
+        self._cancelling.cancel()
+
+    def __iter__(self) -> Iterator[Row]:
+        for batch in self.batches():
+            yield from batch
+
+    def batches(self) -> Iterator[List[Row]]:
+        """The rows as they arrive, some hundred at a time."""
+        limit = self._parameters.get("limit")
+        row_format = self._row_format()
+        page_rows = _JSON_PAGE_ROWS if row_format == "json" else _STREAMED_PAGE_ROWS
+        left = limit if isinstance(limit, int) else None
+        target = self._target(self._page_of(row_format, page_rows if left is None else min(left, page_rows)))
+        for _ in range(_PAGES_MAX):
+            transfer = self._open(target)
+            try:
+                yield from _json_batch(transfer) if row_format == "json" else _ndjson_batches(transfer)
+            finally:
+                transfer.close()
+            following = _next_target(transfer, target)
+            if left is not None:
+                left -= transfer.rows
+            if following is None or (left is not None and left <= 0):
+                return
+            target = _with_limit(following, page_rows if left is None else min(left, page_rows))
+        raise BookcastError(f"The answer has more than {_PAGES_MAX} pages.")
+
+    def to_list(self) -> List[Row]:
+        """All rows, in memory."""
+        return list(self)
+
+    def iter_bytes(self) -> Iterator[bytes]:
+        """The body of one request in the format that was asked for, json unless said otherwise."""
+        return _whole_bytes(self._open(self._target({})), self._parameters.get("format") or "json")
+
+    def to_file(self, path: "str | os.PathLike[str]") -> int:
+        """Writes the rows into a file, which has its name only when it is whole, and gives its size in bytes.
+
+        Without `format` the end of the name decides: .json, .ndjson, .csv or .parquet. Pages of ndjson and csv are put
+        one behind the other; json and parquet raise MoreRowsError when one answer does not hold all rows.
+        """
+        name = os.fspath(path)
+        format = self._parameters.get("format") or _format_of_name(name)
+        unfinished = f"{name}.{random.getrandbits(40):010x}.part"
+        size = 0
+        try:
+            with open(unfinished, "xb") as file:
+                for chunk in self._file_pages(format):
+                    file.write(chunk)
+                    size += len(chunk)
+            os.replace(unfinished, name)
+        except BaseException:
+            try:
+                os.remove(unfinished)
+            except FileNotFoundError:
+                pass
+            raise
+        return size
+
+    def to_df(self) -> Any:
+        """A pandas.DataFrame of all rows.
+
+        Instants are datetime64[ns, UTC] (so is `ts`), dates datetime64[ns], whole numbers int64 or, where they may be
+        missing, Int64, other numbers float64 with NaN for null, flags bool or boolean, texts objects with None for null.
+        """
+        import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        columns: Dict[str, List[Any]] = {name: [] for name in self._columns()}
+        for batch in self.batches():
+            for name, values in columns.items():
+                values.extend([row[name] for row in batch])  # type: ignore[index]
+        kinds = _KINDS[self._form.row]
+        series = {name: _pandas_series(pandas, kinds[name], values) for name, values in columns.items()}
+        return pandas.DataFrame(series, columns=list(columns))
+
+    def to_polars(self) -> Any:
+        """A polars.DataFrame of all rows, read from parquet."""
+        import io
+
+        import polars  # type: ignore[import-not-found,unused-ignore]
+
+        return polars.concat([polars.read_parquet(io.BytesIO(page)) for page in self._parquet_pages()])
+
+    def to_arrow(self) -> Any:
+        """A pyarrow.Table of all rows, read from parquet."""
+        import io
+
+        import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        import pyarrow.parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        return pyarrow.concat_tables(
+            [pyarrow.parquet.read_table(io.BytesIO(page)) for page in self._parquet_pages()]
+        )
+
+    def _parquet_pages(self) -> Iterator[bytes]:
+        if "parquet" not in self._form.formats:
+            raise BookcastError(f"{self._form.path} has no parquet: use to_df or to_list.")
+        if self._form.has_fill and self._parameters.get("fill") not in (False, "false"):
+            raise BookcastError("Filled candles come as rows alone: use to_df, or pass fill=False.")
+        limit = self._parameters.get("limit")
+        target: Optional[str] = self._target(self._page_of("parquet", self._page_limit("parquet", limit)))
+        left = limit if isinstance(limit, int) else None
+        for _ in range(_PAGES_MAX):
+            if target is None or (left is not None and left <= 0):
+                return
+            transfer = self._open(target)
+            yield b"".join(_whole_bytes(transfer, "parquet"))
+            # One page holds as much as the server gives, so that a limit is never spread over two.
+            target = None if left is not None else _next_target(transfer, target)
+
+    def _file_pages(self, format: str) -> Iterator[bytes]:
+        limit = self._parameters.get("limit")
+        is_joined = format in ("ndjson", "csv")
+        most = self._page_limit(format, limit)
+        target: Optional[str] = self._target(self._page_of(format, most))
+        for page in range(_PAGES_MAX):
+            transfer = self._open(target or "")
+            following = None if isinstance(limit, int) else _next_target(transfer, target or "")
+            if following is not None and not is_joined:
+                transfer.close()
+                raise MoreRowsError(
+                    f"There are more than {most} rows, the most of one {format} answer: "
+                    "narrow the range, or take ndjson or csv."
+                )
+            chunks = _whole_bytes(transfer, format)
+            yield from _without_first_line(chunks) if format == "csv" and page > 0 else chunks
+            if following is None:
+                return
+            target = following
+        raise BookcastError(f"The answer has more than {_PAGES_MAX} pages.")
+
+    def _page_limit(self, format: str, limit: Optional[int]) -> int:
+        if isinstance(limit, int):
+            return limit
+        most = self._form.limit_max or _JSON_FILE_ROWS
+        return min(most, _JSON_FILE_ROWS) if format == "json" else most
+
+    def _columns(self) -> Sequence[str]:
+        columns = self._parameters.get("columns")
+        if columns is None:
+            return list(_KINDS[self._form.row])
+        return columns.split(",") if isinstance(columns, str) else list(columns)
+
+    def _row_format(self) -> str:
+        format = self._parameters.get("format")
+        if format in ("csv", "parquet"):
+            raise BookcastError(
+                f"Rows are not read from {format}: use to_file or iter_bytes, or leave out format to read rows."
+            )
+        if format is not None:
+            return str(format)
+        # Filled candles come as json alone.
+        is_filled = self._form.has_fill and self._parameters.get("fill") not in (False, "false")
+        return "ndjson" if "ndjson" in self._form.formats and not is_filled else "json"
+
+    def _page_of(self, format: str, limit: int) -> Dict[str, Any]:
+        page: Dict[str, Any] = {}
+        if len(self._form.formats) > 1:
+            page["format"] = format
+        if self._form.limit_max is not None:
+            page["limit"] = limit
+        return page
+
+    def _target(self, more: Dict[str, Any]) -> str:
+        return _target_of(self._form.path, {**self._parameters, **more})
+
+    def _open(self, target: str) -> _Transfer:
+        transfer = _Transfer(self._connection, target, self._cancelling)
+        missing = transfer.headers.get("Missing-Dates")
+        self.missing_dates = missing.split(",") if missing else []
+        return transfer
+
+
+def _pandas_series(pandas: Any, kind: str, values: List[Any]) -> Any:
+    if kind == "nanoseconds":
+        return pandas.to_datetime(pandas.Series(values, dtype="int64"), unit="ns", utc=True)
+    if kind.startswith("instant"):
+        # Strings, or None; in any zone.
+        texts = pandas.Series(values, dtype="object")
+        return pandas.to_datetime(texts, utc=True).astype("datetime64[ns, UTC]")
+    if kind.startswith("date"):
+        return pandas.to_datetime(pandas.Series(values, dtype="object")).astype("datetime64[ns]")
+    dtypes = {
+        "integer": "int64",
+        "integer?": "Int64",
+        "number": "float64",
+        "number?": "float64",
+        "boolean": "bool",
+        "boolean?": "boolean",
+    }
+    return pandas.Series(values, dtype=dtypes.get(kind, "object"))
+
+
+def _quoted(text: str) -> str:
+    return urllib.parse.quote(text, safe="")
+
+
+def _target_of(path: str, parameters: Dict[str, Any]) -> str:
+    """Path and query of a request; what is None is left out."""
+    pairs = []
+    for name, value in parameters.items():
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        elif isinstance(value, (list, tuple)):
+            value = ",".join(str(item) for item in value)
+        pairs.append(f"{_quoted(name)}={urllib.parse.quote(str(value), safe=',:')}")
+    return f"{path}?{'&'.join(pairs)}" if pairs else path
+
+
+def _next_target(transfer: _Transfer, target: str) -> Optional[str]:
+    """The target of the page that the answer's Link names: its query alone, since only that is another one."""
+    match = re.search(r'<([^>]*)>\s*;[^,]*\brel="?next"?', transfer.headers.get("Link") or "")
+    if match is None:
+        return None
+    query = match.group(1).partition("?")[2]
+    following = f"{target.partition('?')[0]}?{query}"
+    if following == target:
+        raise BookcastError("The server names a page as its own next page.")
+    return following
+
+
+def _with_limit(target: str, limit: int) -> str:
+    path, _, query = target.partition("?")
+    pairs = [(name, value) for name, value in urllib.parse.parse_qsl(query) if name != "limit"]
+    return f"{path}?{urllib.parse.urlencode([*pairs, ('limit', limit)])}"
+
+
+def _format_of_name(name: str) -> str:
+    match = re.search(r"\.(json|ndjson|csv|parquet)$", name)
+    if match is None:
+        raise BookcastError("The format is not known: give format, or a name that ends in it.")
+    return match.group(1)
+
+
+class _Requests:
+    """What the methods of a client send their requests with."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._base_connection = connection
+
+    def _connection(
+        self, timeout: Optional[float], on_progress: Optional[Callable[[Progress], None]]
+    ) -> _Connection:
+        connection = self._base_connection
+        if timeout is not None:
+            connection = connection._replace(timeout=timeout)
+        return connection if on_progress is None else connection._replace(on_progress=on_progress)
+
+    def _one(
+        self, target: str, timeout: Optional[float], on_progress: Optional[Callable[[Progress], None]]
+    ) -> Any:
+        return _read_json(_Transfer(self._connection(timeout, on_progress), target, _Cancelling()))
+
+
+# --- written by the build from the server’s declarations: npm run clients:write
+
+class Snapshot(TypedDict, total=False):
+    ts: int  # Nanoseconds since the Unix epoch.
+    market_id: str  # Market identifier.
+    best_bid: int  # Highest bid, cents; 0 without a bid.
+    best_ask: int  # Lowest ask, cents; 0 without an ask.
+    spread: int  # Ask minus bid; -1 when there is no two-sided book.
+    mid: float  # (bid + ask) / 2; 0 when there is no two-sided book.
+    bids: List[Dict[str, Any]]  # Bid levels, high to low.
+    asks: List[Dict[str, Any]]  # Ask levels, low to high.
+
+
+SnapshotColumn = Literal[
+    "ts",
+    "market_id",
+    "best_bid",
+    "best_ask",
+    "spread",
+    "mid",
+    "bids",
+    "asks",
+]
+
+
+class Candle(TypedDict, total=False):
+    market_ticker: str  # Market ticker.
+    period_interval: int  # Candle length, minutes.
+    end_period_ts: str  # End of the candle.
+    open: int  # Open price, cents.
+    high: int  # High price, cents.
+    low: int  # Low price, cents.
+    close: int  # Close price, cents.
+    volume: int  # Traded volume, contracts.
+    open_interest: int  # Open interest, contracts.
+    filled: bool  # True for a forward fill, false for real trades.
+
+
+CandleColumn = Literal[
+    "market_ticker",
+    "period_interval",
+    "end_period_ts",
+    "open",
+    "high",
+    "low",
+    "close",
+    "volume",
+    "open_interest",
+    "filled",
+]
+
+
+class Observation(TypedDict, total=False):
+    station_code: str  # Station code.
+    observed_at: str  # Observation time.
+    observation_type: str  # `METAR` (routine) or `SPECI` (special).
+    source: str  # Origin: `awc` (live feed), `iem` or `ncei` (archives).
+    temp_f: Optional[float]  # Temperature.
+    dewpoint_f: Optional[float]  # Dewpoint.
+    wind_speed_kt: Optional[float]  # Wind speed; 0 is calm, null is not reported.
+    altimeter_inhg: Optional[float]  # Altimeter setting.
+    visibility_miles: Optional[float]  # Visibility; the bound itself where a report says more or less than it.
+    sky_cover_1: Optional[str]  # First sky-cover layer: CLR, SKC, FEW, SCT, BKN, OVC, VV.
+    raw_metar: Optional[str]  # Raw report text.
+    relative_humidity: Optional[float]  # Relative humidity, percent, from temperature and dewpoint.
+    wind_dir_degrees: Optional[int]  # Direction the wind blows from; 0 is calm, null is variable or not reported.
+    wind_gust_kt: Optional[float]  # Gust speed; null is no gust.
+    sea_level_pressure_mb: Optional[float]  # Sea-level pressure, millibars (hPa).
+    weather_codes: Optional[str]  # Present weather as reported, separated by spaces.
+    sky_base_1_ft: Optional[int]  # Base of the first layer above ground, feet.
+    sky_cover_2: Optional[str]  # Second sky-cover layer.
+    sky_base_2_ft: Optional[int]  # Base of the second layer, feet.
+    sky_cover_3: Optional[str]  # Third sky-cover layer.
+    sky_base_3_ft: Optional[int]  # Base of the third layer, feet.
+    sky_cover_4: Optional[str]  # Fourth sky-cover layer.
+    sky_base_4_ft: Optional[int]  # Base of the fourth layer, feet.
+    precip_1hr_inches: Optional[float]  # Precipitation since the last routine report; 0.0001 is a trace.
+    snow_depth_inches: Optional[float]  # Snow on the ground.
+    peak_wind_speed_kt: Optional[float]  # Peak wind since the last routine report.
+    peak_wind_dir_degrees: Optional[int]  # Direction of the peak wind.
+    peak_wind_time: Optional[str]  # Time of the peak wind.
+    feels_like_f: Optional[float]  # Wind chill, heat index or temperature, by the NWS formulas.
+    max_temp_6hr_f: Optional[float]  # Maximum of the last 6 hours.
+    min_temp_6hr_f: Optional[float]  # Minimum of the last 6 hours.
+    max_temp_24hr_f: Optional[float]  # Maximum of the 24 hours to midnight local standard time.
+    min_temp_24hr_f: Optional[float]  # Minimum of the 24 hours to midnight local standard time.
+
+
+ObservationColumn = Literal[
+    "station_code",
+    "observed_at",
+    "observation_type",
+    "source",
+    "temp_f",
+    "dewpoint_f",
+    "wind_speed_kt",
+    "altimeter_inhg",
+    "visibility_miles",
+    "sky_cover_1",
+    "raw_metar",
+    "relative_humidity",
+    "wind_dir_degrees",
+    "wind_gust_kt",
+    "sea_level_pressure_mb",
+    "weather_codes",
+    "sky_base_1_ft",
+    "sky_cover_2",
+    "sky_base_2_ft",
+    "sky_cover_3",
+    "sky_base_3_ft",
+    "sky_cover_4",
+    "sky_base_4_ft",
+    "precip_1hr_inches",
+    "snow_depth_inches",
+    "peak_wind_speed_kt",
+    "peak_wind_dir_degrees",
+    "peak_wind_time",
+    "feels_like_f",
+    "max_temp_6hr_f",
+    "min_temp_6hr_f",
+    "max_temp_24hr_f",
+    "min_temp_24hr_f",
+]
+
+
+class ClimateRecord(TypedDict, total=False):
+    station_code: str  # Station code.
+    observation_date: str  # Climate date: midnight to midnight local standard time.
+    high_temp_f: Optional[float]  # Daily high; null where the report does not have it.
+    low_temp_f: Optional[float]  # Daily low; null where the report does not have it.
+    report_type: str  # `final`, `correction`, `preliminary` or `estimated`.
+    source: str  # Origin: `nws` or `iem` for official products, `acis` for estimates.
+    product_id: Optional[str]  # Identifier of the issued product; null for an estimate.
+    issued_at: Optional[str]  # Issue time of the product; null for an estimate.
+
+
+ClimateRecordColumn = Literal[
+    "station_code",
+    "observation_date",
+    "high_temp_f",
+    "low_temp_f",
+    "report_type",
+    "source",
+    "product_id",
+    "issued_at",
+]
+
+
+class ClimateGap(TypedDict, total=False):
+    station_code: str  # Station code.
+    gap_start: str  # First missing date.
+    gap_end: str  # Last missing date.
+    missing_days: int  # Number of missing days.
+
+
+class Series(TypedDict, total=False):
+    ticker: str  # Series ticker.
+    measure_type: str  # Kind of measure: daily high or low temperature.
+    title: str  # Title.
+    station_code: Optional[str]  # Station that settles it; null when it is none of ours.
+    category: str  # Category.
+    frequency: str  # Frequency.
+    tags: List[str]  # Tags.
+    active: bool  # Whether the exchange still lists it.
+    last_seen_at: str  # When it was last listed, with milliseconds.
+
+
+class Market(TypedDict, total=False):
+    ticker: str  # Market ticker.
+    event_ticker: str  # Ticker of the event that the strike belongs to.
+    series_ticker: str  # Ticker of the series that the event belongs to.
+    status: str  # Status, as the exchange has it.
+    result: str  # Result; empty while there is none.
+    close_time: str  # Close time, UTC.
+
+
+class Health(TypedDict, total=False):
+    status: Literal["ok", "degraded"]  # ok when everything below is.
+    embedded_db: Literal["ok", "error"]  # The embedded analytical database.
+    hosted_db: Literal["ok", "error"]  # The relational database.
+    sync: Dict[str, Any]  # The last synchronization of the lake; without object storage, the last look at its directory.
+
+
+class Ready(TypedDict, total=False):
+    status: Literal["ready"]
+
+
+class Live(TypedDict, total=False):
+    status: Literal["ok"]
+
+
+_KINDS: Dict[str, Dict[str, str]] = {
+    "Snapshot": {
+        "ts": "nanoseconds",
+        "market_id": "string",
+        "best_bid": "integer",
+        "best_ask": "integer",
+        "spread": "integer",
+        "mid": "number",
+        "bids": "other",
+        "asks": "other",
+    },
+    "Candle": {
+        "market_ticker": "string",
+        "period_interval": "integer",
+        "end_period_ts": "instant",
+        "open": "integer",
+        "high": "integer",
+        "low": "integer",
+        "close": "integer",
+        "volume": "integer",
+        "open_interest": "integer",
+        "filled": "boolean",
+    },
+    "Observation": {
+        "station_code": "string",
+        "observed_at": "instant",
+        "observation_type": "string",
+        "source": "string",
+        "temp_f": "number?",
+        "dewpoint_f": "number?",
+        "wind_speed_kt": "number?",
+        "altimeter_inhg": "number?",
+        "visibility_miles": "number?",
+        "sky_cover_1": "string?",
+        "raw_metar": "string?",
+        "relative_humidity": "number?",
+        "wind_dir_degrees": "integer?",
+        "wind_gust_kt": "number?",
+        "sea_level_pressure_mb": "number?",
+        "weather_codes": "string?",
+        "sky_base_1_ft": "integer?",
+        "sky_cover_2": "string?",
+        "sky_base_2_ft": "integer?",
+        "sky_cover_3": "string?",
+        "sky_base_3_ft": "integer?",
+        "sky_cover_4": "string?",
+        "sky_base_4_ft": "integer?",
+        "precip_1hr_inches": "number?",
+        "snow_depth_inches": "number?",
+        "peak_wind_speed_kt": "number?",
+        "peak_wind_dir_degrees": "integer?",
+        "peak_wind_time": "instant?",
+        "feels_like_f": "number?",
+        "max_temp_6hr_f": "number?",
+        "min_temp_6hr_f": "number?",
+        "max_temp_24hr_f": "number?",
+        "min_temp_24hr_f": "number?",
+    },
+    "ClimateRecord": {
+        "station_code": "string",
+        "observation_date": "date",
+        "high_temp_f": "number?",
+        "low_temp_f": "number?",
+        "report_type": "string",
+        "source": "string",
+        "product_id": "string?",
+        "issued_at": "instant?",
+    },
+    "ClimateGap": {
+        "station_code": "string",
+        "gap_start": "date",
+        "gap_end": "date",
+        "missing_days": "integer",
+    },
+    "Series": {
+        "ticker": "string",
+        "measure_type": "string",
+        "title": "string",
+        "station_code": "string?",
+        "category": "string",
+        "frequency": "string",
+        "tags": "other",
+        "active": "boolean",
+        "last_seen_at": "instant",
+    },
+    "Market": {
+        "ticker": "string",
+        "event_ticker": "string",
+        "series_ticker": "string",
+        "status": "string",
+        "result": "string",
+        "close_time": "instant",
+    },
+}
+
+
+class _Endpoints(_Requests):
+    def lob(
+        self,
+        *,
+        market: Optional[str] = None,
+        series: Optional[str] = None,
+        source: Optional[Literal["kalshi", "polymarket"]] = None,
+        date: Optional[str] = None,
+        start: Optional[str] = None,
+        end: Optional[str] = None,
+        interval: Optional[int] = None,
+        levels: Optional[int] = None,
+        hour: Optional[int] = None,
+        format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
+        columns: Optional[Sequence[SnapshotColumn]] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[Snapshot]":
+        """Order-book snapshots at a regular interval, rebuilt from recorded deltas.
+
+        market: Market ticker; for polymarket <condition_id>:<token_id>. Exactly one of market
+            and series is given.
+        series: Series ticker, or the ticker of one event of a series: all its markets.
+        source: Data source. Default: kalshi.
+        date: One UTC date. Either date, or from and to, are given.
+        start: First UTC date of a range.
+        end: Last UTC date of a range, of at most 31 days.
+        interval: Seconds from one snapshot to the next. A whole number from 1 to 3600. Default:
+            60.
+        levels: Book levels per side. A whole number from 1 to 50. Default: 10.
+        hour: Only the snapshots of this UTC hour. A whole number from 0 to 23.
+        format: Of bytes and files; rows are read in the form that suits them.
+        columns: Comma-separated columns, in the order wanted. Default: all.
+        """
+        form = _Form("/api/v1/lob", "Snapshot", ("json", "ndjson", "csv", "parquet",), None, False)
+        parameters: Dict[str, Any] = {
+            "market": market,
+            "series": series,
+            "source": source,
+            "date": date,
+            "from": start,
+            "to": end,
+            "interval": interval,
+            "levels": levels,
+            "hour": hour,
+            "format": format,
+            "columns": columns,
+        }
+        return Answer(self._connection(timeout, on_progress), form, parameters)
+
+    def candles(
+        self,
+        *,
+        market: Optional[str] = None,
+        event: Optional[str] = None,
+        station: Optional[str] = None,
+        series: Optional[str] = None,
+        start: Optional[str] = None,
+        end: Optional[str] = None,
+        interval: Optional[Literal[1, 5, 15, 30, 60, 1440]] = None,
+        fill: Optional[bool] = None,
+        aggregate: Optional[int] = None,
+        tz: Optional[str] = None,
+        format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
+        columns: Optional[Sequence[CandleColumn]] = None,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[Candle]":
+        """Candles of temperature markets.
+
+        market: Market ticker.
+        event: Event ticker.
+        station: Station code, three letters or ICAO.
+        series: Series ticker, or the ticker of one event of a series. All selectors that are
+            given must hold.
+        start: Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago.
+        end: End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now.
+        interval: Length of a candle in minutes. One of 1, 5, 15, 30, 60, 1440. Default: 1.
+        fill: Fill gaps between traded candles. Only for json; the other formats ignore it.
+            Default: true.
+        aggregate: Roll up to so many minutes, a multiple of interval. Buckets are aligned to
+            local midnight of tz; a candle is served when its own end lies in the range. A whole
+            number from 1 to 1440.
+        tz: Zone of the time labels: UTC, station (each row's station) or an IANA name. Filters
+            stay UTC. Default: UTC.
+        format: Of bytes and files; rows are read in the form that suits them.
+        columns: Comma-separated columns, in the order wanted. Default: all.
+        limit: Rows at most, of all pages together. Default: all there are.
+        offset: Rows to skip. The Link header of a page that limit cut short has the address of
+            the next one. A whole number from 0 to 10000000. Default: 0.
+        """
+        form = _Form("/api/v1/candles", "Candle", ("json", "ndjson", "csv", "parquet",), 500000, True)
+        parameters: Dict[str, Any] = {
+            "market": market,
+            "event": event,
+            "station": station,
+            "series": series,
+            "from": start,
+            "to": end,
+            "interval": interval,
+            "fill": fill,
+            "aggregate": aggregate,
+            "tz": tz,
+            "format": format,
+            "columns": columns,
+            "limit": limit,
+            "offset": offset,
+        }
+        return Answer(self._connection(timeout, on_progress), form, parameters)
+
+    def observations(
+        self,
+        *,
+        station: Optional[str] = None,
+        start: Optional[str] = None,
+        end: Optional[str] = None,
+        type: Optional[Literal["METAR", "SPECI"]] = None,
+        units: Optional[Literal["raw", "metric", "imperial"]] = None,
+        tz: Optional[str] = None,
+        format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
+        columns: Optional[Sequence[ObservationColumn]] = None,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[Observation]":
+        """Weather observations (METAR and SPECI).
+
+        station: Station code, three letters or ICAO.
+        start: Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago.
+        end: End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now.
+        type: Only routine (METAR) or special (SPECI) reports.
+        units: Units of the values. Field names keep their raw suffix. Default: raw.
+        tz: Zone of the time labels: UTC, station (each row's station) or an IANA name. Filters
+            stay UTC. Default: UTC.
+        format: Of bytes and files; rows are read in the form that suits them.
+        columns: Comma-separated columns, in the order wanted. Default: all.
+        limit: Rows at most, of all pages together. Default: all there are.
+        offset: Rows to skip. The Link header of a page that limit cut short has the address of
+            the next one. A whole number from 0 to 10000000. Default: 0.
+        """
+        form = _Form("/api/v1/observations", "Observation", ("json", "ndjson", "csv", "parquet",), 500000, False)
+        parameters: Dict[str, Any] = {
+            "station": station,
+            "from": start,
+            "to": end,
+            "type": type,
+            "units": units,
+            "tz": tz,
+            "format": format,
+            "columns": columns,
+            "limit": limit,
+            "offset": offset,
+        }
+        return Answer(self._connection(timeout, on_progress), form, parameters)
+
+    def climate(
+        self,
+        *,
+        station: Optional[str] = None,
+        start: Optional[str] = None,
+        end: Optional[str] = None,
+        units: Optional[Literal["raw", "metric"]] = None,
+        revisions: Optional[bool] = None,
+        format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
+        columns: Optional[Sequence[ClimateRecordColumn]] = None,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[ClimateRecord]":
+        """Official daily climate reports, with estimates where there are none.
+
+        station: Station code, three letters or ICAO.
+        start: First climate date.
+        end: Last climate date.
+        units: raw: degrees F; metric: degrees C. Field names keep their raw suffix. Default:
+            raw.
+        revisions: true: every product of a date instead of the one that counts. Default: false.
+        format: Of bytes and files; rows are read in the form that suits them.
+        columns: Comma-separated columns, in the order wanted. Default: all.
+        limit: Rows at most, of all pages together. Default: all there are.
+        offset: Rows to skip. The Link header of a page that limit cut short has the address of
+            the next one. A whole number from 0 to 10000000. Default: 0.
+        """
+        form = _Form("/api/v1/climate", "ClimateRecord", ("json", "ndjson", "csv", "parquet",), 500000, False)
+        parameters: Dict[str, Any] = {
+            "station": station,
+            "from": start,
+            "to": end,
+            "units": units,
+            "revisions": revisions,
+            "format": format,
+            "columns": columns,
+            "limit": limit,
+            "offset": offset,
+        }
+        return Answer(self._connection(timeout, on_progress), form, parameters)
+
+    def climate_gaps(
+        self,
+        *,
+        station: str,
+        start: Optional[str] = None,
+        end: Optional[str] = None,
+        official: Optional[bool] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[ClimateGap]":
+        """Missing dates in a station's daily climate reports.
+
+        station: Station code, three letters or ICAO.
+        start: First date. Default: 5 years ago.
+        end: Last date. Default: today. The range is at most 10 years.
+        official: true: a date that has nothing but an estimate is missing too. Default: false.
+        """
+        form = _Form("/api/v1/analysis/climate-gaps", "ClimateGap", ("json",), None, False)
+        parameters: Dict[str, Any] = {
+            "station": station,
+            "from": start,
+            "to": end,
+            "official": official,
+        }
+        return Answer(self._connection(timeout, on_progress), form, parameters)
+
+    def series(
+        self,
+        *,
+        active: Optional[bool] = None,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[Series]":
+        """The series of the catalogue, by ticker.
+
+        active: Only those that are (true) or are not (false) active.
+        limit: Rows at most, of all pages together. Default: all there are.
+        offset: Records to skip. A whole number from 0 to 1000000000. Default: 0.
+        """
+        form = _Form("/api/v1/series", "Series", ("json",), 10000, False)
+        parameters: Dict[str, Any] = {
+            "active": active,
+            "limit": limit,
+            "offset": offset,
+        }
+        return Answer(self._connection(timeout, on_progress), form, parameters)
+
+    def series_named(
+        self,
+        ticker: str,
+        *,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> Series:
+        """One series.
+        """
+        return self._one("/api/v1/series/" + _quoted(ticker), timeout, on_progress)
+
+    def markets(
+        self,
+        *,
+        series: Optional[str] = None,
+        station: Optional[str] = None,
+        start: Optional[str] = None,
+        end: Optional[str] = None,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[Market]":
+        """The markets of the catalogue, by ticker. Conditions combine with AND.
+
+        series: Series ticker.
+        station: Station code, NYC or KNYC.
+        start: Earliest close time: RFC 3339, or a date for its start.
+        end: Latest close time, inclusive: RFC 3339, or a date for its end.
+        limit: Rows at most, of all pages together. Default: all there are.
+        offset: Records to skip. A whole number from 0 to 1000000000. Default: 0.
+        """
+        form = _Form("/api/v1/markets", "Market", ("json",), 10000, False)
+        parameters: Dict[str, Any] = {
+            "series": series,
+            "station": station,
+            "from": start,
+            "to": end,
+            "limit": limit,
+            "offset": offset,
+        }
+        return Answer(self._connection(timeout, on_progress), form, parameters)
+
+    def market_named(
+        self,
+        ticker: str,
+        *,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> Market:
+        """One market.
+        """
+        return self._one("/api/v1/markets/" + _quoted(ticker), timeout, on_progress)
+
+    def health(
+        self,
+        *,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> Health:
+        """The state of what the service depends on. Always 200 while the process answers.
+        """
+        return self._one("/health", timeout, on_progress)
+
+    def ready(
+        self,
+        *,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> Ready:
+        """Whether requests may be sent here: 200 once the catalogue has been read, 503 before
+        and while stopping.
+        """
+        return self._one("/readyz", timeout, on_progress)
+
+    def live(
+        self,
+        *,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> Live:
+        """Whether the process answers at all.
+        """
+        return self._one("/livez", timeout, on_progress)
+
+
+# --- end of what the build writes
+
+
+class Client(_Endpoints):
+    """A Bookcast server.
+
+    url: such as http://localhost:8080; a path in it stands before every request's. api_key: sent as `Authorization:
+    Bearer …`. timeout: the longest silence of the server, in seconds. attempts, first_wait, longest_wait: how 429 and
+    503 are waited for (in all; seconds before the second try, doubled from try to try; a server that wants more is not
+    waited for). compress: whether answers travel as gzip. on_progress: told after every piece of an answer.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        api_key: Optional[str] = None,
+        timeout: float = 60.0,
+        attempts: int = 8,
+        first_wait: float = 0.25,
+        longest_wait: float = 30.0,
+        compress: bool = True,
+        on_progress: Optional[Callable[[Progress], None]] = None,
+    ) -> None:
+        base = urllib.parse.urlsplit(url.rstrip("/"))
+        if base.scheme not in ("http", "https") or not base.hostname:
+            raise BookcastError(f"The server's address must be one of http or https, not {url}.")
+        headers = {"Accept-Encoding": "gzip" if compress else "identity", "User-Agent": f"bookcast/{__version__}"}
+        if api_key is not None:
+            headers["Authorization"] = f"Bearer {api_key}"
+        super().__init__(_Connection(base, headers, timeout, attempts, first_wait, longest_wait, on_progress))
+
+    def open_api(self, *, timeout: Optional[float] = None) -> Any:
+        """The server's own description, OpenAPI 3.1."""
+        return self._one("/openapi.json", timeout, None)
+
+    def metrics(self, *, timeout: Optional[float] = None) -> str:
+        """The server's metrics as Prometheus reads them."""
+        transfer = _Transfer(self._connection(timeout, None), "/metrics", _Cancelling())
+        return b"".join(transfer.chunks()).decode()

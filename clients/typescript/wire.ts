@@ -1,0 +1,439 @@
+// Written by the build from the server's own declarations: npm run clients:write. A build whose declarations say
+// something else fails.
+
+export interface Snapshot {
+  /** Nanoseconds since the Unix epoch. */
+  readonly ts: number
+  /** Market identifier. */
+  readonly market_id: string
+  /** Highest bid, cents; 0 without a bid. */
+  readonly best_bid: number
+  /** Lowest ask, cents; 0 without an ask. */
+  readonly best_ask: number
+  /** Ask minus bid; -1 when there is no two-sided book. */
+  readonly spread: number
+  /** (bid + ask) / 2; 0 when there is no two-sided book. */
+  readonly mid: number
+  /** Bid levels, high to low. */
+  readonly bids: readonly { readonly price: number; readonly qty: number }[]
+  /** Ask levels, low to high. */
+  readonly asks: readonly { readonly price: number; readonly qty: number }[]
+}
+
+export type LobColumn = keyof Snapshot
+
+/** Order-book snapshots at a regular interval, rebuilt from recorded deltas. */
+export interface LobParameters<Column extends LobColumn = LobColumn> {
+  /** Market ticker; for polymarket <condition_id>:<token_id>. Exactly one of market and series is given. */
+  readonly market?: string | undefined
+  /** Series ticker, or the ticker of one event of a series: all its markets. */
+  readonly series?: string | undefined
+  /** Data source. Default: kalshi. */
+  readonly source?: 'kalshi' | 'polymarket' | undefined
+  /** One UTC date. Either date, or from and to, are given. */
+  readonly date?: string | undefined
+  /** First UTC date of a range. */
+  readonly from?: string | undefined
+  /** Last UTC date of a range, of at most 31 days. */
+  readonly to?: string | undefined
+  /** Seconds from one snapshot to the next. A whole number from 1 to 3600. Default: 60. */
+  readonly interval?: number | undefined
+  /** Book levels per side. A whole number from 1 to 50. Default: 10. */
+  readonly levels?: number | undefined
+  /** Only the snapshots of this UTC hour. A whole number from 0 to 23. */
+  readonly hour?: number | undefined
+  /** Of bytes and files; rows are read in the form that suits them. Default: json. */
+  readonly format?: 'json' | 'csv' | 'parquet' | 'ndjson' | undefined
+  /** Comma-separated columns, in the order wanted. Default: all. */
+  readonly columns?: readonly Column[] | undefined
+}
+
+export interface Candle {
+  /** Market ticker. */
+  readonly market_ticker: string
+  /** Candle length, minutes. */
+  readonly period_interval: number
+  /** End of the candle. */
+  readonly end_period_ts: string
+  /** Open price, cents. */
+  readonly open: number
+  /** High price, cents. */
+  readonly high: number
+  /** Low price, cents. */
+  readonly low: number
+  /** Close price, cents. */
+  readonly close: number
+  /** Traded volume, contracts. */
+  readonly volume: number
+  /** Open interest, contracts. */
+  readonly open_interest: number
+  /** True for a forward fill, false for real trades. */
+  readonly filled: boolean
+}
+
+export type CandleColumn = keyof Candle
+
+/** Candles of temperature markets. */
+export interface CandlesParameters<Column extends CandleColumn = CandleColumn> {
+  /** Market ticker. */
+  readonly market?: string | undefined
+  /** Event ticker. */
+  readonly event?: string | undefined
+  /** Station code, three letters or ICAO. */
+  readonly station?: string | undefined
+  /** Series ticker, or the ticker of one event of a series. All selectors that are given must hold. */
+  readonly series?: string | undefined
+  /** Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago. */
+  readonly from?: string | undefined
+  /** End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now. */
+  readonly to?: string | undefined
+  /** Length of a candle in minutes. One of 1, 5, 15, 30, 60, 1440. Default: 1. */
+  readonly interval?: 1 | 5 | 15 | 30 | 60 | 1440 | undefined
+  /** Fill gaps between traded candles. Only for json; the other formats ignore it. Default: true. */
+  readonly fill?: boolean | undefined
+  /** Roll up to so many minutes, a multiple of interval. Buckets are aligned to local midnight of tz; a candle is served when its own end lies in the range. A whole number from 1 to 1440. */
+  readonly aggregate?: number | undefined
+  /** Zone of the time labels: UTC, station (each row's station) or an IANA name. Filters stay UTC. Default: UTC. */
+  readonly tz?: string | undefined
+  /** Of bytes and files; rows are read in the form that suits them. Default: json. */
+  readonly format?: 'json' | 'csv' | 'parquet' | 'ndjson' | undefined
+  /** Comma-separated columns, in the order wanted. Default: all. */
+  readonly columns?: readonly Column[] | undefined
+  /** Rows at most, of all pages together. Default: all there are. */
+  readonly limit?: number | undefined
+  /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
+  readonly offset?: number | undefined
+}
+
+export interface Observation {
+  /** Station code. */
+  readonly station_code: string
+  /** Observation time. */
+  readonly observed_at: string
+  /** `METAR` (routine) or `SPECI` (special). */
+  readonly observation_type: string
+  /** Origin: `awc` (live feed), `iem` or `ncei` (archives). */
+  readonly source: string
+  /** Temperature. */
+  readonly temp_f: number | null
+  /** Dewpoint. */
+  readonly dewpoint_f: number | null
+  /** Wind speed; 0 is calm, null is not reported. */
+  readonly wind_speed_kt: number | null
+  /** Altimeter setting. */
+  readonly altimeter_inhg: number | null
+  /** Visibility; the bound itself where a report says more or less than it. */
+  readonly visibility_miles: number | null
+  /** First sky-cover layer: CLR, SKC, FEW, SCT, BKN, OVC, VV. */
+  readonly sky_cover_1: string | null
+  /** Raw report text. */
+  readonly raw_metar: string | null
+  /** Relative humidity, percent, from temperature and dewpoint. */
+  readonly relative_humidity: number | null
+  /** Direction the wind blows from; 0 is calm, null is variable or not reported. */
+  readonly wind_dir_degrees: number | null
+  /** Gust speed; null is no gust. */
+  readonly wind_gust_kt: number | null
+  /** Sea-level pressure, millibars (hPa). */
+  readonly sea_level_pressure_mb: number | null
+  /** Present weather as reported, separated by spaces. */
+  readonly weather_codes: string | null
+  /** Base of the first layer above ground, feet. */
+  readonly sky_base_1_ft: number | null
+  /** Second sky-cover layer. */
+  readonly sky_cover_2: string | null
+  /** Base of the second layer, feet. */
+  readonly sky_base_2_ft: number | null
+  /** Third sky-cover layer. */
+  readonly sky_cover_3: string | null
+  /** Base of the third layer, feet. */
+  readonly sky_base_3_ft: number | null
+  /** Fourth sky-cover layer. */
+  readonly sky_cover_4: string | null
+  /** Base of the fourth layer, feet. */
+  readonly sky_base_4_ft: number | null
+  /** Precipitation since the last routine report; 0.0001 is a trace. */
+  readonly precip_1hr_inches: number | null
+  /** Snow on the ground. */
+  readonly snow_depth_inches: number | null
+  /** Peak wind since the last routine report. */
+  readonly peak_wind_speed_kt: number | null
+  /** Direction of the peak wind. */
+  readonly peak_wind_dir_degrees: number | null
+  /** Time of the peak wind. */
+  readonly peak_wind_time: string | null
+  /** Wind chill, heat index or temperature, by the NWS formulas. */
+  readonly feels_like_f: number | null
+  /** Maximum of the last 6 hours. */
+  readonly max_temp_6hr_f: number | null
+  /** Minimum of the last 6 hours. */
+  readonly min_temp_6hr_f: number | null
+  /** Maximum of the 24 hours to midnight local standard time. */
+  readonly max_temp_24hr_f: number | null
+  /** Minimum of the 24 hours to midnight local standard time. */
+  readonly min_temp_24hr_f: number | null
+}
+
+export type ObservationColumn = keyof Observation
+
+/** Weather observations (METAR and SPECI). */
+export interface ObservationsParameters<Column extends ObservationColumn = ObservationColumn> {
+  /** Station code, three letters or ICAO. */
+  readonly station?: string | undefined
+  /** Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago. */
+  readonly from?: string | undefined
+  /** End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now. */
+  readonly to?: string | undefined
+  /** Only routine (METAR) or special (SPECI) reports. */
+  readonly type?: 'METAR' | 'SPECI' | undefined
+  /** Units of the values. Field names keep their raw suffix. Default: raw. */
+  readonly units?: 'raw' | 'metric' | 'imperial' | undefined
+  /** Zone of the time labels: UTC, station (each row's station) or an IANA name. Filters stay UTC. Default: UTC. */
+  readonly tz?: string | undefined
+  /** Of bytes and files; rows are read in the form that suits them. Default: json. */
+  readonly format?: 'json' | 'csv' | 'parquet' | 'ndjson' | undefined
+  /** Comma-separated columns, in the order wanted. Default: all. */
+  readonly columns?: readonly Column[] | undefined
+  /** Rows at most, of all pages together. Default: all there are. */
+  readonly limit?: number | undefined
+  /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
+  readonly offset?: number | undefined
+}
+
+export interface ClimateRecord {
+  /** Station code. */
+  readonly station_code: string
+  /** Climate date: midnight to midnight local standard time. */
+  readonly observation_date: string
+  /** Daily high; null where the report does not have it. */
+  readonly high_temp_f: number | null
+  /** Daily low; null where the report does not have it. */
+  readonly low_temp_f: number | null
+  /** `final`, `correction`, `preliminary` or `estimated`. */
+  readonly report_type: string
+  /** Origin: `nws` or `iem` for official products, `acis` for estimates. */
+  readonly source: string
+  /** Identifier of the issued product; null for an estimate. */
+  readonly product_id: string | null
+  /** Issue time of the product; null for an estimate. */
+  readonly issued_at: string | null
+}
+
+export type ClimateColumn = keyof ClimateRecord
+
+/** Official daily climate reports, with estimates where there are none. */
+export interface ClimateParameters<Column extends ClimateColumn = ClimateColumn> {
+  /** Station code, three letters or ICAO. */
+  readonly station?: string | undefined
+  /** First climate date. */
+  readonly from?: string | undefined
+  /** Last climate date. */
+  readonly to?: string | undefined
+  /** raw: degrees F; metric: degrees C. Field names keep their raw suffix. Default: raw. */
+  readonly units?: 'raw' | 'metric' | undefined
+  /** true: every product of a date instead of the one that counts. Default: false. */
+  readonly revisions?: boolean | undefined
+  /** Of bytes and files; rows are read in the form that suits them. Default: json. */
+  readonly format?: 'json' | 'csv' | 'parquet' | 'ndjson' | undefined
+  /** Comma-separated columns, in the order wanted. Default: all. */
+  readonly columns?: readonly Column[] | undefined
+  /** Rows at most, of all pages together. Default: all there are. */
+  readonly limit?: number | undefined
+  /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
+  readonly offset?: number | undefined
+}
+
+export interface ClimateGap {
+  /** Station code. */
+  readonly station_code: string
+  /** First missing date. */
+  readonly gap_start: string
+  /** Last missing date. */
+  readonly gap_end: string
+  /** Number of missing days. */
+  readonly missing_days: number
+}
+
+/** Missing dates in a station's daily climate reports. */
+export interface ClimateGapsParameters {
+  /** Station code, three letters or ICAO. */
+  readonly station: string
+  /** First date. Default: 5 years ago. */
+  readonly from?: string | undefined
+  /** Last date. Default: today. The range is at most 10 years. */
+  readonly to?: string | undefined
+  /** true: a date that has nothing but an estimate is missing too. Default: false. */
+  readonly official?: boolean | undefined
+}
+
+export interface Series {
+  /** Series ticker. */
+  readonly ticker: string
+  /** Kind of measure: daily high or low temperature. */
+  readonly measure_type: string
+  /** Title. */
+  readonly title: string
+  /** Station that settles it; null when it is none of ours. */
+  readonly station_code: string | null
+  /** Category. */
+  readonly category: string
+  /** Frequency. */
+  readonly frequency: string
+  /** Tags. */
+  readonly tags: readonly string[]
+  /** Whether the exchange still lists it. */
+  readonly active: boolean
+  /** When it was last listed, with milliseconds. */
+  readonly last_seen_at: string
+}
+
+/** The series of the catalogue, by ticker. */
+export interface SeriesParameters {
+  /** Only those that are (true) or are not (false) active. */
+  readonly active?: boolean | undefined
+  /** Rows at most, of all pages together. Default: all there are. */
+  readonly limit?: number | undefined
+  /** Records to skip. A whole number from 0 to 1000000000. Default: 0. */
+  readonly offset?: number | undefined
+}
+
+export interface Market {
+  /** Market ticker. */
+  readonly ticker: string
+  /** Ticker of the event that the strike belongs to. */
+  readonly event_ticker: string
+  /** Ticker of the series that the event belongs to. */
+  readonly series_ticker: string
+  /** Status, as the exchange has it. */
+  readonly status: string
+  /** Result; empty while there is none. */
+  readonly result: string
+  /** Close time, UTC. */
+  readonly close_time: string
+}
+
+/** The markets of the catalogue, by ticker. Conditions combine with AND. */
+export interface MarketsParameters {
+  /** Series ticker. */
+  readonly series?: string | undefined
+  /** Station code, NYC or KNYC. */
+  readonly station?: string | undefined
+  /** Earliest close time: RFC 3339, or a date for its start. */
+  readonly from?: string | undefined
+  /** Latest close time, inclusive: RFC 3339, or a date for its end. */
+  readonly to?: string | undefined
+  /** Rows at most, of all pages together. Default: all there are. */
+  readonly limit?: number | undefined
+  /** Records to skip. A whole number from 0 to 1000000000. Default: 0. */
+  readonly offset?: number | undefined
+}
+
+export interface Health {
+  /** ok when everything below is. */
+  readonly status: 'ok' | 'degraded'
+  /** The embedded analytical database. */
+  readonly embedded_db: 'ok' | 'error'
+  /** The relational database. */
+  readonly hosted_db: 'ok' | 'error'
+  /** The last synchronization of the lake; without object storage, the last look at its directory. */
+  readonly sync: {
+    readonly last_sync: string | null
+    /** Parquet files in the lake. */
+    readonly file_count: number
+    /** Whether it was more than two hours ago. */
+    readonly is_stale: boolean
+  }
+}
+
+export interface Ready {
+  readonly status: 'ready'
+}
+
+export interface Live {
+  readonly status: 'ok'
+}
+
+/** What the client has to know of an endpoint to ask it. */
+export interface EndpointForm {
+  readonly path: string
+  readonly formats: readonly string[]
+  /** The highest limit of one answer; null where there are no pages. */
+  readonly limitMax: number | null
+  /** Whether gaps between rows can be filled, which is done in json alone. */
+  readonly hasFill: boolean
+}
+
+export const ENDPOINTS = {
+  lob: {
+    path: '/api/v1/lob',
+    formats: ['json', 'ndjson', 'csv', 'parquet'],
+    limitMax: null,
+    hasFill: false,
+  },
+  candles: {
+    path: '/api/v1/candles',
+    formats: ['json', 'ndjson', 'csv', 'parquet'],
+    limitMax: 500000,
+    hasFill: true,
+  },
+  observations: {
+    path: '/api/v1/observations',
+    formats: ['json', 'ndjson', 'csv', 'parquet'],
+    limitMax: 500000,
+    hasFill: false,
+  },
+  climate: {
+    path: '/api/v1/climate',
+    formats: ['json', 'ndjson', 'csv', 'parquet'],
+    limitMax: 500000,
+    hasFill: false,
+  },
+  climateGaps: {
+    path: '/api/v1/analysis/climate-gaps',
+    formats: ['json'],
+    limitMax: null,
+    hasFill: false,
+  },
+  series: {
+    path: '/api/v1/series',
+    formats: ['json'],
+    limitMax: 10000,
+    hasFill: false,
+  },
+  seriesNamed: {
+    path: '/api/v1/series/{ticker}',
+    formats: ['json'],
+    limitMax: null,
+    hasFill: false,
+  },
+  markets: {
+    path: '/api/v1/markets',
+    formats: ['json'],
+    limitMax: 10000,
+    hasFill: false,
+  },
+  marketNamed: {
+    path: '/api/v1/markets/{ticker}',
+    formats: ['json'],
+    limitMax: null,
+    hasFill: false,
+  },
+  health: {
+    path: '/health',
+    formats: ['json'],
+    limitMax: null,
+    hasFill: false,
+  },
+  ready: {
+    path: '/readyz',
+    formats: ['json'],
+    limitMax: null,
+    hasFill: false,
+  },
+  live: {
+    path: '/livez',
+    formats: ['json'],
+    limitMax: null,
+    hasFill: false,
+  },
+} as const satisfies Record<string, EndpointForm>

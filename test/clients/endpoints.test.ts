@@ -1,0 +1,161 @@
+// Both clients against the real server with the sample's records: every endpoint, every format, pages, bad input.
+
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type ClientCall, clientsOfThisFile, withoutPython } from '../support/client-drivers.ts'
+import { serviceOfThisFile } from '../support/conformance-service.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const file = serviceOfThisFile()
+const clients = clientsOfThisFile()
+const FORMATS = ['json', 'ndjson', 'csv', 'parquet'] as const
+const RANGE = { from: '2026-07-01', to: '2026-07-02' }
+
+/** One request to each list, by method, with its path and what the server names differently. */
+const LISTS: readonly (readonly [method: string, path: string, parameters: Record<string, unknown>])[] = [
+  ['lob', 'lob', { series: 'KXHIGHNY', date: '2026-07-01', interval: 600, levels: 3 }],
+  [
+    'lob',
+    'lob',
+    { market: 'KXHIGHNY-26JUL01-B81.5', ...RANGE, interval: 3600, columns: ['ts', 'mid', 'bids'] },
+  ],
+  ['candles', 'candles', { series: 'KXHIGHNY', ...RANGE, interval: 60 }],
+  [
+    'candles',
+    'candles',
+    { market: 'KXHIGHNY-26JUL01-B81.5', ...RANGE, interval: 60, fill: false, tz: 'station' },
+  ],
+  ['observations', 'observations', { station: 'NYC', ...RANGE }],
+  [
+    'observations',
+    'observations',
+    { station: 'KMDW', ...RANGE, units: 'metric', columns: ['temp_f', 'raw_metar'] },
+  ],
+  ['climate', 'climate', { from: '2026-06-20', to: '2026-07-03' }],
+  ['climate', 'climate', { station: 'NYC', from: '2026-06-20', to: '2026-07-03', revisions: true }],
+  ['climateGaps', 'analysis/climate-gaps', { station: 'NYC', from: '2026-06-20', to: '2026-07-03' }],
+  ['series', 'series', {}],
+  ['series', 'series', { active: true }],
+  ['markets', 'markets', { series: 'KXHIGHNY', ...RANGE }],
+]
+
+function targetOf(path: string, parameters: Readonly<Record<string, unknown>>): string {
+  const query = Object.entries(parameters).map(
+    ([name, value]) => `${name}=${encodeURIComponent(String(value))}`,
+  )
+  return `/api/v1/${path}?${query.join('&')}`
+}
+
+test('Python is there', { skip: withoutPython }, () => assert.equal(clients.length, 2))
+
+for (const client of clients) {
+  test(`${client.name}: every list gives the rows of the JSON answer`, async () => {
+    const { url, rows } = file.service
+    for (const [method, path, parameters] of LISTS) {
+      const wanted = await rows(
+        targetOf(
+          path,
+          path.includes('gaps') || path === 'lob' ? parameters : { ...parameters, limit: 10_000 },
+        ),
+      )
+      const given = await client.call({ url, method, parameters, action: 'rows' })
+      assert.ok(wanted.length > 0, method)
+      assert.deepEqual(given.rows, wanted, `${method} ${JSON.stringify(parameters)}: ${given.error?.message}`)
+    }
+  })
+
+  test(`${client.name}: every format goes into a file as the server gives it`, async (t) => {
+    const { url, bytes } = file.service
+    const directory = await temporaryDirectory(t)
+    for (const [method, path, parameters] of LISTS) {
+      const hasFormats = !['climateGaps', 'series', 'markets'].includes(method)
+      for (const format of hasFormats ? FORMATS : (['json'] as const)) {
+        const name = join(directory, `${method}.${format}`)
+        const limit = hasFormats && method !== 'lob' ? { limit: 40_000 } : {}
+        const wanted = await bytes(
+          targetOf(path, { ...parameters, ...limit, ...(hasFormats ? { format } : {}) }),
+        )
+        const given = await client.call({
+          url,
+          method,
+          parameters: { ...parameters, ...limit },
+          action: 'file',
+          path: name,
+        })
+        assert.equal(given.bytes, wanted.length, `${method} ${format}: ${given.error?.message}`)
+        assert.deepEqual(await readFile(name), Buffer.from(wanted), `${method} ${format}`)
+      }
+    }
+    assert.ok((await readdir(directory)).every((name) => !name.endsWith('.part')))
+  })
+
+  test(`${client.name}: single objects`, async () => {
+    const { url, one } = file.service
+    for (const [method, positional, target] of [
+      ['seriesNamed', ['KXHIGHNY'], '/api/v1/series/KXHIGHNY'],
+      ['marketNamed', ['KXHIGHNY-26JUL01-B81.5'], '/api/v1/markets/KXHIGHNY-26JUL01-B81.5'],
+      ['live', [], '/livez'],
+      ['ready', [], '/readyz'],
+      ['openApi', [], '/openapi.json'],
+    ] as const) {
+      const { value } = await client.call({ url, method, positional, action: 'one' })
+      assert.deepEqual(value, await one(target), method)
+    }
+    const health = (await client.call({ url, method: 'health', action: 'one' })).value as { status: string }
+    assert.ok(['ok', 'degraded'].includes(health.status))
+    const metrics = (await client.call({ url, method: 'metrics', action: 'one' })).value
+    assert.match(String(metrics), /^nodejs_eventloop_lag_p99_seconds /m)
+  })
+
+  test(`${client.name}: limit counts all rows, and offset skips`, async () => {
+    const { url, rows } = file.service
+    const parameters = { station: 'NYC', ...RANGE, limit: 7, offset: 5 }
+    const wanted = await rows(targetOf('observations', parameters))
+    assert.equal(wanted.length, 7)
+    const given = await client.call({ url, method: 'observations', parameters, action: 'rows' })
+    assert.deepEqual(given.rows, wanted)
+  })
+
+  test(`${client.name}: dates without a recording are told`, async () => {
+    const { url } = file.service
+    const parameters = { series: 'KXHIGHNY', from: '2026-06-29', to: '2026-07-01', interval: 3600 }
+    const given = await client.call({ url, method: 'lob', parameters, action: 'rows' })
+    assert.deepEqual(given.missingDates, ['2026-06-29', '2026-06-30'])
+  })
+
+  test(`${client.name}: wrong values are answered with the server's sentence and the parameter`, async () => {
+    const { url, get } = file.service
+    const market = `<script>alert("x")</script>‮'${'k'.repeat(1000)}`
+    for (const [method, path, parameters] of [
+      ['lob', 'lob', { series: 'KXHIGHNY', date: 'yesterday' }],
+      ['lob', 'lob', { series: 'KXHIGHNY', date: '2026-07-01', interval: 0, levels: 51 }],
+      ['lob', 'lob', { series: 'KXHIGHNY', date: '2026-07-01', columns: ['ts', 'price'] }],
+      ['lob', 'lob', { market, date: '2026-07-01' }],
+      ['lob', 'lob', { series: 'KXHIGHNY', date: '2026-07-01', hour: 24 }],
+      ['candles', 'candles', { series: 'KXHIGHNY', interval: 7 }],
+      ['candles', 'candles', { series: 'KXHIGHNY', tz: 'Mars/Olympus' }],
+      ['observations', 'observations', { station: 'NO STATION', ...RANGE }],
+      ['climate', 'climate', { station: 'NYC', from: '2026-07-02', to: '2026-07-01' }],
+      ['climateGaps', 'analysis/climate-gaps', { station: 'ATLANTIS' }],
+      ['markets', 'markets', { from: 'noon' }],
+      ['markets', 'markets', { series: 'NONE' }],
+    ] as const) {
+      const answer = await get(
+        targetOf(path, { ...parameters, ...(method === 'lob' ? { format: 'ndjson' } : {}) }),
+      )
+      const problem = JSON.parse(await answer.text()) as { detail: string; code: string; errors: unknown }
+      const { error } = await client.call({ url, method, parameters, action: 'rows' })
+      assert.equal(error?.type, 'ApiError', method)
+      assert.deepEqual(
+        [error.status, error.message, error.code, error.errors],
+        [answer.status, problem.detail, problem.code, problem.errors],
+      )
+    }
+    const long: ClientCall = { url, method: 'marketNamed', positional: ['k'.repeat(10_000)], action: 'one' }
+    assert.equal((await client.call(long)).error?.code, 'target_too_long')
+    const hostile = await client.call({ url, method: 'marketNamed', positional: [market], action: 'one' })
+    assert.deepEqual([hostile.error?.status, hostile.error?.code], [404, 'unknown_market'])
+  })
+}

@@ -1,0 +1,300 @@
+// Both clients against servers that are busy, slow, broken or gone: never a short result that looks whole.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
+import { createConnection, createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { sha256Hex } from '../../server/http/api-keys.ts'
+import { type ClientCall, type ClientDriver, clientsOfThisFile } from '../support/client-drivers.ts'
+import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
+import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
+import { recordAnswer, refuse, startRaw, startScripted } from '../support/scripted-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
+const CUTS = 200
+const LINES = Array.from({ length: 200 }, (_, index) =>
+  JSON.stringify({ ts: index, text: 'ü'.repeat(index % 7) }),
+)
+const NDJSON = `${LINES.join('\n')}\n`
+const LOB = { method: 'lob', parameters: { series: 'KXHIGHNY', date: '2026-07-01' } } as const
+const QUICK = { firstWaitMs: 1, attempts: 6 }
+
+for (const client of clientsOfThisFile()) {
+  test(`${client.name}: a busy server is asked until it is free, and no more often than is said`, async (t) => {
+    const server = await startScripted(t, (_, response, count) => {
+      if (count < 4) refuse(response, 429, 'too_many_requests', { 'Retry-After': '0' })
+      else response.writeHead(200, { 'Content-Type': 'application/x-ndjson' }).end(NDJSON)
+    })
+    const call: ClientCall = { url: server.url, ...LOB, options: QUICK, action: 'rows' }
+    assert.equal((await client.call(call)).rows?.length, 200)
+    assert.equal(server.requests.length, 5)
+    const impatient = await startScripted(t, (_, response) => refuse(response, 429, 'too_many_requests'))
+    const { error } = await client.call({ ...call, url: impatient.url })
+    assert.deepEqual([error?.type, error?.status, error?.code], ['ApiError', 429, 'too_many_requests'])
+    assert.equal(impatient.requests.length, QUICK.attempts)
+  })
+
+  test(`${client.name}: 503 is waited for, but not a damaged file, nor a wait without reason`, async (t) => {
+    const starting = await startScripted(t, (_, response, count) => {
+      if (count < 2) refuse(response, 503, 'not_ready')
+      else response.writeHead(200).end(NDJSON)
+    })
+    const call: ClientCall = { url: starting.url, ...LOB, options: QUICK, action: 'rows' }
+    assert.equal((await client.call(call)).rows?.length, 200)
+    for (const [status, code, headers] of [
+      [503, 'lake_file_invalid', {}],
+      [503, 'store_timeout', { 'Retry-After': '3600' }],
+      [500, 'internal_error', {}],
+      [404, 'unknown_market', {}],
+    ] as const) {
+      const server = await startScripted(t, (_, response) => refuse(response, status, code, headers))
+      const { error } = await client.call({ ...call, url: server.url })
+      assert.deepEqual([error?.status, error?.code, error?.message], [status, code, `It is ${code}.`])
+      assert.equal(server.requests.length, 1, code)
+    }
+  })
+
+  test(`${client.name}: a refusal that is none of ours has its status`, async (t) => {
+    const server = await startScripted(t, (_, response) =>
+      response.writeHead(502, { 'Content-Type': 'text/html' }).end('<h1>Bad gateway</h1>'),
+    )
+    const { error } = await client.call({ url: server.url, ...LOB, action: 'rows' })
+    assert.deepEqual([error?.type, error?.status, error?.code], ['ApiError', 502, 'http_502'])
+  })
+
+  test(`${client.name}: an answer that is cut at any byte is an error, in every form`, async (t) => {
+    await testCuts(t, client)
+  })
+
+  test(`${client.name}: an answer that ends in the wrong place is an error, though its transfer ends well`, async (t) => {
+    const gzip = gzipSync(NDJSON)
+    for (const [what, body, headers] of [
+      ['within a row', NDJSON.slice(0, 1001), {}],
+      ['before a line feed', NDJSON.slice(0, -1), {}],
+      ['no row', 'no row\n', {}],
+      ['within a gzip', gzip.subarray(0, 500), { 'Content-Encoding': 'gzip' }],
+    ] as const) {
+      const server = await startScripted(t, (_, response) => response.writeHead(200, headers).end(body))
+      const { error } = await client.call({ url: server.url, ...LOB, action: 'rows' })
+      assert.equal(error?.type, 'IncompleteError', what)
+    }
+    const json = await startScripted(t, (_, response) => response.end('[{"ticker":"A"}'))
+    const { error } = await client.call({ url: json.url, method: 'series', action: 'rows' })
+    assert.equal(error?.type, 'IncompleteError')
+  })
+
+  test(`${client.name}: a server that is killed in mid-stream`, async (t) => {
+    await testKill(t, client)
+  })
+
+  test(`${client.name}: silence is a time-out, before the answer and within it`, async (t) => {
+    const call = { ...LOB, options: { timeoutMs: 150 }, action: 'rows' } as const
+    const silent = await startScripted(t, () => {})
+    const before = await client.call({ ...call, url: silent.url })
+    assert.deepEqual([before.error?.type, before.error?.rows], ['TimeoutError', 0])
+    const stalled = await startScripted(t, (_, response) => void response.write(`${LINES[0]}\n${LINES[1]}\n`))
+    const { error } = await client.call({ ...call, url: stalled.url })
+    assert.deepEqual([error?.type, error?.rows], ['TimeoutError', 2])
+  })
+
+  test(`${client.name}: a reading that is cancelled or left gives the connection up`, async (t) => {
+    for (const action of ['cancel', 'leave'] as const) {
+      let closed: Promise<unknown> | undefined
+      const server = await startScripted(t, (request, response) => {
+        closed = once(request.socket, 'close')
+        response.write(NDJSON)
+      })
+      const given = await client.call({ url: server.url, ...LOB, action })
+      if (action === 'cancel') assert.equal(given.error?.type, 'CancelledError', given.error?.message)
+      else assert.equal(given.rows?.length, 10)
+      await closed
+    }
+  })
+
+  test(`${client.name}: the API key goes with every request`, async (t) => {
+    const keys = { apiKeys: [{ name: 'charts', sha256: sha256Hex('a-key') }] }
+    const { url } = await startSampleServer(t, keys)
+    const call: ClientCall = { url, ...LOB, action: 'rows' }
+    assert.equal((await client.call(call)).error?.code, 'unauthorized')
+    assert.equal((await client.call({ ...call, options: { apiKey: 'wrong' } })).error?.code, 'unauthorized')
+    const { rows, error } = await client.call({ ...call, options: { apiKey: 'a-key' } })
+    assert.ok((rows?.length ?? 0) > 0, error?.message)
+  })
+
+  test(`${client.name}: answers travel compressed, and progress tells what they are`, async (t) => {
+    const server = await startScripted(t, (request, response) => {
+      assert.match(String(request.headers['accept-encoding']), /gzip/)
+      response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(gzipSync(NDJSON))
+    })
+    const given = await client.call({ url: server.url, ...LOB, action: 'rows', progress: true })
+    assert.deepEqual(
+      given.rows,
+      LINES.map((line) => JSON.parse(line) as object),
+    )
+    assert.deepEqual(given.progress?.at(-1), [200, Buffer.byteLength(NDJSON)])
+  })
+
+  test(`${client.name}: pages are followed by the query of their links alone`, async (t) => {
+    const server = await startScripted(t, (request, response) => {
+      const { searchParams } = new URL(request.url ?? '', 'http://host')
+      const offset = Number(searchParams.get('offset') ?? 0)
+      const limit = Number(searchParams.get('limit'))
+      const end = Math.min(offset + Math.min(limit, 80), 200)
+      const link = `<http://elsewhere.invalid/api/v1/observations?limit=${limit}&offset=${end}>; rel="next"`
+      response.writeHead(200, end < 200 ? { Link: link } : {})
+      response.end(
+        LINES.slice(offset, end)
+          .map((line) => `${line}\n`)
+          .join(''),
+      )
+    })
+    const url = `${server.url}/behind/a/prefix/`
+    const all = await client.call({ url, method: 'observations', action: 'rows' })
+    assert.deepEqual(
+      all.rows,
+      LINES.map((line) => JSON.parse(line) as object),
+      all.error?.message,
+    )
+    assert.equal(server.requests.length, 3)
+    assert.ok(
+      server.requests.every((request) => request.url?.startsWith('/behind/a/prefix/api/v1/observations?')),
+    )
+    const some = await client.call({
+      url,
+      method: 'observations',
+      parameters: { limit: 100 },
+      action: 'rows',
+    })
+    assert.equal(some.rows?.length, 100)
+    assert.match(server.requests.at(-1)?.url ?? '', /\blimit=20\b/)
+  })
+
+  test(`${client.name}: a file of pages, and none where one answer does not hold them`, async (t) => {
+    const directory = await temporaryDirectory(t)
+    const endless = await startScripted(t, (request, response, count) => {
+      const next = count === 2 ? {} : { Link: `<${request.url}&offset=${count + 1}>; rel="next"` }
+      const isCsv = request.url?.includes('format=csv') === true
+      response.writeHead(200, next).end(isCsv ? `a,b\n${count},"x\ny"\n` : 'PAR1PAR1')
+    })
+    const path = join(directory, 'all.csv')
+    const csv = await client.call({ url: endless.url, method: 'observations', action: 'file', path })
+    assert.equal(csv.bytes, Buffer.byteLength('a,b\n0,"x\ny"\n1,"x\ny"\n2,"x\ny"\n'), csv.error?.message)
+    const parquet = join(directory, 'all.parquet')
+    const { error } = await client.call({
+      url: endless.url,
+      method: 'observations',
+      action: 'file',
+      path: parquet,
+    })
+    assert.equal(error?.type, 'MoreRowsError')
+    assert.deepEqual(await readdir(directory), ['all.csv'])
+  })
+
+  test(`${client.name}: a server that is not there, and one that names its own page as the next`, async (t) => {
+    const { error } = await client.call({ url: 'http://127.0.0.1:9', ...LOB, action: 'rows' })
+    assert.equal(error?.type, 'ConnectionError')
+    assert.match(error.message, /^http:\/\/127\.0\.0\.1:9 cannot be reached: /)
+    const circle = await startScripted(t, (request, response) => {
+      response.writeHead(200, { Link: `<${request.url}>; rel="next"` }).end(NDJSON)
+    })
+    const circling = await client.call({ url: circle.url, method: 'observations', action: 'rows' })
+    assert.equal(circling.error?.type, 'BookcastError')
+    const wrong = await client.call({ url: 'ftp://host', ...LOB, action: 'rows' })
+    assert.match(wrong.error?.message ?? '', /must be one of http or https, not ftp:\/\/host\./)
+  })
+}
+
+/** Answers of the real server, each cut at bytes drawn by chance, by an end of the connection and by its reset. */
+async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
+  const { url } = await startSampleServer(t)
+  const directory = await temporaryDirectory(t)
+  const target = '/api/v1/lob?series=KXHIGHNY-26JUL01&date=2026-07-01&interval=300&levels=3&format='
+  const forms: { readonly format: string; readonly action: 'rows' | 'file'; readonly answer: Buffer }[] = []
+  for (const [format, coding, action] of [
+    ['ndjson', 'identity', 'rows'],
+    ['ndjson', 'gzip', 'rows'],
+    ['json', 'identity', 'file'],
+    ['csv', 'identity', 'file'],
+    ['csv', 'gzip', 'file'],
+    ['parquet', 'identity', 'file'],
+  ] as const) {
+    const answer = await recordAnswer(url, target + format, { 'Accept-Encoding': coding })
+    assert.equal(/^content-encoding: gzip/im.test(answer.toString('latin1', 0, 1000)), coding === 'gzip')
+    forms.push({ format, action, answer })
+  }
+  let sent: { readonly bytes: Uint8Array; readonly isReset: boolean } = {
+    bytes: Buffer.alloc(0),
+    isReset: false,
+  }
+  const cutting = await startRaw(t, () => sent)
+  const ask = (format: string, action: 'rows' | 'file') =>
+    client.call({
+      url: cutting,
+      method: 'lob',
+      parameters: { series: 'KXHIGHNY-26JUL01', date: '2026-07-01', format },
+      action,
+      path: join(directory, 'cut'),
+    })
+  for (const { format, action, answer } of forms) {
+    sent = { bytes: answer, isReset: false }
+    const whole = await ask(format, action)
+    assert.ok((whole.rows?.length ?? whole.bytes ?? 0) > 100, `${format}: ${whole.error?.message}`)
+  }
+  const random = new SeededRandom(13, 'cuts')
+  for (let cut = 0; cut < CUTS; cut += 1) {
+    const { format, action, answer } = forms[cut % forms.length]!
+    const at = random.below(answer.length - 7)
+    sent = { bytes: answer.subarray(0, at), isReset: random.unit() < 0.3 }
+    const given = await ask(format, action)
+    const { error } = given
+    const what = `${format} cut at ${at} of ${answer.length}, reset ${sent.isReset}`
+    assert.ok(error !== undefined, `${what}: ${JSON.stringify(given).slice(0, 200)}`)
+    assert.ok(
+      ['IncompleteError', 'ConnectionError'].includes(error.type),
+      `${what}: ${error.type} ${error.message}`,
+    )
+    if (error.type === 'IncompleteError') assert.ok((error.bytes ?? -1) >= 0 && (error.rows ?? -1) >= 0)
+  }
+  assert.deepEqual(await readdir(directory), ['cut'])
+}
+
+/** The real server in a process of its own, which dies when a megabyte of its answer has passed by. */
+async function testKill(t: TestContext, client: ClientDriver): Promise<void> {
+  const child = spawn(process.execPath, [MAIN, 'serve', '--lake', SAMPLE_LAKE, '--port', '0'], {
+    env: { ...process.env, BOOKCAST_STORE: 'off' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => (text += piece))
+  while (!/:\d+\n/.test(text)) await once(child.stdout, 'data')
+  const port = Number(/:(\d+)\n/.exec(text)?.[1])
+  let passed = 0
+  const proxy = createServer((socket) => {
+    const upstream = createConnection(port, '127.0.0.1')
+    for (const each of [socket, upstream]) each.on('error', () => {})
+    upstream.on('data', (bytes) => {
+      passed += bytes.length
+      if (passed > 1_000_000) child.kill('SIGKILL')
+    })
+    socket.pipe(upstream).pipe(socket)
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  t.after(() => proxy.close())
+  const { error } = await client.call({
+    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    method: 'lob',
+    // A row every two seconds of a day, of six markets: more than the buffers of both connections hold.
+    parameters: { series: 'KXHIGHNY-26JUL02', date: '2026-07-02', interval: 2, levels: 50 },
+    action: 'rows',
+  })
+  assert.equal(error?.type, 'IncompleteError', error?.message)
+  assert.ok((error.rows ?? 0) > 0 && (error.bytes ?? 0) > 0)
+}

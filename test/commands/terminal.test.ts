@@ -1,0 +1,57 @@
+// What people see: marks on terminals alone, text that keeps to the width, and what a misspelt word was meant to be.
+
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { closest, styleOf, wrapText } from '../../server/commands/terminal.ts'
+
+const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
+const COMMANDS = ['serve', 'import', 'ingest', 'status', 'sync', 'compact', 'record', 'sample-data']
+
+function stream(isTTY: boolean): NodeJS.WriteStream {
+  return { isTTY } as NodeJS.WriteStream
+}
+
+test('colours only on a terminal that shows them, and not with NO_COLOR', () => {
+  assert.equal(styleOf(stream(true), {}).red('no'), '\u001b[31mno\u001b[39m')
+  assert.equal(styleOf(stream(true), { NO_COLOR: '' }).bold('no'), '\u001b[1mno\u001b[22m')
+  for (const [tty, env] of [
+    [false, {}],
+    [true, { NO_COLOR: '1' }],
+    [true, { TERM: 'dumb' }],
+  ] as const)
+    assert.equal(styleOf(stream(tty), env).red('no'), 'no')
+})
+
+test('a misspelt word is guessed, another word is not', () => {
+  for (const [word, meant] of [
+    ['serv', 'serve'],
+    ['server', 'serve'],
+    ['injest', 'ingest'],
+    ['sample', 'sample-data'],
+    ['publish', undefined],
+    ['x', undefined],
+    ['', undefined],
+  ] as const)
+    assert.equal(closest(word, COMMANDS), meant, word)
+})
+
+test('text keeps to a width, but no word is broken', () => {
+  assert.equal(wrapText('one two three', 7), 'one two\nthree')
+  assert.equal(wrapText('unbreakable', 4), 'unbreakable')
+})
+
+test('a wrong command and a wrong option say what to try next', () => {
+  const run = (...args: string[]) => spawnSync(process.execPath, [MAIN, ...args], { encoding: 'utf8' })
+  const command = run('serv')
+  assert.equal(command.status, 2)
+  assert.equal(command.stderr, 'bookcast: there is no command "serv"\nDid you mean "bookcast serve"?\n')
+  const option = run('serve', '--lakes', '.')
+  assert.equal(option.status, 2)
+  assert.match(option.stderr, /Unknown option '--lakes'[^]*\nDid you mean --lake\?\n"bookcast serve --help"/)
+  const nothing = run()
+  assert.deepEqual([nothing.status, nothing.stdout], [2, ''])
+  assert.match(nothing.stderr, /^Usage: bookcast <command>[^]*To begin:\n  bookcast serve --lake <dir>/)
+  assert.ok(!nothing.stderr.includes('\u001b'))
+})

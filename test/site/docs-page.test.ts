@@ -1,0 +1,86 @@
+// /docs in a real browser: the viewer shows every endpoint, sends what its forms hold, asks nobody but this server and
+// breaks no rule of the page's own policy.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { browserOfThisFile, withoutChromium } from '../support/chromium.ts'
+import { serviceOfThisFile } from '../support/conformance-service.ts'
+
+const file = serviceOfThisFile()
+const chromium = browserOfThisFile()
+
+/** Opens an address and notes what the page should not do. */
+async function open(path: string): Promise<{ readonly page: Page; readonly faults: string[] }> {
+  const { url } = file.service
+  const page = await chromium.browser.newPage()
+  const faults: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') faults.push(message.text())
+  })
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${url}/`) && !request.url().startsWith('data:')) faults.push(request.url())
+  })
+  await page.goto(url + path, { waitUntil: 'commit' })
+  return { page, faults }
+}
+
+test(
+  '/docs shows every endpoint of the document and asks nobody else',
+  { skip: withoutChromium },
+  async () => {
+    const { url } = file.service
+    const { page, faults } = await open('/docs')
+    await page.waitForSelector('.opblock')
+    const description: { paths: object } = JSON.parse(await (await fetch(`${url}/openapi.json`)).text())
+    const shown = await page.locator('.opblock-summary-path').allInnerTexts()
+    assert.deepEqual(
+      shown.map((path) => path.replaceAll('​', '')).toSorted(),
+      Object.keys(description.paths).toSorted(),
+    )
+    assert.deepEqual(faults, [])
+    await page.close()
+  },
+)
+
+test('a form of /docs is sent as it stands and shows the answer', { skip: withoutChromium }, async () => {
+  const { url } = file.service
+  const { page, faults } = await open('/docs')
+  await page.locator('.opblock-summary').first().click()
+  await page.locator('button.execute').click()
+  const answer = page.locator('.live-responses-table')
+  await answer.getByText('market_id').first().waitFor()
+  const asked = await page.locator('.request-url').innerText()
+  const target = /\/api\/v1\/lob\?\S+/.exec(asked)?.[0] ?? ''
+  const rows: { market_id: string }[] = JSON.parse(await (await fetch(url + target)).text())
+  assert.ok(rows.length > 0)
+  assert.ok((await answer.innerText()).includes(rows[0]!.market_id))
+  assert.deepEqual(faults, [])
+  await page.close()
+})
+
+test(
+  '/docs shows the beginning of an answer that is too long to be shown',
+  { skip: withoutChromium },
+  async () => {
+    const { page, faults } = await open('/docs')
+    await page.locator('.opblock-summary').first().click()
+    await page.locator('tr[data-param-name="hour"] input').fill('')
+    await page.locator('tr[data-param-name="levels"] input').fill('50')
+    await page.locator('button.execute').click()
+    await page.getByText('(cut here: use the curl line)').first().waitFor()
+    assert.deepEqual(faults, [])
+    await page.close()
+  },
+)
+
+test('the guides are pages without scripts', { skip: withoutChromium }, async () => {
+  const { page, faults } = await open('/docs')
+  await page.getByRole('link', { name: 'Settlement' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Settlement' }).waitFor()
+  assert.ok(page.url().endsWith('/docs/guides/settlement'))
+  assert.equal(await page.locator('script').count(), 0)
+  assert.deepEqual(faults, [])
+  await page.close()
+})

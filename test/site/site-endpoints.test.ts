@@ -1,0 +1,63 @@
+// What the server hands out besides data: right types, one policy for pages, tags that are revalidated, no key needed.
+
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { sha256Hex } from '../../server/http/api-keys.ts'
+import { readVersion } from '../../server/version.ts'
+import { startSampleServer } from '../support/sample-server.ts'
+
+const SITE = new URL('../../site/', import.meta.url)
+const WHEEL = `bookcast-${readVersion()}-py3-none-any.whl`
+const FILES: readonly (readonly [path: string, file: string, type: string])[] = [
+  ['/clients/bookcast.js', 'clients/bookcast.js', 'text/javascript; charset=utf-8'],
+  ['/clients/bookcast.d.ts', 'clients/bookcast.d.ts', 'application/typescript; charset=utf-8'],
+  ['/clients/bookcast.py', 'clients/bookcast.py', 'text/x-python; charset=utf-8'],
+  [`/clients/${WHEEL}`, `clients/${WHEEL}`, 'application/octet-stream'],
+  ['/docs', 'docs/index.html', 'text/html; charset=utf-8'],
+  ['/docs/guides/gaps', 'docs/guides/gaps.html', 'text/html; charset=utf-8'],
+  ['/docs/swagger-ui-bundle.js', 'docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+]
+
+test('every file is handed out whole, with its type, to who has no key, and revalidated by its tag', async (t) => {
+  const { url } = await startSampleServer(t, { apiKeys: [{ name: 'charts', sha256: sha256Hex('secret') }] })
+  assert.equal((await fetch(`${url}/api/v1/series`)).status, 401)
+  for (const [path, file, type] of FILES) {
+    const answer = await fetch(url + path)
+    const { headers } = answer
+    assert.equal(answer.status, 200, path)
+    assert.deepEqual(Buffer.from(await answer.arrayBuffer()), await readFile(new URL(file, SITE)), path)
+    assert.equal(headers.get('content-type'), type)
+    assert.equal(headers.get('cache-control'), 'no-cache')
+    assert.equal(headers.get('x-content-type-options'), 'nosniff')
+    const again = await fetch(url + path, { headers: { 'If-None-Match': headers.get('etag') ?? '' } })
+    assert.equal(again.status, 304, path)
+    const policy = headers.get('content-security-policy')
+    if (type.startsWith('text/html')) assert.match(policy ?? '', /^default-src 'self'; img-src 'self' data:;/)
+    else assert.equal(policy, null)
+  }
+  // What is no file of the site is an unknown path like any other.
+  assert.equal((await fetch(`${url}/clients/%2e%2e/package.json`)).status, 401)
+})
+
+test('text is compressed, and the client names its types', async (t) => {
+  const { url } = await startSampleServer(t)
+  const { request } = await import('undici')
+  const { headers, body } = await request(`${url}/clients/bookcast.js`, {
+    headers: { 'accept-encoding': 'gzip' },
+  })
+  assert.equal(headers['content-encoding'], 'gzip')
+  assert.equal(headers['x-typescript-types'], './bookcast.d.ts')
+  const text = gunzipSync(Buffer.from(await body.arrayBuffer())).toString()
+  assert.equal(text, await readFile(new URL('clients/bookcast.js', SITE), 'utf8'))
+})
+
+test('the pages name no other origin', async (t) => {
+  const { url } = await startSampleServer(t)
+  for (const path of ['/docs', '/docs/guides/pulling-a-day', '/docs/docs.js', '/docs/docs.css']) {
+    const text = await (await fetch(url + path)).text()
+    for (const [address] of text.matchAll(/\b(?:src|href)="[^"]*"|url\([^)]*\)/g))
+      assert.match(address, /^(?:src|href)="(?:\/|data:,)/, `${path}: ${address}`)
+  }
+})

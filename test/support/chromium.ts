@@ -1,0 +1,35 @@
+// The installed Chromium, for tests that look at pages as people do; there may be none.
+
+import { existsSync } from 'node:fs'
+import { after, before } from 'node:test'
+import { type Browser, chromium } from 'playwright-core'
+
+const PLACES = [
+  process.env['CHROMIUM_PATH'],
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+]
+
+const executablePath = PLACES.find((place) => place !== undefined && existsSync(place))
+
+/** Why a test that needs a browser is skipped; false when there is one. */
+export const withoutChromium: false | string =
+  executablePath === undefined ? 'no Chromium is installed (CHROMIUM_PATH names one elsewhere)' : false
+
+/** A headless browser for the tests of this file. Call it at top level. */
+export function browserOfThisFile(): { readonly browser: Browser } {
+  let browser: Browser | undefined
+  before(async () => {
+    if (executablePath === undefined) return
+    // Root, as which CI runs, has no sandbox.
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  })
+  after(() => browser?.close())
+  return {
+    get browser() {
+      if (browser === undefined) throw new Error('the browser exists only while the tests run')
+      return browser
+    },
+  }
+}

@@ -1,0 +1,89 @@
+// A server that answers as a test tells it to, request by request, and notes what it was asked.
+
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+
+export interface ScriptedServer {
+  readonly url: string
+  readonly requests: IncomingMessage[]
+}
+
+export type Script = (request: IncomingMessage, response: ServerResponse, count: number) => void
+
+/** `script` is called for every request, with how many came before it. */
+export async function startScripted(t: TestContext, script: Script): Promise<ScriptedServer> {
+  const requests: IncomingMessage[] = []
+  const server = createServer((request, response) => {
+    requests.push(request)
+    script(request, response, requests.length - 1)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
+}
+
+/** A refusal in the server's own form. */
+export function refuse(
+  response: ServerResponse,
+  status: number,
+  code: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, { 'Content-Type': 'application/problem+json', ...headers })
+  response.end(JSON.stringify({ status, code, detail: `It is ${code}.`, errors: [], request_id: 'r1' }))
+}
+
+/** A server that sends the bytes that `next` gives to whoever has asked for something, and ends the connection. */
+export async function startRaw(
+  t: TestContext,
+  next: () => { readonly bytes: Uint8Array; readonly isReset: boolean },
+): Promise<string> {
+  const server = createTcpServer((socket: Socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      const { bytes, isReset } = next()
+      socket.write(bytes, () => {
+        if (isReset) socket.resetAndDestroy()
+        else socket.end()
+      })
+      if (bytes.length === 0) socket.end()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** Every byte of a server's answer to one request, head included. */
+export async function recordAnswer(
+  url: string,
+  target: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<Buffer> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  await once(socket, 'connect')
+  const lines = Object.entries({ Host: hostname, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.write(`GET ${target} HTTP/1.1\r\n${lines.join('')}\r\n`)
+  const parts: Buffer[] = []
+  for await (const part of socket.iterator({ destroyOnReturn: true }) as AsyncIterable<Buffer>) {
+    parts.push(part)
+    if (isWhole(Buffer.concat(parts))) break
+  }
+  return Buffer.concat(parts)
+}
+
+function isWhole(answer: Buffer): boolean {
+  const headEnd = answer.indexOf('\r\n\r\n')
+  if (headEnd === -1) return false
+  const length = /^content-length: (\d+)$/im.exec(answer.toString('latin1', 0, headEnd))?.[1]
+  if (length !== undefined) return answer.length === headEnd + 4 + Number(length)
+  return answer.subarray(-7).toString('latin1') === '\r\n0\r\n\r\n'
+}
