@@ -875,6 +875,7 @@ class Health(TypedDict, total=False):
     embedded_db: Literal["ok", "error"]  # The embedded analytical database.
     hosted_db: Literal["ok", "error"]  # The relational database.
     sync: Dict[str, Any]  # The last synchronization of the lake; without object storage, the last look at its directory.
+    samples: Dict[str, Any]  # Only where invented data is served, to try the service with.
 
 
 class Ready(TypedDict, total=False):
@@ -1001,8 +1002,8 @@ class _Endpoints(_Requests):
     ) -> "Answer[Snapshot]":
         """Order-book snapshots at a regular interval, rebuilt from recorded deltas.
 
-        market: Market ticker; for polymarket <condition_id>:<token_id>. Exactly one of market
-            and series is given.
+        market: Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for
+            both its tokens. Exactly one of market and series is given.
         series: Series ticker, or the ticker of one event of a series: all its markets.
         source: Data source. Default: kalshi.
         date: One UTC date. Either date, or from and to, are given.

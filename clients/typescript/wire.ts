@@ -24,7 +24,7 @@ export type LobColumn = keyof Snapshot
 
 /** Order-book snapshots at a regular interval, rebuilt from recorded deltas. */
 export interface LobParameters<Column extends LobColumn = LobColumn> {
-  /** Market ticker; for polymarket <condition_id>:<token_id>. Exactly one of market and series is given. */
+  /** Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for both its tokens. Exactly one of market and series is given. */
   readonly market?: string | undefined
   /** Series ticker, or the ticker of one event of a series: all its markets. */
   readonly series?: string | undefined
@@ -342,6 +342,13 @@ export interface Health {
     readonly file_count: number
     /** Whether it was more than two hours ago. */
     readonly is_stale: boolean
+  }
+  /** Only where invented data is served, to try the service with. */
+  readonly samples: {
+    /** Order-book files of the lake that are samples. */
+    readonly files: number
+    /** Whether the relational store holds the sample records. */
+    readonly records: boolean
   }
 }
 
