@@ -2,9 +2,11 @@
 // collection, event-loop delay), how old the ingested data is, and what collects here, asked for when the metrics are.
 
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import type { CollectionMetrics } from '../collect/collection.ts'
 import { collectionMetrics } from './collection-metrics.ts'
+import { lakeFileGauge } from './lake-file-metrics.ts'
 import type { MetricsText } from './metrics-text.ts'
 import { RequestMetrics } from './request-metrics.ts'
 
@@ -28,12 +30,14 @@ export interface MetricSources {
 
 export class ServiceMetrics implements MetricsText {
   readonly #registry = new Registry()
+  readonly #lakeFiles = new LakeFileVerdicts()
   readonly requests: RequestMetrics
 
   constructor(sources: MetricSources) {
     this.requests = new RequestMetrics(this.#registry)
     collectDefaultMetrics({ register: this.#registry })
     for (const gauge of createGauges(sources)) this.#registry.registerMetric(gauge)
+    this.#registry.registerMetric(lakeFileGauge(this.#lakeFiles))
     for (const metric of collectionMetrics(sources.collection)) this.#registry.registerMetric(metric)
   }
 
@@ -47,6 +51,7 @@ export class ServiceMetrics implements MetricsText {
   }
 
   close(): void {
+    this.#lakeFiles.close()
     this.#registry.clear()
   }
 }

@@ -2,7 +2,7 @@
 // (an imported lake) is cold up to its own last row; what lies behind belongs to the relational store. Every row is
 // cold or hot by its instant alone, so it never comes from both.
 
-import { readdirSync, statSync } from 'node:fs'
+import { type BigIntStats, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import {
@@ -123,12 +123,27 @@ function registeredPart(lake: string, partition: RegisteredPartition): LakePart 
 
 function partOf(lake: string, part: Omit<LakePart, 'path' | 'identity'>): LakePart {
   const path = join(lake, ...part.name.split('/'))
+  const stat = statOf(path, part.name)
+  assertRegular(part.name, stat)
+  return { ...part, path, identity: identityOf(stat) }
+}
+
+function statOf(path: string, name: string): BigIntStats {
   try {
-    const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })
-    return { ...part, path, identity: `${ino} ${size} ${mtimeNs} ${ctimeNs}` }
+    return statSync(path, { bigint: true })
   } catch (error) {
-    throw lakeFileError(part.name, 'it is not there or may not be read', error)
+    throw lakeFileError(name, 'it is not there or may not be read', error)
   }
+}
+
+/** Changes when a file is replaced or written to. */
+export function identityOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return `${ino} ${size} ${mtimeNs} ${ctimeNs}`
+}
+
+/** Throws `lake_file_invalid` for a directory, a pipe or a device: opening or reading one may never come to an end. */
+export function assertRegular(name: string, stat: BigIntStats): void {
+  if (!stat.isFile()) throw lakeFileError(name, 'it is not a regular file')
 }
 
 function periodsOnDisk(lake: string, dataset: RecordDataset, scope: string): string[] {
