@@ -2,7 +2,7 @@
 // together with what the manifest says of it. See compaction.ts for the order of things and why.
 
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { createReadStream, type Stats } from 'node:fs'
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isSeriesName, periodInstants, recordFileName } from '../../shared/lake-layout.ts'
@@ -240,13 +240,17 @@ function publisher({ onStep }: CompactionOptions, { path, name }: Partition, tem
 /** Whether the partition has a file. One that the manifest counts on must be there: without it rows would be lost. */
 async function isThere({ path, registered, fromMs }: Partition): Promise<boolean> {
   const isNeeded = registered !== undefined && registered.cut_over > fromMs
+  let found: Stats
   try {
-    return (await stat(path)).isFile()
+    found = await stat(path)
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
     if (isMissing && !isNeeded) return false
     throw new Error(`${path}${isNeeded ? ' is in the manifest but' : ''} cannot be read`, { cause: error })
   }
+  // Reading a pipe would wait for ever, and replacing what is there is nobody's wish.
+  if (!found.isFile()) throw new Error(`${path} is not a regular file`)
+  return true
 }
 
 /** Syncs the file, so that a power cut after the rename cannot empty it, and returns what the manifest says of it. */

@@ -8,7 +8,14 @@ import {
   DuckDBInstance,
   DuckDBTimestampTZValue,
 } from '@duckdb/node-api'
+import { open } from 'node:fs/promises'
 import { COMPACTION_MEMORY, LAKE_RECORD_ROW_GROUP_ROWS } from '../../shared/limits.ts'
+import {
+  RECORD_CHECKSUM_KEY,
+  RECORD_CHECKSUM_PLACEHOLDER,
+  recordFileChecksum,
+  sealRecordFile,
+} from '../../shared/record-file-checksum.ts'
 import type { ColumnType, RecordRow, RecordTable } from './record-table.ts'
 
 /** Type names in the database, and in the file. */
@@ -53,9 +60,13 @@ export class PartitionDraft {
     return draft
   }
 
-  /** Takes all rows of the partition's present file; resolves to the last one's instant and the file's revision. */
+  /**
+   * Takes all rows of the partition's present file; resolves to the last one's instant and the file's revision. Rejects
+   * when the file's checksum is wrong: the new file would call its damage right.
+   */
   async loadCold(path: string): Promise<{ readonly lastMs: number; readonly revision: bigint }> {
     const names = this.#names()
+    await assertChecksum(path, 'if there is one')
     await this.#connection.run(`INSERT INTO cold SELECT ${names} FROM ${fileSql(path)}`)
     const [row] = await this.#rows(`SELECT epoch_ms(max(${this.#table.time}))::DOUBLE FROM cold`)
     const last = row?.[0]
@@ -109,22 +120,26 @@ export class PartitionDraft {
     return (await this.#digest('merged')) === (await this.#digest('cold'))
   }
 
-  /** Writes the merged rows as a lake file. */
+  /** Writes the merged rows as a lake file with its checksum. */
   async write(path: string, revision: bigint): Promise<PartitionFigures> {
     const figures = await this.#figures('merged')
-    const pairs = Object.entries(this.#metadata(figures, revision)).map(
-      ([key, value]) => `${key}: ${text(value)}`,
-    )
+    const metadata = {
+      ...this.#metadata(figures, revision),
+      [RECORD_CHECKSUM_KEY]: RECORD_CHECKSUM_PLACEHOLDER,
+    }
+    const pairs = Object.entries(metadata).map(([key, value]) => `${key}: ${text(value)}`)
     await this.#connection.run(
       `COPY (SELECT ${this.#names()} FROM merged ORDER BY ${this.#table.fileOrder.join(', ')}) TO ${text(path)}` +
         ` (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${LAKE_RECORD_ROW_GROUP_ROWS}, USE_TMP_FILE false,` +
         ` KV_METADATA {${pairs.join(', ')}})`,
     )
+    await sealRecordFile(path)
     return figures
   }
 
   /** Throws when the file does not read back as the merged rows. */
   async verify(path: string, revision: bigint): Promise<void> {
+    await assertChecksum(path, 'always')
     const file = fileSql(path)
     const found = await this.#rows(
       `SELECT name, type || ' ' || coalesce(converted_type, 'null'), repetition_type FROM parquet_schema(${text(path)})`,
@@ -136,7 +151,8 @@ export class PartitionDraft {
     ])
     if (JSON.stringify(found.slice(1)) !== JSON.stringify(expected)) throw damage(path, 'its columns')
     const pairs = await this.#rows(
-      `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${text(path)})`,
+      `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${text(path)})` +
+        ` WHERE decode(key) <> '${RECORD_CHECKSUM_KEY}'`,
     )
     const figures = this.#metadata(await this.#figures(file), revision)
     if (JSON.stringify(Object.fromEntries(pairs)) !== JSON.stringify(figures))
@@ -217,6 +233,17 @@ function appendValue(
 /** Only the file's own columns, none of its directories' names. */
 function fileSql(path: string, options = ''): string {
   return `read_parquet(${text(path)}, hive_partitioning = false${options})`
+}
+
+async function assertChecksum(path: string, when: 'always' | 'if there is one'): Promise<void> {
+  const file = await open(path)
+  try {
+    const checksum = await recordFileChecksum(file)
+    const isRight = checksum === undefined ? when !== 'always' : checksum.stored === checksum.computed
+    if (!isRight) throw damage(path, 'its checksum')
+  } finally {
+    await file.close()
+  }
 }
 
 function damage(path: string, what: string): Error {

@@ -2,11 +2,12 @@
 // collection, event-loop delay), how old the ingested data is, and what collects here, asked for when the metrics are.
 
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-
+import { LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import type { CollectionMetrics } from '../collect/collection.ts'
 import type { LakeBooksFigures } from '../health/lake-books.ts'
 import { collectionMetrics, newestRowMetrics } from './collection-metrics.ts'
+import { lakeFileGauge } from './lake-file-metrics.ts'
 import { laneMetrics } from './lane-metrics.ts'
 import type { MetricsText } from './metrics-text.ts'
 import type { NewestRow } from './newest-rows.ts'
@@ -38,6 +39,7 @@ export interface MetricSources {
 
 export class ServiceMetrics implements MetricsText {
   readonly #registry = new Registry()
+  readonly #lakeFiles = new LakeFileVerdicts()
   readonly requests: RequestMetrics
 
   constructor(sources: MetricSources) {
@@ -45,6 +47,7 @@ export class ServiceMetrics implements MetricsText {
     collectDefaultMetrics({ register: this.#registry })
     for (const gauge of createGauges(sources)) this.#registry.registerMetric(gauge)
     for (const metric of laneMetrics(sources.lanes)) this.#registry.registerMetric(metric)
+    this.#registry.registerMetric(lakeFileGauge(this.#lakeFiles))
     for (const metric of collectionMetrics(sources.collection)) this.#registry.registerMetric(metric)
     for (const metric of newestRowMetrics(sources.newestRows)) this.#registry.registerMetric(metric)
   }
@@ -59,6 +62,7 @@ export class ServiceMetrics implements MetricsText {
   }
 
   close(): void {
+    this.#lakeFiles.close()
     this.#registry.clear()
   }
 }

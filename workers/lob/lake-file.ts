@@ -12,6 +12,7 @@ import { NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { ColumnChunk } from './column-pages.ts'
 import { parseFooter, type FileFooter } from './file-footer.ts'
 import { indexFile, type FileIndex } from './file-index.ts'
+import { identityOf } from './market-lists.ts'
 import { lakeFileError, namingFile } from '../lake/lake-file-error.ts'
 
 const TAIL_BYTES = 64 * 1024
@@ -28,10 +29,6 @@ interface CacheEntry {
 const cache = new Map<string, CacheEntry>()
 // One buffer a thread for the bytes of a column chunk: decoding copies what it keeps.
 let scratch = new Uint8Array(1 << 20)
-
-function identityOf(stat: BigIntStats): string {
-  return `${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`
-}
 
 export class LakeFile {
   /** The file's name below the lake's root, for messages. */
@@ -107,16 +104,16 @@ export class LakeFile {
   }
 
   /**
-   * False where the end of the footer lists the file's markets and no id that begins with one of `prefixes` stands there.
-   * Costs one small read and neither decodes nor remembers anything, so that files which a request does not need stay
-   * cheap.
+   * The market ids that the end of the footer lists; undefined where it does not show them whole. Costs one small read and
+   * decodes nothing else, so that files which a request does not need stay cheap. No checksum covers it: who finds a
+   * market there asks the index.
    */
-  mayListMarket(prefixes: readonly string[]): boolean {
+  listedMarkets(): readonly string[] | undefined {
     const length = Math.min(Number(this.#stat.size), LIST_TAIL_BYTES)
     const tail = Buffer.from(scratch.buffer, 0, length)
     namingFile(this.name, () => this.#readInto(tail, Number(this.#stat.size) - length))
     const list = tail.toString('latin1', length - MAGIC.length) === MAGIC ? tail.indexOf(MARKETS_KEY) : -1
-    return list === -1 || prefixes.some((prefix) => tail.includes(prefix, list))
+    return list === -1 ? undefined : idsOfList(tail.subarray(list + MARKETS_KEY.length))
   }
 
   #readFooter(): FileFooter {
@@ -171,5 +168,25 @@ export class LakeFile {
     if (now.size !== this.#stat.size || now.mtimeNs !== this.#stat.mtimeNs) {
       throw new ApiError('lake_file_changed', `The lake file ${this.name} was changed while it was read.`)
     }
+  }
+}
+
+/** The ids of a list of markets as the footer has it behind its key: a field header, the length, and the JSON. */
+function idsOfList(bytes: Buffer): readonly string[] | undefined {
+  let length = 0
+  let at = 1
+  for (let shift = 0; ; shift += 7) {
+    const byte = bytes[at++]
+    if (byte === undefined || shift > 28) return undefined
+    length |= (byte & 0x7f) << shift
+    if (byte < 0x80) break
+  }
+  if (length < 0 || at + length > bytes.length) return undefined
+  try {
+    const list = JSON.parse(bytes.toString('utf8', at, at + length)) as readonly { readonly id: unknown }[]
+    const ids = list.map(({ id }) => id)
+    return ids.every((id) => typeof id === 'string') ? ids : undefined
+  } catch {
+    return undefined
   }
 }

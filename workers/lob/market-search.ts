@@ -8,6 +8,7 @@ import {
   dateOfLakeFileName,
   isSeriesName,
   LOB_SOURCES,
+  lobFilePath,
   lobSeriesDirectory,
   lobSourceDirectory,
   seriesOfTicker,
@@ -17,14 +18,9 @@ import type { LobCatalogueEntry, LobQuery } from '../../shared/lob-task.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { lakeUnavailable } from '../lake/lake-file-error.ts'
 import { LakeFile } from './lake-file.ts'
+import { MarketLists } from './market-lists.ts'
 
 type MarketFilter = (marketId: string) => boolean
-
-/** The markets a request is about, and what their ids begin with. */
-interface WantedMarkets {
-  readonly isWanted: MarketFilter
-  readonly prefixes: readonly string[]
-}
 
 /** The series whose files are read, and which of their markets are wanted. */
 export interface MarketSelection {
@@ -53,10 +49,9 @@ export function selectMarkets(
   catalogue: LobCatalogueEntry | null = null,
 ): MarketSelection {
   const { market, series } = query
-  const wanted = series === null ? marketsNamed(market!) : marketsOfEvent(series, catalogue)
-  const { isWanted } = wanted
+  const isWanted = series === null ? marketsNamed(market!) : marketsOfEvent(series, catalogue)
   const own = ownSeriesOf(query)
-  const search = new MarketSearch(lake, query, wanted, [catalogue?.series ?? own, own])
+  const search = new MarketSearch(lake, query, isWanted, [catalogue?.series ?? own, own])
   if (series !== null && search.datesOf(series).length > 0) {
     return { series, seriesOf: () => series, isWanted: () => true }
   }
@@ -76,15 +71,15 @@ export function selectMarkets(
 }
 
 /** Polymarket's condition id alone stands for its tokens. */
-function marketsNamed(market: string): WantedMarkets {
-  return { isWanted: (id) => id === market || id.startsWith(`${market}:`), prefixes: [market] }
+function marketsNamed(market: string): MarketFilter {
+  return (id) => id === market || id.startsWith(`${market}:`)
 }
 
 /** The markets of an event: those that the catalogue lists, else those whose tickers begin with the event's. */
-function marketsOfEvent(event: string, catalogue: LobCatalogueEntry | null): WantedMarkets {
+function marketsOfEvent(event: string, catalogue: LobCatalogueEntry | null): MarketFilter {
   const listed = new Set(catalogue?.markets)
   const prefix = `${event}-`
-  return { isWanted: (id) => listed.has(id) || id.startsWith(prefix), prefixes: [prefix, ...listed] }
+  return (id) => listed.has(id) || id.startsWith(prefix)
 }
 
 /** The series under which an import files what is asked for when it is not told another. */
@@ -96,8 +91,8 @@ function ownSeriesOf({ source, market, series }: LobQuery): string {
 function isKnownTo(source: LobQuery['source'], lake: string, asked: LobQuery): boolean {
   const query = { ...asked, source }
   const { market, series } = query
-  const wanted = series === null ? marketsNamed(market!) : marketsOfEvent(series, null)
-  const search = new MarketSearch(lake, query, wanted, [ownSeriesOf(query)], HINT_FILES_MAX)
+  const isWanted = series === null ? marketsNamed(market!) : marketsOfEvent(series, null)
+  const search = new MarketSearch(lake, query, isWanted, [ownSeriesOf(query)], HINT_FILES_MAX)
   try {
     return (series !== null && search.datesOf(series).length > 0) || search.seriesOfAnyDate() !== undefined
   } catch {
@@ -112,10 +107,14 @@ type FoundSeries = Pick<MarketSelection, 'series' | 'seriesOf'>
 const CONDITION_ID = /^0x[0-9a-f]{64}$/i
 const LISTED_SERIES_MAX = 10
 
+// Of files of likely series only what the checked footer or the rows say is believed, also for what is not there.
+const indexedMarkets = new MarketLists()
+const listedMarkets = new MarketLists()
+
 class MarketSearch {
   readonly #lake: string
   readonly #query: LobQuery
-  readonly #wanted: WantedMarkets
+  readonly #isWanted: MarketFilter
   /** The series that have the markets if any does, the likeliest first. */
   readonly #likely: readonly string[]
   #filesLeft: number
@@ -129,13 +128,13 @@ class MarketSearch {
   constructor(
     lake: string,
     query: LobQuery,
-    wanted: WantedMarkets,
+    isWanted: MarketFilter,
     likely: readonly string[],
     filesMax = MARKET_SEARCH_FILES_MAX,
   ) {
     this.#lake = lake
     this.#query = query
-    this.#wanted = wanted
+    this.#isWanted = isWanted
     this.#likely = [...new Set(likely)].filter(isSeriesName)
     this.#filesLeft = filesMax
   }
@@ -268,15 +267,24 @@ class MarketSearch {
   }
 
   #fileHasMarket(series: string, date: string): boolean {
-    const file = LakeFile.open(this.#lake, this.#query.source, series, date)
+    const { source } = this.#query
+    const isWanted = this.#isWanted
+    const isLikely = this.#likely.includes(series)
+    const path = lobFilePath(this.#lake, source, series, date)
+    if (!isLikely) this.#otherFilesLeft--
+    const known = indexedMarkets.of(path) ?? (isLikely ? undefined : listedMarkets.of(path))
+    if (known !== undefined && !known.some(isWanted)) return false
+    const file = LakeFile.open(this.#lake, source, series, date)
     if (file === undefined) return false
     try {
-      const { isWanted, prefixes } = this.#wanted
-      if (!this.#likely.includes(series)) {
-        this.#otherFilesLeft--
-        if (!file.mayListMarket(prefixes)) return false
+      if (known === undefined && !isLikely) {
+        const listed = file.listedMarkets()
+        if (listed !== undefined) listedMarkets.add(path, file.identity, listed)
+        if (listed !== undefined && !listed.some(isWanted)) return false
       }
-      return [...file.index.markets.keys()].some(isWanted)
+      const ids = [...file.index.markets.keys()]
+      indexedMarkets.add(path, file.identity, ids)
+      return ids.some(isWanted)
     } finally {
       file.close()
     }

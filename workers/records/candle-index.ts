@@ -4,6 +4,7 @@
 import { CANDLE_INDEX_FILES_MAX } from '../../shared/limits.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { type DuckLake, readParquetSql, sqlInstant } from './duck-lake.ts'
+import type { FileChecks } from './file-checks.ts'
 import { checkRevision, type LakePart } from './lake-partitions.ts'
 import { checkLakeFile, type LakeFileSchema, lakeRows } from './lake-query.ts'
 
@@ -46,10 +47,12 @@ const CANDLES_SCHEMA: LakeFileSchema = {
 
 export class CandleIndex {
   readonly #lake: DuckLake
+  readonly #checks: FileChecks
   readonly #known = new Map<string, IndexedPart>()
 
-  constructor(lake: DuckLake) {
+  constructor(lake: DuckLake, checks: FileChecks) {
     this.#lake = lake
+    this.#checks = checks
   }
 
   async of(part: LakePart, signal: AbortSignal): Promise<IndexedPart> {
@@ -68,6 +71,7 @@ export class CandleIndex {
   }
 
   async #read(part: LakePart, signal: AbortSignal): Promise<IndexedPart> {
+    await this.#checks.check(part)
     const revision = await checkLakeFile(this.#lake, part, CANDLES_SCHEMA, signal)
     const inPart = `end_period_ts >= ${sqlInstant(part.fromMs)} AND end_period_ts < ${sqlInstant(part.toMs)}`
     const hasNull = `${Object.keys(CANDLES_SCHEMA.columns).join(' IS NULL OR ')} IS NULL`

@@ -42,13 +42,16 @@ export async function resolveSelection(
   const seriesTickers = intersection(wanted)
   for (const event of events) wanted.push([seriesOfTicker(event)])
   if (market !== null) wanted.push([seriesOfTicker(market)])
-  const scopes = intersection(wanted)
   const [eventTicker = null, otherEvent = eventTicker] = events
+  const shared = intersection(wanted)
+  const isEmpty = shared?.length === 0 || eventTicker !== otherEvent
   return {
     stored: { interval, marketTicker: market, eventTicker, seriesTickers },
-    scopes,
-    isEmpty: scopes?.length === 0 || eventTicker !== otherEvent,
+    // Two events of one series share its directory and nothing in it.
+    scopes: isEmpty ? [] : shared,
+    isEmpty,
     matches: (span) =>
+      !isEmpty &&
       span.interval === interval &&
       (market === null || span.market === market) &&
       (eventTicker === null || span.event === eventTicker),

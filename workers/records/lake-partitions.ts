@@ -123,16 +123,27 @@ function registeredPart(lake: string, partition: RegisteredPartition): LakePart 
 
 function partOf(lake: string, part: Omit<LakePart, 'path' | 'identity'>): LakePart {
   const path = join(lake, ...part.name.split('/'))
-  let stat: BigIntStats
+  const stat = statOf(path, part.name)
+  assertRegular(part.name, stat)
+  return { ...part, path, identity: identityOf(stat) }
+}
+
+function statOf(path: string, name: string): BigIntStats {
   try {
-    stat = statSync(path, { bigint: true })
+    return statSync(path, { bigint: true })
   } catch (error) {
-    throw lakeFileError(part.name, 'it is not there or may not be read', error)
+    throw lakeFileError(name, 'it is not there or may not be read', error)
   }
-  // The database would wait for the writer of a pipe, and could not be stopped.
-  if (!stat.isFile()) throw lakeFileError(part.name, 'it is no regular file')
-  const { ino, size, mtimeNs, ctimeNs } = stat
-  return { ...part, path, identity: `${ino} ${size} ${mtimeNs} ${ctimeNs}` }
+}
+
+/** Changes when a file is replaced or written to. */
+export function identityOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return `${ino} ${size} ${mtimeNs} ${ctimeNs}`
+}
+
+/** Throws `lake_file_invalid` for a directory, a pipe or a device: opening or reading one may never come to an end. */
+export function assertRegular(name: string, stat: BigIntStats): void {
+  if (!stat.isFile()) throw lakeFileError(name, 'it is not a regular file')
 }
 
 function periodsOnDisk(lake: string, dataset: RecordDataset, scope: string): string[] {

@@ -70,12 +70,7 @@ export async function checkLakeFile(
     if (!accepted.includes(type))
       throw lakeFileError(part.name, `its column ${name} is ${type}, not ${accepted.join(' or ')}`)
   }
-  const sql =
-    `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${sqlText(part.path)})` +
-    ` WHERE decode(key) IN ('schema', 'revision')`
-  const stated = new Map(
-    (await lakeRows(lake, [part], sql, signal)).map(([key, value]) => [String(key), String(value)]),
-  )
+  const stated = await statedPairs(lake, part, signal)
   const schema = stated.get('schema') ?? contract.schema
   if (schema !== contract.schema) {
     throw lakeFileError(part.name, `its schema is ${schema}, not ${contract.schema}`)
@@ -83,6 +78,25 @@ export async function checkLakeFile(
   const revision = stated.get('revision') ?? '0'
   if (!/^\d{1,18}$/.test(revision)) throw lakeFileError(part.name, 'its revision is no number')
   return BigInt(revision)
+}
+
+/** What the footer says of itself. A file whose words are no text is at fault, although its rows may be readable. */
+async function statedPairs(
+  lake: DuckLake,
+  part: LakePart,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  // Keys of other writers may be any bytes.
+  const sql =
+    `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${sqlText(part.path)})` +
+    ` WHERE key IN (encode('schema'), encode('revision'))`
+  try {
+    const pairs = await lakeRows(lake, [part], sql, signal)
+    return new Map(pairs.map(([key, value]) => [String(key), String(value)]))
+  } catch (error) {
+    if (signal.aborted || error instanceof ApiError) throw error
+    throw lakeFileError(part.name, reasonOf(error, part.path), error)
+  }
 }
 
 /** Which file made a query fail: the one its message names, or else the first that cannot be read on its own. */

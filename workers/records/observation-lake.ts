@@ -6,6 +6,7 @@ import type { RecordField } from '../../shared/record-schema.ts'
 import { type ObservationKey, STORED_OBSERVATION_COLUMNS } from '../../shared/sql/observation-queries.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { type DuckLake, readParquetSql, sqlInstant, sqlText } from './duck-lake.ts'
+import type { FileChecks } from './file-checks.ts'
 import { checkRevision, type LakePart } from './lake-partitions.ts'
 import { checkLakeFile, lakeChunks, type LakeFileSchema, lakeRows } from './lake-query.ts'
 import { emptyColumns, isNumeric } from './record-batch.ts'
@@ -49,10 +50,12 @@ interface KnownFile {
 
 export class ObservationLake {
   readonly #lake: DuckLake
+  readonly #checks: FileChecks
   readonly #known = new Map<string, KnownFile>()
 
-  constructor(lake: DuckLake) {
+  constructor(lake: DuckLake, checks: FileChecks) {
     this.#lake = lake
+    this.#checks = checks
   }
 
   /** A part checked against its contract and the manifest; one the manifest does not know ends with its last row. */
@@ -108,6 +111,7 @@ export class ObservationLake {
   }
 
   async #check(part: LakePart, signal: AbortSignal): Promise<KnownFile> {
+    await this.#checks.check(part)
     const revision = await checkLakeFile(this.#lake, part, OBSERVATIONS_SCHEMA, signal)
     const required = ['station_code', 'observed_at', 'observation_type', 'source']
     const hasNull = required.map((name) => `${name} IS NULL`).join(' OR ')

@@ -9,6 +9,7 @@ import type { AnswerIdentity } from './answer-identity.ts'
 import { CandleIndex } from './candle-index.ts'
 import { CandleLake } from './candle-lake.ts'
 import { DuckLake } from './duck-lake.ts'
+import { FileChecks } from './file-checks.ts'
 import { ManifestCache } from './manifest-cache.ts'
 import { ObservationLake } from './observation-lake.ts'
 import { RecordStore } from './record-store.ts'
@@ -28,9 +29,10 @@ export class RecordContext {
 
   constructor(lake: string, store: StoreAddress, duck = new DuckLake()) {
     this.lake = lake
-    this.candleIndex = new CandleIndex(duck)
+    const checks = new FileChecks()
+    this.candleIndex = new CandleIndex(duck, checks)
     this.candleLake = new CandleLake(duck)
-    this.observationLake = new ObservationLake(duck)
+    this.observationLake = new ObservationLake(duck, checks)
     this.#store = new RecordStore(store)
   }
 

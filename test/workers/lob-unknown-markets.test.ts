@@ -1,0 +1,131 @@
+// What a name that no file holds costs: its first request reads the lake's footers, the next ones none, and what is
+// written in between is found.
+
+import assert from 'node:assert/strict'
+import fs, { linkSync, mkdirSync, renameSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { dirname } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import type { LobQuery } from '../../shared/lob-task.ts'
+import { EVENT_CLEAR, EVENT_SET } from '../../shared/lob-v1.ts'
+import { addDays } from '../../shared/utc-date.ts'
+import { MarketLists } from '../../workers/lob/market-lists.ts'
+import { collectLob, lobQuery } from '../support/lob-worker.ts'
+import { bookEvent, DAY_START, HOUR, SECOND } from '../support/recorded-events.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const DATE = '2026-07-01'
+const SERIES = 'KXHIGHNY'
+const MARKET = `${SERIES}-26JUL01-B80.5`
+const OWN_DATES = 25
+/** More than footers are remembered. */
+const OTHER_FILES = 1_100
+
+async function writeDay(lake: string, series: string, market: string, day: number): Promise<void> {
+  const start = DAY_START + BigInt(day) * 24n * HOUR
+  const writer = new LobRecordingWriter({ lake, source: 'kalshi' })
+  writer.append(series, bookEvent(market, start, EVENT_CLEAR))
+  writer.append(series, bookEvent(market, start, EVENT_SET, 0, 4_000, 5_000_000))
+  writer.cover(series, start + 24n * HOUR - SECOND)
+  await writer.finish()
+}
+
+/** A series of OWN_DATES dates, and OTHER_FILES series that are one file under as many names. */
+async function largeLake(t: TestContext): Promise<string> {
+  const lake = await temporaryDirectory(t)
+  for (let day = 0; day < OWN_DATES; day++) await writeDay(lake, SERIES, MARKET, day)
+  await writeDay(lake, 'KXOTHER', 'KXOTHER-26JUL01-B1', 0)
+  for (let number = 0; number < OTHER_FILES; number++) {
+    const path = lobFilePath(lake, 'kalshi', `KXOTHER${number}`, DATE)
+    mkdirSync(dirname(path), { recursive: true })
+    linkSync(lobFilePath(lake, 'kalshi', 'KXOTHER', DATE), path)
+  }
+  return lake
+}
+
+/** Files opened and pieces read while `act` runs. */
+async function countReads<Value>(t: TestContext, act: () => Promise<Value>) {
+  const opened = t.mock.method(fs, 'openSync')
+  const read = t.mock.method(fs, 'readSync')
+  syncBuiltinESMExports()
+  try {
+    const value = await act()
+    // What is not there is not opened.
+    const files = opened.mock.calls.filter(({ error }) => error === undefined).length
+    return { value, files, reads: read.mock.callCount() }
+  } finally {
+    opened.mock.restore()
+    read.mock.restore()
+    syncBuiltinESMExports()
+  }
+}
+
+test('a name that no file holds costs no reads when it is asked for again', async (t) => {
+  const lake = await largeLake(t)
+  const ask = (query: Partial<LobQuery>) =>
+    countReads(t, () => collectLob(lake, lobQuery({ dates: [DATE], intervalS: 3600, ...query })))
+  const first = await ask({ market: `${SERIES}-26JUL01-B99` })
+  assert.equal(first.value.failure?.code, 'unknown_market')
+  assert.ok(first.files >= OWN_DATES + OTHER_FILES, `${first.files} files were looked into`)
+  for (const query of [
+    { market: `${SERIES}-26JUL01-B99` },
+    { market: `${SERIES}-26AUG01-B1` },
+    { market: 'NOBODY' },
+    { series: 'KXNONE-26JUL01' },
+  ]) {
+    const { value, files, reads } = await ask(query)
+    assert.match(value.failure?.code ?? '', /^unknown_(market|series)$/)
+    assert.deepEqual({ files, reads }, { files: 0, reads: 0 })
+  }
+  // What is known by a file is read from it, and nothing else.
+  const { value, files } = await ask({ market: MARKET })
+  assert.equal(value.endRows, 24)
+  assert.ok(files < 10, `${files} files were opened for a market of one`)
+})
+
+test('a file that is written or replaced later is found', async (t) => {
+  const lake = await largeLake(t)
+  const ask = async (query: Partial<LobQuery>) =>
+    collectLob(lake, lobQuery({ dates: [DATE], intervalS: 3600, ...query }))
+  const late = `${SERIES}-26JUL01-B99`
+  assert.equal((await ask({ market: late })).failure?.code, 'unknown_market')
+  const other = await temporaryDirectory(t)
+  await writeDay(other, SERIES, late, 0)
+  const pathOf = (root: string, series: string) => lobFilePath(root, 'kalshi', series, DATE)
+  renameSync(pathOf(other, SERIES), pathOf(lake, 'KXOTHER7'))
+  assert.equal((await ask({ market: late })).endRows, 24)
+  renameSync(pathOf(lake, 'KXOTHER7'), pathOf(lake, SERIES))
+  assert.equal((await ask({ market: late })).endRows, 24)
+  assert.equal((await ask({ market: MARKET })).failure?.code, undefined)
+  assert.equal((await ask({ market: MARKET, dates: [addDays(DATE, 1)] })).endRows, 24)
+})
+
+test('lists of markets are bounded by their memory, the one used last stays', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const paths = [1, 2, 3, 4].map((number) => `${lake}/${number}`)
+  for (const path of paths) fs.writeFileSync(path, path)
+  const identityOf = (path: string): string => {
+    const { ino, size, mtimeNs, ctimeNs } = fs.statSync(path, { bigint: true })
+    return `${ino}:${size}:${mtimeNs}:${ctimeNs}`
+  }
+  const ids = Array.from({ length: 100 }, (_, index) => `${MARKET}-${index}`)
+  const single = new MarketLists()
+  single.add(paths[0]!, identityOf(paths[0]!), ids)
+  const lists = new MarketLists(3 * single.sizeBytes)
+  for (const path of paths.slice(0, 3)) lists.add(path, identityOf(path), ids)
+  assert.deepEqual(lists.of(paths[0]!), ids)
+  lists.add(paths[3]!, identityOf(paths[3]!), ids)
+  assert.deepEqual(
+    paths.map((path) => lists.of(path)?.length),
+    [100, undefined, 100, 100],
+  )
+  assert.equal(lists.sizeBytes, 3 * single.sizeBytes)
+  // More than everything is not remembered at all.
+  lists.add(paths[0]!, identityOf(paths[0]!), [...ids, ...ids, ...ids, ...ids])
+  assert.equal(lists.of(paths[0]!), undefined)
+  fs.writeFileSync(paths[2]!, 'another')
+  assert.equal(lists.of(paths[2]!), undefined)
+  assert.equal(lists.sizeBytes, single.sizeBytes)
+})

@@ -1,0 +1,78 @@
+// Which markets the lake's order-book files hold, remembered by file until it is replaced: a name that no file holds is
+// then known by looking at the files' identities, without reading one. Shared by the requests of a thread; bounded by the
+// memory that the ids take, beyond which the file that was asked for longest ago is forgotten and read again.
+
+import { type BigIntStats, statSync } from 'node:fs'
+
+/** Memory that lists may take, by estimate: 150 tickers in each of the files that a request may look into. */
+const LISTS_BYTES_MAX = 16 * 1024 * 1024
+/** What a list takes besides its ids: path, identity and the map's entry. */
+const LIST_BYTES = 512
+/** What an id takes besides its characters. */
+const ID_BYTES = 32
+
+interface MarketList {
+  readonly identity: string
+  readonly ids: readonly string[]
+  readonly sizeBytes: number
+}
+
+/** Changes when a file is replaced or written to. */
+export function identityOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return `${ino}:${size}:${mtimeNs}:${ctimeNs}`
+}
+
+export class MarketLists {
+  readonly #bytesMax: number
+  readonly #lists = new Map<string, MarketList>()
+  #sizeBytes = 0
+
+  constructor(bytesMax = LISTS_BYTES_MAX) {
+    this.#bytesMax = bytesMax
+  }
+
+  /** Memory that the lists take, by estimate. */
+  get sizeBytes(): number {
+    return this.#sizeBytes
+  }
+
+  /** The market ids of a file; undefined when they are not known or the file is another by now. */
+  of(path: string): readonly string[] | undefined {
+    const list = this.#lists.get(path)
+    if (list === undefined) return undefined
+    this.#forget(path)
+    if (currentIdentity(path) !== list.identity) return undefined
+    this.#remember(path, list)
+    return list.ids
+  }
+
+  add(path: string, identity: string, ids: readonly string[]): void {
+    this.#forget(path)
+    const sizeBytes = ids.reduce((sum, id) => sum + id.length + ID_BYTES, LIST_BYTES)
+    if (sizeBytes > this.#bytesMax) return
+    this.#remember(path, { identity, ids, sizeBytes })
+    for (const oldest of this.#lists.keys()) {
+      if (this.#sizeBytes <= this.#bytesMax) break
+      this.#forget(oldest)
+    }
+  }
+
+  #remember(path: string, list: MarketList): void {
+    this.#lists.set(path, list)
+    this.#sizeBytes += list.sizeBytes
+  }
+
+  #forget(path: string): void {
+    this.#sizeBytes -= this.#lists.get(path)?.sizeBytes ?? 0
+    this.#lists.delete(path)
+  }
+}
+
+function currentIdentity(path: string): string | undefined {
+  try {
+    return identityOf(statSync(path, { bigint: true }))
+  } catch {
+    // Whoever opens it will say what is wrong.
+    return undefined
+  }
+}

@@ -1,0 +1,61 @@
+// A file's checksum is checked before anything else is read of it: once for as long as it is not replaced, whichever
+// thread comes first. A file without one is served as it is. Reading happens beside the thread's other requests.
+
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { ApiError } from '../../shared/errors.ts'
+import { type FileVerdict, LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
+import { recordFileChecksum } from '../../shared/record-file-checksum.ts'
+import { lakeFileError } from '../lake/lake-file-error.ts'
+import { assertRegular, identityOf, type LakePart } from './lake-partitions.ts'
+
+// Opening a pipe that nobody writes to would wait for ever.
+const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
+
+export class FileChecks {
+  readonly #verdicts = new LakeFileVerdicts()
+  readonly #running = new Map<string, Promise<FileVerdict>>()
+
+  /** @throws {ApiError} `lake_file_invalid` when the checksum is wrong, `lake_file_changed` when the file was replaced */
+  async check(part: LakePart): Promise<void> {
+    const { path, identity, name } = part
+    const verdict = this.#verdicts.of(path, identity) ?? (await this.#find(part))
+    if (verdict === 'wrong') throw lakeFileError(name, 'it has a wrong checksum')
+  }
+
+  /** Requests that come while a file is being read wait for the same reading. */
+  async #find(part: LakePart): Promise<FileVerdict> {
+    const key = `${part.path} ${part.identity}`
+    const running = this.#running.get(key)
+    if (running !== undefined) return running
+    const finding = read(part).finally(() => this.#running.delete(key))
+    this.#running.set(key, finding)
+    const verdict = await finding
+    this.#verdicts.add(part.path, part.identity, verdict)
+    return verdict
+  }
+}
+
+async function read(part: LakePart): Promise<FileVerdict> {
+  try {
+    const file = await open(part.path, READ_FLAGS)
+    try {
+      return await verdictOf(file, part)
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    throw lakeFileError(part.name, 'it cannot be read to its end', error)
+  }
+}
+
+async function verdictOf(file: FileHandle, { name, identity }: LakePart): Promise<FileVerdict> {
+  const stat = await file.stat({ bigint: true })
+  assertRegular(name, stat)
+  if (identityOf(stat) !== identity)
+    throw new ApiError('lake_file_changed', `The lake file ${name} was replaced while it was read.`)
+  const checksum = await recordFileChecksum(file)
+  if (checksum === undefined) return 'none'
+  return checksum.stored === checksum.computed ? 'right' : 'wrong'
+}
