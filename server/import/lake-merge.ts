@@ -428,10 +428,12 @@ export class LakeMerge implements SeriesStrands {
   }
 
   /** Until when the strand was heard of in the date: by its last message, or by others of its connection after it. */
-  #heardUntil(strand: Strand, own: readonly FeedSpan[], date: string): bigint {
-    const lastTs = own.map((span) => span.lastTs).reduce(later)
-    if (!own.some(({ lastSeq }) => lastSeq === strand.lastSeq) || strand.lastTs <= lastTs) return lastTs
-    return earlier(strand.lastTs, dayOf(date).end)
+  #heardUntil(strand: Strand, date: string): bigint {
+    const spans = strand.spans.map((span) => this.#spans[span]!)
+    const own = spans.filter((span) => span.date === date)
+    const isLastDate = !spans.some((span) => span.date > date)
+    const lastTs = own.map((span) => span.lastTs).reduce(later, dayOf(date).start)
+    return isLastDate || own.length === 0 ? earlier(later(strand.lastTs, lastTs), dayOf(date).end) : lastTs
   }
 
   #outline(number: number, date: string): StatedStrand & FeedSpan {
@@ -441,13 +443,15 @@ export class LakeMerge implements SeriesStrands {
     const { start } = dayOf(date)
     const fromTs = this.#fromTs(number) ?? strand.firstTs
     const common = { sid: strand.sid, isTurned: strand.isTurned, fromTs: fromTs > start ? fromTs : start }
-    if (own.length === 0) return { ...common, ...silentOutline(strand, spans, date) }
+    if (own.length === 0) {
+      return { ...common, ...silentOutline(strand, spans, date), lastTs: this.#heardUntil(strand, date) }
+    }
     return {
       ...common,
       firstSeq: Math.min(...own.map(({ firstSeq }) => firstSeq)),
       lastSeq: Math.max(...own.map(({ lastSeq }) => lastSeq)),
       firstTs: own.map(({ firstTs }) => firstTs).reduce(earlier),
-      lastTs: this.#heardUntil(strand, own, date),
+      lastTs: this.#heardUntil(strand, date),
       firstRecvTs: own.map(({ firstRecvTs }) => firstRecvTs).reduce(earlier),
       lastRecvTs: own.map(({ lastRecvTs }) => lastRecvTs).reduce(later),
       isBegun: own.includes(spans[0]!) && spans[0]!.isBegun,
@@ -480,15 +484,13 @@ function isSilent({ sid, firstSeq, lastSeq, anchors }: FeedSpan): boolean {
 
 /** A strand through a date in which it said nothing. */
 function silentOutline(strand: Strand, spans: readonly SeriesSpan[], date: string) {
-  const { start, end } = dayOf(date)
   const before = spans.filter((span) => span.date < date && !isSilent(span))
   const lastSeq = Math.max(strand.firstSeq - 1, ...before.map((span) => span.lastSeq))
   const recvTs = before.map(({ lastRecvTs }) => lastRecvTs).reduce(later, 0n)
   return {
     firstSeq: strand.sid === null ? 0 : lastSeq + 1,
     lastSeq: strand.sid === null ? 0 : lastSeq,
-    firstTs: start,
-    lastTs: earlier(strand.lastTs, end),
+    firstTs: dayOf(date).start,
     firstRecvTs: recvTs,
     lastRecvTs: recvTs,
     isBegun: false,
