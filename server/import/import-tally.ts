@@ -4,11 +4,7 @@ import type { RunEnd } from './feed-spans.ts'
 import { IMPORT_TYPES_MAX } from '../../shared/limits.ts'
 
 /** Why a book became unknown. */
-export type GapReason =
-  | RunEnd
-  | 'no longer followed'
-  | 'level below zero'
-  | 'too many changes held'
+export type GapReason = RunEnd | 'no longer followed' | 'level below zero' | 'too many changes held'
 
 export class ImportTally {
   /** Frames of the exchange, whatever their type. */

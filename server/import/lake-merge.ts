@@ -66,7 +66,8 @@ export async function seriesTouched({ lake, source, spans }: LakeMergeOptions): 
   for (const name of namesIn(lobSourceDirectory(lake, source))) {
     const series = /^series=(.+)$/.exec(name)?.[1]
     if (series === undefined) continue
-    if (await goesOn({ lake, source, spans }, series, addDays(first, -1), addDays(last, 1))) touched.push(series)
+    if (await goesOn({ lake, source, spans }, series, addDays(first, -1), addDays(last, 1)))
+      touched.push(series)
   }
   return touched
 }
@@ -112,7 +113,10 @@ export class LakeMerge implements SeriesStrands {
   }
 
   /** Prepares the folding of a series; undefined when the recording does not touch it. */
-  static async prepare(options: LakeMergeOptions, recording: SeriesRecording): Promise<LakeMerge | undefined> {
+  static async prepare(
+    options: LakeMergeOptions,
+    recording: SeriesRecording,
+  ): Promise<LakeMerge | undefined> {
     const merge = new LakeMerge(options, recording)
     await merge.#outlineLake()
     merge.#assemble()
@@ -214,13 +218,20 @@ export class LakeMerge implements SeriesStrands {
       }
     }
     const heard = this.#options.ledger.spansFor(series, first)
-    const edges = new SpanEdges([...heard, ...this.#spans, ...outlines.flatMap(({ outline }) => outline.strands)])
+    const edges = new SpanEdges([
+      ...heard,
+      ...this.#spans,
+      ...outlines.flatMap(({ outline }) => outline.strands),
+    ])
     for (const { date, path, outline } of outlines) {
-      const parts = outline.strands.map((strand) => this.#addLakeSpans(strand, edges, { date, path, outline }))
+      const parts = outline.strands.map((strand) =>
+        this.#addLakeSpans(strand, edges, { date, path, outline }),
+      )
       this.#dates.set(date, { date, path, outline, parts, isLoaded: false })
     }
     for (const span of heard) {
-      for (const part of edges.parts(span)) this.#spans.push({ ...span, ...part, ownIds: NO_MARKETS, fromTs: undefined })
+      for (const part of edges.parts(span))
+        this.#spans.push({ ...span, ...part, ownIds: NO_MARKETS, fromTs: undefined })
     }
   }
 
@@ -311,7 +322,8 @@ export class LakeMerge implements SeriesStrands {
     }
     // Dates between touched ones are part of the same course.
     for (const lakeDate of this.#dates.values()) {
-      if (!lakeDate.isLoaded && lakeDate.date > first && lakeDate.date < touched.at(-1)!) await this.#loadDate(lakeDate)
+      if (!lakeDate.isLoaded && lakeDate.date > first && lakeDate.date < touched.at(-1)!)
+        await this.#loadDate(lakeDate)
     }
     for (const date of touched) {
       const covered = this.coverageOf(date)
@@ -537,8 +549,32 @@ function looseSpans(spans: FeedSpans, series: string): SeriesSpan[] {
 }
 
 function outlineOf(span: FeedSpan): FeedSpan {
-  const { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded, anchors } = span
-  return { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded, anchors }
+  const {
+    sid,
+    firstSeq,
+    lastSeq,
+    firstTs,
+    lastTs,
+    firstRecvTs,
+    lastRecvTs,
+    isTurned,
+    isBegun,
+    isEnded,
+    anchors,
+  } = span
+  return {
+    sid,
+    firstSeq,
+    lastSeq,
+    firstTs,
+    lastTs,
+    firstRecvTs,
+    lastRecvTs,
+    isTurned,
+    isBegun,
+    isEnded,
+    anchors,
+  }
 }
 
 function datesOf({ list }: FeedSpans): [string | undefined, string | undefined] {

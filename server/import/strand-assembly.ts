@@ -279,7 +279,8 @@ function longestSilence(anchors: readonly FeedAnchor[]): bigint {
   let silenceNs = 0n
   for (const [index, anchor] of anchors.entries()) {
     const before = anchors[index - 1]
-    if (before !== undefined && anchor.isAfterSilence) silenceNs = longest(silenceNs, anchor.recvTs - before.recvTs)
+    if (before !== undefined && anchor.isAfterSilence)
+      silenceNs = longest(silenceNs, anchor.recvTs - before.recvTs)
   }
   return silenceNs
 }

@@ -59,11 +59,13 @@ export function orderOfRecords(
     if (list === undefined) byStrand.set(strand, [record])
     else list.push(record)
   }
-  const lists = [...byStrand].toSorted(([a], [b]) => a - b).map(([strand, list]) => {
-    const ordered = new StrandOrder(market, records, table, table.isNumbered(strand)).order(list)
-    raiseTimes(records, ordered)
-    return ordered
-  })
+  const lists = [...byStrand]
+    .toSorted(([a], [b]) => a - b)
+    .map(([strand, list]) => {
+      const ordered = new StrandOrder(market, records, table, table.isNumbered(strand)).order(list)
+      raiseTimes(records, ordered)
+      return ordered
+    })
   return mergeByTime(records, lists)
 }
 
@@ -93,7 +95,8 @@ class StrandOrder {
 
   order(list: readonly number[]): number[] {
     const sorted = list.toSorted(
-      (a, b) => this.#compareKeys(a, b) || this.#compareMarks(a, b) || this.#placeOf(a) - this.#placeOf(b) || a - b,
+      (a, b) =>
+        this.#compareKeys(a, b) || this.#compareMarks(a, b) || this.#placeOf(a) - this.#placeOf(b) || a - b,
     )
     const ordered: number[] = []
     for (let from = 0; from < sorted.length;) {

@@ -76,7 +76,11 @@ test('the three forms of a price change decode to the same events', async () => 
   ]
   for (const frame of forms) {
     const harness = decoderHarness('polymarket').feed(book(MS), frame)
-    assert.deepEqual((await harness.done()).slice(1), [`${MS + 1} ${Y} set ask 5140 21574.08`], JSON.stringify(frame))
+    assert.deepEqual(
+      (await harness.done()).slice(1),
+      [`${MS + 1} ${Y} set ask 5140 21574.08`],
+      JSON.stringify(frame),
+    )
   }
 })
 

@@ -48,6 +48,8 @@ export interface FileIndex {
   readonly isSeekable: boolean
   /** Rows of some market come before its first `clear`: the recording goes on with books that it did not begin. */
   readonly isContinued: boolean
+  /** The writer promises a keyframe of every book that is known at the file's midnight: no other is. */
+  readonly tellsMidnight: boolean
 }
 
 /** Builds the index, scanning the rows only when the footer does not say enough. */
@@ -88,6 +90,7 @@ function indexFromFooter(footer: FileFooter): FileIndex | undefined {
     statedCoverage,
     isSeekable: true,
     isContinued,
+    tellsMidnight: true,
   }
 }
 
@@ -138,6 +141,7 @@ class FileScan {
       statedCoverage,
       isSeekable: this.#isSeekable,
       isContinued: this.#isContinued,
+      tellsMidnight: this.#footer.hasHourlyKeyframes,
     }
   }
 

@@ -95,8 +95,10 @@ function planDate(
   const plans: MarketPlan[] = []
   for (const id of marketsOf(date, index, isWanted, indexOf)) {
     const firstBook = index.markets.get(id)?.firstBook ?? null
-    // A keyframe at midnight is the carried book itself.
-    const carriedFrom = firstBook === 0 ? null : carriedFromDate(date, id, indexOf, CARRY_OVER_DATES_MAX)
+    // A keyframe at midnight is the carried book itself; where they are promised, no keyframe means no book. Only files
+    // of writers who promise nothing leave it to the reader what goes on.
+    const isTold = firstBook === 0 || index.tellsMidnight
+    const carriedFrom = isTold ? null : carriedFromDate(date, id, indexOf, CARRY_OVER_DATES_MAX)
     const knownFrom = carriedFrom === null ? firstBook : 0
     if (knownFrom === null) continue
     const firstTick = Math.max(Math.ceil(knownFrom / intervalNs), firstHourTick)
@@ -118,8 +120,8 @@ function endAtClose(
 }
 
 /**
- * The date's markets. Where books have no keyframes at midnight (a foreign file, or a recording imported date by date
- * that went on over midnight) a silent market has no row in the file although its book lives on.
+ * The date's markets. In a foreign file without keyframes at midnight a silent market has no row although its book
+ * lives on.
  */
 function marketsOf(
   date: string,
@@ -128,7 +130,7 @@ function marketsOf(
   indexOf: IndexOfDate,
 ): string[] {
   const ids = [...index.markets.keys()].filter(isWanted)
-  if (index.isSeekable && !index.isContinued) return ids
+  if (index.tellsMidnight || (index.isSeekable && !index.isContinued)) return ids
   const previous = indexOf(addDays(date, -1))
   if (previous === undefined) return ids
   const silent = [...previous.markets.keys()].filter((id) => isWanted(id) && !index.markets.has(id))

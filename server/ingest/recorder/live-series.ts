@@ -261,10 +261,17 @@ export class LiveSeries {
     const nextFile = { contents: new LobFileContents(), numbers: new StrandNumbers() }
     for (const fold of folds) fold.startDate()
     const carried = carriedMarkets(ids, this.#recording.marketOrder(), folds)
-    await this.#writeLakeFile(nextDate, nextFile, false, (file) => this.#writeNext(next, folds, file, carried))
+    await this.#writeLakeFile(nextDate, nextFile, false, (file) =>
+      this.#writeNext(next, folds, file, carried),
+    )
   }
 
-  async #writeNext(hour: number, folds: MarketFold[], file: OpenFile, carried = this.#carried): Promise<void> {
+  async #writeNext(
+    hour: number,
+    folds: MarketFold[],
+    file: OpenFile,
+    carried = this.#carried,
+  ): Promise<void> {
     if (!this.#hasRows(hour, folds)) return
     await this.#writeHour(hour, this.#recording.hours.get(hour), folds, true, file, carried)
   }

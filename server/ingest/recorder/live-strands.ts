@@ -63,17 +63,22 @@ export class LiveStrands implements StrandTable {
   }
 
   /** The outlines of the date's strands: first those of `used`, then what else speaks of the series. */
-  outlinesOf(series: string, dayStart: bigint, used: readonly number[]): readonly (StatedStrand & FeedSpan)[] {
+  outlinesOf(
+    series: string,
+    dayStart: bigint,
+    used: readonly number[],
+  ): readonly (StatedStrand & FeedSpan)[] {
     const own = [...this.#spans.list.values()].filter(
       (span) => span.firstTs >= dayStart && span.firstTs < dayStart + NS_PER_DAY,
     )
     const others = own.filter((span) => span.members.has(series) && !used.includes(span.root))
-    return [...used.map((strand) => own.find(({ root }) => root === strand) ?? this.#spansOf(strand).at(-1)!), ...others].map(
-      (span) => {
-        const fromTs = span.members.get(series)?.fromTs ?? span.firstTs
-        return outlineOf(span, fromTs > dayStart ? fromTs : dayStart)
-      },
-    )
+    return [
+      ...used.map((strand) => own.find(({ root }) => root === strand) ?? this.#spansOf(strand).at(-1)!),
+      ...others,
+    ].map((span) => {
+      const fromTs = span.members.get(series)?.fromTs ?? span.firstTs
+      return outlineOf(span, fromTs > dayStart ? fromTs : dayStart)
+    })
   }
 
   #spansOf(strand: number): ReadSpan[] {
@@ -82,7 +87,30 @@ export class LiveStrands implements StrandTable {
 }
 
 function outlineOf(span: ReadSpan, fromTs: bigint): StatedStrand & FeedSpan {
-  const { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded, anchors } = span
-  const outline = { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded }
+  const {
+    sid,
+    firstSeq,
+    lastSeq,
+    firstTs,
+    lastTs,
+    firstRecvTs,
+    lastRecvTs,
+    isTurned,
+    isBegun,
+    isEnded,
+    anchors,
+  } = span
+  const outline = {
+    sid,
+    firstSeq,
+    lastSeq,
+    firstTs,
+    lastTs,
+    firstRecvTs,
+    lastRecvTs,
+    isTurned,
+    isBegun,
+    isEnded,
+  }
   return { ...outline, anchors, fromTs }
 }
