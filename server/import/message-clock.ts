@@ -90,7 +90,8 @@ export class MessageClock<T> {
   }
 
   #startConnection(): void {
-    if (this.#held.length > 0) this.#release(undefined)
+    // A connection that told no time at all waits on, with the one that follows it.
+    if (firstTime(this.#held) !== undefined) this.#release(undefined)
     this.#lastTs = undefined
     this.#lastRecvTs = undefined
   }
