@@ -98,7 +98,7 @@ test('a bad line stops the import with its file and number, and nothing is writt
     runImport(lake, 'kalshi', { paths: [join(directory, 'none')] }),
     /cannot read .*none.*ENOENT/,
   )
-  await assert.rejects(runImport(lake, 'kalshi', { paths: [directory] }), /cannot read .*EISDIR/)
+  await assert.rejects(runImport(lake, 'kalshi', { paths: [directory] }), /cannot read .*: it is a directory/)
 })
 
 test('skipped bad lines are counted and shown, and the sequence shows what they cost', async (t) => {
