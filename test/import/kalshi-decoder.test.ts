@@ -86,7 +86,11 @@ test('every numbered message counts, others do not', async () => {
     delta(7, { delta_fp: '0.00' }),
     delta(8),
   )
-  assert.deepEqual(await harness.done(), [`${MS} ${T} clear`, `${MS} ${T} clear`, `${MS + 8} ${T} add bid 4500 5`])
+  assert.deepEqual(await harness.done(), [
+    `${MS} ${T} clear`,
+    `${MS} ${T} clear`,
+    `${MS + 8} ${T} add bid 4500 5`,
+  ])
   assert.deepEqual(Object.fromEntries(harness.tally.skippedTypes), {
     ticker: 1,
     trade: 1,

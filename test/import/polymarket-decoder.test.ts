@@ -78,7 +78,11 @@ test('the three forms of a price change decode to the same events', async () => 
   ]
   for (const frame of forms) {
     const harness = decoderHarness('polymarket').feed(book(MS), frame)
-    assert.deepEqual((await harness.done()).slice(1), [`${MS + 1} ${Y} set ask 5140 21574.08`], JSON.stringify(frame))
+    assert.deepEqual(
+      (await harness.done()).slice(1),
+      [`${MS + 1} ${Y} set ask 5140 21574.08`],
+      JSON.stringify(frame),
+    )
   }
 })
 
@@ -306,6 +310,9 @@ test('a new file goes on with the books unless the pause is longer than the conn
   }
   const silent = decoderHarness('polymarket').feed(book(MS), change(MS + 1), change(MS + 2 + 24 * hour))
   // The date is covered on, so that something is unknown.
-  await silent.nextFile().feed(book(MS + hour, { asset_id: NO })).done()
+  await silent
+    .nextFile()
+    .feed(book(MS + hour, { asset_id: NO }))
+    .done()
   assert.deepEqual([...silent.tally.gaps], [['silence of more than a day', 1]])
 })
