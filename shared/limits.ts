@@ -59,8 +59,6 @@ export const STALE_TEMP_AGE_MS = 24 * 60 * 60 * 1000
 export const STALE_TEMPS_REMOVED_MAX = 1000
 /** Bytes of one recorded message (one ndjson line). Kalshi raised its frame limit to 64 MiB in 2026. */
 export const IMPORT_LINE_BYTES_MAX = 64 * 1024 * 1024
-/** Messages without any time that an import holds back until the first time of their connection is known. */
-export const IMPORT_HELD_MESSAGES_MAX = 10_000
 /** Price changes of one token kept for its first book, which may be older than they are. */
 export const IMPORT_HELD_CHANGES_MAX = 1_000
 /**

@@ -15,7 +15,7 @@ import { outlineValues, parseOutline } from '../lake/lob-evidence.ts'
 import type { OutlineValues } from '../lake/lob-evidence.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
 import { SpanEdges } from './contended-seams.ts'
-import type { FeedSpans, ReadSpan } from './feed-spans.ts'
+import type { FeedSpans, ReadSpan, RunEnd } from './feed-spans.ts'
 import { assembleStrands } from './strand-assembly.ts'
 import type { LooseSpan } from './strand-assembly.ts'
 
@@ -26,6 +26,8 @@ interface HeardSpan extends FeedSpan {
   readonly series: readonly string[]
   /** Strands of one number were heard through one connection. */
   readonly connection: string | undefined
+  /** Why it ended, where that was seen. */
+  readonly end: RunEnd | undefined
   /** Without numbers its markets tell what it may go on with. */
   readonly marketIds: ReadonlySet<string>
 }
@@ -36,6 +38,7 @@ interface WrittenSpan {
   readonly series: readonly string[]
   readonly connection: number
   readonly markets: readonly string[]
+  readonly end: RunEnd | null
 }
 
 export class FeedLedger {
@@ -71,7 +74,7 @@ export class FeedLedger {
   find(
     date: string,
     { sid, firstSeq, firstRecvTs }: Omit<FeedSpan, 'anchors'>,
-  ): Pick<HeardSpan, 'connection' | 'marketIds'> | undefined {
+  ): Pick<HeardSpan, 'connection' | 'marketIds' | 'end'> | undefined {
     return this.#heard.find(
       (span) =>
         span.date === date &&
@@ -92,6 +95,7 @@ export class FeedLedger {
       date: dateOf(span.firstTs),
       series: [...span.members.keys()],
       marketIds: marketIdsOf(span),
+      end: span.end,
     }))
     const edges = new SpanEdges([...read, ...this.#heard])
     const all = [...read]
@@ -132,6 +136,7 @@ export class FeedLedger {
           anchor.isAfterSilence ? 1 : 0,
         ]),
         series: span.series.toSorted(),
+        end: span.end ?? null,
         markets: span.sid === null ? [...span.marketIds].toSorted() : [],
         connection: connections.get(name)!,
       }
@@ -153,7 +158,6 @@ export function marketIdsOf({ sid, members }: ReadSpan): ReadonlySet<string> {
 const NO_MARKETS: ReadonlySet<string> = new Set()
 const LOOSE = {
   name: '',
-  end: undefined,
   previous: undefined as number | undefined,
 }
 
@@ -170,6 +174,7 @@ function joined(spans: readonly HeardSpan[]): HeardSpan {
     lastRecvTs: spans.map(({ lastRecvTs }) => lastRecvTs).reduce((a, b) => (a > b ? a : b)),
     isTurned: spans.map(({ isTurned }) => isTurned).find((value) => value !== null) ?? null,
     isEnded: spans.at(-1)!.isEnded,
+    end: spans.at(-1)!.end,
     anchors: joinAnchors(spans),
     series: [...new Set(spans.flatMap(({ series }) => series))],
     marketIds: new Set(spans.flatMap(({ marketIds }) => [...marketIds])),
@@ -179,7 +184,7 @@ function joined(spans: readonly HeardSpan[]): HeardSpan {
 function readDate(path: string, date: string): HeardSpan[] {
   try {
     const text = gunzipSync(readFileSync(path), { maxOutputLength: FOOTER_BYTES_MAX }).toString('utf8')
-    return (JSON.parse(text) as WrittenSpan[]).map(({ outline, anchors, series, connection, markets }) => ({
+    return (JSON.parse(text) as WrittenSpan[]).map(({ outline, anchors, series, connection, markets, end }) => ({
       ...parseOutline(outline),
       anchors: anchors.map(([seq, recvTs, ts, flag]) => {
         return { seq, recvTs: BigInt(recvTs), ts: BigInt(ts), isAfterSilence: flag === 1 }
@@ -188,6 +193,7 @@ function readDate(path: string, date: string): HeardSpan[] {
       date,
       connection: `${path} ${connection}`,
       marketIds: new Set(markets),
+      end: end ?? undefined,
     }))
   } catch {
     return []

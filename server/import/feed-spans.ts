@@ -117,7 +117,8 @@ class GrowingSpan implements ReadSpan {
   }
 
   get isEnded(): boolean {
-    return this.end === 'disconnect'
+    // What a lost line said is missed where nothing is numbered, as if the connection had ended.
+    return this.end === 'disconnect' || (this.sid === null && this.end === 'bad line')
   }
 
   get anchors(): FeedAnchor[] {

@@ -1,7 +1,8 @@
 // What an import has counted: nothing that the recording held is passed over in silence.
 
-import type { RunEnd } from './feed-spans.ts'
 import { IMPORT_TYPES_MAX } from '../../shared/limits.ts'
+import type { UnknownReason } from '../lake/market-fold.ts'
+import type { RunEnd } from './feed-spans.ts'
 
 /** Why a book became unknown. */
 export type GapReason = RunEnd | 'no longer followed' | 'level below zero' | 'too many changes held'
@@ -28,6 +29,14 @@ export class ImportTally {
 
   countGap(reason: GapReason): void {
     this.gaps.set(reason, (this.gaps.get(reason) ?? 0) + 1)
+  }
+
+  /** A book was known no more where its strand was folded; `end` says why that strand ended. */
+  countUnknown(reason: UnknownReason, end: RunEnd): void {
+    if (reason === 'below zero') this.negativeLevels++
+    if (reason === 'strand over') this.countGap(end)
+    // The row that says so is no message's.
+    if (reason === 'strand over' || reason === 'left') this.events++
   }
 
   /** A message's time was set aside for another, `byNs` away. */

@@ -12,6 +12,7 @@ import { RunRecords } from './feed-decoder.ts'
 import type { FeedDecoderOptions, ResumableDecoder, Stamp } from './feed-decoder.ts'
 import type { FeedRun, FeedRunState, FeedSpans, RunEnd } from './feed-spans.ts'
 import type { ImportTally } from './import-tally.ts'
+import { HeldNumbers } from './held-numbers.ts'
 import { LOST_MESSAGE, parseKalshiFrame } from './kalshi-frame.ts'
 import type { KalshiMessage, LegLevel } from './kalshi-frame.ts'
 import { MessageClock } from './message-clock.ts'
@@ -61,6 +62,7 @@ export class KalshiDecoder implements ResumableDecoder {
   readonly #sequence: SequenceTrust
   readonly #usesYesPrice: boolean
   #clock: MessageClock<KalshiMessage>
+  readonly #held = new HeldNumbers()
   #name = ''
   /** Runs that may go on, by subscription. */
   #runs = new Map<number, OpenRun>()
@@ -83,6 +85,8 @@ export class KalshiDecoder implements ResumableDecoder {
       deliver: (message, ts, recvTs) => this.#take(message, ts, recvTs),
       onSetAside: (_, which, byNs) => options.tally.countSetAside(which, byNs),
       trustsReceiveTimes: options.isLive ?? false,
+      isNext: ({ sid, seq }) => sid !== undefined && seq !== undefined && this.#runs.get(sid)?.run.lastSeq === seq - 1,
+      isIdle: ({ body }) => body.kind !== 'snapshot' && body.kind !== 'delta',
     }
     const { state } = options
     this.#clock = new MessageClock({ ...this.#clockOptions, state: state?.clock })
@@ -129,7 +133,7 @@ export class KalshiDecoder implements ResumableDecoder {
       const message = this.#trusted(parseKalshiFrame(frame))
       const { body } = message
       if (body.kind === 'snapshot' || body.kind === 'delta') this.#records.checkId(body.ticker)
-      this.#clock.push(message, message.ts, recvTs, this.#isRestart(message))
+      this.#push(message, recvTs)
     }
   }
 
@@ -150,14 +154,30 @@ export class KalshiDecoder implements ResumableDecoder {
     return message
   }
 
+  #push(message: KalshiMessage, recvTs: bigint | undefined): void {
+    if (!this.#clock.isHolding) this.#held.clear()
+    const isRestart = this.#isRestart(message)
+    this.#clock.push(message, message.ts, recvTs, isRestart)
+    if (!this.#clock.isHolding) return
+    if (isRestart) {
+      this.#held.clear()
+      this.#held.hasConnection = true
+    }
+    const { sid, seq, frame } = message
+    if (sid !== undefined && seq !== undefined) this.#held.add(sid, seq, frame)
+  }
+
   /** Whether the message belongs to another connection than those before it. */
   #isRestart({ sid, seq, body, frame }: KalshiMessage): boolean {
-    if (body.kind === 'subscribed' && body.subscription !== undefined)
-      return this.#runs.has(body.subscription)
+    const runs = this.#held.hasConnection ? undefined : this.#runs
+    if (body.kind === 'subscribed' && body.subscription !== undefined) {
+      return this.#held.lastSeq(body.subscription) !== undefined || (runs?.has(body.subscription) ?? false)
+    }
     if (sid === undefined || seq === undefined) return false
-    const open = this.#runs.get(sid)
-    if (open === undefined || seq > open.run.lastSeq) return false
-    return !this.#isRepeat(open, seq, frame, undefined)
+    const open = runs?.get(sid)
+    const lastSeq = this.#held.lastSeq(sid) ?? open?.run.lastSeq
+    if (lastSeq === undefined || seq > lastSeq || this.#held.has(sid, seq, frame)) return false
+    return open === undefined || !this.#isRepeat(open, seq, frame, undefined)
   }
 
   #isRepeat({ recent }: OpenRun, seq: number, frame: Frame, recvTs: bigint | undefined): boolean {
@@ -180,7 +200,9 @@ export class KalshiDecoder implements ResumableDecoder {
       this.#tally.duplicates++
       return
     }
-    this.#hear(run?.connection ?? this.#connection, ts, recvTs)
+    // What the recorder says itself does not show that the connection lives.
+    const isHeard = body.kind !== 'disconnect' && body.kind !== 'subscribe'
+    if (isHeard) this.#hear(run?.connection ?? this.#connection, ts, recvTs)
     if (run !== undefined) {
       run.take(run.sid === null ? 0 : seq, ts, recvTs)
       const recent = sid === undefined ? undefined : this.#runs.get(sid)?.recent

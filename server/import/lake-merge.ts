@@ -251,7 +251,7 @@ export class LakeMerge implements SeriesStrands {
         connection: heard?.connection,
         marketIds: new Set([...(heard?.marketIds ?? []), ...(part.sid === null ? ownIds : [])]),
         ownIds,
-        end: undefined,
+        end: heard?.end,
         date,
         // Since when the others speak of the series shows when they are read.
         fromTs: place === 0 ? strand.fromTs : undefined,

@@ -10,6 +10,10 @@ export const HELD_MESSAGES_MAX = 10_000
 // An exchange's time is never after the receipt but for the clocks' difference; it may be a slow connection's before.
 const AHEAD_NS_MAX = 120_000_000_000n
 const BEHIND_NS_MAX = 600_000_000_000n
+// Channels of one connection may overtake each other by so much.
+const BACK_NS_MAX = 5_000_000_000n
+// Nothing is known through a longer silence: a time so far ahead, with nothing after it, is no time.
+const LEAP_NS_MAX = 86_400_000_000_000n
 
 /** Where the times stand while no message waits for one. */
 export interface MessageClockState {
@@ -24,6 +28,10 @@ export interface MessageClockOptions<T> {
   readonly onSetAside: (item: T, which: 'ts' | 'recvTs', byNs: bigint) => void
   /** The receive times are the recorder's own and right: nothing waits. */
   readonly trustsReceiveTimes: boolean
+  /** The message follows the one before it without doubt, so that its time does not lie before that one's. */
+  readonly isNext: (item: T) => boolean
+  /** The message changes no book: only its time counts. */
+  readonly isIdle: (item: T) => boolean
   readonly state?: MessageClockState | undefined
 }
 
@@ -91,7 +99,8 @@ export class MessageClock<T> {
   }
 
   #startConnection(): void {
-    if (this.#held.length > 0) this.#release(undefined)
+    // A connection that told no time at all waits on, with the one that follows it.
+    if (firstTime(this.#held) !== undefined) this.#release(undefined)
     this.#lastTs = undefined
     this.#lastRecvTs = undefined
   }
@@ -136,11 +145,13 @@ export class MessageClock<T> {
     else this.#deliver(item, ts!, recvTs!)
   }
 
-  /** One clock alone leapt ahead: it was wrong when the next message goes back. */
+  /** One clock alone leapt ahead: it was wrong when the next message goes back, or when nothing bears it out. */
   #settleLeap({ item, ts, recvTs }: Held<T>, next: Held<T> | undefined): void {
     const time = ts ?? recvTs!
     const nextTime = next?.ts ?? next?.recvTs
-    const isWrong = this.#lastTs !== undefined && nextTime !== undefined && nextTime < time - BEHIND_NS_MAX
+    const isLost = nextTime === undefined && (this.#options.isIdle(item) || time > this.#lastTs! + LEAP_NS_MAX)
+    const isWrong =
+      this.#lastTs !== undefined && (isLost || (nextTime !== undefined && nextTime < time - BEHIND_NS_MAX))
     if (isWrong) this.#setAside(item, ts === undefined ? 'recvTs' : 'ts', time, this.#lastTs!)
     else this.#deliver(item, time, time)
   }
@@ -154,7 +165,9 @@ export class MessageClock<T> {
       return
     }
     if (!areApart(ts, recvTs)) {
-      this.#deliver(item, ts, recvTs)
+      const isBack = this.#lastTs !== undefined && ts < this.#lastTs - BACK_NS_MAX
+      if (isBack && this.#options.isNext(item)) this.#setAside(item, 'ts', ts, recvTs)
+      else this.#deliver(item, ts, recvTs)
       return
     }
     if (this.#options.trustsReceiveTimes || this.#lastTs === undefined || this.#lastRecvTs === undefined) {

@@ -75,6 +75,8 @@ export class PolymarketDecoder implements ResumableDecoder {
       deliver: (arrival, ts, recvTs) => this.#take(arrival, ts, recvTs),
       onSetAside: (_, which, byNs) => options.tally.countSetAside(which, byNs),
       trustsReceiveTimes: options.isLive ?? false,
+      isNext: () => false,
+      isIdle: ({ message }) => message.body.kind !== 'book' && message.body.kind !== 'changes',
     }
     const { state } = options
     this.#clock = new MessageClock({ ...this.#clockOptions, state: state?.clock })

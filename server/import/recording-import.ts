@@ -72,13 +72,19 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
   const spans = new FeedSpans()
   const ledger = new FeedLedger(lake, source)
   const merge = { lake, source, spans, replace, ledger }
+  const tally = new ImportTally()
+  // Series are folded one after the other.
+  let strands: LakeMerge | undefined
   const writer = new LobRecordingWriter({
     lake,
     source,
     onExisting: 'replace',
     merging: {
       seriesTouched: () => seriesTouched(merge),
-      strandsOf: (recording) => LakeMerge.prepare(merge, recording),
+      strandsOf: async (recording) => (strands = await LakeMerge.prepare(merge, recording)),
+    },
+    onKnowledge: (_market, _ts, strand, reason) => {
+      if (reason !== undefined) tally.countUnknown(reason, strands!.endOf(strand!))
     },
     onProgress: (written) => progress?.onWrite?.(written),
     ...(bounds === undefined ? {} : { bounds }),
@@ -86,7 +92,6 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
   const abort = (): void => void writer.abort()
   signal.addEventListener('abort', abort, { once: true })
   try {
-    const tally = new ImportTally()
     const decoder = decoderOf(options, writer, spans, tally)
     const badLines: BadLines[] = []
     for (const input of inputs) {

@@ -77,7 +77,8 @@ class Chain {
     for (const anchor of span.anchors) this.anchors.set(keyOf(this.sid, anchor), anchor)
     const isLast = this.sid === null ? span.lastRecvTs >= this.lastRecvTs : span.lastSeq >= this.lastSeq
     if (isLast) {
-      this.isEnded = span.isEnded || (this.isEnded && span.lastSeq === this.lastSeq && this.sid !== null)
+      const isSameEnd = this.sid === null ? span.lastRecvTs === this.lastRecvTs : span.lastSeq === this.lastSeq
+      this.isEnded = span.isEnded || (this.isEnded && isSameEnd)
       this.end = span.end
       this.lastSeq = span.lastSeq
     }
@@ -220,6 +221,10 @@ function haveSameMessages(chain: Chain, span: LooseSpan): boolean {
 
 /** Where both were there, both must have heard the same: all regular anchors, and half of all others. */
 function haveSameTimes(chain: Chain, span: LooseSpan): boolean {
+  // The last message before an end and the first after it may share an instant.
+  const isBehind = span.firstRecvTs === chain.lastRecvTs && span.lastRecvTs > chain.lastRecvTs
+  const isBefore = span.lastRecvTs === chain.firstRecvTs && span.lastRecvTs < chain.lastRecvTs
+  if ((isBehind && (chain.isEnded || span.isBegun)) || (isBefore && span.isEnded)) return false
   const to = span.lastRecvTs < chain.lastRecvTs ? span.lastRecvTs : chain.lastRecvTs
   const isCommon = ({ recvTs }: FeedAnchor): boolean => recvTs >= span.firstRecvTs && recvTs <= to
   const own = new Set(span.anchors.filter(isCommon).map(({ recvTs }) => recvTs))
@@ -262,7 +267,8 @@ function extend(group: readonly Chain[]): void {
   for (const chain of group) {
     // What came after it in its own subscription begins anew, or after a loss.
     const isFollowed = group.some((other) => other.sid === chain.sid && other.firstTs > chain.lastTs)
-    if (!isFollowed && !chain.isEnded) chain.lastTs = lastTs
+    const isOpen = chain.end === undefined || chain.end === 'end of file'
+    if (!isFollowed && !chain.isEnded && isOpen) chain.lastTs = lastTs
   }
 }
 

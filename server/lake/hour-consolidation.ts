@@ -97,7 +97,7 @@ export class HourConsolidation {
   ): Promise<void> {
     const id = this.#markets.ids[market]!
     const fold = this.#markets.folds[market]!
-    const rows = new MarketRows(id, this.#options, pass)
+    const rows = new MarketRows(id, fold, this.#options, pass)
     if (keyframeTs !== undefined && fold.isKnown) {
       rows.keyframe(keyframeTs, fold)
       await this.#makeRoom(rows)
@@ -145,12 +145,14 @@ type Row = Parameters<LobRowGroup['add']>
 /** The rows of one market on their way into the group. A message may have more of them than the group has room for. */
 class MarketRows implements FoldTarget {
   readonly #id: string
+  readonly #fold: MarketFold
   readonly #options: HourOptions
   readonly #pass: HourPass
   #waiting: Row[] = []
 
-  constructor(id: string, options: HourOptions, pass: HourPass) {
+  constructor(id: string, fold: MarketFold, options: HourOptions, pass: HourPass) {
     this.#id = id
+    this.#fold = fold
     this.#options = options
     this.#pass = pass
   }
@@ -181,8 +183,11 @@ class MarketRows implements FoldTarget {
   keep(strand: number, records: EventRecords, record: number): void {
     const { evidence, localOf } = this.#pass
     if (evidence === undefined) {
-      const [price, ts] = [records.price(record), records.ts(record)]
-      throw new Error(`${this.#id} at ${ts} ns: level ${price} would become less than nothing`)
+      // Told events are all rows but for a change that its book cannot take.
+      const [ts, side, price] = [records.ts(record), records.side(record), records.price(record)]
+      const level = this.#fold.levels().find((own) => own.side === side && own.price === price)
+      const qty = BigInt(level?.qty ?? 0) + records.qty(record)
+      throw new Error(`${this.#id} at ${ts} ns: level ${price} would become ${qty}`)
     }
     evidence.keep(this.#id, localOf(strand), records, record)
   }

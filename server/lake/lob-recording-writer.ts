@@ -7,6 +7,7 @@ import { rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { isSeriesName, lobSeriesDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
+import { EVENT_GAP } from '../../shared/lob-v1.ts'
 import { CONSOLIDATE_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX, SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
 import { haveEqualBytes, syncDirectory } from './durable-file.ts'
 import type { LobFileWriter } from './lob-file-writer.ts'
@@ -98,6 +99,9 @@ export class LobRecordingWriter {
    * it. Synchronous: when the bound on memory is reached it writes to the spill files before it returns.
    */
   append(series: string, event: BookEvent): void {
+    if (event.event > EVENT_GAP && this.#options.merging === undefined) {
+      throw new RangeError(`${event.marketId}: no book event: event ${event.event}; only feeds have such marks`)
+    }
     this.#heldBytes += this.#recording(series).append(event)
     this.#events++
     if (this.#heldBytes > (this.#options.bounds?.spillBytes ?? SPILL_BUFFER_BYTES_MAX)) this.#spill()

@@ -75,7 +75,10 @@ function isInOrder(records: EventRecords, from: number, to: number, table: Stran
   const isNumbered = table.isNumbered(table.strandOf(span))
   for (let record = from + 1; record < to; record++) {
     if (records.span(record) !== span || records.ts(record) < records.ts(record - 1)) return false
-    if (isNumbered && records.seq(record) < records.seq(record - 1)) return false
+    const isNext = isNumbered
+      ? records.seq(record) >= records.seq(record - 1)
+      : records.recvTs(record) >= records.recvTs(record - 1)
+    if (!isNext) return false
   }
   return true
 }

@@ -83,7 +83,9 @@ export class SeriesRecording {
     const market = this.#market(event)
     // The exchange's clock may step back between messages; the order of arrival is what counts within a span.
     const span = event.span ?? 0
-    const ts = event.ts < market.lastTs && span === market.span ? market.lastTs : event.ts
+    // Without numbers the order is only known when all is there.
+    const isOrdered = event.span === undefined || event.seq !== 0n
+    const ts = event.ts < market.lastTs && span === market.span && isOrdered ? market.lastTs : event.ts
     if (ts !== event.ts) this.#countRaised(ts - event.ts)
     market.lastTs = ts
     market.span = span

@@ -46,13 +46,25 @@ function wrap(frame: object, step: Step, ms: number): string {
   return JSON.stringify(step.isWrapped ? { recv_ts: `${ms}000000`, data: frame } : frame)
 }
 
+// Another market of the series, so that what was lost before it is within what the recording covers.
+const LAST_STEP: Step = {
+  kind: 'snapshot',
+  market: 9,
+  side: 0,
+  cents: 1,
+  size: 0,
+  waitMs: 1,
+  isOldForm: false,
+  isWrapped: false,
+}
+
 // A naive recorder: it keeps the exchange's books and writes the messages about them, some of which get lost.
 function recordKalshi(list: readonly Step[]): Recording {
   const exchange = new Map<string, Map<string, number>>()
   const books = new Map<string, NaiveBook>()
   const lines: string[] = []
   let [ms, seq, isBroken] = [START_MS, 0, false]
-  for (const step of list) {
+  for (const step of [...list, LAST_STEP]) {
     ms += step.waitMs
     const ticker = `KXHIGHNY-26JUN24-T${step.market}`
     const levels = exchange.get(ticker) ?? new Map<string, number>()

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IMPORT_HELD_MESSAGES_MAX } from '../../shared/limits.ts'
+import { HELD_MESSAGES_MAX } from '../../server/import/message-clock.ts'
+import { ContradictionError } from '../../server/lake/record-order.ts'
+import { EVENT_GAP } from '../../shared/lob-v1.ts'
 import { decoderHarness } from '../support/import-harness.ts'
 import { B, MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
 
@@ -35,8 +37,8 @@ test('a message without time waits for the first one, later takes the time befor
 
 test('waits for a time within bounds, and says when there is none at all', async () => {
   const harness = decoderHarness('kalshi')
-  for (let seq = 1; seq <= IMPORT_HELD_MESSAGES_MAX; seq++) harness.feed(snapshot(seq))
-  assert.throws(() => harness.feed(snapshot(IMPORT_HELD_MESSAGES_MAX + 1)), /no time in this message/)
+  for (let seq = 1; seq <= HELD_MESSAGES_MAX; seq++) harness.feed(snapshot(seq))
+  assert.throws(() => harness.feed(snapshot(HELD_MESSAGES_MAX + 1)), /no time in this message/)
   await assert.rejects(harness.done(), /no message of the recording carries a time/)
 })
 
@@ -57,14 +59,15 @@ test('a break in a subscription’s sequence is a gap for every book on it, and 
     `${MS} ${T} clear`,
     `${MS} ${B} clear`,
     `${MS} ${other} clear`,
-    `${MS + 12} ${T} gap`,
-    `${MS + 12} ${B} gap`,
+    // A gap begins after the last known message.
+    `${MS + 9}.000001 ${T} gap`,
+    `${MS + 9}.000001 ${B} gap`,
     `${MS + 12} ${T} add bid 4500 5`,
     `${MS + 13} ${T} add bid 4500 5`,
     `${MS + 13} ${T} clear`,
     `${MS + 15} ${T} add bid 4500 5`,
     // B is unknown already.
-    `${MS + 17} ${T} gap`,
+    `${MS + 15}.000001 ${T} gap`,
     `${MS + 17} ${T} add bid 4500 5`,
   ])
   assert.deepEqual([...harness.tally.gaps], [['sequence break', 3]])
@@ -104,14 +107,14 @@ test('a repeated message is dropped, an old number with other content is another
   harness.feed(delta(3, { delta_fp: '9.00', ts_ms: MS + 50 }), delta(4, { ts_ms: MS + 51 }))
   assert.deepEqual((await harness.done()).slice(3), [
     `${MS + 4} ${T} add bid 4500 5`,
-    `${MS + 4} ${T} gap`,
+    `${MS + 4}.000001 ${T} gap`,
     `${MS + 50} ${T} add bid 4500 9`,
     `${MS + 51} ${T} add bid 4500 5`,
   ])
   assert.deepEqual([...harness.tally.gaps], [['new connection', 1]])
 })
 
-test('a new connection ends the old one at its last time; its first snapshots wait for its own time', async () => {
+test('a new connection ends the old one after its last time; its first snapshots wait for its own time', async () => {
   const restarts: object[][] = [
     [snapshot(1, { yes: [[1, 1]] }), snapshot(2)],
     [{ id: 1, type: 'subscribed', msg: { channel: 'orderbook_delta', sid: 1 } }, snapshot(2)],
@@ -128,12 +131,26 @@ test('a new connection ends the old one at its last time; its first snapshots wa
     const texts = await harness.done()
     assert.deepEqual(texts.slice(2, 6), [
       `${MS + 3} ${T} add bid 4500 5`,
-      `${MS + 9} ${T} gap`,
-      `${MS + 9} ${B} gap`,
+      `${MS + 9}.000001 ${T} gap`,
+      `${MS + 9}.000001 ${B} gap`,
       `${MS + 60_000} ${T} clear`,
     ])
     assert.deepEqual([...harness.tally.gaps], [['new connection', 2]])
   }
+})
+
+test('messages of a new connection wait together for its own time, however many', async () => {
+  const harness = decoderHarness('kalshi').feed(snapshot(1, { ts_ms: MS }), delta(2), delta(3))
+  // One is repeated while it waits.
+  harness.feed(snapshot(1, { yes: [[2, 2]] }), snapshot(2), snapshot(2), delta(3, { ts_ms: MS + 60_000 }))
+  assert.deepEqual((await harness.done()).slice(3), [
+    `${MS + 3}.000001 ${T} gap`,
+    `${MS + 60_000} ${T} clear`,
+    `${MS + 60_000} ${T} set bid 200 2`,
+    `${MS + 60_000} ${T} clear`,
+    `${MS + 60_000} ${T} add bid 4500 5`,
+  ])
+  assert.equal(harness.tally.duplicates, 1)
 })
 
 test('a new file goes on with the connection when its number follows, else it is another connection', async () => {
@@ -141,30 +158,48 @@ test('a new file goes on with the connection when its number follows, else it is
     [delta(3), 0],
     [delta(2), 0],
     [delta(4), 1],
-    [delta(2, { delta_fp: '9.00' }), 1],
+    [delta(2, { delta_fp: '9.00', ts_ms: MS + 50 }), 1],
     [delta(3, {}, 5), 1],
   ]
   for (const [first, gaps] of cases) {
     const harness = decoderHarness('kalshi').feed(snapshot(1, { ts_ms: MS }), delta(2))
-    harness.decoder.startFile('another file')
+    harness.nextFile()
     // A message without number decides nothing.
-    harness.feed({ type: 'ticker', msg: { ts: MS / 1000 } }, first).done()
-    assert.equal(harness.tally.gaps.get('new connection') ?? 0, gaps, JSON.stringify(first))
+    await harness.feed({ type: 'ticker', msg: { ts: MS / 1000 } }, first).done()
+    assert.equal(harness.tally.gaps.get('end of file') ?? 0, gaps, JSON.stringify(first))
+    assert.equal(harness.sink.events.filter(({ event }) => event === EVENT_GAP).length, gaps)
   }
+  // The same number at the same time cannot say two things.
+  const harness = decoderHarness('kalshi').feed(snapshot(1, { ts_ms: MS }), delta(2))
+  harness.nextFile()
+  harness.feed(delta(2, { delta_fp: '9.00' }))
+  await assert.rejects(harness.done(), (error) => {
+    assert.ok(error instanceof ContradictionError)
+    assert.match(error.message, /message 2 of one subscription .* in the recording and in another file;/)
+    return true
+  })
 })
 
 test('recordings without numbers: a new file or a bad line makes their books unknown', async () => {
   const harness = decoderHarness('kalshi').feed(unnumbered(snapshot(1, { ts_ms: MS })), unnumbered(delta(2)))
   harness.decoder.skipBadLine()
-  harness.feed(unnumbered(snapshot(3)))
-  harness.decoder.startFile('another file')
+  harness.feed(unnumbered(snapshot(3, { ts_ms: MS + 3 })))
+  harness.nextFile()
   harness.feed(unnumbered(delta(4)))
   assert.deepEqual(await harness.done(), [
     `${MS} ${T} clear`,
     `${MS + 2} ${T} add bid 4500 5`,
-    `${MS + 2} ${T} gap`,
-    `${MS + 2} ${T} clear`,
-    `${MS + 2} ${T} gap`,
+    `${MS + 2}.000001 ${T} gap`,
+    `${MS + 3} ${T} clear`,
+    `${MS + 3}.000001 ${T} gap`,
+    `${MS + 4} ${T} add bid 4500 5`,
+  ])
+  // Not even one whose first message has the time of the last one before the loss.
+  const instant = decoderHarness('kalshi').feed(unnumbered(snapshot(1, { ts_ms: MS })), unnumbered(delta(2)))
+  instant.decoder.skipBadLine()
+  instant.feed(unnumbered(delta(2, { delta_fp: '7.00' })), unnumbered(delta(4)))
+  assert.deepEqual((await instant.done()).slice(2), [
+    `${MS + 2}.000001 ${T} gap`,
     `${MS + 4} ${T} add bid 4500 5`,
   ])
   const numbered = decoderHarness('kalshi').feed(snapshot(1, { ts_ms: MS }))
@@ -188,10 +223,10 @@ test('a level below zero makes its book unknown', async () => {
   assert.equal(harness.tally.negativeLevels, 1)
 })
 
-test('books that are no longer followed, finished or cut off become unknown', async () => {
+test('books that are no longer followed or finished become unknown at once, those cut off after their last message', async () => {
   const start = [snapshot(1, { ts_ms: MS }), snapshot(2, { market_ticker: B })]
   const at = { ts_ms: MS + 9 }
-  const cases: [object, string[]][] = [
+  const cases: [object, string[], time?: string][] = [
     [{ sid: 1, seq: 3, type: 'ok', msg: { market_tickers: [B], ...at } }, [T]],
     [{ sid: 1, seq: 3, type: 'unsubscribed', msg: at }, [T, B]],
     [{ sid: 4, seq: 3, type: 'unsubscribed', msg: at }, []],
@@ -213,14 +248,14 @@ test('books that are no longer followed, finished or cut off become unknown', as
       },
       [],
     ],
-    [{ type: 'error', msg: { code: 25, msg: 'slow', ...at } }, [T, B]],
+    [{ type: 'error', msg: { code: 25, msg: 'slow', ...at } }, [T, B], `${MS}.000001`],
     [{ type: 'error', msg: { code: 27, msg: 'rate', ...at } }, []],
-    [{ type: 'disconnect', ts: (MS + 9) / 1000 }, [T, B]],
-    [{ event_type: 'disconnect', ts_ms: MS + 9 }, [T, B]],
+    [{ type: 'disconnect', ts: (MS + 9) / 1000 }, [T, B], `${MS}.000001`],
+    [{ event_type: 'disconnect', ts_ms: MS + 9 }, [T, B], `${MS}.000001`],
   ]
-  for (const [frame, gapped] of cases) {
+  for (const [frame, gapped, time = `${MS + 9}`] of cases) {
     const harness = decoderHarness('kalshi').feed(...start, frame)
-    const expected = gapped.map((ticker) => `${MS + 9} ${ticker} gap`)
+    const expected = gapped.map((ticker) => `${time} ${ticker} gap`)
     assert.deepEqual((await harness.done()).slice(2), expected, JSON.stringify(frame))
   }
 })
@@ -232,9 +267,13 @@ test('a silence of more than a day makes every book unknown from its beginning',
     delta(2, { ts_ms: MS + day }),
     delta(3, { ts_ms: MS + 2 * day + 1 }),
   )
+  // The date is covered on, so that something is unknown.
+  harness.nextFile()
+  harness.feed(snapshot(1, { market_ticker: B, ts_ms: MS + day + 9 }, 5))
   assert.deepEqual((await harness.done()).slice(1), [
     `${MS + day} ${T} add bid 4500 5`,
-    `${MS + day} ${T} gap`,
+    `${MS + day}.000001 ${T} gap`,
+    `${MS + day + 9} ${B} clear`,
     `${MS + 2 * day + 1} ${T} add bid 4500 5`,
   ])
 })
@@ -247,7 +286,7 @@ test('series come from tickers or from the option, and are covered to the last m
     { type: 'trade', sid: 2, seq: 1, msg: { ts_ms: MS + 70 } },
   ]
   const own = decoderHarness('kalshi').feed(...frames)
-  own.done()
+  await own.done()
   assert.deepEqual(own.sink.series, ['KXHIGHNY', 'KXLOWTNYC'])
   const last = BigInt(MS + 70) * 1_000_000n
   assert.deepEqual(
@@ -258,6 +297,6 @@ test('series come from tickers or from the option, and are covered to the last m
     ],
   )
   const given = decoderHarness('kalshi', { series: 'both' }).feed(...frames)
-  given.done()
+  await given.done()
   assert.deepEqual(given.sink.series, ['both', 'both'])
 })

@@ -13,9 +13,9 @@ function answer(id: number, sid: number): object {
   return { id, type: 'subscribed', msg: { channel: 'orderbook_delta', sid } }
 }
 
-function priceOf(items: object[], useYesPrice = false): number {
+async function priceOf(items: object[], useYesPrice = false): Promise<number> {
   const harness = decoderHarness('kalshi', { useYesPrice }).feed(...items)
-  harness.done()
+  await harness.done()
   return harness.sink.events.at(-1)!.price
 }
 
@@ -73,7 +73,7 @@ test('the integer form, the decimal form and both at once decode to the same eve
     }
     const last = { type: 'orderbook_delta', sid: 1, seq: 3, msg: { market_ticker: T, ...change } }
     const harness = decoderHarness('kalshi').feed(snapshot(1, { ...levels, ts_ms: MS }), first, last)
-    assert.deepEqual(harness.done(), [
+    assert.deepEqual(await harness.done(), [
       `${MS} ${T} clear`,
       `${MS} ${T} set bid 800 300`,
       `${MS} ${T} set bid 2200 333`,
@@ -92,7 +92,7 @@ test('sub-cent prices and fractional quantities are exact', async () => {
       ts_ms: MS,
     }),
   )
-  harness.done()
+  await harness.done()
   assert.deepEqual(
     harness.sink.events.map(({ price, qty }) => [price, qty]),
     [
@@ -105,7 +105,7 @@ test('sub-cent prices and fractional quantities are exact', async () => {
 
 test('an absent or null side is empty', async () => {
   const harness = decoderHarness('kalshi').feed(snapshot(1, { yes_dollars_fp: null, ts_ms: MS }))
-  assert.deepEqual(harness.done(), [`${MS} ${T} clear`])
+  assert.deepEqual(await harness.done(), [`${MS} ${T} clear`])
 })
 
 test('what the units cannot express is refused and changes nothing', async () => {
@@ -144,13 +144,13 @@ test('what the units cannot express is refused and changes nothing', async () =>
 
 test('a no bid at p is an ask at 1 − p, unless the exchange has turned it already', async () => {
   const ask = delta(1, { side: 'no', price_dollars: '0.7000' })
-  assert.equal(priceOf([ask]), 3000)
-  assert.equal(priceOf([ask], true), 7000)
-  assert.equal(priceOf([command(1, true), ask]), 7000)
-  assert.equal(priceOf([command(1, false), ask], true), 3000)
+  assert.equal(await priceOf([ask]), 3000)
+  assert.equal(await priceOf([ask], true), 7000)
+  assert.equal(await priceOf([command(1, true), ask]), 7000)
+  assert.equal(await priceOf([command(1, false), ask], true), 3000)
   // Each subscription keeps what its own command said.
-  assert.equal(priceOf([command(1, true), answer(1, 1), command(2, false), answer(2, 2), ask]), 7000)
-  assert.equal(priceOf([command(1, false), answer(1, 1), command(2, true), answer(2, 2), ask]), 3000)
+  assert.equal(await priceOf([command(1, true), answer(1, 1), command(2, false), answer(2, 2), ask]), 7000)
+  assert.equal(await priceOf([command(1, false), answer(1, 1), command(2, true), answer(2, 2), ask]), 3000)
 })
 
 test('the finest of the exchange’s times is taken, then the receive time', async () => {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BadLineError } from '../../server/import/bad-line.ts'
-import { IMPORT_HELD_CHANGES_MAX, IMPORT_HELD_MESSAGES_MAX } from '../../shared/limits.ts'
+import { HELD_MESSAGES_MAX } from '../../server/import/message-clock.ts'
+import { EVENT_GAP } from '../../shared/lob-v1.ts'
+import { IMPORT_HELD_CHANGES_MAX } from '../../shared/limits.ts'
 import { decoderHarness } from '../support/import-harness.ts'
 
 const MARKET = `0x${'ab'.repeat(32)}`
@@ -156,8 +158,9 @@ test('changes before the first book are applied again after it when they are new
   assert.deepEqual(await harness.done(), [
     `${MS + 1} ${Y} set bid 1000 200`,
     `${MS + 3} ${Y} set bid 2000 200`,
-    `${MS + 2} ${Y} clear`,
-    `${MS + 2} ${Y} set bid 3000 5`,
+    // It came after them.
+    `${MS + 3} ${Y} clear`,
+    `${MS + 3} ${Y} set bid 3000 5`,
     `${MS + 3} ${Y} set bid 2000 200`,
     `${MS + 4} ${Y} set bid 4000 200`,
     `${MS + 5} ${Y} clear`,
@@ -201,15 +204,18 @@ test('a first book is not stamped before the recording began', async () => {
   )
 
   const booksOnly = decoderHarness('polymarket').feed(book(MS, { asset_id: NO }), old)
-  assert.deepEqual((await booksOnly.done()).slice(0, 2), [`${MS} ${N} clear`, `${MS - hour} ${Y} clear`])
+  // It came after the other, which was not there before its own time.
+  assert.deepEqual((await booksOnly.done()).slice(0, 2), [`${MS} ${N} clear`, `${MS} ${Y} clear`])
   assert.equal(booksOnly.sink.events[0]!.recvTs, BigInt(MS) * 1_000_000n)
 })
 
 test('books at the head of a file wait within bounds', async () => {
   const harness = decoderHarness('polymarket')
-  for (let i = 0; i <= IMPORT_HELD_MESSAGES_MAX; i++) harness.feed(book(MS + i))
-  assert.equal(harness.sink.events.length, IMPORT_HELD_MESSAGES_MAX)
-  assert.equal((await harness.done()).length, IMPORT_HELD_MESSAGES_MAX + 1)
+  for (let i = 0; i < HELD_MESSAGES_MAX; i++) harness.feed(book(MS + i))
+  assert.equal(harness.sink.events.length, 0)
+  harness.feed(book(MS + HELD_MESSAGES_MAX))
+  assert.equal(harness.sink.events.length, HELD_MESSAGES_MAX + 1)
+  assert.equal((await harness.done()).length, HELD_MESSAGES_MAX + 1)
 })
 
 test('messages without a book event are counted by type', async () => {
@@ -251,38 +257,62 @@ test('a disconnect or a lost line makes every book unknown until its next one', 
       book(MS + 7),
     )
     assert.deepEqual((await harness.done()).slice(3), [
-      `${MS + 5} ${Y} gap`,
-      `${MS + 5} ${N} gap`,
+      `${MS + 4}.000001 ${Y} gap`,
+      `${MS + 4}.000001 ${N} gap`,
       `${MS + 6} ${Y} set bid 5000 200`,
       `${MS + 7} ${Y} clear`,
     ])
   }
   const lost = decoderHarness('polymarket').feed(book(MS), change(MS + 1))
   lost.decoder.skipBadLine()
-  assert.deepEqual((await lost.done()).at(-1), `${MS + 1} ${Y} gap`)
+  assert.deepEqual((await lost.done()).at(-1), `${MS + 1}.000001 ${Y} gap`)
+  // Nor does the next message go on with the books where it has the time of the last one.
+  for (const ms of [MS + 1, MS + 2]) {
+    const gone = decoderHarness('polymarket').feed(book(MS), change(MS + 1))
+    gone.decoder.skipBadLine()
+    gone.feed(change(ms, { price: '0.3' }), change(MS + 9))
+    const texts = (await gone.done()).filter((text) => text.endsWith('gap'))
+    assert.deepEqual(texts, [`${MS + 1}.000001 ${Y} gap`])
+    assert.deepEqual([...gone.tally.gaps], [['bad line', 1]])
+  }
   // A book that still waits for its time had come before the lost line.
   const waiting = decoderHarness('polymarket').feed(book(MS))
   waiting.decoder.skipBadLine()
-  waiting.feed(change(MS + 1))
-  assert.deepEqual(await waiting.done(), [
+  waiting.feed(change(MS + 1), change(MS + 2))
+  assert.deepEqual((await waiting.done()).toSorted(), [
     `${MS + 1} ${Y} clear`,
-    `${MS + 1} ${Y} gap`,
     `${MS + 1} ${Y} set bid 5000 200`,
+    `${MS + 1}.000001 ${Y} gap`,
+    `${MS + 2} ${Y} set bid 5000 200`,
   ])
 })
 
-test('a new file goes on with the books unless a longer pause lies between', async () => {
-  const hour = 3_600_000
-  for (const [pauseMs, gaps] of [
-    [hour, 0],
-    [hour + 1, 1],
+test('a new file goes on with the books unless the pause is longer than the connection’s own silences', async () => {
+  const [second, hour] = [1000, 3_600_000]
+  for (const [silenceMs, pauseMs, gaps] of [
+    [0, 60 * second, 0],
+    [0, 60 * second + 1, 1],
+    [hour / 2, hour / 2, 0],
+    [hour / 2, hour / 2 + 1, 1],
+    [2 * hour, hour, 0],
+    [2 * hour, hour + 1, 1],
   ] as const) {
-    const harness = decoderHarness('polymarket').feed(book(MS), change(MS + 1))
-    harness.decoder.startFile('another file')
-    harness.feed(change(MS + 1 + pauseMs)).done()
-    assert.equal(harness.tally.gaps.get('new connection') ?? 0, gaps)
+    const last = MS + 1 + silenceMs
+    const harness = decoderHarness('polymarket').feed(book(MS), change(MS + 1), change(last))
+    harness.nextFile()
+    await harness.feed(change(last + pauseMs)).done()
+    assert.equal(harness.tally.gaps.get('end of file') ?? 0, gaps)
+    const rows = harness.sink.events.filter(({ event }) => event === EVENT_GAP)
+    assert.deepEqual(
+      rows.map(({ ts }) => ts),
+      gaps === 0 ? [] : [BigInt(last) * 1_000_000n + 1n],
+    )
   }
   const silent = decoderHarness('polymarket').feed(book(MS), change(MS + 1), change(MS + 2 + 24 * hour))
-  await silent.done()
+  // The date is covered on, so that something is unknown.
+  await silent
+    .nextFile()
+    .feed(book(MS + hour, { asset_id: NO }))
+    .done()
   assert.deepEqual([...silent.tally.gaps], [['silence of more than a day', 1]])
 })

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { LobFileExistsError } from '../../server/lake/lob-recording-writer.ts'
+import { OpaqueFileError } from '../../server/import/lake-merge.ts'
+import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
+import { EVENT_CLEAR } from '../../shared/lob-v1.ts'
 import { runImport } from '../support/import-harness.ts'
 import { MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
 import { readRows } from '../support/lob-rows.ts'
@@ -98,12 +100,14 @@ test('a bad line stops the import with its file and number, and nothing is writt
     runImport(lake, 'kalshi', { paths: [join(directory, 'none')] }),
     /cannot read .*none.*ENOENT/,
   )
-  await assert.rejects(runImport(lake, 'kalshi', { paths: [directory] }), /cannot read .*EISDIR/)
+  await assert.rejects(runImport(lake, 'kalshi', { paths: [directory] }), /cannot read .*: it is a directory/)
 })
 
 test('skipped bad lines are counted and shown, and the sequence shows what they cost', async (t) => {
   const lake = await temporaryDirectory(t)
-  const lines = recordedLines().slice(0, 30)
+  // Both series go on after the loss, so that both have something unknown.
+  const last = snapshot(31, { market_ticker: 'KXHIGHCHI-26JUN24-T90', ts_ms: MS + 31 * 36_000 })
+  const lines = [...recordedLines().slice(0, 30), JSON.stringify(last)]
   const broken = lines.map((line, index) => (index >= 10 && index < 18 ? line.slice(0, -1) : line))
   const { files, tally, badLines } = await runImport(lake, 'kalshi', { lines: broken }, { skipBad: true })
   assert.equal(tally.badLines, 8)
@@ -177,20 +181,51 @@ test('an import that is interrupted while it reads or writes leaves nothing', as
   assert.deepEqual(await entriesBelow(lake), [])
 })
 
-test('an existing date is refused, found unchanged or replaced', async (t) => {
+test('an existing date is merged with, found unchanged or replaced', async (t) => {
   const lake = await temporaryDirectory(t)
   const lines = recordedLines()
   await runImport(lake, 'kalshi', { lines })
-  const again = await runImport(lake, 'kalshi', { lines })
-  assert.deepEqual(
-    again.files.map((file) => file.status),
-    ['unchanged', 'unchanged'],
-  )
-  await assert.rejects(runImport(lake, 'kalshi', { lines: lines.slice(0, 50) }), LobFileExistsError)
+  const whole = await bytesOf(lake)
+  for (const part of [lines, lines.slice(0, 50), lines.slice(200)]) {
+    const again = await runImport(lake, 'kalshi', { lines: part })
+    assert.ok(again.files.every((file) => file.status === 'unchanged'))
+    assert.deepEqual(await bytesOf(lake), whole)
+  }
   const replaced = await runImport(lake, 'kalshi', { lines: lines.slice(0, 50) }, { replace: true })
   assert.deepEqual(
     replaced.files.map((file) => file.status),
     ['replaced', 'replaced'],
+  )
+  assert.notDeepEqual(await bytesOf(lake), whole)
+  await runImport(lake, 'kalshi', { lines: lines.slice(40) })
+  assert.deepEqual(await bytesOf(lake), whole)
+})
+
+test('a date that was written without evidence is refused as a whole, or replaced', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const lines = recordedLines()
+  const writer = new LobRecordingWriter({ lake, source: 'kalshi' })
+  const ts = BigInt(MS) * 1_000_000n
+  const told = { marketId: T, ts, recvTs: ts, seq: 1n, event: EVENT_CLEAR, side: 0, price: 0, qty: 0 }
+  writer.append('KXHIGHNY', told)
+  const [file] = await writer.finish()
+  const before = await entriesBelow(lake)
+  const bytes = await bytesOf(lake)
+  await assert.rejects(runImport(lake, 'kalshi', { lines }), (error) => {
+    assert.ok(error instanceof OpaqueFileError)
+    assert.deepEqual(error.paths, [file!.path])
+    assert.match(error.message, /date=2026-06-24\.parquet was written without .* --replace/)
+    return true
+  })
+  assert.deepEqual(await entriesBelow(lake), before)
+  assert.deepEqual(await bytesOf(lake), bytes)
+  const { files } = await runImport(lake, 'kalshi', { lines }, { replace: true })
+  assert.deepEqual(
+    files.map(({ series, status }) => [series, status]),
+    [
+      ['KXHIGHCHI', 'written'],
+      ['KXHIGHNY', 'replaced'],
+    ],
   )
 })
 

@@ -14,7 +14,7 @@ import { parseRecordedLine } from '../../server/import/recorded-message.ts'
 import { HourConsolidation } from '../../server/lake/hour-consolidation.ts'
 import { HourEvidence } from '../../server/lake/lob-evidence.ts'
 import { LobRowGroup } from '../../server/lake/lob-row-group.ts'
-import { MarketFold } from '../../server/lake/market-fold.ts'
+import { MarketFold, NO_SEQ } from '../../server/lake/market-fold.ts'
 import { SeriesRecording } from '../../server/lake/series-recording.ts'
 import type { BookEvent } from '../../server/lake/series-recording.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
@@ -54,6 +54,8 @@ export interface DecoderHarness {
   readonly tally: ImportTally
   /** Feeds frames (objects) or lines (strings); a list is one message of several frames. */
   feed(...items: (object | string)[]): DecoderHarness
+  /** Ends the file and begins another, `another file`. */
+  nextFile(): DecoderHarness
   /** Ends the recording and gives its rows as texts, in the order of their times. */
   done(): Promise<string[]>
 }
@@ -81,6 +83,11 @@ export function decoderHarness(
       }
       return harness
     },
+    nextFile() {
+      decoder.finishFile()
+      decoder.startFile('another file')
+      return harness
+    },
     async done() {
       decoder.finishFile()
       const folded = await fold(source, sink, spans, tally)
@@ -91,7 +98,7 @@ export function decoderHarness(
   return harness
 }
 
-/** The rows that records give, by time; of equal times those of earlier records first. */
+/** The rows that records give, by time; of equal times those of the message that came earlier first. */
 async function fold(
   source: LobSource,
   sink: RecordingSink,
@@ -99,13 +106,11 @@ async function fold(
   tally: ImportTally,
 ): Promise<BookEvent[]> {
   const recordings = new Map<string, SeriesRecording>()
-  const order = new Map<string, number>()
   for (const [index, event] of sink.events.entries()) {
     const name = sink.series[index]!
     const recording = recordings.get(name) ?? new SeriesRecording(name, () => '')
     recordings.set(name, recording)
     recording.append(event)
-    if (!order.has(event.marketId)) order.set(event.marketId, order.size)
   }
   const rows: BookEvent[] = []
   for (const [name, recording] of recordings) {
@@ -119,9 +124,8 @@ async function fold(
       passRowsMax: 1_000_000,
       group: new LobRowGroup(),
       strands,
-      onKnowledge: (_, __, strand, reason) => {
-        if (reason === 'below zero') tally.negativeLevels++
-        if (reason === 'strand over') tally.countGap(strands.endOf(strand!))
+      onKnowledge: (_market, _ts, strand, reason) => {
+        if (reason !== undefined) tally.countUnknown(reason, strands.endOf(strand!))
       },
       write: (group) => {
         for (let row = 0; row < group.rows; row++) {
@@ -142,12 +146,44 @@ async function fold(
       const pass = { hasKeyframes: false, evidence: new HourEvidence(), localOf: (strand: number) => strand }
       await hours.write(hour, recording.hours.get(hour), pass)
     }
-    const covered = strands.coverageOf(utcDateOf(Number(rows.at(-1)!.ts / 1_000_000n)))
+    const lastTs = [...spans.list.values()].map((span) => span.lastTs).reduce((a, b) => (a > b ? a : b))
+    const covered = strands.coverageOf(utcDateOf(Number(lastTs / 1_000_000n)))
     if (covered !== undefined) sink.covered.set(name, covered.to)
   }
-  return rows.toSorted((a, b) =>
-    a.ts === b.ts ? order.get(a.marketId)! - order.get(b.marketId)! : a.ts < b.ts ? -1 : 1,
-  )
+  return inOrderOfArrival(rows, sink.events)
+}
+
+// A file holds each market's rows in their order. Which record a row comes from shows in what it says; those that come
+// from none stand at the beginning of their time, or behind the market's rows of that time.
+function inOrderOfArrival(rows: readonly BookEvent[], records: readonly BookEvent[]): BookEvent[] {
+  const arrivals = new Map<string, number[]>()
+  const markets = new Map<string, number>()
+  for (const [index, record] of records.entries()) {
+    if (!markets.has(record.marketId)) markets.set(record.marketId, index)
+    const list = arrivals.get(textOf(record))
+    if (list === undefined) arrivals.set(textOf(record), [index])
+    else list.push(index)
+  }
+  const last = new Map<string, { readonly ts: bigint; readonly arrival: number }>()
+  const placed = rows.map((row) => {
+    const before = last.get(row.marketId)
+    const own = row.seq === NO_SEQ ? -1 : arrivals.get(textOf(row))!.shift()!
+    const place = { ts: row.ts, arrival: before?.ts === row.ts ? Math.max(own, before.arrival) : own }
+    last.set(row.marketId, place)
+    return { row, ...place, market: markets.get(row.marketId)! }
+  })
+  return placed
+    .toSorted((a, b) => compareTimes(a.ts, b.ts) || a.arrival - b.arrival || a.market - b.market)
+    .map(({ row }) => row)
+}
+
+function compareTimes(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+// Not the price, which may be turned between a record and its row.
+function textOf({ marketId, recvTs, event, side, qty }: BookEvent): string {
+  return `${marketId} ${recvTs} ${event} ${side} ${qty}`
 }
 
 /** One import with everything optional that the command line has. `lines` arrive on stdin. */

@@ -1,0 +1,32 @@
+// The numbers of messages that wait for a time: they stand before the next message, though no run has them yet.
+
+import { isDeepStrictEqual } from 'node:util'
+import type { Frame } from './recorded-message.ts'
+
+export class HeldNumbers {
+  /** Whether a connection began among the messages that wait: nothing before them counts. */
+  hasConnection = false
+  /** The latest number of each subscription. */
+  readonly #lastSeqs = new Map<number, number>()
+  readonly #frames = new Map<string, Frame>()
+
+  add(sid: number, seq: number, frame: Frame): void {
+    this.#lastSeqs.set(sid, seq)
+    this.#frames.set(`${sid}:${seq}`, frame)
+  }
+
+  lastSeq(sid: number): number | undefined {
+    return this.#lastSeqs.get(sid)
+  }
+
+  /** Whether the same message waits already. */
+  has(sid: number, seq: number, frame: Frame): boolean {
+    return isDeepStrictEqual(this.#frames.get(`${sid}:${seq}`), frame)
+  }
+
+  clear(): void {
+    this.hasConnection = false
+    this.#lastSeqs.clear()
+    this.#frames.clear()
+  }
+}
