@@ -113,11 +113,11 @@ export class MessageClock<T> {
   }
 
   /** Whether only the next message can tell what this one's time is worth. */
-  #isDoubtful({ ts, recvTs }: Held<T>): boolean {
+  #isDoubtful({ item, ts, recvTs }: Held<T>): boolean {
     if (this.#options.trustsReceiveTimes) return false
     if (ts !== undefined && recvTs !== undefined) return this.#lastTs === undefined && areApart(ts, recvTs)
-    const time = ts ?? recvTs!
-    return this.#lastTs !== undefined && time > this.#lastTs + BEHIND_NS_MAX
+    if (this.#lastTs === undefined) return this.#options.isIdle(item)
+    return (ts ?? recvTs!) > this.#lastTs + BEHIND_NS_MAX
   }
 
   /** Delivers what waits, now that `next` (or nothing more) is known. */
@@ -149,10 +149,15 @@ export class MessageClock<T> {
   #settleLeap({ item, ts, recvTs }: Held<T>, next: Held<T> | undefined): void {
     const time = ts ?? recvTs!
     const nextTime = next?.ts ?? next?.recvTs
-    const isLost = nextTime === undefined && (this.#options.isIdle(item) || time > this.#lastTs! + LEAP_NS_MAX)
-    const isWrong =
-      this.#lastTs !== undefined && (isLost || (nextTime !== undefined && nextTime < time - BEHIND_NS_MAX))
-    if (isWrong) this.#setAside(item, ts === undefined ? 'recvTs' : 'ts', time, this.#lastTs!)
+    if (this.#lastTs === undefined) {
+      const isFar = nextTime !== undefined && distance(time, nextTime) > BEHIND_NS_MAX
+      if (isFar) this.#setAside(item, ts === undefined ? 'recvTs' : 'ts', time, nextTime)
+      else this.#deliver(item, time, time)
+      return
+    }
+    const isLost = nextTime === undefined && (this.#options.isIdle(item) || time > this.#lastTs + LEAP_NS_MAX)
+    const isWrong = isLost || (nextTime !== undefined && nextTime < time - BEHIND_NS_MAX)
+    if (isWrong) this.#setAside(item, ts === undefined ? 'recvTs' : 'ts', time, this.#lastTs)
     else this.#deliver(item, time, time)
   }
 
