@@ -184,17 +184,19 @@ function joined(spans: readonly HeardSpan[]): HeardSpan {
 function readDate(path: string, date: string): HeardSpan[] {
   try {
     const text = gunzipSync(readFileSync(path), { maxOutputLength: FOOTER_BYTES_MAX }).toString('utf8')
-    return (JSON.parse(text) as WrittenSpan[]).map(({ outline, anchors, series, connection, markets, end }) => ({
-      ...parseOutline(outline),
-      anchors: anchors.map(([seq, recvTs, ts, flag]) => {
-        return { seq, recvTs: BigInt(recvTs), ts: BigInt(ts), isAfterSilence: flag === 1 }
+    return (JSON.parse(text) as WrittenSpan[]).map(
+      ({ outline, anchors, series, connection, markets, end }) => ({
+        ...parseOutline(outline),
+        anchors: anchors.map(([seq, recvTs, ts, flag]) => {
+          return { seq, recvTs: BigInt(recvTs), ts: BigInt(ts), isAfterSilence: flag === 1 }
+        }),
+        series,
+        date,
+        connection: `${path} ${connection}`,
+        marketIds: new Set(markets),
+        end: end ?? undefined,
       }),
-      series,
-      date,
-      connection: `${path} ${connection}`,
-      marketIds: new Set(markets),
-      end: end ?? undefined,
-    }))
+    )
   } catch {
     return []
   }

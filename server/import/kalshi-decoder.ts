@@ -85,7 +85,8 @@ export class KalshiDecoder implements ResumableDecoder {
       deliver: (message, ts, recvTs) => this.#take(message, ts, recvTs),
       onSetAside: (_, which, byNs) => options.tally.countSetAside(which, byNs),
       trustsReceiveTimes: options.isLive ?? false,
-      isNext: ({ sid, seq }) => sid !== undefined && seq !== undefined && this.#runs.get(sid)?.run.lastSeq === seq - 1,
+      isNext: ({ sid, seq }) =>
+        sid !== undefined && seq !== undefined && this.#runs.get(sid)?.run.lastSeq === seq - 1,
       isIdle: ({ body }) => body.kind !== 'snapshot' && body.kind !== 'delta',
     }
     const { state } = options

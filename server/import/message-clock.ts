@@ -12,8 +12,8 @@ const AHEAD_NS_MAX = 120_000_000_000n
 const BEHIND_NS_MAX = 600_000_000_000n
 // Channels of one connection may overtake each other by so much.
 const BACK_NS_MAX = 5_000_000_000n
-// Nothing is known through a longer silence: a time so far ahead, with nothing after it, is no time.
-const LEAP_NS_MAX = 86_400_000_000_000n
+// A time so far ahead of the one before, with nothing after it to bear it out, is none: 31 days.
+const LEAP_NS_MAX = 2_678_400_000_000_000n
 
 /** Where the times stand while no message waits for one. */
 export interface MessageClockState {

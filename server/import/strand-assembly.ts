@@ -77,7 +77,8 @@ class Chain {
     for (const anchor of span.anchors) this.anchors.set(keyOf(this.sid, anchor), anchor)
     const isLast = this.sid === null ? span.lastRecvTs >= this.lastRecvTs : span.lastSeq >= this.lastSeq
     if (isLast) {
-      const isSameEnd = this.sid === null ? span.lastRecvTs === this.lastRecvTs : span.lastSeq === this.lastSeq
+      const isSameEnd =
+        this.sid === null ? span.lastRecvTs === this.lastRecvTs : span.lastSeq === this.lastSeq
       this.isEnded = span.isEnded || (this.isEnded && isSameEnd)
       this.end = span.end
       this.lastSeq = span.lastSeq

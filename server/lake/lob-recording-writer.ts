@@ -100,7 +100,9 @@ export class LobRecordingWriter {
    */
   append(series: string, event: BookEvent): void {
     if (event.event > EVENT_GAP && this.#options.merging === undefined) {
-      throw new RangeError(`${event.marketId}: no book event: event ${event.event}; only feeds have such marks`)
+      throw new RangeError(
+        `${event.marketId}: no book event: event ${event.event}; only feeds have such marks`,
+      )
     }
     this.#heldBytes += this.#recording(series).append(event)
     this.#events++
