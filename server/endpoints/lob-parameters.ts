@@ -1,7 +1,7 @@
 // The parameters of /api/v1/lob (interface.md section 4.4), the rules that span several of them, and the order-book
 // query they make.
 
-import { isSeriesName, LOB_SOURCES } from '../../shared/lake-layout.ts'
+import { isSeriesName, LOB_SOURCES, seriesNameProblem } from '../../shared/lake-layout.ts'
 import {
   LOB_INTERVAL_S_DEFAULT,
   LOB_INTERVAL_S_MAX,
@@ -115,8 +115,9 @@ const selectorRule: ParameterRule<LobParameters> = ({ has, values }, report) => 
       report(name, `Exactly one of market and series is needed; ${found}.`)
   }
   const { series, market, source } = values
-  if (series !== undefined && !isSeriesName(series))
-    report('series', `series must be a series or event ticker such as KXHIGHNY, not ${quote(series)}.`)
+  const problem = series === undefined ? undefined : seriesNameProblem(series)
+  if (series !== undefined && problem !== undefined)
+    report('series', `series must be a series or event ticker such as KXHIGHNY; ${quote(series)} ${problem}.`)
   if (market === undefined || source === undefined) return
   const isGood = source === 'polymarket' ? POLYMARKET_ID.test(market) : isSeriesName(market)
   const shape =

@@ -1,0 +1,65 @@
+// Why the lake could not be written, as a sentence for whoever runs a command: the system's own words ("EACCES: permission
+// denied, mkdir …") tell neither what was wanted nor what to do.
+
+import { relative, resolve } from 'node:path'
+
+/** Calls that also reading makes, on files outside the lake, and that name no path. */
+const READING_CALLS = new Set(['read', 'fstat', 'close'])
+const CAUSES_MAX = 5
+
+/**
+ * A sentence for an error met while writing below `lake`, with the system's code and the place in it; `undefined` for any
+ * other error (one of the program, or one about a path outside the lake). Errors wrapped as `cause` are looked into.
+ */
+export function describeLakeWriteError(error: unknown, lake: string): string | undefined {
+  const found = systemErrorOf(error)
+  if (found === undefined) return undefined
+  const { code = '', path, dest, syscall = '' } = found
+  const place = [path, dest].find((one) => one !== undefined && isAtOrBelow(lake, one))
+  const isAboveLake = path !== undefined && isAtOrBelow(path, lake)
+  if (path === undefined ? READING_CALLS.has(syscall) : place === undefined && !isAboveLake) return undefined
+  const reason = REASONS[code]?.(place ?? path ?? lake)
+  const at = path === undefined || path === lake ? code : `${code} at ${place ?? path}`
+  return reason === undefined ? undefined : `the lake ${lake} cannot be written: ${reason} (${at})`
+}
+
+interface SystemError {
+  readonly code?: string
+  readonly path?: string
+  readonly dest?: string
+  readonly syscall?: string
+}
+
+const MISSING_RIGHT = (): string =>
+  'this user may not; run as one who may, or give this one the right to write there'
+const REASONS: Readonly<Record<string, (place: string) => string>> = {
+  EACCES: MISSING_RIGHT,
+  EPERM: MISSING_RIGHT,
+  EROFS: () => 'its file system is mounted read-only',
+  ENOSPC: () => 'its disk is full; free some space and run it again',
+  EDQUOT: () => "this user's disk quota is used up",
+  ENOENT: () => 'a directory above it does not exist and cannot be made, or was removed meanwhile',
+  ENOTDIR: (place) => `${place} is not below a directory but below a file`,
+  EEXIST: (place) => `${place} is a file where a directory must be`,
+  EISDIR: (place) => `${place} is a directory where a file must be`,
+  ENAMETOOLONG: () => 'a name in it is longer than its file system allows',
+  ELOOP: (place) => `${place} is a link that leads back to itself`,
+  EMFILE: () => 'too many files are open; raise the limit (ulimit -n)',
+  ENFILE: () => 'too many files are open on this machine',
+  EIO: () => 'its disk reports an error',
+  EXDEV: () => 'parts of it lie on different file systems, between which no file can be renamed',
+}
+
+function systemErrorOf(error: unknown): SystemError | undefined {
+  let current = error
+  for (let depth = 0; depth < CAUSES_MAX && current instanceof Error; depth++) {
+    if ('code' in current && 'syscall' in current) return current as SystemError
+    current = current.cause
+  }
+  return undefined
+}
+
+function isAtOrBelow(directory: string, path: string): boolean {
+  const way = relative(resolve(directory), resolve(path))
+  return way === '' || (way !== '..' && !way.startsWith('../') && !way.startsWith('/'))
+}
