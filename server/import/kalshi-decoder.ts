@@ -18,14 +18,13 @@ import { MessageClock } from './message-clock.ts'
 import type { MessageClockState } from './message-clock.ts'
 import type { Frame, RecordedMessage } from './recorded-message.ts'
 
-/** How far sequence numbers are believed. */
-export type SequenceTrust =
-  /** Every number counts: one that is missing makes the subscription's books unknown. */
-  | 'strict'
-  /** The recording holds some of a connection's markets: numbers order messages, and missing ones are others'. */
-  | 'per-market'
-  /** Numbers mean nothing. */
-  | 'ignore'
+/**
+ * How far sequence numbers are believed. `strict`: every number counts, and one that is missing makes the subscription's
+ * books unknown. `per-market`: the recording holds some of a connection's markets; numbers order messages, and missing
+ * ones are others'. `ignore`: numbers mean nothing.
+ */
+export const SEQUENCE_TRUSTS = ['strict', 'per-market', 'ignore'] as const
+export type SequenceTrust = (typeof SEQUENCE_TRUSTS)[number]
 
 const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
 
@@ -81,7 +80,7 @@ export class KalshiDecoder implements ResumableDecoder {
     this.#usesYesPrice = options.useYesPrice
     this.#clockOptions = {
       deliver: (message, ts, recvTs) => this.#take(message, ts, recvTs),
-      onSetAside: (_, which, byNs) => options.tally.countSetAside(which, byNs),
+      onSetAside: ({ body }, which, byNs) => options.tally.countSetAside(which, byNs, tickerOf(body)),
       trustsReceiveTimes: options.isLive ?? false,
     }
     const { state } = options
@@ -176,11 +175,12 @@ export class KalshiDecoder implements ResumableDecoder {
     const seq = message.seq ?? 0
     const run = this.#runOf(message, ts, recvTs)
     if (run === 'repeat') {
-      this.#tally.duplicates++
+      this.#tally.countRepeat(tickerOf(body))
       return
     }
     this.#hear(run?.connection ?? this.#connection, ts, recvTs)
     if (run !== undefined) {
+      if (run.sid !== null) this.#tally.numbers.taken++
       run.take(run.sid === null ? 0 : seq, ts, recvTs)
       const recent = sid === undefined ? undefined : this.#runs.get(sid)?.recent
       if (recent !== undefined) recent[seq % IMPORT_DUPLICATE_WINDOW] = { seq, recvTs, frame: message.frame }
@@ -205,11 +205,14 @@ export class KalshiDecoder implements ResumableDecoder {
     if (seq > run.lastSeq && this.#isNext(run, seq, ts)) return run
     if (seq > run.lastSeq) {
       this.#records.end(run, ts - run.lastTs > SILENCE_NS_MAX ? 'silence of more than a day' : 'sequence break')
+      this.#tally.numbers.holes++
+      this.#tally.numbers.missing += seq - run.lastSeq - 1
       // Whether it is still the same connection, a number does not tell.
       this.#connection++
       return this.#openRun(sid)
     }
     if (this.#isRepeat(open, seq, frame, recvTs)) return 'repeat'
+    this.#tally.numbers.restarts++
     this.#closeRuns('new connection')
     return this.#openRun(sid)
   }
@@ -326,6 +329,10 @@ export class KalshiDecoder implements ResumableDecoder {
 // when the strand is known.
 function sided({ isYes, price, qty }: LegLevel): BookLevel {
   return { side: isYes ? SIDE_BID : SIDE_ASK, price, qty }
+}
+
+function tickerOf(body: KalshiMessage['body']): string | undefined {
+  return body.kind === 'snapshot' || body.kind === 'delta' ? body.ticker : undefined
 }
 
 /** A mark that another subscription brought stands behind the run's latest message. */

@@ -4,6 +4,7 @@
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
 import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { DateFigures } from './date-figures.ts'
 import type { EventSpill } from './event-spill.ts'
 import type { FeedSpan } from './feed-strand.ts'
 import { HourConsolidation } from './hour-consolidation.ts'
@@ -42,6 +43,8 @@ export interface ConsolidationOptions {
   readonly passRowsMax: number
   readonly strands?: SeriesStrands | undefined
   readonly onKnowledge?: KnowledgeListener | undefined
+  /** Told when a date's rows are complete; without it nothing is counted of them. */
+  readonly onDate?: DateListener | undefined
   /** The reused row group; its capacity bounds the row groups of the files. */
   readonly group: LobRowGroup
   readonly signal: AbortSignal
@@ -50,6 +53,19 @@ export interface ConsolidationOptions {
   /** Takes over a file as soon as it exists, so that it is discarded when anything fails later. */
   readonly onFile: (writer: LobFileWriter) => void
 }
+
+/** A date whose rows are complete. Folds (in the order of `ids`) are those at its end, with the date's figures. */
+export interface FoldedDate {
+  readonly series: string
+  readonly date: string
+  /** ns, both inclusive. */
+  readonly coversFrom: bigint
+  readonly coversTo: bigint
+  readonly ids: readonly string[]
+  readonly folds: readonly MarketFold[]
+}
+
+export type DateListener = (date: FoldedDate) => void
 
 /** A finished file that waits for publication. */
 export interface ConsolidatedFile {
@@ -184,26 +200,13 @@ export class SeriesConsolidation {
     this.#waitingEvidence.splice(0)
     if (writer === undefined) return
     this.#writer = undefined
-    const { source, strands } = this.#options
+    const { source, strands, onDate } = this.#options
     const { series } = this.#recording
     const covered = strands?.coverageOf(this.#date) ?? this.#coverage()
-    const labels = {
-      source,
-      series,
-      date: this.#date,
-      coversFrom: covered.from,
-      coversTo: covered.to,
-      strands: strands?.outlinesOf(this.#date, used?.strands ?? []),
-    }
-    this.#files.push({
-      writer,
-      source,
-      series,
-      date: this.#date,
-      coversFrom: covered.from,
-      coversTo: covered.to,
-      figures: await writer.finish(labels),
-    })
+    const place = { series, date: this.#date, coversFrom: covered.from, coversTo: covered.to }
+    onDate?.({ ...place, ids: this.#recording.marketIds(), folds: this.#folds })
+    const labels = { source, ...place, strands: strands?.outlinesOf(this.#date, used?.strands ?? []) }
+    this.#files.push({ writer, source, ...place, figures: await writer.finish(labels) })
   }
 
   #coverage(): { from: bigint; to: bigint } {
@@ -218,7 +221,8 @@ export class SeriesConsolidation {
   #growFolds(): void {
     const ids = this.#recording.marketIds()
     while (this.#folds.length < ids.length) {
-      this.#folds.push(new MarketFold(this.#options.strands?.startFolds.get(ids[this.#folds.length]!)))
+      const start = this.#options.strands?.startFolds.get(ids[this.#folds.length]!)
+      this.#folds.push(new MarketFold(start, this.#options.onDate === undefined ? undefined : new DateFigures()))
     }
   }
 }
