@@ -4,6 +4,7 @@
 import { parseArgs } from 'node:util'
 import { LOB_SOURCES, seriesNameProblem } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
+import { UnreadableInputError } from '../import/import-input.ts'
 import { SEQUENCE_TRUSTS } from '../import/kalshi-decoder.ts'
 import type { SequenceTrust } from '../import/kalshi-decoder.ts'
 import { importRecordings } from '../import/recording-import.ts'
@@ -44,7 +45,8 @@ async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Prom
   } catch (error) {
     view.stop()
     const nothing = 'nothing was written to the lake'
-    const reason = describeLakeWriteError(error, settings.lake) ?? messageOf(error)
+    const isOfInput = error instanceof UnreadableInputError
+    const reason = (isOfInput ? undefined : describeLakeWriteError(error, settings.lake)) ?? messageOf(error)
     const text = signal.aborted ? `interrupted; ${nothing}` : `${reason}\n(${nothing})`
     io.stderr.write(`bookcast import: ${text}\n`)
     return 1

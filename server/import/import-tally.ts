@@ -9,7 +9,7 @@ export type GapReason = GapCause | 'too many changes held'
 export class ImportTally {
   /** Frames of the exchange, whatever their type. */
   messages = 0
-  /** Book events written, gaps included. */
+  /** Book events that the messages brought. */
   events = 0
   /** Messages that repeat an earlier one and were dropped. */
   duplicates = 0

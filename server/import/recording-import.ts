@@ -15,7 +15,7 @@ import { BadLineError } from './bad-line.ts'
 import type { FeedDecoder } from './feed-decoder.ts'
 import { FeedLedger } from './feed-ledger.ts'
 import { FeedSpans } from './feed-spans.ts'
-import { openInputs } from './import-input.ts'
+import { UnreadableInputError, openInputs } from './import-input.ts'
 import type { ImportInput } from './import-input.ts'
 import { ImportTally } from './import-tally.ts'
 import { KalshiDecoder } from './kalshi-decoder.ts'
@@ -195,7 +195,7 @@ async function* linesOf(
     yield* readLines(input.open(), { signal, onBytes: (count) => progress?.onBytes?.(count) })
   } catch (error) {
     signal.throwIfAborted()
-    throw new Error(`${input.name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new UnreadableInputError(input.name, error)
   }
 }
 

@@ -16,6 +16,7 @@ const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const LINES = [snapshot(1, { yes: [[40, 9]], ts_ms: MS }), delta(2), delta(4)].map((frame) =>
   JSON.stringify(frame),
 )
+const OTHER = JSON.stringify(snapshot(1, { yes: [[41, 9]], ts_ms: MS }))
 const TEXT = LINES.map((line) => `${line}\n`).join('')
 
 class Output extends Writable {
@@ -63,8 +64,12 @@ test('imports files and says what became of them', async (t) => {
     'written lob/source=kalshi/series=KXHIGHNY/date=2026-06-24.parquet: 5 rows, 1 market, 1 gap, ' +
       '2026-06-24T15:49:55.000Z to 2026-06-24T15:49:55.004Z',
   )
-  assert.match(lines[1]!, /^3 messages, 5 book events in \d+\.\d s \([\d,]+ messages?\/s\)$/)
-  assert.deepEqual(lines.slice(2), ['1 gap: sequence break'])
+  assert.match(lines[1]!, /^3 messages, 4 book events in \d+\.\d s \([\d,]+ messages?\/s\)$/)
+  assert.deepEqual(lines.slice(2), [
+    '1 gap: sequence break',
+    'known for 50.00% of the covered time (0.00% of the day), over 1 market day',
+    '  KXHIGHNY-26JUN24-T82 2026-06-24: 50.00% known, 1 time unknown: sequence break, 1 change without a book',
+  ])
   assert.equal(err, `reading ${path} (0.0 MiB)\nwriting KXHIGHNY 2026-06-24\n`)
 })
 
@@ -95,9 +100,9 @@ test('every option may come from the environment, and the command line wins', as
   assert.match(second.out, /written .*series=other/)
   const third = await run([], { env, input: LINES[0]! })
   assert.match(third.out, /replaced .*series=mine/)
-  const fourth = await run([], { env: { ...env, BOOKCAST_REPLACE: '' }, input: TEXT })
+  const fourth = await run([], { env: { ...env, BOOKCAST_REPLACE: '' }, input: OTHER })
   assert.equal(fourth.code, 1)
-  assert.match(fourth.err, /already holds other data .*--replace.*\n\(nothing was written to the lake\)/)
+  assert.match(fourth.err, /message 1 .* not the same .*--replace.*\n\(nothing was written to the lake\)/)
 })
 
 test('says what is wrong with the input and exits with 1', async (t) => {
@@ -154,6 +159,10 @@ test('--help names every option, its variable and every key of a wrapper', async
     '--skip-bad',
     '--replace',
     '--use-yes-price',
+    '--sequence',
+    '--report',
+    'BOOKCAST_SEQUENCE',
+    'BOOKCAST_IMPORT_REPORT',
     'BOOKCAST_LAKE',
     'BOOKCAST_IMPORT_SOURCE',
     'BOOKCAST_IMPORT_SERIES',
