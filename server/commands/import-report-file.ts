@@ -17,7 +17,8 @@ const MS_DIGITS = 3
 /** Throws where no file can be made at `path`, before anything is read. */
 export async function checkReportPath(path: string): Promise<void> {
   const directory = await stat(dirname(path)).catch(() => undefined)
-  if (directory?.isDirectory() !== true) throw new Error(`--report ${path}: there is no directory ${dirname(path)}`)
+  if (directory?.isDirectory() !== true)
+    throw new Error(`--report ${path}: there is no directory ${dirname(path)}`)
   const file = await stat(path).catch(() => undefined)
   if (file?.isDirectory() === true) throw new Error(`--report ${path} is a directory`)
 }

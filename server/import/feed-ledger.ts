@@ -96,7 +96,8 @@ export class FeedLedger {
     const edges = new SpanEdges([...read, ...this.#heard])
     const all = [...read]
     for (const span of this.#heard) {
-      for (const part of edges.parts(span)) all.push({ ...span, ...LOOSE, previous: undefined, ...part } as never)
+      for (const part of edges.parts(span))
+        all.push({ ...span, ...LOOSE, previous: undefined, ...part } as never)
     }
     const strands = assembleStrands(all)
     const touched = new Set(read.map(({ date }) => date))

@@ -91,7 +91,9 @@ class GrowingSpan implements ReadSpan {
     this.firstRecvTs = state.firstRecvTs
     this.lastRecvTs = state.lastRecvTs
     this.end = state.end
-    this.members = new Map(state.members.map(([series, ids, fromTs]) => [series, { ids: new Set(ids), fromTs }]))
+    this.members = new Map(
+      state.members.map(([series, ids, fromTs]) => [series, { ids: new Set(ids), fromTs }]),
+    )
     this.dayEnd = (state.firstTs / NS_PER_DAY + 1n) * NS_PER_DAY
     this.#hasMessages = state.hasMessages
     this.#anchors = new AnchorCollector(state.facts.sid !== null, state.anchors)
@@ -123,15 +125,40 @@ class GrowingSpan implements ReadSpan {
   }
 
   outline(): FeedSpan {
-    const { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded } = this
-    const facts = { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded }
+    const { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded } =
+      this
+    const facts = {
+      sid,
+      firstSeq,
+      lastSeq,
+      firstTs,
+      lastTs,
+      firstRecvTs,
+      lastRecvTs,
+      isTurned,
+      isBegun,
+      isEnded,
+    }
     return { ...facts, anchors: this.anchors }
   }
 
   state(): SpanState {
-    const { facts, name, previous, root, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, end } = this
+    const { facts, name, previous, root, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, end } =
+      this
     const members = [...this.members].map(([series, { ids, fromTs }]) => [series, [...ids], fromTs] as const)
-    const outline = { facts, name, previous, root, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, end }
+    const outline = {
+      facts,
+      name,
+      previous,
+      root,
+      firstSeq,
+      lastSeq,
+      firstTs,
+      lastTs,
+      firstRecvTs,
+      lastRecvTs,
+      end,
+    }
     return { ...outline, members, hasMessages: this.#hasMessages, anchors: this.#anchors.state() }
   }
 

@@ -106,7 +106,8 @@ export class ImportReport {
     for (const [index, id] of ids.entries()) {
       const figures = folds[index]!.figures
       const known = this.#markets.get(id)
-      const isPresent = (figures?.rows ?? 0) > 0 || known?.isTouched === true || known?.knownFrom !== undefined
+      const isPresent =
+        (figures?.rows ?? 0) > 0 || known?.isTouched === true || known?.knownFrom !== undefined
       if (figures === undefined || !isPresent) continue
       const market = known ?? this.#market(id)
       this.#closeDate(market, dayStart, end)

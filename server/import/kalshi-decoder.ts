@@ -151,7 +151,8 @@ export class KalshiDecoder implements ResumableDecoder {
 
   /** Whether the message belongs to another connection than those before it. */
   #isRestart({ sid, seq, body, frame }: KalshiMessage): boolean {
-    if (body.kind === 'subscribed' && body.subscription !== undefined) return this.#runs.has(body.subscription)
+    if (body.kind === 'subscribed' && body.subscription !== undefined)
+      return this.#runs.has(body.subscription)
     if (sid === undefined || seq === undefined) return false
     const open = this.#runs.get(sid)
     if (open === undefined || seq > open.run.lastSeq) return false
@@ -204,7 +205,10 @@ export class KalshiDecoder implements ResumableDecoder {
     const { run } = open
     if (seq > run.lastSeq && this.#isNext(run, seq, ts)) return run
     if (seq > run.lastSeq) {
-      this.#records.end(run, ts - run.lastTs > SILENCE_NS_MAX ? 'silence of more than a day' : 'sequence break')
+      this.#records.end(
+        run,
+        ts - run.lastTs > SILENCE_NS_MAX ? 'silence of more than a day' : 'sequence break',
+      )
       this.#tally.numbers.holes++
       this.#tally.numbers.missing += seq - run.lastSeq - 1
       // Whether it is still the same connection, a number does not tell.

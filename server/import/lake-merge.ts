@@ -66,7 +66,8 @@ export async function seriesTouched({ lake, source, spans }: LakeMergeOptions): 
   for (const name of namesIn(lobSourceDirectory(lake, source))) {
     const series = /^series=(.+)$/.exec(name)?.[1]
     if (series === undefined) continue
-    if (await goesOn({ lake, source, spans }, series, addDays(first, -1), addDays(last, 1))) touched.push(series)
+    if (await goesOn({ lake, source, spans }, series, addDays(first, -1), addDays(last, 1)))
+      touched.push(series)
   }
   return touched
 }
@@ -100,6 +101,8 @@ export class LakeMerge implements SeriesStrands {
   #strands: readonly Strand[] = []
   readonly #strandOf: number[] = []
   readonly #placeOf: number[] = []
+  /** What is covered of dates, until a date is loaded and tells more of when strands begin. */
+  readonly #coverage = new Map<string, { readonly from: bigint; readonly to: bigint }>()
   #startFolds = new Map<string, MarketFoldState>()
   /** Dates in the lake whose files keep no evidence. */
   readonly #opaque: string[] = []
@@ -112,7 +115,10 @@ export class LakeMerge implements SeriesStrands {
   }
 
   /** Prepares the folding of a series; undefined when the recording does not touch it. */
-  static async prepare(options: LakeMergeOptions, recording: SeriesRecording): Promise<LakeMerge | undefined> {
+  static async prepare(
+    options: LakeMergeOptions,
+    recording: SeriesRecording,
+  ): Promise<LakeMerge | undefined> {
     const merge = new LakeMerge(options, recording)
     await merge.#outlineLake()
     merge.#assemble()
@@ -158,6 +164,8 @@ export class LakeMerge implements SeriesStrands {
   coverageOf(date: string): { readonly from: bigint; readonly to: bigint } | undefined {
     const { start, end } = dayOf(date)
     let covered: { from: bigint; to: bigint } | undefined
+    const known = this.#coverage.get(date)
+    if (known !== undefined) return known
     for (const [number, { lastTs }] of this.#strands.entries()) {
       const fromTs = this.#fromTs(number)
       if (fromTs === undefined || fromTs > end || lastTs < start) continue
@@ -167,16 +175,18 @@ export class LakeMerge implements SeriesStrands {
       if (from < covered.from) covered.from = from
       if (to > covered.to) covered.to = to
     }
+    if (covered !== undefined) this.#coverage.set(date, covered)
     return covered
   }
 
   outlinesOf(date: string, used: readonly number[]): readonly (StatedStrand & FeedSpan)[] {
     const { start, end } = dayOf(date)
     const numbers = [...used]
+    const isUsed = new Set(used)
     for (const [number, { lastTs }] of this.#strands.entries()) {
       const fromTs = this.#fromTs(number)
       const isAlive = fromTs !== undefined && fromTs <= end && lastTs >= start
-      if (isAlive && !used.includes(number)) numbers.push(number)
+      if (isAlive && !isUsed.has(number)) numbers.push(number)
     }
     return numbers.map((number) => this.#outline(number, date))
   }
@@ -214,13 +224,20 @@ export class LakeMerge implements SeriesStrands {
       }
     }
     const heard = this.#options.ledger.spansFor(series, first)
-    const edges = new SpanEdges([...heard, ...this.#spans, ...outlines.flatMap(({ outline }) => outline.strands)])
+    const edges = new SpanEdges([
+      ...heard,
+      ...this.#spans,
+      ...outlines.flatMap(({ outline }) => outline.strands),
+    ])
     for (const { date, path, outline } of outlines) {
-      const parts = outline.strands.map((strand) => this.#addLakeSpans(strand, edges, { date, path, outline }))
+      const parts = outline.strands.map((strand) =>
+        this.#addLakeSpans(strand, edges, { date, path, outline }),
+      )
       this.#dates.set(date, { date, path, outline, parts, isLoaded: false })
     }
     for (const span of heard) {
-      for (const part of edges.parts(span)) this.#spans.push({ ...span, ...part, ownIds: NO_MARKETS, fromTs: undefined })
+      for (const part of edges.parts(span))
+        this.#spans.push({ ...span, ...part, ownIds: NO_MARKETS, fromTs: undefined })
     }
   }
 
@@ -311,7 +328,8 @@ export class LakeMerge implements SeriesStrands {
     }
     // Dates between touched ones are part of the same course.
     for (const lakeDate of this.#dates.values()) {
-      if (!lakeDate.isLoaded && lakeDate.date > first && lakeDate.date < touched.at(-1)!) await this.#loadDate(lakeDate)
+      if (!lakeDate.isLoaded && lakeDate.date > first && lakeDate.date < touched.at(-1)!)
+        await this.#loadDate(lakeDate)
     }
     for (const date of touched) {
       const covered = this.coverageOf(date)
@@ -345,6 +363,7 @@ export class LakeMerge implements SeriesStrands {
 
   async #loadDate(lakeDate: LakeDate): Promise<void> {
     lakeDate.isLoaded = true
+    this.#coverage.clear()
     // Its records tell since when a strand speaks of the series, the date before whether it did so already.
     const hasDateBefore = this.#dates.has(addDays(lakeDate.date, -1))
     for (const number of lakeDate.parts.flat()) {
@@ -374,6 +393,7 @@ export class LakeMerge implements SeriesStrands {
         () => undefined,
         dayOf(lakeDate.date).start,
       )
+      this.#coverage.clear()
       const covered = this.coverageOf(lakeDate.date)
       if (covered !== undefined) {
         this.#recording.cover(covered.from)
@@ -535,8 +555,32 @@ function looseSpans(spans: FeedSpans, series: string): SeriesSpan[] {
 }
 
 function outlineOf(span: FeedSpan): FeedSpan {
-  const { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded, anchors } = span
-  return { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded, anchors }
+  const {
+    sid,
+    firstSeq,
+    lastSeq,
+    firstTs,
+    lastTs,
+    firstRecvTs,
+    lastRecvTs,
+    isTurned,
+    isBegun,
+    isEnded,
+    anchors,
+  } = span
+  return {
+    sid,
+    firstSeq,
+    lastSeq,
+    firstTs,
+    lastTs,
+    firstRecvTs,
+    lastRecvTs,
+    isTurned,
+    isBegun,
+    isEnded,
+    anchors,
+  }
 }
 
 function datesOf({ list }: FeedSpans): [string | undefined, string | undefined] {

@@ -70,7 +70,8 @@ export class MessageClock<T> {
     const entry = { item, ts, recvTs }
     const known = ts ?? recvTs
     if (known === undefined) {
-      if (this.#held.length === 0 && this.#lastTs !== undefined) this.#deliver(item, this.#lastTs, this.#lastTs)
+      if (this.#held.length === 0 && this.#lastTs !== undefined)
+        this.#deliver(item, this.#lastTs, this.#lastTs)
       else this.#hold(entry)
       return
     }

@@ -141,7 +141,12 @@ export class PolymarketDecoder implements ResumableDecoder {
     if (!isBook && message.ts !== undefined) this.#startTs ??= message.ts
     if (this.#startTs !== undefined) {
       this.#releaseWaiting()
-      this.#clock.push(arrival, message.ts === undefined ? undefined : later(message.ts, this.#startTs), undefined, false)
+      this.#clock.push(
+        arrival,
+        message.ts === undefined ? undefined : later(message.ts, this.#startTs),
+        undefined,
+        false,
+      )
       return
     }
     this.#waiting.push(arrival)
@@ -172,11 +177,18 @@ export class PolymarketDecoder implements ResumableDecoder {
     }
     this.#tally.messages++
     const stamp = { ts, recvTs, seq: 0 }
-    if (this.#run !== undefined && ts - this.#run.lastTs > SILENCE_NS_MAX) this.#end('silence of more than a day')
+    if (this.#run !== undefined && ts - this.#run.lastTs > SILENCE_NS_MAX)
+      this.#end('silence of more than a day')
     switch (body.kind) {
       case 'book': {
         if (dump !== undefined && this.#isNewConnection(dump, recvTs)) this.#end('new connection')
-        this.#applyBook(this.#runFrom(dump !== undefined, stamp), body.marketId, stamp, body.levels, message.ts ?? ts)
+        this.#applyBook(
+          this.#runFrom(dump !== undefined, stamp),
+          body.marketId,
+          stamp,
+          body.levels,
+          message.ts ?? ts,
+        )
         return
       }
       case 'changes':
@@ -247,7 +259,8 @@ export class PolymarketDecoder implements ResumableDecoder {
 
   #token(id: string): TokenBook {
     let token = this.#tokens.get(id)
-    if (token === undefined) this.#tokens.set(id, (token = { book: new ExactBook(), held: [], droppedTs: -1n }))
+    if (token === undefined)
+      this.#tokens.set(id, (token = { book: new ExactBook(), held: [], droppedTs: -1n }))
     return token
   }
 

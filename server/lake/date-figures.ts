@@ -17,7 +17,8 @@ export class LagHistogram {
   /** `ns` below one microsecond, as when clocks differ, counts as one. */
   add(ns: number): void {
     this.#counts ??= new Uint32Array(BUCKETS_PER_DOUBLING * DOUBLINGS)
-    const bucket = ns <= NS_PER_MICROSECOND ? 0 : Math.floor(Math.log2(ns / NS_PER_MICROSECOND) * BUCKETS_PER_DOUBLING)
+    const bucket =
+      ns <= NS_PER_MICROSECOND ? 0 : Math.floor(Math.log2(ns / NS_PER_MICROSECOND) * BUCKETS_PER_DOUBLING)
     this.#counts[Math.min(bucket, this.#counts.length - 1)]!++
     this.count++
   }

@@ -130,6 +130,8 @@ function mergeAnchors(anchors: readonly FeedAnchor[], isNumbered: boolean): Feed
   )
   return all.filter((anchor, index) => {
     const before = all[index - 1]
-    return before === undefined || before.seq !== anchor.seq || (!isNumbered && before.recvTs !== anchor.recvTs)
+    return (
+      before === undefined || before.seq !== anchor.seq || (!isNumbered && before.recvTs !== anchor.recvTs)
+    )
   })
 }

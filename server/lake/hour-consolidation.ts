@@ -169,7 +169,8 @@ class MarketRows implements FoldTarget {
 
   keyframe(ts: bigint, fold: MarketFold): void {
     this.#add(ts, ts, NO_SEQ, EVENT_CLEAR, SIDE_BID, 0, 0n)
-    for (const { side, price, qty } of fold.levels()) this.#add(ts, ts, NO_SEQ, EVENT_SET, side, price, BigInt(qty))
+    for (const { side, price, qty } of fold.levels())
+      this.#add(ts, ts, NO_SEQ, EVENT_SET, side, price, BigInt(qty))
   }
 
   row(strand: number, ...row: Row): void {

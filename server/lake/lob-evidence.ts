@@ -166,9 +166,7 @@ export interface StatedStrand extends Omit<FeedSpan, 'anchors'> {
 
 /** The footer's `strands`: outlines without anchors. Times are decimal texts, ns. */
 export function strandsText(strands: readonly StatedStrand[]): string {
-  return JSON.stringify(
-    strands.map((span) => ({ ...outlineValues(span), from_ts: String(span.fromTs) })),
-  )
+  return JSON.stringify(strands.map((span) => ({ ...outlineValues(span), from_ts: String(span.fromTs) })))
 }
 
 /** An outline as JSON has it. */

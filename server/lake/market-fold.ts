@@ -197,7 +197,8 @@ export class MarketFold {
   #goOn(strand: number, before: ExactBook, book: ExactBook, ts: bigint, target: FoldTarget): void {
     if (before.equals(book)) return
     this.#row(strand, ts, EVENT_CLEAR, SIDE_BID, 0, 0, target)
-    for (const { side, price, qty } of book.levels()) this.#row(strand, ts, EVENT_SET, side, price, qty, target)
+    for (const { side, price, qty } of book.levels())
+      this.#row(strand, ts, EVENT_SET, side, price, qty, target)
   }
 
   #row(

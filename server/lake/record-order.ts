@@ -59,11 +59,13 @@ export function orderOfRecords(
     if (list === undefined) byStrand.set(strand, [record])
     else list.push(record)
   }
-  const lists = [...byStrand].toSorted(([a], [b]) => a - b).map(([strand, list]) => {
-    const ordered = new StrandOrder(market, records, table, table.isNumbered(strand)).order(list)
-    raiseTimes(records, ordered)
-    return ordered
-  })
+  const lists = [...byStrand]
+    .toSorted(([a], [b]) => a - b)
+    .map(([strand, list]) => {
+      const ordered = new StrandOrder(market, records, table, table.isNumbered(strand)).order(list)
+      raiseTimes(records, ordered)
+      return ordered
+    })
   return mergeByTime(records, lists)
 }
 
@@ -93,7 +95,8 @@ class StrandOrder {
 
   order(list: readonly number[]): number[] {
     const sorted = list.toSorted(
-      (a, b) => this.#compareKeys(a, b) || this.#compareMarks(a, b) || this.#placeOf(a) - this.#placeOf(b) || a - b,
+      (a, b) =>
+        this.#compareKeys(a, b) || this.#compareMarks(a, b) || this.#placeOf(a) - this.#placeOf(b) || a - b,
     )
     const ordered: number[] = []
     for (let from = 0; from < sorted.length;) {
@@ -182,16 +185,9 @@ function raiseTimes(records: EventRecords, ordered: readonly number[]): void {
 /** Lists with ascending times as one; of equal times the earlier list's come first. */
 function mergeByTime(records: EventRecords, lists: readonly (readonly number[])[]): readonly number[] {
   if (lists.length === 1) return lists[0]!
-  const next = lists.map(() => 0)
-  const merged: number[] = []
-  for (;;) {
-    let best = -1
-    for (const [index, list] of lists.entries()) {
-      const record = list[next[index]!]
-      if (record === undefined) continue
-      if (best === -1 || records.ts(record) < records.ts(lists[best]![next[best]!]!)) best = index
-    }
-    if (best === -1) return merged
-    merged.push(lists[best]![next[best]!++]!)
-  }
+  // A stable sort of what is sorted in pieces: a recording of many holes has as many lists.
+  return lists.flat().toSorted((a, b) => {
+    const [left, right] = [records.ts(a), records.ts(b)]
+    return left < right ? -1 : left > right ? 1 : 0
+  })
 }

@@ -222,7 +222,9 @@ export class SeriesConsolidation {
     const ids = this.#recording.marketIds()
     while (this.#folds.length < ids.length) {
       const start = this.#options.strands?.startFolds.get(ids[this.#folds.length]!)
-      this.#folds.push(new MarketFold(start, this.#options.onDate === undefined ? undefined : new DateFigures()))
+      this.#folds.push(
+        new MarketFold(start, this.#options.onDate === undefined ? undefined : new DateFigures()),
+      )
     }
   }
 }
