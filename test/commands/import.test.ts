@@ -207,3 +207,22 @@ test('SIGINT while it waits for input ends the process with nothing written', as
   assert.match(text, /interrupted; nothing was written to the lake/)
   assert.deepEqual(await entriesBelow(lake), [])
 })
+
+test('a part of a connection is recognised by its holes, and --sequence per-market knows its books', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const frames = [snapshot(1, { yes: [[40, 9]], ts_ms: MS }), delta(5), delta(9), delta(14)]
+  const input = frames.map((frame) => JSON.stringify(frame)).join('\n')
+  const strict = await run(['--source', 'kalshi', '--lake', join(lake, 'a')], { input })
+  assert.match(strict.out, /10 of 14 sequence numbers are missing, in 3 holes: .*--sequence per-market/)
+  assert.match(strict.out, /warning: less than half of the covered time is known of 1 market day/)
+  const env = { BOOKCAST_SEQUENCE: 'per-market' }
+  const filtered = await run(['--source', 'kalshi', '--lake', join(lake, 'b')], { env, input })
+  assert.match(filtered.out, /known for 100\.00% of the covered time/)
+  assert.doesNotMatch(filtered.out, /sequence numbers are missing/)
+  const bookless = await run(['--source', 'kalshi', '--lake', join(lake, 'c')], { input: LINES[1]! })
+  assert.match(bookless.out, /1 change, but no snapshot: the books stay unknown/)
+  await assert.rejects(
+    run(['--source', 'kalshi', '--lake', lake, '--sequence', 'lax']),
+    /--sequence takes strict/,
+  )
+})
