@@ -2,11 +2,30 @@
 
 import { relative } from 'node:path'
 import type { WrittenLobFile } from '../lake/lob-recording-writer.ts'
+import type { MarketDay } from '../import/import-report.ts'
+import type { SequenceTrust } from '../import/kalshi-decoder.ts'
 import type { ImportResult } from '../import/recording-import.ts'
-import { NS_PER_MS } from '../../shared/utc-date.ts'
+import { NS_PER_DAY, NS_PER_MS } from '../../shared/utc-date.ts'
+
+/** Market days named one by one; the JSON report has all. */
+const DAYS_SHOWN_MAX = 10
+/** A market day that is known for less of what is covered is named. */
+const NAMED_SHARE = 0.95
+const WARNED_SHARE = 0.5
+/** Holes in the numbers that look like a filter's: at least so many, a tenth of the numbers, and hardly a new connection. */
+const FILTER_HOLES_MIN = 3
+const FILTER_PART = 10
+
+/** What the summary needs to know of how the import was called. */
+export interface SummarySettings {
+  readonly lake: string
+  readonly source: string
+  readonly sequence: SequenceTrust
+}
 
 /** The report as text, one fact per line. `elapsedMs` is the time of the whole import. */
-export function importSummary(result: ImportResult, lake: string, elapsedMs: number): string {
+export function importSummary(result: ImportResult, settings: SummarySettings, elapsedMs: number): string {
+  const { lake } = settings
   const { tally, files } = result
   const seconds = elapsedMs / 1000
   const rate = Math.round(tally.messages / Math.max(seconds, 0.001))
@@ -22,6 +41,9 @@ export function importSummary(result: ImportResult, lake: string, elapsedMs: num
     ...remark(tally.negativeLevels, 'delta', 'below zero: the book is unknown until its next snapshot'),
     ...remark(tally.bestPriceMismatches, 'message', 'with best prices other than the rebuilt book’s'),
     ...raisedLine(result),
+    ...setAsideLine(result),
+    ...knownLines(result.days),
+    ...adviceLines(result, settings),
     ...badLines(result),
   ]
   return `${lines.join('\n')}\n`
@@ -41,6 +63,84 @@ function raisedLine({ raisedTimes: { events, nsMax } }: ImportResult): string[] 
   return [
     `${raised} stamped with the time of the market's event before, at most ${byMs} ms later than its own`,
   ]
+}
+
+function setAsideLine({ tally: { setAside, setAsideNsMax } }: ImportResult): string[] {
+  if (setAside.ts + setAside.recvTs === 0) return []
+  const seconds = (Number(setAsideNsMax) / 1e9).toLocaleString('en-US', { maximumFractionDigits: 1 })
+  return [
+    `${count(setAside.ts, 'time')} of the exchange and ${count(setAside.recvTs, 'receive time')} set aside that no right ` +
+      `clock can have shown, at most ${seconds} s off`,
+  ]
+}
+
+function knownLines(days: readonly MarketDay[]): string[] {
+  if (days.length === 0) return []
+  const known = days.reduce((sum, { knownNs }) => sum + knownNs, 0n)
+  const covered = days.reduce((sum, { coveredNs }) => sum + coveredNs, 0n)
+  const ofDays = shareText(known, NS_PER_DAY * BigInt(days.length))
+  const doubtful = days.filter((day) => shareOf(day) < WARNED_SHARE).length
+  const named = days
+    .filter((day) => shareOf(day) < NAMED_SHARE)
+    .toSorted((a, b) => shareOf(a) - shareOf(b) || (dayName(a) < dayName(b) ? -1 : 1))
+  return [
+    `known for ${shareText(known, covered)} of the covered time (${ofDays} of the day), over ` +
+      count(days.length, 'market day'),
+    ...(doubtful === 0
+      ? []
+      : [`warning: less than half of the covered time is known of ${count(doubtful, 'market day')}`]),
+    ...named.slice(0, DAYS_SHOWN_MAX).map(dayLine),
+    ...(named.length > DAYS_SHOWN_MAX
+      ? [`  and ${count(named.length - DAYS_SHOWN_MAX, 'more market day')}; --report <file> lists all`]
+      : []),
+  ]
+}
+
+function dayLine(day: MarketDay): string {
+  const { knownNs, coveredNs, gaps, gapsLeftOut, changesWithoutBook } = day
+  const causes = new Map<string, number>()
+  for (const { cause } of gaps) causes.set(cause, (causes.get(cause) ?? 0) + 1)
+  const facts = [
+    `${shareText(knownNs, coveredNs)} known`,
+    ...[...causes].toSorted(byName).map(([cause, n]) => `${count(n, 'time')} unknown: ${cause}`),
+    ...remark(gapsLeftOut, 'more time', 'unknown'),
+    ...remark(changesWithoutBook, 'change', 'without a book'),
+  ]
+  return `  ${dayName(day)}: ${facts.join(', ')}`
+}
+
+function dayName({ market, date }: MarketDay): string {
+  return `${market} ${date}`
+}
+
+function shareOf({ knownNs, coveredNs }: MarketDay): number {
+  return coveredNs === 0n ? 0 : Number(knownNs) / Number(coveredNs)
+}
+
+// Rounded down: 100 % is said only of what is known all the time.
+function shareText(part: bigint, whole: bigint): string {
+  const perTenThousand = whole === 0n ? 0n : (part * 10_000n) / whole
+  return `${(Number(perTenThousand) / 100).toFixed(2)}%`
+}
+
+function adviceLines({ tally, days }: ImportResult, { source, sequence }: SummarySettings): string[] {
+  const isAnythingKnown = days.some(({ knownNs }) => knownNs > 0n)
+  const lines: string[] = []
+  if (tally.snapshots === 0 && tally.events > 0 && !isAnythingKnown) {
+    lines.push(
+      `${count(tally.events, 'change')}, but no snapshot: the books stay unknown; record from the subscription's beginning`,
+    )
+  }
+  const { taken, missing, holes, restarts } = tally.numbers
+  const looksFiltered =
+    holes >= FILTER_HOLES_MIN && missing * FILTER_PART > taken + missing && restarts * FILTER_PART <= holes
+  if (source === 'kalshi' && sequence === 'strict' && looksFiltered) {
+    lines.push(
+      `${missing.toLocaleString('en-US')} of ${(taken + missing).toLocaleString('en-US')} sequence numbers are missing, ` +
+        `in ${count(holes, 'hole')}: if this is a part of a recording (some of its markets), import it with --sequence per-market`,
+    )
+  }
+  return lines
 }
 
 function badLines(result: ImportResult): string[] {

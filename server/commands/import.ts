@@ -2,20 +2,29 @@
 // what became of the recording.
 
 import { parseArgs } from 'node:util'
-import { LOB_SOURCES, isSeriesName } from '../../shared/lake-layout.ts'
+import { LOB_SOURCES, seriesNameProblem } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
+import { UnreadableInputError } from '../import/import-input.ts'
+import { SEQUENCE_TRUSTS } from '../import/kalshi-decoder.ts'
+import type { SequenceTrust } from '../import/kalshi-decoder.ts'
 import { importRecordings } from '../import/recording-import.ts'
-import type { ImportOptions } from '../import/recording-import.ts'
+import type { ImportOptions, ImportResult } from '../import/recording-import.ts'
+import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { UsageError } from './command.ts'
 import type { Command, CommandIo } from './command.ts'
 import { IMPORT_HELP } from './import-help.ts'
 import { ImportProgressView } from './import-progress.ts'
+import { checkReportPath, writeImportReport } from './import-report-file.ts'
 import { importSummary } from './import-summary.ts'
 
-type Settings = Pick<
+interface Settings extends Pick<
   ImportOptions,
   'source' | 'lake' | 'paths' | 'series' | 'skipBad' | 'replace' | 'useYesPrice'
->
+> {
+  readonly sequence: SequenceTrust
+  /** Where the report goes as JSON. */
+  readonly report: string | undefined
+}
 
 export const importCommand: Command = async (args, io) => {
   const settings = readSettings(args, io)
@@ -29,19 +38,35 @@ export const importCommand: Command = async (args, io) => {
 async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Promise<number> {
   const view = new ImportProgressView(io.stderr)
   const startMs = performance.now()
+  let result: ImportResult
   try {
-    const result = await importRecordings({ ...settings, stdin: io.stdin, signal, progress: view })
-    view.stop()
-    io.stdout.write(importSummary(result, settings.lake, performance.now() - startMs))
-    if (result.files.length > 0) return 0
-    io.stderr.write('bookcast import: there is no order-book message in the input\n')
-    return 1
+    if (settings.report !== undefined) await checkReportPath(settings.report)
+    result = await importRecordings({ ...settings, stdin: io.stdin, signal, progress: view })
   } catch (error) {
     view.stop()
     const nothing = 'nothing was written to the lake'
-    const text = signal.aborted ? `interrupted; ${nothing}` : `${messageOf(error)}\n(${nothing})`
+    const isOfInput = error instanceof UnreadableInputError
+    const reason = (isOfInput ? undefined : describeLakeWriteError(error, settings.lake)) ?? messageOf(error)
+    const text = signal.aborted ? `interrupted; ${nothing}` : `${reason}\n(${nothing})`
     io.stderr.write(`bookcast import: ${text}\n`)
     return 1
+  }
+  view.stop()
+  io.stdout.write(importSummary(result, settings, performance.now() - startMs))
+  const isReported = await report(result, settings, io)
+  if (result.files.length > 0) return isReported ? 0 : 1
+  io.stderr.write('bookcast import: there is no order-book message in the input\n')
+  return 1
+}
+
+async function report(result: ImportResult, settings: Settings, { stderr }: CommandIo): Promise<boolean> {
+  if (settings.report === undefined) return true
+  try {
+    await writeImportReport(result, settings, settings.report)
+    return true
+  } catch (error) {
+    stderr.write(`bookcast import: the report ${settings.report} could not be written: ${messageOf(error)}\n`)
+    return false
   }
 }
 
@@ -49,9 +74,8 @@ function readSettings(args: readonly string[], { env, stdin }: CommandIo): Setti
   const { values, positionals } = parseOrRefuse(args)
   if (values.help === true) return 'help'
   const series = values.series ?? textOf(env, 'BOOKCAST_IMPORT_SERIES')
-  if (series !== undefined && !isSeriesName(series)) {
-    throw new UsageError(`--series takes letters, digits, dot, dash and underscore, not "${series}"`)
-  }
+  const problem = series === undefined ? undefined : seriesNameProblem(series)
+  if (problem !== undefined) throw new UsageError(`--series takes a series' name; "${series}" ${problem}`)
   const source = sourceOf(values.source ?? textOf(env, 'BOOKCAST_IMPORT_SOURCE'))
   const lake = values.lake ?? textOf(env, 'BOOKCAST_LAKE')
   if (lake === undefined || lake === '') throw new UsageError('--lake <dir> is missing (or BOOKCAST_LAKE)')
@@ -65,6 +89,8 @@ function readSettings(args: readonly string[], { env, stdin }: CommandIo): Setti
     paths: positionals,
     skipBad: values['skip-bad'] ?? flagOf(env, 'BOOKCAST_SKIP_BAD'),
     replace: values.replace ?? flagOf(env, 'BOOKCAST_REPLACE'),
+    sequence: sequenceOf(values.sequence ?? textOf(env, 'BOOKCAST_SEQUENCE') ?? 'strict'),
+    report: values.report ?? textOf(env, 'BOOKCAST_IMPORT_REPORT'),
     useYesPrice: values['use-yes-price'] ?? flagOf(env, 'BOOKCAST_USE_YES_PRICE'),
   }
 }
@@ -88,6 +114,8 @@ function parse(args: readonly string[]) {
       series: { type: 'string' },
       'skip-bad': { type: 'boolean' },
       replace: { type: 'boolean' },
+      sequence: { type: 'string' },
+      report: { type: 'string' },
       'use-yes-price': { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
@@ -103,6 +131,12 @@ function sourceOf(text: string | undefined): LobSource {
       ? `--source ${choice} is missing (or BOOKCAST_IMPORT_SOURCE)`
       : `--source takes ${choice}, not "${text}"`,
   )
+}
+
+function sequenceOf(text: string): SequenceTrust {
+  const sequence = SEQUENCE_TRUSTS.find((name) => name === text)
+  if (sequence !== undefined) return sequence
+  throw new UsageError(`--sequence takes ${SEQUENCE_TRUSTS.join(', ')}, not "${text}"`)
 }
 
 // An empty variable counts as none: that is how shells and compose files switch one off.

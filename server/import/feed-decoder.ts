@@ -83,6 +83,7 @@ export class RunRecords {
 
   /** The whole book anew: a `clear` and its levels. */
   snapshot(run: FeedRun, id: string, stamp: Stamp, levels: readonly BookLevel[]): void {
+    this.#tally.snapshots++
     this.level(run, id, stamp, EVENT_CLEAR, { side: SIDE_BID, price: 0, qty: 0 })
     for (const level of levels) if (level.qty !== 0) this.level(run, id, stamp, EVENT_SET, level)
   }

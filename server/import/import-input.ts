@@ -16,7 +16,15 @@ export interface ImportInput {
   readonly open: () => Readable
 }
 
-/** The inputs in the order in which they are read. Throws an error that names a file which cannot be read. */
+/** An input that cannot be read, by name. */
+export class UnreadableInputError extends Error {
+  constructor(message: string, cause: unknown) {
+    super(`${message}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    this.name = 'UnreadableInputError'
+  }
+}
+
+/** The inputs in the order in which they are read. Throws UnreadableInputError. */
 export async function openInputs(
   paths: readonly string[],
   stdin: Readable,
@@ -49,8 +57,6 @@ async function sizeOf(path: string): Promise<number> {
       await file.close()
     }
   } catch (error) {
-    throw new Error(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    })
+    throw new UnreadableInputError(`cannot read ${path}`, error)
   }
 }

@@ -1,16 +1,15 @@
 // What an import has counted: nothing that the recording held is passed over in silence.
 
+import type { GapCause } from './import-report.ts'
 import { IMPORT_TYPES_MAX } from '../../shared/limits.ts'
-import type { UnknownReason } from '../lake/market-fold.ts'
-import type { RunEnd } from './feed-spans.ts'
 
 /** Why a book became unknown. */
-export type GapReason = RunEnd | 'no longer followed' | 'level below zero' | 'too many changes held'
+export type GapReason = GapCause | 'too many changes held'
 
 export class ImportTally {
   /** Frames of the exchange, whatever their type. */
   messages = 0
-  /** Book events written, gaps included. */
+  /** Book events that the messages brought. */
   events = 0
   /** Messages that repeat an earlier one and were dropped. */
   duplicates = 0
@@ -23,25 +22,30 @@ export class ImportTally {
   readonly setAside = { ts: 0, recvTs: 0 }
   /** How far the farthest of them was off, ns. */
   setAsideNsMax = 0n
+  /** Snapshots of books, and records of single levels besides. */
+  snapshots = 0
+  /** Kalshi's numbers, where they count: how many came, how many are missing in how many holes, and connections that began anew. */
+  readonly numbers = { taken: 0, missing: 0, holes: 0, restarts: 0 }
+  /** What was repeated and set aside, by market, where it speaks of one. */
+  readonly markets = new Map<string, { repeats: number; setAside: number }>()
   readonly gaps = new Map<GapReason, number>()
   /** Messages without a book event, by type. */
   readonly skippedTypes = new Map<string, number>()
 
-  countGap(reason: GapReason): void {
-    this.gaps.set(reason, (this.gaps.get(reason) ?? 0) + 1)
+  countGap(reason: GapReason, count = 1): void {
+    this.gaps.set(reason, (this.gaps.get(reason) ?? 0) + count)
   }
 
-  /** A book was known no more where its strand was folded; `end` says why that strand ended. */
-  countUnknown(reason: UnknownReason, end: RunEnd): void {
-    if (reason === 'below zero') this.negativeLevels++
-    if (reason === 'strand over') this.countGap(end)
-    // The row that says so is no message's.
-    if (reason === 'strand over' || reason === 'left') this.events++
+  /** A message repeats an earlier one of its market. */
+  countRepeat(market: string | undefined): void {
+    this.duplicates++
+    if (market !== undefined) this.#marketCounts(market).repeats++
   }
 
   /** A message's time was set aside for another, `byNs` away. */
-  countSetAside(which: 'ts' | 'recvTs', byNs: bigint): void {
+  countSetAside(which: 'ts' | 'recvTs', byNs: bigint, market: string | undefined): void {
     this.setAside[which]++
+    if (market !== undefined) this.#marketCounts(market).setAside++
     if (byNs > this.setAsideNsMax) this.setAsideNsMax = byNs
   }
 
@@ -49,5 +53,11 @@ export class ImportTally {
     const isKnown = this.skippedTypes.has(type)
     const name = isKnown || this.skippedTypes.size < IMPORT_TYPES_MAX ? type : 'other types'
     this.skippedTypes.set(name, (this.skippedTypes.get(name) ?? 0) + 1)
+  }
+
+  #marketCounts(market: string): { repeats: number; setAside: number } {
+    let counts = this.markets.get(market)
+    if (counts === undefined) this.markets.set(market, (counts = { repeats: 0, setAside: 0 }))
+    return counts
   }
 }

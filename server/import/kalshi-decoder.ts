@@ -19,14 +19,13 @@ import { MessageClock } from './message-clock.ts'
 import type { MessageClockState } from './message-clock.ts'
 import type { Frame, RecordedMessage } from './recorded-message.ts'
 
-/** How far sequence numbers are believed. */
-export type SequenceTrust =
-  /** Every number counts: one that is missing makes the subscription's books unknown. */
-  | 'strict'
-  /** The recording holds some of a connection's markets: numbers order messages, and missing ones are others'. */
-  | 'per-market'
-  /** Numbers mean nothing. */
-  | 'ignore'
+/**
+ * How far sequence numbers are believed. `strict`: every number counts, and one that is missing makes the subscription's
+ * books unknown. `per-market`: the recording holds some of a connection's markets; numbers order messages, and missing
+ * ones are others'. `ignore`: numbers mean nothing.
+ */
+export const SEQUENCE_TRUSTS = ['strict', 'per-market', 'ignore'] as const
+export type SequenceTrust = (typeof SEQUENCE_TRUSTS)[number]
 
 const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
 
@@ -83,7 +82,7 @@ export class KalshiDecoder implements ResumableDecoder {
     this.#usesYesPrice = options.useYesPrice
     this.#clockOptions = {
       deliver: (message, ts, recvTs) => this.#take(message, ts, recvTs),
-      onSetAside: (_, which, byNs) => options.tally.countSetAside(which, byNs),
+      onSetAside: ({ body }, which, byNs) => options.tally.countSetAside(which, byNs, tickerOf(body)),
       trustsReceiveTimes: options.isLive ?? false,
       isNext: ({ sid, seq }) =>
         sid !== undefined && seq !== undefined && this.#runs.get(sid)?.run.lastSeq === seq - 1,
@@ -198,13 +197,14 @@ export class KalshiDecoder implements ResumableDecoder {
     const seq = message.seq ?? 0
     const run = this.#runOf(message, ts, recvTs)
     if (run === 'repeat') {
-      this.#tally.duplicates++
+      this.#tally.countRepeat(tickerOf(body))
       return
     }
     // What the recorder says itself does not show that the connection lives.
     const isHeard = body.kind !== 'disconnect' && body.kind !== 'subscribe'
     if (isHeard) this.#hear(run?.connection ?? this.#connection, ts, recvTs)
     if (run !== undefined) {
+      if (run.sid !== null) this.#tally.numbers.taken++
       run.take(run.sid === null ? 0 : seq, ts, recvTs)
       const recent = sid === undefined ? undefined : this.#runs.get(sid)?.recent
       if (recent !== undefined) recent[seq % IMPORT_DUPLICATE_WINDOW] = { seq, recvTs, frame: message.frame }
@@ -232,11 +232,14 @@ export class KalshiDecoder implements ResumableDecoder {
         run,
         ts - run.lastTs > SILENCE_NS_MAX ? 'silence of more than a day' : 'sequence break',
       )
+      this.#tally.numbers.holes++
+      this.#tally.numbers.missing += seq - run.lastSeq - 1
       // Whether it is still the same connection, a number does not tell.
       this.#connection++
       return this.#openRun(sid)
     }
     if (this.#isRepeat(open, seq, frame, recvTs)) return 'repeat'
+    this.#tally.numbers.restarts++
     this.#closeRuns('new connection')
     return this.#openRun(sid)
   }
@@ -353,6 +356,10 @@ export class KalshiDecoder implements ResumableDecoder {
 // when the strand is known.
 function sided({ isYes, price, qty }: LegLevel): BookLevel {
   return { side: isYes ? SIDE_BID : SIDE_ASK, price, qty }
+}
+
+function tickerOf(body: KalshiMessage['body']): string | undefined {
+  return body.kind === 'snapshot' || body.kind === 'delta' ? body.ticker : undefined
 }
 
 /** A mark that another subscription brought stands behind the run's latest message. */

@@ -101,6 +101,8 @@ export class LakeMerge implements SeriesStrands {
   #strands: readonly Strand[] = []
   readonly #strandOf: number[] = []
   readonly #placeOf: number[] = []
+  /** What is covered of dates, until a date is loaded and tells more of when strands begin. */
+  readonly #coverage = new Map<string, { readonly from: bigint; readonly to: bigint }>()
   #startFolds = new Map<string, MarketFoldState>()
   /** Dates in the lake whose files keep no evidence. */
   readonly #opaque: string[] = []
@@ -162,6 +164,8 @@ export class LakeMerge implements SeriesStrands {
   coverageOf(date: string): { readonly from: bigint; readonly to: bigint } | undefined {
     const { start, end } = dayOf(date)
     let covered: { from: bigint; to: bigint } | undefined
+    const known = this.#coverage.get(date)
+    if (known !== undefined) return known
     for (const [number, { lastTs }] of this.#strands.entries()) {
       const fromTs = this.#fromTs(number)
       if (fromTs === undefined || fromTs > end || lastTs < start) continue
@@ -171,16 +175,18 @@ export class LakeMerge implements SeriesStrands {
       if (from < covered.from) covered.from = from
       if (to > covered.to) covered.to = to
     }
+    if (covered !== undefined) this.#coverage.set(date, covered)
     return covered
   }
 
   outlinesOf(date: string, used: readonly number[]): readonly (StatedStrand & FeedSpan)[] {
     const { start, end } = dayOf(date)
     const numbers = [...used]
+    const isUsed = new Set(used)
     for (const [number, { lastTs }] of this.#strands.entries()) {
       const fromTs = this.#fromTs(number)
       const isAlive = fromTs !== undefined && fromTs <= end && lastTs >= start
-      if (isAlive && !used.includes(number)) numbers.push(number)
+      if (isAlive && !isUsed.has(number)) numbers.push(number)
     }
     return numbers.map((number) => this.#outline(number, date))
   }
@@ -357,6 +363,7 @@ export class LakeMerge implements SeriesStrands {
 
   async #loadDate(lakeDate: LakeDate): Promise<void> {
     lakeDate.isLoaded = true
+    this.#coverage.clear()
     // Its records tell since when a strand speaks of the series, the date before whether it did so already.
     const hasDateBefore = this.#dates.has(addDays(lakeDate.date, -1))
     for (const number of lakeDate.parts.flat()) {
@@ -386,6 +393,7 @@ export class LakeMerge implements SeriesStrands {
         () => undefined,
         dayOf(lakeDate.date).start,
       )
+      this.#coverage.clear()
       const covered = this.coverageOf(lakeDate.date)
       if (covered !== undefined) {
         this.#recording.cover(covered.from)

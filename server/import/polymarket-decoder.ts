@@ -73,7 +73,7 @@ export class PolymarketDecoder implements ResumableDecoder {
     this.#records = new RunRecords(options, conditionOf)
     this.#clockOptions = {
       deliver: (arrival, ts, recvTs) => this.#take(arrival, ts, recvTs),
-      onSetAside: (_, which, byNs) => options.tally.countSetAside(which, byNs),
+      onSetAside: ({ message }, which, byNs) => options.tally.countSetAside(which, byNs, tokenOf(message)),
       trustsReceiveTimes: options.isLive ?? false,
       isNext: () => false,
       isIdle: ({ message }) => message.body.kind !== 'book' && message.body.kind !== 'changes',
@@ -274,6 +274,11 @@ export class PolymarketDecoder implements ResumableDecoder {
 }
 
 const LOST: Arrival = { message: LOST_MESSAGE, dump: undefined }
+
+function tokenOf({ body }: PolymarketMessage): string | undefined {
+  if (body.kind === 'changes') return body.changes[0]?.marketId
+  return body.kind === 'book' ? body.marketId : undefined
+}
 
 function conditionOf(marketId: string): string {
   return marketId.slice(0, marketId.indexOf(':'))

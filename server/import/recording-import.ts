@@ -4,6 +4,7 @@
 import type { Readable } from 'node:stream'
 import { IMPORT_BAD_LINES_SHOWN } from '../../shared/limits.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
+import { NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
 import { LobRecordingWriter } from '../lake/lob-recording-writer.ts'
 import type {
   LobRecordingWriterOptions,
@@ -14,16 +15,20 @@ import { BadLineError } from './bad-line.ts'
 import type { FeedDecoder } from './feed-decoder.ts'
 import { FeedLedger } from './feed-ledger.ts'
 import { FeedSpans } from './feed-spans.ts'
-import { openInputs } from './import-input.ts'
+import { UnreadableInputError, openInputs } from './import-input.ts'
 import type { ImportInput } from './import-input.ts'
 import { ImportTally } from './import-tally.ts'
 import { KalshiDecoder } from './kalshi-decoder.ts'
 import type { SequenceTrust } from './kalshi-decoder.ts'
+import { FRAMES_TO_RECOGNISE, recogniseFeed } from './feed-recognition.ts'
+import { ImportReport } from './import-report.ts'
+import type { MarketDay } from './import-report.ts'
 import { LakeMerge, seriesTouched } from './lake-merge.ts'
 import { readLines } from './line-reader.ts'
 import type { RecordedLine } from './line-reader.ts'
 import { PolymarketDecoder } from './polymarket-decoder.ts'
 import { parseRecordedLine } from './recorded-message.ts'
+import type { Frame } from './recorded-message.ts'
 
 export interface ImportProgress {
   /** An input is opened, with its size in bytes where it has one. */
@@ -44,7 +49,7 @@ export interface ImportOptions {
   /** Dates that the recording has events of are written from it alone; otherwise it is merged with what is there. */
   readonly replace: boolean
   readonly useYesPrice: boolean
-  readonly sequence?: SequenceTrust
+  readonly sequence?: SequenceTrust | undefined
   readonly signal: AbortSignal
   readonly progress?: ImportProgress
   readonly bounds?: NonNullable<LobRecordingWriterOptions['bounds']>
@@ -62,6 +67,8 @@ export interface ImportResult {
   readonly tally: ImportTally
   /** Inputs with skipped lines. */
   readonly badLines: readonly BadLines[]
+  /** What is known of each market in the dates that the recording has to do with. */
+  readonly days: readonly MarketDay[]
   readonly raisedTimes: { readonly events: number; readonly nsMax: bigint }
 }
 
@@ -72,26 +79,28 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
   const spans = new FeedSpans()
   const ledger = new FeedLedger(lake, source)
   const merge = { lake, source, spans, replace, ledger }
-  const tally = new ImportTally()
-  // Series are folded one after the other.
-  let strands: LakeMerge | undefined
+  const report = new ImportReport()
   const writer = new LobRecordingWriter({
     lake,
     source,
     onExisting: 'replace',
     merging: {
       seriesTouched: () => seriesTouched(merge),
-      strandsOf: async (recording) => (strands = await LakeMerge.prepare(merge, recording)),
+      strandsOf: async (recording) => {
+        const strands = await LakeMerge.prepare(merge, recording)
+        if (strands !== undefined) report.startSeries(strands)
+        return strands
+      },
     },
-    onKnowledge: (_market, _ts, strand, reason) => {
-      if (reason !== undefined) tally.countUnknown(reason, strands!.endOf(strand!))
-    },
+    onKnowledge: report.onKnowledge,
+    onDate: report.onDate,
     onProgress: (written) => progress?.onWrite?.(written),
     ...(bounds === undefined ? {} : { bounds }),
   })
   const abort = (): void => void writer.abort()
   signal.addEventListener('abort', abort, { once: true })
   try {
+    const tally = new ImportTally()
     const decoder = decoderOf(options, writer, spans, tally)
     const badLines: BadLines[] = []
     for (const input of inputs) {
@@ -102,13 +111,34 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
     ledger.read(spans)
     const files = await writer.finish()
     ledger.write(spans)
-    return { files, tally, badLines, raisedTimes }
+    const days = reportedDays(report, files, spans)
+    countLosses(days, tally)
+    return { files, tally, badLines, days, raisedTimes }
   } catch (error) {
     signal.throwIfAborted()
     throw error
   } finally {
     signal.removeEventListener('abort', abort)
     await writer.abort()
+  }
+}
+
+/** The days of files that were changed, or that the recording itself speaks of. */
+function reportedDays(report: ImportReport, files: readonly WrittenLobFile[], spans: FeedSpans): MarketDay[] {
+  const dates = new Set<string>()
+  for (const { firstTs } of spans.list.values()) dates.add(utcDateOf(Number(firstTs / NS_PER_MS)))
+  const changed = new Set<string>()
+  for (const { series, date, status } of files) if (status !== 'unchanged') changed.add(`${series} ${date}`)
+  return report.days.filter(({ series, date }) => dates.has(date) || changed.has(`${series} ${date}`))
+}
+
+function countLosses(days: readonly MarketDay[], tally: ImportTally): void {
+  for (const { losses } of days) {
+    for (const [cause, count] of losses) {
+      if (cause === 'level below zero') tally.negativeLevels += count
+      // The decoder has counted the markets that were left.
+      else if (cause !== 'no longer followed') tally.countGap(cause, count)
+    }
   }
 }
 
@@ -128,18 +158,19 @@ async function readInput(
   input: ImportInput,
   decoder: FeedDecoder,
   tally: ImportTally,
-  { progress, signal, skipBad }: ImportOptions,
+  { progress, signal, skipBad, source }: ImportOptions,
 ): Promise<BadLines> {
   const bad: BadLines = { input: input.name, count: 0, first: [] }
   progress?.onInput?.(input.name, input.sizeBytes)
   decoder.startFile(input.name)
-  const batches = readLines(input.open(), { signal, onBytes: (count) => progress?.onBytes?.(count) })
-  for await (const lines of batches) {
+  const first = new FirstFrames(input.name, source)
+  for await (const lines of linesOf(input, signal, progress)) {
     for (const line of lines) {
       try {
-        decodeLine(line, decoder)
+        decodeLine(line, decoder, first)
       } catch (error) {
         if (!(error instanceof BadLineError)) throw error
+        first.refuseOthers()
         const text = `${input.name}:${line.number}: ${error.message}`
         if (!skipBad) throw new Error(text, { cause: error })
         decoder.skipBadLine()
@@ -149,11 +180,60 @@ async function readInput(
     }
     signal.throwIfAborted()
   }
+  first.refuseOthers()
   decoder.finishFile()
   return bad
 }
 
-function decodeLine({ text }: RecordedLine, decoder: FeedDecoder): void {
+/** The lines of an input; what is wrong with it as a whole is said with its name. */
+async function* linesOf(
+  input: ImportInput,
+  signal: AbortSignal,
+  progress: ImportProgress | undefined,
+): AsyncGenerator<readonly RecordedLine[]> {
+  try {
+    yield* readLines(input.open(), { signal, onBytes: (count) => progress?.onBytes?.(count) })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw new UnreadableInputError(input.name, error)
+  }
+}
+
+function decodeLine({ text }: RecordedLine, decoder: FeedDecoder, first: FirstFrames): void {
   if (typeof text !== 'string') throw text
-  decoder.decode(parseRecordedLine(text))
+  const message = parseRecordedLine(text)
+  if (!first.isSettled) first.add(message.frames)
+  decoder.decode(message)
+}
+
+/** The first frames of an input, which show whose they are. */
+class FirstFrames {
+  readonly #name: string
+  readonly #source: LobSource
+  #frames: Frame[] = []
+  isSettled = false
+
+  constructor(name: string, source: LobSource) {
+    this.#name = name
+    this.#source = source
+  }
+
+  add(frames: readonly Frame[]): void {
+    this.#frames.push(...frames.slice(0, FRAMES_TO_RECOGNISE))
+    if (this.#frames.length >= FRAMES_TO_RECOGNISE) this.refuseOthers()
+  }
+
+  /** Throws where what has come so far is another exchange's. */
+  refuseOthers(): void {
+    if (this.isSettled) return
+    const source = recogniseFeed(this.#frames)
+    if (source !== 'unknown' && source !== this.#source) {
+      throw new Error(
+        `${this.#name}: these are messages of ${source}, not of ${this.#source}; import them with --source ${source}`,
+      )
+    }
+    if (this.#frames.length < FRAMES_TO_RECOGNISE) return
+    this.isSettled = true
+    this.#frames = []
+  }
 }

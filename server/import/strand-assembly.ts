@@ -257,7 +257,10 @@ function hearThroughConnections(chains: readonly Chain[]): void {
       if (seen.has(chain)) continue
       seen.add(chain)
       group.push(chain)
-      for (const connection of chain.connections) waiting.push(...(byConnection.get(connection) ?? []))
+      for (const connection of chain.connections) {
+        waiting.push(...(byConnection.get(connection) ?? []))
+        byConnection.delete(connection)
+      }
     }
     if (group.length > 1) extend(group)
   }
@@ -265,9 +268,11 @@ function hearThroughConnections(chains: readonly Chain[]): void {
 
 function extend(group: readonly Chain[]): void {
   const lastTs = group.map((chain) => chain.lastTs).reduce(longest)
+  const latest = new Map<number | null, bigint>()
+  for (const { sid, firstTs } of group) latest.set(sid, longest(latest.get(sid) ?? firstTs, firstTs))
   for (const chain of group) {
     // What came after it in its own subscription begins anew, or after a loss.
-    const isFollowed = group.some((other) => other.sid === chain.sid && other.firstTs > chain.lastTs)
+    const isFollowed = latest.get(chain.sid)! > chain.lastTs
     const isOpen = chain.end === undefined || chain.end === 'end of file'
     if (!isFollowed && !chain.isEnded && isOpen) chain.lastTs = lastTs
   }

@@ -76,7 +76,11 @@ export class AnchorCollector {
     if (this.#count < ANCHOR_STRIDE || isAfterSilence || isStrideAnchor(this.#isNumbered, anchor)) {
       this.#kept.push(anchor)
     }
-    this.#newest[this.#count++ % ANCHOR_STRIDE] = anchor
+    // Most spans of a recording full of holes are short: until then all are kept anyway.
+    if (this.#count === ANCHOR_STRIDE)
+      this.#newest.splice(0, ANCHOR_STRIDE, ...this.#kept.slice(0, ANCHOR_STRIDE))
+    if (this.#count >= ANCHOR_STRIDE) this.#newest[this.#count % ANCHOR_STRIDE] = anchor
+    this.#count++
     this.#last = anchor
   }
 

@@ -105,6 +105,7 @@ export class HourConsolidation {
     if (!this.#options.strands.isTold) this.#invertPrices(records, from, end)
     const order = orderOfRecords(id, records, from, end, this.#options.strands)
     const count = order?.length ?? end - from
+    if (fold.figures !== undefined) fold.figures.repeats += end - from - count
     for (let index = 0; index < count; index++) {
       const record = order?.[index] ?? from + index
       fold.take(this.#options.strands.strandOf(records.span(record)), records, record, rows)

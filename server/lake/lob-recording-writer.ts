@@ -14,7 +14,7 @@ import type { LobFileWriter } from './lob-file-writer.ts'
 import { LobRowGroup } from './lob-row-group.ts'
 import type { KnowledgeListener } from './hour-consolidation.ts'
 import { SeriesConsolidation } from './series-consolidation.ts'
-import type { ConsolidatedFile, SeriesStrands } from './series-consolidation.ts'
+import type { ConsolidatedFile, DateListener, SeriesStrands } from './series-consolidation.ts'
 import { SeriesRecording } from './series-recording.ts'
 import type { BookEvent } from './series-recording.ts'
 import { removeStaleTemporaries, temporaryPath } from './temporary-file.ts'
@@ -36,7 +36,9 @@ export interface LobRecordingWriterOptions {
   readonly onExisting?: 'refuse' | 'replace'
   /** Where events are records of a feed: how they are put together with each other and with the lake. */
   readonly merging?: LobMerging
+  /** Told of a series' markets while it is folded; series come one after the other, begun by `merging.strandsOf`. */
   readonly onKnowledge?: KnowledgeListener
+  readonly onDate?: DateListener
   /** The events are invented: the files say so. */
   readonly isSample?: boolean
   readonly onProgress?: (progress: LobWriteProgress) => void
@@ -161,7 +163,7 @@ export class LobRecordingWriter {
   }
 
   async #consolidate(recording: SeriesRecording): Promise<readonly ConsolidatedFile[]> {
-    const { lake, source, bounds, isSample, merging, onKnowledge, onProgress } = this.#options
+    const { lake, source, bounds, isSample, merging, onKnowledge, onDate, onProgress } = this.#options
     const strands = await merging?.strandsOf(recording)
     if (merging !== undefined && strands === undefined) return []
     const directory = lobSeriesDirectory(lake, source, recording.series)
@@ -176,6 +178,7 @@ export class LobRecordingWriter {
       group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
       strands,
       onKnowledge,
+      onDate,
       signal: this.#abort.signal,
       onFile: (writer) => this.#writers.push(writer),
       onRows: (date, rows) => {

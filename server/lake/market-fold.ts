@@ -4,6 +4,7 @@
 // evidence, because it may count when more is imported.
 
 import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
+import type { DateFigures } from './date-figures.ts'
 import type { EventRecords } from './event-spill.ts'
 import { ExactBook } from './exact-book.ts'
 import type { BookLevel } from './exact-book.ts'
@@ -59,8 +60,12 @@ export class MarketFold {
   /** The latest time of a row: time never goes back in a market. */
   #lastTs: bigint
   #rows: number
+  /** Counts what a report is made of. */
+  readonly figures: DateFigures | undefined
 
-  constructor(state?: MarketFoldState) {
+  constructor(state?: MarketFoldState, figures?: DateFigures) {
+    this.figures = figures
+    if (state?.serving !== undefined) figures?.startWithBook()
     for (const { strand, levels } of state?.known ?? []) this.#known.set(strand, ExactBook.of(levels))
     this.#serving = state?.serving
     this.#isGapped = state?.isGapped ?? false
@@ -77,6 +82,7 @@ export class MarketFold {
   /** Rows of messages are counted anew. */
   startDate(): void {
     this.#rows = 0
+    this.figures?.startDate()
   }
 
   copy(): MarketFold {
@@ -182,7 +188,7 @@ export class MarketFold {
       this.#goOn(next[0], before, next[1], ts, target)
       return
     }
-    target.becomesUnknown(ts, strand, reason)
+    target.becomesUnknown(ts > this.#lastTs ? ts : this.#lastTs, strand, reason)
     if (reason === 'told' || reason === 'recording over') return
     this.#row(strand, ts, EVENT_GAP, SIDE_BID, 0, 0, target)
     this.#isGapped = true
@@ -213,6 +219,7 @@ export class MarketFold {
     const seq = records.seq(record)
     this.#lastTs = ts > this.#lastTs ? ts : this.#lastTs
     this.#rows++
+    this.figures?.row(records.event(record), this.#serving !== undefined, ts, records.recvTs(record))
     target.row(
       strand,
       this.#lastTs,

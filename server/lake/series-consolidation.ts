@@ -4,6 +4,7 @@
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
 import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { DateFigures } from './date-figures.ts'
 import type { EventSpill } from './event-spill.ts'
 import type { FeedSpan } from './feed-strand.ts'
 import { HourConsolidation } from './hour-consolidation.ts'
@@ -43,6 +44,8 @@ export interface ConsolidationOptions {
   readonly strands?: SeriesStrands | undefined
   readonly onKnowledge?: KnowledgeListener | undefined
   readonly isSample?: boolean | undefined
+  /** Told when a date's rows are complete; without it nothing is counted of them. */
+  readonly onDate?: DateListener | undefined
   /** The reused row group; its capacity bounds the row groups of the files. */
   readonly group: LobRowGroup
   readonly signal: AbortSignal
@@ -51,6 +54,19 @@ export interface ConsolidationOptions {
   /** Takes over a file as soon as it exists, so that it is discarded when anything fails later. */
   readonly onFile: (writer: LobFileWriter) => void
 }
+
+/** A date whose rows are complete. Folds (in the order of `ids`) are those at its end, with the date's figures. */
+export interface FoldedDate {
+  readonly series: string
+  readonly date: string
+  /** ns, both inclusive. */
+  readonly coversFrom: bigint
+  readonly coversTo: bigint
+  readonly ids: readonly string[]
+  readonly folds: readonly MarketFold[]
+}
+
+export type DateListener = (date: FoldedDate) => void
 
 /** A finished file that waits for publication. */
 export interface ConsolidatedFile {
@@ -185,27 +201,14 @@ export class SeriesConsolidation {
     this.#waitingEvidence.splice(0)
     if (writer === undefined) return
     this.#writer = undefined
-    const { source, isSample, strands } = this.#options
+    const { source, isSample, strands, onDate } = this.#options
     const { series } = this.#recording
     const covered = strands?.coverageOf(this.#date) ?? this.#coverage()
-    const labels = {
-      source,
-      series,
-      date: this.#date,
-      coversFrom: covered.from,
-      coversTo: covered.to,
-      isSample,
-      strands: strands?.outlinesOf(this.#date, used?.strands ?? []),
-    }
-    this.#files.push({
-      writer,
-      source,
-      series,
-      date: this.#date,
-      coversFrom: covered.from,
-      coversTo: covered.to,
-      figures: await writer.finish(labels),
-    })
+    const place = { series, date: this.#date, coversFrom: covered.from, coversTo: covered.to }
+    onDate?.({ ...place, ids: this.#recording.marketIds(), folds: this.#folds })
+    const outlines = strands?.outlinesOf(this.#date, used?.strands ?? [])
+    const labels = { source, ...place, isSample, strands: outlines }
+    this.#files.push({ writer, source, ...place, figures: await writer.finish(labels) })
   }
 
   #coverage(): { from: bigint; to: bigint } {
@@ -220,7 +223,10 @@ export class SeriesConsolidation {
   #growFolds(): void {
     const ids = this.#recording.marketIds()
     while (this.#folds.length < ids.length) {
-      this.#folds.push(new MarketFold(this.#options.strands?.startFolds.get(ids[this.#folds.length]!)))
+      const start = this.#options.strands?.startFolds.get(ids[this.#folds.length]!)
+      this.#folds.push(
+        new MarketFold(start, this.#options.onDate === undefined ? undefined : new DateFigures()),
+      )
     }
   }
 }

@@ -16,6 +16,7 @@ const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const LINES = [snapshot(1, { yes: [[40, 9]], ts_ms: MS }), delta(2), delta(4)].map((frame) =>
   JSON.stringify(frame),
 )
+const OTHER = JSON.stringify(snapshot(1, { yes: [[41, 9]], ts_ms: MS }))
 const TEXT = LINES.map((line) => `${line}\n`).join('')
 
 class Output extends Writable {
@@ -63,8 +64,12 @@ test('imports files and says what became of them', async (t) => {
     'written lob/source=kalshi/series=KXHIGHNY/date=2026-06-24.parquet: 5 rows, 1 market, 1 gap, ' +
       '2026-06-24T15:49:55.000Z to 2026-06-24T15:49:55.004Z',
   )
-  assert.match(lines[1]!, /^3 messages, 5 book events in \d+\.\d s \([\d,]+ messages?\/s\)$/)
-  assert.deepEqual(lines.slice(2), ['1 gap: sequence break'])
+  assert.match(lines[1]!, /^3 messages, 4 book events in \d+\.\d s \([\d,]+ messages?\/s\)$/)
+  assert.deepEqual(lines.slice(2), [
+    '1 gap: sequence break',
+    'known for 50.00% of the covered time (0.00% of the day), over 1 market day',
+    '  KXHIGHNY-26JUN24-T82 2026-06-24: 50.00% known, 1 time unknown: sequence break, 1 change without a book',
+  ])
   assert.equal(err, `reading ${path} (0.0 MiB)\nwriting KXHIGHNY 2026-06-24\n`)
 })
 
@@ -97,6 +102,9 @@ test('every option may come from the environment, and the command line wins', as
   assert.match(third.out, /replaced .*series=mine/)
   // Without it more is merged into what is there, and what is there already changes nothing.
   const merging = { ...env, BOOKCAST_REPLACE: '' }
+  const other = await run([], { env: merging, input: OTHER })
+  assert.equal(other.code, 1)
+  assert.match(other.err, /message 1 .* not the same .*--replace.*\n\(nothing was written to the lake\)/)
   const fourth = await run([], { env: merging, input: TEXT })
   assert.match(fourth.out, /replaced .*series=mine.* 5 rows/)
   const fifth = await run([], { env: merging, input: LINES[0]! })
@@ -157,6 +165,10 @@ test('--help names every option, its variable and every key of a wrapper', async
     '--skip-bad',
     '--replace',
     '--use-yes-price',
+    '--sequence',
+    '--report',
+    'BOOKCAST_SEQUENCE',
+    'BOOKCAST_IMPORT_REPORT',
     'BOOKCAST_LAKE',
     'BOOKCAST_IMPORT_SOURCE',
     'BOOKCAST_IMPORT_SERIES',
@@ -200,4 +212,23 @@ test('SIGINT while it waits for input ends the process with nothing written', as
   assert.equal(code, 1, text)
   assert.match(text, /interrupted; nothing was written to the lake/)
   assert.deepEqual(await entriesBelow(lake), [])
+})
+
+test('a part of a connection is recognised by its holes, and --sequence per-market knows its books', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const frames = [snapshot(1, { yes: [[40, 9]], ts_ms: MS }), delta(5), delta(9), delta(14)]
+  const input = frames.map((frame) => JSON.stringify(frame)).join('\n')
+  const strict = await run(['--source', 'kalshi', '--lake', join(lake, 'a')], { input })
+  assert.match(strict.out, /10 of 14 sequence numbers are missing, in 3 holes: .*--sequence per-market/)
+  assert.match(strict.out, /warning: less than half of the covered time is known of 1 market day/)
+  const env = { BOOKCAST_SEQUENCE: 'per-market' }
+  const filtered = await run(['--source', 'kalshi', '--lake', join(lake, 'b')], { env, input })
+  assert.match(filtered.out, /known for 100\.00% of the covered time/)
+  assert.doesNotMatch(filtered.out, /sequence numbers are missing/)
+  const bookless = await run(['--source', 'kalshi', '--lake', join(lake, 'c')], { input: LINES[1]! })
+  assert.match(bookless.out, /1 change, but no snapshot: the books stay unknown/)
+  await assert.rejects(
+    run(['--source', 'kalshi', '--lake', lake, '--sequence', 'lax']),
+    /--sequence takes strict/,
+  )
 })

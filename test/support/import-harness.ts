@@ -125,7 +125,8 @@ async function fold(
       group: new LobRowGroup(),
       strands,
       onKnowledge: (_market, _ts, strand, reason) => {
-        if (reason !== undefined) tally.countUnknown(reason, strands.endOf(strand!))
+        if (reason === 'below zero') tally.negativeLevels++
+        if (reason === 'strand over') tally.countGap(strands.endOf(strand!))
       },
       write: (group) => {
         for (let row = 0; row < group.rows; row++) {

@@ -1,0 +1,134 @@
+// The report of an import as JSON: everything that the summary says in short, market by market.
+
+import { createWriteStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { dirname, relative } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { MarketDay } from '../import/import-report.ts'
+import type { ImportResult } from '../import/recording-import.ts'
+import { NS_PER_DAY } from '../../shared/utc-date.ts'
+import type { SummarySettings } from './import-summary.ts'
+
+const NS_PER_SECOND = 1_000_000_000n
+const SHARE_DIGITS = 6
+const MS_DIGITS = 3
+
+/** Throws where no file can be made at `path`, before anything is read. */
+export async function checkReportPath(path: string): Promise<void> {
+  const directory = await stat(dirname(path)).catch(() => undefined)
+  if (directory?.isDirectory() !== true)
+    throw new Error(`--report ${path}: there is no directory ${dirname(path)}`)
+  const file = await stat(path).catch(() => undefined)
+  if (file?.isDirectory() === true) throw new Error(`--report ${path} is a directory`)
+}
+
+/** Writes the report, market by market: it may be long. */
+export async function writeImportReport(
+  result: ImportResult,
+  settings: SummarySettings,
+  path: string,
+): Promise<void> {
+  await pipeline(Readable.from(reportPieces(result, settings)), createWriteStream(path))
+}
+
+function* reportPieces(result: ImportResult, settings: SummarySettings): Generator<string> {
+  const head = JSON.stringify(headOf(result, settings), undefined, 2)
+  yield `${head.slice(0, -2)},\n  "markets": [`
+  let separator = '\n    '
+  for (const days of marketsOf(result.days)) {
+    const [{ series, market }] = days
+    const counts = result.tally.markets.get(market)
+    const entry = {
+      series,
+      market_id: market,
+      repeated_messages: counts?.repeats ?? 0,
+      set_aside_times: counts?.setAside ?? 0,
+      dates: days.map(dayOf),
+    }
+    yield `${separator}${JSON.stringify(entry)}`
+    separator = ',\n    '
+  }
+  yield '\n  ]\n}\n'
+}
+
+function headOf({ tally, files, badLines, days }: ImportResult, { lake, source, sequence }: SummarySettings) {
+  const knownNs = days.reduce((sum, day) => sum + day.knownNs, 0n)
+  const coveredNs = days.reduce((sum, day) => sum + day.coveredNs, 0n)
+  return {
+    source,
+    sequence: source === 'kalshi' ? sequence : undefined,
+    messages: tally.messages,
+    book_events: tally.events,
+    snapshots: tally.snapshots,
+    repeated_messages: tally.duplicates,
+    set_aside_times: {
+      exchange: tally.setAside.ts,
+      received: tally.setAside.recvTs,
+      max_ms: Number(tally.setAsideNsMax) / 1e6,
+    },
+    missing_numbers: tally.numbers.missing,
+    bad_lines: badLines.map(({ input, count, first }) => ({ input, count, first })),
+    gaps: Object.fromEntries(tally.gaps),
+    without_book_event: Object.fromEntries(tally.skippedTypes),
+    known_share_of_covered: share(knownNs, coveredNs),
+    known_share_of_day: share(knownNs, NS_PER_DAY * BigInt(days.length)),
+    files: files.map(({ path, series, date, status, rows, markets, gaps, coversFrom, coversTo }) => ({
+      path: relative(lake, path),
+      series,
+      date,
+      status,
+      rows,
+      markets,
+      gaps,
+      covers_from: instantText(coversFrom),
+      covers_to: instantText(coversTo),
+    })),
+  }
+}
+
+/** The days of each market, together. */
+function marketsOf(days: readonly MarketDay[]): Iterable<readonly [MarketDay, ...MarketDay[]]> {
+  const markets = new Map<string, [MarketDay, ...MarketDay[]]>()
+  for (const day of days) {
+    const key = `${day.series} ${day.market}`
+    const list = markets.get(key)
+    if (list === undefined) markets.set(key, [day])
+    else list.push(day)
+  }
+  return markets.values()
+}
+
+function dayOf(day: MarketDay) {
+  const { date, knownNs, coveredNs, gaps, gapsLeftOut, lag } = day
+  return {
+    date,
+    known_ns: Number(knownNs),
+    covered_ns: Number(coveredNs),
+    known_share_of_covered: share(knownNs, coveredNs),
+    known_share_of_day: share(knownNs, NS_PER_DAY),
+    gaps: gaps.map(({ from, to, cause }) => ({ from: instantText(from), to: instantText(to), cause })),
+    gaps_left_out: gapsLeftOut,
+    lag_ms:
+      lag === undefined
+        ? null
+        : { p50: rounded(lag.p50Ms, MS_DIGITS), p99: rounded(lag.p99Ms, MS_DIGITS), messages: lag.messages },
+    repeated_records: day.repeatedRecords,
+    resets: day.resets,
+    changes_without_book: day.changesWithoutBook,
+  }
+}
+
+function share(part: bigint, whole: bigint): number | null {
+  return whole === 0n ? null : rounded(Number(part) / Number(whole), SHARE_DIGITS)
+}
+
+function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits))
+}
+
+/** RFC 3339 in UTC with nanoseconds. */
+function instantText(ns: bigint): string {
+  const seconds = new Date(Number(ns / NS_PER_SECOND) * 1000).toISOString().slice(0, 19)
+  return `${seconds}.${String(ns % NS_PER_SECOND).padStart(9, '0')}Z`
+}

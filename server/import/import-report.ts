@@ -1,0 +1,195 @@
+// What an import has learned of each market and UTC date: how much of it is known, where the gaps are and why. It is
+// collected while the files are folded, at every change of a book between known and unknown and once at a date's end.
+
+import { NS_PER_DAY } from '../../shared/utc-date.ts'
+import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
+import type { UnknownReason } from '../lake/market-fold.ts'
+import type { FoldedDate, SeriesStrands } from '../lake/series-consolidation.ts'
+import type { RunEnd } from './feed-spans.ts'
+
+/** Gaps listed of one market and date, and of all; the others are only counted. */
+const MARKET_GAPS_LISTED_MAX = 1_000
+const GAPS_LISTED_MAX = 100_000
+
+/** Why a market's book is unknown. */
+export type GapCause =
+  | RunEnd
+  | 'no snapshot yet'
+  | 'no longer followed'
+  | 'level below zero'
+  | 'told by the recording'
+  | 'end of the recording'
+
+/** Unknown from `from` until before `to`, ns. */
+export interface ReportedGap {
+  readonly from: bigint
+  readonly to: bigint
+  readonly cause: GapCause
+}
+
+/** One market in one UTC date of a file. */
+export interface MarketDay {
+  readonly series: string
+  readonly market: string
+  readonly date: string
+  /** What the date's file covers. */
+  readonly coveredNs: bigint
+  readonly knownNs: bigint
+  /** The first of them in the order of time. */
+  readonly gaps: readonly ReportedGap[]
+  readonly gapsLeftOut: number
+  /** Every loss of a known book, by cause. */
+  readonly losses: ReadonlyMap<GapCause, number>
+  /** Receive time minus the exchange's, of `messages` that have both. */
+  readonly lag: { readonly p50Ms: number; readonly p99Ms: number; readonly messages: number } | undefined
+  /** Records that several recordings hold. */
+  readonly repeatedRecords: number
+  /** Snapshots beyond the first. */
+  readonly resets: number
+  readonly changesWithoutBook: number
+}
+
+/** What the report asks of a series' strands. */
+export interface ReportedStrands extends Pick<SeriesStrands, 'startFolds'> {
+  endOf(strand: number): RunEnd
+}
+
+/** A market in the date that is being folded. */
+class MarketKnowledge {
+  knownFrom: bigint | undefined
+  /** Since when it is not; undefined for the whole time before. */
+  unknownFrom: bigint | undefined
+  cause: GapCause = 'no snapshot yet'
+  knownNs = 0n
+  gaps: { from: bigint | undefined; to: bigint | undefined; cause: GapCause }[] = []
+  gapsLeftOut = 0
+  losses = new Map<GapCause, number>()
+  isTouched = false
+}
+
+export class ImportReport {
+  readonly #days: MarketDay[] = []
+  #markets = new Map<string, MarketKnowledge>()
+  #strands: ReportedStrands | undefined
+  #gapsListed = 0
+
+  /** The market days so far, in the order in which they were folded. */
+  get days(): readonly MarketDay[] {
+    return this.#days
+  }
+
+  /** The next series is folded. */
+  startSeries(strands: ReportedStrands): void {
+    this.#strands = strands
+    this.#markets = new Map()
+    for (const [id, { serving }] of strands.startFolds) {
+      // From the beginning of the first date, whichever that is.
+      if (serving !== undefined) this.#market(id).knownFrom = 0n
+    }
+  }
+
+  readonly onKnowledge: KnowledgeListener = (id, ts, strand, reason) => {
+    const market = this.#market(id)
+    market.isTouched = true
+    if (reason !== undefined) {
+      this.#lose(market, ts, this.#causeOf(reason, strand))
+      return
+    }
+    if (market.knownFrom !== undefined) return
+    if (market.unknownFrom !== ts) this.#addGap(market, ts)
+    market.knownFrom = ts
+  }
+
+  readonly onDate = ({ series, date, coversFrom, coversTo, ids, folds }: FoldedDate): void => {
+    const end = coversTo + 1n
+    const dayStart = BigInt(Date.parse(`${date}T00:00:00Z`)) * 1_000_000n
+    for (const [index, id] of ids.entries()) {
+      const figures = folds[index]!.figures
+      const known = this.#markets.get(id)
+      const isPresent =
+        (figures?.rows ?? 0) > 0 || known?.isTouched === true || known?.knownFrom !== undefined
+      if (figures === undefined || !isPresent) continue
+      const market = known ?? this.#market(id)
+      this.#closeDate(market, dayStart, end)
+      const { lag, repeats, resets, changesWithoutBook } = figures
+      this.#days.push({
+        series,
+        market: id,
+        date,
+        coveredNs: end - coversFrom,
+        knownNs: market.knownNs,
+        gaps: market.gaps
+          .map(({ from, to, cause }) => ({ from: later(from, coversFrom), to: to ?? end, cause }))
+          .filter(({ from, to }) => from < to),
+        gapsLeftOut: market.gapsLeftOut,
+        losses: market.losses,
+        lag:
+          lag.count === 0
+            ? undefined
+            : { p50Ms: lag.percentileMs(0.5)!, p99Ms: lag.percentileMs(0.99)!, messages: lag.count },
+        repeatedRecords: repeats,
+        resets,
+        changesWithoutBook,
+      })
+      startNextDate(market, dayStart + NS_PER_DAY)
+    }
+  }
+
+  #market(id: string): MarketKnowledge {
+    const known = this.#markets.get(id)
+    if (known !== undefined) return known
+    const market = new MarketKnowledge()
+    this.#markets.set(id, market)
+    return market
+  }
+
+  #causeOf(reason: UnknownReason, strand: number | undefined): GapCause {
+    if (reason === 'strand over') return this.#strands?.endOf(strand!) ?? 'end of file'
+    if (reason === 'recording over') return 'end of the recording'
+    if (reason === 'left') return 'no longer followed'
+    return reason === 'below zero' ? 'level below zero' : 'told by the recording'
+  }
+
+  #lose(market: MarketKnowledge, ts: bigint, cause: GapCause): void {
+    if (market.knownFrom === undefined) return
+    const dayStart = (ts / NS_PER_DAY) * NS_PER_DAY
+    market.knownNs += ts - (market.knownFrom > dayStart ? market.knownFrom : dayStart)
+    market.knownFrom = undefined
+    market.unknownFrom = ts
+    market.cause = cause
+    if (cause !== 'end of the recording') market.losses.set(cause, (market.losses.get(cause) ?? 0) + 1)
+  }
+
+  /** What ends at `to` (undefined: with what is covered) was unknown. */
+  #addGap(market: MarketKnowledge, to: bigint | undefined): void {
+    if (market.gaps.length === MARKET_GAPS_LISTED_MAX || this.#gapsListed === GAPS_LISTED_MAX) {
+      market.gapsLeftOut++
+      return
+    }
+    this.#gapsListed++
+    market.gaps.push({ from: market.unknownFrom, to, cause: market.cause })
+  }
+
+  #closeDate(market: MarketKnowledge, dayStart: bigint, end: bigint): void {
+    if (market.knownFrom === undefined) {
+      if (market.unknownFrom === undefined || market.unknownFrom < end) this.#addGap(market, undefined)
+      return
+    }
+    market.knownNs += end - (market.knownFrom > dayStart ? market.knownFrom : dayStart)
+  }
+}
+
+function later(a: bigint | undefined, b: bigint): bigint {
+  return a !== undefined && a > b ? a : b
+}
+
+function startNextDate(market: MarketKnowledge, start: bigint): void {
+  if (market.knownFrom !== undefined) market.knownFrom = start
+  // What was unknown goes on being so, for the same reason.
+  else market.unknownFrom = undefined
+  market.knownNs = 0n
+  market.gaps = []
+  market.gapsLeftOut = 0
+  market.losses = new Map()
+  market.isTouched = false
+}
