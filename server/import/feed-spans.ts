@@ -14,6 +14,12 @@ export type RunEnd =
   | 'bad line'
   | 'silence of more than a day'
 
+/** Stretches without loss that one import puts together; each costs some kB. */
+const SPANS_MAX = 20_000
+const TOO_MANY_SPANS =
+  `more than ${SPANS_MAX} holes in the sequence numbers: this looks like parts of connections. Import all parts ` +
+  'together in smaller steps, by time, or say --sequence per-market where other markets were left out on purpose'
+
 /** A series' markets in a span, and since when it speaks of them. */
 export interface SpanMembers {
   readonly ids: ReadonlySet<string>
@@ -231,6 +237,7 @@ export class FeedSpans {
 
   /** For runs: a new span at `ts`, which follows `previous` of the same run. */
   open(facts: RunFacts, name: string, ts: bigint, previous: number | undefined): number {
+    if (this.#spans.size >= SPANS_MAX) throw new Error(TOO_MANY_SPANS)
     const before = previous === undefined ? undefined : this.#spans.get(previous)
     const number = this.#next++
     const lastSeq = before?.lastSeq ?? 0

@@ -2,17 +2,10 @@
 // the dates that this touches are read back, and all of it is folded anew. So the files are those that one import of
 // everything would have written, whatever came first.
 
-import { existsSync, readdirSync } from 'node:fs'
-import {
-  dateOfLakeFileName,
-  lobFilePath,
-  lobSeriesDirectory,
-  lobSourceDirectory,
-} from '../../shared/lake-layout.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
 import { EVENT_ADD, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
-import { MS_PER_DAY, MS_PER_HOUR, NS_PER_DAY, addDays, utcDateOf } from '../../shared/utc-date.ts'
-import type { BookLevel } from '../lake/exact-book.ts'
+import { MS_PER_HOUR, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { joinAnchors } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { CarriedMarket, StatedStrand } from '../lake/lob-evidence.ts'
@@ -22,12 +15,25 @@ import { RECORDING_OVER, STRAND_OVER } from '../lake/market-fold.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
 import type { SeriesStrands } from '../lake/series-consolidation.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
-import { marketIdsOf } from './feed-ledger.ts'
 import type { FeedLedger } from './feed-ledger.ts'
 import type { FeedSpans, RunEnd } from './feed-spans.ts'
 import { SpanEdges } from './contended-seams.ts'
+import { OpaqueFileError, lakeDates, midnightBooks } from './lake-dates.ts'
+import {
+  NO_MARKETS,
+  dateOf,
+  datesOf,
+  dayOf,
+  earlier,
+  isSilent,
+  later,
+  looseSpans,
+  outlineOf,
+  silentOutline,
+} from './series-spans.ts'
+import type { SeriesSpan } from './series-spans.ts'
 import { assembleStrands } from './strand-assembly.ts'
-import type { LooseSpan, Strand } from './strand-assembly.ts'
+import type { Strand } from './strand-assembly.ts'
 
 export interface LakeMergeOptions {
   readonly lake: string
@@ -39,15 +45,6 @@ export interface LakeMergeOptions {
   readonly ledger: FeedLedger
 }
 
-/** A span of the recording, or of a date's file. */
-interface SeriesSpan extends LooseSpan {
-  readonly date: string
-  /** Markets of the series that it may speak of. */
-  readonly ownIds: ReadonlySet<string>
-  /** Since when it speaks of the series; undefined when it does not. */
-  fromTs: bigint | undefined
-}
-
 /** A date's file in the lake, and where its strands stand among the spans. */
 interface LakeDate {
   readonly date: string
@@ -56,40 +53,6 @@ interface LakeDate {
   /** By strand of the file: its parts' spans, in feed order. */
   readonly parts: readonly (readonly number[])[]
   isLoaded: boolean
-}
-
-/** The series of the lake that the recording's spans may belong to, besides those that it has events of. */
-export async function seriesTouched({ lake, source, spans }: LakeMergeOptions): Promise<string[]> {
-  const [first, last] = datesOf(spans)
-  if (first === undefined || last === undefined) return []
-  const touched: string[] = []
-  for (const name of namesIn(lobSourceDirectory(lake, source))) {
-    const series = /^series=(.+)$/.exec(name)?.[1]
-    if (series === undefined) continue
-    if (await goesOn({ lake, source, spans }, series, addDays(first, -1), addDays(last, 1)))
-      touched.push(series)
-  }
-  return touched
-}
-
-async function goesOn(
-  { lake, source, spans }: Pick<LakeMergeOptions, 'lake' | 'source' | 'spans'>,
-  series: string,
-  from: string,
-  to: string,
-): Promise<boolean> {
-  const sids = new Set([...spans.list.values()].map(({ sid }) => sid))
-  for (const date of lakeDates(lake, source, series)) {
-    if (date < from || date > to) continue
-    const file = await LobFileEvidence.open(lobFilePath(lake, source, series, date))
-    if (file === undefined) continue
-    try {
-      if (file.strands.some(({ sid }) => sids.has(sid))) return true
-    } finally {
-      await file.close()
-    }
-  }
-  return false
 }
 
 export class LakeMerge implements SeriesStrands {
@@ -479,141 +442,4 @@ export class LakeMerge implements SeriesStrands {
       anchors: joinAnchors(own),
     }
   }
-}
-
-/** The lake holds files for these dates that cannot be merged with. */
-export class OpaqueFileError extends Error {
-  readonly paths: readonly string[]
-
-  constructor(paths: readonly string[]) {
-    super(
-      `${paths.join(', ')} ${paths.length === 1 ? 'was' : 'were'} written without what is needed to merge more into ` +
-        'it; import everything that is recorded of the date with --replace, which writes it anew',
-    )
-    this.name = 'OpaqueFileError'
-    this.paths = paths
-  }
-}
-
-const NO_MARKETS: ReadonlySet<string> = new Set()
-
-/** Without messages of its own: the strand was only heard of. */
-function isSilent({ sid, firstSeq, lastSeq, anchors }: FeedSpan): boolean {
-  return sid === null ? anchors.length === 0 : lastSeq < firstSeq
-}
-
-/** A strand through a date in which it said nothing. */
-function silentOutline(strand: Strand, spans: readonly SeriesSpan[], date: string) {
-  const before = spans.filter((span) => span.date < date && !isSilent(span))
-  const lastSeq = Math.max(strand.firstSeq - 1, ...before.map((span) => span.lastSeq))
-  const recvTs = before.map(({ lastRecvTs }) => lastRecvTs).reduce(later, 0n)
-  return {
-    firstSeq: strand.sid === null ? 0 : lastSeq + 1,
-    lastSeq: strand.sid === null ? 0 : lastSeq,
-    firstTs: dayOf(date).start,
-    firstRecvTs: recvTs,
-    lastRecvTs: recvTs,
-    isBegun: false,
-    isEnded: strand.isEnded && dateOf(strand.lastTs) === date,
-    anchors: [],
-  }
-}
-
-async function midnightBooks({ path, date }: LakeDate): Promise<Map<string, BookLevel[]>> {
-  const books = new Map<string, BookLevel[]>()
-  const file = await LobFileEvidence.open(path)
-  if (file === undefined) throw new Error(`${path} was changed while it was merged with`)
-  try {
-    await file.read(
-      () => undefined,
-      (market, side, price, qty) => {
-        const levels = books.get(market)
-        if (levels === undefined) books.set(market, [{ side, price, qty }])
-        else levels.push({ side, price, qty })
-      },
-      dayOf(date).start,
-      { isFirstHourOnly: true },
-    )
-  } finally {
-    await file.close()
-  }
-  return books
-}
-
-/** The recording's spans as those of one series. */
-function looseSpans(spans: FeedSpans, series: string): SeriesSpan[] {
-  const numbers = new Map([...spans.list.keys()].map((number, index) => [number, index]))
-  return [...spans.list.values()].map((span) => ({
-    ...outlineOf(span),
-    name: span.name,
-    previous: span.previous === undefined ? undefined : numbers.get(span.previous),
-    connection: `${span.name} ${span.connection}`,
-    marketIds: marketIdsOf(span),
-    ownIds: span.members.get(series)?.ids ?? NO_MARKETS,
-    end: span.end,
-    date: dateOf(span.firstTs),
-    fromTs: span.members.get(series)?.fromTs,
-  }))
-}
-
-function outlineOf(span: FeedSpan): FeedSpan {
-  const {
-    sid,
-    firstSeq,
-    lastSeq,
-    firstTs,
-    lastTs,
-    firstRecvTs,
-    lastRecvTs,
-    isTurned,
-    isBegun,
-    isEnded,
-    anchors,
-  } = span
-  return {
-    sid,
-    firstSeq,
-    lastSeq,
-    firstTs,
-    lastTs,
-    firstRecvTs,
-    lastRecvTs,
-    isTurned,
-    isBegun,
-    isEnded,
-    anchors,
-  }
-}
-
-function datesOf({ list }: FeedSpans): [string | undefined, string | undefined] {
-  const dates = [...list.values()].map(({ firstTs }) => dateOf(firstTs)).toSorted()
-  return [dates[0], dates.at(-1)]
-}
-
-function dateOf(ts: bigint): string {
-  return utcDateOf(Number(ts / NS_PER_DAY) * MS_PER_DAY)
-}
-
-function dayOf(date: string): { start: bigint; end: bigint } {
-  const start = BigInt(Date.parse(`${date}T00:00:00Z`)) * 1_000_000n
-  return { start, end: start + NS_PER_DAY - 1n }
-}
-
-function lakeDates(lake: string, source: LobSource, series: string): string[] {
-  return namesIn(lobSeriesDirectory(lake, source, series))
-    .map(dateOfLakeFileName)
-    .filter((date) => date !== undefined)
-    .toSorted()
-}
-
-function namesIn(directory: string): string[] {
-  return existsSync(directory) ? readdirSync(directory) : []
-}
-
-function later(a: bigint, b: bigint): bigint {
-  return a > b ? a : b
-}
-
-function earlier(a: bigint, b: bigint): bigint {
-  return a < b ? a : b
 }

@@ -39,9 +39,6 @@ export interface LakeDateOutline {
   readonly markets: readonly string[]
 }
 
-/** Ids of the markets of each strand, by its number. */
-export type StrandMarkets = readonly ReadonlySet<string>[]
-
 export class LobFileEvidence {
   readonly #path: string
   readonly #file: FileHandle
@@ -149,7 +146,16 @@ export class LobFileEvidence {
   }
 
   async #readRows(rowStart: number, rowEnd: number): Promise<ReadColumns> {
-    const columns = new Map<string, unknown[]>()
+    const columns: { -readonly [Name in keyof ReadColumns]: ReadColumns[Name][number][] } = {
+      ts: [],
+      recv_ts: [],
+      seq: [],
+      market_id: [],
+      event: [],
+      side: [],
+      price: [],
+      qty: [],
+    }
     await parquetRead({
       file: {
         byteLength: this.#sizeBytes,
@@ -161,30 +167,20 @@ export class LobFileEvidence {
       rowEnd,
       compressors,
       onChunk: ({ columnName, columnData }: ColumnData) => {
-        const list = columns.get(columnName) ?? []
+        // What a column holds follows from the schema, which the file's writer keeps.
+        const list = columns[columnName as keyof ReadColumns] as unknown[]
         for (let index = 0; index < columnData.length; index++) list.push(columnData[index])
-        columns.set(columnName, list)
       },
     })
-    const column = <T>(name: string): readonly T[] => (columns.get(name) ?? []) as readonly T[]
-    return {
-      ts: column('ts'),
-      recvTs: column('recv_ts'),
-      seq: column('seq'),
-      market: column('market_id'),
-      event: column('event'),
-      side: column('side'),
-      price: column('price'),
-      qty: column('qty'),
-    }
+    return columns
   }
 }
 
 interface ReadColumns {
   readonly ts: readonly bigint[]
-  readonly recvTs: readonly bigint[]
+  readonly recv_ts: readonly bigint[]
   readonly seq: readonly bigint[]
-  readonly market: readonly string[]
+  readonly market_id: readonly string[]
   readonly event: readonly number[]
   readonly side: readonly number[]
   readonly price: readonly number[]
@@ -193,9 +189,9 @@ interface ReadColumns {
 
 function recordAt(columns: ReadColumns, row: number): Omit<LakeRecord, 'strand'> {
   return {
-    market: columns.market[row]!,
+    market: columns.market_id[row]!,
     ts: columns.ts[row]!,
-    recvTs: columns.recvTs[row]!,
+    recvTs: columns.recv_ts[row]!,
     seq: columns.seq[row]!,
     event: columns.event[row]!,
     side: columns.side[row]!,

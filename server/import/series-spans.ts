@@ -1,0 +1,107 @@
+// Spans as one series sees them: since when they speak of it, and of which markets.
+
+import { MS_PER_DAY, NS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
+import type { FeedSpan } from '../lake/feed-strand.ts'
+import { marketIdsOf } from './feed-ledger.ts'
+import type { FeedSpans } from './feed-spans.ts'
+import type { LooseSpan, Strand } from './strand-assembly.ts'
+
+/** A span of the recording, or of a date's file. */
+export interface SeriesSpan extends LooseSpan {
+  readonly date: string
+  /** Markets of the series that it may speak of. */
+  readonly ownIds: ReadonlySet<string>
+  /** Since when it speaks of the series; undefined when it does not. */
+  fromTs: bigint | undefined
+}
+
+export const NO_MARKETS: ReadonlySet<string> = new Set()
+
+/** Without messages of its own: the strand was only heard of. */
+export function isSilent({ sid, firstSeq, lastSeq, anchors }: FeedSpan): boolean {
+  return sid === null ? anchors.length === 0 : lastSeq < firstSeq
+}
+
+/** A strand through a date in which it said nothing. */
+export function silentOutline(strand: Strand, spans: readonly SeriesSpan[], date: string) {
+  const before = spans.filter((span) => span.date < date && !isSilent(span))
+  const lastSeq = Math.max(strand.firstSeq - 1, ...before.map((span) => span.lastSeq))
+  const recvTs = before.map(({ lastRecvTs }) => lastRecvTs).reduce(later, 0n)
+  return {
+    firstSeq: strand.sid === null ? 0 : lastSeq + 1,
+    lastSeq: strand.sid === null ? 0 : lastSeq,
+    firstTs: dayOf(date).start,
+    firstRecvTs: recvTs,
+    lastRecvTs: recvTs,
+    isBegun: false,
+    isEnded: strand.isEnded && dateOf(strand.lastTs) === date,
+    anchors: [],
+  }
+}
+
+/** The recording's spans as those of one series. */
+export function looseSpans(spans: FeedSpans, series: string): SeriesSpan[] {
+  const numbers = new Map([...spans.list.keys()].map((number, index) => [number, index]))
+  return [...spans.list.values()].map((span) => ({
+    ...outlineOf(span),
+    name: span.name,
+    previous: span.previous === undefined ? undefined : numbers.get(span.previous),
+    connection: `${span.name} ${span.connection}`,
+    marketIds: marketIdsOf(span),
+    ownIds: span.members.get(series)?.ids ?? NO_MARKETS,
+    end: span.end,
+    date: dateOf(span.firstTs),
+    fromTs: span.members.get(series)?.fromTs,
+  }))
+}
+
+export function outlineOf(span: FeedSpan): FeedSpan {
+  const {
+    sid,
+    firstSeq,
+    lastSeq,
+    firstTs,
+    lastTs,
+    firstRecvTs,
+    lastRecvTs,
+    isTurned,
+    isBegun,
+    isEnded,
+    anchors,
+  } = span
+  return {
+    sid,
+    firstSeq,
+    lastSeq,
+    firstTs,
+    lastTs,
+    firstRecvTs,
+    lastRecvTs,
+    isTurned,
+    isBegun,
+    isEnded,
+    anchors,
+  }
+}
+
+export function datesOf({ list }: FeedSpans): [string | undefined, string | undefined] {
+  const dates = [...list.values()].map(({ firstTs }) => dateOf(firstTs)).toSorted()
+  return [dates[0], dates.at(-1)]
+}
+
+export function dateOf(ts: bigint): string {
+  return utcDateOf(Number(ts / NS_PER_DAY) * MS_PER_DAY)
+}
+
+export function dayOf(date: string): { start: bigint; end: bigint } {
+  const start = BigInt(Date.parse(`${date}T00:00:00Z`)) * 1_000_000n
+  return { start, end: start + NS_PER_DAY - 1n }
+}
+
+export function later(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
+}
+
+export function earlier(a: bigint, b: bigint): bigint {
+  return a < b ? a : b
+}
