@@ -16,6 +16,7 @@ import type { OutlineValues } from '../lake/lob-evidence.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
 import { SpanEdges } from './contended-seams.ts'
 import type { FeedSpans, ReadSpan, RunEnd } from './feed-spans.ts'
+import { firstOf } from './series-spans.ts'
 import { assembleStrands } from './strand-assembly.ts'
 import type { LooseSpan } from './strand-assembly.ts'
 
@@ -168,7 +169,7 @@ function joined(spans: readonly HeardSpan[]): HeardSpan {
     ...first,
     firstSeq: Math.min(...spans.map(({ firstSeq }) => firstSeq)),
     lastSeq: Math.max(...spans.map(({ lastSeq }) => lastSeq)),
-    firstTs: spans.map(({ firstTs }) => firstTs).reduce((a, b) => (a < b ? a : b)),
+    firstTs: firstOf(spans).firstTs,
     lastTs: spans.map(({ lastTs }) => lastTs).reduce((a, b) => (a > b ? a : b)),
     firstRecvTs: spans.map(({ firstRecvTs }) => firstRecvTs).reduce((a, b) => (a < b ? a : b)),
     lastRecvTs: spans.map(({ lastRecvTs }) => lastRecvTs).reduce((a, b) => (a > b ? a : b)),

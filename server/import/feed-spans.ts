@@ -331,7 +331,7 @@ export class FeedRun {
   take(seq: number, ts: bigint, recvTs: bigint): void {
     if (this.#number === -1) this.#firstSeq = seq
     this.#reach(ts)
-    this.#span!.take(seq, this.#lastTs, recvTs)
+    this.#span!.take(seq, ts, recvTs)
   }
 
   /** The connection was heard of: what is not said until then has not happened. */

@@ -25,6 +25,7 @@ import {
   datesOf,
   dayOf,
   earlier,
+  firstOf,
   isSilent,
   later,
   looseSpans,
@@ -403,9 +404,13 @@ export class LakeMerge implements SeriesStrands {
   /** Since when a strand speaks of the series. */
   #fromTs(strand: number): bigint | undefined {
     let from: bigint | undefined
-    for (const span of this.#strands[strand]!.spans) {
-      const { fromTs } = this.#spans[span]!
-      if (fromTs !== undefined && (from === undefined || fromTs < from)) from = fromTs
+    const seen = new Set<string>()
+    for (const number of this.#strands[strand]!.spans) {
+      const { fromTs, ownIds } = this.#spans[number]!
+      // Only the first that it says of a market counts: what follows may have an earlier time.
+      const isNew = [...ownIds].some((id) => !seen.has(id))
+      for (const id of ownIds) seen.add(id)
+      if (isNew && fromTs !== undefined && (from === undefined || fromTs < from)) from = fromTs
     }
     return from
   }
@@ -433,7 +438,7 @@ export class LakeMerge implements SeriesStrands {
       ...common,
       firstSeq: Math.min(...own.map(({ firstSeq }) => firstSeq)),
       lastSeq: Math.max(...own.map(({ lastSeq }) => lastSeq)),
-      firstTs: own.map(({ firstTs }) => firstTs).reduce(earlier),
+      firstTs: firstOf(own).firstTs,
       lastTs: this.#heardUntil(strand, date),
       firstRecvTs: own.map(({ firstRecvTs }) => firstRecvTs).reduce(earlier),
       lastRecvTs: own.map(({ lastRecvTs }) => lastRecvTs).reduce(later),

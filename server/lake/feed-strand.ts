@@ -7,7 +7,7 @@
 export interface FeedAnchor {
   readonly seq: number
   readonly recvTs: bigint
-  /** The event time reached with it. */
+  /** Its event time. */
   readonly ts: bigint
   /** Nothing came for a good while before it. */
   readonly isAfterSilence: boolean

@@ -3,11 +3,18 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { BadLineError } from '../../server/import/bad-line.ts'
 import { parseRecordedLine } from '../../server/import/recorded-message.ts'
+import type { RecordedMessage } from '../../server/import/recorded-message.ts'
 
 const NS = 1_782_316_195_033_836_123n
 const KALSHI = { type: 'orderbook_snapshot', sid: 1, seq: 1, msg: { market_ticker: 'A-B' } }
 const BOOK = { market: '0x1', asset_id: '7', bids: [], asks: [], timestamp: '1770921570954' }
 const CHANGE = { event_type: 'price_change', market: '0x1', price_changes: [] }
+
+/** A line's time and frames; whether they came as a list is Polymarket's affair. */
+function read(line: string): Pick<RecordedMessage, 'recvTs' | 'frames'> {
+  const { recvTs, frames } = parseRecordedLine(line)
+  return { recvTs, frames }
+}
 
 test('reads every shape in which a frame can be recorded', () => {
   const k = JSON.stringify(KALSHI)
@@ -52,7 +59,7 @@ test('reads every shape in which a frame can be recorded', () => {
     ['{"recv_ts":1782316195,"raw":"PONG"}', 1_782_316_195_000_000_000n, [{ type: 'PONG' }]],
   ]
   for (const [line, recvTs, frames] of cases) {
-    assert.deepEqual(parseRecordedLine(line), { recvTs, frames }, line)
+    assert.deepEqual(read(line), { recvTs, frames }, line)
   }
 })
 
@@ -60,7 +67,7 @@ test('never takes a bare frame for a wrapper', () => {
   const error = { type: 'error', id: 3, msg: { type: 'orderbook_delta', code: 10 } }
   assert.deepEqual(parseRecordedLine(JSON.stringify(error)).frames, [error])
   // A Polymarket frame's own timestamp is not a receive time.
-  assert.deepEqual(parseRecordedLine(JSON.stringify(BOOK)), { recvTs: undefined, frames: [BOOK] })
+  assert.deepEqual(read(JSON.stringify(BOOK)), { recvTs: undefined, frames: [BOOK] })
 })
 
 test('says what is wrong with a line', () => {
@@ -142,14 +149,14 @@ test('around a frame, a time under any name and in any notation is the receive t
           `{"${key}":${value},"msg":${payload}}`,
           `{"data":${payload}, "${key}" : ${value}}`,
         ]) {
-          assert.deepEqual(parseRecordedLine(line), { recvTs, frames }, line)
+          assert.deepEqual(read(line), { recvTs, frames }, line)
         }
       }
     }
   }
   for (const [value, recvTs] of TIMES) {
     for (const line of [`[${value},${k}]`, `[ ${value}, [${k}]]`, `${value.replaceAll('"', '')}\t${k}`]) {
-      assert.deepEqual(parseRecordedLine(line), { recvTs, frames: [KALSHI] }, line)
+      assert.deepEqual(read(line), { recvTs, frames: [KALSHI] }, line)
     }
   }
 })
@@ -179,7 +186,7 @@ test('a time that cannot be read is refused by its key, whatever the wrapper', (
   )
   assert.throws(() => parseRecordedLine(`7\t${k}`), /what stands before the frame is no time: "7"/)
   // Nothing there is no time at all.
-  assert.deepEqual(parseRecordedLine(`{"ts":null,"msg":${k}}`), { recvTs: undefined, frames: [KALSHI] })
+  assert.deepEqual(read(`{"ts":null,"msg":${k}}`), { recvTs: undefined, frames: [KALSHI] })
 })
 
 test('two times of one message agree within a second, or are refused by their keys', () => {
@@ -217,7 +224,7 @@ test('times of something else beside a frame are left alone', () => {
   ).split(' ')) {
     for (const value of ['5', '"x"', '1782316100']) {
       const line = `{"${key}":${value},"recv_ts":${NS},"msg":${k}}`
-      assert.deepEqual(parseRecordedLine(line), { recvTs: NS, frames: [KALSHI] }, line)
+      assert.deepEqual(read(line), { recvTs: NS, frames: [KALSHI] }, line)
     }
   }
 })
@@ -233,7 +240,7 @@ test('within a frame only what is named a receive time is one', () => {
     [{ ...CHANGE, time: 'x' }, undefined],
   ]
   for (const [frame, expected] of shapes) {
-    assert.deepEqual(parseRecordedLine(JSON.stringify(frame)), { recvTs: expected, frames: [frame] })
+    assert.deepEqual(read(JSON.stringify(frame)), { recvTs: expected, frames: [frame] })
   }
   assert.throws(() => parseRecordedLine(JSON.stringify({ ...KALSHI, time: 'x' })), /time is no time: "x"/)
   // In a list, and within a wrapper.
@@ -249,12 +256,12 @@ test('within a frame only what is named a receive time is one', () => {
 test('a wrapper with a type of its own is told from a frame by the whole frame within it', () => {
   for (const frame of [KALSHI, BOOK, { ...CHANGE, event_type: 'price_change' }]) {
     const line = JSON.stringify({ type: 'ws_message', ts: 1_782_316_195, msg: frame })
-    assert.deepEqual(parseRecordedLine(line), { recvTs: 1_782_316_195_000_000_000n, frames: [frame] }, line)
+    assert.deepEqual(read(line), { recvTs: 1_782_316_195_000_000_000n, frames: [frame] }, line)
   }
   const lifecycle = {
     type: 'market_lifecycle_v2',
     sid: 3,
     msg: { event_type: 'settled', market_ticker: 'A-B' },
   }
-  assert.deepEqual(parseRecordedLine(JSON.stringify(lifecycle)), { recvTs: undefined, frames: [lifecycle] })
+  assert.deepEqual(read(JSON.stringify(lifecycle)), { recvTs: undefined, frames: [lifecycle] })
 })

@@ -40,6 +40,8 @@ export function possibleCuts(source: LobSource, features: CaseFeatures): CutKind
   // A file of one market has neither the lines that name none nor other subscriptions beside it, so nothing in it says
   // which of two recorders' connections they belong to. Polymarket has no numbers that would join such files.
   const hasShared = features.hasMarks || features.hasTrades || features.sids > 1
+  // Another subscription's first message alone in a file: nothing in it says whose connection it came through.
+  if (features.hasTrades || features.sids > 1) return ['whole', 'connection']
   // Where they can be, they are as frequent as all others.
   return source === 'kalshi' && !hasShared
     ? [...CUT_KINDS, ...CUT_KINDS.slice(1).map(() => 'market' as const)]

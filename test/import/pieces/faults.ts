@@ -46,8 +46,11 @@ export interface Faulty {
 const HOUR_NS = 3_600_000_000_000n
 const IN_2099 = BigInt(Date.UTC(2099, 0, 1, 12)) * 1_000_000n
 
+// Without numbers nothing tells a message that was received late from one whose clock was wrong.
+const NEED_NUMBERS: ReadonlySet<FaultKind> = new Set(['dropped', 'delayed', 'receive time'])
+
 export function possibleFaults(source: LobSource): FaultKind[] {
-  return FAULT_KINDS.filter((kind) => kind !== 'dropped' || source === 'kalshi')
+  return FAULT_KINDS.filter((kind) => source === 'kalshi' || !NEED_NUMBERS.has(kind))
 }
 
 export function withFaults(recording: Recording, kind: FaultKind, random: SeededRandom): Faulty {
