@@ -65,8 +65,10 @@ function connectionsOf(messages: readonly Message[]): Message[][] {
   return [...byNumber.values()]
 }
 
-function timeOf({ ts, recvTs }: Message): bigint {
-  return ts ?? recvTs
+// A book that tells an older time was sent again: it is true when it is received.
+function timeOf({ ts, recvTs, parts }: Message): bigint {
+  const isAgain = parts[0]?.kind === 'book' && ts !== undefined && recvTs - ts > 1_000_000_000n
+  return isAgain ? recvTs : (ts ?? recvTs)
 }
 
 function lastTime(messages: readonly Message[]): bigint {
