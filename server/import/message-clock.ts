@@ -183,7 +183,7 @@ export class MessageClock<T> {
     // Two clocks that differ by as much as ever: a recorder in another time zone, say. Each is right in itself.
     if (tsStep <= BEHIND_NS_MAX && recvStep <= BEHIND_NS_MAX) this.#deliver(item, ts, recvTs)
     else if (recvStep <= tsStep) {
-      this.#setAside(item, 'ts', ts, areApart(this.#lastTs, recvTs) ? this.#lastTs : recvTs, recvTs)
+      this.#setAside(item, 'ts', ts, areApart(this.#lastTs, this.#lastRecvTs) ? this.#lastTs : recvTs, recvTs)
     } else this.#setAside(item, 'recvTs', recvTs, ts)
   }
 
