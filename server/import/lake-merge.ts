@@ -6,7 +6,7 @@ import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
 import { EVENT_ADD, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR, addDays, utcDateOf } from '../../shared/utc-date.ts'
-import { joinAnchors } from '../lake/feed-strand.ts'
+import { firstOf, joinAnchors } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { CarriedMarket, StatedStrand } from '../lake/lob-evidence.ts'
 import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
@@ -25,7 +25,6 @@ import {
   datesOf,
   dayOf,
   earlier,
-  firstOf,
   isSilent,
   later,
   looseSpans,

@@ -17,13 +17,6 @@ export interface SeriesSpan extends LooseSpan {
 
 export const NO_MARKETS: ReadonlySet<string> = new Set()
 
-/** The span whose first message came first. */
-export function firstOf<Span extends FeedSpan>(spans: readonly Span[]): Span {
-  const isBefore = (a: Span, b: Span): boolean =>
-    a.sid === null ? a.firstRecvTs < b.firstRecvTs : a.firstSeq < b.firstSeq
-  return spans.reduce((first, span) => (isBefore(span, first) ? span : first))
-}
-
 /** Without messages of its own: the strand was only heard of. */
 export function isSilent({ sid, firstSeq, lastSeq, anchors }: FeedSpan): boolean {
   return sid === null ? anchors.length === 0 : lastSeq < firstSeq

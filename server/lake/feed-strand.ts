@@ -139,3 +139,10 @@ function mergeAnchors(anchors: readonly FeedAnchor[], isNumbered: boolean): Feed
     )
   })
 }
+
+/** The span whose first message came first. */
+export function firstOf<Span extends FeedSpan>(spans: readonly Span[]): Span {
+  const isBefore = (a: Span, b: Span): boolean =>
+    a.sid === null ? a.firstRecvTs < b.firstRecvTs : a.firstSeq < b.firstSeq
+  return spans.reduce((first, span) => (isBefore(span, first) ? span : first))
+}

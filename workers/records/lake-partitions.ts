@@ -143,7 +143,7 @@ export function identityOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string
 
 /** Throws `lake_file_invalid` for a directory, a pipe or a device: opening or reading one may never come to an end. */
 export function assertRegular(name: string, stat: BigIntStats): void {
-  if (!stat.isFile()) throw lakeFileError(name, 'it is not a regular file')
+  if (!stat.isFile()) throw lakeFileError(name, 'it is no regular file')
 }
 
 function periodsOnDisk(lake: string, dataset: RecordDataset, scope: string): string[] {
