@@ -4,13 +4,16 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { after, test, type TestContext } from 'node:test'
 import { pino } from 'pino'
 import { WorkerPool } from '../../server/workers/worker-pool.ts'
 import type { StreamHead } from '../../shared/stream-task.ts'
 import type { StuckTask } from '../support/stuck-worker.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { until } from '../support/test-server.ts'
+
+// Threads that must not be ended under their task would keep the process for ever; serve ends itself hard then.
+after(() => void setTimeout(() => process.exit(), 500).unref())
 
 const WORKER_URL = new URL('../support/stuck-worker.js', import.meta.url)
 
