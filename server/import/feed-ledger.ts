@@ -8,14 +8,15 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { lobSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
 import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
-import { MS_PER_DAY, NS_PER_DAY, addDays, utcDateOf } from '../../shared/utc-date.ts'
-import { firstOf, joinAnchors } from '../lake/feed-strand.ts'
+import { addDays } from '../../shared/utc-date.ts'
+import { joinOutlines, outlineOf } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import { outlineValues, parseOutline } from '../lake/lob-evidence.ts'
 import type { OutlineValues } from '../lake/lob-evidence.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
 import { SpanEdges } from './contended-seams.ts'
-import type { FeedSpans, ReadSpan, RunEnd } from './feed-spans.ts'
+import type { FeedSpans, RunEnd } from './feed-spans.ts'
+import { dateOf, datesOf, marketIdsOf } from './series-spans.ts'
 import { assembleStrands } from './strand-assembly.ts'
 import type { LooseSpan } from './strand-assembly.ts'
 
@@ -53,8 +54,7 @@ export class FeedLedger {
 
   /** Reads the dates of a recording and those beside them. A damaged file proves nothing. */
   read(spans: FeedSpans): void {
-    const dates = [...spans.list.values()].map(({ firstTs }) => dateOf(firstTs)).toSorted()
-    const [first, last] = [dates[0], dates.at(-1)]
+    const [first, last] = datesOf(spans)
     if (first === undefined || last === undefined) return
     for (const name of namesIn(this.#directory)) {
       const date = /^date=(\d{4}-\d{2}-\d{2})\.json\.gz$/.exec(name)?.[1]
@@ -88,7 +88,7 @@ export class FeedLedger {
   write(spans: FeedSpans): void {
     const numbers = new Map([...spans.list.keys()].map((number, index) => [number, index]))
     const read = [...spans.list.values()].map((span) => ({
-      ...span.outline(),
+      ...outlineOf(span),
       ...LOOSE,
       previous: span.previous === undefined ? undefined : numbers.get(span.previous),
       connection: `${span.name} ${span.connection}`,
@@ -149,13 +149,6 @@ export class FeedLedger {
   }
 }
 
-/** All markets of a span that was read, where they matter. */
-export function marketIdsOf({ sid, members }: ReadSpan): ReadonlySet<string> {
-  if (sid !== null) return NO_MARKETS
-  return new Set([...members.values()].flatMap(({ ids }) => [...ids]))
-}
-
-const NO_MARKETS: ReadonlySet<string> = new Set()
 const LOOSE = {
   name: '',
   previous: undefined as number | undefined,
@@ -166,16 +159,10 @@ function joined(spans: readonly HeardSpan[]): HeardSpan {
   if (first === undefined || spans.length === 1) return first!
   return {
     ...first,
-    firstSeq: Math.min(...spans.map(({ firstSeq }) => firstSeq)),
-    lastSeq: Math.max(...spans.map(({ lastSeq }) => lastSeq)),
-    firstTs: firstOf(spans).firstTs,
-    lastTs: spans.map(({ lastTs }) => lastTs).reduce((a, b) => (a > b ? a : b)),
-    firstRecvTs: spans.map(({ firstRecvTs }) => firstRecvTs).reduce((a, b) => (a < b ? a : b)),
-    lastRecvTs: spans.map(({ lastRecvTs }) => lastRecvTs).reduce((a, b) => (a > b ? a : b)),
+    ...joinOutlines(spans),
     isTurned: spans.map(({ isTurned }) => isTurned).find((value) => value !== null) ?? null,
     isEnded: spans.at(-1)!.isEnded,
     end: spans.at(-1)!.end,
-    anchors: joinAnchors(spans),
     series: [...new Set(spans.flatMap(({ series }) => series))],
     marketIds: new Set(spans.flatMap(({ marketIds }) => [...marketIds])),
   }
@@ -208,8 +195,4 @@ function namesIn(directory: string): string[] {
   } catch {
     return []
   }
-}
-
-function dateOf(ts: bigint): string {
-  return utcDateOf(Number(ts / NS_PER_DAY) * MS_PER_DAY)
 }

@@ -37,7 +37,6 @@ export interface ReadSpan extends FeedSpan {
   /** Markets that the run speaks of, by series. */
   readonly members: ReadonlyMap<string, SpanMembers>
   readonly end: RunEnd
-  outline(): FeedSpan
 }
 
 /** What is known of a run when it begins. */
@@ -129,24 +128,6 @@ class GrowingSpan implements ReadSpan {
 
   get anchors(): FeedAnchor[] {
     return this.#anchors.result()
-  }
-
-  outline(): FeedSpan {
-    const { sid, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, isTurned, isBegun, isEnded } =
-      this
-    const facts = {
-      sid,
-      firstSeq,
-      lastSeq,
-      firstTs,
-      lastTs,
-      firstRecvTs,
-      lastRecvTs,
-      isTurned,
-      isBegun,
-      isEnded,
-    }
-    return { ...facts, anchors: this.anchors }
   }
 
   state(): SpanState {

@@ -6,7 +6,7 @@ import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
 import { EVENT_ADD, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR, addDays, utcDateOf } from '../../shared/utc-date.ts'
-import { firstOf, joinAnchors } from '../lake/feed-strand.ts'
+import { joinOutlines, outlineOf } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { CarriedMarket, StatedStrand } from '../lake/lob-evidence.ts'
 import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
@@ -28,7 +28,6 @@ import {
   isSilent,
   later,
   looseSpans,
-  outlineOf,
   silentOutline,
 } from './series-spans.ts'
 import type { SeriesSpan } from './series-spans.ts'
@@ -435,15 +434,10 @@ export class LakeMerge implements SeriesStrands {
     }
     return {
       ...common,
-      firstSeq: Math.min(...own.map(({ firstSeq }) => firstSeq)),
-      lastSeq: Math.max(...own.map(({ lastSeq }) => lastSeq)),
-      firstTs: firstOf(own).firstTs,
+      ...joinOutlines(own),
       lastTs: this.#heardUntil(strand, date),
-      firstRecvTs: own.map(({ firstRecvTs }) => firstRecvTs).reduce(earlier),
-      lastRecvTs: own.map(({ lastRecvTs }) => lastRecvTs).reduce(later),
       isBegun: own.includes(spans[0]!) && spans[0]!.isBegun,
       isEnded: strand.isEnded && dateOf(strand.lastTs) === date,
-      anchors: joinAnchors(own),
     }
   }
 }

@@ -1,9 +1,9 @@
 // Spans as one series sees them: since when they speak of it, and of which markets.
 
 import { MS_PER_DAY, NS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
+import { outlineOf } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
-import { marketIdsOf } from './feed-ledger.ts'
-import type { FeedSpans } from './feed-spans.ts'
+import type { FeedSpans, ReadSpan } from './feed-spans.ts'
 import type { LooseSpan, Strand } from './strand-assembly.ts'
 
 /** A span of the recording, or of a date's file. */
@@ -39,6 +39,12 @@ export function silentOutline(strand: Strand, spans: readonly SeriesSpan[], date
   }
 }
 
+/** All markets of a span that was read, where they matter. */
+export function marketIdsOf({ sid, members }: ReadSpan): ReadonlySet<string> {
+  if (sid !== null) return NO_MARKETS
+  return new Set([...members.values()].flatMap(({ ids }) => [...ids]))
+}
+
 /** The recording's spans as those of one series. */
 export function looseSpans(spans: FeedSpans, series: string): SeriesSpan[] {
   const numbers = new Map([...spans.list.keys()].map((number, index) => [number, index]))
@@ -53,35 +59,6 @@ export function looseSpans(spans: FeedSpans, series: string): SeriesSpan[] {
     date: dateOf(span.firstTs),
     fromTs: span.members.get(series)?.fromTs,
   }))
-}
-
-export function outlineOf(span: FeedSpan): FeedSpan {
-  const {
-    sid,
-    firstSeq,
-    lastSeq,
-    firstTs,
-    lastTs,
-    firstRecvTs,
-    lastRecvTs,
-    isTurned,
-    isBegun,
-    isEnded,
-    anchors,
-  } = span
-  return {
-    sid,
-    firstSeq,
-    lastSeq,
-    firstTs,
-    lastTs,
-    firstRecvTs,
-    lastRecvTs,
-    isTurned,
-    isBegun,
-    isEnded,
-    anchors,
-  }
 }
 
 export function datesOf({ list }: FeedSpans): [string | undefined, string | undefined] {

@@ -102,7 +102,7 @@ export function isStrideAnchor(
  * The anchors of a span made of several that overlap or follow each other (`spans` in feed order): those that it would
  * have if its messages had come at once.
  */
-export function joinAnchors(spans: readonly FeedSpan[]): readonly FeedAnchor[] {
+function joinAnchors(spans: readonly FeedSpan[]): readonly FeedAnchor[] {
   const [first] = spans
   if (first === undefined || spans.length === 1) return first?.anchors ?? []
   const isNumbered = first.sid !== null
@@ -141,8 +141,53 @@ function mergeAnchors(anchors: readonly FeedAnchor[], isNumbered: boolean): Feed
 }
 
 /** The span whose first message came first. */
-export function firstOf<Span extends FeedSpan>(spans: readonly Span[]): Span {
+function firstOf<Span extends FeedSpan>(spans: readonly Span[]): Span {
   const isBefore = (a: Span, b: Span): boolean =>
     a.sid === null ? a.firstRecvTs < b.firstRecvTs : a.firstSeq < b.firstSeq
   return spans.reduce((first, span) => (isBefore(span, first) ? span : first))
+}
+
+/** A span without whatever else its object holds. */
+export function outlineOf(span: FeedSpan): FeedSpan {
+  const {
+    sid,
+    firstSeq,
+    lastSeq,
+    firstTs,
+    lastTs,
+    firstRecvTs,
+    lastRecvTs,
+    isTurned,
+    isBegun,
+    isEnded,
+    anchors,
+  } = span
+  return {
+    sid,
+    firstSeq,
+    lastSeq,
+    firstTs,
+    lastTs,
+    firstRecvTs,
+    lastRecvTs,
+    isTurned,
+    isBegun,
+    isEnded,
+    anchors,
+  }
+}
+
+/** What several spans of one strand and date make together, but for how it began and ended. */
+export function joinOutlines(
+  spans: readonly FeedSpan[],
+): Omit<FeedSpan, 'sid' | 'isTurned' | 'isBegun' | 'isEnded'> {
+  return {
+    firstSeq: Math.min(...spans.map(({ firstSeq }) => firstSeq)),
+    lastSeq: Math.max(...spans.map(({ lastSeq }) => lastSeq)),
+    firstTs: firstOf(spans).firstTs,
+    lastTs: spans.map(({ lastTs }) => lastTs).reduce((a, b) => (a > b ? a : b)),
+    firstRecvTs: spans.map(({ firstRecvTs }) => firstRecvTs).reduce((a, b) => (a < b ? a : b)),
+    lastRecvTs: spans.map(({ lastRecvTs }) => lastRecvTs).reduce((a, b) => (a > b ? a : b)),
+    anchors: joinAnchors(spans),
+  }
 }

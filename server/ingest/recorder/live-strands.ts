@@ -3,6 +3,7 @@
 import { NS_PER_DAY } from '../../../shared/utc-date.ts'
 import type { LobSource } from '../../../shared/lake-layout.ts'
 import type { FeedSpans, ReadSpan } from '../../import/feed-spans.ts'
+import { outlineOf } from '../../lake/feed-strand.ts'
 import type { FeedSpan } from '../../lake/feed-strand.ts'
 import type { StatedStrand } from '../../lake/lob-evidence.ts'
 import type { StrandTable } from '../../lake/record-order.ts'
@@ -77,40 +78,11 @@ export class LiveStrands implements StrandTable {
       ...others,
     ].map((span) => {
       const fromTs = span.members.get(series)?.fromTs ?? span.firstTs
-      return outlineOf(span, fromTs > dayStart ? fromTs : dayStart)
+      return { ...outlineOf(span), fromTs: fromTs > dayStart ? fromTs : dayStart }
     })
   }
 
   #spansOf(strand: number): ReadSpan[] {
     return [...this.#spans.list.values()].filter(({ root }) => root === strand)
   }
-}
-
-function outlineOf(span: ReadSpan, fromTs: bigint): StatedStrand & FeedSpan {
-  const {
-    sid,
-    firstSeq,
-    lastSeq,
-    firstTs,
-    lastTs,
-    firstRecvTs,
-    lastRecvTs,
-    isTurned,
-    isBegun,
-    isEnded,
-    anchors,
-  } = span
-  const outline = {
-    sid,
-    firstSeq,
-    lastSeq,
-    firstTs,
-    lastTs,
-    firstRecvTs,
-    lastRecvTs,
-    isTurned,
-    isBegun,
-    isEnded,
-  }
-  return { ...outline, anchors, fromTs }
 }
