@@ -17,6 +17,7 @@ import { temporaryPath } from '../lake/temporary-file.ts'
 import { SpanEdges } from './contended-seams.ts'
 import type { FeedSpans, RunEnd } from './feed-spans.ts'
 import { dateOf, datesOf, marketIdsOf } from './series-spans.ts'
+import { SpanLinks, previousRecvTsOf } from './span-links.ts'
 import { assembleStrands } from './strand-assembly.ts'
 import type { LooseSpan } from './strand-assembly.ts'
 
@@ -31,6 +32,8 @@ interface HeardSpan extends FeedSpan {
   readonly end: RunEnd | undefined
   /** Without numbers its markets tell what it may go on with. */
   readonly marketIds: ReadonlySet<string>
+  /** First receive time of its part in the date before, where one recording held both. */
+  readonly previousRecvTs: bigint | undefined
 }
 
 interface WrittenSpan {
@@ -40,6 +43,7 @@ interface WrittenSpan {
   readonly connection: number
   readonly markets: readonly string[]
   readonly end: RunEnd | null
+  readonly previous?: string
 }
 
 export class FeedLedger {
@@ -64,7 +68,7 @@ export class FeedLedger {
   }
 
   /** Spans that say nothing of the series, from the day before `date` on. */
-  spansFor(series: string, date: string): (LooseSpan & { readonly date: string })[] {
+  spansFor(series: string, date: string): (LooseSpan & Pick<HeardSpan, 'date' | 'previousRecvTs'>)[] {
     return this.#heard
       .filter((span) => span.date >= addDays(date, -1) && !span.series.includes(series))
       .map((span) => ({ ...span, ...LOOSE, name: this.#pathOf(span.date) }))
@@ -74,7 +78,7 @@ export class FeedLedger {
   find(
     date: string,
     { sid, firstSeq, firstRecvTs }: Omit<FeedSpan, 'anchors'>,
-  ): Pick<HeardSpan, 'connection' | 'marketIds' | 'end'> | undefined {
+  ): Pick<HeardSpan, 'connection' | 'marketIds' | 'end' | 'previousRecvTs'> | undefined {
     return this.#heard.find(
       (span) =>
         span.date === date &&
@@ -96,21 +100,24 @@ export class FeedLedger {
       series: [...span.members.keys()],
       marketIds: marketIdsOf(span),
       end: span.end,
+      previousRecvTs: undefined,
     }))
     const edges = new SpanEdges([...read, ...this.#heard])
-    const all = [...read]
+    const all: (LooseSpan & HeardSpan)[] = [...read]
+    const links = new SpanLinks()
     for (const span of this.#heard) {
-      for (const part of edges.parts(span))
-        all.push({ ...span, ...LOOSE, previous: undefined, ...part } as never)
+      const parts = edges.parts(span).map((part) => all.push({ ...span, ...LOOSE, ...part }) - 1)
+      links.add(span, parts)
     }
-    const strands = assembleStrands(all)
-    const touched = new Set(read.map(({ date }) => date))
+    links.link(all)
+    const strands = assembleStrands(all).map(({ spans: numbers }) => numbers.map((number) => all[number]!))
+    const touched = new Set(read.flatMap(({ date }) => [date, addDays(date, 1)]))
     for (const date of touched) {
       const written = strands.flatMap((strand) => {
-        const own = strand.spans.map((span) => all[span]!).filter((span) => span.date === date)
-        return own.length === 0 ? [] : [joined(own)]
+        const own = strand.filter((span) => span.date === date)
+        return own.length === 0 ? [] : [{ ...joined(own), previousRecvTs: previousRecvTsOf(strand, date) }]
       })
-      this.#writeDate(date, written)
+      if (written.length > 0) this.#writeDate(date, written)
     }
   }
 
@@ -138,6 +145,7 @@ export class FeedLedger {
         series: span.series.toSorted(),
         end: span.end ?? null,
         markets: span.sid === null ? [...span.marketIds].toSorted() : [],
+        ...(span.previousRecvTs === undefined ? {} : { previous: String(span.previousRecvTs) }),
         connection: connections.get(name)!,
       }
     })
@@ -172,7 +180,7 @@ function readDate(path: string, date: string): HeardSpan[] {
   try {
     const text = gunzipSync(readFileSync(path), { maxOutputLength: FOOTER_BYTES_MAX }).toString('utf8')
     return (JSON.parse(text) as WrittenSpan[]).map(
-      ({ outline, anchors, series, connection, markets, end }) => ({
+      ({ outline, anchors, series, connection, markets, end, previous }) => ({
         ...parseOutline(outline),
         anchors: anchors.map(([seq, recvTs, ts, flag]) => {
           return { seq, recvTs: BigInt(recvTs), ts: BigInt(ts), isAfterSilence: flag === 1 }
@@ -182,6 +190,7 @@ function readDate(path: string, date: string): HeardSpan[] {
         connection: `${path} ${connection}`,
         marketIds: new Set(markets),
         end: end ?? undefined,
+        previousRecvTs: previous === undefined ? undefined : BigInt(previous),
       }),
     )
   } catch {

@@ -18,6 +18,7 @@ import type { SeriesRecording } from '../lake/series-recording.ts'
 import type { FeedLedger } from './feed-ledger.ts'
 import type { FeedSpans, RunEnd } from './feed-spans.ts'
 import { SpanEdges } from './contended-seams.ts'
+import { SpanLinks } from './span-links.ts'
 import { OpaqueFileError, lakeDates, midnightBooks } from './lake-dates.ts'
 import {
   NO_MARKETS,
@@ -160,6 +161,7 @@ export class LakeMerge implements SeriesStrands {
     if (JSON.stringify(own) === JSON.stringify(carried)) return true
     await this.#loadDate(lakeDate)
     this.#endStrands(date)
+    this.#visitAfter(date)
     return false
   }
 
@@ -191,16 +193,23 @@ export class LakeMerge implements SeriesStrands {
       ...this.#spans,
       ...outlines.flatMap(({ outline }) => outline.strands),
     ])
+    const links = new SpanLinks()
     for (const { date, path, outline } of outlines) {
-      const parts = outline.strands.map((strand) =>
-        this.#addLakeSpans(strand, edges, { date, path, outline }),
-      )
+      const parts = outline.strands.map((strand) => {
+        const numbers = this.#addLakeSpans(strand, edges, { date, path, outline })
+        const previousRecvTs = this.#options.ledger.find(date, strand)?.previousRecvTs
+        links.add({ ...strand, date, previousRecvTs }, numbers)
+        return numbers
+      })
       this.#dates.set(date, { date, path, outline, parts, isLoaded: false })
     }
     for (const span of heard) {
-      for (const part of edges.parts(span))
-        this.#spans.push({ ...span, ...part, ownIds: NO_MARKETS, fromTs: undefined })
+      const parts = edges
+        .parts(span)
+        .map((part) => this.#spans.push({ ...span, ...part, ownIds: NO_MARKETS, fromTs: undefined }) - 1)
+      links.add(span, parts)
     }
+    links.link(this.#spans)
   }
 
   /** Adds a strand's parts and returns their numbers. */
@@ -299,6 +308,13 @@ export class LakeMerge implements SeriesStrands {
       this.#recording.cover(covered.from)
       this.#recording.cover(covered.to)
     }
+    this.#visitAfter(touched.at(-1)!)
+  }
+
+  /** The date after may begin with other books now. */
+  #visitAfter(date: string): void {
+    const next = addDays(date, 1)
+    if (this.#dates.has(next)) this.#recording.visit(dayOf(next).start)
   }
 
   /** The books with which the first date begins. */

@@ -40,6 +40,11 @@ const PAUSE_NS_MAX = 86_400_000_000_000n
 /** A connection without numbers is believed to go on through this silence, or one as long as it has shown before. */
 const SILENCE_NS_MIN = 60_000_000_000n
 const SILENCE_NS_MAX = 3_600_000_000_000n
+/** Of several that may go on, one heard of this much later than another is the likelier one: heartbeats come every 10 s. */
+const HEARTBEAT_NS = 12_000_000_000n
+/** Ways of messages that differ by no more say nothing of whose they are. */
+const LAG_NOISE_NS = 1_500_000n
+const LAG_ANCHORS = 16
 /** A word that a connection had ended belongs to one heard of so lately. */
 const END_NS_MAX = 600_000_000_000n
 
@@ -56,8 +61,12 @@ class Chain {
   lastTs: bigint
   lastRecvTs: bigint
   silenceNs = 0n
+  /** How long its latest messages were under way. */
+  lagNs: bigint | undefined
   isTurned: boolean | null = null
   isEnded = false
+  /** One recording holds its last span and what follows it: nothing else goes on with it. */
+  isContinued = false
   end: RunEnd | undefined
 
   constructor(span: LooseSpan) {
@@ -70,7 +79,7 @@ class Chain {
     this.lastRecvTs = span.lastRecvTs
   }
 
-  add(index: number, span: LooseSpan): void {
+  add(index: number, span: LooseSpan, isContinued: boolean): void {
     this.spans.push(index)
     for (const id of span.marketIds) this.markets.add(id)
     if (span.connection !== undefined) this.connections.add(span.connection)
@@ -82,6 +91,8 @@ class Chain {
       this.isEnded = span.isEnded || (this.isEnded && isSameEnd)
       this.end = span.end
       this.lastSeq = span.lastSeq
+      this.isContinued = isContinued
+      this.lagNs = lagOf(span.anchors.slice(-LAG_ANCHORS)) ?? this.lagNs
     }
     if (span.lastTs > this.lastTs) this.lastTs = span.lastTs
     if (span.lastRecvTs > this.lastRecvTs) this.lastRecvTs = span.lastRecvTs
@@ -96,9 +107,9 @@ class ChainIndex {
   readonly #byNext = new Map<string, Set<Chain>>()
   readonly #plain = new Set<Chain>()
 
-  add(chain: Chain, index: number, span: LooseSpan): void {
+  add(chain: Chain, index: number, span: LooseSpan, isContinued: boolean): void {
     this.#byNext.get(nextKey(chain))?.delete(chain)
-    chain.add(index, span)
+    chain.add(index, span, isContinued)
     if (chain.sid === null) {
       this.#plain.add(chain)
     } else {
@@ -144,6 +155,7 @@ function anchorKey(sid: number | null, { seq, recvTs }: FeedAnchor): string {
 /** Strands in the order in which they began; `endsBefore` are receive times of words that some connection had ended. */
 export function assembleStrands(spans: readonly LooseSpan[], endsBefore: readonly bigint[] = []): Strand[] {
   const order = [...spans.keys()].toSorted((a, b) => compareSpans(spans[a]!, spans[b]!) || a - b)
+  const continued = new Set(spans.map(({ previous }) => previous))
   const chains: Chain[] = []
   const chainOf = new Map<number, Chain>()
   const index = new ChainIndex()
@@ -152,7 +164,7 @@ export function assembleStrands(spans: readonly LooseSpan[], endsBefore: readonl
     let chain = span.previous === undefined ? undefined : chainOf.get(span.previous)
     chain ??= sameFeed(span, index) ?? goingOn(span, index)
     if (chain === undefined) chains.push((chain = new Chain(span)))
-    index.add(chain, number, span)
+    index.add(chain, number, span, continued.has(number))
     chainOf.set(number, chain)
   }
   for (const ts of endsBefore) endLatest(chains, ts)
@@ -168,15 +180,33 @@ function sameFeed(span: LooseSpan, index: ChainIndex): Chain | undefined {
   return undefined
 }
 
-/** The chain whose next message is the span's first; of several the one that was heard of last. */
+/** The chain whose next message is the span's first. */
 function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
   let best: Chain | undefined
   if (span.isBegun) return best
+  const lagNs = lagOf(span.anchors.slice(0, LAG_ANCHORS))
   for (const chain of index.before(span)) {
+    if (chain.isContinued) continue
     const isNext = span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span)
-    if (isNext && (best === undefined || chain.lastRecvTs > best.lastRecvTs)) best = chain
+    if (isNext && (best === undefined || isLikelier(chain, best, lagNs))) best = chain
   }
   return best
+}
+
+/** The one that was heard of last; of those that lived, the one whose messages were under way for as long. */
+function isLikelier(chain: Chain, best: Chain, lagNs: bigint | undefined): boolean {
+  const laterNs = chain.lastRecvTs - best.lastRecvTs
+  if (isWithin(laterNs, -HEARTBEAT_NS, HEARTBEAT_NS) && lagNs !== undefined) {
+    const [own, other] = [chain, best].map((one) => one.lagNs && distance(one.lagNs, lagNs))
+    if (own !== undefined && other !== undefined && distance(own, other) > LAG_NOISE_NS) return own < other
+  }
+  return laterNs > 0n
+}
+
+/** How long messages were under way, ns: the median of those that tell. */
+function lagOf(anchors: readonly FeedAnchor[]): bigint | undefined {
+  const lags = anchors.map(({ recvTs, ts }) => recvTs - ts).filter((lag) => lag > 0n)
+  return lags.toSorted(compare)[lags.length >> 1]
 }
 
 function isNextNumber(chain: Chain, span: LooseSpan): boolean {
@@ -190,13 +220,21 @@ function isHeardOfAgain(chain: Chain, span: LooseSpan): boolean {
   return (
     !chain.isEnded &&
     isWithin(span.firstRecvTs - chain.lastRecvTs, 0n, boundNs) &&
-    [...span.marketIds].some((id) => chain.markets.has(id))
+    // Heartbeats alone name no market.
+    (span.marketIds.size === 0 ||
+      chain.markets.size === 0 ||
+      [...span.marketIds].some((id) => chain.markets.has(id)))
   )
 }
 
-function compareSpans(a: FeedSpan, b: FeedSpan): number {
+// What is known to follow comes before what may only share its messages.
+function compareSpans(a: LooseSpan, b: LooseSpan): number {
+  const isLoose = ({ previous }: LooseSpan): number => (previous === undefined ? 1 : 0)
   return (
-    compare(a.firstRecvTs, b.firstRecvTs) || a.firstSeq - b.firstSeq || compare(b.lastRecvTs, a.lastRecvTs)
+    compare(a.firstRecvTs, b.firstRecvTs) ||
+    a.firstSeq - b.firstSeq ||
+    isLoose(a) - isLoose(b) ||
+    compare(b.lastRecvTs, a.lastRecvTs)
   )
 }
 
@@ -299,6 +337,10 @@ function longestSilence(anchors: readonly FeedAnchor[]): bigint {
 
 function longest(a: bigint, b: bigint): bigint {
   return a > b ? a : b
+}
+
+function distance(a: bigint, b: bigint): bigint {
+  return a > b ? a - b : b - a
 }
 
 function isWithin(value: bigint, min: bigint, max: bigint): boolean {

@@ -115,6 +115,12 @@ export class SeriesRecording {
     if (this.coversTo === undefined || ts > this.coversTo) this.coversTo = ts
   }
 
+  /** As if something happened at `ts`: its hour is written, or found to be settled. */
+  visit(ts: bigint): void {
+    this.cover(ts)
+    this.#enterHour(ts)
+  }
+
   /** Adds the market if it is new. */
   know(id: string): void {
     if (!this.#marketById.has(id)) this.#addMarket(id, 0n, 0)
