@@ -14,16 +14,17 @@ import type { FeedSpan } from '../lake/feed-strand.ts'
 import { outlineValues, parseOutline } from '../lake/lob-evidence.ts'
 import type { OutlineValues } from '../lake/lob-evidence.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
-import { SpanEdges } from './contended-seams.ts'
 import type { FeedSpans, RunEnd } from './feed-spans.ts'
-import { dateOf, datesOf, marketIdsOf } from './series-spans.ts'
-import { SpanLinks, previousRecvTsOf } from './span-links.ts'
+import { dateOf, datesOf, isSilent, marketIdsOf } from './series-spans.ts'
+import { linkSpans, spanKey } from './span-links.ts'
 import { assembleStrands } from './strand-assembly.ts'
 import type { LooseSpan } from './strand-assembly.ts'
 
-/** A strand's part in one date. */
+/** What one recording, or several that overlap, held of a strand in one date. */
 interface HeardSpan extends FeedSpan {
   readonly date: string
+  /** Spans of one number and date are one strand, as far as that is known. */
+  readonly strand: number
   /** Series that it speaks of. */
   readonly series: readonly string[]
   /** Strands of one number were heard through one connection. */
@@ -32,13 +33,14 @@ interface HeardSpan extends FeedSpan {
   readonly end: RunEnd | undefined
   /** Without numbers its markets tell what it may go on with. */
   readonly marketIds: ReadonlySet<string>
-  /** First receive time of its part in the date before, where one recording held both. */
-  readonly previousRecvTs: bigint | undefined
+  /** The key of the span of the date before that one recording held with it. */
+  readonly previousKey: string | undefined
 }
 
 interface WrittenSpan {
   readonly outline: OutlineValues
   readonly anchors: readonly (readonly [number, string, string, 0 | 1])[]
+  readonly strand: number
   readonly series: readonly string[]
   readonly connection: number
   readonly markets: readonly string[]
@@ -46,46 +48,56 @@ interface WrittenSpan {
   readonly previous?: string
 }
 
+/** A span of the ledger, to be put together with others. */
+export type LooseHeardSpan = LooseSpan & HeardSpan
+
+/** A strand of more parts than that is kept as one: what was put together wrongly stays so. */
+const PARTS_MAX = 20_000
+
 export class FeedLedger {
   readonly #lake: string
   readonly #source: LobSource
   readonly #heard: HeardSpan[] = []
+  /** The spans of a date's strand, by how it begins. */
+  readonly #byStrand = new Map<string, HeardSpan[]>()
 
   constructor(lake: string, source: LobSource) {
     this.#lake = lake
     this.#source = source
   }
 
-  /** Reads the dates of a recording and those beside them. A damaged file proves nothing. */
+  /** Reads the dates from the day before a recording on. A damaged file proves nothing. */
   read(spans: FeedSpans): void {
-    const [first, last] = datesOf(spans)
-    if (first === undefined || last === undefined) return
+    const [first] = datesOf(spans)
+    if (first === undefined) return
     for (const name of namesIn(this.#directory)) {
       const date = /^date=(\d{4}-\d{2}-\d{2})\.json\.gz$/.exec(name)?.[1]
-      if (date === undefined || date < addDays(first, -1) || date > addDays(last, 1)) continue
-      this.#heard.push(...readDate(this.#pathOf(date), date))
+      if (date === undefined || date < addDays(first, -1)) continue
+      const heard = readDate(this.#pathOf(date), date)
+      this.#heard.push(...heard)
+      for (const strand of groupedBy(heard, (span) => span.strand).values()) {
+        // As files outline it: a span without messages counts only where there is no other.
+        const telling = strand.filter((span) => !isSilent(span))
+        const outline = joinOutlines(telling.length === 0 ? strand : telling)
+        this.#byStrand.set(spanKey({ ...outline, sid: strand[0]!.sid, date }), strand)
+      }
     }
   }
 
-  /** Spans that say nothing of the series, from the day before `date` on. */
-  spansFor(series: string, date: string): (LooseSpan & Pick<HeardSpan, 'date' | 'previousRecvTs'>)[] {
-    return this.#heard
-      .filter((span) => span.date >= addDays(date, -1) && !span.series.includes(series))
-      .map((span) => ({ ...span, ...LOOSE, name: this.#pathOf(span.date) }))
+  /** Spans of strands that say nothing of the series, from the day before `date` on. */
+  spansFor(series: string, date: string): LooseHeardSpan[] {
+    return [...this.#byStrand.values()]
+      .filter(
+        (strand) =>
+          strand[0]!.date >= addDays(date, -1) && !strand.some((span) => span.series.includes(series)),
+      )
+      .flat()
+      .map((span) => ({ ...span, previous: undefined, name: this.#pathOf(span.date) }))
   }
 
-  /** What was heard as the strand that begins so in a date: its connection, and all markets that it speaks of. */
-  find(
-    date: string,
-    { sid, firstSeq, firstRecvTs }: Omit<FeedSpan, 'anchors'>,
-  ): Pick<HeardSpan, 'connection' | 'marketIds' | 'end' | 'previousRecvTs'> | undefined {
-    return this.#heard.find(
-      (span) =>
-        span.date === date &&
-        span.sid === sid &&
-        span.firstSeq === firstSeq &&
-        span.firstRecvTs === firstRecvTs,
-    )
+  /** What a strand's part in a date was put together of; empty when that is not known. */
+  partsOf(date: string, strand: Pick<FeedSpan, 'sid' | 'firstSeq' | 'firstRecvTs'>): readonly HeardSpan[] {
+    return this.#byStrand.get(spanKey({ ...strand, date })) ?? []
   }
 
   /** Adds what the recording has heard. Comes when its rows are in the lake: a ledger never proves what is not there. */
@@ -93,30 +105,27 @@ export class FeedLedger {
     const numbers = new Map([...spans.list.keys()].map((number, index) => [number, index]))
     const read = [...spans.list.values()].map((span) => ({
       ...outlineOf(span),
-      ...LOOSE,
+      name: '',
       previous: span.previous === undefined ? undefined : numbers.get(span.previous),
+      strand: 0,
       connection: `${span.name} ${span.connection}`,
       date: dateOf(span.firstTs),
       series: [...span.members.keys()],
       marketIds: marketIdsOf(span),
       end: span.end,
-      previousRecvTs: undefined,
+      previousKey: undefined,
     }))
-    const edges = new SpanEdges([...read, ...this.#heard])
-    const all: (LooseSpan & HeardSpan)[] = [...read]
-    const links = new SpanLinks()
-    for (const span of this.#heard) {
-      const parts = edges.parts(span).map((part) => all.push({ ...span, ...LOOSE, ...part }) - 1)
-      links.add(span, parts)
-    }
-    links.link(all)
-    const strands = assembleStrands(all).map(({ spans: numbers }) => numbers.map((number) => all[number]!))
+    const all: LooseHeardSpan[] = [
+      ...read,
+      ...this.#heard.map((span) => ({ ...span, name: '', previous: undefined })),
+    ]
+    linkSpans(all)
+    const strands = assembleStrands(all).map(({ spans: numbersOf }) => partsByDate(all, numbersOf))
     const touched = new Set(read.flatMap(({ date }) => [date, addDays(date, 1)]))
     for (const date of touched) {
-      const written = strands.flatMap((strand) => {
-        const own = strand.filter((span) => span.date === date)
-        return own.length === 0 ? [] : [{ ...joined(own), previousRecvTs: previousRecvTsOf(strand, date) }]
-      })
+      const written = strands.flatMap((parts, strand) =>
+        (parts.get(date) ?? []).map((part) => ({ ...part, strand })),
+      )
       if (written.length > 0) this.#writeDate(date, written)
     }
   }
@@ -145,7 +154,8 @@ export class FeedLedger {
         series: span.series.toSorted(),
         end: span.end ?? null,
         markets: span.sid === null ? [...span.marketIds].toSorted() : [],
-        ...(span.previousRecvTs === undefined ? {} : { previous: String(span.previousRecvTs) }),
+        ...(span.previousKey === undefined ? {} : { previous: span.previousKey }),
+        strand: span.strand,
         connection: connections.get(name)!,
       }
     })
@@ -157,40 +167,86 @@ export class FeedLedger {
   }
 }
 
-const LOOSE = {
-  name: '',
-  previous: undefined as number | undefined,
+/** A strand's spans by date, in feed order; those that hold messages of each other are one. */
+function partsByDate(all: readonly LooseHeardSpan[], numbers: readonly number[]): Map<string, HeardSpan[]> {
+  const parts = new Map<string, HeardSpan[]>()
+  const partOf = new Map<number, readonly [date: string, place: number]>()
+  for (const [date, own] of groupedBy(numbers, (number) => all[number]!.date)) {
+    const list: LooseHeardSpan[] = []
+    for (const number of own) {
+      const span = all[number]!
+      const last = list.at(-1)
+      if (last !== undefined && (overlap(last, span) || own.length > PARTS_MAX))
+        list[list.length - 1] = joined(last, span)
+      else list.push(span)
+      partOf.set(number, [date, list.length - 1])
+    }
+    parts.set(date, list)
+  }
+  return withKeys()
+
+  // Spans have their final beginning only now.
+  function withKeys(): Map<string, HeardSpan[]> {
+    for (const number of numbers) {
+      const { previous } = all[number]!
+      const before = previous === undefined ? undefined : partOf.get(previous)
+      if (before === undefined) continue
+      const [date, place] = partOf.get(number)!
+      const previousKey = spanKey(parts.get(before[0])![before[1]]!)
+      parts.get(date)![place] = { ...parts.get(date)![place]!, previousKey }
+    }
+    return parts
+  }
 }
 
-function joined(spans: readonly HeardSpan[]): HeardSpan {
-  const [first] = spans
-  if (first === undefined || spans.length === 1) return first!
+function overlap(a: FeedSpan, b: FeedSpan): boolean {
+  return a.sid === null ? b.firstRecvTs <= a.lastRecvTs : b.firstSeq <= a.lastSeq
+}
+
+function joined(a: LooseHeardSpan, b: LooseHeardSpan): LooseHeardSpan {
+  const outline = joinOutlines([a, b])
+  const isLast = a.sid === null ? b.lastRecvTs >= a.lastRecvTs : b.lastSeq >= a.lastSeq
+  const { isEnded, end } = isLast ? b : a
   return {
-    ...first,
-    ...joinOutlines(spans),
-    isTurned: spans.map(({ isTurned }) => isTurned).find((value) => value !== null) ?? null,
-    isEnded: spans.at(-1)!.isEnded,
-    end: spans.at(-1)!.end,
-    series: [...new Set(spans.flatMap(({ series }) => series))],
-    marketIds: new Set(spans.flatMap(({ marketIds }) => [...marketIds])),
+    ...a,
+    ...outline,
+    isTurned: a.isTurned ?? b.isTurned,
+    isBegun: a.isBegun || b.isBegun,
+    isEnded,
+    end,
+    connection: a.connection,
+    series: [...new Set([...a.series, ...b.series])],
+    marketIds: new Set([...a.marketIds, ...b.marketIds]),
   }
+}
+
+function groupedBy<T, K>(list: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>()
+  for (const item of list) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [item])
+    else group.push(item)
+  }
+  return groups
 }
 
 function readDate(path: string, date: string): HeardSpan[] {
   try {
     const text = gunzipSync(readFileSync(path), { maxOutputLength: FOOTER_BYTES_MAX }).toString('utf8')
     return (JSON.parse(text) as WrittenSpan[]).map(
-      ({ outline, anchors, series, connection, markets, end, previous }) => ({
+      ({ outline, anchors, strand, series, connection, markets, end, previous }) => ({
         ...parseOutline(outline),
         anchors: anchors.map(([seq, recvTs, ts, flag]) => {
           return { seq, recvTs: BigInt(recvTs), ts: BigInt(ts), isAfterSilence: flag === 1 }
         }),
+        strand,
         series,
         date,
         connection: `${path} ${connection}`,
         marketIds: new Set(markets),
         end: end ?? undefined,
-        previousRecvTs: previous === undefined ? undefined : BigInt(previous),
+        previousKey: previous,
       }),
     )
   } catch {

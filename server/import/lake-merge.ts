@@ -15,10 +15,9 @@ import { RECORDING_OVER, STRAND_OVER } from '../lake/market-fold.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
 import type { SeriesStrands } from '../lake/series-consolidation.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
-import type { FeedLedger } from './feed-ledger.ts'
+import type { FeedLedger, LooseHeardSpan } from './feed-ledger.ts'
 import type { FeedSpans, RunEnd } from './feed-spans.ts'
-import { SpanEdges } from './contended-seams.ts'
-import { SpanLinks } from './span-links.ts'
+import { linkSpans } from './span-links.ts'
 import { OpaqueFileError, lakeDates, midnightBooks } from './lake-dates.ts'
 import {
   NO_MARKETS,
@@ -187,54 +186,55 @@ export class LakeMerge implements SeriesStrands {
         await file.close()
       }
     }
-    const heard = this.#options.ledger.spansFor(series, first)
-    const edges = new SpanEdges([
-      ...heard,
-      ...this.#spans,
-      ...outlines.flatMap(({ outline }) => outline.strands),
-    ])
-    const links = new SpanLinks()
     for (const { date, path, outline } of outlines) {
-      const parts = outline.strands.map((strand) => {
-        const numbers = this.#addLakeSpans(strand, edges, { date, path, outline })
-        const previousRecvTs = this.#options.ledger.find(date, strand)?.previousRecvTs
-        links.add({ ...strand, date, previousRecvTs }, numbers)
-        return numbers
-      })
+      const parts = outline.strands.map((strand) => this.#addLakeSpans(strand, { date, path, outline }))
       this.#dates.set(date, { date, path, outline, parts, isLoaded: false })
     }
-    for (const span of heard) {
-      const parts = edges
-        .parts(span)
-        .map((part) => this.#spans.push({ ...span, ...part, ownIds: NO_MARKETS, fromTs: undefined }) - 1)
-      links.add(span, parts)
-    }
-    links.link(this.#spans)
+    for (const span of this.#options.ledger.spansFor(series, first))
+      this.#spans.push({ ...span, ownIds: NO_MARKETS, fromTs: undefined })
+    linkSpans(this.#spans)
   }
 
   /** Adds a strand's parts and returns their numbers. */
   #addLakeSpans(
     strand: StatedStrand & FeedSpan,
-    edges: SpanEdges,
     { date, path, outline }: Pick<LakeDate, 'date' | 'path' | 'outline'>,
   ): number[] {
     const ownIds = new Set(outline.markets)
-    return edges.parts(strand).map((part, place) => {
-      const heard = this.#options.ledger.find(date, part)
+    const heard = this.#options.ledger.partsOf(date, strand)
+    // That it went on in silence follows from what it is put together of.
+    const before = heard.length === 0 && isSilent(strand) ? this.#lastSpanOf(strand) : undefined
+    if (before !== undefined) return [before]
+    const parts = heard.length === 0 ? [strand] : heard
+    return parts.map((part, place) => {
+      const { connection, end, marketIds = NO_MARKETS, previousKey }: Partial<LooseHeardSpan> = part
+      const isLast = place === parts.length - 1
       this.#spans.push({
         ...outlineOf(part),
+        isBegun: part.isBegun || (place === 0 && strand.isBegun),
+        isEnded: part.isEnded || (isLast && strand.isEnded),
         name: path,
         previous: undefined,
-        connection: heard?.connection,
-        marketIds: new Set([...(heard?.marketIds ?? []), ...(part.sid === null ? ownIds : [])]),
+        previousKey,
+        connection,
+        marketIds: new Set([...marketIds, ...(part.sid === null ? ownIds : [])]),
         ownIds,
-        end: heard?.end,
+        end,
         date,
         // Since when the others speak of the series shows when they are read.
         fromTs: place === 0 ? strand.fromTs : undefined,
       })
       return this.#spans.length - 1
     })
+  }
+
+  /** The span whose last message is a silent strand's. */
+  #lastSpanOf({ sid, lastSeq, lastRecvTs }: FeedSpan): number | undefined {
+    const number = this.#spans.findLastIndex(
+      (span) =>
+        span.sid === sid && span.lastSeq === lastSeq && span.lastRecvTs === lastRecvTs && !isSilent(span),
+    )
+    return number === -1 ? undefined : number
   }
 
   #assemble(): void {
@@ -256,9 +256,7 @@ export class LakeMerge implements SeriesStrands {
       if (index < read && this.#fromTs(strand) !== undefined) dates.add(span.date)
     }
     for (const hour of this.#recording.hours.keys()) dates.add(utcDateOf(hour * MS_PER_HOUR))
-    for (const { date, parts } of this.#dates.values()) {
-      if (parts.some((list) => list.length > 1)) dates.add(date)
-    }
+    for (const { date, parts } of this.#dates.values()) if (!this.#isAsWritten(parts)) dates.add(date)
     // A strand that now begins before a date, or goes on after it, covers more of it.
     for (const strand of this.#strands) {
       const own = strand.spans.filter((span) => span < read).map((span) => this.#spans[span]!.date)
@@ -269,6 +267,15 @@ export class LakeMerge implements SeriesStrands {
       }
     }
     return [...dates].toSorted()
+  }
+
+  /** Whether a date's strands are still those of its file. */
+  #isAsWritten(parts: LakeDate['parts']): boolean {
+    const strands = parts.map((list) => new Set(list.map((span) => this.#strandOf[span]!)))
+    return (
+      strands.every(({ size }) => size === 1) &&
+      new Set(strands.flatMap((set) => [...set])).size === parts.length
+    )
   }
 
   #refuseOpaque(touched: readonly string[]): void {
@@ -346,19 +353,21 @@ export class LakeMerge implements SeriesStrands {
     const hasDateBefore = this.#dates.has(addDays(lakeDate.date, -1))
     for (const number of lakeDate.parts.flat()) {
       const span = this.#spans[number]!
-      if (hasDateBefore || span.fromTs !== dayOf(lakeDate.date).start) span.fromTs = undefined
+      if (span.date !== lakeDate.date) continue
+      if (!hasDateBefore && span.fromTs === dayOf(lakeDate.date).start) continue
+      span.fromTs = undefined
+      span.spokenIds = new Set()
     }
     const file = await LobFileEvidence.open(lakeDate.path)
     if (file === undefined) throw new Error(`${lakeDate.path} was changed while it was merged with`)
     try {
       await file.read(
         (record) => {
-          const parts = lakeDate.parts[record.strand]!
-          const index =
-            parts.findLast((part) => this.#spans[part]!.firstSeq <= Number(record.seq)) ?? parts[0]!
+          const index = this.#partOf(lakeDate.parts[record.strand]!, record)
           const span = this.#spans[index]!
-          const { sid, isTurned } = span
+          const { sid, isTurned } = lakeDate.outline.strands[record.strand]!
           if (span.fromTs === undefined || record.ts < span.fromTs) span.fromTs = record.ts
+          span.spokenIds?.add(record.market)
           const isRaised = record.event === EVENT_SET || record.event === EVENT_ADD
           const isInverted = isTurned !== true && this.#options.source === 'kalshi'
           const price =
@@ -380,6 +389,16 @@ export class LakeMerge implements SeriesStrands {
     } finally {
       await file.close()
     }
+  }
+
+  #partOf(
+    parts: readonly number[],
+    { seq, recvTs }: { readonly seq: bigint; readonly recvTs: bigint },
+  ): number {
+    if (parts.length === 1) return parts[0]!
+    const isReached = ({ sid, firstSeq, firstRecvTs }: FeedSpan): boolean =>
+      sid === null ? firstRecvTs <= recvTs : firstSeq <= Number(seq)
+    return parts.findLast((part) => isReached(this.#spans[part]!)) ?? parts[0]!
   }
 
   /** Says where strands end, in `date` or in every date that is loaded. */
@@ -420,10 +439,10 @@ export class LakeMerge implements SeriesStrands {
     let from: bigint | undefined
     const seen = new Set<string>()
     for (const number of this.#strands[strand]!.spans) {
-      const { fromTs, ownIds } = this.#spans[number]!
+      const { fromTs, ownIds, spokenIds = ownIds } = this.#spans[number]!
       // Only the first that it says of a market counts: what follows may have an earlier time.
-      const isNew = [...ownIds].some((id) => !seen.has(id))
-      for (const id of ownIds) seen.add(id)
+      const isNew = [...spokenIds].some((id) => !seen.has(id))
+      for (const id of spokenIds) seen.add(id)
       if (isNew && fromTs !== undefined && (from === undefined || fromTs < from)) from = fromTs
     }
     return from

@@ -9,8 +9,12 @@ import type { LooseSpan, Strand } from './strand-assembly.ts'
 /** A span of the recording, or of a date's file. */
 export interface SeriesSpan extends LooseSpan {
   readonly date: string
+  /** The key of the span that it follows, where the ledger knows it. */
+  readonly previousKey?: string | undefined
   /** Markets of the series that it may speak of. */
   readonly ownIds: ReadonlySet<string>
+  /** Those that it does speak of, once its records were read back. */
+  spokenIds?: Set<string>
   /** Since when it speaks of the series; undefined when it does not. */
   fromTs: bigint | undefined
 }
