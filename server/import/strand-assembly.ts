@@ -5,6 +5,8 @@
 import type { FeedAnchor, FeedSpan } from '../lake/feed-strand.ts'
 import { isStrideAnchor } from '../lake/feed-strand.ts'
 import type { RunEnd } from './feed-spans.ts'
+import { comparePaces, goneOn, paceOfHead, paceOfTail } from './message-pace.ts'
+import type { MessagePace } from './message-pace.ts'
 
 /** A span to be put together with others. */
 export interface LooseSpan extends FeedSpan {
@@ -42,9 +44,6 @@ const SILENCE_NS_MIN = 60_000_000_000n
 const SILENCE_NS_MAX = 3_600_000_000_000n
 /** Of several that may go on, one heard of this much later than another is the likelier one: heartbeats come every 10 s. */
 const HEARTBEAT_NS = 12_000_000_000n
-/** Ways of messages that differ by no more say nothing of whose they are. */
-const LAG_NOISE_NS = 1_500_000n
-const LAG_ANCHORS = 16
 /** A word that a connection had ended belongs to one heard of so lately. */
 const END_NS_MAX = 600_000_000_000n
 
@@ -61,8 +60,7 @@ class Chain {
   lastTs: bigint
   lastRecvTs: bigint
   silenceNs = 0n
-  /** How long its latest messages were under way. */
-  lagNs: bigint | undefined
+  pace: MessagePace = { lagNs: undefined, beats: [] }
   isTurned: boolean | null = null
   isEnded = false
   /** One recording holds its last span and what follows it: nothing else goes on with it. */
@@ -92,7 +90,7 @@ class Chain {
       this.end = span.end
       this.lastSeq = span.lastSeq
       this.isContinued = isContinued
-      this.lagNs = lagOf(span.anchors.slice(-LAG_ANCHORS)) ?? this.lagNs
+      if (span.sid === null) this.pace = goneOn(this.pace, paceOfTail(span.anchors))
     }
     if (span.lastTs > this.lastTs) this.lastTs = span.lastTs
     if (span.lastRecvTs > this.lastRecvTs) this.lastRecvTs = span.lastRecvTs
@@ -184,29 +182,21 @@ function sameFeed(span: LooseSpan, index: ChainIndex): Chain | undefined {
 function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
   let best: Chain | undefined
   if (span.isBegun) return best
-  const lagNs = lagOf(span.anchors.slice(0, LAG_ANCHORS))
+  const pace = paceOfHead(span.sid === null ? span.anchors : [])
   for (const chain of index.before(span)) {
     if (chain.isContinued) continue
     const isNext = span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span)
-    if (isNext && (best === undefined || isLikelier(chain, best, lagNs))) best = chain
+    if (isNext && (best === undefined || isLikelier(chain, best, pace))) best = chain
   }
   return best
 }
 
-/** The one that was heard of last; of those that lived, the one whose messages were under way for as long. */
-function isLikelier(chain: Chain, best: Chain, lagNs: bigint | undefined): boolean {
+/** The one that was heard of last; of those that lived, the one whose messages came in the same way. */
+function isLikelier(chain: Chain, best: Chain, pace: MessagePace): boolean {
   const laterNs = chain.lastRecvTs - best.lastRecvTs
-  if (isWithin(laterNs, -HEARTBEAT_NS, HEARTBEAT_NS) && lagNs !== undefined) {
-    const [own, other] = [chain, best].map((one) => one.lagNs && distance(one.lagNs, lagNs))
-    if (own !== undefined && other !== undefined && distance(own, other) > LAG_NOISE_NS) return own < other
-  }
-  return laterNs > 0n
-}
-
-/** How long messages were under way, ns: the median of those that tell. */
-function lagOf(anchors: readonly FeedAnchor[]): bigint | undefined {
-  const lags = anchors.map(({ recvTs, ts }) => recvTs - ts).filter((lag) => lag > 0n)
-  return lags.toSorted(compare)[lags.length >> 1]
+  const isAlive = isWithin(laterNs, -HEARTBEAT_NS, HEARTBEAT_NS)
+  const likeness = isAlive ? comparePaces(chain.pace, best.pace, pace) : 0
+  return likeness === 0 ? laterNs > 0n : likeness < 0
 }
 
 function isNextNumber(chain: Chain, span: LooseSpan): boolean {
@@ -337,10 +327,6 @@ function longestSilence(anchors: readonly FeedAnchor[]): bigint {
 
 function longest(a: bigint, b: bigint): bigint {
   return a > b ? a : b
-}
-
-function distance(a: bigint, b: bigint): bigint {
-  return a > b ? a - b : b - a
 }
 
 function isWithin(value: bigint, min: bigint, max: bigint): boolean {

@@ -70,6 +70,8 @@ export class AnchorCollector {
 
   add(seq: number, recvTs: bigint, ts: bigint): void {
     const last = this.#last
+    // One instant is one place where nothing is numbered.
+    if (!this.#isNumbered && last?.recvTs === recvTs) return
     const isAfterSilence = last !== undefined && recvTs - last.recvTs > ANCHOR_SILENCE_NS
     const anchor = { seq, recvTs, ts, isAfterSilence }
     if (isAfterSilence && this.#kept.at(-1) !== last) this.#kept.push(last)
