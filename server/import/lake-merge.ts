@@ -63,6 +63,8 @@ export class LakeMerge implements SeriesStrands {
   #strands: readonly Strand[] = []
   readonly #strandOf: number[] = []
   readonly #placeOf: number[] = []
+  /** Until when a connection was heard of in a date. */
+  readonly #heardOf = new Map<string, bigint>()
   /** What is covered of dates, until a date is loaded and tells more of when strands begin. */
   readonly #coverage = new Map<string, { readonly from: bigint; readonly to: bigint }>()
   #startFolds = new Map<string, MarketFoldState>()
@@ -239,10 +241,13 @@ export class LakeMerge implements SeriesStrands {
 
   #assemble(): void {
     this.#strands = assembleStrands(this.#spans, this.#options.spans.endsBefore)
-    for (const [number, { spans }] of this.#strands.entries()) {
+    for (const [number, { spans, connection }] of this.#strands.entries()) {
       for (const [place, span] of spans.entries()) {
         this.#strandOf[span] = number
         this.#placeOf[span] = place
+        const { date, lastTs } = this.#spans[span]!
+        const key = `${connection} ${date}`
+        this.#heardOf.set(key, later(this.#heardOf.get(key) ?? 0n, lastTs))
       }
     }
   }
@@ -450,11 +455,9 @@ export class LakeMerge implements SeriesStrands {
 
   /** Until when the strand was heard of in the date: by its last message, or by others of its connection after it. */
   #heardUntil(strand: Strand, date: string): bigint {
-    const spans = strand.spans.map((span) => this.#spans[span]!)
-    const own = spans.filter((span) => span.date === date)
-    const isLastDate = !spans.some((span) => span.date > date)
-    const lastTs = own.map((span) => span.lastTs).reduce(later, dayOf(date).start)
-    return isLastDate || own.length === 0 ? earlier(later(strand.lastTs, lastTs), dayOf(date).end) : lastTs
+    const { end } = dayOf(date)
+    if (strand.lastTs <= end) return strand.lastTs
+    return earlier(this.#heardOf.get(`${strand.connection} ${date}`) ?? end, end)
   }
 
   #outline(number: number, date: string): StatedStrand & FeedSpan {

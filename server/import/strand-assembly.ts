@@ -34,6 +34,8 @@ export interface Strand {
   readonly isEnded: boolean
   /** Why it ended, where that was seen. */
   readonly end: RunEnd | undefined
+  /** Strands of one number were heard through one connection. */
+  readonly connection: number
 }
 
 /** Two clocks of one machine that disagree by no more may still be one course of time. */
@@ -47,10 +49,14 @@ const HEARTBEAT_NS = 12_000_000_000n
 /** A word that a connection had ended belongs to one heard of so lately. */
 const END_NS_MAX = 600_000_000_000n
 
-class Chain {
+class Chain implements Strand {
   readonly spans: number[] = []
   readonly markets = new Set<string>()
   readonly connections = new Set<string>()
+  /** Connections that seemed to end and went on. */
+  readonly wentOn = new Set<string>()
+  lastConnection: string | undefined
+  connection = 0
   readonly anchors = new Map<string, FeedAnchor>()
   readonly sid: number | null
   readonly firstSeq: number
@@ -84,6 +90,9 @@ class Chain {
     for (const anchor of span.anchors) this.anchors.set(keyOf(this.sid, anchor), anchor)
     const isLast = this.sid === null ? span.lastRecvTs >= this.lastRecvTs : span.lastSeq >= this.lastSeq
     if (isLast) {
+      if (this.end === 'new connection' && this.lastConnection !== undefined)
+        this.wentOn.add(this.lastConnection)
+      this.lastConnection = span.connection
       const isSameEnd =
         this.sid === null ? span.lastRecvTs === this.lastRecvTs : span.lastSeq === this.lastSeq
       this.isEnded = span.isEnded || (this.isEnded && isSameEnd)
@@ -278,13 +287,14 @@ function hearThroughConnections(chains: readonly Chain[]): void {
     }
   }
   const seen = new Set<Chain>()
-  for (const first of chains) {
+  for (const [number, first] of chains.entries()) {
     const group: Chain[] = []
     for (const waiting = [first]; waiting.length > 0;) {
       const chain = waiting.pop()!
       if (seen.has(chain)) continue
       seen.add(chain)
       group.push(chain)
+      chain.connection = number
       for (const connection of chain.connections) {
         waiting.push(...(byConnection.get(connection) ?? []))
         byConnection.delete(connection)
@@ -298,11 +308,16 @@ function extend(group: readonly Chain[]): void {
   const lastTs = group.map((chain) => chain.lastTs).reduce(longest)
   const latest = new Map<number | null, bigint>()
   for (const { sid, firstTs } of group) latest.set(sid, longest(latest.get(sid) ?? firstTs, firstTs))
+  // A subscription's first message looked like another connection's, but the others' numbers went on.
+  const wentOn = new Set(group.flatMap((chain) => [...chain.wentOn]))
+  const isOpen = ({ end, lastConnection }: Chain): boolean =>
+    end === undefined ||
+    end === 'end of file' ||
+    (end === 'new connection' && wentOn.has(lastConnection ?? ''))
   for (const chain of group) {
     // What came after it in its own subscription begins anew, or after a loss.
     const isFollowed = latest.get(chain.sid)! > chain.lastTs
-    const isOpen = chain.end === undefined || chain.end === 'end of file'
-    if (!isFollowed && !chain.isEnded && isOpen) chain.lastTs = lastTs
+    if (!isFollowed && !chain.isEnded && isOpen(chain)) chain.lastTs = lastTs
   }
 }
 

@@ -40,12 +40,34 @@ export function possibleCuts(source: LobSource, features: CaseFeatures): CutKind
   // A file of one market has neither the lines that name none nor other subscriptions beside it, so nothing in it says
   // which of two recorders' connections they belong to. Polymarket has no numbers that would join such files.
   const hasShared = features.hasMarks || features.hasTrades || features.sids > 1
-  // Another subscription's first message alone in a file: nothing in it says whose connection it came through.
-  if (features.hasTrades || features.sids > 1) return ['whole', 'connection']
   // Where they can be, they are as frequent as all others.
   return source === 'kalshi' && !hasShared
     ? [...CUT_KINDS, ...CUT_KINDS.slice(1).map(() => 'market' as const)]
     : CUT_KINDS.filter((kind) => kind !== 'market')
+}
+
+/**
+ * Whether files say what subscriptions came through one connection: each stands in some file beside another of them, and
+ * all of them hang together so.
+ */
+export function isTold(recordings: readonly Recording[], { imports }: Cut): boolean {
+  const files = imports.flat()
+  return recordings.every((recording) =>
+    [...new Set(recording.messages.map(({ connection }) => connection))].every((connection) => {
+      const groups: Set<number>[] = []
+      for (const { messages } of files.filter((file) => file.recording === recording)) {
+        const own = messages.filter((message) => message.connection === connection)
+        const joined = new Set(own.flatMap(({ sid }) => (sid === undefined ? [] : [sid])))
+        if (joined.size === 0) continue
+        for (const group of groups.splice(0)) {
+          if ([...group].some((sid) => joined.has(sid))) for (const sid of group) joined.add(sid)
+          else groups.push(group)
+        }
+        groups.push(joined)
+      }
+      return groups.length <= 1
+    }),
+  )
 }
 
 export function randomCut(
