@@ -33,8 +33,9 @@ interface HeardSpan extends FeedSpan {
   readonly end: RunEnd | undefined
   /** Without numbers its markets tell what it may go on with. */
   readonly marketIds: ReadonlySet<string>
-  /** The key of the span of the date before that one recording held with it. */
+  /** The key of the span before it in one recording. */
   readonly previousKey: string | undefined
+  readonly isPreviousSure: boolean
 }
 
 interface WrittenSpan {
@@ -45,7 +46,7 @@ interface WrittenSpan {
   readonly connection: number
   readonly markets: readonly string[]
   readonly end: RunEnd | null
-  readonly previous?: string
+  readonly previous?: readonly [key: string, isSure: boolean]
 }
 
 /** A span of the ledger, to be put together with others. */
@@ -114,6 +115,7 @@ export class FeedLedger {
       marketIds: marketIdsOf(span),
       end: span.end,
       previousKey: undefined,
+      isPreviousSure: span.isPreviousSure,
     }))
     const all: LooseHeardSpan[] = [
       ...read,
@@ -154,7 +156,9 @@ export class FeedLedger {
         series: span.series.toSorted(),
         end: span.end ?? null,
         markets: span.sid === null ? [...span.marketIds].toSorted() : [],
-        ...(span.previousKey === undefined ? {} : { previous: span.previousKey }),
+        ...(span.previousKey === undefined
+          ? {}
+          : { previous: [span.previousKey, span.isPreviousSure] as const }),
         strand: span.strand,
         connection: connections.get(name)!,
       }
@@ -193,6 +197,7 @@ function partsByDate(all: readonly LooseHeardSpan[], numbers: readonly number[])
       if (before === undefined) continue
       const [date, place] = partOf.get(number)!
       const previousKey = spanKey(parts.get(before[0])![before[1]]!)
+      if (before[0] === date && before[1] === place) continue
       parts.get(date)![place] = { ...parts.get(date)![place]!, previousKey }
     }
     return parts
@@ -246,7 +251,8 @@ function readDate(path: string, date: string): HeardSpan[] {
         connection: `${path} ${connection}`,
         marketIds: new Set(markets),
         end: end ?? undefined,
-        previousKey: previous,
+        previousKey: previous?.[0],
+        isPreviousSure: previous?.[1] ?? true,
       }),
     )
   } catch {

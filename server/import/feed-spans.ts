@@ -15,9 +15,14 @@ export type RunEnd =
   | 'silence of more than a day'
 
 /** Stretches without loss that one import puts together; each costs some kB. */
-const SPANS_MAX = 20_000
+const RUNS_MAX = 20_000
+/**
+ * Numbers that go on after such a silence go on as a span of its own, ns: another connection may have begun meanwhile,
+ * and its number have met by chance. Where nothing fits better they are one.
+ */
+const SILENCE_NS = 300_000_000_000n
 const TOO_MANY_SPANS =
-  `more than ${SPANS_MAX} holes in the sequence numbers: this looks like parts of connections. Import all parts ` +
+  `more than ${RUNS_MAX} holes in the sequence numbers: this looks like parts of connections. Import all parts ` +
   'together in smaller steps, by time, or say --sequence per-market where other markets were left out on purpose'
 
 /** A series' markets in a span, and since when it speaks of them. */
@@ -30,8 +35,10 @@ export interface SpanMembers {
 export interface ReadSpan extends FeedSpan {
   /** Where it was read, for messages. */
   readonly name: string
-  /** The same run's span of the date before, and its first. */
+  /** The same run's span before it, and its first. */
   readonly previous: number | undefined
+  /** Whether nothing else can stand between them. */
+  readonly isPreviousSure: boolean
   readonly root: number
   readonly connection: number
   /** Markets that the run speaks of, by series. */
@@ -54,6 +61,7 @@ interface SpanState {
   readonly facts: RunFacts
   readonly name: string
   readonly previous: number | undefined
+  readonly isPreviousSure: boolean
   readonly root: number
   readonly firstSeq: number
   readonly lastSeq: number
@@ -67,12 +75,18 @@ interface SpanState {
   readonly anchors: AnchorState | undefined
 }
 
+/** By series. */
+type GrowingMembers = Map<string, { readonly ids: Set<string>; fromTs: bigint }>
+
 class GrowingSpan implements ReadSpan {
   readonly facts: RunFacts
   readonly name: string
   readonly previous: number | undefined
+  readonly isPreviousSure: boolean
   readonly root: number
-  readonly members: Map<string, { readonly ids: Set<string>; fromTs: bigint }>
+  members: GrowingMembers
+  /** The members are those of the span before as well. */
+  sharesMembers = false
   readonly dayEnd: bigint
   firstTs: bigint
   firstSeq: number
@@ -88,6 +102,7 @@ class GrowingSpan implements ReadSpan {
     this.facts = state.facts
     this.name = state.name
     this.previous = state.previous
+    this.isPreviousSure = state.isPreviousSure
     this.root = state.root
     this.firstSeq = state.firstSeq
     this.lastSeq = state.lastSeq
@@ -131,13 +146,26 @@ class GrowingSpan implements ReadSpan {
   }
 
   state(): SpanState {
-    const { facts, name, previous, root, firstSeq, lastSeq, firstTs, lastTs, firstRecvTs, lastRecvTs, end } =
-      this
+    const {
+      facts,
+      name,
+      previous,
+      isPreviousSure,
+      root,
+      firstSeq,
+      lastSeq,
+      firstTs,
+      lastTs,
+      firstRecvTs,
+      lastRecvTs,
+      end,
+    } = this
     const members = [...this.members].map(([series, { ids, fromTs }]) => [series, [...ids], fromTs] as const)
     const outline = {
       facts,
       name,
       previous,
+      isPreviousSure,
       root,
       firstSeq,
       lastSeq,
@@ -148,6 +176,17 @@ class GrowingSpan implements ReadSpan {
       end,
     }
     return { ...outline, members, hasMessages: this.#hasMessages, anchors: this.#anchors.state() }
+  }
+
+  /** Its members, to be changed. */
+  ownMembers(): GrowingMembers {
+    if (this.sharesMembers) {
+      this.members = new Map(
+        [...this.members].map(([series, { ids, fromTs }]) => [series, { ids: new Set(ids), fromTs }]),
+      )
+      this.sharesMembers = false
+    }
+    return this.members
   }
 
   take(seq: number, ts: bigint, recvTs: bigint): void {
@@ -180,12 +219,23 @@ export interface FeedSpansState {
 export class FeedSpans {
   readonly #spans: Map<number, GrowingSpan>
   #next: number
+  #runs = 0
+  readonly #partsAtSilence: boolean
   /** Receive times of words that a connection had ended before the file began. */
   readonly endsBefore: bigint[] = []
 
-  constructor(state?: FeedSpansState) {
+  /** `partsAtSilence`: numbers that go on after a long silence may be another connection's. */
+  constructor({
+    state,
+    partsAtSilence,
+  }: {
+    readonly state?: FeedSpansState | undefined
+    readonly partsAtSilence: boolean
+  }) {
+    this.#partsAtSilence = partsAtSilence
     this.#next = state?.next ?? 0
     this.#spans = new Map(state?.spans.map(([number, span]) => [number, new GrowingSpan(span)]))
+    this.#runs = [...this.#spans.values()].filter(({ previous }) => previous === undefined).length
   }
 
   state(): FeedSpansState {
@@ -208,7 +258,11 @@ export class FeedSpans {
 
   /** Spans that ended before `ts` are needed no more. */
   forgetBefore(ts: bigint): void {
-    for (const [number, { dayEnd }] of this.#spans) if (dayEnd <= ts) this.#spans.delete(number)
+    for (const [number, { dayEnd, previous }] of this.#spans) {
+      if (dayEnd > ts) continue
+      this.#spans.delete(number)
+      if (previous === undefined) this.#runs--
+    }
   }
 
   /** For runs: the span, which they make grow. */
@@ -216,29 +270,46 @@ export class FeedSpans {
     return this.#spans.get(number)
   }
 
+  /** For runs: whether the span's next message may be another connection's. */
+  isDoubtful({ sid, lastSeq, lastRecvTs }: FeedSpan, seq: number, recvTs: bigint): boolean {
+    return this.#partsAtSilence && sid !== null && seq === lastSeq + 1 && recvTs - lastRecvTs > SILENCE_NS
+  }
+
   /** For runs: a new span at `ts`, which follows `previous` of the same run. */
-  open(facts: RunFacts, name: string, ts: bigint, previous: number | undefined): number {
-    if (this.#spans.size >= SPANS_MAX) throw new Error(TOO_MANY_SPANS)
+  open(
+    facts: RunFacts,
+    name: string,
+    ts: bigint,
+    previous: number | undefined,
+    isPreviousSure = true,
+  ): number {
     const before = previous === undefined ? undefined : this.#spans.get(previous)
+    if (before === undefined && ++this.#runs > RUNS_MAX) throw new Error(TOO_MANY_SPANS)
     const number = this.#next++
     const lastSeq = before?.lastSeq ?? 0
-    // Until a message comes it holds none: it ends before it begins, at the number of the date before.
+    const startTs = (ts / NS_PER_DAY) * NS_PER_DAY
+    // Until a message comes it holds none: it ends before it begins, at the number of the span before.
     const span = new GrowingSpan({
       facts,
       name,
       previous,
+      isPreviousSure,
       root: before?.root ?? number,
       firstSeq: facts.sid === null ? 0 : lastSeq + 1,
       lastSeq,
-      firstTs: before === undefined ? ts : (ts / NS_PER_DAY) * NS_PER_DAY,
+      firstTs: before === undefined || before.firstTs >= startTs ? ts : startTs,
       lastTs: ts,
       firstRecvTs: before?.lastRecvTs ?? 0n,
       lastRecvTs: before?.lastRecvTs ?? 0n,
       end: 'end of file',
-      members: before?.state().members ?? [],
+      members: [],
       hasMessages: false,
       anchors: undefined,
     })
+    if (before !== undefined) {
+      span.members = before.members
+      span.sharesMembers = true
+    }
     this.#spans.set(number, span)
     return number
   }
@@ -311,34 +382,35 @@ export class FeedRun {
   /** Takes the next message. `seq` is 0 where there are no numbers. */
   take(seq: number, ts: bigint, recvTs: bigint): void {
     if (this.#number === -1) this.#firstSeq = seq
-    this.#reach(ts)
+    const span = this.#span
+    this.#reach(ts, span !== undefined && this.#spans.isDoubtful(span, seq, recvTs))
     this.#span!.take(seq, ts, recvTs)
   }
 
   /** The connection was heard of: what is not said until then has not happened. */
   hear(ts: bigint, recvTs: bigint): void {
     if (this.#span === undefined) return
-    this.#reach(ts)
+    this.#reach(ts, false)
     this.#span.hear(this.#lastTs, recvTs)
   }
 
   /** The run speaks of a market, at `ts`. */
   addMarket(series: string, id: string, ts: bigint): void {
-    const { members } = this.#span!
+    // A market's later events may have earlier times, which do not count.
+    if (this.has(series, id)) return
+    const members = this.#span!.ownMembers()
     const own = members.get(series)
     if (own === undefined) {
       members.set(series, { ids: new Set([id]), fromTs: ts })
       return
     }
-    // A market's later events may have earlier times, which do not count.
-    if (own.ids.has(id)) return
     own.ids.add(id)
     if (ts < own.fromTs) own.fromTs = ts
   }
 
   /** It will speak of the market no more. */
   removeMarket(series: string, id: string): void {
-    this.#span?.members.get(series)?.ids.delete(id)
+    if (this.has(series, id)) this.#span!.ownMembers().get(series)!.ids.delete(id)
   }
 
   has(series: string, id: string): boolean {
@@ -360,11 +432,12 @@ export class FeedRun {
     return this.#spans.at(this.#number)
   }
 
-  #reach(ts: bigint): void {
+  /** Enters the span of what happens at `ts`. */
+  #reach(ts: bigint, isDoubtful: boolean): void {
     if (ts > this.#lastTs) this.#lastTs = ts
     const span = this.#span
-    if (span !== undefined && this.#lastTs < span.dayEnd) return
+    if (span !== undefined && this.#lastTs < span.dayEnd && !isDoubtful) return
     const previous = span === undefined ? undefined : this.#number
-    this.#number = this.#spans.open(this.#facts, this.#name, this.#lastTs, previous)
+    this.#number = this.#spans.open(this.#facts, this.#name, this.#lastTs, previous, !isDoubtful)
   }
 }

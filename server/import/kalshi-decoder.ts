@@ -202,7 +202,7 @@ export class KalshiDecoder implements ResumableDecoder {
     }
     // What the recorder says itself does not show that the connection lives.
     const isHeard = body.kind !== 'disconnect' && body.kind !== 'subscribe'
-    if (isHeard) this.#hear(run?.connection ?? this.#connection, ts, recvTs)
+    if (isHeard) this.#hear(run, ts, recvTs)
     if (run !== undefined) {
       if (run.sid !== null) this.#tally.numbers.taken++
       run.take(run.sid === null ? 0 : seq, ts, recvTs)
@@ -318,8 +318,11 @@ export class KalshiDecoder implements ResumableDecoder {
     for (const [, id] of run.markets()) if (isMeant(id)) this.#records.leave(run, id, stampIn(run, stamp))
   }
 
-  #hear(connection: number, ts: bigint, recvTs: bigint): void {
-    for (const run of this.#openRuns()) if (run.connection === connection) run.hear(ts, recvTs)
+  /** Others of the connection of `speaker` are heard of by its message. */
+  #hear(speaker: FeedRun | undefined, ts: bigint, recvTs: bigint): void {
+    const connection = speaker?.connection ?? this.#connection
+    for (const run of this.#openRuns())
+      if (run !== speaker && run.connection === connection) run.hear(ts, recvTs)
   }
 
   // A recording may hold the commands without their answers, so a command's flag holds from then on; with the answer it

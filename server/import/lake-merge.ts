@@ -4,7 +4,7 @@
 
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
-import { EVENT_ADD, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
+import { SIDE_BID } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { joinOutlines, outlineOf } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
@@ -17,6 +17,8 @@ import type { SeriesStrands } from '../lake/series-consolidation.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
 import type { FeedLedger, LooseHeardSpan } from './feed-ledger.ts'
 import type { FeedSpans, RunEnd } from './feed-spans.ts'
+import { restoreRecords } from './lake-records.ts'
+import type { LakeFile } from './lake-records.ts'
 import { linkSpans } from './span-links.ts'
 import { OpaqueFileError, lakeDates, midnightBooks } from './lake-dates.ts'
 import {
@@ -45,9 +47,7 @@ export interface LakeMergeOptions {
 }
 
 /** A date's file in the lake, and where its strands stand among the spans. */
-interface LakeDate {
-  readonly date: string
-  readonly path: string
+interface LakeDate extends LakeFile {
   readonly outline: LakeDateOutline
   /** By strand of the file: its parts' spans, in feed order. */
   readonly parts: readonly (readonly number[])[]
@@ -209,15 +209,24 @@ export class LakeMerge implements SeriesStrands {
     if (before !== undefined) return [before]
     const parts = heard.length === 0 ? [strand] : heard
     return parts.map((part, place) => {
-      const { connection, end, marketIds = NO_MARKETS, previousKey }: Partial<LooseHeardSpan> = part
+      const {
+        connection,
+        end,
+        marketIds = NO_MARKETS,
+        previousKey,
+        isPreviousSure = true,
+      }: Partial<LooseHeardSpan> = part
       const isLast = place === parts.length - 1
       this.#spans.push({
         ...outlineOf(part),
+        // As the file's prices were taken.
+        isTurned: strand.isTurned,
         isBegun: part.isBegun || (place === 0 && strand.isBegun),
         isEnded: part.isEnded || (isLast && strand.isEnded),
         name: path,
         previous: undefined,
         previousKey,
+        isPreviousSure,
         connection,
         marketIds: new Set([...marketIds, ...(part.sid === null ? ownIds : [])]),
         ownIds,
@@ -363,37 +372,17 @@ export class LakeMerge implements SeriesStrands {
       span.fromTs = undefined
       span.spokenIds = new Set()
     }
-    const file = await LobFileEvidence.open(lakeDate.path)
-    if (file === undefined) throw new Error(`${lakeDate.path} was changed while it was merged with`)
-    try {
-      await file.read(
-        (record) => {
-          const index = this.#partOf(lakeDate.parts[record.strand]!, record)
-          const span = this.#spans[index]!
-          const { sid, isTurned } = lakeDate.outline.strands[record.strand]!
-          if (span.fromTs === undefined || record.ts < span.fromTs) span.fromTs = record.ts
-          span.spokenIds?.add(record.market)
-          const isRaised = record.event === EVENT_SET || record.event === EVENT_ADD
-          const isInverted = isTurned !== true && this.#options.source === 'kalshi'
-          const price =
-            isRaised && isInverted && record.side === SIDE_ASK
-              ? PRICE_UNITS_PER_DOLLAR - record.price
-              : record.price
-          const seq = sid === null ? 0n : record.seq
-          this.#recording.restore({ ...record, marketId: record.market, price, seq, span: index })
-        },
-        () => undefined,
-        dayOf(lakeDate.date).start,
-      )
-      this.#coverage.clear()
-      const covered = this.coverageOf(lakeDate.date)
-      if (covered !== undefined) {
-        this.#recording.cover(covered.from)
-        this.#recording.cover(covered.to)
-      }
-    } finally {
-      await file.close()
-    }
+    await restoreRecords(lakeDate, this.#options.source, this.#recording, (record) => {
+      const index = this.#partOf(lakeDate.parts[record.strand]!, record)
+      const span = this.#spans[index]!
+      span.spokenIds?.add(record.market)
+      return [index, span]
+    })
+    this.#coverage.clear()
+    const covered = this.coverageOf(lakeDate.date)
+    if (covered === undefined) return
+    this.#recording.cover(covered.from)
+    this.#recording.cover(covered.to)
   }
 
   #partOf(

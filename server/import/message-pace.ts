@@ -17,7 +17,7 @@ const MESSAGES = 16
 const BEATS = 8
 /** Ways that differ by no more say nothing of whose messages they are, and steps. */
 const LAG_NOISE_NS = 1_500_000n
-const STEP_NOISE_NS = 100_000_000n
+const STEP_NOISE_NS = 20_000_000n
 
 export function paceOfHead(anchors: readonly FeedAnchor[]): MessagePace {
   const told = anchors.filter(({ recvTs, ts }) => recvTs > ts).slice(0, MESSAGES)
@@ -47,7 +47,7 @@ export function comparePaces(a: MessagePace, b: MessagePace, head: MessagePace):
 
 /** How far the heartbeats of `head` are out of step with those of `tail`, ns. */
 function stepError(tail: MessagePace, head: MessagePace): bigint | undefined {
-  const period = median(tail.beats.slice(1).map((beat, index) => tail.beats[index]! - beat))
+  const period = median([...intervals(tail.beats), ...intervals(head.beats)])
   if (period === undefined || period <= 0n) return undefined
   return median(
     tail.beats.flatMap((beat) =>
@@ -57,6 +57,12 @@ function stepError(tail: MessagePace, head: MessagePace): bigint | undefined {
       }),
     ),
   )
+}
+
+function intervals(beats: readonly bigint[]): bigint[] {
+  return beats
+    .slice(1)
+    .map((beat, index) => (beat > beats[index]! ? beat - beats[index]! : beats[index]! - beat))
 }
 
 function lagError(tail: MessagePace, head: MessagePace): bigint | undefined {

@@ -77,7 +77,7 @@ export interface ImportResult {
 export async function importRecordings(options: ImportOptions): Promise<ImportResult> {
   const { source, lake, replace, progress, bounds, signal } = options
   const inputs = await openInputs(options.paths, options.stdin, signal)
-  const spans = new FeedSpans()
+  const spans = new FeedSpans({ partsAtSilence: true })
   const ledger = new FeedLedger(lake, source)
   const merge = { lake, source, spans, replace, ledger }
   const report = new ImportReport()

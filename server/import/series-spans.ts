@@ -31,12 +31,14 @@ export function silentOutline(strand: Strand, spans: readonly SeriesSpan[], date
   const before = spans.filter((span) => span.date < date && !isSilent(span))
   const lastSeq = Math.max(strand.firstSeq - 1, ...before.map((span) => span.lastSeq))
   const recvTs = before.map(({ lastRecvTs }) => lastRecvTs).reduce(later, 0n)
+  // Without the dates before, as the date's own file has it.
+  const told = before.length > 0 ? undefined : spans.find((span) => span.date === date)
   return {
     firstSeq: strand.sid === null ? 0 : lastSeq + 1,
     lastSeq: strand.sid === null ? 0 : lastSeq,
     firstTs: dayOf(date).start,
-    firstRecvTs: recvTs,
-    lastRecvTs: recvTs,
+    firstRecvTs: told?.firstRecvTs ?? recvTs,
+    lastRecvTs: told?.lastRecvTs ?? recvTs,
     isBegun: false,
     isEnded: strand.isEnded && dateOf(strand.lastTs) === date,
     anchors: [],
@@ -56,13 +58,19 @@ export function looseSpans(spans: FeedSpans, series: string): SeriesSpan[] {
     ...outlineOf(span),
     name: span.name,
     previous: span.previous === undefined ? undefined : numbers.get(span.previous),
+    isPreviousSure: span.isPreviousSure,
     connection: `${span.name} ${span.connection}`,
     marketIds: marketIdsOf(span),
     ownIds: span.members.get(series)?.ids ?? NO_MARKETS,
     end: span.end,
     date: dateOf(span.firstTs),
-    fromTs: span.members.get(series)?.fromTs,
+    fromTs: sinceOf(span, series),
   }))
+}
+
+function sinceOf({ members, firstTs, isPreviousSure }: ReadSpan, series: string): bigint | undefined {
+  const fromTs = members.get(series)?.fromTs
+  return fromTs === undefined || isPreviousSure ? fromTs : later(fromTs, firstTs)
 }
 
 export function datesOf({ list }: FeedSpans): [string | undefined, string | undefined] {

@@ -11,8 +11,10 @@ import type { MessagePace } from './message-pace.ts'
 /** A span to be put together with others. */
 export interface LooseSpan extends FeedSpan {
   readonly name: string
-  /** The span that it is known to follow, as an index of the same list. */
+  /** The span before it in the same recording, as an index of the same list. */
   readonly previous: number | undefined
+  /** Whether it is known to follow that one; else it does where nothing fits better. */
+  readonly isPreviousSure: boolean
   /** Spans of one name were heard through one connection; undefined where that is not known. */
   readonly connection: string | undefined
   /** Where there are no numbers: markets it speaks of. */
@@ -49,6 +51,12 @@ const HEARTBEAT_NS = 12_000_000_000n
 /** A word that a connection had ended belongs to one heard of so lately. */
 const END_NS_MAX = 600_000_000_000n
 
+/** Spans that others follow. */
+interface Followed {
+  readonly sure: ReadonlySet<number>
+  readonly likely: ReadonlySet<number>
+}
+
 class Chain implements Strand {
   readonly spans: number[] = []
   readonly markets = new Set<string>()
@@ -56,6 +64,7 @@ class Chain implements Strand {
   /** Connections that seemed to end and went on. */
   readonly wentOn = new Set<string>()
   lastConnection: string | undefined
+  lastSpan = -1
   connection = 0
   readonly anchors = new Map<string, FeedAnchor>()
   readonly sid: number | null
@@ -71,6 +80,8 @@ class Chain implements Strand {
   isEnded = false
   /** One recording holds its last span and what follows it: nothing else goes on with it. */
   isContinued = false
+  /** As it seems. */
+  isExpected = false
   end: RunEnd | undefined
 
   constructor(span: LooseSpan) {
@@ -83,7 +94,7 @@ class Chain implements Strand {
     this.lastRecvTs = span.lastRecvTs
   }
 
-  add(index: number, span: LooseSpan, isContinued: boolean): void {
+  add(index: number, span: LooseSpan, { sure, likely }: Followed): void {
     this.spans.push(index)
     for (const id of span.marketIds) this.markets.add(id)
     if (span.connection !== undefined) this.connections.add(span.connection)
@@ -98,7 +109,9 @@ class Chain implements Strand {
       this.isEnded = span.isEnded || (this.isEnded && isSameEnd)
       this.end = span.end
       this.lastSeq = span.lastSeq
-      this.isContinued = isContinued
+      this.isContinued = sure.has(index)
+      this.isExpected = likely.has(index)
+      this.lastSpan = index
       if (span.sid === null) this.pace = goneOn(this.pace, paceOfTail(span.anchors))
     }
     if (span.lastTs > this.lastTs) this.lastTs = span.lastTs
@@ -114,9 +127,9 @@ class ChainIndex {
   readonly #byNext = new Map<string, Set<Chain>>()
   readonly #plain = new Set<Chain>()
 
-  add(chain: Chain, index: number, span: LooseSpan, isContinued: boolean): void {
+  add(chain: Chain, index: number, span: LooseSpan, followed: Followed): void {
     this.#byNext.get(nextKey(chain))?.delete(chain)
-    chain.add(index, span, isContinued)
+    chain.add(index, span, followed)
     if (chain.sid === null) {
       this.#plain.add(chain)
     } else {
@@ -162,21 +175,28 @@ function anchorKey(sid: number | null, { seq, recvTs }: FeedAnchor): string {
 /** Strands in the order in which they began; `endsBefore` are receive times of words that some connection had ended. */
 export function assembleStrands(spans: readonly LooseSpan[], endsBefore: readonly bigint[] = []): Strand[] {
   const order = [...spans.keys()].toSorted((a, b) => compareSpans(spans[a]!, spans[b]!) || a - b)
-  const continued = new Set(spans.map(({ previous }) => previous))
+  const followed = { sure: followedBy(spans, true), likely: followedBy(spans, false) }
   const chains: Chain[] = []
   const chainOf = new Map<number, Chain>()
   const index = new ChainIndex()
   for (const number of order) {
     const span = spans[number]!
-    let chain = span.previous === undefined ? undefined : chainOf.get(span.previous)
+    let chain = span.previous === undefined || !span.isPreviousSure ? undefined : chainOf.get(span.previous)
     chain ??= sameFeed(span, index) ?? goingOn(span, index)
     if (chain === undefined) chains.push((chain = new Chain(span)))
-    index.add(chain, number, span, continued.has(number))
+    index.add(chain, number, span, followed)
     chainOf.set(number, chain)
   }
   for (const ts of endsBefore) endLatest(chains, ts)
   hearThroughConnections(chains)
   return chains.toSorted(compareChains)
+}
+
+function followedBy(spans: readonly LooseSpan[], isSure: boolean): Set<number> {
+  const followed = spans.filter(
+    ({ previous, isPreviousSure }) => previous !== undefined && isPreviousSure === isSure,
+  )
+  return new Set(followed.map(({ previous }) => previous!))
 }
 
 /** The chain that holds some of the span's messages, and none that contradict it. */
@@ -195,6 +215,7 @@ function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
   for (const chain of index.before(span)) {
     if (chain.isContinued) continue
     const isNext = span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span)
+    if (isNext && chain.lastSpan === span.previous) return chain
     if (isNext && (best === undefined || isLikelier(chain, best, pace))) best = chain
   }
   return best
@@ -202,6 +223,7 @@ function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
 
 /** The one that was heard of last; of those that lived, the one whose messages came in the same way. */
 function isLikelier(chain: Chain, best: Chain, pace: MessagePace): boolean {
+  if (chain.isExpected !== best.isExpected) return best.isExpected
   const laterNs = chain.lastRecvTs - best.lastRecvTs
   const isAlive = isWithin(laterNs, -HEARTBEAT_NS, HEARTBEAT_NS)
   const likeness = isAlive ? comparePaces(chain.pace, best.pace, pace) : 0
@@ -314,10 +336,15 @@ function extend(group: readonly Chain[]): void {
     end === undefined ||
     end === 'end of file' ||
     (end === 'new connection' && wentOn.has(lastConnection ?? ''))
+  const ended = group.find((chain) => chain.isEnded && chain.lastTs === lastTs)
   for (const chain of group) {
     // What came after it in its own subscription begins anew, or after a loss.
     const isFollowed = latest.get(chain.sid)! > chain.lastTs
-    if (!isFollowed && !chain.isEnded && isOpen(chain)) chain.lastTs = lastTs
+    if (isFollowed || chain.isEnded || !isOpen(chain)) continue
+    chain.lastTs = lastTs
+    if (ended === undefined) continue
+    chain.isEnded = true
+    chain.end = ended.end
   }
 }
 

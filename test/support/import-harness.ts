@@ -66,7 +66,7 @@ export function decoderHarness(
 ): DecoderHarness {
   const sink = new RecordingSink()
   const tally = new ImportTally()
-  const spans = new FeedSpans()
+  const spans = new FeedSpans({ partsAtSilence: true })
   const common = { sink, spans, tally, series: options.series }
   const decoder =
     source === 'kalshi'

@@ -97,7 +97,7 @@ export class Consolidation implements BookEventSink {
     const { lake, source, workDirectory, bounds } = options
     this.#directory = walDirectory(workDirectory, source)
     this.#reader = new WalReader(this.#directory, state.position)
-    this.#spans = new FeedSpans(state.spans)
+    this.#spans = new FeedSpans({ state: state.spans, partsAtSilence: false })
     this.#seriesOptions = {
       strands: new LiveStrands(source, this.#spans),
       lake,

@@ -47,8 +47,9 @@ export function possibleCuts(source: LobSource, features: CaseFeatures): CutKind
 }
 
 /**
- * Whether files say what subscriptions came through one connection: each stands in some file beside another of them, and
- * all of them hang together so.
+ * Whether files say what subscriptions came through one connection: each stands in some file beside another of them, all
+ * of them hang together so, and where one begins beside others that went on from before the file, those go on after it:
+ * else it looks like another connection's.
  */
 export function isTold(recordings: readonly Recording[], { imports }: Cut): boolean {
   const files = imports.flat()
@@ -57,6 +58,7 @@ export function isTold(recordings: readonly Recording[], { imports }: Cut): bool
       const groups: Set<number>[] = []
       for (const { messages } of files.filter((file) => file.recording === recording)) {
         const own = messages.filter((message) => message.connection === connection)
+        if (looksLikeAnother(own)) return false
         const joined = new Set(own.flatMap(({ sid }) => (sid === undefined ? [] : [sid])))
         if (joined.size === 0) continue
         for (const group of groups.splice(0)) {
@@ -68,6 +70,13 @@ export function isTold(recordings: readonly Recording[], { imports }: Cut): bool
       return groups.length <= 1
     }),
   )
+}
+
+function looksLikeAnother(messages: readonly Message[]): boolean {
+  const numbered = messages.filter(({ sid }) => sid !== undefined)
+  const begun = new Set(numbered.filter(({ seq }) => seq === 1).map(({ sid }) => sid))
+  const last = numbered.findLastIndex(({ sid }) => !begun.has(sid))
+  return last !== -1 && numbered.slice(last + 1).some(({ seq }) => seq === 1)
 }
 
 export function randomCut(
