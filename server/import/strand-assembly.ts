@@ -64,7 +64,8 @@ class Chain implements Strand {
   /** Connections that seemed to end and went on. */
   readonly wentOn = new Set<string>()
   lastConnection: string | undefined
-  lastSpan = -1
+  /** Those that end where it does. */
+  readonly lastSpans = new Set<number>()
   connection = 0
   readonly anchors = new Map<string, FeedAnchor>()
   readonly sid: number | null
@@ -109,9 +110,10 @@ class Chain implements Strand {
       this.isEnded = span.isEnded || (this.isEnded && isSameEnd)
       this.end = span.end
       this.lastSeq = span.lastSeq
-      this.isContinued = sure.has(index)
-      this.isExpected = likely.has(index)
-      this.lastSpan = index
+      if (!isSameEnd) this.lastSpans.clear()
+      this.lastSpans.add(index)
+      this.isContinued = [...this.lastSpans].some((last) => sure.has(last))
+      this.isExpected = [...this.lastSpans].some((last) => likely.has(last))
       if (span.sid === null) this.pace = goneOn(this.pace, paceOfTail(span.anchors))
     }
     if (span.lastTs > this.lastTs) this.lastTs = span.lastTs
@@ -215,7 +217,7 @@ function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
   for (const chain of index.before(span)) {
     if (chain.isContinued) continue
     const isNext = span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span)
-    if (isNext && chain.lastSpan === span.previous) return chain
+    if (isNext && span.previous !== undefined && chain.lastSpans.has(span.previous)) return chain
     if (isNext && (best === undefined || isLikelier(chain, best, pace))) best = chain
   }
   return best
