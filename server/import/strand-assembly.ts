@@ -112,6 +112,7 @@ class Chain implements Strand {
       this.lastSeq = span.lastSeq
       if (!isSameEnd) this.lastSpans.clear()
       this.lastSpans.add(index)
+      if (span.previous !== undefined) this.lastSpans.delete(span.previous)
       this.isContinued = [...this.lastSpans].some((last) => sure.has(last))
       this.isExpected = [...this.lastSpans].some((last) => likely.has(last))
       if (span.sid === null) this.pace = goneOn(this.pace, paceOfTail(span.anchors))

@@ -1,0 +1,62 @@
+// What an import that comes later changes of what is in the lake already.
+
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { runImport } from '../support/import-harness.ts'
+import { B, MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
+import { readFooterValue, readRows } from '../support/lob-rows.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { lakeHashes } from './pieces/lake-reader.ts'
+
+const HOUR_MS = 3_600_000
+const at = (ms: number, frame: object): string => JSON.stringify({ recv_ts: MS + ms, msg: frame })
+const change = (hours: number, seq: number, ticker: string): string =>
+  at(hours * HOUR_MS, delta(seq, { market_ticker: ticker, ts_ms: MS + hours * HOUR_MS - 20 }))
+
+test('a first book that is imported last is known through every later date of the lake', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const lines = [
+    at(0, snapshot(1, { yes: [[40, 9]] })),
+    ...[1, 20, 43, 66, 89].map((hours, index) => change(hours, index + 2, T)),
+  ]
+  const [whole, late] = [join(directory, 'whole'), join(directory, 'late')]
+  await runImport(whole, 'kalshi', { lines })
+  await runImport(late, 'kalshi', { lines: lines.slice(1) })
+  await runImport(late, 'kalshi', { lines: lines.slice(0, 1) })
+  const [expected, found] = [await lakeHashes(whole), await lakeHashes(late)]
+  assert.ok(expected.size >= 4, `${expected.size} dates`)
+  assert.deepEqual(found, expected)
+})
+
+test('one market a file: an old connection’s book does not outlive it where numbers meet by chance', async (t) => {
+  const directory = await temporaryDirectory(t)
+  // Number 3 of the first connection is T's last; T's first of the second, hours later, is number 4.
+  const ofT = [
+    at(0, snapshot(1, { yes: [[40, 9]] })),
+    change(1, 3, T),
+    at(9 * HOUR_MS + 100, snapshot(4, { yes: [[50, 9]] })),
+  ]
+  const ofB = [
+    at(10, snapshot(2, { market_ticker: B, yes: [[30, 5]] })),
+    change(1.5, 4, B),
+    at(9 * HOUR_MS, snapshot(1, { market_ticker: B, yes: [[20, 5]] })),
+    change(9.00001, 2, B),
+    change(9.00002, 3, B),
+  ]
+  for (const files of [
+    [ofT, ofB],
+    [ofB, ofT],
+  ]) {
+    const lake = join(directory, 'lake')
+    for (const lines of files) await runImport(lake, 'kalshi', { lines })
+    const path = (date: string): string =>
+      join(lake, `lob/source=kalshi/series=KXHIGHNY/date=${date}.parquet`)
+    const lastOfFirst = BigInt(MS + 1.5 * HOUR_MS - 20) * 1_000_000n
+    assert.equal(await readFooterValue(path('2026-06-24'), 'covers_to'), String(lastOfFirst))
+    const [firstOfNextDate] = await readRows(path('2026-06-25'))
+    assert.equal(firstOfNextDate?.ts, BigInt(MS + 9 * HOUR_MS) * 1_000_000n)
+    await rm(lake, { recursive: true })
+  }
+})

@@ -1,0 +1,141 @@
+// Which spans are one strand: by numbers, by what one recording held together, and without numbers by how messages come.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { assembleStrands } from '../../server/import/strand-assembly.ts'
+import type { LooseSpan } from '../../server/import/strand-assembly.ts'
+
+const S = 1_000_000_000n
+const TOKENS = new Set(['0xc0:1'])
+
+/** A span of numbers `from` to `to`, one a second from `at` seconds on. */
+function numbered(from: number, to: number, at: number, more: Partial<LooseSpan> = {}): LooseSpan {
+  const anchors = Array.from({ length: to - from + 1 }, (_, index) => {
+    const recvTs = BigInt(at + index) * S
+    return { seq: from + index, recvTs, ts: recvTs, isAfterSilence: false }
+  })
+  return spanOf(anchors, { sid: 1, firstSeq: from, lastSeq: to, isBegun: from === 1, ...more })
+}
+
+/** A span without numbers: a heartbeat each ten seconds, and a change five after it that was `lagMs` under way. */
+function heard(from: number, to: number, lagMs: number, more: Partial<LooseSpan> = {}): LooseSpan {
+  const anchors = Array.from({ length: Math.floor((to - from) / 10) + 1 }, (_, beat) => {
+    const recvTs = BigInt(Math.round((from + beat * 10) * 1000)) * 1_000_000n
+    const changeTs = recvTs + 5n * S
+    return [
+      { seq: 0, recvTs, ts: recvTs, isAfterSilence: false },
+      { seq: 0, recvTs: changeTs + BigInt(lagMs) * 1_000_000n, ts: changeTs, isAfterSilence: false },
+    ]
+  }).flat()
+  return spanOf(anchors, { sid: null, firstSeq: 0, lastSeq: 0, marketIds: TOKENS, ...more })
+}
+
+function spanOf(anchors: LooseSpan['anchors'], more: Partial<LooseSpan>): LooseSpan {
+  const [first, last] = [anchors[0]!, anchors.at(-1)!]
+  return {
+    sid: null,
+    firstSeq: 0,
+    lastSeq: 0,
+    firstTs: first.ts,
+    lastTs: last.ts,
+    firstRecvTs: first.recvTs,
+    lastRecvTs: last.recvTs,
+    isTurned: null,
+    isBegun: false,
+    isEnded: false,
+    anchors,
+    name: '',
+    previous: undefined,
+    isPreviousSure: true,
+    connection: undefined,
+    marketIds: new Set(),
+    end: 'end of file',
+    ...more,
+  }
+}
+
+const strandsOf = (...spans: LooseSpan[]): number[][] =>
+  assembleStrands(spans).map((strand) => [...strand.spans].toSorted((a, b) => a - b))
+
+test('the next number goes on, another or an old one does not', () => {
+  assert.deepEqual(strandsOf(numbered(1, 4, 0), numbered(5, 6, 10)), [[0, 1]])
+  assert.deepEqual(strandsOf(numbered(1, 4, 0), numbered(6, 7, 10)), [[0], [1]])
+  assert.deepEqual(strandsOf(numbered(1, 4, 200_000), numbered(5, 6, 10)), [[1], [0]])
+})
+
+test('a number met by chance after a silence gives way to one that fits', () => {
+  const chance = numbered(5, 6, 5000, { previous: 0, isPreviousSure: false })
+  assert.deepEqual(strandsOf(numbered(1, 4, 0), chance), [[0, 1]])
+  assert.deepEqual(strandsOf(numbered(1, 4, 0), chance, numbered(5, 5, 10)), [[0, 2], [1]])
+  assert.deepEqual(strandsOf(numbered(1, 4, 0), chance, numbered(5, 5, 10), numbered(1, 4, 4000)), [
+    [0, 2],
+    [1, 3],
+  ])
+})
+
+test('of two recorders at one number each goes on with its own', () => {
+  const [a, b] = [numbered(1, 4, 0), numbered(1, 4, 1, { name: 'b' })]
+  const [a2, b2] = [
+    numbered(5, 6, 5000, { previous: 0, isPreviousSure: false }),
+    numbered(5, 6, 4000, { previous: 1, isPreviousSure: false }),
+  ]
+  assert.deepEqual(strandsOf(a, b, a2, b2), [
+    [0, 2],
+    [1, 3],
+  ])
+})
+
+test('what one recording held together stays together where another could go on too', () => {
+  const ahead = numbered(5, 6, 20, { previous: 0 })
+  assert.deepEqual(strandsOf(numbered(1, 4, 0), ahead, numbered(5, 5, 10)), [[0, 1], [2]])
+})
+
+test('without numbers, heartbeats in step tell which connection goes on', () => {
+  const [a, b] = [heard(0, 100, 20, { isBegun: true }), heard(3, 103, 20, { isBegun: true })]
+  // b was heard of last, and is the next to speak.
+  assert.deepEqual(strandsOf(a, b, heard(110, 200, 20), heard(113, 200, 20)), [
+    [0, 2],
+    [1, 3],
+  ])
+  assert.deepEqual(strandsOf(a, b, heard(113, 200, 20), heard(120, 200, 20)), [
+    [0, 3],
+    [1, 2],
+  ])
+})
+
+test('with heartbeats in one step, the way of messages tells', () => {
+  const [slow, quick] = [heard(0, 100, 40, { isBegun: true }), heard(0, 100, 10, { isBegun: true })]
+  assert.deepEqual(strandsOf(slow, quick, heard(110, 200, 11), heard(110.001, 200, 39)), [
+    [0, 3],
+    [1, 2],
+  ])
+})
+
+test('a piece with heartbeats alone belongs to the connection that it continues', () => {
+  const none = new Set<string>()
+  const spans = [
+    heard(0, 100, 20, { isBegun: true }),
+    heard(110, 400, 20, { marketIds: none }),
+    heard(410, 500, 20),
+  ]
+  assert.deepEqual(strandsOf(...spans), [[0, 1, 2]])
+})
+
+test('a subscription whose connection was seen to end ends with it, though it had said nothing for long', () => {
+  const quiet = numbered(1, 2, 0, { connection: 'file 0' })
+  const lively = numbered(1, 9, 0, { sid: 2, connection: 'file 0' })
+  const later = numbered(10, 12, 600, {
+    sid: 2,
+    connection: 'other file 0',
+    isEnded: true,
+    end: 'disconnect',
+  })
+  const strands = assembleStrands([quiet, lively, later])
+  assert.deepEqual(
+    strands.map(({ sid, isEnded, lastTs }) => [sid, isEnded, lastTs]),
+    [
+      [1, true, later.lastTs],
+      [2, true, later.lastTs],
+    ],
+  )
+})
