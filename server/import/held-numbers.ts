@@ -26,6 +26,8 @@ export class HeldNumbers {
 
   clear(): void {
     this.hasConnection = false
+    // Comes before every message, and an empty map is dear to clear.
+    if (this.#lastSeqs.size === 0) return
     this.#lastSeqs.clear()
     this.#frames.clear()
   }

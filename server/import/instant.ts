@@ -7,6 +7,10 @@ import { NS_PER_MS, NS_PER_SECOND, utcDateStartMs } from '../../shared/utc-date.
 const RFC3339 =
   /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(?: ?(?:[Zz]|UTC|GMT)| ?([+-]\d{2})(?::?(\d{2}))?)$/
 const DECIMAL = /^(\d{1,19})(?:\.(\d+))?$/
+const DIGITS_MAX = 19
+const SECOND_LENGTH = '2026-06-24T15:49:55'.length
+const ZERO = 48
+const COLON = 58
 // The end of INT64 nanoseconds, less a day of margin.
 const LAST_NS = 9_223_286_400_000_000_000n
 
@@ -34,6 +38,7 @@ function nsPerUnit(value: bigint): bigint {
 }
 
 function ofDecimal(text: string): bigint | undefined {
+  if (text.length <= DIGITS_MAX && areDigits(text)) return ofMagnitude(BigInt(text))
   const match = DECIMAL.exec(text)
   if (match === null) return undefined
   const whole = BigInt(match[1]!)
@@ -44,44 +49,72 @@ function ofDecimal(text: string): bigint | undefined {
   return inRange(whole * unit + BigInt(fraction.slice(0, places).padEnd(places, '0') || '0'))
 }
 
-// Messages come by the hundred within one second, written alike: its start is worth remembering.
-const SECOND_LENGTH = '2026-06-24T15:49:55'.length
-let cachedSecond = ''
-let cachedNs = 0n
+// Messages come by the thousand within one date, written alike: its start is worth remembering.
+let cachedDate = ''
+let cachedDayNs = 0n
 
 function ofRfc3339(text: string): bigint | undefined {
-  if (text.startsWith(cachedSecond) && cachedSecond !== '') {
-    const nanoseconds = utcFractionNs(text)
-    if (nanoseconds !== undefined) return inRange(cachedNs + BigInt(nanoseconds))
+  if (cachedDate !== '' && text.startsWith(cachedDate)) {
+    const nanoseconds = utcTimeNs(text)
+    if (nanoseconds !== undefined) return inRange(cachedDayNs + BigInt(nanoseconds))
   }
   const match = RFC3339.exec(text)
   if (match === null) return undefined
   const [, date, time, fraction, zoneHours, zoneMinutes] = match
   const zone = zoneHours === undefined ? 'Z' : `${zoneHours}:${zoneMinutes ?? '00'}`
-  const ms = utcDateStartMs(date!) === undefined ? NaN : Date.parse(`${date}T${time}${zone}`)
-  if (Number.isNaN(ms)) return undefined
+  const dayMs = utcDateStartMs(date!)
+  const ms = dayMs === undefined ? NaN : Date.parse(`${date}T${time}${zone}`)
+  if (dayMs === undefined || Number.isNaN(ms)) return undefined
+  cachedDate = date!
+  cachedDayNs = BigInt(dayMs) * NS_PER_MS
   const secondNs = BigInt(ms) * NS_PER_MS
-  if (zone === 'Z') {
-    cachedSecond = text.slice(0, SECOND_LENGTH)
-    cachedNs = secondNs
-  }
   return inRange(fraction === undefined ? secondNs : secondNs + BigInt(fraction.slice(0, 9).padEnd(9, '0')))
 }
 
-// What follows the seconds when it is a fraction and a `Z`; `undefined` leaves the text to the regular expression.
-function utcFractionNs(text: string): number | undefined {
+// Nanoseconds of `…Thh:mm:ssZ`, with or without a fraction; `undefined` leaves the text to the regular expression.
+function utcTimeNs(text: string): number | undefined {
   const last = text.length - 1
+  const hours = twoDigits(text, 11)
+  const minutes = twoDigits(text, 14)
+  const seconds = twoDigits(text, 17)
+  const isTime =
+    text.charCodeAt(10) === 84 &&
+    text.charCodeAt(13) === COLON &&
+    text.charCodeAt(16) === COLON &&
+    text.charCodeAt(last) === 90 &&
+    hours < 24 &&
+    minutes < 60 &&
+    seconds < 60
+  if (!isTime) return undefined
+  const secondsNs = (hours * 3600 + minutes * 60 + seconds) * NS_PER_SECOND
+  if (last === SECOND_LENGTH) return secondsNs
   const digits = last - SECOND_LENGTH - 1
-  if (text.charCodeAt(SECOND_LENGTH) !== 46 || text.charCodeAt(last) !== 90 || digits < 1 || digits > 9) {
-    return undefined
-  }
+  if (text.charCodeAt(SECOND_LENGTH) !== 46 || digits < 1 || digits > 9) return undefined
   let value = 0
   for (let index = SECOND_LENGTH + 1; index < last; index++) {
-    const digit = text.charCodeAt(index) - 48
-    if (digit < 0 || digit > 9) return undefined
+    const digit = text.charCodeAt(index) - ZERO
+    if (!isDigit(digit)) return undefined
     value = value * 10 + digit
   }
-  return value * 10 ** (9 - digits)
+  return secondsNs + value * 10 ** (9 - digits)
+}
+
+/** The number at `at`; NaN where there are no two digits. */
+function twoDigits(text: string, at: number): number {
+  const tens = text.charCodeAt(at) - ZERO
+  const ones = text.charCodeAt(at + 1) - ZERO
+  return isDigit(tens) && isDigit(ones) ? tens * 10 + ones : NaN
+}
+
+function areDigits(text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    if (!isDigit(text.charCodeAt(index) - ZERO)) return false
+  }
+  return text.length > 0
+}
+
+function isDigit(digit: number): boolean {
+  return digit >= 0 && digit <= 9
 }
 
 function inRange(ns: bigint): bigint | undefined {

@@ -321,8 +321,10 @@ export class KalshiDecoder implements ResumableDecoder {
   /** Others of the connection of `speaker` are heard of by its message. */
   #hear(speaker: FeedRun | undefined, ts: bigint, recvTs: bigint): void {
     const connection = speaker?.connection ?? this.#connection
-    for (const run of this.#openRuns())
+    for (const { run } of this.#runs.values())
       if (run !== speaker && run.connection === connection) run.hear(ts, recvTs)
+    const plain = this.#plain
+    if (plain !== undefined && plain !== speaker && plain.connection === connection) plain.hear(ts, recvTs)
   }
 
   // A recording may hold the commands without their answers, so a command's flag holds from then on; with the answer it

@@ -162,15 +162,16 @@ function collectTimes(
   }
 }
 
+const NUMBER_OF_KEY = /\s*:\s*(\d+(?:\.\d+)?)(?![\d.eE])/y
+
 // Nanoseconds do not fit a JSON number as JavaScript reads it: their digits are taken from the line.
 function exactOf(key: string, found: unknown, text: string): unknown {
   if (typeof found !== 'number' || Number.isSafeInteger(found)) return found
   const quoted = JSON.stringify(key)
   for (let at = text.indexOf(quoted); at !== -1; at = text.indexOf(quoted, at + 1)) {
-    const digits = /^\s*:\s*(\d+(?:\.\d+)?)(?![\d.eE])/.exec(
-      text.slice(at + quoted.length, at + quoted.length + 60),
-    )
-    if (digits !== null && Number(digits[1]) === found) return digits[1]
+    NUMBER_OF_KEY.lastIndex = at + quoted.length
+    const digits = NUMBER_OF_KEY.exec(text)?.[1]
+    if (digits !== undefined && Number(digits) === found) return digits
   }
   return found
 }

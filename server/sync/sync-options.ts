@@ -8,7 +8,8 @@ import {
 } from '../commands/options.ts'
 import { CONFIGURED_TIMEOUT_MS_MAX, SYNC_INTERVAL_MS } from '../../shared/limits.ts'
 import { UsageError } from '../commands/command.ts'
-import { openObjectStore, type S3Settings } from './sync-target.ts'
+import { parsePlace } from './sync-place.ts'
+import type { S3Settings } from './sync-target.ts'
 
 export interface SyncConfig extends S3Settings {
   /** `s3://bucket/prefix` or a directory. */
@@ -71,13 +72,11 @@ export function readPlace(place: OptionText, options: ParsedOptions): S3Settings
     endpoint: readEndpoint(options.get('s3-endpoint')),
     pathStyle: readPathStyle(options.get('s3-path-style')),
   }
-  const store = openObjectStore(place.text, settings)
-  if (store === undefined) {
+  if (parsePlace(place.text) === undefined) {
     throw new UsageError(
       `${place.origin} takes s3://bucket/prefix or a directory, not ${JSON.stringify(place.text)}`,
     )
   }
-  store.close()
   return settings
 }
 

@@ -1,0 +1,16 @@
+// What `--from`, `--to` and their like may name: `s3://bucket/prefix` or a directory. It only reads the text; opening is
+// sync-target.ts's affair, which loads what reaching S3 needs.
+
+export type SyncPlace =
+  | { readonly kind: 'directory'; readonly path: string }
+  | { readonly kind: 's3'; readonly bucket: string; readonly prefix: string }
+
+const S3_URL = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/
+
+/** The place a text names, or undefined for an `s3:` address without a valid bucket. */
+export function parsePlace(text: string): SyncPlace | undefined {
+  if (!text.startsWith('s3:')) return { kind: 'directory', path: text }
+  const match = S3_URL.exec(text)
+  if (match?.[1] === undefined) return undefined
+  return { kind: 's3', bucket: match[1], prefix: (match[2] ?? '').replaceAll(/^\/+|\/+$/g, '') }
+}
