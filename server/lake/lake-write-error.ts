@@ -1,7 +1,8 @@
 // Why the lake could not be written, as a sentence for whoever runs a command: the system's own words ("EACCES: permission
 // denied, mkdir …") tell neither what was wanted nor what to do.
 
-import { relative, resolve } from 'node:path'
+import { accessSync, constants, existsSync } from 'node:fs'
+import { dirname, relative, resolve } from 'node:path'
 
 /** Calls that also reading makes, on files outside the lake, and that name no path. */
 const READING_CALLS = new Set(['read', 'fstat', 'close'])
@@ -14,7 +15,8 @@ const CAUSES_MAX = 5
 export function describeLakeWriteError(error: unknown, lake: string): string | undefined {
   const found = systemErrorOf(error)
   if (found === undefined) return undefined
-  const { code = '', path, dest, syscall = '' } = found
+  const { path, dest, syscall = '' } = found
+  const code = codeOf(found)
   const place = [path, dest].find((one) => one !== undefined && isAtOrBelow(lake, one))
   const isAboveLake = path !== undefined && isAtOrBelow(path, lake)
   if (path === undefined ? READING_CALLS.has(syscall) : place === undefined && !isAboveLake) return undefined
@@ -57,6 +59,20 @@ function systemErrorOf(error: unknown): SystemError | undefined {
     current = current.cause
   }
   return undefined
+}
+
+// Making a directory with all above it, Node says ENOENT where the file system is read-only: the nearest directory that
+// there is tells why.
+function codeOf({ code = '', path, syscall }: SystemError): string {
+  if (code !== 'ENOENT' || syscall !== 'mkdir' || path === undefined) return code
+  let nearest = resolve(path)
+  while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest)
+  try {
+    accessSync(nearest, constants.W_OK)
+    return code
+  } catch (error) {
+    return systemErrorOf(error)?.code ?? code
+  }
 }
 
 function isAtOrBelow(directory: string, path: string): boolean {

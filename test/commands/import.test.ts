@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -191,6 +191,17 @@ test('--help names every option, its variable and every key of a wrapper', async
   ]
   for (const word of words) assert.ok(out.includes(word), word)
   assert.ok(out.split('\n').every((line) => line.length <= 120))
+})
+
+test('loads nothing of object storage, which takes longer than a short import', async () => {
+  const preload =
+    "import { createRequire } from 'node:module'; process.on('exit', () => " +
+    "console.log(Object.keys(createRequire('/').cache).some((path) => path.includes('@aws-sdk'))))"
+  const url = `data:text/javascript,${encodeURIComponent(preload)}`
+  const isLoaded = (command: string): string =>
+    execFileSync(process.execPath, ['--import', url, MAIN, command, '--help'], { encoding: 'utf8' })
+  assert.match(isLoaded('import'), /\nfalse\n$/)
+  assert.match(isLoaded('sync'), /\ntrue\n$/)
 })
 
 test('SIGINT while it waits for input ends the process with nothing written', async (t) => {

@@ -32,14 +32,24 @@ test('reads RFC 3339 with its zone and up to nine places', () => {
     ['2026-06-24T15:49:55.539836022Z', base + 539_836_022n],
     ['2026-06-24T15:49:55.5398360229Z', base + 539_836_022n],
     ['2026-06-24T11:49:55.5-04:00', base + 500_000_000n],
+    ['2026-06-24T15:49:56Z', base + 1_000_000_000n],
+    ['2026-06-24T23:59:59.999999999Z', base + 29_404_999_999_999n],
+    ['2026-06-24T24:00:00Z', base + 29_405_000_000_000n],
+    ['2026-06-25T00:00:00Z', base + 29_405_000_000_000n],
   ]
-  // Twice, because the second of the time before is remembered.
+  // Twice, because the date of the time before is remembered.
   for (const [text, expected] of [...cases, ...cases]) assert.equal(instantOf(text), expected, text)
   for (const text of [
     '2026-06-24T15:49:55.Z',
     '2026-06-24T15:49:55.0x3Z',
     '2026-06-24T15:49:55.033',
     '2026-06-24T15:49:55Zz',
+    '2026-06-24T15:49:5:Z',
+    '2026-06-24T15:60:00Z',
+    '2026-06-24T24:00:01Z',
+    '2026-06-24T15-49-55Z',
+    '2026-06-24T15:49:55',
+    '2026-06-240T15:49:55Z',
   ]) {
     assert.equal(instantOf(text), undefined, text)
   }

@@ -1,0 +1,294 @@
+// The shapes in which users keep their recordings, through the program itself: each wrapper and each compression from a
+// file, from stdin and as gzip gives the same bytes, and what cannot be read is refused with file, line and what to do.
+
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { NS_PER_DAY } from '../../shared/utc-date.ts'
+import { MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
+import { readRows } from '../support/lob-rows.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+import { lakeHashes } from '../import/pieces/lake-reader.ts'
+
+const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
+const NOBODY = 65_534
+
+interface Run {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs the program, or `command` before it. */
+async function bookcast(
+  args: readonly string[],
+  { input = Buffer.alloc(0), before = [], uid }: { input?: Buffer; before?: string[]; uid?: number } = {},
+): Promise<Run> {
+  const [command, ...rest] = [...before, process.execPath, MAIN, 'import', '--source', 'kalshi', ...args]
+  const child = spawn(command!, rest, uid === undefined ? {} : { uid, gid: uid })
+  let [out, err] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => (out += piece))
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => (err += piece))
+  // A program that refuses its input early does not read all of it.
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(input)
+  const code = await new Promise<number | null>((done, failed) => {
+    child.once('close', done)
+    child.once('error', failed)
+  })
+  return { code, out, err }
+}
+
+const FRAMES = [snapshot(1, { yes: [[40, 9]] }), delta(2), delta(3, { side: 'no' }), delta(4)]
+const ns = (seq: number): string => `${MS + seq}000123`
+const iso = (seq: number): string => `${new Date(MS + seq).toISOString().slice(0, -1)}000123Z`
+
+/** Lines of the same four messages, received at the same nanosecond, in each shape. */
+const WRAPPERS: readonly (readonly [name: string, line: (frame: object, seq: number) => string])[] = [
+  ['recv_ts as a number', (frame, seq) => `{"recv_ts":${ns(seq)},"msg":${JSON.stringify(frame)}}`],
+  ['ts and msg', (frame, seq) => `{"ts":${ns(seq)},"msg":${JSON.stringify(frame)}}`],
+  ['time and data', (frame, seq) => JSON.stringify({ time: iso(seq), data: frame })],
+  ['t and frame', (frame, seq) => JSON.stringify({ t: ns(seq), frame })],
+  ['timestamp and message', (frame, seq) => JSON.stringify({ timestamp: iso(seq), message: frame })],
+  [
+    'received_at and raw text',
+    (frame, seq) => JSON.stringify({ received_at: iso(seq), raw: JSON.stringify(frame) }),
+  ],
+  ['a list of time and frame', (frame, seq) => `[${ns(seq)},${JSON.stringify(frame)}]`],
+  ['a time before the frame', (frame, seq) => `${ns(seq)}\t${JSON.stringify(frame)}`],
+  ['a time within the frame', (frame, seq) => JSON.stringify({ ...frame, _received_at: iso(seq) })],
+]
+
+test('each wrapper from a file, from stdin and as gzip gives the same lake', async (t) => {
+  const directory = await temporaryDirectory(t)
+  let expected: Map<string, string> | undefined
+  for (const [index, [name, line]] of WRAPPERS.entries()) {
+    const text = Buffer.from(FRAMES.map((frame, at) => `${line(frame, at + 1)}\n`).join(''))
+    const path = join(directory, `${index}.ndjson`)
+    await writeFile(path, text)
+    await writeFile(`${path}.gz`, gzipSync(text))
+    const ways: [string[], Buffer?][] = [[[path]], [[`${path}.gz`]], [[], text], [['-'], gzipSync(text)]]
+    // Every wrapper by file; the ways besides have nothing to do with it, so they take turns.
+    for (const [way, [args, input]] of [ways[0]!, ways[1 + (index % 3)]!].entries()) {
+      const lake = join(directory, `lake-${index}-${way}`)
+      const run = await bookcast(['--lake', lake, ...args], input === undefined ? {} : { input })
+      assert.equal(run.code, 0, `${name}: ${run.err}`)
+      const hashes = await lakeHashes(lake)
+      assert.equal(hashes.size, 1)
+      assert.deepEqual(
+        hashes,
+        (expected ??= hashes),
+        `${name}, ${way === 0 ? 'file' : args.join(' ') || 'stdin'}`,
+      )
+    }
+  }
+  const [row] = await readRows(await fileIn(join(directory, 'lake-0-0')))
+  assert.equal(row!.recv_ts, BigInt(ns(1)))
+})
+
+test('zstd is read like plain text, where the compressor is installed', async (t) => {
+  const text = Buffer.from(FRAMES.map((frame, at) => `${WRAPPERS[0]![1](frame, at + 1)}\n`).join(''))
+  const zstd = spawnSync('zstd', ['-c'], { input: text })
+  if (zstd.error !== undefined) {
+    t.skip('zstd is not installed')
+    return
+  }
+  const directory = await temporaryDirectory(t)
+  const path = join(directory, 'recording')
+  await writeFile(path, zstd.stdout)
+  const lakes = ['plain', 'file', 'stdin'].map((name) => join(directory, name))
+  const runs = [
+    await bookcast(['--lake', lakes[0]!], { input: text }),
+    await bookcast(['--lake', lakes[1]!, path]),
+    await bookcast(['--lake', lakes[2]!], { input: zstd.stdout }),
+  ]
+  for (const { code, err } of runs) assert.equal(code, 0, err)
+  const [plain, ...others] = await Promise.all(lakes.map(lakeHashes))
+  for (const other of others) assert.deepEqual(other, plain)
+})
+
+test('what cannot be read is refused with its file and line, and with what to do', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const lake = join(directory, 'lake')
+  const good = `${WRAPPERS[0]![1](FRAMES[0]!, 1)}\n`
+  const frame = JSON.stringify(FRAMES[1])
+  const polymarket = {
+    event_type: 'book',
+    market: '0x1',
+    asset_id: '2',
+    bids: [],
+    asks: [],
+    timestamp: `${MS}`,
+  }
+  const cases: [name: string, content: string | Buffer, message: RegExp][] = [
+    [
+      'time',
+      `${good}{"received_at":"yesterday","msg":${frame}}\n`,
+      /:2: received_at is no time: "yesterday"/,
+    ],
+    [
+      'zone',
+      `${good}{"time":"2026-06-24T15:49:55","msg":${frame}}\n`,
+      /:2: time is no time.*zone is missing: Z/,
+    ],
+    [
+      'counter',
+      `${good}[12,${frame}]\n`,
+      /:2: the first element is no time: "12" \(it would lie before 2010\)/,
+    ],
+    [
+      'two',
+      `${good}{"ts":${ns(2)},"received_at":"2026-06-24T18:00:00Z","msg":${frame}}\n`,
+      /:2: received_at and ts are [\d.]+ seconds apart: .*Leave the other out/,
+    ],
+    ['prefix', `${good}once upon ${frame}\n`, /:2: neither JSON nor a time followed by JSON/],
+    [
+      'unknown',
+      `${good}{"envelope":${frame}}\n`,
+      /:2: an object that is neither a frame nor a frame in a known wrapper/,
+    ],
+    ['json', `${good}{"type":\n`, /:2: no valid JSON/],
+    [
+      'other',
+      `${JSON.stringify(polymarket)}\n`,
+      /messages of polymarket, not of kalshi; .*--source polymarket/,
+    ],
+    ['bzip2', Buffer.from('BZh91AY&SY'), /bzip2 is not read; .*bzip2 -dc FILE \| bookcast import … -/],
+    ['xz', Buffer.from('fd377a585a00', 'hex'), /xz is not read; .*xz -dc FILE/],
+    ['zip', Buffer.from('504b0304', 'hex'), /zip is not read; .*unzip -p FILE/],
+    ['cut', gzipSync(good.repeat(9)).subarray(0, 60), /gzip data is damaged or ends too early/],
+  ]
+  for (const [index, [name, content, message]] of cases.entries()) {
+    const path = join(directory, `${name}.ndjson`)
+    await writeFile(path, content)
+    const isFile = index % 2 === 0
+    const run = isFile
+      ? await bookcast(['--lake', lake, path])
+      : await bookcast(['--lake', lake], { input: Buffer.from(content) })
+    assert.equal(run.code, 1, `${name}: ${run.err}`)
+    assert.match(run.err, message)
+    assert.ok(run.err.includes(`bookcast import: ${isFile ? path : 'stdin'}:`), run.err)
+    assert.match(run.err, /\(nothing was written to the lake\)\n$/)
+  }
+  assert.deepEqual(await entriesBelow(lake), [])
+})
+
+test('a name of 200 letters, or one that is no name, is refused before anything is read', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  for (const [series, problem] of [
+    ['s'.repeat(200), /--series takes a series' name; "s{200}" .*(?:long|at most|letters|bytes)/],
+    ['../up', /--series takes a series' name; "\.\.\/up"/],
+  ] as const) {
+    const { code, err } = await bookcast(['--lake', lake, '--series', series, '/none'])
+    assert.equal(code, 2, err)
+    assert.match(err, problem)
+  }
+})
+
+test('a lake that may not be written is said to be so, with the reason', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const input = Buffer.from(`${WRAPPERS[0]![1](FRAMES[0]!, 1)}\n`)
+  const file = join(directory, 'file')
+  await writeFile(file, '')
+  const onFile = await bookcast(['--lake', file], { input })
+  assert.equal(onFile.code, 1)
+  assert.match(onFile.err, /the lake .*file cannot be written: .*\n\(nothing was written to the lake\)\n$/)
+  await t.test('its directory belongs to others', async (part) => {
+    const lake = join(directory, 'owned')
+    await mkdir(lake)
+    await chmod(lake, 0o555)
+    await chmod(directory, 0o755)
+    // Rights do not bind root, who can be another user instead.
+    const uid = process.getuid?.() === 0 ? NOBODY : undefined
+    if (
+      uid !== undefined &&
+      spawnSync(process.execPath, [MAIN, '--version'], { uid, gid: uid }).status !== 0
+    ) {
+      part.skip('another user cannot run the program here')
+      return
+    }
+    const { code, err } = await bookcast(['--lake', lake], uid === undefined ? { input } : { input, uid })
+    assert.equal(code, 1, err)
+    assert.match(err, /the lake .*owned cannot be written: this user may not; .* \(EACCES at .*owned/)
+    assert.deepEqual(await readdir(lake), [])
+  })
+  await t.test('it is mounted read-only', async (part) => {
+    const lake = join(directory, 'mounted')
+    await mkdir(lake)
+    const script = 'mount -t tmpfs -o ro tmpfs "$0" && exec "$@"'
+    const before = ['unshare', '--map-root-user', '--mount', 'sh', '-c', script, lake]
+    if (spawnSync(before[0]!, [...before.slice(1), 'true']).status !== 0) {
+      part.skip('nothing can be mounted here')
+      return
+    }
+    const { code, err } = await bookcast(['--lake', lake], { input, before })
+    assert.equal(code, 1, err)
+    assert.match(err, /the lake .*mounted cannot be written: its file system is mounted read-only \(EROFS/)
+  })
+})
+
+test('--report writes as JSON what the lake shows', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const [lake, path] = [join(directory, 'lake'), join(directory, 'report.json')]
+  const at = (second: number, frame: object): string =>
+    `${JSON.stringify({ recv_ts: MS + second * 1000, msg: frame })}\n`
+  const seconds = (second: number) => ({ ts_ms: MS + second * 1000 - 20 })
+  const text = [
+    at(0, delta(1, seconds(0))),
+    at(10, snapshot(2, { yes: [[40, 9]] })),
+    at(20, delta(3, seconds(20))),
+    at(20, delta(3, seconds(20))),
+    at(40, delta(5, seconds(40))),
+    at(50, snapshot(6, { yes: [[41, 9]] })),
+    at(60, delta(7, { ts_ms: Date.UTC(2099, 0, 1) })),
+    at(100, delta(8, seconds(100))),
+  ].join('')
+  const { code, out, err } = await bookcast(['--lake', lake, '--report', path], { input: Buffer.from(text) })
+  assert.equal(code, 0, err)
+  const report = JSON.parse(await readFile(path, 'utf8'))
+  const [market] = report.markets
+  const [day] = market.dates
+  assert.deepEqual(
+    [report.messages, report.repeated_messages, report.set_aside_times.exchange, report.missing_numbers],
+    [8, 1, 1, 1],
+  )
+  assert.deepEqual([market.series, market.market_id, market.repeated_messages], ['KXHIGHNY', T, 1])
+  assert.deepEqual([day.resets, day.changes_without_book], [1, 2])
+  assert.deepEqual(
+    day.gaps.map(({ cause }: { cause: string }) => cause),
+    ['no snapshot yet', 'sequence break'],
+  )
+  // Counted from the rows: known from each `clear` to the next `gap` or the end of what is covered.
+  const rows = await readRows(await fileIn(lake))
+  const end = BigInt(Date.parse(report.files[0].covers_to)) * 1_000_000n
+  let known = 0n
+  let since: bigint | undefined
+  for (const { ts, event } of rows) {
+    if (event === 0) since ??= ts
+    if (event !== 3 || since === undefined) continue
+    known += ts - since
+    since = undefined
+  }
+  if (since !== undefined) known += end + 1n - since
+  assert.equal(day.known_ns, Number(known))
+  const share = Number(known) / Number(NS_PER_DAY)
+  assert.ok(Math.abs(day.known_share_of_day - share) < 1e-6, `${day.known_share_of_day} ${share}`)
+  assert.match(
+    out,
+    new RegExp(`known for ${(report.known_share_of_covered * 100).toFixed(2)}% of the covered time`),
+  )
+  const wrong = await bookcast(['--lake', lake, '--report', join(directory, 'none/report.json'), '/none'])
+  assert.equal(wrong.code, 1)
+  assert.match(wrong.err, /--report .*: there is no directory .*none/)
+})
+
+/** The one order-book file of a lake. */
+async function fileIn(lake: string): Promise<string> {
+  const names = (await entriesBelow(lake)).filter((name) => name.endsWith('.parquet'))
+  assert.equal(names.length, 1)
+  return join(lake, names[0]!)
+}
