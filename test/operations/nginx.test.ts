@@ -1,0 +1,172 @@
+// The example operations/nginx.conf with its addresses put in, in front of two servers: what one cannot answer the other
+// does, and a stream that breaks off is seen to break off. Skipped where nginx is not installed; 1.22 has shown it.
+
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
+const SAMPLE_LAKE = fileURLToPath(new URL('../../../data-samples/lake', import.meta.url))
+const EXAMPLE = fileURLToPath(new URL('../../../operations/nginx.conf', import.meta.url))
+const NGINX = ['nginx', '/usr/sbin/nginx'].find((name) => spawnSync(name, ['-v']).error === undefined)
+const SHORT = '/api/v1/lob?series=KXHIGHCHI&date=2026-07-03&hour=18&interval=300&levels=3'
+// More than the socket buffers of all ends hold.
+const LONG = '/api/v1/lob?series=KXHIGHNY-26JUL02&date=2026-07-02&interval=2&format=csv'
+const START_TRIES = 200
+/** Enough that each of two servers gets some first. */
+const REQUESTS = 8
+
+interface Replica {
+  readonly child: ChildProcess
+  readonly port: number
+  readonly url: string
+}
+
+async function startReplica(t: TestContext, lake: string, args: readonly string[] = []): Promise<Replica> {
+  const fixed = ['--lake', lake, '--port', '0', '--trusted-proxies', '1', '--log-level', 'silent']
+  const child = spawn(process.execPath, [MAIN, 'serve', ...fixed, ...args], {
+    env: { ...process.env, BOOKCAST_STORE: 'off' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  let text = ''
+  for await (const piece of child.stdout.setEncoding('utf8')) {
+    text += String(piece)
+    const port = /http:\/\/127\.0\.0\.1:(\d+)/.exec(text)?.[1]
+    if (port !== undefined) return { child, port: Number(port), url: `http://127.0.0.1:${port}` }
+  }
+  throw new Error(`serve ended: ${text}`)
+}
+
+async function kill({ child }: Replica): Promise<void> {
+  const gone = once(child, 'exit')
+  child.kill('SIGKILL')
+  await gone
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Starts nginx with the example's text in front of the two, and gives its address. */
+async function startProxy(t: TestContext, replicas: readonly [Replica, Replica]): Promise<string> {
+  const directory = await temporaryDirectory(t)
+  const port = await freePort()
+  const own = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `${name}_temp_path ${directory}/${name};`,
+  )
+  const swaps: readonly (readonly [string, string])[] = [
+    ['serve-1:8080', `127.0.0.1:${replicas[0].port}`],
+    ['serve-2:8080', `127.0.0.1:${replicas[1].port}`],
+    ['listen 8080;', `listen 127.0.0.1:${port};`],
+    ['http {', `http { access_log off; ${own.join(' ')}`],
+  ]
+  let text = await readFile(EXAMPLE, 'utf8')
+  for (const [from, to] of swaps) {
+    assert.ok(text.includes(from), `the example lacks ${from}`)
+    text = text.replace(from, to)
+  }
+  const log = join(directory, 'error.log')
+  await writeFile(
+    join(directory, 'nginx.conf'),
+    `daemon off; pid ${directory}/pid; error_log ${log} warn;\n${text}`,
+  )
+  const child = spawn(NGINX!, ['-p', directory, '-e', log, '-c', join(directory, 'nginx.conf')], {
+    stdio: 'inherit',
+  })
+  t.after(async () => {
+    child.kill('SIGTERM')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  })
+  const url = `http://127.0.0.1:${port}`
+  for (let left = START_TRIES; left > 0; left--) {
+    if (child.exitCode !== null) break
+    if (
+      await fetch(`${url}/health`).then(
+        () => true,
+        () => false,
+      )
+    )
+      return url
+    await sleep(50)
+  }
+  throw new Error(`nginx does not answer: ${await readFile(log, 'utf8')}`)
+}
+
+async function textOf(url: string): Promise<string> {
+  const response = await fetch(url)
+  const text = await response.text()
+  assert.equal(response.status, 200, text.slice(0, 300))
+  return text
+}
+
+async function sampleCopy(t: TestContext): Promise<string> {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  await mkdir(lake)
+  await cp(SAMPLE_LAKE, lake, { recursive: true })
+  return lake
+}
+
+const options = { skip: NGINX === undefined ? 'nginx is not installed' : false }
+
+test('requests and streams come through as they are', options, async (t) => {
+  const replicas = [await startReplica(t, SAMPLE_LAKE), await startReplica(t, SAMPLE_LAKE)] as const
+  const proxy = await startProxy(t, replicas)
+  assert.equal(await textOf(proxy + SHORT), await textOf(replicas[0].url + SHORT))
+  assert.equal(await textOf(proxy + LONG), await textOf(replicas[1].url + LONG))
+  assert.equal((await fetch(`${proxy}/metrics`)).status, 404)
+  const wrong = await fetch(`${proxy}/api/v1/lob?series=KXHIGHCHI&date=no`)
+  assert.equal(wrong.status, 400)
+})
+
+test('what one server refuses with 429 or 503 the other answers', options, async (t) => {
+  const damaged = await sampleCopy(t)
+  await writeFile(lobFilePath(damaged, 'kalshi', 'KXHIGHCHI', '2026-07-03'), 'no parquet file')
+  const cases = [
+    { status: 429, replica: await startReplica(t, SAMPLE_LAKE, ['--rate-limit', '1', '--rate-burst', '1']) },
+    { status: 503, replica: await startReplica(t, damaged) },
+  ]
+  const good = await startReplica(t, SAMPLE_LAKE)
+  const expected = await textOf(good.url + SHORT)
+  for (const { status, replica } of cases) {
+    const proxy = await startProxy(t, [replica, good])
+    for (let left = REQUESTS; left > 0; left--) assert.equal(await textOf(proxy + SHORT), expected)
+    const alone = await Promise.all(
+      Array.from({ length: 3 }, async () => (await fetch(replica.url + SHORT)).status),
+    )
+    assert.ok(alone.includes(status), `alone it answers ${alone.join(' ')}, not ${status}`)
+  }
+})
+
+test('a killed server costs what it was sending and nothing else', options, async (t) => {
+  const [first, second] = [await startReplica(t, SAMPLE_LAKE), await startReplica(t, SAMPLE_LAKE)]
+  const proxy = await startProxy(t, [first, second])
+  const expected = await textOf(proxy + SHORT)
+  await kill(first)
+  for (let left = REQUESTS; left > 0; left--) assert.equal(await textOf(proxy + SHORT), expected)
+  const whole = (await textOf(second.url + LONG)).length
+  const response = await fetch(proxy + LONG)
+  assert.equal(response.status, 200)
+  let received = 0
+  await assert.rejects(async () => {
+    for await (const piece of response.body!) {
+      if (received === 0) await kill(second)
+      received += (piece as Uint8Array).length
+    }
+  }, 'a broken stream ends like a whole one')
+  assert.ok(received > 0 && received < whole, `${received} of ${whole} bytes`)
+  assert.equal((await fetch(proxy + SHORT)).status, 502)
+})
