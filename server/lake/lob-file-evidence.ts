@@ -3,20 +3,17 @@
 
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { parquetMetadata, parquetRead } from 'hyparquet'
-import type { ColumnData, FileMetaData } from 'hyparquet'
-import { compressors } from 'hyparquet-compressors'
-import { FOOTER_BYTES_MAX, ROW_GROUP_BYTES_MAX } from '../../shared/limits.ts'
-import { crc32Hex, lobFooterChecksum } from '../../shared/lob-checksum.ts'
+import type { FileMetaData } from 'hyparquet'
+import { ROW_GROUP_BYTES_MAX } from '../../shared/limits.ts'
+import { crc32Hex } from '../../shared/lob-checksum.ts'
 import { EVENT_GAP, EVENT_SET, LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 import type { FeedSpan } from './feed-strand.ts'
 import { decodeEvidence, parsePlaces, parseStrands } from './lob-evidence.ts'
 import type { CarriedMarket, EvidenceBlock, EvidencePlace } from './lob-evidence.ts'
 import type { StatedStrand } from './lob-evidence.ts'
+import { fillColumn, footerValue, readBytes, readLobFooter, readRowGroup } from './lob-file-reading.ts'
 import { NO_SEQ } from './market-fold.ts'
-
-const TRAILER_BYTES = 8
 
 /** One record of a file: a row that a message gave, or what was kept beside the rows. `strand` is the file's number. */
 export interface LakeRecord {
@@ -52,8 +49,8 @@ export class LobFileEvidence {
     this.#file = file
     this.#sizeBytes = sizeBytes
     this.#metadata = metadata
-    this.#places = parsePlaces(valueOf(metadata, KEYS.evidence) ?? '[]')
-    this.#strands = parseStrands(valueOf(metadata, KEYS.strands) ?? '[]')
+    this.#places = parsePlaces(footerValue(metadata, KEYS.evidence) ?? '[]')
+    this.#strands = parseStrands(footerValue(metadata, KEYS.strands) ?? '[]')
   }
 
   /** Undefined for a file that keeps no evidence. Throws an error that names a file which cannot be read. */
@@ -61,8 +58,8 @@ export class LobFileEvidence {
     const file = await open(path)
     try {
       const { size } = await file.stat()
-      const metadata = await readMetadata(file, size)
-      if (valueOf(metadata, KEYS.strands) === undefined) {
+      const { metadata } = await readLobFooter(file, size)
+      if (footerValue(metadata, KEYS.strands) === undefined) {
         await file.close()
         return undefined
       }
@@ -83,7 +80,7 @@ export class LobFileEvidence {
   }
 
   get markets(): readonly string[] {
-    const list = JSON.parse(valueOf(this.#metadata, KEYS.markets) ?? '[]') as { id: string }[]
+    const list = JSON.parse(footerValue(this.#metadata, KEYS.markets) ?? '[]') as { id: string }[]
     return list.map(({ id }) => id)
   }
 
@@ -146,33 +143,22 @@ export class LobFileEvidence {
   }
 
   async #readRows(rowStart: number, rowEnd: number): Promise<ReadColumns> {
-    const columns: { -readonly [Name in keyof ReadColumns]: ReadColumns[Name][number][] } = {
-      ts: [],
-      recv_ts: [],
-      seq: [],
-      market_id: [],
-      event: [],
-      side: [],
-      price: [],
-      qty: [],
+    const chunks = await readRowGroup(this.#file, this.#sizeBytes, this.#metadata, rowStart, rowEnd)
+    const column = <T>(name: keyof ReadColumns): T[] => {
+      const values: T[] = []
+      fillColumn(values, chunks.get(name) ?? [])
+      return values
     }
-    await parquetRead({
-      file: {
-        byteLength: this.#sizeBytes,
-        slice: async (start, end = this.#sizeBytes) =>
-          new Uint8Array(await readBytes(this.#file, start, end)).buffer,
-      },
-      metadata: this.#metadata,
-      rowStart,
-      rowEnd,
-      compressors,
-      onChunk: ({ columnName, columnData }: ColumnData) => {
-        // What a column holds follows from the schema, which the file's writer keeps.
-        const list = columns[columnName as keyof ReadColumns] as unknown[]
-        for (let index = 0; index < columnData.length; index++) list.push(columnData[index])
-      },
-    })
-    return columns
+    return {
+      ts: column('ts'),
+      recv_ts: column('recv_ts'),
+      seq: column('seq'),
+      market_id: column('market_id'),
+      event: column('event'),
+      side: column('side'),
+      price: column('price'),
+      qty: column('qty'),
+    }
   }
 }
 
@@ -233,36 +219,6 @@ class RunReader {
     run.left--
     return strand
   }
-}
-
-async function readMetadata(file: FileHandle, sizeBytes: number): Promise<FileMetaData> {
-  if (sizeBytes < TRAILER_BYTES + 4) throw new Error('it is truncated')
-  const trailer = await readBytes(file, sizeBytes - TRAILER_BYTES, sizeBytes)
-  const footerBytes = trailer.readUInt32LE(0)
-  const start = sizeBytes - TRAILER_BYTES - footerBytes
-  if (trailer.toString('latin1', 4) !== 'PAR1' || footerBytes > FOOTER_BYTES_MAX || start < 4) {
-    throw new Error('it is truncated or no parquet file')
-  }
-  const footer = await readBytes(file, start, sizeBytes)
-  const checksum = lobFooterChecksum(footer.subarray(0, footerBytes))
-  if (checksum !== undefined && checksum.stored !== checksum.computed) {
-    throw new Error('its footer has a wrong checksum')
-  }
-  return parquetMetadata(footer, { geoparquet: false })
-}
-
-function valueOf(metadata: FileMetaData, key: string): string | undefined {
-  return metadata.key_value_metadata?.find((pair) => pair.key === key)?.value
-}
-
-async function readBytes(file: FileHandle, start: number, end: number): Promise<Buffer> {
-  const bytes = Buffer.alloc(end - start)
-  for (let done = 0; done < bytes.length;) {
-    const { bytesRead } = await file.read(bytes, done, bytes.length - done, start + done)
-    if (bytesRead === 0) throw new Error('it ends too early')
-    done += bytesRead
-  }
-  return bytes
 }
 
 function named(path: string, error: unknown): Error {

@@ -3,26 +3,25 @@
 
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { parquetMetadata, parquetRead } from 'hyparquet'
-import type { ColumnData, DecodedArray, FileMetaData } from 'hyparquet'
-import { compressors } from 'hyparquet-compressors'
-import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
-import { crc32Hex, lobFooterChecksum } from '../../shared/lob-checksum.ts'
+import type { FileMetaData } from 'hyparquet'
+import { crc32Hex } from '../../shared/lob-checksum.ts'
 import { LOB_COLUMNS, LOB_FOOTER_KEYS as KEYS, LOB_SCHEMA } from '../../shared/lob-v1.ts'
 import { PARQUET_MAGIC, marketsText } from './lob-footer.ts'
 import { parsePlaces } from './lob-evidence.ts'
 import type { EvidencePlace } from './lob-evidence.ts'
+import { fillColumn, footerValue, readBytes, readLobFooter, readRowGroup } from './lob-file-reading.ts'
 import { chunkRange, metaOf } from './lob-parquet-pages.ts'
 import { LobFigures } from './lob-summary.ts'
-
-const TRAILER_BYTES = 8
 
 /** Throws an error that names the file and the first thing that differs; fulfilled when the file is whole. */
 export async function verifyLobFile(path: string): Promise<void> {
   const file = await open(path)
   try {
     const sizeBytes = (await file.stat()).size
-    const { metadata, dataEnd } = await readFooter(file, sizeBytes)
+    const { metadata, dataEnd, isChecked } = await readLobFooter(file, sizeBytes)
+    if (!isChecked) throw new Error('no footer checksum')
+    const head = await readBytes(file, 0, PARQUET_MAGIC.length)
+    if (!head.equals(PARQUET_MAGIC)) throw new Error('no PAR1')
     checkSchema(metadata)
     await checkChunks(file, metadata, dataEnd)
     await checkFigures(file, sizeBytes, metadata)
@@ -32,23 +31,6 @@ export async function verifyLobFile(path: string): Promise<void> {
   } finally {
     await file.close()
   }
-}
-
-async function readFooter(
-  file: FileHandle,
-  sizeBytes: number,
-): Promise<{ metadata: FileMetaData; dataEnd: number }> {
-  if (sizeBytes < PARQUET_MAGIC.length + TRAILER_BYTES) throw new Error('it is too short')
-  const head = await readBytes(file, 0, PARQUET_MAGIC.length)
-  const trailer = await readBytes(file, sizeBytes - TRAILER_BYTES, sizeBytes)
-  if (!head.equals(PARQUET_MAGIC) || !trailer.subarray(4).equals(PARQUET_MAGIC)) throw new Error('no PAR1')
-  const footerBytes = trailer.readUInt32LE(0)
-  const dataEnd = sizeBytes - TRAILER_BYTES - footerBytes
-  if (footerBytes > FOOTER_BYTES_MAX || dataEnd < PARQUET_MAGIC.length) throw new Error('footer length')
-  const footer = await readBytes(file, dataEnd, sizeBytes)
-  const checksum = lobFooterChecksum(footer.subarray(0, footerBytes))
-  if (checksum === undefined || checksum.stored !== checksum.computed) throw new Error('footer checksum')
-  return { metadata: parquetMetadata(footer, { geoparquet: false }), dataEnd }
 }
 
 function checkSchema(metadata: FileMetaData): void {
@@ -93,7 +75,7 @@ async function checkChunks(file: FileHandle, metadata: FileMetaData, dataEnd: nu
 }
 
 function evidenceOf(metadata: FileMetaData): EvidencePlace[] {
-  const text = metadata.key_value_metadata?.find((pair) => pair.key === KEYS.evidence)?.value
+  const text = footerValue(metadata, KEYS.evidence)
   return text === undefined ? [] : parsePlaces(text)
 }
 
@@ -143,22 +125,7 @@ async function decodeRowGroup(
   rowStart: number,
   rowEnd: number,
 ): Promise<DecodedRows> {
-  const columns = new Map<string, DecodedArray[]>()
-  await parquetRead({
-    file: {
-      byteLength: sizeBytes,
-      slice: async (start, end = sizeBytes) => new Uint8Array(await readBytes(file, start, end)).buffer,
-    },
-    metadata,
-    rowStart,
-    rowEnd,
-    compressors,
-    onChunk: ({ columnName, columnData }: ColumnData) => {
-      const chunks = columns.get(columnName)
-      if (chunks === undefined) columns.set(columnName, [columnData])
-      else chunks.push(columnData)
-    },
-  })
+  const columns = await readRowGroup(file, sizeBytes, metadata, rowStart, rowEnd)
   const rows = rowEnd - rowStart
   for (const { name } of LOB_COLUMNS) {
     const chunks = columns.get(name) ?? []
@@ -170,34 +137,14 @@ async function decodeRowGroup(
     ts: new BigInt64Array(rows),
     event: new Uint8Array(rows),
   }
-  fill(decoded.market, columns.get('market_id')!)
-  fill(decoded.ts, columns.get('ts')!)
-  fill(decoded.event, columns.get('event')!)
+  fillColumn(decoded.market, columns.get('market_id')!)
+  fillColumn(decoded.ts, columns.get('ts')!)
+  fillColumn(decoded.event, columns.get('event')!)
   return decoded
 }
 
-// A loop, because Array.from and flat take several times as long on typed arrays. hyparquet types a decoded value as
-// `any`: which it is follows from the schema, which has been checked.
-function fill<T>(target: { [row: number]: T }, chunks: readonly DecodedArray[]): void {
-  let row = 0
-  for (const chunk of chunks) {
-    for (let i = 0; i < chunk.length; i++) target[row++] = chunk[i]
-  }
-}
-
 function valueOf(metadata: FileMetaData, key: string): string {
-  const value = metadata.key_value_metadata?.find((pair) => pair.key === key)?.value
+  const value = footerValue(metadata, key)
   if (value === undefined) throw new Error(`no footer value ${key}`)
   return value
-}
-
-async function readBytes(file: FileHandle, start: number, end: number): Promise<Buffer> {
-  const bytes = Buffer.alloc(end - start)
-  let done = 0
-  while (done < bytes.length) {
-    const { bytesRead } = await file.read(bytes, done, bytes.length - done, start + done)
-    if (bytesRead === 0) throw new Error('it ends too early')
-    done += bytesRead
-  }
-  return bytes
 }

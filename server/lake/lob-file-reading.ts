@@ -1,0 +1,95 @@
+// Reads the parts of a lob.v1 file of Bookcast's own: its footer, whole row groups, and any bytes between. What they must
+// say is the caller's affair; errors name no file.
+
+import type { FileHandle } from 'node:fs/promises'
+import { parquetMetadata, parquetRead } from 'hyparquet'
+import type { ColumnData, DecodedArray, FileMetaData } from 'hyparquet'
+import { compressors } from 'hyparquet-compressors'
+import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
+import { lobFooterChecksum } from '../../shared/lob-checksum.ts'
+import { PARQUET_MAGIC } from './lob-footer.ts'
+
+const TRAILER_BYTES = 8
+
+export interface LobFooterParts {
+  readonly metadata: FileMetaData
+  /** Where the footer begins. */
+  readonly dataEnd: number
+  /** The footer states a checksum of itself, which is right. */
+  readonly isChecked: boolean
+}
+
+/** Throws where the bytes end too early, are no parquet file, or the footer's checksum is wrong. */
+export async function readLobFooter(file: FileHandle, sizeBytes: number): Promise<LobFooterParts> {
+  if (sizeBytes < PARQUET_MAGIC.length + TRAILER_BYTES) throw new Error('it is truncated')
+  const trailer = await readBytes(file, sizeBytes - TRAILER_BYTES, sizeBytes)
+  const footerBytes = trailer.readUInt32LE(0)
+  const dataEnd = sizeBytes - TRAILER_BYTES - footerBytes
+  const isParquet = trailer.subarray(4).equals(PARQUET_MAGIC)
+  if (!isParquet || footerBytes > FOOTER_BYTES_MAX || dataEnd < PARQUET_MAGIC.length) {
+    throw new Error('it is truncated or no parquet file')
+  }
+  const footer = await readBytes(file, dataEnd, sizeBytes)
+  const checksum = lobFooterChecksum(footer.subarray(0, footerBytes))
+  if (checksum !== undefined && checksum.stored !== checksum.computed) {
+    throw new Error('its footer has a wrong checksum')
+  }
+  return {
+    metadata: parquetMetadata(footer, { geoparquet: false }),
+    dataEnd,
+    isChecked: checksum !== undefined,
+  }
+}
+
+/** What the footer says under a key; undefined when it says nothing. */
+export function footerValue({ key_value_metadata: pairs }: FileMetaData, key: string): string | undefined {
+  return pairs?.find((pair) => pair.key === key)?.value
+}
+
+/** Rows `[rowStart, rowEnd)`, a whole row group, decoded: the pieces of each column by its name. */
+export async function readRowGroup(
+  file: FileHandle,
+  sizeBytes: number,
+  metadata: FileMetaData,
+  rowStart: number,
+  rowEnd: number,
+): Promise<ReadonlyMap<string, readonly DecodedArray[]>> {
+  const columns = new Map<string, DecodedArray[]>()
+  await parquetRead({
+    file: {
+      byteLength: sizeBytes,
+      slice: async (start, end = sizeBytes) => new Uint8Array(await readBytes(file, start, end)).buffer,
+    },
+    metadata,
+    rowStart,
+    rowEnd,
+    compressors,
+    onChunk: ({ columnName, columnData }: ColumnData) => {
+      const chunks = columns.get(columnName)
+      if (chunks === undefined) columns.set(columnName, [columnData])
+      else chunks.push(columnData)
+    },
+  })
+  return columns
+}
+
+// A loop, because Array.from and flat take several times as long on typed arrays. hyparquet types a decoded value as
+// `any`: which it is follows from the schema, which the file's writer keeps.
+/** Puts a column's pieces into `target`, which has room for them. */
+export function fillColumn<T>(target: { [row: number]: T }, chunks: readonly DecodedArray[]): void {
+  let row = 0
+  for (const chunk of chunks) {
+    for (let i = 0; i < chunk.length; i++) target[row++] = chunk[i]
+  }
+}
+
+/** Throws where the file ends before `end`. */
+export async function readBytes(file: FileHandle, start: number, end: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(end - start)
+  for (let done = 0; done < bytes.length;) {
+    const { bytesRead } = await file.read(bytes, done, bytes.length - done, start + done)
+    if (bytesRead === 0) throw new Error('it ends too early')
+    done += bytesRead
+  }
+  return bytes
+}
