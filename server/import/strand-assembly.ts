@@ -217,8 +217,9 @@ function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
   const pace = paceOfHead(span.sid === null ? span.anchors : [])
   for (const chain of index.before(span)) {
     if (chain.isContinued) continue
+    // What one recording holds without a break goes on however long it was silent.
+    if (span.previous !== undefined && chain.lastSpans.has(span.previous)) return chain
     const isNext = span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span)
-    if (isNext && span.previous !== undefined && chain.lastSpans.has(span.previous)) return chain
     if (isNext && (best === undefined || isLikelier(chain, best, pace))) best = chain
   }
   return best
