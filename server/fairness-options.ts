@@ -1,4 +1,5 @@
-// The options that say what one client may hold of what all share, and what is asked of it for that.
+// The options that say what one client may hold of what all share, and what is asked of it for that; and what is kept
+// for all of them.
 
 import type { OptionDeclaration, ParsedOptions } from './commands/options.ts'
 import { integerOption } from './commands/options.ts'
@@ -11,6 +12,8 @@ const SLOTS_MAX = 4
 const REQUESTS_MAX = 200
 const ROWS_MAX = 2_000_000
 const CONNECTIONS_MAX = 1_000_000
+const ANSWER_CACHE_MB_MAX = 16_384
+export const ANSWER_CACHE_MB_DEFAULT = 64
 
 export const FAIRNESS_OPTIONS = [
   {
@@ -55,12 +58,20 @@ export const FAIRNESS_OPTIONS = [
     env: 'BOOKCAST_MAX_CONNECTIONS',
     default: '10000',
   },
+  {
+    name: 'answer-cache-mb',
+    placeholder: '<n>',
+    description: 'memory for small answers that are asked for again and again; 0: none is kept',
+    env: 'BOOKCAST_ANSWER_CACHE_MB',
+    default: String(ANSWER_CACHE_MB_DEFAULT),
+  },
 ] as const satisfies readonly OptionDeclaration[]
 
 export interface FairnessConfig {
   readonly shares: ClientShares
   /** Fewer where the process may not open as many files. */
   readonly connectionsMax: number
+  readonly answerCacheMb: number
 }
 
 function integerOf(options: ParsedOptions, name: string, min: number, max: number): number {
@@ -80,5 +91,6 @@ export function readFairness(options: ParsedOptions): FairnessConfig {
       rows: integerOf(options, 'client-rows', 1, ROWS_MAX),
     },
     connectionsMax: integerOf(options, 'max-connections', 1, CONNECTIONS_MAX),
+    answerCacheMb: integerOf(options, 'answer-cache-mb', 0, ANSWER_CACHE_MB_MAX),
   }
 }

@@ -5,8 +5,10 @@ import type { Logger } from 'pino'
 import { HEALTH_CHECK_TIMEOUT_MS, WORKER_CANCEL_TIMEOUT_MS } from '../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
 import type { StoreAddress } from '../shared/sql/store-address.ts'
+import { AnswerCache } from './answers/answer-cache.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import { CatalogueFeed, type CatalogueSource, type DataVersions } from './catalogue/catalogue-feed.ts'
+import { FreshVersions } from './catalogue/fresh-versions.ts'
 import type { CollectionMetrics } from './collect/collection.ts'
 import { candlesEndpoint } from './endpoints/candles.ts'
 import { climateGapsEndpoint } from './endpoints/climate-gaps.ts'
@@ -19,6 +21,7 @@ import { marketEndpoint, marketListEndpoint } from './endpoints/markets.ts'
 import { metricsEndpoint } from './endpoints/metrics.ts'
 import { observationsEndpoint } from './endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from './endpoints/series.ts'
+import { ANSWER_CACHE_MB_DEFAULT } from './fairness-options.ts'
 import { embeddedDbCheck } from './health/embedded-db-check.ts'
 import { type DatabaseCheck, HealthMonitor } from './health/health-monitor.ts'
 import { LakeBooks } from './health/lake-books.ts'
@@ -34,6 +37,7 @@ import { LobPool } from './lob/lob-pool.ts'
 import { startMetricsServer } from './metrics/metrics-server.ts'
 import type { NewestRow } from './metrics/newest-rows.ts'
 import { type IngestAge, ServiceMetrics } from './metrics/service-metrics.ts'
+import { RecordAnswers } from './records/record-answers.ts'
 import { RecordPool } from './records/record-pool.ts'
 import { RecordValidators } from './records/record-validators.ts'
 import { siteEndpoints } from './site/site-endpoints.ts'
@@ -85,6 +89,7 @@ export interface ServerDependencies {
   readonly recordWorkerUrl?: URL
 }
 
+const BYTES_PER_MB = 1024 * 1024
 const RECORD_WORKER_URL = new URL('../workers/records/task.js', import.meta.url)
 const LOB_WORKER_URL = new URL('../workers/lob/task.js', import.meta.url)
 
@@ -115,6 +120,7 @@ interface Background {
   readonly lakeWatch: LakeWatch
   readonly lakeBooks: LakeBooks
   readonly metrics: ServiceMetrics
+  readonly answerCache: AnswerCache
 }
 
 /** Resolves to whether every thread has ended. */
@@ -126,9 +132,13 @@ async function endBackground(background: Background): Promise<boolean> {
   return (await pools).every(Boolean)
 }
 
-function recordEndpoints(pool: RecordPool | undefined, validators: RecordValidators): Endpoint[] {
+function recordEndpoints(
+  pool: RecordPool | undefined,
+  validators: RecordValidators,
+  answerCache: AnswerCache,
+): Endpoint[] {
   if (pool === undefined) return []
-  const service = { pool, validators }
+  const service = { answers: new RecordAnswers(pool, validators, answerCache), validators }
   return [
     candlesEndpoint(service),
     observationsEndpoint(service),
@@ -142,7 +152,7 @@ function createEndpoints(
   config: ServeConfig,
   dependencies: ServerDependencies,
   catalogue: Catalogue,
-  { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics }: Background,
+  { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics, answerCache }: Background,
 ): Endpoint[] {
   const { store, checkEmbeddedDb } = dependencies
   const monitor = new HealthMonitor({
@@ -158,10 +168,16 @@ function createEndpoints(
   const cachePolicy = cachePolicyOf(config)
   const version = readVersion()
   const versions = (): DataVersions => feed?.versions ?? new Map<string, string>()
-  const validators = new RecordValidators({ versions, cachePolicy, version })
+  const freshVersions =
+    store &&
+    new FreshVersions({
+      read: async () => store.catalogue.versions(new AbortController().signal),
+      isAway: () => versions().size === 0,
+    })
+  const validators = new RecordValidators({ versions, freshVersions, cachePolicy, version })
   const endpoints = [
     lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version }),
-    ...recordEndpoints(recordPool, validators),
+    ...recordEndpoints(recordPool, validators, answerCache),
     seriesListEndpoint(catalogue),
     seriesEndpoint(catalogue),
     marketListEndpoint(catalogue),
@@ -209,13 +225,15 @@ function createMetrics(
     recordPool,
     lakeWatch,
     lakeBooks,
-  }: Pick<Background, 'lobPool' | 'recordPool' | 'lakeWatch' | 'lakeBooks'>,
+    answerCache,
+  }: Pick<Background, 'lobPool' | 'recordPool' | 'lakeWatch' | 'lakeBooks' | 'answerCache'>,
 ): ServiceMetrics {
   const { store } = dependencies
   return new ServiceMetrics({
     collection: () => collected(dependencies, lakeWatch),
     newestRows: store?.newestRows ?? (async () => []),
     lakeBooks: () => lakeBooks.figures,
+    answerCache,
     takenSlots: () => lobPool.takenSlots,
     lanes: () => ({ lob: lobPool.slots, ...recordPool?.lanes }),
     queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
@@ -230,10 +248,11 @@ export async function startServer(
 ): Promise<RunningServer> {
   const { logger, store } = dependencies
   const { lobPool, recordPool } = createPools(config, dependencies)
-  const catalogue = new Catalogue(cachePolicyOf(config))
+  const answerCache = new AnswerCache((config.answerCacheMb ?? ANSWER_CACHE_MB_DEFAULT) * BYTES_PER_MB)
+  const catalogue = new Catalogue(cachePolicyOf(config), answerCache)
   const lakeWatch = createLakeWatch(config.lake, config.sync, logger)
   const lakeBooks = new LakeBooks(config.lake, logger)
-  const metrics = createMetrics(dependencies, { lobPool, recordPool, lakeWatch, lakeBooks })
+  const metrics = createMetrics(dependencies, { lobPool, recordPool, lakeWatch, lakeBooks, answerCache })
   const background: Background = {
     lobPool,
     recordPool,
@@ -250,6 +269,7 @@ export async function startServer(
     lakeWatch,
     lakeBooks,
     metrics,
+    answerCache,
   }
   const lifecycle = new RequestLifecycle(
     createEndpoints(config, dependencies, catalogue, background),

@@ -77,6 +77,14 @@ export interface RecordValidation {
   readonly seed: string
   /** Identities of answers that the client holds; `*` stands for any. */
   readonly held: readonly string[]
+  /** Identities of answers that the server itself has kept: unlike a client it does not claim what it has not. */
+  readonly kept: readonly string[]
+}
+
+/** Versions of datasets in the store that threads remember something of; null for one that is not known. */
+export interface RememberedVersions {
+  readonly series: string | null
+  readonly manifest: string | null
 }
 
 /** The Piscina task. `port` is transferred. With `headOnly` the answer is planned and checked but no chunk is sent. */
@@ -87,8 +95,7 @@ export interface RecordTask {
   readonly headOnly: boolean
   /** Null for an answer that cannot be named: its range moves with the clock, or the store is away. */
   readonly validation: RecordValidation | null
-  /** Changes with the catalogue's series; null while it is not known. */
-  readonly seriesVersion: string | null
+  readonly versions: RememberedVersions
   /** False where a request that reads much is not to be answered but moved (`isMisplaced`). */
   readonly isBulk: boolean
   readonly port: import('node:worker_threads').MessagePort
@@ -110,7 +117,7 @@ export interface RecordHead extends StreamHead {
   readonly nextOffset: number | null
   /** Names the query, the files, the state of the store and whatever else the bytes depend on; null without a name. */
   readonly identity: string | null
-  /** The client holds this very answer: no chunk follows. */
+  /** The client or the server holds this very answer: no chunk follows. */
   readonly isHeld: boolean
   /** The request reads more than this thread is for: nothing follows. */
   readonly isMisplaced: boolean

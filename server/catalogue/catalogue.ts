@@ -5,6 +5,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { LOB_CLOSED_LOOK_BACK_DAYS } from '../../shared/limits.ts'
 import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { LobCatalogueEntry, LobQuery } from '../../shared/lob-task.ts'
+import type { AnswerCache } from '../answers/answer-cache.ts'
 import type { CachePolicy } from '../http/cache-policy.ts'
 import type { Validator, WholeReply } from '../http/endpoint.ts'
 import { strongEtag } from '../http/etag.ts'
@@ -32,6 +33,11 @@ export interface PageBounds {
   readonly offset: number
 }
 
+interface PageRecords {
+  readonly records: readonly string[]
+  readonly hasMore: boolean
+}
+
 /** One page of a list. */
 export interface CataloguePage {
   readonly reply: WholeReply
@@ -39,17 +45,29 @@ export interface CataloguePage {
   readonly hasMore: boolean
 }
 
+/** What is kept of a page beside its body. */
+interface PageFacts {
+  /** Of the catalogue that the page was made from. */
+  readonly generation: number
+  readonly page: CataloguePage
+}
+
 export class Catalogue {
   readonly #cachePolicy: CachePolicy
+  readonly #answers: AnswerCache | undefined
   #series: ReadonlyMap<string, SeriesEntry> = new Map()
   #sortedSeries: readonly SeriesEntry[] = []
   readonly #markets = new MarketIndex()
   #isLoaded = false
   /** Names the state of the data; null while it is not known to be that of one version. */
   #version: string | null = null
+  /** Rises with every change of what is here, the name of its state included. */
+  #generation = 0
 
-  constructor(cachePolicy: CachePolicy) {
+  /** @param answers where pages of lists are kept; nowhere when left out */
+  constructor(cachePolicy: CachePolicy, answers?: AnswerCache) {
     this.#cachePolicy = cachePolicy
+    this.#answers = answers
   }
 
   get isLoaded(): boolean {
@@ -62,22 +80,26 @@ export class Catalogue {
 
   replaceSeries(rows: readonly SeriesRow[]): void {
     const entries = rows.map((row) => seriesEntry(row, this.#cachePolicy.revalidate))
+    this.#generation += 1
     this.#sortedSeries = entries.toSorted((left, right) => (left.ticker < right.ticker ? -1 : 1))
     this.#series = new Map(entries.map((entry) => [entry.ticker, entry]))
   }
 
   putMarkets(rows: readonly MarketRow[]): void {
+    this.#generation += 1
     for (const row of rows) this.#markets.put(row)
   }
 
   /** Everything has been put in. `version` null: it may be a mixture of two states. */
   markLoaded(version: string | null): void {
+    this.#generation += 1
     this.#isLoaded = true
     this.#version = version
   }
 
   /** Changes are being put in, so lists have no name until `markLoaded`. */
   markChanging(): void {
+    this.#generation += 1
     this.#version = null
   }
 
@@ -102,20 +124,22 @@ export class Catalogue {
 
   seriesPage(active: boolean | null, { limit, offset }: PageBounds): CataloguePage {
     this.#demandLoaded()
-    const wanted =
-      active === null ? this.#sortedSeries : this.#sortedSeries.filter((entry) => entry.isActive === active)
-    const records = wanted.slice(offset, offset + limit).map((entry) => entry.json)
-    return this.#page(records, wanted.length > offset + limit, [
-      'series',
-      `${active}`,
-      `${limit}`,
-      `${offset}`,
-    ])
+    return this.#page(['series', `${active}`, `${limit}`, `${offset}`], () => {
+      const wanted =
+        active === null ? this.#sortedSeries : this.#sortedSeries.filter((entry) => entry.isActive === active)
+      const records = wanted.slice(offset, offset + limit).map((entry) => entry.json)
+      return { records, hasMore: wanted.length > offset + limit }
+    })
   }
 
   /** @throws {ApiError} `unknown_series` when the filter names one that is not in the catalogue */
-  marketPage(filter: MarketFilter, { limit, offset }: PageBounds): CataloguePage {
+  marketPage(filter: MarketFilter, bounds: PageBounds): CataloguePage {
     this.#demandLoaded()
+    const names = ['markets', JSON.stringify(filter), `${bounds.limit}`, `${bounds.offset}`]
+    return this.#page(names, () => this.#marketRecords(filter, bounds))
+  }
+
+  #marketRecords(filter: MarketFilter, { limit, offset }: PageBounds): PageRecords {
     const rows = filter.series === null ? this.#markets.all : this.#marketsOfSeries(filter.series)
     const records: string[] = []
     let skipped = 0
@@ -129,7 +153,7 @@ export class Catalogue {
         break
       }
     }
-    return this.#page(records, hasMore, ['markets', JSON.stringify(filter), `${limit}`, `${offset}`])
+    return { records, hasMore }
   }
 
   /** Whether a market or series of the order-book endpoint is in the catalogue. */
@@ -178,9 +202,24 @@ export class Catalogue {
     return (row.station_code ?? this.#series.get(row.series_ticker)?.station) === station
   }
 
-  #page(records: readonly string[], hasMore: boolean, names: readonly string[]): CataloguePage {
+  /** The page of these names: the one that is kept, if nothing has changed since it was made. */
+  #page(names: readonly string[], make: () => PageRecords): CataloguePage {
+    const answers = this.#answers
+    const key = names.join(' ')
+    const kept = answers?.find<PageFacts>(key)
+    if (answers !== undefined && kept?.facts.generation === this.#generation) {
+      answers.figures.hits += 1
+      return kept.facts.page
+    }
+    const { records, hasMore } = make()
     const validator = this.#version === null ? undefined : this.#validator(this.#version, ...names)
-    return { reply: catalogueReply(`[${records.join(',')}]`, records.length, validator), hasMore }
+    const page = { reply: catalogueReply(`[${records.join(',')}]`, records.length, validator), hasMore }
+    if (answers === undefined) return page
+    answers.figures.misses += 1
+    return answers.put(key, page.reply.body, (ready): PageFacts => {
+      const reply = { ...page.reply, ready }
+      return { generation: this.#generation, page: { ...page, reply } }
+    }).facts.page
   }
 
   #validator(...names: readonly string[]): Validator {

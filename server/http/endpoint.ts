@@ -14,6 +14,8 @@
 //   })
 
 import type { EndpointDocumentation } from '../openapi/documentation.ts'
+import type { ContentCoding } from './content-coding.ts'
+import type { ReadyBody } from './ready-body.ts'
 import { ParameterParser, type ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 
@@ -30,6 +32,8 @@ export interface ByteStream {
   close(): Promise<void>
   /** Records given, for the access log; null when the stream cannot tell. */
   readonly rows: number | null
+  /** The same body in coded form, in place of this stream; only where coded forms are kept ready. */
+  inCoding?(coding: ContentCoding): ByteStream
   /** Called at most once, before the first byte leaves: who takes the chunks. */
   attach?(reader: StreamReader): void
 }
@@ -49,6 +53,8 @@ export interface WholeReply {
   readonly status: number
   readonly headers: ReplyHeaders
   readonly body: Uint8Array
+  /** The same body where its coded forms are kept ready. */
+  readonly ready?: ReadyBody
   /** Records in the body, for the access log. */
   readonly rows?: number
 }

@@ -4,7 +4,7 @@
 import { COMPRESSED_BODY_BYTES_MIN } from '../../shared/limits.ts'
 import { CompressedStream, compressWhole } from './compression.ts'
 import { chooseCoding, type ContentCoding, isCodedType } from './content-coding.ts'
-import type { Reply, ReplyHeaders, WholeReply } from './endpoint.ts'
+import type { ByteStream, Reply, ReplyHeaders, WholeReply } from './endpoint.ts'
 import { codedEtag, matchingTag } from './etag.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -45,7 +45,7 @@ async function compressedReply(
   reply: WholeReply,
   coding: Exclude<ContentCoding, 'identity'>,
 ): Promise<WholeReply> {
-  const body = await compressWhole(coding, reply.body)
+  const body = await (reply.ready?.inCoding(coding) ?? compressWhole(coding, reply.body))
   return { ...reply, headers: codedHeaders(reply.headers, coding), body }
 }
 
@@ -61,6 +61,10 @@ export function represent(reply: Reply, exchange: Exchange): Reply | Promise<Rep
   if (coding === 'identity') return { ...reply, headers: codedHeaders(reply.headers, coding) }
   if (!isStream) return compressedReply(reply, coding)
   // HEAD tells the headers only: nothing is compressed for it.
-  const stream = exchange.method === 'HEAD' ? reply.stream : new CompressedStream(reply.stream, coding)
+  const stream = exchange.method === 'HEAD' ? reply.stream : codedStream(reply.stream, coding)
   return { ...reply, headers: codedHeaders(reply.headers, coding), stream }
+}
+
+function codedStream(stream: ByteStream, coding: Exclude<ContentCoding, 'identity'>): ByteStream {
+  return stream.inCoding?.(coding) ?? new CompressedStream(stream, coding)
 }

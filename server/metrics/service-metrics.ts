@@ -6,6 +6,8 @@ import { LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import type { CollectionMetrics } from '../collect/collection.ts'
 import type { LakeBooksFigures } from '../health/lake-books.ts'
+import type { AnswerCache } from '../answers/answer-cache.ts'
+import { answerCacheMetrics } from './answer-cache-metrics.ts'
 import { collectionMetrics, newestRowMetrics } from './collection-metrics.ts'
 import { lakeFileGauge } from './lake-file-metrics.ts'
 import { laneMetrics } from './lane-metrics.ts'
@@ -35,6 +37,7 @@ export interface MetricSources {
   /** Resolves to nothing without a store, or while it is away. */
   readonly newestRows: () => Promise<readonly NewestRow[]>
   readonly lakeBooks: () => LakeBooksFigures
+  readonly answerCache: AnswerCache
 }
 
 export class ServiceMetrics implements MetricsText {
@@ -47,6 +50,7 @@ export class ServiceMetrics implements MetricsText {
     collectDefaultMetrics({ register: this.#registry })
     for (const gauge of createGauges(sources)) this.#registry.registerMetric(gauge)
     for (const metric of laneMetrics(sources.lanes)) this.#registry.registerMetric(metric)
+    for (const metric of answerCacheMetrics(sources.answerCache)) this.#registry.registerMetric(metric)
     this.#registry.registerMetric(lakeFileGauge(this.#lakeFiles))
     for (const metric of collectionMetrics(sources.collection)) this.#registry.registerMetric(metric)
     for (const metric of newestRowMetrics(sources.newestRows)) this.#registry.registerMetric(metric)

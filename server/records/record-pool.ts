@@ -25,6 +25,7 @@ import type {
   RecordQuery,
   RecordTask,
   RecordValidation,
+  RememberedVersions,
 } from '../../shared/record-task.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
@@ -46,6 +47,12 @@ const TURN_WAIT_MS_MAX = 30_000
 /** Bulk requests that may wait for rows, where that is allowed. */
 const QUEUED_MAX = 64
 
+/** Whether a request may be small, by the rows that it asks for. */
+export function isSmallByRows(query: RecordQuery): boolean {
+  // The gaps of ten years are few, whatever their limit is.
+  return query.kind === 'climate-gaps' || query.limit + query.offset <= SMALL_ROWS_MAX
+}
+
 export interface RecordPoolOptions {
   readonly lake: string
   readonly store: StoreAddress
@@ -58,7 +65,7 @@ export interface RecordPoolOptions {
 export interface RecordOpenOptions {
   readonly headOnly: boolean
   readonly validation: RecordValidation | null
-  readonly seriesVersion: string | null
+  readonly versions: RememberedVersions
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
   /** Who asks. */
@@ -162,8 +169,7 @@ export class RecordPool {
    * first.
    */
   async open(query: RecordQuery, options: RecordOpenOptions): Promise<WorkerStream<RecordHead>> {
-    // The gaps of ten years are few, whatever their limit is.
-    if (query.kind === 'climate-gaps' || query.limit + query.offset <= SMALL_ROWS_MAX) {
+    if (isSmallByRows(query)) {
       const stream = await this.#openSmall(query, options)
       if (stream !== undefined) return stream
     }
@@ -204,10 +210,10 @@ export class RecordPool {
     options: RecordOpenOptions,
     rows: SlotHold,
   ): Promise<WorkerStream<RecordHead>> {
-    const { headOnly, validation, seriesVersion, signal } = options
+    const { headOnly, validation, versions, signal } = options
     const isBulk = lane === this.#bulk
     const [lake, store] = [this.#lake, this.#store]
-    const task = { lake, store, query, headOnly, validation, seriesVersion, isBulk }
+    const task = { lake, store, query, headOnly, validation, versions, isBulk }
     const makeTask = (port: RecordTask['port']): RecordTask => ({ ...task, port })
     return lane.pool.open(makeTask, { ...rows, signal })
   }

@@ -8,7 +8,7 @@ import {
   type RequestContext,
   validatorHeaders,
 } from '../http/endpoint.ts'
-import type { RecordPool } from './record-pool.ts'
+import type { RecordAnswers } from './record-answers.ts'
 import type { RecordValidators } from './record-validators.ts'
 
 const CONTENT_TYPES: Readonly<Record<RecordFormat, string>> = {
@@ -30,21 +30,21 @@ export interface RecordReplyOptions {
 
 /** What the record endpoints answer with. */
 export interface RecordService {
-  readonly pool: RecordPool
+  readonly answers: RecordAnswers
   readonly validators: RecordValidators
 }
 
 /** Runs a query and resolves when its first chunk is there, or when it is known that the client holds the answer. */
 export async function recordReply(
-  { pool, validators }: RecordService,
+  { answers, validators }: RecordService,
   query: RecordQuery,
-  { headOnly, ifNoneMatch, signal, client }: RequestContext,
+  context: RequestContext,
   options: RecordReplyOptions,
 ): Promise<Reply> {
-  const { seriesVersion } = validators
-  const validation = options.isFixed ? validators.validationOf(query.kind, ifNoneMatch) : null
-  const stream = await pool.open(query, { headOnly, validation, seriesVersion, signal, client })
-  const { nextOffset, identity, isHeld } = stream.head
+  const { headOnly, ifNoneMatch, signal, client } = context
+  const { isFixed } = options
+  const { head, stream } = await answers.open(query, { headOnly, ifNoneMatch, signal, client, isFixed })
+  const { nextOffset, identity, isHeld } = head
   const validator = identity === null ? undefined : validators.validatorOf(identity)
   if (isHeld && validator !== undefined) {
     await stream.close()

@@ -1,18 +1,20 @@
 // The server's part in the entity tags of record answers: which versions of the store's datasets an answer is made from.
-// They are looked up before the request is handed on, so a tag is never newer than the bytes; the thread that plans the
+// They are read anew before the request is handed on, so a tag is never newer than the bytes; the thread that plans the
 // answer adds the query and the lake files. An answer whose range moves with the clock has no tag, and none has while the
 // store is away.
 
-import type { RecordQuery, RecordValidation } from '../../shared/record-task.ts'
+import type { RecordQuery, RecordValidation, RememberedVersions } from '../../shared/record-task.ts'
 import type { DataVersions } from '../catalogue/catalogue-feed.ts'
+import type { FreshVersions } from '../catalogue/fresh-versions.ts'
 import type { CachePolicy } from '../http/cache-policy.ts'
 import type { Validator } from '../http/endpoint.ts'
-import { heldIdentities } from '../http/etag.ts'
 import type { DatasetName } from '../storage/store-transaction.ts'
 
 export interface RecordValidatorOptions {
   /** What the store said last; empty while it is away. */
   readonly versions: () => DataVersions
+  /** Asks the store for them; nothing where there is no store. */
+  readonly freshVersions?: FreshVersions | undefined
   readonly cachePolicy: CachePolicy
   /** The version of the program: another one may write other bytes. */
   readonly version: string
@@ -32,20 +34,30 @@ export class RecordValidators {
     this.#options = options
   }
 
-  /** The version of the catalogue's series; null while it is not known. */
-  get seriesVersion(): string | null {
-    return this.#options.versions().get('series') ?? null
+  /** The versions that the store said last; empty while it is away. */
+  get known(): DataVersions {
+    return this.#options.versions()
   }
 
-  /** What the answer to a query is named by, and what the client holds; null when it cannot be named. */
-  validationOf(kind: RecordQuery['kind'], ifNoneMatch: string): RecordValidation | null {
-    const versions = this.#options.versions()
+  /** The versions as they are now; nothing when the store is away or slow. */
+  async fresh(): Promise<DataVersions | undefined> {
+    return this.#options.freshVersions?.now()
+  }
+
+  /** The versions of what threads remember. */
+  rememberedOf(versions: DataVersions): RememberedVersions {
+    return { series: versions.get('series') ?? null, manifest: versions.get('lake_manifest') ?? null }
+  }
+
+  /** What the answer to a query is named by, and who holds which; null when it cannot be named. */
+  validationOf(
+    kind: RecordQuery['kind'],
+    versions: DataVersions,
+    holders: Pick<RecordValidation, 'held' | 'kept'>,
+  ): RecordValidation | null {
     const known = DATASETS[kind].map((dataset) => versions.get(dataset))
     if (known.includes(undefined)) return null
-    return {
-      seed: [this.#options.version, ...known].join(' '),
-      held: ifNoneMatch === '' ? [] : heldIdentities(ifNoneMatch),
-    }
+    return { seed: [this.#options.version, ...known].join(' '), ...holders }
   }
 
   validatorOf(identity: string): Validator {

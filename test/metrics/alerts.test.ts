@@ -10,6 +10,7 @@ import type { LaneFigures } from '../../server/ingest/recorder/feed-lane.ts'
 import type { RecorderMetrics } from '../../server/ingest/recorder/recorder-metrics.ts'
 import type { TaskMetrics } from '../../server/ingest/task-loop.ts'
 import type { NewestRow } from '../../server/metrics/newest-rows.ts'
+import { AnswerCache } from '../../server/answers/answer-cache.ts'
 import { ServiceMetrics } from '../../server/metrics/service-metrics.ts'
 import { firing, metricsOf, readAlertRules } from '../support/alert-rules.ts'
 
@@ -136,6 +137,7 @@ async function scrape(world: World): Promise<string> {
     storage,
   }
   const metrics = new ServiceMetrics({
+    answerCache: new AnswerCache(0),
     takenSlots: () => 0,
     lanes: () => ({}),
     queuedTasks: () => ({}),

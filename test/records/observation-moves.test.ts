@@ -11,6 +11,7 @@ import { RecordContext, type RecordRequest } from '../../workers/records/record-
 import { storeOfThisFile } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
+const NO_VERSIONS = { series: null, manifest: null }
 const place = storeOfThisFile()
 const FROM_MS = Date.parse('2026-03-01T00:00:00Z')
 const MINUTE = 60_000
@@ -66,7 +67,10 @@ async function makeRequest(
     await before(statement)
     return reader(statement)
   }
-  return { lake, request: { context, run, signal, identity: new AnswerIdentity(query, null) } }
+  return {
+    lake,
+    request: { context, run, signal, identity: new AnswerIdentity(query, null), versions: NO_VERSIONS },
+  }
 }
 
 async function readRows(query: ObservationQuery, request: RecordRequest): Promise<string[]> {

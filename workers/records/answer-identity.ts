@@ -6,7 +6,7 @@ import { contentIdentity } from '../../shared/content-identity.ts'
 import type { RecordQuery, RecordValidation } from '../../shared/record-task.ts'
 import type { LakePart } from './lake-partitions.ts'
 
-/** Thrown when the client holds the answer that was planned: there is nothing to read. */
+/** Thrown when the client or the server holds the answer that was planned: there is nothing to read. */
 export class AnswerHeld extends Error {}
 
 export class AnswerIdentity {
@@ -19,7 +19,7 @@ export class AnswerIdentity {
     this.#validation = validation
   }
 
-  /** Whether the client holds an answer, of whatever. */
+  /** Whether the client says that it holds an answer, of whatever. */
   get mayBeHeld(): boolean {
     return (this.#validation?.held.length ?? 0) > 0
   }
@@ -36,7 +36,7 @@ export class AnswerIdentity {
    */
   settle(parts: readonly LakePart[], facts: readonly string[]): void {
     if (this.#validation === null) return
-    const { seed, held } = this.#validation
+    const { seed, held, kept } = this.#validation
     // The moment of a request decides nothing by itself: what it decides is among the facts.
     const query = JSON.stringify({ ...this.#query, nowMs: undefined })
     const files = parts.map(
@@ -45,6 +45,7 @@ export class AnswerIdentity {
     )
     const name = contentIdentity([seed, query, `${facts.length}`, ...facts, ...files])
     this.#name = name
-    if (held.includes(name) || held.includes('*')) throw new AnswerHeld('the client holds the answer')
+    if (held.includes(name) || held.includes('*') || kept.includes(name))
+      throw new AnswerHeld('the answer is held already')
   }
 }

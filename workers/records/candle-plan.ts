@@ -38,8 +38,8 @@ export async function makeCandlePlan(
   bucketMinutes: number | null,
   request: RecordRequest,
 ): Promise<CandlePlan> {
-  const { context, run, signal } = request
-  const manifest = await context.candleManifest.partitions(run)
+  const { context, run, signal, versions } = request
+  const manifest = await context.candleManifest.partitions(run, versions.manifest)
   const selection = await resolveSelection(query, storedIntervalOf(query.interval), request)
   const readFromMs =
     bucketMinutes === null ? query.fromMs : query.fromMs - bucketMinutes * MS_PER_MINUTE - BUCKET_EXCESS_MS

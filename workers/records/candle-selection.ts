@@ -34,7 +34,7 @@ export async function resolveSelection(
   const wanted: (readonly string[])[] = []
   if (asSeries !== null) wanted.push([asSeries])
   if (station !== null) {
-    const ofStation = await request.context.seriesStations.seriesOf(station, request.run)
+    const ofStation = await request.context.seriesStations.seriesOf(station, request)
     if (ofStation.length === 0)
       throw new ApiError('unknown_station', `No station is named ${JSON.stringify(station)}.`)
     wanted.push(ofStation)
@@ -116,10 +116,14 @@ async function isKnown(run: RunStatement, statement: SqlStatement): Promise<bool
 async function isInLake(
   series: string,
   isNamed: (span: MarketSpan) => boolean,
-  { context, run, signal }: RecordRequest,
+  { context, run, signal, versions }: RecordRequest,
 ): Promise<boolean> {
   const everything = { dataset: 'candles', scopes: [series], fromMs: -Infinity, toMs: Infinity } as const
-  const parts = findParts(context.lake, everything, await context.candleManifest.partitions(run))
+  const parts = findParts(
+    context.lake,
+    everything,
+    await context.candleManifest.partitions(run, versions.manifest),
+  )
   for (const part of parts.toReversed()) {
     const { spans } = await context.candleIndex.of(part, signal)
     if (spans.some(isNamed)) return true

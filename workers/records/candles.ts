@@ -132,15 +132,17 @@ function gridOf(
 async function zonesOf(
   query: CandleQuery,
   plan: CandlePlan,
-  { context, run }: RecordRequest,
+  request: RecordRequest,
 ): Promise<(market: string) => TimeZone> {
+  const { context } = request
   if (query.tz !== 'station') {
     const zone = context.zone(query.tz)
     return () => zone
   }
-  if (plan.selection.scopes === null) await context.seriesStations.refresh(run)
+  if (plan.selection.scopes === null) await context.seriesStations.refresh(request)
   const series = new Set(plan.parts.map(({ part }) => part.scope))
-  const stations = await context.seriesStations.stationsOf([...series, ...(plan.selection.scopes ?? [])], run)
+  const names = [...series, ...(plan.selection.scopes ?? [])]
+  const stations = await context.seriesStations.stationsOf(names, request)
   return (market) => {
     const name = seriesOfTicker(market)
     const station = stations.get(name) ?? context.seriesStations.known(name)

@@ -1,6 +1,7 @@
 // What a thread knows of the lake's manifest. An entry only ever moves rows from the relational store to the lake, so a
 // plan made from an old manifest stays right for everything it finds cold, without asking again. Whoever also reads the
-// store checks afterwards that the manifest is still the same, and plans anew when it is not.
+// store checks afterwards that the manifest is still the same, and plans anew when it is not. A request that knows of
+// another version of the manifest than the one remembered has it read anew, so that threads plan alike.
 
 import type { RecordDataset } from '../../shared/lake-layout.ts'
 import {
@@ -18,15 +19,28 @@ export class ManifestCache {
   /** What is asked of the store: every partition of the dataset. */
   readonly selection: PartitionSelection
   #partitions: readonly RegisteredPartition[] | undefined
+  /** The version that a request knew of before they were read. */
+  #version: string | null = null
 
   constructor(dataset: RecordDataset) {
     this.selection = { dataset, ...EVERYTHING }
   }
 
-  /** Every partition of the dataset, as of some moment. */
-  async partitions(run: RunStatement): Promise<readonly RegisteredPartition[]> {
-    this.#partitions ??= await run<RegisteredPartition>(partitionsOf(this.selection))
-    return this.#partitions
+  /**
+   * Every partition of the dataset, as of some moment: not before the manifest had `version`, where one is known and the
+   * store answers.
+   */
+  async partitions(run: RunStatement, version: string | null): Promise<readonly RegisteredPartition[]> {
+    const known = this.#partitions
+    if (known !== undefined && (version === null || version === this.#version)) return known
+    try {
+      this.#partitions = await run<RegisteredPartition>(partitionsOf(this.selection))
+      this.#version = version
+      return this.#partitions
+    } catch (error) {
+      if (known === undefined) throw error
+      return known
+    }
   }
 
   /** Throws ManifestChanged when a partition was registered since `partitions` was read. */

@@ -32,9 +32,9 @@ export interface ObservationPlan {
 
 export async function makeObservationPlan(
   query: ObservationQuery,
-  { context, run, signal }: RecordRequest,
+  { context, run, signal, versions }: RecordRequest,
 ): Promise<ObservationPlan> {
-  const manifest = await context.observationManifest.partitions(run)
+  const manifest = await context.observationManifest.partitions(run, versions.manifest)
   const scopes = query.station === null ? null : [query.station]
   const { fromMs, toMs, type, station: stationCode } = query
   const found = findParts(context.lake, { dataset: 'observations', scopes, fromMs, toMs }, manifest)

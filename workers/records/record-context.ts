@@ -3,6 +3,7 @@
 
 import { ZONES_CACHED_MAX } from '../../shared/limits.ts'
 import { STATIONS, type Station } from '../../shared/stations.ts'
+import type { RememberedVersions } from '../../shared/record-task.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
 import type { AnswerIdentity } from './answer-identity.ts'
@@ -64,6 +65,7 @@ export interface RecordRequest {
   readonly run: RunStatement
   readonly signal: AbortSignal
   readonly identity: AnswerIdentity
+  readonly versions: RememberedVersions
   /** The thread is for small requests, and others are to be moved: see request-cost.ts. */
   readonly isSmallExpected?: boolean
 }

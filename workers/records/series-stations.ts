@@ -2,9 +2,16 @@
 // the server says that it has changed.
 
 import { CATALOGUE_CACHE_MS } from '../../shared/limits.ts'
+import type { RememberedVersions } from '../../shared/record-task.ts'
 import { SERIES_STATIONS } from '../../shared/sql/name-queries.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
 import { STATIONS } from '../../shared/stations.ts'
+
+/** Who asks: a way to the store, and the version of the series that is known at least. */
+interface CatalogueReader {
+  readonly run: RunStatement
+  readonly versions: Pick<RememberedVersions, 'series'>
+}
 
 const TABLE: ReadonlyMap<string, string> = new Map(
   STATIONS.flatMap(({ code, highSeries, lowSeries }) => [
@@ -16,13 +23,12 @@ const TABLE: ReadonlyMap<string, string> = new Map(
 export class SeriesStations {
   #catalogue: ReadonlyMap<string, string> = new Map()
   #readAtMs = -Infinity
-  /** The version that the catalogue was read for, and the one that it has. */
+  /** The version that a request knew of before the catalogue was read. */
   #readVersion: string | null = null
-  #version: string | null = null
 
   /** The series of a station, sorted. */
-  async seriesOf(station: string, run: RunStatement): Promise<string[]> {
-    await this.refresh(run)
+  async seriesOf(station: string, request: CatalogueReader): Promise<string[]> {
+    await this.refresh(request)
     const all = new Map([...this.#catalogue, ...TABLE])
     return [...all.keys()]
       .filter((series) => all.get(series) === station)
@@ -30,9 +36,9 @@ export class SeriesStations {
   }
 
   /** The station of each of some series that has a known one. */
-  async stationsOf(series: Iterable<string>, run: RunStatement): Promise<ReadonlyMap<string, string>> {
+  async stationsOf(series: Iterable<string>, request: CatalogueReader): Promise<ReadonlyMap<string, string>> {
     const names = [...series]
-    if (names.some((name) => !TABLE.has(name))) await this.refresh(run)
+    if (names.some((name) => !TABLE.has(name))) await this.refresh(request)
     const stations = new Map<string, string>()
     for (const name of names) {
       const station = TABLE.get(name) ?? this.#catalogue.get(name)
@@ -51,22 +57,19 @@ export class SeriesStations {
     return TABLE.has(series)
   }
 
-  /** Takes in which version of the series the server has seen; null when it does not know. */
-  follow(version: string | null): void {
-    this.#version = version
-  }
-
   /** Asks the catalogue, unless it is as it was, or, while its version is not known, unless that was done a moment ago. */
-  async refresh(run: RunStatement): Promise<void> {
-    const version = this.#version
+  async refresh({ run, versions: { series: version } }: CatalogueReader): Promise<void> {
     const isFresh =
       version === null
         ? performance.now() - this.#readAtMs < CATALOGUE_CACHE_MS
         : version === this.#readVersion
     if (isFresh) return
+    const startMs = performance.now()
     const rows = await run<{ readonly ticker: string; readonly station_code: string }>(SERIES_STATIONS)
+    // Of two readings under way the one that was begun later counts, whichever ends first.
+    if (startMs < this.#readAtMs) return
     this.#catalogue = new Map(rows.map(({ ticker, station_code: station }) => [ticker, station]))
-    this.#readAtMs = performance.now()
+    this.#readAtMs = startMs
     this.#readVersion = version
   }
 }

@@ -59,11 +59,11 @@ export default async function runRecordTask(
   port.on('close', () => client.abort())
   try {
     context ??= new RecordContext(task.lake, task.store, duck)
-    context.seriesStations.follow(task.seriesVersion)
     const identity = new AnswerIdentity(task.query, task.validation)
     const { signal } = client
-    const isSmallExpected = !task.isBulk
-    await answer(task, { context, run: context.reader(signal), signal, identity, isSmallExpected })
+    const run = context.reader(signal)
+    const { versions, isBulk } = task
+    await answer(task, { context, run, signal, identity, versions, isSmallExpected: !isBulk })
   } catch (error) {
     if (error instanceof RequestMisplaced) sendMisplaced(port)
     else if (!(error instanceof RequestCancelled) && !client.signal.aborted)

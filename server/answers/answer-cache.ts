@@ -1,0 +1,172 @@
+// Answers that are kept as bytes, by what was asked. It knows nothing of how long one is right: whoever finds one has to
+// see to that. Memory is bounded, also that of answers which are no longer kept but still being sent: those count until
+// their last client has them.
+
+import { ReadyBody } from '../http/ready-body.ts'
+
+const ANSWERS_MAX = 10_000
+/** What an answer takes beside its body and its key. */
+const OVERHEAD_BYTES = 1_024
+/** A single answer may not push out most of the others. */
+const ANSWER_SHARE_MAX = 1 / 8
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024
+
+/** What has happened so far. */
+export interface AnswerCacheFigures {
+  /** Requests answered with bytes that were made for another one. */
+  hits: number
+  misses: number
+  /** Answers given up for others. */
+  evicted: number
+}
+
+export interface KeptAnswer<Facts> {
+  readonly facts: Facts
+  readonly body: ReadyBody
+  /** Whoever sends the body holds it until it calls what this returns. */
+  hold(): () => void
+}
+
+export class AnswerCache {
+  readonly #bytesMax: number
+  readonly #kept = new Map<string, Answer<unknown>>()
+  #usedBytes = 0
+  readonly figures: AnswerCacheFigures = { hits: 0, misses: 0, evicted: 0 }
+
+  /** @param bytesMax 0: nothing is kept */
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  get usedBytes(): number {
+    return this.#usedBytes
+  }
+
+  get count(): number {
+    return this.#kept.size
+  }
+
+  /** The longest body that is kept. */
+  get bodyBytesMax(): number {
+    return Math.min(ANSWER_BYTES_MAX, Math.floor(this.#bytesMax * ANSWER_SHARE_MAX))
+  }
+
+  /** The answer kept under a key. Each kind of answer has keys of its own, so that its facts are of one type. */
+  find<Facts>(key: string): KeptAnswer<Facts> | undefined {
+    const found = this.#kept.get(key)
+    if (found === undefined) return undefined
+    this.#kept.delete(key)
+    this.#kept.set(key, found)
+    return found as Answer<Facts>
+  }
+
+  /**
+   * Keeps an answer in place of an older one of its key, if there is room; others that nobody has asked for lately, and
+   * that are not being sent, give way. Without room it is counted all the same as long as it is held.
+   */
+  put<Facts>(key: string, bytes: Uint8Array, factsOf: (body: ReadyBody) => Facts): KeptAnswer<Facts> {
+    const sizeBytes = bytes.length + OVERHEAD_BYTES + 2 * key.length
+    const answer = new Answer(factsOf, bytes, sizeBytes, this.#ledger)
+    const isShort = bytes.length <= this.bodyBytesMax
+    if (isShort) this.#remove(key)
+    if (isShort && this.#makeRoom(sizeBytes)) {
+      if (this.#kept.size >= ANSWERS_MAX) this.#evictOldest()
+      this.#kept.set(key, answer)
+      answer.keep()
+    }
+    return answer
+  }
+
+  readonly #ledger: Ledger = {
+    add: (bytes) => (this.#usedBytes += bytes),
+    makeRoom: (bytes) => this.#makeRoom(bytes),
+  }
+
+  #makeRoom(bytes: number): boolean {
+    for (const [key, answer] of this.#kept) {
+      if (this.#usedBytes + bytes <= this.#bytesMax) return true
+      if (answer.isHeld) continue
+      this.figures.evicted += 1
+      this.#remove(key)
+    }
+    return this.#usedBytes + bytes <= this.#bytesMax
+  }
+
+  #evictOldest(): void {
+    const [oldest] = this.#kept.keys()
+    if (oldest === undefined) return
+    this.figures.evicted += 1
+    this.#remove(oldest)
+  }
+
+  #remove(key: string): void {
+    this.#kept.get(key)?.drop()
+    this.#kept.delete(key)
+  }
+}
+
+interface Ledger {
+  add(bytes: number): void
+  makeRoom(bytes: number): boolean
+}
+
+/** Counts for as long as it is kept or held. */
+class Answer<Facts> implements KeptAnswer<Facts> {
+  readonly facts: Facts
+  readonly body: ReadyBody
+  readonly #ledger: Ledger
+  #sizeBytes: number
+  #holders = 0
+  #isKept = false
+
+  constructor(factsOf: (body: ReadyBody) => Facts, bytes: Uint8Array, sizeBytes: number, ledger: Ledger) {
+    this.#sizeBytes = sizeBytes
+    this.#ledger = ledger
+    this.body = new ReadyBody(bytes, (codedBytes) => this.#grow(codedBytes))
+    this.facts = factsOf(this.body)
+  }
+
+  get isHeld(): boolean {
+    return this.#holders > 0
+  }
+
+  keep(): void {
+    this.#change(() => (this.#isKept = true))
+  }
+
+  drop(): void {
+    this.#change(() => (this.#isKept = false))
+  }
+
+  hold(): () => void {
+    this.#change(() => (this.#holders += 1))
+    let isOver = false
+    return () => {
+      if (isOver) return
+      isOver = true
+      this.#change(() => (this.#holders -= 1))
+    }
+  }
+
+  #isCounted(): boolean {
+    return this.#isKept || this.isHeld
+  }
+
+  #change(change: () => void): void {
+    const wasCounted = this.#isCounted()
+    change()
+    const isCounted = this.#isCounted()
+    if (isCounted !== wasCounted) this.#ledger.add(isCounted ? this.#sizeBytes : -this.#sizeBytes)
+  }
+
+  #grow(bytes: number): boolean {
+    const release = this.hold()
+    const hasRoom = this.#isKept && this.#ledger.makeRoom(bytes)
+    if (hasRoom) {
+      this.#sizeBytes += bytes
+      this.#ledger.add(bytes)
+    }
+    release()
+    return hasRoom
+  }
+}

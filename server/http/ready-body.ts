@@ -1,0 +1,79 @@
+// A body that is there as a whole before anybody is sent it, and the coded forms that somebody has asked for: each is
+// made once.
+
+import { type Compression, compressWhole } from './compression.ts'
+import type { ContentCoding } from './content-coding.ts'
+import type { ByteStream } from './endpoint.ts'
+
+/** Between two pieces of a long body others have their turn. */
+const PIECE_BYTES = 256 * 1024
+
+export class ReadyBody {
+  readonly bytes: Uint8Array
+  readonly #coded = new Map<Compression, Uint8Array | Promise<Uint8Array>>()
+  readonly #keep: (bytes: number) => boolean
+
+  /** @param keep whether there is room for a coded form of so many bytes, which then counts as kept */
+  constructor(bytes: Uint8Array, keep: (bytes: number) => boolean) {
+    this.bytes = bytes
+    this.#keep = keep
+  }
+
+  /** At once where the form has been made before. */
+  inCoding(coding: ContentCoding): Uint8Array | Promise<Uint8Array> {
+    if (coding === 'identity') return this.bytes
+    const known = this.#coded.get(coding)
+    if (known !== undefined) return known
+    const making = this.#compress(coding)
+    this.#coded.set(coding, making)
+    return making
+  }
+
+  async #compress(coding: Compression): Promise<Uint8Array> {
+    try {
+      const bytes = await compressWhole(coding, this.bytes)
+      if (this.#keep(bytes.length)) this.#coded.set(coding, bytes)
+      else this.#coded.delete(coding)
+      return bytes
+    } catch (error) {
+      this.#coded.delete(coding)
+      throw error
+    }
+  }
+}
+
+/** A ready body as a stream: at the pace of its client, and told when it is over. */
+export class ReadyStream implements ByteStream {
+  readonly rows: number
+  readonly #body: ReadyBody
+  readonly #coding: ContentCoding
+  readonly #onClose: () => void
+  #start = 0
+
+  constructor(
+    body: ReadyBody,
+    { rows, onClose, coding = 'identity' }: { rows: number; onClose: () => void; coding?: ContentCoding },
+  ) {
+    this.rows = rows
+    this.#body = body
+    this.#coding = coding
+    this.#onClose = onClose
+  }
+
+  inCoding(coding: ContentCoding): ReadyStream {
+    return new ReadyStream(this.#body, { rows: this.rows, onClose: this.#onClose, coding })
+  }
+
+  async next(): Promise<Uint8Array | null> {
+    const ready = this.#body.inCoding(this.#coding)
+    const bytes = ready instanceof Uint8Array ? ready : await ready
+    const start = this.#start
+    if (start >= bytes.length) return null
+    this.#start = start + PIECE_BYTES
+    return bytes.subarray(start, this.#start)
+  }
+
+  async close(): Promise<void> {
+    this.#onClose()
+  }
+}

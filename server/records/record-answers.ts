@@ -1,0 +1,250 @@
+// Record answers that are asked for again and again are made once. An answer is kept under its query and named as for its
+// ETag; before it is given again the thread that would make it plans it anew, which reads no row, and says whether it has
+// the same name still: the same versions of the store's datasets, read after the request came, and the same lake files.
+// So what is written to either store is seen as soon as by a server that keeps nothing, and a failure is never kept.
+
+import type { RecordHead, RecordQuery } from '../../shared/record-task.ts'
+import type { AnswerCache, KeptAnswer } from '../answers/answer-cache.ts'
+import { Rounds } from '../answers/rounds.ts'
+import type { ByteStream, RequestContext, StreamReader } from '../http/endpoint.ts'
+import { heldIdentities } from '../http/etag.ts'
+import { ReadyStream } from '../http/ready-body.ts'
+import type { WorkerStream } from '../workers/worker-stream.ts'
+import { isSmallByRows, type RecordPool } from './record-pool.ts'
+import type { RecordValidators } from './record-validators.ts'
+
+/** Queries whose answers were found to be too long to be kept: they are not gathered again. */
+const LONG_KNOWN_MAX = 1_000
+
+type AnswerHead = Pick<RecordHead, 'nextOffset' | 'identity' | 'isHeld'>
+
+/** An answer behind its head. The stream must be closed. */
+export interface OpenedAnswer {
+  readonly head: AnswerHead
+  readonly stream: ByteStream
+}
+
+export type AnswerRequest = RequestContext & {
+  /** Whether the request itself names all of its range: only then can its answer be named. */
+  readonly isFixed: boolean
+}
+
+interface AnswerFacts {
+  readonly identity: string
+  readonly nextOffset: number | null
+  readonly rows: number
+}
+
+/**
+ * What those who asked together find: for all of them, or for one, while the others ask on their own. `unserved`: of them
+ * the one for whom the answer was made, until it has it.
+ */
+type RoundResult =
+  | { readonly kind: 'kept'; readonly answer: KeptAnswer<AnswerFacts>; unserved: number }
+  | { readonly kind: 'held'; readonly identity: string | null }
+  | { readonly kind: 'single'; readonly take: (signal: AbortSignal) => OpenedAnswer | undefined }
+
+export class RecordAnswers {
+  readonly #pool: RecordPool
+  readonly #validators: RecordValidators
+  readonly #cache: AnswerCache
+  readonly #rounds = new Rounds<RoundResult>()
+  readonly #long = new Set<string>()
+
+  constructor(pool: RecordPool, validators: RecordValidators, cache: AnswerCache) {
+    this.#pool = pool
+    this.#validators = validators
+    this.#cache = cache
+  }
+
+  /** Resolves when the first chunk is there, or when it is known that the client holds the answer. */
+  async open(query: RecordQuery, request: AnswerRequest): Promise<OpenedAnswer> {
+    const { isFixed, headOnly } = request
+    if (isFixed && !headOnly && this.#cache.bodyBytesMax > 0 && isSmallByRows(query)) {
+      // The moment of a request decides nothing by itself: what it decides is in the answer's name.
+      const key = JSON.stringify({ ...query, nowMs: undefined })
+      const shared = this.#long.has(key) ? undefined : await this.#openShared(key, query, request)
+      if (shared !== undefined) return shared
+    }
+    return this.#openAlone(query, request)
+  }
+
+  async #openAlone(query: RecordQuery, request: AnswerRequest): Promise<OpenedAnswer> {
+    const { isFixed, headOnly, ifNoneMatch, signal, client } = request
+    const known = this.#validators.known
+    const versions = isFixed ? ((await this.#validators.fresh()) ?? known) : known
+    const validation = isFixed
+      ? this.#validators.validationOf(query.kind, versions, { held: heldOf(ifNoneMatch), kept: [] })
+      : null
+    const remembered = this.#validators.rememberedOf(versions)
+    const options = { headOnly, validation, versions: remembered, signal, client }
+    const stream = await this.#pool.open(query, options)
+    return { head: stream.head, stream }
+  }
+
+  /** Undefined for a request that has to be made on its own. */
+  async #openShared(
+    key: string,
+    query: RecordQuery,
+    { ifNoneMatch, signal, client }: AnswerRequest,
+  ): Promise<OpenedAnswer | undefined> {
+    const held = heldOf(ifNoneMatch)
+    const result = await this.#rounds.join(`${key} ${held.join(' ')}`, signal, (roundSignal) =>
+      this.#takeRound(key, query, { held, client, signal: roundSignal }),
+    )
+    if (result.kind === 'single') return result.take(signal)
+    if (result.kind === 'held') {
+      return { head: { nextOffset: null, identity: result.identity, isHeld: true }, stream: NOTHING }
+    }
+    const { identity, nextOffset, rows } = result.answer.facts
+    if (result.unserved > 0) result.unserved -= 1
+    else this.#cache.figures.hits += 1
+    if (held.includes(identity) || held.includes('*'))
+      return { head: { nextOffset, identity, isHeld: true }, stream: NOTHING }
+    const stream = new ReadyStream(result.answer.body, { rows, onClose: result.answer.hold() })
+    return { head: { nextOffset, identity, isHeld: false }, stream }
+  }
+
+  /** One round for all who asked together. What fails is told to one of them; the others try for themselves. */
+  async #takeRound(
+    key: string,
+    query: RecordQuery,
+    round: { held: readonly string[]; client: string; signal: AbortSignal },
+  ): Promise<RoundResult> {
+    try {
+      const versions = await this.#validators.fresh()
+      if (versions === undefined) return single(() => undefined)
+      const kept = this.#cache.find<AnswerFacts>(key)
+      const validation = this.#validators.validationOf(query.kind, versions, {
+        held: round.held,
+        kept: kept === undefined ? [] : [kept.facts.identity],
+      })
+      if (validation === null) return single(() => undefined)
+      const reading = new AbortController()
+      const abort = (): void => reading.abort()
+      round.signal.addEventListener('abort', abort, { once: true })
+      round.signal.throwIfAborted()
+      const stream = await this.#pool.open(query, {
+        headOnly: false,
+        validation,
+        versions: this.#validators.rememberedOf(versions),
+        signal: reading.signal,
+        client: round.client,
+      })
+      const { isHeld, identity } = stream.head
+      if (isHeld) {
+        await stream.close()
+        return kept?.facts.identity === identity
+          ? { kind: 'kept', answer: kept, unserved: 0 }
+          : { kind: 'held', identity }
+      }
+      return await this.#gather(key, stream, abort)
+    } catch (error) {
+      return single(() => {
+        throw error
+      })
+    }
+  }
+
+  async #gather(key: string, stream: WorkerStream<RecordHead>, abort: () => void): Promise<RoundResult> {
+    this.#cache.figures.misses += 1
+    const { identity, nextOffset, rows } = stream.head
+    const chunks: Uint8Array[] = []
+    let sizeBytes = 0
+    try {
+      for (;;) {
+        const chunk = await stream.next()
+        if (chunk === null) break
+        // The thread writes into the memory again.
+        chunks.push(Uint8Array.from(chunk))
+        sizeBytes += chunk.length
+        if (identity !== null && sizeBytes <= this.#cache.bodyBytesMax) continue
+        this.#noteLong(key)
+        return handOver(stream, chunks, abort)
+      }
+    } catch (error) {
+      await stream.close()
+      throw error
+    }
+    await stream.close()
+    const facts = { identity: identity ?? '', nextOffset, rows }
+    const answer = this.#cache.put(key, Buffer.concat(chunks), () => facts)
+    return { kind: 'kept', answer, unserved: 1 }
+  }
+
+  #noteLong(key: string): void {
+    this.#long.add(key)
+    const [oldest] = this.#long
+    if (this.#long.size > LONG_KNOWN_MAX && oldest !== undefined) this.#long.delete(oldest)
+  }
+}
+
+const NOTHING: ByteStream = {
+  rows: 0,
+  next: async () => null,
+  close: async () => {},
+}
+
+function heldOf(ifNoneMatch: string): readonly string[] {
+  return ifNoneMatch === '' ? [] : heldIdentities(ifNoneMatch)
+}
+
+/** For the first who takes it; the others get nothing and ask on their own. */
+function single(
+  take: (signal: AbortSignal) => OpenedAnswer | undefined,
+): Extract<RoundResult, { kind: 'single' }> {
+  let isTaken = false
+  return {
+    kind: 'single',
+    take(signal) {
+      if (isTaken) return undefined
+      isTaken = true
+      return take(signal)
+    },
+  }
+}
+
+/** An answer that is too long to be kept goes on as a stream, from what has been gathered of it. */
+function handOver(
+  stream: WorkerStream<RecordHead>,
+  gathered: readonly Uint8Array[],
+  abort: () => void,
+): RoundResult {
+  let isTaken = false
+  // Whoever waited for it is told before this comes.
+  setImmediate(() => {
+    if (!isTaken) void stream.close()
+  })
+  return single((signal) => {
+    isTaken = true
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    return { head: stream.head, stream: new ContinuedStream(gathered, stream) }
+  })
+}
+
+class ContinuedStream implements ByteStream {
+  readonly #gathered: Uint8Array[]
+  readonly #rest: ByteStream
+
+  constructor(gathered: readonly Uint8Array[], rest: ByteStream) {
+    this.#gathered = [...gathered]
+    this.#rest = rest
+  }
+
+  get rows(): number | null {
+    return this.#rest.rows
+  }
+
+  attach(reader: StreamReader): void {
+    this.#rest.attach?.(reader)
+  }
+
+  async next(): Promise<Uint8Array | null> {
+    return this.#gathered.shift() ?? this.#rest.next()
+  }
+
+  async close(): Promise<void> {
+    await this.#rest.close()
+  }
+}
