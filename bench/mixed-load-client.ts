@@ -1,6 +1,7 @@
 // The clients of the mixed load, in a process of their own: what they do must not count as the server's work. Streams of
-// order books that begin again when they end, and small requests at a steady rate, sent when they are due whether or not
-// the ones before are answered. Takes a MixedLoad as JSON and prints a MixedLoadResult.
+// order books that begin again when they end, first alone and then beside small requests: at a steady rate, sent when they
+// are due whether or not the ones before are answered (an open loop), or by callers who each wait for their answer before
+// they ask again (a closed one). Takes a MixedLoad as JSON and prints a MixedLoadResult.
 
 import { Pool } from 'undici'
 import { type Address, type RunningStream, startStream } from './http-stream.ts'
@@ -10,14 +11,20 @@ export interface MixedLoad {
   readonly address: Address
   /** The server's process, whose processor time is read. */
   readonly pid: number
-  /** Paths with query, asked for in turn. */
+  /** Paths with query, asked for in turn; `{n}` in one stands for a number that no request before had. */
   readonly targets: readonly string[]
-  readonly requestsPerSecond: number
+  readonly phases: readonly LoadPhase[]
   /** A path with query, asked for by each stream again and again. */
   readonly streamTarget: string
   readonly streams: number
+  /** Of each phase, and of the streams alone. */
   readonly durationMs: number
 }
+
+/** So many requests a second whatever happens, or so many callers. */
+export type LoadPhase =
+  | { readonly kind: 'open'; readonly requestsPerSecond: number }
+  | { readonly kind: 'closed'; readonly callers: number }
 
 /** Delays of the server's event loop, as its own histogram saw them. */
 export interface LoopDelay {
@@ -33,9 +40,9 @@ export interface PathLatency {
   readonly p99Ms: number
 }
 
-export interface MixedLoadResult {
-  readonly idle: LoopDelay
-  readonly loaded: LoopDelay
+export interface PhaseResult {
+  readonly phase: LoadPhase
+  readonly loop: LoopDelay
   readonly requests: number
   /** From the moment a request was due to the last byte of its answer. */
   readonly p50Ms: number
@@ -43,7 +50,15 @@ export interface MixedLoadResult {
   readonly paths: readonly PathLatency[]
   /** Processors that the server kept busy; null where that cannot be read. */
   readonly processors: number | null
-  readonly streamedBytes: number
+  /** Of the streams beside the requests. */
+  readonly bytesPerS: number
+}
+
+export interface MixedLoadResult {
+  readonly idle: LoopDelay
+  /** Of the streams without any request beside them. */
+  readonly aloneBytesPerS: number
+  readonly phases: readonly PhaseResult[]
   readonly streamsBegun: number
   /** What failed, requests and streams, each by its target. */
   readonly failures: readonly string[]
@@ -103,33 +118,58 @@ function latencyByPath(latencies: readonly Latency[]): PathLatency[] {
   })
 }
 
+/** Asks for the targets in turn, every second round of them compressed, and keeps what the callers met. */
+class Callers {
+  readonly #pool: Pool
+  readonly #targets: readonly string[]
+  readonly #failures: string[]
+  readonly latencies: Latency[] = []
+  #asked = 0
+
+  constructor(pool: Pool, targets: readonly string[], failures: string[]) {
+    this.#pool = pool
+    this.#targets = targets
+    this.#failures = failures
+  }
+
+  async ask(dueMs: number): Promise<void> {
+    const number = this.#asked++
+    const isCompressed = Math.floor(number / this.#targets.length) % 2 === 1
+    const target = this.#targets[number % this.#targets.length]!.replace('{n}', String(nextNumber++))
+    try {
+      await ask(this.#pool, target, isCompressed)
+      this.latencies.push({ path: pathOf(target), ms: performance.now() - dueMs })
+    } catch (error) {
+      this.#failures.push(`${target}: ${String(error)}`)
+    }
+  }
+}
+
+/** Goes into targets that must not have been asked for before. */
+let nextNumber = 1_000
+
 /** Sends what is due at every tick until the time is over, and resolves when all of it is answered. */
-async function sendRequests(
-  pool: Pool,
-  { targets, requestsPerSecond, durationMs }: MixedLoad,
-  failures: string[],
-): Promise<Latency[]> {
-  const latencies: Latency[] = []
+async function sendAtRate(callers: Callers, requestsPerSecond: number, durationMs: number): Promise<void> {
   const pending: Promise<void>[] = []
   const startMs = performance.now()
   const total = Math.floor((requestsPerSecond * durationMs) / 1000)
   for (let sent = 0; sent < total;) {
     const due = Math.min(total, Math.floor(((performance.now() - startMs) * requestsPerSecond) / 1000) + 1)
     for (; sent < due; sent += 1) {
-      const dueMs = startMs + (1000 * sent) / requestsPerSecond
-      const target = targets[sent % targets.length]!
-      const isCompressed = Math.floor(sent / targets.length) % 2 === 1
-      pending.push(
-        ask(pool, target, isCompressed).then(
-          () => void latencies.push({ path: pathOf(target), ms: performance.now() - dueMs }),
-          (error: unknown) => void failures.push(`${target}: ${String(error)}`),
-        ),
-      )
+      pending.push(callers.ask(startMs + (1000 * sent) / requestsPerSecond))
     }
     await sleep(TICK_MS)
   }
   await Promise.all(pending)
-  return latencies
+}
+
+/** Callers who ask again as soon as they have their answer. */
+async function askAgainAndAgain(callers: Callers, count: number, durationMs: number): Promise<void> {
+  const endMs = performance.now() + durationMs
+  const caller = async (): Promise<void> => {
+    while (performance.now() < endMs) await callers.ask(performance.now())
+  }
+  await Promise.all(Array.from({ length: count }, caller))
 }
 
 /** Streams that begin again as long as the load lasts. */
@@ -183,40 +223,60 @@ function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN
 }
 
+async function runPhase(
+  pool: Pool,
+  phase: LoadPhase,
+  { load, streams, failures }: { load: MixedLoad; streams: Streams; failures: string[] },
+): Promise<PhaseResult> {
+  const callers = new Callers(pool, load.targets, failures)
+  // The server's histogram begins anew.
+  await loopDelay(pool)
+  const startMs = performance.now()
+  const startBytes = streams.bytes
+  const startCpuMs = await readProcessCpuMs(load.pid)
+  if (phase.kind === 'open') await sendAtRate(callers, phase.requestsPerSecond, load.durationMs)
+  else await askAgainAndAgain(callers, phase.callers, load.durationMs)
+  const elapsedMs = performance.now() - startMs
+  const streamedBytes = streams.bytes - startBytes
+  const loop = await loopDelay(pool)
+  const cpuMs = await readProcessCpuMs(load.pid)
+  const sorted = sortedMs(callers.latencies)
+  return {
+    phase,
+    loop,
+    requests: sorted.length,
+    p50Ms: quantile(sorted, 0.5),
+    p99Ms: quantile(sorted, 0.99),
+    paths: latencyByPath(callers.latencies),
+    processors: cpuMs === undefined || startCpuMs === undefined ? null : (cpuMs - startCpuMs) / elapsedMs,
+    bytesPerS: (1000 * streamedBytes) / elapsedMs,
+  }
+}
+
 async function runLoad(load: MixedLoad): Promise<MixedLoadResult> {
   const { address, targets, durationMs } = load
   const pool = new Pool(`http://${address.host}:${address.port}`, { connections: CONNECTIONS })
   // Every thread of the server has then met every kind of request.
   for (let round = 0; round < 4; round += 1) {
-    await Promise.all(targets.map((target) => ask(pool, target, round % 2 === 1)))
+    await Promise.all(
+      targets.map((target) => ask(pool, target.replace('{n}', String(nextNumber++)), round % 2 === 1)),
+    )
   }
   await loopDelay(pool)
   await sleep(durationMs / 2)
   const idle = await loopDelay(pool)
   const failures: string[] = []
   const streams = new Streams(load, failures)
-  const startMs = performance.now()
-  const startCpuMs = await readProcessCpuMs(load.pid)
-  const latencies = await sendRequests(pool, load, failures)
-  const streamedBytes = streams.bytes
-  const loaded = await loopDelay(pool)
-  const cpuMs = await readProcessCpuMs(load.pid)
-  const elapsedMs = performance.now() - startMs
+  await sleep(durationMs / 2)
+  const aloneStartBytes = streams.bytes
+  const aloneStartMs = performance.now()
+  await sleep(durationMs)
+  const aloneBytesPerS = (1000 * (streams.bytes - aloneStartBytes)) / (performance.now() - aloneStartMs)
+  const phases: PhaseResult[] = []
+  for (const phase of load.phases) phases.push(await runPhase(pool, phase, { load, streams, failures }))
   await streams.end()
   await pool.close()
-  const sorted = sortedMs(latencies)
-  return {
-    idle,
-    loaded,
-    requests: latencies.length,
-    p50Ms: quantile(sorted, 0.5),
-    p99Ms: quantile(sorted, 0.99),
-    paths: latencyByPath(latencies),
-    processors: cpuMs === undefined || startCpuMs === undefined ? null : (cpuMs - startCpuMs) / elapsedMs,
-    streamedBytes,
-    streamsBegun: streams.begun,
-    failures,
-  }
+  return { idle, aloneBytesPerS, phases, streamsBegun: streams.begun, failures }
 }
 
 // The one who starts this program writes its argument, so it has the right form.

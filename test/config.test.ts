@@ -23,6 +23,7 @@ const DEFAULTS: ServeConfig = {
   corsOrigins: [],
   shares: { fairBytesPerS: 131_072, queueMs: 0, slots: 4, requests: 100, rows: 2_000_000 },
   connectionsMax: 10_000,
+  answerCacheMb: 64,
   stallTimeoutMs: 30_000,
   shutdownTimeoutMs: 30_000,
   hasSampleRecords: false,

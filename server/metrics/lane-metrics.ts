@@ -3,6 +3,10 @@
 
 import { Counter, Gauge, type Metric, type Registry } from 'prom-client'
 import type { SlotFigures, Slots } from '../workers/slots.ts'
+import { TallyHistogram } from './tally-histogram.ts'
+
+/** Seconds: a turn is a matter of milliseconds, a slot may be waited for up to a minute. */
+const QUEUE_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 type Lanes = () => Readonly<Record<string, Slots>>
 
@@ -43,8 +47,24 @@ function counterOf(
   })
 }
 
+/** The lanes are there when the metrics are made, and stay. */
+function queueTimes(lanes: Lanes): Metric {
+  const histogram = new TallyHistogram({
+    name: 'bookcast_lane_queue_time_seconds',
+    help: 'How long each request that a lane has taken waited for it.',
+    label: 'lane',
+    bounds: QUEUE_BOUNDS_S,
+  })
+  for (const [lane, slots] of Object.entries(lanes())) {
+    const tally = histogram.tallyOf(lane)
+    slots.onGranted = (waitedS) => tally.add(waitedS)
+  }
+  return histogram.asMetric()
+}
+
 export function laneMetrics(lanes: Lanes): Metric[] {
   return [
+    queueTimes(lanes),
     gaugeOf(
       lanes,
       'bookcast_lane_running',

@@ -65,6 +65,7 @@ interface Holder {
 interface Waiter {
   readonly client: string
   readonly count: number
+  readonly startMs: number
   grant(hold: SlotHold): void
 }
 
@@ -76,6 +77,8 @@ export class Slots {
   readonly #owed = new Map<string, { readonly untilMs: number; readonly count: number }>()
   #takenCount = 0
   #lookTimer: NodeJS.Timeout | undefined
+  /** Told how long each claim that was granted has waited, in seconds. */
+  onGranted: (waitedS: number) => void = () => {}
   readonly figures: SlotFigures = { granted: 0, refusedBusy: 0, refusedClient: 0, displaced: 0, waitedMs: 0 }
 
   constructor(options: SlotsOptions) {
@@ -101,7 +104,7 @@ export class Slots {
     const heldCount = clientMax < max ? this.#heldBy(client) : 0
     if (heldCount > 0 && heldCount + count > clientMax) throw this.#clientRefusal(clientMax)
     if (this.#waiters.size === 0 && this.#hasRoom(count) && !this.#isOwedToOthers(client, count))
-      return this.#grant({ client, count })
+      return this.#grantAfter(0, { client, count })
     let wantedCount = count
     for (const waiter of this.#waiters) wantedCount += waiter.count
     const isFreed = this.#free(wantedCount)
@@ -132,6 +135,12 @@ export class Slots {
       else if (other !== client && this.#heldBy(other) < heldCount) owedCount += wanted
     }
     return owedCount > 0 && this.#takenCount + count + owedCount > this.#options.max
+  }
+
+  #grantAfter(waitedMs: number, claim: { client: string; count: number }): SlotHold {
+    this.figures.waitedMs += waitedMs
+    this.onGranted(waitedMs / 1000)
+    return this.#grant(claim)
   }
 
   #grant({ client, count }: { client: string; count: number }): SlotHold {
@@ -177,7 +186,6 @@ export class Slots {
     waitMs: number
   }): Promise<SlotHold> {
     const { client, count, signal, waitMs } = claim
-    const startMs = performance.now()
     this.#lookTimer ??= setInterval(() => this.#look(), LOOK_MS)
     return new Promise((resolve, reject) => {
       const leave = (): void => {
@@ -191,9 +199,9 @@ export class Slots {
       const waiter: Waiter = {
         client,
         count,
+        startMs: performance.now(),
         grant: (hold) => {
           leave()
-          this.figures.waitedMs += performance.now() - startMs
           resolve(hold)
         },
       }
@@ -229,7 +237,7 @@ export class Slots {
         leastCount = heldCount
       }
       if (next === undefined || !this.#hasRoom(next.count)) return
-      next.grant(this.#grant(next))
+      next.grant(this.#grantAfter(performance.now() - next.startMs, next))
     }
   }
 

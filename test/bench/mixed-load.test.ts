@@ -11,10 +11,13 @@ test('the mixed load is answered in full beside four streams', async (t) => {
   t.after(() => lake.remove())
   const { figures, notes } = await runMixedLoad(lake, 'smoke')
   const value = (name: string): number | undefined => figures.find((figure) => figure.name === name)?.value
-  assert.equal(value('requests answered'), 24)
+  assert.equal(value('50/s: requests answered'), 30)
+  assert.equal(value('200/s: requests answered'), 120)
+  assert.ok((value('4 callers: requests answered') ?? 0) >= 4)
   assert.equal(value('requests and streams that failed'), 0, notes.join('\n'))
   assert.ok((value('order-book streams begun') ?? 0) >= 4)
-  for (const state of ['idle', 'loaded']) assert.ok((value(`${state}: event-loop delay p99`) ?? 0) > 0)
+  for (const state of ['idle', '50/s', '200/s', '4 callers'])
+    assert.ok((value(`${state}: event-loop delay p99`) ?? 0) > 0)
 })
 
 test('the memory of record pages is read from the server process, or said to be out of reach', async (t) => {
