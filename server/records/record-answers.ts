@@ -156,7 +156,7 @@ export class RecordAnswers {
         const chunk = await stream.next()
         if (chunk === null) break
         // The thread writes into the memory again.
-        chunks.push(Uint8Array.from(chunk))
+        chunks.push(new Uint8Array(chunk))
         sizeBytes += chunk.length
         if (identity !== null && sizeBytes <= this.#cache.bodyBytesMax) continue
         this.#noteLong(key)

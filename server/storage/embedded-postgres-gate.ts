@@ -3,9 +3,9 @@
 // vanish. So that server gets exactly one connection, from here, and this gate hands it to one client from its first
 // message until the answer is complete and no transaction is open, as a pooler in transaction mode does.
 //
-// What follows from one session: session settings, named statements and advisory locks would be shared, so nobody uses
-// them; a client that holds a transaction open holds everybody up, so it is cut off when it idles; COPY and cancel
-// requests are not supported.
+// What follows from one session: session settings and advisory locks would be shared, so nobody uses them; prepared
+// statements have names that no two clients share, and are closed for a client that is gone; a client that holds a
+// transaction open holds everybody up, so it is cut off when it idles; COPY and cancel requests are not supported.
 
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
 import {
@@ -18,8 +18,11 @@ import {
 import {
   CANCEL_REQUEST,
   ClientMessages,
+  closeStatementMessage,
   fatalErrorMessage,
   GSS_REQUEST,
+  PARSE,
+  parsedName,
   PROTOCOL_3,
   QUERY,
   AnswerScanner,
@@ -32,9 +35,14 @@ import {
   TERMINATE,
 } from './wire-protocol.ts'
 
+/** Prepared statements of one client, which knows a few dozen; one that has more loses its connection with them. */
+const STATEMENTS_MAX = 500
+
 interface Client {
   readonly socket: Socket
   readonly messages: ClientMessages
+  /** Names of the statements it has prepared. */
+  readonly statements: Set<string>
   hasStarted: boolean
   isGone: boolean
 }
@@ -60,6 +68,8 @@ export class EmbeddedPostgresGate {
   readonly #scanner = new AnswerScanner()
   readonly #clients = new Set<Client>()
   readonly #waiting = new Set<Client>()
+  /** Clients that are gone and whose statements are still there. */
+  readonly #forgotten = new Set<Client>()
   #turn: Turn | undefined
   #isClosing = false
 
@@ -111,7 +121,13 @@ export class EmbeddedPostgresGate {
       )
       return
     }
-    const client: Client = { socket, messages: new ClientMessages(), hasStarted: false, isGone: false }
+    const client: Client = {
+      socket,
+      messages: new ClientMessages(),
+      statements: new Set(),
+      hasStarted: false,
+      isGone: false,
+    }
     this.#clients.add(client)
     socket.on('error', () => {})
     socket.on('data', (chunk) => this.#onRequest(client, chunk))
@@ -119,7 +135,9 @@ export class EmbeddedPostgresGate {
       client.isGone = true
       this.#clients.delete(client)
       this.#waiting.delete(client)
+      if (client.statements.size > 0) this.#forgotten.add(client)
       if (this.#turn?.client === client) this.#rest(this.#turn)
+      else this.#startTurn()
     })
   }
 
@@ -162,9 +180,17 @@ export class EmbeddedPostgresGate {
   }
 
   #startTurn(): void {
+    if (this.#turn !== undefined || this.#isClosing) return
+    const [gone] = this.#forgotten
     const [client] = this.#waiting
-    if (this.#turn !== undefined || client === undefined) return
-    this.#waiting.delete(client)
+    if (gone !== undefined) this.#forget(gone)
+    else if (client !== undefined) {
+      this.#waiting.delete(client)
+      this.#forward(this.#beginTurn(client))
+    }
+  }
+
+  #beginTurn(client: Client): Turn {
     this.#turn = {
       client,
       isUnsynced: false,
@@ -172,29 +198,46 @@ export class EmbeddedPostgresGate {
       status: STATUS_IDLE,
       timer: undefined,
     }
-    this.#forward(this.#turn)
+    return this.#turn
+  }
+
+  /** Closes the statements of a client that is gone. */
+  #forget(client: Client): void {
+    this.#forgotten.delete(client)
+    const turn = this.#beginTurn(client)
+    this.#send(turn, [...[...client.statements].map(closeStatementMessage), SYNC_MESSAGE])
+    client.statements.clear()
+    this.#watchSession(turn)
   }
 
   /** Passes on the client's messages up to the one whose answer ends with ReadyForQuery. */
   #forward(turn: Turn): void {
-    while (!turn.isAwaitingReady && !turn.client.isGone) {
-      const message = turn.client.messages.next(true)
+    const { client } = turn
+    const messages: Buffer[] = []
+    for (let isAnswered = false; !isAnswered && !turn.isAwaitingReady && !client.isGone;) {
+      const message = client.messages.next(true)
       if (message === undefined) break
       const type = message[0]
       if (type === TERMINATE) {
-        turn.client.socket.destroySoon()
-        turn.client.isGone = true
-      } else {
-        this.#send(turn, message)
+        client.socket.destroySoon()
+        client.isGone = true
+        continue
       }
+      if (type === PARSE) noteStatement(client, message)
+      messages.push(message)
+      isAnswered = endsInReady(message)
     }
+    this.#send(turn, messages)
     this.#rest(turn)
   }
 
-  #send(turn: Turn, message: Buffer): void {
-    turn.isAwaitingReady = message[0] === QUERY || message[0] === SYNC
+  /** In one piece: every write is a system call, and a turn of the thread that reads it. */
+  #send(turn: Turn, messages: readonly Buffer[]): void {
+    const last = messages.at(-1)
+    if (last === undefined) return
+    turn.isAwaitingReady = endsInReady(last)
     turn.isUnsynced = !turn.isAwaitingReady
-    this.#session.write(message)
+    this.#session.write(messages.length === 1 ? last : Buffer.concat(messages))
   }
 
   /** What comes next when nothing more can be passed on: an answer, the client's next message, or another turn. */
@@ -203,10 +246,10 @@ export class EmbeddedPostgresGate {
     if (turn.isAwaitingReady) {
       this.#watchSession(turn)
     } else if (turn.client.isGone && turn.isUnsynced) {
-      this.#send(turn, SYNC_MESSAGE)
+      this.#send(turn, [SYNC_MESSAGE])
       this.#watchSession(turn)
     } else if (turn.client.isGone && turn.status !== STATUS_IDLE) {
-      this.#send(turn, ROLLBACK_MESSAGE)
+      this.#send(turn, [ROLLBACK_MESSAGE])
       this.#watchSession(turn)
     } else if (turn.isUnsynced || turn.status !== STATUS_IDLE) {
       turn.timer = setTimeout(() => sendAway(turn.client), EMBEDDED_HOLD_IDLE_MS_MAX)
@@ -224,7 +267,7 @@ export class EmbeddedPostgresGate {
 
   #endTurn(client: Client): void {
     this.#turn = undefined
-    if (this.#isClosing) sendAway(client)
+    if (this.#isClosing || client.statements.size > STATEMENTS_MAX) sendAway(client)
     else if (!client.isGone && client.messages.hasNext(true)) this.#waiting.add(client)
     this.#startTurn()
   }
@@ -248,6 +291,15 @@ export class EmbeddedPostgresGate {
     if (readyStatus === STATUS_IDLE) this.#rest(turn)
     else this.#forward(turn)
   }
+}
+
+function endsInReady(message: Buffer): boolean {
+  return message[0] === QUERY || message[0] === SYNC
+}
+
+function noteStatement(client: Client, message: Buffer): void {
+  const name = parsedName(message)
+  if (name !== '') client.statements.add(name)
 }
 
 /** Says the start-up message and waits for all of its answer. */

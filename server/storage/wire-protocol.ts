@@ -18,6 +18,10 @@ const ERROR_RESPONSE = 0x45
 /** ReadyForQuery's status outside of a transaction: `I`. */
 export const STATUS_IDLE = 0x49
 
+export const PARSE = 0x50
+const CLOSE = 0x43
+const STATEMENT = 0x53
+
 export const SYNC_MESSAGE: Buffer = Buffer.from([SYNC, 0, 0, 0, 4])
 export const ROLLBACK_MESSAGE: Buffer = queryMessage('ROLLBACK')
 
@@ -138,6 +142,20 @@ export function fatalErrorMessage(sqlState: string, message: string): Buffer {
   head.write('E')
   head.writeUInt32BE(4 + body.length, 1)
   return Buffer.concat([head, body])
+}
+
+/** The name that a Parse message gives its statement; empty for the one without a name. */
+export function parsedName(message: Buffer): string {
+  return message.toString('latin1', 5, message.indexOf(0, 5))
+}
+
+/** Asks the server to forget a prepared statement; one that it does not have is no error. */
+export function closeStatementMessage(name: string): Buffer {
+  const head = Buffer.alloc(6)
+  head[0] = CLOSE
+  head.writeUInt32BE(4 + 1 + name.length + 1, 1)
+  head[5] = STATEMENT
+  return Buffer.concat([head, Buffer.from(`${name}\0`, 'latin1')])
 }
 
 function queryMessage(text: string): Buffer {

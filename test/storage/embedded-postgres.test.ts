@@ -42,6 +42,27 @@ test('several clients at once', async (suite) => {
     )
   })
 
+  await suite.test('statements are prepared once, and those of who is gone are closed', async (t) => {
+    const observer = connect(t, address)
+    const prepared = async (): Promise<number> => {
+      const text =
+        "SELECT count(*)::int4 AS n FROM pg_prepared_statements WHERE statement LIKE '%prepared once%'"
+      const [row] = await run(observer, `${text} AND statement NOT LIKE '%pg_prepared%'`)
+      return Number(row?.['n'])
+    }
+    const others = Array.from({ length: 4 }, () => connect(t, address))
+    for (let round = 0; round < 3; round += 1) {
+      for (const other of others) {
+        const statement = { text: "SELECT $1::int4 AS n, 'prepared once' AS text", parameters: [round] }
+        assert.deepEqual((await other.run<{ n: number }>(statement))[0]?.n, round)
+      }
+    }
+    const count = await prepared()
+    assert.ok(count >= 4 && count <= 8, `${count} for four clients of one or two connections`)
+    await Promise.all(others.map((other) => other.close(0)))
+    while ((await prepared()) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  })
+
   await suite.test('a cursor of one is not disturbed by statements of another', async (t) => {
     const other = connect(t, address)
     const sql = driver(t, address)
