@@ -3,7 +3,7 @@
 
 /** Order-book requests processed at once in one process; the next one is answered 429. */
 export const LOB_CONCURRENT_REQUESTS_MAX = 4
-/** Seconds a client refused by the slot limit is told to wait (`Retry-After`). */
+/** Seconds a client refused by the slot limit is told to wait at least (`Retry-After`). */
 export const LOB_RETRY_AFTER_S = 1
 export const LOB_RANGE_DAYS_MAX = 31
 export const LOB_INTERVAL_S_MIN = 1

@@ -16,6 +16,7 @@ import type { LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
 import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
 import { Slots } from '../workers/slots.ts'
 import { WorkerPool } from '../workers/worker-pool.ts'
+import { LobProgress } from './lob-progress.ts'
 import { LobStream } from './lob-stream.ts'
 
 /** Requests that may wait for a slot, where that is allowed. */
@@ -45,6 +46,7 @@ export class LobPool {
   readonly #pool: WorkerPool<LobHead>
   readonly #processors: number
   readonly #assisted = new Set<LobStream>()
+  readonly #progress = new LobProgress()
 
   constructor(options: LobPoolOptions) {
     const { lake, workerUrl, logger, processors = availableParallelism(), shares = DEFAULT_SHARES } = options
@@ -95,7 +97,12 @@ export class LobPool {
     const makeTask = this.#taskMaker(query, options)
     const leader = await this.#pool.open((port) => makeTask(port, null), { ...slot, signal })
     const { sections, identity, isHeld } = leader.head
-    if (sections === null || isHeld || options.headOnly) return new LobStream(leader, [])
+    const onWhole = (whole: LobStream): void => this.#progress.learn(query, whole)
+    if (sections === null || isHeld || options.headOnly) {
+      const alone = new LobStream(leader, [], onWhole)
+      slot.follow(() => this.#progress.of(query, alone))
+      return alone
+    }
     const assistantCount = Math.min(
       LOB_ASSISTANTS_MAX,
       sections.count - 1,
@@ -111,7 +118,9 @@ export class LobPool {
           hasHead: false,
         }),
       ),
+      onWhole,
     )
+    slot.follow(() => this.#progress.of(query, stream))
     if (assistantCount > 0) this.#assisted.add(stream)
     return stream
   }

@@ -16,9 +16,19 @@ export class LobStream implements ByteStream {
   #section = 0
   /** The worker whose chunk was given last. */
   #lender: LobWorkerStream | undefined
+  readonly #onWhole: (stream: LobStream) => void
+  #bytesGiven = 0
 
-  /** `leader` has sent its head; `assistants` have just been started, and there are none where it shares nothing out. */
-  constructor(leader: LobWorkerStream, assistants: readonly LobWorkerStream[]) {
+  /**
+   * `leader` has sent its head; `assistants` have just been started, and there are none where it shares nothing out.
+   * `onWhole` is called when all of the answer has been given.
+   */
+  constructor(
+    leader: LobWorkerStream,
+    assistants: readonly LobWorkerStream[],
+    onWhole: (stream: LobStream) => void = () => {},
+  ) {
+    this.#onWhole = onWhole
     this.head = leader.head
     this.#leader = leader
     this.#assistants = assistants
@@ -47,14 +57,21 @@ export class LobStream implements ByteStream {
     }
   }
 
+  /** Body bytes given so far. */
+  get bytesGiven(): number {
+    return this.#bytesGiven
+  }
+
   attach(reader: StreamReader): void {
     this.#leader.attach(reader)
   }
 
   async next(): Promise<Uint8Array | null> {
-    if (this.#assistants.length > 0) return this.#nextOfAll()
-    const chunk = await this.#leader.next()
-    if (chunk === null) this.#assertWhole()
+    const chunk = this.#assistants.length > 0 ? await this.#nextOfAll() : await this.#leader.next()
+    if (chunk === null) {
+      this.#assertWhole()
+      this.#onWhole(this)
+    } else this.#bytesGiven += chunk.length
     return chunk
   }
 
@@ -71,10 +88,8 @@ export class LobStream implements ByteStream {
         return owner.next()
       }
       if (this.#workers.some((worker) => worker.hasEndedSection(this.#section))) this.#section++
-      else if (this.#workers.every((worker) => worker.isComplete)) {
-        this.#assertWhole()
-        return null
-      } else await Promise.race(this.#workers.map(async (worker) => worker.change()))
+      else if (this.#workers.every((worker) => worker.isComplete)) return null
+      else await Promise.race(this.#workers.map(async (worker) => worker.change()))
     }
   }
 

@@ -7,9 +7,10 @@
 
 import { ApiError } from '../../shared/errors.ts'
 import type { StreamReader } from '../http/endpoint.ts'
+import { ExpectedWait, type RunningHold } from './expected-wait.ts'
 
-/** How long a permit is kept for a client that was refused and told to come again in a second. */
-const OWED_MS = 3_000
+/** A permit is kept for a client that was refused from a second before until so long after it was told to come again. */
+const OWED_AFTER_MS = 2_000
 const OWED_CLIENTS_MAX = 64
 /** A cut-off stream's worker obeys within milliseconds; who waits for its permit is refused after so long. */
 const DISPLACEMENT_MS_MAX = 2_000
@@ -20,7 +21,7 @@ export interface SlotsOptions {
   readonly max: number
   /** Permits one client may hold; all of them when left out. */
   readonly clientMax?: number
-  /** Seconds a refused client is told to wait. */
+  /** Seconds a refused client is told to wait at least; more where the permits are expected to be taken for longer. */
   readonly retryAfterS: number
   /** Why a request is refused, without a full stop. */
   readonly refusal: string
@@ -41,6 +42,8 @@ export interface SlotHold {
   release(): void
   /** Tells who takes the answer for which the permits are held. */
   attach(reader: StreamReader): void
+  /** Tells how to find out which share of the work is done, from 0 to 1; null when that is not known. */
+  follow(progress: () => number | null): void
 }
 
 /** What has happened to claims so far. */
@@ -58,7 +61,9 @@ export interface SlotFigures {
 interface Holder {
   readonly client: string
   readonly count: number
+  readonly startMs: number
   reader: StreamReader | undefined
+  progress: () => number | null
   isDisplaced: boolean
 }
 
@@ -73,8 +78,9 @@ export class Slots {
   readonly #options: SlotsOptions
   readonly #holders = new Set<Holder>()
   readonly #waiters = new Set<Waiter>()
-  /** Clients that were refused lately, until when permits are kept for them, and how many. */
-  readonly #owed = new Map<string, { readonly untilMs: number; readonly count: number }>()
+  /** Clients that were refused lately, around when permits are kept for them, and how many. */
+  readonly #owed = new Map<string, { readonly backAtMs: number; readonly count: number }>()
+  readonly #expectedWait = new ExpectedWait()
   #takenCount = 0
   #lookTimer: NodeJS.Timeout | undefined
   /** Told how long each claim that was granted has waited, in seconds. */
@@ -102,7 +108,8 @@ export class Slots {
   async take({ count, client = '', signal }: SlotClaim): Promise<SlotHold> {
     const { max, clientMax = max, queue } = this.#options
     const heldCount = clientMax < max ? this.#heldBy(client) : 0
-    if (heldCount > 0 && heldCount + count > clientMax) throw this.#clientRefusal(clientMax)
+    if (heldCount > 0 && heldCount + count > clientMax)
+      throw this.#clientRefusal(client, heldCount + count, clientMax)
     if (this.#waiters.size === 0 && this.#hasRoom(count) && !this.#isOwedToOthers(client, count))
       return this.#grantAfter(0, { client, count })
     let wantedCount = count
@@ -130,8 +137,9 @@ export class Slots {
     const heldCount = this.#heldBy(client)
     const nowMs = performance.now()
     let owedCount = 0
-    for (const [other, { untilMs, count: wanted }] of this.#owed) {
-      if (untilMs < nowMs) this.#owed.delete(other)
+    for (const [other, { backAtMs, count: wanted }] of this.#owed) {
+      if (backAtMs + OWED_AFTER_MS < nowMs) this.#owed.delete(other)
+      else if (backAtMs > nowMs + 1_000) continue
       else if (other !== client && this.#heldBy(other) < heldCount) owedCount += wanted
     }
     return owedCount > 0 && this.#takenCount + count + owedCount > this.#options.max
@@ -144,7 +152,14 @@ export class Slots {
   }
 
   #grant({ client, count }: { client: string; count: number }): SlotHold {
-    const holder: Holder = { client, count, reader: undefined, isDisplaced: false }
+    const holder: Holder = {
+      client,
+      count,
+      startMs: performance.now(),
+      reader: undefined,
+      progress: () => null,
+      isDisplaced: false,
+    }
     this.#holders.add(holder)
     this.#takenCount += count
     this.#owed.delete(client)
@@ -153,9 +168,11 @@ export class Slots {
       release: () => {
         if (!this.#holders.delete(holder)) return
         this.#takenCount -= count
+        this.#expectedWait.learn(performance.now() - holder.startMs)
         this.#serveWaiters()
       },
       attach: (reader) => (holder.reader = reader),
+      follow: (progress) => (holder.progress = progress),
     }
   }
 
@@ -241,9 +258,19 @@ export class Slots {
     }
   }
 
-  #clientRefusal(clientMax: number): ApiError {
+  /** What is held, by everybody or by one client. */
+  *#holdsOf(client?: string): Generator<RunningHold> {
+    for (const { client: holding, count, startMs, progress } of this.#holders) {
+      if (client === undefined || client === holding)
+        yield { count, heldMs: performance.now() - startMs, progress: progress() }
+    }
+  }
+
+  #clientRefusal(client: string, wantedCount: number, clientMax: number): ApiError {
     this.figures.refusedClient += 1
-    const { retryAfterS } = this.#options
+    const surplusCount = wantedCount - clientMax
+    const { retryAfterS: minS } = this.#options
+    const retryAfterS = this.#expectedWait.retryAfterS(this.#holdsOf(client), surplusCount, minS)
     return new ApiError(
       'client_limit',
       `Requests of this client already hold its share, ${clientMax} at once; retry in ${retryAfterS} s.`,
@@ -253,11 +280,14 @@ export class Slots {
 
   #refusal(client: string, count: number): ApiError {
     this.figures.refusedBusy += 1
+    const { max, retryAfterS: minS, refusal } = this.#options
+    let wantedCount = this.#takenCount + count - max
+    for (const waiter of this.#waiters) wantedCount += waiter.count
+    const retryAfterS = this.#expectedWait.retryAfterS(this.#holdsOf(), wantedCount, minS)
     this.#owed.delete(client)
-    this.#owed.set(client, { untilMs: performance.now() + OWED_MS, count })
+    this.#owed.set(client, { backAtMs: performance.now() + 1000 * retryAfterS, count })
     const oldest = this.#owed.keys().next().value
     if (this.#owed.size > OWED_CLIENTS_MAX && oldest !== undefined) this.#owed.delete(oldest)
-    const { retryAfterS, refusal } = this.#options
     return new ApiError('too_many_requests', `${refusal}; retry in ${retryAfterS} s.`, {
       headers: { 'Retry-After': String(retryAfterS) },
     })

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ExpectedWait } from '../../server/workers/expected-wait.ts'
 import { type SlotHold, Slots, type SlotsOptions } from '../../server/workers/slots.ts'
 import { ApiError } from '../../shared/errors.ts'
 
@@ -135,4 +136,43 @@ test('a wait ends with its deadline, and with its client', async () => {
   hold.release()
   assert.equal(slots.takenCount, 0)
   assert.equal(slots.waitingCount, 0)
+})
+
+test('who is refused is told when enough is expected to be free', async () => {
+  const slots = new Slots(OPTIONS)
+  const retryAfterOf = async (count: number, client: string): Promise<string | undefined> => {
+    try {
+      await slots.take({ count, client })
+    } catch (error) {
+      assert.ok(error instanceof ApiError)
+      return error.headers['Retry-After']
+    }
+    return assert.fail('it was not refused')
+  }
+  const holds = await takeAll(slots, ['a', 'b', 'c', 'd'])
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  // Nothing is known: they have just begun. Then by their progress: at least 20 ms have passed.
+  assert.equal(await retryAfterOf(1, 'e'), '1')
+  for (const hold of holds) hold.follow(() => 0.000_001)
+  assert.equal(await retryAfterOf(1, 'f'), '60')
+  holds[2]?.follow(() => 1)
+  assert.equal(await retryAfterOf(1, 'g'), '1', 'one is enough, and one is nearly done')
+  assert.equal(await retryAfterOf(2, 'h'), '60')
+  // Some time after it was told to come again nothing is kept for who has not come.
+  for (const hold of holds) hold.release()
+  assert.equal(slots.takenCount, 0)
+})
+
+test('a wait is expected from the holds before, and from one that lasts longer from how long it has', () => {
+  const wait = new ExpectedWait()
+  const hold = (heldMs: number, progress: number | null = null) => ({ count: 1, heldMs, progress })
+  assert.equal(wait.retryAfterS([], 1, 1), 1)
+  assert.equal(wait.retryAfterS([hold(8_000)], 1, 1), 4)
+  wait.learn(20_000)
+  assert.equal(wait.retryAfterS([hold(5_000)], 1, 1), 15)
+  assert.equal(wait.retryAfterS([hold(5_000), hold(18_000)], 1, 1), 9)
+  assert.equal(wait.retryAfterS([hold(5_000), hold(18_000)], 2, 1), 15)
+  assert.equal(wait.retryAfterS([hold(10_000, 0.8)], 1, 1), 3)
+  assert.equal(wait.retryAfterS([hold(10_000, 0)], 1, 1), 10, 'no progress says nothing')
+  assert.equal(wait.retryAfterS([hold(1e9)], 1, 1), 60)
 })

@@ -1,0 +1,45 @@
+// How long whoever is refused has to wait until enough is free: by how far those are who hold it, where that is known, and
+// else by how long others held it before.
+
+/** The shortest and the longest time a client is told to wait, in seconds. */
+const RETRY_AFTER_S_MAX = 60
+/** What the last hold counts among those before it. */
+const LAST_HOLD_WEIGHT = 0.2
+
+export interface RunningHold {
+  readonly count: number
+  readonly heldMs: number
+  /** The share of the work that is done, from 0 to 1; null when it is not known. */
+  readonly progress: number | null
+}
+
+export class ExpectedWait {
+  #meanMs: number | undefined
+
+  /** A hold is over. */
+  learn(heldMs: number): void {
+    this.#meanMs =
+      this.#meanMs === undefined ? heldMs : this.#meanMs + LAST_HOLD_WEIGHT * (heldMs - this.#meanMs)
+  }
+
+  /** Whole seconds until `wantedCount` permits are given back, `minS` to 60. */
+  retryAfterS(holds: Iterable<RunningHold>, wantedCount: number, minS: number): number {
+    const ending = [...holds]
+      .map((hold) => ({ count: hold.count, leftMs: this.#leftMs(hold) }))
+      .toSorted((left, right) => left.leftMs - right.leftMs)
+    let freedCount = 0
+    let waitMs = 0
+    for (const { count, leftMs } of ending) {
+      if (freedCount >= wantedCount) break
+      freedCount += count
+      waitMs = leftMs
+    }
+    return Math.min(Math.max(Math.ceil(waitMs / 1000), minS), RETRY_AFTER_S_MAX)
+  }
+
+  #leftMs({ heldMs, progress }: RunningHold): number {
+    if (progress !== null && progress > 0) return (heldMs * (1 - Math.min(progress, 1))) / progress
+    // What has lasted longer than others did may last half as long again.
+    return Math.max((this.#meanMs ?? 0) - heldMs, heldMs / 2)
+  }
+}
