@@ -84,6 +84,10 @@ export interface LobTask {
   readonly validation: LobValidation
   /** Null for the thread that leads the answer. */
   readonly assistance: LobAssistance | null
+  /** Where the thread says which file it waits for (file-watch.ts). */
+  readonly watch: SharedArrayBuffer
+  /** Files for which threads wait that were given up. */
+  readonly silentFiles: readonly string[]
   readonly port: import('node:worker_threads').MessagePort
 }
 

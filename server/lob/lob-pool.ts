@@ -12,6 +12,7 @@ import {
   LOB_THREAD_HEAP_MB_MAX,
   LOB_THREAD_NICENESS,
 } from '../../shared/limits.ts'
+import { ApiError } from '../../shared/errors.ts'
 import type { LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
 import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
 import { Slots } from '../workers/slots.ts'
@@ -19,6 +20,8 @@ import { WorkerPool } from '../workers/worker-pool.ts'
 import { LobProgress } from './lob-progress.ts'
 import { LobStream } from './lob-stream.ts'
 
+/** Threads that files which do not answer may keep; they come back when the files do. */
+const LOST_THREADS_MAX = 8
 /** Requests that may wait for a slot, where that is allowed. */
 const QUEUED_MAX = 64
 
@@ -30,6 +33,8 @@ export interface LobPoolOptions {
   /** Processors that threads may use; those of the machine when left out. */
   readonly processors?: number
   readonly shares?: ClientShares | undefined
+  /** How long a file may keep a request waiting; another time than the usual one for tests. */
+  readonly fileAnswerMs?: number | undefined
 }
 
 export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validation'> & {
@@ -67,6 +72,7 @@ export class LobPool {
       heapMb: LOB_THREAD_HEAP_MB_MAX,
       niceness: LOB_THREAD_NICENESS,
       logger,
+      fileAnswerMs: options.fileAnswerMs,
     })
   }
 
@@ -92,10 +98,14 @@ export class LobPool {
    */
   async open(query: LobQuery, options: LobOpenOptions): Promise<LobStream> {
     const { signal, client } = options
+    if (this.#pool.lostThreads >= LOST_THREADS_MAX) {
+      const [name] = this.#pool.silentFiles
+      throw new ApiError('lake_unavailable', `The lake cannot be read: ${name} and others do not answer.`)
+    }
     const slot = await this.slots.take({ count: 1, client, signal })
     if (this.#pool.idlePlaces <= 0) for (const stream of this.#assisted) stream.dismissAssistants()
     const makeTask = this.#taskMaker(query, options)
-    const leader = await this.#pool.open((port) => makeTask(port, null), { ...slot, signal })
+    const leader = await this.#pool.open((port, watch) => makeTask(port, watch, null), { ...slot, signal })
     const { sections, identity, isHeld } = leader.head
     const onWhole = (whole: LobStream): void => this.#progress.learn(query, whole)
     if (sections === null || isHeld || options.headOnly) {
@@ -112,7 +122,7 @@ export class LobPool {
     const stream = new LobStream(
       leader,
       Array.from({ length: Math.max(assistantCount, 0) }, () =>
-        this.#pool.start((port) => makeTask(port, { identity, sections }), {
+        this.#pool.start((port, watch) => makeTask(port, watch, { identity, sections }), {
           release: () => this.#assisted.delete(stream),
           signal,
           hasHead: false,
@@ -126,13 +136,15 @@ export class LobPool {
   }
 
   #taskMaker(query: LobQuery, { headOnly, catalogue, validation }: LobOpenOptions) {
-    return (port: LobTask['port'], assistance: LobTask['assistance']): LobTask => ({
+    return (port: LobTask['port'], watch: LobTask['watch'], assistance: LobTask['assistance']): LobTask => ({
       lake: this.#lake,
       query,
       headOnly,
       catalogue,
       validation,
       assistance,
+      watch,
+      silentFiles: this.#pool.silentFiles,
       port,
     })
   }

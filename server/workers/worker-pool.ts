@@ -7,8 +7,11 @@ import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threa
 import { Piscina } from 'piscina'
 import type { Logger } from 'pino'
 import type { StreamHead, WorkerThreadData } from '../../shared/stream-task.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { fileWatchMemory } from '../../shared/file-watch.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import type { StreamReader } from '../http/endpoint.ts'
+import { SilentFiles } from './silent-files.ts'
 import { WorkerStream } from './worker-stream.ts'
 
 export interface WorkerPoolOptions {
@@ -22,6 +25,8 @@ export interface WorkerPoolOptions {
   /** Steps of scheduling priority below the event loop. */
   readonly niceness: number
   readonly logger: Logger
+  /** How long a file may keep a thread waiting; another time than the usual one for tests. */
+  readonly fileAnswerMs?: number | undefined
 }
 
 // Piscina loads its file by `require` first, which Node allows for ES modules by now; but a thread that is terminated in
@@ -34,6 +39,9 @@ const WARM_TASK = { warm: true } as const
 /** How long a closing pool waits for cancelled tasks, and then for its threads. */
 const THREADS_END_MS_MAX = 5_000
 const TASKS_END_POLL_MS = 5
+
+/** Makes the message of a task: with its port, and the memory in which it says which file it waits for. */
+export type TaskMaker = (port: MessagePort, watch: SharedArrayBuffer) => object
 
 export interface TaskOptions {
   /** Called once, when the stream is closed and its task is over. */
@@ -54,6 +62,7 @@ export class WorkerPool<Head extends StreamHead> {
   readonly #tasksMax: number
   /** Threads that were ended one by one and have not gone yet. */
   readonly #ending = new Set<Worker>()
+  readonly #silentFiles: SilentFiles
   #runningTasks = 0
   readonly #answered = new Float64Array(new SharedArrayBuffer(8))
 
@@ -65,6 +74,7 @@ export class WorkerPool<Head extends StreamHead> {
       answered: this.#answered.buffer,
     }
     this.#name = name
+    this.#silentFiles = new SilentFiles(options.fileAnswerMs)
     this.#logger = logger
     this.#tasksPerThread = tasksPerThread
     this.#tasksMax = threads * tasksPerThread
@@ -84,6 +94,16 @@ export class WorkerPool<Head extends StreamHead> {
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     })
     this.#piscina.on('error', (error) => logger.error({ err: error }, `an idle ${name} thread failed`))
+  }
+
+  /** Files that ended threads still wait for. */
+  get silentFiles(): readonly string[] {
+    return this.#silentFiles.names
+  }
+
+  /** Threads that were ended and still wait for a file. */
+  get lostThreads(): number {
+    return this.#silentFiles.waitingCount
   }
 
   /** Tasks that wait for a thread. */
@@ -117,18 +137,37 @@ export class WorkerPool<Head extends StreamHead> {
     await Promise.all(this.#piscina.threads.map(() => this.#piscina.run(WARM_TASK)))
   }
 
-  /** Starts a task, whose stream must be closed, and does not wait for anything it sends. */
-  start(makeTask: (port: MessagePort) => object, options: TaskOptions): WorkerStream<Head> {
+  /**
+   * Starts a task, whose stream must be closed, and does not wait for anything it sends. In a thread of its own it may say
+   * in `watch` which file it waits for: one that does not answer ends the task.
+   */
+  start(makeTask: TaskMaker, options: TaskOptions): WorkerStream<Head> {
     const { port1, port2 } = new MessageChannel()
     const disobedience = new AbortController()
-    const taskEnd = this.#runWithPort(makeTask(port2), port2, disobedience.signal)
-    return new WorkerStream<Head>(port1, taskEnd, {
+    const watch = fileWatchMemory()
+    const taskEnd = this.#runWithPort(makeTask(port2, watch), port2, disobedience.signal)
+    const stream = new WorkerStream<Head>(port1, taskEnd, {
       signal: options.signal,
       onOver: options.release,
       onReader: options.attach,
       terminate: () => this.#terminate(disobedience),
       ...(options.hasHead === undefined ? {} : { hasHead: options.hasHead }),
     })
+    if (this.#tasksPerThread === 1) {
+      const unfollow = this.#silentFiles.follow(watch, (name) => this.#giveUpFile(name, stream))
+      void taskEnd.then(unfollow, unfollow)
+    }
+    return stream
+  }
+
+  #giveUpFile(name: string, stream: WorkerStream<Head>): void {
+    this.#logger.error(`an ${this.#name} thread waits for ${name}, which does not answer, and is given up`)
+    const before = new Set(this.#ending)
+    const detail = `The lake file ${name} cannot be read: it does not answer.`
+    stream.fail(new ApiError('lake_file_invalid', detail))
+    for (const thread of this.#ending) {
+      if (!before.has(thread)) thread.once('exit', this.#silentFiles.note(name))
+    }
   }
 
   /**
@@ -169,7 +208,7 @@ export class WorkerPool<Head extends StreamHead> {
    * Starts a request and resolves when its head and first chunk are there. The stream must be closed. Rejects with the
    * ApiError that the worker met or `worker_failed`, and when `signal` is aborted first.
    */
-  async open(makeTask: (port: MessagePort) => object, options: TaskOptions): Promise<WorkerStream<Head>> {
+  async open(makeTask: TaskMaker, options: TaskOptions): Promise<WorkerStream<Head>> {
     const stream = this.start(makeTask, options)
     try {
       await stream.ready()

@@ -92,6 +92,12 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     return chunk.bytes
   }
 
+  /** Gives up on the worker, whose thread does not answer any more. */
+  fail(failure: ApiError): void {
+    this.#failure ??= failure
+    this.#options.terminate()
+  }
+
   attach(reader: StreamReader): void {
     this.#options.onReader?.(reader)
   }

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { fileWatchMemory } from '../../shared/file-watch.ts'
 import type { LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
 import type { StreamFailure, WorkerMessage } from '../../shared/stream-task.ts'
 import runLobTask, { type SharingBounds } from '../../workers/lob/task.ts'
@@ -125,6 +126,8 @@ export async function collectShares(
     catalogue: null,
     validation: { seed: 'test', held: [] },
     assistance: null,
+    watch: fileWatchMemory(),
+    silentFiles: [],
     ...task,
   }
   player.start(leaderTask, bounds)

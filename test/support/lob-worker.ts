@@ -1,6 +1,7 @@
 // Runs the order-book task in this thread and plays the server's part of the protocol, for tests of the worker alone.
 
 import { MessageChannel } from 'node:worker_threads'
+import { fileWatchMemory } from '../../shared/file-watch.ts'
 import {
   SNAPSHOT_COLUMNS,
   type LobCatalogueEntry,
@@ -75,6 +76,8 @@ export async function collectLob(
     catalogue,
     validation: { seed: 'test', held },
     assistance: null,
+    watch: fileWatchMemory(),
+    silentFiles: [],
     port: port2,
   })
   await closed

@@ -14,6 +14,7 @@ import { parseFooter, type FileFooter } from './file-footer.ts'
 import { indexFile, type FileIndex } from './file-index.ts'
 import { identityOf } from './market-lists.ts'
 import { lakeFileError, namingFile } from '../lake/lake-file-error.ts'
+import { watched } from './watched-files.ts'
 
 const TAIL_BYTES = 64 * 1024
 const LIST_TAIL_BYTES = 16 * 1024
@@ -55,13 +56,14 @@ export class LakeFile {
     let fd: number
     try {
       // A pipe opened otherwise would wait for its writer, and nobody could end this thread.
-      fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+      fd = watched(name, () => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK))
     } catch (error) {
+      if (error instanceof ApiError) throw error
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
       throw lakeFileError(name, (error as NodeJS.ErrnoException).code ?? 'it cannot be opened', error)
     }
     try {
-      const stat = fstatSync(fd, { bigint: true })
+      const stat = watched(name, () => fstatSync(fd, { bigint: true }))
       if (!stat.isFile()) throw new Error('it is no regular file')
       return new LakeFile(name, date, fd, stat)
     } catch (error) {
@@ -139,7 +141,10 @@ export class LakeFile {
 
   #readInto(bytes: Uint8Array, offset: number): void {
     for (let done = 0; done < bytes.length;) {
-      const count = readSync(this.#fd, bytes, done, bytes.length - done, offset + done)
+      const from = done
+      const count = watched(this.name, () =>
+        readSync(this.#fd, bytes, from, bytes.length - from, offset + from),
+      )
       if (count === 0) throw new Error('it is truncated')
       done += count
     }
@@ -164,7 +169,7 @@ export class LakeFile {
 
   /** Throws when the opened file was written to since it was opened. */
   assertUnchanged(): void {
-    const now = fstatSync(this.#fd, { bigint: true })
+    const now = watched(this.name, () => fstatSync(this.#fd, { bigint: true }))
     if (now.size !== this.#stat.size || now.mtimeNs !== this.#stat.mtimeNs) {
       throw new ApiError('lake_file_changed', `The lake file ${this.name} was changed while it was read.`)
     }

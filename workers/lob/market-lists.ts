@@ -3,6 +3,9 @@
 // memory that the ids take, beyond which the file that was asked for longest ago is forgotten and read again.
 
 import { type BigIntStats, statSync } from 'node:fs'
+import { basename } from 'node:path'
+import { ApiError } from '../../shared/errors.ts'
+import { watched } from './watched-files.ts'
 
 /** Memory that lists may take, by estimate: 150 tickers in each of the files that a request may look into. */
 const LISTS_BYTES_MAX = 16 * 1024 * 1024
@@ -70,8 +73,9 @@ export class MarketLists {
 
 function currentIdentity(path: string): string | undefined {
   try {
-    return identityOf(statSync(path, { bigint: true }))
-  } catch {
+    return identityOf(watched(basename(path), () => statSync(path, { bigint: true })))
+  } catch (error) {
+    if (error instanceof ApiError) throw error
     // Whoever opens it will say what is wrong.
     return undefined
   }

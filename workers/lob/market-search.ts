@@ -3,6 +3,7 @@
 // series have on the same date is refused too, so that neither is served as if it were the whole.
 
 import { readdirSync, statSync } from 'node:fs'
+import { basename, relative } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import {
   dateOfLakeFileName,
@@ -19,6 +20,7 @@ import { addDays } from '../../shared/utc-date.ts'
 import { lakeUnavailable } from '../lake/lake-file-error.ts'
 import { LakeFile } from './lake-file.ts'
 import { MarketLists } from './market-lists.ts'
+import { watched } from './watched-files.ts'
 
 type MarketFilter = (marketId: string) => boolean
 
@@ -195,8 +197,9 @@ class MarketSearch {
   /** Throws when the lake itself is gone: then nothing is known to be unknown. */
   assertLakeIsThere(): void {
     try {
-      statSync(this.#lake)
+      watched(basename(this.#lake), () => statSync(this.#lake))
     } catch (error) {
+      if (error instanceof ApiError) throw error
       throw lakeUnavailable(this.#lake, this.#lake, error)
     }
   }
@@ -292,8 +295,9 @@ class MarketSearch {
 
   #namesIn(directory: string): string[] {
     try {
-      return readdirSync(directory)
+      return watched(relative(this.#lake, directory), () => readdirSync(directory))
     } catch (error) {
+      if (error instanceof ApiError) throw error
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOENT' || code === 'ENOTDIR') return []
       throw lakeUnavailable(this.#lake, directory, error)

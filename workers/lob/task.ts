@@ -27,6 +27,7 @@ import {
 } from './snapshot-sink.ts'
 import { writeSections, writeSnapshots, type SnapshotJob } from './snapshots.ts'
 import { warmUp } from './warm-up.ts'
+import { watchFiles } from './watched-files.ts'
 
 /** What a task has opened and promised so far. */
 interface Progress {
@@ -48,6 +49,7 @@ export default async function runLobTask(task: LobTask | LobWarmTask, bounds = B
   await prepareDecompression()
   if ('warm' in task) return warmUp()
   const { assistance, port } = task
+  watchFiles(task.watch, task.silentFiles)
   const progress: Progress = { files: new Map(), hasTakenSection: false, stream: undefined }
   try {
     await answer(task, progress, bounds)

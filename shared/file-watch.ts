@@ -1,0 +1,45 @@
+// What a thread says before it asks the system for a file, and takes back when it has its answer: a share that is gone
+// keeps the thread waiting in the kernel, where nobody can reach it, so somebody else has to look.
+
+const NAME_BYTES_MAX = 1_024
+const LENGTH_OFFSET = 8
+const NAME_OFFSET = 12
+
+/** How long a file may keep a request waiting. A disk that has to spin up takes a few seconds. */
+export const FILE_ANSWER_MS_MAX = 10_000
+
+export function fileWatchMemory(): SharedArrayBuffer {
+  return new SharedArrayBuffer(NAME_OFFSET + NAME_BYTES_MAX)
+}
+
+/** One request's word, seen from both threads. */
+export class FileWatch {
+  readonly #sinceMs: Float64Array
+  readonly #length: Int32Array
+  readonly #name: Uint8Array
+
+  constructor(memory: SharedArrayBuffer) {
+    this.#sinceMs = new Float64Array(memory, 0, 1)
+    this.#length = new Int32Array(memory, LENGTH_OFFSET, 1)
+    this.#name = new Uint8Array(memory, NAME_OFFSET, NAME_BYTES_MAX)
+  }
+
+  begin(name: string): void {
+    // Shared memory cannot be encoded into directly.
+    const bytes = Buffer.from(name).subarray(0, NAME_BYTES_MAX)
+    this.#name.set(bytes)
+    Atomics.store(this.#length, 0, bytes.length)
+    this.#sinceMs[0] = Date.now()
+  }
+
+  end(): void {
+    this.#sinceMs[0] = 0
+  }
+
+  /** The file that has not answered for `boundMs`. */
+  silentFile(boundMs: number): string | undefined {
+    const sinceMs = this.#sinceMs[0] ?? 0
+    if (sinceMs === 0 || Date.now() - sinceMs < boundMs) return undefined
+    return Buffer.from(this.#name.slice(0, Atomics.load(this.#length, 0))).toString()
+  }
+}
