@@ -98,6 +98,10 @@ export interface RecordTask {
   readonly versions: RememberedVersions
   /** False where a request that reads much is not to be answered but moved (`isMisplaced`). */
   readonly isBulk: boolean
+  /** Where the thread says which file it waits for (file-watch.ts). */
+  readonly watch: SharedArrayBuffer
+  /** Files for which threads wait that were given up. */
+  readonly silentFiles: readonly string[]
   readonly port: import('node:worker_threads').MessagePort
 }
 

@@ -17,6 +17,7 @@ import {
   RECORD_THREAD_NICENESS,
   RECORD_THREADS,
 } from '../../shared/limits.ts'
+import { ApiError } from '../../shared/errors.ts'
 import type { DatabaseCheck } from '../health/health-monitor.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import type {
@@ -30,7 +31,7 @@ import type {
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
 import { type SlotHold, Slots } from '../workers/slots.ts'
-import { WorkerPool } from '../workers/worker-pool.ts'
+import { type TaskMaker, WorkerPool } from '../workers/worker-pool.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
 
 /** Rows from whose number on, skipped ones included, a request is bulk whatever it reads. */
@@ -44,6 +45,8 @@ const BULK_ROWS_COUNTED_MIN = Math.ceil(RECORD_ROWS_IN_FLIGHT_MAX / (BULK_THREAD
 const TURNS_PER_THREAD = 8
 /** A turn is a matter of milliseconds; who has waited so long for one is refused. */
 const TURN_WAIT_MS_MAX = 30_000
+/** Threads that files which do not answer may keep; they come back when the files do. */
+const LOST_THREADS_MAX = 4
 /** Bulk requests that may wait for rows, where that is allowed. */
 const QUEUED_MAX = 64
 
@@ -60,6 +63,8 @@ export interface RecordPoolOptions {
   readonly workerUrl: URL
   readonly logger: Logger
   readonly shares?: ClientShares | undefined
+  /** How long a file may keep a thread waiting; another time than the usual one for tests. */
+  readonly fileAnswerMs?: number | undefined
 }
 
 export interface RecordOpenOptions {
@@ -86,10 +91,10 @@ export class RecordPool {
   readonly #turns: Slots
   #probe: Promise<boolean> | undefined
 
-  constructor({ lake, store, workerUrl, logger, shares = DEFAULT_SHARES }: RecordPoolOptions) {
+  constructor({ lake, store, workerUrl, logger, shares = DEFAULT_SHARES, fileAnswerMs }: RecordPoolOptions) {
     this.#lake = lake
     this.#store = store
-    const common = { workerUrl, heapMb: RECORD_THREAD_HEAP_MB_MAX, logger }
+    const common = { workerUrl, heapMb: RECORD_THREAD_HEAP_MB_MAX, logger, fileAnswerMs }
     const refusal = `The requests being processed ask for ${RECORD_ROWS_IN_FLIGHT_MAX} rows together, which is the most at once`
     const rows = { max: RECORD_ROWS_IN_FLIGHT_MAX, retryAfterS: RECORD_RETRY_AFTER_S, refusal }
     this.#small = {
@@ -169,6 +174,7 @@ export class RecordPool {
    * first.
    */
   async open(query: RecordQuery, options: RecordOpenOptions): Promise<WorkerStream<RecordHead>> {
+    this.#assertLakeAnswers(query)
     if (isSmallByRows(query)) {
       const stream = await this.#openSmall(query, options)
       if (stream !== undefined) return stream
@@ -177,6 +183,18 @@ export class RecordPool {
     const count = Math.min(Math.max(query.limit, BULK_ROWS_COUNTED_MIN), RECORD_ROWS_MAX_STREAMED)
     const rows = await this.#bulk.rows.take({ count, client, signal })
     return this.#openIn(this.#bulk, query, options, rows)
+  }
+
+  get #silentFiles(): readonly string[] {
+    return [...this.#small.pool.silentFiles, ...this.#bulk.pool.silentFiles]
+  }
+
+  /** Threads stand still while they wait for a file: no more of them are lost to a lake that does not answer. */
+  #assertLakeAnswers({ kind }: RecordQuery): void {
+    if (kind !== 'candles' && kind !== 'observations') return
+    if (this.#small.pool.lostThreads + this.#bulk.pool.lostThreads < LOST_THREADS_MAX) return
+    const [name] = this.#silentFiles
+    throw new ApiError('lake_unavailable', `The lake cannot be read: ${name} and others do not answer.`)
   }
 
   /** Undefined for a request that turns out to be bulk when it is planned. */
@@ -214,7 +232,10 @@ export class RecordPool {
     const isBulk = lane === this.#bulk
     const [lake, store] = [this.#lake, this.#store]
     const task = { lake, store, query, headOnly, validation, versions, isBulk }
-    const makeTask = (port: RecordTask['port']): RecordTask => ({ ...task, port })
+    const makeTask: TaskMaker = (port, watch): RecordTask => {
+      const silentFiles = this.#silentFiles
+      return { ...task, watch, silentFiles, port }
+    }
     return lane.pool.open(makeTask, { ...rows, signal })
   }
 

@@ -54,8 +54,27 @@ export interface TaskOptions {
   readonly hasHead?: boolean
 }
 
+/** Of a task whose thread was lost before it gave anything. The file is known to the second one. */
+const ATTEMPTS_MAX = 2
+
+/** The thread of a task waits for a file, of that task or of another one. */
+class ThreadLost extends ApiError {
+  constructor(name: string) {
+    super('lake_file_invalid', silenceOf(name))
+  }
+}
+
+function silenceOf(name: string): string {
+  return `The lake file ${name} cannot be read: it does not answer.`
+}
+
 export class WorkerPool<Head extends StreamHead> {
-  readonly #piscina: Piscina
+  /** Whose threads take new tasks. */
+  #piscina: Piscina
+  /** Others of which a thread waits for a file, until their last tasks are over; and how many tasks each has. */
+  readonly #retired = new Set<Piscina>()
+  readonly #tasks = new Map<Piscina, number>()
+  readonly #options: WorkerPoolOptions
   readonly #name: string
   readonly #logger: Logger
   readonly #tasksPerThread: number
@@ -64,21 +83,29 @@ export class WorkerPool<Head extends StreamHead> {
   readonly #ending = new Set<Worker>()
   readonly #silentFiles: SilentFiles
   #runningTasks = 0
+  readonly #waitingRuns = new Set<(error: Error) => void>()
+  readonly #whenRetired = new Map<Piscina, () => void>()
   readonly #answered = new Float64Array(new SharedArrayBuffer(8))
 
   constructor(options: WorkerPoolOptions) {
-    const { name, workerUrl, threads, tasksPerThread, heapMb, niceness, logger } = options
-    const threadData: WorkerThreadData = {
-      taskUrl: workerUrl.href,
-      niceness,
-      answered: this.#answered.buffer,
-    }
+    const { name, threads, tasksPerThread, logger } = options
+    this.#options = options
     this.#name = name
     this.#silentFiles = new SilentFiles(options.fileAnswerMs)
     this.#logger = logger
     this.#tasksPerThread = tasksPerThread
     this.#tasksMax = threads * tasksPerThread
-    this.#piscina = new Piscina({
+    this.#piscina = this.#makePiscina()
+  }
+
+  #makePiscina(): Piscina {
+    const { name, workerUrl, threads, tasksPerThread, heapMb, niceness, logger } = this.#options
+    const threadData: WorkerThreadData = {
+      taskUrl: workerUrl.href,
+      niceness,
+      answered: this.#answered.buffer,
+    }
+    const piscina = new Piscina({
       filename: THREAD_URL.href,
       workerData: threadData,
       execArgv: THREAD_OPTIONS,
@@ -93,7 +120,8 @@ export class WorkerPool<Head extends StreamHead> {
       atomics: 'disabled',
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     })
-    this.#piscina.on('error', (error) => logger.error({ err: error }, `an idle ${name} thread failed`))
+    piscina.on('error', (error) => logger.error({ err: error }, `an idle ${name} thread failed`))
+    return piscina
   }
 
   /** Files that ended threads still wait for. */
@@ -116,10 +144,18 @@ export class WorkerPool<Head extends StreamHead> {
     return this.#answered[0] ?? 0
   }
 
-  /** Runs a task without a body. Rejects with what it throws, and when its thread dies. */
+  /** Runs a task without a body. Rejects with what it throws, and when its thread dies or may be lost. */
   async run(task: object): Promise<void> {
-    this.#runningTasks++
-    await this.#piscina.run(task).finally(() => this.#runningTasks--)
+    const piscina = this.#piscina
+    this.#taskBegins(piscina)
+    let giveUp: (error: Error) => void = () => {}
+    const isLost = new Promise<never>((_, reject) => (giveUp = reject))
+    this.#waitingRuns.add(giveUp)
+    const running = piscina.run(task).finally(() => {
+      this.#taskEnds(piscina)
+      this.#waitingRuns.delete(giveUp)
+    })
+    await Promise.race([running, isLost])
   }
 
   /** Tasks that were started and are not over. */
@@ -153,18 +189,51 @@ export class WorkerPool<Head extends StreamHead> {
       terminate: () => this.#terminate(disobedience),
       ...(options.hasHead === undefined ? {} : { hasHead: options.hasHead }),
     })
-    if (this.#tasksPerThread === 1) {
-      const unfollow = this.#silentFiles.follow(watch, (name) => this.#giveUpFile(name, stream))
-      void taskEnd.then(unfollow, unfollow)
-    }
+    const piscina = this.#piscina
+    const unfollow = this.#silentFiles.follow(watch, (name) => {
+      if (this.#tasksPerThread === 1) this.#giveUpFile(name, stream)
+      else this.#loseThread(name, stream, piscina)
+    })
+    void taskEnd.then(unfollow, unfollow)
     return stream
+  }
+
+  /**
+   * A thread that several tasks share waits for a file, and all of its tasks with it. It is left alone, and so are its
+   * pool's other threads: new tasks, and those of the lost thread that have given nothing yet, go to fresh ones.
+   */
+  #loseThread(name: string, stream: WorkerStream<Head>, piscina: Piscina): void {
+    if (piscina === this.#piscina) {
+      this.#logger.error(`a ${this.#name} thread waits for ${name}, which does not answer, and is replaced`)
+      this.#retired.add(piscina)
+      this.#piscina = this.#makePiscina()
+      this.#whenRetired.set(piscina, this.#silentFiles.note(name))
+      for (const giveUp of this.#waitingRuns) giveUp(new Error('its thread may be lost'))
+    }
+    stream.fail(new ThreadLost(name))
+  }
+
+  #taskBegins(piscina: Piscina): void {
+    this.#runningTasks++
+    this.#tasks.set(piscina, (this.#tasks.get(piscina) ?? 0) + 1)
+  }
+
+  #taskEnds(piscina: Piscina): void {
+    this.#runningTasks--
+    const count = (this.#tasks.get(piscina) ?? 0) - 1
+    this.#tasks.set(piscina, count)
+    if (count > 0 || !this.#retired.delete(piscina)) return
+    // The file has answered, and whoever waited for it is gone.
+    this.#tasks.delete(piscina)
+    this.#whenRetired.get(piscina)?.()
+    this.#whenRetired.delete(piscina)
+    void piscina.destroy()
   }
 
   #giveUpFile(name: string, stream: WorkerStream<Head>): void {
     this.#logger.error(`an ${this.#name} thread waits for ${name}, which does not answer, and is given up`)
     const before = new Set(this.#ending)
-    const detail = `The lake file ${name} cannot be read: it does not answer.`
-    stream.fail(new ApiError('lake_file_invalid', detail))
+    stream.fail(new ApiError('lake_file_invalid', silenceOf(name)))
     for (const thread of this.#ending) {
       if (!before.has(thread)) thread.once('exit', this.#silentFiles.note(name))
     }
@@ -177,12 +246,13 @@ export class WorkerPool<Head extends StreamHead> {
    * must not be given the signal of such a task, since it gives a task with a signal a thread of its own.
    */
   async #runWithPort(task: object, port: MessagePort, disobedience: AbortSignal): Promise<void> {
-    this.#runningTasks++
+    const piscina = this.#piscina
+    this.#taskBegins(piscina)
     const transferList = [port]
     const isAlone = this.#tasksPerThread === 1
-    const running = this.#piscina
+    const running = piscina
       .run(task, isAlone ? { transferList, signal: disobedience } : { transferList })
-      .finally(() => this.#runningTasks--)
+      .finally(() => this.#taskEnds(piscina))
     await (isAlone ? running : Promise.race([running, this.#givenUp(disobedience)]))
   }
 
@@ -209,13 +279,15 @@ export class WorkerPool<Head extends StreamHead> {
    * ApiError that the worker met or `worker_failed`, and when `signal` is aborted first.
    */
   async open(makeTask: TaskMaker, options: TaskOptions): Promise<WorkerStream<Head>> {
-    const stream = this.start(makeTask, options)
-    try {
-      await stream.ready()
-      return stream
-    } catch (error) {
-      await stream.close()
-      throw error
+    for (let attempt = 1; ; attempt += 1) {
+      const stream = this.start(makeTask, options)
+      try {
+        await stream.ready()
+        return stream
+      } catch (error) {
+        await stream.close()
+        if (!(error instanceof ThreadLost) || attempt >= ATTEMPTS_MAX) throw error
+      }
     }
   }
 

@@ -11,7 +11,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { FileWatch, fileWatchMemory } from '../../shared/file-watch.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { LakeFile } from '../../workers/lob/lake-file.ts'
-import { watched, watchFiles } from '../../workers/lob/watched-files.ts'
+import { watched, watchFiles } from '../../workers/lake/watched-files.ts'
 import { lobQuery } from '../support/lob-worker.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
@@ -67,14 +67,16 @@ test('what a thread asks the system for stands in its word, and silent files are
   const lake = await temporaryDirectory(t)
   const memory = fileWatchMemory()
   const word = new FileWatch(memory)
-  watchFiles(memory, [])
-  t.after(() => watchFiles(fileWatchMemory(), []))
+  const unwatch = watchFiles(memory, [])
+  t.after(() => watchFiles(memory, [])())
   watched('a file', () => assert.equal(word.silentFile(0), 'a file'))
   assert.equal(word.silentFile(0), undefined)
   assert.throws(() => watched('another', () => assert.fail('broken')))
   assert.equal(word.silentFile(0), undefined, 'a failure is an answer')
   const name = relative(lake, lobFilePath(lake, 'kalshi', 'KXHIGHNY', '2026-07-01'))
   assert.equal(LakeFile.open(lake, 'kalshi', 'KXHIGHNY', '2026-07-01'), undefined)
-  watchFiles(memory, [name])
+  unwatch()
+  watched('unseen', () => assert.equal(word.silentFile(0), undefined))
+  watchFiles(memory, [name])()
   assert.throws(() => LakeFile.open(lake, 'kalshi', 'KXHIGHNY', '2026-07-01'), refusedFor(name))
 })

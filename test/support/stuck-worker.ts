@@ -1,24 +1,41 @@
 // A worker whose tasks hang as its tasks say: `pipe` waits in the kernel for the writer of a named pipe, where nothing
-// can end its thread; `deaf` never ends and hears nothing; others answer nothing at once.
+// can end its thread; `silent` does so in the sight of the server; `deaf` never ends and hears nothing; `later` gives nothing
+// for a while and then answers; others answer nothing at once.
 
 import { openSync } from 'node:fs'
 import type { MessagePort } from 'node:worker_threads'
+import { ApiError } from '../../shared/errors.ts'
+import { watched, watchFiles } from '../../workers/lake/watched-files.ts'
 
 export interface StuckTask {
-  readonly how: 'pipe' | 'deaf' | 'answer'
+  readonly how: 'pipe' | 'silent' | 'deaf' | 'later' | 'answer'
   readonly path: string
   /** Its first integer becomes 1 when the task begins. */
   readonly begun: SharedArrayBuffer
+  readonly watch: SharedArrayBuffer
+  readonly silentFiles: readonly string[]
   readonly port: MessagePort
 }
 
 export default async function run(task: StuckTask | { readonly warm: true }): Promise<void> {
   if ('warm' in task) return
-  const { how, path, begun, port } = task
+  const { how, path, begun, port, watch, silentFiles } = task
+  const unwatch = watchFiles(watch, silentFiles)
   Atomics.store(new Int32Array(begun), 0, 1)
   if (how === 'pipe') openSync(path, 'r')
-  else if (how === 'deaf') await new Promise((resolve) => setInterval(resolve, 2 ** 30))
+  else if (how === 'later') await new Promise((resolve) => setTimeout(resolve, 100))
+  else if (how === 'silent') {
+    // Those that came together have begun.
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    try {
+      watched('candles/silent', () => openSync(path, 'r'))
+    } catch (error) {
+      if (error instanceof ApiError)
+        port.postMessage({ kind: 'error', code: error.code, detail: error.message, errors: [] })
+    }
+  } else if (how === 'deaf') await new Promise((resolve) => setInterval(resolve, 2 ** 30))
   port.postMessage({ kind: 'head', rows: 0 })
   port.postMessage({ kind: 'end', rows: 0 })
+  unwatch()
   port.close()
 }

@@ -6,7 +6,7 @@ import { closeSync, constants, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test, type TestContext } from 'node:test'
 import { pino } from 'pino'
-import { WorkerPool } from '../../server/workers/worker-pool.ts'
+import { type TaskMaker, WorkerPool } from '../../server/workers/worker-pool.ts'
 import type { StreamHead } from '../../shared/stream-task.ts'
 import type { StuckTask } from '../support/stuck-worker.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -28,18 +28,23 @@ async function openPool(t: TestContext, tasksPerThread: number) {
     heapMb: 64,
     niceness: 0,
     logger: pino({ level: 'silent' }),
+    fileAnswerMs: 400,
   })
   await pool.warm()
   const leaving = new AbortController()
   let over = 0
   const begun = new SharedArrayBuffer(4)
-  const start = (how: StuckTask['how']) =>
-    pool.start((port) => ({ how, path, begun, port }) satisfies StuckTask, {
-      signal: leaving.signal,
-      release: () => (over += 1),
-    })
+  const maker =
+    (how: StuckTask['how']): TaskMaker =>
+    (port, watch): StuckTask => ({ how, path, begun, watch, silentFiles: pool.silentFiles, port })
+  const options = { signal: leaving.signal, release: () => (over += 1) }
+  const start = (how: StuckTask['how']) => pool.start(maker(how), options)
+  const ask = async (how: StuckTask['how']): Promise<void> => {
+    const stream = await pool.open(maker(how), options)
+    await stream.close()
+  }
   const hasBegun = (): boolean => Atomics.load(new Int32Array(begun), 0) === 1
-  return { pool, path, start, hasBegun, overCount: () => over }
+  return { pool, path, start, ask, hasBegun, overCount: () => over }
 }
 
 test('a task that does not end is given up, and its thread is left to the others', async (t) => {
@@ -75,6 +80,24 @@ test('a thread that waits in the kernel does not keep a pool from closing', asyn
     // It ends when what it waits for comes.
     closeSync(openSync(path, constants.O_WRONLY | constants.O_NONBLOCK))
   }
+})
+
+test('a thread of many that waits for a file is replaced, and only who asked for the file hears of it', async (t) => {
+  const { pool, path, ask } = await openPool(t, 10)
+  const isNamed = { code: 'lake_file_invalid', message: /candles\/silent cannot be read: it does not answer/ }
+  const silent = assert.rejects(ask('silent'), isNamed)
+  const others = Promise.all(Array.from({ length: 5 }, async () => ask('later')))
+  await Promise.all([silent, others])
+  assert.equal(pool.lostThreads, 1)
+  // The next one that asks for it loses no thread.
+  for (let round = 0; round < 5; round += 1) await assert.rejects(ask('silent'), isNamed)
+  for (let round = 0; round < 5; round += 1) await ask('answer')
+  assert.equal(pool.lostThreads, 1)
+  const writer = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+  t.after(() => closeSync(writer))
+  while (pool.lostThreads > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  await ask('silent')
+  assert.equal(await pool.close(), true)
 })
 
 test('a pool without stuck tasks closes', async (t) => {

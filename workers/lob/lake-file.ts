@@ -14,7 +14,7 @@ import { parseFooter, type FileFooter } from './file-footer.ts'
 import { indexFile, type FileIndex } from './file-index.ts'
 import { identityOf } from './market-lists.ts'
 import { lakeFileError, namingFile } from '../lake/lake-file-error.ts'
-import { watched } from './watched-files.ts'
+import { watched } from '../lake/watched-files.ts'
 
 const TAIL_BYTES = 64 * 1024
 const LIST_TAIL_BYTES = 16 * 1024

@@ -5,7 +5,7 @@
 import { type BigIntStats, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
-import { watched } from './watched-files.ts'
+import { watched } from '../lake/watched-files.ts'
 
 /** Memory that lists may take, by estimate: 150 tickers in each of the files that a request may look into. */
 const LISTS_BYTES_MAX = 16 * 1024 * 1024

@@ -20,7 +20,7 @@ import { addDays } from '../../shared/utc-date.ts'
 import { lakeUnavailable } from '../lake/lake-file-error.ts'
 import { LakeFile } from './lake-file.ts'
 import { MarketLists } from './market-lists.ts'
-import { watched } from './watched-files.ts'
+import { watched } from '../lake/watched-files.ts'
 
 type MarketFilter = (marketId: string) => boolean
 

@@ -27,7 +27,7 @@ import {
 } from './snapshot-sink.ts'
 import { writeSections, writeSnapshots, type SnapshotJob } from './snapshots.ts'
 import { warmUp } from './warm-up.ts'
-import { watchFiles } from './watched-files.ts'
+import { watchFiles } from '../lake/watched-files.ts'
 
 /** What a task has opened and promised so far. */
 interface Progress {
@@ -49,7 +49,7 @@ export default async function runLobTask(task: LobTask | LobWarmTask, bounds = B
   await prepareDecompression()
   if ('warm' in task) return warmUp()
   const { assistance, port } = task
-  watchFiles(task.watch, task.silentFiles)
+  const unwatch = watchFiles(task.watch, task.silentFiles)
   const progress: Progress = { files: new Map(), hasTakenSection: false, stream: undefined }
   try {
     await answer(task, progress, bounds)
@@ -60,6 +60,7 @@ export default async function runLobTask(task: LobTask | LobWarmTask, bounds = B
   } finally {
     for (const file of progress.files.values()) file?.close()
     progress.stream?.close()
+    unwatch()
     port.close()
   }
 }

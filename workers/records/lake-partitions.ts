@@ -15,6 +15,7 @@ import {
 import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
+import { watched } from '../lake/watched-files.ts'
 
 /** One lake file and the instants [fromMs, toMs) for which it counts. */
 export interface LakePart {
@@ -130,8 +131,9 @@ function partOf(lake: string, part: Omit<LakePart, 'path' | 'identity'>): LakePa
 
 function statOf(path: string, name: string): BigIntStats {
   try {
-    return statSync(path, { bigint: true })
+    return watched(name, () => statSync(path, { bigint: true }))
   } catch (error) {
+    if (error instanceof ApiError) throw error
     throw lakeFileError(name, 'it is not there or may not be read', error)
   }
 }
@@ -156,8 +158,9 @@ function periodsOnDisk(lake: string, dataset: RecordDataset, scope: string): str
 
 function namesIn(directory: string): string[] {
   try {
-    return readdirSync(directory)
+    return watched(directory.split('/').slice(-2).join('/'), () => readdirSync(directory))
   } catch (error) {
+    if (error instanceof ApiError) throw error
     if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
       return []
     throw lakeFileError(directory.split('/').slice(-2).join('/'), 'the directory cannot be listed', error)

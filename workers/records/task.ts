@@ -14,6 +14,7 @@ import type {
 import type { WorkerThreadData } from '../../shared/stream-task.ts'
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
+import { watchFiles } from '../lake/watched-files.ts'
 import { answerCandles } from './candles.ts'
 import { answerClimate, answerClimateGaps } from './climate.ts'
 import { DuckLake } from './duck-lake.ts'
@@ -51,6 +52,7 @@ export default async function runRecordTask(
   if ('warm' in task) return
   if ('probe' in task) return duck.probe()
   const { port } = task
+  const unwatch = watchFiles(task.watch, task.silentFiles)
   const client = new AbortController()
   // The chunk stream hears this too; here it also stops what the stores are doing.
   port.on('message', (message: { kind: string }) => {
@@ -69,6 +71,7 @@ export default async function runRecordTask(
     else if (!(error instanceof RequestCancelled) && !client.signal.aborted)
       port.postMessage(failureOf(error))
   } finally {
+    unwatch()
     port.close()
   }
 }
