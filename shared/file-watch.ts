@@ -3,7 +3,8 @@
 
 const NAME_BYTES_MAX = 1_024
 const LENGTH_OFFSET = 8
-const NAME_OFFSET = 12
+const BEGUN_OFFSET = 12
+const NAME_OFFSET = 16
 
 /** How long a file may keep a request waiting. A disk that has to spin up takes a few seconds. */
 export const FILE_ANSWER_MS_MAX = 10_000
@@ -16,12 +17,23 @@ export function fileWatchMemory(): SharedArrayBuffer {
 export class FileWatch {
   readonly #sinceMs: Float64Array
   readonly #length: Int32Array
+  readonly #begun: Int32Array
   readonly #name: Uint8Array
 
   constructor(memory: SharedArrayBuffer) {
     this.#sinceMs = new Float64Array(memory, 0, 1)
     this.#length = new Int32Array(memory, LENGTH_OFFSET, 1)
+    this.#begun = new Int32Array(memory, BEGUN_OFFSET, 1)
     this.#name = new Uint8Array(memory, NAME_OFFSET, NAME_BYTES_MAX)
+  }
+
+  /** Whether a thread has taken the request up. */
+  get hasBegun(): boolean {
+    return Atomics.load(this.#begun, 0) === 1
+  }
+
+  markBegun(): void {
+    Atomics.store(this.#begun, 0, 1)
   }
 
   begin(name: string): void {

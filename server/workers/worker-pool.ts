@@ -8,7 +8,7 @@ import { Piscina } from 'piscina'
 import type { Logger } from 'pino'
 import type { StreamHead, WorkerThreadData } from '../../shared/stream-task.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { fileWatchMemory } from '../../shared/file-watch.ts'
+import { FileWatch, fileWatchMemory } from '../../shared/file-watch.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import type { StreamReader } from '../http/endpoint.ts'
 import { SilentFiles } from './silent-files.ts'
@@ -64,6 +64,11 @@ class ThreadLost extends ApiError {
   }
 }
 
+async function rejectsWhen(signal: AbortSignal): Promise<never> {
+  await once(signal, 'abort')
+  throw signal.reason
+}
+
 function silenceOf(name: string): string {
   return `The lake file ${name} cannot be read: it does not answer.`
 }
@@ -83,7 +88,8 @@ export class WorkerPool<Head extends StreamHead> {
   readonly #ending = new Set<Worker>()
   readonly #silentFiles: SilentFiles
   #runningTasks = 0
-  readonly #waitingRuns = new Set<(error: Error) => void>()
+  readonly #streams = new Map<WorkerStream<Head>, { readonly piscina: Piscina; readonly word: FileWatch }>()
+  readonly #waitingRuns = new Set<AbortController>()
   readonly #whenRetired = new Map<Piscina, () => void>()
   readonly #answered = new Float64Array(new SharedArrayBuffer(8))
 
@@ -148,14 +154,13 @@ export class WorkerPool<Head extends StreamHead> {
   async run(task: object): Promise<void> {
     const piscina = this.#piscina
     this.#taskBegins(piscina)
-    let giveUp: (error: Error) => void = () => {}
-    const isLost = new Promise<never>((_, reject) => (giveUp = reject))
-    this.#waitingRuns.add(giveUp)
+    const loss = new AbortController()
+    this.#waitingRuns.add(loss)
     const running = piscina.run(task).finally(() => {
       this.#taskEnds(piscina)
-      this.#waitingRuns.delete(giveUp)
+      this.#waitingRuns.delete(loss)
     })
-    await Promise.race([running, isLost])
+    await Promise.race([running, rejectsWhen(loss.signal)])
   }
 
   /** Tasks that were started and are not over. */
@@ -190,11 +195,16 @@ export class WorkerPool<Head extends StreamHead> {
       ...(options.hasHead === undefined ? {} : { hasHead: options.hasHead }),
     })
     const piscina = this.#piscina
+    this.#streams.set(stream, { piscina, word: new FileWatch(watch) })
     const unfollow = this.#silentFiles.follow(watch, (name) => {
       if (this.#tasksPerThread === 1) this.#giveUpFile(name, stream)
       else this.#loseThread(name, stream, piscina)
     })
-    void taskEnd.then(unfollow, unfollow)
+    const end = (): void => {
+      unfollow()
+      this.#streams.delete(stream)
+    }
+    void taskEnd.then(end, end)
     return stream
   }
 
@@ -208,7 +218,10 @@ export class WorkerPool<Head extends StreamHead> {
       this.#retired.add(piscina)
       this.#piscina = this.#makePiscina()
       this.#whenRetired.set(piscina, this.#silentFiles.note(name))
-      for (const giveUp of this.#waitingRuns) giveUp(new Error('its thread may be lost'))
+      for (const loss of this.#waitingRuns) loss.abort(new Error('its thread may be lost'))
+      // Some of those that no thread has taken up wait for the lost one.
+      for (const [other, { piscina: its, word }] of this.#streams)
+        if (its === piscina && !word.hasBegun) other.fail(new ThreadLost(name))
     }
     stream.fail(new ThreadLost(name))
   }

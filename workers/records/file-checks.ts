@@ -7,6 +7,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { type FileVerdict, LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
 import { recordFileChecksum } from '../../shared/record-file-checksum.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
+import { answered } from '../lake/watched-files.ts'
 import { assertRegular, identityOf, type LakePart } from './lake-partitions.ts'
 
 // Opening a pipe that nobody writes to would wait for ever.
@@ -27,10 +28,10 @@ export class FileChecks {
   async #find(part: LakePart): Promise<FileVerdict> {
     const key = `${part.path} ${part.identity}`
     const running = this.#running.get(key)
-    if (running !== undefined) return running
+    if (running !== undefined) return answered([part], running)
     const finding = read(part).finally(() => this.#running.delete(key))
     this.#running.set(key, finding)
-    const verdict = await finding
+    const verdict = await answered([part], finding)
     this.#verdicts.add(part.path, part.identity, verdict)
     return verdict
   }

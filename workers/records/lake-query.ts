@@ -4,6 +4,7 @@
 import { ApiError } from '../../shared/errors.ts'
 import type { DuckDBDataChunk } from '@duckdb/node-api'
 import { lakeFileError } from '../lake/lake-file-error.ts'
+import { answered } from '../lake/watched-files.ts'
 import { type DuckLake, readParquetSql, sqlText } from './duck-lake.ts'
 import type { LakePart } from './lake-partitions.ts'
 
@@ -26,10 +27,17 @@ export async function* lakeChunks(
   sql: string,
   signal: AbortSignal,
 ): AsyncGenerator<DuckDBDataChunk, void, void> {
+  const chunks = lake.chunks(sql, signal)
   try {
-    yield* lake.chunks(sql, signal)
+    for (;;) {
+      const next = await answered(parts, chunks.next())
+      if (next.done === true) return
+      yield next.value
+    }
   } catch (error) {
     throw await faultOf(lake, parts, error, signal)
+  } finally {
+    await chunks.return()
   }
 }
 
@@ -41,7 +49,7 @@ export async function lakeRows(
   signal: AbortSignal,
 ): Promise<unknown[][]> {
   try {
-    return await lake.rows(sql, signal)
+    return await answered(parts, lake.rows(sql, signal))
   } catch (error) {
     throw await faultOf(lake, parts, error, signal)
   }
