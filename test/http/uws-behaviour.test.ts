@@ -96,3 +96,23 @@ test('close runs the abort handler at once', async (t) => {
   assert.equal(isAborted(), true)
   assert.equal(decodeChunked(await readToEnd(client)).isComplete, false)
 })
+
+test('a request pipelined behind one that is not answered yet ends the connection, and pausing hides who is gone', async (t) => {
+  for (const isPaused of [false, true]) {
+    const { response, client, isAborted } = await openResponse(t)
+    if (isPaused) response.pause()
+    client.resume()
+    const closed = once(client, 'close')
+    client.write('GET /second HTTP/1.1\r\nHost: test\r\n\r\n')
+    if (!isPaused) {
+      await closed
+      assert.equal(isAborted(), true, 'neither of the two is answered')
+      continue
+    }
+    // Nobody would end the work for a client that leaves meanwhile.
+    client.end()
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    assert.equal(isAborted(), false)
+    response.close()
+  }
+})
