@@ -11,6 +11,8 @@ import type { LobSource } from '../../shared/lake-layout.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
+import type { LakeDateOutline } from '../lake/lob-file-evidence.ts'
+import type { LakeFile } from './lake-records.ts'
 import type { FeedSpans } from './feed-spans.ts'
 import { datesOf, dayOf } from './series-spans.ts'
 
@@ -81,14 +83,30 @@ function namesIn(directory: string): string[] {
   return existsSync(directory) ? readdirSync(directory) : []
 }
 
+/** A market's known books at midnight, the serving strand's first. */
+interface BooksAtStart {
+  readonly id: string
+  readonly books: readonly { readonly strand: number; readonly levels: readonly BookLevel[] }[]
+}
+
+/** The books that a date's file begins with; `strandOf` gives the number of one of its strands. */
+export async function booksAtStart(
+  file: LakeFile,
+  { carried }: LakeDateOutline,
+  strandOf: (strand: number) => number,
+): Promise<BooksAtStart[]> {
+  if (carried.length === 0) return []
+  const midnight = await midnightBooks(file)
+  return carried.map(({ id, books }) => ({
+    id,
+    books: books.map(({ strand, levels }) => {
+      return { strand: strandOf(strand), levels: levels ?? midnight.get(id) ?? [] }
+    }),
+  }))
+}
+
 /** The books that a date's file begins with, as its keyframes state them, by market. */
-export async function midnightBooks({
-  path,
-  date,
-}: {
-  readonly path: string
-  readonly date: string
-}): Promise<Map<string, BookLevel[]>> {
+async function midnightBooks({ path, date }: LakeFile): Promise<Map<string, BookLevel[]>> {
   const books = new Map<string, BookLevel[]>()
   const file = await LobFileEvidence.open(path)
   if (file === undefined) throw new Error(`${path} was changed while it was merged with`)

@@ -20,7 +20,7 @@ import type { FeedSpans, RunEnd } from './feed-spans.ts'
 import { restoreRecords } from './lake-records.ts'
 import type { LakeFile } from './lake-records.ts'
 import { linkSpans } from './span-links.ts'
-import { OpaqueFileError, lakeDates, midnightBooks } from './lake-dates.ts'
+import { OpaqueFileError, booksAtStart, lakeDates } from './lake-dates.ts'
 import {
   NO_MARKETS,
   dateOf,
@@ -44,9 +44,11 @@ export interface LakeMergeOptions {
   readonly replace: boolean
   /** What earlier imports have heard, of all series. */
   readonly ledger: FeedLedger
+  /** Files of the series that lie elsewhere, of one date: they are merged into the lake's. */
+  readonly others?: readonly LakeFile[]
 }
 
-/** A date's file in the lake, and where its strands stand among the spans. */
+/** A date's file in the lake, or one of `others`, and where its strands stand among the spans. */
 interface LakeDate extends LakeFile {
   readonly outline: LakeDateOutline
   /** By strand of the file: its parts' spans, in feed order. */
@@ -60,6 +62,7 @@ export class LakeMerge implements SeriesStrands {
   readonly #recording: SeriesRecording
   readonly #spans: SeriesSpan[]
   readonly #dates = new Map<string, LakeDate>()
+  readonly #others: LakeDate[] = []
   #strands: readonly Strand[] = []
   readonly #strandOf: number[] = []
   readonly #placeOf: number[] = []
@@ -67,7 +70,7 @@ export class LakeMerge implements SeriesStrands {
   readonly #heardOf = new Map<string, bigint>()
   /** What is covered of dates, until a date is loaded and tells more of when strands begin. */
   readonly #coverage = new Map<string, { readonly from: bigint; readonly to: bigint }>()
-  #startFolds = new Map<string, MarketFoldState>()
+  readonly #startFolds = new Map<string, MarketFoldState>()
   /** Dates in the lake whose files keep no evidence. */
   readonly #opaque: string[] = []
 
@@ -169,14 +172,15 @@ export class LakeMerge implements SeriesStrands {
   // The lake.
 
   async #outlineLake(): Promise<void> {
-    const { lake, source, replace } = this.#options
+    const { lake, source, replace, others = [] } = this.#options
     const { series } = this.#recording
-    const [first] = datesOf(this.#options.spans)
+    const first = datesOf(this.#options.spans)[0] ?? others[0]?.date
     if (first === undefined) return
+    const files = lakeDates(lake, source, series)
+      .filter((date) => date >= this.#firstRead(first) && !(replace && this.#hasEvents(date)))
+      .map((date): LakeFile => ({ date, path: lobFilePath(lake, source, series, date) }))
     const outlines: Pick<LakeDate, 'date' | 'path' | 'outline'>[] = []
-    for (const date of lakeDates(lake, source, series)) {
-      if (date < addDays(first, -1) || (replace && this.#hasEvents(date))) continue
-      const path = lobFilePath(lake, source, series, date)
+    for (const { date, path } of [...files, ...others]) {
       const file = await LobFileEvidence.open(path)
       if (file === undefined) {
         this.#opaque.push(date)
@@ -190,11 +194,18 @@ export class LakeMerge implements SeriesStrands {
     }
     for (const { date, path, outline } of outlines) {
       const parts = outline.strands.map((strand) => this.#addLakeSpans(strand, { date, path, outline }))
-      this.#dates.set(date, { date, path, outline, parts, isLoaded: false })
+      const lakeDate = { date, path, outline, parts, isLoaded: false }
+      if (others.some((other) => other.path === path)) this.#others.push(lakeDate)
+      else this.#dates.set(date, lakeDate)
     }
     for (const span of this.#options.ledger.spansFor(series, first))
       this.#spans.push({ ...span, ownIds: NO_MARKETS, fromTs: undefined })
     linkSpans(this.#spans)
+  }
+
+  /** Files say themselves what they begin with: only a recording may go on with the date before. */
+  #firstRead(first: string): string {
+    return this.#options.others === undefined ? addDays(first, -1) : first
   }
 
   /** Adds a strand's parts and returns their numbers. */
@@ -205,7 +216,8 @@ export class LakeMerge implements SeriesStrands {
     const ownIds = new Set(outline.markets)
     const heard = this.#options.ledger.partsOf(date, strand)
     // That it went on in silence follows from what it is put together of.
-    const before = heard.length === 0 && isSilent(strand) ? this.#lastSpanOf(strand) : undefined
+    const isHeardOf = heard.length > 0 || this.#options.others !== undefined
+    const before = !isHeardOf && isSilent(strand) ? this.#lastSpanOf(strand) : undefined
     if (before !== undefined) return [before]
     const parts = heard.length === 0 ? [strand] : heard
     return parts.map((part, place) => {
@@ -232,6 +244,7 @@ export class LakeMerge implements SeriesStrands {
         ownIds,
         end,
         date,
+        carriedAt: strand.fromTs === dayOf(date).start ? strand.fromTs : undefined,
         // Since when the others speak of the series shows when they are read.
         fromTs: place === 0 ? strand.fromTs : undefined,
       })
@@ -270,6 +283,7 @@ export class LakeMerge implements SeriesStrands {
       if (index < read && this.#fromTs(strand) !== undefined) dates.add(span.date)
     }
     for (const hour of this.#recording.hours.keys()) dates.add(utcDateOf(hour * MS_PER_HOUR))
+    for (const { date } of this.#others) dates.add(date)
     for (const { date, parts } of this.#dates.values()) if (!this.#isAsWritten(parts)) dates.add(date)
     // A strand that now begins before a date, or goes on after it, covers more of it.
     for (const strand of this.#strands) {
@@ -313,7 +327,8 @@ export class LakeMerge implements SeriesStrands {
     const first = touched[0]!
     const before = this.#dates.get(addDays(first, -1))
     const start = before ?? this.#dates.get(first)
-    if (start !== undefined) await this.#startFrom(start)
+    await this.#startFrom(start === undefined ? this.#others : [start, ...this.#others])
+    for (const other of this.#others) await this.#loadDate(other)
     for (const date of before === undefined ? touched : [before.date, ...touched]) {
       const lakeDate = this.#dates.get(date)
       if (lakeDate !== undefined && !lakeDate.isLoaded) await this.#loadDate(lakeDate)
@@ -338,26 +353,29 @@ export class LakeMerge implements SeriesStrands {
     if (this.#dates.has(next)) this.#recording.visit(dayOf(next).start)
   }
 
-  /** The books with which the first date begins. */
-  async #startFrom(lakeDate: LakeDate): Promise<void> {
-    this.#startFolds = new Map(
-      (await this.#booksAtStart(lakeDate)).map(({ id, books }) => {
-        return [id, { serving: books[0]?.strand, isGapped: false, lastTs: 0n, rows: 0, known: books }]
-      }),
-    )
+  /** The books with which the first date begins; where several files tell them, those of the earliest strands first. */
+  async #startFrom(files: readonly LakeDate[]): Promise<void> {
+    const known = new Map<string, MarketFoldState['known'][number][]>()
+    for (const file of files) {
+      for (const { id, books } of await this.#booksAtStart(file)) {
+        const others = known.get(id)
+        const isNew = (strand: number): boolean => others?.every((other) => other.strand !== strand) ?? true
+        const all = [...(others ?? []), ...books.filter(({ strand }) => isNew(strand))]
+        known.set(id, others === undefined ? all : all.toSorted((a, b) => a.strand - b.strand))
+      }
+    }
+    for (const [id, books] of known) {
+      const serving = books[0]?.strand
+      this.#startFolds.set(id, { serving, isGapped: false, lastTs: 0n, rows: 0, known: books })
+    }
   }
 
   async #booksAtStart(lakeDate: LakeDate) {
-    const { carried } = lakeDate.outline
-    if (carried.length === 0) return []
-    const midnight = await midnightBooks(lakeDate)
-    return carried.map(({ id, books }) => ({
-      id,
-      books: books.map(({ strand, levels }) => ({
-        strand: this.#strandOf[lakeDate.parts[strand]![0]!]!,
-        levels: levels ?? midnight.get(id) ?? [],
-      })),
-    }))
+    return await booksAtStart(
+      lakeDate,
+      lakeDate.outline,
+      (strand) => this.#strandOf[lakeDate.parts[strand]![0]!]!,
+    )
   }
 
   async #loadDate(lakeDate: LakeDate): Promise<void> {

@@ -67,13 +67,13 @@ export class SeriesRecording {
     this.coversTo = state.coversTo
   }
 
-  /** Markets, coverage and the events of all hours that have not been removed from `hours`. */
-  state(): SeriesRecordingState {
+  /** Markets, coverage and the events of all hours, from `fromHour` on, that have not been removed from `hours`. */
+  state(fromHour = 0): SeriesRecordingState {
     return {
       coversFrom: this.coversFrom,
       coversTo: this.coversTo,
       markets: this.#markets.map(({ id, lastTs, span }) => ({ id, lastTs, span })),
-      events: [...this.hours.values()].flatMap((hour) => this.#eventsOf(hour)),
+      events: [...this.hours].flatMap(([hour, spill]) => (hour < fromHour ? [] : this.#eventsOf(spill))),
     }
   }
 
