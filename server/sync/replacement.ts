@@ -2,7 +2,7 @@
 // less: a collector that begins anew, or one that was restored, must not shrink what object storage has. A copy of the
 // lake in turn follows object storage, and only what was made in it by somebody else is kept.
 
-import { coversLess, type LakeFileFacts, readLakeFileFacts } from '../lake/lake-file-facts.ts'
+import { coversLess, lacksStrands, type LakeFileFacts, readLakeFileFacts } from '../lake/lake-file-facts.ts'
 import { UNMARKED_SAMPLE_SIZES, UNMARKED_SAMPLES } from '../sample-data/unmarked-samples.ts'
 import type { ListedObject, ObjectHead, ObjectStore } from './object-store.ts'
 
@@ -45,9 +45,12 @@ async function pushConflict(
   if (b === undefined) return isOwn ? undefined : FOREIGN
   if (b.isSample || isUnmarkedSample(present)) return undefined
   if (a === undefined) return 'it cannot be read'
+  const lacking = lacksStrands(a, b)
+  if (lacking === undefined) return undefined
   const less = coversLess(a, b)
   if (less !== undefined) return `it would be replaced by a file that covers less: ${less}`
   if (isOwn) return undefined
+  if (lacking !== null) return `${FOREIGN}, and ${lacking}`
   // Gaps come to a recording that goes on; in somebody else's they would be books that were known.
   if (a.coverage === null || b.coverage === null) return FOREIGN
   return a.coverage.gaps > b.coverage.gaps ? `${FOREIGN}, with fewer gaps` : undefined
