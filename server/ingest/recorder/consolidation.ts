@@ -2,7 +2,7 @@
 // date up to date. Everything that ends in a finished file depends on the log alone, never on the time at which it is
 // read; so reading the log again gives the same bytes.
 
-import { rm } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LobSource } from '../../../shared/lake-layout.ts'
 import {
@@ -29,12 +29,11 @@ import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { ConsolidationState, LaneState, StatedSeries } from './checkpoint.ts'
 import { LiveSeries } from './live-series.ts'
 import type { LiveSeriesOptions, LiveSeriesState } from './live-series.ts'
-import { LiveStrands } from './live-strands.ts'
 import { WalReader } from './wal-reader.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalRecord } from './wal-record.ts'
 import { listWalSegments } from './wal-segment.ts'
-import type { WalPosition } from './wal-segment.ts'
+import type { WalPosition, WalSegment } from './wal-segment.ts'
 import { disconnectMark } from './wal-mark.ts'
 
 const GRACE_NS = BigInt(RECORDER_HOUR_GRACE_MS) * NS_PER_MS
@@ -91,23 +90,31 @@ export class Consolidation implements BookEventSink {
   #movedEvents = 0
   #lostStretches = 0
   #closedHours = 0
+  /** Where the log ended when reading began; undefined when that has been reached. */
+  #logEnd: WalPosition | undefined
 
-  private constructor(options: ConsolidationOptions, state: ConsolidationState) {
+  private constructor(
+    options: ConsolidationOptions,
+    state: ConsolidationState,
+    logEnd: WalPosition | undefined,
+  ) {
     this.#options = options
     const { lake, source, workDirectory, bounds } = options
     this.#directory = walDirectory(workDirectory, source)
     this.#reader = new WalReader(this.#directory, state.position)
     this.#spans = new FeedSpans({ state: state.spans, partsAtSilence: false })
     this.#seriesOptions = {
-      strands: new LiveStrands(source, this.#spans),
+      spans: this.#spans,
       lake,
       source,
       workDirectory,
       group: new LobRowGroup(bounds?.groupRows),
       sliceRows: bounds?.sliceRows ?? RECORDER_SLICE_ROWS,
-      onKeptAside: (path) =>
-        options.onWarning?.(`a file that the recorder had not written was put aside: ${path}`),
+      isBehind: () => this.#logEnd !== undefined,
+      onWarning: (text) => options.onWarning?.(text),
+      onRestart: async () => await rm(checkpointPath(options, 'latest'), { force: true }),
     }
+    this.#logEnd = logEnd
     this.#hour = state.hour
     this.#seriesByMarket = new Map(state.seriesByMarket)
     for (const lane of state.lanes) this.#addLane(lane)
@@ -118,24 +125,18 @@ export class Consolidation implements BookEventSink {
   static async open(options: ConsolidationOptions): Promise<Consolidation> {
     const { workDirectory, source } = options
     await rm(join(workDirectory, 'spill', source), { recursive: true, force: true })
+    const segments = await listWalSegments(walDirectory(workDirectory, source))
+    const logEnd = await endOf(segments)
     for (const kind of ['latest', 'date'] as const) {
       const state = await readCheckpoint(checkpointPath(options, kind))
       if (state === undefined) continue
-      const consolidation = new Consolidation(options, state)
+      const consolidation = new Consolidation(options, state, logEnd)
       if ([...consolidation.#series.values()].every((series) => series.restorePart())) return consolidation
       options.onWarning?.(`the ${kind} checkpoint does not fit its part files; an earlier state is read`)
     }
-    const [first] = await listWalSegments(walDirectory(workDirectory, source))
-    const position = { segment: first?.number ?? 1, offset: 0 }
-    const consolidation = new Consolidation(options, {
-      position,
-      hour: undefined,
-      spans: undefined,
-      lanes: [],
-      series: [],
-      seriesByMarket: [],
-    })
-    return consolidation
+    const position = { segment: segments[0]?.number ?? 1, offset: 0 }
+    const state = { hour: undefined, spans: undefined, lanes: [], series: [], seriesByMarket: [] }
+    return new Consolidation(options, { position, ...state }, logEnd)
   }
 
   get figures(): ConsolidationFigures {
@@ -156,7 +157,10 @@ export class Consolidation implements BookEventSink {
   /** Takes the next piece of the log before `limit`. False when there is none. */
   async advance(limit: WalPosition): Promise<boolean> {
     const piece = await this.#reader.next(limit)
-    if (piece === undefined) return false
+    if (piece === undefined) {
+      if (this.#isLogEnd(limit)) this.#logEnd = undefined
+      return false
+    }
     for (const record of piece.records) {
       this.#noticeInterruption(record)
       if (record.kind !== WAL_KIND.lost && this.#isHourOver(record.recvTs)) {
@@ -164,7 +168,13 @@ export class Consolidation implements BookEventSink {
       }
       this.#take(record)
     }
+    if (this.#isLogEnd(this.#reader.position)) this.#logEnd = undefined
     return true
+  }
+
+  #isLogEnd({ segment, offset }: WalPosition): boolean {
+    const end = this.#logEnd
+    return end === undefined || segment > end.segment || (segment === end.segment && offset >= end.offset)
   }
 
   /** Brings what has been taken into the lake's files of the open date. */
@@ -361,6 +371,11 @@ const NEW_LANE: Omit<LaneState, 'lane'> = {
   lastTs: 0n,
   isConnected: false,
   decoder: undefined,
+}
+
+async function endOf(segments: readonly WalSegment[]): Promise<WalPosition | undefined> {
+  const last = segments.at(-1)
+  return last === undefined ? undefined : { segment: last.number, offset: (await stat(last.path)).size }
 }
 
 function checkpointPath(

@@ -2,17 +2,17 @@
 // they will stand in the finished file. The open hour follows as slices, each sorted by market in itself: a slice is
 // encoded once when it is large enough, and what came after the last one is encoded anew at each publication. When the
 // hour closes its slices are cut off and the whole hour is written sorted. So a publication costs one slice at most,
-// whatever the hour holds, and the finished file has the bytes that an import of the same messages gives.
+// whatever the hour holds, and the finished file has the bytes that an import of the same messages gives. Where the lake
+// has something of the date that the recorder has not heard, both become one file, and the recorder goes on from that.
 
-import { constants, existsSync, mkdirSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { constants, existsSync, mkdirSync, statSync, truncateSync } from 'node:fs'
 import { copyFile, open, rm } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { lobFilePath } from '../../../shared/lake-layout.ts'
-import type { LobSource } from '../../../shared/lake-layout.ts'
 import { CONSOLIDATE_ROWS_MAX } from '../../../shared/limits.ts'
 import { MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../../shared/utc-date.ts'
-import { syncDirectory, writeFully } from '../../lake/durable-file.ts'
+import type { FeedSpans } from '../../import/feed-spans.ts'
+import { writeFully } from '../../lake/durable-file.ts'
 import type { SpilledEvents } from '../../lake/event-spill.ts'
 import { HourConsolidation } from '../../lake/hour-consolidation.ts'
 import { LobFileContents } from '../../lake/lob-file-contents.ts'
@@ -20,7 +20,6 @@ import type { LobFileContentsState } from '../../lake/lob-file-contents.ts'
 import { verifyLobFile } from '../../lake/lob-file-verify.ts'
 import { HourEvidence, carriedMarkets, encodeAnchors } from '../../lake/lob-evidence.ts'
 import type { CarriedMarket } from '../../lake/lob-evidence.ts'
-import { PARQUET_MAGIC } from '../../lake/lob-footer.ts'
 import { MarketFold } from '../../lake/market-fold.ts'
 import type { MarketFoldState } from '../../lake/market-fold.ts'
 import { StrandNumbers } from '../../lake/strand-numbers.ts'
@@ -28,7 +27,19 @@ import type { LobRowGroup } from '../../lake/lob-row-group.ts'
 import { SeriesRecording } from '../../lake/series-recording.ts'
 import type { SeriesRecordingState } from '../../lake/series-recording.ts'
 import { temporaryPath } from '../../lake/temporary-file.ts'
-import type { LiveStrands } from './live-strands.ts'
+import { DatePublication } from './date-publication.ts'
+import type { DatePublicationOptions, PublicationOutcome } from './date-publication.ts'
+import { restoreDate } from './date-restart.ts'
+import { LiveStrands } from './live-strands.ts'
+import type { LiveStrandsState } from './live-strands.ts'
+import { createPart, partPathOf, writeEvidence, writeGroup } from './part-file.ts'
+import type { OpenFile } from './part-file.ts'
+
+const HOURS_PER_DAY = 24
+/** So much later another recorder's words may have come, while it is listened to as well; more is a wrong clock. */
+const BEHIND_NS_USUAL = 60_000_000_000n
+/** Strands that ended before so many hours are told no more. */
+const HOURS_REMEMBERED = 24
 
 /** A series between two hours, as plain data. */
 export interface LiveSeriesState {
@@ -41,24 +52,25 @@ export interface LiveSeriesState {
   readonly strands: readonly number[]
   /** The books with which the date began. */
   readonly carried: readonly CarriedMarket[]
+  /** What it went on from; undefined where it began anew. */
+  readonly origin?: LiveStrandsState | undefined
 }
 
-export interface LiveSeriesOptions {
-  readonly lake: string
-  readonly source: LobSource
-  /** Where part files and spilled events go. */
-  readonly workDirectory: string
+/** `workDirectory` is also where part files and spilled events go. */
+export interface LiveSeriesOptions extends DatePublicationOptions {
   /** Shared by all series: one is written at a time. */
   readonly group: LobRowGroup
   readonly sliceRows: number
-  readonly strands: LiveStrands
-  /** An existing lake file that the recorder did not write has been put aside under another name. */
-  readonly onKeptAside: (path: string) => void
+  readonly spans: FeedSpans
+  /** The part file is about to be written anew: no state that was put away fits it any more. */
+  readonly onRestart: () => Promise<void>
 }
 
 export class LiveSeries {
   readonly series: string
   readonly #options: LiveSeriesOptions
+  readonly #strands: LiveStrands
+  readonly #publication: DatePublication
   #recording: SeriesRecording
   /** The hour (since the epoch) that is open, and the date that it belongs to. */
   #hour: number
@@ -80,6 +92,8 @@ export class LiveSeries {
   constructor(series: string, hour: number, options: LiveSeriesOptions, state?: LiveSeriesState) {
     this.series = series
     this.#options = options
+    this.#strands = new LiveStrands(options.source, series, options.spans, state?.origin)
+    this.#publication = new DatePublication(series, options)
     this.#hour = hour
     this.#date = utcDateOf(hour * MS_PER_HOUR)
     this.#recording = this.#newRecording(state?.recording)
@@ -109,7 +123,7 @@ export class LiveSeries {
 
   /** Notices that the recording has gone on, whether anything happened or not. */
   noticeCoverage(): void {
-    const coveredTo = this.#options.strands.lastTsOf(this.series) ?? 0n
+    const coveredTo = this.#strands.lastTs ?? 0n
     if (coveredTo > this.#coveredTo) this.#isChanged = true
     this.#coveredTo = coveredTo
   }
@@ -127,6 +141,7 @@ export class LiveSeries {
       closed: this.#closed.state(),
       strands: this.#closedNumbers.strands,
       carried: this.#carried,
+      origin: this.#strands.state(),
     }
   }
 
@@ -147,7 +162,7 @@ export class LiveSeries {
     if (!this.#isChanged) return
     this.#isChanged = false
     await this.#seal()
-    await this.#publishFile(false)
+    await this.#publishFile({})
   }
 
   /**
@@ -173,7 +188,9 @@ export class LiveSeries {
     const isDateEnd = utcDateOf((hour + 1) * MS_PER_HOUR) !== this.#date
     // Events that are already there belong to the next hour: the file is whole with them or without.
     this.#hour = hour + 1
-    if (hasRows || (isDateEnd && this.#closed.hasRows)) await this.#publishFile(true)
+    if (hasRows || (isDateEnd && this.#closed.hasRows)) {
+      await this.#publishFile({ isForGood: true, isDateOver: isDateEnd })
+    }
     if (!isDateEnd) return { finishedPart: undefined }
     const finishedPart = this.partPath
     this.#enterDate()
@@ -181,6 +198,8 @@ export class LiveSeries {
   }
 
   #enterDate(): void {
+    this.#publication.forget(this.#date)
+    this.#strands.forgetBefore(BigInt(this.#hour - HOURS_REMEMBERED) * NS_PER_HOUR)
     this.#date = utcDateOf(this.#hour * MS_PER_HOUR)
     this.#closed = new LobFileContents()
     this.#sealed = new LobFileContents()
@@ -234,36 +253,100 @@ export class LiveSeries {
     this.#sealedRecords = spill.rows
   }
 
-  // The date of the open hour, with the hour that follows it when messages of that have come already.
-  async #publishFile(isForGood: boolean): Promise<void> {
+  /**
+   * Publishes the date, and the next one where messages of that have come already. What the lake has besides is merged
+   * with first; then the recorder's own file, which goes on from that, follows at once.
+   */
+  async #publishFile(ends: DateEnds): Promise<void> {
+    let { outcome, folds } = await this.#publishDate(ends)
+    if (outcome === 'merged') {
+      await this.#goOnFromLake()
+      ;({ outcome, folds } = await this.#publishDate(ends))
+      if (outcome === 'merged') await this.#goOnFromLake()
+    }
+    if (outcome === 'published' && ends.isForGood !== true) await this.#publishNextDate(folds)
+  }
+
+  /** The date of the open hour, with what has come of later hours. The folds are those at the end of the open hour. */
+  async #publishDate(ends: DateEnds): Promise<PublishedDate> {
     this.#growFolds()
     const folds = this.#sliceFolds.map((fold) => fold.copy())
+    const behindNs = ends.isDateOver === true ? 0n : this.#strands.behindFileNs
+    if (behindNs > 0n) {
+      if (behindNs > BEHIND_NS_USUAL) this.#publication.tellAhead(this.#date, behindNs)
+      // The lake's file ends what the recorder says where it was merged; this one would go on with it too early.
+      this.#isChanged = true
+      return { outcome: 'kept back', folds }
+    }
     const contents = new LobFileContents(this.#sealed.state())
     const numbers = new StrandNumbers(this.#sealedNumbers.strands)
     const rest = this.#recording.hours.get(this.#hour)?.since(this.#sealedRecords)
-    const next = this.#hour + 1
     const isOpen = utcDateOf(this.#hour * MS_PER_HOUR) === this.#date
     const isFirst = this.#sealedRecords === 0
     const hasRows = isOpen && (!isFirst || this.#hasRows(this.#hour, folds))
-    if (hasRows || contents.hasRows) {
-      await this.#writeLakeFile(this.#date, { contents, numbers }, isForGood, async (file) => {
+    const laterHours = isOpen ? this.#hoursAfter(this.#hour) : []
+    let outcome: PublicationOutcome = 'published'
+    if (hasRows || contents.hasRows || laterHours.some((hour) => this.#recording.hours.has(hour))) {
+      outcome = await this.#writeLakeFile(this.#date, { contents, numbers }, ends, async (file) => {
         if (hasRows) {
           contents.startSlice()
           await this.#writeHour(this.#hour, rest, folds, isFirst, file)
         }
-        if (isOpen && utcDateOf(next * MS_PER_HOUR) === this.#date) await this.#writeNext(next, folds, file)
+        for (const hour of laterHours) await this.#writeNext(hour, folds, file)
       })
+      // An earlier process has published more: this one follows when it has read as much.
+      if (outcome === 'kept back' && this.#options.isBehind()) this.#isChanged = true
     }
-    const ids = this.#recording.marketIds()
-    this.#gapped = ids.filter((_, index) => folds[index]!.isGapped)
-    const nextDate = utcDateOf(next * MS_PER_HOUR)
-    if (nextDate === this.#date || isForGood || !this.#hasRows(next, folds)) return
-    const nextFile = { contents: new LobFileContents(), numbers: new StrandNumbers() }
+    this.#gapped = this.#recording.marketIds().filter((_, index) => folds[index]!.isGapped)
+    return { outcome, folds }
+  }
+
+  /** The hours of the date after `hour`: the next one, and all up to the last of which something is known already. */
+  #hoursAfter(hour: number): number[] {
+    const isOfDate = (other: number): boolean => utcDateOf(other * MS_PER_HOUR) === this.#date
+    const last = Math.max(hour + 1, ...[...this.#recording.hours.keys()].filter(isOfDate))
+    return Array.from({ length: last - hour }, (_, index) => hour + 1 + index).filter(isOfDate)
+  }
+
+  /** The next date before it is entered; where somebody else has written it, it is published when it is. */
+  async #publishNextDate(folds: MarketFold[]): Promise<void> {
+    const next = this.#hour + 1
+    const date = utcDateOf(next * MS_PER_HOUR)
+    if (date === this.#date || !this.#hasRows(next, folds)) return
+    if (await this.#publication.isForeign(date)) return
+    const file = { contents: new LobFileContents(), numbers: new StrandNumbers() }
     for (const fold of folds) fold.startDate()
-    const carried = carriedMarkets(ids, this.#recording.marketOrder(), folds)
-    await this.#writeLakeFile(nextDate, nextFile, false, (file) =>
-      this.#writeNext(next, folds, file, carried),
-    )
+    const carried = carriedMarkets(this.#recording.marketIds(), this.#recording.marketOrder(), folds)
+    await this.#writeLakeFile(date, file, {}, (opened) => this.#writeNext(next, folds, opened, carried))
+  }
+
+  /** Begins the date again with all that the lake's file holds of it, which is all that has been published too. */
+  async #goOnFromLake(): Promise<void> {
+    await this.#options.onRestart()
+    const { lake, source } = this.#options
+    const dayStart = Date.parse(`${this.#date}T00:00:00Z`) / MS_PER_HOUR
+    const state = this.#recording.state(dayStart + HOURS_PER_DAY)
+    for (const hour of this.#recording.hours.values()) hour.drop()
+    // What the next date begins with has been published by nobody yet, but for the ends of strands in another file.
+    const events = state.events.filter(({ span = 0 }) => span >= 0)
+    const recording = this.#newRecording({ ...state, events })
+    this.#recording = recording
+    const date = this.#date
+    this.#startFolds = await restoreDate({ lake, source, date, recording, strands: this.#strands })
+    this.#carried = carriedMarkets(recording.marketIds(), recording.marketOrder(), this.#startFolds)
+    this.#sealed = new LobFileContents()
+    this.#sealedNumbers = new StrandNumbers()
+    await this.#appendPart(async (file) => {
+      for (let hour = dayStart; hour < Math.min(this.#hour, dayStart + HOURS_PER_DAY); hour++) {
+        if (this.#hasRows(hour, this.#startFolds))
+          await this.#writeHour(hour, recording.hours.get(hour), this.#startFolds, true, file)
+        recording.dropHour(hour)
+      }
+    })
+    this.#closed = new LobFileContents(this.#sealed.state())
+    this.#closedNumbers = new StrandNumbers(this.#sealedNumbers.strands)
+    this.#sealedRecords = 0
+    this.#sliceFolds = this.#startFolds.map((fold) => fold.copy())
   }
 
   async #writeNext(
@@ -279,7 +362,7 @@ export class LiveSeries {
   /** Whether an hour that begins with these books has rows: something happened, or a book was watched. */
   #hasRows(hour: number, folds: readonly MarketFold[]): boolean {
     if (this.#recording.hours.has(hour)) return true
-    const coveredTo = this.#options.strands.lastTsOf(this.series)
+    const coveredTo = this.#strands.lastTs
     const isWatched = coveredTo !== undefined && coveredTo >= BigInt(hour) * NS_PER_HOUR
     return isWatched && folds.some((fold) => fold.isKnown)
   }
@@ -299,7 +382,8 @@ export class LiveSeries {
     carried = this.#carried,
   ): Promise<void> {
     const markets = { ids: this.#recording.marketIds(), order: this.#recording.marketOrder(), folds }
-    const { group, strands } = this.#options
+    const { group } = this.#options
+    const strands = this.#strands
     group.clear()
     const write = (rows: LobRowGroup): Promise<void> => writeGroup(file, contents, rows)
     const options = { passRowsMax: CONSOLIDATE_ROWS_MAX, group, write, strands }
@@ -312,7 +396,7 @@ export class LiveSeries {
 
   /** Adds to the part file, after cutting it back to what `#sealed` says. */
   async #appendPart(produce: (file: OpenFile) => Promise<void>): Promise<void> {
-    this.#claim(this.#date)
+    createPart(this.partPath)
     const file = await open(this.partPath, 'r+')
     try {
       await file.truncate(this.#sealed.sizeBytes)
@@ -323,31 +407,13 @@ export class LiveSeries {
     }
   }
 
-  /**
-   * The part file also says that the lake's file of this date is ours. A file that stood there before is put aside: the
-   * recorder neither merges with data it has not seen nor destroys it.
-   */
-  #claim(date: string): void {
-    const part = partPathOf(this.#options, this.series, date)
-    if (existsSync(part)) return
-    const path = lobFilePath(this.#options.lake, this.#options.source, this.series, date)
-    if (existsSync(path)) {
-      const aside = `${temporaryPath(path).slice(0, -'.tmp'.length)}.kept`
-      renameSync(path, aside)
-      this.#options.onKeptAside(aside)
-    }
-    mkdirSync(dirname(part), { recursive: true })
-    writeFileSync(`${part}.new`, PARQUET_MAGIC)
-    renameSync(`${part}.new`, part)
-  }
-
   async #writeLakeFile(
     date: string,
     { contents, numbers }: Omit<OpenFile, 'file'>,
-    isForGood: boolean,
+    ends: DateEnds,
     produce: (file: OpenFile) => Promise<void>,
-  ): Promise<void> {
-    this.#claim(date)
+  ): Promise<PublicationOutcome> {
+    createPart(partPathOf(this.#options, this.series, date))
     const { lake, source } = this.#options
     const path = lobFilePath(lake, source, this.series, date)
     mkdirSync(dirname(path), { recursive: true })
@@ -358,55 +424,36 @@ export class LiveSeries {
       try {
         await file.truncate(contents.sizeBytes)
         await produce({ file, contents, numbers })
-        if (!contents.hasRows) return
+        if (!contents.hasRows) return 'published'
         const labels = this.#labels(date, numbers)
         await writeEvidence(file, contents, encodeAnchors(labels.strands))
         const footer = contents.footer(labels)
         await writeFully(file, footer.bytes, contents.sizeBytes)
-        if (isForGood) await file.sync()
+        if (ends.isForGood === true) await file.sync()
       } finally {
         await file.close()
       }
-      if (isForGood) await verifyLobFile(temporary)
-      renameSync(temporary, path)
-      if (isForGood) await syncDirectory(dirname(path))
+      if (ends.isForGood === true) await verifyLobFile(temporary)
+      return await this.#publication.publish(date, temporary, ends)
     } finally {
       await rm(temporary, { force: true })
     }
   }
 
   #labels(date: string, numbers: StrandNumbers) {
-    const { source, strands } = this.#options
+    const { source } = this.#options
     const { series } = this
     const dayStart = BigInt(Date.parse(`${date}T00:00:00Z`)) * NS_PER_MS
-    const covered = strands.coverageOf(series, dayStart) ?? { from: dayStart, to: dayStart }
-    const outlines = strands.outlinesOf(series, dayStart, numbers.strands)
+    const covered = this.#strands.coverageOf(dayStart) ?? { from: dayStart, to: dayStart }
+    const outlines = this.#strands.outlinesOf(dayStart, numbers.strands)
     return { source, series, date, coversFrom: covered.from, coversTo: covered.to, strands: outlines }
   }
 }
 
-/** A file that rows and evidence are added to. */
-interface OpenFile {
-  readonly file: FileHandle
-  readonly contents: LobFileContents
-  readonly numbers: StrandNumbers
-}
+/** How far a file is finished: its hours are, or the date is over. */
+type DateEnds = Parameters<DatePublication['publish']>[2]
 
-async function writeEvidence(file: FileHandle, contents: LobFileContents, bytes: Uint8Array): Promise<void> {
-  const offset = contents.sizeBytes
-  contents.addEvidence(bytes)
-  await writeFully(file, bytes, offset)
-}
-
-async function writeGroup(file: FileHandle, contents: LobFileContents, group: LobRowGroup): Promise<void> {
-  const offset = contents.sizeBytes
-  await writeFully(file, contents.add(group), offset)
-}
-
-function partPathOf(
-  { workDirectory, source }: Pick<LiveSeriesOptions, 'workDirectory' | 'source'>,
-  series: string,
-  date: string,
-): string {
-  return join(workDirectory, 'parts', source, series, `date=${date}.part`)
+interface PublishedDate {
+  readonly outcome: PublicationOutcome
+  readonly folds: MarketFold[]
 }

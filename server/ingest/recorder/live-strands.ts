@@ -1,25 +1,69 @@
-// The strands of a recording that goes on: a run of the recorder's connection is a strand, and ends for good.
+// The strands of one series' recording that goes on: a run of the recorder's connection is a strand, and ends for good.
+// Where the recording went on from a file (another recorder's, or an import's), that file's strands are before them.
 
 import { NS_PER_DAY } from '../../../shared/utc-date.ts'
 import type { LobSource } from '../../../shared/lake-layout.ts'
 import type { FeedSpans, ReadSpan } from '../../import/feed-spans.ts'
-import { outlineOf } from '../../lake/feed-strand.ts'
+import { NO_MARKETS, dayOf, earlier, isSilent, later, looseSpans } from '../../import/series-spans.ts'
+import { assembleStrands } from '../../import/strand-assembly.ts'
+import type { LooseSpan } from '../../import/strand-assembly.ts'
+import { joinOutlines, outlineOf } from '../../lake/feed-strand.ts'
 import type { FeedSpan } from '../../lake/feed-strand.ts'
 import type { StatedStrand } from '../../lake/lob-evidence.ts'
 import type { StrandTable } from '../../lake/record-order.ts'
 
+/** A strand as a file states it. */
+type FileStrand = StatedStrand & FeedSpan
+
+/** What the recording went on from, as plain data. */
+export interface LiveStrandsState {
+  /** Where the file's strands were read. */
+  readonly name: string
+  /** The file's strands; the first has the number −(their count), the last −1. */
+  readonly spans: readonly FileStrand[]
+  /** Strands of the file's spans and of those that the recorder had begun when it went on from it; all below zero. */
+  readonly strands: readonly (readonly [span: number, strand: number])[]
+}
+
+/** A file that the recording goes on from. */
+export interface LiveFile {
+  readonly name: string
+  readonly date: string
+  readonly spans: readonly FileStrand[]
+}
+
+/** A strand ended: from `ts` on it says nothing. */
+export interface StrandEnd {
+  readonly span: number
+  readonly ts: bigint
+  readonly recvTs: bigint
+  readonly seq: number
+}
+
 export class LiveStrands implements StrandTable {
   readonly isTold = false
   readonly #source: LobSource
-  readonly #spans: FeedSpans
+  readonly #series: string
+  readonly #own: FeedSpans
+  #state: LiveStrandsState | undefined
+  #strandBySpan: ReadonlyMap<number, number>
 
-  constructor(source: LobSource, spans: FeedSpans) {
+  constructor(source: LobSource, series: string, own: FeedSpans, state?: LiveStrandsState) {
     this.#source = source
-    this.#spans = spans
+    this.#series = series
+    this.#own = own
+    this.#state = state
+    this.#strandBySpan = new Map(state?.strands)
+  }
+
+  state(): LiveStrandsState | undefined {
+    return this.#state
   }
 
   strandOf(span: number): number {
-    return this.#spans.list.get(span)?.root ?? span
+    const root = this.#own.list.get(span)?.root ?? span
+    if (this.#state === undefined) return root
+    return this.#strandBySpan.get(span) ?? this.#strandBySpan.get(root) ?? root
   }
 
   placeOf(span: number): number {
@@ -27,35 +71,49 @@ export class LiveStrands implements StrandTable {
   }
 
   isNumbered(strand: number): boolean {
-    return this.#spansOf(strand).some(({ sid }) => sid !== null)
+    return this.#spansOf(strand).some(({ span }) => span.sid !== null)
   }
 
   isInverted(span: number): boolean {
-    return this.#source === 'kalshi' && this.#spans.list.get(span)?.isTurned !== true
+    const isTurned = span < 0 ? this.fileSpan(span).isTurned : this.#own.list.get(span)?.isTurned
+    return this.#source === 'kalshi' && isTurned !== true
   }
 
   nameOf(span: number): string {
-    return this.#spans.list.get(span)?.name ?? 'the recording'
+    return (span < 0 ? this.#state?.name : this.#own.list.get(span)?.name) ?? 'the recording'
+  }
+
+  /** The span of a number below zero. */
+  fileSpan(span: number): FileStrand {
+    return this.#state!.spans.at(span)!
   }
 
   /** The last time at which the series was listened to. */
-  lastTsOf(series: string): bigint | undefined {
+  get lastTs(): bigint | undefined {
     let last: bigint | undefined
-    for (const span of this.#spans.list.values()) {
-      if (span.members.has(series) && (last === undefined || span.lastTs > last)) last = span.lastTs
-    }
+    for (const { lastTs } of this.#speaking()) if (last === undefined || lastTs > last) last = lastTs
     return last
   }
 
+  /** By how much, ns, the file has heard of the series later than a connection of the recorder that goes on. */
+  get behindFileNs(): bigint {
+    const fileTs = (this.#state?.spans ?? []).map(({ lastTs }) => lastTs).reduce(later, 0n)
+    // Only the latest span of a run says whether it has ended.
+    const runs = new Map<number, ReadSpan>()
+    for (const span of this.#own.list.values()) if (span.members.has(this.#series)) runs.set(span.root, span)
+    const alive = [...runs.values()].filter(({ end }) => end === 'end of file')
+    const ownTs = alive.map(({ lastTs }) => lastTs).reduce(later, 0n)
+    return alive.length > 0 && ownTs < fileTs ? fileTs - ownTs : 0n
+  }
+
   /** What is covered of the series in the date that begins at `dayStart`. */
-  coverageOf(series: string, dayStart: bigint): { readonly from: bigint; readonly to: bigint } | undefined {
+  coverageOf(dayStart: bigint): { readonly from: bigint; readonly to: bigint } | undefined {
     const dayEnd = dayStart + NS_PER_DAY - 1n
     let covered: { from: bigint; to: bigint } | undefined
-    for (const span of this.#spans.list.values()) {
-      const fromTs = span.members.get(series)?.fromTs
-      if (fromTs === undefined || fromTs > dayEnd || span.lastTs < dayStart) continue
+    for (const { fromTs, lastTs } of this.#speaking()) {
+      if (fromTs > dayEnd || lastTs < dayStart) continue
       const from = fromTs > dayStart ? fromTs : dayStart
-      const to = span.lastTs < dayEnd ? span.lastTs : dayEnd
+      const to = lastTs < dayEnd ? lastTs : dayEnd
       covered ??= { from, to }
       if (from < covered.from) covered.from = from
       if (to > covered.to) covered.to = to
@@ -64,25 +122,120 @@ export class LiveStrands implements StrandTable {
   }
 
   /** The outlines of the date's strands: first those of `used`, then what else speaks of the series. */
-  outlinesOf(
-    series: string,
-    dayStart: bigint,
-    used: readonly number[],
-  ): readonly (StatedStrand & FeedSpan)[] {
-    const own = [...this.#spans.list.values()].filter(
-      (span) => span.firstTs >= dayStart && span.firstTs < dayStart + NS_PER_DAY,
-    )
-    const others = own.filter((span) => span.members.has(series) && !used.includes(span.root))
-    return [
-      ...used.map((strand) => own.find(({ root }) => root === strand) ?? this.#spansOf(strand).at(-1)!),
-      ...others,
-    ].map((span) => {
-      const fromTs = span.members.get(series)?.fromTs ?? span.firstTs
-      return { ...outlineOf(span), fromTs: fromTs > dayStart ? fromTs : dayStart }
+  outlinesOf(dayStart: bigint, used: readonly number[]): readonly FileStrand[] {
+    const byStrand = new Map<number, NumberedSpan[]>(used.map((strand) => [strand, []]))
+    for (const entry of this.#all()) {
+      const { number, span, fromTs } = entry
+      if (span.firstTs < dayStart || span.firstTs >= dayStart + NS_PER_DAY) continue
+      const strand = this.strandOf(number)
+      const list = byStrand.get(strand)
+      if (list !== undefined) list.push(entry)
+      else if (fromTs !== undefined) byStrand.set(strand, [entry])
+    }
+    const others = [...byStrand.keys()].slice(used.length).toSorted((a, b) => a - b)
+    return [...used, ...others].map((strand) => {
+      const own = byStrand.get(strand)!
+      return joined(own.length > 0 ? own : this.#spansOf(strand).slice(-1), dayStart)
     })
   }
 
-  #spansOf(strand: number): ReadSpan[] {
-    return [...this.#spans.list.values()].filter(({ root }) => root === strand)
+  /**
+   * Goes on from a file: its strands become spans, numbered from −(their count) on, and are put together with what the
+   * recorder has heard. Strands get new numbers, in the order in which they began. `next` are those of the next date's
+   * file. Returns what ended, and when: at the latest with the date.
+   */
+  goOnFrom({ name, date, spans }: LiveFile, next: readonly FileStrand[]): StrandEnd[] {
+    const ownNumbers = [...this.#own.list.keys()]
+    const numbers = [...ownNumbers, ...spans.map((_, index) => index - spans.length)]
+    const own = looseSpans(this.#own, this.#series)
+    const loose = [...own, ...[...spans, ...next].map((span) => looseSpan(name, span))]
+    const strands = assembleStrands(loose)
+    const isOfNext = (span: number): boolean => span >= numbers.length
+    this.#state = {
+      name,
+      spans,
+      strands: strands.flatMap((strand, index) =>
+        strand.spans
+          .filter((span) => !isOfNext(span))
+          .map((span) => [numbers[span]!, index - strands.length] as const),
+      ),
+    }
+    this.#strandBySpan = new Map(this.#state.strands)
+    const { start, end } = dayOf(date)
+    return strands.flatMap((strand) => {
+      const known = strand.spans.filter((span) => !isOfNext(span))
+      const isSpeaking = known.some((span) => span >= own.length || own[span]!.fromTs !== undefined)
+      const parts = known.map((span) => loose[span]!)
+      const latest = Math.max(...known.filter((span) => span < own.length).map((span) => numbers[span]!))
+      const lastTs = parts.map((span) => span.lastTs).reduce(later, 0n)
+      // A run that nothing has ended goes on.
+      const isAlive = this.#own.list.get(latest)?.end === 'end of file'
+      if (!isSpeaking || isAlive || lastTs < start) return []
+      return {
+        span: numbers[known.at(-1)!]!,
+        ts: (strand.spans.some(isOfNext) ? end : earlier(lastTs, end)) + 1n,
+        recvTs: parts.map((span) => span.lastRecvTs).reduce(later, 0n),
+        seq: Math.max(...parts.map((span) => span.lastSeq)),
+      }
+    })
   }
+
+  /** What ended before `ts` is told no more; which strands go on is kept. */
+  forgetBefore(ts: bigint): void {
+    if (this.#state === undefined || this.#state.spans.some(({ lastTs }) => lastTs >= ts)) return
+    this.#state = { ...this.#state, spans: [], strands: this.#state.strands.filter(([span]) => span >= 0) }
+    this.#strandBySpan = new Map(this.#state.strands)
+  }
+
+  /** The file's spans, then the recorder's, with their numbers. */
+  *#all(): Iterable<NumberedSpan> {
+    const { spans } = this.#state ?? { spans: [] }
+    for (const [index, span] of spans.entries())
+      yield { number: index - spans.length, span, fromTs: span.fromTs }
+    for (const [number, span] of this.#own.list)
+      yield { number, span, fromTs: span.members.get(this.#series)?.fromTs }
+  }
+
+  /** Since and until when the series was heard of, by span. */
+  *#speaking(): Iterable<{ readonly fromTs: bigint; readonly lastTs: bigint }> {
+    yield* this.#state?.spans ?? []
+    for (const { members, lastTs } of this.#own.list.values()) {
+      const fromTs = members.get(this.#series)?.fromTs
+      if (fromTs !== undefined) yield { fromTs, lastTs }
+    }
+  }
+
+  #spansOf(strand: number): NumberedSpan[] {
+    return [...this.#all()].filter(({ number }) => this.strandOf(number) === strand)
+  }
+}
+
+interface NumberedSpan {
+  readonly number: number
+  readonly span: FeedSpan
+  /** Since when it speaks of the series; undefined when it does not. */
+  readonly fromTs: bigint | undefined
+}
+
+function looseSpan(name: string, span: FeedSpan): LooseSpan {
+  const unknown = { previous: undefined, connection: undefined, marketIds: NO_MARKETS, end: undefined }
+  return { ...outlineOf(span), name, ...unknown }
+}
+
+/** A strand's outline in the date that begins at `dayStart`, from its spans in it. */
+function joined(entries: readonly NumberedSpan[], dayStart: bigint): FileStrand {
+  const from = entries.map(({ span, fromTs }) => fromTs ?? span.firstTs).reduce(earlier)
+  const fromTs = from > dayStart ? from : dayStart
+  const spans = entries.map(({ span }) => outlineOf(span))
+  const told = spans.length > 1 ? spans.filter((span) => !isSilent(span)) : spans
+  const parts = told.length > 0 ? told : spans.slice(-1)
+  const [first] = parts as [FeedSpan]
+  if (parts.length === 1) return { ...first, fromTs }
+  const isTurned = parts.map((span) => span.isTurned).find((value) => value !== null) ?? null
+  const { sid, isBegun } = first
+  const isLast = ({ lastSeq, lastRecvTs }: FeedSpan): boolean =>
+    sid === null ? lastRecvTs === whole.lastRecvTs : lastSeq === whole.lastSeq
+  const whole = joinOutlines(parts)
+  const isEnded = parts.some((span) => isLast(span) && span.isEnded)
+  return { sid, isTurned, isBegun, isEnded, fromTs, ...whole }
 }

@@ -1,0 +1,54 @@
+// The part file of a date that is being recorded: the bytes of its closed hours, and of the open hour's slices, without a
+// footer.
+
+import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { LobSource } from '../../../shared/lake-layout.ts'
+import { writeFully } from '../../lake/durable-file.ts'
+import type { LobFileContents } from '../../lake/lob-file-contents.ts'
+import { PARQUET_MAGIC } from '../../lake/lob-footer.ts'
+import type { LobRowGroup } from '../../lake/lob-row-group.ts'
+import type { StrandNumbers } from '../../lake/strand-numbers.ts'
+
+/** Begins the part file, unless there is one. */
+export function createPart(part: string): void {
+  if (existsSync(part)) return
+  mkdirSync(dirname(part), { recursive: true })
+  writeFileSync(`${part}.new`, PARQUET_MAGIC)
+  renameSync(`${part}.new`, part)
+}
+
+/** A file that rows and evidence are added to. */
+export interface OpenFile {
+  readonly file: FileHandle
+  readonly contents: LobFileContents
+  readonly numbers: StrandNumbers
+}
+
+export async function writeEvidence(
+  file: FileHandle,
+  contents: LobFileContents,
+  bytes: Uint8Array,
+): Promise<void> {
+  const offset = contents.sizeBytes
+  contents.addEvidence(bytes)
+  await writeFully(file, bytes, offset)
+}
+
+export async function writeGroup(
+  file: FileHandle,
+  contents: LobFileContents,
+  group: LobRowGroup,
+): Promise<void> {
+  const offset = contents.sizeBytes
+  await writeFully(file, contents.add(group), offset)
+}
+
+export function partPathOf(
+  { workDirectory, source }: { readonly workDirectory: string; readonly source: LobSource },
+  series: string,
+  date: string,
+): string {
+  return join(workDirectory, 'parts', source, series, `date=${date}.part`)
+}

@@ -1,0 +1,206 @@
+// Collectors of a true world, one after another or two at once, with one place of object storage and a replica: the
+// recorder's log, consolidation and push as a collecting process runs them, without sockets and clocks.
+
+import assert from 'node:assert/strict'
+import { cp, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Consolidation } from '../../../server/ingest/recorder/consolidation.ts'
+import { disconnectMark, heardMark } from '../../../server/ingest/recorder/wal-mark.ts'
+import { WAL_KIND } from '../../../server/ingest/recorder/wal-record.ts'
+import type { WalPosition } from '../../../server/ingest/recorder/wal-segment.ts'
+import { ConflictMerge } from '../../../server/sync/conflict-merge.ts'
+import { DirectoryStore } from '../../../server/sync/directory-store.ts'
+import { syncLake } from '../../../server/sync/lake-sync.ts'
+import { writeWal } from '../../support/wal-script.ts'
+import type { ScriptRecord } from '../../support/wal-script.ts'
+import { recordKalshi } from '../../import/pieces/kalshi-connection.ts'
+import { recordPolymarket } from '../../import/pieces/polymarket-connection.ts'
+import { lineOf } from '../../import/pieces/recorded-frames.ts'
+import type { Message } from '../../import/pieces/recorded-frames.ts'
+import type { SeededRandom } from '../../import/pieces/seeded-random.ts'
+import { NS_PER_S } from '../../import/pieces/true-world.ts'
+import type { TrueWorld } from '../../import/pieces/true-world.ts'
+
+const CLOCK_NS = 10n * NS_PER_S
+const HEARD_MARGIN_MS = 1_000
+const BOUNDS = { sliceRows: 15, spillBytes: 3000, groupRows: 40 }
+
+interface Connection {
+  readonly from: bigint
+  readonly to: bigint
+  readonly messages: readonly Message[]
+}
+
+export class Collector {
+  readonly lake: string
+  readonly warnings: string[] = []
+  readonly #root: string
+  readonly #world: TrueWorld
+  readonly #random: SeededRandom
+  readonly #markets: readonly number[]
+  readonly #merge: ConflictMerge
+  #connections: Connection[] = []
+  #consolidation: Consolidation | undefined
+  #limit: WalPosition | undefined
+  #epoch = 1
+  #writtenTo: bigint
+
+  private constructor(
+    root: string,
+    world: TrueWorld,
+    markets: readonly number[],
+    random: SeededRandom,
+    at: bigint,
+  ) {
+    this.#root = root
+    this.lake = join(root, 'lake')
+    this.#world = world
+    this.#markets = markets
+    this.#random = random
+    this.#writtenTo = at
+    this.#merge = new ConflictMerge(this.lake, () => 0)
+  }
+
+  /** Starts at an instant, in a directory that may hold a lake already, or all of another collector. */
+  static async start(
+    root: string,
+    world: TrueWorld,
+    markets: readonly number[],
+    random: SeededRandom,
+    at: bigint,
+  ): Promise<Collector> {
+    const collector = new Collector(root, world, markets, random, at)
+    await mkdir(collector.lake, { recursive: true })
+    await collector.restart(at)
+    return collector
+  }
+
+  get #work(): string {
+    return join(this.lake, '.recorder')
+  }
+
+  /** A process begins: the connections of the one before are over, whether it could say so or not. */
+  async restart(at: bigint): Promise<void> {
+    await this.#consolidation?.close()
+    this.#connections = this.#connect(at)
+    this.#writtenTo = at
+    this.#limit = await writeWal(this.#work, this.#world.source, [
+      { kind: WAL_KIND.start, ms: msOf(at) },
+      { kind: WAL_KIND.series, ms: msOf(at), frame: this.#seriesEntries() },
+    ])
+    this.#consolidation = await Consolidation.open({
+      lake: this.lake,
+      source: this.#world.source,
+      workDirectory: this.#work,
+      onWarning: (text) => this.warnings.push(text),
+      bounds: BOUNDS,
+    })
+  }
+
+  /** Hears what comes until `to`, and publishes it, perhaps also on the way. */
+  async hear(to: bigint): Promise<void> {
+    const records = this.#recordsUntil(to)
+    this.#writtenTo = to
+    this.#limit = await writeWal(this.#work, this.#world.source, records)
+    while (await this.#consolidation!.advance(this.#limit)) {
+      if (this.#random.chance(0.3)) await this.#consolidation!.publish()
+    }
+    await this.#consolidation!.publish()
+  }
+
+  async push(remote: string): Promise<void> {
+    const result = await syncLake({
+      lake: this.lake,
+      remote: new DirectoryStore(remote),
+      direction: 'push',
+      conflictMerge: this.#merge,
+    })
+    assert.deepEqual([result.failures, [...result.conflictReasons]], [[], []])
+  }
+
+  async kill(): Promise<void> {
+    await this.#consolidation?.close()
+    this.#consolidation = undefined
+  }
+
+  /** Everything that lies in its directories, as a copy of the machine. */
+  async copyTo(root: string): Promise<void> {
+    await cp(this.#root, root, { recursive: true })
+  }
+
+  #seriesEntries(): object {
+    return Object.fromEntries(this.#world.markets.map(({ id, series }) => [id, series]))
+  }
+
+  /** Connections one after another with outages between, until the world's end. */
+  #connect(at: bigint): Connection[] {
+    const world = this.#world
+    const random = this.#random
+    const connections: Connection[] = []
+    const baseMs = random.int(2, 25)
+    const latency = (): bigint => BigInt(baseMs * 1_000_000 + random.int(0, 8_000_000))
+    const features = {
+      recorders: 1,
+      sids: 1,
+      hasMarks: true,
+      hasTrades: false,
+      hasResnapshots: random.chance(0.3),
+      isBusy: false,
+    }
+    for (let from = world.quietAfter(at + NS_PER_S / 5n); from < world.to;) {
+      const length = BigInt(random.int(60, 12_000)) * NS_PER_S
+      const to = world.quietAfter(from + length)
+      const plan = {
+        connection: 0,
+        from,
+        to: to < world.to ? to : world.to,
+        markets: this.#markets,
+        latency,
+        firstSid: 1,
+        features,
+      }
+      const messages =
+        world.source === 'kalshi' ? recordKalshi(world, plan, random) : recordPolymarket(world, plan, random)
+      connections.push({ from, to: plan.to, messages })
+      from = world.quietAfter(to + BigInt(random.int(1, 900)) * NS_PER_S)
+    }
+    return connections
+  }
+
+  #recordsUntil(to: bigint): ScriptRecord[] {
+    const records: ScriptRecord[] = []
+    for (const connection of this.#connections) {
+      const epoch = Number(connection.from / 1_000_000n)
+      const isNow = (ts: bigint): boolean => ts > this.#writtenTo && ts <= to
+      for (const message of connection.messages) {
+        if (isNow(message.recvTs))
+          records.push({ ms: msOf(message.recvTs), epoch, frame: this.#frameOf(message) })
+      }
+      const last = connection.messages.at(-1)?.recvTs ?? connection.from
+      const end = connection.to > last ? connection.to : last
+      for (let ts = nextClock(connection.from); ts < end; ts += CLOCK_NS) {
+        const ms = msOf(ts)
+        if (isNow(ts))
+          records.push({ kind: WAL_KIND.mark, ms, epoch, frame: heardMark(ms - HEARD_MARGIN_MS) })
+      }
+      if (isNow(end + 1_000_000n))
+        records.push({ kind: WAL_KIND.mark, ms: msOf(end + 1_000_000n), epoch, frame: disconnectMark() })
+    }
+    for (let ts = nextClock(this.#writtenTo); ts <= to; ts += CLOCK_NS)
+      records.push({ kind: WAL_KIND.clock, ms: msOf(ts), epoch: this.#epoch })
+    return records.toSorted((a, b) => a.ms - b.ms)
+  }
+
+  #frameOf(message: Message): unknown {
+    const line = lineOf(message, this.#world, { isInteger: false, wrapper: 'number' })
+    return (JSON.parse(line) as { msg: unknown }).msg
+  }
+}
+
+function nextClock(ts: bigint): bigint {
+  return (ts / CLOCK_NS + 1n) * CLOCK_NS
+}
+
+function msOf(ts: bigint): number {
+  return Number(ts / 1_000n) / 1_000
+}

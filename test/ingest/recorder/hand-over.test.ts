@@ -1,0 +1,309 @@
+// A recorder that finds a file of the open date in the lake goes on from it: nothing of it is lost, the time between the
+// two is a gap, and the bytes are those of one import of both recordings.
+
+import assert from 'node:assert/strict'
+import { copyFile, cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { Consolidation } from '../../../server/ingest/recorder/consolidation.ts'
+import { heardMark } from '../../../server/ingest/recorder/wal-mark.ts'
+import { WAL_KIND } from '../../../server/ingest/recorder/wal-record.ts'
+import type { WalPosition } from '../../../server/ingest/recorder/wal-segment.ts'
+import { LobRecordingWriter } from '../../../server/lake/lob-recording-writer.ts'
+import { lobFilePath } from '../../../shared/lake-layout.ts'
+import { EVENT_CLEAR } from '../../../shared/lob-v1.ts'
+import { runImport } from '../../support/import-harness.ts'
+import { B, T, delta, snapshot } from '../../support/kalshi-frames.ts'
+import { readFooterValue, readRows } from '../../support/lob-rows.ts'
+import { temporaryDirectory } from '../../support/temporary-lake.ts'
+import { writeWal } from '../../support/wal-script.ts'
+import type { ScriptRecord } from '../../support/wal-script.ts'
+
+const DAY_MS = 86_400_000
+const DATE = '2026-06-24'
+const NEXT = '2026-06-25'
+const BOUNDS = { sliceRows: 20, spillBytes: 4000, groupRows: 50 }
+
+const at = (time: string): number => Date.parse(`${DATE}T${time}Z`)
+const pathOf = (lake: string, date = DATE): string => lobFilePath(lake, 'kalshi', 'KXHIGHNY', date)
+
+/** One connection's messages: books of the markets at `fromMs`, changes until `toMs`, heard of until then. */
+function connection(fromMs: number, toMs: number, { markets = [T, B], changes = 40, epoch = 1 } = {}) {
+  const records: ScriptRecord[] = [
+    { kind: WAL_KIND.start, ms: fromMs },
+    { epoch, ms: fromMs, frame: { id: 1, type: 'subscribed', msg: { channel: 'orderbook_delta', sid: 1 } } },
+  ]
+  let seq = 0
+  for (const ticker of markets) {
+    const content = { market_ticker: ticker, yes_dollars_fp: [['0.4000', `${1 + (fromMs % 17)}.00`]] }
+    records.push({ epoch, ms: fromMs + 1, frame: snapshot(++seq, content) })
+  }
+  let clockMs = fromMs
+  const hear = (ms: number): void => {
+    for (; clockMs < ms; clockMs += 10_000)
+      records.push(
+        { kind: WAL_KIND.mark, epoch, ms: clockMs, frame: heardMark(clockMs) },
+        { kind: WAL_KIND.clock, epoch, ms: clockMs },
+      )
+  }
+  for (let index = 0; index < changes; index++) {
+    const ms = fromMs + 2 + Math.floor((index * (toMs - fromMs - 10)) / changes)
+    hear(ms)
+    const content = {
+      market_ticker: markets[index % markets.length],
+      price_dollars: `0.4${index % 10}00`,
+      delta_fp: `${1 + (index % 4)}.00`,
+      side: index % 2 === 0 ? 'yes' : 'no',
+      ts_ms: ms,
+    }
+    records.push({ epoch, ms, frame: delta(++seq, content) })
+  }
+  hear(toMs)
+  return records
+}
+
+function linesOf(records: readonly ScriptRecord[]): string[] {
+  return records
+    .filter(({ frame }) => frame !== undefined)
+    .map(({ ms, frame }) => JSON.stringify({ recv_ts: `${ms}000000`, data: frame }))
+}
+
+/** The log's clock until the day is over, as of a recorder whose feed is silent. */
+function untilNextDay(fromMs: number, days = 1): ScriptRecord[] {
+  const records: ScriptRecord[] = []
+  for (let ms = fromMs; ms < at('00:10:00') + days * DAY_MS; ms += 10_000)
+    records.push({ kind: WAL_KIND.clock, ms })
+  return records
+}
+
+interface Recorder {
+  readonly lake: string
+  readonly work: string
+  readonly warnings: string[]
+}
+
+async function recorder(t: { after: (end: () => Promise<void>) => void }, lake: string): Promise<Recorder> {
+  const root = await temporaryDirectory(t as never)
+  return { lake, work: join(root, 'work'), warnings: [] }
+}
+
+/** Records a piece of the log, publishing between its parts; `limit` of an earlier piece goes on. */
+async function record({ lake, work, warnings }: Recorder, records: readonly ScriptRecord[]): Promise<void> {
+  const limit = await writeWal(work, 'kalshi', records)
+  const consolidation = await Consolidation.open({
+    lake,
+    source: 'kalshi',
+    workDirectory: work,
+    bounds: BOUNDS,
+    onWarning: (text) => warnings.push(text),
+  })
+  await readAll(consolidation, limit)
+  await consolidation.publish()
+  await consolidation.close()
+}
+
+async function readAll(consolidation: Consolidation, limit: WalPosition): Promise<void> {
+  while (await consolidation.advance(limit)) await consolidation.publish()
+}
+
+async function assertSameAsImport(
+  lake: string,
+  root: string,
+  recordings: readonly (readonly ScriptRecord[])[],
+  dates: readonly string[],
+): Promise<void> {
+  const imported = join(root, 'imported')
+  const paths: string[] = []
+  await mkdir(root, { recursive: true })
+  for (const [index, records] of recordings.entries()) {
+    const path = join(root, `recording-${index}.ndjson`)
+    await writeFile(path, linesOf(records).join('\n'))
+    paths.push(path)
+  }
+  await runImport(imported, 'kalshi', { paths }, { bounds: { groupRows: 50 } })
+  for (const date of dates) {
+    assert.deepEqual(await readRows(pathOf(lake, date)), await readRows(pathOf(imported, date)), date)
+    for (const key of ['strands', 'covers_from', 'covers_to', 'markets', 'gaps'])
+      assert.equal(
+        await readFooterValue(pathOf(lake, date), key),
+        await readFooterValue(pathOf(imported, date), key),
+        `${date} ${key}`,
+      )
+    assert.ok((await readFile(pathOf(lake, date))).equals(await readFile(pathOf(imported, date))), date)
+  }
+}
+
+async function namesIn(lake: string): Promise<string[]> {
+  return await readdir(dirname(pathOf(lake)))
+}
+
+for (const [name, begins] of [
+  ['within the hour', '22:40:00'],
+  ['hours later', '23:20:00'],
+] as const) {
+  test(`a recorder that takes over ${name} goes on from the file of the one before`, async (t) => {
+    const root = await temporaryDirectory(t)
+    const [first, second] = [await recorder(t, join(root, 'a')), await recorder(t, join(root, 'b'))]
+    const before = connection(at('20:10:00'), at('22:30:00'))
+    const after = connection(at(begins), at('23:50:00'), { changes: 30 })
+    await record(first, before)
+    await cp(first.lake, second.lake, { recursive: true, filter: (path) => !path.includes('.recorder') })
+    const old = await readRows(pathOf(first.lake))
+    await record(second, after)
+    const rows = await readRows(pathOf(second.lake))
+    const told = (list: typeof rows) => list.filter(({ seq }) => seq > 0n).length
+    assert.equal(told(rows), told(old) + 2 + 2 + 30, 'every message of both is there')
+    for (const market of [T, B]) {
+      const gaps = rows.filter(({ event, market_id: id }) => event === 3 && id === market)
+      assert.equal(gaps.length, 1, 'the time between is a gap')
+      assert.ok(gaps[0]!.ts <= BigInt(at('22:30:00')) * 1_000_000n)
+    }
+    assert.deepEqual(await namesIn(second.lake), [`date=${DATE}.parquet`])
+    await record(second, untilNextDay(at('23:50:00')))
+    await assertSameAsImport(second.lake, root, [before, after], [DATE])
+    assert.deepEqual(second.warnings, [])
+  })
+}
+
+test('a recorder that takes over around midnight goes on from both dates', async (t) => {
+  for (const [ends, begins] of [
+    ['23:59:50', '24:00:07'],
+    ['24:03:00', '24:10:00'],
+    ['23:40:00', '23:58:00'],
+  ] as const) {
+    const ms = (text: string): number =>
+      text.startsWith('24') ? at(`00${text.slice(2)}`) + DAY_MS : at(text)
+    const root = await temporaryDirectory(t)
+    const [first, second] = [await recorder(t, join(root, 'a')), await recorder(t, join(root, 'b'))]
+    const before = connection(at('21:10:00'), ms(ends))
+    const after = connection(ms(begins), at('03:10:00') + DAY_MS)
+    await record(first, before)
+    await cp(first.lake, second.lake, { recursive: true })
+    await record(second, after)
+    await record(second, untilNextDay(at('03:10:00') + DAY_MS, 2))
+    const dates = [DATE, NEXT]
+    await assertSameAsImport(second.lake, root, [before, after], dates)
+    assert.deepEqual(second.warnings, [])
+  }
+})
+
+test('two recorders at once: each goes on from what the other has put into its lake', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [first, second] = [await recorder(t, join(root, 'a')), await recorder(t, join(root, 'b'))]
+  // The same changes, heard by both in the same order, at other instants.
+  const one = connection(at('20:10:00'), at('23:30:00'), { changes: 90 })
+  const other = connection(at('21:40:00'), at('22:45:00'), { changes: 60 })
+  const middle = one.findIndex(({ ms }) => ms > at('22:05:00'))
+  const otherMiddle = other.findIndex(({ ms }) => ms > at('22:05:00'))
+  await record(first, one.slice(0, middle))
+  await record(second, other.slice(0, otherMiddle))
+  await copyFile(pathOf(first.lake), pathOf(second.lake))
+  await record(second, other.slice(otherMiddle))
+  await copyFile(pathOf(second.lake), pathOf(first.lake))
+  await record(first, [...one.slice(middle), ...untilNextDay(at('23:30:00'))])
+  // A start between two pieces of one log ends the connections: both were written without one.
+  await assertSameAsImport(first.lake, root, [one, other], [DATE])
+})
+
+test('what is imported into the open date meanwhile stays, and the recorder goes on', async (t) => {
+  const root = await temporaryDirectory(t)
+  const own = await recorder(t, join(root, 'lake'))
+  const recorded = connection(at('20:10:00'), at('23:30:00'), { changes: 90 })
+  const added = connection(at('18:40:00'), at('19:45:00'), { changes: 60 })
+  const middle = recorded.findIndex(({ ms }) => ms > at('22:05:00'))
+  await record(own, recorded.slice(0, middle))
+  await runImport(own.lake, 'kalshi', { lines: linesOf(added) })
+  await record(own, recorded.slice(middle))
+  await record(own, untilNextDay(at('23:30:00')))
+  await assertSameAsImport(own.lake, root, [recorded, added], [DATE])
+})
+
+test('a recorder that was restored from an older copy goes on from the newer file', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [first, second] = [await recorder(t, join(root, 'a')), await recorder(t, join(root, 'b'))]
+  const before = connection(at('20:10:00'), at('22:30:00'))
+  const middle = before.findIndex(({ ms }) => ms > at('21:20:00'))
+  await record(first, before.slice(0, middle))
+  await cp(first.work, second.work, { recursive: true })
+  await record(first, before.slice(middle))
+  await cp(first.lake, second.lake, { recursive: true })
+  const after = connection(at('22:40:00'), at('23:30:00'), { epoch: 2 })
+  await record(second, after)
+  await record(second, untilNextDay(at('23:30:00')))
+  await assertSameAsImport(second.lake, root, [before, after], [DATE])
+})
+
+test('while the log is read again, the file of before stays', async (t) => {
+  const root = await temporaryDirectory(t)
+  const own = await recorder(t, join(root, 'lake'))
+  const records = connection(at('20:10:00'), at('22:30:00'), { changes: 200 })
+  const limits: WalPosition[] = []
+  const size = Math.ceil(records.length / 8)
+  for (let from = 0; from < records.length; from += size)
+    limits.push(await writeWal(own.work, 'kalshi', records.slice(from, from + size)))
+  const open = (): Promise<Consolidation> =>
+    Consolidation.open({ lake: own.lake, source: 'kalshi', workDirectory: own.work, bounds: BOUNDS })
+  const first = await open()
+  await readAll(first, limits.at(-1)!)
+  await first.publish()
+  await first.close()
+  const whole = await readFile(pathOf(own.lake))
+  // As after a crash before the first checkpoint.
+  for (const name of await readdir(own.work)) {
+    if (name.endsWith('.checkpoint')) await rm(join(own.work, name))
+  }
+  const second = await open()
+  for (const limit of limits) {
+    assert.ok((await readFile(pathOf(own.lake))).equals(whole), `before segment ${limit.segment}`)
+    await readAll(second, limit)
+  }
+  await second.publish()
+  await second.close()
+  assert.deepEqual(await readRows(pathOf(own.lake)), await rowsOf(whole, root))
+})
+
+test('a file that cannot be merged with stays and is served; the recording is kept beside it', async (t) => {
+  const root = await temporaryDirectory(t)
+  const own = await recorder(t, join(root, 'lake'))
+  await writeTold(own.lake, {})
+  const told = await readFile(pathOf(own.lake))
+  const records = connection(at('22:10:00'), at('23:30:00'))
+  const middle = records.findIndex(({ ms }) => ms > at('23:05:00'))
+  await record(own, records.slice(0, middle))
+  await record(own, records.slice(middle))
+  assert.ok((await readFile(pathOf(own.lake))).equals(told))
+  assert.deepEqual((await namesIn(own.lake)).toSorted(), [`date=${DATE}.parquet`, `date=${DATE}.unmerged`])
+  assert.match(own.warnings[0]!, /is not served: .*date=2026-06-24\.parquet was written without/)
+  await rm(pathOf(own.lake))
+  await record(own, untilNextDay(at('23:30:00')))
+  await assertSameAsImport(own.lake, root, [records], [DATE])
+  assert.deepEqual(await namesIn(own.lake), [`date=${DATE}.parquet`])
+})
+
+test('a sample gives way to what is recorded', async (t) => {
+  const root = await temporaryDirectory(t)
+  const own = await recorder(t, join(root, 'lake'))
+  await writeTold(own.lake, { isSample: true })
+  const records = connection(at('22:10:00'), at('23:30:00'))
+  await record(own, [...records, ...untilNextDay(at('23:30:00'))])
+  await assertSameAsImport(own.lake, root, [records], [DATE])
+  assert.match(own.warnings.join(), /was a sample/)
+})
+
+/** A file of the whole date without evidence, as an earlier version or somebody else writes. */
+async function writeTold(lake: string, { isSample = false }): Promise<void> {
+  const writer = new LobRecordingWriter({ lake, source: 'kalshi', isSample })
+  const event = { side: 0, price: 0, qty: 0, event: EVENT_CLEAR, seq: 1n }
+  for (const time of ['00:00:00', '23:00:00']) {
+    const ts = BigInt(at(time)) * 1_000_000n
+    writer.append('KXHIGHNY', { ...event, marketId: T, ts, recvTs: ts })
+  }
+  writer.cover('KXHIGHNY', BigInt(at('23:59:59')) * 1_000_000n)
+  await writer.finish()
+}
+
+async function rowsOf(bytes: Buffer, root: string) {
+  const path = join(root, 'copy.parquet')
+  await writeFile(path, bytes)
+  return await readRows(path)
+}
