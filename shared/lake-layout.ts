@@ -42,6 +42,18 @@ export function dateOfLakeFileName(name: string): string | undefined {
   return /^date=(\d{4}-\d{2}-\d{2})\.parquet$/.exec(name)?.[1]
 }
 
+/** What an order-book file's key (its path below the lake, with forward slashes) names; `undefined` for any other key. */
+export function lobFileOfKey(
+  key: string,
+): { readonly source: LobSource; readonly series: string; readonly date: string } | undefined {
+  const [root, sourcePart, seriesPart, name, ...rest] = key.split('/')
+  const source = LOB_SOURCES.find((known) => sourcePart === `source=${known}`)
+  const series = /^series=(.+)$/.exec(seriesPart ?? '')?.[1]
+  const date = dateOfLakeFileName(name ?? '')
+  if (root !== 'lob' || rest.length > 0 || source === undefined || date === undefined) return undefined
+  return series === undefined || !isSeriesName(series) ? undefined : { source, series, date }
+}
+
 /** The series a market ticker belongs to: the part before its first dash. */
 export function seriesOfTicker(ticker: string): string {
   const dash = ticker.indexOf('-')

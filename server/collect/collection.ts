@@ -10,6 +10,7 @@ import type { RecorderMetrics } from '../ingest/recorder/recorder-metrics.ts'
 import type { TaskMetrics } from '../ingest/task-loop.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { StorageFigures } from '../health/storage-watch.ts'
+import { ConflictMerge } from '../sync/conflict-merge.ts'
 import { LakeSyncSchedule } from '../sync/lake-sync-schedule.ts'
 import type { LakeSyncResult } from '../sync/lake-sync.ts'
 import { logSync } from '../sync/sync-log.ts'
@@ -108,6 +109,7 @@ function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Cl
     lake,
     remote,
     direction: 'push',
+    conflictMerge: new ConflictMerge(lake),
     intervalMs,
     clock,
     onResult(result, startMs) {

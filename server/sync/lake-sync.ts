@@ -12,13 +12,14 @@ import {
   SYNC_RETRY_MS,
 } from '../../shared/limits.ts'
 import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
+import type { ConflictMerge, ConflictOutcome } from './conflict-merge.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { type ListedObject, type ObjectHead, type ObjectStore } from './object-store.ts'
 import { conflictOf, isSampleObject } from './replacement.ts'
 import { SyncJournal, writeOutcome } from './sync-journal.ts'
 
-/** `sample`: an invented file, which stays where it is. */
-type ObjectOutcome = 'transferred' | 'equal' | 'conflict' | 'sample'
+/** `sample`: an invented file, which stays where it is. `later`: one that is merged with the target's before it goes. */
+type ObjectOutcome = 'transferred' | 'equal' | 'conflict' | 'sample' | 'later'
 
 /** How far a synchronization has come. Called often; keep it cheap. */
 export interface SyncProgress {
@@ -38,6 +39,8 @@ export interface LakeSyncOptions {
   readonly parallel?: number
   /** Whether objects that somebody else wrote are replaced too. */
   readonly replace?: boolean
+  /** What a push does about order books that the lake lacks, besides telling them as conflicts. */
+  readonly conflictMerge?: ConflictMerge
   readonly signal?: AbortSignal
   readonly progress?: SyncProgress
   readonly clock?: Clock
@@ -175,7 +178,7 @@ class SyncRun {
     }
   }
 
-  async #attempt(key: string, onBytes: (count: number) => void): Promise<ObjectOutcome> {
+  async #attempt(key: string, onBytes: (count: number) => void, hasMerged = false): Promise<ObjectOutcome> {
     const { signal, direction, replace = false } = this.#options
     const source = await this.#source.head(key, signal)
     // Gone since the listing; what the target has of it stays.
@@ -200,8 +203,11 @@ class SyncRun {
             this.#isOwn(target),
           )
       if (conflict !== undefined) {
-        this.#conflicts.set(key, conflict)
+        const merged = hasMerged ? undefined : await this.#mergeWith(target)
+        if (merged === 'merged') return await this.#attempt(key, onBytes, true)
         onBytes(source.sizeBytes)
+        if (merged === 'later') return 'later'
+        this.#conflicts.set(key, merged === undefined ? conflict : `${conflict}; ${merged.refusal}`)
         return 'conflict'
       }
     }
@@ -214,6 +220,11 @@ class SyncRun {
     this.#transferredCount += 1
     this.#transferredBytes += source.sizeBytes
     return 'transferred'
+  }
+
+  async #mergeWith(target: ObjectHead): Promise<ConflictOutcome | undefined> {
+    const { conflictMerge, direction, signal } = this.#options
+    return direction === 'push' ? await conflictMerge?.merge(this.#target, target, signal) : undefined
   }
 
   #isOwn({ key, version, sha256 }: ObjectHead): boolean {

@@ -9,10 +9,13 @@ import { pino } from 'pino'
 import type { CollectConfig } from '../../server/collect/collect-config.ts'
 import { type Collection, startCollection } from '../../server/collect/collection.ts'
 import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
+import { DirectoryStore } from '../../server/sync/directory-store.ts'
+import { syncLake } from '../../server/sync/lake-sync.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'
 import type { StoredObservation } from '../../shared/sql/observation-queries.ts'
 import { send } from '../support/local-upstream.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
+import { readRows } from '../support/lob-rows.ts'
 import { observationAt, parquet, query } from '../support/moved-rows.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { eventually, TEST_CREDENTIALS } from '../support/recorder-harness.ts'
@@ -173,6 +176,59 @@ test('a row that comes late for a day that has moved is in the file after the ne
     assert.deepEqual(await hotObservations(), [])
   })
 })
+
+test('a collector with an empty lake, or a copied one, goes on from what object storage holds of today', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, remote] = [join(root, 'lake'), join(root, 'remote')]
+  await mkdir(remote)
+  const world = await startWorld(t)
+  const exchange = await LocalKalshi.start(t)
+  exchange.markets.set(MARKET, 'active')
+  exchange.setBook(MARKET, [[0, 40, 1000]])
+  let told: readonly string[] = []
+  let cents = 10
+  for (const begin of ['anew', 'empty', 'copied']) {
+    await rm(join(root, 'work'), { recursive: true, force: true })
+    if (begin !== 'anew') await rm(lake, { recursive: true })
+    if (begin === 'copied') {
+      const { conflicts } = await syncLake({ lake, remote: new DirectoryStore(remote), direction: 'pull' })
+      assert.deepEqual(conflicts, [])
+    }
+    await collecting(world.config, root, exchange, async ({ collection }) => {
+      await eventually(() => exchange.isFollowed(MARKET), 'the market is followed')
+      for (let change = 0; change < 5; change++) exchange.change(MARKET, 0, cents++, 100)
+      await eventually(async () => {
+        const now = await toldIn(remote)
+        // At every look, not only at the end.
+        assert.deepEqual(
+          told.filter((text) => !now.includes(text)),
+          [],
+          `${begin}: nothing is lost`,
+        )
+        return now.filter((text) => !told.includes(text)).length >= 6
+      }, `${begin}: what it hears is pushed`)
+      assert.deepEqual(
+        collection.metrics().syncs?.map(({ conflictCount }) => conflictCount),
+        [0],
+      )
+    })
+    told = await toldIn(remote)
+    assert.deepEqual(
+      (await entriesBelow(lake)).filter((name) => /kept|unmerged/.test(name)),
+      [],
+    )
+  }
+})
+
+/** The rows of messages in the order books below a directory. */
+async function toldIn(directory: string): Promise<string[]> {
+  const names = (await entriesBelow(directory)).filter((name) => /^lob\/.*\.parquet$/.test(name))
+  const rows = await Promise.all(names.map((name) => readRows(join(directory, name))))
+  return rows
+    .flat()
+    .filter(({ seq }) => seq > 0n)
+    .map(({ recv_ts: recvTs, seq, event, price, qty }) => [recvTs, seq, event, price, qty].join(' '))
+}
 
 async function write(observations: readonly StoredObservation[]): Promise<void> {
   await file.store.postgres.transaction((transaction) =>

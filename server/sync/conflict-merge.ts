@@ -1,0 +1,90 @@
+// What a collector does about order books of object storage that its lake lacks: the object is fetched, and merged into
+// the lake's file, which then has all of both and takes the object's place.
+
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { lobFileOfKey } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lake-layout.ts'
+import { DirectoryStore } from './directory-store.ts'
+import type { ObjectHead, ObjectStore } from './object-store.ts'
+
+/** `later`: it was done not long ago, and is done again when it may. */
+export type ConflictOutcome = 'merged' | 'later' | { readonly refusal: string }
+
+/** To the merging thread. */
+export interface MergeThreadData {
+  readonly lake: string
+  readonly source: LobSource
+  readonly series: string
+  readonly date: string
+  readonly path: string
+}
+
+/** Of the time, at most: two collectors of one series have something new for each other again and again. */
+const MERGING_SHARE_MAX = 0.2
+const KEYS_MAX = 10_000
+
+export class ConflictMerge {
+  readonly #lake: string
+  readonly #nowMs: () => number
+  /** By key: not before. */
+  readonly #nextMs = new Map<string, number>()
+
+  constructor(lake: string, nowMs: () => number = () => performance.now()) {
+    this.#lake = lake
+    this.#nowMs = nowMs
+  }
+
+  /** Merges an object of `remote` into the lake's file of the same key; undefined when it holds no order books. */
+  async merge(
+    remote: ObjectStore,
+    object: ObjectHead,
+    signal: AbortSignal | undefined,
+  ): Promise<ConflictOutcome | undefined> {
+    const file = lobFileOfKey(object.key)
+    if (file === undefined) return undefined
+    const startMs = this.#nowMs()
+    if (startMs < (this.#nextMs.get(object.key) ?? startMs)) return 'later'
+    const { source, series, date } = file
+    const directory = join(this.#lake, '.sync', 'taken')
+    const path = join(directory, ...object.key.split('/'))
+    try {
+      const taken = new DirectoryStore(directory)
+      await taken.put(object, (offset) => remote.get(object, offset, signal), { signal })
+      return await mergeApart({ lake: this.#lake, source, series, date, path }, signal)
+    } finally {
+      await rm(path, { force: true })
+      this.#waitAfter(object.key, startMs)
+    }
+  }
+
+  #waitAfter(key: string, startMs: number): void {
+    const nowMs = this.#nowMs()
+    this.#nextMs.set(key, nowMs + (nowMs - startMs) / MERGING_SHARE_MAX)
+    for (const [other, untilMs] of this.#nextMs) {
+      if (untilMs < nowMs || this.#nextMs.size > KEYS_MAX) this.#nextMs.delete(other)
+    }
+  }
+}
+
+/** A whole date is folded: that must not keep the thread from its connections. */
+async function mergeApart(
+  workerData: MergeThreadData,
+  signal: AbortSignal | undefined,
+): Promise<ConflictOutcome> {
+  signal?.throwIfAborted()
+  const worker = new Worker(new URL('./conflict-merge-thread.js', import.meta.url), { workerData })
+  const abort = (): void => void worker.terminate()
+  signal?.addEventListener('abort', abort, { once: true })
+  try {
+    return await new Promise<ConflictOutcome>((resolve, reject) => {
+      worker.once('message', resolve)
+      worker.once('error', reject)
+      worker.once('exit', () => reject(new Error('the merging thread ended without a word')))
+    })
+  } finally {
+    signal?.removeEventListener('abort', abort)
+    await worker.terminate()
+  }
+}
