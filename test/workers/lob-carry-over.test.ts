@@ -6,6 +6,7 @@ import { EVENT_ADD as ADD, EVENT_CLEAR as CLEAR, EVENT_SET as SET } from '../../
 import type { NaiveRow } from '../support/naive-lob.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
 import { bookEvent, DAY_START, HOUR, SECOND, SERIES, writeEvents } from '../support/recorded-events.ts'
+import { PLAIN_FOREIGN_FILE, writeForeignLakeFile } from '../support/lob-files.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const BUSY = `${SERIES}-26JUL01-B80.5`
@@ -55,4 +56,23 @@ test('a recording that begins with snapshots has no book before them', async (t)
     bookEvent(BUSY, MIDNIGHT + SECOND, SET, 0, 4000, CONTRACT),
   ])
   assert.deepEqual(await bidsOfSecondDate(lake), [[BUSY, 1, 1]])
+})
+
+test('a file without keyframes that begins later shows the book of the day before only from then on', async (t) => {
+  const lake = await temporaryDirectory(t)
+  await writeEvents(lake, firstDate, {}, MIDNIGHT - 2n * SECOND)
+  const coversFrom = MIDNIGHT + 40n * 60n * SECOND
+  const coverage = { covers_from: String(coversFrom), covers_to: String(MIDNIGHT + 2n * HOUR) }
+  const events = [bookEvent(BUSY, coversFrom + SECOND, ADD, 0, 4000, CONTRACT)]
+  const place = { source: 'kalshi', series: SERIES, date: '2026-07-02' } as const
+  writeForeignLakeFile(lake, place, events, {
+    ...PLAIN_FOREIGN_FILE,
+    keyValues: coverage,
+  })
+  assert.deepEqual(await bidsOfSecondDate(lake), [
+    [BUSY, 1, 6],
+    [SILENT, 1, 5],
+    [BUSY, 2, 6],
+    [SILENT, 2, 5],
+  ])
 })

@@ -99,7 +99,8 @@ function planDate(
     // of writers who promise nothing leave it to the reader what goes on.
     const isTold = firstBook === 0 || index.tellsMidnight
     const carriedFrom = isTold ? null : carriedFromDate(date, id, indexOf, CARRY_OVER_DATES_MAX)
-    const knownFrom = carriedFrom === null ? firstBook : 0
+    // What the file says it leaves out is unknown, whatever is carried over it.
+    const knownFrom = carriedFrom === null ? firstBook : Math.max(0, index.statedCoverage?.from ?? 0)
     if (knownFrom === null) continue
     const firstTick = Math.max(Math.ceil(knownFrom / intervalNs), firstHourTick)
     if (firstTick <= lastTick) plans.push({ id, carriedFrom, firstTick, lastTick })
