@@ -20,6 +20,8 @@ export interface LooseSpan extends FeedSpan {
   /** Where there are no numbers: markets it speaks of. */
   readonly marketIds: ReadonlySet<string>
   readonly end: RunEnd | undefined
+  /** It had begun before this midnight, ns, and went on. */
+  readonly carriedAt?: bigint | undefined
 }
 
 /** Spans without loss between them, in feed order. */
@@ -273,6 +275,9 @@ function compareChains(a: Chain, b: Chain): number {
 }
 
 function haveSameMessages(chain: Chain, span: LooseSpan): boolean {
+  // Two recorders may have one number at one instant; not one that the other has passed the day before.
+  if (span.carriedAt !== undefined && chain.firstTs > span.carriedAt && chain.firstSeq < span.firstSeq)
+    return false
   let shared = 0
   for (const anchor of span.anchors) {
     const other = chain.anchors.get(keyOf(span.sid, anchor))

@@ -217,9 +217,10 @@ interface NumberedSpan {
   readonly fromTs: bigint | undefined
 }
 
-function looseSpan(name: string, span: FeedSpan): LooseSpan {
+function looseSpan(name: string, span: FileStrand): LooseSpan {
   const unknown = { previous: undefined, connection: undefined, marketIds: NO_MARKETS, end: undefined }
-  return { ...outlineOf(span), name, ...unknown }
+  const carriedAt = span.fromTs % NS_PER_DAY === 0n ? span.fromTs : undefined
+  return { ...outlineOf(span), name, carriedAt, ...unknown }
 }
 
 /** A strand's outline in the date that begins at `dayStart`, from its spans in it. */

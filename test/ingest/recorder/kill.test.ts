@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { TestContext } from 'node:test'
 import { Consolidation } from '../../../server/ingest/recorder/consolidation.ts'
 import { heardMark } from '../../../server/ingest/recorder/wal-mark.ts'
 import { WalReader } from '../../../server/ingest/recorder/wal-reader.ts'
@@ -15,6 +16,7 @@ import type { WalRecord } from '../../../server/ingest/recorder/wal-record.ts'
 import { WAL_MAGIC, listWalSegments } from '../../../server/ingest/recorder/wal-segment.ts'
 import type { WalPosition } from '../../../server/ingest/recorder/wal-segment.ts'
 import { lobFilePath } from '../../../shared/lake-layout.ts'
+import { runImport } from '../../support/import-harness.ts'
 import { delta, snapshot } from '../../support/kalshi-frames.ts'
 import { LocalKalshi } from '../../support/local-kalshi.ts'
 import { TEST_PRIVATE_KEY, checkAgainst, readSeries } from '../../support/recorder-harness.ts'
@@ -150,7 +152,28 @@ function script(): ScriptRecord[] {
   return records
 }
 
-test('a consolidation killed at any time and run again ends with the same bytes', async (t) => {
+/** What another recorder has heard before, in the lake already. */
+async function writeOthers(lake: string): Promise<void> {
+  const startMs = Date.parse('2026-06-24T20:40:00Z')
+  const frames = Array.from({ length: 900 }, (_, step) =>
+    step === 0
+      ? snapshot(1, { yes_dollars_fp: [['0.4000', '10.00']] })
+      : delta(step + 1, { price_dollars: `0.4${step % 10}00`, ts_ms: startMs + step * 6000 }),
+  )
+  const lines = frames.map((data, step) =>
+    JSON.stringify({ recv_ts: `${startMs + step * 6000}000000`, data }),
+  )
+  await runImport(lake, 'kalshi', { lines }, { bounds: { groupRows: 100 } })
+}
+
+for (const hasOthers of [false, true]) {
+  const what = hasOthers ? "that goes on from another recorder's file" : 'of a log'
+  test(`a consolidation ${what}, killed at any time and run again, ends with the same bytes`, async (t) => {
+    await killAgainAndAgain(t, hasOthers)
+  })
+}
+
+async function killAgainAndAgain(t: TestContext, hasOthers: boolean): Promise<void> {
   const root = await temporaryDirectory(t)
   const limit = await writeWal(join(root, 'work'), 'kalshi', script())
   const paths = ['2026-06-24', '2026-06-25'].map((date) =>
@@ -160,6 +183,7 @@ test('a consolidation killed at any time and run again ends with the same bytes'
   const whole = await temporaryDirectory(t)
   const limitOfWhole = await writeWal(join(whole, 'work'), 'kalshi', script())
   assert.deepEqual(limitOfWhole, limit)
+  if (hasOthers) for (const place of [root, whole]) await writeOthers(join(place, 'lake'))
   const [code] = (await once(child('consolidation-child', [whole, ...args]), 'exit')) as [number]
   assert.equal(code, 0)
   let kills = 0
@@ -180,4 +204,4 @@ test('a consolidation killed at any time and run again ends with the same bytes'
   for (const path of paths) {
     assert.ok((await readFile(path)).equals(await readFile(path.replace(root, whole))), path)
   }
-})
+}
