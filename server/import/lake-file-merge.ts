@@ -32,7 +32,7 @@ export async function mergeLakeFile(other: LakeFile, options: LakeFileMergeOptio
   const merge = {
     lake,
     source,
-    spans: new FeedSpans(),
+    spans: new FeedSpans({ partsAtSilence: false }),
     ledger: new FeedLedger(lake, source),
     replace: false,
     others: [other],

@@ -218,7 +218,7 @@ function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
   if (span.isBegun) return best
   const pace = paceOfHead(span.sid === null ? span.anchors : [])
   for (const chain of index.before(span)) {
-    if (chain.isContinued) continue
+    if (chain.isContinued || isOlder(span, chain)) continue
     // What one recording holds without a break goes on however long it was silent.
     if (span.previous !== undefined && chain.lastSpans.has(span.previous)) return chain
     const isNext = span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span)
@@ -274,10 +274,13 @@ function compareChains(a: Chain, b: Chain): number {
   )
 }
 
+/** Two recorders may have one number at one instant; but what went on over midnight is not what began after it. */
+function isOlder({ carriedAt }: LooseSpan, chain: Chain): boolean {
+  return carriedAt !== undefined && chain.firstTs > carriedAt
+}
+
 function haveSameMessages(chain: Chain, span: LooseSpan): boolean {
-  // Two recorders may have one number at one instant; not one that the other has passed the day before.
-  if (span.carriedAt !== undefined && chain.firstTs > span.carriedAt && chain.firstSeq < span.firstSeq)
-    return false
+  if (isOlder(span, chain) && chain.firstSeq < span.firstSeq) return false
   let shared = 0
   for (const anchor of span.anchors) {
     const other = chain.anchors.get(keyOf(span.sid, anchor))

@@ -218,9 +218,10 @@ interface NumberedSpan {
 }
 
 function looseSpan(name: string, span: FileStrand): LooseSpan {
-  const unknown = { previous: undefined, connection: undefined, marketIds: NO_MARKETS, end: undefined }
+  const alone = { previous: undefined, isPreviousSure: true, connection: undefined }
+  const unknown = { marketIds: NO_MARKETS, end: undefined }
   const carriedAt = span.fromTs % NS_PER_DAY === 0n ? span.fromTs : undefined
-  return { ...outlineOf(span), name, carriedAt, ...unknown }
+  return { ...outlineOf(span), name, carriedAt, ...alone, ...unknown }
 }
 
 /** A strand's outline in the date that begins at `dayStart`, from its spans in it. */
