@@ -12,6 +12,7 @@ import { addDays } from '../../shared/utc-date.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
 import type { LakeDateOutline } from '../lake/lob-file-evidence.ts'
+import type { MarketFoldState } from '../lake/market-fold.ts'
 import type { LakeFile } from './lake-records.ts'
 import type { FeedSpans } from './feed-spans.ts'
 import { datesOf, dayOf } from './series-spans.ts'
@@ -103,6 +104,18 @@ export async function booksAtStart(
       return { strand: strandOf(strand), levels: levels ?? midnight.get(id) ?? [] }
     }),
   }))
+}
+
+/** The markets as a date finds them, by id; where several files tell them, the books of the earliest strands first. */
+export function startFolds(files: readonly (readonly BooksAtStart[])[]): Map<string, MarketFoldState> {
+  const folds = new Map<string, MarketFoldState>()
+  for (const { id, books } of files.flat()) {
+    const others = folds.get(id)?.known ?? []
+    const added = books.filter(({ strand }) => others.every((other) => other.strand !== strand))
+    const known = others.length === 0 ? added : [...others, ...added].toSorted((a, b) => a.strand - b.strand)
+    folds.set(id, { serving: known[0]?.strand, isGapped: false, lastTs: 0n, rows: 0, known })
+  }
+  return folds
 }
 
 /** The books that a date's file begins with, as its keyframes state them, by market. */

@@ -20,7 +20,7 @@ import type { FeedSpans, RunEnd } from './feed-spans.ts'
 import { restoreRecords } from './lake-records.ts'
 import type { LakeFile } from './lake-records.ts'
 import { linkSpans } from './span-links.ts'
-import { OpaqueFileError, booksAtStart, lakeDates } from './lake-dates.ts'
+import { OpaqueFileError, booksAtStart, lakeDates, startFolds } from './lake-dates.ts'
 import {
   NO_MARKETS,
   dateOf,
@@ -70,7 +70,7 @@ export class LakeMerge implements SeriesStrands {
   readonly #heardOf = new Map<string, bigint>()
   /** What is covered of dates, until a date is loaded and tells more of when strands begin. */
   readonly #coverage = new Map<string, { readonly from: bigint; readonly to: bigint }>()
-  readonly #startFolds = new Map<string, MarketFoldState>()
+  #startFolds: ReadonlyMap<string, MarketFoldState> = new Map()
   /** Dates in the lake whose files keep no evidence. */
   readonly #opaque: string[] = []
 
@@ -353,21 +353,11 @@ export class LakeMerge implements SeriesStrands {
     if (this.#dates.has(next)) this.#recording.visit(dayOf(next).start)
   }
 
-  /** The books with which the first date begins; where several files tell them, those of the earliest strands first. */
+  /** The books with which the first date begins. */
   async #startFrom(files: readonly LakeDate[]): Promise<void> {
-    const known = new Map<string, MarketFoldState['known'][number][]>()
-    for (const file of files) {
-      for (const { id, books } of await this.#booksAtStart(file)) {
-        const others = known.get(id)
-        const isNew = (strand: number): boolean => others?.every((other) => other.strand !== strand) ?? true
-        const all = [...(others ?? []), ...books.filter(({ strand }) => isNew(strand))]
-        known.set(id, others === undefined ? all : all.toSorted((a, b) => a.strand - b.strand))
-      }
-    }
-    for (const [id, books] of known) {
-      const serving = books[0]?.strand
-      this.#startFolds.set(id, { serving, isGapped: false, lastTs: 0n, rows: 0, known: books })
-    }
+    const books: Awaited<ReturnType<typeof booksAtStart>>[] = []
+    for (const file of files) books.push(await this.#booksAtStart(file))
+    this.#startFolds = startFolds(books)
   }
 
   async #booksAtStart(lakeDate: LakeDate) {
