@@ -9,7 +9,6 @@ import { MS_PER_HOUR, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { joinOutlines, outlineOf } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { CarriedMarket, StatedStrand } from '../lake/lob-evidence.ts'
-import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
 import type { LakeDateOutline } from '../lake/lob-file-evidence.ts'
 import { RECORDING_OVER, STRAND_OVER } from '../lake/market-fold.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
@@ -17,7 +16,7 @@ import type { SeriesStrands } from '../lake/series-consolidation.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
 import type { FeedLedger, LooseHeardSpan } from './feed-ledger.ts'
 import type { FeedSpans, RunEnd } from './feed-spans.ts'
-import { restoreRecords } from './lake-records.ts'
+import { outlineOfFile, restoreRecords } from './lake-records.ts'
 import type { LakeFile } from './lake-records.ts'
 import { linkSpans } from './span-links.ts'
 import { OpaqueFileError, booksAtStart, lakeDates, startFolds } from './lake-dates.ts'
@@ -181,16 +180,9 @@ export class LakeMerge implements SeriesStrands {
       .map((date): LakeFile => ({ date, path: lobFilePath(lake, source, series, date) }))
     const outlines: Pick<LakeDate, 'date' | 'path' | 'outline'>[] = []
     for (const { date, path } of [...files, ...others]) {
-      const file = await LobFileEvidence.open(path)
-      if (file === undefined) {
-        this.#opaque.push(date)
-        continue
-      }
-      try {
-        outlines.push({ date, path, outline: await file.outline() })
-      } finally {
-        await file.close()
-      }
+      const outline = await outlineOfFile(path)
+      if (outline === undefined) this.#opaque.push(date)
+      else outlines.push({ date, path, outline })
     }
     for (const { date, path, outline } of outlines) {
       const parts = outline.strands.map((strand) => this.#addLakeSpans(strand, { date, path, outline }))

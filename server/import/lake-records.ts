@@ -3,7 +3,7 @@
 import { EVENT_ADD, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK } from '../../shared/lob-v1.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
 import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
-import type { LakeRecord } from '../lake/lob-file-evidence.ts'
+import type { LakeDateOutline, LakeRecord } from '../lake/lob-file-evidence.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
 import { dayOf } from './series-spans.ts'
 
@@ -22,6 +22,16 @@ export interface RestoredSpan {
 
 /** The span of a record, and its number in the recording. */
 export type SpanOfRecord = (record: LakeRecord) => readonly [number: number, span: RestoredSpan]
+
+/** What a file was made of; undefined where it keeps no evidence. Throws an error that names a file which cannot be read. */
+export async function outlineOfFile(path: string): Promise<LakeDateOutline | undefined> {
+  const file = await LobFileEvidence.open(path)
+  try {
+    return await file?.outline()
+  } finally {
+    await file?.close()
+  }
+}
 
 /** Adds every record of the file to the recording. Throws an error that names a file which cannot be read. */
 export async function restoreRecords(

@@ -7,9 +7,7 @@ import type { LobSource } from '../../../shared/lake-layout.ts'
 import { SIDE_BID } from '../../../shared/lob-v1.ts'
 import { addDays } from '../../../shared/utc-date.ts'
 import { booksAtStart } from '../../import/lake-dates.ts'
-import { restoreRecords } from '../../import/lake-records.ts'
-import { LobFileEvidence } from '../../lake/lob-file-evidence.ts'
-import type { LakeDateOutline } from '../../lake/lob-file-evidence.ts'
+import { outlineOfFile, restoreRecords } from '../../import/lake-records.ts'
 import { MarketFold, STRAND_OVER } from '../../lake/market-fold.ts'
 import type { SeriesRecording } from '../../lake/series-recording.ts'
 import type { LiveStrands, StrandEnd } from './live-strands.ts'
@@ -55,16 +53,6 @@ export async function restoreDate({
     const known = books.get(id) ?? []
     return new MarketFold({ serving: known[0]?.strand, isGapped: false, lastTs: 0n, rows: 0, known })
   })
-}
-
-/** Undefined for a file without evidence. */
-async function outlineOfFile(path: string): Promise<LakeDateOutline | undefined> {
-  const file = await LobFileEvidence.open(path)
-  try {
-    return await file?.outline()
-  } finally {
-    await file?.close()
-  }
 }
 
 function overRecord(end: StrandEnd, marketId: string) {
