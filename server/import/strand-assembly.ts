@@ -80,6 +80,7 @@ class Chain implements Strand {
   silenceNs = 0n
   pace: MessagePace = { lagNs: undefined, beats: [] }
   isTurned: boolean | null = null
+  carriedAt: bigint | undefined
   isEnded = false
   /** One recording holds its last span and what follows it: nothing else goes on with it. */
   isContinued = false
@@ -122,6 +123,7 @@ class Chain implements Strand {
     if (span.lastTs > this.lastTs) this.lastTs = span.lastTs
     if (span.lastRecvTs > this.lastRecvTs) this.lastRecvTs = span.lastRecvTs
     this.isTurned ??= span.isTurned
+    this.carriedAt ??= span.carriedAt
     this.silenceNs = longest(this.silenceNs, longestSilence(span.anchors))
   }
 }
@@ -276,7 +278,7 @@ function compareChains(a: Chain, b: Chain): number {
 
 /** Two recorders may have one number at one instant; but what went on over midnight is not what began after it. */
 function isOlder({ carriedAt }: LooseSpan, chain: Chain): boolean {
-  return carriedAt !== undefined && chain.firstTs > carriedAt
+  return carriedAt !== undefined && chain.firstTs > carriedAt && chain.carriedAt !== carriedAt
 }
 
 function haveSameMessages(chain: Chain, span: LooseSpan): boolean {
