@@ -236,7 +236,8 @@ export class LakeMerge implements SeriesStrands {
         ownIds,
         end,
         date,
-        carriedAt: place === 0 && strand.fromTs === dayOf(date).start ? strand.fromTs : undefined,
+        // The ledger says it of each part.
+        carriedAt: heard.length === 0 && strand.fromTs === dayOf(date).start ? strand.fromTs : undefined,
         // Since when the others speak of the series shows when they are read.
         fromTs: place === 0 ? strand.fromTs : undefined,
       })
