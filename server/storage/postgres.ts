@@ -1,27 +1,30 @@
-// The relational store: statements and transactions over the `postgres` driver, with every wait bounded. A store that
-// goes silent is dropped and connected anew, so that one that comes back is found again without a restart.
+// The relational store: statements (statement-runner.ts) and transactions over the `postgres` driver, with every wait
+// bounded. A store that goes silent is dropped and connected anew, so that one that comes back is found again without a
+// restart.
 //
 // Transactions do not use the driver's `begin`: when a connection breaks inside it, the driver writes to a socket that
 // is gone and the exception ends the process. Each runs on a driver instance with a single connection instead, and
 // nothing more is sent once that connection was lost.
 
-import {
-  STORE_DEADLINE_GRACE_MS,
-  STORE_PENDING_STATEMENTS_MAX,
-  STORE_TRANSACTION_ATTEMPTS_MAX,
-  STORE_TRANSACTION_IDLE_MS,
-} from '../../shared/limits.ts'
+import { STORE_DEADLINE_GRACE_MS, STORE_TRANSACTION_ATTEMPTS_MAX } from '../../shared/limits.ts'
+import type { DriverConnections } from '../../shared/sql/driver-connections.ts'
+import type { PermitQueue } from '../../shared/sql/permit-queue.ts'
 import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
+import {
+  connectionPermits,
+  openConnections,
+  type RunOptions,
+  StatementRunner,
+  type StatementRunnerOptions,
+  storeClosedError,
+} from '../../shared/sql/statement-runner.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import {
   asStoreError,
   isConnectionLost,
-  isStatementCancelled,
   isTransactionConflict,
   StoreError,
 } from '../../shared/store-error.ts'
-import { DriverConnections } from '../../shared/sql/driver-connections.ts'
-import { PermitQueue } from '../../shared/sql/permit-queue.ts'
 import { StoreTransaction } from './store-transaction.ts'
 
 export interface PostgresOptions {
@@ -30,12 +33,6 @@ export interface PostgresOptions {
   readonly poolSize: number
   readonly statementTimeoutMs: number
   readonly connectTimeoutMs: number
-}
-
-export interface RunOptions {
-  readonly signal?: AbortSignal | undefined
-  /** A shorter time for the answer than the statement time-out. */
-  readonly deadlineMs?: number | undefined
 }
 
 export interface TransactionOptions {
@@ -47,22 +44,18 @@ export interface TransactionOptions {
 }
 
 export class Postgres {
-  readonly #options: PostgresOptions
+  readonly #options: StatementRunnerOptions
   readonly #overdueMs: number
-  readonly #statementPermits: PermitQueue
+  readonly #reader: StatementRunner
   readonly #transactionPermits: PermitQueue
   readonly #idleWriters: DriverConnections[] = []
-  /** Replaced, but with statements that may still run. */
-  readonly #retired = new Set<DriverConnections>()
-  #readers: DriverConnections
   #isClosed = false
 
-  constructor(options: PostgresOptions) {
-    this.#options = options
+  constructor({ poolSize, ...options }: PostgresOptions) {
+    this.#options = { ...options, applicationName: 'bookcast', connections: poolSize }
     this.#overdueMs = options.statementTimeoutMs + STORE_DEADLINE_GRACE_MS
-    this.#statementPermits = permitQueue(options.poolSize)
-    this.#transactionPermits = permitQueue(options.poolSize)
-    this.#readers = this.#connect(options.poolSize)
+    this.#reader = new StatementRunner(this.#options)
+    this.#transactionPermits = connectionPermits(poolSize)
   }
 
   get address(): StoreAddress {
@@ -70,18 +63,8 @@ export class Postgres {
   }
 
   /** Runs one statement and resolves to all of its rows. Rejects with a StoreError when the store is to blame. */
-  async run<Row>(statement: SqlStatement, options: RunOptions = {}): Promise<readonly Row[]> {
-    const startedMs = performance.now()
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await this.#runOnce<Row>(statement, options)
-      } catch (error) {
-        options.signal?.throwIfAborted()
-        // A cancel request aims at a connection, not at a statement: one meant for its last statement may come late.
-        const isOwnTimeout = performance.now() - startedMs >= this.#options.statementTimeoutMs
-        if (attempt > 1 || isOwnTimeout || !isStatementCancelled(error)) throw asStoreError(error)
-      }
-    }
+  run<Row>(statement: SqlStatement, options: RunOptions = {}): Promise<readonly Row[]> {
+    return this.#reader.run(statement, options)
   }
 
   /**
@@ -118,36 +101,8 @@ export class Postgres {
   /** Ends all connections; statements that run have `graceMs` to finish. */
   async close(graceMs: number): Promise<void> {
     this.#isClosed = true
-    for (const retired of this.#retired) retired.drop()
-    const connections = [this.#readers, ...this.#idleWriters.splice(0)]
-    await Promise.all(connections.map((each) => each.end(graceMs)))
-  }
-
-  async #runOnce<Row>(statement: SqlStatement, options: RunOptions): Promise<readonly Row[]> {
-    const answerMs = Math.min(options.deadlineMs ?? this.#overdueMs, this.#overdueMs)
-    const release = await this.#statementPermits.take(answerMs, options.signal)
-    if (this.#isClosed || options.signal?.aborted === true) {
-      release()
-      throw this.#isClosed ? closedError() : options.signal?.reason
-    }
-    const readers = this.#readers
-    const running = readers.start<Row>(statement, {
-      answerMs,
-      overdueMs: this.#overdueMs,
-      onOverdue: () => {
-        this.#replaceReaders(readers)
-        readers.drop()
-      },
-      signal: options.signal,
-    })
-    // The permit stands for the connection, which stays busy until the server answers, also after an abort.
-    void running.isIdle.then(release)
-    try {
-      return await running.rows
-    } catch (error) {
-      if (isConnectionLost(error)) this.#replaceReaders(readers)
-      throw error
-    }
+    const writers = this.#idleWriters.splice(0)
+    await Promise.all([this.#reader.close(graceMs), ...writers.map((writer) => writer.end(graceMs))])
   }
 
   async #transactionOnce<T>(
@@ -157,9 +112,9 @@ export class Postgres {
     const release = await this.#transactionPermits.take(this.#overdueMs, options.signal)
     if (this.#isClosed) {
       release()
-      throw closedError()
+      throw storeClosedError()
     }
-    const writer = this.#idleWriters.pop() ?? this.#connect(1)
+    const writer = this.#idleWriters.pop() ?? openConnections({ ...this.#options, connections: 1 })
     writer.isLost = false
     const send = this.#sender(writer, options, options.signal)
     let isReusable = false
@@ -205,27 +160,6 @@ export class Postgres {
       }
     }
   }
-
-  /**
-   * Lets new statements use new connections; those that run finish on the old ones. The driver may leave a connection
-   * that broke with unsent bytes in a state in which it never sends again.
-   */
-  #replaceReaders(broken: DriverConnections): void {
-    if (this.#readers !== broken || this.#isClosed) return
-    this.#readers = this.#connect(this.#options.poolSize)
-    this.#retired.add(broken)
-    broken.dropWhenIdle(() => this.#retired.delete(broken))
-  }
-
-  #connect(connections: number): DriverConnections {
-    return new DriverConnections(this.#options.address, {
-      applicationName: 'bookcast',
-      connections,
-      connectTimeoutMs: this.#options.connectTimeoutMs,
-      statementTimeoutMs: this.#options.statementTimeoutMs,
-      transactionIdleMs: STORE_TRANSACTION_IDLE_MS,
-    })
-  }
 }
 
 async function commitWork<T>(
@@ -258,17 +192,4 @@ async function rollBack(send: RunStatement): Promise<boolean> {
 
 function command(text: string): SqlStatement {
   return { text, parameters: [] }
-}
-
-function closedError(): StoreError {
-  return new StoreError('store_unavailable', 'The relational store is closed.')
-}
-
-function permitQueue(permits: number): PermitQueue {
-  return new PermitQueue({
-    permits,
-    waitersMax: STORE_PENDING_STATEMENTS_MAX,
-    refusal: (reason) =>
-      new StoreError('store_unavailable', `No connection to the relational store is free: ${reason}.`),
-  })
 }

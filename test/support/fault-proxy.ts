@@ -1,14 +1,19 @@
 // A TCP or Unix-socket proxy in front of a server, to take the server away from its clients in the ways that happen:
-// refusing, cutting, going silent, or accepting and closing at once.
+// refusing, cutting, going silent, or accepting and closing at once; and to let a cancel request of PostgreSQL come late.
 
 import { rm } from 'node:fs/promises'
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net'
 
 type Target = { readonly path: string } | { readonly host: string; readonly port: number }
 
+/** Length and code of PostgreSQL's CancelRequest; process and secret follow. */
+const CANCEL_REQUEST_HEAD = Buffer.from('0000001004d2162e', 'hex')
+
 export class FaultProxy {
   readonly #target: Target
   readonly #pairs = new Set<readonly [Socket, Socket]>()
+  /** Cancel requests that wait to be passed on; undefined while none is held. */
+  #heldCancels: (() => Promise<void>)[] | undefined
   #listenAt: { path: string } | { host: string; port: number }
   #server: Server | undefined
   #isClosingAtOnce = false
@@ -91,6 +96,22 @@ export class FaultProxy {
     this.#isClosingAtOnce = isClosingAtOnce
   }
 
+  /** Keeps cancel requests back from now on. */
+  holdCancels(): void {
+    this.#heldCancels = []
+  }
+
+  get heldCancelCount(): number {
+    return this.#heldCancels?.length ?? 0
+  }
+
+  /** Passes the held cancel requests on; resolves when the server has dealt with them. */
+  async releaseCancels(): Promise<void> {
+    const held = this.#heldCancels ?? []
+    this.#heldCancels = undefined
+    await Promise.all(held.map((pass) => pass()))
+  }
+
   #onClient(client: Socket): void {
     this.connectionCount += 1
     if (this.#isClosingAtOnce) {
@@ -99,6 +120,25 @@ export class FaultProxy {
       client.end()
       return
     }
+    if (this.#heldCancels === undefined) this.#join(client)
+    else client.once('data', (first: Buffer) => this.#joinUnlessCancel(client, first))
+  }
+
+  #joinUnlessCancel(client: Socket, first: Buffer): void {
+    if (!first.subarray(0, CANCEL_REQUEST_HEAD.length).equals(CANCEL_REQUEST_HEAD)) {
+      this.#join(client).write(first)
+      return
+    }
+    client.on('error', () => {})
+    this.#heldCancels?.push(async () => {
+      const upstream = this.#join(client)
+      const isOver = new Promise((resolve) => upstream.once('close', resolve))
+      upstream.write(first)
+      await isOver
+    })
+  }
+
+  #join(client: Socket): Socket {
     const upstream = createConnection(this.#target)
     const pair = [client, upstream] as const
     this.#pairs.add(pair)
@@ -111,5 +151,6 @@ export class FaultProxy {
     }
     client.pipe(upstream)
     upstream.pipe(client)
+    return upstream
   }
 }

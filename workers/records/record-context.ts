@@ -1,11 +1,17 @@
 // What a record thread keeps from request to request: its connections to both stores, and what it remembers of files,
 // manifests and the catalogue. Opened at the first request that needs it, for one lake and one store.
 
-import { ZONES_CACHED_MAX } from '../../shared/limits.ts'
+import {
+  RECORD_STORE_CONNECTIONS,
+  STORE_CONNECT_TIMEOUT_MS_DEFAULT,
+  STORE_STATEMENT_TIMEOUT_MS_DEFAULT,
+  ZONES_CACHED_MAX,
+} from '../../shared/limits.ts'
 import { STATIONS, type Station } from '../../shared/stations.ts'
 import type { RememberedVersions } from '../../shared/record-task.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
+import { StatementRunner } from '../../shared/sql/statement-runner.ts'
 import type { AnswerIdentity } from './answer-identity.ts'
 import { CandleIndex } from './candle-index.ts'
 import { CandleLake } from './candle-lake.ts'
@@ -13,7 +19,6 @@ import { DuckLake } from './duck-lake.ts'
 import { FileChecks } from './file-checks.ts'
 import { ManifestCache } from './manifest-cache.ts'
 import { ObservationLake } from './observation-lake.ts'
-import { RecordStore } from './record-store.ts'
 import { SeriesStations } from './series-stations.ts'
 import { TimeZone } from '../../shared/time-zone.ts'
 
@@ -25,7 +30,7 @@ export class RecordContext {
   readonly candleManifest = new ManifestCache('candles')
   readonly observationManifest = new ManifestCache('observations')
   readonly seriesStations = new SeriesStations()
-  readonly #store: RecordStore
+  readonly #store: StatementRunner
   readonly #zones = new Map<string, TimeZone>()
 
   constructor(lake: string, store: StoreAddress, duck = new DuckLake()) {
@@ -34,7 +39,13 @@ export class RecordContext {
     this.candleIndex = new CandleIndex(duck, checks)
     this.candleLake = new CandleLake(duck)
     this.observationLake = new ObservationLake(duck, checks)
-    this.#store = new RecordStore(store)
+    this.#store = new StatementRunner({
+      address: store,
+      applicationName: 'bookcast records',
+      connections: RECORD_STORE_CONNECTIONS,
+      statementTimeoutMs: STORE_STATEMENT_TIMEOUT_MS_DEFAULT,
+      connectTimeoutMs: STORE_CONNECT_TIMEOUT_MS_DEFAULT,
+    })
   }
 
   /** Runs statements for one request. */

@@ -1,0 +1,89 @@
+// A cancel request aims at a connection of the relational store, not at a statement: one that comes late hits whatever
+// runs there by then. Only a real server (DATABASE_URL) takes them; the embedded store's statements run to their end.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { RECORD_STORE_CONNECTIONS, RECORD_THREADS } from '../../shared/limits.ts'
+import { candleSet, distribute } from '../support/candle-sets.ts'
+import { FaultProxy } from '../support/fault-proxy.ts'
+import { SERVER_URL, storeOfThisFile } from '../support/postgres.ts'
+import { startRecordServer } from '../support/record-server.ts'
+
+const place = storeOfThisFile()
+const FROM_MS = Date.parse('2026-07-01T00:00:00Z')
+/** Every connection of the threads that answer small requests. */
+const CONNECTIONS = RECORD_THREADS * RECORD_STORE_CONNECTIONS
+
+/** Keeps everyone from the candles until the returned function is called. */
+async function lockCandles(): Promise<() => Promise<void>> {
+  let unlock = (): void => {}
+  const isWanted = new Promise<void>((resolve) => (unlock = resolve))
+  let isOver: Promise<void> | undefined
+  await new Promise<void>((isLocked, reject) => {
+    isOver = place.store.postgres.transaction(async (transaction) => {
+      await transaction.run({ text: 'LOCK TABLE candles IN ACCESS EXCLUSIVE MODE', parameters: [] })
+      isLocked()
+      await isWanted
+    })
+    isOver.catch(reject)
+  })
+  return async () => {
+    unlock()
+    await isOver
+  }
+}
+
+/** Resolves when so many statements of record threads wait for the lock. */
+async function waitForWaiting(count: number): Promise<void> {
+  const text = `SELECT count(*)::int4 AS n FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND datname = current_database() AND application_name = 'bookcast records'`
+  for (;;) {
+    const [row] = await place.store.postgres.run<{ n: number }>({ text, parameters: [] })
+    if (row?.n === count) return
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+test(
+  "one client's abort costs no other client its answer",
+  { skip: SERVER_URL === null && 'DATABASE_URL is not set' },
+  async (t) => {
+    const { address } = place.store.postgres
+    assert.ok(address.kind === 'server')
+    const target = new URL(address.url)
+    const proxy = await FaultProxy.tcp(target.hostname, Number(target.port))
+    t.after(() => proxy.refuse())
+    target.port = String(proxy.port)
+    const { url, lake } = await startRecordServer(t, { kind: 'server', url: target.href })
+    const { postgres } = place.store
+    await distribute(candleSet(1, FROM_MS, 1), (_, { fromMs }) => fromMs, {
+      lake,
+      postgres,
+      isDoubled: false,
+    })
+    const candles = `${url}/api/v1/candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-01`
+    const expected = await (await fetch(candles)).text()
+
+    let unlock = await lockCandles()
+    proxy.holdCancels()
+    const leaving = new AbortController()
+    const left = assert.rejects(fetch(candles, { signal: leaving.signal }))
+    await waitForWaiting(1)
+    leaving.abort()
+    await left
+    while (proxy.heldCancelCount === 0) await new Promise((resolve) => setTimeout(resolve, 1))
+    // Its statement ends by itself; the request to cancel it is still on its way.
+    await unlock()
+
+    unlock = await lockCandles()
+    const others = Array.from({ length: 4 * CONNECTIONS }, () => fetch(candles))
+    await waitForWaiting(CONNECTIONS)
+    await proxy.releaseCancels()
+    await unlock()
+    for (const answer of await Promise.all(others)) {
+      const text = await answer.text()
+      assert.equal(answer.status, 200, text)
+      assert.equal(text, expected)
+    }
+  },
+)
