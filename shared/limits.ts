@@ -128,10 +128,6 @@ export const UPSTREAM_ATTEMPTS_MAX = 4
 export const UPSTREAM_TIMEOUT_MS_DEFAULT = 20_000
 /** Body bytes of an upstream's answer, compressed or not, unless the upstream states another bound. */
 export const UPSTREAM_BODY_BYTES_MAX_DEFAULT = 16 * 1024 * 1024
-/** The first repetition waits up to this long, every further one up to twice as long as the one before … */
-export const UPSTREAM_BACKOFF_MS_FIRST = 500
-/** … but never longer than this. */
-export const UPSTREAM_BACKOFF_MS_MAX = 30_000
 /** A longer `Retry-After` is not waited for inside a request but reported, so that the schedule can plan with it. */
 export const UPSTREAM_RETRY_AFTER_MS_MAX = 60_000
 /** A `Retry-After` beyond this is taken for a mistake of the upstream and cut to it. */
@@ -254,7 +250,6 @@ export const EMBEDDED_START_MS_MAX = 120_000
 export const EMBEDDED_CLOSE_MS_MAX = 10_000
 /** Restarts in a row of a store thread that died; a thread that lived EMBEDDED_HEALTHY_MS starts a new row. */
 export const EMBEDDED_RESTARTS_MAX = 5
-export const EMBEDDED_RESTART_DELAY_MS = 500
 export const EMBEDDED_HEALTHY_MS = 60_000
 /** A process that died while it took over a dead one's lock is forgotten after so long. */
 export const LOCK_TAKEOVER_MS_MAX = 10_000
@@ -366,10 +361,6 @@ export const EXCHANGE_CANDLE_CATCH_UP_MS_MAX = 3 * 24 * 60 * 60 * 1000
 /** Markets that closed so long ago are still looked at in every poll of the catalogue: they are being settled. */
 export const EXCHANGE_SETTLING_MS = 7 * 24 * 60 * 60 * 1000
 
-/** After a failed run a source waits up to this long, after every further one up to twice as long … */
-export const INGEST_BACKOFF_MS_FIRST = 5_000
-/** … but never longer than this, nor than its interval allows (task-loop.ts), unless the upstream asked for it. */
-export const INGEST_BACKOFF_MS_MAX = 5 * 60 * 1000
 /** Days that the polls of the archives look back at, so that a few days without a collector heal by themselves. */
 export const INGEST_ARCHIVE_POLL_DAYS = 3
 /** An archive's window counts as complete so long after its end: reports reach the archives late. */
@@ -386,9 +377,8 @@ export const SYNC_PARALLEL_MAX = 64
 export const SYNC_OBJECTS_MAX = 5_000_000
 /** Directory levels below the lake's root that a listing follows. */
 export const SYNC_DEPTH_MAX = 6
-/** Times one object is tried in one synchronization, and the pause before the second try, doubled each time. */
+/** Times one object is tried in one synchronization. */
 export const SYNC_ATTEMPTS_MAX = 5
-export const SYNC_RETRY_MS = 500
 /** A transfer in which no byte moves for so long is broken off and tried again. */
 export const SYNC_STALL_MS = 30_000
 /** The largest object one S3 PUT may carry. */
@@ -463,9 +453,6 @@ export const RECORDER_STOP_TIMEOUT_MS = 20_000
 export const FEED_HANDSHAKE_TIMEOUT_MS = 10_000
 /** A connection on which nothing at all, not even an answer to a ping, was heard for so long is given up. */
 export const FEED_IDLE_TIMEOUT_MS = 25_000
-/** Waits before a new connection: doubled from failure to failure, half of it chance. */
-export const FEED_BACKOFF_MS_FIRST = 500
-export const FEED_BACKOFF_MS_MAX = 30_000
 /** A connection that lasted so long begins again with the first wait. */
 export const FEED_STABLE_MS = 30_000
 /** Kalshi answers pings of ours; an answer shows that nothing is missing. */

@@ -3,7 +3,7 @@
 // caller's.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { INGEST_BACKOFF_MS_FIRST, INGEST_BACKOFF_MS_MAX } from '../../shared/limits.ts'
+import { backOffMs, taskBackOff } from '../tasks/back-off.ts'
 import { type Clock, SYSTEM_CLOCK } from './clock.ts'
 
 /** A task since the process started. Instants are milliseconds since the epoch, null for never. */
@@ -32,11 +32,6 @@ export interface TaskOutcome {
   /** Null for a success; else why, and how long the other side wants to be left alone. */
   readonly failure: { readonly message: string; readonly retryAfterMs: number } | null
 }
-
-/** A task's pause after failures never outgrows twice its own interval … */
-const INTERVALS_PAUSED_MAX = 2
-/** … but may always be this long, so that a task of a few seconds leaves its upstream some rest. */
-const PAUSE_MS_MAX_LEAST = 15_000
 
 export interface TaskLoopOptions<Name extends string> {
   readonly task: Name
@@ -140,18 +135,9 @@ export class TaskLoop<Name extends string = string> {
     metrics.lastFailureAtMs = this.#clock.nowMs()
     metrics.lastFailure = message
     metrics.failureCount += 1
-    const ceilingMs = Math.min(
-      INGEST_BACKOFF_MS_FIRST * 2 ** Math.min(metrics.failureCount - 1, 20),
-      longestPauseMs(this.#options.intervalMs),
-    )
-    const jitter = (this.#options.random ?? Math.random)()
-    return Math.max(retryAfterMs, Math.ceil(((1 + jitter) * ceilingMs) / 2))
+    const { intervalMs, random } = this.#options
+    return Math.max(retryAfterMs, backOffMs(taskBackOff(intervalMs), metrics.failureCount, random))
   }
-}
-
-/** So that what is asked for every few seconds is not missing for minutes after an outage has ended. */
-function longestPauseMs(intervalMs: number): number {
-  return Math.min(Math.max(intervalMs * INTERVALS_PAUSED_MAX, PAUSE_MS_MAX_LEAST), INGEST_BACKOFF_MS_MAX)
 }
 
 function emptyMetrics<Name extends string>(task: Name): Mutable<TaskMetrics<Name>> {

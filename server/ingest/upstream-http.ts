@@ -8,8 +8,6 @@ import { gunzip } from 'node:zlib'
 import { Agent, type Dispatcher } from 'undici'
 import {
   UPSTREAM_ATTEMPTS_MAX,
-  UPSTREAM_BACKOFF_MS_FIRST,
-  UPSTREAM_BACKOFF_MS_MAX,
   UPSTREAM_BODY_BYTES_MAX_DEFAULT,
   UPSTREAM_BUDGET_WAIT_MS_MAX,
   UPSTREAM_CONNECTIONS_MAX,
@@ -18,6 +16,7 @@ import {
   UPSTREAM_RETRY_AFTER_MS_MAX,
   UPSTREAM_TIMEOUT_MS_DEFAULT,
 } from '../../shared/limits.ts'
+import { backOffMs, UPSTREAM_BACK_OFF } from '../tasks/back-off.ts'
 import { type Clock, SYSTEM_CLOCK } from './clock.ts'
 import { RequestBudget, type RequestRate } from './request-budget.ts'
 import { UpstreamError, type UpstreamFailure } from './upstream-error.ts'
@@ -171,9 +170,8 @@ export class UpstreamHttp {
 
   /** Exponential, half of it jitter, or what the upstream asked for; the latter also holds for every other request. */
   #waitBeforeNext(failure: AttemptFailure, attempts: number): number {
-    const ceilingMs = Math.min(UPSTREAM_BACKOFF_MS_FIRST * 2 ** (attempts - 1), UPSTREAM_BACKOFF_MS_MAX)
-    const backoffMs = Math.ceil(((1 + (this.#options.random ?? Math.random)()) * ceilingMs) / 2)
-    const waitMs = Math.max(failure.retryAfterMs ?? 0, backoffMs)
+    const pauseMs = backOffMs(UPSTREAM_BACK_OFF, attempts, this.#options.random)
+    const waitMs = Math.max(failure.retryAfterMs ?? 0, pauseMs)
     if (failure.failure === 'rate_limited' || failure.retryAfterMs !== undefined) {
       this.#budget.pause(this.#clock.nowMs() + waitMs)
     }

@@ -11,11 +11,11 @@ import { Worker } from 'node:worker_threads'
 import {
   EMBEDDED_CLOSE_MS_MAX,
   EMBEDDED_HEALTHY_MS,
-  EMBEDDED_RESTART_DELAY_MS,
   EMBEDDED_RESTARTS_MAX,
   EMBEDDED_START_MS_MAX,
 } from '../../shared/limits.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
+import { backOffMs, EMBEDDED_STORE_BACK_OFF } from '../tasks/back-off.ts'
 import { DataDirectoryLock } from './data-directory-lock.ts'
 import type { EmbeddedWorkerData, EmbeddedWorkerMessage } from './embedded-postgres-worker.ts'
 
@@ -121,7 +121,7 @@ export class EmbeddedPostgres {
     const isGivenUp = this.#restarts > EMBEDDED_RESTARTS_MAX
     this.#options.onFailure?.({ error: error instanceof Error ? error : new Error(String(error)), isGivenUp })
     if (isGivenUp) return
-    const pauseMs = EMBEDDED_RESTART_DELAY_MS * 2 ** (this.#restarts - 1)
+    const pauseMs = backOffMs(EMBEDDED_STORE_BACK_OFF, this.#restarts)
     try {
       await delay(pauseMs, undefined, { signal: this.#closing.signal })
       await this.#startWorker()

@@ -5,14 +5,10 @@
 // does not keep the others. Samples are never pushed.
 
 import { mkdir } from 'node:fs/promises'
-import {
-  SYNC_ATTEMPTS_MAX,
-  SYNC_OBJECTS_MAX,
-  SYNC_PARALLEL_DEFAULT,
-  SYNC_RETRY_MS,
-} from '../../shared/limits.ts'
+import { SYNC_ATTEMPTS_MAX, SYNC_OBJECTS_MAX, SYNC_PARALLEL_DEFAULT } from '../../shared/limits.ts'
 import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
 import type { ConflictMerge, ConflictOutcome } from './conflict-merge.ts'
+import { backOffMs, TRANSFER_BACK_OFF } from '../tasks/back-off.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { type ListedObject, type ObjectHead, type ObjectStore } from './object-store.ts'
 import { conflictOf, isSampleObject } from './replacement.ts'
@@ -172,8 +168,7 @@ class SyncRun {
           return
         }
         progress?.onBytes?.(-doneBytes)
-        const pauseMs = SYNC_RETRY_MS * 2 ** (attempt - 1)
-        await this.#clock.sleep(pauseMs * (0.5 + Math.random() / 2), signal)
+        await this.#clock.sleep(backOffMs(TRANSFER_BACK_OFF, attempt), signal)
       }
     }
   }

@@ -5,12 +5,13 @@ import { startCollector } from '../../server/ingest/collector.ts'
 import { IngestSchedule } from '../../server/ingest/schedule.ts'
 import type { FetchedRows, IngestSource, SourceName } from '../../server/ingest/source.ts'
 import { UpstreamError } from '../../server/ingest/upstream-error.ts'
-import { INGEST_BACKOFF_MS_FIRST, INGEST_BACKOFF_MS_MAX } from '../../shared/limits.ts'
 import { send, stall } from '../support/local-upstream.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { metarEntry, startWorld, WORLD_STATIONS } from '../support/upstream-world.ts'
 
 const file = storeOfThisFile()
+const PAUSE_MS_FIRST = 5_000
+const PAUSE_MS_MAX = 300_000
 const EMPTY: FetchedRows = { write: async () => 0, problems: [] }
 
 /** A source that does what it is told; `closed` resolves when the schedule has let it go. */
@@ -77,9 +78,9 @@ test('the pause after failures grows to its bound, and a success ends it', async
     random: () => 1,
   })
   await schedule.run(controller.signal)
-  const growing = [0, 1, 2, 3, 4, 5].map((power) => INGEST_BACKOFF_MS_FIRST * 2 ** power)
+  const growing = [0, 1, 2, 3, 4, 5].map((power) => PAUSE_MS_FIRST * 2 ** power)
   assert.deepEqual(slept.slice(0, 6), growing)
-  assert.deepEqual(slept.slice(6, 9), [INGEST_BACKOFF_MS_MAX, INGEST_BACKOFF_MS_MAX, INGEST_BACKOFF_MS_MAX])
+  assert.deepEqual(slept.slice(6, 9), [PAUSE_MS_MAX, PAUSE_MS_MAX, PAUSE_MS_MAX])
   assert.deepEqual(slept.slice(9), [3_600_000, 3_600_000])
   const [metrics] = schedule.metrics()
   assert.deepEqual(

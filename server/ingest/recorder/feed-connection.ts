@@ -5,19 +5,24 @@
 
 import { WebSocket } from 'ws'
 import {
-  FEED_BACKOFF_MS_FIRST,
-  FEED_BACKOFF_MS_MAX,
   FEED_HANDSHAKE_TIMEOUT_MS,
   FEED_IDLE_TIMEOUT_MS,
   FEED_STABLE_MS,
   WAL_PAYLOAD_BYTES_MAX,
 } from '../../../shared/limits.ts'
+import { type BackOff, backOffMs, FEED_BACK_OFF } from '../../tasks/back-off.ts'
 
 export interface FeedTiming {
   readonly pingMs: number
   readonly idleTimeoutMs?: number
   readonly backoffMsFirst?: number
   readonly backoffMsMax?: number
+}
+
+/** The waits before a new attempt. */
+export function feedBackOff(timing: Partial<FeedTiming> = {}): BackOff {
+  const { backoffMsFirst = FEED_BACK_OFF.firstMs, backoffMsMax = FEED_BACK_OFF.maxMs } = timing
+  return { firstMs: backoffMsFirst, maxMs: backoffMsMax }
 }
 
 export interface FeedConnectionOptions {
@@ -175,12 +180,7 @@ export class FeedConnection {
   }
 
   #waitMs(): number {
-    const { timing, random = Math.random } = this.#options
-    const first = timing.backoffMsFirst ?? FEED_BACKOFF_MS_FIRST
-    const ceiling = Math.min(
-      first * 2 ** Math.min(this.#attempts, 20),
-      timing.backoffMsMax ?? FEED_BACKOFF_MS_MAX,
-    )
-    return ((1 + random()) * ceiling) / 2
+    const { timing, random } = this.#options
+    return backOffMs(feedBackOff(timing), this.#attempts + 1, random)
   }
 }

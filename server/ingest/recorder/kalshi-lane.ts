@@ -8,12 +8,9 @@ import {
   KALSHI_COMMAND_TICKERS_MAX,
   KALSHI_PING_MS,
 } from '../../../shared/limits.ts'
-import {
-  FEED_BACKOFF_MS_FIRST,
-  FEED_BACKOFF_MS_MAX,
-  KALSHI_REPAIR_INTERVAL_MS,
-} from '../../../shared/limits.ts'
-import { FeedConnection } from './feed-connection.ts'
+import { KALSHI_REPAIR_INTERVAL_MS } from '../../../shared/limits.ts'
+import { backOffMs } from '../../tasks/back-off.ts'
+import { FeedConnection, feedBackOff } from './feed-connection.ts'
 import type { FeedTiming } from './feed-connection.ts'
 import type { FeedLane, LaneFigures, LaneLog } from './feed-lane.ts'
 import { kalshiHeaders } from './kalshi-signature.ts'
@@ -261,16 +258,12 @@ export class KalshiLane implements FeedLane {
     this.#subscribed.clear()
     this.#endSubscription()
     if (this.#resubscribeTimer !== undefined) return
-    const { backoffMsFirst = FEED_BACKOFF_MS_FIRST, backoffMsMax = FEED_BACKOFF_MS_MAX } =
-      this.#options.timing ?? {}
-    const ceilingMs = Math.min(backoffMsFirst * 2 ** Math.min(this.#endedSubscriptions++, 20), backoffMsMax)
-    this.#resubscribeTimer = setTimeout(
-      () => {
-        this.#resubscribeTimer = undefined
-        this.#next()
-      },
-      ((1 + Math.random()) * ceilingMs) / 2,
-    )
+    this.#endedSubscriptions++
+    const waitMs = backOffMs(feedBackOff(this.#options.timing), this.#endedSubscriptions)
+    this.#resubscribeTimer = setTimeout(() => {
+      this.#resubscribeTimer = undefined
+      this.#next()
+    }, waitMs)
   }
 
   /** Sends the next command that is due, unless one is on its way. */

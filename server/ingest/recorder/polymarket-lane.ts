@@ -7,6 +7,7 @@ import {
   POLYMARKET_REFRESH_INTERVAL_MS,
 } from '../../../shared/limits.ts'
 import { isFrame } from '../../import/recorded-message.ts'
+import { backOffMs, vainRefreshBackOff } from '../../tasks/back-off.ts'
 import { FeedConnection } from './feed-connection.ts'
 import type { FeedTiming } from './feed-connection.ts'
 import type { FeedLane, LaneFigures, LaneLog } from './feed-lane.ts'
@@ -17,8 +18,6 @@ export interface PolymarketLaneOptions {
   readonly timing?: Partial<FeedTiming> & { readonly firstBookMs?: number; readonly refreshMs?: number }
 }
 
-// Doublings of the refresh interval: from a minute to about an hour.
-const VAIN_REFRESHES_MAX = 6
 const PONG = Buffer.from('PONG')
 
 export class PolymarketLane implements FeedLane {
@@ -139,7 +138,7 @@ export class PolymarketLane implements FeedLane {
     this.#check ??= setTimeout(() => {
       this.#check = undefined
       if (this.#awaited.size === 0) return
-      const intervalMs = this.#refreshIntervalMs * 2 ** Math.min(this.#vainRefreshes, VAIN_REFRESHES_MAX)
+      const intervalMs = backOffMs(vainRefreshBackOff(this.#refreshIntervalMs), this.#vainRefreshes + 1)
       const waitMs = this.#refreshedMs + intervalMs - Date.now()
       if (waitMs > 0) {
         this.#checkAfter(waitMs)
