@@ -10,7 +10,7 @@ import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
 import { FaultProxy } from '../support/fault-proxy.ts'
-import { makeEmptyStore, SERVER_URL } from '../support/postgres.ts'
+import { makeEmbeddedStore, makeEmptyStore, SERVER_URL } from '../support/postgres.ts'
 import { startWorld } from '../support/upstream-world.ts'
 import { lobFilePath, type LobSource } from '../../shared/lake-layout.ts'
 
@@ -167,9 +167,9 @@ test('exits 1 without a lake directory, and when the port is taken', async (t) =
 })
 
 test('keeps its catalogue in an embedded database when no other is named', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'bookcast-data-'))
-  t.after(() => rm(directory, { recursive: true, force: true }))
-  const env = { BOOKCAST_STORE: 'on', DATABASE_URL: '', BOOKCAST_DATA_DIR: directory }
+  const place = await makeEmbeddedStore('no tables')
+  t.after(() => place.remove())
+  const env = { BOOKCAST_STORE: 'on', DATABASE_URL: '', BOOKCAST_DATA_DIR: place.dataDirectory }
   const serving = runServe(t, ['--lake', SAMPLE_LAKE, '--port', '0'], env)
   const url = /http:\/\/[\d.:]+/.exec(await greeting(serving))?.[0] ?? ''
   assert.equal((await fetch(`${url}/readyz`)).status, 200)
@@ -181,13 +181,13 @@ test('keeps its catalogue in an embedded database when no other is named', async
 })
 
 test('collects in its own process when it is told to, and answers with what came', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'bookcast-data-'))
-  t.after(() => rm(directory, { recursive: true, force: true }))
+  const place = await makeEmbeddedStore()
+  t.after(() => place.remove())
   const { config } = await startWorld(t)
   const env = {
     BOOKCAST_STORE: 'on',
     DATABASE_URL: '',
-    BOOKCAST_DATA_DIR: directory,
+    BOOKCAST_DATA_DIR: place.dataDirectory,
     BOOKCAST_COLLECT: 'true',
     BOOKCAST_LOG_LEVEL: 'debug',
     BOOKCAST_KALSHI_URL: config.kalshiUrl,

@@ -4,10 +4,11 @@ import assert from 'node:assert/strict'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { runs } from '../support/effort.ts'
 import { startTestServer, until } from '../support/test-server.ts'
 
 const SAMPLE_LAKE = fileURLToPath(new URL('../../../data-samples/lake', import.meta.url))
-const ROUNDS = 200
+const ROUNDS = runs(24, 200)
 
 /** Lake files that this process (all its threads) holds open; undefined where /proc does not tell. */
 function openLakeFiles(): string[] | undefined {

@@ -12,12 +12,13 @@ import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'
 import { RECORD_CHECKSUM_KEY } from '../../shared/record-file-checksum.ts'
+import { runs } from '../support/effort.ts'
 import { candleAt, JULY_MS, manyCandles, manyObservations, observationAt } from '../support/moved-rows.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { startRecordServer } from '../support/record-server.ts'
 
 const place = storeOfThisFile()
-const FLIPS = Number(process.env['BOOKCAST_FLIPS'] ?? 120)
+const FLIPS = runs(20, 120, 'BOOKCAST_FLIPS')
 const DAYS = 12
 const CANDLES = 'candles/series=KXHIGHNY/month=2026-07.parquet'
 const OBSERVATIONS = 'observations/station=NYC/year=2026.parquet'

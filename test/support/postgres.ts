@@ -1,9 +1,10 @@
 // A fresh relational store per test file: a database of its own on the PostgreSQL server of DATABASE_URL, or, without
-// one, an embedded store. The embedded store's empty database takes seconds to make, so it is made once and copied.
+// one, an embedded store. The embedded store's database takes seconds to make, so it is made once and copied: with the
+// tables of this version, or empty.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -12,6 +13,7 @@ import { after, before } from 'node:test'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
 import { EmbeddedPostgres } from '../../server/storage/embedded-postgres.ts'
+import { readMigrations } from '../../server/storage/migrations.ts'
 import { openRelationalStore, type RelationalStore } from '../../server/storage/relational-store.ts'
 
 /** The PostgreSQL server the tests should use, or null for the embedded store. */
@@ -39,7 +41,7 @@ export function storeOfThisFile(): { readonly store: RelationalStore } {
   }
 }
 
-/** Where a store can be opened that has no tables yet. */
+/** Where a store can be opened that has no rows yet. Its tables are there or are missing: migrate it. */
 export interface EmptyStore {
   readonly databaseUrl: string | null
   readonly dataDirectory: string
@@ -50,11 +52,12 @@ export async function makeEmptyStore(): Promise<EmptyStore> {
   return SERVER_URL === null ? makeEmbeddedStore() : makeDatabase(SERVER_URL)
 }
 
-/** A data directory of the embedded store with an empty database. */
-export async function makeEmbeddedStore(): Promise<EmptyStore> {
+/** A data directory of the embedded store, with the tables of this version or without any. */
+export async function makeEmbeddedStore(tables: 'tables' | 'no tables' = 'tables'): Promise<EmptyStore> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
+  const template = await (tables === 'tables' ? migratedTemplate() : emptyTemplate())
   // A thousand files: node's own copy takes a second for them.
-  await promisify(execFile)('cp', ['-R', join(await embeddedTemplate(), 'pglite'), dataDirectory])
+  await promisify(execFile)('cp', ['-R', join(template, 'pglite'), dataDirectory])
   const remove = (): Promise<void> => rm(dataDirectory, { recursive: true, force: true })
   return { databaseUrl: null, dataDirectory, remove }
 }
@@ -75,16 +78,38 @@ async function administrate(serverUrl: string, command: string): Promise<void> {
 }
 
 /** A data directory with an untouched database, kept between runs for each version of PGlite. */
-async function embeddedTemplate(): Promise<string> {
+async function emptyTemplate(): Promise<string> {
   const entry = createRequire(import.meta.url).resolve('@electric-sql/pglite')
   const { version } = JSON.parse(await readFile(join(dirname(entry), '..', 'package.json'), 'utf8')) as {
     version: string
   }
-  const path = join(tmpdir(), `bookcast-test-pglite-${version}-${process.getuid?.() ?? 0}`)
+  return keptTemplate(version, async (directory) => {
+    const embedded = await EmbeddedPostgres.start({ directory })
+    await embedded.close()
+  })
+}
+
+/** The same with the tables of these very migrations. */
+async function migratedTemplate(): Promise<string> {
+  const empty = await emptyTemplate()
+  const checksums = (await readMigrations()).map(({ checksum }) => checksum)
+  const digest = createHash('sha256')
+    .update(`${empty} ${checksums.join(' ')}`)
+    .digest('hex')
+    .slice(0, 16)
+  return keptTemplate(digest, async (directory) => {
+    await promisify(execFile)('cp', ['-R', join(empty, 'pglite'), directory])
+    const store = await openRelationalStore({ databaseUrl: null, dataDirectory: directory })
+    await store.migrate()
+    await store.close()
+  })
+}
+
+async function keptTemplate(name: string, make: (directory: string) => Promise<void>): Promise<string> {
+  const path = join(tmpdir(), `bookcast-test-pglite-${name}-${process.getuid?.() ?? 0}`)
   if (await exists(path)) return path
   const draft = await mkdtemp(`${path}-`)
-  const embedded = await EmbeddedPostgres.start({ directory: draft })
-  await embedded.close()
+  await make(draft)
   try {
     await rename(draft, path)
   } catch {

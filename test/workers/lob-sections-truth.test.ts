@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { bookEvents, type BookScript } from '../support/book-scripts.ts'
+import { runs } from '../support/effort.ts'
 import { bodyOfShares, collectShares, TINY_SHARES } from '../support/lob-shares.ts'
 import { lobQuery } from '../support/lob-worker.ts'
 import {
@@ -25,7 +26,7 @@ import {
   writeLake,
 } from '../support/truth-lakes.ts'
 
-const RUNS = Number(process.env['TRUTH_RUNS'] ?? 100)
+const RUNS = runs(20, 200, 'TRUTH_RUNS')
 /** Rows of the largest answer that a run makes. */
 const ROWS_MAX = 20_000
 

@@ -10,6 +10,7 @@ import fc from 'fast-check'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import { bookEvents, type BookScript } from '../support/book-scripts.ts'
+import { runs } from '../support/effort.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
 import { naiveSnapshots } from '../support/naive-lob.ts'
 import {
@@ -29,7 +30,7 @@ import {
 } from '../support/truth-lakes.ts'
 
 /** More runs for a longer search: `TRUTH_RUNS=2000 npm test`. */
-const RUNS = Number(process.env['TRUTH_RUNS'] ?? 60)
+const RUNS = runs(15, 200, 'TRUTH_RUNS')
 
 async function bodyOf(lake: string, query: LobQuery): Promise<string> {
   const answer = await collectLob(lake, query)

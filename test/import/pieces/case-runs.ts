@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { utcDateOf } from '../../../shared/utc-date.ts'
+import { runs } from '../../support/effort.ts'
 import { UNKNOWN, differences, knownNs } from './book-steps.ts'
 import type { BookStep } from './book-steps.ts'
 import { importLake } from './import-lake.ts'
@@ -20,11 +21,11 @@ const SHOWN_FAILURES = 5
 /** No message is longer under way. */
 const WAY_MS = 2000
 
-/** Cases of a test: `PIECES_SEED` runs that one alone, `PIECES_RUNS` so many from seed 1 on. */
-export function seedsOf(defaultRuns: number): number[] {
+/** Cases of a test: `PIECES_SEED` runs that one alone, `PIECES_RUNS` so many from seed 1 on, whatever the effort. */
+export function seedsOf(quick: number, full: number): number[] {
   const only = process.env['PIECES_SEED']
   if (only !== undefined) return [Number(only)]
-  return Array.from({ length: Number(process.env['PIECES_RUNS'] ?? defaultRuns) }, (_, index) => index + 1)
+  return Array.from({ length: runs(quick, full, 'PIECES_RUNS') }, (_, index) => index + 1)
 }
 
 export interface CaseOutcome {

@@ -17,6 +17,7 @@ import { WAL_MAGIC, listWalSegments } from '../../../server/ingest/recorder/wal-
 import type { WalPosition } from '../../../server/ingest/recorder/wal-segment.ts'
 import { lobFilePath } from '../../../shared/lake-layout.ts'
 import { runImport } from '../../support/import-harness.ts'
+import { runs } from '../../support/effort.ts'
 import { delta, snapshot } from '../../support/kalshi-frames.ts'
 import { LocalKalshi } from '../../support/local-kalshi.ts'
 import { TEST_PRIVATE_KEY, checkAgainst, readSeries } from '../../support/recorder-harness.ts'
@@ -26,8 +27,8 @@ import type { ScriptRecord } from '../../support/wal-script.ts'
 
 const A = 'KXHIGHNY-26NOV20-B45.5'
 const B = 'KXHIGHNY-26NOV20-T49'
-const KILLS = 100
-const CONSOLIDATION_KILLS = 12
+const KILLS = runs(10, 100)
+const CONSOLIDATION_KILLS = runs(4, 12)
 
 function child(name: string, args: readonly string[]): ChildProcess {
   return fork(new URL(`../../support/${name}.js`, import.meta.url), args, {
@@ -65,7 +66,7 @@ async function readLog(work: string): Promise<{ kept: Kept[]; end: WalPosition }
   return { kept, end: last }
 }
 
-test('a recorder killed a hundred times loses no message that it had synced', async (t) => {
+test('a recorder killed again and again loses no message that it had synced', async (t) => {
   const root = await temporaryDirectory(t)
   const exchange = await LocalKalshi.start(t)
   exchange.setBook(A, [[0, 40, 1000]])
