@@ -8,6 +8,7 @@ import { gunzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { LobRecordingWriter } from '../server/lake/lob-recording-writer.ts'
 import { type RunningServer, startServer } from '../server/server.ts'
+import { REAL_WORKERS } from './support/cold-workers.ts'
 import { runImport } from './support/import-harness.ts'
 import { naiveSnapshots, type NaiveEvent, type NaiveRow } from './support/naive-lob.ts'
 import { PARQUET_READERS, rowText } from './support/parquet-readers.ts'
@@ -33,7 +34,10 @@ interface Lob {
 }
 
 async function serve(t: TestContext, lake: string): Promise<Lob> {
-  const server = await startServer({ ...TEST_CONFIG, lake }, { logger: pino({ level: 'silent' }) })
+  const server = await startServer(
+    { ...TEST_CONFIG, lake },
+    { logger: pino({ level: 'silent' }), ...REAL_WORKERS },
+  )
   t.after(() => server.close())
   const get = (query: string, init?: RequestInit): Promise<Response> =>
     fetch(`http://127.0.0.1:${server.port}/api/v1/lob?${query}`, init)

@@ -27,26 +27,10 @@ import {
 } from './exchange.ts'
 import { DESCRIPTORS_RESERVED, descriptorsMax } from './descriptor-limit.ts'
 import { ForeignCork } from './foreign-cork.ts'
+import type { HttpServer, HttpServerOptions } from './http-server.ts'
 import { ReaderPace } from './reader-pace.ts'
 import { RequestFraming } from './request-framing.ts'
 import { listen, uWS } from './uws-library.ts'
-
-export interface HttpServerOptions {
-  readonly host: string
-  /** 0 lets the system choose. */
-  readonly port: number
-  readonly stallTimeoutMs: number
-  /** What a client has to take of a stream while others wait for its slot; 0: nothing. */
-  readonly fairBytesPerS?: number
-  /** Open connections at most; further ones are closed at once. They leave some descriptors to others in any case. */
-  readonly connectionsMax?: number
-}
-
-export interface HttpServer {
-  readonly port: number
-  /** Stops listening and cuts every connection. */
-  close(): void
-}
 
 const STATUS_LINES: ReadonlyMap<number, string> = new Map(
   Object.entries(STATUS_CODES).map(([status, text]) => [Number(status), `${status} ${text}`]),
@@ -285,7 +269,7 @@ function limitConnections(app: TemplatedApp, connectionsMax: number): void {
  * Starts listening; every request goes to `handler`, which must not throw. Rejects when the address cannot be bound.
  * `foreignCork` is closed with the server.
  */
-export async function startHttpServer(
+export async function startUwsServer(
   options: HttpServerOptions,
   handler: ExchangeHandler,
   foreignCork?: ForeignCork,

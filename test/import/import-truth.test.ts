@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
+import { runs } from '../support/effort.ts'
 import { runImport } from '../support/import-harness.ts'
 import { applyNaively, bookText, readRows, replayRows } from '../support/lob-rows.ts'
 import type { NaiveBook } from '../support/lob-rows.ts'
@@ -197,6 +198,6 @@ for (const [source, record] of [
       const replayed = replayRows(last === undefined ? [] : await readRows(last.path))
       for (const [id, book] of books) assert.equal(bookText(replayed.get(id)), bookText(book), id)
     })
-    await fc.assert(property, { numRuns: 80, seed: 20260624 })
+    await fc.assert(property, { numRuns: runs(25, 80), seed: 20260624 })
   })
 }

@@ -7,6 +7,7 @@ import { UpstreamError } from '../../server/ingest/upstream-error.ts'
 import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
 import type { TimeWindow } from '../../server/storage/cursor-store.ts'
 import { migrate, readMigrations } from '../../server/storage/migrations.ts'
+import { runs } from '../support/effort.ts'
 import {
   type Answer,
   type AskedRequest,
@@ -20,7 +21,7 @@ import { worldConfig } from '../support/upstream-world.ts'
 
 const SEED = Number(process.env['BACKFILL_SEED'] ?? 2026)
 const SEQUENCES = Number(process.env['BACKFILL_SEQUENCES'] ?? 2)
-const RUNS = 50
+const RUNS = runs(15, 50)
 const DAY_MS = 86_400_000
 const FIRST_MS = Date.parse('2026-09-10T00:00:00Z')
 const DAYS = 18

@@ -11,6 +11,7 @@ import { storeServices } from '../../server/catalogue/store-services.ts'
 import { startServer } from '../../server/server.ts'
 import { recordFileName } from '../../shared/lake-layout.ts'
 import { candleSet, distribute, SET_SERIES } from '../support/candle-sets.ts'
+import { REAL_WORKERS } from '../support/cold-workers.ts'
 import { distributeObservations, observationSet } from '../support/observation-sets.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { writeCandleFile } from '../support/record-server.ts'
@@ -43,6 +44,7 @@ async function startGetter(
       logger: pino({ level: 'silent' }),
       store: storeServices(postgres),
       storeAddress: postgres.address,
+      ...REAL_WORKERS,
     },
   )
   t.after(() => server.close())

@@ -7,6 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { pino } from 'pino'
 import { CANDLE_SERIES, candleDate, candleMarket, writeCandleMonth } from '../../bench/candle-file.ts'
 import { startServer } from '../../server/server.ts'
+import { REAL_WORKERS } from '../support/cold-workers.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { startRecordServer } from '../support/record-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -57,7 +58,7 @@ test('what reads much is moved to the threads of bulk work by its plan', { timeo
   await writeCandleMonth(lake, DAYS)
   const server = await startServer(
     { ...TEST_CONFIG, lake },
-    { logger: pino({ level: 'silent' }), storeAddress: place.store.postgres.address },
+    { logger: pino({ level: 'silent' }), storeAddress: place.store.postgres.address, ...REAL_WORKERS },
   )
   t.after(() => server.close())
   const url = `http://127.0.0.1:${server.port}`

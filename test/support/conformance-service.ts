@@ -10,7 +10,6 @@ import { after, before } from 'node:test'
 import { pino } from 'pino'
 import { storeServices } from '../../server/catalogue/store-services.ts'
 import type { ServeConfig } from '../../server/config.ts'
-import { loadSampleRecords } from '../../server/sample-data/sample-store.ts'
 import { type RunningServer, startServer } from '../../server/server.ts'
 import {
   type MarketRecord,
@@ -25,7 +24,8 @@ import { openRelationalStore } from '../../server/storage/relational-store.ts'
 import { OBSERVATION_FIELDS } from '../../shared/observation.ts'
 import type { StoredObservation } from '../../shared/sql/observation-queries.ts'
 import { addDays } from '../../shared/utc-date.ts'
-import { makeEmptyStore } from './postgres.ts'
+import { REAL_WORKERS } from './cold-workers.ts'
+import { makeSampleStore } from './postgres.ts'
 import { SAMPLE_LAKE } from './sample-server.ts'
 import { TEST_CONFIG } from './test-server.ts'
 
@@ -89,12 +89,11 @@ export function serviceOfThisFile(options: ServiceOptions = {}): { readonly serv
   let service: ConformanceService | undefined
   const endings: (() => Promise<void>)[] = []
   before(async () => {
-    const place = await makeEmptyStore()
+    const place = await makeSampleStore()
     endings.push(place.remove)
     const store = await openRelationalStore(place)
     endings.push(() => store.close())
     await store.migrate()
-    assert.ok(await loadSampleRecords(store.postgres))
     const lake = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
     endings.push(() => rm(lake, { recursive: true, force: true }))
     await cp(SAMPLE_LAKE, lake, { recursive: true })
@@ -105,6 +104,7 @@ export function serviceOfThisFile(options: ServiceOptions = {}): { readonly serv
         logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
         store: storeServices(store.postgres),
         storeAddress: store.postgres.address,
+        ...REAL_WORKERS,
       },
     )
     endings.push(() => server.close())

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 import { pino } from 'pino'
 import type { ByteStream, Endpoint } from '../../server/http/endpoint.ts'
 import { type LifecycleOptions, RequestLifecycle } from '../../server/http/request-lifecycle.ts'
-import { startHttpServer } from '../../server/http/uws-server.ts'
+import { startHttpServer } from '../../server/http/http-server.ts'
 
 /** Starts the server; `logged` collects its log lines. */
 export async function startEndpoints(

@@ -5,13 +5,15 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
+import { loadSampleRecords } from '../../server/sample-data/sample-store.ts'
 import { EmbeddedPostgres } from '../../server/storage/embedded-postgres.ts'
 import { readMigrations } from '../../server/storage/migrations.ts'
 import { openRelationalStore, type RelationalStore } from '../../server/storage/relational-store.ts'
@@ -52,10 +54,20 @@ export async function makeEmptyStore(): Promise<EmptyStore> {
   return SERVER_URL === null ? makeEmbeddedStore() : makeDatabase(SERVER_URL)
 }
 
-/** A data directory of the embedded store, with the tables of this version or without any. */
-export async function makeEmbeddedStore(tables: 'tables' | 'no tables' = 'tables'): Promise<EmptyStore> {
+/** A store with the sample records: of a fresh database or the embedded store. */
+export async function makeSampleStore(): Promise<EmptyStore> {
+  if (SERVER_URL === null) return makeEmbeddedStore('samples')
+  const place = await makeDatabase(SERVER_URL)
+  await fillWithSamples(place)
+  return place
+}
+
+/** A data directory of the embedded store, with the tables of this version, without any, or with the sample records. */
+export async function makeEmbeddedStore(
+  contents: 'no tables' | 'tables' | 'samples' = 'tables',
+): Promise<EmptyStore> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
-  const template = await (tables === 'tables' ? migratedTemplate() : emptyTemplate())
+  const template = await TEMPLATES[contents]()
   // A thousand files: node's own copy takes a second for them.
   await promisify(execFile)('cp', ['-R', join(template, 'pglite'), dataDirectory])
   const remove = (): Promise<void> => rm(dataDirectory, { recursive: true, force: true })
@@ -91,17 +103,42 @@ async function emptyTemplate(): Promise<string> {
 
 /** The same with the tables of these very migrations. */
 async function migratedTemplate(): Promise<string> {
-  const empty = await emptyTemplate()
   const checksums = (await readMigrations()).map(({ checksum }) => checksum)
-  const digest = createHash('sha256')
-    .update(`${empty} ${checksums.join(' ')}`)
-    .digest('hex')
-    .slice(0, 16)
-  return keptTemplate(digest, async (directory) => {
-    await promisify(execFile)('cp', ['-R', join(empty, 'pglite'), directory])
-    const store = await openRelationalStore({ databaseUrl: null, dataDirectory: directory })
+  return grownTemplate(await emptyTemplate(), checksums.join(' '), async (place) => {
+    const store = await openRelationalStore(place)
     await store.migrate()
     await store.close()
+  })
+}
+
+/** The same with the records of this very sample, which depend on the code that makes and merges them. */
+async function sampleTemplate(): Promise<string> {
+  const digest = createHash('sha256')
+  for (const folder of ['sample-data', 'storage', 'ingest', 'ingest/climate-reports']) {
+    const path = fileURLToPath(new URL(`../../server/${folder}/`, import.meta.url))
+    for (const name of (await readdir(path)).toSorted())
+      if (name.endsWith('.js')) digest.update(await readFile(join(path, name)))
+  }
+  return grownTemplate(await migratedTemplate(), digest.digest('hex'), fillWithSamples)
+}
+
+async function fillWithSamples(place: Pick<EmptyStore, 'databaseUrl' | 'dataDirectory'>): Promise<void> {
+  const store = await openRelationalStore(place)
+  await store.migrate()
+  assert.ok(await loadSampleRecords(store.postgres))
+  await store.close()
+}
+
+/** A copy of a template with something added; `identity` tells what. */
+async function grownTemplate(
+  template: string,
+  identity: string,
+  grow: (place: { databaseUrl: null; dataDirectory: string }) => Promise<void>,
+): Promise<string> {
+  const digest = createHash('sha256').update(`${template} ${identity}`).digest('hex').slice(0, 16)
+  return keptTemplate(digest, async (directory) => {
+    await promisify(execFile)('cp', ['-R', join(template, 'pglite'), directory])
+    await grow({ databaseUrl: null, dataDirectory: directory })
   })
 }
 
@@ -118,6 +155,8 @@ async function keptTemplate(name: string, make: (directory: string) => Promise<v
   }
   return path
 }
+
+const TEMPLATES = { 'no tables': emptyTemplate, tables: migratedTemplate, samples: sampleTemplate } as const
 
 async function exists(path: string): Promise<boolean> {
   try {

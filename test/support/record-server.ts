@@ -9,6 +9,7 @@ import { startServer } from '../../server/server.ts'
 import { recordFileName } from '../../shared/lake-layout.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
+import { REAL_WORKERS } from './cold-workers.ts'
 import { temporaryDirectory } from './temporary-lake.ts'
 import { TEST_CONFIG } from './test-server.ts'
 
@@ -25,7 +26,7 @@ export async function startRecordServer(
   const lake = lakeDirectory ?? (await temporaryDirectory(t))
   const server = await startServer(
     { ...TEST_CONFIG, lake },
-    { logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }), storeAddress: store },
+    { logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }), storeAddress: store, ...REAL_WORKERS },
   )
   t.after(() => server.close())
   return { url: `http://127.0.0.1:${server.port}`, lake }

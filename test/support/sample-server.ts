@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import type { ServeConfig } from '../../server/config.ts'
 import { startServer } from '../../server/server.ts'
+import { REAL_WORKERS } from './cold-workers.ts'
 import { MemoryStore, marketRow, seriesRow } from './memory-store.ts'
 import { TEST_CONFIG } from './test-server.ts'
 
@@ -27,7 +28,7 @@ export async function startSampleServer(
 ) {
   const server = await startServer(
     { ...TEST_CONFIG, lake: SAMPLE_LAKE, ...config },
-    { logger: pino({ level: 'silent' }), store },
+    { logger: pino({ level: 'silent' }), store, ...REAL_WORKERS },
   )
   t.after(() => server.close())
   return { server, store, url: `http://127.0.0.1:${server.port}` }

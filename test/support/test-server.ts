@@ -8,6 +8,7 @@ import type { TestContext } from 'node:test'
 import { pino } from 'pino'
 import type { ServeConfig } from '../../server/config.ts'
 import { type RunningServer, startServer } from '../../server/server.ts'
+import { REAL_WORKERS } from './cold-workers.ts'
 
 const FAKE_WORKER_URL = new URL('./fake-lob-worker.js', import.meta.url)
 
@@ -93,7 +94,7 @@ export async function startTestServer(
   const log = new LogCollector()
   const server = await startServer(
     { ...TEST_CONFIG, ...config },
-    { logger: pino(log.stream), ...(worker === 'fake' ? { lobWorkerUrl: FAKE_WORKER_URL } : {}) },
+    { logger: pino(log.stream), ...(worker === 'fake' ? { lobWorkerUrl: FAKE_WORKER_URL } : REAL_WORKERS) },
   )
   t.after(() => server.close())
   const url = `http://127.0.0.1:${server.port}`

@@ -15,6 +15,7 @@ import { type Collection, startCollection } from '../../server/collect/collectio
 import { startServer } from '../../server/server.ts'
 import { openRelationalStore, type RelationalStore } from '../../server/storage/relational-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
+import { REAL_WORKERS } from '../support/cold-workers.ts'
 import { startCollectingWorld } from '../support/collecting-world.ts'
 import { SERIES } from '../support/exchange-world.ts'
 import { readTree } from '../support/lake-tree.ts'
@@ -78,6 +79,7 @@ async function serve(
       logger,
       store: storeServices(postgres),
       storeAddress: postgres.address,
+      ...REAL_WORKERS,
       ...(collection === undefined ? {} : { collection: () => collection.metrics() }),
     },
   )

@@ -7,6 +7,7 @@ import { parquetMetadata } from 'hyparquet'
 import { SNAPSHOT_COLUMNS, type SnapshotColumn } from '../../shared/lob-task.ts'
 import { NS_PER_SECOND } from '../../shared/utc-date.ts'
 import { ParquetSnapshotEncoder } from '../../workers/lob/parquet-snapshot-encoder.ts'
+import { runs } from '../support/effort.ts'
 import { arrayBufferOf, PARQUET_READERS, queryWithDuckDb } from '../support/parquet-readers.ts'
 import {
   appendTestRow,
@@ -350,7 +351,7 @@ test('three readers decode exactly the rows that were appended, for any columns,
     fc.asyncProperty(anyFile, async ({ options, rows }) => {
       await assertReadersAgree(rows, options)
     }),
-    { numRuns: 60 },
+    { numRuns: runs(20, 60) },
   )
 })
 

@@ -1,0 +1,69 @@
+// The HTTP server behind the seam of exchange.ts: uWebSockets.js, or node:http where that has no binary (other processors,
+// other C libraries, versions of Node that it does not know yet). Both keep the same rules; node:http is slower.
+
+import type { ExchangeHandler } from './exchange.ts'
+
+export interface HttpServerOptions {
+  readonly host: string
+  /** 0 lets the system choose. */
+  readonly port: number
+  readonly stallTimeoutMs: number
+  /** What a client has to take of a stream while others wait for its slot; 0: nothing. */
+  readonly fairBytesPerS?: number
+  /** Open connections at most; further ones are closed at once. They leave some descriptors to others in any case. */
+  readonly connectionsMax?: number
+}
+
+export interface HttpServer {
+  readonly port: number
+  /** Stops listening and cuts every connection. */
+  close(): void
+}
+
+export interface HttpAdapter {
+  readonly library: 'uWebSockets.js' | 'node:http'
+  /** Why it is not uWebSockets.js, in words; undefined where it is. */
+  readonly reason: string | undefined
+  /** Starts listening; every request goes to `handler`. Rejects when the address cannot be bound. */
+  readonly start: (options: HttpServerOptions, handler: ExchangeHandler) => Promise<HttpServer>
+}
+
+/** `node` asks for node:http; without it uWebSockets.js serves where it can. */
+const WANTED_VARIABLE = 'BOOKCAST_HTTP'
+
+async function loadAdapter(): Promise<HttpAdapter> {
+  const reason = process.env[WANTED_VARIABLE] === 'node' ? `${WANTED_VARIABLE} says so` : await uwsFault()
+  if (reason === undefined) {
+    const { startUwsServer } = await import('./uws-server.ts')
+    return { library: 'uWebSockets.js', reason, start: startUwsServer }
+  }
+  const { startNodeServer } = await import('./node-server.ts')
+  return { library: 'node:http', reason, start: startNodeServer }
+}
+
+/** Why uWebSockets.js cannot be loaded here. */
+async function uwsFault(): Promise<string | undefined> {
+  try {
+    await import('./uws-library.ts')
+    return undefined
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error)
+    return `uWebSockets.js has no binary for Node ${process.versions.node} on ${process.platform} ${process.arch} (${text.split('\n', 1)[0]})`
+  }
+}
+
+let loaded: Promise<HttpAdapter> | undefined
+
+/** The adapter of this process. */
+export function httpAdapter(): Promise<HttpAdapter> {
+  return (loaded ??= loadAdapter())
+}
+
+/** Starts listening; every request goes to `handler`, which must not throw. Rejects when the address cannot be bound. */
+export async function startHttpServer(
+  options: HttpServerOptions,
+  handler: ExchangeHandler,
+): Promise<HttpServer> {
+  const adapter = await httpAdapter()
+  return adapter.start(options, handler)
+}

@@ -1,0 +1,114 @@
+// What node:http's parser does not take for a request: an unknown method, CONNECT, or bytes that are none. It is looked at
+// here as far as it can be read, so that it is answered with the same words as on the other adapter; whatever it is, it
+// is the last of its connection.
+
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { BodySink, Exchange, ReplyHead, RequestHeader } from './exchange.ts'
+import { RequestFraming } from './request-framing.ts'
+
+/** An error of the parser, with the bytes it was given last. */
+interface ParserError {
+  readonly code: string
+  readonly rawPacket?: Uint8Array
+  readonly bytesParsed?: number
+}
+
+export function isParserError(error: unknown): error is ParserError {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    typeof error.code === 'string' &&
+    /^(HPE|ERR_HTTP)_/.test(error.code)
+  )
+}
+
+const STATUSES: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+  HPE_INVALID_VERSION: 505,
+}
+
+/** Answers what is no request at all, without a body, and closes the connection. */
+export function answerBarely(socket: Duplex, { code }: Pick<ParserError, 'code'>): void {
+  const status = STATUSES[code] ?? 400
+  const text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`
+  socket.end(text, () => socket.destroy())
+}
+
+/** The lines of the head in which the parser found an error, its request line first; undefined when it is not all there. */
+export function brokenHead({
+  rawPacket = new Uint8Array(0),
+  bytesParsed = 0,
+}: ParserError): string[] | undefined {
+  const text = Buffer.from(rawPacket).toString('latin1')
+  const before = text.lastIndexOf('\r\n\r\n', Math.max(0, bytesParsed - 4))
+  const start = before < 0 ? 0 : before + 4
+  const end = text.indexOf('\r\n\r\n', start)
+  return end < 0 ? undefined : text.slice(start, end).split('\r\n')
+}
+
+/** An exchange that is written by hand and ends its connection. It has whole answers only. */
+export class LastRequest implements Exchange {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly framingFault: string | undefined
+  readonly isAborted = false
+  readonly signal = new AbortController().signal
+  readonly peerAddress: string
+  readonly #socket: Duplex
+  readonly #headers = new Map<string, string>()
+
+  constructor(socket: Duplex, peerAddress: string, [requestLine = '', ...lines]: readonly string[]) {
+    this.#socket = socket
+    this.peerAddress = peerAddress
+    const [method = '', target = ''] = requestLine.split(' ')
+    const mark = target.indexOf('?')
+    this.method = method
+    this.path = mark < 0 ? target : target.slice(0, mark)
+    this.query = mark < 0 ? '' : target.slice(mark + 1)
+    const framing = new RequestFraming()
+    for (const line of lines) {
+      const colon = line.indexOf(':')
+      if (colon < 1) continue
+      const [name, value] = [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
+      framing.see(name, value)
+      this.#headers.set(name, value)
+    }
+    this.framingFault = framing.fault
+  }
+
+  header(name: RequestHeader): string {
+    return this.#headers.get(name) ?? ''
+  }
+
+  sendWhole({ status, headers, commonHeaders }: ReplyHead, body: Uint8Array): void {
+    const all = {
+      ...headers,
+      ...commonHeaders,
+      'Content-Length': String(body.length),
+      Connection: 'close',
+    }
+    const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+    this.#socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`)
+    this.#socket.end(body, () => this.#socket.destroy())
+  }
+
+  refuse(head: ReplyHead, body: Uint8Array): void {
+    this.sendWhole(head, body)
+  }
+
+  sendHead(head: ReplyHead): void {
+    this.sendWhole(head, new Uint8Array(0))
+  }
+
+  startBody(): BodySink {
+    this.destroy()
+    throw new Error('What the parser does not understand is never answered with a stream.')
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+}

@@ -1,0 +1,289 @@
+// The adapter over node:http, for systems on which uWebSockets.js has no binary. It keeps the rules of the other one: a
+// request that is not plainly framed is refused and nothing behind it is read; a request that comes while the one before
+// it is being answered costs the connection; what a client sends as a body is dropped; no header is added that the answer
+// does not have.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { REQUEST_HEAD_BYTES_MAX } from '../../shared/limits.ts'
+import { DESCRIPTORS_RESERVED, descriptorsMax } from './descriptor-limit.ts'
+import {
+  type BodySink,
+  type Exchange,
+  type ExchangeHandler,
+  type ReplyHead,
+  REQUEST_HEADERS,
+  type RequestHeader,
+} from './exchange.ts'
+import type { HttpServer, HttpServerOptions } from './http-server.ts'
+import { answerBarely, brokenHead, isParserError, LastRequest } from './last-request.ts'
+import { NodeBody } from './node-body.ts'
+import { ReaderPace } from './reader-pace.ts'
+import { RequestFraming } from './request-framing.ts'
+
+/** A connection that says nothing for so long, or is not done with the head of a request, is closed. */
+const IDLE_TIMEOUT_MS = 10_000
+/** How often Node looks for those. */
+const IDLE_CHECK_MS = 2_000
+const LOOKED_AT: ReadonlySet<string> = new Set(REQUEST_HEADERS)
+
+/** What is known of a connection. */
+interface Connection {
+  /** The answer under way. */
+  current: NodeExchange | undefined
+  /** Nothing more is read from it. */
+  isCondemned: boolean
+}
+
+class NodeExchange implements Exchange {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly framingFault: string | undefined
+  readonly #response: ServerResponse
+  readonly #socket: Socket
+  readonly #connection: Connection
+  readonly #options: HttpServerOptions
+  readonly #headers = new Map<string, string>()
+  #controller: AbortController | undefined
+  #body: NodeBody | undefined
+  #isOver = false
+  #isAborted = false
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    connection: Connection,
+    options: HttpServerOptions,
+  ) {
+    this.#response = response
+    this.#socket = request.socket
+    this.#connection = connection
+    this.#options = options
+    this.method = request.method ?? ''
+    const target = request.url ?? ''
+    const mark = target.indexOf('?')
+    this.path = mark < 0 ? target : target.slice(0, mark)
+    this.query = mark < 0 ? '' : target.slice(mark + 1)
+    this.framingFault = this.#readHeaders(request.rawHeaders)
+    response.sendDate = false
+    response.on('close', () => this.#onClose())
+  }
+
+  #readHeaders(rawHeaders: readonly string[]): string | undefined {
+    const framing = new RequestFraming()
+    for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+      const name = (rawHeaders[index] ?? '').toLowerCase()
+      const value = rawHeaders[index + 1] ?? ''
+      framing.see(name, value)
+      if (!LOOKED_AT.has(name)) continue
+      const before = this.#headers.get(name)
+      this.#headers.set(name, before === undefined ? value : `${before}, ${value}`)
+    }
+    return framing.fault
+  }
+
+  header(name: RequestHeader): string {
+    return this.#headers.get(name) ?? ''
+  }
+
+  get peerAddress(): string {
+    return this.#isOver ? '' : (this.#socket.remoteAddress ?? '')
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** Made when it is first asked for: a request that is answered at once needs none. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#isAborted) this.#controller.abort()
+    }
+    return this.#controller.signal
+  }
+
+  get isAborted(): boolean {
+    return this.#isAborted
+  }
+
+  sendWhole(head: ReplyHead, body: Uint8Array): void {
+    if (this.#isOver) return
+    this.#writeHead(head, { 'Content-Length': String(body.length), ...this.#closeEcho() })
+    this.#endWith(body)
+  }
+
+  sendHead(head: ReplyHead): void {
+    if (this.#isOver) return
+    this.#writeHead(head, this.#closeEcho())
+    this.#endWith(undefined)
+  }
+
+  refuse(head: ReplyHead, body: Uint8Array): void {
+    if (this.#isOver) return
+    this.#connection.isCondemned = true
+    this.#writeHead(head, { 'Content-Length': String(body.length), Connection: 'close' })
+    this.#response.shouldKeepAlive = false
+    this.#endWith(body)
+  }
+
+  startBody(head: ReplyHead): BodySink {
+    this.#writeHead(head, {})
+    const { stallTimeoutMs, fairBytesPerS = 0 } = this.#options
+    const socket = this.#socket
+    const body = new NodeBody(
+      {
+        write: (bytes, onTaken) => void this.#response.write(bytes, onTaken),
+        end: () => {
+          if (this.#isOver) return
+          this.#endWith(undefined)
+        },
+        close: () => this.destroy(),
+      },
+      stallTimeoutMs,
+      new ReaderPace(fairBytesPerS),
+    )
+    // The body watches its client itself, and a quiet producer is nobody's fault.
+    socket.setTimeout(0)
+    this.#body = body
+    return body
+  }
+
+  destroy(): void {
+    if (this.#isOver) return
+    this.#connection.isCondemned = true
+    this.#onAborted()
+    this.#socket.destroy()
+  }
+
+  #writeHead({ status, headers, commonHeaders }: ReplyHead, more: Readonly<Record<string, string>>): void {
+    const response = this.#response
+    response.statusCode = status
+    // Without it Node says whether the connection stays, which HTTP/1.1 need not be told.
+    response.removeHeader('Connection')
+    for (const each of [headers, commonHeaders, more])
+      for (const name of Object.keys(each)) response.setHeader(name, each[name] ?? '')
+  }
+
+  /** The answer is complete; Node sends what the kernel does not take now, to a client that takes some of it in time. */
+  #endWith(body: Uint8Array | undefined): void {
+    this.#isOver = true
+    this.#socket.setTimeout(this.#options.stallTimeoutMs)
+    if (body === undefined) this.#response.end()
+    else this.#response.end(body)
+  }
+
+  /** Only where a Content-Length tells the end, and not to HEAD, whose headers are those of GET (see uws-server.ts). */
+  #closeEcho(): Readonly<Record<string, string>> {
+    if (this.header('connection').toLowerCase() !== 'close') return {}
+    this.#response.shouldKeepAlive = false
+    return this.method === 'HEAD' ? {} : { Connection: 'close' }
+  }
+
+  #onClose(): void {
+    if (this.#connection.current === this) this.#connection.current = undefined
+    this.#onAborted()
+  }
+
+  #onAborted(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#isAborted = true
+    this.#body?.abort('client_gone')
+    this.#controller?.abort()
+  }
+}
+
+/** Answers what Node's parser does not understand, as far as the answer cannot be taken for that of another request. */
+function onParserError(
+  error: unknown,
+  socket: Socket,
+  connection: Connection,
+  handler: ExchangeHandler,
+): void {
+  // The answer of the one that was refused is on its way.
+  if (connection.isCondemned) return
+  connection.isCondemned = true
+  const isPending = connection.current !== undefined && !connection.current.isOver
+  if (isPending || !socket.writable || !isParserError(error)) {
+    socket.destroy()
+    return
+  }
+  const head = brokenHead(error)
+  const request = head === undefined ? undefined : new LastRequest(socket, socket.remoteAddress ?? '', head)
+  const isUnknownMethod = error.code === 'HPE_INVALID_METHOD' && /^[A-Za-z]+ \//.test(head?.[0] ?? '')
+  if (request !== undefined && (request.framingFault !== undefined || isUnknownMethod)) handler(request)
+  else answerBarely(socket, error)
+}
+
+/** Starts listening; every request goes to `handler`, which must not throw. Rejects when the address cannot be bound. */
+export async function startNodeServer(
+  options: HttpServerOptions,
+  handler: ExchangeHandler,
+): Promise<HttpServer> {
+  const connections = new WeakMap<Socket, Connection>()
+  const connectionOf = (socket: Socket): Connection => {
+    const known = connections.get(socket) ?? { current: undefined, isCondemned: false }
+    connections.set(socket, known)
+    return known
+  }
+  const server = createServer({
+    maxHeaderSize: REQUEST_HEAD_BYTES_MAX,
+    headersTimeout: IDLE_TIMEOUT_MS,
+    requestTimeout: IDLE_TIMEOUT_MS,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    connectionsCheckingInterval: IDLE_CHECK_MS,
+    noDelay: true,
+  })
+  const affordable = descriptorsMax() - DESCRIPTORS_RESERVED
+  server.maxConnections = Math.min(options.connectionsMax ?? affordable, affordable)
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    const connection = connectionOf(request.socket)
+    // What comes behind a request that was refused is no request.
+    if (connection.isCondemned) return
+    if (connection.current !== undefined && !connection.current.isOver) {
+      connection.isCondemned = true
+      request.socket.destroy()
+      return
+    }
+    if (request.httpVersion !== '1.1') {
+      connection.isCondemned = true
+      answerBarely(request.socket, { code: 'HPE_INVALID_VERSION' })
+      return
+    }
+    request.resume()
+    const exchange = new NodeExchange(request, response, connection, options)
+    connection.current = exchange
+    handler(exchange)
+  }
+  server.on('request', onRequest)
+  // A body is never asked for, whatever the client expects.
+  server.on('checkContinue', onRequest)
+  server.on('checkExpectation', onRequest)
+  server.on('clientError', (error, socket) =>
+    onParserError(error, socket as Socket, connectionOf(socket as Socket), handler),
+  )
+  server.on('connect', (request, socket) => {
+    connectionOf(request.socket).isCondemned = true
+    const line = `${request.method} ${request.url} HTTP/1.1`
+    handler(new LastRequest(socket, request.socket.remoteAddress ?? '', [line]))
+  })
+  await listen(server, options)
+  const close = (): void => {
+    server.close()
+    server.closeAllConnections()
+  }
+  return { port: (server.address() as AddressInfo).port, close }
+}
+
+async function listen(server: Server, { host, port }: HttpServerOptions): Promise<void> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen({ host, port, exclusive: true }, resolve)
+    })
+  } catch (error) {
+    throw new Error(`cannot listen on ${host} port ${port}: is the address in use?`, { cause: error })
+  }
+}
