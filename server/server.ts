@@ -32,7 +32,7 @@ import { CachePolicy } from './http/cache-policy.ts'
 import { CorsPolicy } from './http/cors.ts'
 import type { Endpoint } from './http/endpoint.ts'
 import { type LifecycleOptions, RequestLifecycle } from './http/request-lifecycle.ts'
-import { httpAdapter, type HttpServer, startHttpServer } from './http/http-server.ts'
+import { type HttpServer, startHttpServer } from './http/http-server.ts'
 import { LobPool } from './lob/lob-pool.ts'
 import { startMetricsServer } from './metrics/metrics-server.ts'
 import type { NewestRow } from './metrics/newest-rows.ts'
@@ -282,8 +282,6 @@ export async function startServer(
     await Promise.all([lobPool.warm(), recordPool?.warm(), background.feed?.start()])
     if (typeof config.metrics !== 'string')
       metricsServer = await startMetricsServer(config.metrics, metrics, logger)
-    const { library, reason } = await httpAdapter()
-    if (reason !== undefined) logger.warn({ library }, `serving with ${library}: ${reason}`)
     const { fairBytesPerS } = config.shares ?? DEFAULT_SHARES
     const http = await startHttpServer({ ...config, fairBytesPerS }, lifecycle.handle)
     let areThreadsEnded = true

@@ -11,6 +11,7 @@ import { storeServices } from '../catalogue/store-services.ts'
 import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
 import { type Collection, startCollection } from '../collect/collection.ts'
 import { StorageWatch } from '../health/storage-watch.ts'
+import { httpAdapter } from '../http/http-server.ts'
 import { SERVE_OPTIONS } from '../serve-options.ts'
 import { type RunningServer, startServer } from '../server.ts'
 import { MigrationError } from '../storage/migrations.ts'
@@ -169,6 +170,8 @@ async function serve(config: ServeConfig, { env, stdout, signal }: CommandIo): P
         collection = startCollection({ config: config.collect, postgres: store.postgres, logger })
       }
       stdout.write(await describe(server, config.lake, styleOf(stdout, env)))
+      const { library, reason } = await httpAdapter()
+      if (reason !== undefined) logger.warn({ library }, `serving with ${library}: ${reason}`)
       logger.info({ host: server.host, port: server.port, lake: config.lake }, 'listening')
       if (signal === undefined) throw new Error('serve needs a signal to stop on')
       await untilStopped(signal, store?.migrated)
