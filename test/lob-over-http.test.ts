@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { readFileSync, unlinkSync, writeFileSync } from 'node:fs'
-import { test, type TestContext } from 'node:test'
+import { after, before, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { pino } from 'pino'
@@ -33,12 +33,26 @@ interface Lob {
   readonly rows: (query: string) => Promise<NaiveRow[]>
 }
 
+/** One server for all tests that only read the samples. */
+let samples: Lob
+before(async () => {
+  samples = await open(SAMPLE_LAKE)
+})
+after(async () => {
+  await samples.server.close()
+})
+
 async function serve(t: TestContext, lake: string): Promise<Lob> {
+  const lob = await open(lake)
+  t.after(() => lob.server.close())
+  return lob
+}
+
+async function open(lake: string): Promise<Lob> {
   const server = await startServer(
     { ...TEST_CONFIG, lake },
     { logger: pino({ level: 'silent' }), ...REAL_WORKERS },
   )
-  t.after(() => server.close())
   const get = (query: string, init?: RequestInit): Promise<Response> =>
     fetch(`http://127.0.0.1:${server.port}/api/v1/lob?${query}`, init)
   const rows = async (query: string): Promise<NaiveRow[]> => {
@@ -53,8 +67,8 @@ async function serve(t: TestContext, lake: string): Promise<Lob> {
 const NY = 'series=KXHIGHNY'
 const DAY = `${NY}&date=2026-07-02`
 
-test('serves the same rows as json, ndjson, csv and parquet, whatever columns are asked for', async (t) => {
-  const { get, rows } = await serve(t, SAMPLE_LAKE)
+test('serves the same rows as json, ndjson, csv and parquet, whatever columns are asked for', async () => {
+  const { get, rows } = samples
   for (const columns of ['', '&columns=asks,ts,mid,market_id', '&columns=bids', '&columns=spread,best_ask']) {
     const query = `${DAY}&hour=18&interval=120&levels=4${columns}`
     const json = await rows(query)
@@ -98,8 +112,8 @@ function assertCsvRow(names: readonly string[], fields: readonly string[], row: 
   }
 }
 
-test('one date and a range give the same rows, and so do an hour and its day', async (t) => {
-  const { rows } = await serve(t, SAMPLE_LAKE)
+test('one date and a range give the same rows, and so do an hour and its day', async () => {
+  const { rows } = samples
   const dates = ['2026-07-01', '2026-07-02', '2026-07-03']
   const range = await rows(`${NY}&from=${dates[0]}&to=${dates[2]}&interval=900&levels=3`)
   const days: NaiveRow[] = []
@@ -113,8 +127,8 @@ test('one date and a range give the same rows, and so do an hour and its day', a
   assert.ok(day.length > 1000)
 })
 
-test('a market, its event and its series agree about its rows', async (t) => {
-  const { rows } = await serve(t, SAMPLE_LAKE)
+test('a market, its event and its series agree about its rows', async () => {
+  const { rows } = samples
   const series = await rows(`${DAY}&interval=600`)
   const ids = [...new Set(series.map((row) => row.market_id))]
   assert.ok(ids.length >= 12, 'the events of several days are open at once')
@@ -131,8 +145,8 @@ test('a market, its event and its series agree about its rows', async (t) => {
   )
 })
 
-test('finds Polymarket markets and series in the lake itself', async (t) => {
-  const { rows, get } = await serve(t, SAMPLE_LAKE)
+test('finds Polymarket markets and series in the lake itself', async () => {
+  const { rows, get } = samples
   const series = 'source=polymarket&series=highest-temperature-in-nyc&date=2026-07-02&interval=1800'
   const all = await rows(series)
   const id = all[0]!.market_id
@@ -147,8 +161,8 @@ test('finds Polymarket markets and series in the lake itself', async (t) => {
   assert.equal((await readProblem(unknown)).code, 'unknown_market')
 })
 
-test('answers what it does not have with 404 and says which kind of nothing it is', async (t) => {
-  const { get } = await serve(t, SAMPLE_LAKE)
+test('answers what it does not have with 404 and says which kind of nothing it is', async () => {
+  const { get } = samples
   for (const [query, code] of [
     ['series=KXNOSUCH&date=2026-07-02', 'unknown_series'],
     ['series=KXHIGHNY-26JAN01&date=2026-07-02', 'unknown_series'],
@@ -168,8 +182,8 @@ test('answers what it does not have with 404 and says which kind of nothing it i
   await some.arrayBuffer()
 })
 
-test('a known market without rows in the hour asked for is an empty answer in every format', async (t) => {
-  const { get } = await serve(t, SAMPLE_LAKE)
+test('a known market without rows in the hour asked for is an empty answer in every format', async () => {
+  const { get } = samples
   // The event of the third opens at 14:00Z of the second.
   const query = 'series=KXHIGHNY-26JUL03&date=2026-07-02&hour=3&levels=1'
   assert.equal(await (await get(query)).text(), '[]')
@@ -182,8 +196,8 @@ test('a known market without rows in the hour asked for is an empty answer in ev
   for (const read of Object.values(PARQUET_READERS)) assert.deepEqual(await read(parquet), [])
 })
 
-test('refuses more rows than a format may have before the first byte, with the number', async (t) => {
-  const { get } = await serve(t, SAMPLE_LAKE)
+test('refuses more rows than a format may have before the first byte, with the number', async () => {
+  const { get } = samples
   for (const [query, limit] of [
     [`${DAY}&interval=1`, 50_000],
     [`${NY}&from=2026-07-01&to=2026-07-03&interval=1&format=ndjson`, 500_000],
@@ -203,8 +217,8 @@ test('refuses more rows than a format may have before the first byte, with the n
   }
 })
 
-test('HEAD has the status and headers of GET without running the answer', async (t) => {
-  const { get } = await serve(t, SAMPLE_LAKE)
+test('HEAD has the status and headers of GET without running the answer', async () => {
+  const { get } = samples
   for (const query of [
     `${DAY}&format=csv`,
     `${NY}&from=2026-06-30&to=2026-07-01`,
@@ -259,8 +273,8 @@ test('a damaged file is 503 by name before the first byte and a broken transfer 
   await until(() => server.lobPool.takenSlots === 0)
 })
 
-test('a client that leaves mid-stream frees its slot, a thousand times over', async (t) => {
-  const { server, get, rows } = await serve(t, SAMPLE_LAKE)
+test('a client that leaves mid-stream frees its slot, a thousand times over', async () => {
+  const { server, get, rows } = samples
   const query = `${DAY}&interval=1&format=ndjson&hour=18`
   for (let round = 0; round < 250; round++) {
     const clients = Array.from({ length: 4 }, async () => {

@@ -9,6 +9,7 @@ import fc from 'fast-check'
 import { CANDLE_FIELDS } from '../../shared/candle.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import { type CutOverOf, candleSet, distribute, SET_SERIES, SET_ZONES } from '../support/candle-sets.ts'
+import { runs } from '../support/effort.ts'
 import { naiveCandles } from '../support/naive-candles.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { fetchAllPages, fetchRows, type PlainRow } from '../support/record-rows.ts'
@@ -126,7 +127,7 @@ test('answers what the rules say in every format, wherever the rows are', async 
           const other = await fetchRows(addressOf(url, set.fromMs, query, format).href, 'candles')
           assert.deepEqual(other.rows, expectedRows(candles, set.fromMs, query, false), `${name}, ${format}`)
         }),
-        { numRuns: 40, seed: 7 },
+        { numRuns: runs(8, 40), seed: 7 },
       )
     }
   }

@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { OBSERVATION_FIELDS } from '../../shared/observation.ts'
 import type { StoredObservation } from '../../shared/sql/observation-queries.ts'
+import { runs } from '../support/effort.ts'
 import { distributeObservations, observationSet } from '../support/observation-sets.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { fetchAllPages, fetchRows, type PlainRow } from '../support/record-rows.ts'
@@ -93,7 +94,7 @@ test('answers the written rows in every format, wherever they are', async (t) =>
           assert.equal(next, null)
         }
       }),
-      { numRuns: 25, seed: 5 },
+      { numRuns: runs(6, 25), seed: 5 },
     )
   }
 })

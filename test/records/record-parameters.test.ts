@@ -3,9 +3,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { storeOfThisFile } from '../support/postgres.ts'
-import { startRecordServer } from '../support/record-server.ts'
+import { recordServerOfThisFile } from '../support/record-server.ts'
 
 const place = storeOfThisFile()
+/** Nothing here writes: one server is enough. */
+const serverUrl = recordServerOfThisFile(place)
 
 const CANDLES = 'candles?from=2026-07-01&to=2026-07-02'
 const OBSERVATIONS = 'observations?from=2026-07-01&to=2026-07-02'
@@ -57,8 +59,8 @@ const WRONG: readonly (readonly [target: string, parameters: readonly string[]])
   ['analysis/climate-gaps?station=NYC&format=csv', ['format']],
 ]
 
-test('names the wrong parameters of a request and says what they accept', async (t) => {
-  const { url } = await startRecordServer(t, place.store.postgres.address)
+test('names the wrong parameters of a request and says what they accept', async () => {
+  const url = await serverUrl()
   for (const [target, parameters] of WRONG) {
     const response = await fetch(`${url}/api/v1/${target}`)
     const problem = (await response.json()) as {
@@ -77,8 +79,8 @@ test('names the wrong parameters of a request and says what they accept', async 
   }
 })
 
-test('answers 406 for an unknown format', async (t) => {
-  const { url } = await startRecordServer(t, place.store.postgres.address)
+test('answers 406 for an unknown format', async () => {
+  const url = await serverUrl()
   for (const path of [CANDLES, OBSERVATIONS, 'climate?']) {
     const response = await fetch(`${url}/api/v1/${path}&format=xml`)
     assert.equal(response.status, 406, path)
@@ -86,8 +88,8 @@ test('answers 406 for an unknown format', async (t) => {
   }
 })
 
-test('accepts the limits themselves', async (t) => {
-  const { url } = await startRecordServer(t, place.store.postgres.address)
+test('accepts the limits themselves', async () => {
+  const url = await serverUrl()
   for (const target of [
     `${CANDLES}&limit=50000&aggregate=1440`,
     `${CANDLES}&limit=500000&format=ndjson`,
@@ -102,9 +104,11 @@ test('accepts the limits themselves', async (t) => {
   }
 })
 
-test('sends headers alone for HEAD, and a telling file name with csv and parquet', async (t) => {
-  const { url } = await startRecordServer(t, place.store.postgres.address)
-  const response = await fetch(`${url}/api/v1/${CANDLES}&series=KXHIGHNY&format=parquet`, { method: 'HEAD' })
+test('sends headers alone for HEAD, and a telling file name with csv and parquet', async () => {
+  const url = await serverUrl()
+  const response = await fetch(`${url}/api/v1/${CANDLES}&series=KXHIGHNY&format=parquet`, {
+    method: 'HEAD',
+  })
   assert.equal(response.status, 200)
   assert.equal(response.headers.get('content-type'), 'application/vnd.apache.parquet')
   assert.equal(

@@ -13,6 +13,7 @@ import {
 } from '../../shared/sql/candle-queries.ts'
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
+import { runs } from '../support/effort.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 
 const file = storeOfThisFile()
@@ -107,7 +108,7 @@ test('pages of any size joined together are the whole, in order of end and ticke
         assert.deepEqual(plain(rows), whole.slice(offset, offset + limit))
       },
     ),
-    { numRuns: 40 },
+    { numRuns: runs(10, 40) },
   )
 })
 

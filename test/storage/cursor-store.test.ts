@@ -14,6 +14,7 @@ import {
 } from '../../server/storage/cursor-store.ts'
 import { readLakeSync, writeLakeSync } from '../../server/storage/data-version-store.ts'
 import type { StoreTransaction } from '../../server/storage/store-transaction.ts'
+import { runs } from '../support/effort.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 
 const file = storeOfThisFile()
@@ -37,7 +38,7 @@ test('what is missing of a window is what was not completed, against a naive cou
       const found = await missingWindows(file.store.postgres, CURSOR, hours(0, 36))
       assert.deepEqual(found, runsOf([...missing]))
     }),
-    { numRuns: 30 },
+    { numRuns: runs(10, 30) },
   )
 })
 

@@ -17,6 +17,7 @@ import {
   STORED_OBSERVATION_COLUMNS,
   type StoredObservation,
 } from '../../shared/sql/observation-queries.ts'
+import { runs } from '../support/effort.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 
 const file = storeOfThisFile()
@@ -93,7 +94,7 @@ test('whatever the order in which reports arrive, the store ends with what mergi
       const expected = mergeObservations(observations).map(({ observation }) => observation)
       assert.deepEqual(await read(), expected)
     }),
-    { numRuns: 60 },
+    { numRuns: runs(15, 60) },
   )
 })
 

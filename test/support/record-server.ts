@@ -1,11 +1,13 @@
 // A real server over a fresh relational store and an empty lake of this test file, and the writers that fill both.
 
-import { mkdir } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { TestContext } from 'node:test'
+import { after, type TestContext } from 'node:test'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { pino } from 'pino'
-import { startServer } from '../../server/server.ts'
+import { type RunningServer, startServer } from '../../server/server.ts'
+import type { RelationalStore } from '../../server/storage/relational-store.ts'
 import { recordFileName } from '../../shared/lake-layout.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
@@ -18,18 +20,38 @@ export interface RecordServer {
   readonly lake: string
 }
 
+/** The address of a server with an empty lake for all tests of a file, started with the first that asks. Call it at top level. */
+export function recordServerOfThisFile(place: { readonly store: RelationalStore }): () => Promise<string> {
+  let lake: string | undefined
+  let starting: Promise<RunningServer> | undefined
+  const start = async (): Promise<RunningServer> => {
+    lake = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
+    return serveRecords(lake, place.store.postgres.address)
+  }
+  after(async () => {
+    await (await starting)?.close()
+    if (lake !== undefined) await rm(lake, { recursive: true, force: true })
+  })
+  return async () => {
+    const { port } = await (starting ??= start())
+    return `http://127.0.0.1:${port}`
+  }
+}
+
 export async function startRecordServer(
   t: TestContext,
   store: StoreAddress,
   lakeDirectory?: string,
 ): Promise<RecordServer> {
   const lake = lakeDirectory ?? (await temporaryDirectory(t))
-  const server = await startServer(
-    { ...TEST_CONFIG, lake },
-    { logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }), storeAddress: store, ...REAL_WORKERS },
-  )
+  const server = await serveRecords(lake, store)
   t.after(() => server.close())
   return { url: `http://127.0.0.1:${server.port}`, lake }
+}
+
+function serveRecords(lake: string, storeAddress: StoreAddress): Promise<RunningServer> {
+  const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' })
+  return startServer({ ...TEST_CONFIG, lake }, { logger, storeAddress, ...REAL_WORKERS })
 }
 
 /** The month (`2026-07`) of an instant, UTC. */

@@ -11,6 +11,7 @@ import { heardMark } from '../../../server/ingest/recorder/wal-mark.ts'
 import { WAL_KIND } from '../../../server/ingest/recorder/wal-record.ts'
 import type { WalPosition } from '../../../server/ingest/recorder/wal-segment.ts'
 import { lobFilePath } from '../../../shared/lake-layout.ts'
+import { runs } from '../../support/effort.ts'
 import { runImport } from '../../support/import-harness.ts'
 import { B, T, delta, snapshot } from '../../support/kalshi-frames.ts'
 import { bookText, readFooterValue, readRows, replayRows } from '../../support/lob-rows.ts'
@@ -200,7 +201,7 @@ test('reading in any pieces, with starts anew and publications between, ends wit
       await rm(directory, { recursive: true })
     },
   )
-  await fc.assert(property, { numRuns: 8, seed: 7 })
+  await fc.assert(property, { numRuns: runs(3, 8), seed: 7 })
 })
 
 test('a recorder that stood still or was killed leaves a gap where it last heard something', async (t) => {
