@@ -99,11 +99,20 @@ for (const coding of CODINGS) {
     const { status, body, isCut } = await rawGet(`${url}/broken`, { 'accept-encoding': coding })
     assert.equal(status, 200)
     assert.ok(isCut)
-    // Node's decoder of zstd gives what there is of a frame that is cut; the one of gzip refuses it.
+    // Some of Node's decoders of zstd give what there is of a frame that is cut; the others and that of gzip refuse it.
     if (coding === 'gzip') assert.throws(() => decompress(coding, body))
-    else assert.ok(decompress(coding, body).length < 2 * LONG.length)
+    else assert.ok(lengthOf(coding, body) < 2 * LONG.length)
     assert.equal(streams[0]?.closeCount, 1)
   })
+}
+
+/** Bytes that can be decompressed; none when the decoder refuses. */
+function lengthOf(coding: string, body: Buffer): number {
+  try {
+    return decompress(coding, body).length
+  } catch {
+    return 0
+  }
 }
 
 test('sends text as it is when no coding was asked for, and says that it varies', async (t) => {
