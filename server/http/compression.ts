@@ -12,7 +12,7 @@ import type { ByteStream, StreamReader } from './endpoint.ts'
 export type Compression = Exclude<ContentCoding, 'identity'>
 
 // Level 1: bodies are made on the fly, and rows of digits shrink nearly as much as at the default level in a fraction
-// of the time (bench/compression.bench.ts).
+// of the time.
 const GZIP_OPTIONS = { level: 1, chunkSize: COMPRESSED_CHUNK_BYTES }
 
 /** What Node 22.15 adds to zlib, which the types of Node 20 lack. */

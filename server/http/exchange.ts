@@ -1,5 +1,5 @@
 // The seam between Bookcast and its HTTP library: everything the request lifecycle needs to know of one request, and
-// everything it can do to answer it. uws-server.ts implements it; another library would implement it anew.
+// everything it can do to answer it. uws-server.ts implements it, and node-server.ts where that one has no binary.
 
 import type { ReplyHeaders, StreamReader } from './endpoint.ts'
 
@@ -86,3 +86,20 @@ export interface Exchange {
 }
 
 export type ExchangeHandler = (exchange: Exchange) => void
+
+export interface HttpServerOptions {
+  readonly host: string
+  /** 0 lets the system choose. */
+  readonly port: number
+  readonly stallTimeoutMs: number
+  /** What a client has to take of a stream while others wait for its slot; 0: nothing. */
+  readonly fairBytesPerS?: number
+  /** Open connections at most; further ones are closed at once. They leave some descriptors to others in any case. */
+  readonly connectionsMax?: number
+}
+
+export interface HttpServer {
+  readonly port: number
+  /** Stops listening and cuts every connection. */
+  close(): void
+}

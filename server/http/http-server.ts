@@ -1,24 +1,7 @@
 // The HTTP server behind the seam of exchange.ts: uWebSockets.js, or node:http where that has no binary (other processors,
 // other C libraries, versions of Node that it does not know yet). Both keep the same rules; node:http is slower.
 
-import type { ExchangeHandler } from './exchange.ts'
-
-export interface HttpServerOptions {
-  readonly host: string
-  /** 0 lets the system choose. */
-  readonly port: number
-  readonly stallTimeoutMs: number
-  /** What a client has to take of a stream while others wait for its slot; 0: nothing. */
-  readonly fairBytesPerS?: number
-  /** Open connections at most; further ones are closed at once. They leave some descriptors to others in any case. */
-  readonly connectionsMax?: number
-}
-
-export interface HttpServer {
-  readonly port: number
-  /** Stops listening and cuts every connection. */
-  close(): void
-}
+import type { ExchangeHandler, HttpServer, HttpServerOptions } from './exchange.ts'
 
 export interface HttpAdapter {
   readonly library: 'uWebSockets.js' | 'node:http'

@@ -11,11 +11,12 @@ import {
   type BodySink,
   type Exchange,
   type ExchangeHandler,
+  type HttpServer,
+  type HttpServerOptions,
   type ReplyHead,
   REQUEST_HEADERS,
   type RequestHeader,
 } from './exchange.ts'
-import type { HttpServer, HttpServerOptions } from './http-server.ts'
 import { answerBarely, brokenHead, isParserError, LastRequest } from './last-request.ts'
 import { NodeBody } from './node-body.ts'
 import { ReaderPace } from './reader-pace.ts'

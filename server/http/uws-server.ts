@@ -21,13 +21,14 @@ import {
   type BodySink,
   type Exchange,
   type ExchangeHandler,
+  type HttpServer,
+  type HttpServerOptions,
   type ReplyHead,
   REQUEST_HEADERS,
   type RequestHeader,
 } from './exchange.ts'
 import { DESCRIPTORS_RESERVED, descriptorsMax } from './descriptor-limit.ts'
 import { ForeignCork } from './foreign-cork.ts'
-import type { HttpServer, HttpServerOptions } from './http-server.ts'
 import { ReaderPace } from './reader-pace.ts'
 import { RequestFraming } from './request-framing.ts'
 import { listen, uWS } from './uws-library.ts'

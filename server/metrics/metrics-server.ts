@@ -4,7 +4,8 @@ import type { Logger } from 'pino'
 import { STALL_TIMEOUT_MS_DEFAULT } from '../../shared/limits.ts'
 import { metricsEndpoint } from '../endpoints/metrics.ts'
 import { RequestLifecycle } from '../http/request-lifecycle.ts'
-import { type HttpServer, startHttpServer } from '../http/http-server.ts'
+import type { HttpServer } from '../http/exchange.ts'
+import { startHttpServer } from '../http/http-server.ts'
 import type { MetricsAddress, MetricsText } from './metrics-text.ts'
 
 export function startMetricsServer(

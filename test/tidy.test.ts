@@ -1,0 +1,187 @@
+// What keeps the house in order: imports run one way, without circles (types included), and what a comment or a document
+// names is there. The exceptions known today may only become fewer: one that has gone must be taken from its list.
+
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+
+/** From the lowest floor to the highest: a folder imports from its own and from lower ones. */
+const FLOORS = [
+  ['shared', 'shared/sql'],
+  ['server/tasks', 'server/lake', 'server/query'],
+  ['server/import', 'server/storage', 'workers/lake', 'workers/output'],
+  ['workers/lob', 'workers/records', 'workers'],
+  ['server/health', 'server/http'],
+  ['server/openapi', 'server/site', 'server/workers'],
+  ['server/lob', 'server/records'],
+  ['server/catalogue'],
+  ['server/endpoints', 'server/ingest'],
+  ['server/compaction', 'server/sample-data', 'server/verify', 'server/metrics'],
+  ['server/sync'],
+  ['server/collect'],
+  ['server/commands'],
+  ['server'],
+]
+
+/** Imports from a lower floor to a higher one. */
+const UPWARDS = [
+  'server/catalogue/store-services.ts > server/metrics/newest-rows.ts',
+  'server/catalogue/store-services.ts > server/server.ts',
+  'server/collect/collect-config.ts > server/commands/command.ts',
+  'server/collect/collect-config.ts > server/commands/options.ts',
+  'server/collect/collect-config.ts > server/commands/record-config.ts',
+  'server/collect/recorder-task.ts > server/commands/record-config.ts',
+  'server/commands/serve.ts > server/config.ts',
+  'server/commands/serve.ts > server/log.ts',
+  'server/commands/serve.ts > server/serve-options.ts',
+  'server/commands/serve.ts > server/server.ts',
+  'server/endpoints/documentation.ts > server/version.ts',
+  'server/endpoints/metrics.ts > server/metrics/metrics-text.ts',
+  'server/health/storage-watch.ts > server/ingest/recorder/source-recorder.ts',
+  'server/http/endpoint.ts > server/openapi/documentation.ts',
+  'server/ingest/ingest-config.ts > server/commands/command.ts',
+  'server/ingest/ingest-config.ts > server/commands/options.ts',
+  'server/metrics/collection-metrics.ts > server/collect/collection.ts',
+  'server/metrics/service-metrics.ts > server/collect/collection.ts',
+  'server/records/record-validators.ts > server/catalogue/catalogue-feed.ts',
+  'server/sync/sync-options.ts > server/commands/command.ts',
+  'server/sync/sync-options.ts > server/commands/options.ts',
+]
+
+/** Files that import each other. */
+const CIRCLES = [
+  'server/compaction/compaction.ts server/compaction/partition-compaction.ts',
+  'shared/candle.ts shared/record-schema.ts',
+  'workers/lob/file-index.ts workers/lob/lake-file.ts',
+  'workers/lob/sections.ts workers/lob/snapshots.ts',
+]
+
+/** Comments that cite the specification, which lies beside the project. */
+const CITATIONS = [
+  'server/catalogue/catalogue-entry.ts: interface.md',
+  'server/compaction/record-table.ts: lake.md',
+  'server/endpoints/candles.ts: interface.md',
+  'server/endpoints/climate-gaps.ts: interface.md',
+  'server/endpoints/climate.ts: interface.md',
+  'server/endpoints/health.ts: interface.md',
+  'server/endpoints/lob-parameters.ts: interface.md',
+  'server/endpoints/markets.ts: interface.md',
+  'server/endpoints/observations.ts: interface.md',
+  'server/endpoints/series.ts: interface.md',
+  'server/health/health-monitor.ts: interface.md',
+  'server/http/problem.ts: decisions.md',
+  'shared/candle.ts: interface.md',
+  'shared/lake-layout.ts: lake.md',
+  'shared/limits.ts: interface.md',
+  'shared/limits.ts: lake.md',
+  'shared/lob-task.ts: interface.md',
+  'shared/lob-v1.ts: lake.md',
+  'shared/observation.ts: interface.md',
+  'shared/record-schema.ts: interface.md',
+  'workers/lob/file-footer.ts: lake.md',
+  'workers/lob/order-book.ts: decisions.md',
+  'workers/lob/order-book.ts: lake.md',
+  'workers/lob/plan.ts: decisions.md',
+  'workers/lob/quote.ts: decisions.md',
+  'workers/lob/row-format-csv.ts: decisions.md',
+  'workers/records/unit-conversion.ts: interface.md',
+]
+
+/** Files of others: an upstream's script, a page of the parquet format, what the build makes. */
+const NOT_OURS = new Set(['asos.py', 'Encodings.md', 'bookcast.d.ts'])
+
+function filesBelow(folder: string): string[] {
+  const entries = readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+}
+
+const SOURCES = ['server', 'workers', 'shared'].flatMap(filesBelow).filter((path) => path.endsWith('.ts'))
+const TEXTS = new Map(SOURCES.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]))
+const IMPORT = /(?:from|import\()\s*'(\.[^']+\.ts)'/g
+
+/** Each file with those that it imports, for values or for types. */
+const IMPORTS = new Map(
+  [...TEXTS].map(([path, text]) => [
+    path,
+    [...text.matchAll(IMPORT)].map(([, name = '']) => join(dirname(path), name)),
+  ]),
+)
+
+function folderOf(path: string): string {
+  return path.split('/').slice(0, -1).slice(0, 2).join('/')
+}
+
+function floorOf(path: string): number {
+  const floor = FLOORS.findIndex((folders) => folders.includes(folderOf(path)))
+  assert.ok(floor >= 0, `${folderOf(path)} has no floor: put it into FLOORS`)
+  return floor
+}
+
+test('imports run from higher floors to lower ones', () => {
+  const upwards = [...IMPORTS].flatMap(([path, imported]) =>
+    imported.filter((other) => floorOf(other) > floorOf(path)).map((other) => `${path} > ${other}`),
+  )
+  assert.deepEqual([...new Set(upwards)].toSorted(), UPWARDS)
+})
+
+/** Everything a file reaches by imports. */
+function reachOf(path: string): Set<string> {
+  const reached = new Set<string>()
+  const waiting = [path]
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop())
+    for (const other of IMPORTS.get(next) ?? [])
+      if (!reached.has(other)) {
+        reached.add(other)
+        waiting.push(other)
+      }
+  return reached
+}
+
+test('no files import each other, not even for types', () => {
+  const reach = new Map(SOURCES.map((path) => [path, reachOf(path)]))
+  const circles = SOURCES.filter((path) => reach.get(path)?.has(path)).map((path) =>
+    SOURCES.filter((other) => reach.get(path)?.has(other) && reach.get(other)?.has(path))
+      .toSorted()
+      .join(' '),
+  )
+  assert.deepEqual([...new Set(circles)].toSorted(), CIRCLES)
+})
+
+/** Names of files in text: with an ending that sources and documents have, in words of their own. */
+const FILE_NAME = /(?<![\w./*{<:@-])((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|md|sql|py|yml))(?![\w*/{-])/g
+
+test('every file that a comment or README names is there', () => {
+  const files = new Set(
+    ['server', 'workers', 'shared', 'test', 'bench', 'clients', 'operations'].flatMap(filesBelow),
+  )
+  for (const name of readdirSync(ROOT)) files.add(name)
+  const names = new Set([...files].map((path) => basename(path)))
+  const isThere = (name: string, folder: string): boolean =>
+    files.has(name) ||
+    files.has(join(folder, name)) ||
+    (name.includes('/') ? [...files].some((path) => path.endsWith(`/${name}`)) : names.has(name))
+  const documents = ['README.md', 'operations/README.md'].map((path): [string, string] => [
+    path,
+    readFileSync(join(ROOT, path), 'utf8'),
+  ])
+  const comments = [...TEXTS].map(([path, text]): [string, string] => [
+    path,
+    text
+      .split('\n')
+      .filter((line) => /^\s*(?:\/\/|\/?\*)/.test(line))
+      .join('\n'),
+  ])
+  const missing = [...documents, ...comments].flatMap(([path, text]) =>
+    [...text.matchAll(FILE_NAME)]
+      .map(([, name = '']) => name)
+      .filter((name) => !NOT_OURS.has(name) && !isThere(name, dirname(path)))
+      .map((name) => `${path}: ${name}`),
+  )
+  assert.deepEqual([...new Set(missing)].toSorted(), CITATIONS)
+})
