@@ -126,13 +126,13 @@ function hours(from: number, to: number): TimeWindow {
 
 /** Ascending hours as windows of hours that follow one another. */
 function runsOf(list: readonly number[]): TimeWindow[] {
-  const runs: [number, number][] = []
+  const joined: [number, number][] = []
   for (const hour of list) {
-    const last = runs.at(-1)
+    const last = joined.at(-1)
     if (last?.[1] === hour) last[1] = hour + 1
-    else runs.push([hour, hour + 1])
+    else joined.push([hour, hour + 1])
   }
-  return runs.map(([from, to]) => hours(from, to))
+  return joined.map(([from, to]) => hours(from, to))
 }
 
 function transact(work: (transaction: StoreTransaction) => Promise<void>): Promise<void> {
