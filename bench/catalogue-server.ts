@@ -38,6 +38,7 @@ async function startBookcast(address: StoreAddress): Promise<number> {
     collect: null,
     hasSampleRecords: false,
     sync: null,
+    hasExplorer: false,
     metrics: 'on',
     apiKeys: [],
     rateLimit: null,

@@ -45,6 +45,8 @@ export interface ServeConfig extends Partial<FairnessConfig> {
   readonly hasSampleRecords: boolean
   /** Where the lake comes from. Null: it is served as it is. */
   readonly sync: SyncConfig | null
+  /** Whether browsers get a page at `/`. */
+  readonly hasExplorer: boolean
   readonly metrics: MetricsPlace
   /** None: no key is asked for. */
   readonly apiKeys: readonly ApiKey[]
@@ -126,6 +128,7 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
     collect: readCollect(options, env),
     hasSampleRecords: options.has('sample-records'),
     sync: readSync(options),
+    hasExplorer: choiceOption(demand(options, 'explorer'), ['on', 'off']) === 'on',
     metrics: readMetricsPlace(demand(options, 'metrics')),
     apiKeys: readApiKeys(options.get('api-keys')),
     rateLimit: readRateLimit(options),

@@ -84,6 +84,13 @@ export const SERVE_OPTIONS = [
     isFlag: true,
   },
   {
+    name: 'explorer',
+    placeholder: '<on|off>',
+    description: 'off: no page at /, only the list of endpoints',
+    env: 'BOOKCAST_EXPLORER',
+    default: 'on',
+  },
+  {
     name: 'metrics',
     placeholder: '<where>',
     description: '"on" for /metrics on the port above, "<host>:<port>" for one of its own, "off"',

@@ -188,7 +188,8 @@ function createEndpoints(
     livezEndpoint,
   ]
   if (config.metrics === 'on') endpoints.push(metricsEndpoint(metrics))
-  return [...endpoints, ...documentationEndpoints(endpoints), ...siteEndpoints()]
+  const described = [...endpoints, ...documentationEndpoints(endpoints)]
+  return [...described, ...siteEndpoints(described, config)]
 }
 
 function cachePolicyOf(config: ServeConfig): CachePolicy {

@@ -15,6 +15,7 @@ const DEFAULTS: ServeConfig = {
   port: 8080,
   store: { databaseUrl: null, dataDirectory: 'bookcast-data' },
   collect: null,
+  hasExplorer: true,
   metrics: 'on',
   apiKeys: [],
   rateLimit: null,

@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { outdatedSources, writeServedFiles } from './client-files.ts'
 import { declaredEndpoints } from './declared-endpoints.ts'
 import { writeDocsFiles } from './docs-files.ts'
+import { writeExplorerFiles } from './explorer-files.ts'
 
 const outdated = await outdatedSources(declaredEndpoints())
 const names = outdated.map(({ name }) => name)
@@ -16,4 +17,4 @@ if (process.argv.includes('--write')) {
     `${names.join(', ')}: not what the server declares any more; "npm run clients:write" brings it up to date\n`,
   )
   process.exitCode = 1
-} else await Promise.all([writeServedFiles(), writeDocsFiles()])
+} else await Promise.all([writeServedFiles(), writeDocsFiles(), writeExplorerFiles()])

@@ -46,12 +46,16 @@ function baseUrl({ host, port }: RunningServer): string {
   return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}`
 }
 
-async function describe(server: RunningServer, lake: string, { bold, dim }: Style): Promise<string> {
+async function describe(
+  server: RunningServer,
+  { lake, hasExplorer }: ServeConfig,
+  { bold, dim }: Style,
+): Promise<string> {
   const url = baseUrl(server)
   const examples = await exampleRequests(lake, url)
   const invitation =
     examples.length > 0
-      ? `${dim('Try:')}\n${examples.map((line) => `  ${line}\n`).join('')}`
+      ? `${dim(hasExplorer ? `Open ${url}/ in a browser, or try:` : 'Try:')}\n${examples.map((line) => `  ${line}\n`).join('')}`
       : `The lake has no order books yet; "bookcast import" adds some.\n`
   return `Bookcast serves ${lake} at ${bold(url)}\n${invitation}`
 }
@@ -169,7 +173,7 @@ async function serve(config: ServeConfig, { env, stdout, signal }: CommandIo): P
       if (config.collect !== null && store) {
         collection = startCollection({ config: config.collect, postgres: store.postgres, logger })
       }
-      stdout.write(await describe(server, config.lake, styleOf(stdout, env)))
+      stdout.write(await describe(server, config, styleOf(stdout, env)))
       const { library, reason } = await httpAdapter()
       if (reason !== undefined) logger.warn({ library }, `serving with ${library}: ${reason}`)
       logger.info({ host: server.host, port: server.port, lake: config.lake }, 'listening')

@@ -71,6 +71,8 @@ export type Reply = WholeReply | StreamReply
 export interface RequestContext {
   /** True for HEAD: only the status and the headers of the reply are used. */
   readonly headOnly: boolean
+  /** The request's Accept; empty when it has none. */
+  readonly accept: string
   /** The request's If-None-Match; empty when it has none. */
   readonly ifNoneMatch: string
   /** Aborted when the client is gone or the server destroys the connection. */

@@ -42,6 +42,7 @@ export interface BodySink extends StreamReader {
 
 /** The request headers that anything here looks at; all others are never read. */
 export const REQUEST_HEADERS = [
+  'accept',
   'accept-encoding',
   'authorization',
   'connection',

@@ -9,14 +9,19 @@ import { codedEtag, matchingTag } from './etag.ts'
 import type { Exchange } from './exchange.ts'
 
 const NO_BYTES = new Uint8Array(0)
-const VARY = { Vary: 'Accept-Encoding' }
+
+/** What the form depends on: the coding always, whatever else the endpoint names. */
+function varyOf(headers: ReplyHeaders): ReplyHeaders {
+  const own = headers['Vary']
+  return { Vary: own === undefined ? 'Accept-Encoding' : `${own}, Accept-Encoding` }
+}
 
 function codedHeaders(headers: ReplyHeaders, coding: ContentCoding): ReplyHeaders {
-  if (coding === 'identity') return { ...headers, ...VARY }
+  if (coding === 'identity') return { ...headers, ...varyOf(headers) }
   const etag = headers['ETag']
   return {
     ...headers,
-    ...VARY,
+    ...varyOf(headers),
     'Content-Encoding': coding,
     ...(etag === undefined ? {} : { ETag: codedEtag(etag, coding) }),
   }
@@ -34,7 +39,7 @@ function conditionalReply(reply: WholeReply, exchange: Exchange): WholeReply | u
     status: 304,
     headers: {
       ETag: held,
-      ...VARY,
+      ...varyOf(reply.headers),
       ...(cacheControl === undefined ? {} : { 'Cache-Control': cacheControl }),
     },
     body: NO_BYTES,

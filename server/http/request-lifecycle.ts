@@ -264,6 +264,10 @@ class ExchangeContext implements RequestContext {
     return this.#exchange.method === 'HEAD'
   }
 
+  get accept(): string {
+    return this.#exchange.header('accept')
+  }
+
   get ifNoneMatch(): string {
     return this.#exchange.header('if-none-match')
   }

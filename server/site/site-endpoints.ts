@@ -1,9 +1,13 @@
-// The files that the build made for people and programs to fetch: the clients at /clients, the documentation at /docs.
+// The files that the build made for people and programs to fetch: the explorer, the clients at /clients, the
+// documentation at /docs.
 // They are read once, hold no data, and need no key.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { defineEndpoint, type Endpoint, type ReplyHeaders, validatorHeaders } from '../http/endpoint.ts'
 import { strongEtag } from '../http/etag.ts'
+import { readVersion } from '../version.ts'
+import { frontPageEndpoint } from './front-page.ts'
+import { recordingsEndpoint } from './recordings.ts'
 
 const SITE = new URL('../../site/', import.meta.url)
 
@@ -13,23 +17,26 @@ const CONTENT_TYPES: readonly (readonly [string, string])[] = [
   ['.js', 'text/javascript; charset=utf-8'],
   ['.css', 'text/css; charset=utf-8'],
   ['.html', 'text/html; charset=utf-8'],
+  ['.svg', 'image/svg+xml'],
   ['.py', 'text/x-python; charset=utf-8'],
   ['.txt', 'text/plain; charset=utf-8'],
   ['.whl', 'application/octet-stream'],
 ]
 
-/**
- * What a page may do: run and show what comes from here, and ask the server it came from. The viewer's icons are data
- * addresses within its style sheet.
- */
-export const SITE_CONTENT_SECURITY_POLICY = [
+/** What a page may do: run and show what comes from here, and ask the server it came from. */
+const CONTENT_SECURITY_POLICY = [
   "default-src 'self'",
-  "img-src 'self' data:",
   "object-src 'none'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
-].join('; ')
+]
+/** The documentation viewer's icons are data addresses within its style sheet. */
+const DOCS_POLICY = CONTENT_SECURITY_POLICY.toSpliced(1, 0, "img-src 'self' data:")
+
+/** The explorer's page, which stands at `/`; its other files lie in a directory named by what is in them. */
+const EXPLORER_PAGE = 'explorer/index.html'
+const EXPLORER = 'explorer/'
 
 /** `docs/index.html` is at /docs, `docs/guides/gaps.html` at /docs/guides/gaps, all else under its own name. */
 function pathOf(name: string): string {
@@ -42,7 +49,11 @@ function headersOf(name: string): ReplyHeaders {
   return {
     'Content-Type': type,
     'X-Content-Type-Options': 'nosniff',
-    ...(name.endsWith('.html') ? { 'Content-Security-Policy': SITE_CONTENT_SECURITY_POLICY } : {}),
+    ...(name.endsWith('.html')
+      ? {
+          'Content-Security-Policy': (name === EXPLORER_PAGE ? CONTENT_SECURITY_POLICY : DOCS_POLICY).join('; '),
+        }
+      : {}),
     // Tells Deno and editors where the types are.
     ...(name === 'clients/bookcast.js' ? { 'X-TypeScript-Types': './bookcast.d.ts' } : {}),
   }
@@ -50,8 +61,9 @@ function headersOf(name: string): ReplyHeaders {
 
 function fileEndpoint(name: string): Endpoint {
   const body = readFileSync(new URL(name, SITE))
-  // A name keeps its bytes only as long as the program is not replaced by another one.
-  const validator = validatorHeaders({ etag: strongEtag(body.toString('base64')), cacheControl: 'no-cache' })
+  // A name keeps its bytes only as long as the program is not replaced by another one, unless it says what is in it.
+  const cacheControl = name.startsWith(EXPLORER) ? 'public, max-age=31536000, immutable' : 'no-cache'
+  const validator = validatorHeaders({ etag: strongEtag(body.toString('base64')), cacheControl })
   const reply = { status: 200, headers: { ...headersOf(name), ...validator }, body }
   return defineEndpoint({
     path: pathOf(name),
@@ -75,9 +87,32 @@ function siteFiles(): string[] {
   }
 }
 
-let endpoints: readonly Endpoint[] | undefined
+let files: ReadonlyMap<string, Endpoint> | undefined
 
-/** One endpoint for each file of the site, which is read once in a process. */
-export function siteEndpoints(): readonly Endpoint[] {
-  return (endpoints ??= siteFiles().map(fileEndpoint))
+/** Every file of the site, which is read once in a process. */
+function fileEndpoints(): ReadonlyMap<string, Endpoint> {
+  return (files ??= new Map(
+    siteFiles()
+      .filter((name) => name !== EXPLORER_PAGE)
+      .map((name) => [name, fileEndpoint(name)]),
+  ))
+}
+
+export interface SiteOptions {
+  readonly lake: string
+  /** Whether there is a page at `/`. */
+  readonly hasExplorer: boolean
+}
+
+/** One endpoint for each file of the site, and `/`, which tells programs of `described`. */
+export function siteEndpoints(described: readonly Endpoint[], { lake, hasExplorer }: SiteOptions): Endpoint[] {
+  const shown = [...fileEndpoints()].filter(([name]) => hasExplorer || !name.startsWith(EXPLORER))
+  const page = hasExplorer
+    ? { body: readFileSync(new URL(EXPLORER_PAGE, SITE)), headers: headersOf(EXPLORER_PAGE) }
+    : undefined
+  return [
+    ...shown.map(([, endpoint]) => endpoint),
+    ...(hasExplorer ? [recordingsEndpoint(lake)] : []),
+    frontPageEndpoint(described, readVersion(), page),
+  ]
 }

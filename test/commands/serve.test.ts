@@ -80,7 +80,7 @@ test('prints its address and three requests that the sample lake answers', async
   assert.equal(
     text,
     `Bookcast serves ${SAMPLE_LAKE} at ${url}
-Try:
+Open ${url}/ in a browser, or try:
   curl '${url}/api/v1/lob?series=KXHIGHCHI&date=2026-07-03&hour=18&interval=300&levels=3'
   curl '${url}/api/v1/lob?series=KXHIGHCHI&date=2026-07-03&format=ndjson'
   curl '${url}/api/v1/lob?series=KXHIGHCHI&date=2026-07-03&format=parquet' --output KXHIGHCHI_2026-07-03.parquet

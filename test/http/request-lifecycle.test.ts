@@ -48,7 +48,7 @@ test('answers /livez with its JSON and a request id', async (t) => {
 
 test('answers an unknown path with a problem that has every promised member', async (t) => {
   const { url } = await startTestServer(t)
-  for (const path of ['/', '/api/v1/lobs', '/api/v1/lob/', '/livez%00', '/API/V1/LOB']) {
+  for (const path of ['/index.html', '/api/v1/lobs', '/api/v1/lob/', '/livez%00', '/API/V1/LOB']) {
     const response = await fetch(url + path)
     assert.equal(response.status, 404, path)
     const problem = await readProblem(response)

@@ -73,6 +73,7 @@ export const TEST_CONFIG: ServeConfig = {
   lake: '.',
   store: null,
   collect: null,
+  hasExplorer: true,
   metrics: 'on',
   apiKeys: [],
   rateLimit: null,

@@ -1,0 +1,109 @@
+// What there is to choose from: series, dates with recordings, events and their markets. The lake says what was recorded,
+// the catalogue what it is called; a server without a catalogue is asked for the markets of a date's books instead.
+
+import { ApiError, type Market, type Series } from '../clients/typescript/bookcast.ts'
+import { STATIONS } from '../shared/stations.ts'
+import { addDays, utcDateStartMs } from '../shared/utc-date.ts'
+import type { RecordedSeries } from './recorded-days.ts'
+import type { Session } from './session.ts'
+
+/** An event is open on the date before its day and closes on the date behind it. */
+const OPEN_DAYS = 3
+const MARKETS_KEPT = 50
+
+export interface ListedMarket {
+  readonly market: string
+  /** Empty where the identifier does not say. */
+  readonly event: string
+  /** `yes` or `no` once it is settled. */
+  readonly result: string
+}
+
+export interface SeriesFacts {
+  readonly station: string | null
+  readonly kind: 'high' | 'low'
+  readonly standardOffsetHours: number | null
+}
+
+export class Catalogue {
+  readonly recorded: readonly RecordedSeries[]
+  readonly #series: readonly Series[]
+  readonly #session: Session
+  readonly #markets = new Map<string, Promise<readonly ListedMarket[]>>()
+
+  private constructor(session: Session, recorded: readonly RecordedSeries[], series: readonly Series[]) {
+    this.#session = session
+    this.recorded = recorded
+    this.#series = series
+  }
+
+  static async load(session: Session): Promise<Catalogue> {
+    const series = session.client
+      .series()
+      .toArray()
+      // A server without a store has no catalogue.
+      .catch((error: unknown): Series[] => {
+        if (error instanceof ApiError && error.code === 'unknown_path') return []
+        throw error
+      })
+    const [recorded, listed] = await Promise.all([session.recordings(), series])
+    return new Catalogue(session, recorded, listed)
+  }
+
+  titleOf(ticker: string): string {
+    return this.#series.find((series) => series.ticker === ticker)?.title ?? ''
+  }
+
+  spansOf(source: string, series: string): RecordedSeries['spans'] {
+    return this.recorded.find((each) => each.source === source && each.series === series)?.spans ?? []
+  }
+
+  /** Series of a source: those with recordings first. */
+  seriesOf(source: string): string[] {
+    const recorded = this.recorded.filter((each) => each.source === source).map(({ series }) => series)
+    const others = source === 'kalshi' ? this.#series.map(({ ticker }) => ticker) : []
+    return [...recorded, ...others.filter((ticker) => !recorded.includes(ticker))]
+  }
+
+  factsOf(ticker: string): SeriesFacts {
+    const listed = this.#series.find((series) => series.ticker === ticker)
+    const known = STATIONS.find(({ highSeries, lowSeries }) => highSeries === ticker || lowSeries === ticker)
+    const code = listed?.station_code ?? known?.code ?? null
+    const kind = known?.lowSeries === ticker || /low|min/i.test(listed?.measure_type ?? '') ? 'low' : 'high'
+    const station = STATIONS.find((each) => each.code === code)
+    return { station: code, kind, standardOffsetHours: station?.standardOffsetHours ?? null }
+  }
+
+  /** The markets that may have books on a date; none where the series or the date is none. */
+  marketsOn(source: string, series: string, date: string): Promise<readonly ListedMarket[]> {
+    const key = JSON.stringify([source, series, date])
+    const kept = this.#markets.get(key)
+    if (kept !== undefined) return kept
+    if (this.#markets.size >= MARKETS_KEPT) this.#markets.clear()
+    const listed = this.#listMarkets(source, series, date).catch(() => [])
+    this.#markets.set(key, listed)
+    return listed
+  }
+
+  async #listMarkets(source: string, series: string, date: string): Promise<readonly ListedMarket[]> {
+    if (series === '' || utcDateStartMs(date) === undefined) return []
+    if (this.#series.some(({ ticker }) => ticker === series)) {
+      const range = { from: `${date}T00:00:01Z`, to: addDays(date, OPEN_DAYS) }
+      const markets = await this.#session.client.markets({ series, ...range }).toArray()
+      if (markets.length > 0) return markets.map(listedMarket)
+    }
+    const columns = ['market_id'] as const
+    const parameters = { source: source as 'kalshi', series, date, interval: 3600, levels: 1, columns }
+    const rows = await this.#session.client.lob(parameters).toArray()
+    const markets = [...new Set(rows.map(({ market_id: market }) => market))]
+    return markets.map((market) => ({
+      market,
+      event: source === 'kalshi' ? market.slice(0, Math.max(0, market.lastIndexOf('-'))) : '',
+      result: '',
+    }))
+  }
+}
+
+function listedMarket({ ticker, event_ticker: event, result }: Market): ListedMarket {
+  return { market: ticker, event, result }
+}

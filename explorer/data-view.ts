@@ -1,0 +1,136 @@
+// The state of the service: stores, sync, slots, collectors, lag, and the gaps in what was recorded.
+
+import { ApiError, type ClimateGap } from '../clients/typescript/bookcast.ts'
+import { addDays, utcDateOf } from '../shared/utc-date.ts'
+import { button, element } from './element.ts'
+import { parseSamples } from './prometheus-text.ts'
+import { daysBetween, type RecordedSeries } from './recorded-days.ts'
+import { type FactTable, healthTable, metricTables } from './service-facts.ts'
+import { shortened } from './strikes.ts'
+import type { View, ViewContext } from './view.ts'
+
+const CLIMATE_GAP_DAYS = 365
+const SERIES_NAME_CHARACTERS_MAX = 60
+
+function tableOf({ caption, columns, rows }: FactTable): HTMLElement {
+  const head = columns.map((name) => element('th', { scope: 'col' }, name))
+  const body = rows.map(([heading = '', ...cells]) =>
+    element(
+      'tr',
+      {},
+      element('th', { scope: 'row' }, heading),
+      ...cells.map((text) => element('td', {}, text)),
+    ),
+  )
+  const table = element(
+    'table',
+    {},
+    element('caption', {}, caption),
+    element('thead', {}, element('tr', {}, ...head)),
+    element('tbody', {}, ...body),
+  )
+  return element('div', { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': caption }, table)
+}
+
+function recordingTable(recorded: readonly RecordedSeries[]): FactTable {
+  return {
+    caption: 'Recorded order books',
+    columns: ['Series', 'Source', 'From', 'To', 'Dates missing between'],
+    rows: recorded.map(({ source, series, spans }) => [
+      shortened(series, SERIES_NAME_CHARACTERS_MAX),
+      source,
+      spans[0]?.[0] ?? '–',
+      spans.at(-1)?.[1] ?? '–',
+      daysBetween(spans)
+        .map(([first, last]) => (first === last ? first : `${first} to ${last}`))
+        .join(', ') || 'none',
+    ]),
+  }
+}
+
+function climateGapTable(station: string, gaps: readonly ClimateGap[]): FactTable {
+  return {
+    caption: `Dates without a climate report at ${station} in the year before the last recording`,
+    columns: ['From', 'To', 'Days'],
+    rows:
+      gaps.length === 0
+        ? [['none', '–', '0']]
+        : gaps.map((gap) => [gap.gap_start, gap.gap_end, String(gap.missing_days)]),
+  }
+}
+
+class DataView implements View {
+  readonly #context: ViewContext
+  readonly #tables = element('div', { class: 'fact-tables' })
+
+  constructor(context: ViewContext) {
+    this.#context = context
+    context.panel.begin([])
+    const refresh = button('Ask again', () => void this.#load())
+    context.host.append(
+      element('h2', {}, 'State of the service'),
+      element(
+        'p',
+        { class: 'note' },
+        'From ',
+        element('a', { href: 'health' }, '/health'),
+        ', ',
+        element('a', { href: 'metrics' }, '/metrics'),
+        ' and the lake. ',
+        refresh,
+      ),
+      this.#tables,
+    )
+    void this.#load()
+  }
+
+  follow(): void {}
+
+  close(): void {}
+
+  async #load(): Promise<void> {
+    const { panel, catalogue, signal } = this.#context
+    const parts = await Promise.allSettled([this.#health(), this.#metrics(), this.#climateGaps()])
+    if (signal.aborted) return
+    const tables: FactTable[] = []
+    for (const part of parts)
+      if (part.status === 'fulfilled') tables.push(...part.value)
+      else panel.showError(part.reason)
+    tables.push(recordingTable(catalogue.recorded))
+    this.#tables.replaceChildren(...tables.map(tableOf))
+  }
+
+  async #health(): Promise<FactTable[]> {
+    return [healthTable(await this.#context.session.client.health({ signal: this.#context.signal }))]
+  }
+
+  async #metrics(): Promise<FactTable[]> {
+    const { session, signal } = this.#context
+    try {
+      return metricTables(parseSamples(await session.client.metrics({ signal })), Date.now())
+    } catch (error) {
+      // They may be switched off, or be at a port of their own.
+      if (error instanceof ApiError && error.code === 'unknown_path') return []
+      throw error
+    }
+  }
+
+  async #climateGaps(): Promise<FactTable[]> {
+    const { session, catalogue, state, signal } = this.#context
+    const { station } = catalogue.factsOf(state.series)
+    if (station === null) return []
+    const to = catalogue.spansOf(state.source, state.series).at(-1)?.[1] ?? utcDateOf(Date.now())
+    try {
+      const range = { station, from: addDays(to, 1 - CLIMATE_GAP_DAYS), to }
+      return [climateGapTable(station, await session.client.climateGaps(range, { signal }).toArray())]
+    } catch (error) {
+      // Without a store there are no reports to miss.
+      if (error instanceof ApiError && error.code === 'unknown_path') return []
+      throw error
+    }
+  }
+}
+
+export function openDataView(context: ViewContext): View {
+  return new DataView(context)
+}

@@ -1,0 +1,153 @@
+// The day: the prices of all strikes of an event over one UTC date.
+
+import { DataTable } from './data-table.ts'
+import { gapSpans } from './gap-spans.ts'
+import { LinePlot } from './line-plot.ts'
+import { dayBounds, intervalOf, quotesRequest } from './lob-requests.ts'
+import { indexAt, MarketLines, type QuoteRow } from './market-lines.ts'
+import { onNextFrame } from './next-frame.ts'
+import { instantText, valueText } from './number-text.ts'
+import { plotFrame } from './plot-frame.ts'
+import { ALL_EVENTS } from './selection.ts'
+import { StrikeTable } from './strike-table.ts'
+import { orderedStrikes, shortened, type Strike } from './strikes.ts'
+import { strikeColour } from './theme.ts'
+import { TimeView } from './time-view.ts'
+import type { View, ViewContext } from './view.ts'
+
+const INTERVAL = 60
+const SHORTEST_TICKS = 10
+const NOTE =
+  'Mid prices in cents, UTC. A side without orders counts as 0 or 100. Hatched: no book is known. Choose a strike to open its book.'
+
+class DayView implements View {
+  readonly #context: ViewContext
+  readonly #lines = new MarketLines()
+  readonly #time: TimeView
+  readonly #host: HTMLElement
+  readonly #table: DataTable
+  readonly #strikeTable: StrikeTable
+  readonly #intervalMs: number
+  readonly #show = onNextFrame(() => this.#draw())
+  #plot: LinePlot | undefined
+  #strikes: readonly Strike[] = []
+  #isWhole = false
+
+  constructor(context: ViewContext) {
+    const { state } = context
+    this.#context = context
+    this.#intervalMs = 1000 * (Number(intervalOf(state, INTERVAL)) || INTERVAL)
+    const name = state.event === ALL_EVENTS ? state.series : state.event
+    const { plot, side, below } = plotFrame(context.host, `${shortened(name, 80)} on ${state.date}`, NOTE)
+    this.#host = plot
+    this.#time = new TimeView({
+      context,
+      bounds: dayBounds(state.date),
+      shortestMs: SHORTEST_TICKS * this.#intervalMs,
+      onWindow: () => this.#plot?.showWindow(),
+      onCursor: (ms) => this.#showCursor(ms),
+    })
+    this.#table = new DataTable('Mids, cents')
+    this.#strikeTable = new StrikeTable((market) => context.open({ view: 'book', market }))
+    below.append(this.#time.bar.root, this.#table.root)
+    side.append(this.#strikeTable.root)
+    void this.#load()
+  }
+
+  follow(state: ViewContext['state']): void {
+    this.#time.follow(state)
+  }
+
+  close(): void {
+    this.#plot?.destroy()
+  }
+
+  async #load(): Promise<void> {
+    const { panel, state } = this.#context
+    const request = quotesRequest(state, { date: state.date }, INTERVAL)
+    const loading = panel.begin([request])
+    this.#isWhole = await loading.read<QuoteRow>(request, (rows) => {
+      this.#lines.add(rows)
+      this.#show()
+    })
+    this.#show()
+  }
+
+  #draw(): void {
+    if (this.#context.signal.aborted) return
+    const { times, lines } = this.#lines
+    if (this.#plot === undefined || lines.length !== this.#strikes.length) this.#buildPlot()
+    const ordered = this.#orderedLines()
+    this.#plot?.setData(
+      times,
+      ordered.map((line) => line?.mids ?? []),
+    )
+    const bounds = dayBounds(this.#context.state.date)
+    const endMs = (times.at(-1) ?? bounds.fromMs) + this.#intervalMs
+    const domain = this.#isWhole ? bounds : { fromMs: bounds.fromMs, toMs: Math.min(endMs, bounds.toMs) }
+    this.#plot?.setGaps(gapSpans(times, (index) => this.#lines.isKnown(index), this.#intervalMs, domain))
+    this.#table.setRows(['Time (UTC)', ...this.#strikes.map(({ label }) => label)], {
+      count: times.length,
+      cellsOf: (index) => [
+        instantText(times[index] ?? 0),
+        ...ordered.map((line) => valueText(line?.mids[index])),
+      ],
+    })
+    this.#time.bar.setTicks({
+      count: times.length,
+      timeOf: (index) => times[index] ?? bounds.fromMs,
+      indexAt: (ms) => indexAt(times, ms),
+    })
+    this.#time.showCursor(this.#lastKnown())
+  }
+
+  #buildPlot(): void {
+    this.#plot?.destroy()
+    this.#strikes = orderedStrikes(this.#lines.lines.map(({ market }) => market))
+    const count = this.#strikes.length
+    this.#plot = new LinePlot({
+      host: this.#host,
+      lines: this.#strikes.map(({ label }, index) => ({
+        label,
+        stroke: () => strikeColour(index, count),
+        isStepped: true,
+      })),
+      yLabel: 'cents',
+      yRange: [0, 100],
+      get: this.#time.get,
+      listener: this.#time.listener,
+    })
+  }
+
+  #orderedLines() {
+    const { lines } = this.#lines
+    return this.#strikes.map(({ market }) => lines.find((line) => line.market === market))
+  }
+
+  #lastKnown(): number {
+    const { times } = this.#lines
+    for (let index = times.length - 1; index > 0; index -= 1)
+      if (this.#lines.isKnown(index)) return times[index] ?? 0
+    return times[0] ?? dayBounds(this.#context.state.date).fromMs
+  }
+
+  #showCursor(ms: number): string {
+    const { times } = this.#lines
+    if (times.length === 0) return ''
+    const index = indexAt(times, ms)
+    const tickMs = times[index] ?? ms
+    this.#plot?.setCursor(tickMs)
+    this.#table.setCurrent(index)
+    const lines = this.#orderedLines()
+    // Both tokens of a Polymarket condition are among its markets: their prices are no distribution.
+    const { source, event } = this.#context.state
+    const hasShares = source === 'kalshi' && event !== ALL_EVENTS
+    this.#strikeTable.show(`At ${instantText(tickMs)}`, { strikes: this.#strikes, lines, index, hasShares })
+    const quotes = this.#strikes.slice(0, 8).map(({ label }, place) => `${label} ${valueText(lines[place]?.mids[index])}`)
+    return `${instantText(tickMs)}: ${quotes.join(', ')}`
+  }
+}
+
+export function openDayView(context: ViewContext): View {
+  return new DayView(context)
+}

@@ -1,0 +1,58 @@
+// The depth map as pixels: one column for each column of the screen, one row for each price from 99 cents down to 1. A
+// column shows the book at one instant, exactly: nothing is averaged.
+
+import { type BookHistory, PRICES } from './book-history.ts'
+import type { TimeWindow } from './time-window.ts'
+
+export const PRICE_ROWS = PRICES - 1
+
+/** What is to be drawn over the shades: one value for each column. */
+export interface DepthColumns {
+  /** The tick whose book a column shows; -1 where there is none that is known. */
+  readonly ticks: Int32Array
+}
+
+/** The instant at the left edge of a column. */
+export function columnTime({ fromMs, toMs }: TimeWindow, column: number, columns: number): number {
+  return fromMs + ((toMs - fromMs) * column) / columns
+}
+
+/**
+ * Fills `pixels`, `columns` by PRICE_ROWS, with the shades of a window.
+ * @param shades colours by quantity code
+ */
+export function paintDepth(
+  pixels: Uint32Array,
+  columns: number,
+  { history, window, shades }: { history: BookHistory; window: TimeWindow; shades: Uint32Array },
+): DepthColumns {
+  const ticks = new Int32Array(columns).fill(-1)
+  pixels.fill(0)
+  for (let column = 0; column < columns; column += 1) {
+    const ms = columnTime(window, column, columns)
+    if (ms < history.fromMs || ms >= history.toMs) continue
+    const tick = history.tickAt(ms)
+    if (!history.isKnown(tick)) continue
+    ticks[column] = tick
+    const place = history.codesAt(tick)
+    if (place === undefined) continue
+    const { codes, offset } = place
+    for (let price = 1; price < PRICES; price += 1) {
+      const code = codes[offset + price] ?? 0
+      if (code !== 0) pixels[(PRICES - 1 - price) * columns + column] = shades[code] ?? 0
+    }
+  }
+  return { ticks }
+}
+
+/** The runs of columns without a book, as first and last column. */
+export function emptyRuns({ ticks }: DepthColumns): [first: number, last: number][] {
+  const runs: [number, number][] = []
+  for (const [column, tick] of ticks.entries()) {
+    if (tick !== -1) continue
+    const run = runs.at(-1)
+    if (run !== undefined && run[1] === column - 1) run[1] = column
+    else runs.push([column, column])
+  }
+  return runs
+}

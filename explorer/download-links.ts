@@ -1,0 +1,44 @@
+// The rows of a request as files. Without an API key they are plain links, which browsers download by themselves; a link
+// cannot carry a key, so with one the bytes are read here and handed over as a file.
+
+import { answerOf, type ApiRequest } from './api-request.ts'
+import { element } from './element.ts'
+import type { Session } from './session.ts'
+
+const FORMATS = ['json', 'ndjson', 'csv', 'parquet'] as const
+/** The most of one json answer of order books. */
+const JSON_ROWS_MAX = 50_000
+
+interface ErrorDisplay {
+  showError(error: unknown): void
+}
+
+async function saveWithKey(session: Session, request: ApiRequest, format: string, name: string): Promise<void> {
+  const asked = { ...request, parameters: { ...request.parameters, format } }
+  const parts: Uint8Array<ArrayBuffer>[] = []
+  for await (const chunk of answerOf(session.client, asked).bytes()) parts.push(Uint8Array.from(chunk))
+  const url = URL.createObjectURL(new Blob(parts))
+  element('a', { href: url, download: name }).click()
+  URL.revokeObjectURL(url)
+}
+
+/** @param rows how many there are, as far as is known */
+export function downloadLinks(
+  session: Session,
+  request: ApiRequest,
+  rows: number,
+  display: ErrorDisplay,
+): HTMLElement[] {
+  const answer = answerOf(session.client, request)
+  const formats = FORMATS.filter((format) => format !== 'json' || rows <= JSON_ROWS_MAX)
+  return formats.map((format) => {
+    const name = `${request.method}.${format}`
+    const link = element('a', { href: answer.url(format), download: name }, format)
+    if (session.needsKey)
+      link.addEventListener('click', (event) => {
+        event.preventDefault()
+        saveWithKey(session, request, format, name).catch((error: unknown) => display.showError(error))
+      })
+    return link
+  })
+}

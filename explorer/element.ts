@@ -1,0 +1,59 @@
+// Builds elements. Text only ever becomes text: whatever a market is called, nothing of it is read as markup.
+
+interface Attributes {
+  readonly [name: string]: string | number | boolean | undefined
+}
+
+/** An element with attributes (`true`: present; false or undefined: not) and children; strings become text. */
+export function element<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  attributes: Attributes = {},
+  ...children: readonly (Node | string)[]
+): HTMLElementTagNameMap[Name] {
+  const made = document.createElement(name)
+  for (const [key, value] of Object.entries(attributes))
+    if (value !== undefined && value !== false) made.setAttribute(key, value === true ? '' : String(value))
+  made.append(...children)
+  return made
+}
+
+/** A button that does something. */
+export function button(
+  text: string,
+  onClick: (event: MouseEvent) => void,
+  attributes: Attributes = {},
+): HTMLButtonElement {
+  const made = element('button', { type: 'button', ...attributes }, text)
+  made.addEventListener('click', onClick)
+  return made
+}
+
+/** The element of the page with this id. */
+export function pageElement(id: string): HTMLElement {
+  const found = document.getElementById(id)
+  if (found === null) throw new Error(`the page has no element ${id}`)
+  return found
+}
+
+/** A drop-down list under a label. */
+export function labelledSelect(
+  label: string,
+  onChange: (value: string) => void,
+): { readonly field: HTMLLabelElement; readonly select: HTMLSelectElement } {
+  const select = element('select')
+  select.addEventListener('change', () => onChange(select.value))
+  return { field: element('label', { class: 'field' }, element('span', {}, label), select), select }
+}
+
+export interface Choice {
+  readonly value: string
+  readonly text: string
+}
+
+/** Puts choices into a list; a value that is none of them stands there too, so that what is asked for can be seen. */
+export function setChoices(select: HTMLSelectElement, choices: readonly Choice[], value: string): void {
+  const shown = choices.some((choice) => choice.value === value) ? choices : [...choices, { value, text: value }]
+  select.replaceChildren(...shown.map((choice) => element('option', { value: choice.value }, choice.text)))
+  select.value = value
+  select.disabled = shown.length === 0
+}

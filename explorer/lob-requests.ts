@@ -1,0 +1,61 @@
+// The order-book requests of the views.
+
+import { MS_PER_DAY, utcDateStartMs } from '../shared/utc-date.ts'
+import type { ApiRequest, ParameterValue } from './api-request.ts'
+import { ALL_EVENTS } from './selection.ts'
+import type { TimeWindow } from './time-window.ts'
+import type { ViewState } from './view-state.ts'
+
+const QUOTE_COLUMNS = ['ts', 'market_id', 'best_bid', 'best_ask', 'mid'] as const
+/** Levels per side, the most there are. */
+const LEVELS = 50
+
+type Parameters = Readonly<Record<string, ParameterValue>>
+
+/** Kalshi is the server's default. */
+function sourceOf({ source }: ViewState): Parameters {
+  return source === 'kalshi' ? {} : { source }
+}
+
+/** What an interval was asked for as: a number, or the text that is none, which the server refuses. */
+export function intervalOf({ interval }: ViewState, automatic: number): number | string {
+  if (interval === '') return automatic
+  return /^\d+$/.test(interval) ? Number(interval) : interval
+}
+
+/** Best quotes of all markets of an event (or series) over a range of dates. */
+export function quotesRequest(state: ViewState, dates: Parameters, automaticInterval: number): ApiRequest {
+  const name = state.event === ALL_EVENTS ? state.series : state.event
+  return {
+    title: 'order books',
+    method: 'lob',
+    parameters: {
+      ...sourceOf(state),
+      series: name,
+      ...dates,
+      interval: intervalOf(state, automaticInterval),
+      levels: 1,
+      columns: QUOTE_COLUMNS,
+    },
+  }
+}
+
+/** Whole books of one market over a date, or over one hour of it. */
+export function bookRequest(
+  state: ViewState,
+  { interval, hour }: { readonly interval: number | string; readonly hour: number | null },
+): ApiRequest {
+  const { market, date } = state
+  const within: Parameters = hour === null ? {} : { hour }
+  return {
+    title: 'order books',
+    method: 'lob',
+    parameters: { ...sourceOf(state), market, date, ...within, interval, levels: LEVELS },
+  }
+}
+
+/** The 24 hours of a UTC date; those of the first one there is for what is no date. */
+export function dayBounds(date: string): TimeWindow {
+  const fromMs = utcDateStartMs(date) ?? 0
+  return { fromMs, toMs: fromMs + MS_PER_DAY }
+}

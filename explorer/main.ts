@@ -1,0 +1,155 @@
+// The page: reads the address, fills in what it leaves open, opens the view it names, and writes back what is chosen.
+
+import { openBookView } from './book-view.ts'
+import { openCandleView } from './candle-view.ts'
+import { Catalogue } from './catalogue.ts'
+import { openDataView } from './data-view.ts'
+import { openDayView } from './day-view.ts'
+import { element, pageElement } from './element.ts'
+import { showKeyForm } from './key-form.ts'
+import { RequestPanel } from './request-panel.ts'
+import { completed } from './selection.ts'
+import { SelectionBar } from './selection-bar.ts'
+import { Session } from './session.ts'
+import { onSchemeChange } from './theme.ts'
+import type { OpenView, View } from './view.ts'
+import { hasSameData, readAddress, type ViewName, type ViewState, VIEWS, writeAddress } from './view-state.ts'
+import { openWeatherView } from './weather-view.ts'
+
+const OPENERS: Readonly<Record<ViewName, OpenView>> = {
+  day: openDayView,
+  book: openBookView,
+  weather: openWeatherView,
+  candles: openCandleView,
+  data: openDataView,
+}
+const NAMES: Readonly<Record<ViewName, string>> = {
+  day: 'Day',
+  book: 'Book',
+  weather: 'Weather and market',
+  candles: 'Candles',
+  data: 'Data',
+}
+/** A cursor that moves is not written down with every step. */
+const NOTE_AFTER_MS = 200
+
+class Explorer {
+  readonly #session = new Session()
+  readonly #panel = new RequestPanel(pageElement('request'), this.#session, () => this.#askForKey())
+  readonly #bar = new SelectionBar(pageElement('selection'), (patch) => this.#open(patch))
+  readonly #host = pageElement('view')
+  #catalogue: Promise<Catalogue> | undefined
+  #state: ViewState = readAddress(location.hash)
+  #view: View | undefined
+  #left = new AbortController()
+  #noteTimer: ReturnType<typeof setTimeout> | undefined
+
+  start(): void {
+    pageElement('views').replaceChildren(
+      ...VIEWS.map((view) => {
+        const link = element('a', { href: writeAddress({ ...this.#state, view }) }, NAMES[view])
+        link.addEventListener('click', (event) => {
+          if (event.ctrlKey || event.metaKey || event.shiftKey) return
+          event.preventDefault()
+          this.#open({ view })
+        })
+        return element('li', {}, link)
+      }),
+    )
+    // What stands behind the # is the state, so the link may not change it.
+    pageElement('skip').addEventListener('click', (event) => {
+      event.preventDefault()
+      this.#host.focus()
+    })
+    addEventListener('popstate', () => this.#onAddress())
+    onSchemeChange(() => void this.#show(), new AbortController().signal)
+    void this.#show()
+  }
+
+  /** Goes to another picture, to which the browser's Back returns. */
+  #open(patch: Partial<ViewState>): void {
+    this.#flushNote()
+    this.#state = { ...this.#state, ...patch }
+    history.pushState(null, '', writeAddress(this.#state))
+    void this.#show()
+  }
+
+  /** Writes window and cursor into the address of the picture. */
+  #note(patch: Partial<ViewState>): void {
+    this.#state = { ...this.#state, ...patch }
+    clearTimeout(this.#noteTimer)
+    this.#noteTimer = setTimeout(() => this.#flushNote(), NOTE_AFTER_MS)
+  }
+
+  #flushNote(): void {
+    clearTimeout(this.#noteTimer)
+    history.replaceState(null, '', writeAddress(this.#state))
+  }
+
+  #onAddress(): void {
+    clearTimeout(this.#noteTimer)
+    const state = readAddress(location.hash)
+    const isSame = hasSameData(state, this.#state)
+    this.#state = state
+    if (isSame && this.#view !== undefined) this.#view.follow(state)
+    else void this.#show()
+  }
+
+  async #show(): Promise<void> {
+    this.#left.abort()
+    const left = new AbortController()
+    this.#left = left
+    this.#view?.close()
+    this.#view = undefined
+    this.#markView()
+    try {
+      // Asked for again where it could not be had.
+      this.#catalogue ??= Catalogue.load(this.#session)
+      const catalogue = await this.#catalogue
+      const selection = await completed(this.#state, catalogue)
+      if (left.signal.aborted) return
+      this.#state = selection.state
+      this.#flushNote()
+      this.#bar.show(selection, catalogue)
+      this.#markView()
+      this.#host.replaceChildren()
+      if (selection.state.series === '' && selection.state.view !== 'data') {
+        this.#host.append(element('p', {}, 'The lake has no order books yet; “bookcast import” adds some.'))
+        return
+      }
+      this.#view = OPENERS[selection.state.view]({
+        host: this.#host,
+        ...selection,
+        catalogue,
+        session: this.#session,
+        panel: this.#panel,
+        note: (patch) => this.#note(patch),
+        open: (patch) => this.#open(patch),
+        signal: left.signal,
+      })
+    } catch (error) {
+      this.#catalogue = undefined
+      if (!left.signal.aborted) this.#panel.showError(error)
+    }
+  }
+
+  #markView(): void {
+    document.title = `${NAMES[this.#state.view]} · Bookcast`
+    for (const [index, link] of pageElement('views').querySelectorAll('a').entries()) {
+      const view = VIEWS[index] ?? 'day'
+      link.setAttribute('href', writeAddress({ ...this.#state, view }))
+      if (view === this.#state.view) link.setAttribute('aria-current', 'page')
+      else link.removeAttribute('aria-current')
+    }
+  }
+
+  #askForKey(): void {
+    showKeyForm(pageElement('key'), (key) => {
+      this.#session.useKey(key)
+      this.#catalogue = undefined
+      void this.#show()
+    })
+  }
+}
+
+new Explorer().start()

@@ -1,0 +1,53 @@
+// Which days have recordings, and how a month of them lies in a calendar.
+
+import { addDays } from '../shared/utc-date.ts'
+
+export type DateSpan = readonly [first: string, last: string]
+
+export interface RecordedSeries {
+  readonly source: string
+  readonly series: string
+  readonly spans: readonly DateSpan[]
+}
+
+export function isRecorded(spans: readonly DateSpan[], date: string): boolean {
+  return spans.some(([first, last]) => first <= date && date <= last)
+}
+
+/** The recorded day before (-1) or after (1) a date; undefined where there is none. */
+export function recordedNeighbour(
+  spans: readonly DateSpan[],
+  date: string,
+  direction: -1 | 1,
+): string | undefined {
+  if (direction === 1) {
+    const span = spans.find(([, last]) => last > date)
+    return span && (span[0] > date ? span[0] : addDays(date, 1))
+  }
+  const span = spans.findLast(([first]) => first < date)
+  return span && (span[1] < date ? span[1] : addDays(date, -1))
+}
+
+/** The days between spans, which no recording covers. */
+export function daysBetween(spans: readonly DateSpan[]): DateSpan[] {
+  return spans.slice(1).map(([first], index) => {
+    const [, before] = spans[index] ?? ['', first]
+    return [addDays(before, 1), addDays(first, -1)]
+  })
+}
+
+/** The month `2026-07` that lies `months` after another. */
+export function monthAfter(month: string, months: number): string {
+  const date = new Date(`${month}-01T00:00:00Z`)
+  date.setUTCMonth(date.getUTCMonth() + months)
+  return date.toISOString().slice(0, 7)
+}
+
+/** The weeks of a month, Monday first; null beside the month. */
+export function monthWeeks(month: string): (string | null)[][] {
+  const first = new Date(`${month}-01T00:00:00Z`)
+  const days: (string | null)[] = Array.from({ length: (first.getUTCDay() + 6) % 7 }, () => null)
+  for (let date = `${month}-01`; date.startsWith(month); date = addDays(date, 1)) days.push(date)
+  while (days.length % 7 > 0) days.push(null)
+  return Array.from({ length: days.length / 7 }, (_, week) => days.slice(7 * week, 7 * week + 7))
+}

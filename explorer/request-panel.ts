@@ -1,0 +1,204 @@
+// The request behind the picture, always in sight: as code to copy, with its rows and bytes, its progress and a way to stop
+// it, its files to download, and the server's own sentence when it is refused.
+
+import { ApiError } from '../clients/typescript/bookcast.ts'
+import { answerOf, type ApiRequest } from './api-request.ts'
+import { copyText } from './clipboard.ts'
+import { downloadLinks } from './download-links.ts'
+import { button, element, labelledSelect, setChoices } from './element.ts'
+import { bytesText, countText } from './number-text.ts'
+import type { Session } from './session.ts'
+import { type Language, LANGUAGES, snippet } from './snippets.ts'
+
+/** The reading of the requests of one picture. */
+export interface Loading {
+  readonly signal: AbortSignal
+  /**
+   * Gives the rows of a request as they arrive.
+   * @returns whether all of them came; what went wrong has been shown
+   */
+  read<Row>(request: ApiRequest, take: (rows: readonly Row[]) => void, expectedRows?: number): Promise<boolean>
+}
+
+interface Tally {
+  rows: number
+  bytes: number
+}
+
+export class RequestPanel {
+  readonly #session: Session
+  readonly #onUnauthorized: () => void
+  readonly #status = element('p', { role: 'status', class: 'status' })
+  readonly #alert = element('div', { role: 'alert', class: 'alert', hidden: true })
+  readonly #progress = element('progress', { 'aria-label': 'Rows so far', hidden: true })
+  readonly #stop: HTMLButtonElement
+  readonly #code = element('code')
+  readonly #languages: ReadonlyMap<Language, HTMLButtonElement>
+  readonly #choice = labelledSelect('Request', (value) => this.#choose(Number(value)))
+  readonly #downloads = element('div', { class: 'downloads' })
+  #language: Language = 'curl'
+  #requests: readonly ApiRequest[] = []
+  #chosen = 0
+  #controller = new AbortController()
+  readonly #tallies = new Map<ApiRequest, Tally>()
+
+  constructor(root: HTMLElement, session: Session, onUnauthorized: () => void) {
+    this.#session = session
+    this.#onUnauthorized = onUnauthorized
+    this.#stop = button('Stop', () => this.#controller.abort('stopped'), { hidden: true, class: 'stop' })
+    this.#languages = new Map(LANGUAGES.map((name) => [name, button(name, () => this.#speak(name))]))
+    const copy = button('Copy', () => void this.#copy(), { class: 'copy' })
+    const code = element('pre', { tabindex: 0, role: 'region', 'aria-label': 'The request as code' }, this.#code)
+    root.replaceChildren(
+      element('div', { class: 'panel-row' }, this.#status, this.#progress, this.#stop, this.#downloads),
+      this.#alert,
+      element(
+        'div',
+        { class: 'panel-row' },
+        this.#choice.field,
+        element('div', { class: 'buttons', role: 'group', 'aria-label': 'Language' }, ...this.#languages.values()),
+        copy,
+      ),
+      code,
+    )
+    this.#speak(this.#language)
+  }
+
+  /** Ends what is still being read and shows new requests. */
+  begin(requests: readonly ApiRequest[]): Loading {
+    this.end()
+    const controller = new AbortController()
+    this.#controller = controller
+    this.#requests = requests
+    this.#tallies.clear()
+    this.#alert.hidden = true
+    this.#status.textContent = requests.length === 0 ? '' : 'Loading …'
+    this.#choice.field.hidden = requests.length < 2
+    const choices = requests.map(({ title }, index) => ({ value: String(index), text: title }))
+    setChoices(this.#choice.select, choices, '0')
+    this.#choose(0)
+    return {
+      signal: controller.signal,
+      read: (request, take, expectedRows) => this.#read(controller, request, take, expectedRows),
+    }
+  }
+
+  end(): void {
+    this.#controller.abort('replaced')
+  }
+
+  /** Shows what went wrong outside of a request. */
+  showError(error: unknown): void {
+    const sentence = error instanceof Error ? error.message : String(error)
+    const details =
+      error instanceof ApiError && error.errors.length > 0
+        ? [
+            element(
+              'ul',
+              {},
+              ...error.errors.map(({ parameter, detail }) =>
+                element('li', {}, element('code', {}, parameter), `: ${detail}`),
+              ),
+            ),
+          ]
+        : []
+    this.#alert.replaceChildren(element('p', {}, sentence), ...details)
+    this.#alert.hidden = false
+    if (error instanceof ApiError && error.status === 401) this.#onUnauthorized()
+  }
+
+  async #read<Row>(
+    controller: AbortController,
+    request: ApiRequest,
+    take: (rows: readonly Row[]) => void,
+    expectedRows: number | undefined,
+  ): Promise<boolean> {
+    const { signal } = controller
+    const tally: Tally = { rows: 0, bytes: 0 }
+    this.#tallies.set(request, tally)
+    this.#setBusy(true, expectedRows)
+    const answer = answerOf(this.#session.client, request, {
+      signal,
+      onProgress: ({ rows, bytes }) => {
+        Object.assign(tally, { rows, bytes })
+        if (!signal.aborted) this.#report('so far', expectedRows)
+      },
+      onWait: ({ error }) => {
+        if (!signal.aborted) this.#status.textContent = `${error.message} Waiting …`
+      },
+    })
+    try {
+      for await (const rows of answer.batches()) {
+        if (signal.aborted) break
+        take(rows as Row[])
+      }
+      signal.throwIfAborted()
+      this.#setBusy(false)
+      this.#report('')
+      return true
+    } catch (error) {
+      if (signal.reason === 'replaced') return false
+      this.#setBusy(false)
+      if (signal.aborted) this.#report('until it was stopped')
+      else {
+        this.#status.textContent = ''
+        this.showError(error)
+      }
+      return false
+    }
+  }
+
+  #report(suffix: string, expectedRows?: number): void {
+    const tallies = [...this.#tallies.values()]
+    const rows = tallies.reduce((sum, tally) => sum + tally.rows, 0)
+    const bytes = tallies.reduce((sum, tally) => sum + tally.bytes, 0)
+    this.#status.textContent = `${countText(rows)} rows, ${bytesText(bytes)} ${suffix}`.trim()
+    if (suffix === '') this.#showDownloads()
+    if (expectedRows !== undefined) this.#progress.value = Math.min(expectedRows, rows)
+  }
+
+  #setBusy(isBusy: boolean, expectedRows?: number): void {
+    this.#stop.hidden = !isBusy
+    this.#progress.hidden = !isBusy || expectedRows === undefined
+    if (expectedRows !== undefined) {
+      this.#progress.max = expectedRows
+      this.#progress.value = 0
+    }
+  }
+
+  #choose(index: number): void {
+    this.#chosen = index
+    this.#showCode()
+    this.#showDownloads()
+  }
+
+  #speak(language: Language): void {
+    this.#language = language
+    for (const [name, each] of this.#languages) each.setAttribute('aria-pressed', String(name === language))
+    this.#showCode()
+  }
+
+  #showCode(): void {
+    const request = this.#requests[this.#chosen]
+    if (request === undefined) {
+      this.#code.textContent = ''
+      return
+    }
+    const { baseUrl, needsKey, client } = this.#session
+    const answer = answerOf(client, request)
+    const urlOf = (format: 'ndjson' | 'parquet'): string => answer.url(format)
+    this.#code.textContent = snippet(request, this.#language, { baseUrl, needsKey, urlOf })
+  }
+
+  #showDownloads(): void {
+    const request = this.#requests[this.#chosen]
+    const rows = request && this.#tallies.get(request)?.rows
+    const links = request === undefined ? [] : downloadLinks(this.#session, request, rows ?? 0, this)
+    this.#downloads.replaceChildren(...links)
+  }
+
+  async #copy(): Promise<void> {
+    const isCopied = await copyText(this.#code)
+    this.#status.textContent = isCopied ? 'Copied.' : 'Marked: copy it with Ctrl+C.'
+  }
+}

@@ -1,0 +1,43 @@
+// What an address leaves open, filled in with what is there: the first recorded series, its last date, the event of that
+// date, the strike that came true or else the middle one.
+
+import type { Catalogue, ListedMarket } from './catalogue.ts'
+import { eventDate, orderedStrikes } from './strikes.ts'
+import type { ViewState } from './view-state.ts'
+
+/** For `event`: every market of the series. */
+export const ALL_EVENTS = 'all'
+
+export interface Selection {
+  readonly state: ViewState
+  /** The markets of the date, those of all events. */
+  readonly markets: readonly ListedMarket[]
+}
+
+/** The event whose day is the date, else the first one; all where there are none. */
+function defaultEvent(markets: readonly ListedMarket[], date: string): string {
+  const events = [...new Set(markets.map(({ event }) => event))].filter((event) => event !== '')
+  return events.find((event) => eventDate(event) === date) ?? events.toSorted()[0] ?? ALL_EVENTS
+}
+
+function defaultMarket(markets: readonly ListedMarket[]): string {
+  const won = markets.find(({ result }) => result === 'yes')
+  if (won !== undefined) return won.market
+  const strikes = orderedStrikes(markets.map(({ market }) => market))
+  return strikes[Math.floor((strikes.length - 1) / 2)]?.market ?? ''
+}
+
+export function marketsOfEvent(markets: readonly ListedMarket[], event: string): ListedMarket[] {
+  return markets.filter((market) => event === ALL_EVENTS || market.event === event)
+}
+
+/** A state in which everything is chosen that there is a choice of. */
+export async function completed(state: ViewState, catalogue: Catalogue): Promise<Selection> {
+  const source = state.source || (catalogue.recorded[0]?.source ?? 'kalshi')
+  const series = state.series || (catalogue.seriesOf(source)[0] ?? '')
+  const date = state.date || (catalogue.spansOf(source, series).at(-1)?.[1] ?? '')
+  const markets = await catalogue.marketsOn(source, series, date)
+  const event = state.event || defaultEvent(markets, date)
+  const market = state.market || defaultMarket(marketsOfEvent(markets, event))
+  return { state: { ...state, source, series, date, event, market }, markets }
+}

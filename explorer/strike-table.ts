@@ -1,0 +1,73 @@
+// The strikes of an event at one instant: quotes, their middle and what they imply. It is the legend of the plot as well.
+
+import { button, element } from './element.ts'
+import { impliedDistribution } from './implied-distribution.ts'
+import type { MarketLine } from './market-lines.ts'
+import { valueText } from './number-text.ts'
+import { type Strike, shortened } from './strikes.ts'
+import { strikeColour } from './theme.ts'
+
+const CAPTION_CHARACTERS_MAX = 70
+
+export class StrikeTable {
+  readonly root: HTMLElement
+  readonly #caption = element('caption')
+  readonly #body = element('tbody')
+  readonly #onChoose: (market: string) => void
+
+  /** @param onChoose told the market whose book is wanted */
+  constructor(onChoose: (market: string) => void) {
+    this.#onChoose = onChoose
+    const head = ['Strike', 'Bid', 'Ask', 'Mid', 'Implied'].map((name) => element('th', { scope: 'col' }, name))
+    const table = element(
+      'table',
+      { class: 'strikes' },
+      this.#caption,
+      element('thead', {}, element('tr', {}, ...head)),
+      this.#body,
+    )
+    this.root = element('div', { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': 'Strikes' }, table)
+  }
+
+  /** @param hasShares whether the markets exclude one another, so that their prices are a distribution */
+  show(
+    caption: string,
+    { strikes, lines, index, hasShares }: {
+      readonly strikes: readonly Strike[]
+      readonly lines: readonly (MarketLine | undefined)[]
+      readonly index: number
+      readonly hasShares: boolean
+    },
+  ): void {
+    this.#caption.textContent = shortened(caption, CAPTION_CHARACTERS_MAX)
+    const mids = lines.map((line) => line?.mids[index] ?? null)
+    const shares = hasShares ? impliedDistribution(mids) : mids.map(() => null)
+    this.#body.replaceChildren(
+      ...strikes.map(({ market, label }, place) => {
+        const line = lines[place]
+        const swatch = element('span', { class: 'swatch', 'aria-hidden': 'true' })
+        swatch.style.background = strikeColour(place, strikes.length)
+        const open = button(label, () => this.#onChoose(market), { class: 'link', title: shortened(market, 200) })
+        open.setAttribute('aria-label', `${label}: open the book`)
+        const share = shares[place]
+        const cells = [
+          quoteText(line?.bids[index]),
+          quoteText(line?.asks[index]),
+          valueText(mids[place]),
+          share === null || share === undefined ? '–' : `${share.toFixed(1)} %`,
+        ]
+        return element(
+          'tr',
+          {},
+          element('th', { scope: 'row' }, swatch, open),
+          ...cells.map((text) => element('td', {}, text)),
+        )
+      }),
+    )
+  }
+}
+
+/** A price of 0 is no quote. */
+function quoteText(price: number | null | undefined): string {
+  return price === 0 ? '–' : valueText(price)
+}

@@ -1,0 +1,52 @@
+// What the weather view asks for: the observations of a climate day and somewhat beyond, all reports about it, and the
+// prices of its event meanwhile.
+
+import { climateDay, type ClimateDay } from '../shared/climate-day.ts'
+import { MS_PER_HOUR, utcDateOf, utcDateStartMs } from '../shared/utc-date.ts'
+import type { ApiRequest } from './api-request.ts'
+import type { SeriesFacts } from './catalogue.ts'
+import { quotesRequest } from './lob-requests.ts'
+import { eventDate } from './strikes.ts'
+import type { TimeWindow } from './time-window.ts'
+import type { ViewState } from './view-state.ts'
+
+/** The final report comes some hours after the day. */
+const HOURS_BEHIND = 5
+export const QUOTES_INTERVAL = 300
+
+export interface WeatherPlan {
+  readonly day: ClimateDay
+  readonly bounds: TimeWindow
+  readonly quotes: ApiRequest
+  /** Null where no station is known. */
+  readonly observations: ApiRequest | null
+  readonly climate: ApiRequest | null
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString().replace('.000Z', 'Z')
+}
+
+export function weatherPlan(state: ViewState, { station, standardOffsetHours }: SeriesFacts): WeatherPlan {
+  const date = eventDate(state.event) ?? state.date
+  // What is no date is for the server to refuse.
+  const isDate = utcDateStartMs(date) !== undefined
+  const day = climateDay(isDate ? date : '1970-01-01', standardOffsetHours ?? 0)
+  const bounds = { fromMs: day.fromMs, toMs: day.toMs + HOURS_BEHIND * MS_PER_HOUR }
+  const dates = isDate ? { from: utcDateOf(bounds.fromMs), to: utcDateOf(bounds.toMs - 1) } : { date }
+  return {
+    day,
+    bounds,
+    quotes: quotesRequest(state, dates, QUOTES_INTERVAL),
+    observations: station === null || !isDate ? null : {
+      title: 'observations',
+      method: 'observations',
+      parameters: { station, from: instant(bounds.fromMs), to: instant(bounds.toMs) },
+    },
+    climate: station === null || !isDate ? null : {
+      title: 'climate reports',
+      method: 'climate',
+      parameters: { station, from: date, to: date, revisions: true },
+    },
+  }
+}

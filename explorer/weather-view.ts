@@ -1,0 +1,179 @@
+// Weather and market: the temperature that settles an event, and what its prices say about the outcome, over one climate
+// day and under one cursor.
+
+import type { ClimateRecord, Observation } from '../clients/typescript/bookcast.ts'
+import type { ApiRequest } from './api-request.ts'
+import { DataTable } from './data-table.ts'
+import { element } from './element.ts'
+import { ImpliedPlot } from './implied-plot.ts'
+import { LinePlot } from './line-plot.ts'
+import { indexAt, type QuoteRow } from './market-lines.ts'
+import { onNextFrame } from './next-frame.ts'
+import { instantText, valueText } from './number-text.ts'
+import { plotFrame } from './plot-frame.ts'
+import { eventDate, shortened } from './strikes.ts'
+import { colour } from './theme.ts'
+import { TimeView } from './time-view.ts'
+import type { View, ViewContext } from './view.ts'
+import { WeatherDay } from './weather-day.ts'
+import { type WeatherPlan, weatherPlan } from './weather-requests.ts'
+
+const SHORTEST_MS = 3_600_000
+const IMPLIED_NOTE = 'The mids of all strikes, divided by their sum, percent. Hatched: not every strike has a known book.'
+
+class WeatherView implements View {
+  readonly #context: ViewContext
+  readonly #plan: WeatherPlan
+  readonly #weather: WeatherDay
+  readonly #time: TimeView
+  readonly #implied: ImpliedPlot
+  readonly #plot: LinePlot
+  readonly #table: DataTable
+  readonly #reports = element('tbody')
+  readonly #show = onNextFrame(() => this.#draw())
+  #times: readonly number[] = []
+
+  constructor(context: ViewContext) {
+    const { state, catalogue, host } = context
+    this.#context = context
+    const facts = catalogue.factsOf(state.series)
+    this.#plan = weatherPlan(state, facts)
+    this.#weather = new WeatherDay(this.#plan.day, facts.kind)
+    const extremum = facts.kind === 'high' ? 'maximum' : 'minimum'
+    const date = eventDate(state.event) ?? state.date
+    const heading = `Temperature at ${facts.station ?? 'no known station'}, climate day ${date}`
+    const note = `Degrees Fahrenheit, UTC. The line holds the running ${extremum} of the climate day, midnight to midnight in local standard time (${instantText(this.#plan.day.fromMs)} to ${instantText(this.#plan.day.toMs)}); diamonds are climate reports when they were issued.`
+    const top = plotFrame(host, heading, facts.station === null ? 'No station is known for this series.' : note)
+    const bottom = plotFrame(host, `Implied distribution of ${shortened(state.event, 80)}`, IMPLIED_NOTE)
+    this.#time = new TimeView({
+      context,
+      bounds: this.#plan.bounds,
+      shortestMs: SHORTEST_MS,
+      onWindow: () => this.#onWindow(),
+      onCursor: (ms) => this.#showCursor(ms),
+    })
+    const isHigh = facts.kind === 'high'
+    this.#plot = new LinePlot({
+      host: top.plot,
+      lines: [
+        { label: 'temperature', stroke: () => colour('muted') },
+        { label: `running ${extremum}`, stroke: () => colour(isHigh ? 'fall' : 'accent'), widthPx: 2, isStepped: true },
+        { label: 'climate report', stroke: () => colour('ink'), isPoints: true },
+      ],
+      yLabel: '°F',
+      yRange: (_, low, high) => [Math.floor((low ?? 60) - 2), Math.ceil((high ?? 80) + 2)],
+      get: this.#time.get,
+      listener: this.#time.listener,
+    })
+    this.#implied = new ImpliedPlot(bottom, this.#time, context)
+    this.#table = new DataTable('Temperature, °F')
+    top.below.append(this.#table.root)
+    top.side.append(this.#reportTable())
+    bottom.below.prepend(this.#time.bar.root)
+    void this.#load()
+  }
+
+  follow(state: ViewContext['state']): void {
+    this.#time.follow(state)
+  }
+
+  close(): void {
+    this.#plot.destroy()
+    this.#implied.destroy()
+  }
+
+  #onWindow(): void {
+    this.#plot.showWindow()
+    this.#implied.showWindow()
+  }
+
+  async #load(): Promise<void> {
+    const { quotes, observations, climate } = this.#plan
+    const requests = [observations, climate, quotes].filter((request) => request !== null)
+    const loading = this.#context.panel.begin(requests)
+    const read = async <Row>(request: ApiRequest | null, take: (rows: readonly Row[]) => void): Promise<void> => {
+      if (request === null) return
+      await loading.read<Row>(request, (rows) => {
+        take(rows)
+        this.#show()
+      })
+    }
+    await Promise.all([
+      read<Observation>(observations, (rows) => this.#weather.observations.push(...rows)),
+      read<ClimateRecord>(climate, (rows) => this.#weather.reports.push(...rows)),
+      read<QuoteRow>(quotes, (rows) => this.#implied.lines.add(rows)),
+    ])
+    this.#show()
+  }
+
+  #draw(): void {
+    if (this.#context.signal.aborted) return
+    const { times, columns } = this.#weather.columns()
+    this.#times = times
+    this.#plot.setData(times, columns)
+    const extremum = this.#weather.kind === 'high' ? 'Maximum so far' : 'Minimum so far'
+    this.#table.setRows(['Time (UTC)', 'Temperature', extremum, 'Climate report'], {
+      count: times.length,
+      cellsOf: (index) => [
+        instantText(times[index] ?? 0),
+        ...columns.map((column) => (column[index] === undefined ? '' : valueText(column[index]))),
+      ],
+    })
+    this.#showReports()
+    this.#implied.draw()
+    const ticks = this.#implied.lines.times.length > 0 ? this.#implied.lines.times : times
+    this.#time.bar.setTicks({
+      count: ticks.length,
+      timeOf: (index) => ticks[index] ?? this.#plan.bounds.fromMs,
+      indexAt: (ms) => indexAt(ticks, ms),
+    })
+    const { fromMs, toMs } = this.#plan.day
+    this.#time.showCursor((fromMs + toMs) / 2)
+  }
+
+  #showCursor(ms: number): string {
+    this.#plot.setCursor(ms)
+    const index = indexAt(this.#times, ms)
+    this.#table.setCurrent(this.#times.length === 0 ? null : index)
+    return `${instantText(ms)}: ${this.#temperatureAt(index)}${this.#implied.showCursor(ms)}`
+  }
+
+  #temperatureAt(index: number): string {
+    const observed = this.#weather.columns().columns
+    const last = (column: number): string => {
+      const value = observed[column]?.slice(0, index + 1).findLast((cell) => cell !== undefined && cell !== null)
+      return value === undefined || value === null ? '–' : `${valueText(value)}°`
+    }
+    return `${last(0)}, ${this.#weather.kind === 'high' ? 'maximum' : 'minimum'} so far ${last(1)}; `
+  }
+
+  #reportTable(): HTMLElement {
+    const head = ['Report', 'Issued (UTC)', 'High', 'Low'].map((name) => element('th', { scope: 'col' }, name))
+    const table = element(
+      'table',
+      {},
+      element('caption', {}, 'Climate reports'),
+      element('thead', {}, element('tr', {}, ...head)),
+      this.#reports,
+    )
+    return element('div', { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': 'Climate reports' }, table)
+  }
+
+  #showReports(): void {
+    this.#reports.replaceChildren(
+      ...this.#weather.reports.map(({ report_type: type, issued_at: issuedAt, high_temp_f: high, low_temp_f: low }) => {
+        const cells = [issuedAt === null ? '–' : instantText(Date.parse(issuedAt)), valueText(high), valueText(low)]
+        return element(
+          'tr',
+          {},
+          element('th', { scope: 'row' }, type),
+          ...cells.map((text) => element('td', {}, text)),
+        )
+      }),
+    )
+  }
+}
+
+export function openWeatherView(context: ViewContext): View {
+  return new WeatherView(context)
+}

@@ -1,0 +1,84 @@
+// What the explorer's calendar shows: which series and UTC dates the lake has order books of. Only directories are listed,
+// no file is opened, and whoever asks again within some seconds gets the same list.
+
+import { readdir } from 'node:fs/promises'
+import {
+  dateOfLakeFileName,
+  isSeriesName,
+  LOB_SOURCES,
+  lobSeriesDirectory,
+  lobSourceDirectory,
+  type LobSource,
+} from '../../shared/lake-layout.ts'
+import { addDays } from '../../shared/utc-date.ts'
+import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
+
+const LISTED_FOR_MS = 5_000
+/** A lake has some dozens; the list stays one small answer. */
+const SERIES_MAX = 1_000
+
+/** The recorded dates of one series, as spans of days that follow one another. */
+export interface RecordedSeries {
+  readonly source: LobSource
+  readonly series: string
+  /** First and last date of each span, ascending. */
+  readonly spans: readonly (readonly [first: string, last: string])[]
+}
+
+/** Names in a directory that may not be there. */
+async function names(directory: string): Promise<string[]> {
+  try {
+    return (await readdir(directory)).toSorted()
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** Ascending dates as spans. */
+export function spansOf(dates: readonly string[]): [string, string][] {
+  const spans: [string, string][] = []
+  for (const date of dates) {
+    const last = spans.at(-1)
+    if (last !== undefined && addDays(last[1], 1) === date) last[1] = date
+    else spans.push([date, date])
+  }
+  return spans
+}
+
+/** Every series of the lake that has a date, by source and name. */
+export async function recordedSeries(lake: string): Promise<RecordedSeries[]> {
+  const found: RecordedSeries[] = []
+  for (const source of LOB_SOURCES) {
+    for (const name of await names(lobSourceDirectory(lake, source))) {
+      const series = /^series=(.+)$/.exec(name)?.[1]
+      if (series === undefined || !isSeriesName(series) || found.length === SERIES_MAX) continue
+      const files = await names(lobSeriesDirectory(lake, source, series))
+      const dates = files.map(dateOfLakeFileName).filter((date) => date !== undefined)
+      if (dates.length > 0) found.push({ source, series, spans: spansOf(dates) })
+    }
+  }
+  return found
+}
+
+export function recordingsEndpoint(lake: string): Endpoint {
+  let listed: Promise<readonly RecordedSeries[]> | undefined
+  let listedAtMs = 0
+  return defineEndpoint({
+    path: '/explorer/recordings',
+    summary: 'Series and dates with order books, for the explorer.',
+    parameters: [],
+    async handle() {
+      if (listed === undefined || Date.now() - listedAtMs > LISTED_FOR_MS) {
+        listedAtMs = Date.now()
+        listed = recordedSeries(lake)
+      }
+      try {
+        return jsonReply(await listed)
+      } catch (error) {
+        listed = undefined
+        throw error
+      }
+    },
+  })
+}
