@@ -1,7 +1,6 @@
 // The book of one market over a date: what lies at every price at every time, and the ladder at the cursor. Zooming in asks
 // for a finer interval by itself.
 
-import type { Snapshot } from '../clients/typescript/bookcast.ts'
 import { MS_PER_HOUR } from '../shared/utc-date.ts'
 import { BookHistory } from './book-history.ts'
 import { type BookRequest, bookRequestFor } from './book-request.ts'
@@ -92,7 +91,7 @@ class BookView implements View {
     const intervalMs = 1000 * (Number(wanted.interval) || 60)
     const history = new BookHistory(fromMs, spanMs, intervalMs)
     const loading = panel.begin([request])
-    await loading.read<Snapshot>(
+    await loading.read(
       request,
       (rows) => {
         history.add(rows)
@@ -122,9 +121,13 @@ class BookView implements View {
     })
     if (this.#legendCode !== history.largestCode) {
       this.#legendCode = history.largestCode
-      this.#legend.replaceChildren(...scaleLegend(history.largestCode), quoteKey('best bid', BID_COLOUR), quoteKey('best ask', ASK_COLOUR))
+      this.#legend.replaceChildren(
+        ...scaleLegend(history.largestCode),
+        quoteKey('best bid', BID_COLOUR),
+        quoteKey('best ask', ASK_COLOUR),
+      )
     }
-    this.#time.showCursor(history.timeOf(Math.max(0, history.endTick - 1)))
+    this.#time.showCursor(history.timeOf(lastQuoted(history)))
   }
 
   #cells(history: BookHistory, tick: number): string[] {
@@ -148,6 +151,13 @@ class BookView implements View {
     const [, bid = '–', ask = '–'] = this.#cells(history, tick)
     return `${instantText(tickMs)}: bid ${bid}, ask ${ask}`
   }
+}
+
+/** The last tick with a bid and an ask; the last one of all where there is none. */
+function lastQuoted({ bestBids, bestAsks, endTick }: BookHistory): number {
+  for (let tick = endTick - 1; tick >= 0; tick -= 1)
+    if (bestBids[tick] !== 0 && bestAsks[tick] !== 0) return tick
+  return Math.max(0, endTick - 1)
 }
 
 function quoteKey(name: string, stroke: string): HTMLElement {

@@ -13,14 +13,22 @@ export class Calendar {
   readonly #toggle: HTMLButtonElement
   readonly #before: HTMLButtonElement
   readonly #after: HTMLButtonElement
-  readonly #popup = element('div', { class: 'calendar', role: 'dialog', 'aria-label': 'Choose a date', hidden: true })
+  readonly #popup = element('div', {
+    class: 'calendar',
+    role: 'dialog',
+    'aria-label': 'Choose a date',
+    hidden: true,
+  })
   #spans: readonly DateSpan[] = []
   #date = ''
   #month = ''
 
   constructor(onChange: (date: string) => void) {
     this.#onChange = onChange
-    this.#toggle = button('', () => this.#open(this.#popup.hidden !== false), { 'aria-expanded': 'false', class: 'date' })
+    this.#toggle = button('', () => this.#open(this.#popup.hidden !== false), {
+      'aria-expanded': 'false',
+      class: 'date',
+    })
     this.#before = button('◀', () => this.#step(-1), { 'aria-label': 'Recorded day before' })
     this.#after = button('▶', () => this.#step(1), { 'aria-label': 'Recorded day after' })
     const row = element('div', { class: 'buttons' }, this.#before, this.#toggle, this.#after)

@@ -21,10 +21,11 @@ import type { ViewState } from './view-state.ts'
 
 const MINUTES = 5
 const SHORTEST_CANDLES = 10
-const NOTE = 'Open, high, low, close in cents, at the end of each candle, UTC; only candles with trades. Below: contracts traded.'
+const NOTE =
+  'Open, high, low, close in cents, at the end of each candle, UTC; only candles with trades. Below: contracts traded.'
 const COLUMNS = ['End (UTC)', 'Open', 'High', 'Low', 'Close', 'Volume', 'Open interest']
 
-function candlesRequest({ market, date, candle }: ViewState): ApiRequest {
+function candlesRequest({ market, date, candle }: ViewState): ApiRequest<Candle> {
   const interval = candle === '' ? MINUTES : /^\d+$/.test(candle) ? Number(candle) : candle
   return {
     title: 'candles',
@@ -62,13 +63,15 @@ class CandleView implements View {
       onCursor: (ms) => this.#showCursor(ms),
     })
     const { get, listener } = this.#time
-    const nothing = (): null => null
-    const hidden = ['high', 'low'].map((label) => ({ label, stroke: () => colour('ink'), paths: nothing }))
+    const hidden = ['high', 'low'].map((label) => ({ label, stroke: () => colour('ink'), isHidden: true }))
     this.#prices = new LinePlot({
       host: plot,
       lines: hidden,
       yLabel: 'cents',
-      yRange: (_, low, high) => [Math.max(0, Math.floor(low ?? 0) - 2), Math.min(100, Math.ceil(high ?? 100) + 2)],
+      yRange: (_, low, high) => [
+        Math.max(0, Math.floor(low ?? 0) - 2),
+        Math.min(100, Math.ceil(high ?? 100) + 2),
+      ],
       get,
       listener,
       draw: (drawn) => drawCandles(drawn, this.#bars, spanMs),
@@ -76,7 +79,15 @@ class CandleView implements View {
     const bars = uPlot.paths.bars?.({ size: [0.7, 24], align: -1 })
     this.#volumes = new LinePlot({
       host: volumes,
-      lines: [{ label: 'volume', stroke: () => colour('accent'), widthPx: 1, isFilled: true, ...(bars && { paths: bars }) }],
+      lines: [
+        {
+          label: 'volume',
+          stroke: () => colour('accent'),
+          widthPx: 1,
+          isFilled: true,
+          ...(bars && { paths: bars }),
+        },
+      ],
       yLabel: 'contracts',
       yRange: (_, low, high) => [0, Math.max(1, high ?? low ?? 1)],
       get,
@@ -97,7 +108,7 @@ class CandleView implements View {
 
   async #load(): Promise<void> {
     const request = candlesRequest(this.#context.state)
-    await this.#context.panel.begin([request]).read<Candle>(request, (rows) => {
+    await this.#context.panel.begin([request]).read(request, (rows) => {
       this.#bars.add(rows)
       this.#show()
     })

@@ -33,7 +33,11 @@ export class DataTable {
       this.#place,
     )
     const table = element('table', {}, element('caption', {}, caption), this.#head, this.#body)
-    const scroller = element('div', { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': caption }, table)
+    const scroller = element(
+      'div',
+      { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': caption },
+      table,
+    )
     this.root = element('details', { class: 'data-table' }, this.#summary, pages, scroller)
     this.root.addEventListener('toggle', () => this.#show())
   }
@@ -85,6 +89,8 @@ export class DataTable {
     }
     this.#body.replaceChildren(...rows)
     this.#place.textContent =
-      this.#rows.count === 0 ? 'no rows' : `rows ${countText(first + 1)} to ${countText(last)} of ${countText(this.#rows.count)}`
+      this.#rows.count === 0
+        ? 'no rows'
+        : `rows ${countText(first + 1)} to ${countText(last)} of ${countText(this.#rows.count)}`
   }
 }

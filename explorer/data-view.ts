@@ -2,7 +2,9 @@
 
 import { ApiError, type ClimateGap } from '../clients/typescript/bookcast.ts'
 import { addDays, utcDateOf } from '../shared/utc-date.ts'
+import { answerOf, type ApiRequest } from './api-request.ts'
 import { button, element } from './element.ts'
+import { instantText } from './number-text.ts'
 import { parseSamples } from './prometheus-text.ts'
 import { daysBetween, type RecordedSeries } from './recorded-days.ts'
 import { type FactTable, healthTable, metricTables } from './service-facts.ts'
@@ -65,7 +67,6 @@ class DataView implements View {
 
   constructor(context: ViewContext) {
     this.#context = context
-    context.panel.begin([])
     const refresh = button('Ask again', () => void this.#load())
     context.host.append(
       element('h2', {}, 'State of the service'),
@@ -90,6 +91,9 @@ class DataView implements View {
 
   async #load(): Promise<void> {
     const { panel, catalogue, signal } = this.#context
+    const gaps = this.#gapsRequest()
+    const health: ApiRequest = { title: 'health', method: 'health', parameters: {} }
+    panel.begin(gaps === null ? [health] : [health, gaps])
     const parts = await Promise.allSettled([this.#health(), this.#metrics(), this.#climateGaps()])
     if (signal.aborted) return
     const tables: FactTable[] = []
@@ -98,6 +102,7 @@ class DataView implements View {
       else panel.showError(part.reason)
     tables.push(recordingTable(catalogue.recorded))
     this.#tables.replaceChildren(...tables.map(tableOf))
+    panel.report(`Asked at ${instantText(Date.now())}`)
   }
 
   async #health(): Promise<FactTable[]> {
@@ -115,14 +120,22 @@ class DataView implements View {
     }
   }
 
-  async #climateGaps(): Promise<FactTable[]> {
-    const { session, catalogue, state, signal } = this.#context
+  #gapsRequest(): ApiRequest | null {
+    const { catalogue, state } = this.#context
     const { station } = catalogue.factsOf(state.series)
-    if (station === null) return []
+    if (station === null) return null
     const to = catalogue.spansOf(state.source, state.series).at(-1)?.[1] ?? utcDateOf(Date.now())
+    const parameters = { station, from: addDays(to, 1 - CLIMATE_GAP_DAYS), to }
+    return { title: 'climate gaps', method: 'climateGaps', parameters }
+  }
+
+  async #climateGaps(): Promise<FactTable[]> {
+    const { session, signal } = this.#context
+    const request = this.#gapsRequest()
+    if (request === null) return []
     try {
-      const range = { station, from: addDays(to, 1 - CLIMATE_GAP_DAYS), to }
-      return [climateGapTable(station, await session.client.climateGaps(range, { signal }).toArray())]
+      const gaps = await answerOf(session.client, request, { signal }).toArray()
+      return [climateGapTable(String(request.parameters['station']), gaps as ClimateGap[])]
     } catch (error) {
       // Without a store there are no reports to miss.
       if (error instanceof ApiError && error.code === 'unknown_path') return []

@@ -4,7 +4,7 @@ import { DataTable } from './data-table.ts'
 import { gapSpans } from './gap-spans.ts'
 import { LinePlot } from './line-plot.ts'
 import { dayBounds, intervalOf, quotesRequest } from './lob-requests.ts'
-import { indexAt, MarketLines, type QuoteRow } from './market-lines.ts'
+import { indexAt, MarketLines } from './market-lines.ts'
 import { onNextFrame } from './next-frame.ts'
 import { instantText, valueText } from './number-text.ts'
 import { plotFrame } from './plot-frame.ts'
@@ -66,7 +66,7 @@ class DayView implements View {
     const { panel, state } = this.#context
     const request = quotesRequest(state, { date: state.date }, INTERVAL)
     const loading = panel.begin([request])
-    this.#isWhole = await loading.read<QuoteRow>(request, (rows) => {
+    this.#isWhole = await loading.read(request, (rows) => {
       this.#lines.add(rows)
       this.#show()
     })
@@ -143,7 +143,9 @@ class DayView implements View {
     const { source, event } = this.#context.state
     const hasShares = source === 'kalshi' && event !== ALL_EVENTS
     this.#strikeTable.show(`At ${instantText(tickMs)}`, { strikes: this.#strikes, lines, index, hasShares })
-    const quotes = this.#strikes.slice(0, 8).map(({ label }, place) => `${label} ${valueText(lines[place]?.mids[index])}`)
+    const quotes = this.#strikes
+      .slice(0, 8)
+      .map(({ label }, place) => `${label} ${valueText(lines[place]?.mids[index])}`)
     return `${instantText(tickMs)}: ${quotes.join(', ')}`
   }
 }

@@ -32,7 +32,8 @@ export function paintDepth(
     const ms = columnTime(window, column, columns)
     if (ms < history.fromMs || ms >= history.toMs) continue
     const tick = history.tickAt(ms)
-    if (!history.isKnown(tick)) continue
+    // A gap that is narrower than a column must be seen too.
+    if (hasGap(history, tick, columnTime(window, column + 1, columns))) continue
     ticks[column] = tick
     const place = history.codesAt(tick)
     if (place === undefined) continue
@@ -43,6 +44,14 @@ export function paintDepth(
     }
   }
   return { ticks }
+}
+
+/** Whether some tick of a column, the first one or any before its end, has no book. */
+function hasGap(history: BookHistory, first: number, endMs: number): boolean {
+  if (!history.isKnown(first)) return true
+  for (let tick = first + 1; tick < history.endTick && history.timeOf(tick) < endMs; tick += 1)
+    if (!history.isKnown(tick)) return true
+  return false
 }
 
 /** The runs of columns without a book, as first and last column. */

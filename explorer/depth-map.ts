@@ -83,7 +83,12 @@ export class DepthMap {
     this.#drawCursor(context, plot)
   }
 
-  #drawBooks(context: CanvasRenderingContext2D, plot: DOMRectInit, history: BookHistory, ratio: number): void {
+  #drawBooks(
+    context: CanvasRenderingContext2D,
+    plot: DOMRectInit,
+    history: BookHistory,
+    ratio: number,
+  ): void {
     const { x = 0, y = 0, width = 0, height = 0 } = plot
     const columns = Math.max(1, Math.round(width * ratio))
     if (this.#shadedCode !== history.largestCode) {
@@ -92,7 +97,11 @@ export class DepthMap {
     }
     const data = new ImageData(columns, PRICE_ROWS)
     const { window } = this.#get()
-    const shown = paintDepth(new Uint32Array(data.data.buffer), columns, { history, window, shades: this.#shades })
+    const shown = paintDepth(new Uint32Array(data.data.buffer), columns, {
+      history,
+      window,
+      shades: this.#shades,
+    })
     if (this.#image.width !== columns) this.#image.width = columns
     this.#image.getContext('2d')?.putImageData(data, 0, 0)
     context.imageSmoothingEnabled = false

@@ -1,11 +1,10 @@
 // The rows of a request as files. Without an API key they are plain links, which browsers download by themselves; a link
 // cannot carry a key, so with one the bytes are read here and handed over as a file.
 
-import { answerOf, type ApiRequest } from './api-request.ts'
+import { answerOf, type ApiRequest, formatsOf, urlOf } from './api-request.ts'
 import { element } from './element.ts'
 import type { Session } from './session.ts'
 
-const FORMATS = ['json', 'ndjson', 'csv', 'parquet'] as const
 /** The most of one json answer of order books. */
 const JSON_ROWS_MAX = 50_000
 
@@ -13,8 +12,14 @@ interface ErrorDisplay {
   showError(error: unknown): void
 }
 
-async function saveWithKey(session: Session, request: ApiRequest, format: string, name: string): Promise<void> {
-  const asked = { ...request, parameters: { ...request.parameters, format } }
+async function saveWithKey(
+  session: Session,
+  request: ApiRequest,
+  format: string,
+  name: string,
+): Promise<void> {
+  const hasFormats = formatsOf(request.method).length > 1
+  const asked = hasFormats ? { ...request, parameters: { ...request.parameters, format } } : request
   const parts: Uint8Array<ArrayBuffer>[] = []
   for await (const chunk of answerOf(session.client, asked).bytes()) parts.push(Uint8Array.from(chunk))
   const url = URL.createObjectURL(new Blob(parts))
@@ -29,12 +34,12 @@ export function downloadLinks(
   rows: number,
   display: ErrorDisplay,
 ): HTMLElement[] {
-  const answer = answerOf(session.client, request)
-  const formats = FORMATS.filter((format) => format !== 'json' || rows <= JSON_ROWS_MAX)
+  const formats = formatsOf(request.method).filter((format) => format !== 'json' || rows <= JSON_ROWS_MAX)
   return formats.map((format) => {
     const name = `${request.method}.${format}`
-    const link = element('a', { href: answer.url(format), download: name }, format)
-    if (session.needsKey)
+    const link = element('a', { href: urlOf(session, request, format), download: name }, format)
+    // /health needs no key.
+    if (session.needsKey && request.method !== 'health')
       link.addEventListener('click', (event) => {
         event.preventDefault()
         saveWithKey(session, request, format, name).catch((error: unknown) => display.showError(error))

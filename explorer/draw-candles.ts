@@ -23,7 +23,12 @@ export function drawCandles(plot: uPlot, bars: CandleBars, spanMs: number): void
     const x = plot.valToPos(ms - spanMs / 2, 'x', true)
     if (x < bbox.left - width || x > bbox.left + bbox.width + width) continue
     const place = (prices: readonly number[]): number => plot.valToPos(prices[index] ?? 0, 'y', true)
-    const [open, high, low, close] = [place(bars.opens), place(bars.highs), place(bars.lows), place(bars.closes)]
+    const [open, high, low, close] = [
+      place(bars.opens),
+      place(bars.highs),
+      place(bars.lows),
+      place(bars.closes),
+    ]
     const hasRisen = close <= open
     context.strokeStyle = hasRisen ? rise : fall
     context.beginPath()

@@ -52,7 +52,9 @@ export interface Choice {
 
 /** Puts choices into a list; a value that is none of them stands there too, so that what is asked for can be seen. */
 export function setChoices(select: HTMLSelectElement, choices: readonly Choice[], value: string): void {
-  const shown = choices.some((choice) => choice.value === value) ? choices : [...choices, { value, text: value }]
+  const shown = choices.some((choice) => choice.value === value)
+    ? choices
+    : [...choices, { value, text: value }]
   select.replaceChildren(...shown.map((choice) => element('option', { value: choice.value }, choice.text)))
   select.value = value
   select.disabled = shown.length === 0

@@ -15,6 +15,12 @@ export function hatch(
   strokeStyle: string,
 ): void {
   if (width <= 0) return
+  if (width < STRIPE_PX) {
+    // Too narrow for stripes.
+    context.fillStyle = strokeStyle
+    context.fillRect(x, y, width, height)
+    return
+  }
   context.save()
   context.beginPath()
   context.rect(x, y, width, height)

@@ -40,7 +40,9 @@ export class ImpliedPlot {
     const { times, lines } = this.lines
     if (lines.length !== this.#strikes.length || this.#plot === undefined) this.#buildPlot()
     const ordered = this.#ordered()
-    this.#shares = times.map((_, index) => impliedDistribution(ordered.map((line) => line?.mids[index] ?? null)))
+    this.#shares = times.map((_, index) =>
+      impliedDistribution(ordered.map((line) => line?.mids[index] ?? null)),
+    )
     const edges = this.#shares.map(stacked)
     this.#plot?.setData(
       times,
@@ -68,7 +70,10 @@ export class ImpliedPlot {
     const place = { strikes: this.#strikes, lines: this.#ordered(), index, hasShares: true }
     this.#strikeTable.show(`At ${instantText(times[index] ?? ms)}`, place)
     const shares = this.#shares[index] ?? []
-    const best = shares.reduce<number>((found, share, at) => ((share ?? 0) > (shares[found] ?? 0) ? at : found), 0)
+    const best = shares.reduce<number>(
+      (found, share, at) => ((share ?? 0) > (shares[found] ?? 0) ? at : found),
+      0,
+    )
     const share = shares[best]
     return share === null || share === undefined
       ? 'no distribution'

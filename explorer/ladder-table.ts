@@ -18,7 +18,11 @@ export class LadderTable {
       element('thead', {}, element('tr', {}, ...head)),
       this.#body,
     )
-    this.root = element('div', { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': 'Ladder' }, table)
+    this.root = element(
+      'div',
+      { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': 'Ladder' },
+      table,
+    )
   }
 
   show(caption: string, { bids, asks }: Ladder): void {
@@ -27,6 +31,9 @@ export class LadderTable {
     const bid = bids.map(({ price, qty }) => row(price, countText(qty), '', 'bid'))
     const none = element('tr', {}, element('td', { colspan: 3 }, 'No book is known at this time.'))
     this.#body.replaceChildren(...(ask.length + bid.length === 0 ? [none] : [...ask, ...bid]))
+    // The best prices are what is looked for.
+    const spread = bid[0]?.offsetTop ?? this.#body.offsetHeight
+    this.root.scrollTop = spread - this.root.clientHeight / 2
   }
 }
 

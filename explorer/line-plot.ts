@@ -17,6 +17,8 @@ export interface Line {
   readonly isStepped?: boolean
   /** Values are marks without a line. */
   readonly isPoints?: boolean
+  /** Only scales the axis: what it stands for is drawn otherwise. */
+  readonly isHidden?: boolean
   /** Filled down to the line before it, as bands that lie on one another. */
   readonly isBand?: boolean
   /** Filled down to 0. */
@@ -37,9 +39,12 @@ export interface LinePlotOptions {
 
 const NARROW_PX = 480
 const X_TICK_PX = 70
+/** Cents, degrees, percent and contracts are whole. */
+const INCREMENTS = [0, 1, 2, 3, 4, 5, 6].flatMap((power) => [1, 2, 5].map((step) => step * 10 ** power))
+const POINT_PX = 6
 
 function seriesOf(line: Line, index: number): uPlot.Series {
-  const { label, stroke, widthPx = 1.5, isStepped, isPoints, isBand, isFilled, paths } = line
+  const { label, stroke, widthPx = 1.5, isStepped, isPoints, isHidden, isBand, isFilled, paths } = line
   const steps = uPlot.paths.stepped?.({ align: 1 })
   return {
     label,
@@ -47,7 +52,7 @@ function seriesOf(line: Line, index: number): uPlot.Series {
     width: widthPx,
     spanGaps: false,
     points: isPoints === true ? { show: true, size: 7, fill: stroke } : { show: false },
-    ...(isPoints === true ? { paths: () => null } : {}),
+    ...(isPoints === true || isHidden === true ? { paths: () => null } : {}),
     ...(isStepped === true && steps !== undefined ? { paths: steps } : {}),
     // The lowest band has no line below it.
     ...(isFilled === true || (isBand === true && index === 0) ? { fill: () => faint(stroke()) } : {}),
@@ -133,13 +138,17 @@ export class LinePlot {
   }
 
   #uplotOptions({ lines, yLabel, yRange, draw }: LinePlotOptions): uPlot.Options {
-    const axis = { stroke: () => colour('muted'), grid: { stroke: () => colour('line'), width: 1 }, ticks: { show: false } }
+    const axis = {
+      stroke: () => colour('muted'),
+      grid: { stroke: () => colour('line'), width: 1 },
+      ticks: { show: false },
+    }
     const isNarrow = this.#host.clientWidth < NARROW_PX
     return {
       ...this.#size(),
       ms: 1,
       legend: { show: false },
-      padding: [8, 8, 0, 0],
+      padding: [8, 18, 0, 0],
       series: [{}, ...lines.map(seriesOf)],
       bands: bandsOf(lines),
       scales: {
@@ -152,9 +161,18 @@ export class LinePlot {
       tzDate: (ms) => uPlot.tzDate(new Date(ms), 'Etc/UTC'),
       axes: [
         { ...axis, space: X_TICK_PX, size: 28, values: (_, splits) => splits.map((ms) => clockText(ms)) },
-        { ...axis, size: isNarrow ? 34 : 44, ...(isNarrow ? {} : { label: yLabel, labelSize: 18 }) },
+        {
+          ...axis,
+          incrs: INCREMENTS,
+          size: isNarrow ? 34 : 44,
+          ...(isNarrow ? {} : { label: yLabel, labelSize: 18 }),
+        },
       ],
-      cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
+      cursor: {
+        y: false,
+        drag: { x: false, y: false },
+        points: { size: (_, index) => (lines[index - 1]?.isHidden === true ? 0 : POINT_PX) },
+      },
       hooks: {
         drawClear: [(plot) => this.#drawGaps(plot)],
         ...(draw === undefined ? {} : { draw: [draw] }),
@@ -168,7 +186,12 @@ export class LinePlot {
       const from = Math.max(left, plot.valToPos(fromMs, 'x', true))
       const to = Math.min(left + width, plot.valToPos(toMs, 'x', true))
       // What is narrower than a pixel must be seen too.
-      const rectangle = { x: from, y: top, width: to < left || from > left + width ? 0 : Math.max(2, to - from), height }
+      const rectangle = {
+        x: from,
+        y: top,
+        width: to < left || from > left + width ? 0 : Math.max(2, to - from),
+        height,
+      }
       hatch(plot.ctx, rectangle, colour('hatch'))
     }
   }

@@ -1,7 +1,9 @@
 // The order-book requests of the views.
 
 import { MS_PER_DAY, utcDateStartMs } from '../shared/utc-date.ts'
+import type { Snapshot } from '../clients/typescript/bookcast.ts'
 import type { ApiRequest, ParameterValue } from './api-request.ts'
+import type { QuoteRow } from './market-lines.ts'
 import { ALL_EVENTS } from './selection.ts'
 import type { TimeWindow } from './time-window.ts'
 import type { ViewState } from './view-state.ts'
@@ -24,7 +26,11 @@ export function intervalOf({ interval }: ViewState, automatic: number): number |
 }
 
 /** Best quotes of all markets of an event (or series) over a range of dates. */
-export function quotesRequest(state: ViewState, dates: Parameters, automaticInterval: number): ApiRequest {
+export function quotesRequest(
+  state: ViewState,
+  dates: Parameters,
+  automaticInterval: number,
+): ApiRequest<QuoteRow> {
   const name = state.event === ALL_EVENTS ? state.series : state.event
   return {
     title: 'order books',
@@ -44,7 +50,7 @@ export function quotesRequest(state: ViewState, dates: Parameters, automaticInte
 export function bookRequest(
   state: ViewState,
   { interval, hour }: { readonly interval: number | string; readonly hour: number | null },
-): ApiRequest {
+): ApiRequest<Snapshot> {
   const { market, date } = state
   const within: Parameters = hour === null ? {} : { hour }
   return {

@@ -10,7 +10,11 @@ export interface PlotFrame {
 
 /** @param heading what is shown, also for those who cannot see it */
 export function plotFrame(host: HTMLElement, heading: string, note: string): PlotFrame {
-  const plot = element('div', { class: 'plot', role: 'img', 'aria-label': `${heading}. The table below has the same values.` })
+  const plot = element('div', {
+    class: 'plot',
+    role: 'img',
+    'aria-label': `${heading}. The table below has the same values.`,
+  })
   const side = element('div', { class: 'side' })
   const below = element('div', { class: 'below' })
   host.append(

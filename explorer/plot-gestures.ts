@@ -64,7 +64,10 @@ export function attachGestures(area: HTMLElement, get: () => PlotWindow, listene
     const [fromMs = window.fromMs, toMs = window.toMs] = times
     const span = { fromMs, toMs: Math.max(toMs, fromMs + 1) }
     listener.onWindow(
-      zoomed(span, 1, (fromMs + toMs) / 2, { bounds, shortestMs: Math.min(shortestMs, bounds.toMs - bounds.fromMs) }),
+      zoomed(span, 1, (fromMs + toMs) / 2, {
+        bounds,
+        shortestMs: Math.min(shortestMs, bounds.toMs - bounds.fromMs),
+      }),
     )
   })
   area.addEventListener('pointercancel', () => {

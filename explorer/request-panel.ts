@@ -2,7 +2,7 @@
 // it, its files to download, and the server's own sentence when it is refused.
 
 import { ApiError } from '../clients/typescript/bookcast.ts'
-import { answerOf, type ApiRequest } from './api-request.ts'
+import { answerOf, type ApiRequest, urlOf } from './api-request.ts'
 import { copyText } from './clipboard.ts'
 import { downloadLinks } from './download-links.ts'
 import { button, element, labelledSelect, setChoices } from './element.ts'
@@ -17,7 +17,11 @@ export interface Loading {
    * Gives the rows of a request as they arrive.
    * @returns whether all of them came; what went wrong has been shown
    */
-  read<Row>(request: ApiRequest, take: (rows: readonly Row[]) => void, expectedRows?: number): Promise<boolean>
+  read<Row>(
+    request: ApiRequest<Row>,
+    take: (rows: readonly Row[]) => void,
+    expectedRows?: number,
+  ): Promise<boolean>
 }
 
 interface Tally {
@@ -48,7 +52,11 @@ export class RequestPanel {
     this.#stop = button('Stop', () => this.#controller.abort('stopped'), { hidden: true, class: 'stop' })
     this.#languages = new Map(LANGUAGES.map((name) => [name, button(name, () => this.#speak(name))]))
     const copy = button('Copy', () => void this.#copy(), { class: 'copy' })
-    const code = element('pre', { tabindex: 0, role: 'region', 'aria-label': 'The request as code' }, this.#code)
+    const code = element(
+      'pre',
+      { tabindex: 0, role: 'region', 'aria-label': 'The request as code' },
+      this.#code,
+    )
     root.replaceChildren(
       element('div', { class: 'panel-row' }, this.#status, this.#progress, this.#stop, this.#downloads),
       this.#alert,
@@ -56,7 +64,11 @@ export class RequestPanel {
         'div',
         { class: 'panel-row' },
         this.#choice.field,
-        element('div', { class: 'buttons', role: 'group', 'aria-label': 'Language' }, ...this.#languages.values()),
+        element(
+          'div',
+          { class: 'buttons', role: 'group', 'aria-label': 'Language' },
+          ...this.#languages.values(),
+        ),
         copy,
       ),
       code,
@@ -72,7 +84,7 @@ export class RequestPanel {
     this.#requests = requests
     this.#tallies.clear()
     this.#alert.hidden = true
-    this.#status.textContent = requests.length === 0 ? '' : 'Loading …'
+    this.#status.textContent = 'Loading …'
     this.#choice.field.hidden = requests.length < 2
     const choices = requests.map(({ title }, index) => ({ value: String(index), text: title }))
     setChoices(this.#choice.select, choices, '0')
@@ -81,6 +93,11 @@ export class RequestPanel {
       signal: controller.signal,
       read: (request, take, expectedRows) => this.#read(controller, request, take, expectedRows),
     }
+  }
+
+  /** Says what came of requests that were not read by `read`. */
+  report(text: string): void {
+    this.#status.textContent = text
   }
 
   end(): void {
@@ -109,7 +126,7 @@ export class RequestPanel {
 
   async #read<Row>(
     controller: AbortController,
-    request: ApiRequest,
+    request: ApiRequest<Row>,
     take: (rows: readonly Row[]) => void,
     expectedRows: number | undefined,
   ): Promise<boolean> {
@@ -184,10 +201,12 @@ export class RequestPanel {
       this.#code.textContent = ''
       return
     }
-    const { baseUrl, needsKey, client } = this.#session
-    const answer = answerOf(client, request)
-    const urlOf = (format: 'ndjson' | 'parquet'): string => answer.url(format)
-    this.#code.textContent = snippet(request, this.#language, { baseUrl, needsKey, urlOf })
+    const { baseUrl, needsKey } = this.#session
+    this.#code.textContent = snippet(request, this.#language, {
+      baseUrl,
+      needsKey,
+      urlOf: (format) => urlOf(this.#session, request, format),
+    })
   }
 
   #showDownloads(): void {

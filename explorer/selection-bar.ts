@@ -35,8 +35,10 @@ const WINDOW = { from: null, to: null, at: null } as const
 export class SelectionBar {
   readonly #fields: Readonly<Record<string, ReturnType<typeof labelledSelect>>>
   readonly #calendar: Calendar
+  readonly #root: HTMLElement
 
   constructor(root: HTMLElement, open: (patch: Partial<ViewState>) => void) {
+    this.#root = root
     const below = { event: '', market: '', ...WINDOW }
     this.#fields = {
       source: labelledSelect('Source', (source) => open({ source, series: '', date: '', ...below })),
@@ -55,8 +57,8 @@ export class SelectionBar {
 
   show({ state, markets }: Selection, catalogue: Catalogue): void {
     const shown = ['source', 'series', ...SHOWN[state.view]]
-    for (const [name, { field }] of Object.entries(this.#fields))
-      field.hidden = !shown.includes(name) || state.view === 'data'
+    this.#root.hidden = state.view === 'data'
+    for (const [name, { field }] of Object.entries(this.#fields)) field.hidden = !shown.includes(name)
     this.#calendar.root.hidden = !shown.includes('date')
     this.#set('source', SOURCES, state.source)
     const series = catalogue.seriesOf(state.source)
@@ -68,7 +70,10 @@ export class SelectionBar {
     const events = [...new Set(markets.map(({ event }) => event))].filter((event) => event !== '').toSorted()
     this.#set(
       'event',
-      [...events.map((value) => ({ value, text: shortened(value, NAME_CHARACTERS_MAX) })), { value: ALL_EVENTS, text: 'all markets' }],
+      [
+        ...events.map((value) => ({ value, text: shortened(value, NAME_CHARACTERS_MAX) })),
+        { value: ALL_EVENTS, text: 'all markets' },
+      ],
       state.event,
     )
     const strikes = orderedStrikes(marketsOfEvent(markets, state.event).map(({ market }) => market))

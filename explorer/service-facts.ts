@@ -10,7 +10,13 @@ export interface FactTable {
   readonly rows: readonly (readonly string[])[]
 }
 
-export function healthTable({ status, embedded_db: embedded, hosted_db: hosted, sync, samples }: Health): FactTable {
+export function healthTable({
+  status,
+  embedded_db: embedded,
+  hosted_db: hosted,
+  sync,
+  samples,
+}: Health): FactTable {
   const rows = [
     ['Service', status],
     ['Analytical database', embedded],
@@ -19,11 +25,20 @@ export function healthTable({ status, embedded_db: embedded, hosted_db: hosted, 
     ['Lake is stale', sync.is_stale ? 'yes' : 'no'],
     ['Parquet files', countText(sync.file_count)],
   ]
-  const hasSamples = (samples as Health['samples'] | undefined) !== undefined && (samples.files > 0 || samples.records)
+  const hasSamples =
+    (samples as Health['samples'] | undefined) !== undefined && (samples.files > 0 || samples.records)
   return {
     caption: 'Stores and sync',
     columns: ['What', 'State'],
-    rows: hasSamples ? [...rows, ['Samples', `${countText(samples.files)} invented files${samples.records ? ', invented records' : ''}`]] : rows,
+    rows: hasSamples
+      ? [
+          ...rows,
+          [
+            'Samples',
+            `${countText(samples.files)} invented files${samples.records ? ', invented records' : ''}`,
+          ],
+        ]
+      : rows,
   }
 }
 
@@ -39,7 +54,9 @@ function finder(samples: readonly Sample[]): Find {
 }
 
 function labelValues(samples: readonly Sample[], name: string, label: string): string[] {
-  const values = samples.filter((sample) => sample.name === `bookcast_${name}`).map(({ labels }) => labels[label])
+  const values = samples
+    .filter((sample) => sample.name === `bookcast_${name}`)
+    .map(({ labels }) => labels[label])
   return [...new Set(values)].filter((value) => value !== undefined)
 }
 
@@ -57,7 +74,11 @@ function slotTable(samples: readonly Sample[], find: Find): FactTable {
     const refused = samples
       .filter(({ name, labels }) => name === 'bookcast_lane_refused_total' && labels['lane'] === lane)
       .reduce((sum, { value }) => sum + value, 0)
-    return [lane, ...['running', 'waiting', 'granted_total'].map((what) => count(find(`lane_${what}`, { lane }))), count(refused)]
+    return [
+      lane,
+      ...['running', 'waiting', 'granted_total'].map((what) => count(find(`lane_${what}`, { lane }))),
+      count(refused),
+    ]
   })
   const caption = `Slots: ${count(find('lob_slots_taken'))} of ${count(find('lob_slots_max'))} order-book slots taken`
   return { caption, columns: ['Lane', 'Running', 'Waiting', 'Granted', 'Refused'], rows: lanes }
@@ -71,7 +92,11 @@ function lagTable(samples: readonly Sample[], find: Find, nowMs: number): FactTa
   const rows = samples
     .filter(({ name }) => name === 'bookcast_newest_row_timestamp_seconds')
     .map(({ labels, value }) => [`${labels['dataset']}, ${labels['source']}`, since(value, nowMs)])
-  return { caption: 'Lag: how new the newest rows are', columns: ['What', 'Newest'], rows: [...books, ...rows] }
+  return {
+    caption: 'Lag: how new the newest rows are',
+    columns: ['What', 'Newest'],
+    rows: [...books, ...rows],
+  }
 }
 
 function collectorTable(samples: readonly Sample[], find: Find, nowMs: number): FactTable {
@@ -87,9 +112,15 @@ function recorderTable(samples: readonly Sample[], find: Find): FactTable {
   const rows = labelValues(samples, 'recorder_up', 'source').map((source) => [
     source,
     find('recorder_up', { source }) === 1 ? 'recording' : 'down',
-    ...['connections', 'markets', 'messages_total', 'gaps_total'].map((what) => count(find(`recorder_${what}`, { source }))),
+    ...['connections', 'markets', 'messages_total', 'gaps_total'].map((what) =>
+      count(find(`recorder_${what}`, { source })),
+    ),
   ])
-  return { caption: 'Recorders', columns: ['Exchange', 'State', 'Connections', 'Markets', 'Messages', 'Gaps'], rows }
+  return {
+    caption: 'Recorders',
+    columns: ['Exchange', 'State', 'Connections', 'Markets', 'Messages', 'Gaps'],
+    rows,
+  }
 }
 
 function diskTable(samples: readonly Sample[], find: Find): FactTable {

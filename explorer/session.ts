@@ -5,7 +5,12 @@ import { Answer, Bookcast } from '../clients/typescript/bookcast.ts'
 import type { CallOptions, Connection } from '../clients/typescript/transfer.ts'
 import type { RecordedSeries } from './recorded-days.ts'
 
-const RECORDINGS = { path: '/explorer/recordings', formats: ['json'], limitMax: null, hasFill: false } as const
+const RECORDINGS = {
+  path: '/explorer/recordings',
+  formats: ['json'],
+  limitMax: null,
+  hasFill: false,
+} as const
 
 export class Session {
   readonly baseUrl = new URL('.', document.baseURI).href.replace(/\/(?:#.*)?$/, '')

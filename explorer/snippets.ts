@@ -1,7 +1,7 @@
 // A request as code to copy. Every snippet runs as it stands against the server that the page came from and gives the rows
 // of the picture. Where the server asks for API keys the key is taken from the environment: none is ever written down.
 
-import type { ApiRequest, ParameterValue } from './api-request.ts'
+import { type ApiRequest, formatsOf, type ParameterValue } from './api-request.ts'
 
 export const LANGUAGES = ['URL', 'curl', 'Python', 'TypeScript', 'DuckDB'] as const
 export type Language = (typeof LANGUAGES)[number]
@@ -35,29 +35,38 @@ function pythonText({ method, parameters }: ApiRequest, { baseUrl, needsKey }: S
   const values = Object.entries(parameters).map(
     ([name, value]) => `${PYTHON_NAMES[name] ?? name}=${pythonValue(value)}`,
   )
+  const name = method.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  const call =
+    method === 'health'
+      ? 'print(client.health())'
+      : `answer = client.${name}(${values.join(', ')})
+rows = list(answer)  # or answer.to_df(), .to_polars(), .to_arrow()
+print(len(rows), "rows")`
   return `# curl -O ${baseUrl}/clients/bookcast.py
 ${needsKey ? 'import os\n' : ''}import bookcast
 
 client = bookcast.Client(${JSON.stringify(baseUrl)}${needsKey ? ', api_key=os.environ["BOOKCAST_API_KEY"]' : ''})
-answer = client.${method}(${values.join(', ')})
-rows = list(answer)  # or answer.to_df(), .to_polars(), .to_arrow()
-print(len(rows), "rows")
+${call}
 `
 }
 
 function typescriptText({ method, parameters }: ApiRequest, { baseUrl, needsKey }: SnippetContext): string {
+  const call =
+    method === 'health'
+      ? 'console.log(await bookcast.health())'
+      : `const rows = await bookcast.${method}(${JSON.stringify(parameters)}).toArray()\nconsole.log(rows.length, 'rows')`
   const key = needsKey ? ', { apiKey: process.env.BOOKCAST_API_KEY }' : ''
   return `// curl -o bookcast.mjs ${baseUrl}/clients/bookcast.js
 import { Bookcast } from './bookcast.mjs'
 
 const bookcast = new Bookcast(${JSON.stringify(baseUrl)}${key})
-const rows = await bookcast.${method}(${JSON.stringify(parameters)}).toArray()
-console.log(rows.length, 'rows')
+${call}
 `
 }
 
 function duckdbText({ method }: ApiRequest, context: SnippetContext): string {
-  const file = `${method}.parquet`
+  const isJson = !formatsOf(method).includes('parquet')
+  const file = `${method}.${isJson ? 'json' : 'parquet'}`
   return `-- ${curl(context, `-o ${file} `, context.urlOf('parquet'))}
 SELECT * FROM '${file}';
 `

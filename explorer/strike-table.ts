@@ -18,7 +18,9 @@ export class StrikeTable {
   /** @param onChoose told the market whose book is wanted */
   constructor(onChoose: (market: string) => void) {
     this.#onChoose = onChoose
-    const head = ['Strike', 'Bid', 'Ask', 'Mid', 'Implied'].map((name) => element('th', { scope: 'col' }, name))
+    const head = ['Strike', 'Bid', 'Ask', 'Mid', 'Implied'].map((name) =>
+      element('th', { scope: 'col' }, name),
+    )
     const table = element(
       'table',
       { class: 'strikes' },
@@ -26,13 +28,22 @@ export class StrikeTable {
       element('thead', {}, element('tr', {}, ...head)),
       this.#body,
     )
-    this.root = element('div', { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': 'Strikes' }, table)
+    this.root = element(
+      'div',
+      { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': 'Strikes' },
+      table,
+    )
   }
 
   /** @param hasShares whether the markets exclude one another, so that their prices are a distribution */
   show(
     caption: string,
-    { strikes, lines, index, hasShares }: {
+    {
+      strikes,
+      lines,
+      index,
+      hasShares,
+    }: {
       readonly strikes: readonly Strike[]
       readonly lines: readonly (MarketLine | undefined)[]
       readonly index: number
@@ -47,7 +58,10 @@ export class StrikeTable {
         const line = lines[place]
         const swatch = element('span', { class: 'swatch', 'aria-hidden': 'true' })
         swatch.style.background = strikeColour(place, strikes.length)
-        const open = button(label, () => this.#onChoose(market), { class: 'link', title: shortened(market, 200) })
+        const open = button(label, () => this.#onChoose(market), {
+          class: 'link',
+          title: shortened(market, 200),
+        })
         open.setAttribute('aria-label', `${label}: open the book`)
         const share = shares[place]
         const cells = [

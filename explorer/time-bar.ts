@@ -25,7 +25,9 @@ export class TimeBar {
     this.#get = get
     this.#listener = listener
     this.#slider = element('input', { type: 'range', min: 0, max: 0, step: 1, 'aria-label': 'Time' })
-    this.#slider.addEventListener('input', () => listener.onCursor(this.#ticks.timeOf(Number(this.#slider.value))))
+    this.#slider.addEventListener('input', () =>
+      listener.onCursor(this.#ticks.timeOf(Number(this.#slider.value))),
+    )
     this.#slider.addEventListener('keydown', (event) => this.#onKey(event))
     this.root = element(
       'div',

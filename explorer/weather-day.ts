@@ -5,13 +5,6 @@ import type { ClimateDay } from '../shared/climate-day.ts'
 import { alignedColumns, type Cell } from './aligned-columns.ts'
 import { type ExtremumKind, runningExtremum } from './running-extremum.ts'
 
-export interface WeatherRow {
-  readonly ms: number
-  readonly tempF: Cell
-  readonly extremumF: Cell
-  readonly reportedF: Cell
-}
-
 export class WeatherDay {
   readonly day: ClimateDay
   readonly kind: ExtremumKind

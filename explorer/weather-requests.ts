@@ -1,11 +1,13 @@
 // What the weather view asks for: the observations of a climate day and somewhat beyond, all reports about it, and the
 // prices of its event meanwhile.
 
+import type { ClimateRecord, Observation } from '../clients/typescript/bookcast.ts'
 import { climateDay, type ClimateDay } from '../shared/climate-day.ts'
 import { MS_PER_HOUR, utcDateOf, utcDateStartMs } from '../shared/utc-date.ts'
 import type { ApiRequest } from './api-request.ts'
 import type { SeriesFacts } from './catalogue.ts'
 import { quotesRequest } from './lob-requests.ts'
+import type { QuoteRow } from './market-lines.ts'
 import { eventDate } from './strikes.ts'
 import type { TimeWindow } from './time-window.ts'
 import type { ViewState } from './view-state.ts'
@@ -17,10 +19,10 @@ export const QUOTES_INTERVAL = 300
 export interface WeatherPlan {
   readonly day: ClimateDay
   readonly bounds: TimeWindow
-  readonly quotes: ApiRequest
+  readonly quotes: ApiRequest<QuoteRow>
   /** Null where no station is known. */
-  readonly observations: ApiRequest | null
-  readonly climate: ApiRequest | null
+  readonly observations: ApiRequest<Observation> | null
+  readonly climate: ApiRequest<ClimateRecord> | null
 }
 
 function instant(ms: number): string {
@@ -38,15 +40,21 @@ export function weatherPlan(state: ViewState, { station, standardOffsetHours }: 
     day,
     bounds,
     quotes: quotesRequest(state, dates, QUOTES_INTERVAL),
-    observations: station === null || !isDate ? null : {
-      title: 'observations',
-      method: 'observations',
-      parameters: { station, from: instant(bounds.fromMs), to: instant(bounds.toMs) },
-    },
-    climate: station === null || !isDate ? null : {
-      title: 'climate reports',
-      method: 'climate',
-      parameters: { station, from: date, to: date, revisions: true },
-    },
+    observations:
+      station === null || !isDate
+        ? null
+        : {
+            title: 'observations',
+            method: 'observations',
+            parameters: { station, from: instant(bounds.fromMs), to: instant(bounds.toMs) },
+          },
+    climate:
+      station === null || !isDate
+        ? null
+        : {
+            title: 'climate reports',
+            method: 'climate',
+            parameters: { station, from: date, to: date, revisions: true },
+          },
   }
 }

@@ -1,13 +1,12 @@
 // Weather and market: the temperature that settles an event, and what its prices say about the outcome, over one climate
 // day and under one cursor.
 
-import type { ClimateRecord, Observation } from '../clients/typescript/bookcast.ts'
 import type { ApiRequest } from './api-request.ts'
 import { DataTable } from './data-table.ts'
 import { element } from './element.ts'
 import { ImpliedPlot } from './implied-plot.ts'
 import { LinePlot } from './line-plot.ts'
-import { indexAt, type QuoteRow } from './market-lines.ts'
+import { indexAt } from './market-lines.ts'
 import { onNextFrame } from './next-frame.ts'
 import { instantText, valueText } from './number-text.ts'
 import { plotFrame } from './plot-frame.ts'
@@ -19,7 +18,8 @@ import { WeatherDay } from './weather-day.ts'
 import { type WeatherPlan, weatherPlan } from './weather-requests.ts'
 
 const SHORTEST_MS = 3_600_000
-const IMPLIED_NOTE = 'The mids of all strikes, divided by their sum, percent. Hatched: not every strike has a known book.'
+const IMPLIED_NOTE =
+  'The mids of all strikes, divided by their sum, percent. Hatched: not every strike has a known book.'
 
 class WeatherView implements View {
   readonly #context: ViewContext
@@ -42,9 +42,14 @@ class WeatherView implements View {
     const extremum = facts.kind === 'high' ? 'maximum' : 'minimum'
     const date = eventDate(state.event) ?? state.date
     const heading = `Temperature at ${facts.station ?? 'no known station'}, climate day ${date}`
-    const note = `Degrees Fahrenheit, UTC. The line holds the running ${extremum} of the climate day, midnight to midnight in local standard time (${instantText(this.#plan.day.fromMs)} to ${instantText(this.#plan.day.toMs)}); diamonds are climate reports when they were issued.`
-    const top = plotFrame(host, heading, facts.station === null ? 'No station is known for this series.' : note)
+    const note = `Degrees Fahrenheit, UTC. The line holds the running ${extremum} of the climate day, midnight to midnight in local standard time (${instantText(this.#plan.day.fromMs)} to ${instantText(this.#plan.day.toMs)}); dots are climate reports when they were issued.`
+    const top = plotFrame(
+      host,
+      heading,
+      facts.station === null ? 'No station is known for this series.' : note,
+    )
     const bottom = plotFrame(host, `Implied distribution of ${shortened(state.event, 80)}`, IMPLIED_NOTE)
+    for (const { plot } of [top, bottom]) plot.classList.add('half')
     this.#time = new TimeView({
       context,
       bounds: this.#plan.bounds,
@@ -57,7 +62,12 @@ class WeatherView implements View {
       host: top.plot,
       lines: [
         { label: 'temperature', stroke: () => colour('muted') },
-        { label: `running ${extremum}`, stroke: () => colour(isHigh ? 'fall' : 'accent'), widthPx: 2, isStepped: true },
+        {
+          label: `running ${extremum}`,
+          stroke: () => colour(isHigh ? 'fall' : 'accent'),
+          widthPx: 2,
+          isStepped: true,
+        },
         { label: 'climate report', stroke: () => colour('ink'), isPoints: true },
       ],
       yLabel: '°F',
@@ -91,17 +101,20 @@ class WeatherView implements View {
     const { quotes, observations, climate } = this.#plan
     const requests = [observations, climate, quotes].filter((request) => request !== null)
     const loading = this.#context.panel.begin(requests)
-    const read = async <Row>(request: ApiRequest | null, take: (rows: readonly Row[]) => void): Promise<void> => {
+    const read = async <Row>(
+      request: ApiRequest<Row> | null,
+      take: (rows: readonly Row[]) => void,
+    ): Promise<void> => {
       if (request === null) return
-      await loading.read<Row>(request, (rows) => {
+      await loading.read(request, (rows) => {
         take(rows)
         this.#show()
       })
     }
     await Promise.all([
-      read<Observation>(observations, (rows) => this.#weather.observations.push(...rows)),
-      read<ClimateRecord>(climate, (rows) => this.#weather.reports.push(...rows)),
-      read<QuoteRow>(quotes, (rows) => this.#implied.lines.add(rows)),
+      read(observations, (rows) => this.#weather.observations.push(...rows)),
+      read(climate, (rows) => this.#weather.reports.push(...rows)),
+      read(quotes, (rows) => this.#implied.lines.add(rows)),
     ])
     this.#show()
   }
@@ -141,14 +154,16 @@ class WeatherView implements View {
   #temperatureAt(index: number): string {
     const observed = this.#weather.columns().columns
     const last = (column: number): string => {
-      const value = observed[column]?.slice(0, index + 1).findLast((cell) => cell !== undefined && cell !== null)
+      const value = observed[column]
+        ?.slice(0, index + 1)
+        .findLast((cell) => cell !== undefined && cell !== null)
       return value === undefined || value === null ? '–' : `${valueText(value)}°`
     }
     return `${last(0)}, ${this.#weather.kind === 'high' ? 'maximum' : 'minimum'} so far ${last(1)}; `
   }
 
   #reportTable(): HTMLElement {
-    const head = ['Report', 'Issued (UTC)', 'High', 'Low'].map((name) => element('th', { scope: 'col' }, name))
+    const head = ['Report', 'Issued', 'High', 'Low'].map((name) => element('th', { scope: 'col' }, name))
     const table = element(
       'table',
       {},
@@ -156,20 +171,27 @@ class WeatherView implements View {
       element('thead', {}, element('tr', {}, ...head)),
       this.#reports,
     )
-    return element('div', { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': 'Climate reports' }, table)
+    return element(
+      'div',
+      { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': 'Climate reports' },
+      table,
+    )
   }
 
   #showReports(): void {
     this.#reports.replaceChildren(
-      ...this.#weather.reports.map(({ report_type: type, issued_at: issuedAt, high_temp_f: high, low_temp_f: low }) => {
-        const cells = [issuedAt === null ? '–' : instantText(Date.parse(issuedAt)), valueText(high), valueText(low)]
-        return element(
-          'tr',
-          {},
-          element('th', { scope: 'row' }, type),
-          ...cells.map((text) => element('td', {}, text)),
-        )
-      }),
+      ...this.#weather.reports.map(
+        ({ report_type: type, issued_at: issuedAt, high_temp_f: high, low_temp_f: low }) => {
+          const issued = issuedAt === null ? '–' : `${instantText(Date.parse(issuedAt)).slice(5, 16)}Z`
+          const cells = [issued, valueText(high), valueText(low)]
+          return element(
+            'tr',
+            {},
+            element('th', { scope: 'row' }, type),
+            ...cells.map((text) => element('td', {}, text)),
+          )
+        },
+      ),
     )
   }
 }

@@ -84,9 +84,11 @@ export class Transfer {
    */
   async *chunks(): AsyncGenerator<Uint8Array, void, undefined> {
     const reader = this.#response.body?.getReader()
+    let isRead = false
     try {
       for (;;) {
         const chunk = await this.#read(reader)
+        isRead = chunk === undefined
         if (chunk === undefined) break
         this.bytes += chunk.length
         yield chunk
@@ -94,8 +96,8 @@ export class Transfer {
       this.#checkLength()
     } finally {
       this.#watch.end()
-      // The connection of an answer that was read to its end is not touched by this.
-      reader?.cancel().catch(() => {})
+      // Browsers tell of a transfer that is cancelled at its very end as one that failed.
+      if (!isRead) reader?.cancel().catch(() => {})
     }
   }
 

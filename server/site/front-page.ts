@@ -2,7 +2,13 @@
 // names text/html and likes it no less than JSON gets the page, so that curl, fetch and HTTP libraries, which say */* or
 // nothing, get what a program can read.
 
-import { defineEndpoint, type Endpoint, type ReplyHeaders, validatorHeaders } from '../http/endpoint.ts'
+import {
+  defineEndpoint,
+  type Endpoint,
+  type ReplyHeaders,
+  validatorHeaders,
+  type WholeReply,
+} from '../http/endpoint.ts'
 import { strongEtag } from '../http/etag.ts'
 
 const HTML = 'text/html'
@@ -42,20 +48,21 @@ function endpointList(endpoints: readonly Endpoint[], version: string): object {
   }
 }
 
+function validatedReply(body: Uint8Array, headers: ReplyHeaders): WholeReply {
+  const etag = strongEtag(Buffer.from(body).toString('base64'))
+  const validator = validatorHeaders({ etag, cacheControl: 'no-cache' })
+  return { status: 200, headers: { ...headers, Vary: 'Accept', ...validator }, body }
+}
+
 /** @param page the explorer with its headers; undefined where it is left out */
 export function frontPageEndpoint(
   endpoints: readonly Endpoint[],
   version: string,
   page: { readonly body: Uint8Array; readonly headers: ReplyHeaders } | undefined,
 ): Endpoint {
-  const reply = (body: Uint8Array, headers: ReplyHeaders) => {
-    const etag = strongEtag(Buffer.from(body).toString('base64'))
-    const validator = validatorHeaders({ etag, cacheControl: 'no-cache' })
-    return { status: 200, headers: { ...headers, Vary: 'Accept', ...validator }, body }
-  }
   const text = `${JSON.stringify(endpointList(endpoints, version), undefined, 2)}\n`
-  const list = reply(new TextEncoder().encode(text), { 'Content-Type': JSON_TYPE })
-  const html = page && reply(page.body, page.headers)
+  const list = validatedReply(new TextEncoder().encode(text), { 'Content-Type': JSON_TYPE })
+  const html = page && validatedReply(page.body, page.headers)
   return defineEndpoint({
     path: '/',
     summary: 'The explorer for browsers, the list of endpoints for programs.',

@@ -51,7 +51,9 @@ function headersOf(name: string): ReplyHeaders {
     'X-Content-Type-Options': 'nosniff',
     ...(name.endsWith('.html')
       ? {
-          'Content-Security-Policy': (name === EXPLORER_PAGE ? CONTENT_SECURITY_POLICY : DOCS_POLICY).join('; '),
+          'Content-Security-Policy': (name === EXPLORER_PAGE ? CONTENT_SECURITY_POLICY : DOCS_POLICY).join(
+            '; ',
+          ),
         }
       : {}),
     // Tells Deno and editors where the types are.
@@ -105,7 +107,10 @@ export interface SiteOptions {
 }
 
 /** One endpoint for each file of the site, and `/`, which tells programs of `described`. */
-export function siteEndpoints(described: readonly Endpoint[], { lake, hasExplorer }: SiteOptions): Endpoint[] {
+export function siteEndpoints(
+  described: readonly Endpoint[],
+  { lake, hasExplorer }: SiteOptions,
+): Endpoint[] {
   const shown = [...fileEndpoints()].filter(([name]) => hasExplorer || !name.startsWith(EXPLORER))
   const page = hasExplorer
     ? { body: readFileSync(new URL(EXPLORER_PAGE, SITE)), headers: headersOf(EXPLORER_PAGE) }
