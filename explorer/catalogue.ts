@@ -5,6 +5,7 @@ import { ApiError, type Market, type Series } from '../clients/typescript/bookca
 import { STATIONS } from '../shared/stations.ts'
 import { addDays, utcDateStartMs } from '../shared/utc-date.ts'
 import type { RecordedSeries } from './recorded-days.ts'
+import type { SeriesFacts } from './series-facts.ts'
 import type { Session } from './session.ts'
 
 /** An event is open on the date before its day and closes on the date behind it. */
@@ -17,12 +18,6 @@ export interface ListedMarket {
   readonly event: string
   /** `yes` or `no` once it is settled. */
   readonly result: string
-}
-
-export interface SeriesFacts {
-  readonly station: string | null
-  readonly kind: 'high' | 'low'
-  readonly standardOffsetHours: number | null
 }
 
 export class Catalogue {

@@ -5,7 +5,7 @@ import type { ClimateRecord, Observation } from '../clients/typescript/bookcast.
 import { climateDay, type ClimateDay } from '../shared/climate-day.ts'
 import { MS_PER_HOUR, utcDateOf, utcDateStartMs } from '../shared/utc-date.ts'
 import type { ApiRequest } from './api-request.ts'
-import type { SeriesFacts } from './catalogue.ts'
+import type { SeriesFacts } from './series-facts.ts'
 import { quotesRequest } from './lob-requests.ts'
 import type { QuoteRow } from './market-lines.ts'
 import { eventDate } from './strikes.ts'
