@@ -8,12 +8,12 @@ import { indexAt, MarketLines } from './market-lines.ts'
 import { onNextFrame } from './next-frame.ts'
 import { instantText, valueText } from './number-text.ts'
 import { plotFrame } from './plot-frame.ts'
-import { ALL_EVENTS } from './selection.ts'
 import { StrikeTable } from './strike-table.ts'
 import { orderedStrikes, shortened, type Strike } from './strikes.ts'
 import { strikeColour } from './theme.ts'
 import { TimeView } from './time-view.ts'
 import type { View, ViewContext } from './view.ts'
+import { ALL_EVENTS } from './view-state.ts'
 
 const INTERVAL = 60
 const SHORTEST_TICKS = 10

@@ -4,9 +4,8 @@ import { MS_PER_DAY, utcDateStartMs } from '../shared/utc-date.ts'
 import type { Snapshot } from '../clients/typescript/bookcast.ts'
 import type { ApiRequest, ParameterValue } from './api-request.ts'
 import type { QuoteRow } from './market-lines.ts'
-import { ALL_EVENTS } from './selection.ts'
 import type { TimeWindow } from './time-window.ts'
-import type { ViewState } from './view-state.ts'
+import { ALL_EVENTS, type ViewState } from './view-state.ts'
 
 const QUOTE_COLUMNS = ['ts', 'market_id', 'best_bid', 'best_ask', 'mid'] as const
 /** Levels per side, the most there are. */

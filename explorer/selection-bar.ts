@@ -3,9 +3,9 @@
 import type { Catalogue } from './catalogue.ts'
 import { Calendar } from './calendar.ts'
 import { type Choice, element, labelledSelect, setChoices } from './element.ts'
-import { ALL_EVENTS, marketsOfEvent, type Selection } from './selection.ts'
+import { marketsOfEvent, type Selection } from './selection.ts'
 import { orderedStrikes, shortened } from './strikes.ts'
-import type { ViewName, ViewState } from './view-state.ts'
+import { ALL_EVENTS, type ViewName, type ViewState } from './view-state.ts'
 
 const SOURCES: readonly Choice[] = [
   { value: 'kalshi', text: 'Kalshi' },

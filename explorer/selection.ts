@@ -3,10 +3,7 @@
 
 import type { Catalogue, ListedMarket } from './catalogue.ts'
 import { eventDate, orderedStrikes } from './strikes.ts'
-import type { ViewState } from './view-state.ts'
-
-/** For `event`: every market of the series. */
-export const ALL_EVENTS = 'all'
+import { ALL_EVENTS, type ViewState } from './view-state.ts'
 
 export interface Selection {
   readonly state: ViewState

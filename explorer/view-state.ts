@@ -4,6 +4,9 @@
 export const VIEWS = ['day', 'book', 'weather', 'candles', 'data'] as const
 export type ViewName = (typeof VIEWS)[number]
 
+/** For `event`: every market of the series. */
+export const ALL_EVENTS = 'all'
+
 export interface ViewState {
   readonly view: ViewName
   readonly source: string

@@ -1,0 +1,110 @@
+// The explorer in a real browser, and what tests ask of it again and again. Expressions for the page are texts: the tests
+// are compiled without the browser's types.
+
+import assert from 'node:assert/strict'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+
+export type Rgb = readonly [red: number, green: number, blue: number]
+
+export interface ExplorerPage {
+  readonly page: Page
+  /** What a page should not do: messages of errors, requests to other origins, transfers that fail. */
+  readonly faults: string[]
+}
+
+/** Opens the page with a state and gives it as soon as the browser has begun to load it. */
+export async function openExplorer(
+  browser: Browser,
+  url: string,
+  fragment = '',
+  options: BrowserContextOptions = {},
+): Promise<ExplorerPage> {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options })
+  const faults: string[] = []
+  page.on('console', (message) => {
+    // That the tests read pixels is no fault of the page.
+    const isOurs = message.text().includes('willReadFrequently')
+    if (!isOurs && (message.type() === 'error' || message.type() === 'warning')) faults.push(message.text())
+  })
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('dialog', (dialog) => {
+    faults.push(`a dialog says ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${url}/`)) faults.push(`asked ${request.url()}`)
+  })
+  await page.goto(`${url}/${fragment}`, { waitUntil: 'commit' })
+  return { page, faults }
+}
+
+const WHOLE = /^([\d,]+) rows, \S+ [kMG]?B$/
+
+/** Waits until all rows are there; gives how many. */
+export async function wholeRows(page: Page): Promise<number> {
+  const status = page.locator('#request .status').filter({ hasText: WHOLE })
+  await status.waitFor()
+  // What is drawn follows with the next picture of the screen.
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+  return Number((WHOLE.exec((await status.textContent()) ?? '')?.[1] ?? '').replaceAll(',', ''))
+}
+
+/** All cells of the table with this caption, its rows' headings included; opens what it is hidden in. */
+export async function tableCells(page: Page, caption: string): Promise<string[][]> {
+  const table = page.locator('table').filter({ has: page.locator('caption', { hasText: caption }) })
+  const details = page.locator('details').filter({ has: table })
+  if ((await details.count()) > 0 && (await details.getAttribute('open')) === null)
+    await details.locator('summary').click()
+  await table.waitFor()
+  return page.evaluate(`(() => {
+    const captions = [...document.querySelectorAll('caption')]
+    const caption = captions.find(({ textContent }) => textContent.includes(${JSON.stringify(caption)}))
+    const rows = [...caption.closest('table').tBodies[0].rows]
+    return rows.map((row) => [...row.cells].map((cell) => cell.textContent))
+  })()`)
+}
+
+/**
+ * The colours around a place of a plot, as shares of its width and of its height from the bottom.
+ * @param index which plot of the page
+ */
+export async function coloursAt(
+  page: Page,
+  [x, y]: readonly [x: number, y: number],
+  { index = 0, radiusPx = 3 }: { readonly index?: number; readonly radiusPx?: number } = {},
+): Promise<Rgb[]> {
+  const parts: number[] = await page.evaluate(`(() => {
+    const plot = document.querySelectorAll('.plot')[${index}]
+    const canvas = plot.querySelector('canvas')
+    const area = plot.querySelector('.u-over, .plot-area').getBoundingClientRect()
+    const { left, top } = canvas.getBoundingClientRect()
+    const x = Math.floor(area.left - left + area.width * ${x})
+    const y = Math.floor(area.top - top + area.height * (1 - ${y}))
+    const size = ${2 * radiusPx + 1}
+    return [...canvas.getContext('2d').getImageData(x - ${radiusPx}, y - ${radiusPx}, size, size).data]
+  })()`)
+  const pixels = Array.from({ length: parts.length / 4 }, (_, pixel) => parts.slice(4 * pixel, 4 * pixel + 3))
+  return pixels.map(([red = 0, green = 0, blue = 0]) => [red, green, blue])
+}
+
+/** Whether one of the colours is as good as another: drawing at the edge of a pixel mixes a little. */
+export function hasColour(colours: readonly Rgb[], wanted: Rgb, tolerance = 4): boolean {
+  return colours.some((colour) =>
+    colour.every((part, channel) => Math.abs(part - (wanted[channel] ?? 0)) <= tolerance),
+  )
+}
+
+export function assertColour(colours: readonly Rgb[], wanted: Rgb, what: string): void {
+  assert.ok(hasColour(colours, wanted), `${what}: no ${String(wanted)} among ${JSON.stringify(colours)}`)
+}
+
+/** The code of the request in a language. */
+export async function codeIn(page: Page, language: string): Promise<string> {
+  await page.getByRole('button', { name: language, exact: true }).click()
+  return page.locator('#request pre').innerText()
+}
+
+/** A picture's pixels as one text, to be compared. */
+export async function pictureOf(page: Page): Promise<string> {
+  return page.evaluate(`document.querySelector('.plot canvas').toDataURL()`)
+}
