@@ -246,6 +246,8 @@ test('candles: bodies where prices were, volumes below, all of it in the table',
   )
   for (const { open: opened, close, end_period_ts: end } of candles) {
     const x = (Date.parse(end) - 1_800_000 - DAY_MS) / DAY_LENGTH_MS
+    // The first one ends as the date begins.
+    if (x < 0) continue
     const at = await coloursAt(page, [
       x,
       (close - Math.max(0, low)) / (Math.min(100, high) - Math.max(0, low)),
@@ -293,8 +295,11 @@ test('Polymarket: every token of the date, by its own name', { skip }, async () 
     .getByRole('button', { name: /: open the book$/ })
     .first()
     .click()
-  assert.equal(await wholeRows(page), 1440)
+  const count = await wholeRows(page)
   assert.match(page.url(), /view=book&source=polymarket/)
+  const market = new URLSearchParams(new URL(page.url()).hash).get('market') ?? ''
+  const rows = await snapshots(`source=polymarket&market=${market}&date=2026-07-03&interval=60`)
+  assert.equal(count, rows.length)
   assert.deepEqual(faults, [])
   await page.close()
 })
