@@ -67,7 +67,10 @@ export class Calendar {
     if (!isOpen) return
     const last = this.#spans.at(-1)?.[1] ?? new Date().toISOString().slice(0, 10)
     this.#showMonth((utcDateStartMs(this.#date) === undefined ? last : this.#date).slice(0, 7))
-    this.#popup.querySelector<HTMLButtonElement>('[aria-current], td button:enabled')?.focus()
+    const current = this.#popup.querySelector<HTMLElement>('[aria-current]:enabled')
+    const first = this.#popup.querySelector<HTMLElement>('td button:enabled')
+    const target = current ?? first
+    target?.focus()
   }
 
   #showMonth(month: string): void {

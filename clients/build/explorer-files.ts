@@ -12,7 +12,10 @@ const ROOT = new URL('../../../', import.meta.url)
 const SOURCES = new URL('explorer/', ROOT)
 const COMPILED = fileURLToPath(new URL('dist/explorer-modules/', ROOT))
 const SERVED = new URL('dist/site/explorer/', ROOT)
-const PLOT = 'uPlot.esm.js'
+/** Its own module is not minified: this is the script that is, made a module. */
+const PLOT_SCRIPT = 'uPlot.iife.min.js'
+const PLOT = 'uPlot.js'
+const PLOT_STYLE = 'uPlot.min.css'
 const PLOT_IMPORT = /(from\s+)'uplot'/g
 const OWN_FILES = ['explorer.css', 'icon.svg']
 const HASH_DIGITS = 16
@@ -33,13 +36,12 @@ async function modules(): Promise<[string, string][]> {
 
 async function plotFiles(): Promise<[string, string][]> {
   const place = dirname(createRequire(import.meta.url).resolve('uplot'))
-  const names = [PLOT, 'uPlot.min.css']
-  const texts = names.map(async (name): Promise<[string, string]> => [
-    name,
-    await readFile(join(place, name), 'utf8'),
-  ])
-  const license: [string, string] = ['uplot-license.txt', await readFile(join(place, '../LICENSE'), 'utf8')]
-  return [...(await Promise.all(texts)), license]
+  const read = (name: string): Promise<string> => readFile(join(place, name), 'utf8')
+  return [
+    [PLOT, `${await read(PLOT_SCRIPT)}\nexport default uPlot\n`],
+    [PLOT_STYLE, await read(PLOT_STYLE)],
+    ['uplot-license.txt', await read('../LICENSE')],
+  ]
 }
 
 /** Writes what the server has at `/` for browsers. */

@@ -232,7 +232,7 @@ test('whatever a market is called, it is shown as text', { skip }, async () => {
     const refusal = page.getByRole('alert')
     const status = page.locator('#request .status').filter({ hasText: 'rows' })
     await refusal.or(status).first().waitFor()
-    assert.equal(await page.getByLabel('Market', { exact: true }).inputValue(), market)
+    assert.equal(await page.getByRole('combobox', { name: 'Market', exact: true }).inputValue(), market)
     assert.ok((await page.locator('h2').innerText()).startsWith(market.slice(0, 60)))
     const counts: number[] = await page.evaluate(
       `['script', 'img', '#view *:not(button)[onerror]'].map((name) => document.querySelectorAll(name).length)`,

@@ -91,7 +91,7 @@ for (const fragment of ['', `#view=book&${MARKET}`, `#view=candles&${MARKET}`, `
     async (t) => {
       const { page, faults } = await openExplorer(chromium.browser, file.service.url, fragment)
       const shown = await wholeRows(page)
-      const choice = page.getByLabel('Request', { exact: true })
+      const choice = page.getByRole('combobox', { name: 'Request', exact: true })
       const requests = (await choice.isVisible()) ? await choice.locator('option').count() : 1
       let rows = 0
       for (let index = 0; index < requests; index += 1) {
