@@ -75,7 +75,11 @@ export class Catalogue {
     const kept = this.#markets.get(key)
     if (kept !== undefined) return kept
     if (this.#markets.size >= MARKETS_KEPT) this.#markets.clear()
-    const listed = this.#listMarkets(source, series, date).catch(() => [])
+    const listed = this.#listMarkets(source, series, date).catch(() => {
+      // What is wrong the picture's own request tells; it may be right when it is asked for again.
+      this.#markets.delete(key)
+      return []
+    })
     this.#markets.set(key, listed)
     return listed
   }

@@ -101,6 +101,7 @@ class Explorer {
     this.#left = left
     this.#view?.close()
     this.#view = undefined
+    this.#panel.leave()
     this.#markView()
     try {
       // Asked for again where it could not be had.
@@ -114,6 +115,7 @@ class Explorer {
       this.#markView()
       this.#host.replaceChildren()
       if (selection.state.series === '' && selection.state.view !== 'data') {
+        this.#panel.report('')
         this.#host.append(element('p', {}, 'The lake has no order books yet; “bookcast import” adds some.'))
         return
       }

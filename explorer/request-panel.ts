@@ -78,13 +78,11 @@ export class RequestPanel {
 
   /** Ends what is still being read and shows new requests. */
   begin(requests: readonly ApiRequest[]): Loading {
-    this.end()
+    this.leave()
     const controller = new AbortController()
     this.#controller = controller
     this.#requests = requests
     this.#tallies.clear()
-    this.#alert.hidden = true
-    this.#status.textContent = 'Loading …'
     this.#choice.field.hidden = requests.length < 2
     const choices = requests.map(({ title }, index) => ({ value: String(index), text: title }))
     setChoices(this.#choice.select, choices, '0')
@@ -100,12 +98,22 @@ export class RequestPanel {
     this.#status.textContent = text
   }
 
+  /** Another picture is on its way. */
+  leave(): void {
+    this.end()
+    this.#alert.hidden = true
+    this.#stop.hidden = true
+    this.#progress.hidden = true
+    this.#status.textContent = 'Loading …'
+  }
+
   end(): void {
     this.#controller.abort('replaced')
   }
 
   /** Shows what went wrong outside of a request. */
   showError(error: unknown): void {
+    if (this.#status.textContent === 'Loading …') this.#status.textContent = ''
     const sentence = error instanceof Error ? error.message : String(error)
     const details =
       error instanceof ApiError && error.errors.length > 0

@@ -23,6 +23,11 @@ const file = serviceOfThisFile()
 const chromium = browserOfThisFile()
 const skip = withoutChromium
 
+/** Where to put the README's picture, `explorer/explorer.png`. */
+const PICTURE = process.env['BOOKCAST_PICTURE']
+const withoutPicture = PICTURE === undefined ? 'BOOKCAST_PICTURE names no file' : false
+const PICTURED = '#view=day&series=KXHIGHNY&event=KXHIGHNY-26JUL02&date=2026-07-02&at=2026-07-02T17:00:00Z'
+
 const DAY_MS = Date.UTC(2026, 6, 2)
 const DAY_LENGTH_MS = 86_400_000
 const EVENT = '#source=kalshi&series=KXHIGHCHI&event=KXHIGHCHI-26JUL02&date=2026-07-02'
@@ -67,6 +72,15 @@ test('/ shows a whole day of all strikes of an event at once', { skip }, async (
     assertColour(colours, colourOf(swatches[place] ?? ''), `strike ${markets[place]} at ${mid}`)
   }
   assert.deepEqual(faults, [])
+  await page.close()
+})
+
+test('the picture of the README, where one is wanted', { skip: skip || withoutPicture }, async () => {
+  const { page } = await openExplorer(chromium.browser, file.service.url, PICTURED, {
+    viewport: { width: 1100, height: 700 },
+  })
+  await wholeRows(page)
+  await page.screenshot({ path: PICTURE ?? '' })
   await page.close()
 })
 
@@ -252,7 +266,7 @@ test('candles: bodies where prices were, volumes below, all of it in the table',
       x,
       (close - Math.max(0, low)) / (Math.min(100, high) - Math.max(0, low)),
     ])
-    assertColour(at, (close >= opened ? rise : fall) ?? [0, 0, 0], `the candle of ${end}`)
+    assertColour(at, (close >= opened ? rise : fall) ?? [0, 0, 0], `the candle of ${end}`, 14)
   }
   assert.deepEqual(faults, [])
   await page.close()

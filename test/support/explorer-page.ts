@@ -94,8 +94,11 @@ export function hasColour(colours: readonly Rgb[], wanted: Rgb, tolerance = 4): 
   )
 }
 
-export function assertColour(colours: readonly Rgb[], wanted: Rgb, what: string): void {
-  assert.ok(hasColour(colours, wanted), `${what}: no ${String(wanted)} among ${JSON.stringify(colours)}`)
+export function assertColour(colours: readonly Rgb[], wanted: Rgb, what: string, tolerance?: number): void {
+  assert.ok(
+    hasColour(colours, wanted, tolerance),
+    `${what}: no ${String(wanted)} among ${JSON.stringify(colours)}`,
+  )
 }
 
 /** The code of the request in a language. */
