@@ -7,6 +7,7 @@ import { BenchLake } from './bench-lake.ts'
 import { runCatalogue } from './catalogue.ts'
 import { runClients } from './clients.ts'
 import { readEnvironment } from './environment.ts'
+import { runExplorer } from './explorer.ts'
 import { runBackpressure } from './lob-backpressure.ts'
 import { runEndToEnd } from './lob-end-to-end.ts'
 import { runMemory } from './lob-memory.ts'
@@ -32,6 +33,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
   ['mixed-load', runMixedLoad],
   ['catalogue', (_lake, size) => runCatalogue(size)],
   ['clients', runClients],
+  ['explorer', runExplorer],
   ['recorder', (_lake, size) => runRecorderBench(size)],
 ])
 

@@ -73,7 +73,8 @@ class BookView implements View {
   }
 
   #onWindow(): void {
-    this.#show()
+    // Ladder and table stay as they are.
+    this.#map.show(this.#history)
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
       const wanted = this.#wanted()

@@ -13,16 +13,16 @@ export function drawCandles(plot: uPlot, bars: CandleBars, spanMs: number): void
   const { ctx: context, bbox } = plot
   const [rise, fall, surface] = [colour('rise'), colour('fall'), colour('surface')]
   const spanPx = Math.abs(plot.valToPos(spanMs, 'x', true) - plot.valToPos(0, 'x', true))
-  const width = Math.max(1, Math.min(BODY_PX_MAX * devicePixelRatio, spanPx * BODY_SHARE))
+  const width = 2 * Math.round(Math.max(1, Math.min(BODY_PX_MAX * devicePixelRatio, spanPx * BODY_SHARE)) / 2)
   context.save()
   context.beginPath()
   context.rect(bbox.left, bbox.top, bbox.width, bbox.height)
   context.clip()
   context.lineWidth = Math.max(1, devicePixelRatio)
   for (const [index, ms] of bars.times.entries()) {
-    const x = plot.valToPos(ms - spanMs / 2, 'x', true)
+    const x = crisp(plot.valToPos(ms - spanMs / 2, 'x', true))
     if (x < bbox.left - width || x > bbox.left + bbox.width + width) continue
-    const place = (prices: readonly number[]): number => plot.valToPos(prices[index] ?? 0, 'y', true)
+    const place = (prices: readonly number[]): number => crisp(plot.valToPos(prices[index] ?? 0, 'y', true))
     const [open, high, low, close] = [
       place(bars.opens),
       place(bars.highs),
@@ -42,4 +42,9 @@ export function drawCandles(plot: uPlot, bars: CandleBars, spanMs: number): void
     context.strokeRect(x - width / 2, top, width, height)
   }
   context.restore()
+}
+
+/** The middle of a pixel, so that a line of one pixel is one. */
+function crisp(place: number): number {
+  return Math.floor(place) + 0.5
 }

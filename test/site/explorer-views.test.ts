@@ -77,7 +77,7 @@ test('/ shows a whole day of all strikes of an event at once', { skip }, async (
 
 test('the picture of the README, where one is wanted', { skip: skip || withoutPicture }, async () => {
   const { page } = await openExplorer(chromium.browser, file.service.url, PICTURED, {
-    viewport: { width: 1100, height: 700 },
+    viewport: { width: 1040, height: 680 },
   })
   await wholeRows(page)
   await page.screenshot({ path: PICTURE ?? '' })

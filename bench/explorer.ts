@@ -1,0 +1,130 @@
+// The explorer in the installed Chromium: how soon its first picture is there, how a day of seconds is drawn and moved, what
+// the page holds, and whether the server's other clients notice.
+
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import type { BenchLake } from './bench-lake.ts'
+import type { BenchReport, BenchSize, Figure } from './report.ts'
+import { startBookcastWithStore } from './server-process.ts'
+
+const LAKE = fileURLToPath(new URL('../../data-samples/lake', import.meta.url))
+const PLACES = [process.env['CHROMIUM_PATH'] ?? '', '/usr/bin/chromium', '/usr/bin/google-chrome']
+const BOOK =
+  '#view=book&series=KXHIGHNY&event=KXHIGHNY-26JUL02&market=KXHIGHNY-26JUL02-B80.5&date=2026-07-02&interval=1'
+const WHOLE = /^[\d,]+ rows, \S+ [kMG]?B$/
+const POLL_MS = 20
+const FRAMES = 120
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
+}
+
+/** From navigation to the first drawn rows, ms. */
+async function firstPicture(browser: Browser, url: string): Promise<number> {
+  const page = await browser.newPage()
+  await page.goto(url, { waitUntil: 'commit' })
+  await page.locator('.strikes tbody tr').first().waitFor()
+  const ms: number = await page.evaluate('performance.now()')
+  await page.close()
+  return ms
+}
+
+/** Times of small answers of the server while `during` runs, ms. */
+async function answerTimes(url: string, during: Promise<unknown>): Promise<number[]> {
+  const times: number[] = []
+  let isOver = false
+  const end = (): void => void (isOver = true)
+  during.then(end, end)
+  while (!isOver) {
+    const begin = performance.now()
+    await (await fetch(`${url}/livez`)).arrayBuffer()
+    times.push(performance.now() - begin)
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+  return times
+}
+
+/** Frames a second while the window is moved and zoomed with every frame. */
+async function frameRate(page: Page): Promise<number> {
+  return page.evaluate(`new Promise((resolve) => {
+    const area = document.querySelector('.plot-area')
+    const { left, top, width } = area.getBoundingClientRect()
+    const wheel = (init) => area.dispatchEvent(new WheelEvent('wheel', {
+      clientX: left + width / 2, clientY: top + 50, bubbles: true, cancelable: true, ...init }))
+    for (let step = 0; step < 12; step += 1) wheel({ ctrlKey: true, deltaY: -50 })
+    let frame = 0
+    let begin
+    const step = (now) => {
+      begin ??= now
+      if (frame === ${FRAMES}) resolve((1000 * frame) / (now - begin))
+      else {
+        const phase = frame % 40 < 20 ? 1 : -1
+        if (frame % 4 === 0) wheel({ ctrlKey: true, deltaY: 20 * phase })
+        else wheel({ shiftKey: true, deltaY: 15 * phase })
+        frame += 1
+        requestAnimationFrame(step)
+      }
+    }
+    requestAnimationFrame(step)
+  })`)
+}
+
+/** What the page's scripts hold, buffers included, MB. */
+async function heldMegabytes(page: Page): Promise<number> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('HeapProfiler.collectGarbage')
+  const usage = (await session.send('Runtime.getHeapUsage')) as Readonly<Record<string, number>>
+  return (
+    ((usage['usedSize'] ?? 0) + (usage['embedderHeapUsedSize'] ?? 0) + (usage['backingStorageSize'] ?? 0)) /
+    1e6
+  )
+}
+
+async function measure(browser: Browser, url: string, runs: number): Promise<Figure[]> {
+  await firstPicture(browser, url)
+  const first: number[] = []
+  for (let run = 0; run < runs; run += 1) first.push(await firstPicture(browser, url))
+  const atRest = await answerTimes(url, new Promise((resolve) => setTimeout(resolve, 2000)))
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  await page.goto(`${url}/${BOOK}`, { waitUntil: 'commit' })
+  const begin = performance.now()
+  const whole = page.locator('#request .status').filter({ hasText: WHOLE }).waitFor({ timeout: 120_000 })
+  const drawn = page.locator('.ladder tbody tr').nth(1).waitFor()
+  const drawnMs = drawn.then(() => performance.now() - begin)
+  const whileDrawn = await answerTimes(url, whole)
+  const wholeMs = performance.now() - begin
+  const figures: Figure[] = [
+    { name: 'first picture after navigation', value: median(first), unit: 'ms', atMost: 1000 },
+    { name: 'first of 86,400 ticks drawn after', value: await drawnMs, unit: 'ms' },
+    { name: 'all 86,400 ticks drawn after', value: wholeMs, unit: 'ms' },
+    { name: 'moved and zoomed at', value: await frameRate(page), unit: 'frames/s', atLeast: 50 },
+    { name: 'held by the page', value: await heldMegabytes(page), unit: 'MB', atMost: 200 },
+    { name: 'small answers at rest, median', value: median(atRest), unit: 'ms' },
+    { name: 'small answers while it is drawn, median', value: median(whileDrawn), unit: 'ms' },
+  ]
+  await page.close()
+  return figures
+}
+
+/** Needs no benchmark lake: it looks at the sample. */
+export async function runExplorer(_lake: BenchLake, size: BenchSize): Promise<BenchReport> {
+  const report = { benchmark: 'explorer', size, hashes: {} }
+  const executablePath = PLACES.find((place) => place !== '' && existsSync(place))
+  if (executablePath === undefined)
+    return { ...report, figures: [], notes: ['no Chromium is installed (CHROMIUM_PATH names one elsewhere)'] }
+  const directory = await mkdtemp(join(tmpdir(), 'bookcast-bench-'))
+  const server = await startBookcastWithStore(LAKE, join(directory, 'data'))
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  try {
+    const url = `http://${server.address.host}:${server.address.port}`
+    return { ...report, figures: await measure(browser, url, size === 'full' ? 5 : 1), notes: [] }
+  } finally {
+    await browser.close()
+    await server.stop()
+    await rm(directory, { recursive: true, force: true })
+  }
+}
