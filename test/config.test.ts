@@ -52,6 +52,12 @@ test('has a default for everything but the lake', () => {
   assert.throws(() => readServeCall([], {}), /--lake \(or BOOKCAST_LAKE\) must be given/)
 })
 
+test('leaves out the explorer when it is told to', () => {
+  assert.equal(configOf(['--lake', 'l', '--explorer', 'off']).hasExplorer, false)
+  assert.equal(configOf(['--lake', 'l'], { BOOKCAST_EXPLORER: 'off' }).hasExplorer, false)
+  assert.throws(() => configOf(['--lake', 'l', '--explorer', 'maybe']), /--explorer must be on or off/)
+})
+
 test('takes the command line before the environment, that before the file, and an empty variable as none', async (t) => {
   const path = await fileOf(t, { lake: 'f', host: 'f', port: 1, 'log-level': 'warn' })
   const env = { BOOKCAST_HOST: 'e', BOOKCAST_LAKE: 'e', BOOKCAST_PORT: '' }
