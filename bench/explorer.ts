@@ -36,10 +36,10 @@ async function firstPicture(browser: Browser, url: string): Promise<number> {
 /** Times of small answers of the server while `during` runs, ms. */
 async function answerTimes(url: string, during: Promise<unknown>): Promise<number[]> {
   const times: number[] = []
-  let isOver = false
-  const end = (): void => void (isOver = true)
+  const state = { isOver: false }
+  const end = (): void => void (state.isOver = true)
   during.then(end, end)
-  while (!isOver) {
+  while (!state.isOver) {
     const begin = performance.now()
     await (await fetch(`${url}/livez`)).arrayBuffer()
     times.push(performance.now() - begin)

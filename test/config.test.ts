@@ -55,7 +55,7 @@ test('has a default for everything but the lake', () => {
 test('leaves out the explorer when it is told to', () => {
   assert.equal(configOf(['--lake', 'l', '--explorer', 'off']).hasExplorer, false)
   assert.equal(configOf(['--lake', 'l'], { BOOKCAST_EXPLORER: 'off' }).hasExplorer, false)
-  assert.throws(() => configOf(['--lake', 'l', '--explorer', 'maybe']), /--explorer must be on or off/)
+  assert.throws(() => configOf(['--lake', 'l', '--explorer', 'maybe']), /--explorer must be one of on, off/)
 })
 
 test('takes the command line before the environment, that before the file, and an empty variable as none', async (t) => {

@@ -82,7 +82,7 @@ test('shades go from dark to light, and nothing has none', () => {
     [1, [253, 231, 37]],
   ] as const)
     for (const [channel, part] of viridis(share).entries())
-      assert.ok(Math.abs(part - (expected[channel] ?? 0)) <= 6, `${share}: ${viridis(share)}`)
+      assert.ok(Math.abs(part - (expected[channel] ?? 0)) <= 6, `${share}: ${viridis(share).join()}`)
   const shades = shadeTable(81)
   assert.equal(shades[0], 0)
   assert.equal(shades[1], shadeTable(9)[1])

@@ -228,7 +228,7 @@ test('whatever a market is called, it is shown as text', { skip }, async () => {
       market,
       date: '2026-07-02',
     })
-    const { page, faults } = await open(`#${query}`)
+    const { page, faults } = await open(`#${query.toString()}`)
     const refusal = page.getByRole('alert')
     const status = page.locator('#request .status').filter({ hasText: 'rows' })
     await refusal.or(status).first().waitFor()

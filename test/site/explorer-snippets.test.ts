@@ -147,7 +147,8 @@ test('Copy copies, and a download is the answer in its format', { skip: withoutC
   }
   await page.getByRole('button', { name: 'Copy' }).click()
   await page.getByText('Copied.').waitFor()
-  assert.equal(((await page.evaluate('navigator.clipboard.readText()')) as string).trim(), code.trim())
+  const copied: string = await page.evaluate('navigator.clipboard.readText()')
+  assert.equal(copied.trim(), code.trim())
   assert.deepEqual(faults, [])
   await page.close()
 })

@@ -46,6 +46,13 @@ function colourOf(text: string): Rgb {
   return [red, green, blue]
 }
 
+/** A colour of the style sheet, `#rrggbb`. */
+function hexColour(text: string): Rgb {
+  const [red = 0, green = 0, blue = 0] =
+    text.match(/[0-9a-f]{2}/g)?.map((part) => Number.parseInt(part, 16)) ?? []
+  return [red, green, blue]
+}
+
 test('/ shows a whole day of all strikes of an event at once', { skip }, async () => {
   const { page, faults } = await open('')
   const count = await wholeRows(page)
@@ -109,9 +116,7 @@ test('the table of the day has the mids of every strike, and its gap is hatched'
   const hatched: string = await page.evaluate(
     `getComputedStyle(document.documentElement).getPropertyValue('--hatch')`,
   )
-  const hatchColour: Rgb = [1, 3, 5].map((at) =>
-    Number.parseInt(hatched.trim().slice(at, at + 2), 16),
-  ) as unknown as Rgb
+  const hatchColour: Rgb = hexColour(hatched)
   assertColour(await coloursAt(page, [outage, 0.97]), hatchColour, 'the outage')
   assert.ok(!hasColour(await coloursAt(page, [outage + 0.02, 0.97]), hatchColour))
   assert.deepEqual(faults, [])
@@ -203,9 +208,7 @@ test(
     const fall: string = await page.evaluate(
       `getComputedStyle(document.documentElement).getPropertyValue('--fall')`,
     )
-    const line: Rgb = [1, 3, 5].map((at) =>
-      Number.parseInt(fall.trim().slice(at, at + 2), 16),
-    ) as unknown as Rgb
+    const line: Rgb = hexColour(fall)
     const everywhere = await coloursAt(page, [20 / 29, 0.9], { radiusPx: 20 })
     assertColour(everywhere, line, 'the running maximum')
     // Shares sum to 100, and every strike's band has its own colour.
@@ -255,9 +258,7 @@ test('candles: bodies where prices were, volumes below, all of it in the table',
   const colours: string[] = await page.evaluate(
     `['--rise', '--fall'].map((name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim())`,
   )
-  const [rise, fall] = colours.map(
-    (text): Rgb => [1, 3, 5].map((at) => Number.parseInt(text.slice(at, at + 2), 16)) as unknown as Rgb,
-  )
+  const [rise, fall] = colours.map((text): Rgb => hexColour(text))
   for (const { open: opened, close, end_period_ts: end } of candles) {
     const x = (Date.parse(end) - 1_800_000 - DAY_MS) / DAY_LENGTH_MS
     // The first one ends as the date begins.
