@@ -58,7 +58,7 @@ export class RequestPanel {
       this.#code,
     )
     root.replaceChildren(
-      element('div', { class: 'panel-row' }, this.#status, this.#progress, this.#stop, this.#downloads),
+      element('div', { class: 'panel-row' }, this.#stop, this.#progress, this.#status, this.#downloads),
       this.#alert,
       element(
         'div',
