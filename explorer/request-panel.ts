@@ -24,6 +24,9 @@ export interface Loading {
   ): Promise<boolean>
 }
 
+/** So long rows are taken without a pause. */
+const BUSY_MS = 24
+
 interface Tally {
   rows: number
   bytes: number
@@ -45,6 +48,7 @@ export class RequestPanel {
   #chosen = 0
   #controller = new AbortController()
   readonly #tallies = new Map<ApiRequest, Tally>()
+  readonly #running = new Set<ApiRequest>()
 
   constructor(root: HTMLElement, session: Session, onUnauthorized: () => void) {
     this.#session = session
@@ -83,6 +87,7 @@ export class RequestPanel {
     this.#controller = controller
     this.#requests = requests
     this.#tallies.clear()
+    this.#running.clear()
     this.#choice.field.hidden = requests.length < 2
     const choices = requests.map(({ title }, index) => ({ value: String(index), text: title }))
     setChoices(this.#choice.select, choices, '0')
@@ -141,36 +146,46 @@ export class RequestPanel {
     const { signal } = controller
     const tally: Tally = { rows: 0, bytes: 0 }
     this.#tallies.set(request, tally)
+    this.#running.add(request)
     this.#setBusy(true, expectedRows)
     const answer = answerOf(this.#session.client, request, {
       signal,
-      onProgress: ({ rows, bytes }) => {
-        Object.assign(tally, { rows, bytes })
-        if (!signal.aborted) this.#report('so far', expectedRows)
-      },
+      onProgress: ({ bytes }) => (tally.bytes = bytes),
       onWait: ({ error }) => {
         if (!signal.aborted) this.#status.textContent = `${error.message} Waiting …`
       },
     })
     try {
+      let sinceMs = performance.now()
       for await (const rows of answer.batches()) {
         if (signal.aborted) break
         take(rows as Row[])
+        tally.rows += rows.length
+        this.#report('so far', expectedRows)
+        // An answer that is always there would leave no time for drawing it, nor for the button that stops it.
+        if (performance.now() - sinceMs < BUSY_MS) continue
+        await new Promise((resolve) => setTimeout(resolve))
+        sinceMs = performance.now()
       }
       signal.throwIfAborted()
-      this.#setBusy(false)
-      this.#report('')
+      this.#end(request, '')
       return true
     } catch (error) {
       if (signal.reason === 'replaced') return false
-      this.#setBusy(false)
-      if (signal.aborted) this.#report('until it was stopped')
-      else {
-        this.#status.textContent = ''
-        this.showError(error)
-      }
+      this.#end(request, signal.aborted ? 'until it was stopped' : '')
+      if (signal.aborted) return false
+      if (this.#tallies.size === 1 && tally.rows === 0) this.#status.textContent = ''
+      this.showError(error)
       return false
     }
+  }
+
+  /** One request less is being read; the last one ends the progress. */
+  #end(request: ApiRequest, suffix: string): void {
+    this.#running.delete(request)
+    const isOver = this.#running.size === 0
+    if (isOver) this.#setBusy(false)
+    this.#report(isOver ? suffix : 'so far')
   }
 
   #report(suffix: string, expectedRows?: number): void {
