@@ -24,7 +24,7 @@ export interface OpenedAnswer {
   readonly stream: ByteStream
 }
 
-export type AnswerRequest = RequestContext & {
+export type AnswerRequest = Omit<RequestContext, 'accept'> & {
   /** Whether the request itself names all of its range: only then can its answer be named. */
   readonly isFixed: boolean
 }
