@@ -21,7 +21,7 @@ import { assembleStrands } from './strand-assembly.ts'
 import type { LooseSpan } from './strand-assembly.ts'
 
 /** What one recording, or several that overlap, held of a strand in one date. */
-interface HeardSpan extends FeedSpan {
+export interface HeardSpan extends FeedSpan {
   readonly date: string
   /** Spans of one number and date are one strand, as far as that is known. */
   readonly strand: number
@@ -50,7 +50,7 @@ interface WrittenSpan {
 }
 
 /** A span of the ledger, to be put together with others. */
-export type LooseHeardSpan = LooseSpan & HeardSpan
+type LooseHeardSpan = LooseSpan & HeardSpan
 
 /** A strand of more parts than that is kept as one: what was put together wrongly stays so. */
 const PARTS_MAX = 20_000

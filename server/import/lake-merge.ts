@@ -6,34 +6,26 @@ import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
 import { SIDE_BID } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR, addDays, utcDateOf } from '../../shared/utc-date.ts'
-import { joinOutlines, outlineOf } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { CarriedMarket, StatedStrand } from '../lake/lob-evidence.ts'
-import type { LakeDateOutline } from '../lake/lob-file-evidence.ts'
 import { RECORDING_OVER, STRAND_OVER } from '../lake/market-fold.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
 import type { SeriesStrands } from '../lake/series-consolidation.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
-import type { FeedLedger, LooseHeardSpan } from './feed-ledger.ts'
+import type { FeedLedger } from './feed-ledger.ts'
 import type { FeedSpans, RunEnd } from './feed-spans.ts'
 import { outlineOfFile, restoreRecords } from './lake-records.ts'
 import type { LakeFile } from './lake-records.ts'
 import { linkSpans } from './span-links.ts'
 import { OpaqueFileError, booksAtStart, lakeDates, startFolds } from './lake-dates.ts'
-import {
-  NO_MARKETS,
-  dateOf,
-  datesOf,
-  dayOf,
-  earlier,
-  isSilent,
-  later,
-  looseSpans,
-  silentOutline,
-} from './series-spans.ts'
+import { NO_MARKETS, dateOf, datesOf, dayOf, isSilent, looseSpans } from './series-spans.ts'
 import type { SeriesSpan } from './series-spans.ts'
 import { assembleStrands } from './strand-assembly.ts'
 import type { Strand } from './strand-assembly.ts'
+import { StrandDates } from './strand-dates.ts'
+import type { Covered } from './strand-dates.ts'
+import { lastSpanOf, strandParts } from './strand-parts.ts'
+import type { OutlinedFile } from './strand-parts.ts'
 
 export interface LakeMergeOptions {
   readonly lake: string
@@ -48,8 +40,7 @@ export interface LakeMergeOptions {
 }
 
 /** A date's file in the lake, or one of `others`, and where its strands stand among the spans. */
-interface LakeDate extends LakeFile {
-  readonly outline: LakeDateOutline
+interface LakeDate extends OutlinedFile {
   /** By strand of the file: its parts' spans, in feed order. */
   readonly parts: readonly (readonly number[])[]
   isLoaded: boolean
@@ -65,10 +56,7 @@ export class LakeMerge implements SeriesStrands {
   #strands: readonly Strand[] = []
   readonly #strandOf: number[] = []
   readonly #placeOf: number[] = []
-  /** Until when a connection was heard of in a date. */
-  readonly #heardOf = new Map<string, bigint>()
-  /** What is covered of dates, until a date is loaded and tells more of when strands begin. */
-  readonly #coverage = new Map<string, { readonly from: bigint; readonly to: bigint }>()
+  #inDates: StrandDates
   #startFolds: ReadonlyMap<string, MarketFoldState> = new Map()
   /** Dates in the lake whose files keep no evidence. */
   readonly #opaque: string[] = []
@@ -78,6 +66,7 @@ export class LakeMerge implements SeriesStrands {
     this.#recording = recording
     const { series } = recording
     this.#spans = looseSpans(options.spans, series)
+    this.#inDates = new StrandDates(this.#spans, [])
   }
 
   /** Prepares the folding of a series; undefined when the recording does not touch it. */
@@ -127,34 +116,12 @@ export class LakeMerge implements SeriesStrands {
     return this.#strands[strand]!.end ?? 'end of file'
   }
 
-  coverageOf(date: string): { readonly from: bigint; readonly to: bigint } | undefined {
-    const { start, end } = dayOf(date)
-    let covered: { from: bigint; to: bigint } | undefined
-    const known = this.#coverage.get(date)
-    if (known !== undefined) return known
-    for (const [number, { lastTs }] of this.#strands.entries()) {
-      const fromTs = this.#fromTs(number)
-      if (fromTs === undefined || fromTs > end || lastTs < start) continue
-      const from = fromTs > start ? fromTs : start
-      const to = lastTs < end ? lastTs : end
-      covered ??= { from, to }
-      if (from < covered.from) covered.from = from
-      if (to > covered.to) covered.to = to
-    }
-    if (covered !== undefined) this.#coverage.set(date, covered)
-    return covered
+  coverageOf(date: string): Covered | undefined {
+    return this.#inDates.coverageOf(date)
   }
 
   outlinesOf(date: string, used: readonly number[]): readonly (StatedStrand & FeedSpan)[] {
-    const { start, end } = dayOf(date)
-    const numbers = [...used]
-    const isUsed = new Set(used)
-    for (const [number, { lastTs }] of this.#strands.entries()) {
-      const fromTs = this.#fromTs(number)
-      const isAlive = fromTs !== undefined && fromTs <= end && lastTs >= start
-      if (isAlive && !isUsed.has(number)) numbers.push(number)
-    }
-    return numbers.map((number) => this.#outline(number, date))
+    return this.#inDates.outlinesOf(date, used)
   }
 
   async isSettled(date: string, carried: readonly CarriedMarket[]): Promise<boolean> {
@@ -178,7 +145,7 @@ export class LakeMerge implements SeriesStrands {
     const files = lakeDates(lake, source, series)
       .filter((date) => date >= this.#firstRead(first) && !(replace && this.#hasEvents(date)))
       .map((date): LakeFile => ({ date, path: lobFilePath(lake, source, series, date) }))
-    const outlines: Pick<LakeDate, 'date' | 'path' | 'outline'>[] = []
+    const outlines: OutlinedFile[] = []
     for (const { date, path } of [...files, ...others]) {
       const outline = await outlineOfFile(path)
       if (outline === undefined) this.#opaque.push(date)
@@ -201,92 +168,32 @@ export class LakeMerge implements SeriesStrands {
   }
 
   /** Adds a strand's parts and returns their numbers. */
-  #addLakeSpans(
-    strand: StatedStrand & FeedSpan,
-    { date, path, outline }: Pick<LakeDate, 'date' | 'path' | 'outline'>,
-  ): number[] {
-    const ownIds = new Set(outline.markets)
-    const heard = this.#options.ledger.partsOf(date, strand)
+  #addLakeSpans(strand: StatedStrand & FeedSpan, file: OutlinedFile): number[] {
+    const heard = this.#options.ledger.partsOf(file.date, strand)
     // That it went on in silence follows from what it is put together of.
     const isHeardOf = heard.length > 0 || this.#options.others !== undefined
-    const before = !isHeardOf && isSilent(strand) ? this.#lastSpanOf(strand) : undefined
+    const before = !isHeardOf && isSilent(strand) ? lastSpanOf(this.#spans, strand) : undefined
     if (before !== undefined) return [before]
-    const parts = heard.length === 0 ? [strand] : heard
-    return parts.map((part, place) => {
-      const {
-        connection,
-        end,
-        marketIds = NO_MARKETS,
-        previousKey,
-        isPreviousSure = true,
-      }: Partial<LooseHeardSpan> = part
-      const isLast = place === parts.length - 1
-      this.#spans.push({
-        ...outlineOf(part),
-        // As the file's prices were taken.
-        isTurned: strand.isTurned,
-        isBegun: part.isBegun || (place === 0 && strand.isBegun),
-        isEnded: part.isEnded || (isLast && strand.isEnded),
-        name: path,
-        previous: undefined,
-        previousKey,
-        isPreviousSure,
-        connection,
-        marketIds: new Set([...marketIds, ...(part.sid === null ? ownIds : [])]),
-        ownIds,
-        end,
-        date,
-        // The ledger says it of each part.
-        carriedAt: heard.length === 0 && strand.fromTs === dayOf(date).start ? strand.fromTs : undefined,
-        // Since when the others speak of the series shows when they are read.
-        fromTs: place === 0 ? strand.fromTs : undefined,
-      })
-      return this.#spans.length - 1
-    })
-  }
-
-  /** The span whose last message is a silent strand's. */
-  #lastSpanOf({ sid, lastSeq, lastRecvTs }: FeedSpan): number | undefined {
-    const number = this.#spans.findLastIndex(
-      (span) =>
-        span.sid === sid && span.lastSeq === lastSeq && span.lastRecvTs === lastRecvTs && !isSilent(span),
-    )
-    return number === -1 ? undefined : number
+    return strandParts(strand, heard, file).map((part) => this.#spans.push(part) - 1)
   }
 
   #assemble(): void {
     this.#strands = assembleStrands(this.#spans, this.#options.spans.endsBefore)
-    for (const [number, { spans, connection }] of this.#strands.entries()) {
+    this.#inDates = new StrandDates(this.#spans, this.#strands)
+    for (const [number, { spans }] of this.#strands.entries()) {
       for (const [place, span] of spans.entries()) {
         this.#strandOf[span] = number
         this.#placeOf[span] = place
-        const { date, lastTs } = this.#spans[span]!
-        const key = `${connection} ${date}`
-        this.#heardOf.set(key, later(this.#heardOf.get(key) ?? 0n, lastTs))
       }
     }
   }
 
   /** Dates that the recording adds something to. */
   #touchedDates(): string[] {
-    const read = this.#options.spans.list.size
-    const dates = new Set<string>()
-    for (const [index, span] of this.#spans.entries()) {
-      const strand = this.#strandOf[index]!
-      if (index < read && this.#fromTs(strand) !== undefined) dates.add(span.date)
-    }
+    const dates = this.#inDates.touchedBy(this.#options.spans.list.size)
     for (const hour of this.#recording.hours.keys()) dates.add(utcDateOf(hour * MS_PER_HOUR))
     for (const { date } of this.#others) dates.add(date)
     for (const { date, parts } of this.#dates.values()) if (!this.#isAsWritten(parts)) dates.add(date)
-    // A strand that now begins before a date, or goes on after it, covers more of it.
-    for (const strand of this.#strands) {
-      const own = strand.spans.filter((span) => span < read).map((span) => this.#spans[span]!.date)
-      for (const span of strand.spans) {
-        const { date, fromTs } = this.#spans[span]!
-        const isNext = own.some((other) => addDays(other, 1) === date || addDays(date, 1) === other)
-        if (span >= read && fromTs !== undefined && isNext) dates.add(date)
-      }
-    }
     return [...dates].toSorted()
   }
 
@@ -363,7 +270,7 @@ export class LakeMerge implements SeriesStrands {
 
   async #loadDate(lakeDate: LakeDate): Promise<void> {
     lakeDate.isLoaded = true
-    this.#coverage.clear()
+    this.#inDates.forget()
     // Its records tell since when a strand speaks of the series, the date before whether it did so already.
     const hasDateBefore = this.#dates.has(addDays(lakeDate.date, -1))
     for (const number of lakeDate.parts.flat()) {
@@ -379,7 +286,7 @@ export class LakeMerge implements SeriesStrands {
       span.spokenIds?.add(record.market)
       return [index, span]
     })
-    this.#coverage.clear()
+    this.#inDates.forget()
     const covered = this.coverageOf(lakeDate.date)
     if (covered === undefined) return
     this.#recording.cover(covered.from)
@@ -399,12 +306,12 @@ export class LakeMerge implements SeriesStrands {
   /** Says where strands end, in `date` or in every date that is loaded. */
   #endStrands(date?: string): void {
     for (const [number, strand] of this.#strands.entries()) {
-      if (this.#fromTs(number) === undefined) continue
+      if (this.#inDates.fromTs(number) === undefined) continue
       const endDate = dateOf(strand.lastTs)
       if (date === undefined ? !this.#isFolded(endDate) : endDate !== date) continue
       const isOver = strand.isEnded || strand.lastTs < this.coverageOf(endDate)!.to
       const span = strand.spans.at(-1)!
-      for (const marketId of this.#marketsOf(strand)) {
+      for (const marketId of this.#inDates.marketsOf(strand)) {
         this.#recording.restore({
           marketId,
           ts: strand.lastTs + 1n,
@@ -423,49 +330,5 @@ export class LakeMerge implements SeriesStrands {
   #isFolded(date: string): boolean {
     const lakeDate = this.#dates.get(date)
     return lakeDate === undefined || lakeDate.isLoaded
-  }
-
-  #marketsOf(strand: Strand): Set<string> {
-    return new Set(strand.spans.flatMap((span) => [...this.#spans[span]!.ownIds]))
-  }
-
-  /** Since when a strand speaks of the series. */
-  #fromTs(strand: number): bigint | undefined {
-    let from: bigint | undefined
-    const seen = new Set<string>()
-    for (const number of this.#strands[strand]!.spans) {
-      const { fromTs, ownIds, spokenIds = ownIds } = this.#spans[number]!
-      // Only the first that it says of a market counts: what follows may have an earlier time.
-      const isNew = [...spokenIds].some((id) => !seen.has(id))
-      for (const id of spokenIds) seen.add(id)
-      if (isNew && fromTs !== undefined && (from === undefined || fromTs < from)) from = fromTs
-    }
-    return from
-  }
-
-  /** Until when the strand was heard of in the date: by its last message, or by others of its connection after it. */
-  #heardUntil(strand: Strand, date: string): bigint {
-    const { end } = dayOf(date)
-    if (strand.lastTs <= end) return strand.lastTs
-    return earlier(this.#heardOf.get(`${strand.connection} ${date}`) ?? end, end)
-  }
-
-  #outline(number: number, date: string): StatedStrand & FeedSpan {
-    const strand = this.#strands[number]!
-    const spans = strand.spans.map((span) => this.#spans[span]!)
-    const own = spans.filter((span) => span.date === date && !isSilent(span))
-    const { start } = dayOf(date)
-    const fromTs = this.#fromTs(number) ?? strand.firstTs
-    const common = { sid: strand.sid, isTurned: strand.isTurned, fromTs: fromTs > start ? fromTs : start }
-    if (own.length === 0) {
-      return { ...common, ...silentOutline(strand, spans, date), lastTs: this.#heardUntil(strand, date) }
-    }
-    return {
-      ...common,
-      ...joinOutlines(own),
-      lastTs: this.#heardUntil(strand, date),
-      isBegun: own.includes(spans[0]!) && spans[0]!.isBegun,
-      isEnded: strand.isEnded && dateOf(strand.lastTs) === date,
-    }
   }
 }

@@ -1,0 +1,145 @@
+// What a series' strands are in each date: since when they speak of it, until when they are heard of, and what a date's
+// file says of them.
+
+import { addDays } from '../../shared/utc-date.ts'
+import { joinOutlines } from '../lake/feed-strand.ts'
+import type { FeedSpan } from '../lake/feed-strand.ts'
+import type { StatedStrand } from '../lake/lob-evidence.ts'
+import { dateOf, dayOf, earlier, isSilent, later, silentOutline } from './series-spans.ts'
+import type { SeriesSpan } from './series-spans.ts'
+import type { Strand } from './strand-assembly.ts'
+
+/** A stretch of time, ns, both inclusive. */
+export interface Covered {
+  readonly from: bigint
+  readonly to: bigint
+}
+
+export class StrandDates {
+  readonly #spans: readonly SeriesSpan[]
+  readonly #strands: readonly Strand[]
+  // Both hold until a date is loaded and tells more of when strands begin.
+  readonly #coverage = new Map<string, Covered | undefined>()
+  readonly #starts = new Map<number, bigint | undefined>()
+  /** Until when a connection was heard of in a date. */
+  readonly #heardOf = new Map<string, bigint>()
+
+  /** `strands` are made of `spans`, whose `fromTs` may change: then `forget` is due. */
+  constructor(spans: readonly SeriesSpan[], strands: readonly Strand[]) {
+    this.#spans = spans
+    this.#strands = strands
+    for (const strand of strands) {
+      for (const span of strand.spans) {
+        const { date, lastTs } = spans[span]!
+        const key = `${strand.connection} ${date}`
+        this.#heardOf.set(key, later(this.#heardOf.get(key) ?? 0n, lastTs))
+      }
+    }
+  }
+
+  /** Spans have changed. */
+  forget(): void {
+    this.#coverage.clear()
+    this.#starts.clear()
+  }
+
+  /** Since when a strand speaks of the series; undefined when it does not. */
+  fromTs(strand: number): bigint | undefined {
+    if (!this.#starts.has(strand)) this.#starts.set(strand, this.#startOf(this.#strands[strand]!))
+    return this.#starts.get(strand)
+  }
+
+  /** What the strands cover of a date; undefined when nothing is. */
+  coverageOf(date: string): Covered | undefined {
+    if (!this.#coverage.has(date)) this.#coverage.set(date, this.#covered(date))
+    return this.#coverage.get(date)
+  }
+
+  /** The outlines of a date's strands: first those of `used` in their order, then what else is alive then. */
+  outlinesOf(date: string, used: readonly number[]): (StatedStrand & FeedSpan)[] {
+    const isUsed = new Set(used)
+    const others = [...this.#aliveIn(date)].filter((number) => !isUsed.has(number))
+    return [...used, ...others].map((number) => this.#outline(number, date))
+  }
+
+  /** The series' markets that a strand may speak of. */
+  marketsOf(strand: Strand): Set<string> {
+    return new Set(strand.spans.flatMap((span) => [...this.#spans[span]!.ownIds]))
+  }
+
+  /** Dates in which the first `read` spans speak of the series, or let a strand begin earlier or go on longer. */
+  touchedBy(read: number): Set<string> {
+    const dates = new Set<string>()
+    for (const [number, strand] of this.#strands.entries()) {
+      const spans = strand.spans.map((span) => this.#spans[span]!)
+      const own = new Set(strand.spans.filter((span) => span < read).map((span) => this.#spans[span]!.date))
+      if (this.fromTs(number) !== undefined) for (const date of own) dates.add(date)
+      for (const [place, { date, fromTs }] of spans.entries()) {
+        const isNext = own.has(addDays(date, -1)) || own.has(addDays(date, 1))
+        if (strand.spans[place]! >= read && fromTs !== undefined && isNext) dates.add(date)
+      }
+    }
+    return dates
+  }
+
+  #startOf(strand: Strand): bigint | undefined {
+    let from: bigint | undefined
+    const seen = new Set<string>()
+    for (const number of strand.spans) {
+      const { fromTs, ownIds, spokenIds = ownIds } = this.#spans[number]!
+      // Only the first that it says of a market counts: what follows may have an earlier time.
+      const isNew = [...spokenIds].some((id) => !seen.has(id))
+      for (const id of spokenIds) seen.add(id)
+      if (isNew && fromTs !== undefined && (from === undefined || fromTs < from)) from = fromTs
+    }
+    return from
+  }
+
+  *#aliveIn(date: string): Iterable<number> {
+    const { start, end } = dayOf(date)
+    for (const [number, { lastTs }] of this.#strands.entries()) {
+      const fromTs = this.fromTs(number)
+      if (fromTs !== undefined && fromTs <= end && lastTs >= start) yield number
+    }
+  }
+
+  #covered(date: string): Covered | undefined {
+    const { start, end } = dayOf(date)
+    let covered: Covered | undefined
+    for (const number of this.#aliveIn(date)) {
+      const from = later(this.fromTs(number)!, start)
+      const to = earlier(this.#strands[number]!.lastTs, end)
+      covered =
+        covered === undefined
+          ? { from, to }
+          : { from: earlier(from, covered.from), to: later(to, covered.to) }
+    }
+    return covered
+  }
+
+  /** Until when the strand was heard of in the date: by its last message, or by others of its connection after it. */
+  #heardUntil(strand: Strand, date: string): bigint {
+    const { end } = dayOf(date)
+    if (strand.lastTs <= end) return strand.lastTs
+    return earlier(this.#heardOf.get(`${strand.connection} ${date}`) ?? end, end)
+  }
+
+  #outline(number: number, date: string): StatedStrand & FeedSpan {
+    const strand = this.#strands[number]!
+    const spans = strand.spans.map((span) => this.#spans[span]!)
+    const own = spans.filter((span) => span.date === date && !isSilent(span))
+    const { start } = dayOf(date)
+    const fromTs = this.fromTs(number) ?? strand.firstTs
+    const common = { sid: strand.sid, isTurned: strand.isTurned, fromTs: later(fromTs, start) }
+    if (own.length === 0) {
+      return { ...common, ...silentOutline(strand, spans, date), lastTs: this.#heardUntil(strand, date) }
+    }
+    return {
+      ...common,
+      ...joinOutlines(own),
+      lastTs: this.#heardUntil(strand, date),
+      isBegun: own.includes(spans[0]!) && spans[0]!.isBegun,
+      isEnded: strand.isEnded && dateOf(strand.lastTs) === date,
+    }
+  }
+}

@@ -1,0 +1,60 @@
+// A strand of a file in the lake as spans that can be put together anew: what it was made of, where the ledger knows.
+
+import { outlineOf } from '../lake/feed-strand.ts'
+import type { FeedSpan } from '../lake/feed-strand.ts'
+import type { StatedStrand } from '../lake/lob-evidence.ts'
+import type { LakeDateOutline } from '../lake/lob-file-evidence.ts'
+import type { HeardSpan } from './feed-ledger.ts'
+import type { LakeFile } from './lake-records.ts'
+import { NO_MARKETS, dayOf, isSilent } from './series-spans.ts'
+import type { SeriesSpan } from './series-spans.ts'
+
+export interface OutlinedFile extends LakeFile {
+  readonly outline: LakeDateOutline
+}
+
+/** The strand's parts in feed order; one where `heard` does not tell what it was made of. */
+export function strandParts(
+  strand: StatedStrand & FeedSpan,
+  heard: readonly HeardSpan[],
+  { date, path, outline }: OutlinedFile,
+): SeriesSpan[] {
+  const ownIds = new Set(outline.markets)
+  const { isTurned } = strand
+  // As the file's prices were taken.
+  const common = { isTurned, name: path, previous: undefined, ownIds, date }
+  const isCarried = strand.fromTs === dayOf(date).start
+  if (heard.length === 0) {
+    const marketIds = strand.sid === null ? ownIds : NO_MARKETS
+    const unknown = { isPreviousSure: true, connection: undefined, end: undefined, marketIds }
+    const { fromTs } = strand
+    return [
+      { ...outlineOf(strand), ...common, ...unknown, carriedAt: isCarried ? fromTs : undefined, fromTs },
+    ]
+  }
+  return heard.map((part, place) => ({
+    ...outlineOf(part),
+    ...common,
+    isBegun: part.isBegun || (place === 0 && strand.isBegun),
+    isEnded: part.isEnded || (place === heard.length - 1 && strand.isEnded),
+    previousKey: part.previousKey,
+    isPreviousSure: part.isPreviousSure,
+    connection: part.connection,
+    marketIds: new Set([...part.marketIds, ...(part.sid === null ? ownIds : [])]),
+    end: part.end,
+    // Since when the others speak of the series shows when they are read.
+    fromTs: place === 0 ? strand.fromTs : undefined,
+  }))
+}
+
+/** The span whose last message is a silent strand's. */
+export function lastSpanOf(
+  spans: readonly SeriesSpan[],
+  { sid, lastSeq, lastRecvTs }: FeedSpan,
+): number | undefined {
+  const number = spans.findLastIndex(
+    (span) =>
+      span.sid === sid && span.lastSeq === lastSeq && span.lastRecvTs === lastRecvTs && !isSilent(span),
+  )
+  return number === -1 ? undefined : number
+}
