@@ -16,7 +16,7 @@ const FLOORS = [
   ['server/import', 'server/storage', 'workers/lake', 'workers/output'],
   ['workers/lob', 'workers/records', 'workers'],
   ['server/health', 'server/http'],
-  ['server/openapi', 'server/site', 'server/workers'],
+  ['server/answers', 'server/openapi', 'server/site', 'server/workers'],
   ['server/lob', 'server/records'],
   ['server/catalogue'],
   ['server/endpoints', 'server/ingest'],
@@ -48,6 +48,8 @@ const UPWARDS = [
   'server/metrics/collection-metrics.ts > server/collect/collection.ts',
   'server/metrics/service-metrics.ts > server/collect/collection.ts',
   'server/records/record-validators.ts > server/catalogue/catalogue-feed.ts',
+  'server/records/record-validators.ts > server/catalogue/fresh-versions.ts',
+  'server/site/site-endpoints.ts > server/version.ts',
   'server/sync/sync-options.ts > server/commands/command.ts',
   'server/sync/sync-options.ts > server/commands/options.ts',
 ]

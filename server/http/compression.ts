@@ -7,7 +7,7 @@ import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import { COMPRESSED_CHUNK_BYTES } from '../../shared/limits.ts'
 import type { ContentCoding } from './content-coding.ts'
-import type { ByteStream, StreamReader } from './endpoint.ts'
+import type { ByteStream, StreamReader } from './byte-stream.ts'
 
 export type Compression = Exclude<ContentCoding, 'identity'>
 

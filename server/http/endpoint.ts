@@ -14,37 +14,12 @@
 //   })
 
 import type { EndpointDocumentation } from '../openapi/documentation.ts'
-import type { ContentCoding } from './content-coding.ts'
+import type { ByteStream } from './byte-stream.ts'
 import type { ReadyBody } from './ready-body.ts'
 import { ParameterParser, type ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 
 const NO_BYTES = new Uint8Array(0)
-
-/**
- * A body that is produced while it is sent. `next` is called again only when the client has taken the chunk before, and
- * the chunk it gave may be reused from then on. It resolves to null once everything was given, and rejects when the
- * answer cannot be completed: with an ApiError before the first chunk that becomes the answer, later the connection is
- * destroyed. `close` is called exactly once, however the request ends; it stops the producer and frees what it holds.
- */
-export interface ByteStream {
-  next(): Promise<Uint8Array | null>
-  close(): Promise<void>
-  /** Records given, for the access log; null when the stream cannot tell. */
-  readonly rows: number | null
-  /** The same body in coded form, in place of this stream; only where coded forms are kept ready. */
-  inCoding?(coding: ContentCoding): ByteStream
-  /** Called at most once, before the first byte leaves: who takes the chunks. */
-  attach?(reader: StreamReader): void
-}
-
-/** The client of a stream, as far as those who wait for what the stream holds may know of it. */
-export interface StreamReader {
-  /** Whether the stream has waited for it lately and it took less than a fair rate. */
-  readonly isSlow: boolean
-  /** Cuts the connection, so that what the stream holds is free for those who wait. */
-  displace(): void
-}
 
 export type ReplyHeaders = Readonly<Record<string, string>>
 

@@ -1,7 +1,8 @@
 // The seam between Bookcast and its HTTP library: everything the request lifecycle needs to know of one request, and
 // everything it can do to answer it. uws-server.ts implements it, and node-server.ts where that one has no binary.
 
-import type { ReplyHeaders, StreamReader } from './endpoint.ts'
+import type { StreamReader } from './byte-stream.ts'
+import type { ReplyHeaders } from './endpoint.ts'
 
 export interface ReplyHead {
   readonly status: number

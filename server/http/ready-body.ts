@@ -3,7 +3,7 @@
 
 import { type Compression, compressWhole } from './compression.ts'
 import type { ContentCoding } from './content-coding.ts'
-import type { ByteStream } from './endpoint.ts'
+import type { ByteStream } from './byte-stream.ts'
 
 /** Between two pieces of a long body others have their turn. */
 const PIECE_BYTES = 256 * 1024

@@ -4,7 +4,8 @@
 import { COMPRESSED_BODY_BYTES_MIN } from '../../shared/limits.ts'
 import { CompressedStream, compressWhole } from './compression.ts'
 import { chooseCoding, type ContentCoding, isCodedType } from './content-coding.ts'
-import type { ByteStream, Reply, ReplyHeaders, WholeReply } from './endpoint.ts'
+import type { ByteStream } from './byte-stream.ts'
+import type { Reply, ReplyHeaders, WholeReply } from './endpoint.ts'
 import { codedEtag, matchingTag } from './etag.ts'
 import type { Exchange } from './exchange.ts'
 

@@ -3,7 +3,7 @@
 
 import { LOB_SECTION_CHUNKS_MAX, LOB_SECTION_WINDOW } from '../../shared/limits.ts'
 import type { LobHead } from '../../shared/lob-task.ts'
-import type { ByteStream, StreamReader } from '../http/endpoint.ts'
+import type { ByteStream, StreamReader } from '../http/byte-stream.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
 
 type LobWorkerStream = WorkerStream<LobHead>

@@ -6,7 +6,7 @@
 // a permit that comes free soon after is kept from those others.
 
 import { ApiError } from '../../shared/errors.ts'
-import type { StreamReader } from '../http/endpoint.ts'
+import type { StreamReader } from '../http/byte-stream.ts'
 import { ExpectedWait, type RunningHold } from './expected-wait.ts'
 
 /** A permit is kept for a client that was refused from a second before until so long after it was told to come again. */

@@ -10,7 +10,7 @@ import type { StreamHead, WorkerThreadData } from '../../shared/stream-task.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { FileWatch, fileWatchMemory } from '../../shared/file-watch.ts'
 import { withinTime } from '../../shared/within-time.ts'
-import type { StreamReader } from '../http/endpoint.ts'
+import type { StreamReader } from '../http/byte-stream.ts'
 import { SilentFiles } from './silent-files.ts'
 import { WorkerStream } from './worker-stream.ts'
 

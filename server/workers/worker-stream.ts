@@ -11,7 +11,7 @@ import {
   type StreamHead,
   type WorkerMessage,
 } from '../../shared/stream-task.ts'
-import type { ByteStream, StreamReader } from '../http/endpoint.ts'
+import type { ByteStream, StreamReader } from '../http/byte-stream.ts'
 
 export interface WorkerStreamOptions {
   /** Aborted when the client is gone. */

@@ -102,7 +102,7 @@ test('404: an unknown station, series, market or path', async () => {
     [`/api/v1/lob?market=KXHIGHNY-26JUL01-B1&${date}`, 'unknown_market'],
     ['/api/v1/nothing', 'unknown_path'],
     ['/api/v2/series', 'unknown_path'],
-    ['/', 'unknown_path'],
+    ['/nothing', 'unknown_path'],
   ] as const)
     assert.equal(await codeOf(target, 404), code, target)
 })

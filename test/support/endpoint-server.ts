@@ -2,7 +2,8 @@
 
 import type { TestContext } from 'node:test'
 import { pino } from 'pino'
-import type { ByteStream, Endpoint } from '../../server/http/endpoint.ts'
+import type { ByteStream } from '../../server/http/byte-stream.ts'
+import type { Endpoint } from '../../server/http/endpoint.ts'
 import { type LifecycleOptions, RequestLifecycle } from '../../server/http/request-lifecycle.ts'
 import { startHttpServer } from '../../server/http/http-server.ts'
 
