@@ -337,7 +337,8 @@ export class KalshiDecoder implements ResumableDecoder {
 
   #startSubscription(id: number, sid: number | undefined): void {
     if (sid === undefined) return
-    if (this.#runs.has(sid)) this.#closeRuns('new connection')
+    // Beside others that went on from before the file it is another connection's, as a rule.
+    if (this.#runs.has(sid) || this.#hasOlderRuns()) this.#closeRuns('new connection')
     const flag = this.#flagByCommand.get(id)
     this.#flagByCommand.delete(id)
     this.#subscribed.set(sid, flag)

@@ -25,25 +25,29 @@ test('what the system really says about a lake becomes a sentence with the lake,
   await symlink(loop, loop)
   const full = await open('/dev/full', 'w')
   t.after(() => full.close())
-  const cases: [string, Promise<unknown>, RegExp][] = [
+  const cases: [string, () => Promise<unknown>, RegExp][] = [
     [
       file,
-      mkdir(join(file, 'lob')),
+      () => mkdir(join(file, 'lob')),
       /file\/lob is not below a directory but below a file \(ENOTDIR at .*file\/lob\)/,
     ],
-    [file, mkdir(file), /file is a file where a directory must be \(EEXIST\)/],
-    [directory, writeFile(directory, ''), /is a directory where a file must be \(EISDIR\)/],
-    [loop, mkdir(join(loop, 'lob')), /is a link that leads back to itself \(ELOOP at/],
+    [file, () => mkdir(file), /file is a file where a directory must be \(EEXIST\)/],
+    [directory, () => writeFile(directory, ''), /is a directory where a file must be \(EISDIR\)/],
+    [loop, () => mkdir(join(loop, 'lob')), /is a link that leads back to itself \(ELOOP at/],
     [
       directory,
-      mkdir(join(directory, 's'.repeat(300))),
+      () => mkdir(join(directory, 's'.repeat(300))),
       /longer than its file system allows \(ENAMETOOLONG at/,
     ],
-    [join(directory, 'no/lake'), mkdir(join(directory, 'no/lake')), /directory above it does not exist/],
-    [directory, full.writeFile('x').then(() => full.sync()), /its disk is full; .* \(ENOSPC\)/],
+    [
+      join(directory, 'no/lake'),
+      () => mkdir(join(directory, 'no/lake')),
+      /directory above it does not exist/,
+    ],
+    [directory, () => full.writeFile('x').then(() => full.sync()), /its disk is full; .* \(ENOSPC\)/],
   ]
   for (const [lake, work, reason] of cases) {
-    const sentence = describeLakeWriteError(await errorOf(work), lake)
+    const sentence = describeLakeWriteError(await errorOf(work()), lake)
     assert.match(sentence ?? '', reason)
     assert.ok(sentence!.startsWith(`the lake ${lake} cannot be written: `), sentence)
   }
