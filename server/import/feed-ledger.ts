@@ -85,13 +85,15 @@ export class FeedLedger {
     }
   }
 
-  /** Spans of strands that say nothing of the series, from the day before `date` on. */
-  spansFor(series: string, date: string): LooseHeardSpan[] {
+  /**
+   * Spans from the day before `date` on of which no file of the series tells: of strands that say nothing of it, and of
+   * dates for which it has no file, as `hasFile` says.
+   */
+  spansFor(series: string, date: string, hasFile: (date: string) => boolean): LooseHeardSpan[] {
+    const isTold = (strand: readonly HeardSpan[]): boolean =>
+      hasFile(strand[0]!.date) && strand.some((span) => span.series.includes(series))
     return [...this.#byStrand.values()]
-      .filter(
-        (strand) =>
-          strand[0]!.date >= addDays(date, -1) && !strand.some((span) => span.series.includes(series)),
-      )
+      .filter((strand) => strand[0]!.date >= addDays(date, -1) && !isTold(strand))
       .flat()
       .map((span) => ({ ...span, previous: undefined, name: this.#pathOf(span.date) }))
   }

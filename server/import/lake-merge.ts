@@ -157,7 +157,9 @@ export class LakeMerge implements SeriesStrands {
       if (others.some((other) => other.path === path)) this.#others.push(lakeDate)
       else this.#dates.set(date, lakeDate)
     }
-    for (const span of this.#options.ledger.spansFor(series, first))
+    // What is replaced proves nothing of what replaces it.
+    const hasFile = (date: string): boolean => this.#dates.has(date) || (replace && this.#hasEvents(date))
+    for (const span of this.#options.ledger.spansFor(series, first, hasFile))
       this.#spans.push({ ...span, ownIds: NO_MARKETS, fromTs: undefined })
     linkSpans(this.#spans)
   }
