@@ -25,6 +25,10 @@ export class ImportProgressView implements ImportProgress {
     this.#bar?.increment(count)
   }
 
+  onWait(owner: string): void {
+    this.#step(`waiting for another import into this lake, ${owner}`, undefined)
+  }
+
   onWrite({ series, date, rows, events }: LobWriteProgress): void {
     const file = `${series} ${date}`
     if (file !== this.#file) {

@@ -21,6 +21,7 @@ import { ImportTally } from './import-tally.ts'
 import { KalshiDecoder } from './kalshi-decoder.ts'
 import type { SequenceTrust } from './kalshi-decoder.ts'
 import { FRAMES_TO_RECOGNISE, recogniseFeed } from './feed-recognition.ts'
+import { mergeAlone } from './import-lock.ts'
 import { ImportReport } from './import-report.ts'
 import type { MarketDay } from './import-report.ts'
 import { seriesTouched } from './lake-dates.ts'
@@ -36,6 +37,8 @@ export interface ImportProgress {
   onInput?(name: string, sizeBytes: number | undefined): void
   /** Bytes of the input read since the last call, before decompression. */
   onBytes?(count: number): void
+  /** Another import, of the process named, merges into the lake first. */
+  onWait?(owner: string): void
   onWrite?(progress: LobWriteProgress): void
 }
 
@@ -100,6 +103,7 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
   })
   const abort = (): void => void writer.abort()
   signal.addEventListener('abort', abort, { once: true })
+  let lost: Error | undefined
   try {
     const tally = new ImportTally()
     const decoder = decoderOf(options, writer, spans, tally)
@@ -109,15 +113,23 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
       if (bad.count > 0) badLines.push(bad)
     }
     const { raisedTimes } = writer
-    ledger.read(spans)
-    const files = await writer.finish()
-    ledger.write(spans)
+    const onLost = (error: Error): void => {
+      lost = error
+      abort()
+    }
+    const onWait = (owner: string): void => progress?.onWait?.(owner)
+    const files = await mergeAlone({ lake, source, signal, onLost, onWait }, async () => {
+      ledger.read(spans)
+      const written = await writer.finish()
+      ledger.write(spans)
+      return written
+    })
     const days = reportedDays(report, files, spans)
     countLosses(days, tally)
     return { files, tally, badLines, days, raisedTimes }
   } catch (error) {
     signal.throwIfAborted()
-    throw error
+    throw lost ?? error
   } finally {
     signal.removeEventListener('abort', abort)
     await writer.abort()
