@@ -43,6 +43,8 @@ export interface ReadSpan extends FeedSpan {
   readonly connection: number
   /** Markets that the run speaks of, by series. */
   readonly members: ReadonlyMap<string, SpanMembers>
+  /** Where it may not follow the span before: since when it speaks of series itself. */
+  readonly ownFrom: ReadonlyMap<string, bigint>
   readonly end: RunEnd
 }
 
@@ -87,6 +89,8 @@ class GrowingSpan implements ReadSpan {
   members: GrowingMembers
   /** The members are those of the span before as well. */
   sharesMembers = false
+  // Only imports have such spans, and only the recorder puts them away: it is no part of the state.
+  readonly ownFrom = new Map<string, bigint>()
   readonly dayEnd: bigint
   firstTs: bigint
   firstSeq: number
@@ -396,6 +400,8 @@ export class FeedRun {
 
   /** The run speaks of a market, at `ts`. */
   addMarket(series: string, id: string, ts: bigint): void {
+    const { isPreviousSure, ownFrom } = this.#span!
+    if (!isPreviousSure && !ownFrom.has(series)) ownFrom.set(series, ts)
     // A market's later events may have earlier times, which do not count.
     if (this.has(series, id)) return
     const members = this.#span!.ownMembers()

@@ -17,9 +17,9 @@ export interface ImportLockOptions {
   readonly source: LobSource
   readonly signal: AbortSignal
   /** Another import merges into the lake; this one goes on after it. */
-  onWait?(owner: string): void
+  readonly onWait?: (owner: string) => void
   /** Another has taken the lock all the same, as after a long suspension: this one must not write any more. */
-  onLost(error: Error): void
+  readonly onLost: (error: Error) => void
 }
 
 /**

@@ -68,9 +68,9 @@ export function looseSpans(spans: FeedSpans, series: string): SeriesSpan[] {
   }))
 }
 
-function sinceOf({ members, firstTs, isPreviousSure }: ReadSpan, series: string): bigint | undefined {
-  const fromTs = members.get(series)?.fromTs
-  return fromTs === undefined || isPreviousSure ? fromTs : later(fromTs, firstTs)
+// Markets of the span before count only where that is the same strand, and then by themselves.
+function sinceOf({ members, ownFrom, isPreviousSure }: ReadSpan, series: string): bigint | undefined {
+  return isPreviousSure ? members.get(series)?.fromTs : ownFrom.get(series)
 }
 
 export function datesOf({ list }: FeedSpans): [string | undefined, string | undefined] {

@@ -1,7 +1,7 @@
 // What an import that comes later changes of what is in the lake already.
 
 import assert from 'node:assert/strict'
-import { rm } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { runImport } from '../support/import-harness.ts'
@@ -59,4 +59,24 @@ test('one market a file: an old connection’s book does not outlive it where nu
     assert.equal(firstOfNextDate?.ts, BigInt(MS + 9 * HOUR_MS) * 1_000_000n)
     await rm(lake, { recursive: true })
   }
+})
+
+test('two recorders with the same numbers: a silence after which the other is heard first', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const chicago = 'KXHIGHCHI-26JUN24-T90'
+  // After ten minutes of silence number 3 comes through both, and only number 4 speaks of Chicago.
+  const lines = (lagMs: number, first: number): string[] =>
+    [T, chicago, T, chicago, T].slice(first - 1).map((ticker, index) => {
+      const seq = index + first
+      const ms = seq * 1000 + (seq > 2 ? 600_000 : 0)
+      return at(ms + lagMs, delta(seq, { market_ticker: ticker, ts_ms: MS + ms }))
+    })
+  const [late, early] = [lines(30, 1), lines(20, 3)]
+  const [whole, pieces] = [join(directory, 'whole'), join(directory, 'pieces')]
+  const files = [join(directory, 'late.ndjson'), join(directory, 'early.ndjson')]
+  await writeFile(files[0]!, late.join('\n'))
+  await writeFile(files[1]!, early.join('\n'))
+  await runImport(whole, 'kalshi', { paths: files })
+  for (const path of files) await runImport(pieces, 'kalshi', { paths: [path] })
+  assert.deepEqual(await lakeHashes(pieces), await lakeHashes(whole))
 })
