@@ -36,6 +36,7 @@ export interface HeardSpan extends FeedSpan {
   /** The key of the span before it in one recording. */
   readonly previousKey: string | undefined
   readonly isPreviousSure: boolean
+  readonly missedFrom?: bigint | undefined
 }
 
 interface WrittenSpan {
@@ -46,6 +47,7 @@ interface WrittenSpan {
   readonly connection: number
   readonly markets: readonly string[]
   readonly end: RunEnd | null
+  readonly missedFrom?: string
   readonly previous?: readonly [key: string, isSure: boolean]
 }
 
@@ -116,6 +118,7 @@ export class FeedLedger {
       series: [...span.members.keys()],
       marketIds: marketIdsOf(span),
       end: span.end,
+      missedFrom: span.missedFrom,
       previousKey: undefined,
       isPreviousSure: span.isPreviousSure,
     }))
@@ -157,6 +160,7 @@ export class FeedLedger {
         ]),
         series: span.series.toSorted(),
         end: span.end ?? null,
+        ...(span.missedFrom === undefined ? {} : { missedFrom: String(span.missedFrom) }),
         markets: span.sid === null ? [...span.marketIds].toSorted() : [],
         ...(span.previousKey === undefined
           ? {}
@@ -242,7 +246,7 @@ function readDate(path: string, date: string): HeardSpan[] {
   try {
     const text = gunzipSync(readFileSync(path), { maxOutputLength: FOOTER_BYTES_MAX }).toString('utf8')
     return (JSON.parse(text) as WrittenSpan[]).map(
-      ({ outline, anchors, strand, series, connection, markets, end, previous }) => ({
+      ({ outline, anchors, strand, series, connection, markets, end, previous, missedFrom }) => ({
         ...parseOutline(outline),
         anchors: anchors.map(([seq, recvTs, ts, flag]) => {
           return { seq, recvTs: BigInt(recvTs), ts: BigInt(ts), isAfterSilence: flag === 1 }
@@ -253,6 +257,7 @@ function readDate(path: string, date: string): HeardSpan[] {
         connection: `${path} ${connection}`,
         marketIds: new Set(markets),
         end: end ?? undefined,
+        missedFrom: missedFrom === undefined ? undefined : BigInt(missedFrom),
         previousKey: previous?.[0],
         isPreviousSure: previous?.[1] ?? true,
       }),

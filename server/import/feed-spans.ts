@@ -46,6 +46,8 @@ export interface ReadSpan extends FeedSpan {
   /** Where it may not follow the span before: since when it speaks of series itself. */
   readonly ownFrom: ReadonlyMap<string, bigint>
   readonly end: RunEnd
+  /** Numbers before it are missing, which came after this receive time. */
+  readonly missedFrom: bigint | undefined
 }
 
 /** What is known of a run when it begins. */
@@ -56,6 +58,8 @@ export interface RunFacts {
   /** Nothing precedes it: the connection, or the subscription, begins here. */
   readonly isBegun: boolean
   readonly isTurned: boolean | null
+  /** Numbers before it are missing, which came after this receive time. */
+  readonly missedFrom?: bigint | undefined
 }
 
 /** A span as plain data. */
@@ -129,6 +133,10 @@ class GrowingSpan implements ReadSpan {
 
   get connection(): number {
     return this.facts.connection
+  }
+
+  get missedFrom(): bigint | undefined {
+    return this.previous === undefined ? this.facts.missedFrom : undefined
   }
 
   get isTurned(): boolean | null {

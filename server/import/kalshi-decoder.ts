@@ -236,7 +236,7 @@ export class KalshiDecoder implements ResumableDecoder {
       this.#tally.numbers.missing += seq - run.lastSeq - 1
       // Whether it is still the same connection, a number does not tell.
       this.#connection++
-      return this.#openRun(sid)
+      return this.#openRun(sid, run.lastRecvTs)
     }
     if (this.#isRepeat(open, seq, frame, recvTs)) return 'repeat'
     this.#tally.numbers.restarts++
@@ -249,10 +249,10 @@ export class KalshiDecoder implements ResumableDecoder {
     return seq === run.lastSeq + 1 || this.#sequence === 'per-market'
   }
 
-  #openRun(sid: number): FeedRun {
+  #openRun(sid: number, missedFrom?: bigint): FeedRun {
     const isBegun = this.#subscribed.has(sid)
     const isTurned = this.#subscribed.get(sid) ?? this.#flag ?? (this.#usesYesPrice ? true : null)
-    const facts = { sid, isBegun, isTurned, connection: this.#connection }
+    const facts = { sid, isBegun, isTurned, connection: this.#connection, missedFrom }
     const run = this.#spans.start(facts, this.#name)
     this.#subscribed.delete(sid)
     this.#runs.set(sid, { run, recent: [] })

@@ -63,6 +63,7 @@ export function looseSpans(spans: FeedSpans, series: string): SeriesSpan[] {
     marketIds: marketIdsOf(span),
     ownIds: span.members.get(series)?.ids ?? NO_MARKETS,
     end: span.end,
+    missedFrom: span.missedFrom,
     date: dateOf(span.firstTs),
     fromTs: sinceOf(span, series),
   }))

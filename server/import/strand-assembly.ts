@@ -20,6 +20,8 @@ export interface LooseSpan extends FeedSpan {
   /** Where there are no numbers: markets it speaks of. */
   readonly marketIds: ReadonlySet<string>
   readonly end: RunEnd | undefined
+  /** Numbers before it are missing, which came after this receive time. */
+  readonly missedFrom?: bigint | undefined
   /** It had begun before this midnight, ns, and went on. */
   readonly carriedAt?: bigint | undefined
 }
@@ -218,9 +220,11 @@ function sameFeed(span: LooseSpan, index: ChainIndex): Chain | undefined {
 function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
   let best: Chain | undefined
   if (span.isBegun) return best
+  // What its own recording missed came after what that still had.
+  const fromTs = (span.missedFrom ?? 0n) - DISORDER_NS_MAX
   const pace = paceOfHead(span.sid === null ? span.anchors : [])
   for (const chain of index.before(span)) {
-    if (chain.isContinued || isOlder(span, chain)) continue
+    if (chain.isContinued || isOlder(span, chain) || chain.lastRecvTs < fromTs) continue
     // What one recording holds without a break goes on however long it was silent.
     if (span.previous !== undefined && chain.lastSpans.has(span.previous)) return chain
     const isNext = span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span)

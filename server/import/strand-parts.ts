@@ -39,6 +39,7 @@ export function strandParts(
     isEnded: part.isEnded || (place === heard.length - 1 && strand.isEnded),
     previousKey: part.previousKey,
     isPreviousSure: part.isPreviousSure,
+    missedFrom: part.missedFrom,
     connection: part.connection,
     marketIds: new Set([...part.marketIds, ...(part.sid === null ? ownIds : [])]),
     end: part.end,

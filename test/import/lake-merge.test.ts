@@ -80,3 +80,28 @@ test('two recorders with the same numbers: a silence after which the other is he
   for (const path of files) await runImport(pieces, 'kalshi', { paths: [path] })
   assert.deepEqual(await lakeHashes(pieces), await lakeHashes(whole))
 })
+
+test('a later connection that misses the same number does not go on with the earlier one', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const connection = (ms: number, lost: number): string[] => [
+    at(ms, snapshot(1, { yes: [[40, 9]] })),
+    ...[2, 3, 4, 5, 6]
+      .filter((seq) => seq !== lost)
+      .map((seq) => at(ms + seq * 1000, delta(seq, { ts_ms: MS + ms + seq * 1000 - 20 }))),
+  ]
+  // The first loses number 4 after number 3; the second, three hours later, loses number 3: its next is number 4.
+  const files = [join(directory, 'a.ndjson'), join(directory, 'b.ndjson')]
+  await writeFile(files[0]!, connection(0, 4).join('\n'))
+  await writeFile(files[1]!, connection(3 * HOUR_MS, 3).join('\n'))
+  for (const [name, imports] of [
+    ['whole', [files]],
+    ['pieces', files.map((path) => [path])],
+    ['again', [[files[1]!], [files[0]!], files]],
+  ] as const) {
+    const lake = join(directory, name)
+    for (const paths of imports) await runImport(lake, 'kalshi', { paths: [...paths] })
+    const rows = await readRows(join(lake, 'lob/source=kalshi/series=KXHIGHNY/date=2026-06-24.parquet'))
+    const gap = rows.find(({ event }) => event === 3)
+    assert.equal(gap?.ts, BigInt(MS + 3000 - 20) * 1_000_000n + 1n, name)
+  }
+})
