@@ -18,7 +18,7 @@ import type { FeedSpans, RunEnd } from './feed-spans.ts'
 import { dateOf, datesOf, isSilent, marketIdsOf } from './series-spans.ts'
 import { linkSpans, spanKey } from './span-links.ts'
 import { assembleStrands } from './strand-assembly.ts'
-import type { LooseSpan } from './strand-assembly.ts'
+import type { LooseSpan, NumberedMessage } from './strand-assembly.ts'
 
 /** What one recording, or several that overlap, held of a strand in one date. */
 export interface HeardSpan extends FeedSpan {
@@ -36,7 +36,8 @@ export interface HeardSpan extends FeedSpan {
   /** The key of the span before it in one recording. */
   readonly previousKey: string | undefined
   readonly isPreviousSure: boolean
-  readonly missedFrom?: bigint | undefined
+  readonly beforeHole?: NumberedMessage | undefined
+  readonly afterHole?: NumberedMessage | undefined
 }
 
 interface WrittenSpan {
@@ -47,7 +48,8 @@ interface WrittenSpan {
   readonly connection: number
   readonly markets: readonly string[]
   readonly end: RunEnd | null
-  readonly missedFrom?: string
+  readonly beforeHole?: readonly [seq: number, recvTs: string]
+  readonly afterHole?: readonly [seq: number, recvTs: string]
   readonly previous?: readonly [key: string, isSure: boolean]
 }
 
@@ -118,7 +120,8 @@ export class FeedLedger {
       series: [...span.members.keys()],
       marketIds: marketIdsOf(span),
       end: span.end,
-      missedFrom: span.missedFrom,
+      beforeHole: span.beforeHole,
+      afterHole: span.afterHole,
       previousKey: undefined,
       isPreviousSure: span.isPreviousSure,
     }))
@@ -160,7 +163,8 @@ export class FeedLedger {
         ]),
         series: span.series.toSorted(),
         end: span.end ?? null,
-        ...(span.missedFrom === undefined ? {} : { missedFrom: String(span.missedFrom) }),
+        ...(span.beforeHole === undefined ? {} : { beforeHole: writtenMessage(span.beforeHole) }),
+        ...(span.afterHole === undefined ? {} : { afterHole: writtenMessage(span.afterHole) }),
         markets: span.sid === null ? [...span.marketIds].toSorted() : [],
         ...(span.previousKey === undefined
           ? {}
@@ -217,7 +221,7 @@ function overlap(a: FeedSpan, b: FeedSpan): boolean {
 function joined(a: LooseHeardSpan, b: LooseHeardSpan): LooseHeardSpan {
   const outline = joinOutlines([a, b])
   const isLast = a.sid === null ? b.lastRecvTs >= a.lastRecvTs : b.lastSeq >= a.lastSeq
-  const { isEnded, end } = isLast ? b : a
+  const { isEnded, end, afterHole } = isLast ? b : a
   return {
     ...a,
     ...outline,
@@ -225,6 +229,7 @@ function joined(a: LooseHeardSpan, b: LooseHeardSpan): LooseHeardSpan {
     isBegun: a.isBegun || b.isBegun,
     isEnded,
     end,
+    afterHole,
     connection: a.connection,
     series: [...new Set([...a.series, ...b.series])],
     marketIds: new Set([...a.marketIds, ...b.marketIds]),
@@ -246,7 +251,7 @@ function readDate(path: string, date: string): HeardSpan[] {
   try {
     const text = gunzipSync(readFileSync(path), { maxOutputLength: FOOTER_BYTES_MAX }).toString('utf8')
     return (JSON.parse(text) as WrittenSpan[]).map(
-      ({ outline, anchors, strand, series, connection, markets, end, previous, missedFrom }) => ({
+      ({ outline, anchors, strand, series, connection, markets, end, previous, beforeHole, afterHole }) => ({
         ...parseOutline(outline),
         anchors: anchors.map(([seq, recvTs, ts, flag]) => {
           return { seq, recvTs: BigInt(recvTs), ts: BigInt(ts), isAfterSilence: flag === 1 }
@@ -257,7 +262,8 @@ function readDate(path: string, date: string): HeardSpan[] {
         connection: `${path} ${connection}`,
         marketIds: new Set(markets),
         end: end ?? undefined,
-        missedFrom: missedFrom === undefined ? undefined : BigInt(missedFrom),
+        beforeHole: beforeHole && readMessage(beforeHole),
+        afterHole: afterHole && readMessage(afterHole),
         previousKey: previous?.[0],
         isPreviousSure: previous?.[1] ?? true,
       }),
@@ -265,6 +271,14 @@ function readDate(path: string, date: string): HeardSpan[] {
   } catch {
     return []
   }
+}
+
+function writtenMessage({ seq, recvTs }: NumberedMessage): readonly [number, string] {
+  return [seq, String(recvTs)]
+}
+
+function readMessage([seq, recvTs]: readonly [number, string]): NumberedMessage {
+  return { seq, recvTs: BigInt(recvTs) }
 }
 
 function namesIn(directory: string): string[] {

@@ -3,6 +3,7 @@
 
 import { AnchorCollector } from '../lake/feed-strand.ts'
 import type { AnchorState, FeedAnchor, FeedSpan } from '../lake/feed-strand.ts'
+import type { NumberedMessage } from './strand-assembly.ts'
 import { NS_PER_DAY } from '../../shared/utc-date.ts'
 
 /** Why a run ended. */
@@ -46,8 +47,10 @@ export interface ReadSpan extends FeedSpan {
   /** Where it may not follow the span before: since when it speaks of series itself. */
   readonly ownFrom: ReadonlyMap<string, bigint>
   readonly end: RunEnd
-  /** Numbers before it are missing, which came after this receive time. */
-  readonly missedFrom: bigint | undefined
+  /** The recording's message before it, where numbers between are missing. */
+  readonly beforeHole: NumberedMessage | undefined
+  /** The recording's message after it, where numbers between are missing. */
+  readonly afterHole: NumberedMessage | undefined
 }
 
 /** What is known of a run when it begins. */
@@ -58,8 +61,8 @@ export interface RunFacts {
   /** Nothing precedes it: the connection, or the subscription, begins here. */
   readonly isBegun: boolean
   readonly isTurned: boolean | null
-  /** Numbers before it are missing, which came after this receive time. */
-  readonly missedFrom?: bigint | undefined
+  /** The recording's message before it, where numbers between are missing. */
+  readonly beforeHole?: NumberedMessage | undefined
 }
 
 /** A span as plain data. */
@@ -95,6 +98,7 @@ class GrowingSpan implements ReadSpan {
   sharesMembers = false
   // Only imports have such spans, and only the recorder puts them away: it is no part of the state.
   readonly ownFrom = new Map<string, bigint>()
+  afterHole: NumberedMessage | undefined
   readonly dayEnd: bigint
   firstTs: bigint
   firstSeq: number
@@ -135,8 +139,8 @@ class GrowingSpan implements ReadSpan {
     return this.facts.connection
   }
 
-  get missedFrom(): bigint | undefined {
-    return this.previous === undefined ? this.facts.missedFrom : undefined
+  get beforeHole(): NumberedMessage | undefined {
+    return this.previous === undefined ? this.facts.beforeHole : undefined
   }
 
   get isTurned(): boolean | null {
@@ -436,6 +440,11 @@ export class FeedRun {
     return [...(this.#span?.members ?? [])].flatMap(([series, { ids }]) =>
       [...ids].map((id) => [series, id] as const),
     )
+  }
+
+  /** Its next numbers are missing; `message` came after them. */
+  missUntil(message: NumberedMessage): void {
+    if (this.#span !== undefined) this.#span.afterHole = message
   }
 
   end(reason: RunEnd): void {

@@ -11,6 +11,7 @@ import type { BookLevel } from '../lake/exact-book.ts'
 import { RunRecords } from './feed-decoder.ts'
 import type { FeedDecoderOptions, ResumableDecoder, Stamp } from './feed-decoder.ts'
 import type { FeedRun, FeedRunState, FeedSpans, RunEnd } from './feed-spans.ts'
+import type { NumberedMessage } from './strand-assembly.ts'
 import type { ImportTally } from './import-tally.ts'
 import { HeldNumbers } from './held-numbers.ts'
 import { LOST_MESSAGE, parseKalshiFrame } from './kalshi-frame.ts'
@@ -236,7 +237,8 @@ export class KalshiDecoder implements ResumableDecoder {
       this.#tally.numbers.missing += seq - run.lastSeq - 1
       // Whether it is still the same connection, a number does not tell.
       this.#connection++
-      return this.#openRun(sid, run.lastRecvTs)
+      run.missUntil({ seq, recvTs })
+      return this.#openRun(sid, { seq: run.lastSeq, recvTs: run.lastRecvTs })
     }
     if (this.#isRepeat(open, seq, frame, recvTs)) return 'repeat'
     this.#tally.numbers.restarts++
@@ -249,10 +251,10 @@ export class KalshiDecoder implements ResumableDecoder {
     return seq === run.lastSeq + 1 || this.#sequence === 'per-market'
   }
 
-  #openRun(sid: number, missedFrom?: bigint): FeedRun {
+  #openRun(sid: number, beforeHole?: NumberedMessage): FeedRun {
     const isBegun = this.#subscribed.has(sid)
     const isTurned = this.#subscribed.get(sid) ?? this.#flag ?? (this.#usesYesPrice ? true : null)
-    const facts = { sid, isBegun, isTurned, connection: this.#connection, missedFrom }
+    const facts = { sid, isBegun, isTurned, connection: this.#connection, beforeHole }
     const run = this.#spans.start(facts, this.#name)
     this.#subscribed.delete(sid)
     this.#runs.set(sid, { run, recent: [] })

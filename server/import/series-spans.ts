@@ -63,7 +63,8 @@ export function looseSpans(spans: FeedSpans, series: string): SeriesSpan[] {
     marketIds: marketIdsOf(span),
     ownIds: span.members.get(series)?.ids ?? NO_MARKETS,
     end: span.end,
-    missedFrom: span.missedFrom,
+    beforeHole: span.beforeHole,
+    afterHole: span.afterHole,
     date: dateOf(span.firstTs),
     fromTs: sinceOf(span, series),
   }))

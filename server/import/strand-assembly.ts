@@ -8,6 +8,9 @@ import type { RunEnd } from './feed-spans.ts'
 import { comparePaces, goneOn, paceOfHead, paceOfTail } from './message-pace.ts'
 import type { MessagePace } from './message-pace.ts'
 
+/** A message of a subscription. */
+export type NumberedMessage = Pick<FeedAnchor, 'seq' | 'recvTs'>
+
 /** A span to be put together with others. */
 export interface LooseSpan extends FeedSpan {
   readonly name: string
@@ -20,8 +23,10 @@ export interface LooseSpan extends FeedSpan {
   /** Where there are no numbers: markets it speaks of. */
   readonly marketIds: ReadonlySet<string>
   readonly end: RunEnd | undefined
-  /** Numbers before it are missing, which came after this receive time. */
-  readonly missedFrom?: bigint | undefined
+  /** The recording's message before it, where numbers between are missing. */
+  readonly beforeHole?: NumberedMessage | undefined
+  /** The recording's message after it, where numbers between are missing. */
+  readonly afterHole?: NumberedMessage | undefined
   /** It had begun before this midnight, ns, and went on. */
   readonly carriedAt?: bigint | undefined
 }
@@ -83,6 +88,7 @@ class Chain implements Strand {
   pace: MessagePace = { lagNs: undefined, beats: [] }
   isTurned: boolean | null = null
   carriedAt: bigint | undefined
+  afterHole: NumberedMessage | undefined
   isEnded = false
   /** One recording holds its last span and what follows it: nothing else goes on with it. */
   isContinued = false
@@ -116,6 +122,8 @@ class Chain implements Strand {
       this.end = span.end
       this.lastSeq = span.lastSeq
       if (!isSameEnd) this.lastSpans.clear()
+      if (!isSameEnd) this.afterHole = undefined
+      this.afterHole ??= span.afterHole
       this.lastSpans.add(index)
       if (span.previous !== undefined) this.lastSpans.delete(span.previous)
       this.isContinued = [...this.lastSpans].some((last) => sure.has(last))
@@ -220,11 +228,9 @@ function sameFeed(span: LooseSpan, index: ChainIndex): Chain | undefined {
 function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
   let best: Chain | undefined
   if (span.isBegun) return best
-  // What its own recording missed came after what that still had.
-  const fromTs = (span.missedFrom ?? 0n) - DISORDER_NS_MAX
   const pace = paceOfHead(span.sid === null ? span.anchors : [])
   for (const chain of index.before(span)) {
-    if (chain.isContinued || isOlder(span, chain) || chain.lastRecvTs < fromTs) continue
+    if (chain.isContinued || isOlder(span, chain) || !fillsHole(chain, span)) continue
     // What one recording holds without a break goes on however long it was silent.
     if (span.previous !== undefined && chain.lastSpans.has(span.previous)) return chain
     const isNext = span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span)
@@ -278,6 +284,25 @@ function compareChains(a: Chain, b: Chain): number {
     (a.sid ?? -1) - (b.sid ?? -1) ||
     a.firstSeq - b.firstSeq
   )
+}
+
+/**
+ * What a recording missed came after what it still had and before what it had again; and another recording that fills
+ * the hole has those two messages as well, if it has their numbers.
+ */
+function fillsHole(chain: Chain, { sid, firstRecvTs, beforeHole, anchors }: LooseSpan): boolean {
+  const { afterHole, lastRecvTs } = chain
+  if (beforeHole !== undefined) {
+    const same = chain.anchors.get(String(beforeHole.seq))
+    if (lastRecvTs < beforeHole.recvTs - DISORDER_NS_MAX || isOther(same, beforeHole)) return false
+  }
+  if (afterHole === undefined || sid === null) return true
+  const same = anchors.find(({ seq }) => seq === afterHole.seq)
+  return firstRecvTs <= afterHole.recvTs + DISORDER_NS_MAX && !isOther(same, afterHole)
+}
+
+function isOther(anchor: FeedAnchor | undefined, { recvTs }: NumberedMessage): boolean {
+  return anchor !== undefined && anchor.recvTs !== recvTs
 }
 
 /** Two recorders may have one number at one instant; but what went on over midnight is not what began after it. */
