@@ -7,16 +7,15 @@ import { readdir } from 'node:fs/promises'
 import { createConnection, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { sha256Hex } from '../../server/http/api-keys.ts'
+import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { type ClientCall, type ClientDriver, clientsOfThisFile } from '../support/client-drivers.ts'
 import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
 import { recordAnswer, refuse, startRaw, startScripted } from '../support/scripted-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const CUTS = 200
 const LINES = Array.from({ length: 200 }, (_, index) =>
   JSON.stringify({ ts: index, text: 'ü'.repeat(index % 7) }),
@@ -266,7 +265,7 @@ async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
 
 /** The real server in a process of its own, which dies when a megabyte of its answer has passed by. */
 async function testKill(t: TestContext, client: ClientDriver): Promise<void> {
-  const child = spawn(process.execPath, [MAIN, 'serve', '--lake', SAMPLE_LAKE, '--port', '0'], {
+  const child = spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'serve', '--lake', SAMPLE_LAKE, '--port', '0'], {
     env: { ...process.env, BOOKCAST_STORE: 'off' },
     stdio: ['ignore', 'pipe', 'ignore'],
   })

@@ -9,12 +9,12 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
+import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { FaultProxy } from '../support/fault-proxy.ts'
 import { makeEmbeddedStore, makeEmptyStore, SERVER_URL } from '../support/postgres.ts'
 import { startWorld } from '../support/upstream-world.ts'
 import { lobFilePath, type LobSource } from '../../shared/lake-layout.ts'
 
-const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const SAMPLE_LAKE = fileURLToPath(new URL('../../../data-samples/lake', import.meta.url))
 // Six markets, a row every two seconds of a day: more than the socket buffers of both ends hold.
 const LONG_ANSWER = '/api/v1/lob?series=KXHIGHNY-26JUL02&date=2026-07-02&interval=2&format=csv'
@@ -38,7 +38,7 @@ interface ServeProcess {
 }
 
 function runServe(t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv = {}): ServeProcess {
-  const child = spawn(process.execPath, [MAIN, 'serve', ...args], {
+  const child = spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'serve', ...args], {
     env: { ...process.env, BOOKCAST_STORE: 'off', ...env },
   })
   t.after(() => child.kill('SIGKILL'))

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { eventually, recordKalshi } from '../support/recorder-harness.ts'
 import { SAMPLE_LAKE } from '../support/sample-server.ts'
@@ -21,7 +22,7 @@ test('asks a running server for what is in its embedded store; samples are known
   const environment = { ...process.env, DATABASE_URL: '', BOOKCAST_DATA_DIR: data }
   const serve = spawn(
     process.execPath,
-    [PROGRAM, 'serve', '--lake', SAMPLE_LAKE, '--port', '0', '--sample-records'],
+    [...PROGRAM_ARGUMENTS, 'serve', '--lake', SAMPLE_LAKE, '--port', '0', '--sample-records'],
     { env: environment },
   )
   t.after(() => serve.kill('SIGKILL'))

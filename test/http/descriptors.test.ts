@@ -5,11 +5,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { makeEmptyStore } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const DESCRIPTORS = 1_024
 const IDLE_CONNECTIONS = 1_100
 /** What is asked while all connections that may be open are. */
@@ -38,7 +37,7 @@ test(
     const options = ['serve', '--lake', lake, '--port', '0', '--data-dir', place.dataDirectory]
     const server = spawn(
       'sh',
-      ['-c', `ulimit -n ${DESCRIPTORS}; exec "$@"`, 'sh', process.execPath, PROGRAM, ...options],
+      ['-c', `ulimit -n ${DESCRIPTORS}; exec "$@"`, 'sh', process.execPath, ...PROGRAM_ARGUMENTS, ...options],
       { env: { ...process.env, DATABASE_URL: place.databaseUrl ?? '', BOOKCAST_LOG_LEVEL: 'warn' } },
     )
     t.after(() => server.kill('SIGKILL'))

@@ -11,9 +11,9 @@ import { test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { lobFilePath } from '../../shared/lake-layout.ts'
+import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const SAMPLE_LAKE = fileURLToPath(new URL('../../../data-samples/lake', import.meta.url))
 const EXAMPLE = fileURLToPath(new URL('../../../operations/nginx.conf', import.meta.url))
 const NGINX = ['nginx', '/usr/sbin/nginx'].find((name) => spawnSync(name, ['-v']).error === undefined)
@@ -32,7 +32,7 @@ interface Replica {
 
 async function startReplica(t: TestContext, lake: string, args: readonly string[] = []): Promise<Replica> {
   const fixed = ['--lake', lake, '--port', '0', '--trusted-proxies', '1', '--log-level', 'silent']
-  const child = spawn(process.execPath, [MAIN, 'serve', ...fixed, ...args], {
+  const child = spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'serve', ...fixed, ...args], {
     env: { ...process.env, BOOKCAST_STORE: 'off' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -2,6 +2,7 @@
 // most tests never ask for, and a thread loads its worker with its first task. The full gear starts servers as the program
 // does.
 
+import { fileURLToPath } from 'node:url'
 import type { ServerDependencies } from '../../server/server.ts'
 import { IS_FULL_EFFORT } from './effort.ts'
 
@@ -12,3 +13,10 @@ export const REAL_WORKERS: Pick<ServerDependencies, 'lobWorkerUrl' | 'recordWork
       lobWorkerUrl: new URL('./cold-lob-worker.js', import.meta.url),
       recordWorkerUrl: new URL('./cold-record-worker.js', import.meta.url),
     }
+
+const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
+
+/** What Node gets to run the program: `spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'serve', ...])`. */
+export const PROGRAM_ARGUMENTS: readonly string[] = IS_FULL_EFFORT
+  ? [PROGRAM]
+  : ['--import', new URL('./cold-threads.js', import.meta.url).href, PROGRAM]

@@ -8,15 +8,14 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { type Answer, ApiError, Bookcast } from '../../clients/typescript/bookcast.ts'
+import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { startCollectingWorld } from '../support/collecting-world.ts'
 import { makeEmptyStore } from '../support/postgres.ts'
 import { eventually } from '../support/recorder-harness.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { metarEntry } from '../support/upstream-world.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const MARKET = 'KXHIGHNY-26NOV20-B45.5'
 const REPORT_MS = 6_000
 const DELTA_MS = 10_000
@@ -44,7 +43,7 @@ test('a report is in /observations within six seconds and a delta in /lob within
     [0, 40, 1000],
     [1, 90, 1000],
   ])
-  const serving = spawn(process.execPath, [PROGRAM, 'serve', '--lake', lake, '--port', '0', '--collect'], {
+  const serving = spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'serve', '--lake', lake, '--port', '0', '--collect'], {
     env: {
       ...process.env,
       ...(await world.environment(root)),
