@@ -124,11 +124,16 @@ function figuresOf({ idle, phases, aloneBytesPerS, streamsBegun, failures }: Mix
   ]
 }
 
-export async function runMixedLoad(lake: BenchLake, size: BenchSize): Promise<BenchReport> {
+/** `storeDirectory`: a data directory whose store holds the sample records already; making one takes seconds. */
+export async function runMixedLoad(
+  lake: BenchLake,
+  size: BenchSize,
+  storeDirectory?: string,
+): Promise<BenchReport> {
   const { deltas, intervalS, days, durationMs } = SIZES[size]
   const { series } = await lake.file(5, deltas)
   await writeCandleMonth(lake.lake, days)
-  const dataDirectory = await mkdtemp(join(tmpdir(), 'bookcast-bench-data-'))
+  const dataDirectory = storeDirectory ?? (await mkdtemp(join(tmpdir(), 'bookcast-bench-data-')))
   const server = await startBookcastWithStore(lake.lake, dataDirectory)
   try {
     const load: MixedLoad = {
@@ -155,6 +160,6 @@ export async function runMixedLoad(lake: BenchLake, size: BenchSize): Promise<Be
     }
   } finally {
     await server.stop()
-    await rm(dataDirectory, { recursive: true, force: true })
+    if (storeDirectory === undefined) await rm(dataDirectory, { recursive: true, force: true })
   }
 }

@@ -84,7 +84,12 @@ async function measure(server: ChildServer, repeats: number): Promise<Figure[]> 
   return figures
 }
 
-export async function runRecordMemory(lake: BenchLake, size: BenchSize): Promise<BenchReport> {
+/** `storeDirectory`: a data directory whose store holds the sample records already; making one takes seconds. */
+export async function runRecordMemory(
+  lake: BenchLake,
+  size: BenchSize,
+  storeDirectory?: string,
+): Promise<BenchReport> {
   const { days, repeats } = SIZES[size]
   const report = { benchmark: 'record-memory', size, hashes: {} }
   if (process.platform !== 'linux')
@@ -94,12 +99,12 @@ export async function runRecordMemory(lake: BenchLake, size: BenchSize): Promise
       notes: [`memory of another process is not measured on ${process.platform}`],
     }
   await writeCandleMonth(lake.lake, days)
-  const dataDirectory = await mkdtemp(join(tmpdir(), 'bookcast-bench-data-'))
+  const dataDirectory = storeDirectory ?? (await mkdtemp(join(tmpdir(), 'bookcast-bench-data-')))
   const server = await startBookcastWithStore(lake.lake, dataDirectory)
   try {
     return { ...report, figures: await measure(server, repeats), notes: [`pages of ${ROWS} candles`] }
   } finally {
     await server.stop()
-    await rm(dataDirectory, { recursive: true, force: true })
+    if (storeDirectory === undefined) await rm(dataDirectory, { recursive: true, force: true })
   }
 }

@@ -21,7 +21,9 @@ export interface ChildServer {
 }
 
 function serveArguments(lake: string): string[] {
-  return [MAIN, 'serve', '--lake', lake, '--port', '0', '--host', '127.0.0.1']
+  // Options for Node itself, such as --cpu-prof, to look into what was measured.
+  const nodeOptions = process.env['BENCH_SERVER_NODE_OPTIONS']?.split(' ') ?? []
+  return [...nodeOptions, MAIN, 'serve', '--lake', lake, '--port', '0', '--host', '127.0.0.1']
 }
 
 /** Starts `bookcast serve` over the lake, order books only, and resolves when it listens. */
@@ -29,12 +31,10 @@ export async function startBookcast(lake: string): Promise<ChildServer> {
   return await startChild([...serveArguments(lake), '--store', 'off'])
 }
 
-/** Starts `bookcast serve` with an embedded store that is filled with the sample records. */
+/** Starts `bookcast serve` with an embedded store that is filled with the sample records, unless it has them. */
 export async function startBookcastWithStore(lake: string, dataDirectory: string): Promise<ChildServer> {
   const store = ['--sample-records', '--data-dir', dataDirectory]
-  // Options for Node itself, such as --cpu-prof, to look into what was measured.
-  const nodeOptions = process.env['BENCH_SERVER_NODE_OPTIONS']?.split(' ') ?? []
-  return await startChild([...nodeOptions, ...serveArguments(lake), ...store])
+  return await startChild([...serveArguments(lake), ...store])
 }
 
 /** Starts a process that sends `sizeBytes` of plain TCP to whoever connects. */

@@ -4,6 +4,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BenchLake } from '../../bench/bench-lake.ts'
 import { runClients } from '../../bench/clients.ts'
+import { startBenchServersCold } from '../support/cold-workers.ts'
+
+startBenchServersCold()
 
 test('the client benchmark reads the same rows with every client', async (t) => {
   const lake = await BenchLake.create()

@@ -10,6 +10,9 @@ import { runMemory } from '../../bench/lob-memory.ts'
 import { runSeeking } from '../../bench/lob-seeking.ts'
 import { reportMarkdown } from '../../bench/report.ts'
 import type { BenchReport } from '../../bench/report.ts'
+import { startBenchServersCold } from '../support/cold-workers.ts'
+
+startBenchServersCold()
 
 async function benchLake(t: TestContext): Promise<BenchLake> {
   const lake = await BenchLake.create()

@@ -1,15 +1,26 @@
 // The benchmarks of everything at once and of memory, at smoke size: what was asked and answered is checked, never times.
 
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { BenchLake } from '../../bench/bench-lake.ts'
 import { runMixedLoad } from '../../bench/mixed-load.ts'
 import { runRecordMemory } from '../../bench/record-memory.ts'
+import { startBenchServersCold } from '../support/cold-workers.ts'
+import { makeEmbeddedStore } from '../support/postgres.ts'
+
+startBenchServersCold()
+
+async function sampleStore(t: TestContext): Promise<string> {
+  const { dataDirectory, remove } = await makeEmbeddedStore('samples')
+  t.after(remove)
+  return dataDirectory
+}
 
 test('the mixed load is answered in full beside four streams', async (t) => {
   const lake = await BenchLake.create()
   t.after(() => lake.remove())
-  const { figures, notes } = await runMixedLoad(lake, 'smoke')
+  const store = await sampleStore(t)
+  const { figures, notes } = await runMixedLoad(lake, 'smoke', store)
   const value = (name: string): number | undefined => figures.find((figure) => figure.name === name)?.value
   assert.equal(value('50/s: requests answered'), 30)
   assert.equal(value('200/s: requests answered'), 120)
@@ -23,7 +34,8 @@ test('the mixed load is answered in full beside four streams', async (t) => {
 test('the memory of record pages is read from the server process, or said to be out of reach', async (t) => {
   const lake = await BenchLake.create()
   t.after(() => lake.remove())
-  const { figures, notes } = await runRecordMemory(lake, 'smoke')
+  const store = await sampleStore(t)
+  const { figures, notes } = await runRecordMemory(lake, 'smoke', store)
   if (process.platform === 'linux') {
     assert.ok(figures.length > 5)
     for (const { name, value } of figures) assert.ok(Number.isFinite(value), name)

@@ -4,6 +4,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BenchLake } from '../../bench/bench-lake.ts'
 import { runRecords } from '../../bench/records.ts'
+import { startBenchServersCold } from '../support/cold-workers.ts'
+
+startBenchServersCold()
 
 test('the candle benchmark gets the same bytes from the service and its peer', async (t) => {
   const lake = await BenchLake.create()

@@ -265,10 +265,14 @@ async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
 
 /** The real server in a process of its own, which dies when a megabyte of its answer has passed by. */
 async function testKill(t: TestContext, client: ClientDriver): Promise<void> {
-  const child = spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'serve', '--lake', SAMPLE_LAKE, '--port', '0'], {
-    env: { ...process.env, BOOKCAST_STORE: 'off' },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
+  const child = spawn(
+    process.execPath,
+    [...PROGRAM_ARGUMENTS, 'serve', '--lake', SAMPLE_LAKE, '--port', '0'],
+    {
+      env: { ...process.env, BOOKCAST_STORE: 'off' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  )
   t.after(() => child.kill('SIGKILL'))
   let text = ''
   child.stdout.setEncoding('utf8').on('data', (piece: string) => (text += piece))

@@ -16,7 +16,12 @@ export const REAL_WORKERS: Pick<ServerDependencies, 'lobWorkerUrl' | 'recordWork
 
 const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 
+const COLD_THREADS = ['--import', new URL('./cold-threads.js', import.meta.url).href]
+
 /** What Node gets to run the program: `spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'serve', ...])`. */
-export const PROGRAM_ARGUMENTS: readonly string[] = IS_FULL_EFFORT
-  ? [PROGRAM]
-  : ['--import', new URL('./cold-threads.js', import.meta.url).href, PROGRAM]
+export const PROGRAM_ARGUMENTS: readonly string[] = IS_FULL_EFFORT ? [PROGRAM] : [...COLD_THREADS, PROGRAM]
+
+/** The same for the servers that benchmarks start in this process. */
+export function startBenchServersCold(): void {
+  if (!IS_FULL_EFFORT) process.env['BENCH_SERVER_NODE_OPTIONS'] ??= COLD_THREADS.join(' ')
+}

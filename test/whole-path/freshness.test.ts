@@ -43,16 +43,20 @@ test('a report is in /observations within six seconds and a delta in /lob within
     [0, 40, 1000],
     [1, 90, 1000],
   ])
-  const serving = spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'serve', '--lake', lake, '--port', '0', '--collect'], {
-    env: {
-      ...process.env,
-      ...(await world.environment(root)),
-      BOOKCAST_KALSHI_SERIES: 'KXHIGHNY',
-      BOOKCAST_DATA_DIR: place.dataDirectory,
-      BOOKCAST_LOG_LEVEL: 'warn',
-      DATABASE_URL: place.databaseUrl ?? '',
+  const serving = spawn(
+    process.execPath,
+    [...PROGRAM_ARGUMENTS, 'serve', '--lake', lake, '--port', '0', '--collect'],
+    {
+      env: {
+        ...process.env,
+        ...(await world.environment(root)),
+        BOOKCAST_KALSHI_SERIES: 'KXHIGHNY',
+        BOOKCAST_DATA_DIR: place.dataDirectory,
+        BOOKCAST_LOG_LEVEL: 'warn',
+        DATABASE_URL: place.databaseUrl ?? '',
+      },
     },
-  })
+  )
   t.after(() => serving.kill('SIGKILL'))
   let output = ''
   for (const stream of [serving.stdout, serving.stderr]) stream.on('data', (data) => (output += String(data)))
