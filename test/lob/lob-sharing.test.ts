@@ -10,6 +10,7 @@ import { LobPool, type LobOpenOptions } from '../../server/lob/lob-pool.ts'
 import type { LobStream } from '../../server/lob/lob-stream.ts'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
+import { runs } from '../support/effort.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
 import { SERIES } from '../support/recorded-events.ts'
 import { SECTION_DATES, writeSectionsLake, writeStillLake } from '../support/sections-lake.ts'
@@ -93,6 +94,8 @@ for (const [processors, others, threads] of [
     assert.equal(pool.takenSlots, 0)
   })
 }
+
+const LEAVING = runs(200, 1000)
 
 test('no more threads help than there are sections left', async (t) => {
   const { openWords } = startFakePool(t, 4)
@@ -215,7 +218,7 @@ function heldThings(): { files: number; threads: number; ports: number } | undef
   }
 }
 
-test('a thousand clients that leave a shared answer leave no slot, thread, port or file', async (t) => {
+test('clients that leave a shared answer, a thousand of them with full effort, leave no slot, thread, port or file', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeStillLake(lake, 1)
   const pool = startPool(t, lake, 4)
@@ -230,7 +233,7 @@ test('a thousand clients that leave a shared answer leave no slot, thread, port 
   }
   for (let round = 0; round < 20; round++) await leave(round)
   const before = heldThings()
-  for (let round = 0; round < 1000; round++) await leave(round)
+  for (let round = 0; round < LEAVING; round++) await leave(round)
   const after = heldThings()
   if (before !== undefined && after !== undefined) {
     assert.equal(after.files, 0)

@@ -13,9 +13,10 @@ import { runs } from '../support/effort.ts'
 import { naiveCandles } from '../support/naive-candles.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { fetchAllPages, fetchRows, type PlainRow } from '../support/record-rows.ts'
-import { startRecordServer } from '../support/record-server.ts'
+import { recordServerOfThisFile, startRecordServer } from '../support/record-server.ts'
 
 const place = storeOfThisFile()
+const served = recordServerOfThisFile(place)
 const DAY = 86_400_000
 
 // The clocks of New York and Chicago change within the set: in March in its middle, in November at a turn of the month.
@@ -112,8 +113,8 @@ function expectedRows(
   })
 }
 
-test('answers what the rules say in every format, wherever the rows are', async (t) => {
-  const { url, lake } = await startRecordServer(t, place.store.postgres.address)
+test('answers what the rules say in every format, wherever the rows are', async () => {
+  const { url, lake } = await served()
   for (const set of SETS) {
     const candles = candleSet(set.seed, set.fromMs, set.days)
     for (const [name, cutOverOf] of Object.entries(CUT_OVERS)) {
@@ -127,14 +128,14 @@ test('answers what the rules say in every format, wherever the rows are', async 
           const other = await fetchRows(addressOf(url, set.fromMs, query, format).href, 'candles')
           assert.deepEqual(other.rows, expectedRows(candles, set.fromMs, query, false), `${name}, ${format}`)
         }),
-        { numRuns: runs(8, 40), seed: 7 },
+        { numRuns: runs(4, 40), seed: 7 },
       )
     }
   }
 })
 
-test('gives the same rows whichever store holds them, and each row once when both do', async (t) => {
-  const { url, lake } = await startRecordServer(t, place.store.postgres.address)
+test('gives the same rows whichever store holds them, and each row once when both do', async () => {
+  const { url, lake } = await served()
   const set = SETS[1]!
   const candles = candleSet(set.seed, set.fromMs, set.days)
   const addresses = [
@@ -156,8 +157,8 @@ test('gives the same rows whichever store holds them, and each row once when bot
   }
 })
 
-test('joins pages of any size to the whole, over the lake, the store and both', async (t) => {
-  const { url, lake } = await startRecordServer(t, place.store.postgres.address)
+test('joins pages of any size to the whole, over the lake, the store and both', async () => {
+  const { url, lake } = await served()
   const set = SETS[0]!
   const candles = candleSet(set.seed, set.fromMs, set.days)
   for (const cutOverOf of Object.values(CUT_OVERS)) {
@@ -184,7 +185,7 @@ test('joins pages of any size to the whole, over the lake, the store and both', 
 })
 
 test('serves a lake that the manifest does not know up to its last row, and the store behind it', async (t) => {
-  const { url, lake } = await startRecordServer(t, place.store.postgres.address)
+  const { url, lake } = await served()
   const set = SETS[0]!
   const candles = candleSet(set.seed, set.fromMs, set.days)
   const { postgres } = place.store
@@ -199,8 +200,8 @@ test('serves a lake that the manifest does not know up to its last row, and the 
   assert.deepEqual(again.rows, rows)
 })
 
-test('labels ends with the offset of tz, which filters nothing', async (t) => {
-  const { url, lake } = await startRecordServer(t, place.store.postgres.address)
+test('labels ends with the offset of tz, which filters nothing', async () => {
+  const { url, lake } = await served()
   const set = SETS[1]!
   await distribute(candleSet(set.seed, set.fromMs, set.days), CUT_OVERS['everything cold']!, {
     lake,
@@ -222,8 +223,8 @@ test('labels ends with the offset of tz, which filters nothing', async (t) => {
   assert.deepEqual((await labels('Asia%2FKolkata'))[0], '2026-11-01T10:30:00+05:30')
 })
 
-test('answers an empty range of a known name with nothing in every format', async (t) => {
-  const { url } = await startRecordServer(t, place.store.postgres.address)
+test('answers an empty range of a known name with nothing in every format', async () => {
+  const { url } = await served()
   const address = `${url}/api/v1/candles?series=KXHIGHNY&from=2001-01-01&to=2001-01-02`
   for (const [format, body] of [
     ['json', '[]'],
@@ -237,8 +238,8 @@ test('answers an empty range of a known name with nothing in every format', asyn
   assert.deepEqual((await fetchRows(`${address}&format=parquet`, 'candles')).rows, [])
 })
 
-test('refuses names that nothing knows', async (t) => {
-  const { url, lake } = await startRecordServer(t, place.store.postgres.address)
+test('refuses names that nothing knows', async () => {
+  const { url, lake } = await served()
   const set = SETS[1]!
   await distribute(candleSet(set.seed, set.fromMs, set.days), CUT_OVERS['each series its own']!, {
     lake,
@@ -259,8 +260,8 @@ test('refuses names that nothing knows', async (t) => {
   }
 })
 
-test('keeps to the columns asked, in their order', async (t) => {
-  const { url, lake } = await startRecordServer(t, place.store.postgres.address)
+test('keeps to the columns asked, in their order', async () => {
+  const { url, lake } = await served()
   const set = SETS[0]!
   await distribute(candleSet(set.seed, set.fromMs, set.days), CUT_OVERS['everything cold']!, {
     lake,

@@ -8,9 +8,10 @@ import { type ClimateRecord, revisionsOf, servedRecords } from '../../shared/cli
 import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { fetchAllPages, fetchRows } from '../support/record-rows.ts'
-import { startRecordServer } from '../support/record-server.ts'
+import { recordServerOfThisFile } from '../support/record-server.ts'
 
 const place = storeOfThisFile()
+const served = recordServerOfThisFile(place)
 const FIRST = '2026-02-20'
 const DAYS = 40
 
@@ -75,8 +76,8 @@ async function write(postgres: Postgres, records: readonly ClimateRecord[]): Pro
   })
 }
 
-test('serves the record that counts of each date, and all of them with revisions', async (t) => {
-  const { url } = await startRecordServer(t, place.store.postgres.address)
+test('serves the record that counts of each date, and all of them with revisions', async () => {
+  const { url } = await served()
   for (const seed of [1, 2, 3]) {
     const records = climateSet(seed)
     await write(place.store.postgres, records)
@@ -111,8 +112,8 @@ test('serves the record that counts of each date, and all of them with revisions
   }
 })
 
-test('gives degrees Celsius under metric units and keeps nulls', async (t) => {
-  const { url } = await startRecordServer(t, place.store.postgres.address)
+test('gives degrees Celsius under metric units and keeps nulls', async () => {
+  const { url } = await served()
   await write(place.store.postgres, [
     {
       ...blank('NYC', '2026-03-01'),
@@ -139,8 +140,8 @@ test('gives degrees Celsius under metric units and keeps nulls', async (t) => {
   ])
 })
 
-test('finds the runs of missing dates, and with official those that have only an estimate', async (t) => {
-  const { url } = await startRecordServer(t, place.store.postgres.address)
+test('finds the runs of missing dates, and with official those that have only an estimate', async () => {
+  const { url } = await served()
   const final = (date: string): ClimateRecord => ({ ...blank('NYC', date), product_id: date, issued_at: 0 })
   await write(place.store.postgres, [
     final('2026-03-01'),

@@ -11,9 +11,10 @@ import { runs } from '../support/effort.ts'
 import { distributeObservations, observationSet } from '../support/observation-sets.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { fetchAllPages, fetchRows, type PlainRow } from '../support/record-rows.ts'
-import { startRecordServer } from '../support/record-server.ts'
+import { recordServerOfThisFile } from '../support/record-server.ts'
 
 const place = storeOfThisFile()
+const served = recordServerOfThisFile(place)
 const HOUR = 3_600_000
 const FROM_MS = Date.parse('2025-12-30T00:00:00Z')
 const observations = observationSet(3, FROM_MS, 110)
@@ -62,8 +63,8 @@ const randomQuery = fc.record({
   ),
 })
 
-test('answers the written rows in every format, wherever they are', async (t) => {
-  const { url, lake } = await startRecordServer(t, place.store.postgres.address)
+test('answers the written rows in every format, wherever they are', async () => {
+  const { url, lake } = await served()
   for (const [name, cutOverOf] of Object.entries(CUT_OVERS)) {
     await rm(join(lake, 'observations'), { recursive: true, force: true })
     await distributeObservations(observations, cutOverOf, { lake, postgres: place.store.postgres })
@@ -94,13 +95,13 @@ test('answers the written rows in every format, wherever they are', async (t) =>
           assert.equal(next, null)
         }
       }),
-      { numRuns: runs(6, 25), seed: 5 },
+      { numRuns: runs(4, 25), seed: 5 },
     )
   }
 })
 
-test('joins pages of any size to the whole', async (t) => {
-  const { url, lake } = await startRecordServer(t, place.store.postgres.address)
+test('joins pages of any size to the whole', async () => {
+  const { url, lake } = await served()
   for (const cutOverOf of Object.values(CUT_OVERS)) {
     await rm(join(lake, 'observations'), { recursive: true, force: true })
     await distributeObservations(observations, cutOverOf, { lake, postgres: place.store.postgres })
@@ -123,8 +124,8 @@ test('joins pages of any size to the whole', async (t) => {
   }
 })
 
-test('converts every unit of the table by published factors, and nothing else', async (t) => {
-  const { url, lake } = await startRecordServer(t, place.store.postgres.address)
+test('converts every unit of the table by published factors, and nothing else', async () => {
+  const { url, lake } = await served()
   await distributeObservations(observations, CUT_OVERS.both, { lake, postgres: place.store.postgres })
   const address = `${url}/api/v1/observations?from=2025-12-30&to=2026-01-05`
   const { rows: raw } = await fetchRows(address, 'observations')
@@ -147,8 +148,8 @@ test('converts every unit of the table by published factors, and nothing else', 
   }
 })
 
-test('gives instants the offset of the station, and refuses what it cannot know', async (t) => {
-  const { url, lake } = await startRecordServer(t, place.store.postgres.address)
+test('gives instants the offset of the station, and refuses what it cannot know', async () => {
+  const { url, lake } = await served()
   await distributeObservations(observations, CUT_OVERS['everything hot'], {
     lake,
     postgres: place.store.postgres,

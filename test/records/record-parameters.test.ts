@@ -7,7 +7,7 @@ import { recordServerOfThisFile } from '../support/record-server.ts'
 
 const place = storeOfThisFile()
 /** Nothing here writes: one server is enough. */
-const serverUrl = recordServerOfThisFile(place)
+const server = recordServerOfThisFile(place)
 
 const CANDLES = 'candles?from=2026-07-01&to=2026-07-02'
 const OBSERVATIONS = 'observations?from=2026-07-01&to=2026-07-02'
@@ -60,7 +60,7 @@ const WRONG: readonly (readonly [target: string, parameters: readonly string[]])
 ]
 
 test('names the wrong parameters of a request and says what they accept', async () => {
-  const url = await serverUrl()
+  const url = (await server()).url
   for (const [target, parameters] of WRONG) {
     const response = await fetch(`${url}/api/v1/${target}`)
     const problem = (await response.json()) as {
@@ -80,7 +80,7 @@ test('names the wrong parameters of a request and says what they accept', async 
 })
 
 test('answers 406 for an unknown format', async () => {
-  const url = await serverUrl()
+  const url = (await server()).url
   for (const path of [CANDLES, OBSERVATIONS, 'climate?']) {
     const response = await fetch(`${url}/api/v1/${path}&format=xml`)
     assert.equal(response.status, 406, path)
@@ -89,7 +89,7 @@ test('answers 406 for an unknown format', async () => {
 })
 
 test('accepts the limits themselves', async () => {
-  const url = await serverUrl()
+  const url = (await server()).url
   for (const target of [
     `${CANDLES}&limit=50000&aggregate=1440`,
     `${CANDLES}&limit=500000&format=ndjson`,
@@ -105,7 +105,7 @@ test('accepts the limits themselves', async () => {
 })
 
 test('sends headers alone for HEAD, and a telling file name with csv and parquet', async () => {
-  const url = await serverUrl()
+  const url = (await server()).url
   const response = await fetch(`${url}/api/v1/${CANDLES}&series=KXHIGHNY&format=parquet`, {
     method: 'HEAD',
   })

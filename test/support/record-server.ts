@@ -1,6 +1,6 @@
 // A real server over a fresh relational store and an empty lake of this test file, and the writers that fill both.
 
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, type TestContext } from 'node:test'
@@ -20,21 +20,30 @@ export interface RecordServer {
   readonly lake: string
 }
 
-/** The address of a server with an empty lake for all tests of a file, started with the first that asks. Call it at top level. */
-export function recordServerOfThisFile(place: { readonly store: RelationalStore }): () => Promise<string> {
-  let lake: string | undefined
-  let starting: Promise<RunningServer> | undefined
-  const start = async (): Promise<RunningServer> => {
-    lake = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
-    return serveRecords(lake, place.store.postgres.address)
+/**
+ * One server for all tests of a file, started with the first that asks. Whoever asks gets its lake empty; what others left
+ * in the store is there. Call it at top level.
+ */
+export function recordServerOfThisFile(place: {
+  readonly store: RelationalStore
+}): () => Promise<RecordServer> {
+  const endings: (() => Promise<void>)[] = []
+  let starting: Promise<RecordServer> | undefined
+  const start = async (): Promise<RecordServer> => {
+    const lake = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
+    endings.push(() => rm(lake, { recursive: true, force: true }))
+    const server = await serveRecords(lake, place.store.postgres.address)
+    endings.push(() => server.close())
+    return { url: `http://127.0.0.1:${server.port}`, lake }
   }
   after(async () => {
-    await (await starting)?.close()
-    if (lake !== undefined) await rm(lake, { recursive: true, force: true })
+    for (const end of endings.toReversed()) await end()
   })
   return async () => {
-    const { port } = await (starting ??= start())
-    return `http://127.0.0.1:${port}`
+    const server = await (starting ??= start())
+    for (const name of await readdir(server.lake))
+      await rm(join(server.lake, name), { recursive: true, force: true })
+    return server
   }
 }
 
