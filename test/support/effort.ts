@@ -1,6 +1,6 @@
 // How much a test run does. Tests that repeat themselves (random cases, kills, clients that leave) do it a few times in
-// the quick gear, which `npm test` is, and as long as it takes in the full one: `BOOKCAST_TEST_EFFORT=full npm test`, as
-// CI does. Both gears run the same tests with the same assertions.
+// the quick gear, which `npm test` is, and as long as it takes in the full one: `BOOKCAST_TEST_EFFORT=full npm test`. CI runs
+// the files that import this one in the full gear. Both gears run the same tests with the same assertions.
 
 const EFFORT = process.env['BOOKCAST_TEST_EFFORT'] ?? 'quick'
 if (EFFORT !== 'quick' && EFFORT !== 'full')
