@@ -10,7 +10,7 @@ import type { LobSource } from '../../shared/lake-layout.ts'
 import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { joinOutlines, outlineOf } from '../lake/feed-strand.ts'
-import type { FeedSpan } from '../lake/feed-strand.ts'
+import type { FeedSpan, NumberedMessage } from '../lake/feed-strand.ts'
 import { outlineValues, parseOutline } from '../lake/lob-evidence.ts'
 import type { OutlineValues } from '../lake/lob-evidence.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
@@ -18,7 +18,7 @@ import type { FeedSpans, RunEnd } from './feed-spans.ts'
 import { dateOf, datesOf, isSilent, marketIdsOf } from './series-spans.ts'
 import { linkSpans, spanKey } from './span-links.ts'
 import { assembleStrands } from './strand-assembly.ts'
-import type { LooseSpan, NumberedMessage } from './strand-assembly.ts'
+import type { LooseSpan } from './strand-assembly.ts'
 
 /** What one recording, or several that overlap, held of a strand in one date. */
 export interface HeardSpan extends FeedSpan {

@@ -2,8 +2,7 @@
 // recorder's connection, in which nothing is missing; it is one span a UTC date.
 
 import { AnchorCollector } from '../lake/feed-strand.ts'
-import type { AnchorState, FeedAnchor, FeedSpan } from '../lake/feed-strand.ts'
-import type { NumberedMessage } from './strand-assembly.ts'
+import type { AnchorState, FeedAnchor, FeedSpan, NumberedMessage } from '../lake/feed-strand.ts'
 import { NS_PER_DAY } from '../../shared/utc-date.ts'
 
 /** Why a run ended. */

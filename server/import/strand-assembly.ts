@@ -2,14 +2,11 @@
 // messages, or the next number of the same subscription; without numbers the same receive times, or the same tokens
 // heard of again within the connection's own silences. What is not proven stays apart.
 
-import type { FeedAnchor, FeedSpan } from '../lake/feed-strand.ts'
+import type { FeedAnchor, FeedSpan, NumberedMessage } from '../lake/feed-strand.ts'
 import { isStrideAnchor } from '../lake/feed-strand.ts'
 import type { RunEnd } from './feed-spans.ts'
 import { comparePaces, goneOn, paceOfHead, paceOfTail } from './message-pace.ts'
 import type { MessagePace } from './message-pace.ts'
-
-/** A message of a subscription. */
-export type NumberedMessage = Pick<FeedAnchor, 'seq' | 'recvTs'>
 
 /** A span to be put together with others. */
 export interface LooseSpan extends FeedSpan {

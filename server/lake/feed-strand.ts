@@ -13,6 +13,9 @@ export interface FeedAnchor {
   readonly isAfterSilence: boolean
 }
 
+/** A message of a subscription. */
+export type NumberedMessage = Pick<FeedAnchor, 'seq' | 'recvTs'>
+
 /** A span's outline: all that is compared when spans are put together. */
 export interface FeedSpan {
   /** The subscription that numbers the messages; null where nothing does. */

@@ -213,8 +213,14 @@ test(
     const everywhere = await coloursAt(page, [20 / 29, 0.9], { radiusPx: 20 })
     assertColour(everywhere, line, 'the running maximum')
     // Shares sum to 100, and every strike's band has its own colour.
-    const shares = await tableCells(page, 'Implied distribution, percent')
-    const known = shares.filter(([, first]) => first !== '–')
+    const knownShares = async (): Promise<string[][]> =>
+      (await tableCells(page, 'Implied distribution, percent')).filter(([, first]) => first !== '–')
+    let known = await knownShares()
+    // The books come last.
+    for (let attempt = 0; known.length <= 50 && attempt < 100; attempt++) {
+      await page.waitForTimeout(100)
+      known = await knownShares()
+    }
     assert.ok(known.length > 50)
     for (const [time, ...row] of known)
       assert.ok(Math.abs(row.reduce((sum, share) => sum + Number(share), 0) - 100) < 0.35, time)
