@@ -5,7 +5,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { BodySink, Exchange, ReplyHead, RequestHeader } from './exchange.ts'
-import { RequestFraming } from './request-framing.ts'
+import { RequestHeaders } from './request-headers.ts'
 
 /** An error of the parser, with the bytes it was given last. */
 interface ParserError {
@@ -58,7 +58,7 @@ export class LastRequest implements Exchange {
   readonly signal = new AbortController().signal
   readonly peerAddress: string
   readonly #socket: Duplex
-  readonly #headers = new Map<string, string>()
+  readonly #headers = new RequestHeaders()
 
   constructor(socket: Duplex, peerAddress: string, [requestLine = '', ...lines]: readonly string[]) {
     this.#socket = socket
@@ -68,19 +68,16 @@ export class LastRequest implements Exchange {
     this.method = method
     this.path = mark < 0 ? target : target.slice(0, mark)
     this.query = mark < 0 ? '' : target.slice(mark + 1)
-    const framing = new RequestFraming()
     for (const line of lines) {
       const colon = line.indexOf(':')
       if (colon < 1) continue
-      const [name, value] = [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
-      framing.see(name, value)
-      this.#headers.set(name, value)
+      this.#headers.see(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim())
     }
-    this.framingFault = framing.fault
+    this.framingFault = this.#headers.framingFault
   }
 
   header(name: RequestHeader): string {
-    return this.#headers.get(name) ?? ''
+    return this.#headers.valueOf(name)
   }
 
   sendWhole({ status, headers, commonHeaders }: ReplyHead, body: Uint8Array): void {

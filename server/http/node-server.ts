@@ -6,6 +6,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { REQUEST_HEAD_BYTES_MAX } from '../../shared/limits.ts'
+import { AbortNotice } from './abort-notice.ts'
 import { DESCRIPTORS_RESERVED, descriptorsMax } from './descriptor-limit.ts'
 import {
   type BodySink,
@@ -14,19 +15,17 @@ import {
   type HttpServer,
   type HttpServerOptions,
   type ReplyHead,
-  REQUEST_HEADERS,
   type RequestHeader,
 } from './exchange.ts'
 import { answerBarely, brokenHead, isParserError, LastRequest } from './last-request.ts'
 import { NodeBody } from './node-body.ts'
 import { ReaderPace } from './reader-pace.ts'
-import { RequestFraming } from './request-framing.ts'
+import { RequestHeaders } from './request-headers.ts'
 
 /** A connection that says nothing for so long, or is not done with the head of a request, is closed. */
 const IDLE_TIMEOUT_MS = 10_000
 /** How often Node looks for those. */
 const IDLE_CHECK_MS = 2_000
-const LOOKED_AT: ReadonlySet<string> = new Set(REQUEST_HEADERS)
 
 /** What is known of a connection. */
 interface Connection {
@@ -45,11 +44,10 @@ class NodeExchange implements Exchange {
   readonly #socket: Socket
   readonly #connection: Connection
   readonly #options: HttpServerOptions
-  readonly #headers = new Map<string, string>()
-  #controller: AbortController | undefined
+  readonly #headers = new RequestHeaders()
+  readonly #notice = new AbortNotice()
   #body: NodeBody | undefined
   #isOver = false
-  #isAborted = false
 
   constructor(
     request: IncomingMessage,
@@ -66,26 +64,16 @@ class NodeExchange implements Exchange {
     const mark = target.indexOf('?')
     this.path = mark < 0 ? target : target.slice(0, mark)
     this.query = mark < 0 ? '' : target.slice(mark + 1)
-    this.framingFault = this.#readHeaders(request.rawHeaders)
+    const { rawHeaders } = request
+    for (let index = 0; index + 1 < rawHeaders.length; index += 2)
+      this.#headers.see((rawHeaders[index] ?? '').toLowerCase(), rawHeaders[index + 1] ?? '')
+    this.framingFault = this.#headers.framingFault
     response.sendDate = false
     response.on('close', () => this.#onClose())
   }
 
-  #readHeaders(rawHeaders: readonly string[]): string | undefined {
-    const framing = new RequestFraming()
-    for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-      const name = (rawHeaders[index] ?? '').toLowerCase()
-      const value = rawHeaders[index + 1] ?? ''
-      framing.see(name, value)
-      if (!LOOKED_AT.has(name)) continue
-      const before = this.#headers.get(name)
-      this.#headers.set(name, before === undefined ? value : `${before}, ${value}`)
-    }
-    return framing.fault
-  }
-
   header(name: RequestHeader): string {
-    return this.#headers.get(name) ?? ''
+    return this.#headers.valueOf(name)
   }
 
   get peerAddress(): string {
@@ -96,17 +84,12 @@ class NodeExchange implements Exchange {
     return this.#isOver
   }
 
-  /** Made when it is first asked for: a request that is answered at once needs none. */
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController()
-      if (this.#isAborted) this.#controller.abort()
-    }
-    return this.#controller.signal
+    return this.#notice.signal
   }
 
   get isAborted(): boolean {
-    return this.#isAborted
+    return this.#notice.isAborted
   }
 
   sendWhole(head: ReplyHead, body: Uint8Array): void {
@@ -190,9 +173,8 @@ class NodeExchange implements Exchange {
   #onAborted(): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#isAborted = true
     this.#body?.abort('client_gone')
-    this.#controller?.abort()
+    this.#notice.abort()
   }
 }
 

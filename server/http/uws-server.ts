@@ -16,6 +16,7 @@
 
 import { STATUS_CODES } from 'node:http'
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js'
+import { AbortNotice } from './abort-notice.ts'
 import { type BodySocket, BodyWriter } from './body-writer.ts'
 import {
   type BodySink,
@@ -24,13 +25,12 @@ import {
   type HttpServer,
   type HttpServerOptions,
   type ReplyHead,
-  REQUEST_HEADERS,
   type RequestHeader,
 } from './exchange.ts'
 import { DESCRIPTORS_RESERVED, descriptorsMax } from './descriptor-limit.ts'
 import { ForeignCork } from './foreign-cork.ts'
 import { ReaderPace } from './reader-pace.ts'
-import { RequestFraming } from './request-framing.ts'
+import { RequestHeaders } from './request-headers.ts'
 import { listen, uWS } from './uws-library.ts'
 
 const STATUS_LINES: ReadonlyMap<number, string> = new Map(
@@ -45,12 +45,6 @@ const PIECE_BYTES = CORK_BUFFER_BYTES - 64
 /** What is left of it beside the headers of an answer. */
 const FIRST_PIECE_BYTES = CORK_BUFFER_BYTES / 2
 
-const LOOKED_AT: ReadonlySet<string> = new Set(REQUEST_HEADERS)
-
-function isLookedAt(name: string): name is RequestHeader {
-  return LOOKED_AT.has(name)
-}
-
 class UwsExchange implements Exchange {
   readonly method: string
   readonly path: string
@@ -59,13 +53,12 @@ class UwsExchange implements Exchange {
   readonly #response: HttpResponse
   readonly #options: HttpServerOptions
   readonly #foreignCork: ForeignCork
-  readonly #headers = new Map<string, string>()
+  readonly #headers = new RequestHeaders()
   /** The library's handler runs: the response is in its cork. */
   #isInHandler = true
-  #controller: AbortController | undefined
+  readonly #notice = new AbortNotice()
   #writer: BodyWriter | undefined
   #isOver = false
-  #isAborted = false
 
   constructor(
     response: HttpResponse,
@@ -79,14 +72,8 @@ class UwsExchange implements Exchange {
     this.method = request.getCaseSensitiveMethod()
     this.path = request.getUrl()
     this.query = request.getQuery() ?? ''
-    const framing = new RequestFraming()
-    request.forEach((name, value) => {
-      framing.see(name, value)
-      if (!isLookedAt(name)) return
-      const before = this.#headers.get(name)
-      this.#headers.set(name, before === undefined ? value : `${before}, ${value}`)
-    })
-    this.framingFault = framing.fault
+    request.forEach((name, value) => this.#headers.see(name, value))
+    this.framingFault = this.#headers.framingFault
   }
 
   /** The library's handler is about to return: from now on the response is in nobody's cork. */
@@ -96,24 +83,19 @@ class UwsExchange implements Exchange {
   }
 
   header(name: RequestHeader): string {
-    return this.#headers.get(name) ?? ''
+    return this.#headers.valueOf(name)
   }
 
   get peerAddress(): string {
     return this.#isOver ? '' : Buffer.from(this.#response.getRemoteAddressAsText()).toString('latin1')
   }
 
-  /** Made when it is first asked for: a request that is answered at once needs none. */
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController()
-      if (this.#isAborted) this.#controller.abort()
-    }
-    return this.#controller.signal
+    return this.#notice.signal
   }
 
   get isAborted(): boolean {
-    return this.#isAborted
+    return this.#notice.isAborted
   }
 
   sendWhole(head: ReplyHead, body: Uint8Array): void {
@@ -251,9 +233,8 @@ class UwsExchange implements Exchange {
   #onAborted(): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#isAborted = true
     this.#writer?.abort('client_gone')
-    this.#controller?.abort()
+    this.#notice.abort()
   }
 }
 
