@@ -2,14 +2,8 @@
 // are listed: no file is opened.
 
 import { readdir } from 'node:fs/promises'
-import {
-  dateOfLakeFileName,
-  isSeriesName,
-  LOB_SOURCES,
-  lobSeriesDirectory,
-  lobSourceDirectory,
-  type LobSource,
-} from '../../shared/lake-layout.ts'
+import { LOB_SOURCES, type LobSource } from '../../shared/lake-layout.ts'
+import { seriesDates } from '../lake/series-dates.ts'
 
 // Temperature markets trade busily in the American afternoon: this UTC hour is the likeliest to hold something.
 const BUSY_UTC_HOUR = 18
@@ -31,15 +25,8 @@ async function listNames(directory: string): Promise<string[]> {
 
 /** The latest date of the first series that has one. */
 async function findLakeDay(lake: string): Promise<LakeDay | undefined> {
-  for (const source of LOB_SOURCES) {
-    for (const name of await listNames(lobSourceDirectory(lake, source))) {
-      const series = /^series=(.+)$/.exec(name)?.[1]
-      if (series === undefined || !isSeriesName(series)) continue
-      const files = await listNames(lobSeriesDirectory(lake, source, series))
-      const date = files.map(dateOfLakeFileName).findLast((found) => found !== undefined)
-      if (date !== undefined) return { source, series, date }
-    }
-  }
+  for await (const { source, series, dates } of seriesDates(lake, listNames))
+    return { source, series, date: dates.at(-1)! }
   return undefined
 }
 

@@ -1,13 +1,13 @@
 // What the order-book files of a lake are: how many of them are samples, and how old the newest books are. Footers only,
 // each read once; the two open dates are looked at often, all dates now and then.
 
-import { open, readdir, stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { dateOfLakeFileName, LOB_SOURCES, lobSourceDirectory } from '../../shared/lake-layout.ts'
 import { NS_PER_MS, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { withinTime } from '../../shared/within-time.ts'
-import { type LakeFileFacts, readLakeFileFacts } from '../lake/lake-file-facts.ts'
+import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 
 export interface LakeBooksFigures {
   /** Order-book files whose books are invented. */
@@ -119,7 +119,7 @@ export class LakeBooks {
     const version = `${found.size}-${found.mtimeNs}-${found.ino}`
     const known = this.#known.get(path)
     if (known?.version === version) return known
-    const facts = await factsOf(path, Number(found.size)).catch(() => undefined)
+    const facts = await lakeFileFacts(path).catch(() => undefined)
     const toTs = facts?.coverage?.toTs
     const file = {
       version,
@@ -128,18 +128,5 @@ export class LakeBooks {
     }
     this.#known.set(path, file)
     return file
-  }
-}
-
-async function factsOf(path: string, sizeBytes: number): Promise<LakeFileFacts | undefined> {
-  const file = await open(path)
-  try {
-    return await readLakeFileFacts(sizeBytes, async (offset) => {
-      const bytes = Buffer.alloc(sizeBytes - offset)
-      const { bytesRead } = await file.read(bytes, 0, bytes.length, offset)
-      return bytes.subarray(0, bytesRead)
-    })
-  } finally {
-    await file.close()
   }
 }

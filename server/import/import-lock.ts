@@ -2,11 +2,12 @@
 // would put its own in the place of the other's. The lock lies beside the ledger while an import merges; that of a process
 // which died is taken over. What an import reads, it reads before.
 
-import { mkdir, rmdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { lobSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
+import { removeWhileEmpty } from '../lake/empty-directories.ts'
 import { DataDirectoryLock, DataDirectoryLocked } from '../storage/data-directory-lock.ts'
 
 const WAIT_MS_MAX = 3_600_000
@@ -66,15 +67,4 @@ async function acquire(directory: string, { lake, signal, onWait, onLost }: Impo
 function ownedBy(lake: string, cause: DataDirectoryLocked): Error {
   const text = `another import, process ${cause.pid} on ${cause.host}, has been writing to the lake ${lake} for an hour`
   return new Error(text, { cause })
-}
-
-async function removeWhileEmpty(last: string, first: string): Promise<void> {
-  try {
-    for (let path = last; ; path = dirname(path)) {
-      await rmdir(path)
-      if (path === first) return
-    }
-  } catch {
-    // Not empty: the run has published into it, or someone else has.
-  }
 }

@@ -1,6 +1,7 @@
 // What a lake file's footer says it holds, read from its last bytes alone, wherever the file lies: how far an order-book
 // file covers its date, how many rows there are, whether they are a sample.
 
+import { open } from 'node:fs/promises'
 import { parquetMetadata } from 'hyparquet'
 import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
 import { LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
@@ -52,6 +53,21 @@ export async function readLakeFileFacts(
     return { rows, isSample: values.get(KEYS.sample) === 'true', coverage: coverageOf(values) }
   } catch {
     return undefined
+  }
+}
+
+/** Of a file in a directory. Rejects when it cannot be opened or read. */
+export async function lakeFileFacts(path: string): Promise<LakeFileFacts | undefined> {
+  const file = await open(path)
+  try {
+    const { size } = await file.stat()
+    return await readLakeFileFacts(size, async (offset) => {
+      const bytes = Buffer.alloc(size - offset)
+      const { bytesRead } = await file.read(bytes, 0, bytes.length, offset)
+      return bytes.subarray(0, bytesRead)
+    })
+  } finally {
+    await file.close()
   }
 }
 

@@ -3,13 +3,14 @@
 // existing date is refused, found identical, replaced as a whole, or merged with where events are records of a feed.
 
 import { existsSync, mkdirSync, renameSync } from 'node:fs'
-import { rm, rmdir, stat } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { isSeriesName, lobSeriesDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
 import { EVENT_GAP } from '../../shared/lob-v1.ts'
 import { CONSOLIDATE_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX, SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
 import { haveEqualBytes, syncDirectory } from './durable-file.ts'
+import { removeWhileEmpty } from './empty-directories.ts'
 import type { LobFileWriter } from './lob-file-writer.ts'
 import { LobRowGroup } from './lob-row-group.ts'
 import type { KnowledgeListener } from './hour-consolidation.ts'
@@ -249,17 +250,5 @@ export class LobRecordingWriter {
     for (const created of this.#createdDirectories) await removeWhileEmpty(created.last, created.first)
     this.#series.clear()
     this.#heldBytes = 0
-  }
-}
-
-// An interrupted first import shall not leave a series that the lake then seems to know.
-async function removeWhileEmpty(last: string, first: string): Promise<void> {
-  try {
-    for (let path = last; ; path = dirname(path)) {
-      await rmdir(path)
-      if (path === first) return
-    }
-  } catch {
-    // Not empty: the run has published into it, or someone else has.
   }
 }

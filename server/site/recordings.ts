@@ -2,16 +2,10 @@
 // no file is opened, and whoever asks again within some seconds gets the same list.
 
 import { readdir } from 'node:fs/promises'
-import {
-  dateOfLakeFileName,
-  isSeriesName,
-  LOB_SOURCES,
-  lobSeriesDirectory,
-  lobSourceDirectory,
-  type LobSource,
-} from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lake-layout.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
+import { seriesDates } from '../lake/series-dates.ts'
 
 const LISTED_FOR_MS = 5_000
 /** A lake has some dozens; the list stays one small answer. */
@@ -49,14 +43,9 @@ export function spansOf(dates: readonly string[]): [string, string][] {
 /** Every series of the lake that has a date, by source and name. */
 export async function recordedSeries(lake: string): Promise<RecordedSeries[]> {
   const found: RecordedSeries[] = []
-  for (const source of LOB_SOURCES) {
-    for (const name of await names(lobSourceDirectory(lake, source))) {
-      const series = /^series=(.+)$/.exec(name)?.[1]
-      if (series === undefined || !isSeriesName(series) || found.length === SERIES_MAX) continue
-      const files = await names(lobSeriesDirectory(lake, source, series))
-      const dates = files.map(dateOfLakeFileName).filter((date) => date !== undefined)
-      if (dates.length > 0) found.push({ source, series, spans: spansOf(dates) })
-    }
+  for await (const { source, series, dates } of seriesDates(lake, names)) {
+    found.push({ source, series, spans: spansOf(dates) })
+    if (found.length === SERIES_MAX) break
   }
   return found
 }

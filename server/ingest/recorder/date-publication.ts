@@ -1,14 +1,13 @@
 // Brings a series' files from the recorder into the lake. A file that somebody else wrote there is never replaced by one
 // that holds less: both are merged, or, where that cannot be, the recorder's own is kept beside it.
 
-import { open, rename, rm, stat } from 'node:fs/promises'
+import { rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { lobFilePath } from '../../../shared/lake-layout.ts'
 import type { LobSource } from '../../../shared/lake-layout.ts'
 import { isMergeRefusal, mergeLakeFile } from '../../import/lake-file-merge.ts'
 import { syncDirectory } from '../../lake/durable-file.ts'
-import { coversLess, lacksStrands, readLakeFileFacts } from '../../lake/lake-file-facts.ts'
-import type { LakeFileFacts } from '../../lake/lake-file-facts.ts'
+import { coversLess, lacksStrands, lakeFileFacts } from '../../lake/lake-file-facts.ts'
 
 export interface DatePublicationOptions {
   readonly lake: string
@@ -103,7 +102,7 @@ export class DatePublication {
 
   async #compare(date: string, temporary: string): Promise<Comparison> {
     if (!(await this.isForeign(date))) return 'contained'
-    const [own, present] = [await factsOf(temporary), await factsOf(this.#pathOf(date))]
+    const [own, present] = [await lakeFileFacts(temporary), await lakeFileFacts(this.#pathOf(date))]
     if (own === undefined) throw new Error(`${temporary} cannot be read back`)
     if (present === undefined) return { refusal: `${this.#pathOf(date)} is no lake file that can be read` }
     if (present.isSample) {
@@ -174,7 +173,7 @@ export class DatePublication {
 }
 
 async function isContained(path: string, whole: string): Promise<boolean> {
-  const [own, other] = [await factsOf(whole), await factsOf(path)]
+  const [own, other] = [await lakeFileFacts(whole), await lakeFileFacts(path)]
   return own !== undefined && other !== undefined && lacksStrands(own, other) === undefined
 }
 
@@ -185,19 +184,5 @@ async function versionOf(path: string): Promise<string | undefined> {
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error
-  }
-}
-
-async function factsOf(path: string): Promise<LakeFileFacts | undefined> {
-  const file = await open(path)
-  try {
-    const { size } = await file.stat()
-    return await readLakeFileFacts(size, async (offset) => {
-      const bytes = Buffer.alloc(size - offset)
-      const { bytesRead } = await file.read(bytes, 0, bytes.length, offset)
-      return bytes.subarray(0, bytesRead)
-    })
-  } finally {
-    await file.close()
   }
 }

@@ -1,0 +1,19 @@
+// Directories that a run made and nothing was put into.
+
+import { rmdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/**
+ * Removes `last` and those above it up to `first`, as long as they are empty: an interrupted first import shall not leave
+ * a series that the lake then seems to know.
+ */
+export async function removeWhileEmpty(last: string, first: string): Promise<void> {
+  try {
+    for (let path = last; ; path = dirname(path)) {
+      await rmdir(path)
+      if (path === first) return
+    }
+  } catch {
+    // Not empty: the run has published into it, or someone else has.
+  }
+}

@@ -1,0 +1,33 @@
+// Which series and dates a lake has order books of, by the names of its directories and files: no file is opened.
+
+import {
+  dateOfLakeFileName,
+  isSeriesName,
+  LOB_SOURCES,
+  lobSeriesDirectory,
+  lobSourceDirectory,
+  type LobSource,
+} from '../../shared/lake-layout.ts'
+
+export interface SeriesDates {
+  readonly source: LobSource
+  readonly series: string
+  /** Ascending; at least one. */
+  readonly dates: readonly string[]
+}
+
+/** The series that have a date, by source and name. `namesIn` gives the names in a directory, sorted. */
+export async function* seriesDates(
+  lake: string,
+  namesIn: (directory: string) => Promise<readonly string[]>,
+): AsyncGenerator<SeriesDates> {
+  for (const source of LOB_SOURCES) {
+    for (const name of await namesIn(lobSourceDirectory(lake, source))) {
+      const series = /^series=(.+)$/.exec(name)?.[1]
+      if (series === undefined || !isSeriesName(series)) continue
+      const files = await namesIn(lobSeriesDirectory(lake, source, series))
+      const dates = files.map(dateOfLakeFileName).filter((date) => date !== undefined)
+      if (dates.length > 0) yield { source, series, dates }
+    }
+  }
+}
