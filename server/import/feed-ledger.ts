@@ -230,7 +230,6 @@ function joined(a: LooseHeardSpan, b: LooseHeardSpan): LooseHeardSpan {
     isEnded,
     end,
     afterHole,
-    connection: a.connection,
     series: [...new Set([...a.series, ...b.series])],
     marketIds: new Set([...a.marketIds, ...b.marketIds]),
   }

@@ -161,36 +161,23 @@ class GrowingSpan implements ReadSpan {
   }
 
   state(): SpanState {
-    const {
-      facts,
-      name,
-      previous,
-      isPreviousSure,
-      root,
-      firstSeq,
-      lastSeq,
-      firstTs,
-      lastTs,
-      firstRecvTs,
-      lastRecvTs,
-      end,
-    } = this
-    const members = [...this.members].map(([series, { ids, fromTs }]) => [series, [...ids], fromTs] as const)
-    const outline = {
-      facts,
-      name,
-      previous,
-      isPreviousSure,
-      root,
-      firstSeq,
-      lastSeq,
-      firstTs,
-      lastTs,
-      firstRecvTs,
-      lastRecvTs,
-      end,
+    return {
+      facts: this.facts,
+      name: this.name,
+      previous: this.previous,
+      isPreviousSure: this.isPreviousSure,
+      root: this.root,
+      firstSeq: this.firstSeq,
+      lastSeq: this.lastSeq,
+      firstTs: this.firstTs,
+      lastTs: this.lastTs,
+      firstRecvTs: this.firstRecvTs,
+      lastRecvTs: this.lastRecvTs,
+      end: this.end,
+      members: [...this.members].map(([series, { ids, fromTs }]) => [series, [...ids], fromTs] as const),
+      hasMessages: this.#hasMessages,
+      anchors: this.#anchors.state(),
     }
-    return { ...outline, members, hasMessages: this.#hasMessages, anchors: this.#anchors.state() }
   }
 
   /** Its members, to be changed. */

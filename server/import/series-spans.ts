@@ -89,6 +89,28 @@ export function dayOf(date: string): { start: bigint; end: bigint } {
   return { start, end: start + NS_PER_DAY - 1n }
 }
 
+/** A stretch of time, ns, both inclusive. */
+export interface Covered {
+  readonly from: bigint
+  readonly to: bigint
+}
+
+/** From the first to the last that the stretches cover of the time from `start` to `end`; undefined when nothing. */
+export function coveredBetween(
+  stretches: Iterable<{ readonly fromTs: bigint; readonly lastTs: bigint }>,
+  start: bigint,
+  end: bigint,
+): Covered | undefined {
+  let covered: Covered | undefined
+  for (const { fromTs, lastTs } of stretches) {
+    if (fromTs > end || lastTs < start) continue
+    const [from, to] = [later(fromTs, start), earlier(lastTs, end)]
+    covered =
+      covered === undefined ? { from, to } : { from: earlier(from, covered.from), to: later(to, covered.to) }
+  }
+  return covered
+}
+
 export function later(a: bigint, b: bigint): bigint {
   return a > b ? a : b
 }

@@ -5,15 +5,9 @@ import { addDays } from '../../shared/utc-date.ts'
 import { joinOutlines } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { StatedStrand } from '../lake/lob-evidence.ts'
-import { dateOf, dayOf, earlier, isSilent, later, silentOutline } from './series-spans.ts'
-import type { SeriesSpan } from './series-spans.ts'
+import { coveredBetween, dateOf, dayOf, earlier, isSilent, later, silentOutline } from './series-spans.ts'
+import type { Covered, SeriesSpan } from './series-spans.ts'
 import type { Strand } from './strand-assembly.ts'
-
-/** A stretch of time, ns, both inclusive. */
-export interface Covered {
-  readonly from: bigint
-  readonly to: bigint
-}
 
 export class StrandDates {
   readonly #spans: readonly SeriesSpan[]
@@ -105,16 +99,11 @@ export class StrandDates {
 
   #covered(date: string): Covered | undefined {
     const { start, end } = dayOf(date)
-    let covered: Covered | undefined
-    for (const number of this.#aliveIn(date)) {
-      const from = later(this.fromTs(number)!, start)
-      const to = earlier(this.#strands[number]!.lastTs, end)
-      covered =
-        covered === undefined
-          ? { from, to }
-          : { from: earlier(from, covered.from), to: later(to, covered.to) }
-    }
-    return covered
+    const alive = [...this.#aliveIn(date)]
+    const stretches = alive.map((number) => {
+      return { fromTs: this.fromTs(number)!, lastTs: this.#strands[number]!.lastTs }
+    })
+    return coveredBetween(stretches, start, end)
   }
 
   /** Until when the strand was heard of in the date: by its last message, or by others of its connection after it. */

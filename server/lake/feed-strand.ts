@@ -154,31 +154,18 @@ function firstOf<Span extends FeedSpan>(spans: readonly Span[]): Span {
 
 /** A span without whatever else its object holds. */
 export function outlineOf(span: FeedSpan): FeedSpan {
-  const {
-    sid,
-    firstSeq,
-    lastSeq,
-    firstTs,
-    lastTs,
-    firstRecvTs,
-    lastRecvTs,
-    isTurned,
-    isBegun,
-    isEnded,
-    anchors,
-  } = span
   return {
-    sid,
-    firstSeq,
-    lastSeq,
-    firstTs,
-    lastTs,
-    firstRecvTs,
-    lastRecvTs,
-    isTurned,
-    isBegun,
-    isEnded,
-    anchors,
+    sid: span.sid,
+    firstSeq: span.firstSeq,
+    lastSeq: span.lastSeq,
+    firstTs: span.firstTs,
+    lastTs: span.lastTs,
+    firstRecvTs: span.firstRecvTs,
+    lastRecvTs: span.lastRecvTs,
+    isTurned: span.isTurned,
+    isBegun: span.isBegun,
+    isEnded: span.isEnded,
+    anchors: span.anchors,
   }
 }
 

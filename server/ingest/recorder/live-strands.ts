@@ -4,7 +4,16 @@
 import { NS_PER_DAY } from '../../../shared/utc-date.ts'
 import type { LobSource } from '../../../shared/lake-layout.ts'
 import type { FeedSpans, ReadSpan } from '../../import/feed-spans.ts'
-import { NO_MARKETS, dayOf, earlier, isSilent, later, looseSpans } from '../../import/series-spans.ts'
+import {
+  NO_MARKETS,
+  coveredBetween,
+  dayOf,
+  earlier,
+  isSilent,
+  later,
+  looseSpans,
+} from '../../import/series-spans.ts'
+import type { Covered } from '../../import/series-spans.ts'
 import { assembleStrands } from '../../import/strand-assembly.ts'
 import type { LooseSpan } from '../../import/strand-assembly.ts'
 import { joinOutlines, outlineOf } from '../../lake/feed-strand.ts'
@@ -107,18 +116,8 @@ export class LiveStrands implements StrandTable {
   }
 
   /** What is covered of the series in the date that begins at `dayStart`. */
-  coverageOf(dayStart: bigint): { readonly from: bigint; readonly to: bigint } | undefined {
-    const dayEnd = dayStart + NS_PER_DAY - 1n
-    let covered: { from: bigint; to: bigint } | undefined
-    for (const { fromTs, lastTs } of this.#speaking()) {
-      if (fromTs > dayEnd || lastTs < dayStart) continue
-      const from = fromTs > dayStart ? fromTs : dayStart
-      const to = lastTs < dayEnd ? lastTs : dayEnd
-      covered ??= { from, to }
-      if (from < covered.from) covered.from = from
-      if (to > covered.to) covered.to = to
-    }
-    return covered
+  coverageOf(dayStart: bigint): Covered | undefined {
+    return coveredBetween(this.#speaking(), dayStart, dayStart + NS_PER_DAY - 1n)
   }
 
   /** The outlines of the date's strands: first those of `used`, then what else speaks of the series. */
