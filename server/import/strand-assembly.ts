@@ -380,7 +380,7 @@ function extend(group: readonly Chain[]): void {
   for (const chain of group) {
     // What came after it in its own subscription begins anew, or after a loss.
     const isFollowed = latest.get(chain.sid)! > chain.lastTs
-    if (isFollowed || chain.isEnded || !isOpen(chain)) continue
+    if (isFollowed || !isOpen(chain)) continue
     chain.lastTs = lastTs
     if (ended === undefined) continue
     chain.isEnded = true
