@@ -10,6 +10,8 @@ export const HELD_MESSAGES_MAX = 10_000
 // An exchange's time is never after the receipt but for the clocks' difference; it may be a slow connection's before.
 const AHEAD_NS_MAX = 120_000_000_000n
 const BEHIND_NS_MAX = 600_000_000_000n
+// A file may begin with what was heard so long before its first message: the end of a silence, or of a connection.
+const HEARD_BEFORE_NS_MAX = 3_600_000_000_000n
 // Channels of one connection may overtake each other by so much.
 const BACK_NS_MAX = 5_000_000_000n
 // A time so far ahead of the one before, with nothing after it to bear it out, is none: 31 days.
@@ -150,7 +152,8 @@ export class MessageClock<T> {
     const time = ts ?? recvTs!
     const nextTime = next?.ts ?? next?.recvTs
     if (this.#lastTs === undefined) {
-      const isFar = nextTime !== undefined && distance(time, nextTime) > BEHIND_NS_MAX
+      const isFar =
+        nextTime !== undefined && (time > nextTime + BEHIND_NS_MAX || time < nextTime - HEARD_BEFORE_NS_MAX)
       if (isFar) this.#setAside(item, ts === undefined ? 'recvTs' : 'ts', time, nextTime)
       else this.#deliver(item, time, time)
       return

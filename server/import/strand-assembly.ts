@@ -231,13 +231,15 @@ function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
     // What one recording holds without a break goes on however long it was silent.
     if (span.previous !== undefined && chain.lastSpans.has(span.previous)) return chain
     const isNext = span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span)
-    if (isNext && (best === undefined || isLikelier(chain, best, pace))) best = chain
+    if (isNext && (best === undefined || isLikelier(span, chain, best, pace))) best = chain
   }
   return best
 }
 
-/** The one that was heard of last; of those that lived, the one whose messages came in the same way. */
-function isLikelier(chain: Chain, best: Chain, pace: MessagePace): boolean {
+/** The one that was heard of last before the span; of those that lived, the one whose messages came in the same way. */
+function isLikelier(span: LooseSpan, chain: Chain, best: Chain, pace: MessagePace): boolean {
+  const isBefore = ({ lastRecvTs }: Chain): boolean => lastRecvTs <= span.firstRecvTs
+  if (isBefore(chain) !== isBefore(best)) return isBefore(chain)
   if (chain.isExpected !== best.isExpected) return best.isExpected
   const laterNs = chain.lastRecvTs - best.lastRecvTs
   const isAlive = isWithin(laterNs, -HEARTBEAT_NS, HEARTBEAT_NS)

@@ -85,6 +85,23 @@ test('of two recorders at one number each goes on with its own', () => {
   ])
 })
 
+test('a recording goes on with what it heard before, not with what another heard a moment after', () => {
+  const [a, b] = [numbered(1, 4, 0), numbered(1, 4, 1)]
+  // a's number 5 came between its own number 4 and b's.
+  const a2 = numbered(5, 6, 3, { firstRecvTs: 3n * S + 1n })
+  assert.deepEqual(strandsOf(a, b, a2, numbered(5, 6, 1000)), [
+    [0, 2],
+    [1, 3],
+  ])
+})
+
+test('a subscription that seemed over goes on to where its connection ended', () => {
+  const other = { sid: 2, connection: 'a', isEnded: true, end: 'disconnect' } as const
+  const silent = numbered(1, 4, 0, { connection: 'a', isEnded: true })
+  const [strand] = assembleStrands([silent, numbered(1, 9, 1, other)])
+  assert.deepEqual([strand!.lastTs, strand!.isEnded, strand!.end], [9n * S, true, 'disconnect'])
+})
+
 test('what one recording held together stays together where another could go on too', () => {
   const ahead = numbered(5, 6, 20, { previous: 0 })
   assert.deepEqual(strandsOf(numbered(1, 4, 0), ahead, numbered(5, 5, 10)), [[0, 1], [2]])

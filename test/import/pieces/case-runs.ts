@@ -21,11 +21,21 @@ const SHOWN_FAILURES = 5
 /** No message is longer under way. */
 const WAY_MS = 2000
 
-/** Cases of a test: `PIECES_SEED` runs that one alone, `PIECES_RUNS` so many from seed 1 on, whatever the effort. */
-export function seedsOf(quick: number, full: number): number[] {
+/**
+ * Cases of a test: `PIECES_SEED` runs that one alone (`17`) or those (`101-200`), `PIECES_RUNS` so many from seed 1 on,
+ * whatever the effort; else `always` come too.
+ */
+export function seedsOf(quick: number, full: number, always: readonly number[] = []): number[] {
   const only = process.env['PIECES_SEED']
-  if (only !== undefined) return [Number(only)]
-  return Array.from({ length: runs(quick, full, 'PIECES_RUNS') }, (_, index) => index + 1)
+  if (only === undefined) {
+    return [...new Set([...seedsBetween(1, runs(quick, full, 'PIECES_RUNS')), ...always])]
+  }
+  const [first = NaN, last = first] = only.split('-').map(Number)
+  return seedsBetween(first, last)
+}
+
+function seedsBetween(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index)
 }
 
 export interface CaseOutcome {
