@@ -194,16 +194,20 @@ export class LakeMerge implements SeriesStrands {
     const dates = this.#inDates.touchedBy(this.#options.spans.list.size)
     for (const hour of this.#recording.hours.keys()) dates.add(utcDateOf(hour * MS_PER_HOUR))
     for (const { date } of this.#others) dates.add(date)
-    for (const { date, parts } of this.#dates.values()) if (!this.#isAsWritten(parts)) dates.add(date)
+    for (const lakeDate of this.#dates.values()) if (!this.#isAsWritten(lakeDate)) dates.add(lakeDate.date)
     return [...dates].toSorted()
   }
 
-  /** Whether a date's strands are still those of its file. */
-  #isAsWritten(parts: LakeDate['parts']): boolean {
+  /** Whether a date's strands are still those of its file, heard of as long. */
+  #isAsWritten({ date, parts, outline }: LakeDate): boolean {
     const strands = parts.map((list) => new Set(list.map((span) => this.#strandOf[span]!)))
     return (
       strands.every(({ size }) => size === 1) &&
-      new Set(strands.flatMap((set) => [...set])).size === parts.length
+      new Set(strands.flatMap((set) => [...set])).size === parts.length &&
+      outline.strands.every(({ lastTs, isEnded }, place) => {
+        const last = this.#inDates.lastOf(this.#strandOf[parts[place]![0]!]!, date)
+        return last.lastTs === lastTs && last.isEnded === isEnded
+      })
     )
   }
 

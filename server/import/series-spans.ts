@@ -40,7 +40,6 @@ export function silentOutline(strand: Strand, spans: readonly SeriesSpan[], date
     firstRecvTs: told?.firstRecvTs ?? recvTs,
     lastRecvTs: told?.lastRecvTs ?? recvTs,
     isBegun: false,
-    isEnded: strand.isEnded && dateOf(strand.lastTs) === date,
     anchors: [],
   }
 }

@@ -374,10 +374,12 @@ function extend(group: readonly Chain[]): void {
   for (const { sid, firstTs } of group) latest.set(sid, longest(latest.get(sid) ?? firstTs, firstTs))
   // A subscription's first message looked like another connection's, but the others' numbers went on.
   const wentOn = new Set(group.flatMap((chain) => [...chain.wentOn]))
-  const isOpen = ({ end, lastConnection }: Chain): boolean =>
+  const isOpen = ({ end, lastConnection, lastTs: until }: Chain): boolean =>
     end === undefined ||
     end === 'end of file' ||
-    (end === 'new connection' && wentOn.has(lastConnection ?? ''))
+    (end === 'new connection' &&
+      (wentOn.has(lastConnection ?? '') ||
+        group.some((other) => other.firstTs <= until && other.lastTs > until)))
   const ended = group.find((chain) => chain.isEnded && chain.lastTs === lastTs)
   for (const chain of group) {
     // What came after it in its own subscription begins anew, or after a loss.

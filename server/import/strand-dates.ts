@@ -89,6 +89,15 @@ export class StrandDates {
     return from
   }
 
+  /** Until when a strand was heard of in a date, and whether it ended then. */
+  lastOf(number: number, date: string): Pick<FeedSpan, 'lastTs' | 'isEnded'> {
+    const strand = this.#strands[number]!
+    return {
+      lastTs: this.#heardUntil(strand, date),
+      isEnded: strand.isEnded && dateOf(strand.lastTs) === date,
+    }
+  }
+
   *#aliveIn(date: string): Iterable<number> {
     const { start, end } = dayOf(date)
     for (const [number, { lastTs }] of this.#strands.entries()) {
@@ -120,15 +129,13 @@ export class StrandDates {
     const { start } = dayOf(date)
     const fromTs = this.fromTs(number) ?? strand.firstTs
     const common = { sid: strand.sid, isTurned: strand.isTurned, fromTs: later(fromTs, start) }
-    if (own.length === 0) {
-      return { ...common, ...silentOutline(strand, spans, date), lastTs: this.#heardUntil(strand, date) }
-    }
+    const last = this.lastOf(number, date)
+    if (own.length === 0) return { ...common, ...silentOutline(strand, spans, date), ...last }
     return {
       ...common,
       ...joinOutlines(own),
-      lastTs: this.#heardUntil(strand, date),
+      ...last,
       isBegun: own.includes(spans[0]!) && spans[0]!.isBegun,
-      isEnded: strand.isEnded && dateOf(strand.lastTs) === date,
     }
   }
 }
