@@ -45,6 +45,11 @@ export function importSummary(result: ImportResult, settings: SummarySettings, e
     ...knownLines(result.days),
     ...adviceLines(result, settings),
     ...badLines(result),
+    ...result.damagedLedgers.map(
+      (text) =>
+        `warning: ${text}; what earlier imports had heard of that date is not known: books that went on over a silence ` +
+        'may be unknown now, import its recordings again to prove them',
+    ),
   ]
   return `${lines.join('\n')}\n`
 }

@@ -63,6 +63,8 @@ export class FeedLedger {
   readonly #lake: string
   readonly #source: LobSource
   readonly #heard: HeardSpan[] = []
+  /** Files that could not be read, and why. */
+  readonly damaged: string[] = []
   /** The spans of a date's strand, by how it begins. */
   readonly #byStrand = new Map<string, HeardSpan[]>()
 
@@ -78,7 +80,7 @@ export class FeedLedger {
     for (const name of namesIn(this.#directory)) {
       const date = /^date=(\d{4}-\d{2}-\d{2})\.json\.gz$/.exec(name)?.[1]
       if (date === undefined || date < addDays(first, -1)) continue
-      const heard = readDate(this.#pathOf(date), date)
+      const heard = this.#readDate(date)
       this.#heard.push(...heard)
       for (const strand of groupedBy(heard, (span) => span.strand).values()) {
         // As files outline it: a span without messages counts only where there is no other.
@@ -137,6 +139,16 @@ export class FeedLedger {
         (parts.get(date) ?? []).map((part) => ({ ...part, strand })),
       )
       if (written.length > 0) this.#writeDate(date, written)
+    }
+  }
+
+  #readDate(date: string): HeardSpan[] {
+    const path = this.#pathOf(date)
+    try {
+      return readDate(path, date)
+    } catch (error) {
+      this.damaged.push(`${path}: ${error instanceof Error ? error.message : String(error)}`)
+      return []
     }
   }
 
@@ -247,29 +259,25 @@ function groupedBy<T, K>(list: readonly T[], keyOf: (item: T) => K): Map<K, T[]>
 }
 
 function readDate(path: string, date: string): HeardSpan[] {
-  try {
-    const text = gunzipSync(readFileSync(path), { maxOutputLength: FOOTER_BYTES_MAX }).toString('utf8')
-    return (JSON.parse(text) as WrittenSpan[]).map(
-      ({ outline, anchors, strand, series, connection, markets, end, previous, beforeHole, afterHole }) => ({
-        ...parseOutline(outline),
-        anchors: anchors.map(([seq, recvTs, ts, flag]) => {
-          return { seq, recvTs: BigInt(recvTs), ts: BigInt(ts), isAfterSilence: flag === 1 }
-        }),
-        strand,
-        series,
-        date,
-        connection: `${path} ${connection}`,
-        marketIds: new Set(markets),
-        end: end ?? undefined,
-        beforeHole: beforeHole && readMessage(beforeHole),
-        afterHole: afterHole && readMessage(afterHole),
-        previousKey: previous?.[0],
-        isPreviousSure: previous?.[1] ?? true,
+  const text = gunzipSync(readFileSync(path), { maxOutputLength: FOOTER_BYTES_MAX }).toString('utf8')
+  return (JSON.parse(text) as WrittenSpan[]).map(
+    ({ outline, anchors, strand, series, connection, markets, end, previous, beforeHole, afterHole }) => ({
+      ...parseOutline(outline),
+      anchors: anchors.map(([seq, recvTs, ts, flag]) => {
+        return { seq, recvTs: BigInt(recvTs), ts: BigInt(ts), isAfterSilence: flag === 1 }
       }),
-    )
-  } catch {
-    return []
-  }
+      strand,
+      series,
+      date,
+      connection: `${path} ${connection}`,
+      marketIds: new Set(markets),
+      end: end ?? undefined,
+      beforeHole: beforeHole && readMessage(beforeHole),
+      afterHole: afterHole && readMessage(afterHole),
+      previousKey: previous?.[0],
+      isPreviousSure: previous?.[1] ?? true,
+    }),
+  )
 }
 
 function writtenMessage({ seq, recvTs }: NumberedMessage): readonly [number, string] {

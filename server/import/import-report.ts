@@ -61,6 +61,8 @@ class MarketKnowledge {
   unknownFrom: bigint | undefined
   cause: GapCause = 'no snapshot yet'
   knownNs = 0n
+  /** The date's first time of being known, ns; a book that is carried in may be shown only later. */
+  firstKnown: readonly [from: bigint, to: bigint] | undefined
   gaps: { from: bigint | undefined; to: bigint | undefined; cause: GapCause }[] = []
   gapsLeftOut = 0
   losses = new Map<GapCause, number>()
@@ -117,7 +119,7 @@ export class ImportReport {
         market: id,
         date,
         coveredNs: end - coversFrom,
-        knownNs: market.knownNs,
+        knownNs: knownSince(market, coversFrom),
         gaps: market.gaps
           .map(({ from, to, cause }) => ({ from: later(from, coversFrom), to: to ?? end, cause }))
           .filter(({ from, to }) => from < to),
@@ -152,8 +154,7 @@ export class ImportReport {
 
   #lose(market: MarketKnowledge, ts: bigint, cause: GapCause): void {
     if (market.knownFrom === undefined) return
-    const dayStart = (ts / NS_PER_DAY) * NS_PER_DAY
-    market.knownNs += ts - (market.knownFrom > dayStart ? market.knownFrom : dayStart)
+    countKnown(market, (ts / NS_PER_DAY) * NS_PER_DAY, ts)
     market.knownFrom = undefined
     market.unknownFrom = ts
     market.cause = cause
@@ -175,8 +176,22 @@ export class ImportReport {
       if (market.unknownFrom === undefined || market.unknownFrom < end) this.#addGap(market, undefined)
       return
     }
-    market.knownNs += end - (market.knownFrom > dayStart ? market.knownFrom : dayStart)
+    countKnown(market, dayStart, end)
   }
+}
+
+/** Adds the time until `to` to what is known of the date. */
+function countKnown(market: MarketKnowledge, dayStart: bigint, to: bigint): void {
+  const from = later(market.knownFrom, dayStart)
+  market.firstKnown ??= [from, to]
+  market.knownNs += to - from
+}
+
+/** What is known of the date within what its file covers. */
+function knownSince({ knownNs, firstKnown }: MarketKnowledge, coversFrom: bigint): bigint {
+  if (firstKnown === undefined || firstKnown[0] >= coversFrom) return knownNs
+  const [from, to] = firstKnown
+  return knownNs - ((to < coversFrom ? to : coversFrom) - from)
 }
 
 function later(a: bigint | undefined, b: bigint): bigint {
@@ -188,6 +203,7 @@ function startNextDate(market: MarketKnowledge, start: bigint): void {
   // What was unknown goes on being so, for the same reason.
   else market.unknownFrom = undefined
   market.knownNs = 0n
+  market.firstKnown = undefined
   market.gaps = []
   market.gapsLeftOut = 0
   market.losses = new Map()

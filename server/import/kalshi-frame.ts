@@ -6,6 +6,7 @@
 import { PRICE_UNITS_PER_CENT, PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
 import { BadLineError } from './bad-line.ts'
+import { refusePriceTwice } from './price-levels.ts'
 import { scaledInteger, scaledValue } from './decimal.ts'
 import { instantOf } from './instant.ts'
 import { isFrame, shown } from './recorded-message.ts'
@@ -132,7 +133,7 @@ function legLevels(content: Frame, leg: 'yes' | 'no'): LegLevel[] {
   const decimal = content[`${leg}_dollars_fp`] ?? content[`${leg}_dollars`]
   const list: unknown = decimal ?? content[leg] ?? []
   if (!Array.isArray(list)) throw new BadLineError(`the ${leg} side is no list: ${shown(list)}`)
-  return list.map((level: unknown) => {
+  const levels = list.map((level: unknown) => {
     if (!Array.isArray(level) || level.length !== 2) throw new BadLineError(`no level: ${shown(level)}`)
     const [priceValue, qtyValue] = level as readonly unknown[]
     const price = decimal === undefined || decimal === null ? centPrice(priceValue) : dollarPrice(priceValue)
@@ -140,6 +141,8 @@ function legLevels(content: Frame, leg: 'yes' | 'no'): LegLevel[] {
     if (qty < 0) throw new BadLineError(`a level below zero: ${shown(level)}`)
     return { isYes: leg === 'yes', price, qty }
   })
+  refusePriceTwice(levels)
+  return levels
 }
 
 function deltaLevel(content: Frame): LegLevel {

@@ -5,6 +5,7 @@
 import { PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import { BadLineError } from './bad-line.ts'
+import { refusePriceTwice } from './price-levels.ts'
 import { scaledValue } from './decimal.ts'
 import { instantOf } from './instant.ts'
 import { isFrame, shown } from './recorded-message.ts'
@@ -76,10 +77,12 @@ function bookLevels(frame: Frame): BookLevel[] {
 
 function sideLevels(list: unknown, side: number): BookLevel[] {
   if (!Array.isArray(list)) throw new BadLineError(`a side that is no list: ${shown(list)}`)
-  return list.map((level: unknown) => {
+  const levels = list.map((level: unknown) => {
     if (!isFrame(level)) throw new BadLineError(`no level: ${shown(level)}`)
     return { side, price: priceOf(level['price']), qty: sizeOf(level['size']) }
   })
+  refusePriceTwice(levels)
+  return levels
 }
 
 function priceChanges(frame: Frame): PriceChange[] {

@@ -32,6 +32,9 @@ import { PolymarketDecoder } from './polymarket-decoder.ts'
 import { parseRecordedLine } from './recorded-message.ts'
 import type { Frame } from './recorded-message.ts'
 
+const SKIP_HINT =
+  '--skip-bad imports the lines that can be read and counts the others; a recorder that was killed leaves half a last line'
+
 export interface ImportProgress {
   /** An input is opened, with its size in bytes where it has one. */
   onInput?(name: string, sizeBytes: number | undefined): void
@@ -74,6 +77,8 @@ export interface ImportResult {
   /** What is known of each market in the dates that the recording has to do with. */
   readonly days: readonly MarketDay[]
   readonly raisedTimes: { readonly events: number; readonly nsMax: bigint }
+  /** Files of what earlier imports have heard that could not be read, and why; what they proved is no longer known. */
+  readonly damagedLedgers: readonly string[]
 }
 
 /** Imports everything or throws: an error for the user, or the signal's reason. Nothing temporary stays behind. */
@@ -126,7 +131,7 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
     })
     const days = reportedDays(report, files, spans)
     countLosses(days, tally)
-    return { files, tally, badLines, days, raisedTimes }
+    return { files, tally, badLines, days, raisedTimes, damagedLedgers: ledger.damaged }
   } catch (error) {
     signal.throwIfAborted()
     throw lost ?? error
@@ -185,7 +190,7 @@ async function readInput(
         if (!(error instanceof BadLineError)) throw error
         first.refuseOthers()
         const text = `${input.name}:${line.number}: ${error.message}`
-        if (!skipBad) throw new Error(text, { cause: error })
+        if (!skipBad) throw new Error(`${text}\n(${SKIP_HINT})`, { cause: error })
         decoder.skipBadLine()
         tally.badLines++
         if (bad.count++ < IMPORT_BAD_LINES_SHOWN) bad.first.push(text)

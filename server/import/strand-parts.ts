@@ -42,7 +42,7 @@ export function strandParts(
     beforeHole: part.beforeHole,
     afterHole: part.afterHole,
     connection: part.connection,
-    marketIds: new Set([...part.marketIds, ...(part.sid === null ? ownIds : [])]),
+    marketIds: part.marketIds,
     end: part.end,
     // Since when the others speak of the series shows when they are read.
     fromTs: place === 0 ? strand.fromTs : undefined,

@@ -118,7 +118,7 @@ test('says what is wrong with the input and exits with 1', async (t) => {
     [
       args,
       `${TEXT}bad\n`,
-      /stdin:4: neither JSON nor a time followed by JSON\n\(nothing was written to the lake\)/,
+      /stdin:4: neither JSON nor a time followed by JSON\n[^]*\(nothing was written to the lake\)/,
     ],
     [[...args, join(lake, 'none')], '', /cannot read .*none/],
     [args, '', /there is no order-book message in the input/],
@@ -153,6 +153,22 @@ test('wrong use names the option', async () => {
       return true
     })
   }
+})
+
+test('half a last line is refused with what to do, and what earlier imports heard is missed aloud', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const lake = join(directory, 'lake')
+  const to = ['--source', 'kalshi', '--lake', lake]
+  const half = await run(to, { input: TEXT.slice(0, -10) })
+  assert.equal(half.code, 1)
+  assert.match(half.err, /stdin:3: no valid JSON[^]*\n\(--skip-bad imports the lines that can be read/)
+  assert.equal((await run([...to, '--skip-bad'], { input: TEXT.slice(0, -10) })).code, 0)
+  const ledger = join(lake, 'lob/source=kalshi/feed/date=2026-06-24.json.gz')
+  await writeFile(ledger, 'not gzip')
+  const { code, out } = await run(to, { input: TEXT })
+  assert.equal(code, 0)
+  assert.ok(out.includes(`warning: ${ledger}: `), out)
+  assert.doesNotMatch((await run(to, { input: TEXT })).out, /warning: .*feed/)
 })
 
 test('--help names every option, its variable and every key of a wrapper', async () => {

@@ -126,6 +126,15 @@ test('what the units cannot express is refused and changes nothing', async () =>
     [snapshot(2, { yes: [[8]] }), /no level: \[8\]/],
     [snapshot(2, { yes: 8 }), /no list: 8/],
     [snapshot(2, { yes: [[8, -1]] }), /below zero/],
+    [
+      snapshot(2, {
+        yes: [
+          [8, 1],
+          [8, 2],
+        ],
+      }),
+      /the price 0\.08 twice/,
+    ],
     [{ ...delta(2), seq: 'two' }, /seq is no whole number/],
   ]
   const harness = decoderHarness('kalshi').feed(snapshot(1, { ts_ms: MS }))

@@ -131,6 +131,7 @@ test('what the units cannot express is refused and changes nothing', async () =>
     [{ ...change(MS), timestamp: 'noon' }, /timestamp is no time/],
     [book(MS, { bids: 5 }), /no list/],
     [book(MS, { bids: [5] }), /no level: 5/],
+    [book(MS, { bids: [level('0.4', '1'), level('0.40', '2')] }), /the price 0\.4 twice/],
     [{ ...book(MS), market: undefined }, /no market and asset_id/],
   ]
   const harness = decoderHarness('polymarket').feed(book(MS), change(MS))

@@ -30,7 +30,7 @@ import type { LobSource } from '../../../shared/lake-layout.ts'
 /** Cases that showed what the others did not. */
 const ONCE_FAILED: Readonly<Record<LobSource, readonly number[]>> = {
   kalshi: [370, 576, 1164],
-  polymarket: [612],
+  polymarket: [612, 934],
 }
 
 interface PiecesOutcome {
