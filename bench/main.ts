@@ -8,6 +8,7 @@ import { runCatalogue } from './catalogue.ts'
 import { runClients } from './clients.ts'
 import { readEnvironment } from './environment.ts'
 import { runExplorer } from './explorer.ts'
+import { runImportBench } from './import.bench.ts'
 import { runBackpressure } from './lob-backpressure.ts'
 import { runEndToEnd } from './lob-end-to-end.ts'
 import { runMemory } from './lob-memory.ts'
@@ -35,6 +36,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
   ['clients', runClients],
   ['explorer', runExplorer],
   ['recorder', (_lake, size) => runRecorderBench(size)],
+  ['import', (_lake, size) => runImportBench(size)],
 ])
 
 const HELP = `Usage: npm run bench -- [options]
