@@ -191,7 +191,7 @@ class GrowingSpan implements ReadSpan {
     return this.members
   }
 
-  take(seq: number, ts: bigint, recvTs: bigint): void {
+  take(seq: number, ts: bigint, recvTs: bigint, isOwnWord: boolean): void {
     if (!this.#hasMessages) {
       this.firstSeq = seq
       this.firstTs = ts
@@ -199,7 +199,7 @@ class GrowingSpan implements ReadSpan {
     }
     this.#hasMessages = true
     this.lastSeq = seq
-    this.#anchors.add(seq, recvTs, ts)
+    if (!isOwnWord || this.#anchors.isEmpty) this.#anchors.add(seq, recvTs, ts)
     if (recvTs > this.lastRecvTs) this.lastRecvTs = recvTs
     this.hear(ts, recvTs)
   }
@@ -381,12 +381,15 @@ export class FeedRun {
     return this.#number
   }
 
-  /** Takes the next message. `seq` is 0 where there are no numbers. */
-  take(seq: number, ts: bigint, recvTs: bigint): void {
+  /**
+   * Takes the next message. `seq` is 0 where there are no numbers. `isOwnWord`: the recorder itself says that it has
+   * listened, as another may at the same instant, so that it does not tell whose messages these are.
+   */
+  take(seq: number, ts: bigint, recvTs: bigint, isOwnWord = false): void {
     if (this.#number === -1) this.#firstSeq = seq
     const span = this.#span
     this.#reach(ts, span !== undefined && this.#spans.isDoubtful(span, seq, recvTs))
-    this.#span!.take(seq, ts, recvTs)
+    this.#span!.take(seq, ts, recvTs, isOwnWord)
   }
 
   /** The connection was heard of: what is not said until then has not happened. */

@@ -200,8 +200,9 @@ export class PolymarketDecoder implements ResumableDecoder {
         if (this.#run === undefined) this.#spans.endsBefore.push(recvTs)
         this.#end('disconnect')
         return
+      case 'heard':
       case 'other':
-        this.#runFrom(false, stamp)
+        this.#runFrom(false, stamp, body.kind === 'heard')
         this.#tally.countSkipped(body.name)
     }
   }
@@ -214,9 +215,9 @@ export class PolymarketDecoder implements ResumableDecoder {
     return !run.isBegun || dump.some((id) => this.#tokens.has(id))
   }
 
-  #runFrom(isBegun: boolean, { ts, recvTs }: Stamp): FeedRun {
+  #runFrom(isBegun: boolean, { ts, recvTs }: Stamp, isOwnWord = false): FeedRun {
     this.#run ??= this.#spans.start({ sid: null, isBegun, isTurned: null, connection: 0 }, this.#name)
-    this.#run.take(0, ts, recvTs)
+    this.#run.take(0, ts, recvTs, isOwnWord)
     return this.#run
   }
 

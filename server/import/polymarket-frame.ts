@@ -23,6 +23,8 @@ export type PolymarketBody =
   | { readonly kind: 'book'; readonly marketId: string; readonly levels: readonly BookLevel[] }
   | { readonly kind: 'changes'; readonly changes: readonly PriceChange[] }
   | { readonly kind: 'disconnect' }
+  /** The recorder's own word that it has listened until then. */
+  | { readonly kind: 'heard'; readonly name: 'heartbeat' }
   /** Stands for a line that could not be read. */
   | { readonly kind: 'lost' }
   | { readonly kind: 'other'; readonly name: string }
@@ -43,7 +45,7 @@ export function parsePolymarketFrame(frame: Frame): PolymarketMessage {
   const body = parseBody(frame)
   const timestamp = frame['timestamp'] ?? undefined
   const ts = timestamp === undefined ? undefined : instantOf(timestamp)
-  if (timestamp !== undefined && ts === undefined && body.kind !== 'other') {
+  if (timestamp !== undefined && ts === undefined && body.kind !== 'other' && body.kind !== 'heard') {
     throw new BadLineError(`timestamp is no time: ${shown(timestamp)}`)
   }
   return { ts, body }
@@ -58,6 +60,8 @@ function parseBody(frame: Frame): PolymarketBody {
       return { kind: 'changes', changes: priceChanges(frame) }
     case 'disconnect':
       return { kind: 'disconnect' }
+    case 'heartbeat':
+      return { kind: 'heard', name: 'heartbeat' }
     default:
       return { kind: 'other', name: typeof type === 'string' ? type : 'unknown' }
   }

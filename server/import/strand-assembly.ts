@@ -321,7 +321,7 @@ function haveSameMessages(chain: Chain, span: LooseSpan): boolean {
   return shared > 0
 }
 
-/** Where both were there, both must have heard the same: all regular anchors, and half of all others. */
+/** Where both were there, both must have heard the same: all regular anchors, and most of all others. */
 function haveSameTimes(chain: Chain, span: LooseSpan): boolean {
   // The last message before an end and the first after it may share an instant.
   const isBehind = span.firstRecvTs === chain.lastRecvTs && span.lastRecvTs > chain.lastRecvTs
@@ -337,7 +337,7 @@ function haveSameTimes(chain: Chain, span: LooseSpan): boolean {
     const isRegular = isStrideAnchor(false, { seq: 0, recvTs })
     if (isRegular && !(own.has(recvTs) && others.has(recvTs))) return false
   }
-  return shared > 0 && shared * 2 >= Math.min(own.size, others.size)
+  return shared * 2 > Math.min(own.size, others.size)
 }
 
 /** A strand that nothing interrupted goes on as long as its connection is heard of. */

@@ -71,6 +71,10 @@ export class AnchorCollector {
     return { kept: [...this.#kept], newest: [...this.#newest], count: this.#count, last: this.#last }
   }
 
+  get isEmpty(): boolean {
+    return this.#count === 0
+  }
+
   add(seq: number, recvTs: bigint, ts: bigint): void {
     const last = this.#last
     // One instant is one place where nothing is numbered.

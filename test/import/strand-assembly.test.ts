@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { FeedSpans } from '../../server/import/feed-spans.ts'
+import { looseSpans } from '../../server/import/series-spans.ts'
 import { assembleStrands } from '../../server/import/strand-assembly.ts'
 import type { LooseSpan } from '../../server/import/strand-assembly.ts'
 
@@ -155,4 +157,24 @@ test('a subscription whose connection was seen to end ends with it, though it ha
       [2, true, later.lastTs],
     ],
   )
+})
+
+test('two recorders that say at the same instants that they have listened are two', () => {
+  const spans = new FeedSpans({ partsAtSilence: false })
+  for (const [name, heartbeatNs] of [
+    ['a', 3n * S],
+    ['b', 7n * S],
+  ] as const) {
+    const facts = { sid: null, isBegun: true, isTurned: null, connection: 0 }
+    const run = spans.start(facts, name)
+    for (let ts = 0n; ts < 60n * S; ts += 10n * S) {
+      const heartbeatTs = ts + heartbeatNs
+      run.take(0, heartbeatTs, heartbeatTs)
+      run.take(0, heartbeatTs, ts + 10n * S, true)
+    }
+  }
+  const loose = looseSpans(spans, 'any')
+  assert.deepEqual(strandsOf(...loose), [[0], [1]])
+  // Another copy of a recording is the same.
+  assert.deepEqual(strandsOf(...loose, { ...loose[1]!, name: 'copy' }), [[0], [1, 2]])
 })
