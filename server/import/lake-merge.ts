@@ -315,11 +315,13 @@ export class LakeMerge implements SeriesStrands {
       const endDate = dateOf(strand.lastTs)
       if (date === undefined ? !this.#isFolded(endDate) : endDate !== date) continue
       const isOver = strand.isEnded || strand.lastTs < this.coverageOf(endDate)!.to
+      // What is known to have gone on ends with its date: no row of the next one says so.
+      const isAtMidnight = !isOver && strand.lastTs === dayOf(endDate).end
       const span = strand.spans.at(-1)!
       for (const marketId of this.#inDates.marketsOf(strand)) {
         this.#recording.restore({
           marketId,
-          ts: strand.lastTs + 1n,
+          ts: isAtMidnight ? strand.lastTs : strand.lastTs + 1n,
           recvTs: strand.lastRecvTs,
           seq: BigInt(strand.lastSeq),
           event: isOver ? STRAND_OVER : RECORDING_OVER,

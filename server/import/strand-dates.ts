@@ -15,20 +15,11 @@ export class StrandDates {
   // Both hold until a date is loaded and tells more of when strands begin.
   readonly #coverage = new Map<string, Covered | undefined>()
   readonly #starts = new Map<number, bigint | undefined>()
-  /** Until when a connection was heard of in a date. */
-  readonly #heardOf = new Map<string, bigint>()
 
   /** `strands` are made of `spans`, whose `fromTs` may change: then `forget` is due. */
   constructor(spans: readonly SeriesSpan[], strands: readonly Strand[]) {
     this.#spans = spans
     this.#strands = strands
-    for (const strand of strands) {
-      for (const span of strand.spans) {
-        const { date, lastTs } = spans[span]!
-        const key = `${strand.connection} ${date}`
-        this.#heardOf.set(key, later(this.#heardOf.get(key) ?? 0n, lastTs))
-      }
-    }
   }
 
   /** Spans have changed. */
@@ -93,7 +84,8 @@ export class StrandDates {
   lastOf(number: number, date: string): Pick<FeedSpan, 'lastTs' | 'isEnded'> {
     const strand = this.#strands[number]!
     return {
-      lastTs: this.#heardUntil(strand, date),
+      // One that went on after midnight was listened to until then, whatever its last message of the date was.
+      lastTs: earlier(strand.lastTs, dayOf(date).end),
       isEnded: strand.isEnded && dateOf(strand.lastTs) === date,
     }
   }
@@ -113,13 +105,6 @@ export class StrandDates {
       return { fromTs: this.fromTs(number)!, lastTs: this.#strands[number]!.lastTs }
     })
     return coveredBetween(stretches, start, end)
-  }
-
-  /** Until when the strand was heard of in the date: by its last message, or by others of its connection after it. */
-  #heardUntil(strand: Strand, date: string): bigint {
-    const { end } = dayOf(date)
-    if (strand.lastTs <= end) return strand.lastTs
-    return earlier(this.#heardOf.get(`${strand.connection} ${date}`) ?? end, end)
   }
 
   #outline(number: number, date: string): StatedStrand & FeedSpan {

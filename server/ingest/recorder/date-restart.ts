@@ -8,7 +8,7 @@ import { SIDE_BID } from '../../../shared/lob-v1.ts'
 import { addDays } from '../../../shared/utc-date.ts'
 import { booksAtStart } from '../../import/lake-dates.ts'
 import { outlineOfFile, restoreRecords } from '../../import/lake-records.ts'
-import { MarketFold, STRAND_OVER } from '../../lake/market-fold.ts'
+import { MarketFold, RECORDING_OVER, STRAND_OVER } from '../../lake/market-fold.ts'
 import type { SeriesRecording } from '../../lake/series-recording.ts'
 import type { LiveStrands, StrandEnd } from './live-strands.ts'
 
@@ -55,12 +55,12 @@ export async function restoreDate({
   })
 }
 
-function overRecord(end: StrandEnd, marketId: string) {
+function overRecord({ wentOn, ...end }: StrandEnd, marketId: string) {
   return {
     ...end,
     marketId,
     seq: BigInt(end.seq),
-    event: STRAND_OVER,
+    event: wentOn ? RECORDING_OVER : STRAND_OVER,
     side: SIDE_BID,
     price: 0,
     qty: 0,

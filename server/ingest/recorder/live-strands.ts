@@ -44,6 +44,8 @@ export interface LiveFile {
 /** A strand ended: from `ts` on it says nothing. */
 export interface StrandEnd {
   readonly span: number
+  /** It went on after its date, which ends at `ts`: nothing of that is missing. */
+  readonly wentOn: boolean
   readonly ts: bigint
   readonly recvTs: bigint
   readonly seq: number
@@ -123,10 +125,12 @@ export class LiveStrands implements StrandTable {
   /** The outlines of the date's strands: first those of `used`, then what else speaks of the series. */
   outlinesOf(dayStart: bigint, used: readonly number[]): readonly FileStrand[] {
     const byStrand = new Map<number, NumberedSpan[]>(used.map((strand) => [strand, []]))
+    const goingOn = new Set<number>()
     for (const entry of this.#all()) {
       const { number, span, fromTs } = entry
-      if (span.firstTs < dayStart || span.firstTs >= dayStart + NS_PER_DAY) continue
       const strand = this.strandOf(number)
+      if (span.firstTs >= dayStart + NS_PER_DAY) goingOn.add(strand)
+      if (span.firstTs < dayStart || span.firstTs >= dayStart + NS_PER_DAY) continue
       const list = byStrand.get(strand)
       if (list !== undefined) list.push(entry)
       else if (fromTs !== undefined) byStrand.set(strand, [entry])
@@ -134,7 +138,9 @@ export class LiveStrands implements StrandTable {
     const others = [...byStrand.keys()].slice(used.length).toSorted((a, b) => a - b)
     return [...used, ...others].map((strand) => {
       const own = byStrand.get(strand)!
-      return joined(own.length > 0 ? own : this.#spansOf(strand).slice(-1), dayStart)
+      const outline = joined(own.length > 0 ? own : this.#spansOf(strand).slice(-1), dayStart)
+      // One that went on after midnight was listened to until then.
+      return goingOn.has(strand) ? { ...outline, lastTs: dayStart + NS_PER_DAY - 1n } : outline
     })
   }
 
@@ -167,12 +173,14 @@ export class LiveStrands implements StrandTable {
       const parts = known.map((span) => loose[span]!)
       const latest = Math.max(...known.filter((span) => span < own.length).map((span) => numbers[span]!))
       const lastTs = parts.map((span) => span.lastTs).reduce(later, 0n)
+      const wentOn = strand.spans.some(isOfNext) || lastTs >= end
       // A run that nothing has ended goes on.
       const isAlive = this.#own.list.get(latest)?.end === 'end of file'
       if (!isSpeaking || isAlive || lastTs < start) return []
       return {
         span: numbers[known.at(-1)!]!,
-        ts: (strand.spans.some(isOfNext) ? end : earlier(lastTs, end)) + 1n,
+        wentOn,
+        ts: wentOn ? end : lastTs + 1n,
         recvTs: parts.map((span) => span.lastRecvTs).reduce(later, 0n),
         seq: Math.max(...parts.map((span) => span.lastSeq)),
       }

@@ -2,6 +2,7 @@
 // two is a gap, and the bytes are those of one import of both recordings.
 
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { copyFile, cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -10,6 +11,7 @@ import { heardMark } from '../../../server/ingest/recorder/wal-mark.ts'
 import { WAL_KIND } from '../../../server/ingest/recorder/wal-record.ts'
 import type { WalPosition } from '../../../server/ingest/recorder/wal-segment.ts'
 import { LobRecordingWriter } from '../../../server/lake/lob-recording-writer.ts'
+import { mergeLakeFile } from '../../../server/import/lake-file-merge.ts'
 import { lobFilePath } from '../../../shared/lake-layout.ts'
 import { EVENT_CLEAR } from '../../../shared/lob-v1.ts'
 import { runImport } from '../../support/import-harness.ts'
@@ -185,6 +187,26 @@ test('a recorder that takes over around midnight goes on from both dates', async
     await assertSameAsImport(second.lake, root, [before, after], dates)
     assert.deepEqual(second.warnings, [])
   }
+})
+
+test('a file that knows that a book went on at midnight keeps it whatever it is merged with', async (t) => {
+  const root = await temporaryDirectory(t)
+  const first = await recorder(t, join(root, 'a'))
+  const records = connection(at('22:10:00'), at('00:05:00') + DAY_MS)
+  const middle = records.findIndex(({ ms }) => ms > at('23:30:00'))
+  await record(first, records.slice(0, middle))
+  // Another lake has an older copy, and nothing of the next date.
+  const lake = join(root, 'b')
+  await cp(first.lake, lake, { recursive: true })
+  await record(first, records.slice(middle))
+  await mergeLakeFile(
+    { date: DATE, path: pathOf(first.lake) },
+    { lake, source: 'kalshi', series: 'KXHIGHNY' },
+  )
+  const midnight = BigInt(at('00:00:00') + DAY_MS) * 1_000_000n
+  assert.equal(await readFooterValue(pathOf(lake), 'covers_to'), String(midnight - 1n))
+  assert.deepEqual(await readRows(pathOf(lake)), await readRows(pathOf(first.lake)))
+  assert.equal(existsSync(pathOf(lake, NEXT)), false, 'the next date is not told of')
 })
 
 test('two recorders at once: each goes on from what the other has put into its lake', async (t) => {
