@@ -22,7 +22,8 @@ export interface LakeFileMergeOptions extends Pick<LobRecordingWriterOptions, 's
 }
 
 /**
- * Puts both together in the lake, which may have no file of the date yet. The other file stays as it is.
+ * Puts both together in the lake, which may have no file of the date yet. The other file stays as it is. The caller has the
+ * series' lock (merge-lock.ts).
  * @throws {OpaqueFileError} when one of them keeps no evidence; other errors name a file that is broken, or both sources
  *   of a contradiction
  */

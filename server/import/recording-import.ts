@@ -22,6 +22,7 @@ import { KalshiDecoder } from './kalshi-decoder.ts'
 import type { SequenceTrust } from './kalshi-decoder.ts'
 import { FRAMES_TO_RECOGNISE, recogniseFeed } from './feed-recognition.ts'
 import { mergeAlone } from './import-lock.ts'
+import type { TouchSeries } from './import-lock.ts'
 import { ImportReport } from './import-report.ts'
 import type { MarketDay } from './import-report.ts'
 import { seriesTouched } from './lake-dates.ts'
@@ -89,6 +90,7 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
   const ledger = new FeedLedger(lake, source)
   const merge = { lake, source, spans, replace, ledger }
   const report = new ImportReport()
+  let touch: TouchSeries
   const writer = new LobRecordingWriter({
     lake,
     source,
@@ -96,6 +98,7 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
     merging: {
       seriesTouched: () => seriesTouched(merge),
       strandsOf: async (recording) => {
+        await touch(recording.series)
         const strands = await LakeMerge.prepare(merge, recording)
         if (strands !== undefined) report.startSeries(strands)
         return strands
@@ -123,7 +126,8 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
       abort()
     }
     const onWait = (owner: string): void => progress?.onWait?.(owner)
-    const files = await mergeAlone({ lake, source, signal, onLost, onWait }, async () => {
+    const files = await mergeAlone({ lake, source, signal, onLost, onWait }, async (touchSeries) => {
+      touch = touchSeries
       ledger.read(spans)
       const written = await writer.finish()
       ledger.write(spans)

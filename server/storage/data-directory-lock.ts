@@ -18,6 +18,8 @@ const BEAT_MS = 1_000
 const BEAT_WATCH_MS = 10_000
 const BEAT_ABANDONED_MS = 5 * 60_000
 const BEAT_LOOK_MS = 100
+/** A thread's lock that was written so lately is not watched. */
+const BEATS_FRESH_MS = 2_000
 
 interface LockOwner {
   readonly pid: number
@@ -30,6 +32,8 @@ interface LockOwner {
   readonly socketPath: string
   /** Whether it writes the lock again and again instead of listening. */
   readonly beats?: boolean
+  /** Whether it may end before its process does: then only its beats say that it lives. */
+  readonly isOfThread?: boolean
 }
 
 /** Another process uses the directory. */
@@ -67,11 +71,13 @@ export class DataDirectoryLock {
    * @param socketPath where the owner will listen
    * @param onLost the owner does not listen anywhere: its lock beats instead. Called once, should another process have
    * taken it nevertheless, as it may after this one was suspended for long
+   * @param isOfThread the owner is one of several threads of its process, and its lock beats
    */
   static async acquire(
     directory: string,
     socketPath: string,
     onLost?: (error: Error) => void,
+    { isOfThread = false } = {},
   ): Promise<DataDirectoryLock> {
     const path = join(directory, 'lock')
     const self: LockOwner = {
@@ -81,6 +87,7 @@ export class DataDirectoryLock {
       processStart: await processStart(process.pid),
       socketPath,
       ...(onLost === undefined ? {} : { beats: true }),
+      ...(isOfThread ? { isOfThread } : {}),
     }
     const content = `${JSON.stringify(self)}\n`
     // Written whole under another name and then linked: a lock is never seen half written.
@@ -206,9 +213,11 @@ function parseOwner(content: string): LockOwner | undefined {
 async function isAlive(owner: LockOwner, path: string, draftPath: string): Promise<boolean> {
   if (await isNear(owner)) {
     const start = await processStart(owner.pid)
-    if (start !== null && owner.processStart !== null) return start === owner.processStart
-    if (start === null && owner.processStart !== null) return false
-    return isRunning(owner.pid)
+    const isSame =
+      start !== null && owner.processStart !== null
+        ? start === owner.processStart
+        : owner.processStart === null && isRunning(owner.pid)
+    return isSame && (owner.isOfThread !== true || (await isBeating(path, draftPath, BEATS_FRESH_MS)))
   }
   // In another container process ids mean nothing, but its socket is reachable through the shared directory.
   return owner.beats === true ? await isBeating(path, draftPath) : await isListening(owner.socketPath)
@@ -221,11 +230,12 @@ async function isNear({ host, space }: LockOwner): Promise<boolean> {
 }
 
 /** Watches a lock for as long as it may take its owner to write it once more. */
-async function isBeating(path: string, draftPath: string): Promise<boolean> {
+async function isBeating(path: string, draftPath: string, freshMs = -1): Promise<boolean> {
   // The draft was written a moment ago, and by the clock that also stamps the lock.
   const [first, draft] = await Promise.all([modifiedMs(path), modifiedMs(draftPath)])
   if (first === undefined) return false
   if (draft !== undefined && draft - first > BEAT_ABANDONED_MS) return false
+  if (draft !== undefined && draft - first < freshMs) return true
   for (const startMs = performance.now(); performance.now() - startMs < BEAT_WATCH_MS;) {
     await delay(BEAT_LOOK_MS)
     const found = await modifiedMs(path)

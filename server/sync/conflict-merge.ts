@@ -6,10 +6,11 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { lobFileOfKey } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
+import { MergeBusy, withSeries } from '../import/merge-lock.ts'
 import { DirectoryStore } from './directory-store.ts'
 import type { ObjectHead, ObjectStore } from './object-store.ts'
 
-/** `later`: it was done not long ago, and is done again when it may. */
+/** `later`: it was done not long ago, or another writes to the series; it is done again when it may. */
 export type ConflictOutcome = 'merged' | 'later' | { readonly refusal: string }
 
 /** To the merging thread. */
@@ -24,6 +25,8 @@ export interface MergeThreadData {
 /** Of the time, at most: two collectors of one series have something new for each other again and again. */
 const MERGING_SHARE_MAX = 0.2
 const KEYS_MAX = 10_000
+/** A recorder's publication takes no longer; an import does, and is not waited for. */
+const BUSY_WAIT_MS_MAX = 5_000
 
 export class ConflictMerge {
   readonly #lake: string
@@ -52,7 +55,14 @@ export class ConflictMerge {
     try {
       const taken = new DirectoryStore(directory)
       await taken.put(object, (offset) => remote.get(object, offset, signal), { signal })
-      return await mergeApart({ lake: this.#lake, source, series, date, path }, signal)
+      const place = { lake: this.#lake, source, series }
+      return await withSeries(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, (lost) => {
+        const stop = signal === undefined ? lost : AbortSignal.any([signal, lost])
+        return mergeApart({ ...place, date, path }, stop)
+      })
+    } catch (error) {
+      if (error instanceof MergeBusy) return 'later'
+      throw error
     } finally {
       await rm(path, { force: true })
       this.#waitAfter(object.key, startMs)
@@ -69,14 +79,11 @@ export class ConflictMerge {
 }
 
 /** A whole date is folded: that must not keep the thread from its connections. */
-async function mergeApart(
-  workerData: MergeThreadData,
-  signal: AbortSignal | undefined,
-): Promise<ConflictOutcome> {
-  signal?.throwIfAborted()
+async function mergeApart(workerData: MergeThreadData, signal: AbortSignal): Promise<ConflictOutcome> {
+  signal.throwIfAborted()
   const worker = new Worker(new URL('./conflict-merge-thread.js', import.meta.url), { workerData })
   const abort = (): void => void worker.terminate()
-  signal?.addEventListener('abort', abort, { once: true })
+  signal.addEventListener('abort', abort, { once: true })
   try {
     return await new Promise<ConflictOutcome>((resolve, reject) => {
       worker.once('message', resolve)
@@ -84,7 +91,7 @@ async function mergeApart(
       worker.once('exit', () => reject(new Error('the merging thread ended without a word')))
     })
   } finally {
-    signal?.removeEventListener('abort', abort)
+    signal.removeEventListener('abort', abort)
     await worker.terminate()
   }
 }

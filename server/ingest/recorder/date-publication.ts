@@ -25,6 +25,13 @@ export interface DatePublicationOptions {
  */
 export type PublicationOutcome = 'published' | 'merged' | 'kept back'
 
+/** How far a file is finished: its hours are, or the date is over. `lost`: another writes to the series' files after all. */
+export interface DateEnds {
+  readonly isForGood?: boolean
+  readonly isDateOver?: boolean
+  readonly lost?: AbortSignal | undefined
+}
+
 /** How the lake's file stands to the one that comes: `contained`, or why not. */
 type Comparison = 'contained' | 'has more' | { readonly refusal: string }
 
@@ -54,17 +61,18 @@ export class DatePublication {
 
   /**
    * Gives the finished file `temporary`, in the lake's directory of the series, its name, unless the lake has something
-   * that it lacks. `isDateOver`: nothing will be added to it.
+   * that it lacks. `isDateOver`: nothing will be added to it. The caller has the series' lock; `lost` says when it has not.
    */
   async publish(
     date: string,
     temporary: string,
-    { isForGood = false, isDateOver = false },
+    { isForGood = false, isDateOver = false, lost }: DateEnds,
   ): Promise<PublicationOutcome> {
     const path = this.#pathOf(date)
     const comparison = await this.#compare(date, temporary)
     if (comparison === 'contained') {
       await this.#removeBeside(date, temporary)
+      lost?.throwIfAborted()
       await rename(temporary, path)
       if (isForGood) await syncDirectory(dirname(path))
       await this.#note(date)
@@ -76,9 +84,10 @@ export class DatePublication {
     try {
       await mergeLakeFile(
         { date, path: temporary },
-        { lake, source, series: this.#series, spillDirectory: workDirectory },
+        { lake, source, series: this.#series, spillDirectory: workDirectory, signal: lost },
       )
     } catch (error) {
+      lost?.throwIfAborted()
       if (!isMergeRefusal(error)) throw error
       return await this.#keepBeside(date, temporary, error.message)
     }
@@ -91,6 +100,11 @@ export class DatePublication {
     const seconds = aheadNs / 1_000_000_000n
     const text = `${this.#pathOf(date)} tells of times ${seconds} s ahead: what is recorded is served when they are reached`
     this.#tell(date, text)
+  }
+
+  tellBusy(date: string, owner: string): void {
+    const path = this.#pathOf(date)
+    this.#tell(date, `what is recorded is served when ${owner} has ended writing beside ${path}`)
   }
 
   /** The date is over: what became of its file is nobody's affair here any more. */

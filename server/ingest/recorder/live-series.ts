@@ -17,6 +17,7 @@ import type { SpilledEvents } from '../../lake/event-spill.ts'
 import { HourConsolidation } from '../../lake/hour-consolidation.ts'
 import { LobFileContents } from '../../lake/lob-file-contents.ts'
 import type { LobFileContentsState } from '../../lake/lob-file-contents.ts'
+import { MERGE_WAIT_MS_MAX, MergeBusy, withSeries } from '../../import/merge-lock.ts'
 import { verifyLobFile } from '../../lake/lob-file-verify.ts'
 import { HourEvidence, carriedMarkets, encodeAnchors } from '../../lake/lob-evidence.ts'
 import type { CarriedMarket } from '../../lake/lob-evidence.ts'
@@ -28,7 +29,7 @@ import { SeriesRecording } from '../../lake/series-recording.ts'
 import type { SeriesRecordingState } from '../../lake/series-recording.ts'
 import { temporaryPath } from '../../lake/temporary-file.ts'
 import { DatePublication } from './date-publication.ts'
-import type { DatePublicationOptions, PublicationOutcome } from './date-publication.ts'
+import type { DateEnds, DatePublicationOptions, PublicationOutcome } from './date-publication.ts'
 import { restoreDate } from './date-restart.ts'
 import { LiveStrands } from './live-strands.ts'
 import type { LiveStrandsState } from './live-strands.ts'
@@ -38,6 +39,8 @@ import type { OpenFile } from './part-file.ts'
 const HOURS_PER_DAY = 24
 /** So much later another recorder's words may have come, while it is listened to as well; more is a wrong clock. */
 const BEHIND_NS_USUAL = 60_000_000_000n
+/** Another that merges has the series for a moment; longer is worth a word. */
+const BUSY_MS_USUAL = 60_000
 /** Strands that ended before so many hours are told no more. */
 const HOURS_REMEMBERED = 24
 
@@ -88,6 +91,8 @@ export class LiveSeries {
   #gapped: readonly string[] = []
   #coveredTo = 0n
   #isChanged: boolean
+  /** Since when another writes to the series' files. */
+  #busySinceMs: number | undefined
 
   constructor(series: string, hour: number, options: LiveSeriesOptions, state?: LiveSeriesState) {
     this.series = series
@@ -254,17 +259,39 @@ export class LiveSeries {
   }
 
   /**
+   * Publishes the date, unless another writes to the series' files now: then it is tried again. A date that is over has no
+   * other time, and waits.
+   */
+  async #publishFile(ends: DateEnds): Promise<void> {
+    const { lake, source } = this.#options
+    const waitMs = ends.isDateOver === true ? MERGE_WAIT_MS_MAX : 0
+    const onWait = (owner: string): void => this.#publication.tellBusy(this.#date, owner)
+    try {
+      const place = { lake, source, series: this.series }
+      await withSeries(place, { waitMs, onWait }, (lost) => this.#publishAlone({ ...ends, lost }))
+    } catch (error) {
+      if (!(error instanceof MergeBusy) || ends.isDateOver === true) throw error
+      // The log goes on: what is not in the lake now is there when the other has ended.
+      this.#isChanged = true
+      this.#busySinceMs ??= performance.now()
+      if (performance.now() - this.#busySinceMs > BUSY_MS_USUAL) onWait(error.owner)
+      return
+    }
+    this.#busySinceMs = undefined
+  }
+
+  /**
    * Publishes the date, and the next one where messages of that have come already. What the lake has besides is merged
    * with first; then the recorder's own file, which goes on from that, follows at once.
    */
-  async #publishFile(ends: DateEnds): Promise<void> {
+  async #publishAlone(ends: DateEnds): Promise<void> {
     let { outcome, folds } = await this.#publishDate(ends)
     if (outcome === 'merged') {
       await this.#goOnFromLake()
       ;({ outcome, folds } = await this.#publishDate(ends))
       if (outcome === 'merged') await this.#goOnFromLake()
     }
-    if (outcome === 'published' && ends.isForGood !== true) await this.#publishNextDate(folds)
+    if (outcome === 'published' && ends.isForGood !== true) await this.#publishNextDate(folds, ends)
   }
 
   /** The date of the open hour, with what has come of later hours. The folds are those at the end of the open hour. */
@@ -309,7 +336,7 @@ export class LiveSeries {
   }
 
   /** The next date before it is entered; where somebody else has written it, it is published when it is. */
-  async #publishNextDate(folds: MarketFold[]): Promise<void> {
+  async #publishNextDate(folds: MarketFold[], { lost }: DateEnds): Promise<void> {
     const next = this.#hour + 1
     const date = utcDateOf(next * MS_PER_HOUR)
     if (date === this.#date || !this.#hasRows(next, folds)) return
@@ -317,7 +344,7 @@ export class LiveSeries {
     const file = { contents: new LobFileContents(), numbers: new StrandNumbers() }
     for (const fold of folds) fold.startDate()
     const carried = carriedMarkets(this.#recording.marketIds(), this.#recording.marketOrder(), folds)
-    await this.#writeLakeFile(date, file, {}, (opened) => this.#writeNext(next, folds, opened, carried))
+    await this.#writeLakeFile(date, file, { lost }, (opened) => this.#writeNext(next, folds, opened, carried))
   }
 
   /** Begins the date again with all that the lake's file holds of it, which is all that has been published too. */
@@ -449,9 +476,6 @@ export class LiveSeries {
     return { source, series, date, coversFrom: covered.from, coversTo: covered.to, strands: outlines }
   }
 }
-
-/** How far a file is finished: its hours are, or the date is over. */
-type DateEnds = Parameters<DatePublication['publish']>[2]
 
 interface PublishedDate {
   readonly outcome: PublicationOutcome

@@ -1,0 +1,121 @@
+// Several that write to the files of one series at the same time: an import, a recorder's publication, and a push that
+// merges what object storage has. None loses what another has put there.
+
+import assert from 'node:assert/strict'
+import { mkdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { Consolidation } from '../../server/ingest/recorder/consolidation.ts'
+import { WAL_KIND } from '../../server/ingest/recorder/wal-record.ts'
+import { MergeBusy, lockSeries, mergeLockDirectory } from '../../server/import/merge-lock.ts'
+import { ConflictMerge } from '../../server/sync/conflict-merge.ts'
+import { DirectoryStore } from '../../server/sync/directory-store.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { runImport } from '../support/import-harness.ts'
+import { delta, snapshot } from '../support/kalshi-frames.ts'
+import { readRows } from '../support/lob-rows.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+import { writeWal } from '../support/wal-script.ts'
+import type { ScriptRecord } from '../support/wal-script.ts'
+
+const DATE = '2026-06-24'
+const KEY = `lob/source=kalshi/series=KXHIGHNY/date=${DATE}.parquet`
+const PLACE = { source: 'kalshi', series: 'KXHIGHNY' } as const
+const NOBODY = { waitMs: 0, onLost: (): void => {} }
+const pathOf = (lake: string): string => lobFilePath(lake, 'kalshi', 'KXHIGHNY', DATE)
+const msAt = (minute: number): number => Date.parse(`${DATE}T12:00:00Z`) + minute * 60_000
+
+/** A connection from a minute of the day on: a book, and one change a second. */
+function connection(fromMinute: number, changes: number, sid = 1): [ms: number, frame: unknown][] {
+  const at = (index: number): number => msAt(fromMinute) + index * 1000
+  const book = snapshot(1, { yes_dollars_fp: [['0.4500', '90.00']] }, sid)
+  const frames = Array.from({ length: changes }, (_, index) =>
+    delta(index + 2, { price_dollars: `0.${10 + (index % 80)}00`, ts_ms: at(index + 1) }, sid),
+  )
+  return [book, ...frames].map((frame, index) => [at(index), frame])
+}
+
+function linesOf(frames: readonly (readonly [number, unknown])[]): string[] {
+  return frames.map(([ms, data]) => JSON.stringify({ recv_ts: `${ms}000000`, data }))
+}
+
+test('an import and the merge with an object of storage at the same time lose nothing of each other', async (t) => {
+  const remote = await temporaryDirectory(t)
+  await runImport(remote, 'kalshi', { lines: linesOf(connection(0, 900)) })
+  const object = await new DirectoryStore(remote).head(KEY)
+  const own = [connection(20, 900, 2), connection(40, 900, 3), connection(60, 900, 4), connection(80, 900, 5)]
+  const lake = await temporaryDirectory(t)
+  await runImport(lake, 'kalshi', { lines: linesOf(connection(100, 900, 6)) })
+  const merge = new ConflictMerge(lake, () => 0)
+  const merging = merge.merge(new DirectoryStore(remote), object!, undefined)
+  for (const frames of own) await runImport(lake, 'kalshi', { lines: linesOf(frames) })
+  let outcome = await merging
+  if (outcome === 'later') outcome = await merge.merge(new DirectoryStore(remote), object!, undefined)
+  assert.equal(outcome, 'merged')
+  const whole = await temporaryDirectory(t)
+  for (const frames of [connection(0, 900), ...own, connection(100, 900, 6)])
+    await runImport(whole, 'kalshi', { lines: linesOf(frames) })
+  assert.ok((await readFile(pathOf(lake))).equals(await readFile(pathOf(whole))))
+  assert.deepEqual(
+    (await entriesBelow(join(lake, 'lob'))).filter((name) => name.includes('merging')),
+    [],
+  )
+})
+
+test('a recorder publishes when another has ended writing to the series, and records meanwhile', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
+  await mkdir(lake)
+  const warnings: string[] = []
+  const write = async (records: readonly ScriptRecord[]) => await writeWal(workDirectory, 'kalshi', records)
+  const scriptOf = (frames: readonly (readonly [number, unknown])[]): ScriptRecord[] =>
+    frames.map(([ms, frame]) => ({ ms, frame }))
+  const records = connection(0, 300)
+  let limit = await write([{ kind: WAL_KIND.start, ms: msAt(0) }, ...scriptOf(records.slice(0, 100))])
+  const onWarning = (text: string): void => void warnings.push(text)
+  const consolidation = await Consolidation.open({ lake, source: 'kalshi', workDirectory, onWarning })
+  t.after(() => consolidation.close())
+  while (await consolidation.advance(limit)) await consolidation.publish()
+  const before = await readFile(pathOf(lake))
+  const lock = await lockSeries({ lake, ...PLACE }, NOBODY)
+  limit = await write(scriptOf(records.slice(100)))
+  while (await consolidation.advance(limit)) await consolidation.publish()
+  assert.ok((await readFile(pathOf(lake))).equals(before), 'the other writes')
+  assert.equal(consolidation.figures.tally.messages, records.length, 'what came meanwhile is recorded')
+  await lock.release()
+  await consolidation.publish()
+  assert.equal((await readRows(pathOf(lake))).filter(({ seq }) => seq > 0n).length, records.length + 1)
+
+  // A date that is over is not left behind: its last publication waits for the other.
+  const again = await lockSeries({ lake, ...PLACE }, NOBODY)
+  const midnight = Date.parse(`${DATE}T23:59:50Z`)
+  const clocks: ScriptRecord[] = [{ kind: WAL_KIND.clock, ms: midnight }]
+  for (let ms = midnight; ms < midnight + 60_000; ms += 10_000) clocks.push({ kind: WAL_KIND.clock, ms })
+  const order: string[] = []
+  const ended = consolidation.advance(await write(clocks)).then(() => order.push('the date is over'))
+  while (warnings.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  assert.match(warnings[0]!, /served when process \d+ on .* has ended writing beside/)
+  order.push('the other ends')
+  await again.release()
+  await ended
+  assert.deepEqual(order, ['the other ends', 'the date is over'])
+})
+
+test('who waits for too long names the other; what a thread left behind is nobody’s', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const place = { lake, ...PLACE }
+  const lock = await lockSeries(place, NOBODY)
+  await assert.rejects(lockSeries(place, NOBODY), (error: Error) => {
+    assert.ok(error instanceof MergeBusy)
+    assert.match(error.message, new RegExp(`process ${process.pid} on .* the files of KXHIGHNY \\(kalshi\\)`))
+    return true
+  })
+  const path = join(mergeLockDirectory(lake, 'kalshi', 'KXHIGHNY'), 'lock')
+  const content = await readFile(path)
+  await lock.release()
+  // As if the thread had been ended in the middle: its process lives on, and nobody writes the lock any more.
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, content)
+  await utimes(path, new Date(Date.now() - 600_000), new Date(Date.now() - 600_000))
+  await (await lockSeries(place, NOBODY)).release()
+})
