@@ -174,8 +174,8 @@ export class LiveStrands implements StrandTable {
       const latest = Math.max(...known.filter((span) => span < own.length).map((span) => numbers[span]!))
       const lastTs = parts.map((span) => span.lastTs).reduce(later, 0n)
       const wentOn = strand.spans.some(isOfNext) || lastTs >= end
-      // A run that nothing has ended goes on.
-      const isAlive = this.#own.list.get(latest)?.end === 'end of file'
+      // A run that nothing has ended goes on, and one that ended in the next date has said so there.
+      const isAlive = this.#own.list.get(latest)?.end === 'end of file' || lastTs > end
       if (!isSpeaking || isAlive || lastTs < start) return []
       return {
         span: numbers[known.at(-1)!]!,

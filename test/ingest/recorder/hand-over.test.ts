@@ -189,6 +189,25 @@ test('a recorder that takes over around midnight goes on from both dates', async
   }
 })
 
+test('a recorder that has gone on from a file and is started anew right after midnight keeps the book till then', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [first, second] = [await recorder(t, join(root, 'a')), await recorder(t, join(root, 'b'))]
+  const next = (time: string): number => at(time) + DAY_MS
+  const recordings = [
+    connection(at('21:10:00'), at('23:40:00')),
+    connection(at('23:58:00'), next('00:00:05')),
+    connection(next('00:00:06'), next('00:20:00'), { epoch: 2 }),
+  ]
+  await record(first, recordings[0]!)
+  await cp(first.lake, second.lake, { recursive: true })
+  await record(second, recordings[1]!)
+  await record(second, recordings[2]!)
+  const imported = join(root, 'imported')
+  for (const records of recordings) await runImport(imported, 'kalshi', { lines: linesOf(records) })
+  for (const date of [DATE, NEXT])
+    assert.deepEqual(await readRows(pathOf(second.lake, date)), await readRows(pathOf(imported, date)), date)
+})
+
 test('a file that knows that a book went on at midnight keeps it whatever it is merged with', async (t) => {
   const root = await temporaryDirectory(t)
   const first = await recorder(t, join(root, 'a'))
