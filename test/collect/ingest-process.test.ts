@@ -6,15 +6,13 @@ import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { writeObservations } from '../../server/storage/observation-store.ts'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
+import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { observationAt } from '../support/moved-rows.ts'
 import { makeEmptyStore } from '../support/postgres.ts'
 import { eventually } from '../support/recorder-harness.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
-
-const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 
 test('compacts and pushes its lake, tells so in its metrics and ends tidily', async (t) => {
   const place = await makeEmptyStore()
@@ -30,9 +28,13 @@ test('compacts and pushes its lake, tells so in its metrics and ends tidily', as
   const remote = join(root, 'remote')
   await mkdir(remote)
   const args = ['--source', 'none', '--lake', join(root, 'lake'), '--sync-to', remote]
-  const ingest = spawn(process.execPath, [PROGRAM, 'ingest', ...args, '--metrics', '127.0.0.1:0'], {
-    env: { ...process.env, DATABASE_URL: place.databaseUrl ?? '', BOOKCAST_DATA_DIR: place.dataDirectory },
-  })
+  const ingest = spawn(
+    process.execPath,
+    [...PROGRAM_ARGUMENTS, 'ingest', ...args, '--metrics', '127.0.0.1:0'],
+    {
+      env: { ...process.env, DATABASE_URL: place.databaseUrl ?? '', BOOKCAST_DATA_DIR: place.dataDirectory },
+    },
+  )
   t.after(() => ingest.kill('SIGKILL'))
   let output = ''
   for (const stream of [ingest.stdout, ingest.stderr]) stream.on('data', (data) => (output += String(data)))

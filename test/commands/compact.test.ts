@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { test } from 'node:test'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
+import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { makeEmbeddedStore } from '../support/postgres.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
-
-const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 
 interface Ended {
   readonly code: number
@@ -67,12 +65,17 @@ test('wrong use is told with the option in question, a password is not repeated'
 function run(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ended> {
   return new Promise((resolve) => {
     const env = { ...process.env, DATABASE_URL: '', ...environment }
-    execFile(process.execPath, [PROGRAM, 'compact', ...args], { env }, (error, stdout, stderr) => {
-      resolve({
-        code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1,
-        stdout,
-        stderr,
-      })
-    })
+    execFile(
+      process.execPath,
+      [...PROGRAM_ARGUMENTS, 'compact', ...args],
+      { env },
+      (error, stdout, stderr) => {
+        resolve({
+          code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1,
+          stdout,
+          stderr,
+        })
+      },
+    )
   })
 }

@@ -5,21 +5,21 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
+import { makeEmbeddedStore } from '../support/postgres.ts'
 import { eventually, recordKalshi } from '../support/recorder-harness.ts'
 import { SAMPLE_LAKE } from '../support/sample-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const run = promisify(execFile)
 const MARKETS = ['KXHIGHNY-26NOV20-B45.5', 'KXHIGHNY-26NOV20-T49'] as const
 
 test('asks a running server for what is in its embedded store; samples are known as such', async (t) => {
-  const data = join(await temporaryDirectory(t), 'data')
-  const environment = { ...process.env, DATABASE_URL: '', BOOKCAST_DATA_DIR: data }
+  const place = await makeEmbeddedStore('samples')
+  t.after(place.remove)
+  const environment = { ...process.env, DATABASE_URL: '', BOOKCAST_DATA_DIR: place.dataDirectory }
   const serve = spawn(
     process.execPath,
     [...PROGRAM_ARGUMENTS, 'serve', '--lake', SAMPLE_LAKE, '--port', '0', '--sample-records'],
@@ -27,7 +27,6 @@ test('asks a running server for what is in its embedded store; samples are known
   )
   t.after(() => serve.kill('SIGKILL'))
   let output = ''
-  // Filling a store with samples takes what it takes.
   await new Promise<void>((resolve, reject) => {
     serve.once('exit', () => reject(new Error(output)))
     for (const stream of [serve.stdout, serve.stderr]) {
@@ -37,7 +36,7 @@ test('asks a running server for what is in its embedded store; samples are known
       })
     }
   })
-  const { stdout } = await run(process.execPath, [PROGRAM, 'status', '--lake', SAMPLE_LAKE], {
+  const { stdout } = await run(process.execPath, [...PROGRAM_ARGUMENTS, 'status', '--lake', SAMPLE_LAKE], {
     env: environment,
   })
   assert.match(stdout, /^source +parts +rows +last success/m)
@@ -52,7 +51,7 @@ test('asks a running server for what is in its embedded store; samples are known
   await once(serve, 'exit')
 
   // Nothing real comes to lie among what is invented.
-  const refused = run(process.execPath, [PROGRAM, 'ingest', '--once', '--source', 'none'], {
+  const refused = run(process.execPath, [...PROGRAM_ARGUMENTS, 'ingest', '--once', '--source', 'none'], {
     env: environment,
   })
   await assert.rejects(refused, /holds the sample records, which are invented/)
@@ -68,7 +67,7 @@ test('tells what the recorders of a lake do, and when they did it last', async (
   await eventually(() => recorder.metrics.lanes[0]?.refused === 1, 'the refusal is counted')
   const environment = { ...process.env, DATABASE_URL: '', BOOKCAST_DATA_DIR: join(root, 'data') }
   const status = async (): Promise<string> => {
-    const args = [PROGRAM, 'status', '--lake', lake, '--work', workDirectory]
+    const args = [...PROGRAM_ARGUMENTS, 'status', '--lake', lake, '--work', workDirectory]
     return (await run(process.execPath, args, { env: environment })).stdout
   }
   const pattern = new RegExp(`^kalshi +runs as process ${process.pid} on \\S+ +2 +1 +1 +0 +1 `, 'm')

@@ -9,6 +9,7 @@ import { writeCandles } from '../../server/storage/candle-store.ts'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
 import { makeEmbeddedStore } from '../support/postgres.ts'
 import { inFileOrder, JULY_MS, manyCandles, parquet, query } from '../support/moved-rows.ts'
+import { START_FLAGS } from '../support/start-flags.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const VICTIM = fileURLToPath(new URL('../support/compaction-victim.js', import.meta.url))
@@ -25,7 +26,14 @@ test('a process killed at any step, again and again, loses and doubles nothing',
   await first.postgres.transaction((transaction) => writeCandles(transaction, candles))
   await first.close()
   for (const step of ['written', 'registered', 'renamed', 'committed']) {
-    const victim = spawn(process.execPath, [VICTIM, place.dataDirectory, lake, String(NOW_MS), step])
+    const victim = spawn(process.execPath, [
+      ...START_FLAGS,
+      VICTIM,
+      place.dataDirectory,
+      lake,
+      String(NOW_MS),
+      step,
+    ])
     assert.deepEqual(await once(victim, 'exit'), [null, 'SIGKILL'])
   }
   const store = await openRelationalStore(place)

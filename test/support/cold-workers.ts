@@ -5,6 +5,7 @@
 import { fileURLToPath } from 'node:url'
 import type { ServerDependencies } from '../../server/server.ts'
 import { IS_FULL_EFFORT } from './effort.ts'
+import { START_FLAGS } from './start-flags.ts'
 
 /** What a test's server gets that serves with the real workers. */
 export const REAL_WORKERS: Pick<ServerDependencies, 'lobWorkerUrl' | 'recordWorkerUrl'> = IS_FULL_EFFORT
@@ -19,7 +20,9 @@ const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const COLD_THREADS = ['--import', new URL('./cold-threads.js', import.meta.url).href]
 
 /** What Node gets to run the program: `spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'serve', ...])`. */
-export const PROGRAM_ARGUMENTS: readonly string[] = IS_FULL_EFFORT ? [PROGRAM] : [...COLD_THREADS, PROGRAM]
+export const PROGRAM_ARGUMENTS: readonly string[] = IS_FULL_EFFORT
+  ? [PROGRAM]
+  : [...START_FLAGS, ...COLD_THREADS, PROGRAM]
 
 /** The same for the servers that benchmarks start in this process. */
 export function startBenchServersCold(): void {

@@ -6,16 +6,15 @@ import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { startServer } from '../../../server/server.ts'
+import { PROGRAM_ARGUMENTS } from '../../support/cold-workers.ts'
 import { LocalKalshi } from '../../support/local-kalshi.ts'
 import { TEST_KEY_ID, TEST_PRIVATE_KEY, checkAgainst, readSeries } from '../../support/recorder-harness.ts'
 import { temporaryDirectory } from '../../support/temporary-lake.ts'
 import { TEST_CONFIG } from '../../support/test-server.ts'
 
 const A = 'KXHIGHNY-26NOV20-B45.5'
-const PROGRAM = fileURLToPath(new URL('../../../server/main.js', import.meta.url))
 const FRESH_MS = 10_000
 
 interface Row {
@@ -38,7 +37,7 @@ test('a change is in the answer of /lob within ten seconds, and the command ends
   ])
   const args = ['record', '--lake', lake, '--kalshi-series', 'KXHIGHNY']
   const urls = ['--kalshi-ws-url', exchange.socketUrl, '--kalshi-url', exchange.restUrl]
-  const recorder = spawn(process.execPath, [PROGRAM, ...args, ...urls], {
+  const recorder = spawn(process.execPath, [...PROGRAM_ARGUMENTS, ...args, ...urls], {
     env: { ...process.env, BOOKCAST_KALSHI_KEY_ID: TEST_KEY_ID, BOOKCAST_KALSHI_PRIVATE_KEY_FILE: keyFile },
   })
   t.after(() => recorder.kill('SIGKILL'))

@@ -1,0 +1,27 @@
+// Runs the tests, two files at a time, as Node's test runner does it: all of them, or those named
+// (`npm test -- dist/test/http/cors.test.js`).
+
+import { spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { START_FLAGS } from './support/start-flags.ts'
+
+const FILES_AT_ONCE = 2
+
+function allTests(): string[] {
+  const directory = fileURLToPath(new URL('.', import.meta.url))
+  return readdirSync(directory, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.js'))
+    .toSorted()
+    .map((name) => join(directory, name))
+}
+
+const named = process.argv.slice(2)
+const runner = ['--test', `--test-concurrency=${FILES_AT_ONCE}`, ...(named.length > 0 ? named : allTests())]
+const child = spawn(process.execPath, ['--enable-source-maps', ...START_FLAGS, ...runner], {
+  stdio: 'inherit',
+})
+child.on('close', (code) => {
+  process.exitCode = code ?? 1
+})

@@ -1,0 +1,15 @@
+// How Node runs the tests of the quick gear. They start many processes that live for seconds, and most of their processor
+// time went into optimizing code that is then hardly used: the embedded store's WebAssembly first. The full gear, and the
+// program itself, run as Node does by default.
+
+import { IS_FULL_EFFORT } from './effort.ts'
+
+const FLAGS = [
+  // WebAssembly stays with its first, quick translation.
+  '--liftoff-only',
+  // Functions are optimized thirty times later. Newer versions of Node decide it otherwise and refuse the flag.
+  ...(process.versions.node.startsWith('20.') ? ['--interrupt-budget=2000000'] : []),
+]
+
+/** For processes that a test or the test run starts. */
+export const START_FLAGS: readonly string[] = IS_FULL_EFFORT ? [] : FLAGS
