@@ -9,11 +9,11 @@ import type { Logger } from 'pino'
 import { MIGRATION_RETRY_MS } from '../../shared/limits.ts'
 import { storeServices } from '../catalogue/store-services.ts'
 import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
-import { type Collection, startCollection } from '../collect/collection.ts'
+import type { Collection } from '../collect/collection.ts'
 import { StorageWatch } from '../health/storage-watch.ts'
 import { httpAdapter } from '../http/http-server.ts'
 import { SERVE_OPTIONS } from '../serve-options.ts'
-import { type RunningServer, startServer } from '../server.ts'
+import type { RunningServer } from '../server.ts'
 import { MigrationError } from '../storage/migrations.ts'
 import { openRelationalStore, type RelationalStore } from '../storage/relational-store.ts'
 import { holdsSampleRecords, refuseSampleStore } from '../sample-data/sample-mark.ts'
@@ -146,7 +146,9 @@ function endHard(destination: { flushSync(): void }, logger: Logger): void {
   process.kill(process.pid, 'SIGKILL')
 }
 
+/** The server, and what it needs to collect, are loaded once the options are right. */
 async function serve(config: ServeConfig, { env, stdout, signal }: CommandIo): Promise<void> {
+  const { startServer } = await import('../server.ts')
   const { destination, logger } = openLog(config.logLevel)
   try {
     const store = await openStore(config, logger)
@@ -171,6 +173,7 @@ async function serve(config: ServeConfig, { env, stdout, signal }: CommandIo): P
     try {
       storage.start()
       if (config.collect !== null && store) {
+        const { startCollection } = await import('../collect/collection.ts')
         collection = startCollection({ config: config.collect, postgres: store.postgres, logger })
       }
       stdout.write(await describe(server, config, styleOf(stdout, env)))
