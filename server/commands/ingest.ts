@@ -9,7 +9,7 @@ import { addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../ingest/clock.ts'
 import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from '../collect/collect-config.ts'
 import { refuseSampleStore } from '../sample-data/sample-mark.ts'
-import { type Collection, type CollectionMetrics, startCollection } from '../collect/collection.ts'
+import type { Collection, CollectionMetrics } from '../collect/collection.ts'
 import { StorageWatch } from '../health/storage-watch.ts'
 import { CollectorMetrics } from '../metrics/collection-metrics.ts'
 import { startMetricsServer } from '../metrics/metrics-server.ts'
@@ -199,6 +199,8 @@ async function runUntilStopped(
   const server = metrics === null ? undefined : await startMetricsServer(metrics, text, logger)
   try {
     storage.start()
+    // Object storage, compaction and recorder are loaded only for this.
+    const { startCollection } = await import('../collect/collection.ts')
     collection = startCollection({ config, names, postgres, logger })
     const tasks = collection.metrics().tasks.map(({ task }) => task)
     stdout.write(`Bookcast collects from ${tasks.join(', ')}\n`)

@@ -86,7 +86,9 @@ export async function distribute(
   const groups = new Map<string, StoredCandle[]>()
   for (const candle of candles) {
     const key = `${candle.series_ticker} ${monthOf(candle.end_period_ts)}`
-    groups.set(key, [...(groups.get(key) ?? []), candle])
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [candle])
+    else group.push(candle)
   }
   const hot: StoredCandle[] = []
   const partitions: LakePartition[] = []

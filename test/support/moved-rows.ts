@@ -1,8 +1,8 @@
 // Candles and observations for tests of what moves them, and a look into parquet files.
 
-import { DuckDBInstance } from '@duckdb/node-api'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import { STORED_OBSERVATION_COLUMNS, type StoredObservation } from '../../shared/sql/observation-queries.ts'
+import { withDuckDb } from './duckdb.ts'
 
 /** Where the days of manyCandles and manyObservations begin. */
 export const JULY_MS = Date.UTC(2026, 6, 1)
@@ -70,14 +70,9 @@ export function parquet(path: string): string {
 }
 
 export async function query(sql: string): Promise<Record<string, unknown>[]> {
-  const instance = await DuckDBInstance.create(':memory:', { threads: '1' })
-  const connection = await instance.connect()
-  try {
-    return (await connection.runAndReadAll(sql)).getRowObjects().map((row) => ({ ...row }))
-  } finally {
-    connection.closeSync()
-    instance.closeSync()
-  }
+  return withDuckDb(async (connection) =>
+    (await connection.runAndReadAll(sql)).getRowObjects().map((row) => ({ ...row })),
+  )
 }
 
 export function inFileOrder(candles: readonly StoredCandle[]): StoredCandle[] {

@@ -4,7 +4,6 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, type TestContext } from 'node:test'
-import { DuckDBInstance } from '@duckdb/node-api'
 import { pino } from 'pino'
 import { type RunningServer, startServer } from '../../server/server.ts'
 import type { RelationalStore } from '../../server/storage/relational-store.ts'
@@ -12,6 +11,7 @@ import { recordFileName } from '../../shared/lake-layout.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { REAL_WORKERS } from './cold-workers.ts'
+import { withDuckDb } from './duckdb.ts'
 import { temporaryDirectory } from './temporary-lake.ts'
 import { TEST_CONFIG } from './test-server.ts'
 
@@ -103,19 +103,14 @@ export async function writeParquet(
   schema: string,
 ): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
-  const instance = await DuckDBInstance.create(':memory:', { threads: '1' })
-  const connection = await instance.connect()
-  try {
+  await withDuckDb(async (connection) => {
     await connection.run("SET TimeZone = 'UTC'")
-    await connection.run(`CREATE TABLE written (${columns})`)
+    await connection.run(`CREATE OR REPLACE TEMPORARY TABLE written (${columns})`)
     for (let at = 0; at < tuples.length; at += 2000) {
       await connection.run(`INSERT INTO written VALUES ${tuples.slice(at, at + 2000).join(',')}`)
     }
     await connection.run(
       `COPY (SELECT * FROM written ORDER BY ${order}) TO '${path}' (FORMAT parquet, COMPRESSION zstd, KV_METADATA {schema: '${schema}'})`,
     )
-  } finally {
-    connection.closeSync()
-    instance.closeSync()
-  }
+  })
 }
