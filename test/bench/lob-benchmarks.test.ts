@@ -1,8 +1,7 @@
 // Every benchmark runs at smoke size against the real server. Rows and hashes are checked, times never.
 
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import type { TestContext } from 'node:test'
+import { after, before, test } from 'node:test'
 import { BenchLake } from '../../bench/bench-lake.ts'
 import { runBackpressure } from '../../bench/lob-backpressure.ts'
 import { runEndToEnd } from '../../bench/lob-end-to-end.ts'
@@ -14,11 +13,11 @@ import { startBenchServersCold } from '../support/cold-workers.ts'
 
 startBenchServersCold()
 
-async function benchLake(t: TestContext): Promise<BenchLake> {
-  const lake = await BenchLake.create()
-  t.after(() => lake.remove())
-  return lake
-}
+let lake: BenchLake
+before(async () => {
+  lake = await BenchLake.create()
+})
+after(() => lake.remove())
 
 function figure(report: BenchReport, name: string): number {
   const found = report.figures.find((candidate) => candidate.name === name)
@@ -27,8 +26,8 @@ function figure(report: BenchReport, name: string): number {
   return found.value
 }
 
-test('the end-to-end benchmark gets the same bytes from the service and every peer', async (t) => {
-  const report = await runEndToEnd(await benchLake(t), 'smoke')
+test('the end-to-end benchmark gets the same bytes from the service and every peer', async () => {
+  const report = await runEndToEnd(lake, 'smoke')
   assert.equal(figure(report, 'rows'), 5 * 1440)
   const { 'bookcast, 50 levels': deep, ...sameRows } = report.hashes
   assert.equal(Object.keys(sameRows).length, 5)
@@ -37,8 +36,8 @@ test('the end-to-end benchmark gets the same bytes from the service and every pe
   assert.match(reportMarkdown(report), /\| rows \| 7,200 \|/)
 })
 
-test('the seeking benchmark asks for parts of the same day', async (t) => {
-  const report = await runSeeking(await benchLake(t), 'smoke')
+test('the seeking benchmark asks for parts of the same day', async () => {
+  const report = await runSeeking(lake, 'smoke')
   assert.equal(figure(report, 'day: rows'), 5 * 1440)
   assert.equal(figure(report, 'hour 0: rows'), 5 * 60)
   assert.equal(figure(report, 'hour 23: rows'), 5 * 60)
@@ -48,8 +47,8 @@ test('the seeking benchmark asks for parts of the same day', async (t) => {
   assert.equal(new Set(Object.values(report.hashes)).size, 7)
 })
 
-test('the memory benchmark reads the server process, or says that it cannot', async (t) => {
-  const report = await runMemory(await benchLake(t), 'smoke')
+test('the memory benchmark reads the server process, or says that it cannot', async () => {
+  const report = await runMemory(lake, 'smoke')
   if (process.platform === 'linux') {
     for (const { name } of report.figures) figure(report, name)
     assert.ok(figure(report, 'parquet: body') > 0)
@@ -60,8 +59,8 @@ test('the memory benchmark reads the server process, or says that it cannot', as
   }
 })
 
-test('the backpressure benchmark has slow readers while it probes', async (t) => {
-  const report = await runBackpressure(await benchLake(t), 'smoke')
+test('the backpressure benchmark has slow readers while it probes', async () => {
+  const report = await runBackpressure(lake, 'smoke')
   assert.ok(figure(report, 'slow clients read') > 0)
   assert.ok(figure(report, 'slow clients: /livez p99') > 0)
 })

@@ -1,26 +1,25 @@
 // The benchmarks of everything at once and of memory, at smoke size: what was asked and answered is checked, never times.
 
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
+import { after, before, test } from 'node:test'
 import { BenchLake } from '../../bench/bench-lake.ts'
 import { runMixedLoad } from '../../bench/mixed-load.ts'
 import { runRecordMemory } from '../../bench/record-memory.ts'
 import { startBenchServersCold } from '../support/cold-workers.ts'
-import { makeEmbeddedStore } from '../support/postgres.ts'
+import { type EmptyStore, makeEmbeddedStore } from '../support/postgres.ts'
 
 startBenchServersCold()
 
-async function sampleStore(t: TestContext): Promise<string> {
-  const { dataDirectory, remove } = await makeEmbeddedStore('samples')
-  t.after(remove)
-  return dataDirectory
-}
+let lake: BenchLake
+let store: EmptyStore
+before(async () => {
+  lake = await BenchLake.create()
+  store = await makeEmbeddedStore('samples')
+})
+after(() => Promise.all([lake.remove(), store.remove()]))
 
-test('the mixed load is answered in full beside four streams', async (t) => {
-  const lake = await BenchLake.create()
-  t.after(() => lake.remove())
-  const store = await sampleStore(t)
-  const { figures, notes } = await runMixedLoad(lake, 'smoke', store)
+test('the mixed load is answered in full beside four streams', async () => {
+  const { figures, notes } = await runMixedLoad(lake, 'smoke', store.dataDirectory)
   const value = (name: string): number | undefined => figures.find((figure) => figure.name === name)?.value
   assert.equal(value('50/s: requests answered'), 30)
   assert.equal(value('200/s: requests answered'), 120)
@@ -31,11 +30,8 @@ test('the mixed load is answered in full beside four streams', async (t) => {
     assert.ok((value(`${state}: event-loop delay p99`) ?? 0) > 0)
 })
 
-test('the memory of record pages is read from the server process, or said to be out of reach', async (t) => {
-  const lake = await BenchLake.create()
-  t.after(() => lake.remove())
-  const store = await sampleStore(t)
-  const { figures, notes } = await runRecordMemory(lake, 'smoke', store)
+test('the memory of record pages is read from the server process, or said to be out of reach', async () => {
+  const { figures, notes } = await runRecordMemory(lake, 'smoke', store.dataDirectory)
   if (process.platform === 'linux') {
     assert.ok(figures.length > 5)
     for (const { name, value } of figures) assert.ok(Number.isFinite(value), name)
