@@ -89,11 +89,6 @@ export function servedRecords(records: Iterable<ClimateRecord>): ClimateRecord[]
     .toSorted(compareKey)
 }
 
-/** All records, by date, station and issue time (estimates last): what `revisions=true` returns. */
-export function revisionsOf(records: Iterable<ClimateRecord>): ClimateRecord[] {
-  return [...records].toSorted((a, b) => compareKey(a, b) || compareIssue(a, b) || compareContent(a, b))
-}
-
 /** The records of each station and date together, in no particular order. */
 export function groupByStationDate<R extends Pick<ClimateRecord, 'station_code' | 'observation_date'>>(
   records: Iterable<R>,

@@ -13,8 +13,7 @@ import { SAMPLE_SEED_DEFAULT } from './sample-series.ts'
 
 /** Loads the sample and says whether it did. */
 export async function loadSampleRecords(postgres: Postgres): Promise<boolean> {
-  for await (const batch of readSeries(postgres, { active: null, stationCode: null }))
-    if (batch.length > 0) return false
+  for await (const batch of readSeries(postgres, { active: null })) if (batch.length > 0) return false
   const records = sampleRecords(SAMPLE_SEED_DEFAULT)
   await postgres.transaction(async (transaction) => {
     await writeSeries(transaction, records.series)

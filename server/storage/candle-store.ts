@@ -1,21 +1,9 @@
-// Recent traded candles. Writing replaces by key: a candle that is still forming is written again and again. Reading
-// is for this process's own use; request handlers run the statements of shared/sql/candle-queries.ts in workers.
+// Recent traded candles. Writing replaces by key: a candle that is still forming is written again and again. They
+// are read with the statements of shared/sql/candle-queries.ts.
 
-import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
-import {
-  type CandleRange,
-  candleRead,
-  type CandleSelection,
-  STORED_CANDLE_COLUMNS,
-  type StoredCandle,
-} from '../../shared/sql/candle-queries.ts'
-import { type KeysetOptions, keysetPages } from '../../shared/sql/keyset-pages.ts'
+import { STORED_CANDLE_COLUMNS, type StoredCandle } from '../../shared/sql/candle-queries.ts'
 import { assignments, bulkStatement, differs, lastOfEachKey, recordset, writeBatches } from './bulk-write.ts'
-import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
-
-/** Batches of STORE_READ_BATCH_ROWS by default. */
-export type ReadOptions = Partial<KeysetOptions>
 
 const COLUMNS = Object.keys(STORED_CANDLE_COLUMNS)
 const NAMES = COLUMNS.join(', ')
@@ -41,20 +29,6 @@ export async function writeCandles(
   }
   if (changedCount > 0) transaction.markChanged('candles')
   return changedCount
-}
-
-/** The hot candles of a range by (end_period_ts, market_ticker), in batches. */
-export function readCandles(
-  postgres: Postgres,
-  selection: CandleSelection,
-  range: CandleRange,
-  options: ReadOptions = {},
-): AsyncGenerator<readonly StoredCandle[], void, void> {
-  return keysetPages(
-    (statement) => postgres.run(statement, { signal: options.signal }),
-    candleRead(selection, range),
-    { batchUnits: STORE_READ_BATCH_ROWS, ...options },
-  )
 }
 
 function candleKey(candle: StoredCandle): string {

@@ -3,10 +3,9 @@
 // since the epoch, prices 1/10000 dollar.
 
 import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
-import { type BatchStart, keysetPages } from '../../shared/sql/keyset-pages.ts'
+import { type BatchStart, type KeysetOptions, keysetPages } from '../../shared/sql/keyset-pages.ts'
 import { type SqlStatement, StatementBuilder } from '../../shared/sql/statement.ts'
 import { assignments, bulkStatement, differs, lastOfEachKey, recordset, writeBatches } from './bulk-write.ts'
-import type { ReadOptions } from './candle-store.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
@@ -28,8 +27,8 @@ export interface SeriesRecord {
   readonly last_seen_at: number
 }
 
-/** What lists of markets show (interface 2.7 and a little more). */
-export interface MarketSummary {
+/** A single strike with everything the exchange says of it. */
+export interface MarketRecord {
   readonly ticker: string
   readonly event_ticker: string
   readonly series_ticker: string
@@ -41,10 +40,6 @@ export interface MarketSummary {
   readonly title: string | null
   readonly open_time: number | null
   readonly close_time: number
-}
-
-/** A single strike with everything the exchange says of it. */
-export interface MarketRecord extends MarketSummary {
   readonly market_type: string | null
   readonly yes_sub_title: string | null
   readonly no_sub_title: string | null
@@ -67,16 +62,6 @@ export interface MarketRecord extends MarketSummary {
   /** Contracts traded so far, 1/100. */
   readonly volume: bigint | null
   readonly last_seen_at: number
-}
-
-/** Every condition given must hold; null is none. */
-export interface MarketSelection {
-  readonly seriesTicker: string | null
-  readonly eventTicker: string | null
-  readonly stationCode: string | null
-  /** Bounds of the close time, both inclusive. */
-  readonly closeFromMs: number | null
-  readonly closeToMs: number | null
 }
 
 const SERIES_TYPES = {
@@ -130,7 +115,6 @@ const MARKET_TYPES = {
 
 const SERIES_NAMES = Object.keys(SERIES_TYPES)
 const MARKET_NAMES = Object.keys(MARKET_TYPES)
-const SUMMARY_NAMES = MARKET_NAMES.slice(0, 9)
 const MARKET_CONTENT = MARKET_NAMES.slice(1, -2)
 
 const UPSERT_SERIES = `
@@ -192,18 +176,15 @@ export async function writeMarkets(
   return changedCount
 }
 
-/** Series by ticker, in batches; `active` null is no condition. */
+/** Series by ticker, in batches (of STORE_READ_BATCH_ROWS by default); `active` null is no condition. */
 export function readSeries(
   postgres: Postgres,
-  selection: { readonly active: boolean | null; readonly stationCode: string | null },
-  options: ReadOptions = {},
+  { active }: { readonly active: boolean | null },
+  options: Partial<KeysetOptions> = {},
 ): AsyncGenerator<readonly SeriesRecord[], void, void> {
   const statementFor = (start: BatchStart<string>): SqlStatement => {
     const statement = new StatementBuilder()
-    if (selection.active !== null) statement.where(`active = ${statement.add(selection.active, 'boolean')}`)
-    if (selection.stationCode !== null) {
-      statement.where(`station_code = ${statement.add(selection.stationCode, 'text')}`)
-    }
+    if (active !== null) statement.where(`active = ${statement.add(active, 'boolean')}`)
     return tickerPage(statement, `SELECT ${SERIES_NAMES.join(', ')} FROM series`, start)
   }
   return keysetPages<SeriesRecord, string>(
@@ -214,57 +195,6 @@ export function readSeries(
       ...options,
     },
   )
-}
-
-export async function findSeries(postgres: Postgres, ticker: string): Promise<SeriesRecord | undefined> {
-  const [row] = await postgres.run<SeriesRecord>({
-    text: `SELECT ${SERIES_NAMES.join(', ')} FROM series WHERE ticker = $1::text`,
-    parameters: [ticker],
-  })
-  return row
-}
-
-/** Markets by ticker, in batches. */
-export function readMarkets(
-  postgres: Postgres,
-  selection: MarketSelection,
-  options: ReadOptions = {},
-): AsyncGenerator<readonly MarketSummary[], void, void> {
-  return keysetPages<MarketSummary, string>(
-    (statement) => postgres.run(statement, { signal: options.signal }),
-    { statementFor: (start) => marketPage(selection, start), keyOf: tickerOf },
-    { batchUnits: STORE_READ_BATCH_ROWS, ...options },
-  )
-}
-
-export async function findMarket(postgres: Postgres, ticker: string): Promise<MarketRecord | undefined> {
-  const [row] = await postgres.run<MarketRecord>({
-    text: `SELECT ${MARKET_NAMES.join(', ')} FROM markets WHERE ticker = $1::text`,
-    parameters: [ticker],
-  })
-  return row
-}
-
-function marketPage(selection: MarketSelection, start: BatchStart<string>): SqlStatement {
-  const statement = new StatementBuilder()
-  if (selection.seriesTicker !== null) {
-    statement.where(`series_ticker = ${statement.add(selection.seriesTicker, 'text')}`)
-  }
-  if (selection.eventTicker !== null) {
-    statement.where(`event_ticker = ${statement.add(selection.eventTicker, 'text')}`)
-  }
-  if (selection.stationCode !== null) {
-    const station = statement.add(selection.stationCode, 'text')
-    const ofSeries = `series_ticker IN (SELECT ticker FROM series WHERE station_code = ${station})`
-    statement.where(`(station_code = ${station} OR (station_code IS NULL AND ${ofSeries}))`)
-  }
-  if (selection.closeFromMs !== null) {
-    statement.where(`close_time >= ${statement.addInstant(selection.closeFromMs)}`)
-  }
-  if (selection.closeToMs !== null) {
-    statement.where(`close_time <= ${statement.addInstant(selection.closeToMs)}`)
-  }
-  return tickerPage(statement, `SELECT ${SUMMARY_NAMES.join(', ')} FROM markets`, start)
 }
 
 function tickerPage(statement: StatementBuilder, select: string, start: BatchStart<string>): SqlStatement {

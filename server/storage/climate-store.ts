@@ -5,16 +5,10 @@
 
 import {
   climateDates,
-  climateGroupRead,
-  climateRevisionRead,
-  type ClimateSelection,
   STORED_CLIMATE_COLUMNS,
   type StoredClimateRecord,
 } from '../../shared/sql/climate-queries.ts'
-import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
-import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import { assignments, bulkStatement, differs, lastOfEachKey, recordset, writeBatches } from './bulk-write.ts'
-import type { ReadOptions } from './candle-store.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
@@ -117,32 +111,6 @@ export async function writeClimateEstimates(
   }
   if (changedCount > 0) transaction.markChanged('climate')
   return changedCount
-}
-
-/** All records of every station and date, by (observation_date, station_code); options count stations × dates. */
-export function readClimateGroups(
-  postgres: Postgres,
-  selection: ClimateSelection,
-  options: ReadOptions = {},
-): AsyncGenerator<readonly StoredClimateRecord[], void, void> {
-  return keysetPages(
-    (statement) => postgres.run(statement, { signal: options.signal }),
-    climateGroupRead(selection),
-    { batchUnits: STORE_READ_BATCH_ROWS, ...options },
-  )
-}
-
-/** All records one by one, by (observation_date, station_code, issued_at, product_id). */
-export function readClimateRevisions(
-  postgres: Postgres,
-  selection: ClimateSelection,
-  options: ReadOptions = {},
-): AsyncGenerator<readonly StoredClimateRecord[], void, void> {
-  return keysetPages(
-    (statement) => postgres.run(statement, { signal: options.signal }),
-    climateRevisionRead(selection),
-    { batchUnits: STORE_READ_BATCH_ROWS, ...options },
-  )
 }
 
 /** Each kind of record that a station has on each date, both dates inclusive, by date. */

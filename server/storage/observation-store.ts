@@ -3,17 +3,8 @@
 // what is really there, also when two processes write the same observation at once.
 
 import { isDeepStrictEqual } from 'node:util'
-import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
-import { keysetPages } from '../../shared/sql/keyset-pages.ts'
-import {
-  observationRead,
-  type ObservationSelection,
-  STORED_OBSERVATION_COLUMNS,
-  type StoredObservation,
-} from '../../shared/sql/observation-queries.ts'
+import { STORED_OBSERVATION_COLUMNS, type StoredObservation } from '../../shared/sql/observation-queries.ts'
 import { assignments, bulkStatement, recordset, writeBatches } from './bulk-write.ts'
-import type { ReadOptions } from './candle-store.ts'
-import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
 /** An observation and the ingest's note of where its values came from, any JSON object. */
@@ -62,19 +53,6 @@ export async function writeObservations<R extends ObservationRecord>(
   }
   if (insertedCount + updatedCount > 0) transaction.markChanged('observations')
   return { insertedCount, updatedCount }
-}
-
-/** The hot observations of a range by (observed_at, station_code, observation_type), in batches. */
-export function readObservations(
-  postgres: Postgres,
-  selection: ObservationSelection,
-  options: ReadOptions = {},
-): AsyncGenerator<readonly StoredObservation[], void, void> {
-  return keysetPages(
-    (statement) => postgres.run(statement, { signal: options.signal }),
-    observationRead(selection),
-    { batchUnits: STORE_READ_BATCH_ROWS, ...options },
-  )
 }
 
 type KeyColumns = Pick<StoredObservation, 'station_code' | 'observed_at' | 'observation_type'>

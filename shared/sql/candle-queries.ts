@@ -67,15 +67,10 @@ const IS_HOT =
   `NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'candles' AND p.scope = c.series_ticker` +
   ` AND p.period_start = date_trunc('month', c.end_period_ts, 'UTC') AND c.end_period_ts < p.cut_over)`
 
-/** The candles of a range by (end_period_ts, market_ticker). */
-export function candleRead(
-  selection: CandleSelection,
-  range: CandleRange,
-): KeysetRead<StoredCandle, CandleKey> {
-  return { statementFor: (start) => rangeStatement(selection, range, start, COLUMNS), keyOf: candleKey }
-}
-
-/** The same, each row with the generation of the manifest that it was read under. */
+/**
+ * The candles of a range by (end_period_ts, market_ticker), each with the generation of the manifest that it was read
+ * under.
+ */
 export function plannedCandleRead(
   selection: CandleSelection,
   range: CandleRange,

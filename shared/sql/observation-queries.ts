@@ -68,14 +68,10 @@ const IS_HOT =
   `NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'observations' AND p.scope = o.station_code` +
   ` AND p.period_start = date_trunc('year', o.observed_at, 'UTC') AND o.observed_at < p.cut_over)`
 
-/** The observations of a range by (observed_at, station_code, observation_type). */
-export function observationRead(
-  selection: ObservationSelection,
-): KeysetRead<StoredObservation, ObservationKey> {
-  return { statementFor: (start) => rangeStatement(selection, start, COLUMNS), keyOf: observationKey }
-}
-
-/** The same, each row with the generation of the manifest that it was read under. */
+/**
+ * The observations of a range by (observed_at, station_code, observation_type), each with the generation of the manifest
+ * that it was read under.
+ */
 export function plannedObservationRead(
   selection: ObservationSelection,
 ): KeysetRead<StoredObservation & WithGeneration, ObservationKey> {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Postgres } from '../../server/storage/postgres.ts'
 import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
-import { type ClimateRecord, revisionsOf, servedRecords } from '../../shared/climate.ts'
+import { type ClimateRecord, compareIssue, servedRecords } from '../../shared/climate.ts'
 import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { fetchAllPages, fetchRows } from '../support/record-rows.ts'
@@ -174,3 +174,16 @@ test('finds the runs of missing dates, and with official those that have only an
   const year = new Date().getUTCFullYear() - 5
   assert.ok(first?.gap_start.startsWith(String(year)), 'five years ago is where it begins by default')
 })
+
+/** All records by date, station and issue time: what `revisions=true` returns. */
+function revisionsOf(records: readonly ClimateRecord[]): ClimateRecord[] {
+  const dateAndStation = (record: ClimateRecord): string =>
+    `${record.observation_date} ${record.station_code}`
+  return records.toSorted((a, b) =>
+    dateAndStation(a) === dateAndStation(b)
+      ? compareIssue(a, b)
+      : dateAndStation(a) < dateAndStation(b)
+        ? -1
+        : 1,
+  )
+}

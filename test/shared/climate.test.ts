@@ -5,7 +5,6 @@ import {
   CLIMATE_FIELDS,
   type ClimateRecord,
   REPORT_TYPES,
-  revisionsOf,
   servedRecord,
   servedRecords,
 } from '../../shared/climate.ts'
@@ -121,7 +120,6 @@ test('serves the same records whatever order they come in', () => {
   fc.assert(
     fc.property(shuffled, ({ records, other }) => {
       assert.deepEqual(servedRecords(other), servedRecords(records))
-      assert.deepEqual(revisionsOf(other), revisionsOf(records))
     }),
   )
 })
@@ -154,17 +152,6 @@ test('serves no lower class than the best one there is', () => {
         )
         assert.equal(classOf(one), Math.min(...rivals.map(classOf)))
       }
-    }),
-  )
-})
-
-test('lists every record as a revision, by date, station and issue time', () => {
-  fc.assert(
-    fc.property(anyRecords, (records) => {
-      const revisions = revisionsOf(records)
-      assert.equal(revisions.length, records.length)
-      const keys = revisions.map((r) => `${r.observation_date} ${r.station_code} ${r.issued_at}`)
-      assert.deepEqual(keys, keys.toSorted())
     }),
   )
 })

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import fc from 'fast-check'
-import { readCandles, writeCandles } from '../../server/storage/candle-store.ts'
-import { readDataVersions } from '../../server/storage/data-version-store.ts'
+import { writeCandles } from '../../server/storage/candle-store.ts'
 import { registerPartition } from '../../server/storage/manifest-store.ts'
 import {
-  candleRead,
   type CandleSelection,
   type FillBound,
   fillBounds,
+  plannedCandleRead,
   type StoredCandle,
 } from '../../shared/sql/candle-queries.ts'
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
 import { runs } from '../support/effort.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
+import { dataVersion, storedCandles } from '../support/store-reads.ts'
 
 const file = storeOfThisFile()
 const START_MS = Date.UTC(2026, 6, 1)
@@ -97,7 +97,7 @@ test('pages of any size joined together are the whole, in order of end and ticke
       fc.integer({ min: 0, max: 45 }),
       async (batchUnits, offset, limit) => {
         const rows: StoredCandle[] = []
-        for await (const batch of readCandles(file.store.postgres, ALL, EVER, {
+        for await (const batch of storedCandles(file.store.postgres, ALL, EVER, {
           batchUnits,
           offset,
           limit,
@@ -124,7 +124,7 @@ test('an aborted read runs no further statement and holds no connection', async 
   let rowCount = 0
   const reading = (async () => {
     const options = { batchUnits: 10, signal: controller.signal }
-    for await (const batch of keysetPages(run, candleRead(ALL, EVER), options)) {
+    for await (const batch of keysetPages(run, plannedCandleRead(ALL, EVER), options)) {
       rowCount += batch.length
       if (rowCount === 20) controller.abort(reason)
     }
@@ -224,7 +224,7 @@ function write(candles: readonly StoredCandle[]): Promise<number> {
 
 async function read(selection: CandleSelection, range = EVER): Promise<StoredCandle[]> {
   const rows: StoredCandle[] = []
-  for await (const batch of readCandles(file.store.postgres, selection, range)) rows.push(...batch)
+  for await (const batch of storedCandles(file.store.postgres, selection, range)) rows.push(...batch)
   return plain(rows)
 }
 
@@ -233,6 +233,5 @@ function plain(rows: readonly StoredCandle[]): StoredCandle[] {
 }
 
 async function candleVersion(): Promise<bigint> {
-  const versions = await readDataVersions(file.store.postgres)
-  return versions.find(({ dataset }) => dataset === 'candles')?.version ?? 0n
+  return dataVersion(file.store.postgres, 'candles')
 }

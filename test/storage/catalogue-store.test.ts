@@ -1,31 +1,19 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import {
-  findMarket,
-  findSeries,
   type MarketRecord,
-  type MarketSelection,
-  readMarkets,
   readSeries,
   retireSeries,
   type SeriesRecord,
   writeMarkets,
   writeSeries,
 } from '../../server/storage/catalogue-store.ts'
-import { readDataVersions } from '../../server/storage/data-version-store.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
+import { dataVersion, storedEntry } from '../support/store-reads.ts'
 
 const file = storeOfThisFile()
 const SEEN_MS = Date.UTC(2026, 6, 1, 12, 0, 0, 250)
 const CLOSE_MS = Date.UTC(2026, 6, 2, 5)
-const EVERY_MARKET: MarketSelection = {
-  seriesTicker: null,
-  eventTicker: null,
-  stationCode: null,
-  closeFromMs: null,
-  closeToMs: null,
-}
-
 beforeEach(async () => {
   await file.store.postgres.run({ text: 'TRUNCATE series, markets', parameters: [] })
 })
@@ -44,9 +32,9 @@ test('a series comes back as it was written, last_seen_at to the millisecond', a
     settlement_sources: [{ url: null }],
   }
   await write([full, bare])
-  assert.deepEqual({ ...(await findSeries(file.store.postgres, 'KXHIGHNY')) }, full)
+  assert.deepEqual({ ...(await storedEntry(file.store.postgres, 'series', 'KXHIGHNY')) }, full)
   assert.deepEqual(await seriesRows(), [full, bare])
-  assert.equal(await findSeries(file.store.postgres, 'kxhighny'), undefined)
+  assert.equal(await storedEntry(file.store.postgres, 'series', 'kxhighny'), undefined)
 })
 
 test('a series is brought up to date, but never by an older answer', async () => {
@@ -58,7 +46,7 @@ test('a series is brought up to date, but never by an older answer', async () =>
   assert.deepEqual(await seriesRows(), [later])
 })
 
-test('series filter by activity and station, page by ticker, and retire when they are no longer seen', async () => {
+test('series filter by activity, page by ticker, and retire when they are no longer seen', async () => {
   await write([
     seriesOf('KXLOWTNYC'),
     { ...seriesOf('KXHIGHNY'), last_seen_at: SEEN_MS - 1 },
@@ -66,7 +54,6 @@ test('series filter by activity and station, page by ticker, and retire when the
   ])
   assert.deepEqual(await tickers({ active: true }), ['KXHIGHNY', 'KXLOWTNYC'])
   assert.deepEqual(await tickers({ active: false }), ['KXHIGHMIA'])
-  assert.deepEqual(await tickers({ stationCode: 'NYC' }), ['KXHIGHNY', 'KXLOWTNYC'])
   assert.deepEqual(await tickers({}, { batchUnits: 1, offset: 1, limit: 1 }), ['KXHIGHNY'])
   const retired = await file.store.postgres.transaction((transaction) => retireSeries(transaction, SEEN_MS))
   assert.deepEqual(retired, ['KXHIGHNY'])
@@ -83,9 +70,9 @@ test('a market comes back as it was written; null stays null', async () => {
   } as MarketRecord
   await writeAll([full, bare])
   for (const market of [full, bare]) {
-    assert.deepEqual({ ...(await findMarket(file.store.postgres, market.ticker)) }, market)
+    assert.deepEqual({ ...(await storedEntry(file.store.postgres, 'markets', market.ticker)) }, market)
   }
-  assert.equal(await findMarket(file.store.postgres, 'KXHIGHNY'), undefined)
+  assert.equal(await storedEntry(file.store.postgres, 'markets', 'KXHIGHNY'), undefined)
 })
 
 test('a market seen again is no change, a result is one, a stale answer changes nothing', async () => {
@@ -95,7 +82,10 @@ test('a market seen again is no change, a result is one, a stale answer changes 
   const seenAgain = { ...market, last_seen_at: SEEN_MS + 1 }
   assert.equal(await writeAll([seenAgain]), 0)
   assert.equal(await marketVersion(), version)
-  assert.equal((await findMarket(file.store.postgres, market.ticker))?.last_seen_at, SEEN_MS + 1)
+  assert.equal(
+    (await storedEntry(file.store.postgres, 'markets', market.ticker))?.['last_seen_at'],
+    SEEN_MS + 1,
+  )
 
   const settled = {
     ...market,
@@ -108,48 +98,7 @@ test('a market seen again is no change, a result is one, a stale answer changes 
   assert.equal(await marketVersion(), version + 1n)
   // A cached reply: asked later, but the exchange's own time is older.
   assert.equal(await writeAll([{ ...market, last_seen_at: SEEN_MS + 4 }]), 0)
-  assert.deepEqual({ ...(await findMarket(file.store.postgres, market.ticker)) }, settled)
-})
-
-test('markets filter by series, event, station and close time, both ends inclusive', async () => {
-  await write([seriesOf('KXHIGHNY'), { ...seriesOf('KXHIGHMIA'), station_code: 'MIA' }])
-  const closing = (ticker: string, close_time: number, values: Partial<MarketRecord> = {}): MarketRecord => ({
-    ...marketOf(ticker),
-    close_time,
-    ...values,
-  })
-  await writeAll([
-    closing('KXHIGHNY-26JUL01-T75', CLOSE_MS),
-    closing('KXHIGHNY-26JUL01-T9', CLOSE_MS, { station_code: 'EWR' }),
-    closing('KXHIGHNY-26JUL02-T75', CLOSE_MS + 1, { event_ticker: 'KXHIGHNY-26JUL02', station_code: 'NYC' }),
-    closing('KXHIGHMIA-26JUL01-T75', CLOSE_MS + 2, {
-      event_ticker: 'KXHIGHMIA-26JUL01',
-      series_ticker: 'KXHIGHMIA',
-    }),
-  ])
-  const of = (selection: Partial<MarketSelection>, options = {}): Promise<string[]> =>
-    markets(selection, options)
-  assert.deepEqual(await of({}), [
-    'KXHIGHMIA-26JUL01-T75',
-    'KXHIGHNY-26JUL01-T75',
-    'KXHIGHNY-26JUL01-T9',
-    'KXHIGHNY-26JUL02-T75',
-  ])
-  assert.deepEqual(await of({ seriesTicker: 'KXHIGHMIA' }), ['KXHIGHMIA-26JUL01-T75'])
-  assert.deepEqual(await of({ eventTicker: 'KXHIGHNY-26JUL01' }), [
-    'KXHIGHNY-26JUL01-T75',
-    'KXHIGHNY-26JUL01-T9',
-  ])
-  assert.deepEqual(await of({ stationCode: 'NYC' }), ['KXHIGHNY-26JUL01-T75', 'KXHIGHNY-26JUL02-T75'])
-  assert.deepEqual(await of({ stationCode: 'EWR' }), ['KXHIGHNY-26JUL01-T9'])
-  assert.deepEqual(await of({ closeFromMs: CLOSE_MS + 1, closeToMs: CLOSE_MS + 2 }), [
-    'KXHIGHMIA-26JUL01-T75',
-    'KXHIGHNY-26JUL02-T75',
-  ])
-  assert.deepEqual(await of({}, { batchUnits: 1, offset: 1, limit: 2 }), [
-    'KXHIGHNY-26JUL01-T75',
-    'KXHIGHNY-26JUL01-T9',
-  ])
+  assert.deepEqual({ ...(await storedEntry(file.store.postgres, 'markets', market.ticker)) }, settled)
 })
 
 const REQUIRED = new Set([
@@ -225,7 +174,7 @@ function writeAll(list: readonly MarketRecord[]): Promise<number> {
 
 async function seriesRows(selection: object = {}, options: object = {}): Promise<SeriesRecord[]> {
   const rows: SeriesRecord[] = []
-  const whole = { active: null, stationCode: null, ...selection }
+  const whole = { active: null, ...selection }
   for await (const batch of readSeries(file.store.postgres, whole, options)) rows.push(...batch)
   return rows.map((row) => ({ ...row }))
 }
@@ -234,15 +183,6 @@ async function tickers(selection: object, options: object = {}): Promise<string[
   return (await seriesRows(selection, options)).map(({ ticker }) => ticker)
 }
 
-async function markets(selection: Partial<MarketSelection>, options: object): Promise<string[]> {
-  const rows: string[] = []
-  for await (const batch of readMarkets(file.store.postgres, { ...EVERY_MARKET, ...selection }, options)) {
-    rows.push(...batch.map(({ ticker }) => ticker))
-  }
-  return rows
-}
-
 async function marketVersion(): Promise<bigint> {
-  const versions = await readDataVersions(file.store.postgres)
-  return versions.find(({ dataset }) => dataset === 'markets')?.version ?? 0n
+  return dataVersion(file.store.postgres, 'markets')
 }

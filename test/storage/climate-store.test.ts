@@ -4,15 +4,13 @@ import {
   type ClimateEstimate,
   type ClimateReportRow,
   readClimateDates,
-  readClimateGroups,
-  readClimateRevisions,
   writeClimateEstimates,
   writeClimateReports,
 } from '../../server/storage/climate-store.ts'
 import { classifyReports } from '../../server/ingest/climate-reports/station-reports.ts'
-import { readDataVersions } from '../../server/storage/data-version-store.ts'
 import type { ClimateSelection, StoredClimateRecord } from '../../shared/sql/climate-queries.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
+import { dataVersion, storedClimateGroups, storedClimateRevisions } from '../support/store-reads.ts'
 
 const file = storeOfThisFile()
 const ALL: ClimateSelection = { stationCode: null, from: null, to: null }
@@ -100,7 +98,7 @@ test('groups are whole and paged by station and date', async () => {
   await write(reports)
   const groupsOf = async (options: object): Promise<string[]> => {
     const groups: string[] = []
-    for await (const batch of readClimateGroups(file.store.postgres, ALL, options)) {
+    for await (const batch of storedClimateGroups(file.store.postgres, ALL, options)) {
       for (const [index, row] of batch.entries()) {
         const key = `${row.observation_date} ${row.station_code}`
         if (index % 3 === 0) groups.push(key)
@@ -204,11 +202,11 @@ function estimate(estimates: readonly ClimateEstimate[]): Promise<number> {
 
 async function revisions(selection = ALL, options: object = {}): Promise<StoredClimateRecord[]> {
   const rows: StoredClimateRecord[] = []
-  for await (const batch of readClimateRevisions(file.store.postgres, selection, options)) rows.push(...batch)
+  for await (const batch of storedClimateRevisions(file.store.postgres, selection, options))
+    rows.push(...batch)
   return rows.map((row) => ({ ...row }))
 }
 
 async function climateVersion(): Promise<bigint> {
-  const versions = await readDataVersions(file.store.postgres)
-  return versions.find(({ dataset }) => dataset === 'climate')?.version ?? 0n
+  return dataVersion(file.store.postgres, 'climate')
 }

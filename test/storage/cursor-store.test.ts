@@ -12,7 +12,6 @@ import {
   type TimeWindow,
   writeCursorState,
 } from '../../server/storage/cursor-store.ts'
-import { readLakeSync, writeLakeSync } from '../../server/storage/data-version-store.ts'
 import type { StoreTransaction } from '../../server/storage/store-transaction.ts'
 import { runs } from '../support/effort.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
@@ -109,15 +108,6 @@ test('the status tells rows, successes, failures in a row and gaps', async () =>
   ])
   await transact((transaction) => recordSuccess(transaction, CURSOR, START_MS + 5, 0))
   assert.equal((await readCursorStatus(file.store.postgres))[1]?.consecutive_failures, 0)
-})
-
-test('each replica remembers its own synchronization', async () => {
-  assert.equal(await readLakeSync(file.store.postgres, 'a'), undefined)
-  const never = { replica: 'a', last_sync: null, file_count: 0, state: {} }
-  const once = { replica: 'b', last_sync: START_MS, file_count: 12, state: { token: 'x' } }
-  for (const sync of [never, once]) await transact((transaction) => writeLakeSync(transaction, sync))
-  assert.deepEqual({ ...(await readLakeSync(file.store.postgres, 'a')) }, never)
-  assert.deepEqual({ ...(await readLakeSync(file.store.postgres, 'b')) }, once)
 })
 
 function hours(from: number, to: number): TimeWindow {

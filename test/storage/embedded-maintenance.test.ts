@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { maintainTables } from '../../server/storage/embedded-maintenance.ts'
-import { candleRead } from '../../shared/sql/candle-queries.ts'
+import { plannedCandleRead } from '../../shared/sql/candle-queries.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 
 const file = storeOfThisFile()
@@ -22,7 +22,7 @@ test('tables that outgrew their statistics are analyzed once, and pages are then
   const selection = { interval: 1, marketTicker: null, eventTicker: null, seriesTickers: null } as const
   const range = { fromMs: Date.UTC(2026, 6, 1), toMs: Date.UTC(2026, 6, 2) }
   const key = { endMs: Date.UTC(2026, 6, 1, 12), marketTicker: 'KXHIGHNY-26JUL01-T5' }
-  const page = candleRead(selection, range).statementFor({ key, offset: 0, limit: 1_000 })
+  const page = plannedCandleRead(selection, range).statementFor({ key, offset: 0, limit: 1_000 })
   const plan = await postgres.run<Record<string, string>>({ ...page, text: `EXPLAIN ${page.text}` })
   const text = plan.map((row) => Object.values(row)[0]).join('\n')
   assert.match(text, /Index Scan using candles_by_time/)

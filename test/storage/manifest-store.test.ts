@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { readCandles, writeCandles } from '../../server/storage/candle-store.ts'
+import { writeCandles } from '../../server/storage/candle-store.ts'
 import {
   commitCompaction,
   type CompactionScope,
@@ -21,6 +21,7 @@ import {
   type PartitionSelection,
 } from '../../shared/sql/manifest-queries.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
+import { storedCandles } from '../support/store-reads.ts'
 
 const file = storeOfThisFile()
 const MONTH_MS = Date.UTC(2026, 6, 1)
@@ -168,7 +169,7 @@ test('a read notices that a partition it planned with was moved, before it hands
   const rows: StoredCandle[] = []
   const reading = (async () => {
     const options = { batchUnits: 4, checkpoint }
-    for await (const batch of readCandles(postgres, ALL, JULY, options)) {
+    for await (const batch of storedCandles(postgres, ALL, JULY, options)) {
       rows.push(...batch)
       if (rows.length === 8) {
         const state = await compactionState(postgres, scopeTo(MONTH_MS + DAY_MS))

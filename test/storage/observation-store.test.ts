@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import fc from 'fast-check'
-import {
-  type ObservationChanges,
-  readObservations,
-  writeObservations,
-} from '../../server/storage/observation-store.ts'
+import { type ObservationChanges, writeObservations } from '../../server/storage/observation-store.ts'
 import {
   type MergedObservation,
   mergeObservation,
@@ -19,6 +15,7 @@ import {
 } from '../../shared/sql/observation-queries.ts'
 import { runs } from '../support/effort.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
+import { storedObservations } from '../support/store-reads.ts'
 
 const file = storeOfThisFile()
 const HOUR_MS = 3_600_000
@@ -136,7 +133,7 @@ test('pages joined together are the whole', async () => {
   const pages: StoredObservation[] = []
   for (let offset = 0; offset < 30; offset += 7) {
     const options = { offset, limit: 7, batchUnits: 3 }
-    for await (const batch of readObservations(file.store.postgres, ALL, options)) pages.push(...batch)
+    for await (const batch of storedObservations(file.store.postgres, ALL, options)) pages.push(...batch)
   }
   assert.deepEqual(
     pages.map((row) => ({ ...row })),
@@ -190,7 +187,7 @@ function writeRecords(records: readonly MergedObservation[]): Promise<Observatio
 
 async function read(selection: Partial<ObservationSelection> = {}): Promise<StoredObservation[]> {
   const rows: StoredObservation[] = []
-  for await (const batch of readObservations(file.store.postgres, { ...ALL, ...selection }))
+  for await (const batch of storedObservations(file.store.postgres, { ...ALL, ...selection }))
     rows.push(...batch)
   return rows.map((row) => ({ ...row }))
 }

@@ -26,5 +26,6 @@ export const PROGRAM_ARGUMENTS: readonly string[] = IS_FULL_EFFORT
 
 /** The same for the servers that benchmarks start in this process. */
 export function startBenchServersCold(): void {
-  if (!IS_FULL_EFFORT) process.env['BENCH_SERVER_NODE_OPTIONS'] ??= [...START_FLAGS, ...COLD_THREADS].join(' ')
+  if (!IS_FULL_EFFORT)
+    process.env['BENCH_SERVER_NODE_OPTIONS'] ??= [...START_FLAGS, ...COLD_THREADS].join(' ')
 }

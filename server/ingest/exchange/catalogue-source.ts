@@ -63,7 +63,7 @@ export async function knownSeries(
   active: boolean | null,
 ): Promise<readonly string[]> {
   const tickers: string[] = []
-  for await (const batch of readSeries(postgres, { active, stationCode: null }, { signal })) {
+  for await (const batch of readSeries(postgres, { active }, { signal })) {
     tickers.push(...batch.map(({ ticker }) => ticker))
   }
   return tickers
