@@ -11,7 +11,7 @@ import { marketEndpoint, marketListEndpoint } from '../../server/endpoints/marke
 import { observationsEndpoint } from '../../server/endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from '../../server/endpoints/series.ts'
 import type { Endpoint } from '../../server/http/endpoint.ts'
-import { type DocumentedEndpoint, isDocumented } from '../../server/openapi/document.ts'
+import { type DocumentedEndpoint, isDocumented, operationId } from '../../server/openapi/document.ts'
 import type { JsonSchema } from '../../server/openapi/documentation.ts'
 import type { Parameter } from '../../server/query/parameters.ts'
 
@@ -27,6 +27,8 @@ export interface ClientEndpoint {
   readonly parameters: readonly Parameter[]
   readonly schema: JsonSchema
   readonly formats: readonly string[]
+  /** Its place in the viewer at /docs, behind the #. */
+  readonly anchor: string
 }
 
 const NAMES: Readonly<Record<string, Pick<ClientEndpoint, 'method' | 'row' | 'prefix'>>> = {
@@ -84,7 +86,8 @@ export function clientEndpoint({
     if (format === undefined) throw new Error(`the clients do not know ${type}, which ${path} answers`)
     return format
   })
-  return { ...names, path, summary, parameters, schema, formats }
+  const anchor = `/${documentation.tag}/${operationId(path)}`
+  return { ...names, path, summary, parameters, schema, formats, anchor }
 }
 
 /** The endpoints that the clients have methods for, in the documentation's order. */

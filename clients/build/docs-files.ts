@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { marked } from 'marked'
+import type { ClientEndpoint } from './declared-endpoints.ts'
 
 const ROOT = new URL('../../../', import.meta.url)
 const SOURCES = new URL('server/site/', ROOT)
@@ -42,8 +43,11 @@ function page(
   more: { readonly isGuide: boolean },
 ): string {
   const links = guides.map((guide) => `<a href="/docs/guides/${guide.name}">${guide.title}</a>`)
-  const viewer =
-    '<link rel="stylesheet" href="/docs/swagger-ui.css"><link rel="preload" href="/openapi.json" as="fetch" crossorigin>'
+  const viewer = [
+    '<link rel="preload" href="/docs/swagger-ui-bundle.js" as="script">',
+    '<link rel="preload" href="/docs/swagger-ui.css" as="style">',
+    '<link rel="preload" href="/openapi.json" as="fetch" crossorigin>',
+  ].join('')
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} · Bookcast</title><link rel="icon" href="data:,">${more.isGuide ? '' : viewer}<link rel="stylesheet" href="/docs/docs.css"></head>
@@ -55,13 +59,34 @@ ${body}
 `
 }
 
-const VIEWER_BODY = `<main><div id="viewer">Loading the description of this server (<a href="/openapi.json">openapi.json</a>,
-<a href="/llms.txt">llms.txt</a>) …</div></main>
-<noscript><p>The viewer needs JavaScript; <a href="/llms.txt">llms.txt</a> says the same as text.</p></noscript>
-<script src="/docs/swagger-ui-bundle.js"></script><script type="module" src="/docs/docs.js"></script>`
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"]/g, (character) => ENTITIES[character] ?? '')
+}
+
+/** An endpoint in a line; the link opens it in the viewer, also when the viewer comes after the click. */
+function endpointLine({ path, summary, parameters, anchor }: ClientEndpoint): string {
+  const names = parameters.map(({ name }) => `<code>${escaped(name)}</code>`).join(' ')
+  return `<li><a href="/docs#${escaped(encodeURI(anchor))}"><code>GET ${escaped(path)}</code></a> ${escaped(summary)}
+${names === '' ? '' : `<br><small>${names}</small>`}</li>`
+}
+
+/**
+ * The endpoints as a list, in whose place the viewer is drawn. The viewer is half a megabyte, compressed, which a busy or slow machine
+ * takes seconds to run; who looks for a path need not wait for it, nor have JavaScript.
+ */
+function viewerBody(endpoints: readonly ClientEndpoint[]): string {
+  return `<main><div id="viewer"><ul class="endpoints">
+${endpoints.map(endpointLine).join('\n')}
+</ul><p>The forms to try them are being loaded … All of it as files: <a href="/openapi.json">openapi.json</a>,
+<a href="/llms.txt">llms.txt</a>.</p></div></main>
+<noscript><p>The forms need JavaScript; <a href="/llms.txt">llms.txt</a> says the same as text.</p></noscript>
+<script type="module" src="/docs/docs.js"></script>`
+}
 
 /** Writes what the server has at /docs. */
-export async function writeDocsFiles(): Promise<void> {
+export async function writeDocsFiles(endpoints: readonly ClientEndpoint[]): Promise<void> {
   const guides = await readGuides()
   await mkdir(new URL('guides/', SERVED), { recursive: true })
   const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
@@ -69,7 +94,10 @@ export async function writeDocsFiles(): Promise<void> {
   await cp(join(viewer, 'LICENSE'), fileURLToPath(new URL('swagger-ui-license.txt', SERVED)))
   for (const name of ['docs.js', 'docs.css'])
     await cp(new URL(`docs/${name}`, SOURCES), new URL(name, SERVED))
-  await writeFile(new URL('index.html', SERVED), page('API', VIEWER_BODY, guides, { isGuide: false }))
+  await writeFile(
+    new URL('index.html', SERVED),
+    page('API', viewerBody(endpoints), guides, { isGuide: false }),
+  )
   for (const { name, title, html } of guides) {
     const body = `<main class="guide">${html}</main>`
     await writeFile(new URL(`guides/${name}.html`, SERVED), page(title, body, guides, { isGuide: true }))

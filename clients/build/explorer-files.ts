@@ -31,7 +31,7 @@ const OPTIONS: BuildOptions = {
 
 /** The text of one file made of an entry and all it imports. */
 async function bundled(options: BuildOptions): Promise<string> {
-  const { outputFiles = [] } = await build({ ...OPTIONS, ...options, write: false })
+  const { outputFiles } = await build({ ...OPTIONS, ...options, write: false })
   return outputFiles.map(({ text }) => text).join('')
 }
 

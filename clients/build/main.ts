@@ -7,7 +7,8 @@ import { declaredEndpoints } from './declared-endpoints.ts'
 import { writeDocsFiles } from './docs-files.ts'
 import { writeExplorerFiles } from './explorer-files.ts'
 
-const outdated = await outdatedSources(declaredEndpoints())
+const endpoints = declaredEndpoints()
+const outdated = await outdatedSources(endpoints)
 const names = outdated.map(({ name }) => name)
 if (process.argv.includes('--write')) {
   for (const { place, text } of outdated) await writeFile(place, text)
@@ -17,4 +18,4 @@ if (process.argv.includes('--write')) {
     `${names.join(', ')}: not what the server declares any more; "npm run clients:write" brings it up to date\n`,
   )
   process.exitCode = 1
-} else await Promise.all([writeServedFiles(), writeDocsFiles(), writeExplorerFiles()])
+} else await Promise.all([writeServedFiles(), writeDocsFiles(endpoints), writeExplorerFiles()])

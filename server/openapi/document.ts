@@ -147,11 +147,16 @@ export function exampleTarget(endpoint: Endpoint, { values }: ExampleRequest): s
   return query.length === 0 ? path : `${path}?${query.join('&')}`
 }
 
+/** The name of an endpoint's operation, by which viewers and generators know it. */
+export function operationId(path: string): string {
+  const words = path.split('/').filter((part) => part !== '' && part !== 'api' && part !== 'v1')
+  return `get_${words.join('_').replaceAll(/\W/g, '_')}`
+}
+
 function operation(endpoint: DocumentedEndpoint): object {
   const { documentation } = endpoint
-  const words = endpoint.path.split('/').filter((part) => part !== '' && part !== 'api' && part !== 'v1')
   return {
-    operationId: `get_${words.join('_').replaceAll(/\W/g, '_')}`,
+    operationId: operationId(endpoint.path),
     summary: endpoint.summary,
     ...(documentation.description === undefined ? {} : { description: documentation.description }),
     tags: [documentation.tag],

@@ -44,6 +44,34 @@ test(
   },
 )
 
+test(
+  '/docs lists every endpoint before and without its viewer, and opens the one that is chosen',
+  { skip: withoutChromium },
+  async () => {
+    const { url } = file.service
+    const description: { paths: object } = JSON.parse(await (await fetch(`${url}/openapi.json`)).text())
+    const page = await chromium.browser.newPage({ javaScriptEnabled: false })
+    await page.goto(`${url}/docs`)
+    assert.deepEqual(
+      await page.locator('.endpoints a').allInnerTexts(),
+      Object.keys(description.paths).map((path) => `GET ${path}`),
+    )
+    const anchors = await page.locator('.endpoints a').all()
+    const climate = (await anchors[3]?.getAttribute('href')) ?? ''
+    await page.close()
+    const opened = await open(climate)
+    await opened.page.locator('.opblock.is-open').getByText('/api/v1/climate', { exact: true }).waitFor()
+    assert.equal(await opened.page.locator('.opblock.is-open').count(), 1)
+    assert.equal(await opened.page.locator('.endpoints').count(), 0)
+    // The viewer takes the underscore of any operation's name for an old way of writing a space.
+    assert.deepEqual(
+      opened.faults.filter((fault) => !fault.includes('escaping deep link whitespace')),
+      [],
+    )
+    await opened.page.close()
+  },
+)
+
 test('a form of /docs is sent as it stands and shows the answer', { skip: withoutChromium }, async () => {
   const { url } = file.service
   const { page, faults } = await open('/docs')

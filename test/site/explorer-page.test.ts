@@ -15,6 +15,8 @@ import { startSampleServer } from '../support/sample-server.ts'
 import { readProblem } from '../support/test-server.ts'
 
 const WEIGHT_BYTES_MAX = 120_000
+/** The page's own weight and a day of minutes of six strikes. */
+const FIRST_PICTURE_BYTES_MAX = 150_000
 const MARKET = 'series=KXHIGHNY&event=KXHIGHNY-26JUL02&market=KXHIGHNY-26JUL02-B80.5&date=2026-07-02'
 const VIEWS = ['day', 'book', 'weather', 'candles', 'data'] as const
 const HOSTILE = [
@@ -323,7 +325,7 @@ test('page, style sheets and scripts weigh little, and are kept for ever by thei
   const page = await get('')
   let weight = (await page.body.arrayBuffer()).byteLength
   const html = await file.service.get('/', { headers: { Accept: 'text/html' } })
-  const names = [...(await html.text()).matchAll(/(?:src|href)="(explorer\/[^"]+)"/g)].map(
+  const names = [...(await html.text()).matchAll(/(?:src|href)="(explorer\/[^"]*\.[^"]+)"/g)].map(
     ([, name]) => name ?? '',
   )
   for (const name of new Set(names)) {
@@ -335,6 +337,34 @@ test('page, style sheets and scripts weigh little, and are kept for ever by thei
   }
   t.diagnostic(`${names.length} files, ${weight} bytes`)
   assert.ok(weight <= WEIGHT_BYTES_MAX, String(weight))
+})
+
+test('the first picture takes few requests, none of them twice', { skip }, async (t) => {
+  const page = await chromium.browser.newPage()
+  const asked: string[] = []
+  page.on('request', (request) => {
+    // Which the browser takes anew, from what it keeps, when the address changes.
+    if (!request.url().endsWith('.svg')) asked.push(request.url().replace(file.service.url, ''))
+  })
+  await page.goto(file.service.url, { waitUntil: 'commit' })
+  await wholeRows(page)
+  const bytes: number = await page.evaluate(
+    `['navigation', 'resource'].flatMap((type) => performance.getEntriesByType(type))
+      .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`,
+  )
+  t.diagnostic(`${asked.length} requests, ${bytes} bytes`)
+  assert.equal(new Set(asked).size, asked.length, asked.join(' '))
+  const ofData = asked.filter((target) => /api|recordings/.test(target))
+  assert.deepEqual(
+    ofData.slice(0, 2).toSorted(),
+    ['/api/v1/series?limit=10000', '/explorer/recordings'],
+    'what the page preloads is what the script asks for',
+  )
+  // Beside them the markets and the books; the page, its script and its style sheet.
+  assert.equal(ofData.length, 4, ofData.join(' '))
+  assert.equal(asked.length, 7, asked.join(' '))
+  assert.ok(bytes <= FIRST_PICTURE_BYTES_MAX, String(bytes))
+  await page.close()
 })
 
 test('without the explorer there is the list alone', async (t) => {

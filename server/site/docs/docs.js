@@ -53,7 +53,24 @@ async function fetchSome(address, init) {
   })
 }
 
+/** Resolves when an element of the page's head has loaded what it names. */
+function loaded(element) {
+  return new Promise((resolve, reject) => {
+    element.addEventListener('load', resolve)
+    element.addEventListener('error', () => reject(new Error('the viewer cannot be loaded')))
+    document.head.append(element)
+  })
+}
+
 async function show() {
+  // The list of endpoints is drawn first: running the viewer keeps a slow machine busy for seconds.
+  await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))
+  const style = Object.assign(document.createElement('link'), {
+    rel: 'stylesheet',
+    href: '/docs/swagger-ui.css',
+  })
+  const script = Object.assign(document.createElement('script'), { src: '/docs/swagger-ui-bundle.js' })
+  await Promise.all([loaded(style), loaded(script)])
   const description = await (await fetch('/openapi.json')).json()
   for (const [path, { get }] of Object.entries(description.paths)) withExample(path, get)
   SwaggerUIBundle({
@@ -70,5 +87,5 @@ async function show() {
 }
 
 show().catch((error) => {
-  document.querySelector('#viewer').textContent = `The description cannot be shown: ${error.message}`
+  document.querySelector('#viewer').prepend(`The forms cannot be shown: ${error.message}`)
 })
