@@ -128,7 +128,12 @@ class _Connection(NamedTuple):
     attempts: int
     first_wait: float
     longest_wait: float
+    resumes: int
     on_progress: Optional[Callable[[Progress], None]]
+
+
+class _BrokenOff(Exception):
+    """The connection ended before the answer did; the text says how."""
 
 
 class _Cancelling:
@@ -165,23 +170,29 @@ class _Cancelling:
 
 
 class _Transfer:
-    """One request and its answer of status 200."""
+    """One request and its answer of status 200.
+
+    Where the connection breaks off and the server named the answer by a strong tag, it is asked for again: an answer of
+    the same tag has the same bytes (RFC 9110, section 8.8.1), so that it goes on behind those that were given. A server
+    that serves ranges sends the rest alone; of another one's answer the beginning is passed over. An answer of another
+    tag, or of none, is not put together with what came before.
+    """
 
     def __init__(self, connection: _Connection, target: str, cancelling: _Cancelling) -> None:
         self._connection = connection
         self._cancelling = cancelling
+        self._target = target
         self._http: Optional[http.client.HTTPConnection] = None
         self.rows = 0
         self.bytes = 0
-        self._raw_bytes = 0
-        self._response = self._open(target)
+        self._response = self._open({})
         self.headers = self._response.headers
 
-    def _open(self, target: str) -> http.client.HTTPResponse:
+    def _open(self, more: Dict[str, str]) -> http.client.HTTPResponse:
         attempt = 1
         while True:
-            response = self._ask(target)
-            if response.status == 200:
+            response = self._ask(more)
+            if response.status == 200 or (response.status == 206 and "Range" in more):
                 return response
             error = self._refusal(response)
             self.close()
@@ -191,14 +202,14 @@ class _Transfer:
             self._cancelling.sleep(wait)
             attempt += 1
 
-    def _ask(self, target: str) -> http.client.HTTPResponse:
+    def _ask(self, more: Dict[str, str]) -> http.client.HTTPResponse:
         base = self._connection.base
         self._cancelling.check()
         try:
-            self._http, path = _http_connection(base, self._connection.timeout, base.path + target)
+            self._http, path = _http_connection(base, self._connection.timeout, base.path + self._target)
             self._http.connect()
             self._cancelling.watch(self._http.sock)
-            self._http.request("GET", path, headers=self._connection.headers)
+            self._http.request("GET", path, headers={**self._connection.headers, **more})
             return self._http.getresponse()
         except socket.timeout:
             self.close()
@@ -243,55 +254,101 @@ class _Transfer:
         seconds = float(asked) if asked.isdigit() else 0.0
         if seconds > connection.longest_wait:
             return None
-        own = min(connection.longest_wait, connection.first_wait * 2 ** (attempt - 1))
+        own = self._own_wait(attempt)
         # Those who were refused together must not come back together.
         return max(seconds, own / 2) + random.random() * own / 2
 
+    def _own_wait(self, attempt: int) -> float:
+        """What is waited when nobody says how long: longer from try to try."""
+        connection = self._connection
+        return min(connection.longest_wait, connection.first_wait * 2 ** (attempt - 1))
+
     def _raw_chunks(self) -> Iterator[bytes]:
-        """The body as it travels. Raises unless it is known to have come to its end."""
+        """The body of one response as it travels. Raises unless it is known to have come to its end."""
         response = self._response
         length = response.headers.get("Content-Length")
         is_chunked = bool(getattr(response, "chunked", False))
+        raw_bytes = 0
         try:
             while True:
                 self._cancelling.check()
                 chunk = response.read1(_READ_BYTES)
                 if not chunk:
                     break
-                self._raw_bytes += len(chunk)
+                raw_bytes += len(chunk)
                 yield chunk
         except socket.timeout:
             raise TimeoutError(self._connection.timeout, self.rows, self.bytes) from None
         except (OSError, ValueError, http.client.HTTPException) as error:
             self._cancelling.check()
-            raise self.incomplete("the connection broke off") from error
+            raise _BrokenOff("the connection broke off") from error
         self._cancelling.check()
-        if length is not None and not is_chunked and self._raw_bytes != int(length):
-            raise self.incomplete(f"the connection ended before its {length} bytes")
+        if length is not None and not is_chunked and raw_bytes != int(length):
+            raise _BrokenOff(f"the connection ended before its {length} bytes")
         if length is None and not is_chunked:
             raise self.incomplete("nothing tells where it ends, and it may have been cut")
 
+    def _decoded_chunks(self) -> Iterator[bytes]:
+        """The body of one response, decompressed."""
+        if self._response.headers.get("Content-Encoding", "identity") != "gzip":
+            yield from self._raw_chunks()
+            return
+        unzip = zlib.decompressobj(31)
+        for coded in self._raw_chunks():
+            try:
+                chunk = unzip.decompress(coded)
+            except zlib.error as error:
+                raise self.incomplete("it is not gzip") from error
+            if chunk:
+                yield chunk
+        if not unzip.eof:
+            raise self.incomplete("its gzip does not end")
+
     def chunks(self) -> Iterator[bytes]:
         """The body, decompressed, piece by piece; the connection is closed at its end and when the loop is left."""
+        # Bytes at the beginning of a response that the reader has.
+        held = 0
+        resume = 0
         try:
-            if self._response.headers.get("Content-Encoding", "identity") != "gzip":
-                for chunk in self._raw_chunks():
-                    self.bytes += len(chunk)
-                    yield chunk
-                return
-            unzip = zlib.decompressobj(31)
-            for coded in self._raw_chunks():
+            while True:
                 try:
-                    chunk = unzip.decompress(coded)
-                except zlib.error as error:
-                    raise self.incomplete("it is not gzip") from error
-                self.bytes += len(chunk)
-                if chunk:
-                    yield chunk
-            if not unzip.eof:
-                raise self.incomplete("its gzip does not end")
+                    for chunk in self._decoded_chunks():
+                        if held >= len(chunk):
+                            held -= len(chunk)
+                            continue
+                        if held > 0:
+                            chunk, held = chunk[held:], 0
+                        self.bytes += len(chunk)
+                        yield chunk
+                    if held == 0:
+                        return
+                    raise _BrokenOff("asked for again, it ended before")
+                except _BrokenOff as error:
+                    resume += 1
+                    held = self._resume(error, resume)
         finally:
             self.close()
+
+    def _resume(self, broken: _BrokenOff, resume: int) -> int:
+        """Asks for the same answer again, and gives how many bytes at its beginning are known."""
+        self.close()
+        tag = self.headers.get("ETag") or "W/"
+        if tag.startswith("W/") or resume > self._connection.resumes:
+            raise self.incomplete(str(broken)) from broken
+        self._cancelling.sleep(self._own_wait(resume) * (0.5 + random.random() / 2))
+        is_coded = self.headers.get("Content-Encoding", "identity") != "identity"
+        is_ranged = not is_coded and self.headers.get("Accept-Ranges") == "bytes" and self.bytes > 0
+        try:
+            self._response = self._open({"Range": f"bytes={self.bytes}-", "If-Range": tag} if is_ranged else {})
+        except (ApiError, ConnectionError, TimeoutError):
+            # A server that is gone is told by how far the answer came.
+            raise self.incomplete(str(broken)) from broken
+        headers = self._response.headers
+        is_rest = self._response.status == 206
+        begins = (headers.get("Content-Range") or "").startswith(f"bytes {self.bytes}-")
+        if headers.get("ETag") != tag or (is_rest and not begins):
+            raise self.incomplete("the connection broke off, and the answer is another one since") from broken
+        return 0 if is_rest else self.bytes
 
     def incomplete(self, why: str) -> IncompleteError:
         return IncompleteError(why, self.rows, self.bytes)
@@ -1327,7 +1384,8 @@ class Client(_Endpoints):
     url: such as http://localhost:8080; a path in it stands before every request's. api_key: sent as `Authorization:
     Bearer …`. timeout: the longest silence of the server, in seconds. attempts, first_wait, longest_wait: how 429 and
     503 are waited for (in all; seconds before the second try, doubled from try to try; a server that wants more is not
-    waited for). compress: whether answers travel as gzip. on_progress: told after every piece of an answer.
+    waited for). resumes: how often an answer that breaks off is asked for again, to go on where it ended. compress:
+    whether answers travel as gzip. on_progress: told after every piece of an answer.
     """
 
     def __init__(
@@ -1339,6 +1397,7 @@ class Client(_Endpoints):
         attempts: int = 8,
         first_wait: float = 0.25,
         longest_wait: float = 30.0,
+        resumes: int = 3,
         compress: bool = True,
         on_progress: Optional[Callable[[Progress], None]] = None,
     ) -> None:
@@ -1348,7 +1407,7 @@ class Client(_Endpoints):
         headers = {"Accept-Encoding": "gzip" if compress else "identity", "User-Agent": f"bookcast/{__version__}"}
         if api_key is not None:
             headers["Authorization"] = f"Bearer {api_key}"
-        super().__init__(_Connection(base, headers, timeout, attempts, first_wait, longest_wait, on_progress))
+        super().__init__(_Connection(base, headers, timeout, attempts, first_wait, longest_wait, resumes, on_progress))
 
     def open_api(self, *, timeout: Optional[float] = None) -> Any:
         """The server's own description, OpenAPI 3.1."""

@@ -3,8 +3,9 @@
 
 import { BookcastError, IncompleteError, MoreRowsError } from './errors.ts'
 import { writeWhole } from './file.ts'
+import type { Connection } from './request.ts'
 import { type Format, ndjsonBatches, readJson, wholeBytes, withoutFirstLine } from './rows.ts'
-import { type Connection, openTransfer, type Transfer } from './transfer.ts'
+import { openTransfer, type Transfer } from './transfer.ts'
 import type { EndpointForm } from './wire.ts'
 
 /** The rows of one request that are kept in memory as one, where they cannot be streamed. */

@@ -7,8 +7,9 @@
 
 import { Answer, type ParameterValue, targetOf } from './answer.ts'
 import { BookcastError } from './errors.ts'
+import type { CallOptions, Connection, RetryPolicy } from './request.ts'
 import { readJson, wholeBytes } from './rows.ts'
-import { type CallOptions, type Connection, openTransfer, type RetryPolicy } from './transfer.ts'
+import { openTransfer } from './transfer.ts'
 import {
   type Candle,
   type CandleColumn,
@@ -185,5 +186,5 @@ export class Bookcast {
 export { Answer, type FileResult } from './answer.ts'
 export * from './errors.ts'
 export type { Format } from './rows.ts'
-export type { CallOptions, Progress, RetryPolicy, Waiting } from './transfer.ts'
+export type { CallOptions, Progress, RetryPolicy, Waiting } from './request.ts'
 export type * from './wire.ts'

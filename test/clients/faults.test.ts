@@ -13,10 +13,12 @@ import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { type ClientCall, type ClientDriver, clientsOfThisFile } from '../support/client-drivers.ts'
 import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
-import { recordAnswer, refuse, startRaw, startScripted } from '../support/scripted-server.ts'
+import { answerForms, refuse, startRaw, startScripted } from '../support/scripted-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const CUTS = 200
+/** In other runtimes than Node's. */
+const CUTS_ELSEWHERE = 40
 const LINES = Array.from({ length: 200 }, (_, index) =>
   JSON.stringify({ ts: index, text: 'ü'.repeat(index % 7) }),
 )
@@ -106,7 +108,7 @@ for (const client of clientsOfThisFile()) {
     for (const action of ['cancel', 'leave'] as const) {
       let closed: Promise<unknown> | undefined
       const server = await startScripted(t, (request, response) => {
-        closed = once(request.socket, 'close')
+        closed = new Promise((resolve) => request.socket.once('close', resolve))
         response.write(NDJSON)
       })
       const given = await client.call({ url: server.url, ...LOB, action })
@@ -175,6 +177,7 @@ for (const client of clientsOfThisFile()) {
   })
 
   test(`${client.name}: a file of pages, and none where one answer does not hold them`, async (t) => {
+    if (!client.hasFiles) return void t.skip('it writes no files')
     const directory = await temporaryDirectory(t)
     const endless = await startScripted(t, (request, response, count) => {
       const next = count === 2 ? {} : { Link: `<${request.url}&offset=${count + 1}>; rel="next"` }
@@ -213,20 +216,7 @@ for (const client of clientsOfThisFile()) {
 async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
   const { url } = await startSampleServer(t)
   const directory = await temporaryDirectory(t)
-  const target = '/api/v1/lob?series=KXHIGHNY-26JUL01&date=2026-07-01&interval=300&levels=3&format='
-  const forms: { readonly format: string; readonly action: 'rows' | 'file'; readonly answer: Buffer }[] = []
-  for (const [format, coding, action] of [
-    ['ndjson', 'identity', 'rows'],
-    ['ndjson', 'gzip', 'rows'],
-    ['json', 'identity', 'file'],
-    ['csv', 'identity', 'file'],
-    ['csv', 'gzip', 'file'],
-    ['parquet', 'identity', 'file'],
-  ] as const) {
-    const answer = await recordAnswer(url, target + format, { 'Accept-Encoding': coding })
-    assert.equal(/^content-encoding: gzip/im.test(answer.toString('latin1', 0, 1000)), coding === 'gzip')
-    forms.push({ format, action, answer })
-  }
+  const forms = await answerForms(url)
   let sent: { readonly bytes: Uint8Array; readonly isReset: boolean } = {
     bytes: Buffer.alloc(0),
     isReset: false,
@@ -237,7 +227,8 @@ async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
       url: cutting,
       method: 'lob',
       parameters: { series: 'KXHIGHNY-26JUL01', date: '2026-07-01', format },
-      action,
+      options: QUICK,
+      action: action === 'file' && !client.hasFiles ? 'bytes' : action,
       path: join(directory, 'cut'),
     })
   for (const { format, action, answer } of forms) {
@@ -246,7 +237,8 @@ async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
     assert.ok((whole.rows?.length ?? whole.bytes ?? 0) > 100, `${format}: ${whole.error?.message}`)
   }
   const random = new SeededRandom(13, 'cuts')
-  for (let cut = 0; cut < CUTS; cut += 1) {
+  const cuts = ['TypeScript', 'Python'].includes(client.name) ? CUTS : CUTS_ELSEWHERE
+  for (let cut = 0; cut < cuts; cut += 1) {
     const { format, action, answer } = forms[cut % forms.length]!
     const at = random.below(answer.length - 7)
     sent = { bytes: answer.subarray(0, at), isReset: random.unit() < 0.3 }
@@ -260,7 +252,7 @@ async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
     )
     if (error.type === 'IncompleteError') assert.ok((error.bytes ?? -1) >= 0 && (error.rows ?? -1) >= 0)
   }
-  assert.deepEqual(await readdir(directory), ['cut'])
+  assert.deepEqual(await readdir(directory), client.hasFiles ? ['cut'] : [])
 }
 
 /** The real server in a process of its own, which dies when a megabyte of its answer has passed by. */
@@ -282,6 +274,7 @@ async function testKill(t: TestContext, client: ClientDriver): Promise<void> {
   const proxy = createServer((socket) => {
     const upstream = createConnection(port, '127.0.0.1')
     for (const each of [socket, upstream]) each.on('error', () => {})
+    upstream.on('close', () => socket.destroy())
     upstream.on('data', (bytes) => {
       passed += bytes.length
       if (passed > 1_000_000) child.kill('SIGKILL')
@@ -294,6 +287,7 @@ async function testKill(t: TestContext, client: ClientDriver): Promise<void> {
   const { error } = await client.call({
     url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     method: 'lob',
+    options: QUICK,
     // A row every two seconds of a day, of six markets: more than the buffers of both connections hold.
     parameters: { series: 'KXHIGHNY-26JUL02', date: '2026-07-02', interval: 2, levels: 50 },
     action: 'rows',

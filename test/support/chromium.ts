@@ -17,13 +17,18 @@ const executablePath = PLACES.find((place) => place !== undefined && existsSync(
 export const withoutChromium: false | string =
   executablePath === undefined ? 'no Chromium is installed (CHROMIUM_PATH names one elsewhere)' : false
 
+/** Starts the browser that is installed. */
+export function launchChromium(args: readonly string[] = []): Promise<Browser> {
+  if (executablePath === undefined) throw new Error('no Chromium is installed')
+  // Root, as which CI runs, has no sandbox.
+  return chromium.launch({ executablePath, args: ['--no-sandbox', ...args] })
+}
+
 /** A headless browser for the tests of this file. Call it at top level. */
 export function browserOfThisFile(): { readonly browser: Browser } {
   let browser: Browser | undefined
   before(async () => {
-    if (executablePath === undefined) return
-    // Root, as which CI runs, has no sandbox.
-    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+    if (executablePath !== undefined) browser = await launchChromium()
   })
   after(() => browser?.close())
   return {

@@ -1,57 +1,27 @@
 // The two clients behind one face, so that one test puts both through the same. Each is the file that the server hands
-// out: the one ES module, and the Python module in a process of its own.
+// out: the one ES module, in Node and in the other runtimes that are there, and the Python module in a process of its own.
 
-import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { createInterface } from 'node:readline'
+import { delimiter, isAbsolute, join } from 'node:path'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type * as client from '../../clients/typescript/bookcast.ts'
+import { BrowserClient } from './browser-client.ts'
+import { withoutChromium } from './chromium.ts'
+import { LineProcess } from './line-process.ts'
+import { callClient, type ClientCall, type ClientResult } from './typescript-calls.ts'
+
+export type { ClientCall } from './typescript-calls.ts'
 
 const SERVED = fileURLToPath(new URL('../../site/clients/', import.meta.url))
+const TYPESCRIPT_DRIVER = fileURLToPath(new URL('typescript-driver.js', import.meta.url))
 const PYTHON_DRIVER = fileURLToPath(new URL('../../../test/clients/python-driver.py', import.meta.url))
-
-export interface ClientCall {
-  readonly url: string
-  /** In the spelling of neither client. */
-  readonly options?: {
-    readonly apiKey?: string
-    readonly timeoutMs?: number
-    readonly attempts?: number
-    readonly firstWaitMs?: number
-    readonly longestWaitMs?: number
-  }
-  /** In TypeScript's spelling. */
-  readonly method: string
-  readonly positional?: readonly string[]
-  readonly parameters?: Readonly<Record<string, unknown>>
-  readonly action: 'rows' | 'one' | 'file' | 'bytes' | 'cancel' | 'leave'
-  readonly path?: string
-  readonly progress?: boolean
-}
-
-export interface ClientError {
-  readonly type: string
-  readonly message: string
-  readonly status?: number
-  readonly code?: string
-  readonly errors?: readonly { readonly parameter: string; readonly detail: string }[]
-  readonly rows?: number
-  readonly bytes?: number
-}
-
-export interface ClientResult {
-  readonly rows?: readonly Readonly<Record<string, unknown>>[]
-  readonly value?: unknown
-  readonly bytes?: number
-  readonly missingDates?: readonly string[]
-  readonly progress?: readonly (readonly [number, number])[]
-  readonly error?: ClientError
-}
 
 export interface ClientDriver {
   readonly name: string
+  /** Whether it writes files: browsers do not. */
+  readonly hasFiles: boolean
   call(call: ClientCall): Promise<ClientResult>
 }
 
@@ -59,72 +29,11 @@ export const bookcast = (await import(
   new URL('../../site/clients/bookcast.js', import.meta.url).href
 )) as typeof client
 
-interface Reading {
-  readonly controller: AbortController
-  readonly answer: client.Answer<Readonly<Record<string, unknown>>>
+const typescriptClient: ClientDriver = {
+  name: 'TypeScript',
+  hasFiles: true,
+  call: (call) => callClient(bookcast, call),
 }
-
-async function read(call: ClientCall, { controller, answer }: Reading): Promise<ClientResult> {
-  if (call.action === 'rows') {
-    const rows = await answer.toArray()
-    return { rows, missingDates: answer.missingDates }
-  }
-  if (call.action === 'file') return { bytes: (await answer.toFile(call.path ?? '')).bytes }
-  if (call.action === 'bytes') {
-    let bytes = 0
-    for await (const chunk of answer.bytes()) bytes += chunk.length
-    return { bytes }
-  }
-  const rows: Readonly<Record<string, unknown>>[] = []
-  if (call.action === 'cancel') {
-    for await (const batch of answer.batches()) {
-      rows.push(...batch)
-      controller.abort()
-    }
-    return { rows }
-  }
-  for await (const row of answer) {
-    rows.push(row)
-    if (rows.length === 10) break
-  }
-  return { rows }
-}
-
-async function callTypeScript(call: ClientCall): Promise<ClientResult> {
-  const { apiKey, timeoutMs, ...retry } = call.options ?? {}
-  const controller = new AbortController()
-  const progress: [number, number][] = []
-  try {
-    const connected = new bookcast.Bookcast(call.url, {
-      apiKey,
-      timeoutMs,
-      retry,
-      compress: true,
-      signal: controller.signal,
-      ...(call.progress === true ? { onProgress: ({ rows, bytes }) => progress.push([rows, bytes]) } : {}),
-    })
-    const methods = connected as unknown as Readonly<Record<string, (...values: unknown[]) => unknown>>
-    const answer = methods[call.method]?.call(
-      connected,
-      ...(call.positional ?? (call.action === 'one' ? [] : [call.parameters ?? {}])),
-    )
-    if (call.action === 'one') return { value: await answer }
-    return { ...(await read(call, { controller, answer: answer as Reading['answer'] })), progress }
-  } catch (error) {
-    return { error: describe(error) }
-  }
-}
-
-function describe(error: unknown): ClientError {
-  if (error instanceof DOMException) return { type: 'CancelledError', message: error.message }
-  if (!(error instanceof bookcast.BookcastError)) throw error
-  return Object.assign(Object.fromEntries(Object.entries(error)), {
-    type: error.name,
-    message: error.message,
-  })
-}
-
-export const typescriptClient: ClientDriver = { name: 'TypeScript', call: callTypeScript }
 
 const PYTHON_NAMES: Readonly<Record<string, string>> = { from: 'start', to: 'end' }
 
@@ -139,11 +48,14 @@ export const PYTHON =
 /** Why tests of the Python client are skipped; false where Python is installed. */
 export const withoutPython: false | string = PYTHON === null ? 'no Python is installed' : false
 
+/** A Python that has a library, the one for tests or Debian's; null where neither has it. */
+export function pythonWith(library: string): string | null {
+  const has = (path: string): boolean => spawnSync(path, ['-c', `import ${library}`]).status === 0
+  return [PYTHON, '/usr/bin/python3'].find((path) => path !== null && existsSync(path) && has(path)) ?? null
+}
+
 /** A Python with pandas, which has it from Debian; null where there is none. */
-export const PANDAS_PYTHON =
-  [PYTHON, '/usr/bin/python3'].find(
-    (path) => path !== null && existsSync(path) && spawnSync(path, ['-c', 'import pandas']).status === 0,
-  ) ?? null
+export const PANDAS_PYTHON = pythonWith('pandas')
 
 export const PYTHON_ENVIRONMENT: NodeJS.ProcessEnv = {
   ...process.env,
@@ -155,7 +67,7 @@ export const PYTHON_ENVIRONMENT: NodeJS.ProcessEnv = {
 /** What the client's call looks like in Python. */
 function pythonCall(call: ClientCall): object {
   const { options = {}, parameters = {} } = call
-  const { apiKey, timeoutMs, attempts, firstWaitMs, longestWaitMs } = options
+  const { apiKey, timeoutMs, attempts, firstWaitMs, longestWaitMs, resumes, compress } = options
   const seconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000)
   return {
     ...call,
@@ -167,6 +79,8 @@ function pythonCall(call: ClientCall): object {
       api_key: apiKey,
       ...(timeoutMs === undefined ? {} : { timeout: seconds(timeoutMs) }),
       ...(attempts === undefined ? {} : { attempts }),
+      ...(resumes === undefined ? {} : { resumes }),
+      ...(compress === undefined ? {} : { compress }),
       ...(firstWaitMs === undefined ? {} : { first_wait: seconds(firstWaitMs) }),
       ...(longestWaitMs === undefined ? {} : { longest_wait: seconds(longestWaitMs) }),
     },
@@ -176,16 +90,13 @@ function pythonCall(call: ClientCall): object {
 /** The Python client, in one process for all calls of this test file. */
 export class PythonClient implements ClientDriver {
   readonly name = 'Python'
-  readonly #child: ChildProcessWithoutNullStreams
-  readonly #lines: AsyncIterator<string>
-  #errors = ''
+  readonly hasFiles = true
+  readonly #process: LineProcess
 
   /** @param modules directories in which Python looks for modules first */
   constructor(python: string, modules: readonly string[] = []) {
     const env = { ...PYTHON_ENVIRONMENT, PYTHONPATH: [...modules, SERVED].join(':') }
-    this.#child = spawn(python, [PYTHON_DRIVER], { env })
-    this.#child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#errors += text))
-    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]()
+    this.#process = new LineProcess(python, [PYTHON_DRIVER], env)
   }
 
   async call(call: ClientCall): Promise<ClientResult> {
@@ -193,25 +104,53 @@ export class PythonClient implements ClientDriver {
   }
 
   /** A call in Python's own spelling. */
-  async raw(call: object): Promise<unknown> {
-    this.#child.stdin.write(`${JSON.stringify(call)}\n`)
-    const { done, value } = await this.#lines.next()
-    if (done === true) throw new Error(`the Python client ended: ${this.#errors}`)
-    return JSON.parse(value) as unknown
+  raw(call: object): Promise<unknown> {
+    return this.#process.ask(call)
   }
 
-  async close(): Promise<void> {
-    if (this.#child.exitCode !== null) return
-    const closed = once(this.#child, 'close')
-    this.#child.stdin.end()
-    await closed
+  close(): Promise<void> {
+    return this.#process.close()
   }
 }
 
-/** Both clients, or the one there is. */
+/** Other runtimes of the TypeScript client: the variable that names one, and what it is started with. */
+const RUNTIMES = [
+  {
+    name: 'Deno',
+    program: 'deno',
+    variable: 'BOOKCAST_TEST_DENO',
+    options: ['run', '--quiet', '--allow-all'],
+  },
+  { name: 'Bun', program: 'bun', variable: 'BOOKCAST_TEST_BUN', options: ['run'] },
+] as const
+
+/** The path of a runtime that is installed; undefined for one that is not. */
+function runtimePath({ program, variable }: (typeof RUNTIMES)[number]): string | undefined {
+  const directories = (process.env['PATH'] ?? '').split(delimiter)
+  const places = [process.env[variable] ?? '', ...directories.map((directory) => join(directory, program))]
+  return places.find((place) => isAbsolute(place) && existsSync(place))
+}
+
+/** Why runtimes of the TypeScript client are left out, one sentence each. */
+export const missingRuntimes: readonly string[] = [
+  ...RUNTIMES.filter((runtime) => runtimePath(runtime) === undefined).map(
+    ({ name, variable }) => `${name} is not installed (${variable} names one elsewhere)`,
+  ),
+  ...(withoutChromium === false ? [] : [withoutChromium]),
+]
+
+/** Each client that can be run here: TypeScript in Node, Deno, Bun and a browser, and Python. */
 export function clientsOfThisFile(): readonly ClientDriver[] {
-  if (PYTHON === null) return [typescriptClient]
-  const python = new PythonClient(PYTHON)
-  after(() => python.close())
-  return [typescriptClient, python]
+  const runtimes = RUNTIMES.flatMap((runtime) => {
+    const path = runtimePath(runtime)
+    if (path === undefined) return []
+    const driver = new LineProcess(path, [...runtime.options, TYPESCRIPT_DRIVER], process.env)
+    after(() => driver.close())
+    const call = async (given: ClientCall) => (await driver.ask(given)) as ClientResult
+    return [{ name: `TypeScript in ${runtime.name}`, hasFiles: true, call }]
+  })
+  const browser = withoutChromium === false ? [new BrowserClient()] : []
+  const python = PYTHON === null ? [] : [new PythonClient(PYTHON)]
+  for (const each of [...browser, ...python]) after(() => each.close())
+  return [typescriptClient, ...python, ...runtimes, ...browser]
 }

@@ -1,5 +1,6 @@
 // A server that answers as a test tells it to, request by request, and notes what it was asked.
 
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
@@ -62,7 +63,7 @@ export async function startRaw(
 }
 
 /** Every byte of a server's answer to one request, head included. */
-export async function recordAnswer(
+async function recordAnswer(
   url: string,
   target: string,
   headers: Readonly<Record<string, string>>,
@@ -78,6 +79,34 @@ export async function recordAnswer(
     if (isWhole(Buffer.concat(parts))) break
   }
   return Buffer.concat(parts)
+}
+
+/** An answer of the real server in one of the ways that it is given. */
+export interface AnswerForm {
+  readonly format: string
+  /** As what it is read. */
+  readonly action: 'rows' | 'file'
+  /** Head and body, every byte. */
+  readonly answer: Buffer
+}
+
+/** One answer of /lob in every format, plain and compressed. */
+export async function answerForms(url: string): Promise<AnswerForm[]> {
+  const target = '/api/v1/lob?series=KXHIGHNY-26JUL01&date=2026-07-01&interval=300&levels=3&format='
+  const forms: AnswerForm[] = []
+  for (const [format, coding, action] of [
+    ['ndjson', 'identity', 'rows'],
+    ['ndjson', 'gzip', 'rows'],
+    ['json', 'identity', 'file'],
+    ['csv', 'identity', 'file'],
+    ['csv', 'gzip', 'file'],
+    ['parquet', 'identity', 'file'],
+  ] as const) {
+    const answer = await recordAnswer(url, target + format, { 'Accept-Encoding': coding })
+    assert.equal(/^content-encoding: gzip/im.test(answer.toString('latin1', 0, 1000)), coding === 'gzip')
+    forms.push({ format, action, answer })
+  }
+  return forms
 }
 
 function isWhole(answer: Buffer): boolean {

@@ -1,0 +1,211 @@
+// Both clients where a connection breaks off: an answer that the server names by a tag goes on where it ended, byte for byte;
+// one that is another since, or that breaks off again and again, is an error.
+
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
+import { type ClientDriver, clientsOfThisFile } from '../support/client-drivers.ts'
+import { startSampleServer } from '../support/sample-server.ts'
+import { answerForms, type Script, startRaw, startScripted } from '../support/scripted-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const CUTS = 200
+/** In other runtimes than Node's. */
+const CUTS_ELSEWHERE = 40
+const QUICK = { firstWaitMs: 1, resumes: 3 }
+const LOB = { method: 'lob', parameters: { series: 'KXHIGHNY', date: '2026-07-01' } } as const
+const LINES = Array.from({ length: 200 }, (_, index) => JSON.stringify({ ts: index, mid: index / 2 }))
+const BODY = Buffer.from(`${LINES.join('\n')}\n`)
+const ROWS = LINES.map((line): unknown => JSON.parse(line))
+/** Of some 100 kB that a browser, which always has it compressed, gets of the real server's stream. */
+const FIRST_BYTES = 40_000
+const TAG = '"one"'
+
+/** Sends the beginning of the body, promises all of it, and hangs up. */
+function breakOff(response: Parameters<Script>[1], bytes: number, headers: Record<string, string>): void {
+  response.writeHead(200, { 'Content-Length': String(BODY.length), ...headers })
+  response.write(BODY.subarray(0, bytes), () => setTimeout(() => response.destroy(), 20))
+}
+
+/** A browser may drop what came just before the connection broke off. */
+function assertReached(client: ClientDriver, bytes: number | undefined, sent: number): void {
+  if (client.hasFiles) assert.equal(bytes, sent)
+  else assert.ok(bytes !== undefined && bytes <= sent, String(bytes))
+}
+
+for (const client of clientsOfThisFile()) {
+  test(`${client.name}: an answer that is cut at any byte goes on where it was cut, in every form`, async (t) => {
+    await testCuts(t, client)
+  })
+
+  test(`${client.name}: a stream of the real server goes on over another connection`, async (t) => {
+    await testRealStream(t, client)
+  })
+
+  test(`${client.name}: a server of ranges is asked for the rest alone`, async (t) => {
+    const server = await startScripted(t, (request, response, count) => {
+      if (count === 0) return breakOff(response, 1000, { ETag: TAG, 'Accept-Ranges': 'bytes' })
+      if (request.headers.range === undefined) return void response.writeHead(200, { ETag: TAG }).end(BODY)
+      const first = Number(/^bytes=(\d+)-$/.exec(request.headers.range)?.[1])
+      const rest = BODY.subarray(first)
+      response.writeHead(206, {
+        ETag: TAG,
+        'Content-Range': `bytes ${first}-${BODY.length - 1}/${BODY.length}`,
+        'Content-Length': String(rest.length),
+      })
+      response.end(rest)
+    })
+    const given = await client.call({ url: server.url, ...LOB, options: QUICK, action: 'rows' })
+    assert.deepEqual(given.rows, ROWS, given.error?.message)
+    const [first, second] = server.requests.map(({ headers }) => headers)
+    assert.deepEqual([first?.range, first?.['if-range'], server.requests.length], [undefined, undefined, 2])
+    // A browser that dropped all of it asks for all of it.
+    if (client.hasFiles || second?.range !== undefined)
+      assert.deepEqual([second?.range, second?.['if-range']], ['bytes=1000-', TAG])
+  })
+
+  test(`${client.name}: a server of ranges that has another answer by now is not put together with the first`, async (t) => {
+    for (const [what, status, headers] of [
+      ['a part of another answer', 206, { ETag: '"two"', 'Content-Range': 'bytes 1000-1999/2000' }],
+      ['another part', 206, { ETag: TAG, 'Content-Range': 'bytes 7-1999/2000' }],
+      ['another answer', 200, { ETag: '"two"' }],
+      ['an answer without a name', 200, {}],
+    ] as const) {
+      const server = await startScripted(t, (_, response, count) => {
+        if (count === 0) breakOff(response, 1000, { ETag: TAG, 'Accept-Ranges': 'bytes' })
+        else response.writeHead(status, headers).end(BODY)
+      })
+      const { error } = await client.call({ url: server.url, ...LOB, options: QUICK, action: 'rows' })
+      assert.equal(error?.type, 'IncompleteError', what)
+      assert.match(error.message, /the answer is another one since/, what)
+      assertReached(client, error.bytes, 1000)
+      assert.equal(server.requests.length, 2, what)
+    }
+  })
+
+  test(`${client.name}: what has no strong tag, or nobody wants resumed, is asked for once`, async (t) => {
+    for (const [headers, resumes] of [
+      [{}, 3],
+      [{ ETag: 'W/"one"' }, 3],
+      [{ ETag: TAG }, 0],
+    ] as const) {
+      const server = await startScripted(t, (_, response) => breakOff(response, 1000, headers))
+      const { error } = await client.call({
+        url: server.url,
+        ...LOB,
+        options: { ...QUICK, resumes },
+        action: 'rows',
+      })
+      assert.equal(error?.type, 'IncompleteError')
+      assertReached(client, error.bytes, 1000)
+      assert.equal(server.requests.length, 1)
+    }
+  })
+
+  test(`${client.name}: an answer that never comes to its end is asked for so often and no more`, async (t) => {
+    const server = await startScripted(t, (_, response, count) =>
+      breakOff(response, 500 + 100 * count, { ETag: TAG }),
+    )
+    const { error } = await client.call({ url: server.url, ...LOB, options: QUICK, action: 'rows' })
+    assert.equal(error?.type, 'IncompleteError')
+    assertReached(client, error.bytes, 500 + 100 * QUICK.resumes)
+    assert.equal(server.requests.length, 1 + QUICK.resumes)
+  })
+}
+
+/** Answers of the real server, each cut once at a byte drawn by chance, by an end of the connection or by its reset. */
+async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
+  const { url } = await startSampleServer(t)
+  const path = join(await temporaryDirectory(t), 'cut')
+  const forms = await answerForms(url)
+  const queue: { readonly bytes: Uint8Array; readonly isReset: boolean }[] = []
+  let asked = 0
+  const cutting = await startRaw(t, () => {
+    asked += 1
+    return queue.shift() ?? { bytes: Buffer.alloc(0), isReset: false }
+  })
+  const ask = async ({ format, action }: (typeof forms)[number]) => {
+    const given = await client.call({
+      url: cutting,
+      method: 'lob',
+      parameters: { series: 'KXHIGHNY-26JUL01', date: '2026-07-01', format },
+      options: QUICK,
+      action: action === 'file' && !client.hasFiles ? 'bytes' : action,
+      path,
+    })
+    const content = action === 'file' && client.hasFiles ? await readFile(path).catch(() => null) : null
+    return { ...given, content }
+  }
+  const random = new SeededRandom(14, 'cuts')
+  const wholes = new Map<(typeof forms)[number], Awaited<ReturnType<typeof ask>>>()
+  for (const form of forms) {
+    queue.push({ bytes: form.answer, isReset: false })
+    wholes.set(form, await ask(form))
+  }
+  const cuts = ['TypeScript', 'Python'].includes(client.name) ? CUTS : CUTS_ELSEWHERE
+  for (let cut = 0; cut < cuts; cut += 1) {
+    const form = forms[cut % forms.length]!
+    const { answer, format } = form
+    const bodyAt = answer.indexOf('\r\n\r\n') + 4
+    const at = bodyAt + random.below(answer.length - bodyAt - 7)
+    const again = bodyAt + random.below(answer.length - bodyAt - 7)
+    const isTwice = random.unit() < 0.3
+    queue.push(
+      { bytes: answer.subarray(0, at), isReset: random.unit() < 0.3 },
+      ...(isTwice ? [{ bytes: answer.subarray(0, again), isReset: false }] : []),
+      { bytes: answer, isReset: false },
+    )
+    asked = 0
+    const given = await ask(form)
+    // A reset may take the head with it, which is no answer then and not waited for.
+    if (given.error?.type === 'ConnectionError') {
+      queue.length = 0
+      continue
+    }
+    const what = `${format} cut at ${at}${isTwice ? ` and ${again}` : ''} of ${answer.length}`
+    assert.deepEqual(given, wholes.get(form), `${what}: ${given.error?.message}`)
+    assert.ok(asked >= (isTwice ? 3 : 2), `${what}: asked ${asked} times`)
+    assert.equal(queue.length, 0, what)
+  }
+}
+
+/** Between client and server stands one that ends the first connection when half of the answer has passed by. */
+async function testRealStream(t: TestContext, client: ClientDriver): Promise<void> {
+  const { url } = await startSampleServer(t)
+  let connections = 0
+  const proxy = createServer((socket) => {
+    connections += 1
+    const isFirst = connections === 1
+    const upstream = connect(Number(new URL(url).port), '127.0.0.1')
+    let passed = 0
+    for (const each of [socket, upstream]) each.on('error', () => {})
+    upstream.on('data', (bytes) => {
+      passed += bytes.length
+      // What came is passed on first: a connection without an answer is another matter.
+      if (isFirst && passed > FIRST_BYTES) setImmediate(() => socket.end(() => upstream.destroy()))
+    })
+    socket.pipe(upstream).pipe(socket)
+    socket.on('close', () => upstream.destroy())
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  t.after(() => proxy.close())
+  const parameters = { series: 'KXHIGHNY-26JUL02', date: '2026-07-02', interval: 5, levels: 50, hour: 15 }
+  const whole = await client.call({ url, method: 'lob', parameters, action: 'rows' })
+  const through = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const given = await client.call({
+    url: through,
+    method: 'lob',
+    parameters,
+    options: { ...QUICK, compress: false },
+    action: 'rows',
+  })
+  assert.equal(given.error, undefined)
+  assert.ok((given.rows?.length ?? 0) > 1000)
+  assert.deepEqual(given.rows, whole.rows)
+  assert.ok(connections >= 2, `${connections} connections`)
+}
