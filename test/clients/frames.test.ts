@@ -5,8 +5,14 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { PANDAS_PYTHON, PYTHON, PythonClient, withoutPython } from '../support/client-drivers.ts'
-import { serviceOfThisFile } from '../support/conformance-service.ts'
+import {
+  RECORD_FIELDS,
+  type RecordField,
+  type RecordFieldType,
+  type RecordKind,
+} from '../../shared/record-schema.ts'
+import { PANDAS_PYTHON, PYTHON, PythonClient, pythonWith, withoutPython } from '../support/client-drivers.ts'
+import { type JsonRecord, serviceOfThisFile } from '../support/conformance-service.ts'
 import { queryWithDuckDb } from '../support/parquet-readers.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
@@ -110,39 +116,171 @@ test('columns are in the order asked', { skip: withoutPandas }, async (t) => {
   assert.deepEqual(frame.dtypes, { mid: 'float64', ts: INSTANT })
 })
 
+interface ParquetAnswer {
+  readonly method: string
+  readonly parameters: Readonly<Record<string, unknown>>
+  /** Of the same rows as JSON. */
+  readonly target: string
+  readonly types: Readonly<Record<string, string>>
+}
+
+const DUCKDB_TYPES: Readonly<Record<RecordFieldType, string>> = {
+  string: 'VARCHAR',
+  date: 'DATE',
+  number: 'DOUBLE',
+  integer: 'INTEGER',
+  boolean: 'BOOLEAN',
+  instant: 'TIMESTAMP WITH TIME ZONE',
+}
+
+function typesOf(kind: RecordKind): Record<string, string> {
+  const fields: readonly RecordField[] = RECORD_FIELDS[kind]
+  return Object.fromEntries(
+    fields.map(({ name, type, isWide }) => [name, isWide === true ? 'BIGINT' : DUCKDB_TYPES[type]]),
+  )
+}
+
+const LEVELS = 'STRUCT(price INTEGER, qty BIGINT)[]'
+const PARQUET: readonly ParquetAnswer[] = [
+  {
+    method: 'lob',
+    parameters: { series: 'KXHIGHNY', date: '2026-07-02', interval: 600, levels: 3 },
+    target: 'lob?series=KXHIGHNY&date=2026-07-02&interval=600&levels=3',
+    types: {
+      ts: 'BIGINT',
+      market_id: 'VARCHAR',
+      best_bid: 'INTEGER',
+      best_ask: 'INTEGER',
+      spread: 'INTEGER',
+      mid: 'DOUBLE',
+      bids: LEVELS,
+      asks: LEVELS,
+    },
+  },
+  {
+    method: 'candles',
+    parameters: { series: 'KXHIGHNY', start: '2026-07-01', end: '2026-07-02', interval: 60, fill: false },
+    target: 'candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-02&interval=60&fill=false',
+    types: typesOf('candles'),
+  },
+  {
+    method: 'observations',
+    parameters: { station: 'NYC', start: '2026-07-01', end: '2026-07-02' },
+    target: 'observations?station=NYC&from=2026-07-01&to=2026-07-02',
+    types: typesOf('observations'),
+  },
+  {
+    method: 'climate',
+    parameters: { start: '2026-06-20', end: '2026-07-03' },
+    target: 'climate?from=2026-06-20&to=2026-07-03',
+    types: typesOf('climate'),
+  },
+]
+
+/** A value of the JSON answer as a reader gives it: instants in one spelling, dates as `dates` says. */
+function asRead(value: unknown, type: string | undefined, dates: 'midnight' | 'day'): unknown {
+  if (value === null) return null
+  if (type?.startsWith('TIMESTAMP') === true) return new Date(String(value)).toISOString()
+  return type === 'DATE' && dates === 'midnight' ? `${String(value)}T00:00:00.000Z` : value
+}
+
+function rowsAsRead(rows: readonly JsonRecord[], { types }: ParquetAnswer, dates: 'midnight' | 'day') {
+  return rows.map((row) =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [name, asRead(value, types[name], dates)])),
+  )
+}
+
+/** 64-bit integers, which the reader gives as texts, as the numbers they are. */
+function withNumbers(row: Readonly<Record<string, unknown>>, types: ParquetAnswer['types']): object {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => {
+      if (types[name] === 'BIGINT') return [name, value === null ? null : Number(value)]
+      if (types[name] !== LEVELS) return [name, value]
+      const levels = value as readonly { price: number; qty: string }[]
+      return [name, levels.map(({ price, qty }) => ({ price, qty: Number(qty) }))]
+    }),
+  )
+}
+
 test(
-  'a parquet file of the client, read by DuckDB, has the rows of the JSON answer',
+  'parquet files of the client, read by DuckDB, have the rows of the JSON answer, types and nulls included',
   { skip: withoutPython },
   async (t) => {
     const client = new PythonClient(PYTHON ?? '')
     t.after(() => client.close())
-    const path = join(await temporaryDirectory(t), 'observations.parquet')
+    const directory = await temporaryDirectory(t)
     const { url, rows } = file.service
-    const parameters = { station: 'NYC', start: '2026-07-01', end: '2026-07-02' }
-    await client.raw({ url, method: 'observations', parameters, action: 'file', path })
-    const wanted = await rows('/api/v1/observations?station=NYC&from=2026-07-01&to=2026-07-02')
-    const found = await queryWithDuckDb(
-      await readFile(path),
-      'SELECT station_code, epoch_ms(observed_at)::DOUBLE AS at, temp_f, wind_dir_degrees, peak_wind_time IS NULL AS calm FROM file',
-    )
-    assert.deepEqual(
-      found.map((text) => Object.values(JSON.parse(text) as Readonly<Record<string, unknown>>)),
-      wanted.map((row) => [
-        row['station_code'],
-        Date.parse(String(row['observed_at'])),
-        row['temp_f'],
-        row['wind_dir_degrees'],
-        row['peak_wind_time'] === null,
-      ]),
-    )
+    let nulls = 0
+    for (const answer of PARQUET) {
+      const { method, parameters, target, types } = answer
+      const path = join(directory, `${method}.parquet`)
+      await client.raw({ url, method, parameters, action: 'file', path })
+      const content = await readFile(path)
+      const described = (
+        await queryWithDuckDb(content, 'SELECT column_name, column_type FROM (DESCRIBE file)')
+      ).map((text) => Object.values(JSON.parse(text) as Readonly<Record<string, string>>))
+      assert.deepEqual(Object.fromEntries(described), types, method)
+      const found = (await queryWithDuckDb(content, 'SELECT * FROM file')).map((text) =>
+        withNumbers(JSON.parse(text) as Readonly<Record<string, unknown>>, types),
+      )
+      const json = await rows(`/api/v1/${target}`)
+      assert.ok(json.length > 10, method)
+      assert.deepEqual(found, rowsAsRead(json, answer, 'midnight'), method)
+      nulls += json.flatMap((row) => Object.values(row)).filter((value) => value === null).length
+    }
+    assert.ok(nulls > 0, 'the sample has values that are not known')
   },
 )
+
+for (const [library, method] of [
+  ['pyarrow', 'to_arrow'],
+  ['polars', 'to_polars'],
+] as const) {
+  const python = pythonWith(library)
+  const skip =
+    python === null ? `no Python with ${library} is installed (BOOKCAST_TEST_PYTHON names one)` : false
+  test(`${method} gives the rows of the JSON answer, types and nulls included`, { skip }, async (t) => {
+    const client = new PythonClient(python ?? '')
+    t.after(() => client.close())
+    const { url, rows } = file.service
+    for (const answer of PARQUET) {
+      const { method: asked, parameters, target, types } = answer
+      const given = (await client.raw({
+        url,
+        method: asked,
+        parameters,
+        action: 'table',
+        library: method,
+      })) as { readonly types: Readonly<Record<string, string>>; readonly rows: readonly JsonRecord[] }
+      assert.deepEqual(Object.keys(given.types), Object.keys(types))
+      for (const [name, type] of Object.entries(given.types)) {
+        assert.equal(
+          /timestamp|datetime/i.test(type),
+          types[name]?.startsWith('TIMESTAMP'),
+          `${name} ${type}`,
+        )
+        assert.equal(
+          /^u?int/i.test(type),
+          /INTEGER$|BIGINT/.test(types[name]?.replace(LEVELS, '') ?? ''),
+          `${name} ${type}`,
+        )
+      }
+      const json = rowsAsRead(await rows(`/api/v1/${target}`), answer, 'day')
+      const found = given.rows.map((row) =>
+        Object.fromEntries(
+          Object.entries(row).map(([name, value]) => [name, asRead(value, types[name], 'day')]),
+        ),
+      )
+      assert.deepEqual(found, json, asked)
+    }
+  })
+}
 
 test(
   'to_polars and to_arrow hand whole parquet files to their libraries',
   { skip: withoutPython },
   async (t) => {
-    // Neither library is installed here: stand-ins note what they are given.
+    // Stand-ins, which note what they are given, since the libraries are not everywhere.
     const directory = await temporaryDirectory(t)
     await mkdir(join(directory, 'pyarrow'))
     const reading =

@@ -1,7 +1,7 @@
 """Runs one call of the Python client and prints what came of it as JSON, for the tests that both clients go through.
 
 Reads {"url", "options", "method", "positional", "parameters", "action", "path", "call"} from its first argument. Actions:
-rows, file, bytes, frame, one, cancel (from another thread, once a batch has come), leave (the loop, after ten rows), count
+rows, file, bytes, frame, table, one, cancel (from another thread, once a batch has come), leave (the loop, after ten rows), count
 (rows alone, with the memory they took). The error of a client is part of the result; any other error ends the program.
 """
 
@@ -29,6 +29,20 @@ def frame_columns(frame):
                 None if not isinstance(value, list) and pandas.isna(value) else value for value in column.tolist()
             ]
     return {"dtypes": {name: str(frame[name].dtype) for name in frame.columns}, "values": values}
+
+
+def table_rows(table):
+    """Rows and names of types of a pyarrow.Table or a polars.DataFrame."""
+    if hasattr(table, "to_pylist"):
+        types = {field.name: str(field.type) for field in table.schema}
+        return {"types": types, "rows": table.to_pylist()}
+    types = {name: str(kind) for name, kind in table.schema.items()}
+    return {"types": types, "rows": table.to_dicts()}
+
+
+def plain(value):
+    """Times as text; what pandas gives are numbers of its own."""
+    return value.isoformat() if hasattr(value, "isoformat") else value.item()
 
 
 def cancelled_answer(answer):
@@ -100,6 +114,8 @@ def run(call):
         result = frame_columns(answer.to_df())
     elif action == "library":
         result = {"value": getattr(answer, call["library"])()}
+    elif action == "table":
+        result = table_rows(getattr(answer, call["library"])())
     elif action == "cancel":
         result = {"rows": cancelled_answer(answer)}
     elif action == "leave":
@@ -133,8 +149,7 @@ def main():
             result = run(call)
         except bookcast.BookcastError as error:
             result = error_of(error)
-        # What pandas gives are numbers of its own.
-        print(json.dumps(result, default=lambda value: value.item()), flush=True)
+        print(json.dumps(result, default=plain), flush=True)
 
 
 main()

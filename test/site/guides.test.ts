@@ -1,7 +1,7 @@
 // Every snippet of the guides, run as it stands against a server with the sample's records.
 
 import assert from 'node:assert/strict'
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { readVersion } from '../../server/version.ts'
-import { PANDAS_PYTHON, PYTHON, PYTHON_ENVIRONMENT } from '../support/client-drivers.ts'
+import { PYTHON, PYTHON_ENVIRONMENT, pythonWith } from '../support/client-drivers.ts'
 import { serviceOfThisFile } from '../support/conformance-service.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
@@ -18,13 +18,6 @@ const GUIDES = new URL('../../../server/site/guides/', import.meta.url)
 const SNIPPET = /^```(\w+)(?: (\w+))?\n([\s\S]*?)^```$/gm
 const run = promisify(execFile)
 const file = serviceOfThisFile()
-
-/** A Python that has a library; undefined where there is none. */
-function pythonWith(library: string | undefined): string | undefined {
-  if (library === undefined) return PYTHON ?? undefined
-  if (library === 'pandas') return PANDAS_PYTHON ?? undefined
-  return PYTHON !== null && spawnSync(PYTHON, ['-c', `import ${library}`]).status === 0 ? PYTHON : undefined
-}
 
 async function queryIn(directory: string, sql: string): Promise<string> {
   const instance = await DuckDBInstance.create(':memory:', { threads: '1' })
@@ -48,8 +41,8 @@ async function output(directory: string, language: string, library: string | und
     await writeFile(join(directory, 'snippet.mjs'), text)
     return (await run(process.execPath, ['snippet.mjs'], options)).stdout
   }
-  const python = pythonWith(library)
-  return python === undefined ? undefined : (await run(python, ['-c', text], options)).stdout
+  const python = library === undefined ? PYTHON : pythonWith(library)
+  return python === null ? undefined : (await run(python, ['-c', text], options)).stdout
 }
 
 for (const name of await readdir(GUIDES)) {
