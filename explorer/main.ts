@@ -10,11 +10,13 @@ import { showKeyForm } from './key-form.ts'
 import { RequestPanel } from './request-panel.ts'
 import { completed } from './selection.ts'
 import { SelectionBar } from './selection-bar.ts'
+import { sampleText } from './service-facts.ts'
 import { Session } from './session.ts'
 import { onSchemeChange } from './theme.ts'
 import type { OpenView, View } from './view.ts'
 import { hasSameData, readAddress, type ViewName, type ViewState, VIEWS, writeAddress } from './view-state.ts'
 import { openWeatherView } from './weather-view.ts'
+import { missingNote, missingRecording, missingView } from './what-is-missing.ts'
 
 const OPENERS: Readonly<Record<ViewName, OpenView>> = {
   day: openDayView,
@@ -30,6 +32,8 @@ const NAMES: Readonly<Record<ViewName, string>> = {
   candles: 'Candles',
   data: 'Data',
 }
+/** The first picture comes first. */
+const SAMPLES_AFTER_MS = 500
 /** A cursor that moves is not written down with every step. */
 const NOTE_AFTER_MS = 200
 
@@ -63,7 +67,7 @@ class Explorer {
     })
     addEventListener('popstate', () => this.#onAddress())
     onSchemeChange(() => void this.#show(), new AbortController().signal)
-    void this.#show()
+    void this.#show().then(() => setTimeout(() => void this.#markSamples(), SAMPLES_AFTER_MS))
   }
 
   /** Goes to another picture, to which the browser's Back returns. */
@@ -114,11 +118,16 @@ class Explorer {
       this.#bar.show(selection, catalogue)
       this.#markView()
       this.#host.replaceChildren()
-      if (selection.state.series === '' && selection.state.view !== 'data') {
+      const open = (patch: Partial<ViewState>): void => this.#open(patch)
+      const missing = missingView(selection.state, catalogue)
+      if (missing !== null) {
+        this.#panel.begin([])
         this.#panel.report('')
-        this.#host.append(element('p', {}, 'The lake has no order books yet; “bookcast import” adds some.'))
+        this.#host.append(missingNote(missing, open))
         return
       }
+      const unrecorded = missingRecording(selection.state, catalogue)
+      if (unrecorded !== null) this.#host.append(missingNote(unrecorded, open))
       this.#view = OPENERS[selection.state.view]({
         host: this.#host,
         ...selection,
@@ -126,7 +135,7 @@ class Explorer {
         session: this.#session,
         panel: this.#panel,
         note: (patch) => this.#note(patch),
-        open: (patch) => this.#open(patch),
+        open,
         signal: left.signal,
       })
     } catch (error) {
@@ -143,6 +152,15 @@ class Explorer {
       if (view === this.#state.view) link.setAttribute('aria-current', 'page')
       else link.removeAttribute('aria-current')
     }
+  }
+
+  /** Invented data says so on every view. */
+  async #markSamples(): Promise<void> {
+    const health = await this.#session.client.health().catch(() => null)
+    const text = health === null ? '' : sampleText(health)
+    const mark = pageElement('sample')
+    mark.textContent = text
+    mark.hidden = text === ''
   }
 
   #askForKey(): void {

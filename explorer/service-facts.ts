@@ -42,6 +42,14 @@ export function healthTable({
   }
 }
 
+/** That data is invented, in a few words; empty where none is. */
+export function sampleText({ sync, samples }: Health): string {
+  const given = samples as Health['samples'] | undefined
+  if (given === undefined || (given.files === 0 && !given.records)) return ''
+  const isAll = given.files === sync.file_count && (given.records || given.files > 0)
+  return isAll ? 'Invented sample data' : 'Some of the data is an invented sample'
+}
+
 type Find = (name: string, labels?: Readonly<Record<string, string>>) => number | undefined
 
 function finder(samples: readonly Sample[]): Find {

@@ -9,6 +9,8 @@ export interface Strike {
 
 const STRIKE = /-([BT])(-?\d+(?:\.\d+)?)$/
 const LABEL_CHARACTERS_MAX = 24
+/** A token of Polymarket: some 77 digits, which are told apart by their ends. */
+const TOKEN = /^(\d{6})\d{20,}(\d{4})$/
 
 /** Text that is cut where it gets too long for its place. */
 export function shortened(text: string, charactersMax: number): string {
@@ -23,7 +25,8 @@ function parsed(market: string, lowestBracket: number): Parsed {
   const [, kind, number] = STRIKE.exec(market) ?? []
   if (number === undefined) {
     const name = market.slice(Math.max(market.lastIndexOf('-'), market.lastIndexOf(':')) + 1)
-    return { market, label: shortened(name, LABEL_CHARACTERS_MAX), order: Number.POSITIVE_INFINITY }
+    const label = shortened(name.replace(TOKEN, '$1…$2'), LABEL_CHARACTERS_MAX)
+    return { market, label, order: Number.POSITIVE_INFINITY }
   }
   const value = Number(number)
   if (kind === 'B') return { market, label: `${Math.floor(value)}–${Math.ceil(value)}°`, order: value }

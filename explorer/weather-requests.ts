@@ -10,7 +10,7 @@ import { quotesRequest } from './lob-requests.ts'
 import type { QuoteRow } from './market-lines.ts'
 import { eventDate } from './strikes.ts'
 import type { TimeWindow } from './time-window.ts'
-import type { ViewState } from './view-state.ts'
+import { ALL_EVENTS, type ViewState } from './view-state.ts'
 
 /** The final report comes some hours after the day. */
 const HOURS_BEHIND = 5
@@ -19,7 +19,8 @@ export const QUOTES_INTERVAL = 300
 export interface WeatherPlan {
   readonly day: ClimateDay
   readonly bounds: TimeWindow
-  readonly quotes: ApiRequest<QuoteRow>
+  /** Null where no one event is chosen: mids of several are no distribution. */
+  readonly quotes: ApiRequest<QuoteRow> | null
   /** Null where no station is known. */
   readonly observations: ApiRequest<Observation> | null
   readonly climate: ApiRequest<ClimateRecord> | null
@@ -39,7 +40,7 @@ export function weatherPlan(state: ViewState, { station, standardOffsetHours }: 
   return {
     day,
     bounds,
-    quotes: quotesRequest(state, dates, QUOTES_INTERVAL),
+    quotes: isDate && state.event === ALL_EVENTS ? null : quotesRequest(state, dates, QUOTES_INTERVAL),
     observations:
       station === null || !isDate
         ? null

@@ -20,13 +20,15 @@ import { type WeatherPlan, weatherPlan } from './weather-requests.ts'
 const SHORTEST_MS = 3_600_000
 const IMPLIED_NOTE =
   'The mids of all strikes, divided by their sum, percent. Hatched: not every strike has a known book.'
+const NO_EVENT_NOTE = 'A distribution is that of one event: choose one above where there is one.'
 
 class WeatherView implements View {
   readonly #context: ViewContext
   readonly #plan: WeatherPlan
   readonly #weather: WeatherDay
   readonly #time: TimeView
-  readonly #implied: ImpliedPlot
+  /** Null where no event is chosen. */
+  readonly #implied: ImpliedPlot | null
   readonly #plot: LinePlot
   readonly #table: DataTable
   readonly #reports = element('tbody')
@@ -48,8 +50,7 @@ class WeatherView implements View {
       heading,
       facts.station === null ? 'No station is known for this series.' : note,
     )
-    const bottom = plotFrame(host, `Implied distribution of ${shortened(state.event, 80)}`, IMPLIED_NOTE)
-    for (const { plot } of [top, bottom]) plot.classList.add('half')
+    top.plot.classList.add('half')
     this.#time = new TimeView({
       context,
       bounds: this.#plan.bounds,
@@ -75,12 +76,25 @@ class WeatherView implements View {
       get: this.#time.get,
       listener: this.#time.listener,
     })
-    this.#implied = new ImpliedPlot(bottom, this.#time, context)
+    this.#implied = this.#impliedPlot()
     this.#table = new DataTable('Temperature, °F')
     top.below.append(this.#table.root)
     top.side.append(this.#reportTable())
-    bottom.below.prepend(this.#time.bar.root)
+    if (this.#implied === null) top.below.prepend(this.#time.bar.root)
     void this.#load()
+  }
+
+  /** The plot below, with the bar for both; a sentence where there can be none. */
+  #impliedPlot(): ImpliedPlot | null {
+    const { host, state } = this.#context
+    if (this.#plan.quotes === null) {
+      host.append(element('p', { class: 'missing' }, NO_EVENT_NOTE))
+      return null
+    }
+    const frame = plotFrame(host, `Implied distribution of ${shortened(state.event, 80)}`, IMPLIED_NOTE)
+    frame.plot.classList.add('half')
+    frame.below.append(this.#time.bar.root)
+    return new ImpliedPlot(frame, this.#time, this.#context)
   }
 
   follow(state: ViewContext['state']): void {
@@ -89,12 +103,12 @@ class WeatherView implements View {
 
   close(): void {
     this.#plot.destroy()
-    this.#implied.destroy()
+    this.#implied?.destroy()
   }
 
   #onWindow(): void {
     this.#plot.showWindow()
-    this.#implied.showWindow()
+    this.#implied?.showWindow()
   }
 
   async #load(): Promise<void> {
@@ -114,7 +128,7 @@ class WeatherView implements View {
     await Promise.all([
       read(observations, (rows) => this.#weather.observations.push(...rows)),
       read(climate, (rows) => this.#weather.reports.push(...rows)),
-      read(quotes, (rows) => this.#implied.lines.add(rows)),
+      read(quotes, (rows) => this.#implied?.lines.add(rows)),
     ])
     this.#show()
   }
@@ -133,8 +147,9 @@ class WeatherView implements View {
       ],
     })
     this.#showReports()
-    this.#implied.draw()
-    const ticks = this.#implied.lines.times.length > 0 ? this.#implied.lines.times : times
+    this.#implied?.draw()
+    const quoted = this.#implied?.lines.times ?? []
+    const ticks = quoted.length > 0 ? quoted : times
     this.#time.bar.setTicks({
       count: ticks.length,
       timeOf: (index) => ticks[index] ?? this.#plan.bounds.fromMs,
@@ -148,7 +163,7 @@ class WeatherView implements View {
     this.#plot.setCursor(ms)
     const index = indexAt(this.#times, ms)
     this.#table.setCurrent(this.#times.length === 0 ? null : index)
-    return `${instantText(ms)}: ${this.#temperatureAt(index)}${this.#implied.showCursor(ms)}`
+    return `${instantText(ms)}: ${this.#temperatureAt(index)}${this.#implied?.showCursor(ms) ?? ''}`
   }
 
   #temperatureAt(index: number): string {

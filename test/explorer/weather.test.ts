@@ -42,8 +42,8 @@ test('the requests cover the climate day of the event, whatever date is shown', 
     to: '2026-07-02',
     revisions: true,
   })
-  assert.equal(quotes.parameters['from'], '2026-07-02')
-  assert.equal(quotes.parameters['to'], '2026-07-03')
+  assert.equal(quotes?.parameters['from'], '2026-07-02')
+  assert.equal(quotes?.parameters['to'], '2026-07-03')
 })
 
 test('without a station nothing is asked of one, and what is no date goes to the server as it is', () => {
@@ -54,7 +54,7 @@ test('without a station nothing is asked of one, and what is no date goes to the
     standardOffsetHours: null,
   })
   assert.deepEqual([observations, climate], [null, null])
-  assert.equal(quotes.parameters['date'], 'banana')
+  assert.equal(quotes?.parameters['date'], 'banana')
 })
 
 test('what has no row of its own at a time is not there, which is not the same as not known', () => {

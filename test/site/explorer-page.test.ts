@@ -74,36 +74,48 @@ test('a link shows the same picture, and so do Back and Forward', { skip }, asyn
   await page.close()
 })
 
-const WRONG: readonly (readonly [fragment: string, target: string, parameter: string | null])[] = [
-  ['view=day&series=KXHIGHNY&event=all&date=banana', 'lob?series=KXHIGHNY&date=banana', 'date'],
-  [`view=day&${MARKET}&interval=0`, 'lob?series=KXHIGHNY-26JUL02&date=2026-07-02&interval=0', 'interval'],
+const WRONG: readonly (readonly [fragment: string, target: string, parameters: readonly string[]])[] = [
+  ['view=day&series=KXHIGHNY&event=all&date=banana', 'lob?series=KXHIGHNY&date=banana', ['date']],
+  [`view=day&${MARKET}&interval=0`, 'lob?series=KXHIGHNY-26JUL02&date=2026-07-02&interval=0', ['interval']],
+  [
+    'view=day&source=nope&series=KXHIGHNY&event=all&date=2026-07-02',
+    'lob?source=nope&series=KXHIGHNY&date=2026-07-02',
+    ['source'],
+  ],
+  ['view=day&series=NOPE&event=all&date=2026-07-02', 'lob?series=NOPE&date=2026-07-02', []],
   [
     `view=book&${MARKET}&interval=zz`,
     'lob?market=KXHIGHNY-26JUL02-B80.5&date=2026-07-02&interval=zz',
-    'interval',
+    ['interval'],
   ],
   [
     `view=book&series=KXHIGHNY&event=all&market=NOPE-1&date=2026-07-02`,
     'lob?market=NOPE-1&date=2026-07-02',
-    null,
+    [],
   ],
-  [`view=candles&${MARKET}&candle=7`, 'candles?market=KXHIGHNY-26JUL02-B80.5&interval=7', 'interval'],
+  [`view=candles&${MARKET}&candle=7`, 'candles?market=KXHIGHNY-26JUL02-B80.5&interval=7', ['interval']],
+  [
+    'view=candles&series=KXHIGHNY&event=all&market=KXHIGHNY-26JUL02-B80.5&date=banana',
+    'candles?market=KXHIGHNY-26JUL02-B80.5&from=banana&to=banana',
+    ['from', 'to'],
+  ],
   [
     `view=weather&${MARKET}&interval=9999`,
     'lob?series=KXHIGHNY-26JUL02&date=2026-07-02&interval=9999',
-    'interval',
+    ['interval'],
   ],
+  ['view=weather&series=KXHIGHNY&event=all&date=banana', 'lob?series=KXHIGHNY&date=banana', ['date']],
 ]
 
 test("what is refused shows the server's own sentence and the parameter", { skip }, async () => {
-  for (const [fragment, target, parameter] of WRONG) {
+  for (const [fragment, target, parameters] of WRONG) {
     const problem = await readProblem(await file.service.get(`/api/v1/${target}`))
     const { page } = await open(`#${fragment}`)
     const alert = page.getByRole('alert')
     await alert.waitFor()
     assert.ok((await alert.innerText()).includes(problem.detail), `${fragment}: ${await alert.innerText()}`)
     const named = await alert.locator('li code').allInnerTexts()
-    assert.deepEqual(named, parameter === null ? [] : [parameter], fragment)
+    assert.deepEqual(named, parameters, fragment)
     await page.close()
   }
 })
@@ -343,8 +355,8 @@ test('the first picture takes few requests, none of them twice', { skip }, async
   const page = await chromium.browser.newPage()
   const asked: string[] = []
   page.on('request', (request) => {
-    // Which the browser takes anew, from what it keeps, when the address changes.
-    if (!request.url().endsWith('.svg')) asked.push(request.url().replace(file.service.url, ''))
+    // The icon is taken anew, from what the browser keeps, when the address changes; whether data is invented is asked later.
+    if (!/\.svg$|\/health$/.test(request.url())) asked.push(request.url().replace(file.service.url, ''))
   })
   await page.goto(file.service.url, { waitUntil: 'commit' })
   await wholeRows(page)

@@ -1,0 +1,73 @@
+// Why a view has nothing to draw, in a sentence, and where there is something: said before anything is asked for that
+// cannot be had. What is wrong with a value the server says.
+
+import { utcDateStartMs } from '../shared/utc-date.ts'
+import type { Catalogue } from './catalogue.ts'
+import { button, element } from './element.ts'
+import { type DateSpan, isRecorded, recordedNeighbour } from './recorded-days.ts'
+import { shortened } from './strikes.ts'
+import type { ViewState } from './view-state.ts'
+
+const NAME_CHARACTERS_MAX = 60
+
+export interface Missing {
+  readonly sentence: string
+  /** What may be shown instead. */
+  readonly instead: { readonly text: string; readonly patch: Partial<ViewState> } | null
+}
+
+const DAY_INSTEAD = { text: 'Show the day instead', patch: { view: 'day' } } as const
+
+/** What keeps a view from being drawn at all; null where nothing does. */
+export function missingView(state: ViewState, catalogue: Catalogue): Missing | null {
+  const { view, source, series, market, date } = state
+  if (view === 'data') return null
+  if (series === '')
+    return {
+      sentence: 'The lake has no order books yet; “bookcast import” or “bookcast record” adds some.',
+      instead: null,
+    }
+  if (source === 'polymarket' && view === 'candles')
+    return {
+      sentence: 'Candles are those of Kalshi’s markets. Of Polymarket’s there are the day and the books.',
+      instead: DAY_INSTEAD,
+    }
+  if (source === 'polymarket' && view === 'weather')
+    return {
+      sentence:
+        'Polymarket settles by stations of its own, and its recordings do not say which token of a condition is “yes”: there is no temperature and no distribution that would be right.',
+      instead: DAY_INSTEAD,
+    }
+  if (market === '' && (view === 'book' || view === 'candles') && utcDateStartMs(date) !== undefined)
+    return missingDate(state, catalogue.spansOf(source, series))
+  return null
+}
+
+/** What is to be said above a view of a date that has no recording; null where it has one. */
+export function missingRecording(state: ViewState, catalogue: Catalogue): Missing | null {
+  const { view, source, series, date } = state
+  const isOfBooks = view === 'day' || view === 'book' || view === 'weather'
+  const spans = catalogue.spansOf(source, series)
+  if (!isOfBooks || utcDateStartMs(date) === undefined || isRecorded(spans, date)) return null
+  return missingDate(state, spans)
+}
+
+function missingDate({ series, date }: ViewState, spans: readonly DateSpan[]): Missing {
+  const name = shortened(series, NAME_CHARACTERS_MAX)
+  const nearest = recordedNeighbour(spans, date, 1) ?? recordedNeighbour(spans, date, -1)
+  const other = { event: '', market: '', from: null, to: null, at: null }
+  return {
+    sentence: `There is no recording of ${name} on ${date}${spans.length === 0 ? ', nor on another day' : ''}.`,
+    instead:
+      nearest === undefined ? null : { text: `Show ${nearest} instead`, patch: { date: nearest, ...other } },
+  }
+}
+
+/** The sentence, and a button that shows the other thing. */
+export function missingNote(
+  { sentence, instead }: Missing,
+  open: (patch: Partial<ViewState>) => void,
+): HTMLElement {
+  const other = instead === null ? [] : [' ', button(instead.text, () => open(instead.patch))]
+  return element('p', { class: 'missing' }, sentence, ...other)
+}

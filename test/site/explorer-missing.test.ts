@@ -1,0 +1,121 @@
+// What the explorer shows of what is not there: dates without a recording, what Polymarket does not say, a day that ends
+// early, and that the sample is invented.
+
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { test } from 'node:test'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { browserOfThisFile, withoutChromium } from '../support/chromium.ts'
+import { serviceOfThisFile } from '../support/conformance-service.ts'
+import {
+  coloursAt,
+  hasColour,
+  openExplorer,
+  type Rgb,
+  tableCells,
+  wholeRows,
+} from '../support/explorer-page.ts'
+
+const file = serviceOfThisFile({
+  // Of Denver only two days are left, so that a date between others has none.
+  prepare: (lake) => rm(lobFilePath(lake, 'kalshi', 'KXHIGHDEN', '2026-07-02')),
+})
+const chromium = browserOfThisFile()
+const skip = withoutChromium
+
+async function open(fragment: string) {
+  return openExplorer(chromium.browser, file.service.url, fragment)
+}
+
+/** Without what the browser itself says of an answer that is a refusal. */
+function own(faults: readonly string[]): string[] {
+  return faults.filter((fault) => !fault.startsWith('Failed to load resource'))
+}
+
+for (const view of ['day', 'book', 'weather', 'candles'])
+  test(
+    `${view}: a date without a recording is told, with the nearest one that has some`,
+    { skip },
+    async () => {
+      const { page, faults } = await open(`#view=${view}&series=KXHIGHNY&date=2026-06-25`)
+      await page.getByText('There is no recording of KXHIGHNY on 2026-06-25.').waitFor()
+      // No request is sent that names no market.
+      assert.equal(await page.getByText('is empty').count(), 0)
+      await page.getByRole('button', { name: 'Show 2026-07-01 instead' }).click()
+      assert.ok((await wholeRows(page)) > 0)
+      assert.match(page.url(), /date=2026-07-01/)
+      assert.equal(await page.locator('.missing').count(), 0)
+      assert.deepEqual(own(faults), [])
+      await page.close()
+    },
+  )
+
+test('a day between recorded ones leads to the next', { skip }, async () => {
+  const { page } = await open('#view=book&series=KXHIGHDEN&date=2026-07-02&event=all')
+  await page.getByRole('button', { name: 'Show 2026-07-03 instead' }).waitFor()
+  await page.close()
+})
+
+for (const [view, sentence] of [
+  ['candles', /Candles are those of Kalshi/],
+  ['weather', /Polymarket settles by stations of its own/],
+] as const)
+  test(`Polymarket has no ${view}, which is said, and nothing is asked for`, { skip }, async () => {
+    const { page, faults } = await open(`#view=${view}&source=polymarket`)
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(request.url()))
+    await page.getByText(sentence).waitFor()
+    assert.deepEqual(
+      asked.filter((url) => /candles|observations|climate/.test(url)),
+      [],
+    )
+    await page.getByRole('button', { name: 'Show the day instead' }).click()
+    assert.ok((await wholeRows(page)) > 10_000)
+    assert.match(page.url(), /view=day&source=polymarket/)
+    assert.deepEqual(faults, [])
+    await page.close()
+  })
+
+test('the mids of several events are no distribution', { skip }, async () => {
+  const { page, faults } = await open('#view=weather&series=KXHIGHNY&date=2026-07-02&event=all')
+  await page.getByText('A distribution is that of one event').waitFor()
+  assert.ok((await wholeRows(page)) > 10)
+  assert.ok((await tableCells(page, 'Temperature, °F')).length > 10)
+  assert.equal(await page.locator('.plot').count(), 1)
+  assert.ok(await page.getByLabel('Time', { exact: true }).isVisible())
+  assert.deepEqual(faults, [])
+  await page.close()
+})
+
+test('a day that ends early is hatched behind its end', { skip }, async () => {
+  // The event of the first of July settles in the night to the second: of that date it has five hours.
+  const { page, faults } = await open('#view=day&series=KXHIGHNY&event=KXHIGHNY-26JUL01&date=2026-07-02')
+  const rows = await wholeRows(page)
+  assert.ok(rows > 0 && rows < 6 * 1440, String(rows))
+  const hatched: string = await page.evaluate(
+    `getComputedStyle(document.documentElement).getPropertyValue('--hatch')`,
+  )
+  const parts = (hatched.match(/[0-9a-f]{2}/g) ?? []).map((part) => Number.parseInt(part, 16))
+  const colour: Rgb = [parts[0] ?? 0, parts[1] ?? 0, parts[2] ?? 0]
+  assert.ok(hasColour(await coloursAt(page, [0.9, 0.5], { radiusPx: 6 }), colour))
+  assert.ok(!hasColour(await coloursAt(page, [0.1, 0.5], { radiusPx: 6 }), colour))
+  assert.deepEqual(faults, [])
+  await page.close()
+})
+
+for (const fragment of [
+  '',
+  '#view=book',
+  '#view=weather',
+  '#view=candles',
+  '#view=data',
+  '#source=polymarket',
+])
+  test(`invented data says so: ${fragment || '/'}`, { skip }, async () => {
+    const { page, faults } = await open(fragment)
+    const mark = page.locator('#sample')
+    await mark.filter({ hasText: 'sample' }).waitFor()
+    assert.match(await mark.innerText(), /^(Invented sample data|Some of the data is an invented sample)$/)
+    assert.deepEqual(faults, [])
+    await page.close()
+  })
