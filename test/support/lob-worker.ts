@@ -38,6 +38,8 @@ export function lobQuery(query: Partial<LobQuery> & Pick<LobQuery, 'dates'>): Lo
 export interface AnswerEvents {
   readonly headOnly?: boolean
   readonly onFirstChunk?: () => void
+  /** Called when a chunk leaves the worker, before it goes on. */
+  readonly onChunkSent?: () => void
   readonly cancelAfterFirstChunk?: boolean
   readonly catalogue?: LobCatalogueEntry
   readonly held?: readonly string[]
@@ -50,6 +52,11 @@ export async function collectLob(
   events: AnswerEvents = {},
 ): Promise<CollectedAnswer> {
   const { port1, port2 } = new MessageChannel()
+  const post = port2.postMessage.bind(port2)
+  port2.postMessage = (message: WorkerMessage<LobHead>): void => {
+    if (message.kind === 'chunk') events.onChunkSent?.()
+    post(message)
+  }
   const parts: Buffer[] = []
   let head: LobHead | undefined
   let endRows: number | undefined

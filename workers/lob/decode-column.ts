@@ -22,6 +22,11 @@ function wholeOf(rows: number): RowRange {
   return { start: 0, stop: rows }
 }
 
+/** Values of a page from row `start` on that have to be decoded: none behind the last row wanted. */
+function wantedCount(wanted: RowRange, start: number, count: number): number {
+  return Math.min(count, wanted.stop - start)
+}
+
 function isDictionary(encoding: string): boolean {
   return encoding === 'RLE_DICTIONARY' || encoding === 'PLAIN_DICTIONARY'
 }
@@ -91,9 +96,10 @@ export function decodeInt64(
       dictionary = new Float64Array(count)
       readPlainInt64(reader, base, dictionary, 0, count)
     },
-    values({ encoding, count, reader }: ValuePage, start: number): void {
+    values({ encoding, count: pageCount, reader }: ValuePage, start: number): void {
+      const count = wantedCount(wanted, start, pageCount)
       if (encoding === 'PLAIN') readPlainInt64(reader, base, out, start, count)
-      else if (encoding === 'DELTA_BINARY_PACKED') readDelta(reader, base, out, start, count)
+      else if (encoding === 'DELTA_BINARY_PACKED') readDelta(reader, base, out, start, pageCount, count)
       else if (isDictionary(encoding)) {
         const codes = scratchOf(rows)
         readCodes(reader, codes, start, count)
@@ -132,11 +138,12 @@ export function decodeInt32(
       // What a dictionary holds is checked once, not row by row.
       checkRange(chunk, dictionary, 0, count, max)
     },
-    values({ encoding, count, reader }: ValuePage, start: number): void {
+    values({ encoding, count: pageCount, reader }: ValuePage, start: number): void {
+      const count = wantedCount(wanted, start, pageCount)
       if (isDictionary(encoding)) {
         readCodes(reader, out, start, count, dictionary)
       } else {
-        readPlainOrDelta(encoding, reader, out, start, count)
+        readPlainOrDelta(encoding, reader, out, start, pageCount, count)
         checkRange(chunk, out, start, count, max)
       }
     },
@@ -156,13 +163,14 @@ function readPlainOrDelta(
   reader: ByteReader,
   out: Int32Array,
   start: number,
+  pageCount: number,
   count: number,
 ): void {
   if (encoding === 'PLAIN') readPlainInt32(reader, out, start, count)
   else if (encoding === 'DELTA_BINARY_PACKED') {
-    const wide = new Float64Array(count)
-    readDelta(reader, 0n, wide, 0, count)
-    out.set(wide, start)
+    const wide = new Float64Array(pageCount)
+    readDelta(reader, 0n, wide, 0, pageCount, count)
+    out.set(wide.subarray(0, count), start)
   } else throw new UnusualEncoding(encoding)
 }
 

@@ -4,12 +4,18 @@
 // done with are used again: fresh ones would keep the collector running.
 
 import { EVENT_GAP, PRICE_UNITS_PER_DOLLAR, SIDE_ASK } from '../../shared/lob-v1.ts'
-import type { RowRange } from './column-pages.ts'
+import type { ColumnChunk, RowRange } from './column-pages.ts'
 import { decodeInt32, decodeInt32Briefly, decodeInt64, decodeStrings } from './decode-column.ts'
 import { type IndexedRowGroup, mayHoldMarket } from './file-index.ts'
 import { namingFile } from '../lake/lake-file-error.ts'
 import type { LakeFile } from './lake-file.ts'
 import type { EventColumns } from './order-book.ts'
+
+/**
+ * Rows that a preview decodes: a keyframe of two full sides, and the first seconds of a busy market. All of a row group
+ * is forty times as many.
+ */
+const PREVIEW_ROWS = 1024
 
 /** Number of the markets that were not asked for. */
 const NOT_WANTED = -1
@@ -81,6 +87,19 @@ export class EventSource {
     return decoded.slices.get(market)
   }
 
+  /**
+   * The first rows of what `take` would give, of a row group that is not decoded: so many that an answer can begin, in a
+   * small part of the time. Undefined where it has none among them.
+   */
+  preview(market: number, group: number): EventColumns | undefined {
+    this.#checkpoint()
+    return namingFile(this.#file.name, () => this.#decodeFirst(market, this.#file.index.rowGroups[group]!))
+  }
+
+  isDecoded(group: number): boolean {
+    return this.#groups.has(group)
+  }
+
   /** Says that a market will not ask for a row group, so that nothing is kept for it. */
   skip(market: number, group: number): void {
     const wantedBy = this.#wantedBy[group]!
@@ -99,19 +118,46 @@ export class EventSource {
   }
 
   #decode({ rows, columns }: IndexedRowGroup): DecodedGroup {
-    const file = this.#file
-    const { market_id: marketChunk, ts, event, side, price, qty } = columns
+    const markets = this.#decodeMarkets(columns.market_id, rows)
+    const whole = this.#columnsFor(rows)
+    this.#decodeInto(whole, columns, rows, wantedRows(markets, rows))
+    return { columns: whole, slices: sliceByMarket(whole, { start: 0, stop: rows }, markets), users: 0 }
+  }
+
+  #decodeFirst(market: number, { rows, columns }: IndexedRowGroup): EventColumns | undefined {
+    const markets = this.#decodeMarkets(columns.market_id, rows)
+    const start = markets.subarray(0, rows).indexOf(market)
+    if (start === -1) return undefined
+    const wanted = { start, stop: Math.min(start + PREVIEW_ROWS, rows) }
+    const whole = this.#columnsFor(rows)
+    this.#decodeInto(whole, columns, rows, wanted)
+    const first = sliceByMarket(whole, wanted, markets).get(market)!
+    // Copied: the columns are wanted for all of the group next.
+    const copy = gather(first, [{ start: 0, end: first.length }])
+    this.#free.push(whole)
+    return copy
+  }
+
+  /** The market numbers of a row group's rows, until the next call. */
+  #decodeMarkets(chunk: ColumnChunk, rows: number): Int32Array {
     const numberOf = (id: string): number => this.#numbers.get(id) ?? NOT_WANTED
     if (this.#marketOfRow.length < rows) this.#marketOfRow = new Int32Array(rows)
-    decodeStrings(file.readChunk(marketChunk), marketChunk, rows, numberOf, this.#marketOfRow)
-    const wanted = wantedRows(this.#marketOfRow, rows)
-    const whole = this.#columnsFor(rows)
+    return decodeStrings(this.#file.readChunk(chunk), chunk, rows, numberOf, this.#marketOfRow)
+  }
+
+  #decodeInto(
+    whole: EventColumns,
+    columns: IndexedRowGroup['columns'],
+    rows: number,
+    wanted: RowRange,
+  ): void {
+    const file = this.#file
+    const { ts, event, side, price, qty } = columns
     decodeInt64(file.readChunk(ts), ts, rows, file.baseNs, whole.ts, wanted)
     whole.event.set(decodeInt32Briefly(file.readChunk(event), event, rows, EVENT_GAP, wanted))
     whole.side.set(decodeInt32Briefly(file.readChunk(side), side, rows, SIDE_ASK, wanted))
     decodeInt32(file.readChunk(price), price, rows, PRICE_UNITS_PER_DOLLAR, whole.price, wanted)
     decodeInt64(file.readChunk(qty), qty, rows, 0n, whole.qty, wanted)
-    return { columns: whole, slices: sliceByMarket(whole, rows, this.#marketOfRow), users: 0 }
   }
 
   #columnsFor(rows: number): EventColumns {
@@ -129,12 +175,12 @@ export class EventSource {
 }
 
 /** Cuts rows into one slice a market: views where a market's rows are one run, copies where they are scattered. */
-function sliceByMarket(whole: EventColumns, rows: number, markets: Int32Array): Map<number, EventColumns> {
+function sliceByMarket(whole: EventColumns, range: RowRange, markets: Int32Array): Map<number, EventColumns> {
   const runs = new Map<number, { start: number; end: number }[]>()
-  for (let start = 0; start < rows;) {
+  for (let { start } = range; start < range.stop;) {
     const market = markets[start]!
     let end = start + 1
-    while (end < rows && markets[end] === market) end++
+    while (end < range.stop && markets[end] === market) end++
     if (market !== NOT_WANTED) {
       const list = runs.get(market)
       if (list) list.push({ start, end })

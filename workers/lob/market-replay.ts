@@ -27,6 +27,8 @@ export class MarketReplay {
   #events = NO_EVENTS
   #index = 0
   #hour = 0
+  /** The row group of which the events are only a preview. */
+  #previewed: number | undefined
 
   /**
    * `market` is the market's number in `source`, `entry` what the file's index says of it (undefined: no rows there).
@@ -57,6 +59,36 @@ export class MarketReplay {
     this.#replayUntil(instant)
   }
 
+  /** Like `advanceTo`, but of a row group that is not decoded only the first rows are, where they are enough. */
+  previewTo(instant: number): void {
+    const hour = Math.floor(instant / HOUR_NS)
+    if (hour > this.#hour) this.#enterHour(hour)
+    const group = this.#groups[this.#nextGroup]
+    const isUsedUp = this.#previewed === undefined && this.#index === this.#events.length
+    if (isUsedUp && this.#hasToDecode(group, instant)) {
+      const preview = this.#source.preview(this.#market, group)
+      if (preview !== undefined) {
+        this.#previewed = group
+        this.#nextGroup++
+        this.#events = preview
+        this.#index = 0
+      }
+    }
+    this.#replayUntil(instant)
+  }
+
+  /** Whether `advanceTo` the instant would decode a row group. */
+  hasToDecodeFor(instant: number): boolean {
+    const { length, ts } = this.#events
+    if (length > 0 && this.#index < length && ts[length - 1]! > instant) return false
+    return this.#previewed !== undefined || this.#hasToDecode(this.#groups[this.#nextGroup], instant)
+  }
+
+  #hasToDecode(group: number | undefined, instant: number): group is number {
+    if (group === undefined || this.#source.isDecoded(group)) return false
+    return this.#file.index.rowGroups[group]!.tsMin <= instant
+  }
+
   /** Replays every event that is left. */
   advanceToEnd(): void {
     this.#replayUntil(Infinity)
@@ -67,6 +99,12 @@ export class MarketReplay {
     for (;;) {
       this.#index = this.book.replay(this.#events, this.#index, instant)
       if (this.#index < this.#events.length) return
+      if (this.#previewed !== undefined) {
+        // What was replayed of it comes first in it again.
+        this.#events = this.#source.take(this.#market, this.#previewed) ?? NO_EVENTS
+        this.#previewed = undefined
+        continue
+      }
       const group = this.#groups[this.#nextGroup]
       if (group === undefined || rowGroups[group]!.tsMin > instant) return
       this.#nextGroup++
@@ -80,6 +118,8 @@ export class MarketReplay {
     this.#hour = hour
     if (hour < this.#keyframedFromHour) return
     const { rowGroups } = this.#file.index
+    if (this.#previewed !== undefined) this.#source.skip(this.#market, this.#previewed)
+    this.#previewed = undefined
     this.#events = NO_EVENTS
     this.#index = 0
     this.book.forget()

@@ -18,6 +18,8 @@ import { JsonRowFormat } from './row-format-json.ts'
 /** Takes rows in answer order. `makeRoom` must be awaited before `row` whenever `isFull`. */
 export interface SnapshotSink {
   readonly isFull: boolean
+  /** Whether anything has left. */
+  readonly hasSent: boolean
   begin(): Promise<void>
   row(seconds: number, marketIndex: number, book: OrderBook): void
   makeRoom(): Promise<void>
@@ -75,6 +77,10 @@ class TextSink implements SectionSink {
 
   get isFull(): boolean {
     return this.#stream.lacks(this.#encoder.position + this.#encoder.reserveBytes)
+  }
+
+  get hasSent(): boolean {
+    return this.#stream.hasSent
   }
 
   async begin(): Promise<void> {
@@ -171,6 +177,10 @@ class ParquetSink implements SnapshotSink {
 
   get isFull(): boolean {
     return this.#encoder.bufferedRows >= this.#groupRows
+  }
+
+  get hasSent(): boolean {
+    return this.#stream.hasSent
   }
 
   async begin(): Promise<void> {}

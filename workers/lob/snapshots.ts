@@ -24,6 +24,8 @@ export interface SnapshotJob<Sink extends SnapshotSink = SnapshotSink> {
   readonly sink: Sink
   /** Called before every row group is decoded; throws when the request was cancelled. */
   readonly checkpoint: () => void
+  /** Whether the first rows are sent before the rest of their hour is decoded: see `DateSnapshots.#open`. */
+  readonly isOpenedEarly: boolean
 }
 
 /** Writes every row of the plan and returns how many there were. */
@@ -64,6 +66,7 @@ class DateSnapshots {
   readonly #file: LakeFile
   readonly #replays: readonly MarketReplay[]
   readonly #numbers: readonly number[]
+  #isOpening: boolean
 
   constructor(job: SnapshotJob, datePlan: DatePlan) {
     const { date, markets } = datePlan
@@ -85,6 +88,7 @@ class DateSnapshots {
         ),
     )
     this.#numbers = ids.map((id) => job.marketNumbers.get(id)!)
+    this.#isOpening = job.isOpenedEarly && !job.sink.hasSent
   }
 
   /** Writes the rows of the ticks from `from` to `to` and returns how many there were. */
@@ -103,7 +107,8 @@ class DateSnapshots {
         const market = markets[index]!
         if (tick < market.firstTick || tick > market.lastTick) continue
         const replay = replays[index]!
-        replay.advanceTo(instant)
+        if (this.#isOpening) await this.#open(replay, instant, rows)
+        else replay.advanceTo(instant)
         if (sink.isFull) await sink.makeRoom()
         sink.row(startSeconds + seconds, this.#numbers[index]!, replay.book)
         rows++
@@ -112,6 +117,18 @@ class DateSnapshots {
     sink.settleRows()
     this.#file.assertUnchanged()
     return rows
+  }
+
+  /**
+   * Advances a book of an answer of which nothing is sent yet: from a preview where its row group is not decoded, so that
+   * the first row is there soon. What is there is sent before anything is decoded for the next.
+   */
+  async #open(replay: MarketReplay, instant: number, rowsBefore: number): Promise<void> {
+    const { sink } = this.#job
+    if (rowsBefore > 0 && !sink.hasSent && replay.hasToDecodeFor(instant)) await sink.makeRoom()
+    this.#isOpening = !sink.hasSent
+    if (this.#isOpening) replay.previewTo(instant)
+    else replay.advanceTo(instant)
   }
 }
 

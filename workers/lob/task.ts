@@ -86,8 +86,16 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   const ids = [...new Set(plan.dates.flatMap(({ markets }) => markets.map(({ id }) => id)))].toSorted(
     (left, right) => (left < right ? -1 : 1),
   )
-  const job = { query, fileOf, marketNumbers: new Map(ids.map((id, number) => [id, number])) }
-  const isSharedOut = isInSections(query) && costInRows(plan, query, fileOf) >= bounds.rowsMin
+  const isLarge = costInRows(plan, query, fileOf) >= bounds.rowsMin
+  const isSharedOut = isInSections(query) && isLarge
+  const job = {
+    query,
+    fileOf,
+    marketNumbers: new Map(ids.map((id, number) => [id, number])),
+    // A small answer is made before its status is sent, which can then still say what is wrong with its files. Parquet
+    // sends whole row groups.
+    isOpenedEarly: isLarge && assistance === null && query.format !== 'parquet',
+  }
   const textPlan = isSharedOut ? planTextSink(query, ids) : null
   const sections =
     textPlan === null

@@ -180,13 +180,17 @@ function readBits(reader: ByteReader, bit: number, width: number): number {
   return (highWidth === 32 ? high : (high & ((1 << highWidth) - 1)) >>> 0) * TWO_32 + low
 }
 
-/** Unpacks `count` DELTA_BINARY_PACKED integers, minus `base`, into `out` from `start`. */
+/**
+ * Unpacks the first `wanted` of a page's `count` DELTA_BINARY_PACKED integers, minus `base`, into `out` from `start`;
+ * a few more may come with them.
+ */
 export function readDelta(
   reader: ByteReader,
   base: bigint,
   out: Float64Array,
   start: number,
   count: number,
+  wanted = count,
 ): void {
   const blockValues = readVarInt(reader)
   const miniblocks = readVarInt(reader)
@@ -201,7 +205,7 @@ export function readDelta(
   let previous = exactNumber(first - base)
   out[start] = previous
   const stop = start + count
-  for (let index = start + 1; index < stop;) {
+  for (let index = start + 1; index < Math.min(stop, start + wanted);) {
     const minDelta = readZigZag(reader)
     const widthsAt = reader.offset
     reader.offset += miniblocks

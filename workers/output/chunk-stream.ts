@@ -62,6 +62,11 @@ export class ChunkStream {
     })
   }
 
+  /** Whether a chunk, and the head with it, has left. */
+  get hasSent(): boolean {
+    return this.#isHeadSent
+  }
+
   /** Whether fewer than `bytes` are left in the current chunk. */
   lacks(bytes: number): boolean {
     return this.position + bytes > this.bytes.length
