@@ -18,7 +18,7 @@ import type { FeedSpans, RunEnd } from './feed-spans.ts'
 import { dateOf, datesOf, isSilent, marketIdsOf } from './series-spans.ts'
 import { linkSpans, spanKey } from './span-links.ts'
 import { assembleStrands } from './strand-assembly.ts'
-import type { LooseSpan } from './strand-assembly.ts'
+import type { LooseSpan } from './strand-chain.ts'
 
 /** What one recording, or several that overlap, held of a strand in one date. */
 export interface HeardSpan extends FeedSpan {
@@ -31,7 +31,7 @@ export interface HeardSpan extends FeedSpan {
   readonly connection: string | undefined
   /** Why it ended, where that was seen. */
   readonly end: RunEnd | undefined
-  /** Without numbers its markets tell what it may go on with. */
+  /** Markets that it speaks of, of all series. */
   readonly marketIds: ReadonlySet<string>
   /** The key of the span before it in one recording. */
   readonly previousKey: string | undefined
@@ -46,7 +46,8 @@ interface WrittenSpan {
   readonly strand: number
   readonly series: readonly string[]
   readonly connection: number
-  readonly markets: readonly string[]
+  /** Or the place in the file of a span with the same ones. */
+  readonly markets: readonly string[] | number
   readonly end: RunEnd | null
   readonly beforeHole?: readonly [seq: number, recvTs: string]
   readonly afterHole?: readonly [seq: number, recvTs: string]
@@ -162,7 +163,12 @@ export class FeedLedger {
 
   #writeDate(date: string, spans: readonly HeardSpan[]): void {
     const connections = new Map<string, number>()
-    const values = spans.map((span): WrittenSpan => {
+    const places = new Map<string, number>()
+    const values = spans.map((span, place): WrittenSpan => {
+      const markets = [...span.marketIds].toSorted()
+      const marketsKey = markets.join(' ')
+      const same = places.get(marketsKey)
+      if (same === undefined) places.set(marketsKey, place)
       const name = span.connection ?? ''
       if (!connections.has(name)) connections.set(name, connections.size)
       return {
@@ -177,7 +183,7 @@ export class FeedLedger {
         end: span.end ?? null,
         ...(span.beforeHole === undefined ? {} : { beforeHole: writtenMessage(span.beforeHole) }),
         ...(span.afterHole === undefined ? {} : { afterHole: writtenMessage(span.afterHole) }),
-        markets: span.sid === null ? [...span.marketIds].toSorted() : [],
+        markets: same ?? markets,
         ...(span.previousKey === undefined
           ? {}
           : { previous: [span.previousKey, span.isPreviousSure] as const }),
@@ -260,24 +266,27 @@ function groupedBy<T, K>(list: readonly T[], keyOf: (item: T) => K): Map<K, T[]>
 
 function readDate(path: string, date: string): HeardSpan[] {
   const text = gunzipSync(readFileSync(path), { maxOutputLength: FOOTER_BYTES_MAX }).toString('utf8')
-  return (JSON.parse(text) as WrittenSpan[]).map(
-    ({ outline, anchors, strand, series, connection, markets, end, previous, beforeHole, afterHole }) => ({
-      ...parseOutline(outline),
+  const read: HeardSpan[] = []
+  for (const written of JSON.parse(text) as WrittenSpan[]) {
+    const { anchors, markets, end, previous, beforeHole, afterHole } = written
+    read.push({
+      ...parseOutline(written.outline),
       anchors: anchors.map(([seq, recvTs, ts, flag]) => {
         return { seq, recvTs: BigInt(recvTs), ts: BigInt(ts), isAfterSilence: flag === 1 }
       }),
-      strand,
-      series,
+      strand: written.strand,
+      series: written.series,
       date,
-      connection: `${path} ${connection}`,
-      marketIds: new Set(markets),
+      connection: `${path} ${written.connection}`,
+      marketIds: typeof markets === 'number' ? read[markets]!.marketIds : new Set(markets),
       end: end ?? undefined,
       beforeHole: beforeHole && readMessage(beforeHole),
       afterHole: afterHole && readMessage(afterHole),
       previousKey: previous?.[0],
       isPreviousSure: previous?.[1] ?? true,
-    }),
-  )
+    })
+  }
+  return read
 }
 
 function writtenMessage({ seq, recvTs }: NumberedMessage): readonly [number, string] {

@@ -21,7 +21,7 @@ import { OpaqueFileError, booksAtStart, lakeDates, startFolds } from './lake-dat
 import { NO_MARKETS, dateOf, datesOf, dayOf, isSilent, looseSpans } from './series-spans.ts'
 import type { Covered, SeriesSpan } from './series-spans.ts'
 import { assembleStrands } from './strand-assembly.ts'
-import type { Strand } from './strand-assembly.ts'
+import type { Strand } from './strand-chain.ts'
 import { StrandDates } from './strand-dates.ts'
 import { lastSpanOf, strandParts } from './strand-parts.ts'
 import type { OutlinedFile } from './strand-parts.ts'

@@ -4,7 +4,7 @@ import { MS_PER_DAY, NS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
 import { outlineOf } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { FeedSpans, ReadSpan } from './feed-spans.ts'
-import type { LooseSpan, Strand } from './strand-assembly.ts'
+import type { LooseSpan, Strand } from './strand-chain.ts'
 
 /** A span of the recording, or of a date's file. */
 export interface SeriesSpan extends LooseSpan {
@@ -44,9 +44,8 @@ export function silentOutline(strand: Strand, spans: readonly SeriesSpan[], date
   }
 }
 
-/** All markets of a span that was read, where they matter. */
-export function marketIdsOf({ sid, members }: ReadSpan): ReadonlySet<string> {
-  if (sid !== null) return NO_MARKETS
+/** All markets of a span that was read, of whatever series. */
+export function marketIdsOf({ members }: ReadSpan): ReadonlySet<string> {
   return new Set([...members.values()].flatMap(({ ids }) => [...ids]))
 }
 

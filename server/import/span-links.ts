@@ -2,7 +2,7 @@
 // with that of the date before, whatever else might.
 
 import type { FeedSpan } from '../lake/feed-strand.ts'
-import type { LooseSpan } from './strand-assembly.ts'
+import type { LooseSpan } from './strand-chain.ts'
 
 /** Names a span by its date and its first message. */
 export function spanKey(

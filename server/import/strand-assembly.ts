@@ -2,49 +2,13 @@
 // messages, or the next number of the same subscription; without numbers the same receive times, or the same tokens
 // heard of again within the connection's own silences. What is not proven stays apart.
 
-import type { FeedAnchor, FeedSpan, NumberedMessage } from '../lake/feed-strand.ts'
+import type { FeedAnchor, NumberedMessage } from '../lake/feed-strand.ts'
 import { isStrideAnchor } from '../lake/feed-strand.ts'
-import type { RunEnd } from './feed-spans.ts'
-import { comparePaces, goneOn, paceOfHead, paceOfTail } from './message-pace.ts'
+import { comparePaces, paceOfHead } from './message-pace.ts'
 import type { MessagePace } from './message-pace.ts'
-
-/** A span to be put together with others. */
-export interface LooseSpan extends FeedSpan {
-  readonly name: string
-  /** The span before it in the same recording, as an index of the same list. */
-  readonly previous: number | undefined
-  /** Whether it is known to follow that one; else it does where nothing fits better. */
-  readonly isPreviousSure: boolean
-  /** Spans of one name were heard through one connection; undefined where that is not known. */
-  readonly connection: string | undefined
-  /** Where there are no numbers: markets it speaks of. */
-  readonly marketIds: ReadonlySet<string>
-  readonly end: RunEnd | undefined
-  /** The recording's message before it, where numbers between are missing. */
-  readonly beforeHole?: NumberedMessage | undefined
-  /** The recording's message after it, where numbers between are missing. */
-  readonly afterHole?: NumberedMessage | undefined
-  /** It had begun before this midnight, ns, and went on. */
-  readonly carriedAt?: bigint | undefined
-}
-
-/** Spans without loss between them, in feed order. */
-export interface Strand {
-  readonly spans: readonly number[]
-  readonly sid: number | null
-  readonly firstSeq: number
-  readonly lastSeq: number
-  readonly firstTs: bigint
-  /** Until then it was heard of: by its own last message, or by others of its connection. */
-  readonly lastTs: bigint
-  readonly lastRecvTs: bigint
-  readonly isTurned: boolean | null
-  readonly isEnded: boolean
-  /** Why it ended, where that was seen. */
-  readonly end: RunEnd | undefined
-  /** Strands of one number were heard through one connection. */
-  readonly connection: number
-}
+import { missesChange } from './missed-changes.ts'
+import { Chain, ChainIndex, keyOf, longest, longestSilence } from './strand-chain.ts'
+import type { LooseSpan, Strand } from './strand-chain.ts'
 
 /** Two clocks of one machine that disagree by no more may still be one course of time. */
 const DISORDER_NS_MAX = 2_000_000_000n
@@ -56,135 +20,6 @@ const SILENCE_NS_MAX = 3_600_000_000_000n
 const HEARTBEAT_NS = 12_000_000_000n
 /** A word that a connection had ended belongs to one heard of so lately. */
 const END_NS_MAX = 600_000_000_000n
-
-/** Spans that others follow. */
-interface Followed {
-  readonly sure: ReadonlySet<number>
-  readonly likely: ReadonlySet<number>
-}
-
-class Chain implements Strand {
-  readonly spans: number[] = []
-  readonly markets = new Set<string>()
-  readonly connections = new Set<string>()
-  /** Connections that seemed to end and went on. */
-  readonly wentOn = new Set<string>()
-  lastConnection: string | undefined
-  /** Those that end where it does. */
-  readonly lastSpans = new Set<number>()
-  connection = 0
-  readonly anchors = new Map<string, FeedAnchor>()
-  readonly sid: number | null
-  readonly firstSeq: number
-  readonly firstTs: bigint
-  readonly firstRecvTs: bigint
-  lastSeq: number
-  lastTs: bigint
-  lastRecvTs: bigint
-  silenceNs = 0n
-  pace: MessagePace = { lagNs: undefined, beats: [] }
-  isTurned: boolean | null = null
-  carriedAt: bigint | undefined
-  afterHole: NumberedMessage | undefined
-  isEnded = false
-  /** One recording holds its last span and what follows it: nothing else goes on with it. */
-  isContinued = false
-  /** As it seems. */
-  isExpected = false
-  end: RunEnd | undefined
-
-  constructor(span: LooseSpan) {
-    this.sid = span.sid
-    this.firstSeq = span.firstSeq
-    this.firstTs = span.firstTs
-    this.firstRecvTs = span.firstRecvTs
-    this.lastSeq = span.lastSeq
-    this.lastTs = span.lastTs
-    this.lastRecvTs = span.lastRecvTs
-  }
-
-  add(index: number, span: LooseSpan, { sure, likely }: Followed): void {
-    this.spans.push(index)
-    for (const id of span.marketIds) this.markets.add(id)
-    if (span.connection !== undefined) this.connections.add(span.connection)
-    for (const anchor of span.anchors) this.anchors.set(keyOf(this.sid, anchor), anchor)
-    const isLast = this.sid === null ? span.lastRecvTs >= this.lastRecvTs : span.lastSeq >= this.lastSeq
-    if (isLast) {
-      if (this.end === 'new connection' && this.lastConnection !== undefined)
-        this.wentOn.add(this.lastConnection)
-      this.lastConnection = span.connection
-      const isSameEnd =
-        this.sid === null ? span.lastRecvTs === this.lastRecvTs : span.lastSeq === this.lastSeq
-      this.isEnded = span.isEnded || (this.isEnded && isSameEnd)
-      this.end = span.end
-      this.lastSeq = span.lastSeq
-      if (!isSameEnd) this.lastSpans.clear()
-      if (!isSameEnd) this.afterHole = undefined
-      this.afterHole ??= span.afterHole
-      this.lastSpans.add(index)
-      if (span.previous !== undefined) this.lastSpans.delete(span.previous)
-      this.isContinued = [...this.lastSpans].some((last) => sure.has(last))
-      this.isExpected = [...this.lastSpans].some((last) => likely.has(last))
-      if (span.sid === null) this.pace = goneOn(this.pace, paceOfTail(span.anchors))
-    }
-    if (span.lastTs > this.lastTs) this.lastTs = span.lastTs
-    if (span.lastRecvTs > this.lastRecvTs) this.lastRecvTs = span.lastRecvTs
-    this.isTurned ??= span.isTurned
-    this.carriedAt ??= span.carriedAt
-    this.silenceNs = longest(this.silenceNs, longestSilence(span.anchors))
-  }
-}
-
-/** Chains by what the next span may have in common with them. */
-class ChainIndex {
-  readonly #byAnchor = new Map<string, Chain[]>()
-  readonly #byNext = new Map<string, Set<Chain>>()
-  readonly #plain = new Set<Chain>()
-
-  add(chain: Chain, index: number, span: LooseSpan, followed: Followed): void {
-    this.#byNext.get(nextKey(chain))?.delete(chain)
-    chain.add(index, span, followed)
-    if (chain.sid === null) {
-      this.#plain.add(chain)
-    } else {
-      const key = nextKey(chain)
-      const waiting = this.#byNext.get(key)
-      if (waiting === undefined) this.#byNext.set(key, new Set([chain]))
-      else waiting.add(chain)
-    }
-    for (const anchor of span.anchors) {
-      const key = anchorKey(span.sid, anchor)
-      const list = this.#byAnchor.get(key)
-      if (list === undefined) this.#byAnchor.set(key, [chain])
-      else if (!list.includes(chain)) list.push(chain)
-    }
-  }
-
-  /** Chains that hold a message of the span. */
-  *sharing(span: LooseSpan): Iterable<Chain> {
-    const seen = new Set<Chain>()
-    for (const anchor of span.anchors) {
-      for (const chain of this.#byAnchor.get(anchorKey(span.sid, anchor)) ?? []) {
-        if (seen.has(chain)) continue
-        seen.add(chain)
-        yield chain
-      }
-    }
-  }
-
-  /** Chains that the span may go on with. */
-  before(span: LooseSpan): Iterable<Chain> {
-    return span.sid === null ? this.#plain : (this.#byNext.get(`${span.sid}:${span.firstSeq}`) ?? [])
-  }
-}
-
-function nextKey({ sid, lastSeq }: Chain): string {
-  return `${sid}:${lastSeq + 1}`
-}
-
-function anchorKey(sid: number | null, { seq, recvTs }: FeedAnchor): string {
-  return sid === null ? `${recvTs}` : `${sid}:${seq}:${recvTs}`
-}
 
 /** Strands in the order in which they began; `endsBefore` are receive times of words that some connection had ended. */
 export function assembleStrands(spans: readonly LooseSpan[], endsBefore: readonly bigint[] = []): Strand[] {
@@ -229,9 +64,15 @@ function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
   for (const chain of index.before(span)) {
     if (chain.isContinued || isOlder(span, chain) || !fillsHole(chain, span)) continue
     // What one recording holds without a break goes on however long it was silent.
-    if (span.previous !== undefined && chain.lastSpans.has(span.previous)) return chain
-    const isNext = span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span)
-    if (isNext && (best === undefined || isLikelier(span, chain, best, pace))) best = chain
+    const isSameRecording = span.previous !== undefined && chain.lastSpans.has(span.previous)
+    const isNext =
+      isSameRecording || (span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span))
+    if (!isNext || (best !== undefined && !isSameRecording && !isLikelier(span, chain, best, pace))) continue
+    const [next] = span.anchors
+    if (chain.last !== undefined && next !== undefined && missesChange(chain, chain.last, next, index.all))
+      continue
+    if (isSameRecording) return chain
+    best = chain
   }
   return best
 }
@@ -401,26 +242,8 @@ function endLatest(chains: readonly Chain[], ts: bigint): void {
   if (latest !== undefined) latest.isEnded = true
 }
 
-function longestSilence(anchors: readonly FeedAnchor[]): bigint {
-  let silenceNs = 0n
-  for (const [index, anchor] of anchors.entries()) {
-    const before = anchors[index - 1]
-    if (before !== undefined && anchor.isAfterSilence)
-      silenceNs = longest(silenceNs, anchor.recvTs - before.recvTs)
-  }
-  return silenceNs
-}
-
-function longest(a: bigint, b: bigint): bigint {
-  return a > b ? a : b
-}
-
 function isWithin(value: bigint, min: bigint, max: bigint): boolean {
   return value >= min && value <= max
-}
-
-function keyOf(sid: number | null, { seq, recvTs }: FeedAnchor): string {
-  return sid === null ? String(recvTs) : String(seq)
 }
 
 function compare(a: bigint, b: bigint): number {

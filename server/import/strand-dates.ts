@@ -7,7 +7,7 @@ import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { StatedStrand } from '../lake/lob-evidence.ts'
 import { coveredBetween, dateOf, dayOf, earlier, isSilent, later, silentOutline } from './series-spans.ts'
 import type { Covered, SeriesSpan } from './series-spans.ts'
-import type { Strand } from './strand-assembly.ts'
+import type { Strand } from './strand-chain.ts'
 
 export class StrandDates {
   readonly #spans: readonly SeriesSpan[]

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { FeedSpans } from '../../server/import/feed-spans.ts'
 import { looseSpans } from '../../server/import/series-spans.ts'
 import { assembleStrands } from '../../server/import/strand-assembly.ts'
-import type { LooseSpan } from '../../server/import/strand-assembly.ts'
+import type { LooseSpan } from '../../server/import/strand-chain.ts'
 
 const S = 1_000_000_000n
 const TOKENS = new Set(['0xc0:1'])
@@ -19,14 +19,20 @@ function numbered(from: number, to: number, at: number, more: Partial<LooseSpan>
   return spanOf(anchors, { sid: 1, firstSeq: from, lastSeq: to, isBegun: from === 1, ...more })
 }
 
-/** A span without numbers: a heartbeat each ten seconds, and a change five after it that was `lagMs` under way. */
+/**
+ * A span without numbers: a heartbeat each ten seconds, and the world's changes, one each thirty seconds, that were
+ * `lagMs` under way.
+ */
 function heard(from: number, to: number, lagMs: number, more: Partial<LooseSpan> = {}): LooseSpan {
   const anchors = Array.from({ length: Math.floor((to - from) / 10) + 1 }, (_, beat) => {
     const recvTs = BigInt(Math.round((from + beat * 10) * 1000)) * 1_000_000n
-    const changeTs = recvTs + 5n * S
+    const tenth = Math.floor((from + beat * 10) / 10)
+    const changeTs = BigInt(tenth * 10 + 5) * S
     return [
       { seq: 0, recvTs, ts: recvTs, isAfterSilence: false },
-      { seq: 0, recvTs: changeTs + BigInt(lagMs) * 1_000_000n, ts: changeTs, isAfterSilence: false },
+      ...(tenth % 3 === 0
+        ? [{ seq: 0, recvTs: changeTs + BigInt(lagMs) * 1_000_000n, ts: changeTs, isAfterSilence: false }]
+        : []),
     ]
   }).flat()
   return spanOf(anchors, { sid: null, firstSeq: 0, lastSeq: 0, marketIds: TOKENS, ...more })
@@ -102,6 +108,25 @@ test('a subscription that seemed over goes on to where its connection ended', ()
   const silent = numbered(1, 4, 0, { connection: 'a', isEnded: true })
   const [strand] = assembleStrands([silent, numbered(1, 9, 1, other)])
   assert.deepEqual([strand!.lastTs, strand!.isEnded, strand!.end], [9n * S, true, 'disconnect'])
+})
+
+test('a number that fits goes on with nothing when another heard a change meanwhile', () => {
+  const marketIds = new Set(['A', 'B'])
+  const a = numbered(1, 4, 0, { marketIds })
+  const late = numbered(5, 6, 5000, { marketIds })
+  const between = (more: Partial<LooseSpan>): LooseSpan =>
+    numbered(7, 9, 1000, { sid: 2, marketIds, ...more })
+  const stamped = between({}).anchors.map((anchor) => ({ ...anchor, ts: anchor.ts - 1n }))
+  assert.deepEqual(strandsOf(a, late, between({ anchors: stamped })), [[0], [2], [1]])
+  // Of other markets, or a book that was sent when a subscription began, it tells nothing.
+  assert.deepEqual(strandsOf(a, late, between({ anchors: stamped, marketIds: new Set(['A', 'C']) })), [
+    [0, 1],
+    [2],
+  ])
+  assert.deepEqual(strandsOf(a, late, between({})), [[0, 1], [2]])
+  // Nor does it where the recording itself held both, which it may have heard late.
+  const next = numbered(5, 6, 1001, { marketIds })
+  assert.deepEqual(strandsOf(a, next, between({ anchors: stamped })), [[0, 1], [2]])
 })
 
 test('what one recording held together stays together where another could go on too', () => {

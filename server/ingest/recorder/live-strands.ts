@@ -15,7 +15,7 @@ import {
 } from '../../import/series-spans.ts'
 import type { Covered } from '../../import/series-spans.ts'
 import { assembleStrands } from '../../import/strand-assembly.ts'
-import type { LooseSpan } from '../../import/strand-assembly.ts'
+import type { LooseSpan } from '../../import/strand-chain.ts'
 import { joinOutlines, outlineOf } from '../../lake/feed-strand.ts'
 import type { FeedSpan } from '../../lake/feed-strand.ts'
 import type { StatedStrand } from '../../lake/lob-evidence.ts'
