@@ -81,11 +81,18 @@ function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
 function isLikelier(span: LooseSpan, chain: Chain, best: Chain, pace: MessagePace): boolean {
   const isBefore = ({ lastRecvTs }: Chain): boolean => lastRecvTs <= span.firstRecvTs
   if (isBefore(chain) !== isBefore(best)) return isBefore(chain)
+  // What came after it in its own file was another's.
+  if (isOpen(chain) !== isOpen(best)) return isOpen(chain)
   if (chain.isExpected !== best.isExpected) return best.isExpected
   const laterNs = chain.lastRecvTs - best.lastRecvTs
   const isAlive = isWithin(laterNs, -HEARTBEAT_NS, HEARTBEAT_NS)
   const likeness = isAlive ? comparePaces(chain.pace, best.pace, pace) : 0
   return likeness === 0 ? laterNs > 0n : likeness < 0
+}
+
+/** Nothing was seen to end it. */
+function isOpen({ end }: Chain): boolean {
+  return end === undefined || end === 'end of file'
 }
 
 function isNextNumber(chain: Chain, span: LooseSpan): boolean {
@@ -108,11 +115,10 @@ function isHeardOfAgain(chain: Chain, span: LooseSpan): boolean {
 
 // What is known to follow comes before what may only share its messages.
 function compareSpans(a: LooseSpan, b: LooseSpan): number {
-  const isLoose = ({ previous }: LooseSpan): number => (previous === undefined ? 1 : 0)
   return (
     compare(a.firstRecvTs, b.firstRecvTs) ||
     a.firstSeq - b.firstSeq ||
-    isLoose(a) - isLoose(b) ||
+    Number(a.previous === undefined) - Number(b.previous === undefined) ||
     compare(b.lastRecvTs, a.lastRecvTs)
   )
 }
@@ -215,17 +221,16 @@ function extend(group: readonly Chain[]): void {
   for (const { sid, firstTs } of group) latest.set(sid, longest(latest.get(sid) ?? firstTs, firstTs))
   // A subscription's first message looked like another connection's, but the others' numbers went on.
   const wentOn = new Set(group.flatMap((chain) => [...chain.wentOn]))
-  const isOpen = ({ end, lastConnection, lastTs: until }: Chain): boolean =>
-    end === undefined ||
-    end === 'end of file' ||
-    (end === 'new connection' &&
-      (wentOn.has(lastConnection ?? '') ||
-        group.some((other) => other.firstTs <= until && other.lastTs > until)))
+  const mayGoOn = (chain: Chain): boolean =>
+    isOpen(chain) ||
+    (chain.end === 'new connection' &&
+      (wentOn.has(chain.lastConnection ?? '') ||
+        group.some((other) => other.firstTs <= chain.lastTs && other.lastTs > chain.lastTs)))
   const ended = group.find((chain) => chain.isEnded && chain.lastTs === lastTs)
   for (const chain of group) {
     // What came after it in its own subscription begins anew, or after a loss.
     const isFollowed = latest.get(chain.sid)! > chain.lastTs
-    if (isFollowed || !isOpen(chain)) continue
+    if (isFollowed || !mayGoOn(chain)) continue
     chain.lastTs = lastTs
     if (ended === undefined) continue
     chain.isEnded = true
