@@ -103,6 +103,12 @@ test('a recording goes on with what it heard before, not with what another heard
   ])
 })
 
+test('of two that may go on, it is the one that nothing was seen to end', () => {
+  const over = numbered(1, 4, 300, { end: 'new connection' })
+  assert.deepEqual(strandsOf(numbered(1, 4, 0), over, numbered(5, 6, 310)), [[0, 2], [1]])
+  assert.deepEqual(strandsOf(over, numbered(5, 6, 310)), [[0, 1]])
+})
+
 test('a subscription that seemed over goes on to where its connection ended', () => {
   const other = { sid: 2, connection: 'a', isEnded: true, end: 'disconnect' } as const
   const silent = numbered(1, 4, 0, { connection: 'a', isEnded: true })
