@@ -10,7 +10,7 @@ export interface Strike {
 const STRIKE = /-([BT])(-?\d+(?:\.\d+)?)$/
 const LABEL_CHARACTERS_MAX = 24
 /** A token of Polymarket: some 77 digits, which are told apart by their ends. */
-const TOKEN = /^(\d{6})\d{20,}(\d{4})$/
+const TOKEN = /^(\d{6})\d{50,}(\d{4})$/
 
 /** Text that is cut where it gets too long for its place. */
 export function shortened(text: string, charactersMax: number): string {

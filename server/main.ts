@@ -4,7 +4,7 @@
 // not load what importing needs.
 
 import { type Command, type CommandIo, UsageError } from './commands/command.ts'
-import { closest, styleOf, wrapText } from './commands/terminal.ts'
+import { closest, fitted, styleOf } from './commands/terminal.ts'
 import { processEnvironment } from './config.ts'
 import { readVersion } from './version.ts'
 
@@ -89,29 +89,27 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
 const EXIT_FAILED = 1
 const EXIT_WRONG_USE = 2
 
-/** Where the terminal's width is not known. */
-const WIDTH = 100
 const NAME_COLUMNS = 16
 
 function helpText(stream: CommandIo['stdout']): string {
   const { bold, dim } = styleOf(stream, processEnvironment)
-  const width = Math.max(40, stream.columns ?? WIDTH)
-  const lines = [...COMMANDS].map(([name, { summary }]) => {
-    const text = wrapText(summary, width - NAME_COLUMNS).replaceAll('\n', `\n${' '.repeat(NAME_COLUMNS)}`)
-    return `  ${bold(name)}${' '.repeat(NAME_COLUMNS - 2 - name.length)}${text}\n`
-  })
-  return `Usage: bookcast <command> [options]
+  const lines = [...COMMANDS].map(
+    ([name, { summary }]) => `  ${bold(name)}${' '.repeat(NAME_COLUMNS - 2 - name.length)}${summary}\n`,
+  )
+  const text = `Usage: bookcast <command> [options]
 
 Serves order books, candles, weather and climate reports of temperature markets, and collects them.
 
 ${bold('Commands:')}
 ${lines.join('')}
 ${bold('To begin:')}
-  bookcast serve --lake <dir>                    ${dim('a lake that you have')}
+  bookcast serve --lake <dir>                            ${dim('a lake that you have')}
   bookcast import --source kalshi --lake <dir> <files>   ${dim('a lake out of recordings')}
+  bookcast sample-data --out <dir>                       ${dim('an invented lake, in <dir>/lake')}
 
 "bookcast <command> --help" describes a command. "bookcast --version" prints the version.
 `
+  return fitted(text, stream)
 }
 
 /** Aborts at the first SIGINT or SIGTERM; the second ends the process as the signal itself would have. */

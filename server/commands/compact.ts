@@ -17,6 +17,7 @@ import {
   type ParsedOptions,
   parseOptions,
 } from './options.ts'
+import { fitted } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   {
@@ -61,14 +62,19 @@ const MS_PER_MINUTE = 60_000
 export const compactCommand: Command = async (args, io) => {
   const options = parseOptions(args, io.env, OPTIONS)
   if (options.help) {
-    io.stdout.write(`Usage: bookcast compact --lake <dir> [options]
+    io.stdout.write(
+      fitted(
+        `Usage: bookcast compact --lake <dir> [options]
 
 Moves closed days of candles and observations from the relational store to the lake. Each file is read back before the
 rows are deleted; a run that was killed is completed by the next one. With --grace-minutes rows are deleted by a run so long
 after the one that wrote their file.
 
 ${describeOptions(OPTIONS)}
-`)
+`,
+        io.stdout,
+      ),
+    )
     return 0
   }
   return await run(options, io)

@@ -16,6 +16,7 @@ import { IMPORT_HELP } from './import-help.ts'
 import { ImportProgressView } from './import-progress.ts'
 import { checkReportPath, writeImportReport } from './import-report-file.ts'
 import { importSummary } from './import-summary.ts'
+import { fitted } from './terminal.ts'
 
 interface Settings extends Pick<
   ImportOptions,
@@ -29,7 +30,7 @@ interface Settings extends Pick<
 export const importCommand: Command = async (args, io) => {
   const settings = readSettings(args, io)
   if (settings === 'help') {
-    io.stdout.write(IMPORT_HELP)
+    io.stdout.write(fitted(IMPORT_HELP, io.stdout))
     return 0
   }
   return await run(settings, io, io.signal ?? new AbortController().signal)

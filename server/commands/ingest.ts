@@ -32,6 +32,7 @@ import {
 } from './options.ts'
 import { RECORD_SECRETS_HELP } from './record-config.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
+import { fitted } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   {
@@ -111,7 +112,7 @@ interface Settings {
 export const ingestCommand: Command = async (args, io) => {
   const settings = readSettings(args, io)
   if (settings === 'help') {
-    io.stdout.write(HELP)
+    io.stdout.write(fitted(HELP, io.stdout))
     return 0
   }
   const signal = io.signal ?? new AbortController().signal

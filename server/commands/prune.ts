@@ -11,6 +11,7 @@ import { OBJECT_STORE_OPTIONS, readPlace } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { type Command, UsageError } from './command.ts'
 import { describeOptions, type OptionDeclaration, parseOptions, type ParsedOptions } from './options.ts'
+import { fitted } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   { name: 'lake', placeholder: '<dir>', description: 'the lake; required', env: 'BOOKCAST_LAKE' },
@@ -56,7 +57,7 @@ interface Settings {
 export const pruneCommand: Command = async (args, { env, stdout, stderr, signal }) => {
   const options = parseOptions(args, env, OPTIONS)
   if (options.help) {
-    stdout.write(HELP)
+    stdout.write(fitted(HELP, stdout))
     return 0
   }
   const { lake, before, keptIn, isApplied } = readSettings(options)

@@ -8,6 +8,7 @@ import type { Command, CommandIo } from './command.ts'
 import { describeOptions } from './options.ts'
 import { RECORD_OPTIONS, RECORD_SECRETS_HELP, readRecordConfig } from './record-config.ts'
 import type { RecordConfig } from './record-config.ts'
+import { fitted } from './terminal.ts'
 
 const HELP = `Usage: bookcast record --lake <dir> --kalshi-series <list> [options]
 
@@ -23,7 +24,7 @@ ${RECORD_SECRETS_HELP}
 export const recordCommand: Command = async (args, io) => {
   const config = readRecordConfig(args, io.env)
   if (config === 'help') {
-    io.stdout.write(HELP)
+    io.stdout.write(fitted(HELP, io.stdout))
     return 0
   }
   return await record(config, io)

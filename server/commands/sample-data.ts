@@ -10,6 +10,7 @@ import type { Command } from './command.ts'
 import { UsageError } from './command.ts'
 import type { OptionDeclaration, ParsedOptions } from './options.ts'
 import { describeOptions, integerOption, parseOptions } from './options.ts'
+import { fitted } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   {
@@ -61,7 +62,7 @@ ${describeOptions(OPTIONS)}
 export const sampleDataCommand: Command = async (args, io) => {
   const options = parseOptions(args, io.env, OPTIONS)
   if (options.help) {
-    io.stdout.write(HELP)
+    io.stdout.write(fitted(HELP, io.stdout))
     return 0
   }
   const directory = required(options, 'out').text

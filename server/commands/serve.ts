@@ -21,7 +21,7 @@ import type { Command, CommandIo } from './command.ts'
 import { openLog } from '../log.ts'
 import { exampleRequests } from './example-requests.ts'
 import { describeOptions } from './options.ts'
-import { type Style, styleOf } from './terminal.ts'
+import { fitted, type Style, styleOf } from './terminal.ts'
 
 const HELP = `Usage: bookcast serve --lake <dir> [options]
 
@@ -198,7 +198,7 @@ async function serve(config: ServeConfig, { env, stdout, signal }: CommandIo): P
 export const serveCommand: Command = async (args, io) => {
   const call = readServeCall(args, io.env)
   if (call === 'help') {
-    io.stdout.write(HELP)
+    io.stdout.write(fitted(HELP, io.stdout))
     return 0
   }
   const { config, isCheckOnly } = call

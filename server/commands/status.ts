@@ -17,6 +17,7 @@ import type { Command } from './command.ts'
 import { describeOptions, type OptionDeclaration, parseOptions, type ParsedOptions } from './options.ts'
 import { newestLines, recorderTable, sourceTable, storageLines } from './status-text.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
+import { fitted } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   ...STORE_OPTIONS,
@@ -52,7 +53,7 @@ const WAIT_MS = 15_000
 export const statusCommand: Command = async (args, { env, stdout }) => {
   const options = parseOptions(args, env, OPTIONS)
   if (options.help) {
-    stdout.write(HELP)
+    stdout.write(fitted(HELP, stdout))
     return 0
   }
   const settings = readStoreOptions(options)

@@ -9,6 +9,7 @@ import { openObjectStore } from '../sync/sync-target.ts'
 import { type Command, type CommandIo, UsageError } from './command.ts'
 import { integerOption, type OptionText } from './options.ts'
 import { SyncProgressView } from './sync-progress.ts'
+import { fitted } from './terminal.ts'
 
 const HELP = `Usage: bookcast sync --lake <dir> (--from|--to) <place> [options]
 
@@ -41,7 +42,7 @@ interface Settings {
 export const syncCommand: Command = async (args, io) => {
   const settings = readSettings(args, io.env)
   if (settings === 'help') {
-    io.stdout.write(HELP)
+    io.stdout.write(fitted(HELP, io.stdout))
     return 0
   }
   return await run(settings, io)

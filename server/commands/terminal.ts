@@ -57,15 +57,48 @@ function editDistance(first: string, second: string): number {
   return row.at(-1) ?? 0
 }
 
+// oxlint-disable-next-line no-control-regex
+const MARKS = /\u001b\[\d+m/g
+
+/** Columns that a text takes: marks take none. */
+function columnsOf(text: string): number {
+  return text.replaceAll(MARKS, '').length
+}
+
 /** Words in lines of at most `width` characters. */
 export function wrapText(text: string, width: number): string {
   const lines: string[] = []
   let line = ''
   for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
+    if (line !== '' && columnsOf(line) + 1 + columnsOf(word) > width) {
       lines.push(line)
       line = word
     } else line = line === '' ? word : `${line} ${word}`
   }
   return [...lines, line].join('\n')
+}
+
+/** Narrower than this a terminal gets lines that it breaks itself. */
+const WIDTH_MIN = 40
+/** The least that is left for a description beside what it describes. */
+const DESCRIPTION_MIN = 24
+/** What stands before the text of a line: its indent, or an option and the gap behind it. */
+const LINE_HEAD = /^(\s*\S.*?\s{2,})(?=\S)/
+
+/** A help text for the width of a terminal: what is wider goes on below its own beginning. Elsewhere as it is. */
+export function fitted(text: string, { isTTY, columns }: CommandIo['stdout']): string {
+  if (!isTTY || !(columns >= WIDTH_MIN)) return text
+  return text
+    .split('\n')
+    .map((line) => (columnsOf(line) <= columns ? line : fittedLine(line, columns)))
+    .join('\n')
+}
+
+function fittedLine(line: string, columns: number): string {
+  const indent = /^\s*/.exec(line)?.[0] ?? ''
+  const whole = LINE_HEAD.exec(line)?.[0] ?? indent
+  const head = columns - columnsOf(whole) >= DESCRIPTION_MIN ? whole : indent
+  const hanging = ' '.repeat(columnsOf(head))
+  const text = wrapText(line.slice(head.length).replaceAll(/\s+/g, ' '), columns - columnsOf(head))
+  return head + text.replaceAll('\n', `\n${hanging}`)
 }

@@ -13,6 +13,7 @@ import { repairCandles, repairObservations } from '../verify/repair.ts'
 import { type Command, type CommandIo, UsageError } from './command.ts'
 import { describeOptions, type OptionDeclaration, type ParsedOptions, parseOptions } from './options.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
+import { fitted } from './terminal.ts'
 
 /** Days that are looked at when no date is given. */
 const DAYS_DEFAULT = 30
@@ -70,7 +71,7 @@ ${describeOptions(OPTIONS)}
 export const verifyCommand: Command = async (args, io) => {
   const options = parseOptions(args, io.env, OPTIONS)
   if (options.help) {
-    io.stdout.write(HELP)
+    io.stdout.write(fitted(HELP, io.stdout))
     return 0
   }
   if (!options.has('store')) throw new UsageError('--store is missing: it says what is to be verified')

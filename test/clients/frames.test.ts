@@ -179,9 +179,9 @@ const PARQUET: readonly ParquetAnswer[] = [
 
 /** A value of the JSON answer as a reader gives it: instants in one spelling, dates as `dates` says. */
 function asRead(value: unknown, type: string | undefined, dates: 'midnight' | 'day'): unknown {
-  if (value === null) return null
-  if (type?.startsWith('TIMESTAMP') === true) return new Date(String(value)).toISOString()
-  return type === 'DATE' && dates === 'midnight' ? `${String(value)}T00:00:00.000Z` : value
+  if (typeof value !== 'string') return value
+  if (type?.startsWith('TIMESTAMP') === true) return new Date(value).toISOString()
+  return type === 'DATE' && dates === 'midnight' ? `${value}T00:00:00.000Z` : value
 }
 
 function rowsAsRead(rows: readonly JsonRecord[], { types }: ParquetAnswer, dates: 'midnight' | 'day') {

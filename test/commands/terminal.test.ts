@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { closest, styleOf, wrapText } from '../../server/commands/terminal.ts'
+import { closest, fitted, styleOf, wrapText } from '../../server/commands/terminal.ts'
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const COMMANDS = ['serve', 'import', 'ingest', 'status', 'sync', 'compact', 'record', 'sample-data']
@@ -40,6 +40,31 @@ test('a misspelt word is guessed, another word is not', () => {
 test('text keeps to a width, but no word is broken', () => {
   assert.equal(wrapText('one two three', 7), 'one two\nthree')
   assert.equal(wrapText('unbreakable', 4), 'unbreakable')
+})
+
+test('a help text fits a terminal, each description below its own beginning, and nothing else', () => {
+  const terminal = (columns: number) => ({ isTTY: true, columns }) as NodeJS.WriteStream
+  const help = [
+    'Usage: bookcast serve --lake <dir> [options] and so on, in a sentence without columns',
+    '  --port <n>    TCP port, 0 for any free one, which is printed when it is known',
+    '                also BOOKCAST_PORT, where there is no option and no line of a file',
+    '  \u001b[1mserve\u001b[22m         serve',
+    '',
+  ].join('\n')
+  assert.equal(fitted(help, stream(false)), help)
+  assert.equal(fitted(help, terminal(120)), help)
+  assert.deepEqual(fitted(help, terminal(44)).split('\n'), [
+    'Usage: bookcast serve --lake <dir> [options]',
+    'and so on, in a sentence without columns',
+    '  --port <n>    TCP port, 0 for any free',
+    '                one, which is printed when',
+    '                it is known',
+    '                also BOOKCAST_PORT, where',
+    '                there is no option and no',
+    '                line of a file',
+    '  \u001b[1mserve\u001b[22m         serve',
+    '',
+  ])
 })
 
 test('a wrong command and a wrong option say what to try next', () => {

@@ -33,6 +33,9 @@ test('a market that names no strike is shown by the end of its name', () => {
   const [one, other] = orderedStrikes(['0xff:20', '0xee:123456789012345678901234567890'])
   assert.deepEqual(one, { market: '0xee:123456789012345678901234567890', label: '12345678901234567890123…' })
   assert.equal(other?.label, '20')
+  // Tokens of Polymarket differ at both ends.
+  const [token] = orderedStrikes([`0xee:123456${'7'.repeat(67)}8901`])
+  assert.equal(token?.label, '123456…8901')
   assert.equal(shortened('<script>', 4), '<sc…')
   assert.deepEqual(orderedStrikes([]), [])
 })
