@@ -174,6 +174,8 @@ export class Bookcast {
     name: string,
     options: CallOptions | undefined,
   ): Promise<unknown> {
+    // However they are written, addresses lose them, and another path would be asked.
+    if (name === '.' || name === '..') throw new BookcastError(`Nothing is called "${name}".`)
     const target = targetOf(path.replace(/\{\w+\}/, encodeURIComponent(name)), {})
     return readJson(await openTransfer(this.#with(options), target))
   }

@@ -151,6 +151,17 @@ for (const client of clients) {
       ['climateGaps', 'analysis/climate-gaps', { station: 'ATLANTIS' }],
       ['markets', 'markets', { from: 'noon' }],
       ['markets', 'markets', { series: 'NONE' }],
+      ['lob', 'lob', { series: 'KXHIGHNY', date: '2026-07-01', source: 'nasdaq' }],
+      ['lob', 'lob', { series: 'KXHIGHNY', from: '2026-07-01', to: '2026-09-01' }],
+      ['lob', 'lob', { date: '2026-07-01' }],
+      ['candles', 'candles', { market }],
+      ['candles', 'candles', { series: 'KXHIGHNY', columns: ['price'] }],
+      ['observations', 'observations', { station: 'NYC', type: 'TAF', units: 'kelvin' }],
+      ['climate', 'climate', { station: 'NYC', units: 'kelvin' }],
+      ['climateGaps', 'analysis/climate-gaps', { station: 'NYC', from: '2000-01-01', to: '2026-07-01' }],
+      ['series', 'series', { active: 'maybe' }],
+      ['series', 'series', { offset: -1 }],
+      ['markets', 'markets', { station: market }],
     ] as const) {
       const answer = await get(
         targetOf(path, { ...parameters, ...(method === 'lob' ? { format: 'ndjson' } : {}) }),
@@ -165,7 +176,24 @@ for (const client of clients) {
     }
     const long: ClientCall = { url, method: 'marketNamed', positional: ['k'.repeat(10_000)], action: 'one' }
     assert.equal((await client.call(long)).error?.code, 'target_too_long')
-    const hostile = await client.call({ url, method: 'marketNamed', positional: [market], action: 'one' })
-    assert.deepEqual([hostile.error?.status, hostile.error?.code], [404, 'unknown_market'])
+    // What fetch makes of an address would be another path.
+    for (const name of ['.', '..']) {
+      const { error } = await client.call({ url, method: 'marketNamed', positional: [name], action: 'one' })
+      assert.equal(error?.code, client.name === 'Python' ? 'unknown_market' : undefined, name)
+      assert.equal(error?.type, client.name === 'Python' ? 'ApiError' : 'BookcastError', name)
+    }
+    for (const [method, code] of [
+      ['marketNamed', 'unknown_market'],
+      ['seriesNamed', 'unknown_series'],
+    ] as const) {
+      for (const name of [market, 'a/b', '...', '%2e', "'; DROP TABLE markets;--", '?x=1#y']) {
+        const hostile = await client.call({ url, method, positional: [name], action: 'one' })
+        assert.deepEqual(
+          [hostile.error?.status, hostile.error?.code],
+          [404, code],
+          `${method} ${name.slice(0, 40)}`,
+        )
+      }
+    }
   })
 }
