@@ -89,6 +89,9 @@ export class DirectoryStore implements ObjectStore {
     }
     await options.beforeVisible?.(written.sha256)
     options.signal?.throwIfAborted()
+    const { replaces } = options
+    if (replaces !== undefined && ((await this.#listed(head.key))?.version ?? null) !== replaces)
+      throw new ObjectChanged(head.key)
     await rename(temporary, path)
     await syncDirectory(dirname(path))
     return written

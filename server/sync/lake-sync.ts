@@ -5,6 +5,7 @@
 // does not keep the others. Samples are never pushed.
 
 import { mkdir } from 'node:fs/promises'
+import { lobFileOfKey } from '../../shared/lake-layout.ts'
 import { SYNC_ATTEMPTS_MAX, SYNC_OBJECTS_MAX, SYNC_PARALLEL_DEFAULT } from '../../shared/limits.ts'
 import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
 import type { ConflictMerge, ConflictOutcome } from './conflict-merge.ts'
@@ -16,6 +17,16 @@ import { SyncJournal, writeOutcome } from './sync-journal.ts'
 
 /** `sample`: an invented file, which stays where it is. `later`: one that is merged with the target's before it goes. */
 type ObjectOutcome = 'transferred' | 'equal' | 'conflict' | 'sample' | 'later'
+
+/** One object's try. `merged`: the target's version that was merged into the source's object before. */
+interface Attempt {
+  readonly onBytes: (count: number) => void
+  readonly isFirst: boolean
+  readonly merged?: string
+}
+
+/** How often what was written is looked at again, at most. */
+const LOOKS_MAX = 3
 
 /** How far a synchronization has come. Called often; keep it cheap. */
 export interface SyncProgress {
@@ -97,6 +108,8 @@ class SyncRun {
   readonly #failures: SyncProblem[] = []
   #transferredCount = 0
   #transferredBytes = 0
+  /** Order books written to the remote place, with the version that they became there. */
+  #written = new Map<string, string>()
 
   constructor(
     source: ObjectStore,
@@ -128,6 +141,7 @@ class SyncRun {
     }
     const workers = await Promise.allSettled(Array.from({ length: parallel }, work))
     for (const worker of workers) if (worker.status === 'rejected') throw worker.reason
+    await this.#lookAgain()
     return {
       objectCount: objects.length,
       transferredCount: this.#transferredCount,
@@ -136,6 +150,22 @@ class SyncRun {
       conflictReasons: this.#conflicts,
       sampleCount: this.#sampleCount,
       failures: this.#failures.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
+    }
+  }
+
+  /**
+   * Another collector that pushed at the same time may have replaced what was just written, where the service does not
+   * heed conditions. What it wrote is merged with now; or at the next synchronization, which finds the same.
+   */
+  async #lookAgain(): Promise<void> {
+    if (this.#options.conflictMerge === undefined) return
+    for (let look = 1; look <= LOOKS_MAX && this.#written.size > 0; look++) {
+      const written = this.#written
+      this.#written = new Map()
+      for (const [key, version] of written) {
+        const found = await this.#target.head(key, this.#options.signal)
+        if (found?.version !== version) await this.#bringOver({ key }, false)
+      }
     }
   }
 
@@ -148,7 +178,7 @@ class SyncRun {
   }
 
   /** One object, tried again a bounded number of times; a partial transfer goes on where it stopped. */
-  async #bringOver({ key }: ListedObject): Promise<void> {
+  async #bringOver({ key }: Pick<ListedObject, 'key'>, isListed = true): Promise<void> {
     const { progress, signal } = this.#options
     for (let attempt = 1; ; attempt += 1) {
       let doneBytes = 0
@@ -157,7 +187,7 @@ class SyncRun {
         progress?.onBytes?.(count)
       }
       try {
-        const outcome = await this.#attempt(key, onBytes)
+        const outcome = await this.#attempt(key, { onBytes, isFirst: isListed && attempt === 1 })
         progress?.onObject?.(key, outcome)
         return
       } catch (error) {
@@ -173,8 +203,9 @@ class SyncRun {
     }
   }
 
-  async #attempt(key: string, onBytes: (count: number) => void, hasMerged = false): Promise<ObjectOutcome> {
+  async #attempt(key: string, attempt: Attempt): Promise<ObjectOutcome> {
     const { signal, direction, replace = false } = this.#options
+    const { onBytes, isFirst, merged } = attempt
     const source = await this.#source.head(key, signal)
     // Gone since the listing; what the target has of it stays.
     if (source === undefined) return 'equal'
@@ -183,7 +214,9 @@ class SyncRun {
       onBytes(source.sizeBytes)
       return 'sample'
     }
-    const target = this.#present.has(key) ? await this.#target.head(key, signal) : undefined
+    // What was not listed may be there by now: that is found out when it is written.
+    const isLookedFor = !isFirst || this.#present.has(key)
+    const target = isLookedFor ? await this.#target.head(key, signal) : undefined
     if (target !== undefined) {
       if (isEqual(source, target)) {
         await this.#journal.noteEqual(key, source.version, target.version)
@@ -198,11 +231,13 @@ class SyncRun {
             this.#isOwn(target),
           )
       if (conflict !== undefined) {
-        const merged = hasMerged ? undefined : await this.#mergeWith(target)
-        if (merged === 'merged') return await this.#attempt(key, onBytes, true)
+        // Merged with one version, and another has taken its place meanwhile.
+        const isOvertaken = merged !== undefined && merged !== target.version
+        const outcome = merged === undefined ? await this.#mergeWith(target) : undefined
+        if (outcome === 'merged') return await this.#attempt(key, { ...attempt, merged: target.version })
         onBytes(source.sizeBytes)
-        if (merged === 'later') return 'later'
-        this.#conflicts.set(key, merged === undefined ? conflict : `${conflict}; ${merged.refusal}`)
+        if (outcome === 'later' || isOvertaken) return 'later'
+        this.#conflicts.set(key, outcome === undefined ? conflict : `${conflict}; ${outcome.refusal}`)
         return 'conflict'
       }
     }
@@ -210,8 +245,10 @@ class SyncRun {
       signal,
       onBytes,
       beforeVisible: (sha256) => this.#journal.noteOwn(key, sha256),
+      replaces: target?.version ?? null,
     })
     await this.#journal.noteEqual(key, source.version, written.version)
+    if (direction === 'push' && lobFileOfKey(key) !== undefined) this.#written.set(key, written.version)
     this.#transferredCount += 1
     this.#transferredBytes += source.sizeBytes
     return 'transferred'

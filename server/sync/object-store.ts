@@ -28,6 +28,11 @@ export interface WriteOptions {
   readonly onBytes?: ((count: number) => void) | undefined
   /** Called with the content's SHA-256 before it may become visible under its key. */
   readonly beforeVisible?: ((sha256: string) => Promise<void>) | undefined
+  /**
+   * The version that is replaced, null where there is none: anything else rejects with ObjectChanged. Not every service
+   * heeds it.
+   */
+  readonly replaces?: string | null
 }
 
 /** Opens an object's bytes from an offset. Rejects with ObjectChanged when it is no longer the one meant. */

@@ -30,9 +30,16 @@ import {
 import { guardStream } from './transfer-pump.ts'
 
 const SHA256_KEY = 'sha256'
+const NOT_IMPLEMENTED = 501
 const CONNECT_TIMEOUT_MS = 10_000
 // Without a logger the SDK writes to the console. Every error of importance reaches the caller.
 const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore }
+
+/** Under which an object is written, in the service's words. */
+interface WriteCondition {
+  readonly IfMatch?: string
+  readonly IfNoneMatch?: string
+}
 
 export interface S3StoreOptions {
   readonly bucket: string
@@ -51,6 +58,8 @@ export class S3Store implements ObjectStore {
   readonly #client: S3Client
   readonly #bucket: string
   readonly #prefix: string
+  /** Whether the service may know conditional writes. */
+  #isConditional = true
 
   constructor({ bucket, prefix, endpoint, region, pathStyle }: S3StoreOptions) {
     const hasEndpoint = endpoint !== undefined
@@ -130,6 +139,7 @@ export class S3Store implements ObjectStore {
       throw new Error(`${head.key} has ${head.sizeBytes} bytes; one upload takes ${SYNC_OBJECT_BYTES_MAX}`)
     }
     await beforeVisible?.(sha256)
+    const condition = this.#conditionOf(options)
     const body = await open(0, signal)
     const guard = guardStream(body, signal)
     const sent = createHash('sha256')
@@ -149,6 +159,7 @@ export class S3Store implements ObjectStore {
           ContentMD5: Buffer.from(md5, 'hex').toString('base64'),
           ContentType: 'application/vnd.apache.parquet',
           Metadata: { [SHA256_KEY]: sha256 },
+          ...condition,
         }),
         withSignal(signal),
       )
@@ -159,11 +170,25 @@ export class S3Store implements ObjectStore {
       if (stored !== null && stored !== md5) throw new DamagedTransfer(head.key, `MD5 ${stored}, not ${md5}`)
       return { version: reply.ETag, sha256 }
     } catch (error) {
-      throw this.#named(error)
+      throw this.#putError(error, head.key, condition)
     } finally {
       guard.release()
       body.destroy()
     }
+  }
+
+  #conditionOf({ replaces }: WriteOptions): WriteCondition {
+    if (replaces === undefined || !this.#isConditional) return {}
+    return replaces === null ? { IfNoneMatch: '*' } : { IfMatch: replaces }
+  }
+
+  #putError(error: unknown, key: string, condition: WriteCondition): unknown {
+    const status = statusOf(error)
+    if (Object.keys(condition).length === 0) return this.#named(error)
+    // Gone, replaced, or about to be.
+    if (status === 404 || status === 409 || status === 412) return new ObjectChanged(key)
+    if (status === NOT_IMPLEMENTED) this.#isConditional = false
+    return this.#named(error)
   }
 
   close(): void {

@@ -27,6 +27,8 @@ export interface SeenRequest {
   readonly key: string
   readonly range: string | undefined
   readonly isList: boolean
+  /** A PUT that names the version that it replaces. */
+  readonly isConditional: boolean
 }
 
 export interface S3Server {
@@ -34,6 +36,10 @@ export interface S3Server {
   readonly requests: SeenRequest[]
   /** Decides on each request; undefined lets it pass. */
   fault: (request: SeenRequest) => Fault | undefined
+  /** Each request waits for it before anything is read of its body. */
+  gate: (request: SeenRequest) => Promise<void>
+  /** Whether If-Match and If-None-Match of a PUT are heeded, as Amazon's service does and s3rver does not. */
+  heedsConditions: boolean
   store(prefix?: string): S3Store
 }
 
@@ -51,9 +57,17 @@ export async function startS3Server(t: TestContext): Promise<S3Server> {
   await fake.configureBuckets()
   const answer = fake.callback()
   const requests: SeenRequest[] = []
+  const puts = new ConditionalPuts()
   const server = createServer((request, response) => {
     const seen = describe(request)
     requests.push(seen)
+    void state.gate(seen).then(() => {
+      if (state.heedsConditions && request.method === 'PUT')
+        puts.take(seen.key, request, response, () => serve(request, response, seen))
+      else serve(request, response, seen)
+    })
+  })
+  const serve = (request: IncomingMessage, response: ServerResponse, seen: SeenRequest): void => {
     const fault = state.fault(seen)
     if (fault !== undefined && 'status' in fault) {
       request.resume()
@@ -62,7 +76,7 @@ export async function startS3Server(t: TestContext): Promise<S3Server> {
     }
     if (fault !== undefined) spoil(response, fault)
     answer(request, response)
-  })
+  }
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve)
   })
@@ -75,6 +89,8 @@ export async function startS3Server(t: TestContext): Promise<S3Server> {
     endpoint,
     requests,
     fault: () => undefined,
+    gate: () => Promise.resolve(),
+    heedsConditions: false,
     store(prefix = '') {
       const store = new S3Store({ bucket: BUCKET, prefix, endpoint })
       t.after(() => store.close())
@@ -84,10 +100,38 @@ export async function startS3Server(t: TestContext): Promise<S3Server> {
   return state
 }
 
+/** One PUT of a key at a time, and only on the version that it names. */
+class ConditionalPuts {
+  readonly #etags = new Map<string, string>()
+  readonly #last = new Map<string, Promise<void>>()
+
+  take(key: string, request: IncomingMessage, response: ServerResponse, serve: () => void): void {
+    const before = this.#last.get(key) ?? Promise.resolve()
+    const done = before.then(async () => {
+      const { 'if-match': match, 'if-none-match': none } = request.headers
+      const etag = this.#etags.get(key)
+      if ((match !== undefined && match !== etag) || (none === '*' && etag !== undefined)) {
+        request.resume()
+        response.writeHead(412, { 'content-type': 'application/xml' })
+        response.end('<Error><Code>PreconditionFailed</Code><Message>another version</Message></Error>')
+        return
+      }
+      const closed = new Promise((resolve) => response.once('close', resolve))
+      serve()
+      await closed
+      const written = response.getHeader('etag')
+      if (response.statusCode === 200 && typeof written === 'string') this.#etags.set(key, written)
+    })
+    this.#last.set(key, done)
+  }
+}
+
 function describe({ method = '', url = '', headers }: IncomingMessage): SeenRequest {
   const { pathname, searchParams } = new URL(url, 'http://127.0.0.1')
   const key = decodeURIComponent(pathname).slice(BUCKET.length + 2)
-  return { method, key, range: headers.range, isList: searchParams.has('list-type') }
+  const isConditional = headers['if-match'] !== undefined || headers['if-none-match'] !== undefined
+  const isList = searchParams.has('list-type')
+  return { method, key, range: headers.range, isList, isConditional: method === 'PUT' && isConditional }
 }
 
 function spoil(response: ServerResponse, fault: Exclude<Fault, { readonly status: number }>): void {

@@ -1,0 +1,133 @@
+// Two collectors that push the same date to one bucket at one instant: what either has recorded is in object storage in
+// the end, whether the service heeds conditions or not.
+
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { ConflictMerge } from '../../server/sync/conflict-merge.ts'
+import { DirectoryStore } from '../../server/sync/directory-store.ts'
+import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
+import { ObjectChanged } from '../../server/sync/object-store.ts'
+import { runImport } from '../support/import-harness.ts'
+import { delta, snapshot } from '../support/kalshi-frames.ts'
+import { type S3Server, startS3Server } from '../support/s3-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const KEY = 'lob/source=kalshi/series=KXHIGHNY/date=2026-06-24.parquet'
+
+/** A connection from a minute of the day on: a book, and one change a minute. */
+function connection(fromMinute: number, changes: number): string[] {
+  const at = (minute: number): number => Date.parse('2026-06-24T12:00:00Z') + (fromMinute + minute) * 60_000
+  const frames = Array.from({ length: changes }, (_, index) => delta(index + 2, { ts_ms: at(index + 1) }))
+  return [snapshot(1, { yes_dollars_fp: [['0.4500', '90.00']] }), ...frames].map((data, index) =>
+    JSON.stringify({ recv_ts: `${at(index)}000000`, data }),
+  )
+}
+
+async function lakeOf(t: TestContext, ...connections: readonly string[][]): Promise<string> {
+  const lake = await temporaryDirectory(t)
+  for (const lines of connections) await runImport(lake, 'kalshi', { lines })
+  return lake
+}
+
+class Pushing {
+  readonly lake: string
+  readonly #server: S3Server
+  readonly #merge: ConflictMerge
+
+  constructor(server: S3Server, lake: string) {
+    this.lake = lake
+    this.#server = server
+    this.#merge = new ConflictMerge(lake, () => 0)
+  }
+
+  async push(): Promise<LakeSyncResult> {
+    const result = await syncLake({
+      lake: this.lake,
+      remote: this.#server.store(),
+      direction: 'push',
+      conflictMerge: this.#merge,
+    })
+    assert.deepEqual([result.failures, [...result.conflictReasons]], [[], []])
+    return result
+  }
+}
+
+/** The bytes of the object, as a replica gets them. */
+async function objectOf(t: TestContext, server: S3Server): Promise<Buffer> {
+  const lake = await temporaryDirectory(t)
+  await syncLake({ lake, remote: server.store(), direction: 'pull' })
+  return await readFile(join(lake, KEY))
+}
+
+/** Lets PUTs wait until `count` have come; those after them pass. */
+function together(server: S3Server, count: number): void {
+  let come = 0
+  let open: () => void
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  server.gate = async ({ method }) => {
+    if (method !== 'PUT') return
+    if (++come >= count) open()
+    await opened
+  }
+}
+
+for (const heedsConditions of [true, false]) {
+  for (const hasObject of [true, false]) {
+    const name = `${heedsConditions ? 'with' : 'without'} conditions, ${hasObject ? 'over an object' : 'as the first'}`
+    test(`two pushes at one instant end in all of both: ${name}`, async (t) => {
+      const server = await startS3Server(t)
+      server.heedsConditions = heedsConditions
+      const recordings = [connection(0, 5), connection(30, 5), connection(60, 5)] as const
+      const [old, one, other] = recordings
+      if (hasObject) await new Pushing(server, await lakeOf(t, old)).push()
+      const before = hasObject ? [old] : []
+      const pushing = [
+        new Pushing(server, await lakeOf(t, ...before, one)),
+        new Pushing(server, await lakeOf(t, ...before, other)),
+      ]
+      together(server, 2)
+      await Promise.all(pushing.map((each) => each.push()))
+      const whole = await readFile(join(await lakeOf(t, ...before, one, other), KEY))
+      // What the second of two has overwritten unseen is found by the first at its next push.
+      if (!heedsConditions) for (const each of pushing) await each.push()
+      assert.ok((await objectOf(t, server)).equals(whole))
+      for (const each of pushing) {
+        await each.push()
+        assert.equal((await each.push()).transferredCount, 0, 'and stays so')
+      }
+      assert.ok((await objectOf(t, server)).equals(whole))
+    })
+  }
+}
+
+test('a file that was replaced since it was looked at is not replaced', async (t) => {
+  const [from, to] = [await lakeOf(t, connection(0, 5)), await lakeOf(t, connection(30, 5))]
+  const [source, target] = [new DirectoryStore(from), new DirectoryStore(to)]
+  const [next, present] = [(await source.head(KEY))!, (await target.head(KEY))!]
+  const put = async (replaces: string | null): Promise<unknown> =>
+    await target.put(next, (offset) => source.get(next, offset), { replaces })
+  await runImport(to, 'kalshi', { lines: connection(60, 5) })
+  const before = await readFile(join(to, KEY))
+  for (const replaces of [present.version, null]) await assert.rejects(put(replaces), ObjectChanged)
+  assert.ok((await readFile(join(to, KEY))).equals(before))
+  await put((await target.head(KEY))!.version)
+  assert.ok((await readFile(join(to, KEY))).equals(await readFile(join(from, KEY))))
+})
+
+test('a service that knows no conditions is written to without', async (t) => {
+  const server = await startS3Server(t)
+  let refused = 0
+  server.fault = ({ method, isConditional }) => {
+    if (method !== 'PUT' || !isConditional) return undefined
+    refused++
+    return { status: 501 }
+  }
+  const pushing = new Pushing(server, await lakeOf(t, connection(0, 5)))
+  assert.equal((await pushing.push()).transferredCount, 1)
+  assert.equal(refused, 1)
+})
