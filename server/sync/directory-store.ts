@@ -4,10 +4,11 @@
 // before it is replaced keep the one they opened.
 
 import { createHash, type Hash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { SYNC_DEPTH_MAX } from '../../shared/limits.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
@@ -81,6 +82,7 @@ export class DirectoryStore implements ObjectStore {
     const path = this.#path(head.key)
     await this.#prepare(dirname(path))
     const temporary = partialPath(path, head)
+    if (options.reusesPrefix === true) await copyPrefix(path, temporary, head.prefixBytes ?? 0)
     const written = await fillFile(temporary, head, openBytes, options)
     const damage = damageOf(head, written)
     if (damage !== undefined) {
@@ -161,6 +163,15 @@ async function fillFile(
   } finally {
     await file.close()
   }
+}
+
+/** Begins a transfer with the first bytes of the file that it replaces; whether they are right shows at its end. */
+async function copyPrefix(path: string, temporary: string, prefixBytes: number): Promise<void> {
+  const present = await stat(path).catch(noFile)
+  if (prefixBytes === 0 || present === undefined || present.size < prefixBytes) return
+  if ((await stat(temporary).catch(noFile)) !== undefined) return
+  const prefix = createReadStream(path, { end: prefixBytes - 1, highWaterMark: READ_BYTES })
+  await pipeline(prefix, createWriteStream(temporary, { flags: 'wx' }))
 }
 
 async function openForWriting(path: string): Promise<FileHandle> {

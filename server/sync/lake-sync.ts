@@ -163,7 +163,8 @@ class SyncRun {
       const written = this.#written
       this.#written = new Map()
       for (const [key, version] of written) {
-        const found = await this.#target.head(key, this.#options.signal)
+        const found = await this.#target.head(key, this.#options.signal).catch(() => undefined)
+        this.#options.signal?.throwIfAborted()
         if (found?.version !== version) await this.#bringOver({ key }, false)
       }
     }
@@ -246,6 +247,8 @@ class SyncRun {
       onBytes,
       beforeVisible: (sha256) => this.#journal.noteOwn(key, sha256),
       replaces: target?.version ?? null,
+      // A second try takes every byte from where it is known to be.
+      reusesPrefix: isFirst,
     })
     await this.#journal.noteEqual(key, source.version, written.version)
     if (direction === 'push' && lobFileOfKey(key) !== undefined) this.#written.set(key, written.version)

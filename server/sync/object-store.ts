@@ -15,6 +15,8 @@ export interface ListedObject {
 export interface ObjectHead extends ListedObject {
   readonly sha256: string | null
   readonly md5: string | null
+  /** So many of its first bytes were most probably those of the version before. */
+  readonly prefixBytes?: number
 }
 
 export interface WrittenObject {
@@ -33,6 +35,8 @@ export interface WriteOptions {
    * heeds it.
    */
   readonly replaces?: string | null
+  /** Whether the first bytes of the version that is replaced may be taken instead of being transferred again. */
+  readonly reusesPrefix?: boolean
 }
 
 /** Opens an object's bytes from an offset. Rejects with ObjectChanged when it is no longer the one meant. */

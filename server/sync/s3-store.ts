@@ -35,6 +35,15 @@ const CONNECT_TIMEOUT_MS = 10_000
 // Without a logger the SDK writes to the console. Every error of importance reaches the caller.
 const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
+/** `metadata` is what the writer has said of it, in lower-case names. */
+export interface S3ObjectHead extends ObjectHead {
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+export interface S3WriteOptions extends WriteOptions {
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
 /** Under which an object is written, in the service's words. */
 interface WriteCondition {
   readonly IfMatch?: string
@@ -84,13 +93,17 @@ export class S3Store implements ObjectStore {
     })
   }
 
-  async *list(signal?: AbortSignal): AsyncGenerator<ListedObject, void, void> {
+  /** Every object whose key `isWanted`: lake files, unless it is given. */
+  async *list(
+    signal?: AbortSignal,
+    isWanted: (key: string) => boolean = isLakeKey,
+  ): AsyncGenerator<ListedObject, void, void> {
     let token: string | undefined
     do {
       const page = await this.#page(token, signal)
       for (const object of page.Contents ?? []) {
         const listed = this.#listed(object)
-        if (listed !== undefined) yield listed
+        if (listed !== undefined && isWanted(listed.key)) yield listed
       }
       // A service that goes on without saying where would be asked the same page for ever.
       token = page.IsTruncated === true ? page.NextContinuationToken : undefined
@@ -99,7 +112,7 @@ export class S3Store implements ObjectStore {
     } while (token !== undefined)
   }
 
-  async head(key: string, signal?: AbortSignal): Promise<ObjectHead | undefined> {
+  async head(key: string, signal?: AbortSignal): Promise<S3ObjectHead | undefined> {
     try {
       const head = await this.#client.send(new HeadObjectCommand(this.#place(key)), withSignal(signal))
       if (head.ETag === undefined || head.ContentLength === undefined) {
@@ -111,6 +124,7 @@ export class S3Store implements ObjectStore {
         version: head.ETag,
         sha256: sha256In(head.Metadata),
         md5: md5Of(head.ETag, head.ServerSideEncryption),
+        metadata: head.Metadata ?? {},
       }
     } catch (error) {
       if (statusOf(error) === 404) return undefined
@@ -118,20 +132,22 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  async get(object: ListedObject, offset: number, signal?: AbortSignal): Promise<Readable> {
-    const range = offset === 0 ? {} : { Range: `bytes=${offset}-` }
+  /** `end`: before this byte, where only a part is wanted. */
+  async get(object: ListedObject, offset: number, signal?: AbortSignal, end?: number): Promise<Readable> {
+    const isWhole = offset === 0 && end === undefined
+    const range = isWhole ? {} : { Range: `bytes=${offset}-${end === undefined ? '' : end - 1}` }
     const reply = await this.#get(object, range, signal)
     const body = reply.Body as Readable
     // Not every compatible service heeds If-Match and Range.
     const isSame = reply.ETag === object.version
-    const isRest = offset === 0 || reply.ContentRange?.startsWith(`bytes ${offset}-`) === true
+    const isRest = isWhole || reply.ContentRange?.startsWith(`bytes ${offset}-`) === true
     if (isSame && isRest) return body
     body.destroy()
     if (!isSame) throw new ObjectChanged(object.key)
     throw new Error(`${this.name} does not send ${object.key} from byte ${offset} on`)
   }
 
-  async put(head: ObjectHead, open: OpenBytes, options: WriteOptions = {}): Promise<WrittenObject> {
+  async put(head: ObjectHead, open: OpenBytes, options: S3WriteOptions = {}): Promise<WrittenObject> {
     const { signal, onBytes, beforeVisible } = options
     const { sha256, md5 } = head
     if (sha256 === null || md5 === null) throw new Error(`${head.key} cannot be uploaded before it was read`)
@@ -158,7 +174,7 @@ export class S3Store implements ObjectStore {
           ContentLength: head.sizeBytes,
           ContentMD5: Buffer.from(md5, 'hex').toString('base64'),
           ContentType: 'application/vnd.apache.parquet',
-          Metadata: { [SHA256_KEY]: sha256 },
+          Metadata: { ...options.metadata, [SHA256_KEY]: sha256 },
           ...condition,
         }),
         withSignal(signal),
@@ -237,9 +253,7 @@ export class S3Store implements ObjectStore {
   #listed({ Key, Size, ETag }: S3Object): ListedObject | undefined {
     if (Key === undefined || Size === undefined || ETag === undefined) return undefined
     const key = Key.slice(this.#prefix.length)
-    return Key.startsWith(this.#prefix) && isLakeKey(key)
-      ? { key, sizeBytes: Size, version: ETag }
-      : undefined
+    return Key.startsWith(this.#prefix) ? { key, sizeBytes: Size, version: ETag } : undefined
   }
 
   #place(key: string): { readonly Bucket: string; readonly Key: string } {

@@ -4,6 +4,7 @@ import { DirectoryStore } from './directory-store.ts'
 import type { ObjectStore } from './object-store.ts'
 import { S3Store } from './s3-store.ts'
 import { parsePlace } from './sync-place.ts'
+import { TailedStore } from './tailed-store.ts'
 
 export interface S3Settings {
   readonly endpoint?: string | undefined
@@ -15,5 +16,7 @@ export interface S3Settings {
 export function openObjectStore(text: string, settings: S3Settings = {}): ObjectStore | undefined {
   const place = parsePlace(text)
   if (place === undefined) return undefined
-  return place.kind === 's3' ? new S3Store({ ...place, ...settings }) : new DirectoryStore(place.path)
+  return place.kind === 's3'
+    ? new TailedStore(new S3Store({ ...place, ...settings }))
+    : new DirectoryStore(place.path)
 }

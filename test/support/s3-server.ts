@@ -29,6 +29,8 @@ export interface SeenRequest {
   readonly isList: boolean
   /** A PUT that names the version that it replaces. */
   readonly isConditional: boolean
+  /** Of its body. */
+  readonly bytes: number
 }
 
 export interface S3Server {
@@ -40,6 +42,8 @@ export interface S3Server {
   gate: (request: SeenRequest) => Promise<void>
   /** Whether If-Match and If-None-Match of a PUT are heeded, as Amazon's service does and s3rver does not. */
   heedsConditions: boolean
+  /** Of the bodies of answers to GET, but for listings. */
+  sentBytes: number
   store(prefix?: string): S3Store
 }
 
@@ -75,6 +79,10 @@ export async function startS3Server(t: TestContext): Promise<S3Server> {
       return
     }
     if (fault !== undefined) spoil(response, fault)
+    response.once('finish', () => {
+      if (seen.method === 'GET' && !seen.isList)
+        state.sentBytes += Number(response.getHeader('content-length') ?? 0)
+    })
     answer(request, response)
   }
   await new Promise<void>((resolve) => {
@@ -91,6 +99,7 @@ export async function startS3Server(t: TestContext): Promise<S3Server> {
     fault: () => undefined,
     gate: () => Promise.resolve(),
     heedsConditions: false,
+    sentBytes: 0,
     store(prefix = '') {
       const store = new S3Store({ bucket: BUCKET, prefix, endpoint })
       t.after(() => store.close())
@@ -131,7 +140,14 @@ function describe({ method = '', url = '', headers }: IncomingMessage): SeenRequ
   const key = decodeURIComponent(pathname).slice(BUCKET.length + 2)
   const isConditional = headers['if-match'] !== undefined || headers['if-none-match'] !== undefined
   const isList = searchParams.has('list-type')
-  return { method, key, range: headers.range, isList, isConditional: method === 'PUT' && isConditional }
+  return {
+    method,
+    key,
+    range: headers.range,
+    isList,
+    isConditional: method === 'PUT' && isConditional,
+    bytes: Number(headers['content-length'] ?? 0),
+  }
 }
 
 function spoil(response: ServerResponse, fault: Exclude<Fault, { readonly status: number }>): void {

@@ -1,0 +1,286 @@
+// Object storage in which a growing order-book file costs what is new of it. A recorder publishes the file of the open date
+// again and again; its closed hours stay the same bytes, and only the open hour and the footer change. So a date's object
+// is written whole now and then, and between that only what comes after the bytes that both have: its tail, in an object
+// beside it, which names the version of the whole one that it goes on from. Whoever reads takes both for one. A tail of
+// another version says nothing any more; a date that is over is written whole.
+
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { lobFileOfKey } from '../../shared/lake-layout.ts'
+import { utcDateOf } from '../../shared/utc-date.ts'
+import {
+  type ListedObject,
+  ObjectChanged,
+  type ObjectHead,
+  type ObjectStore,
+  type OpenBytes,
+  type WriteOptions,
+  type WrittenObject,
+  isLakeKey,
+} from './object-store.ts'
+import type { S3ObjectHead, S3Store } from './s3-store.ts'
+import { pumpBytes } from './transfer-pump.ts'
+
+const SUFFIX = '.tail'
+/** Bytes that are compared at once: a tail begins at a multiple of it. */
+const BLOCK_BYTES = 4 * 1024
+/** Objects of which the process remembers what it has written whole. */
+const KEYS_MAX = 10_000
+/** Larger ones, of 4 GB, are always written whole. */
+const BLOCKS_MAX = 1024 * 1024
+/** A longer tail is not held in memory. */
+const TAIL_BYTES_MAX = 32 * 1024 * 1024
+const SHARED_MS = 60 * 60 * 1000
+
+/** What this process has written whole. */
+interface Base {
+  readonly etag: string
+  readonly blocks: readonly string[]
+  /** Those of what was written last. */
+  lastBlocks: readonly string[]
+  /** What the tails since have cost more than they would after the whole object were written anew. */
+  excessBytes: number
+  /** Somebody else wrote the object not long ago: until then it is written whole, under a condition that both heed. */
+  readonly sharedUntilMs: number
+}
+
+/** A tail that goes on from the object as it is. */
+interface Tail {
+  readonly head: S3ObjectHead
+  /** Its first byte's place in the whole. */
+  readonly fromByte: number
+  readonly sizeBytes: number
+}
+
+export class TailedStore implements ObjectStore {
+  readonly name: string
+  readonly #store: S3Store
+  readonly #nowMs: () => number
+  readonly #bases = new Map<string, Base>()
+
+  constructor(store: S3Store, nowMs: () => number = Date.now) {
+    this.name = store.name
+    this.#store = store
+    this.#nowMs = nowMs
+  }
+
+  /** Sizes are those of the whole objects without their tails, which only their heads tell. */
+  async *list(signal?: AbortSignal): AsyncGenerator<ListedObject, void, void> {
+    // In the order of keys a tail comes right after its object, but not every service lists in order.
+    const tails = new Map<string, string>()
+    const objects: ListedObject[] = []
+    for await (const object of this.#store.list(signal, (key) => isLakeKey(key) || isTailKey(key))) {
+      if (isTailKey(object.key)) tails.set(object.key.slice(0, -SUFFIX.length), object.version)
+      else objects.push(object)
+    }
+    for (const object of objects) {
+      yield { ...object, version: versionOf(object.version, tails.get(object.key)) }
+    }
+  }
+
+  async head(key: string, signal?: AbortSignal): Promise<ObjectHead | undefined> {
+    const [base, tail] = await Promise.all([this.#store.head(key, signal), this.#tailHead(key, signal)])
+    if (base === undefined) return undefined
+    const version = versionOf(base.version, tail?.version)
+    const live = tailOf(base, tail)
+    if (live === undefined) return { ...base, version, ...prefixOf(Number(base.metadata['prefix'])) }
+    // Who writes it shall write it once more, whole, though it has the same bytes.
+    const isDue = this.#bases.has(key) && !this.#isOpen(key)
+    return {
+      key,
+      version,
+      sizeBytes: live.sizeBytes,
+      sha256: isDue ? null : (live.head.metadata['whole'] ?? null),
+      md5: null,
+      ...prefixOf(live.fromByte),
+    }
+  }
+
+  async get(object: ListedObject, offset: number, signal?: AbortSignal): Promise<Readable> {
+    const { key } = object
+    const [etag, tailEtag] = etagsOf(object.version)
+    const listed = { key, sizeBytes: object.sizeBytes, version: etag }
+    if (tailEtag === undefined) return await this.#store.get(listed, offset, signal)
+    const tail = await this.#tailHead(key, signal)
+    if (tail?.version !== tailEtag) throw new ObjectChanged(key)
+    if (tail.metadata['base'] !== etag) return await this.#store.get(listed, offset, signal)
+    const fromByte = Number(tail.metadata['from'])
+    if (offset >= fromByte) return await this.#store.get(tail, offset - fromByte, signal)
+    return Readable.from(inTurn(this.#store, listed, offset, fromByte, tail, signal), { objectMode: false })
+  }
+
+  /**
+   * Writes the whole object or its tail. The whole is due when tails have cost as much more as it costs than they would
+   * after it: together that is at most twice the least there is.
+   */
+  async put(head: ObjectHead, open: OpenBytes, options: WriteOptions = {}): Promise<WrittenObject> {
+    const { key } = head
+    if (lobFileOfKey(key) === undefined) return await this.#store.put(head, open, options)
+    const { replaces } = options
+    const [etag, tailEtag] = typeof replaces === 'string' ? etagsOf(replaces) : []
+    const before = this.#bases.get(key)
+    const isOwn = before !== undefined && before.etag === etag
+    const { blocks, fromByte, tail } = await compareBlocks(head, open, before?.blocks ?? [], options.signal)
+    const lastBytes = sharedBlocks(before?.lastBlocks ?? [], blocks) * BLOCK_BYTES
+    const excessBytes = (before?.excessBytes ?? 0) + Math.max(0, lastBytes - fromByte)
+    if (isOwn && tail !== undefined && excessBytes <= head.sizeBytes && this.#isAlone(key, before)) {
+      const written = await this.#putTail(head, tail, before.etag, { ...options, replaces: tailEtag ?? null })
+      Object.assign(before, { lastBlocks: blocks, excessBytes })
+      return { ...written, version: versionOf(before.etag, written.version) }
+    }
+    const written = await this.#store.put(head, open, {
+      ...options,
+      ...(replaces === undefined ? {} : { replaces: etag ?? null }),
+      ...(fromByte === 0 ? {} : { metadata: { prefix: String(fromByte) } }),
+    })
+    const sharedUntilMs = before === undefined || isOwn ? before?.sharedUntilMs : this.#nowMs() + SHARED_MS
+    this.#remember(key, {
+      etag: written.version,
+      blocks,
+      lastBlocks: blocks,
+      excessBytes: 0,
+      sharedUntilMs: sharedUntilMs ?? 0,
+    })
+    return { ...written, version: versionOf(written.version, tailEtag) }
+  }
+
+  close(): void {
+    this.#store.close()
+  }
+
+  #isAlone(key: string, { sharedUntilMs }: Base): boolean {
+    return this.#isOpen(key) && this.#nowMs() >= sharedUntilMs
+  }
+
+  #isOpen(key: string): boolean {
+    return (lobFileOfKey(key)?.date ?? '') >= utcDateOf(this.#nowMs())
+  }
+
+  async #putTail(
+    { key, version, sizeBytes, sha256 }: ObjectHead,
+    tail: Buffer,
+    base: string,
+    { signal, onBytes, beforeVisible, replaces = null }: WriteOptions,
+  ): Promise<WrittenObject> {
+    if (sha256 === null) throw new Error(`${key} cannot be uploaded before it was read`)
+    await beforeVisible?.(sha256)
+    const fromByte = sizeBytes - tail.length
+    const head: ObjectHead = {
+      key: `${key}${SUFFIX}`,
+      version,
+      sizeBytes: tail.length,
+      sha256: createHash('sha256').update(tail).digest('hex'),
+      md5: createHash('md5').update(tail).digest('hex'),
+    }
+    onBytes?.(fromByte)
+    const written = await this.#store.put(head, async () => Readable.from([tail], { objectMode: false }), {
+      signal,
+      onBytes,
+      replaces,
+      metadata: { base, from: String(fromByte), size: String(sizeBytes), whole: sha256 },
+    })
+    return { ...written, sha256 }
+  }
+
+  #remember(key: string, base: Base): void {
+    this.#bases.delete(key)
+    this.#bases.set(key, base)
+    const [oldest] = this.#bases.keys()
+    if (this.#bases.size > KEYS_MAX && oldest !== undefined) this.#bases.delete(oldest)
+  }
+
+  async #tailHead(key: string, signal: AbortSignal | undefined): Promise<S3ObjectHead | undefined> {
+    return lobFileOfKey(key) === undefined ? undefined : await this.#store.head(`${key}${SUFFIX}`, signal)
+  }
+}
+
+function isTailKey(key: string): boolean {
+  return key.endsWith(SUFFIX) && isLakeKey(key.slice(0, -SUFFIX.length))
+}
+
+function tailOf(base: S3ObjectHead, head: S3ObjectHead | undefined): Tail | undefined {
+  if (head?.metadata['base'] !== base.version) return undefined
+  const [fromByte, sizeBytes] = [Number(head.metadata['from']), Number(head.metadata['size'])]
+  const isWhole = fromByte <= base.sizeBytes && fromByte + head.sizeBytes === sizeBytes
+  if (!isWhole) throw new ObjectChanged(head.key)
+  return { head, fromByte, sizeBytes }
+}
+
+interface ComparedBlocks {
+  /** A digest of each whole block; none for an object that is too large. */
+  readonly blocks: readonly string[]
+  /** The first byte of the first block that differs. */
+  readonly fromByte: number
+  /** What comes from there on; undefined where that is everything, or too much. */
+  readonly tail: Buffer | undefined
+}
+
+/** Reads an object once, beside the digests of another one's blocks. */
+async function compareBlocks(
+  head: ObjectHead,
+  open: OpenBytes,
+  others: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<ComparedBlocks> {
+  const blocks: string[] = []
+  if (head.sizeBytes > BLOCKS_MAX * BLOCK_BYTES) return { blocks, fromByte: 0, tail: undefined }
+  let fromByte: number | undefined
+  let tailBytes = 0
+  const tail: Buffer[] = []
+  const take = (block: Buffer): void => {
+    const digest = createHash('md5').update(block).digest('base64')
+    if (digest !== others[blocks.length]) fromByte ??= blocks.length * BLOCK_BYTES
+    if (block.length === BLOCK_BYTES) blocks.push(digest)
+    if (fromByte === undefined) return
+    tailBytes += block.length
+    if (tailBytes <= TAIL_BYTES_MAX) tail.push(block)
+    else tail.length = 0
+  }
+  let rest: Buffer = Buffer.alloc(0)
+  await pumpBytes(
+    await open(0, signal),
+    async (chunk) => {
+      const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+      let at = 0
+      for (; at + BLOCK_BYTES <= bytes.length; at += BLOCK_BYTES) take(bytes.subarray(at, at + BLOCK_BYTES))
+      rest = bytes.subarray(at)
+    },
+    signal,
+  )
+  if (rest.length > 0) take(rest)
+  fromByte ??= head.sizeBytes
+  const isTail = fromByte > 0 && tailBytes > 0 && tailBytes <= TAIL_BYTES_MAX
+  return { blocks, fromByte, tail: isTail ? Buffer.concat(tail) : undefined }
+}
+
+/** The first bytes of the whole object and then its tail. */
+async function* inTurn(
+  store: S3Store,
+  whole: ListedObject,
+  offset: number,
+  fromByte: number,
+  tail: ListedObject,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Buffer, void, void> {
+  for await (const chunk of await store.get(whole, offset, signal, fromByte)) yield chunk as Buffer
+  for await (const chunk of await store.get(tail, 0, signal)) yield chunk as Buffer
+}
+
+function sharedBlocks(a: readonly string[], b: readonly string[]): number {
+  const different = a.findIndex((block, index) => block !== b[index])
+  return different === -1 ? a.length : different
+}
+
+function prefixOf(bytes: number): { readonly prefixBytes?: number } {
+  return Number.isSafeInteger(bytes) && bytes > 0 ? { prefixBytes: bytes } : {}
+}
+
+// An ETag is text in double quotes, or a word.
+function versionOf(etag: string, tailEtag: string | undefined): string {
+  return tailEtag === undefined ? etag : `${etag} ${tailEtag}`
+}
+
+function etagsOf(version: string): [etag: string, tailEtag: string | undefined] {
+  const [etag = '', tailEtag] = version.split(' ')
+  return [etag, tailEtag]
+}

@@ -1,0 +1,243 @@
+// The open date on its way to a replica: what is pushed and pulled is what is new, and the replica's file is always one
+// that the collector has had, whatever happens in between.
+
+import assert from 'node:assert/strict'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { Consolidation } from '../../server/ingest/recorder/consolidation.ts'
+import { WAL_KIND } from '../../server/ingest/recorder/wal-record.ts'
+import type { WalPosition } from '../../server/ingest/recorder/wal-segment.ts'
+import { ConflictMerge } from '../../server/sync/conflict-merge.ts'
+import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
+import { TailedStore } from '../../server/sync/tailed-store.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { IS_FULL_EFFORT, runs } from '../support/effort.ts'
+import { T, delta, snapshot } from '../support/kalshi-frames.ts'
+import { type S3Server, startS3Server } from '../support/s3-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { writeWal } from '../support/wal-script.ts'
+import type { ScriptRecord } from '../support/wal-script.ts'
+
+const DATE = '2026-06-24'
+const KEY = `lob/source=kalshi/series=KXHIGHNY/date=${DATE}.parquet`
+const pathOf = (lake: string): string => lobFilePath(lake, 'kalshi', 'KXHIGHNY', DATE)
+const at = (time: string): number => Date.parse(`${DATE}T${time}Z`)
+const PUSH_MS = 25_000
+const HOUR_MS = 3_600_000
+
+/** A recorder of one market, two changes a second that look like nothing, and its pushes. */
+class Recording {
+  readonly lake: string
+  readonly #work: string
+  readonly #consolidation: Consolidation
+  readonly #merge: ConflictMerge
+  readonly #server: S3Server
+  #store: TailedStore
+  #ms: number
+  #seq = 0
+  #random = 1
+
+  private constructor(
+    lake: string,
+    work: string,
+    consolidation: Consolidation,
+    server: S3Server,
+    ms: number,
+  ) {
+    this.lake = lake
+    this.#work = work
+    this.#consolidation = consolidation
+    this.#merge = new ConflictMerge(lake, () => 0)
+    this.#server = server
+    this.#ms = ms
+    this.#store = this.#newStore()
+  }
+
+  static async start(t: TestContext, server: S3Server, ms: number): Promise<Recording> {
+    const [lake, workDirectory] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+    const consolidation = await Consolidation.open({ lake, source: 'kalshi', workDirectory })
+    t.after(() => consolidation.close())
+    return new Recording(lake, workDirectory, consolidation, server, ms)
+  }
+
+  async recordUntil(ms: number): Promise<void> {
+    const records: ScriptRecord[] = []
+    for (; this.#ms < ms; this.#ms += 500) {
+      const seq = ++this.#seq
+      const content = {
+        price_dollars: `0.${this.#next(10, 90)}00`,
+        delta_fp: `${this.#next(1, 900)}.00`,
+        ts_ms: this.#ms,
+      }
+      const frame =
+        seq === 1
+          ? snapshot(1, { market_ticker: T, yes_dollars_fp: [] })
+          : delta(seq, { market_ticker: T, ...content })
+      records.push({ ms: this.#ms, frame })
+    }
+    await this.#take(await writeWal(this.#work, 'kalshi', records))
+  }
+
+  /** Only the clock goes on. */
+  async waitUntil(ms: number): Promise<void> {
+    const records: ScriptRecord[] = []
+    for (; this.#ms < ms; this.#ms += 10_000) records.push({ kind: WAL_KIND.clock, ms: this.#ms })
+    await this.#take(await writeWal(this.#work, 'kalshi', records))
+  }
+
+  async push(): Promise<LakeSyncResult> {
+    const remote = this.#store
+    const result = await syncLake({ lake: this.lake, remote, direction: 'push', conflictMerge: this.#merge })
+    assert.deepEqual([result.failures, [...result.conflictReasons]], [[], []])
+    return result
+  }
+
+  /** Another process goes on with the lake: it does not know what was pushed. */
+  restart(): void {
+    this.#store = this.#newStore()
+  }
+
+  async #take(limit: WalPosition): Promise<void> {
+    while (await this.#consolidation.advance(limit));
+    await this.#consolidation.publish()
+  }
+
+  #newStore(): TailedStore {
+    return new TailedStore(this.#server.store(), () => this.#ms)
+  }
+
+  #next(from: number, to: number): number {
+    this.#random = (this.#random * 48_271) % 2_147_483_647
+    return from + (this.#random % (to - from))
+  }
+}
+
+class Replica {
+  readonly lake: string
+  readonly #store: TailedStore
+
+  constructor(lake: string, server: S3Server) {
+    this.lake = lake
+    this.#store = new TailedStore(server.store())
+  }
+
+  async pull(): Promise<Buffer> {
+    const result = await syncLake({ lake: this.lake, remote: this.#store, direction: 'pull' })
+    assert.deepEqual([result.failures, [...result.conflictReasons]], [[], []])
+    return await readFile(pathOf(this.lake))
+  }
+}
+
+function pushedBytes({ requests }: S3Server): number {
+  return requests.reduce((sum, { method, bytes }) => sum + (method === 'PUT' ? bytes : 0), 0)
+}
+
+test('an hour of pushes and pulls moves a small part of what the files have together', async (t) => {
+  const server = await startS3Server(t)
+  const recording = await Recording.start(t, server, at(IS_FULL_EFFORT ? '02:00:00' : '18:00:00'))
+  const replica = new Replica(await temporaryDirectory(t), server)
+  await recording.recordUntil(at('22:00:00'))
+  await recording.push()
+  await replica.pull()
+  const first = (await readFile(pathOf(recording.lake))).length
+  const before = pushedBytes(server)
+  let [together, pulled] = [0, 0]
+  const stepMs = HOUR_MS / runs(24, 144)
+  for (let ms = at('22:00:00') + stepMs; ms <= at('22:00:00') + HOUR_MS; ms += stepMs) {
+    await recording.recordUntil(ms)
+    assert.equal((await recording.push()).transferredCount, 1)
+    const file = await readFile(pathOf(recording.lake))
+    together += file.length
+    const sentBefore = server.sentBytes
+    assert.ok((await replica.pull()).equals(file))
+    pulled += server.sentBytes - sentBefore
+  }
+  const pushed = pushedBytes(server) - before
+  t.diagnostic(
+    `a file of ${first} bytes at first; ${together} bytes in all: ${pushed} pushed, ${pulled} sent`,
+  )
+  // The open hour, a fifth of the file by then, and the footer.
+  assert.ok(pushed * 3 < together, `${pushed} of ${together} bytes were pushed`)
+  assert.ok(pulled * 3 < together, `${pulled} of ${together} bytes were sent`)
+})
+
+test('the object of a date that is over is whole, and so is that of another process', async (t) => {
+  const server = await startS3Server(t)
+  const recording = await Recording.start(t, server, at('22:00:00'))
+  const replica = new Replica(await temporaryDirectory(t), server)
+  const puts = (): string[] => server.requests.filter(({ method }) => method === 'PUT').map(({ key }) => key)
+  await recording.recordUntil(at('23:30:00'))
+  await recording.push()
+  await recording.recordUntil(at('23:31:00'))
+  await recording.push()
+  assert.deepEqual(puts(), [KEY, `${KEY}.tail`])
+  // What was written whole by the process before is not known: it is written whole again, and its tail counts no more.
+  recording.restart()
+  await recording.recordUntil(at('23:32:00'))
+  await recording.push()
+  assert.deepEqual(puts().slice(2), [KEY])
+  assert.ok((await replica.pull()).equals(await readFile(pathOf(recording.lake))))
+  await recording.recordUntil(at('23:33:00'))
+  await recording.push()
+  await recording.waitUntil(at('23:59:59') + 60_000)
+  await recording.push()
+  assert.deepEqual(puts().slice(3), [`${KEY}.tail`, KEY])
+  const whole = await readFile(pathOf(recording.lake))
+  assert.ok((await replica.pull()).equals(whole))
+  // Without the tail beside it, it is the same.
+  const other = await temporaryDirectory(t)
+  await syncLake({ lake: other, remote: server.store(), direction: 'pull' })
+  assert.ok((await readFile(pathOf(other))).equals(whole))
+  assert.equal((await recording.push()).transferredCount, 0)
+})
+
+test('a replica with other bytes than the object’s first takes all of them', async (t) => {
+  const server = await startS3Server(t)
+  const recording = await Recording.start(t, server, at('22:00:00'))
+  const replica = new Replica(await temporaryDirectory(t), server)
+  await recording.recordUntil(at('23:30:00'))
+  await recording.push()
+  await replica.pull()
+  await recording.recordUntil(at('23:31:00'))
+  await recording.push()
+  // As after a fault of the disk that nobody has noticed, in the bytes that would be kept.
+  const path = pathOf(replica.lake)
+  const damaged = await readFile(path)
+  damaged[1000]! ^= 1
+  await rm(path)
+  await writeFile(path, damaged)
+  await rm(join(replica.lake, '.sync'), { recursive: true })
+  const result = await syncLake({
+    lake: replica.lake,
+    remote: new TailedStore(server.store()),
+    direction: 'pull',
+    replace: true,
+  })
+  assert.deepEqual(result.failures, [])
+  assert.ok((await readFile(path)).equals(await readFile(pathOf(recording.lake))))
+})
+
+test('two recorders of one date: what either has is there after both have pushed, and stays', async (t) => {
+  const server = await startS3Server(t)
+  server.heedsConditions = true
+  const replica = new Replica(await temporaryDirectory(t), server)
+  const [one, other] = [
+    await Recording.start(t, server, at('22:00:00')),
+    await Recording.start(t, server, at('22:00:00') + 130),
+  ]
+  for (let ms = at('22:10:00'); ms <= at('22:12:00'); ms += 2 * PUSH_MS) {
+    for (const each of [one, other]) {
+      await each.recordUntil(ms)
+      await each.push()
+    }
+    await replica.pull()
+  }
+  await one.push()
+  assert.ok((await replica.pull()).equals(await readFile(pathOf(one.lake))))
+  await other.push()
+  assert.ok((await replica.pull()).equals(await readFile(pathOf(other.lake))))
+  const tails = server.requests.filter(({ method, key }) => method === 'PUT' && key.endsWith('.tail'))
+  assert.ok(tails.length <= 1, 'who is not alone writes the whole, under a condition')
+})
