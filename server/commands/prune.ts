@@ -5,6 +5,7 @@ import { rm, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { dateOfLakeFileName, LOB_SOURCES, lobSourceDirectory } from '../../shared/lake-layout.ts'
 import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
+import { MergeBusy, type SeriesPlace, withSeries } from '../import/merge-lock.ts'
 import { DirectoryStore } from '../sync/directory-store.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
 import { OBJECT_STORE_OPTIONS, readPlace } from '../sync/sync-options.ts'
@@ -37,6 +38,9 @@ const OPTIONS: readonly OptionDeclaration[] = [
   ...OBJECT_STORE_OPTIONS.filter(({ name }) => name !== 'sync-interval-ms'),
 ]
 
+/** A publication of a recorder takes no longer; an import does, and is not waited for. */
+const BUSY_WAIT_MS_MAX = 5_000
+
 const HELP = `Usage: bookcast prune --lake <dir> --before <date> [--kept-in <place>] [--apply]
 
 Shows which order-book files are older than a date, and with --apply removes them. Candles, observations and object
@@ -64,18 +68,25 @@ export const pruneCommand: Command = async (args, { env, stdout, stderr, signal 
   const local = new DirectoryStore(lake)
   let [count, bytes, keptCount] = [0, 0, 0]
   try {
-    for await (const key of keysBefore(lake, before)) {
+    for await (const { key, series, source } of filesBefore(lake, before)) {
       signal?.throwIfAborted()
-      if (keptIn !== undefined && !(await isKept(key, local, keptIn, signal))) {
-        keptCount += 1
-        stderr.write(`stays: ${key} is not the same in ${keptIn.name}\n`)
-        continue
-      }
       const path = join(lake, key)
-      bytes += (await stat(path)).size
-      count += 1
-      if (isApplied) await rm(path)
-      stdout.write(`${isApplied ? 'removed' : 'would remove'} ${key}\n`)
+      const take = async (): Promise<string | undefined> => {
+        if (keptIn !== undefined && !(await isKept(key, local, keptIn, signal)))
+          return `is not the same in ${keptIn.name}`
+        bytes += (await stat(path)).size
+        if (isApplied) await rm(path)
+        return undefined
+      }
+      // What somebody else puts in its place between the look and the removal would go unseen.
+      const reason = isApplied ? await alone({ lake, source, series }, take, signal) : await take()
+      if (reason === undefined) {
+        count += 1
+        stdout.write(`${isApplied ? 'removed' : 'would remove'} ${key}\n`)
+      } else {
+        keptCount += 1
+        stderr.write(`stays: ${key} ${reason}\n`)
+      }
     }
   } finally {
     keptIn?.close()
@@ -104,13 +115,34 @@ function readSettings(options: ParsedOptions): Settings {
   }
 }
 
-async function* keysBefore(lake: string, before: string): AsyncGenerator<string, void, void> {
+/** Takes a file while nobody else writes to its series; why it stays, where it does. */
+async function alone(
+  place: SeriesPlace,
+  take: () => Promise<string | undefined>,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> {
+  try {
+    return await withSeries(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, take)
+  } catch (error) {
+    if (!(error instanceof MergeBusy)) throw error
+    return `is beside what ${error.owner} writes`
+  }
+}
+
+interface OldFile extends Omit<SeriesPlace, 'lake'> {
+  readonly key: string
+}
+
+async function* filesBefore(lake: string, before: string): AsyncGenerator<OldFile, void, void> {
   for (const source of LOB_SOURCES) {
     const root = lobSourceDirectory(lake, source)
-    for (const series of await namesIn(root)) {
-      for (const name of await namesIn(join(root, series))) {
+    for (const directory of await namesIn(root)) {
+      const series = /^series=(.+)$/.exec(directory)?.[1]
+      if (series === undefined) continue
+      for (const name of await namesIn(join(root, directory))) {
         const date = dateOfLakeFileName(name)
-        if (date !== undefined && date < before) yield `lob/source=${source}/${series}/${name}`
+        const key = `lob/source=${source}/${directory}/${name}`
+        if (date !== undefined && date < before) yield { key, source, series }
       }
     }
   }

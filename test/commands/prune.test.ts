@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { UsageError } from '../../server/commands/command.ts'
 import { pruneCommand } from '../../server/commands/prune.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+import { lockSeries } from '../../server/import/merge-lock.ts'
 import { SAMPLE_LAKE } from '../support/sample-server.ts'
 
 async function prune(...args: string[]): Promise<{ code: number; text: string }> {
@@ -52,4 +53,20 @@ test('refuses dates that are still written, and calls without a lake or a date',
   ]) {
     await assert.rejects(prune(...args), UsageError)
   }
+})
+
+test('what another writes to meanwhile stays', async (t) => {
+  const lake = await temporaryDirectory(t)
+  await cp(SAMPLE_LAKE, lake, { recursive: true })
+  const before = await filesOf(lake)
+  const place = { lake, source: 'kalshi', series: 'KXHIGHNY' } as const
+  const lock = await lockSeries(place, { waitMs: 0, onLost: () => {} })
+  const { code, text } = await prune('--lake', lake, '--before', '2026-07-02', '--apply')
+  await lock.release()
+  assert.equal(code, 1)
+  assert.match(text, /^stays: .*KXHIGHNY.*2026-07-01.parquet is beside what process \d+ on .* writes$/m)
+  assert.deepEqual(
+    await filesOf(lake),
+    before.filter((name) => !name.includes('07-01') || name.includes('KXHIGHNY')),
+  )
 })

@@ -2,6 +2,7 @@
 // that the collector has had, whatever happens in between.
 
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -240,4 +241,43 @@ test('two recorders of one date: what either has is there after both have pushed
   assert.ok((await replica.pull()).equals(await readFile(pathOf(other.lake))))
   const tails = server.requests.filter(({ method, key }) => method === 'PUT' && key.endsWith('.tail'))
   assert.ok(tails.length <= 1, 'who is not alone writes the whole, under a condition')
+})
+
+test('a copy that pulls while it is pushed has one of the files that were pushed, each time', async (t) => {
+  const server = await startS3Server(t)
+  const recording = await Recording.start(t, server, at('22:00:00'))
+  const replica = new Replica(await temporaryDirectory(t), server)
+  const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
+  const pushed = new Set<string>()
+  const pulled: string[] = []
+  let isOver = false
+  const pushes = async (): Promise<void> => {
+    for (let ms = at('22:30:00'); ms <= at('22:38:00'); ms += 30_000) {
+      await recording.recordUntil(ms)
+      pushed.add(hashOf(await readFile(pathOf(recording.lake))))
+      await recording.push()
+      // Another process each fourth time: the whole object is written over a tail.
+      if (ms % 120_000 === 0) recording.restart()
+    }
+    isOver = true
+  }
+  const pulls = async (): Promise<void> => {
+    while (!isOver) {
+      await replica.pull().then(
+        (file) => pulled.push(hashOf(file)),
+        (error: NodeJS.ErrnoException) => assert.equal(error.code, 'ENOENT', 'nothing is pushed yet'),
+      )
+    }
+  }
+  await Promise.all([pushes(), pulls()])
+  assert.ok((await replica.pull()).equals(await readFile(pathOf(recording.lake))))
+  t.diagnostic(`${pushed.size} files pushed, ${new Set(pulled).size} of them seen in ${pulled.length} pulls`)
+  for (const hash of pulled) assert.ok(pushed.has(hash), 'no other file was ever there')
+  const order = [...pushed]
+  const places = pulled.map((hash) => order.indexOf(hash))
+  assert.deepEqual(
+    places,
+    places.toSorted((a, b) => a - b),
+    'none goes back',
+  )
 })
