@@ -115,10 +115,14 @@ export class TailedStore implements ObjectStore {
    */
   async put(head: ObjectHead, open: OpenBytes, options: WriteOptions = {}): Promise<WrittenObject> {
     const { key } = head
-    if (lobFileOfKey(key) === undefined) return await this.#store.put(head, open, options)
     const { replaces } = options
     const [etag, tailEtag] = typeof replaces === 'string' ? etagsOf(replaces) : []
     const before = this.#bases.get(key)
+    if (before === undefined && !this.#isOpen(key)) {
+      const whole = { ...options, ...(replaces === undefined ? {} : { replaces: etag ?? null }) }
+      const written = await this.#store.put(head, open, whole)
+      return { ...written, version: versionOf(written.version, tailEtag) }
+    }
     const isOwn = before !== undefined && before.etag === etag
     const { blocks, fromByte, tail } = await compareBlocks(head, open, before?.blocks ?? [], options.signal)
     const lastBytes = sharedBlocks(before?.lastBlocks ?? [], blocks) * BLOCK_BYTES
@@ -134,13 +138,15 @@ export class TailedStore implements ObjectStore {
       ...(fromByte === 0 ? {} : { metadata: { prefix: String(fromByte) } }),
     })
     const sharedUntilMs = before === undefined || isOwn ? before?.sharedUntilMs : this.#nowMs() + SHARED_MS
-    this.#remember(key, {
-      etag: written.version,
-      blocks,
-      lastBlocks: blocks,
-      excessBytes: 0,
-      sharedUntilMs: sharedUntilMs ?? 0,
-    })
+    this.#bases.delete(key)
+    if (this.#isOpen(key))
+      this.#remember(key, {
+        etag: written.version,
+        blocks,
+        lastBlocks: blocks,
+        excessBytes: 0,
+        sharedUntilMs: sharedUntilMs ?? 0,
+      })
     return { ...written, version: versionOf(written.version, tailEtag) }
   }
 
@@ -183,7 +189,6 @@ export class TailedStore implements ObjectStore {
   }
 
   #remember(key: string, base: Base): void {
-    this.#bases.delete(key)
     this.#bases.set(key, base)
     const [oldest] = this.#bases.keys()
     if (this.#bases.size > KEYS_MAX && oldest !== undefined) this.#bases.delete(oldest)
@@ -231,7 +236,7 @@ async function compareBlocks(
     const digest = createHash('md5').update(block).digest('base64')
     if (digest !== others[blocks.length]) fromByte ??= blocks.length * BLOCK_BYTES
     if (block.length === BLOCK_BYTES) blocks.push(digest)
-    if (fromByte === undefined) return
+    if (fromByte === undefined || others.length === 0) return
     tailBytes += block.length
     if (tailBytes <= TAIL_BYTES_MAX) tail.push(block)
     else tail.length = 0

@@ -14,6 +14,7 @@ import { ConflictMerge } from '../../server/sync/conflict-merge.ts'
 import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import { TailedStore } from '../../server/sync/tailed-store.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
+import { RECORDER_PUBLISH_INTERVAL_MS, SYNC_INTERVAL_MS } from '../../shared/limits.ts'
 import { IS_FULL_EFFORT, runs } from '../support/effort.ts'
 import { T, delta, snapshot } from '../support/kalshi-frames.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
@@ -280,4 +281,9 @@ test('a copy that pulls while it is pushed has one of the files that were pushed
     places.toSorted((a, b) => a - b),
     'none goes back',
   )
+})
+
+test('at the defaults the steps from a change to a copy take a minute at most', () => {
+  // Published, pushed, and pulled; each test here shows that one of each is enough.
+  assert.ok(RECORDER_PUBLISH_INTERVAL_MS + 2 * SYNC_INTERVAL_MS <= 60_000)
 })
