@@ -1,5 +1,6 @@
 // A real S3 server on loopback in front of which requests are recorded and, on demand, go wrong.
 
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
@@ -61,16 +62,22 @@ export async function startS3Server(t: TestContext): Promise<S3Server> {
   await fake.configureBuckets()
   const answer = fake.callback()
   const requests: SeenRequest[] = []
-  const puts = new ConditionalPuts()
+  const puts = new OrderedPuts()
   const server = createServer((request, response) => {
     const seen = describe(request)
     requests.push(seen)
-    void state.gate(seen).then(() => {
-      if (state.heedsConditions && request.method === 'PUT')
-        puts.take(seen.key, request, response, () => serve(request, response, seen))
-      else serve(request, response, seen)
-    })
+    void pass(request, response, seen)
   })
+  const pass = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    seen: SeenRequest,
+  ): Promise<void> => {
+    await state.gate(seen)
+    if (request.method !== 'PUT') return serve(request, response, seen)
+    const { 'if-match': match, 'if-none-match': none } = state.heedsConditions ? request.headers : {}
+    await puts.take(seen.key, { match, none }, request, response, () => serve(request, response, seen))
+  }
   const serve = (request: IncomingMessage, response: ServerResponse, seen: SeenRequest): void => {
     const fault = state.fault(seen)
     if (fault !== undefined && 'status' in fault) {
@@ -109,29 +116,34 @@ export async function startS3Server(t: TestContext): Promise<S3Server> {
   return state
 }
 
-/** One PUT of a key at a time, and only on the version that it names. */
-class ConditionalPuts {
+/** One PUT of a key at a time, as s3rver would mix two up, and only on the version that it names. */
+class OrderedPuts {
   readonly #etags = new Map<string, string>()
   readonly #last = new Map<string, Promise<void>>()
 
-  take(key: string, request: IncomingMessage, response: ServerResponse, serve: () => void): void {
-    const before = this.#last.get(key) ?? Promise.resolve()
-    const done = before.then(async () => {
-      const { 'if-match': match, 'if-none-match': none } = request.headers
-      const etag = this.#etags.get(key)
-      if ((match !== undefined && match !== etag) || (none === '*' && etag !== undefined)) {
-        request.resume()
-        response.writeHead(412, { 'content-type': 'application/xml' })
-        response.end('<Error><Code>PreconditionFailed</Code><Message>another version</Message></Error>')
-        return
-      }
-      const closed = new Promise((resolve) => response.once('close', resolve))
-      serve()
-      await closed
-      const written = response.getHeader('etag')
-      if (response.statusCode === 200 && typeof written === 'string') this.#etags.set(key, written)
-    })
-    this.#last.set(key, done)
+  async take(
+    key: string,
+    condition: { readonly match: string | undefined; readonly none: string | undefined },
+    request: IncomingMessage,
+    response: ServerResponse,
+    serve: () => void,
+  ): Promise<void> {
+    const before = this.#last.get(key)
+    const closed = once(response, 'close').then(() => undefined)
+    this.#last.set(key, closed)
+    await before
+    const { match, none } = condition
+    const etag = this.#etags.get(key)
+    if ((match !== undefined && match !== etag) || (none === '*' && etag !== undefined)) {
+      request.resume()
+      response.writeHead(412, { 'content-type': 'application/xml' })
+      response.end('<Error><Code>PreconditionFailed</Code><Message>another version</Message></Error>')
+      return
+    }
+    serve()
+    await closed
+    const written = response.getHeader('etag')
+    if (response.statusCode === 200 && typeof written === 'string') this.#etags.set(key, written)
   }
 }
 

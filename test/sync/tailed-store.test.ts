@@ -251,7 +251,7 @@ test('a copy that pulls while it is pushed has one of the files that were pushed
   const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
   const pushed = new Set<string>()
   const pulled: string[] = []
-  let isOver = false
+  const over = new AbortController()
   const pushes = async (): Promise<void> => {
     for (let ms = at('22:30:00'); ms <= at('22:38:00'); ms += 30_000) {
       await recording.recordUntil(ms)
@@ -260,10 +260,10 @@ test('a copy that pulls while it is pushed has one of the files that were pushed
       // Another process each fourth time: the whole object is written over a tail.
       if (ms % 120_000 === 0) recording.restart()
     }
-    isOver = true
+    over.abort()
   }
   const pulls = async (): Promise<void> => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       await replica.pull().then(
         (file) => pulled.push(hashOf(file)),
         (error: NodeJS.ErrnoException) => assert.equal(error.code, 'ENOENT', 'nothing is pushed yet'),
