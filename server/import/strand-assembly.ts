@@ -82,7 +82,7 @@ function isLikelier(span: LooseSpan, chain: Chain, best: Chain, pace: MessagePac
   const isBefore = ({ lastRecvTs }: Chain): boolean => lastRecvTs <= span.firstRecvTs
   if (isBefore(chain) !== isBefore(best)) return isBefore(chain)
   // What came after it in its own file was another's.
-  if (isOpen(chain) !== isOpen(best)) return isOpen(chain)
+  if (wasOver(chain) !== wasOver(best)) return wasOver(best)
   if (chain.isExpected !== best.isExpected) return best.isExpected
   const laterNs = chain.lastRecvTs - best.lastRecvTs
   const isAlive = isWithin(laterNs, -HEARTBEAT_NS, HEARTBEAT_NS)
@@ -90,9 +90,9 @@ function isLikelier(span: LooseSpan, chain: Chain, best: Chain, pace: MessagePac
   return likeness === 0 ? laterNs > 0n : likeness < 0
 }
 
-/** Nothing was seen to end it. */
-function isOpen({ end }: Chain): boolean {
-  return end === undefined || end === 'end of file'
+/** Another connection was seen to begin, or its own to end. Missing numbers are another recording's to fill. */
+function wasOver({ end }: Chain): boolean {
+  return end === 'new connection' || end === 'disconnect'
 }
 
 function isNextNumber(chain: Chain, span: LooseSpan): boolean {
@@ -222,7 +222,8 @@ function extend(group: readonly Chain[]): void {
   // A subscription's first message looked like another connection's, but the others' numbers went on.
   const wentOn = new Set(group.flatMap((chain) => [...chain.wentOn]))
   const mayGoOn = (chain: Chain): boolean =>
-    isOpen(chain) ||
+    chain.end === undefined ||
+    chain.end === 'end of file' ||
     (chain.end === 'new connection' &&
       (wentOn.has(chain.lastConnection ?? '') ||
         group.some((other) => other.firstTs <= chain.lastTs && other.lastTs > chain.lastTs)))

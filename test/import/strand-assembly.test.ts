@@ -107,6 +107,9 @@ test('of two that may go on, it is the one that nothing was seen to end', () => 
   const over = numbered(1, 4, 300, { end: 'new connection' })
   assert.deepEqual(strandsOf(numbered(1, 4, 0), over, numbered(5, 6, 310)), [[0, 2], [1]])
   assert.deepEqual(strandsOf(over, numbered(5, 6, 310)), [[0, 1]])
+  // A recording that missed the next numbers was still there.
+  const broken = { ...over, end: 'sequence break' } as const
+  assert.deepEqual(strandsOf(numbered(1, 4, 0), broken, numbered(5, 6, 310)), [[0], [1, 2]])
 })
 
 test('a subscription that seemed over goes on to where its connection ended', () => {

@@ -29,7 +29,7 @@ import type { LobSource } from '../../../shared/lake-layout.ts'
 
 /** Cases that showed what the others did not. */
 const ONCE_FAILED: Readonly<Record<LobSource, readonly number[]>> = {
-  kalshi: [370, 576, 1164],
+  kalshi: [193, 370, 576, 1164, 1265],
   polymarket: [612, 934],
 }
 
