@@ -56,6 +56,14 @@ export class RecordPeer {
     )
   }
 
+  /** DuckDB's own export of some columns of observation files in the answer's order. */
+  async copyObservations(pattern: string, columns: readonly string[], target: string): Promise<void> {
+    await this.#connection.run(
+      `COPY (SELECT ${columns.join(', ')} FROM read_parquet('${pattern}', hive_partitioning = false)
+        ORDER BY observed_at, station_code, observation_type) TO '${target}' (FORMAT parquet)`,
+    )
+  }
+
   async close(): Promise<void> {
     await this.#close()
   }

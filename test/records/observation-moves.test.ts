@@ -77,7 +77,7 @@ async function readRows(query: ObservationQuery, request: RecordRequest): Promis
   const answer = await answerObservations(query, request)
   const rows: string[] = []
   for await (const { rows: count, columns } of answer.batches()) {
-    for (let row = 0; row < count; row++) rows.push(columns.map((column) => column[row]).join(' '))
+    for (let row = 0; row < count; row++) rows.push(columns.map((column) => column.at(row)).join(' '))
   }
   assert.equal(rows.length, answer.rows)
   return rows

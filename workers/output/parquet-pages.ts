@@ -4,12 +4,15 @@
 // Source: https://github.com/apache/parquet-format/blob/master/Encodings.md
 
 const PAGE_BYTES_MIN = 4096
+/** Of one UTF-16 unit. */
+const UTF8_BYTES_MAX = 3
 const TWO_POWER_32 = 0x1_0000_0000
 
 /** A page under construction. It grows geometrically and keeps its memory for the next page. */
 export class PageBuffer {
   #bytes = new Uint8Array(PAGE_BYTES_MIN)
   #view = new DataView(this.#bytes.buffer)
+  #texts = Buffer.from(this.#bytes.buffer)
   #size = 0
 
   /** The underlying bytes, of which `[0, size)` are the page. Valid until the next reservation. */
@@ -39,6 +42,7 @@ export class PageBuffer {
       grown.set(this.#bytes.subarray(0, start))
       this.#bytes = grown
       this.#view = new DataView(grown.buffer)
+      this.#texts = Buffer.from(grown.buffer)
     }
     return start
   }
@@ -61,6 +65,14 @@ export class PageBuffer {
   appendBytes(bytes: Uint8Array): void {
     const at = this.reserve(bytes.length)
     this.#bytes.set(bytes, at)
+  }
+
+  /** A text as PLAIN has it: the length of its UTF-8 bytes, and the bytes. */
+  appendText(text: string): void {
+    const at = this.reserve(4 + UTF8_BYTES_MAX * text.length)
+    const length = this.#texts.write(text, at + 4, 'utf8')
+    this.#view.setUint32(at, length, true)
+    this.truncate(at + 4 + length)
   }
 
   /** ULEB128 of an integer of at most 53 bits. */

@@ -1,15 +1,17 @@
 // Cold observations: DuckDB over the yearly files of the stations, in the answer's order. What a file's first and last
 // row are is read once and remembered until the file is replaced.
 
+import { DuckDBVector } from '@duckdb/node-api'
 import { CANDLE_INDEX_FILES_MAX } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-schema.ts'
 import { type ObservationKey, STORED_OBSERVATION_COLUMNS } from '../../shared/sql/observation-queries.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { type DuckLake, readParquetSql, sqlInstant, sqlText } from './duck-lake.ts'
+import { copyNumbers, TextVector } from './duck-vectors.ts'
 import type { FileChecks } from './file-checks.ts'
 import { checkRevision, type LakePart } from './lake-partitions.ts'
 import { checkLakeFile, lakeChunks, type LakeFileSchema, lakeRows } from './lake-query.ts'
-import { emptyColumns, isNumeric } from './record-batch.ts'
+import { type ColumnValues, isNumeric } from './record-batch.ts'
 
 const DUCKDB_TYPES = {
   text: ['VARCHAR'],
@@ -37,9 +39,23 @@ export interface ColdObservations {
 export interface ObservationRows {
   readonly length: number
   readonly observedMs: Float64Array
-  readonly station: readonly string[]
-  readonly type: readonly string[]
-  readonly columns: readonly (Float64Array | (string | null)[])[]
+  readonly station: TextList
+  readonly type: TextList
+  readonly columns: readonly ColumnValues[]
+}
+
+/** Texts, of which every one is there. */
+export interface TextList {
+  at(row: number): string | null | undefined
+  slice(from: number, to?: number): TextList
+}
+
+/** Which rows are read, and how. */
+export interface ObservationReading {
+  readonly after: ObservationKey | undefined
+  readonly rowsMax: number
+  /** Texts are left in the vectors they come in, and arrays used again: each batch is valid until the next is read. */
+  readonly isPacked: boolean
 }
 
 /** What is remembered of a file. */
@@ -81,7 +97,7 @@ export class ObservationLake {
   async *read(
     wanted: ColdObservations,
     fields: readonly RecordField[],
-    { after, rowsMax }: { readonly after: ObservationKey | undefined; readonly rowsMax: number },
+    { after, rowsMax, isPacked }: ObservationReading,
     signal: AbortSignal,
   ): AsyncGenerator<ObservationRows, void, void> {
     if (wanted.parts.length === 0) return
@@ -89,24 +105,20 @@ export class ObservationLake {
     const sql =
       `SELECT ${['epoch_ms(observed_at)::DOUBLE AS observed_ms', 'station_code', 'observation_type', ...values].join(', ')}` +
       ` FROM ${sourceSql(wanted)} ${after === undefined ? '' : behindSql(after)} ORDER BY observed_at, station_code, observation_type LIMIT ${rowsMax}`
+    const arrays = fields.map(() => new Float64Array(isPacked ? DuckDBVector.standardSize() : 0))
     for await (const chunk of lakeChunks(this.#lake, wanted.parts, sql, signal)) {
       const rows = chunk.rowCount
-      const columns = emptyColumns(fields, rows)
-      for (const [index, column] of columns.entries()) {
-        const vector = chunk.getColumnVector(index + 3)
-        for (let row = 0; row < rows; row++) {
-          const value = vector.getItem(row)
-          // Nulls stay as `emptyColumns` made them.
-          if (value !== null) column[row] = value as never
-        }
-      }
-      yield {
-        length: rows,
-        observedMs: Float64Array.from(chunk.getColumnValues(0) as number[]),
-        station: chunk.getColumnValues(1) as string[],
-        type: chunk.getColumnValues(2) as string[],
-        columns,
-      }
+      const observedMs = new Float64Array(rows)
+      copyNumbers(chunk.getColumnVector(0), observedMs, 0)
+      const texts = (index: number): TextVector | string[] =>
+        isPacked ? new TextVector(chunk.getColumnVector(index)) : (chunk.getColumnValues(index) as string[])
+      const columns = fields.map((field, index) => {
+        if (!isNumeric(field)) return texts(3 + index)
+        const column = isPacked ? arrays[index]!.subarray(0, rows) : new Float64Array(rows)
+        copyNumbers(chunk.getColumnVector(3 + index), column, 0)
+        return column
+      })
+      yield { length: rows, observedMs, station: texts(1), type: texts(2), columns }
     }
   }
 
@@ -127,10 +139,11 @@ export class ObservationLake {
   }
 }
 
-/** A field as a double or a text. */
+/** A field as a double, which is NaN instead of null, or a text. */
 function valueSql(field: RecordField): string {
-  if (field.type === 'instant') return `epoch_ms(${field.name})::DOUBLE`
-  return isNumeric(field) ? `${field.name}::DOUBLE` : field.name
+  if (!isNumeric(field)) return field.name
+  const value = field.type === 'instant' ? `epoch_ms(${field.name})` : field.name
+  return `coalesce(${value}::DOUBLE, 'nan'::DOUBLE)`
 }
 
 function behindSql({ observedMs, stationCode, type }: ObservationKey): string {

@@ -45,10 +45,10 @@ function rest(rows: ObservationRows, at: number): ObservationRows {
   return {
     length: rows.length - at,
     observedMs: rows.observedMs.subarray(at),
-    station: rows.station.slice(at),
-    type: rows.type.slice(at),
+    station: rows.station.slice(at, rows.length),
+    type: rows.type.slice(at, rows.length),
     columns: rows.columns.map((column) =>
-      column instanceof Float64Array ? column.subarray(at) : column.slice(at),
+      column instanceof Float64Array ? column.subarray(at) : column.slice(at, rows.length),
     ),
   }
 }
@@ -71,9 +71,9 @@ function mergeUntilOneEnds(
     const rows = isFromA ? aRows : bRows
     const at = isFromA ? a.at++ : b.at++
     observedMs[length] = rows.observedMs[at]!
-    station.push(rows.station[at]!)
-    type.push(rows.type[at]!)
-    for (const [index, column] of columns.entries()) column[length] = rows.columns[index]![at] as never
+    station.push(rows.station.at(at)!)
+    type.push(rows.type.at(at)!)
+    for (const [index, column] of columns.entries()) column[length] = rows.columns[index]!.at(at) as never
     length++
   }
   return { length, observedMs, station, type, columns }
@@ -82,7 +82,7 @@ function mergeUntilOneEnds(
 function isBefore(a: ObservationRows, atA: number, b: ObservationRows, atB: number): boolean {
   const byTime = a.observedMs[atA]! - b.observedMs[atB]!
   if (byTime !== 0) return byTime < 0
-  const stationA = a.station[atA]!
-  const stationB = b.station[atB]!
-  return stationA < stationB || (stationA === stationB && a.type[atA]! < b.type[atB]!)
+  const stationA = a.station.at(atA)!
+  const stationB = b.station.at(atB)!
+  return stationA < stationB || (stationA === stationB && a.type.at(atA)! < b.type.at(atB)!)
 }

@@ -10,14 +10,13 @@ import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import { generationOf, ManifestChanged, type RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import {
   type CoveredSpan,
-  type ObservationKey,
   type ObservationSelection,
   plannedObservationRead,
   type StoredObservation,
 } from '../../shared/sql/observation-queries.ts'
 import { isCovered } from './lake-cover.ts'
 import { checkUnchanged, findParts, type LakePart } from './lake-partitions.ts'
-import type { ColdObservations, ObservationRows } from './observation-lake.ts'
+import type { ColdObservations, ObservationReading, ObservationRows } from './observation-lake.ts'
 import { mergeObservations } from './observation-merge.ts'
 import { emptyColumns } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
@@ -59,10 +58,8 @@ export function unregisteredSpans({ parts }: ObservationPlan): CoveredSpan[] {
 }
 
 /** The rows behind `after`, of which no more than `rowsMax` are wanted. */
-export interface ObservationSpan {
+export interface ObservationSpan extends ObservationReading {
   readonly fields: readonly RecordField[]
-  readonly after: ObservationKey | undefined
-  readonly rowsMax: number
 }
 
 /**
@@ -86,11 +83,11 @@ export async function* readObservations(
 
 async function* readCold(
   plan: ObservationPlan,
-  { fields, after, rowsMax }: ObservationSpan,
+  span: ObservationSpan,
   { context, signal }: RecordRequest,
 ): AsyncGenerator<ObservationRows, void, void> {
   let isChecked = false
-  for await (const rows of context.observationLake.read(plan.cold, fields, { after, rowsMax }, signal)) {
+  for await (const rows of context.observationLake.read(plan.cold, span.fields, span, signal)) {
     if (!isChecked) checkUnchanged(context.lake, plan.cold.parts)
     isChecked = true
     yield rows

@@ -56,7 +56,12 @@ async function readAnswer(
   request: RecordRequest,
 ): Promise<ObservationAnswer> {
   const page = new PageCut(query, query.limit, request)
-  const span = { fields: page.fields, after: undefined, rowsMax: query.offset + query.limit + 1 }
+  const span = {
+    fields: page.fields,
+    after: undefined,
+    rowsMax: query.offset + query.limit + 1,
+    isPacked: false,
+  }
   const batches: RecordBatch[] = []
   let read = 0
   for await (const rows of readObservations(plan, span, request)) {
@@ -105,7 +110,12 @@ async function* streamPage(
   let attempt = 1
   while (page.taken < rows) {
     try {
-      const span = { fields: page.fields, after: page.last, rowsMax: query.offset + rows - page.passed }
+      const span = {
+        fields: page.fields,
+        after: page.last,
+        rowsMax: query.offset + rows - page.passed,
+        isPacked: query.format === 'parquet',
+      }
       for await (const merged of readObservations(plan, span, request)) {
         const batch = page.cut(merged)
         attempt = 1
@@ -149,15 +159,16 @@ class PageCut {
     this.taken += count
     this.last = {
       observedMs: rows.observedMs[at]!,
-      stationCode: rows.station[at]!,
-      type: rows.type[at]!,
+      stationCode: rows.station.at(at)!,
+      type: rows.type.at(at)!,
     }
     if (count === 0) return undefined
+    // What is converted is only this batch's.
     const columns = rows.columns.map((column) =>
-      column instanceof Float64Array ? column.slice(from, from + count) : column.slice(from, from + count),
+      column instanceof Float64Array ? column.subarray(from, from + count) : column.slice(from, from + count),
     )
     convertUnits(this.fields, columns, this.#query.units)
-    return { rows: count, columns, zoneOf: (row) => this.#zoneOf(rows.station[from + row]!) }
+    return { rows: count, columns, zoneOf: (row) => this.#zoneOf(rows.station.at(from + row)!) }
   }
 }
 

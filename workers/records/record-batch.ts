@@ -1,10 +1,12 @@
 // Rows on their way to an encoder, column by column in the order asked. Numbers, integers, booleans (0 or 1) and
-// instants (milliseconds since the epoch) are doubles in which NaN stands for null; strings and dates are texts or null.
+// instants (milliseconds since the epoch) are doubles in which NaN stands for null; strings and dates are texts or null,
+// or still in the vector that DuckDB gave, where the encoder can take them from it.
 
 import type { RecordField } from '../../shared/record-schema.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
+import type { TextVector } from './duck-vectors.ts'
 
-export type ColumnValues = Float64Array | readonly (string | null)[]
+export type ColumnValues = Float64Array | readonly (string | null)[] | TextVector
 
 export interface RecordBatch {
   readonly rows: number

@@ -13,59 +13,73 @@ const PRICE_UNITS_PER_CENT = 100
 const QTY_UNITS_PER_CONTRACT = 100
 
 /** Prices of [from, to) in cents. A loop: `map` with a function takes several times as long. */
-function cents(prices: Float64Array, from: number, to: number): Float64Array {
-  const rounded = new Float64Array(to - from)
+function cents(prices: Float64Array, from: number, to: number, rounded: Float64Array): Float64Array {
   for (let row = from; row < to; row++)
     rounded[row - from] = Math.floor(prices[row]! / PRICE_UNITS_PER_CENT + 0.5)
-  return rounded
+  return rounded.subarray(0, to - from)
 }
 
-function contracts(quantities: Float64Array, from: number, to: number): Float64Array {
-  const whole = new Float64Array(to - from)
+function contracts(quantities: Float64Array, from: number, to: number, whole: Float64Array): Float64Array {
   for (let row = from; row < to; row++)
     whole[row - from] = Math.floor(quantities[row]! / QTY_UNITS_PER_CONTRACT)
-  return whole
+  return whole.subarray(0, to - from)
 }
 
-/** The candles of an answer in batches. */
+/** The candles of an answer in batches, each of which is valid until the next: fresh arrays keep the collector busy. */
 export async function* candleBatches(
   { sets, interval, labelZone }: CandleAnswer,
   fields: readonly RecordField[],
 ): AsyncGenerator<RecordBatch, void, void> {
+  let arrays: readonly Float64Array[] = []
+  let arrayRows = 0
   for await (const rows of sets()) {
+    if (arrayRows < Math.min(rows.length, RECORD_ENCODE_BATCH_ROWS)) {
+      arrayRows = Math.min(rows.length, RECORD_ENCODE_BATCH_ROWS)
+      arrays = fields.map(() => new Float64Array(arrayRows))
+    }
     for (let from = 0; from < rows.length; from += RECORD_ENCODE_BATCH_ROWS) {
       const to = Math.min(from + RECORD_ENCODE_BATCH_ROWS, rows.length)
       yield {
         rows: to - from,
-        columns: fields.map(({ name }) => candleColumn(rows, interval, name, from, to)),
+        columns: fields.map(({ name }, index) =>
+          candleColumn(rows, interval, name, from, to, arrays[index]!),
+        ),
         zoneOf: (row) => labelZone(rows.market[from + row]!),
       }
     }
   }
 }
 
-function candleColumn(rows: CandleRows, interval: number, name: string, from: number, to: number) {
+function candleColumn(
+  rows: CandleRows,
+  interval: number,
+  name: string,
+  from: number,
+  to: number,
+  array: Float64Array,
+) {
   switch (name) {
     case 'market_ticker':
       return rows.market.slice(from, to)
     case 'period_interval':
-      return new Float64Array(to - from).fill(interval)
+      return array.fill(interval).subarray(0, to - from)
     case 'end_period_ts':
       return rows.endMs.subarray(from, to)
     case 'open':
-      return cents(rows.open, from, to)
+      return cents(rows.open, from, to, array)
     case 'high':
-      return cents(rows.high, from, to)
+      return cents(rows.high, from, to, array)
     case 'low':
-      return cents(rows.low, from, to)
+      return cents(rows.low, from, to, array)
     case 'close':
-      return cents(rows.close, from, to)
+      return cents(rows.close, from, to, array)
     case 'volume':
-      return contracts(rows.volume, from, to)
+      return contracts(rows.volume, from, to, array)
     case 'open_interest':
-      return contracts(rows.openInterest, from, to)
+      return contracts(rows.openInterest, from, to, array)
     case 'filled':
-      return Float64Array.from(rows.filled.subarray(from, to))
+      array.set(rows.filled.subarray(from, to))
+      return array.subarray(0, to - from)
     default:
       throw new Error(`candles have no column ${name}`)
   }

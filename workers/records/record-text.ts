@@ -115,7 +115,7 @@ export class RecordTextEncoder implements RecordEncoder {
     for (let column = 0; column < this.#columns.length; column++) {
       const values = batch.columns[column]!
       if (values instanceof Float64Array) continue
-      const text = values[row]
+      const text = values.at(row)
       if (typeof text === 'string') bytes += this.#columns[column]!.texts.bytesOf(text).length
     }
     return bytes
@@ -148,7 +148,7 @@ export class RecordTextEncoder implements RecordEncoder {
     const { bytes, view } = this.#stream
     const values = batch.columns[column]!
     if (!(values instanceof Float64Array)) {
-      const text = values[row]
+      const text = values.at(row)
       return copy(bytes, position, typeof text === 'string' ? texts.bytesOf(text) : this.#nullBytes)
     }
     const value = values[row]!

@@ -12,6 +12,7 @@ import {
   MPH_PER_KNOT,
   roundTo,
 } from '../../shared/unit-factors.ts'
+import type { ColumnValues } from './record-batch.ts'
 
 type Conversion = (raw: number) => number
 
@@ -33,7 +34,7 @@ const CONVERSIONS: Readonly<Record<Exclude<UnitSystem, 'raw'>, Partial<Record<Un
 /** Converts the columns in place. */
 export function convertUnits(
   fields: readonly RecordField[],
-  columns: readonly (Float64Array | readonly (string | null)[])[],
+  columns: readonly ColumnValues[],
   units: UnitSystem,
 ): void {
   if (units === 'raw') return

@@ -1,0 +1,286 @@
+// The columns of a record answer as they wait for their row group, and how each is encoded: levels where there may be
+// nulls, then values. Numbers that are whole multiples of one, a tenth or a hundredth within a narrow span are dictionary
+// codes by their place in it, found without a search; what is compressed is then a quarter as long.
+
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import type { ChunkPages, EncodedChunk, LeafColumn } from '../output/parquet-leaf.ts'
+import { appendCodes, CodeArray, type PageBuffer } from '../output/parquet-pages.ts'
+import type { ColumnValues } from './record-batch.ts'
+import { TextBuffer } from './text-buffer.ts'
+
+const TWO_POWER_32 = 0x1_0000_0000
+const MICROSECONDS_PER_MS = 1000
+/** What numbers may be whole multiples of. */
+const PER_UNIT = [1, 10, 100] as const
+/** Values of a span up to which it may be a dictionary: codes have two bytes. Fewer rows than four a value do without. */
+const SPAN_MAX = 0x1_0000
+const ROWS_PER_ENTRY_MIN = 4
+
+export type PhysicalType = 'BOOLEAN' | 'INT32' | 'INT64' | 'DOUBLE' | 'BYTE_ARRAY'
+
+interface LeafForm {
+  readonly name: string
+  readonly type: PhysicalType
+  readonly isNullable: boolean
+}
+
+/** One column: takes the rows of a group, encodes them, and is cleared for the next. */
+export interface RecordLeaf extends LeafColumn {
+  take(values: ColumnValues, from: number, count: number): void
+  clear(): void
+}
+
+export class TextLeaf implements RecordLeaf {
+  readonly path: readonly string[]
+  readonly type: PhysicalType
+  readonly #isNullable: boolean
+  readonly #texts: TextBuffer
+  #rows = 0
+
+  constructor({ name, type, isNullable }: LeafForm, rowsMax: number) {
+    this.path = [name]
+    this.type = type
+    this.#isNullable = isNullable
+    this.#texts = new TextBuffer(rowsMax)
+  }
+
+  take(values: ColumnValues, from: number, count: number): void {
+    if (values instanceof Float64Array) throw new Error(`column ${this.path[0]} holds numbers`)
+    this.#texts.take(values, from, count)
+    this.#rows += count
+  }
+
+  encode(pages: ChunkPages): EncodedChunk {
+    const texts = this.#texts
+    const nullCount = this.#isNullable
+      ? appendDefinitionLevels(pages.data, this.#rows, (row) => texts.isNull(row))
+      : 0
+    return { valueCount: this.#rows, nullCount, ...texts.encode(pages) }
+  }
+
+  clear(): void {
+    this.#rows = 0
+    this.#texts.clear()
+  }
+}
+
+/** Dates, `YYYY-MM-DD` in memory and days since the epoch in the file. */
+export class DateLeaf implements RecordLeaf {
+  readonly path: readonly string[]
+  readonly type: PhysicalType
+  readonly #isNullable: boolean
+  readonly #dates: (string | null)[] = []
+
+  constructor({ name, type, isNullable }: LeafForm) {
+    this.path = [name]
+    this.type = type
+    this.#isNullable = isNullable
+  }
+
+  take(values: ColumnValues, from: number, count: number): void {
+    if (values instanceof Float64Array) throw new Error(`column ${this.path[0]} holds numbers`)
+    for (let row = from; row < from + count; row++) this.#dates.push(values.at(row) ?? null)
+  }
+
+  encode(pages: ChunkPages): EncodedChunk {
+    const dates = this.#dates
+    const nullCount = this.#isNullable
+      ? appendDefinitionLevels(pages.data, dates.length, (row) => dates[row] === null)
+      : 0
+    for (const date of dates)
+      if (date !== null) pages.data.appendUint32(Date.parse(`${date}T00:00:00Z`) / MS_PER_DAY)
+    return { valueCount: dates.length, dictionaryCount: 0, encoding: 'PLAIN', nullCount }
+  }
+
+  clear(): void {
+    this.#dates.length = 0
+  }
+}
+
+export class NumberLeaf implements RecordLeaf {
+  readonly path: readonly string[]
+  readonly type: PhysicalType
+  readonly #isNullable: boolean
+  readonly #isInstant: boolean
+  readonly #values: Float64Array
+  readonly #codes: CodeArray
+  #rows = 0
+
+  /** Instants are milliseconds in memory and microseconds in the file. */
+  constructor({ name, type, isNullable }: LeafForm, rowsMax: number, isInstant: boolean) {
+    this.path = [name]
+    this.type = type
+    this.#isNullable = isNullable
+    this.#isInstant = isInstant
+    this.#values = new Float64Array(rowsMax)
+    this.#codes = new CodeArray(isInstant || type === 'BOOLEAN' ? 0 : rowsMax)
+  }
+
+  take(values: ColumnValues, from: number, count: number): void {
+    if (!(values instanceof Float64Array)) throw new Error(`column ${this.path[0]} holds texts`)
+    this.#values.set(values.subarray(from, from + count), this.#rows)
+    this.#rows += count
+  }
+
+  encode(pages: ChunkPages): EncodedChunk {
+    const { type } = this
+    const values = this.#values.subarray(0, this.#rows)
+    const nullCount = this.#isNullable ? appendNumberLevels(pages.data, values) : 0
+    const chunk = { valueCount: this.#rows, nullCount }
+    const span = this.#codes.capacity === 0 ? undefined : spanOf(values, type, this.#rows - nullCount)
+    if (span !== undefined) {
+      for (let code = 0; code < span.size; code++)
+        appendNumber(pages.dictionary, type, (span.first + code) / span.perUnit)
+      const count = writeCodes(values, span, this.#codes)
+      appendCodes(pages.data, this.#codes, count, span.size)
+      return { ...chunk, dictionaryCount: span.size, encoding: 'RLE_DICTIONARY' }
+    }
+    const plain = { ...chunk, dictionaryCount: 0, encoding: 'PLAIN' } as const
+    if (type === 'BOOLEAN') appendBooleans(pages.data, values, nullCount)
+    else if (type === 'INT32') appendInt32s(pages.data, values)
+    else if (type === 'DOUBLE') appendDoubles(pages.data, values)
+    else appendInt64s(pages.data, values, this.#isInstant ? MICROSECONDS_PER_MS : 1)
+    return plain
+  }
+
+  clear(): void {
+    this.#rows = 0
+  }
+}
+
+/** The multiples of 1/perUnit from `first` on, `size` of them, that all of some numbers are among. */
+interface Span {
+  readonly perUnit: number
+  readonly first: number
+  readonly size: number
+}
+
+function spanOf(values: Float64Array, type: PhysicalType, count: number): Span | undefined {
+  const sizeMax = Math.min(SPAN_MAX, count / ROWS_PER_ENTRY_MIN)
+  for (const perUnit of type === 'DOUBLE' ? PER_UNIT : [1]) {
+    const span = spanOfMultiples(values, perUnit, sizeMax)
+    if (span !== undefined) return span
+  }
+  return undefined
+}
+
+function spanOfMultiples(values: Float64Array, perUnit: number, sizeMax: number): Span | undefined {
+  let first = Infinity
+  let last = -Infinity
+  for (let row = 0; row < values.length; row++) {
+    const value = values[row]!
+    // NaN, which is null, is equal to nothing.
+    if (value !== value) continue
+    const multiple = Math.round(value * perUnit)
+    // The very same double has to come back, and -0 is another one than 0.
+    if (multiple / perUnit !== value || (value === 0 && 1 / value < 0)) return undefined
+    if (multiple < first) first = multiple
+    if (multiple > last) last = multiple
+    if (last - first >= sizeMax) return undefined
+  }
+  return last < first ? undefined : { perUnit, first, size: last - first + 1 }
+}
+
+/** Writes the codes of the numbers that are not null, and returns how many there are. */
+function writeCodes(values: Float64Array, { perUnit, first }: Span, { low }: CodeArray): number {
+  let at = 0
+  for (let row = 0; row < values.length; row++) {
+    const value = values[row]!
+    if (value === value) low[at++] = Math.round(value * perUnit) - first
+  }
+  return at
+}
+
+/** One bit a row, set where there is a value, as one bit-packed run behind its size; returns the number of nulls. */
+function appendDefinitionLevels(page: PageBuffer, rows: number, isNull: (row: number) => boolean): number {
+  const start = reserveLevels(page, rows)
+  const { bytes } = page
+  let nullCount = 0
+  for (let row = 0; row < rows; row++) {
+    if (isNull(row)) nullCount++
+    else bytes[start + (row >>> 3)]! |= 1 << (row & 7)
+  }
+  return nullCount
+}
+
+function appendNumberLevels(page: PageBuffer, values: Float64Array): number {
+  const start = reserveLevels(page, values.length)
+  const { bytes } = page
+  let nullCount = 0
+  for (let row = 0; row < values.length; row++) {
+    const value = values[row]!
+    if (value === value) bytes[start + (row >>> 3)]! |= 1 << (row & 7)
+    else nullCount++
+  }
+  return nullCount
+}
+
+function reserveLevels(page: PageBuffer, rows: number): number {
+  const sizeAt = page.reserve(4)
+  const groups = Math.ceil(rows / 8)
+  page.appendVarint(2 * groups + 1)
+  const start = page.reserve(groups)
+  page.view.setUint32(sizeAt, page.size - sizeAt - 4, true)
+  page.bytes.fill(0, start, start + groups)
+  return start
+}
+
+function appendNumber(page: PageBuffer, type: PhysicalType, value: number): void {
+  const one = Float64Array.of(value)
+  if (type === 'INT32') appendInt32s(page, one)
+  else if (type === 'DOUBLE') appendDoubles(page, one)
+  else appendInt64s(page, one, 1)
+}
+
+function appendBooleans(page: PageBuffer, values: Float64Array, nullCount: number): void {
+  const sizeBytes = Math.ceil((values.length - nullCount) / 8)
+  const start = page.reserve(sizeBytes)
+  const { bytes } = page
+  bytes.fill(0, start, start + sizeBytes)
+  let at = 0
+  for (let row = 0; row < values.length; row++) {
+    const value = values[row]!
+    if (Number.isNaN(value)) continue
+    if (value !== 0) bytes[start + (at >>> 3)]! |= 1 << (at & 7)
+    at++
+  }
+}
+
+function appendInt32s(page: PageBuffer, values: Float64Array): void {
+  let at = page.reserve(4 * values.length)
+  const { view } = page
+  for (let row = 0; row < values.length; row++) {
+    const value = values[row]!
+    if (Number.isNaN(value)) continue
+    if ((value | 0) !== value) throw new RangeError(`${value} is no 32-bit integer`)
+    view.setInt32(at, value, true)
+    at += 4
+  }
+  page.truncate(at)
+}
+
+function appendInt64s(page: PageBuffer, values: Float64Array, factor: number): void {
+  let at = page.reserve(8 * values.length)
+  const { view } = page
+  for (let row = 0; row < values.length; row++) {
+    const value = values[row]! * factor
+    if (Number.isNaN(value)) continue
+    if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is no exact integer`)
+    view.setUint32(at, value >>> 0, true)
+    view.setInt32(at + 4, Math.floor(value / TWO_POWER_32), true)
+    at += 8
+  }
+  page.truncate(at)
+}
+
+function appendDoubles(page: PageBuffer, values: Float64Array): void {
+  let at = page.reserve(8 * values.length)
+  const { view } = page
+  for (let row = 0; row < values.length; row++) {
+    const value = values[row]!
+    if (Number.isNaN(value)) continue
+    view.setFloat64(at, value, true)
+    at += 8
+  }
+  page.truncate(at)
+}
