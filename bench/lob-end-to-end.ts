@@ -163,7 +163,7 @@ async function repeat({ address, pid }: ChildServer, { target, bodyBytes }: Serv
 }
 
 /** Milliseconds in which so many bytes of plain TCP arrive, read like the service's answers are. */
-async function drainMs(address: Address, sizeBytes: number): Promise<number> {
+export async function drainMs(address: Address, sizeBytes: number): Promise<number> {
   const buffer = Buffer.allocUnsafe(LOOPBACK_READ_BYTES)
   return await new Promise((resolve, reject) => {
     let startMs = 0

@@ -9,6 +9,7 @@ import { runClients } from './clients.ts'
 import { readEnvironment } from './environment.ts'
 import { runExplorer } from './explorer.ts'
 import { runImportBench } from './import.bench.ts'
+import { runAgain } from './lob-again.ts'
 import { runBackpressure } from './lob-backpressure.ts'
 import { runEndToEnd } from './lob-end-to-end.ts'
 import { runMemory } from './lob-memory.ts'
@@ -25,6 +26,7 @@ type Benchmark = (lake: BenchLake, size: BenchSize) => Promise<BenchReport>
 
 const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
   ['lob-end-to-end', runEndToEnd],
+  ['lob-again', runAgain],
   ['lob-seeking', runSeeking],
   ['lob-memory', runMemory],
   ['lob-backpressure', runBackpressure],

@@ -27,8 +27,8 @@ function serveArguments(lake: string): string[] {
 }
 
 /** Starts `bookcast serve` over the lake, order books only, and resolves when it listens. */
-export async function startBookcast(lake: string): Promise<ChildServer> {
-  return await startChild([...serveArguments(lake), '--store', 'off'])
+export async function startBookcast(lake: string, options: readonly string[] = []): Promise<ChildServer> {
+  return await startChild([...serveArguments(lake), '--store', 'off', ...options])
 }
 
 /** Starts `bookcast serve` with an embedded store that is filled with the sample records, unless it has them. */

@@ -1,6 +1,7 @@
 // The options that say what one client may hold of what all share, and what is asked of it for that; and what is kept
 // for all of them.
 
+import { UsageError } from './commands/command.ts'
 import type { OptionDeclaration, ParsedOptions } from './commands/options.ts'
 import { integerOption } from './commands/options.ts'
 import { DESCRIPTORS_RESERVED } from './http/descriptor-limit.ts'
@@ -65,6 +66,21 @@ export const FAIRNESS_OPTIONS = [
     env: 'BOOKCAST_ANSWER_CACHE_MB',
     default: String(ANSWER_CACHE_MB_DEFAULT),
   },
+  {
+    name: 'block-cache',
+    placeholder: '<size>',
+    description:
+      'disk for long order-book answers in ndjson and csv that are asked for again, as 4GB; 0: none is kept',
+    env: 'BOOKCAST_BLOCK_CACHE',
+    default: '0',
+  },
+  {
+    name: 'block-cache-dir',
+    placeholder: '<dir>',
+    description: 'where they lie; several processes may share it',
+    env: 'BOOKCAST_BLOCK_CACHE_DIR',
+    default: 'bookcast-blocks',
+  },
 ] as const satisfies readonly OptionDeclaration[]
 
 export interface FairnessConfig {
@@ -72,12 +88,35 @@ export interface FairnessConfig {
   /** Fewer where the process may not open as many files. */
   readonly connectionsMax: number
   readonly answerCacheMb: number
+  /** Null: no order-book answer is kept on disk. */
+  readonly blockCache: { readonly directory: string; readonly bytesMax: number } | null
 }
 
 function integerOf(options: ParsedOptions, name: string, min: number, max: number): number {
   const option = options.get(name)
   if (option === undefined) throw new Error(`--${name} has no default`)
   return integerOption(option, min, max)
+}
+
+const SIZE = /^(\d{1,9})(?:(MB|GB|TB))?$/
+const SIZE_UNITS: Readonly<Record<string, number>> = { MB: 1e6, GB: 1e9, TB: 1e12 }
+
+/** Bytes of a text such as `4GB`; a number alone is 0 or wrong, since nobody knows of what. */
+function sizeOf(options: ParsedOptions, name: string): number {
+  const option = options.get(name)
+  if (option === undefined) throw new Error(`--${name} has no default`)
+  const [, digits, unit] = SIZE.exec(option.text) ?? []
+  const bytes = Number(digits) * (SIZE_UNITS[unit ?? ''] ?? (Number(digits) === 0 ? 0 : Number.NaN))
+  if (Number.isFinite(bytes)) return bytes
+  throw new UsageError(
+    `${option.origin} must be 0 or a size such as 500MB or 4GB, not ${JSON.stringify(option.text)}`,
+  )
+}
+
+function blockCacheOf(options: ParsedOptions): FairnessConfig['blockCache'] {
+  const bytesMax = sizeOf(options, 'block-cache')
+  const directory = options.get('block-cache-dir')?.text ?? ''
+  return bytesMax === 0 ? null : { directory, bytesMax }
 }
 
 /** @throws {UsageError} that names the wrong option */
@@ -92,5 +131,6 @@ export function readFairness(options: ParsedOptions): FairnessConfig {
     },
     connectionsMax: integerOf(options, 'max-connections', 1, CONNECTIONS_MAX),
     answerCacheMb: integerOf(options, 'answer-cache-mb', 0, ANSWER_CACHE_MB_MAX),
+    blockCache: blockCacheOf(options),
   }
 }

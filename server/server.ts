@@ -34,6 +34,8 @@ import type { Endpoint } from './http/endpoint.ts'
 import { type LifecycleOptions, RequestLifecycle } from './http/request-lifecycle.ts'
 import type { HttpServer } from './http/exchange.ts'
 import { startHttpServer } from './http/http-server.ts'
+import { BlockCache } from './lob/block-cache.ts'
+import { LobAnswers } from './lob/lob-answers.ts'
 import { LobPool } from './lob/lob-pool.ts'
 import { startMetricsServer } from './metrics/metrics-server.ts'
 import type { NewestRow } from './metrics/newest-rows.ts'
@@ -122,6 +124,8 @@ interface Background {
   readonly lakeBooks: LakeBooks
   readonly metrics: ServiceMetrics
   readonly answerCache: AnswerCache
+  /** Undefined where no order-book answer is kept on disk. */
+  readonly blockCache: BlockCache | undefined
 }
 
 /** Resolves to whether every thread has ended. */
@@ -153,7 +157,7 @@ function createEndpoints(
   config: ServeConfig,
   dependencies: ServerDependencies,
   catalogue: Catalogue,
-  { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics, answerCache }: Background,
+  { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics, answerCache, blockCache }: Background,
 ): Endpoint[] {
   const { store, checkEmbeddedDb } = dependencies
   const monitor = new HealthMonitor({
@@ -177,7 +181,7 @@ function createEndpoints(
     })
   const validators = new RecordValidators({ versions, freshVersions, cachePolicy, version })
   const endpoints = [
-    lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version }),
+    lobEndpoint({ answers: new LobAnswers(lobPool, blockCache), catalogue, cachePolicy, version }),
     ...recordEndpoints(recordPool, validators, answerCache),
     seriesListEndpoint(catalogue),
     seriesEndpoint(catalogue),
@@ -228,7 +232,8 @@ function createMetrics(
     lakeWatch,
     lakeBooks,
     answerCache,
-  }: Pick<Background, 'lobPool' | 'recordPool' | 'lakeWatch' | 'lakeBooks' | 'answerCache'>,
+    blockCache,
+  }: Pick<Background, 'lobPool' | 'recordPool' | 'lakeWatch' | 'lakeBooks' | 'answerCache' | 'blockCache'>,
 ): ServiceMetrics {
   const { store } = dependencies
   return new ServiceMetrics({
@@ -236,6 +241,7 @@ function createMetrics(
     newestRows: store?.newestRows ?? (async () => []),
     lakeBooks: () => lakeBooks.figures,
     answerCache,
+    blockCache,
     takenSlots: () => lobPool.takenSlots,
     lanes: () => ({ lob: lobPool.slots, ...recordPool?.lanes }),
     queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
@@ -243,36 +249,43 @@ function createMetrics(
   })
 }
 
+/** Everything that runs beside the requests, not yet started, and the catalogue that it feeds. */
+function createBackground(
+  config: ServeConfig,
+  dependencies: ServerDependencies,
+): { readonly background: Background; readonly catalogue: Catalogue } {
+  const { logger, store } = dependencies
+  const answerCache = new AnswerCache((config.answerCacheMb ?? ANSWER_CACHE_MB_DEFAULT) * BYTES_PER_MB)
+  const catalogue = new Catalogue(cachePolicyOf(config), answerCache)
+  const lakeWatch = createLakeWatch(config.lake, config.sync, logger)
+  const parts = {
+    ...createPools(config, dependencies),
+    lakeWatch,
+    lakeBooks: new LakeBooks(config.lake, logger),
+    answerCache,
+    blockCache: config.blockCache ? new BlockCache({ ...config.blockCache, logger }) : undefined,
+  }
+  const feed =
+    store === undefined
+      ? undefined
+      : new CatalogueFeed({
+          catalogue,
+          source: store.catalogue,
+          logger,
+          // Rows have moved: a copy of the lake needs their files.
+          onManifestChange: () => lakeWatch.wake(),
+        })
+  return { background: { ...parts, feed, metrics: createMetrics(dependencies, parts) }, catalogue }
+}
+
 /** Starts serving and resolves when the port is bound, the threads are warm and the catalogue was asked for. */
 export async function startServer(
   config: ServeConfig,
   dependencies: ServerDependencies,
 ): Promise<RunningServer> {
-  const { logger, store } = dependencies
-  const { lobPool, recordPool } = createPools(config, dependencies)
-  const answerCache = new AnswerCache((config.answerCacheMb ?? ANSWER_CACHE_MB_DEFAULT) * BYTES_PER_MB)
-  const catalogue = new Catalogue(cachePolicyOf(config), answerCache)
-  const lakeWatch = createLakeWatch(config.lake, config.sync, logger)
-  const lakeBooks = new LakeBooks(config.lake, logger)
-  const metrics = createMetrics(dependencies, { lobPool, recordPool, lakeWatch, lakeBooks, answerCache })
-  const background: Background = {
-    lobPool,
-    recordPool,
-    feed:
-      store === undefined
-        ? undefined
-        : new CatalogueFeed({
-            catalogue,
-            source: store.catalogue,
-            logger,
-            // Rows have moved: a copy of the lake needs their files.
-            onManifestChange: () => lakeWatch.wake(),
-          }),
-    lakeWatch,
-    lakeBooks,
-    metrics,
-    answerCache,
-  }
+  const { logger } = dependencies
+  const { background, catalogue } = createBackground(config, dependencies)
+  const { lobPool, recordPool, lakeWatch, lakeBooks, metrics } = background
   const lifecycle = new RequestLifecycle(
     createEndpoints(config, dependencies, catalogue, background),
     lifecycleOptions(config, logger, metrics),

@@ -15,7 +15,7 @@ import {
 } from '../http/endpoint.ts'
 import { heldIdentities } from '../http/etag.ts'
 import { quote } from '../query/parameter-parser.ts'
-import type { LobPool } from '../lob/lob-pool.ts'
+import type { LobAnswers } from '../lob/lob-answers.ts'
 import { LOB_DOCUMENTATION } from './lob-documentation.ts'
 import { LOB_PARAMETERS, lobQueryOf, lobRule } from './lob-parameters.ts'
 
@@ -54,7 +54,7 @@ export interface LobCatalogue {
 }
 
 export interface LobEndpointOptions {
-  readonly pool: LobPool
+  readonly answers: LobAnswers
   readonly catalogue: LobCatalogue
   readonly cachePolicy: CachePolicy
   readonly version: string
@@ -84,7 +84,7 @@ function refusalOf(error: unknown, query: LobQuery, catalogue: LobCatalogue): un
   return new ApiError('no_data', `No order book of ${query.source} ${quote(subject)} has been recorded.`)
 }
 
-export function lobEndpoint({ pool, catalogue, cachePolicy, version }: LobEndpointOptions): Endpoint {
+export function lobEndpoint({ answers, catalogue, cachePolicy, version }: LobEndpointOptions): Endpoint {
   return defineEndpoint({
     path: '/api/v1/lob',
     summary: 'Order-book snapshots at a regular interval, rebuilt from recorded deltas.',
@@ -95,21 +95,17 @@ export function lobEndpoint({ pool, catalogue, cachePolicy, version }: LobEndpoi
       const query = lobQueryOf(values)
       const held = ifNoneMatch === '' ? [] : heldIdentities(ifNoneMatch)
       try {
-        const stream = await pool.open(query, {
+        const { head, stream } = await answers.open(query, {
           headOnly,
           catalogue: catalogue.findForLob(query),
           validation: { seed: version, held },
           signal,
           client,
         })
-        const { head } = stream
         const isFinal = isFinalAnswer(query.dates, head, Date.now())
         const cacheControl = isFinal ? cachePolicy.immutable : cachePolicy.revalidate
         const validator = { etag: `"${head.identity}"`, cacheControl }
-        if (head.isHeld) {
-          await stream.close()
-          return notModifiedReply(validator)
-        }
+        if (stream === null) return notModifiedReply(validator)
         return {
           status: 200,
           headers: { ...replyHeaders(query, head.missingDates), ...validatorHeaders(validator) },

@@ -6,7 +6,7 @@ import type { AnswerCache, AnswerCacheFigures } from '../answers/answer-cache.ts
 // Without the list a metric would join the library's global registry.
 const registers: Registry[] = []
 
-function counterOf(name: string, help: string, read: () => number): Counter {
+export function counterOf(name: string, help: string, read: () => number): Counter {
   return new Counter({
     name,
     help,
@@ -18,7 +18,7 @@ function counterOf(name: string, help: string, read: () => number): Counter {
   })
 }
 
-function gaugeOf(name: string, help: string, read: () => number): Gauge {
+export function gaugeOf(name: string, help: string, read: () => number): Gauge {
   return new Gauge({
     name,
     help,

@@ -7,7 +7,9 @@ import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import type { CollectionMetrics } from '../collect/collection.ts'
 import type { LakeBooksFigures } from '../health/lake-books.ts'
 import type { AnswerCache } from '../answers/answer-cache.ts'
+import type { BlockCache } from '../lob/block-cache.ts'
 import { answerCacheMetrics } from './answer-cache-metrics.ts'
+import { blockCacheMetrics } from './block-cache-metrics.ts'
 import { collectionMetrics, newestRowMetrics } from './collection-metrics.ts'
 import { lakeFileGauge } from './lake-file-metrics.ts'
 import { laneMetrics } from './lane-metrics.ts'
@@ -38,6 +40,8 @@ export interface MetricSources {
   readonly newestRows: () => Promise<readonly NewestRow[]>
   readonly lakeBooks: () => LakeBooksFigures
   readonly answerCache: AnswerCache
+  /** Undefined where no order-book answer is kept on disk. */
+  readonly blockCache?: BlockCache | undefined
 }
 
 export class ServiceMetrics implements MetricsText {
@@ -51,6 +55,8 @@ export class ServiceMetrics implements MetricsText {
     for (const gauge of createGauges(sources)) this.#registry.registerMetric(gauge)
     for (const metric of laneMetrics(sources.lanes)) this.#registry.registerMetric(metric)
     for (const metric of answerCacheMetrics(sources.answerCache)) this.#registry.registerMetric(metric)
+    const blockMetrics = sources.blockCache === undefined ? [] : blockCacheMetrics(sources.blockCache)
+    for (const metric of blockMetrics) this.#registry.registerMetric(metric)
     this.#registry.registerMetric(lakeFileGauge(this.#lakeFiles))
     for (const metric of collectionMetrics(sources.collection)) this.#registry.registerMetric(metric)
     for (const metric of newestRowMetrics(sources.newestRows)) this.#registry.registerMetric(metric)
