@@ -20,6 +20,7 @@ import { runRecordMemory } from './record-memory.ts'
 import { runRecorderBench } from './recorder.bench.ts'
 import { runRecords } from './records.ts'
 import { environmentMarkdown, reportMarkdown } from './report.ts'
+import { runSoak } from './soak.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 
 type Benchmark = (lake: BenchLake, size: BenchSize) => Promise<BenchReport>
@@ -39,7 +40,11 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
   ['explorer', runExplorer],
   ['recorder', (_lake, size) => runRecorderBench(size)],
   ['import', (_lake, size) => runImportBench(size)],
+  ['soak', (_lake, size) => runSoak(size)],
 ])
+
+/** It takes more than an hour, and runs when it is named. */
+const LONG = 'soak'
 
 const HELP = `Usage: npm run bench -- [options]
 
@@ -86,7 +91,7 @@ async function main(args: string[]): Promise<void> {
     process.stdout.write(HELP)
     return
   }
-  const names = values.only ?? [...BENCHMARKS.keys()]
+  const names = values.only ?? [...BENCHMARKS.keys()].filter((name) => name !== LONG)
   const unknown = names.filter((name) => !BENCHMARKS.has(name))
   if (unknown.length > 0) throw new Error(`no benchmark is called ${unknown.join(', ')}\n\n${HELP}`)
   const environment = await readEnvironment()

@@ -1,0 +1,157 @@
+// The recorder as operators run it (`bookcast record`), by a clock that may be ahead of the machine's, and what can be
+// seen of it from outside: its memory, its descriptors, its log.
+
+import { spawn, type ChildProcess } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { RecorderStatus } from '../server/ingest/recorder/recorder-status.ts'
+import { readProcessMemory } from './process-status.ts'
+
+const PROGRAM = fileURLToPath(new URL('../server/main.js', import.meta.url))
+const CLOCK = new URL('shifted-clock.js', import.meta.url).href
+const LOG_TAIL_CHARACTERS = 4_000
+const CATCH_UP_LOOK_MS = 250
+/** What may still be told by nobody but the log's own clock. */
+const CLOCK_BYTES = 64 * 1024
+
+export interface SoakSample {
+  /** By the recorder's clock. */
+  readonly atMs: number
+  /** Which of the processes, from 1 on. */
+  readonly life: number
+  readonly residentBytes: number
+  readonly descriptors: number
+  readonly logBytes: number
+  /** The UTC hour in which the oldest segment of the log was begun: yyyymmddhh. */
+  readonly oldestLogHour: string | undefined
+}
+
+export interface SoakProcessOptions {
+  readonly root: string
+  readonly series: readonly string[]
+  readonly socketUrl: string
+  readonly restUrl: string
+  readonly shiftMs: number
+}
+
+export class SoakProcess {
+  readonly lake: string
+  readonly #options: SoakProcessOptions
+  readonly #key: string
+  #child: ChildProcess | undefined
+  #life = 0
+  #output = ''
+
+  constructor(options: SoakProcessOptions) {
+    this.#options = options
+    this.lake = join(options.root, 'lake')
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    this.#key = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString()
+  }
+
+  get life(): number {
+    return this.#life
+  }
+
+  /** The last of what it said on its error stream. */
+  get output(): string {
+    return this.#output
+  }
+
+  start(): void {
+    const { series, socketUrl, restUrl, shiftMs } = this.#options
+    const args = ['record', '--lake', this.lake, '--kalshi-series', series.join(',')]
+    const child = spawn(process.execPath, ['--enable-source-maps', '--import', CLOCK, PROGRAM, ...args], {
+      env: {
+        PATH: process.env['PATH'],
+        BENCH_CLOCK_SHIFT_MS: String(shiftMs),
+        BOOKCAST_KALSHI_URL: restUrl,
+        BOOKCAST_KALSHI_WS_URL: socketUrl,
+        BOOKCAST_KALSHI_KEY_ID: 'soak',
+        BOOKCAST_KALSHI_PRIVATE_KEY: this.#key,
+        BOOKCAST_LOG_LEVEL: 'warn',
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    child.stderr.on('data', (data) => {
+      this.#output = `${this.#output}${String(data)}`.slice(-LOG_TAIL_CHARACTERS)
+    })
+    this.#child = child
+    this.#life++
+  }
+
+  /** Ends it as a failing machine would, or as an operator does. Rejects when it does not end well then. */
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const child = this.#child
+    this.#child = undefined
+    if (child === undefined) return
+    if (child.exitCode === null && child.signalCode === null) {
+      const exited = once(child, 'exit')
+      child.kill(signal)
+      await exited
+    }
+    if (signal === 'SIGTERM' && child.exitCode !== 0) throw new Error(`the recorder failed: ${this.#output}`)
+  }
+
+  /** Undefined when it has ended by itself, which it must not; rejects then. */
+  async sample(): Promise<SoakSample> {
+    const child = this.#child
+    const pid = child?.pid
+    if (child === undefined || pid === undefined || child.exitCode !== null)
+      throw new Error(`the recorder has ended by itself: ${this.#output}`)
+    const [memory, descriptors, log] = await Promise.all([
+      readProcessMemory(pid),
+      readdir(`/proc/${pid}/fd`).catch(() => []),
+      this.#log(),
+    ])
+    return {
+      atMs: Date.now() + this.#options.shiftMs,
+      life: this.#life,
+      residentBytes: memory?.residentBytes ?? 0,
+      descriptors: descriptors.length,
+      ...log,
+    }
+  }
+
+  /** Resolves when everything on disk has been consolidated. */
+  async caughtUp(waitMs: number): Promise<void> {
+    for (const startMs = performance.now(); ;) {
+      if (await this.#isCaughtUp()) return
+      if (performance.now() - startMs > waitMs)
+        throw new Error(`the consolidation does not catch up: ${this.#output}`)
+      await sleep(CATCH_UP_LOOK_MS)
+    }
+  }
+
+  async #isCaughtUp(): Promise<boolean> {
+    const text = await readFile(join(this.lake, '.recorder/kalshi-status.json'), 'utf8').catch(() => '')
+    if (text === '') return false
+    const { pid, queuedBytes, logPosition, consolidation } = JSON.parse(text) as RecorderStatus
+    if (pid !== this.#child?.pid || consolidation === undefined) return false
+    const { segment, offset } = consolidation.position
+    return segment === logPosition.segment && queuedBytes + logPosition.offset - offset < CLOCK_BYTES
+  }
+
+  async #log(): Promise<Pick<SoakSample, 'logBytes' | 'oldestLogHour'>> {
+    const directory = join(this.lake, '.recorder/wal/kalshi')
+    const names = (await readdir(directory).catch(() => []))
+      .filter((name) => name.endsWith('.wal'))
+      .toSorted()
+    const sizes = await Promise.all(
+      names.map((name) =>
+        stat(join(directory, name)).then(
+          ({ size }) => size,
+          () => 0,
+        ),
+      ),
+    )
+    return {
+      logBytes: sizes.reduce((sum, size) => sum + size, 0),
+      oldestLogHour: names[0]?.slice(11, 21),
+    }
+  }
+}

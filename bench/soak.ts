@@ -1,0 +1,222 @@
+// The recorder for an hour around midnight, killed again and again: it is the real process, against an exchange that keeps
+// what it truly did. Afterwards the lake is held against that row by row, and the memory, the descriptors and the log
+// that were seen meanwhile are told. Midnight comes by a clock that is ahead of the machine's, or behind.
+
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SeededRandom } from '../server/sample-data/seeded-random.ts'
+import { MS_PER_DAY, MS_PER_HOUR } from '../shared/utc-date.ts'
+import type { BenchReport, BenchSize, Figure } from './report.ts'
+import { compareLake, type SoakComparison } from './soak-compare.ts'
+import { SoakExchange } from './soak-exchange.ts'
+import { SoakProcess, type SoakSample } from './soak-process.ts'
+
+interface Plan {
+  readonly perSecond: number
+  readonly durationMs: number
+  readonly sampleMs: number
+  /** When it is killed, as shares of the duration; midnight is at a half. */
+  readonly kills: readonly number[]
+  /** When the exchange breaks the connection off. */
+  readonly drops: readonly number[]
+  /** It stays dead for at most so long. */
+  readonly deadMsMax: number
+}
+
+const PLANS: Readonly<Record<BenchSize, Plan>> = {
+  smoke: {
+    perSecond: 500,
+    durationMs: 40_000,
+    sampleMs: 500,
+    kills: [0.2, 0.45, 0.6],
+    drops: [0.7],
+    deadMsMax: 100,
+  },
+  full: {
+    perSecond: 5_000,
+    durationMs: MS_PER_HOUR,
+    sampleMs: 5_000,
+    kills: [0.03, 0.08, 0.15, 0.22, 0.3, 0.38, 0.45, 0.495, 0.5005, 0.51, 0.57],
+    drops: [0.62, 0.7],
+    deadMsMax: 5_000,
+  },
+}
+const SERIES = ['KXHIGHNY', 'KXHIGHCHI', 'KXHIGHMIA', 'KXHIGHAUS']
+const MARKETS_PER_SERIES = 6
+const CATCH_UP_MS_MAX = 10 * 60_000
+/** A process that has just started grows: its threads start and its buffers find their sizes. */
+const WARM_SHARE = 0.25
+const TOLD_SAMPLES = 13
+
+export async function runSoak(size: BenchSize): Promise<BenchReport> {
+  const plan = PLANS[size]
+  const root = await mkdtemp(join(tmpdir(), 'bookcast-soak-'))
+  const shiftMs = shiftToMidnight(plan.durationMs / 2)
+  const markets = SERIES.flatMap((series) =>
+    Array.from({ length: MARKETS_PER_SERIES }, (_, index) => `${series}-26NOV20-B${40 + index}.5`),
+  )
+  const exchange = await SoakExchange.start(markets, shiftMs)
+  const { socketUrl, restUrl } = exchange
+  const recorder = new SoakProcess({ root, series: SERIES, socketUrl, restUrl, shiftMs })
+  try {
+    const samples = await soak(plan, exchange, recorder)
+    await recorder.caughtUp(CATCH_UP_MS_MAX)
+    samples.push(await recorder.sample())
+    await recorder.end('SIGTERM')
+    const comparison = await compareLake(recorder.lake, exchange.truth)
+    const lakeBytes = await bytesBelow(join(recorder.lake, 'lob'))
+    const run = { plan, exchange, samples, comparison, lakeBytes }
+    return {
+      benchmark: 'soak',
+      size,
+      figures: [...rowFigures(run), ...processFigures(run)],
+      hashes: {},
+      notes: [...notes(run), ...comparison.told],
+    }
+  } finally {
+    await recorder.end('SIGKILL')
+    exchange.close()
+    await rm(root, { recursive: true, force: true })
+  }
+}
+
+interface SoakRun {
+  readonly plan: Plan
+  readonly exchange: SoakExchange
+  readonly samples: readonly SoakSample[]
+  readonly comparison: SoakComparison
+  readonly lakeBytes: number
+}
+
+/** By how much a clock is ahead for which the nearest midnight is `beforeMs` away. */
+function shiftToMidnight(beforeMs: number): number {
+  const nowMs = Date.now()
+  const shiftMs = MS_PER_DAY - (nowMs % MS_PER_DAY) - beforeMs
+  // Files are stamped by the machine's clock: none may look a day old.
+  return shiftMs > MS_PER_DAY / 2 ? shiftMs - MS_PER_DAY : shiftMs
+}
+
+async function soak(plan: Plan, exchange: SoakExchange, recorder: SoakProcess): Promise<SoakSample[]> {
+  const random = new SeededRandom(1, 'soak kills')
+  const samples: SoakSample[] = []
+  const ended = new AbortController()
+  const startMs = performance.now()
+  recorder.start()
+  const trading = exchange.trade(plan.perSecond, ended.signal)
+  const events = [
+    ...plan.kills.map((share) => ({ share, isKill: true })),
+    ...plan.drops.map((share) => ({ share, isKill: false })),
+  ].toSorted((a, b) => a.share - b.share)
+  try {
+    for (;;) {
+      const elapsedMs = performance.now() - startMs
+      if (elapsedMs >= plan.durationMs) break
+      samples.push(await recorder.sample())
+      const [next] = events
+      const dueMs = next === undefined ? Infinity : next.share * plan.durationMs - elapsedMs
+      await sleep(Math.max(0, Math.min(plan.sampleMs, dueMs, plan.durationMs - elapsedMs)))
+      if (next === undefined || dueMs > plan.sampleMs) continue
+      events.shift()
+      if (!next.isKill) exchange.dropConnections()
+      else {
+        await recorder.end('SIGKILL')
+        await sleep(random.unit() * plan.deadMsMax)
+        recorder.start()
+      }
+    }
+  } finally {
+    ended.abort()
+    await trading
+  }
+  return samples
+}
+
+function rowFigures({ plan, exchange, comparison, lakeBytes }: SoakRun): Figure[] {
+  const { changeCount, connectionCount } = exchange.truth
+  const lost = comparison.lostAtEnds
+  return [
+    { name: 'changes of the exchange', value: changeCount, unit: '' },
+    {
+      name: 'rate',
+      value: (changeCount * 1000) / plan.durationMs,
+      unit: 'changes/s',
+      atLeast: plan.perSecond * 0.98,
+    },
+    { name: 'kills', value: plan.kills.length, unit: '' },
+    { name: 'connections', value: connectionCount, unit: '' },
+    { name: 'rows', value: comparison.rows, unit: '' },
+    { name: 'changes in the lake', value: comparison.changes, unit: '' },
+    { name: 'rows that differ', value: comparison.differentRows, unit: '', atMost: 0 },
+    { name: 'rows missing within a connection', value: comparison.missingRows, unit: '', atMost: 0 },
+    { name: 'rows with an unknown book', value: comparison.unknownRows, unit: '', atMost: 0 },
+    { name: 'gaps', value: comparison.gaps, unit: '' },
+    { name: 'lost at an end, at most', value: Math.max(0, ...lost.slice(0, -1)), unit: '' },
+    { name: 'lost at the last end', value: lost.at(-1) ?? 0, unit: '', atMost: 0 },
+    { name: 'lake', value: lakeBytes / comparison.rows, unit: 'bytes/row' },
+  ]
+}
+
+function processFigures({ plan, exchange, samples }: SoakRun): Figure[] {
+  const last = samples.filter(({ life }) => life === samples.at(-1)?.life)
+  const warm = last.slice(Math.floor(last.length * WARM_SHARE))
+  const hours = warm.map(({ atMs }) => atMs / MS_PER_HOUR)
+  const descriptors = warm.map((sample) => sample.descriptors)
+  const midnightMs = Math.round(samples.at(-1)!.atMs / MS_PER_DAY) * MS_PER_DAY
+  const today = new Date(midnightMs).toISOString().slice(0, 10).replaceAll('-', '')
+  const cleared = samples.find(
+    ({ atMs, oldestLogHour }) => atMs > midnightMs && (oldestLogHour ?? '') >= today,
+  )
+  const { changeCount } = exchange.truth
+  return [
+    { name: 'most memory', value: Math.max(...samples.map(megabytes)), unit: 'MB' },
+    { name: 'memory of the last process, warm', value: megabytes(warm[0]!), unit: 'MB' },
+    { name: 'memory of the last process, at the end', value: megabytes(warm.at(-1)!), unit: 'MB' },
+    { name: 'memory slope', value: slope(hours, warm.map(megabytes)), unit: 'MB/h' },
+    { name: 'descriptors, at least', value: Math.min(...descriptors), unit: '' },
+    { name: 'descriptors, at most', value: Math.max(...descriptors), unit: '' },
+    { name: 'messages', value: exchange.sentBytes / changeCount, unit: 'bytes/change' },
+    { name: 'log, at most', value: Math.max(...samples.map(({ logBytes }) => logBytes)) / 1e6, unit: 'MB' },
+    {
+      name: 'log of the date before, removed after midnight',
+      value: cleared === undefined ? Infinity : (cleared.atMs - midnightMs) / 1000,
+      unit: 's',
+      atMost: plan.durationMs / 4000,
+    },
+  ]
+}
+
+/** How the memory, the descriptors and the log went. */
+function notes({ samples }: SoakRun): string[] {
+  const step = Math.max(1, Math.floor(samples.length / TOLD_SAMPLES))
+  return samples
+    .filter((_, index) => index % step === 0)
+    .map((sample) => {
+      const time = new Date(sample.atMs).toISOString().slice(11, 19)
+      const log = `log ${(sample.logBytes / 1e6).toFixed(0)} MB since ${sample.oldestLogHour ?? 'now'}`
+      const process = `process ${sample.life}: ${megabytes(sample).toFixed(0)} MB`
+      return `${time}: ${process}, ${sample.descriptors} descriptors, ${log}`
+    })
+}
+
+function megabytes({ residentBytes }: SoakSample): number {
+  return residentBytes / 1e6
+}
+
+/** Of the straight line that fits best. */
+function slope(xs: readonly number[], ys: readonly number[]): number {
+  const mean = (values: readonly number[]): number =>
+    values.reduce((sum, value) => sum + value, 0) / values.length
+  const [x0, y0] = [mean(xs), mean(ys)]
+  const above = xs.reduce((sum, x, index) => sum + (x - x0) * (ys[index]! - y0), 0)
+  return above / xs.reduce((sum, x) => sum + (x - x0) ** 2, 0)
+}
+
+async function bytesBelow(directory: string): Promise<number> {
+  const names = await readdir(directory, { recursive: true })
+  const sizes = await Promise.all(
+    names.filter((name) => name.endsWith('.parquet')).map((name) => stat(join(directory, name))),
+  )
+  return sizes.reduce((sum, { size }) => sum + size, 0)
+}
