@@ -248,8 +248,7 @@ export const EMBEDDED_SILENCE_GRACE_MS = 1_000
 /** Start of the embedded store, the creation of its data directory included. */
 export const EMBEDDED_START_MS_MAX = 120_000
 export const EMBEDDED_CLOSE_MS_MAX = 10_000
-/** Restarts in a row of a store thread that died; a thread that lived EMBEDDED_HEALTHY_MS starts a new row. */
-export const EMBEDDED_RESTARTS_MAX = 5
+/** A store thread that died is started again after growing pauses; one that lived so long begins with the first. */
 export const EMBEDDED_HEALTHY_MS = 60_000
 /** A process that died while it took over a dead one's lock is forgotten after so long. */
 export const LOCK_TAKEOVER_MS_MAX = 10_000

@@ -117,7 +117,10 @@ export const ingestCommand: Command = async (args, io) => {
   }
   const signal = io.signal ?? new AbortController().signal
   if (settings.lake !== null) await mkdir(settings.lake, { recursive: true })
-  const store = await openMigratedStore(settings.store)
+  const store = await openMigratedStore({
+    ...settings.store,
+    onEmbeddedFailure: ({ message }) => io.stderr.write(`bookcast ingest: ${message}\n`),
+  })
   try {
     await refuseSampleStore(store.postgres)
     return settings.isOnce || settings.span !== null

@@ -97,8 +97,7 @@ async function openStore(config: ServeConfig, logger: Logger) {
   const closing = new AbortController()
   const store = await openRelationalStore({
     ...config.store,
-    onEmbeddedFailure: ({ error, isGivenUp }) =>
-      logger.error({ err: error, is_given_up: isGivenUp }, 'the embedded database failed'),
+    onEmbeddedFailure: (error) => logger.error({ err: error }, 'the embedded database failed'),
   })
   const migrated = migrateWhenThere(store, logger, closing.signal)
   // It may fail while nobody waits for it yet.

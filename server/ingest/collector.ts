@@ -9,6 +9,7 @@ import { createSources, type RegistryOptions } from './registry.ts'
 import { RepeatedWarnings, warningKey } from './repeated-warnings.ts'
 import type { IngestEvent } from './run-source.ts'
 import { IngestSchedule } from './schedule.ts'
+import type { SourceName } from './source.ts'
 import type { TaskMetrics } from './task-loop.ts'
 
 export interface CollectorOptions extends RegistryOptions {
@@ -34,7 +35,7 @@ export function startCollector(options: CollectorOptions): Collector {
     postgres,
     ...(options.http?.clock === undefined ? {} : { clock: options.http.clock }),
     onEvent: log,
-    onError: (source, error) => logger.error({ source, err: error }, 'a run of a source failed'),
+    onError: errorLog(logger, options.http?.clock ?? SYSTEM_CLOCK),
   })
   const running = schedule.run(controller.signal)
   running.catch((error: unknown) => logger.error({ err: error }, 'collecting has ended'))
@@ -44,6 +45,15 @@ export function startCollector(options: CollectorOptions): Collector {
       controller.abort(new Error('collecting is stopped'))
       await running.catch(() => {})
     },
+  }
+}
+
+/** Writes what ended a run, such as a store without space, as a line the first time and one an hour from then on. */
+function errorLog(logger: Logger, clock: Clock): (source: SourceName, error: unknown) => void {
+  const errors = new RepeatedWarnings()
+  return (source, error) => {
+    const times = errors.timesToTell(warningKey(source, String(error)), clock.nowMs())
+    if (times !== null) logger.error({ source, err: error, times }, 'a run of a source failed')
   }
 }
 

@@ -3,7 +3,8 @@
 // caller's.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { backOffMs, taskBackOff } from '../tasks/back-off.ts'
+import { StoreError } from '../../shared/store-error.ts'
+import { type BackOff, backOffMs, storeTaskBackOff, taskBackOff } from '../tasks/back-off.ts'
 import { type Clock, SYSTEM_CLOCK } from './clock.ts'
 
 /** A task since the process started. Instants are milliseconds since the epoch, null for never. */
@@ -116,7 +117,9 @@ export class TaskLoop<Name extends string = string> {
       const { rowCount, errorCount, failure } = await this.#options.run(signal)
       metrics.rowCount += rowCount
       metrics.errorCount += errorCount
-      if (failure !== null) return this.#fail(failure.message, failure.retryAfterMs)
+      if (failure !== null) {
+        return this.#fail(failure.message, failure.retryAfterMs, taskBackOff(this.#options.intervalMs))
+      }
       if (rowCount > 0) metrics.lastRowsAtMs = this.#clock.nowMs()
       else metrics.emptyRunCount += 1
       metrics.lastSuccessAtMs = this.#clock.nowMs()
@@ -126,17 +129,18 @@ export class TaskLoop<Name extends string = string> {
       signal.throwIfAborted()
       this.#options.onError?.(error)
       metrics.errorCount += 1
-      return this.#fail(error instanceof Error ? error.message : String(error), 0)
+      const { intervalMs } = this.#options
+      const pauses = error instanceof StoreError ? storeTaskBackOff(intervalMs) : taskBackOff(intervalMs)
+      return this.#fail(error instanceof Error ? error.message : String(error), 0, pauses)
     }
   }
 
-  #fail(message: string, retryAfterMs: number): number {
+  #fail(message: string, retryAfterMs: number, pauses: BackOff): number {
     const metrics = this.#metrics
     metrics.lastFailureAtMs = this.#clock.nowMs()
     metrics.lastFailure = message
     metrics.failureCount += 1
-    const { intervalMs, random } = this.#options
-    return Math.max(retryAfterMs, backOffMs(taskBackOff(intervalMs), metrics.failureCount, random))
+    return Math.max(retryAfterMs, backOffMs(pauses, metrics.failureCount, this.#options.random))
   }
 }
 

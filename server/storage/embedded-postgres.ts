@@ -8,12 +8,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import {
-  EMBEDDED_CLOSE_MS_MAX,
-  EMBEDDED_HEALTHY_MS,
-  EMBEDDED_RESTARTS_MAX,
-  EMBEDDED_START_MS_MAX,
-} from '../../shared/limits.ts'
+import { EMBEDDED_CLOSE_MS_MAX, EMBEDDED_HEALTHY_MS, EMBEDDED_START_MS_MAX } from '../../shared/limits.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { backOffMs, EMBEDDED_STORE_BACK_OFF } from '../tasks/back-off.ts'
 import { DataDirectoryLock } from './data-directory-lock.ts'
@@ -22,8 +17,8 @@ import type { EmbeddedWorkerData, EmbeddedWorkerMessage } from './embedded-postg
 export interface EmbeddedPostgresOptions {
   /** Made when it is missing. */
   readonly directory: string
-  /** Told when the thread died, and when it is given up. */
-  readonly onFailure?: (failure: { readonly error: Error; readonly isGivenUp: boolean }) => void
+  /** Told whenever the thread has died or could not be started; it is started again. */
+  readonly onFailure?: (error: Error) => void
 }
 
 // A Unix socket's path is limited to 108 bytes on Linux and 104 on macOS.
@@ -115,12 +110,11 @@ export class EmbeddedPostgres {
     })
   }
 
+  // It is never given up: what ends it again and again is most often a full disk, which has space again some day.
   async #restart(error: unknown): Promise<void> {
     if (this.#closing.signal.aborted) return
     this.#restarts += 1
-    const isGivenUp = this.#restarts > EMBEDDED_RESTARTS_MAX
-    this.#options.onFailure?.({ error: error instanceof Error ? error : new Error(String(error)), isGivenUp })
-    if (isGivenUp) return
+    this.#options.onFailure?.(error instanceof Error ? error : new Error(String(error)))
     const pauseMs = backOffMs(EMBEDDED_STORE_BACK_OFF, this.#restarts)
     try {
       await delay(pauseMs, undefined, { signal: this.#closing.signal })

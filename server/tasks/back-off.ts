@@ -19,8 +19,8 @@ export const FEED_BACK_OFF: BackOff = { firstMs: 500, maxMs: 30_000 }
 /** The transfer of an object to or from object storage; what is tried at most is `SYNC_ATTEMPTS_MAX`. */
 export const TRANSFER_BACK_OFF: BackOff = { firstMs: 500, maxMs: 4_000 }
 
-/** The embedded store's thread; what is tried at most is `EMBEDDED_RESTARTS_MAX`. */
-export const EMBEDDED_STORE_BACK_OFF: BackOff = { firstMs: 500, maxMs: 8_000, isExact: true }
+/** The embedded store's thread. */
+export const EMBEDDED_STORE_BACK_OFF: BackOff = { firstMs: 500, maxMs: 16_000, isExact: true }
 
 /** A task of the ingest that failed as a whole. */
 const TASK_BACK_OFF: BackOff = { firstMs: 5_000, maxMs: 5 * 60_000 }
@@ -32,6 +32,18 @@ const TASK_PAUSE_MS_MAX_LEAST = 15_000
 export function taskBackOff(intervalMs: number): BackOff {
   const pausedMs = Math.max(intervalMs * TASK_INTERVALS_PAUSED_MAX, TASK_PAUSE_MS_MAX_LEAST)
   return { ...TASK_BACK_OFF, maxMs: Math.min(pausedMs, TASK_BACK_OFF.maxMs) }
+}
+
+/**
+ * A task that failed because the relational store did, most often for want of space: nobody else is asked for it, and it
+ * goes on soon when the store does.
+ */
+const STORE_PAUSE_MS_MAX = 20_000
+
+/** For a task that runs every `intervalMs` and whose store has failed. */
+export function storeTaskBackOff(intervalMs: number): BackOff {
+  const { maxMs, ...backOff } = taskBackOff(intervalMs)
+  return { ...backOff, maxMs: Math.min(maxMs, STORE_PAUSE_MS_MAX) }
 }
 
 /** New connections for books that are owed and do not come: each is a gap for the books that do. */

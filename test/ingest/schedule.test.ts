@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { startCollector } from '../../server/ingest/collector.ts'
 import { IngestSchedule } from '../../server/ingest/schedule.ts'
 import type { FetchedRows, IngestSource, SourceName } from '../../server/ingest/source.ts'
+import { StoreError } from '../../shared/store-error.ts'
 import { UpstreamError } from '../../server/ingest/upstream-error.ts'
 import { send, stall } from '../support/local-upstream.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
@@ -88,6 +89,21 @@ test('the pause after failures grows to its bound, and a success ends it', async
     [11, 9, 0, 'iem: status 500'],
   )
   assert.ok(wasClosed())
+})
+
+test('a store that fails is tried again within seconds, also for what is asked once an hour', async () => {
+  const controller = new AbortController()
+  const { slept, clock } = recordingClock(8, controller)
+  const full: FetchedRows = {
+    write: async () => {
+      throw new StoreError('store_unavailable', 'no space left on device')
+    },
+    problems: [],
+  }
+  const { source } = madeUp('ncei', async () => full, 3_600_000)
+  const { postgres } = file.store
+  await new IngestSchedule({ sources: [source], postgres, clock, random: () => 1 }).run(controller.signal)
+  assert.equal(Math.max(...slept), 20_000)
 })
 
 test('what is asked for every few seconds never pauses for minutes', async () => {

@@ -281,7 +281,7 @@ async function startEmbedded(
   const place = directory === undefined ? await makeEmbeddedStore() : undefined
   const embedded = await EmbeddedPostgres.start({
     directory: directory ?? place?.dataDirectory ?? '',
-    onFailure: ({ error }) => onError?.(error),
+    onFailure: (error) => onError?.(error),
   })
   t.after(async () => {
     await embedded.close()

@@ -6,12 +6,13 @@ import {
   backOffMs,
   EMBEDDED_STORE_BACK_OFF,
   FEED_BACK_OFF,
+  storeTaskBackOff,
   taskBackOff,
   TRANSFER_BACK_OFF,
   UPSTREAM_BACK_OFF,
   vainRefreshBackOff,
 } from '../../server/tasks/back-off.ts'
-import { EMBEDDED_RESTARTS_MAX, SYNC_ATTEMPTS_MAX } from '../../shared/limits.ts'
+import { SYNC_ATTEMPTS_MAX } from '../../shared/limits.ts'
 
 /** The waits after 1, 2, … failures when chance shortens nothing. */
 function longest(backOff: BackOff, count: number): number[] {
@@ -23,11 +24,16 @@ test('the waits of every policy', () => {
   assert.deepEqual(longest(UPSTREAM_BACK_OFF, 8), doubled)
   assert.deepEqual(longest(FEED_BACK_OFF, 8), doubled)
   assert.deepEqual(longest(TRANSFER_BACK_OFF, SYNC_ATTEMPTS_MAX - 1), doubled.slice(0, 4))
-  assert.deepEqual(longest(EMBEDDED_STORE_BACK_OFF, EMBEDDED_RESTARTS_MAX), doubled.slice(0, 5))
+  assert.deepEqual(longest(EMBEDDED_STORE_BACK_OFF, 7), [...doubled.slice(0, 6), 16_000])
   assert.deepEqual(
     longest(taskBackOff(3_600_000), 8),
     [5, 10, 20, 40, 80, 160, 300, 300].map((s) => s * 1_000),
   )
+  assert.deepEqual(
+    longest(storeTaskBackOff(3_600_000), 4),
+    [5, 10, 20, 20].map((s) => s * 1_000),
+  )
+  assert.deepEqual(longest(storeTaskBackOff(1_000), 3), [5_000, 10_000, 15_000])
   assert.deepEqual(longest(taskBackOff(1_000), 4), [5_000, 10_000, 15_000, 15_000])
   assert.deepEqual(longest(taskBackOff(30_000), 5), [5_000, 10_000, 20_000, 40_000, 60_000])
   assert.deepEqual(longest(vainRefreshBackOff(10), 9), [10, 20, 40, 80, 160, 320, 640, 640, 640])

@@ -1,0 +1,70 @@
+// The embedded store on a disk that is full for longer than a few restarts take: it may fail, again and again, but it comes
+// back by itself with the space, and has what it had committed.
+
+import assert from 'node:assert/strict'
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { openRelationalStore } from '../../server/storage/relational-store.ts'
+import { StoreError } from '../../shared/store-error.ts'
+import { makeEmbeddedStore } from '../support/postgres.ts'
+import { onSmallDisk } from '../support/small-disk.ts'
+
+const DISK_MIB = 96
+// It was given up after six.
+const FAILURES = 7
+const WAIT_MS_MAX = 180_000
+
+test('a store whose own log found no space comes back with it, however long that took', async (t) => {
+  await onSmallDisk(t, DISK_MIB, async (disk) => {
+    const place = await makeEmbeddedStore('no tables')
+    t.after(place.remove)
+    const dataDirectory = join(disk.path, 'data')
+    await cp(place.dataDirectory, dataDirectory, { recursive: true })
+    const failures: string[] = []
+    const store = await openRelationalStore({
+      databaseUrl: null,
+      dataDirectory,
+      onEmbeddedFailure: ({ message }) => failures.push(message),
+    })
+    try {
+      const run = (text: string) => store.postgres.run<{ n: number }>({ text, parameters: [] })
+      await run('CREATE TABLE survivors (n int)')
+      await run('INSERT INTO survivors VALUES (7)')
+      await disk.fill()
+      await assert.rejects(
+        run('SELECT pg_switch_wal(); CHECKPOINT; INSERT INTO survivors VALUES (8)'),
+        StoreError,
+      )
+      await until(
+        () => failures.length >= FAILURES,
+        () => failures.join('\n'),
+      )
+      await assert.rejects(run('SELECT n FROM survivors'), StoreError)
+      await disk.free()
+      const isThere = () =>
+        run('SELECT n FROM survivors').then(
+          (rows) => rows[0]?.n === 7,
+          () => false,
+        )
+      await until(isThere, () => failures.join('\n'))
+      assert.match(failures[0] ?? '', /No space left on device/)
+      await run('INSERT INTO survivors VALUES (9)')
+      assert.deepEqual(
+        (await run('SELECT n FROM survivors ORDER BY n')).map(({ n }) => n),
+        [7, 9],
+      )
+    } finally {
+      await store.close()
+    }
+  })
+})
+
+async function until(isReached: () => boolean | Promise<boolean>, complaint: () => string): Promise<void> {
+  const deadlineMs = performance.now() + WAIT_MS_MAX
+  while (!(await isReached())) {
+    assert.ok(performance.now() < deadlineMs, complaint())
+    await delay(100)
+  }
+}
