@@ -121,7 +121,7 @@ export class TaskLoop<Name extends string = string> {
         return this.#fail(failure.message, failure.retryAfterMs, taskBackOff(this.#options.intervalMs))
       }
       if (rowCount > 0) metrics.lastRowsAtMs = this.#clock.nowMs()
-      else metrics.emptyRunCount += 1
+      else if (errorCount === 0) metrics.emptyRunCount += 1
       metrics.lastSuccessAtMs = this.#clock.nowMs()
       metrics.failureCount = 0
       return undefined

@@ -115,14 +115,17 @@ const MARKET_TYPES = {
 
 const SERIES_NAMES = Object.keys(SERIES_TYPES)
 const MARKET_NAMES = Object.keys(MARKET_TYPES)
+const SERIES_CONTENT = SERIES_NAMES.slice(1, -1)
 const MARKET_CONTENT = MARKET_NAMES.slice(1, -2)
 
+// last_seen_at moves at every look; only a change of content counts as one.
 const UPSERT_SERIES = `
   INSERT INTO series (${SERIES_NAMES.join(', ')})
   SELECT ${SERIES_NAMES.join(', ')} FROM ${recordset('written', SERIES_TYPES)} ORDER BY ticker
-  ON CONFLICT (ticker) DO UPDATE SET ${assignments(SERIES_NAMES.slice(1))}, written_at = clock_timestamp()
+  ON CONFLICT (ticker) DO UPDATE SET ${assignments(SERIES_NAMES.slice(1))},
+    written_at = CASE WHEN ${differs('series', SERIES_CONTENT)} THEN now() ELSE series.written_at END
   WHERE excluded.last_seen_at >= series.last_seen_at AND ${differs('series', SERIES_NAMES.slice(1))}
-  RETURNING 1`
+  RETURNING written_at = now() AS is_changed`
 
 // last_seen_at moves at every look, and the volume with every trade; only a change of content counts as one.
 const UPSERT_MARKETS = `
@@ -134,16 +137,20 @@ const UPSERT_MARKETS = `
     AND (excluded.updated_time >= markets.updated_time) IS NOT FALSE
   RETURNING written_at = now() AS is_changed`
 
-/** Writes series and returns how many are new or changed, a later `last_seen_at` included. */
+/** Writes series and returns how many are new or changed; being seen again is no change, although it can be read. */
 export async function writeSeries(
   transaction: StoreTransaction,
   series: readonly SeriesRecord[],
 ): Promise<number> {
-  let changedCount = 0
+  let [changedCount, writtenCount] = [0, 0]
   for (const batch of writeBatches(lastOfEachKey(series, tickerOf))) {
-    changedCount += (await transaction.run(bulkStatement(UPSERT_SERIES, batch, SERIES_TYPES))).length
+    const written = await transaction.run<{ readonly is_changed: boolean }>(
+      bulkStatement(UPSERT_SERIES, batch, SERIES_TYPES),
+    )
+    writtenCount += written.length
+    changedCount += written.filter(({ is_changed }) => is_changed).length
   }
-  if (changedCount > 0) transaction.markChanged('series')
+  if (writtenCount > 0) transaction.markChanged('series')
   return changedCount
 }
 
