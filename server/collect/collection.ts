@@ -2,6 +2,7 @@
 // storage beside each other, each a task with its own state, pauses and figures. One that fails stops no other. Used by
 // `bookcast ingest` and, for a set-up of one machine, by the serving process.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
 import { startCollector } from '../ingest/collector.ts'
@@ -12,7 +13,7 @@ import type { Postgres } from '../storage/postgres.ts'
 import type { StorageFigures } from '../health/storage-watch.ts'
 import { ConflictMerge } from '../sync/conflict-merge.ts'
 import { LakeSyncSchedule } from '../sync/lake-sync-schedule.ts'
-import type { LakeSyncResult } from '../sync/lake-sync.ts'
+import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import { logSync } from '../sync/sync-log.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { RECORD_PARTITIONS } from '../../shared/lake-layout.ts'
@@ -20,6 +21,10 @@ import type { CollectConfig, PushConfig } from './collect-config.ts'
 import { compactionTask } from './compaction-task.ts'
 import { PushLog } from './push-log.ts'
 import { RecorderTask } from './recorder-task.ts'
+
+/** Object storage that does not answer holds a process's end up for at most twice as long. */
+const LAST_PUSH_MS_MAX = 15_000
+const REST_LOOK_MS = 50
 
 export interface CollectionOptions extends RegistryOptions {
   readonly config: CollectConfig
@@ -85,7 +90,9 @@ export function startCollection(options: CollectionOptions): Collection {
     }),
     async stop() {
       stopping.abort(new Error('collecting is stopped'))
-      await Promise.all([sources.stop(), push?.close(), ...running])
+      // What the recorders publish at their end is pushed after it.
+      await Promise.all([sources.stop(), push?.rest(), ...running])
+      await push?.close()
     },
   }
 }
@@ -105,11 +112,9 @@ function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Cl
   const remote = openObjectStore(to, settings)
   if (remote === undefined) throw new Error(`${to} is no place to synchronize with`)
   const log = logSync(logger, 'pushed')
+  const common = { lake, remote, direction: 'push', conflictMerge: new ConflictMerge(lake) } as const
   const schedule = new LakeSyncSchedule({
-    lake,
-    remote,
-    direction: 'push',
-    conflictMerge: new ConflictMerge(lake),
+    ...common,
     intervalMs,
     clock,
     onResult(result, startMs) {
@@ -120,8 +125,19 @@ function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Cl
   })
   return {
     schedule,
+    /** Lets a push that runs end, if that takes no longer than may be waited for: one broken off leaves half of its files. */
+    async rest(): Promise<void> {
+      const untilMs = performance.now() + LAST_PUSH_MS_MAX
+      while (schedule.metrics.nextRunAtMs === null && performance.now() < untilMs) await sleep(REST_LOOK_MS)
+    },
+    /** Pushes a last time what the lake has by now. */
     async close(): Promise<void> {
       await schedule.close()
+      try {
+        log.onResult(await syncLake({ ...common, signal: AbortSignal.timeout(LAST_PUSH_MS_MAX) }))
+      } catch (error) {
+        log.onError(error)
+      }
       remote.close()
     },
   }

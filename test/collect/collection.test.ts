@@ -177,6 +177,28 @@ test('a row that comes late for a day that has moved is in the file after the ne
   })
 })
 
+test('what a recorder publishes when it is stopped is pushed, too', async (t) => {
+  const root = await temporaryDirectory(t)
+  const remote = join(root, 'remote')
+  await mkdir(remote)
+  const world = await startWorld(t)
+  const exchange = await LocalKalshi.start(t)
+  exchange.markets.set(MARKET, 'active')
+  exchange.setBook(MARKET, [[0, 40, 1000]])
+  await collecting(world.config, root, exchange, async ({ collection }) => {
+    await eventually(() => exchange.isFollowed(MARKET), 'the market is followed')
+    for (let change = 0; change < 5; change++) exchange.change(MARKET, 0, 50 + change, 100)
+    const heard = (): number => collection.metrics().recorders[0]?.frames ?? 0
+    await eventually(() => heard() === exchange.sentFrames, 'everything is heard')
+  })
+  const pushed = await toldIn(remote)
+  for (const seq of exchange.changes.keys())
+    assert.ok(
+      pushed.some((row) => row.includes(` ${seq} 2 `)),
+      `${seq} is pushed`,
+    )
+})
+
 test('a collector with an empty lake, or a copied one, goes on from what object storage holds of today', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, remote] = [join(root, 'lake'), join(root, 'remote')]
