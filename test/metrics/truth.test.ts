@@ -4,73 +4,30 @@
 import assert from 'node:assert/strict'
 import { cp, mkdir, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import type { CollectionMetrics } from '../../server/collect/collection.ts'
 import { StorageWatch } from '../../server/health/storage-watch.ts'
 import { readSourceStatus } from '../../server/ingest/source-status.ts'
-import { IngestSchedule } from '../../server/ingest/schedule.ts'
 import { SOURCE_NAMES, type SourceName } from '../../server/ingest/source.ts'
-import { createSources } from '../../server/ingest/registry.ts'
 import { KalshiDirectory } from '../../server/ingest/recorder/kalshi-directory.ts'
 import { UpstreamHttp } from '../../server/ingest/upstream-http.ts'
-import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
 import { newestRowsOf } from '../../server/metrics/newest-rows.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { LakeSyncSchedule } from '../../server/sync/lake-sync-schedule.ts'
 import { UPSTREAM_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { type Answer, cutAfter, hangUp, send, stall } from '../support/local-upstream.ts'
+import { exported, held, Scrape } from '../support/metric-scrape.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { eventually, LogLines, readSeries, recordKalshi } from '../support/recorder-harness.ts'
 import { SAMPLE_LAKE } from '../support/sample-server.ts'
 import { onSmallDisk } from '../support/small-disk.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
-import { startWorld, type UpstreamWorld, WORLD_NOW_MS, WORLD_STATIONS } from '../support/upstream-world.ts'
+import { steppedSource } from '../support/stepped-source.ts'
+import { startWorld } from '../support/upstream-world.ts'
 
 const file = storeOfThisFile()
 const NOTHING: CollectionMetrics = { tasks: [], recorders: [] }
-/** Metrics that were exported in a test of this file, and those that were held against something. */
-const exported = new Set<string>()
-const held = new Set<string>()
-
-/** One scrape: each series by its name with its labels. */
-class Scrape {
-  readonly #values: ReadonlyMap<string, number>
-
-  private constructor(values: ReadonlyMap<string, number>) {
-    this.#values = values
-  }
-
-  static async of(
-    read: () => CollectionMetrics,
-    newest?: ConstructorParameters<typeof CollectorMetrics>[1],
-  ): Promise<Scrape> {
-    const text = await new CollectorMetrics(read, newest).text()
-    const values = new Map<string, number>()
-    for (const line of text.split('\n')) {
-      const type = /^# TYPE (bookcast_\w+)/.exec(line)?.[1]
-      if (type !== undefined) exported.add(type)
-      const match = /^(bookcast_\w+(?:\{.*\})?) (\S+)$/.exec(line)
-      if (match !== null) values.set(match[1] ?? '', Number(match[2]))
-    }
-    return new Scrape(values)
-  }
-
-  /** The value of a metric, which is held against something by whoever asks; undefined where it has none. */
-  value(name: string, labels: Readonly<Record<string, string>>): number | undefined {
-    held.add(name)
-    const pairs = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
-    return this.#values.get(`${name}{${pairs.join(',')}}`)
-  }
-
-  /** Every series of a metric by the value of its only label. */
-  byLabel(name: string): Record<string, number> {
-    held.add(name)
-    const found = [...this.#values].filter(([series]) => series.startsWith(`${name}{`))
-    return Object.fromEntries(found.map(([series, value]) => [/"([^"]*)"/.exec(series)?.[1] ?? '', value]))
-  }
-}
-
 // The sources. Each runs when it is told to, and once; the upstreams count what they answered.
 
 const TABLES: Readonly<Record<SourceName, readonly string[]>> = {
@@ -108,56 +65,6 @@ async function rowsOf(name: SourceName): Promise<ReadonlySet<string>> {
   return new Set(rows.flat().map(({ row }) => row))
 }
 
-/** A source in a schedule of its own that runs once whenever it is told to. */
-function steppedSource(t: TestContext, world: UpstreamWorld, name: SourceName) {
-  let begin: (() => void) | undefined
-  let rest: () => void = () => {}
-  let nowMs = WORLD_NOW_MS
-  const clock = {
-    nowMs: () => nowMs,
-    sleep: (_ms: number, signal?: AbortSignal): Promise<void> =>
-      new Promise((resolve, reject) => {
-        signal?.addEventListener('abort', () => reject(new Error('stopped')))
-        begin = resolve
-        rest()
-      }),
-  }
-  // Waits between requests pass at once.
-  const waiting = {
-    nowMs: () => nowMs,
-    sleep: async (ms: number): Promise<void> => {
-      nowMs += ms
-    },
-  }
-  const [source] = createSources(world.config, {
-    names: [name],
-    stations: WORLD_STATIONS,
-    http: { clock: waiting, random: () => 0.5, timeoutMs: 250 },
-  })
-  const schedule = new IngestSchedule({ sources: [source!], postgres: file.store.postgres, clock })
-  const stopping = new AbortController()
-  let running: Promise<void> | undefined
-  t.after(async () => {
-    stopping.abort(new Error('stopped'))
-    await running
-  })
-  return {
-    schedule,
-    /** One run; resolves to when it ended. The clock is a minute further then. */
-    async run(): Promise<number> {
-      const resting = new Promise<void>((resolve) => (rest = resolve))
-      if (running === undefined) running = schedule.run(stopping.signal)
-      else begin?.()
-      await resting
-      nowMs += 60_000
-      return nowMs - 60_000
-    },
-    get nowMs() {
-      return nowMs
-    },
-  }
-}
-
 async function statusOf(name: SourceName, nowMs: number) {
   return (await readSourceStatus(file.store.postgres, nowMs)).find(({ source }) => source === name)
 }
@@ -165,7 +72,7 @@ async function statusOf(name: SourceName, nowMs: number) {
 for (const name of SOURCE_NAMES) {
   test(`the task metrics of ${name} are what came, through every fault`, async (t) => {
     const world = await startWorld(t)
-    const stepped = steppedSource(t, world, name)
+    const stepped = steppedSource(t, world, file.store.postgres, name)
     const truth = { runs: 0, rows: 0, empty: 0, failures: 0, lastRowsMs: null as number | null }
     let lastSuccessMs: number | null = null
     const check = async (errors: 'none' | 'some', what: string): Promise<void> => {
@@ -250,7 +157,7 @@ for (const name of SOURCE_NAMES) {
 
 test('a feed that answers with an empty list for ever brings no rows, and its newest rows grow old', async (t) => {
   const world = await startWorld(t)
-  const stepped = steppedSource(t, world, 'aviation-weather')
+  const stepped = steppedSource(t, world, file.store.postgres, 'aviation-weather')
   await stepped.run()
   const rowsAtMs = stepped.schedule.metrics()[0]?.lastRowsAtMs ?? null
   world.fault = () => send(200, '[]', { 'content-type': 'application/json' })

@@ -1,0 +1,47 @@
+// Scrapes of a collector's metrics for a test that must hold every one of them against something: what was exported, and what
+// was asked for.
+
+import type { CollectionMetrics } from '../../server/collect/collection.ts'
+import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
+
+/** Metrics that were exported to the scrapes of this process, and those that were held against something. */
+export const exported = new Set<string>()
+export const held = new Set<string>()
+
+/** One scrape: each series by its name with its labels. */
+export class Scrape {
+  readonly #values: ReadonlyMap<string, number>
+
+  private constructor(values: ReadonlyMap<string, number>) {
+    this.#values = values
+  }
+
+  static async of(
+    read: () => CollectionMetrics,
+    newest?: ConstructorParameters<typeof CollectorMetrics>[1],
+  ): Promise<Scrape> {
+    const text = await new CollectorMetrics(read, newest).text()
+    const values = new Map<string, number>()
+    for (const line of text.split('\n')) {
+      const type = /^# TYPE (bookcast_\w+)/.exec(line)?.[1]
+      if (type !== undefined) exported.add(type)
+      const match = /^(bookcast_\w+(?:\{.*\})?) (\S+)$/.exec(line)
+      if (match !== null) values.set(match[1] ?? '', Number(match[2]))
+    }
+    return new Scrape(values)
+  }
+
+  /** The value of a metric, which is held against something by whoever asks; undefined where it has none. */
+  value(name: string, labels: Readonly<Record<string, string>>): number | undefined {
+    held.add(name)
+    const pairs = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
+    return this.#values.get(`${name}{${pairs.join(',')}}`)
+  }
+
+  /** Every series of a metric by the value of its only label. */
+  byLabel(name: string): Record<string, number> {
+    held.add(name)
+    const found = [...this.#values].filter(([series]) => series.startsWith(`${name}{`))
+    return Object.fromEntries(found.map(([series, value]) => [/"([^"]*)"/.exec(series)?.[1] ?? '', value]))
+  }
+}

@@ -1,0 +1,57 @@
+// A source of the local upstreams in a schedule of its own that runs when it is told to, and once.
+
+import type { TestContext } from 'node:test'
+import { createSources } from '../../server/ingest/registry.ts'
+import { IngestSchedule } from '../../server/ingest/schedule.ts'
+import type { SourceName } from '../../server/ingest/source.ts'
+import type { Postgres } from '../../server/storage/postgres.ts'
+import { type UpstreamWorld, WORLD_NOW_MS, WORLD_STATIONS } from './upstream-world.ts'
+
+export function steppedSource(t: TestContext, world: UpstreamWorld, postgres: Postgres, name: SourceName) {
+  let begin: (() => void) | undefined
+  let rest: () => void = () => {}
+  let nowMs = WORLD_NOW_MS
+  const clock = {
+    nowMs: () => nowMs,
+    sleep: (_ms: number, signal?: AbortSignal): Promise<void> =>
+      new Promise((resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(new Error('stopped')))
+        begin = resolve
+        rest()
+      }),
+  }
+  // Waits between requests pass at once.
+  const waiting = {
+    nowMs: () => nowMs,
+    sleep: async (ms: number): Promise<void> => {
+      nowMs += ms
+    },
+  }
+  const [source] = createSources(world.config, {
+    names: [name],
+    stations: WORLD_STATIONS,
+    http: { clock: waiting, random: () => 0.5, timeoutMs: 250 },
+  })
+  const schedule = new IngestSchedule({ sources: [source!], postgres, clock })
+  const stopping = new AbortController()
+  let running: Promise<void> | undefined
+  t.after(async () => {
+    stopping.abort(new Error('stopped'))
+    await running
+  })
+  return {
+    schedule,
+    /** One run; resolves to when it ended. The clock is a minute further then. */
+    async run(): Promise<number> {
+      const resting = new Promise<void>((resolve) => (rest = resolve))
+      if (running === undefined) running = schedule.run(stopping.signal)
+      else begin?.()
+      await resting
+      nowMs += 60_000
+      return nowMs - 60_000
+    },
+    get nowMs() {
+      return nowMs
+    },
+  }
+}
