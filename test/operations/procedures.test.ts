@@ -1,0 +1,319 @@
+// Each procedure of the operating page, with the very commands that stand there, against a real PostgreSQL, an S3 server and
+// a loopback exchange.
+
+import assert from 'node:assert/strict'
+import { cp, readFile, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import postgres from 'postgres'
+import { compactClosedDays } from '../../server/compaction/compaction.ts'
+import { pollSource } from '../../server/ingest/run-source.ts'
+import { SOURCE_NAMES } from '../../server/ingest/source.ts'
+import { migrate, readMigrations } from '../../server/storage/migrations.ts'
+import { openRelationalStore, type RelationalStore } from '../../server/storage/relational-store.ts'
+import { soon } from '../support/collecting-process.ts'
+import { startCollectingWorld } from '../support/collecting-world.ts'
+import { runImport } from '../support/import-harness.ts'
+import { delta, snapshot } from '../support/kalshi-frames.ts'
+import { readTree } from '../support/lake-tree.ts'
+import { commandsUnder, ROOT, type Running, Shell, startPostgres } from '../support/operating-page.ts'
+import { makeEmbeddedStore } from '../support/postgres.ts'
+import { checkAgainst, readSeries } from '../support/recorder-harness.ts'
+import { startS3Server } from '../support/s3-server.ts'
+import { startWorld, worldContext, worldSource } from '../support/upstream-world.ts'
+
+const MARKET = 'KXHIGHNY-26NOV20-B45.5'
+const SERIES = 'KXHIGHNY'
+
+async function objectStorage(t: TestContext): Promise<NodeJS.ProcessEnv> {
+  const { endpoint } = await startS3Server(t)
+  const key = 'S3RVER'
+  return { BOOKCAST_S3_ENDPOINT: endpoint, AWS_ACCESS_KEY_ID: key, AWS_SECRET_ACCESS_KEY: key }
+}
+
+/** Addresses of fresh databases of a server. */
+async function makeDatabases<const Names extends readonly string[]>(
+  server: string,
+  names: Names,
+): Promise<{ readonly [Index in keyof Names]: string }> {
+  const sql = postgres(server, { max: 1, onnotice: () => {} })
+  const urls: string[] = []
+  for (const name of names) {
+    await sql.unsafe(`CREATE DATABASE ${name}`)
+    urls.push(Object.assign(new URL(server), { pathname: `/${name}` }).href)
+  }
+  await sql.end()
+  return urls as unknown as { readonly [Index in keyof Names]: string }
+}
+
+async function openStore(t: TestContext, databaseUrl: string): Promise<RelationalStore> {
+  const store = await openRelationalStore({ databaseUrl, dataDirectory: '' })
+  t.after(() => store.close())
+  return store
+}
+
+/** Every row of every table, as it is. */
+async function contents({ postgres: store }: RelationalStore): Promise<Record<string, readonly string[]>> {
+  const run = (text: string) => store.run<{ text: string }>({ text, parameters: [] })
+  const tables = await run(
+    `SELECT tablename::text AS text FROM pg_tables WHERE schemaname = 'public' ORDER BY 1`,
+  )
+  const found: Record<string, readonly string[]> = {}
+  for (const { text: table } of tables) {
+    const rows = await run(`SELECT to_jsonb(t)::text AS text FROM ${table} t ORDER BY 1`)
+    found[table] = rows.map(({ text }) => text)
+  }
+  return found
+}
+
+test('a collector is replaced, and restored from nothing, without a lost or a wrong row', async (t) => {
+  const [commands = ''] = await commandsUnder('Replace or restore a collector')
+  const world = await startCollectingWorld(t)
+  const { feed } = world
+  feed.markets.set(MARKET, 'active')
+  feed.setBook(MARKET, [[0, 40, 1000]])
+  const storage = await objectStorage(t)
+  const place = await makeEmbeddedStore()
+  t.after(place.remove)
+  const machine = async (): Promise<Shell> => {
+    const shell = await Shell.open(t, {})
+    const upstreams = await world.environment(shell.directory)
+    const common = {
+      BOOKCAST_INGEST_SOURCES: 'none',
+      BOOKCAST_KALSHI_SERIES: SERIES,
+      BOOKCAST_SYNC_INTERVAL_MS: '1000',
+    }
+    const data = { BOOKCAST_DATA_DIR: place.dataDirectory, DATABASE_URL: '' }
+    return Shell.open(t, { ...upstreams, ...storage, ...common, ...data })
+  }
+  /** Collects for a while, and is stopped as the page says. */
+  const collect = async (changes: number): Promise<void> => {
+    const shell = await machine()
+    const collecting: Running = shell.start(commands)
+    await soon(
+      () => feed.isFollowed(MARKET),
+      () => `nothing is recorded: ${collecting.output()}`,
+    )
+    for (let change = 0; change < changes; change++) feed.change(MARKET, 0, 40 + (change % 5), 100)
+    const last = [...feed.changes.keys()].at(-1)
+    await soon(
+      async () => {
+        const rows = await readSeries(join(shell.directory, 'lake'), 'kalshi', SERIES).catch(() => [])
+        return rows.some(({ seq }) => seq === last)
+      },
+      () => `the last change is not in the lake: ${collecting.output()}`,
+    )
+    const { code, output } = await collecting.stop()
+    assert.equal(code, 0, output)
+  }
+  for (const changes of [50, 30, 20]) {
+    await collect(changes)
+    // Nobody hears these.
+    for (let change = 0; change < 10; change++) feed.change(MARKET, 0, 50, 100)
+  }
+  const checking = await machine()
+  await checking.succeed('bookcast sync --lake ./lake --from s3://lake/v1')
+  const rows = await readSeries(join(checking.directory, 'lake'), 'kalshi', SERIES)
+  const { known, unknown, gaps } = checkAgainst(feed, rows)
+  const seqs = new Set(rows.filter(({ event }) => event === 2).map(({ seq }) => seq))
+  assert.deepEqual(
+    [...feed.changes.keys()].filter((seq) => !seqs.has(seq)),
+    [],
+    'every change that was told has its row',
+  )
+  assert.deepEqual([known, unknown, gaps], [100, 0, 2])
+})
+
+test('what was dumped is restored, beside its lake', async (t) => {
+  const [dump = '', restore = ''] = await commandsUnder('Back up and restore')
+  const server = await startPostgres(t)
+  if (server === undefined) return
+  const [oldUrl, newUrl] = await makeDatabases(server, ['lost', 'restored'])
+  const storage = await objectStorage(t)
+  const before = await Shell.open(t, { ...storage, DATABASE_URL: oldUrl })
+  const store = await openStore(t, oldUrl)
+  await store.migrate()
+  const world = await startWorld(t)
+  for (const name of SOURCE_NAMES) await pollSource(worldSource(t, world, name), worldContext(store.postgres))
+  const lake = join(before.directory, 'lake')
+  const { clock, signal } = worldContext(store.postgres)
+  await compactClosedDays({ postgres: store.postgres, lake, delayMs: 0, signal, clock })
+  await before.succeed('bookcast sync --lake ./lake --to s3://lake/v1')
+  await before.succeed(dump)
+
+  const after = await Shell.open(t, { ...storage, DATABASE_URL: newUrl })
+  await cp(join(before.directory, 'bookcast.dump'), join(after.directory, 'bookcast.dump'))
+  const said = await after.succeed(restore)
+  assert.match(said, /^station NYC +2026-08-30T11:51:00Z/m)
+  const restored = await openStore(t, newUrl)
+  const [lost, found] = [await contents(store), await contents(restored)]
+  for (const table of [
+    'series',
+    'markets',
+    'candles',
+    'observations',
+    'climate_records',
+    'ingest_cursors',
+    'lake_manifest',
+  ])
+    assert.ok((found[table] ?? []).length > 0, `${table} has rows`)
+  assert.deepEqual(found, lost)
+  const files = await readTree(lake)
+  assert.ok(Object.keys(files).length > 0)
+  assert.deepEqual(await readTree(join(after.directory, 'lake')), files)
+  // And it goes on: the tables fit, and what was fetched is known.
+  assert.deepEqual(await restored.migrate(), [])
+  const again = await pollSource(worldSource(t, world, 'iem'), worldContext(restored.postgres))
+  assert.deepEqual([again.errorCount, again.rowCount], [0, 0])
+})
+
+/** As systemd: ends the unit's process, if there is one, and starts it with what the unit and its environment file say. */
+const SYSTEMCTL = `
+[ "$1" = restart ]
+unit=$STATE/$2
+if [ -f "$unit.pid" ]; then
+  kill -TERM "$(cat "$unit.pid")"
+  while kill -0 "$(cat "$unit.pid")" 2>/dev/null; do sleep 0.1; done
+fi
+set -a
+. "$unit.env"
+set +a
+nohup $(cat "$unit.exec") >>"$unit.log" 2>&1 </dev/null &
+echo $! >"$unit.pid"`
+
+/** A unit's command with the paths and ports of a test. */
+async function commandOf(unit: string, swaps: Readonly<Record<string, string>>): Promise<string> {
+  const text = await readFile(join(ROOT, `operations/systemd/${unit}.service`), 'utf8')
+  return swapped(/^ExecStart=(.+)$/m.exec(text)?.[1] ?? '', swaps)
+}
+
+function swapped(text: string, swaps: Readonly<Record<string, string>>): string {
+  return Object.entries(swaps).reduce((result, [from, to]) => result.replaceAll(from, to), text)
+}
+
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return String(port)
+}
+
+test('an older store is upgraded, servers are restarted, and the dump leads back', async (t) => {
+  const [commands = ''] = await commandsUnder('Upgrade')
+  const server = await startPostgres(t)
+  if (server === undefined) return
+  const [url, backUrl] = await makeDatabases(server, ['upgraded', 'back'])
+  const store = await openStore(t, url)
+  const migrations = await readMigrations()
+  const older = migrations.slice(0, 4)
+  await migrate(store.postgres, older)
+  const world = await startWorld(t)
+  await pollSource(worldSource(t, world, 'aviation-weather'), worldContext(store.postgres))
+  const applied = async (from: RelationalStore): Promise<readonly string[]> =>
+    ((await contents(from))['schema_migrations'] ?? []).map(
+      (row) => (JSON.parse(row) as { name: string }).name,
+    )
+  const reports = (await contents(store))['observations']
+
+  const state = await Shell.open(t, {})
+  const port = await freePort()
+  const swaps = {
+    '/usr/bin/node': process.execPath,
+    '/opt/bookcast/': ROOT,
+    '/var/lib/bookcast': state.directory,
+    '127.0.0.1:9100': '127.0.0.1:0',
+    '8080': port,
+  }
+  const storage = await objectStorage(t)
+  const settings = Object.entries({ ...storage, DATABASE_URL: url }).map(
+    ([name, value]) => `${name}='${value}'`,
+  )
+  const own = {
+    ingest: 'BOOKCAST_INGEST_SOURCES=none BOOKCAST_SYNC_TO=s3://lake/v1',
+    serve: 'BOOKCAST_SYNC_FROM=s3://lake/v1',
+  }
+  for (const [name, more] of Object.entries(own)) {
+    const unit = join(state.directory, `bookcast-${name}`)
+    await writeFile(`${unit}.exec`, await commandOf(`bookcast-${name}`, swaps))
+    await writeFile(`${unit}.env`, [...settings, ...more.split(' ')].join('\n'))
+  }
+  const shell = await Shell.open(t, { DATABASE_URL: url, STATE: state.directory }, { systemctl: SYSTEMCTL })
+  // Before the directory goes in which the units' processes are written down.
+  const stopUnits = (): Promise<unknown> => shell.run('cat "$STATE"/*.pid | xargs kill -TERM')
+  try {
+    await upgrade()
+  } finally {
+    await stopUnits()
+  }
+
+  async function upgrade(): Promise<void> {
+    for (const round of ['first', 'second']) {
+      await shell.succeed(swapped(commands, { '8080': port }))
+      assert.deepEqual(
+        await applied(store),
+        migrations.map(({ name }) => name),
+        `after the ${round} restart`,
+      )
+      const served = await fetch(
+        `http://127.0.0.1:${port}/api/v1/observations?from=2026-08-30&to=2026-08-31&format=ndjson`,
+      )
+      assert.equal(served.status, 200)
+      assert.equal((await served.text()).trimEnd().split('\n').length, 2)
+      if (round === 'first')
+        await cp(join(shell.directory, 'before-upgrade.dump'), join(shell.directory, 'first.dump'))
+    }
+    assert.deepEqual((await contents(store))['observations'], reports)
+    const logs = await shell.succeed('cat "$STATE"/*.log')
+    assert.doesNotMatch(logs, /"level":50/)
+  }
+
+  // A version that meets tables of a newer one.
+  await store.postgres.run({
+    text: `INSERT INTO schema_migrations (name, checksum) VALUES ('9999_future.sql', '')`,
+    parameters: [],
+  })
+  const refused = await shell.run('bookcast ingest --once --source none')
+  assert.equal(refused.code, 1)
+  assert.match(refused.output, /9999_future\.sql, which this version does not know\. Use a newer one/)
+  const back = await Shell.open(t, { ...storage, DATABASE_URL: backUrl })
+  await cp(join(shell.directory, 'first.dump'), join(back.directory, 'bookcast.dump'))
+  const [, restore = ''] = await commandsUnder('Back up and restore')
+  await back.succeed(restore.split('\n')[0] ?? '')
+  assert.deepEqual(
+    await applied(await openStore(t, backUrl)),
+    older.map(({ name }) => name),
+  )
+})
+
+test('a prune shows what it removes then, of the lake alone, and only what is kept elsewhere', async (t) => {
+  const [commands = ''] = await commandsUnder('Retention')
+  const [dry = '', real = ''] = commands.split('\n')
+  const shell = await Shell.open(t, await objectStorage(t))
+  const lake = join(shell.directory, 'lake')
+  for (const day of ['2025-12-30', '2025-12-31', '2026-06-24']) {
+    const atMs = Date.parse(`${day}T12:00:00Z`)
+    const frames = [snapshot(1, { yes_dollars_fp: [['0.4000', '10.00']] }), delta(2, { ts_ms: atMs + 1000 })]
+    const lines = frames.map((data, step) => JSON.stringify({ recv_ts: `${atMs + step * 1000}000000`, data }))
+    await runImport(lake, 'kalshi', { lines })
+  }
+  await shell.succeed('bookcast sync --lake ./lake --to s3://lake/v1')
+  const all = await readTree(lake)
+  const old = Object.keys(all).filter((key) => key.includes('date=2025-'))
+  assert.deepEqual([old.length, Object.keys(all).length], [2, 3])
+
+  const shown = await shell.succeed(dry)
+  for (const key of old) assert.ok(shown.includes(`would remove ${key}`), shown)
+  assert.match(shown, /^2 files .* to remove with --apply, 0 stay$/m)
+  assert.deepEqual(await readTree(lake), all)
+  const removed = await shell.succeed(real)
+  for (const key of old) assert.ok(removed.includes(`removed ${key}`), removed)
+  const left = Object.fromEntries(Object.entries(all).filter(([key]) => !old.includes(key)))
+  assert.deepEqual(await readTree(lake), left)
+  // Object storage still has everything.
+  await shell.succeed('bookcast sync --lake ./other --from s3://lake/v1')
+  assert.deepEqual(await readTree(join(shell.directory, 'other')), all)
+})
