@@ -19,6 +19,8 @@ export interface SoakComparison {
   readonly gaps: number
   /** Rows that are not as the exchange's change was, or after which a book is not the true one. */
   readonly differentRows: number
+  /** Rows of changes that came so late that the lake has them at the time of their receipt. */
+  readonly lateRows: number
   /** Changes without a row between the first and the last that were heard of a connection. */
   readonly missingRows: number
   /** Changes while the book was unknown to the lake although its connection was heard. */
@@ -31,6 +33,7 @@ export interface SoakComparison {
 
 interface Row {
   readonly ts: bigint
+  readonly recvTs: bigint
   readonly seq: bigint
   readonly market: number
   readonly event: number
@@ -57,6 +60,7 @@ export class LakeComparison {
   #changes = 0
   #gaps = 0
   #different = 0
+  #late = 0
   #unknown = 0
 
   constructor(truth: SoakTruth) {
@@ -92,6 +96,7 @@ export class LakeComparison {
       changes: this.#changes,
       gaps: this.#gaps,
       differentRows: this.#different,
+      lateRows: this.#late,
       missingRows: ends.reduce((sum, { missing }) => sum + Math.abs(missing), 0),
       unknownRows: this.#unknown,
       lostAtEnds: ends.map(({ lost }) => lost),
@@ -117,7 +122,11 @@ export class LakeComparison {
     const delta = Number(row.qty) / QTY_UNITS
     const isSame = sent.market === row.market && sent.level === level && sent.delta === delta
     const sentTs = BigInt(sent.micros) * NS_PER_MICRO
-    if (!isSame || row.ts !== (sentTs > market.ts ? sentTs : market.ts)) {
+    if (isSame && row.ts !== (sentTs > market.ts ? sentTs : market.ts)) {
+      if (row.ts === row.recvTs && row.ts > sentTs) this.#late++
+      else this.#differs(`number ${seq} of ${sentTs}, received ${row.recvTs}, is told at ${row.ts}`)
+    }
+    if (!isSame) {
       this.#differs(
         `number ${seq} was ${JSON.stringify(sent)}, not level ${level} with ${delta} at ${row.ts}`,
       )
@@ -198,10 +207,11 @@ function takeRows(
   numbers: ReadonlyMap<string, number>,
   onRow: (row: Row) => void,
 ): void {
-  const { ts, seq, market_id, event, side, price, qty } = columns
+  const { ts, recv_ts: recvTs, seq, market_id, event, side, price, qty } = columns
   for (let row = 0; row < ts!.length; row++) {
     onRow({
       ts: ts![row] as bigint,
+      recvTs: recvTs![row] as bigint,
       seq: seq![row] as bigint,
       market: numbers.get(market_id![row] as string) ?? -1,
       event: event![row] as number,

@@ -97,6 +97,13 @@ export class SoakProcess {
     if (signal === 'SIGTERM' && child.exitCode !== 0) throw new Error(`the recorder failed: ${this.#output}`)
   }
 
+  /** Suspends it for a while, as a machine that is overloaded or moved does. */
+  async suspend(ms: number): Promise<void> {
+    this.#child?.kill('SIGSTOP')
+    await sleep(ms)
+    this.#child?.kill('SIGCONT')
+  }
+
   /** Undefined when it has ended by itself, which it must not; rejects then. */
   async sample(): Promise<SoakSample> {
     const child = this.#child

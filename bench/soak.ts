@@ -21,6 +21,9 @@ interface Plan {
   readonly kills: readonly number[]
   /** When the exchange breaks the connection off. */
   readonly drops: readonly number[]
+  /** When it is suspended, for so long. */
+  readonly stalls: readonly number[]
+  readonly stallMs: number
   /** It stays dead for at most so long. */
   readonly deadMsMax: number
 }
@@ -32,6 +35,8 @@ const PLANS: Readonly<Record<BenchSize, Plan>> = {
     sampleMs: 500,
     kills: [0.2, 0.45, 0.6],
     drops: [0.7],
+    stalls: [0.8],
+    stallMs: 3_000,
     deadMsMax: 100,
   },
   full: {
@@ -40,6 +45,8 @@ const PLANS: Readonly<Record<BenchSize, Plan>> = {
     sampleMs: 5_000,
     kills: [0.03, 0.08, 0.15, 0.22, 0.3, 0.38, 0.45, 0.495, 0.5005, 0.51, 0.57],
     drops: [0.62, 0.7],
+    stalls: [0.05, 0.65, 0.8],
+    stallMs: 10_000,
     deadMsMax: 5_000,
   },
 }
@@ -106,8 +113,9 @@ async function soak(plan: Plan, exchange: SoakExchange, recorder: SoakProcess): 
   recorder.start()
   const trading = exchange.trade(plan.perSecond, ended.signal)
   const events = [
-    ...plan.kills.map((share) => ({ share, isKill: true })),
-    ...plan.drops.map((share) => ({ share, isKill: false })),
+    ...plan.kills.map((share) => ({ share, kind: 'kill' })),
+    ...plan.drops.map((share) => ({ share, kind: 'drop' })),
+    ...plan.stalls.map((share) => ({ share, kind: 'stall' })),
   ].toSorted((a, b) => a.share - b.share)
   try {
     for (;;) {
@@ -119,7 +127,8 @@ async function soak(plan: Plan, exchange: SoakExchange, recorder: SoakProcess): 
       await sleep(Math.max(0, Math.min(plan.sampleMs, dueMs, plan.durationMs - elapsedMs)))
       if (next === undefined || dueMs > plan.sampleMs) continue
       events.shift()
-      if (!next.isKill) exchange.dropConnections()
+      if (next.kind === 'drop') exchange.dropConnections()
+      else if (next.kind === 'stall') await recorder.suspend(plan.stallMs)
       else {
         await recorder.end('SIGKILL')
         await sleep(random.unit() * plan.deadMsMax)
@@ -149,6 +158,7 @@ function rowFigures({ plan, exchange, comparison, lakeBytes }: SoakRun): Figure[
     { name: 'rows', value: comparison.rows, unit: '' },
     { name: 'changes in the lake', value: comparison.changes, unit: '' },
     { name: 'rows that differ', value: comparison.differentRows, unit: '', atMost: 0 },
+    { name: 'rows at the time of their receipt', value: comparison.lateRows, unit: '' },
     { name: 'rows missing within a connection', value: comparison.missingRows, unit: '', atMost: 0 },
     { name: 'rows with an unknown book', value: comparison.unknownRows, unit: '', atMost: 0 },
     { name: 'gaps', value: comparison.gaps, unit: '' },

@@ -45,12 +45,13 @@ interface Told {
 function compared(truth: SoakTruth, rows: readonly Told[], isKnown = true) {
   const comparison = new LakeComparison(truth)
   const common = { market: 0, side: 0, price: 4000 }
-  if (isKnown) comparison.take({ ...common, ts: 0n, seq: 0n, event: 0, qty: 0n })
+  if (isKnown) comparison.take({ ...common, ts: 0n, recvTs: 0n, seq: 0n, event: 0, qty: 0n })
   for (const { seq, delta, price = 4000, ts } of rows)
     comparison.take({
       ...common,
       price,
       ts: ts ?? 1_000_000_000n + BigInt(seq - 1) * 1000n,
+      recvTs: 2_000_000_000n,
       seq: BigInt(seq),
       event: 2,
       qty: delta * 10_000n,
