@@ -73,6 +73,11 @@ export class SoakExchange {
     return Date.now() + this.#shiftMs
   }
 
+  /** What waits in this process to be sent. */
+  get unsentBytes(): number {
+    return [...this.#sessions].reduce((sum, { socket }) => sum + socket.bufferedAmount, 0)
+  }
+
   close(): void {
     this.dropConnections()
     this.#server.closeAllConnections()

@@ -45,6 +45,8 @@ export class SoakProcess {
   #child: ChildProcess | undefined
   #life = 0
   #output = ''
+  /** What its status said last. */
+  #heard = { atMs: 0, frames: -1 }
 
   constructor(options: SoakProcessOptions) {
     this.#options = options
@@ -124,7 +126,7 @@ export class SoakProcess {
     }
   }
 
-  /** Resolves when everything on disk has been consolidated. */
+  /** Resolves when everything that the exchange has sent, and sends no more, has been received and consolidated. */
   async caughtUp(waitMs: number): Promise<void> {
     for (const startMs = performance.now(); ;) {
       if (await this.#isCaughtUp()) return
@@ -137,7 +139,11 @@ export class SoakProcess {
   async #isCaughtUp(): Promise<boolean> {
     const text = await readFile(join(this.lake, '.recorder/kalshi-status.json'), 'utf8').catch(() => '')
     if (text === '') return false
-    const { pid, queuedBytes, logPosition, consolidation } = JSON.parse(text) as RecorderStatus
+    const { pid, atMs, frames, queuedBytes, logPosition, consolidation } = JSON.parse(text) as RecorderStatus
+    const before = this.#heard
+    if (atMs === before.atMs) return false
+    this.#heard = { atMs, frames }
+    if (frames !== before.frames) return false
     if (pid !== this.#child?.pid || consolidation === undefined) return false
     const { segment, offset } = consolidation.position
     return segment === logPosition.segment && queuedBytes + logPosition.offset - offset < CLOCK_BYTES

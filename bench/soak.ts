@@ -69,6 +69,7 @@ export async function runSoak(size: BenchSize): Promise<BenchReport> {
   const recorder = new SoakProcess({ root, series: SERIES, socketUrl, restUrl, shiftMs })
   try {
     const samples = await soak(plan, exchange, recorder)
+    while (exchange.unsentBytes > 0) await sleep(plan.sampleMs)
     await recorder.caughtUp(CATCH_UP_MS_MAX)
     samples.push(await recorder.sample())
     await recorder.end('SIGTERM')

@@ -154,7 +154,7 @@ test('a full disk below the embedded store: nothing wrong, and everything with t
 
     await makeRoom(disk)
     await servesAll(collecting, reports)
-    for (const task of ['aviation-weather', 'iem', 'ncei', 'climate-nws', 'exchange-catalogue'])
+    for (const task of ['aviation-weather', 'exchange-catalogue', 'climate-nws'])
       await soon(
         async () => (await failing(collecting, task)) === 0,
         () => `${task} does not go on: ${collecting.output().slice(-3000)}`,
