@@ -30,7 +30,7 @@ export function steppedSource(t: TestContext, world: UpstreamWorld, postgres: Po
   const [source] = createSources(world.config, {
     names: [name],
     stations: WORLD_STATIONS,
-    http: { clock: waiting, random: () => 0.5, timeoutMs: 250 },
+    http: { clock: waiting, random: () => 0.5, timeoutMs: 1_500 },
   })
   const schedule = new IngestSchedule({ sources: [source!], postgres, clock })
   const stopping = new AbortController()
