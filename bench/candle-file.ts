@@ -26,7 +26,7 @@ export function candleDate(day: number): string {
   return `${CANDLE_MONTH}-${twoDigits(day)}`
 }
 
-/** Writes the file, sorted as lake.md wants it, and returns its path. */
+/** Writes the file, sorted as contract.md 36 wants it, and returns its path. */
 export async function writeCandleMonth(lake: string, days: number): Promise<string> {
   const path = join(lake, recordFileName('candles', CANDLE_SERIES, CANDLE_MONTH))
   await mkdir(dirname(path), { recursive: true })

@@ -1,4 +1,4 @@
-// The candle: every field declared once, in the order it is served (interface.md section 2.1), and the intervals that
+// The candle: every field declared once, in the order it is served (contract.md 15), and the intervals that
 // exist. In the stores prices are 1/10000 dollar and quantities 1/100 contract; what is served is whole cents and
 // contracts, rounded only there (workers/records/record-columns.ts).
 

@@ -4,7 +4,7 @@
 import { type ClimateRecord, isOfficial } from './climate.ts'
 import { addDays } from './utc-date.ts'
 
-/** A run of missing dates, both ends included (interface section 2.5). */
+/** A run of missing dates, both ends included (contract.md 21). */
 export interface ClimateGap {
   readonly station_code: string
   readonly gap_start: string

@@ -1,4 +1,4 @@
-// Daily climate records: the columns of interface section 2.3, the report types and the rule which of several records
+// Daily climate records: the columns (contract.md 19), the report types and the rule which of several records
 // of one station and date is served. Pure, so that SQL, compaction and tests can be held against it. It does not
 // decide what type a report has: that is the ingest's classification (server/ingest/climate-reports/station-reports.ts).
 

@@ -1,4 +1,4 @@
-// Where a dataset's file lies below the lake's root. Source: lake.md, "The data lake: layout and file contracts".
+// Where a dataset's file lies below the lake's root. Rule: contract.md 32.
 
 import { join } from 'node:path'
 

@@ -1,5 +1,5 @@
 // Every bound of the service in one place: a queue, buffer, range, retry or wait that is not named here has no
-// business existing. The figures of the public contract are those of interface.md section 8.
+// business existing. The figures of the public contract are those of contract.md 4, 21, 24, 25 and 31.
 
 /** Order-book requests processed at once in one process; the next one is answered 429. */
 export const LOB_CONCURRENT_REQUESTS_MAX = 4
@@ -45,7 +45,7 @@ export const LOB_SECTION_CHUNKS_MAX = 80
 export const PARQUET_OUT_ROW_GROUP_ROWS = 16_384
 export const PARQUET_OUT_FIRST_ROW_GROUP_ROWS = 2_048
 
-/** Rows of one lob.v1 row group at most (lake.md). */
+/** Rows of one lob.v1 row group at most (contract.md 34). */
 export const LOB_ROW_GROUP_ROWS_MAX = 40_960
 /** Events of one UTC hour and series that consolidation sorts in memory at once; more are sorted in passes. */
 export const CONSOLIDATE_ROWS_MAX = 2_000_000
@@ -206,7 +206,7 @@ export const HEALTH_CHECK_TIMEOUT_MS = 1_000
 export const HEALTH_REUSE_MS = 1_000
 /** While requests keep a database busy, an answer to one of them counts for so long as one to the question. */
 export const HEALTH_BUSY_MS = 10_000
-/** A synchronization longer ago than this is stale (interface.md section 8). */
+/** A synchronization longer ago than this is stale (contract.md 24). */
 export const HEALTH_STALE_MS = 2 * 60 * 60 * 1000
 
 /** Connections of one process to the relational store. `DATABASE_URL`'s server needs replicas × (this + workers). */

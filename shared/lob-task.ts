@@ -7,7 +7,7 @@ import type { StreamHead } from './stream-task.ts'
 export const LOB_FORMATS = ['json', 'csv', 'parquet', 'ndjson'] as const
 export type LobFormat = (typeof LOB_FORMATS)[number]
 
-/** The columns of a snapshot row in the order of interface.md section 2.4. */
+/** The columns of a snapshot row in the order of contract.md 25. */
 export const SNAPSHOT_COLUMNS = [
   'ts',
   'market_id',

@@ -1,5 +1,5 @@
-// The order-book delta file `lob.v1`: columns, event codes, units and footer keys. Source: lake.md, "Order-book delta
-// file". Each column is declared here and nowhere else.
+// The order-book delta file `lob.v1`: columns, event codes, units and footer keys (contract.md 33 to 35). Each column is
+// declared here and nowhere else.
 
 export const LOB_SCHEMA = 'lob.v1'
 
@@ -30,7 +30,7 @@ export const PRICE_UNITS_PER_DOLLAR = 10_000
 export const QTY_UNITS_PER_CONTRACT = 1_000_000
 
 /**
- * Footer key-value metadata. `schema` … `markets` are lake.md's. The others are written by Bookcast besides: `keyframes`
+ * Footer key-value metadata. `schema` … `markets` are those of contract.md 35. The others are written by Bookcast besides: `keyframes`
  * is `hourly` when every book known at the start of a UTC hour has its keyframe there, so that a reader may start at any
  * hour; `sample` is `true` where the books are invented; `strands` and `evidence` let more recordings be merged into the
  * file later (server/lake/lob-evidence.ts); `column_crc32` and `footer_crc32` let a reader tell a damaged file from a

@@ -1,6 +1,6 @@
 // The weather observation: every field declared once, in the order it is served. Types, nullability and unit kinds
 // stand here, so that JSON, csv, parquet, SQL, OpenAPI and unit conversion can be derived instead of repeated.
-// Source: interface.md section 2.2 for the first eleven fields; the rest is what a METAR carries besides.
+// The first eleven fields are those of contract.md 17; the rest is what a METAR carries besides.
 
 export const OBSERVATION_TYPES = ['METAR', 'SPECI'] as const
 export type ObservationType = (typeof OBSERVATION_TYPES)[number]

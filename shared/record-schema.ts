@@ -20,7 +20,7 @@ export interface RecordField {
   readonly meaning: string
 }
 
-/** A run of missing climate dates (interface.md section 2.5). */
+/** A run of missing climate dates (contract.md 21). */
 // oxfmt-ignore
 const CLIMATE_GAP_FIELDS = [
   { name: 'station_code', type: 'string', unit: 'none', nullable: false, meaning: 'Station code' },

@@ -62,37 +62,6 @@ const CIRCLES = [
   'workers/lob/sections.ts workers/lob/snapshots.ts',
 ]
 
-/** Comments that cite the specification, which lies beside the project. */
-const CITATIONS = [
-  'server/catalogue/catalogue-entry.ts: interface.md',
-  'server/compaction/record-table.ts: lake.md',
-  'server/endpoints/candles.ts: interface.md',
-  'server/endpoints/climate-gaps.ts: interface.md',
-  'server/endpoints/climate.ts: interface.md',
-  'server/endpoints/health.ts: interface.md',
-  'server/endpoints/lob-parameters.ts: interface.md',
-  'server/endpoints/markets.ts: interface.md',
-  'server/endpoints/observations.ts: interface.md',
-  'server/endpoints/series.ts: interface.md',
-  'server/health/health-monitor.ts: interface.md',
-  'server/http/problem.ts: decisions.md',
-  'shared/candle.ts: interface.md',
-  'shared/lake-layout.ts: lake.md',
-  'shared/limits.ts: interface.md',
-  'shared/limits.ts: lake.md',
-  'shared/lob-task.ts: interface.md',
-  'shared/lob-v1.ts: lake.md',
-  'shared/observation.ts: interface.md',
-  'shared/record-schema.ts: interface.md',
-  'workers/lob/file-footer.ts: lake.md',
-  'workers/lob/order-book.ts: decisions.md',
-  'workers/lob/order-book.ts: lake.md',
-  'workers/lob/plan.ts: decisions.md',
-  'workers/lob/quote.ts: decisions.md',
-  'workers/lob/row-format-csv.ts: decisions.md',
-  'workers/records/unit-conversion.ts: interface.md',
-]
-
 /** Files of others: an upstream's script, a page of the parquet format, what the build makes. */
 const NOT_OURS = new Set(['asos.py', 'Encodings.md', 'bookcast.d.ts'])
 
@@ -185,5 +154,31 @@ test('every file that a comment or README names is there', () => {
       .filter((name) => !NOT_OURS.has(name) && !isThere(name, dirname(path)))
       .map((name) => `${path}: ${name}`),
   )
-  assert.deepEqual([...new Set(missing)].toSorted(), CITATIONS)
+  assert.deepEqual([...new Set(missing)].toSorted(), [])
+})
+
+/** The rules that a text cites: `contract.md 17`, `contract.md 26, 27 and 31`, `contract.md 33 to 35`. */
+function citedRules(text: string): number[] {
+  // A citation may go on in the comment's next line.
+  const flowing = text.replaceAll(/\n\s*(?:\/\/|\*) ?/g, ' ')
+  return [...flowing.matchAll(/contract\.md (\d+(?:(?:, | and | to )\d+)*)/g)].flatMap(([, list = '']) =>
+    list.split(/\D+/).map(Number),
+  )
+}
+
+test('every rule that a comment cites is in the contract, whose rules are numbered from 1', () => {
+  const contract = readFileSync(join(ROOT, 'shared', 'contract.md'), 'utf8')
+  const rules = [...contract.matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number))
+  assert.deepEqual(
+    rules,
+    rules.map((_, index) => index + 1),
+  )
+  const cited = [...TEXTS].flatMap(([path, text]) => citedRules(text).map((rule) => ({ path, rule })))
+  assert.ok(cited.length > 30)
+  assert.deepEqual(
+    cited.filter(({ rule }) => !rules.includes(rule)),
+    [],
+  )
+  const citations = [...TEXTS.values()].join('\n').match(/contract\.md/g)?.length ?? 0
+  assert.ok(cited.length >= citations, 'every citation names a rule')
 })

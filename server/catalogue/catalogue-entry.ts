@@ -1,4 +1,4 @@
-// One series or market as the catalogue holds it in memory, and its JSON (interface.md sections 2.6 and 2.7, members in
+// One series or market as the catalogue holds it in memory, and its JSON (contract.md 22 and 23, members in
 // that order). A series is asked for often and there are few of them, so its whole answer is kept ready; a market is
 // small and there may be hundreds of thousands, so its JSON is made when it is asked for.
 

@@ -1,5 +1,5 @@
 // The two datasets that compaction moves, as data: columns with their types in both stores, what identifies a row, and
-// how the lake sorts it. Source: lake.md, "Candles file" and "Observations file".
+// how the lake sorts it. Rules: contract.md 36 and 37.
 
 import type { RecordDataset } from '../../shared/lake-layout.ts'
 import { STORED_CANDLE_COLUMNS } from '../../shared/sql/candle-queries.ts'

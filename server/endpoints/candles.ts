@@ -1,4 +1,4 @@
-// GET /api/v1/candles (interface.md section 4.1).
+// GET /api/v1/candles (contract.md 15 and 16).
 
 import { CANDLE_INTERVALS } from '../../shared/candle.ts'
 import {

@@ -1,4 +1,4 @@
-// GET /api/v1/analysis/climate-gaps (interface.md section 4.5).
+// GET /api/v1/analysis/climate-gaps (contract.md 21).
 
 import {
   CLIMATE_GAP_YEARS_DEFAULT,

@@ -1,4 +1,4 @@
-// GET /api/v1/climate (interface.md section 4.3).
+// GET /api/v1/climate (contract.md 19 and 20).
 
 import { CLIMATE_LIMIT_DEFAULT } from '../../shared/limits.ts'
 import type { ClimateQuery } from '../../shared/record-task.ts'

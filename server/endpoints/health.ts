@@ -1,4 +1,4 @@
-// /health (interface.md section 4.6) tells people and monitors how things are; /readyz tells an orchestrator whether to
+// /health (contract.md 24) tells people and monitors how things are; /readyz tells an orchestrator whether to
 // send requests here. Neither needs a key.
 
 import { ApiError } from '../../shared/errors.ts'

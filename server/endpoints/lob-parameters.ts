@@ -1,4 +1,4 @@
-// The parameters of /api/v1/lob (interface.md section 4.4), the rules that span several of them, and the order-book
+// The parameters of /api/v1/lob (contract.md 25), the rules that span several of them, and the order-book
 // query they make.
 
 import { isSeriesName, LOB_SOURCES, seriesNameProblem } from '../../shared/lake-layout.ts'

@@ -1,4 +1,4 @@
-// /api/v1/markets and /api/v1/markets/{ticker} (interface.md sections 2.7, 4.9 and 4.10), answered from memory.
+// /api/v1/markets and /api/v1/markets/{ticker} (contract.md 23), answered from memory.
 
 import { ApiError } from '../../shared/errors.ts'
 import { findStation } from '../../shared/stations.ts'

@@ -1,4 +1,4 @@
-// GET /api/v1/observations (interface.md section 4.2).
+// GET /api/v1/observations (contract.md 17).
 
 import { OBSERVATIONS_LIMIT_DEFAULT, RECORD_RANGE_MS_DEFAULT } from '../../shared/limits.ts'
 import { OBSERVATION_TYPES } from '../../shared/observation.ts'

@@ -1,4 +1,4 @@
-// /api/v1/series and /api/v1/series/{ticker} (interface.md sections 2.6, 4.7 and 4.8), answered from memory.
+// /api/v1/series and /api/v1/series/{ticker} (contract.md 22), answered from memory.
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'

@@ -1,4 +1,4 @@
-// The state of what the service depends on (interface.md section 2.8). Each database is asked a real query with a short
+// The state of what the service depends on (contract.md 24). Each database is asked a real query with a short
 // time-out. One round of queries answers everybody who asks within a second, so that asking costs nothing to speak of.
 
 import { HEALTH_CHECK_TIMEOUT_MS, HEALTH_REUSE_MS, HEALTH_STALE_MS } from '../../shared/limits.ts'

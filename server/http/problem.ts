@@ -1,4 +1,4 @@
-// Error answers: RFC 9457 problem+json with the members that decisions.md adds. What an unexpected exception says never
+// Error answers: RFC 9457 problem+json with some members more (contract.md 10). What an unexpected exception says never
 // leaves the process: the client gets a request id, the log has the rest.
 
 import { ApiError, ERROR_TYPES } from '../../shared/errors.ts'

@@ -9,7 +9,7 @@ import { assignments, bulkStatement, differs, lastOfEachKey, recordset, writeBat
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
-/** A temperature series (interface 2.6) and what the exchange says of it besides. */
+/** A temperature series (contract.md 22) and what the exchange says of it besides. */
 export interface SeriesRecord {
   readonly ticker: string
   readonly measure_type: string

@@ -1,5 +1,5 @@
 // The footer of an order-book file: schema checked, row groups located, and what its key-value metadata says of markets
-// and coverage. Source: lake.md "Order-book delta file". Instants become ns after the file's UTC midnight, as doubles:
+// and coverage. Rule: contract.md 35. Instants become ns after the file's UTC midnight, as doubles:
 // exact for any instant within a hundred days of it.
 
 import { parquetMetadata, type FileMetaData, type SchemaElement, type SchemaTree } from 'hyparquet'

@@ -1,7 +1,7 @@
 // One market's limit order book in whole cents, kept from exact deltas. Prices are array indices: a side is one array
 // of exact quantities, one of whole contracts and a bitmap of the levels that show. Both sides share their code through
 // orientation: an ask at price p is stored at 10,000 − p, so that on either side a higher index is a better price and
-// rounding to the cent is rounding down (lake.md keeps deltas exact; decisions.md rounds bids down and asks up).
+// rounding to the cent is rounding down (contract.md 33 keeps deltas exact; 28 rounds bids down and asks up).
 
 import {
   EVENT_ADD,

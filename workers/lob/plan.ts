@@ -1,6 +1,6 @@
 // The plan of an order-book request, made from file indexes alone: which markets have rows on which date, from which
 // tick to which, and where a book must be carried from. Row counts, the row limit and missing dates all come out of it;
-// nothing is decoded here. Rules: decisions.md "Limit order book".
+// nothing is decoded here. Rules: contract.md 26, 27 and 31.
 
 import { ApiError } from '../../shared/errors.ts'
 import {

@@ -1,5 +1,5 @@
-// The best prices of a book and what follows from them. Cents; 0 where a side has no level. Rules: decisions.md "Limit
-// order book".
+// The best prices of a book and what follows from them. Cents; 0 where a side has no level. Rules: contract.md 28
+// and 29.
 
 /** Ask minus bid, not below 0; -1 unless both sides have a level. */
 export function spreadOf(bestBid: number, bestAsk: number): number {

@@ -1,5 +1,5 @@
 // Snapshot rows as csv (RFC 4180, lines end with LF): a header line, and `bids`/`asks` as one price and one quantity
-// column a level, empty where the book has no such level. Column names: decisions.md "Limit order book".
+// column a level, empty where the book has no such level. Column names: contract.md 30.
 
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'

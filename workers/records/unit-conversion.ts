@@ -1,4 +1,4 @@
-// The units of `units=metric` and `units=imperial` (interface.md section 2.2). The stores hold raw units, and a field
+// The units of `units=metric` and `units=imperial` (contract.md 18). The stores hold raw units, and a field
 // that has no unit of the table stays as it is. Converted values are rounded to what an instrument could tell apart.
 
 import type { UnitKind } from '../../shared/observation.ts'
