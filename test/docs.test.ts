@@ -1,7 +1,8 @@
-// README is held to the code: every folder, route, option and error code stands in it.
+// README and the pages beside it are held to the code: every folder, route, option and error code stands in them, and what
+// they say of adding something names files that are there.
 
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -11,6 +12,9 @@ import { startTestServer } from './support/test-server.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
+const PAGES = readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)
+const TEXT_OF = new Map(PAGES.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]))
+const ALL = [README, ...TEXT_OF.values()].join('\n')
 
 /** Made by installing, building or running, or hidden. */
 const NO_PART = /^(?:\.|node_modules$|dist$|bookcast-)/
@@ -28,31 +32,64 @@ test('README names every folder', () => {
   )
 })
 
-test('README names every error code', () => {
+test('the pages name every error code', () => {
   const codes = Object.keys(ERROR_TYPES)
   assert.ok(codes.length > 20)
   assert.deepEqual(
-    codes.filter((code) => !README.includes(`\`${code}\``)),
+    codes.filter((code) => !ALL.includes(`\`${code}\``)),
     [],
   )
 })
 
-test('README names every option of serve', () => {
+test('the pages name every option of serve', () => {
   const names: readonly string[] = SERVE_OPTIONS.map(({ name }) => name)
   assert.ok(names.length > 20)
   assert.deepEqual(
-    names.filter((name) => !new RegExp(`--${name}\\b(?!-)`).test(README)),
+    names.filter((name) => !new RegExp(`--${name}\\b(?!-)`).test(ALL)),
     [],
   )
 })
 
-test('README names every route', async (t) => {
+test('the pages name every route', async (t) => {
   const { url } = await startTestServer(t)
   const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: object }
   const routes = [...Object.keys(paths), '/metrics', '/openapi.json', '/docs', '/llms.txt', '/clients/']
   assert.ok(routes.length > 5)
   assert.deepEqual(
-    routes.filter((path) => !README.includes(path)),
+    routes.filter((path) => !ALL.includes(path)),
+    [],
+  )
+})
+
+test('README is a door: short, and it leads to every page', () => {
+  assert.ok(README.split('\n').length <= 200)
+  assert.deepEqual(
+    PAGES.filter((path) => !README.includes(`](${path})`)),
+    [],
+  )
+})
+
+test('every link of a page leads somewhere', () => {
+  const texts = new Map([['README.md', README], ...TEXT_OF])
+  const broken = [...texts].flatMap(([path, text]) =>
+    [...text.matchAll(/\]\(([^)#:]+)\)/g)]
+      .map(([, target = '']) => target)
+      .filter((target) => !existsSync(join(ROOT, path, '..', target)))
+      .map((target) => `${path}: ${target}`),
+  )
+  assert.deepEqual(broken, [])
+})
+
+test('what is to be touched to add something is there', () => {
+  const page = TEXT_OF.get('docs/extending.md') ?? ''
+  for (const subject of ['An endpoint', 'An output format', 'An upstream', 'An exchange'])
+    assert.match(page, new RegExp(`^## ${subject}`, 'm'))
+  const named = [...page.matchAll(/`((?:server|shared|workers|clients|test|docs)\/[^`<]*)(?:<|`)/g)].map(
+    ([, path = '']) => path,
+  )
+  assert.ok(named.length > 12)
+  assert.deepEqual(
+    named.filter((path) => !existsSync(join(ROOT, path))),
     [],
   )
 })

@@ -129,7 +129,7 @@ const FILE_NAME = /(?<![\w./*{<:@-])((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|md|sql|py
 
 test('every file that a comment or README names is there', () => {
   const files = new Set(
-    ['server', 'workers', 'shared', 'test', 'bench', 'clients', 'operations'].flatMap(filesBelow),
+    ['server', 'workers', 'shared', 'test', 'bench', 'clients', 'operations', 'docs'].flatMap(filesBelow),
   )
   for (const name of readdirSync(ROOT)) files.add(name)
   const names = new Set([...files].map((path) => basename(path)))
@@ -137,10 +137,10 @@ test('every file that a comment or README names is there', () => {
     files.has(name) ||
     files.has(join(folder, name)) ||
     (name.includes('/') ? [...files].some((path) => path.endsWith(`/${name}`)) : names.has(name))
-  const documents = ['README.md', 'operations/README.md'].map((path): [string, string] => [
-    path,
-    readFileSync(join(ROOT, path), 'utf8'),
-  ])
+  const pages = filesBelow('docs')
+  const documents = ['README.md', 'operations/README.md', 'shared/contract.md', ...pages].map(
+    (path): [string, string] => [path, readFileSync(join(ROOT, path), 'utf8')],
+  )
   const comments = [...TEXTS].map(([path, text]): [string, string] => [
     path,
     text
