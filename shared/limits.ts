@@ -12,9 +12,6 @@ export const LOB_INTERVAL_S_DEFAULT = 60
 export const LOB_LEVELS_MIN = 1
 export const LOB_LEVELS_MAX = 50
 export const LOB_LEVELS_DEFAULT = 10
-export const LOB_ROWS_MAX_JSON = 50_000
-/** ndjson, csv and parquet. */
-export const LOB_ROWS_MAX_STREAMED = 500_000
 
 /** Body bytes of the first chunk: small, for the time to the first byte. */
 export const FIRST_CHUNK_BYTES = 16 * 1024
@@ -291,9 +288,6 @@ export const RECORD_ROWS_COUNTED_MIN = Math.ceil(
 )
 export const RECORD_RETRY_AFTER_S = 1
 export const RECORD_THREAD_HEAP_MB_MAX = 1_024
-/** `limit` of json answers, and of the streamed formats. */
-export const RECORD_ROWS_MAX_JSON = 50_000
-export const RECORD_ROWS_MAX_STREAMED = 500_000
 export const RECORD_OFFSET_MAX = 10_000_000
 export const CANDLES_LIMIT_DEFAULT = 10_000
 export const OBSERVATIONS_LIMIT_DEFAULT = 1_000

@@ -1,11 +1,9 @@
 // What the server asks of an order-book worker, and what the head of the answer says besides the protocol of
 // stream-task.ts.
 
+import type { FormatName } from './formats.ts'
 import type { LobSource } from './lake-layout.ts'
 import type { StreamHead } from './stream-task.ts'
-
-export const LOB_FORMATS = ['json', 'csv', 'parquet', 'ndjson'] as const
-export type LobFormat = (typeof LOB_FORMATS)[number]
 
 /** The columns of a snapshot row in the order of contract.md 25. */
 export const SNAPSHOT_COLUMNS = [
@@ -30,7 +28,7 @@ export interface LobQuery {
   readonly intervalS: number
   readonly levels: number
   readonly hour: number | null
-  readonly format: LobFormat
+  readonly format: FormatName
   readonly columns: readonly SnapshotColumn[]
 }
 

@@ -3,19 +3,17 @@
 // epoch, `fromMs` inclusive and `toMs` exclusive.
 
 import type { CandleInterval } from './candle.ts'
+import type { FormatName } from './formats.ts'
 import type { ObservationType } from './observation.ts'
 import type { StoreAddress } from './sql/store-address.ts'
 import type { StreamHead } from './stream-task.ts'
-
-export const RECORD_FORMATS = ['json', 'csv', 'parquet', 'ndjson'] as const
-export type RecordFormat = (typeof RECORD_FORMATS)[number]
 
 export const UNIT_SYSTEMS = ['raw', 'metric', 'imperial'] as const
 export type UnitSystem = (typeof UNIT_SYSTEMS)[number]
 
 /** What every query has: the form of the answer and its page. */
 interface RecordPage {
-  readonly format: RecordFormat
+  readonly format: FormatName
   /** In the order asked. */
   readonly columns: readonly string[]
   readonly limit: number

@@ -1,6 +1,7 @@
 // The endpoints as the server declares them, under the names that the clients give them: what the clients' types and
 // methods are made from. An endpoint that documents itself and is not named here fails the build.
 
+import { formatNames, OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { candlesEndpoint } from '../../server/endpoints/candles.ts'
 import { climateGapsEndpoint } from '../../server/endpoints/climate-gaps.ts'
 import { climateEndpoint } from '../../server/endpoints/climate.ts'
@@ -46,12 +47,9 @@ const NAMES: Readonly<Record<string, Pick<ClientEndpoint, 'method' | 'row' | 'pr
   '/livez': { method: 'live', row: 'Live', prefix: 'Live' },
 }
 
-const FORMATS: Readonly<Record<string, string>> = {
-  'application/json': 'json',
-  'application/x-ndjson': 'ndjson',
-  'text/csv': 'csv',
-  'application/vnd.apache.parquet': 'parquet',
-}
+const FORMATS: ReadonlyMap<string, string> = new Map(
+  formatNames().map((name) => [OUTPUT_FORMATS[name].contentType, name]),
+)
 
 /** Every endpoint with nothing behind it: their declarations are read, and nobody asks them. */
 function endpointsWithoutServices(): Endpoint[] {
@@ -82,7 +80,7 @@ export function clientEndpoint({
   if (names === undefined) throw new Error(`the clients have no method for ${path}`)
   const { schema, contentTypes } = documentation
   const formats = contentTypes.map((type) => {
-    const format = FORMATS[type]
+    const format = FORMATS.get(type)
     if (format === undefined) throw new Error(`the clients do not know ${type}, which ${path} answers`)
     return format
   })

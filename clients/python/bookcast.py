@@ -1073,7 +1073,7 @@ class _Endpoints(_Requests):
         format: Of bytes and files; rows are read in the form that suits them.
         columns: Comma-separated columns, in the order wanted. Default: all.
         """
-        form = _Form("/api/v1/lob", "Snapshot", ("json", "ndjson", "csv", "parquet",), None, False)
+        form = _Form("/api/v1/lob", "Snapshot", ("json", "csv", "parquet", "ndjson",), None, False)
         parameters: Dict[str, Any] = {
             "market": market,
             "series": series,
@@ -1132,7 +1132,7 @@ class _Endpoints(_Requests):
         offset: Rows to skip. The Link header of a page that limit cut short has the address of
             the next one. A whole number from 0 to 10000000. Default: 0.
         """
-        form = _Form("/api/v1/candles", "Candle", ("json", "ndjson", "csv", "parquet",), 500000, True)
+        form = _Form("/api/v1/candles", "Candle", ("json", "csv", "parquet", "ndjson",), 500000, True)
         parameters: Dict[str, Any] = {
             "market": market,
             "event": event,
@@ -1182,7 +1182,7 @@ class _Endpoints(_Requests):
         offset: Rows to skip. The Link header of a page that limit cut short has the address of
             the next one. A whole number from 0 to 10000000. Default: 0.
         """
-        form = _Form("/api/v1/observations", "Observation", ("json", "ndjson", "csv", "parquet",), 500000, False)
+        form = _Form("/api/v1/observations", "Observation", ("json", "csv", "parquet", "ndjson",), 500000, False)
         parameters: Dict[str, Any] = {
             "station": station,
             "from": start,
@@ -1226,7 +1226,7 @@ class _Endpoints(_Requests):
         offset: Rows to skip. The Link header of a page that limit cut short has the address of
             the next one. A whole number from 0 to 10000000. Default: 0.
         """
-        form = _Form("/api/v1/climate", "ClimateRecord", ("json", "ndjson", "csv", "parquet",), 500000, False)
+        form = _Form("/api/v1/climate", "ClimateRecord", ("json", "csv", "parquet", "ndjson",), 500000, False)
         parameters: Dict[str, Any] = {
             "station": station,
             "from": start,

@@ -373,25 +373,25 @@ export interface EndpointForm {
 export const ENDPOINTS = {
   lob: {
     path: '/api/v1/lob',
-    formats: ['json', 'ndjson', 'csv', 'parquet'],
+    formats: ['json', 'csv', 'parquet', 'ndjson'],
     limitMax: null,
     hasFill: false,
   },
   candles: {
     path: '/api/v1/candles',
-    formats: ['json', 'ndjson', 'csv', 'parquet'],
+    formats: ['json', 'csv', 'parquet', 'ndjson'],
     limitMax: 500000,
     hasFill: true,
   },
   observations: {
     path: '/api/v1/observations',
-    formats: ['json', 'ndjson', 'csv', 'parquet'],
+    formats: ['json', 'csv', 'parquet', 'ndjson'],
     limitMax: 500000,
     hasFill: false,
   },
   climate: {
     path: '/api/v1/climate',
-    formats: ['json', 'ndjson', 'csv', 'parquet'],
+    formats: ['json', 'csv', 'parquet', 'ndjson'],
     limitMax: 500000,
     hasFill: false,
   },

@@ -1,10 +1,7 @@
 // GET /api/v1/analysis/climate-gaps (contract.md 21).
 
-import {
-  CLIMATE_GAP_YEARS_DEFAULT,
-  CLIMATE_GAP_YEARS_MAX,
-  RECORD_ROWS_MAX_JSON,
-} from '../../shared/limits.ts'
+import { JSON_ROWS_MAX } from '../../shared/formats.ts'
+import { CLIMATE_GAP_YEARS_DEFAULT, CLIMATE_GAP_YEARS_MAX } from '../../shared/limits.ts'
 import type { ClimateGapsQuery } from '../../shared/record-task.ts'
 import { utcDateOf } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
@@ -100,7 +97,7 @@ export function climateGapsEndpoint(service: RecordService): Endpoint {
         nowMs,
         format: 'json',
         columns: columnNames('climate-gaps'),
-        limit: RECORD_ROWS_MAX_JSON,
+        limit: JSON_ROWS_MAX,
         offset: 0,
       }
       return recordReply(service, query, context, {

@@ -1,5 +1,6 @@
 // What /openapi.json says of order-book answers: one schema entry for each snapshot column, demanded by the type.
 
+import { formatContentTypes } from '../../shared/formats.ts'
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
 import type { EndpointDocumentation, JsonSchema } from '../openapi/documentation.ts'
@@ -29,7 +30,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
   tag: 'Order books',
   description:
     'A snapshot is the book after every event up to its tick; ticks are aligned to midnight UTC. Rows are ordered by ts, then market_id.',
-  contentTypes: ['application/json', 'application/x-ndjson', 'text/csv', 'application/vnd.apache.parquet'],
+  contentTypes: formatContentTypes(),
   schema: {
     type: 'array',
     // With `columns` a record has those alone, so none is required.

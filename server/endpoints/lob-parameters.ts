@@ -1,6 +1,7 @@
 // The parameters of /api/v1/lob (contract.md 25), the rules that span several of them, and the order-book
 // query they make.
 
+import { formatNames } from '../../shared/formats.ts'
 import { isSeriesName, LOB_SOURCES, seriesNameProblem } from '../../shared/lake-layout.ts'
 import {
   LOB_INTERVAL_S_DEFAULT,
@@ -11,7 +12,7 @@ import {
   LOB_LEVELS_MIN,
   LOB_RANGE_DAYS_MAX,
 } from '../../shared/limits.ts'
-import { LOB_FORMATS, type LobQuery, SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
+import { type LobQuery, SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
 import { MS_PER_DAY, utcDatesBetween, utcDateStartMs } from '../../shared/utc-date.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
@@ -87,7 +88,7 @@ export const LOB_PARAMETERS = [
     name: 'format',
     in: 'query',
     description: 'Output format.',
-    schema: { type: 'string', enum: LOB_FORMATS, default: 'json' },
+    schema: { type: 'string', enum: formatNames(), default: 'json' },
   },
   {
     name: 'columns',

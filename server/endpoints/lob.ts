@@ -2,8 +2,9 @@
 // here parameters become its query, and its head becomes the headers of the answer.
 
 import { ApiError } from '../../shared/errors.ts'
+import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { LOB_FINAL_DATE_AGE_MS, LOB_FINAL_FILE_AGE_MS } from '../../shared/limits.ts'
-import type { LobCatalogueEntry, LobFormat, LobHead, LobQuery } from '../../shared/lob-task.ts'
+import type { LobCatalogueEntry, LobHead, LobQuery } from '../../shared/lob-task.ts'
 import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { CachePolicy } from '../http/cache-policy.ts'
 import {
@@ -19,13 +20,6 @@ import type { LobAnswers } from '../lob/lob-answers.ts'
 import { LOB_DOCUMENTATION } from './lob-documentation.ts'
 import { LOB_PARAMETERS, lobQueryOf, lobRule } from './lob-parameters.ts'
 
-const CONTENT_TYPES: Readonly<Record<LobFormat, string>> = {
-  json: 'application/json',
-  ndjson: 'application/x-ndjson',
-  csv: 'text/csv',
-  parquet: 'application/vnd.apache.parquet',
-}
-
 /** `lob_KXHIGHNY_2026-07-01_60s.csv`; a range has both its dates, an hour `_h05`. */
 function fileName(query: LobQuery): string {
   const subject = (query.market ?? query.series ?? '').replaceAll(':', '_')
@@ -37,9 +31,9 @@ function fileName(query: LobQuery): string {
 }
 
 function replyHeaders(query: LobQuery, missingDates: readonly string[]): ReplyHeaders {
-  const isFile = query.format === 'csv' || query.format === 'parquet'
+  const { contentType, isFile } = OUTPUT_FORMATS[query.format]
   return {
-    'Content-Type': CONTENT_TYPES[query.format],
+    'Content-Type': contentType,
     ...(isFile ? { 'Content-Disposition': `attachment; filename="${fileName(query)}"` } : {}),
     ...(missingDates.length > 0 ? { 'Missing-Dates': missingDates.join(',') } : {}),
   }

@@ -1,5 +1,6 @@
 // What /openapi.json says of record answers, derived from the records' own schemas.
 
+import { formatContentTypes } from '../../shared/formats.ts'
 import type { ErrorCode } from '../../shared/errors.ts'
 import {
   RECORD_FIELDS,
@@ -17,13 +18,6 @@ const TYPES: Readonly<Record<RecordFieldType, JsonSchema>> = {
   boolean: { type: 'boolean' },
   instant: { type: 'string', format: 'date-time' },
 }
-
-const EVERY_FORMAT = [
-  'application/json',
-  'application/x-ndjson',
-  'text/csv',
-  'application/vnd.apache.parquet',
-]
 
 function fieldSchema({ type, nullable, isWide, meaning }: RecordField): JsonSchema {
   const schema = TYPES[type]
@@ -63,7 +57,7 @@ export function recordDocumentation(
   return {
     tag,
     description,
-    contentTypes: hasFormats ? EVERY_FORMAT : ['application/json'],
+    contentTypes: hasFormats ? formatContentTypes() : ['application/json'],
     schema: {
       type: 'array',
       // With `columns` a record has those alone, so none is required.

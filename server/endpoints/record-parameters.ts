@@ -1,9 +1,15 @@
 // The parameters that the record endpoints share, and the rules about them.
 
+import {
+  formatNames,
+  type FormatName,
+  JSON_ROWS_MAX,
+  OUTPUT_FORMATS,
+  STREAMED_ROWS_MAX,
+} from '../../shared/formats.ts'
 import { isSeriesName } from '../../shared/lake-layout.ts'
-import { RECORD_OFFSET_MAX, RECORD_ROWS_MAX_JSON, RECORD_ROWS_MAX_STREAMED } from '../../shared/limits.ts'
+import { RECORD_OFFSET_MAX } from '../../shared/limits.ts'
 import { RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
-import { RECORD_FORMATS } from '../../shared/record-task.ts'
 import { findStation } from '../../shared/stations.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter } from '../query/parameters.ts'
@@ -13,7 +19,7 @@ export const FORMAT_PARAMETER = {
   name: 'format',
   in: 'query',
   description: 'Output format.',
-  schema: { type: 'string', enum: RECORD_FORMATS, default: 'json' },
+  schema: { type: 'string', enum: formatNames(), default: 'json' },
 } as const satisfies Parameter
 
 export const OFFSET_PARAMETER = {
@@ -64,8 +70,8 @@ export function limitParameter<const Default extends number>(fallback: Default) 
   return {
     name: 'limit',
     in: 'query',
-    description: `Rows at most: up to ${RECORD_ROWS_MAX_JSON} for json, ${RECORD_ROWS_MAX_STREAMED} for the other formats.`,
-    schema: { type: 'integer', minimum: 1, maximum: RECORD_ROWS_MAX_STREAMED, default: fallback },
+    description: `Rows at most: up to ${JSON_ROWS_MAX} for json, ${STREAMED_ROWS_MAX} for the other formats.`,
+    schema: { type: 'integer', minimum: 1, maximum: STREAMED_ROWS_MAX, default: fallback },
   } as const
 }
 
@@ -92,7 +98,7 @@ export function columnsParameter<Kind extends RecordKind>(kind: Kind) {
 
 /** The parameters that the shared rules look at; an endpoint has some of them. */
 interface SharedValues {
-  readonly format?: string | undefined
+  readonly format?: FormatName | undefined
   readonly limit?: number | undefined
   readonly from?: string | undefined
   readonly to?: string | undefined
@@ -100,10 +106,12 @@ interface SharedValues {
 
 type Report = Parameters<ParameterRule<readonly Parameter[]>>[1]
 
-/** A json answer has its own, smaller limit. */
+/** Formats differ in how many rows they take. */
 export function checkLimit({ format, limit }: SharedValues, report: Report): void {
-  if (format !== 'json' || limit === undefined || limit <= RECORD_ROWS_MAX_JSON) return
-  report('limit', `limit must be a whole number from 1 to ${RECORD_ROWS_MAX_JSON} for json, not ${limit}.`)
+  if (format === undefined || limit === undefined) return
+  const { rowsMax } = OUTPUT_FORMATS[format]
+  if (limit > rowsMax)
+    report('limit', `limit must be a whole number from 1 to ${rowsMax} for ${format}, not ${limit}.`)
 }
 
 /** Instants of a range whose ends may be missing; `nowMs` is when the request is handled. */

@@ -2,6 +2,7 @@
 // one it likes best; where a client refuses everything on offer, the answer goes out as it is, which the RFC allows.
 
 import * as zlib from 'node:zlib'
+import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 
 export type ContentCoding = 'identity' | 'gzip' | 'zstd'
 
@@ -51,13 +52,11 @@ export function chooseCoding(
   return best
 }
 
-const CODED_TYPES = new Set([
-  'application/json',
+const CODED_TYPES: ReadonlySet<string> = new Set([
+  ...Object.values(OUTPUT_FORMATS).flatMap(({ contentType, isText }) => (isText ? [contentType] : [])),
   'application/problem+json',
   'application/typescript',
-  'application/x-ndjson',
   'text/css',
-  'text/csv',
   'text/html',
   'text/javascript',
   'text/markdown',

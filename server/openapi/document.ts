@@ -2,6 +2,7 @@
 // answers. Nothing about a parameter is written down a second time.
 
 import { ERROR_TYPES, type ErrorCode } from '../../shared/errors.ts'
+import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import type { Endpoint } from '../http/endpoint.ts'
 import type { Parameter } from '../query/parameters.ts'
 import type { EndpointDocumentation, ExampleRequest, JsonSchema } from './documentation.ts'
@@ -61,18 +62,13 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   'shutting_down',
 ]
 
-const BODY_DESCRIPTIONS: Readonly<Record<string, string>> = {
-  'application/x-ndjson': 'One record a line, each with the members of the JSON records.',
-  'text/csv': 'A header line and one line for each record.',
-  'application/vnd.apache.parquet': 'One row for each record.',
-}
-
 /** The body of one content type: JSON has a schema, the others carry the same records in their own form. */
 function mediaType(contentType: string, { schema, exampleRecord }: EndpointDocumentation): object {
   if (contentType === 'application/json')
     return { schema, example: schema.type === 'array' ? [exampleRecord] : exampleRecord }
-  const description = BODY_DESCRIPTIONS[contentType]
-  return { schema: { type: 'string', ...(description === undefined ? {} : { description }) } }
+  const format = Object.values(OUTPUT_FORMATS).find((known) => known.contentType === contentType)
+  const description = format?.body ?? null
+  return { schema: { type: 'string', ...(description === null ? {} : { description }) } }
 }
 
 function headerObjects(documentation: EndpointDocumentation): object {

@@ -5,13 +5,13 @@
 // waits for a client holds no turn.
 
 import type { Logger } from 'pino'
+import { STREAMED_ROWS_MAX } from '../../shared/formats.ts'
 import {
   HEALTH_BUSY_MS,
   LOB_THREAD_NICENESS,
   RECORD_RETRY_AFTER_S,
   RECORD_ROWS_COUNTED_MIN,
   RECORD_ROWS_IN_FLIGHT_MAX,
-  RECORD_ROWS_MAX_STREAMED,
   RECORD_TASKS_PER_THREAD,
   RECORD_THREAD_HEAP_MB_MAX,
   RECORD_THREAD_NICENESS,
@@ -180,7 +180,7 @@ export class RecordPool {
       if (stream !== undefined) return stream
     }
     const { client, signal } = options
-    const count = Math.min(Math.max(query.limit, BULK_ROWS_COUNTED_MIN), RECORD_ROWS_MAX_STREAMED)
+    const count = Math.min(Math.max(query.limit, BULK_ROWS_COUNTED_MIN), STREAMED_ROWS_MAX)
     const rows = await this.#bulk.rows.take({ count, client, signal })
     return this.#openIn(this.#bulk, query, options, rows)
   }

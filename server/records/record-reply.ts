@@ -1,6 +1,7 @@
 // The answer of a record endpoint: the stream of a worker behind the headers of its format and page.
 
-import type { RecordFormat, RecordQuery } from '../../shared/record-task.ts'
+import { type FormatName, OUTPUT_FORMATS } from '../../shared/formats.ts'
+import type { RecordQuery } from '../../shared/record-task.ts'
 import {
   notModifiedReply,
   type Reply,
@@ -11,20 +12,13 @@ import {
 import type { RecordAnswers } from './record-answers.ts'
 import type { RecordValidators } from './record-validators.ts'
 
-const CONTENT_TYPES: Readonly<Record<RecordFormat, string>> = {
-  json: 'application/json',
-  ndjson: 'application/x-ndjson',
-  csv: 'text/csv',
-  parquet: 'application/vnd.apache.parquet',
-}
-
 export interface RecordReplyOptions {
   readonly path: string
   /** Whether the request itself names all of its range, so that the same request later asks for the same. */
   readonly isFixed: boolean
   /** The request's parameters with every default that depends on the moment made explicit. */
   readonly parameters: Readonly<Record<string, string | number | readonly string[] | undefined>>
-  /** Parts of the name under which csv and parquet are saved. */
+  /** Parts of the name under which a file is saved. */
   readonly fileNameParts: readonly (string | null | undefined)[]
 }
 
@@ -50,11 +44,10 @@ export async function recordReply(
     await stream.close()
     return notModifiedReply(validator)
   }
+  const { contentType, isFile } = OUTPUT_FORMATS[query.format]
   const headers: ReplyHeaders = {
-    'Content-Type': CONTENT_TYPES[query.format],
-    ...(query.format === 'csv' || query.format === 'parquet'
-      ? { 'Content-Disposition': `attachment; filename="${fileName(options, query.format)}"` }
-      : {}),
+    'Content-Type': contentType,
+    ...(isFile ? { 'Content-Disposition': `attachment; filename="${fileName(options, query.format)}"` } : {}),
     ...(nextOffset === null ? {} : { Link: `<${pageAddress(options, nextOffset)}>; rel="next"` }),
     ...(validator === undefined ? {} : validatorHeaders(validator)),
   }
@@ -62,7 +55,7 @@ export async function recordReply(
 }
 
 /** `candles_KXHIGHNY_2026-07-01.csv`; only characters that need no quoting. */
-function fileName({ fileNameParts }: RecordReplyOptions, format: RecordFormat): string {
+function fileName({ fileNameParts }: RecordReplyOptions, format: FormatName): string {
   const parts = fileNameParts.filter((part) => part !== null && part !== undefined && part !== '')
   return `${parts.join('_').replaceAll(/[^A-Za-z0-9._-]/g, '-')}.${format}`
 }

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
-import { RECORD_ROWS_MAX_JSON } from '../../shared/limits.ts'
+import { JSON_ROWS_MAX } from '../../shared/formats.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
 import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
 import { AnswerIdentity } from '../../workers/records/answer-identity.ts'
@@ -23,8 +23,8 @@ const DAY = 86_400_000
 const FROM_MS = Date.parse('2026-06-29T00:00:00Z')
 const DAYS = 4
 
-const LONG = `limit=${RECORD_ROWS_MAX_JSON + 1}`
-const SHORT = `limit=${RECORD_ROWS_MAX_JSON}`
+const LONG = `limit=${JSON_ROWS_MAX + 1}`
+const SHORT = `limit=${JSON_ROWS_MAX}`
 
 for (const [name, coldDays] of [
   ['hot', 0],

@@ -3,12 +3,8 @@
 // nothing is decoded here. Rules: contract.md 26, 27 and 31.
 
 import { ApiError } from '../../shared/errors.ts'
-import {
-  CARRY_OVER_DATES_MAX,
-  CARRY_OVER_PAUSE_MS_MAX,
-  LOB_ROWS_MAX_JSON,
-  LOB_ROWS_MAX_STREAMED,
-} from '../../shared/limits.ts'
+import { OUTPUT_FORMATS, STREAMED_ROWS_MAX } from '../../shared/formats.ts'
+import { CARRY_OVER_DATES_MAX, CARRY_OVER_PAUSE_MS_MAX } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import {
   addDays,
@@ -162,10 +158,10 @@ function isPausedTooLong(previous: FileIndex, next: FileIndex): boolean {
 
 /** Throws `too_many_rows` when the planned answer is over the limit of its format. */
 export function refuseTooManyRows(query: LobQuery, plan: LobPlan): void {
-  const limit = query.format === 'json' ? LOB_ROWS_MAX_JSON : LOB_ROWS_MAX_STREAMED
+  const limit = OUTPUT_FORMATS[query.format].rowsMax
   if (plan.rows <= limit) return
   const streamed =
-    query.format === 'json' ? ` format=ndjson, csv or parquet (up to ${LOB_ROWS_MAX_STREAMED} rows),` : ''
+    limit < STREAMED_ROWS_MAX ? ` format=ndjson, csv or parquet (up to ${STREAMED_ROWS_MAX} rows),` : ''
   throw new ApiError(
     'too_many_rows',
     `The request would return ${plan.rows} rows; ${query.format} answers at most ${limit}. ` +

@@ -1,6 +1,8 @@
 // Where snapshot rows go, by format: text rows straight into chunks, parquet rows through the row-group encoder.
 
+import assert from 'node:assert/strict'
 import { ApiError } from '../../shared/errors.ts'
+import type { FormatName } from '../../shared/formats.ts'
 import {
   CHUNK_BYTES,
   PARQUET_OUT_FIRST_ROW_GROUP_ROWS,
@@ -40,9 +42,19 @@ export interface SinkPlan<Sink extends SnapshotSink = SnapshotSink> {
   open(stream: ChunkStream): Sink
 }
 
+type RowFormatMaker = (query: Pick<LobQuery, 'columns' | 'levels'>) => RowFormat
+
+/** The text formats; null is written by row groups. */
+export const SNAPSHOT_FORMATS: Readonly<Record<FormatName, RowFormatMaker | null>> = {
+  json: (query) => new JsonRowFormat({ ...query, isArray: true }),
+  ndjson: (query) => new JsonRowFormat({ ...query, isArray: false }),
+  csv: (query) => new CsvRowFormat(query),
+  parquet: null,
+}
+
 /** The sink of a query's format, for the markets of its answer. */
 export function planSink(query: LobQuery, marketIds: readonly string[]): SinkPlan {
-  return query.format === 'parquet'
+  return SNAPSHOT_FORMATS[query.format] === null
     ? { reserveBytes: 0, open: (stream) => new ParquetSink(query, marketIds, stream) }
     : planTextSink(query, marketIds)
 }
@@ -52,10 +64,8 @@ export function planTextSink(
   { columns, levels, format }: LobQuery,
   marketIds: readonly string[],
 ): SinkPlan<SectionSink> {
-  const rowFormat: RowFormat =
-    format === 'csv'
-      ? new CsvRowFormat({ columns, levels })
-      : new JsonRowFormat({ columns, levels, isArray: format === 'json' })
+  const rowFormat = SNAPSHOT_FORMATS[format]?.({ columns, levels })
+  assert(rowFormat !== undefined, `${format} is no text`)
   const encoder = new TextRowEncoder(rowFormat, marketIds)
   const { reserveBytes } = encoder
   if (reserveBytes > CHUNK_BYTES) {

@@ -1,16 +1,11 @@
 // The Piscina task of an order-book request: find the files, plan, refuse or answer, all on this worker's thread. It
 // ends when the answer is complete, refused, failed or cancelled; every file it opened is closed by then.
 
+import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { contentIdentity } from '../../shared/content-identity.ts'
 import { LOB_SECTION_CHUNKS_MAX, LOB_SECTIONS_ROWS_MIN } from '../../shared/limits.ts'
-import {
-  takeSection,
-  type LobHead,
-  type LobQuery,
-  type LobTask,
-  type LobWarmTask,
-} from '../../shared/lob-task.ts'
+import { takeSection, type LobHead, type LobTask, type LobWarmTask } from '../../shared/lob-task.ts'
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
 import { prepareDecompression } from './decompress.ts'
@@ -87,14 +82,14 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     (left, right) => (left < right ? -1 : 1),
   )
   const isLarge = costInRows(plan, query, fileOf) >= bounds.rowsMin
-  const isSharedOut = isInSections(query) && isLarge
+  const isSharedOut = OUTPUT_FORMATS[query.format].isSectioned && isLarge
   const job = {
     query,
     fileOf,
     marketNumbers: new Map(ids.map((id, number) => [id, number])),
     // A small answer is made before its status is sent, which can then still say what is wrong with its files. Parquet
     // sends whole row groups.
-    isOpenedEarly: isLarge && assistance === null && query.format !== 'parquet',
+    isOpenedEarly: isLarge && assistance === null && OUTPUT_FORMATS[query.format].isText,
   }
   const textPlan = isSharedOut ? planTextSink(query, ids) : null
   const sections =
@@ -152,11 +147,6 @@ async function assist(
   const takeWhileWanted = async (): Promise<number> =>
     (await stream.isMoreWanted()) ? take() : sections.length
   stream.end(await writeSections(job, sections, takeWhileWanted))
-}
-
-/** Whether other threads may make parts of the answer: where nothing stands between its rows but the rows. */
-function isInSections({ format }: LobQuery): boolean {
-  return format === 'ndjson' || format === 'csv'
 }
 
 /** Whether the client holds the answer is told by the opened files alone: no row was read so far. */

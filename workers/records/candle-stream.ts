@@ -2,8 +2,9 @@
 // candles takes no more memory than a short one. When candles move to the lake in the midst of it, the rest is planned
 // anew and goes on behind the last candle.
 
+import { JSON_ROWS_MAX } from '../../shared/formats.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { RECORD_PLAN_ATTEMPTS_MAX, RECORD_ROWS_MAX_JSON } from '../../shared/limits.ts'
+import { RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
 import { countHotCandles, readHotCandles, unregisteredCover } from './candle-hot.ts'
 import type { CandlePlace, ColdCandles } from './candle-lake.ts'
@@ -24,7 +25,7 @@ export interface CandleStretch {
 
 /** Whether a page is streamed: it is long, and nothing is made out of the candles. */
 export function isStreamed({ fill, limit }: CandleQuery, bucketMinutes: number | null): boolean {
-  return !fill && bucketMinutes === null && limit > RECORD_ROWS_MAX_JSON
+  return !fill && bucketMinutes === null && limit > JSON_ROWS_MAX
 }
 
 /** Counts the page of a plan. */

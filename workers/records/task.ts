@@ -23,8 +23,7 @@ import { AnswerHeld, AnswerIdentity } from './answer-identity.ts'
 import type { RecordBatch, RecordEncoder } from './record-batch.ts'
 import { candleBatches, objectBatches } from './record-columns.ts'
 import { RecordContext, type RecordRequest } from './record-context.ts'
-import { RecordParquetEncoder } from './record-parquet.ts'
-import { RecordTextEncoder } from './record-text.ts'
+import { RECORD_ENCODERS } from './record-encoders.ts'
 import { RequestMisplaced } from './request-cost.ts'
 
 /** What is known of an answer before its first byte, and the way to its rows. */
@@ -153,8 +152,5 @@ async function makeAnswer(query: RecordQuery, request: RecordRequest): Promise<R
 }
 
 function encoderOf({ kind, format, columns }: RecordQuery, stream: ChunkStream): RecordEncoder {
-  const fields = fieldsOf(kind, columns)
-  return format === 'parquet'
-    ? new RecordParquetEncoder(fields, stream)
-    : new RecordTextEncoder(format, fields, stream)
+  return RECORD_ENCODERS[format](fieldsOf(kind, columns), stream)
 }

@@ -1,0 +1,20 @@
+// The order-book worker with an encoder of the made-up format.
+
+import { RECORD_SEPARATOR } from './json-seq-format.ts'
+import { JsonRowFormat } from '../../workers/lob/row-format-json.ts'
+import { SNAPSHOT_FORMATS } from '../../workers/lob/snapshot-sink.ts'
+import type { LobQuery } from '../../shared/lob-task.ts'
+
+class JsonSeqRowFormat extends JsonRowFormat {
+  constructor(query: Pick<LobQuery, 'columns' | 'levels'>) {
+    super({ ...query, isArray: false })
+    const texts = { ...this.texts }
+    this.texts.before = (name, index) => `${index === 0 ? RECORD_SEPARATOR : ''}${texts.before(name, index)}`
+  }
+}
+
+Object.assign(SNAPSHOT_FORMATS, {
+  'json-seq': (query: Pick<LobQuery, 'columns' | 'levels'>) => new JsonSeqRowFormat(query),
+})
+
+export { default } from '../../workers/lob/task.ts'

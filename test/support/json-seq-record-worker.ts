@@ -1,0 +1,34 @@
+// The record worker with an encoder of the made-up format.
+
+import { RECORD_SEPARATOR } from './json-seq-format.ts'
+import type { RecordField } from '../../shared/record-schema.ts'
+import type { ChunkStream } from '../../workers/output/chunk-stream.ts'
+import type { RecordBatch, RecordEncoder } from '../../workers/records/record-batch.ts'
+import { RECORD_ENCODERS, type RecordEncoderMaker } from '../../workers/records/record-encoders.ts'
+
+class JsonSeqEncoder implements RecordEncoder {
+  readonly #names: readonly string[]
+  readonly #stream: ChunkStream
+
+  constructor(fields: readonly RecordField[], stream: ChunkStream) {
+    this.#names = fields.map(({ name }) => name)
+    this.#stream = stream
+  }
+
+  async begin(): Promise<void> {}
+
+  async write({ rows, columns }: RecordBatch): Promise<void> {
+    for (let row = 0; row < rows; row++) {
+      const values = this.#names.map((name, column) => [name, columns[column]?.[row] ?? null])
+      const line = `${RECORD_SEPARATOR}${JSON.stringify(Object.fromEntries(values))}\n`
+      await this.#stream.write(Buffer.from(line))
+    }
+  }
+
+  async finish(): Promise<void> {}
+}
+
+const makeEncoder: RecordEncoderMaker = (fields, stream) => new JsonSeqEncoder(fields, stream)
+Object.assign(RECORD_ENCODERS, { 'json-seq': makeEncoder })
+
+export { default } from '../../workers/records/task.ts'
