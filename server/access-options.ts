@@ -1,12 +1,7 @@
 // Reads the options that say who may ask, how often and from which pages. Whatever is doubtful is refused when the
 // server starts: an API key that silently does not count would be worse than none.
 
-import {
-  API_KEY_CHARACTERS_MIN,
-  API_KEYS_MAX,
-  RATE_LIMIT_BURST_MAX,
-  RATE_LIMIT_PER_SECOND_MAX,
-} from '../shared/limits.ts'
+import { RATE_LIMIT_PER_SECOND_MAX } from '../shared/limits.ts'
 import { UsageError } from './commands/command.ts'
 import {
   integerOption,
@@ -17,6 +12,10 @@ import {
 } from './commands/options.ts'
 import { type ApiKey, sha256Hex } from './http/api-keys.ts'
 import type { RateLimit } from './http/rate-limiter.ts'
+
+const RATE_LIMIT_BURST_MAX = 1_000_000
+const API_KEYS_MAX = 1_000
+const API_KEY_CHARACTERS_MIN = 16
 
 const KEY_NAME = /^[A-Za-z0-9_.-]{1,64}$/
 const SHA256 = /^[0-9a-f]{64}$/i

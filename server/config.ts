@@ -2,7 +2,7 @@
 // and frozen before anything starts. The only reader of the environment.
 
 import { readFileSync } from 'node:fs'
-import { CONFIGURED_TIMEOUT_MS_MAX, TRUSTED_PROXIES_MAX } from '../shared/limits.ts'
+import { CONFIGURED_TIMEOUT_MS_MAX } from '../shared/limits.ts'
 import { type FairnessConfig, readFairness } from './fairness-options.ts'
 import { readApiKeys, readCorsOrigins, readRateLimit } from './access-options.ts'
 import { UsageError } from './commands/command.ts'
@@ -21,6 +21,8 @@ import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from './collec
 import type { MetricsAddress } from './metrics/metrics-text.ts'
 import { readSync, type SyncConfig } from './sync/sync-options.ts'
 import { LOG_LEVELS, SERVE_OPTIONS, type ServeOptionName } from './serve-options.ts'
+
+const TRUSTED_PROXIES_MAX = 10
 
 /** On the port of the API, on one of its own, or nowhere. */
 export type MetricsPlace = 'on' | 'off' | MetricsAddress

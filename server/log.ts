@@ -3,7 +3,9 @@
 // that they tell of: V8 moves what lives for some milliseconds around twice.
 
 import { type Logger, pino } from 'pino'
-import { LOG_BLOCK_BYTES, LOG_FLUSH_MS, LOG_LINE_BYTES_MAX } from '../shared/limits.ts'
+import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX } from '../shared/limits.ts'
+
+const LOG_FLUSH_MS = 100
 
 interface TextSink {
   write(text: string): unknown

@@ -1,13 +1,12 @@
 // The options of `bookcast serve`: names, variables, defaults and the sentences of its help text.
 
-import {
-  RATE_LIMIT_PER_SECOND_MAX,
-  SHUTDOWN_TIMEOUT_MS_DEFAULT,
-  STALL_TIMEOUT_MS_DEFAULT,
-} from '../shared/limits.ts'
+import { RATE_LIMIT_PER_SECOND_MAX, STALL_TIMEOUT_MS_DEFAULT } from '../shared/limits.ts'
 import type { OptionDeclaration } from './commands/options.ts'
 import { FAIRNESS_OPTIONS } from './fairness-options.ts'
 import { SYNC_OPTIONS } from './sync/sync-options.ts'
+
+/** Running streams get so long to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
+const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
 
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 

@@ -1,5 +1,5 @@
-// Every bound of the service in one place: a queue, buffer, range, retry or wait that is not named here has no
-// business existing. The figures of the public contract are those of contract.md 4, 21, 24, 25 and 31.
+// The figures of the contract (contract.md 4, 21, 24, 25 and 31), the bounds of memory, and those that several files must
+// agree on. Any other bound of a queue, range, retry or wait stands beside its one user.
 
 /** Order-book requests processed at once in one process; the next one is answered 429. */
 export const LOB_CONCURRENT_REQUESTS_MAX = 4
@@ -26,12 +26,6 @@ export const CHUNK_BYTES = 1024 * 1024
 export const CHUNK_WINDOW = 4
 /** Chunk buffers a thread keeps from request to request. */
 export const CHUNK_BUFFERS_KEPT_MAX = 8
-/** Order-book answers that cost less than so many rows are made by one thread: sharing them out would cost more. */
-export const LOB_SECTIONS_ROWS_MIN = 20_000
-/** Threads that may help the one which leads an answer. */
-export const LOB_ASSISTANTS_MAX = 3
-/** Chunks under way per thread of a shared answer: about an hour's rows of 50 levels, so that nobody waits. */
-export const LOB_SECTION_WINDOW = 24
 /**
  * Chunks that the rows of one section are sure to fit into. A thread that is needed elsewhere may send all of them, so
  * that no client holds it; they are a third full with usual quantities. Hours of more rows are cut, which has both
@@ -73,73 +67,33 @@ export const IMPORT_TYPES_MAX = 100
 export const IMPORT_BAD_LINES_SHOWN = 5
 /** Footer bytes a reader accepts: a larger one is taken for damage. */
 export const FOOTER_BYTES_MAX = 64 * 1024 * 1024
-/** Parsed footers one worker remembers. */
-export const FOOTER_CACHE_ENTRIES_MAX = 1024
 /** Bytes of one row group (compressed or not) that the reader is willing to hold. */
 export const ROW_GROUP_BYTES_MAX = 512 * 1024 * 1024
-/** Dates followed backwards for the book of a market whose files carry no keyframes. */
-export const CARRY_OVER_DATES_MAX = 31
-/**
- * Pause between two recordings over which a book is still carried to the next date. Recordings cut at midnight lose
- * seconds, an outage lasts longer; only files that state their coverage can tell.
- */
-export const CARRY_OVER_PAUSE_MS_MAX = 60 * 60 * 1000
 
 /** Request target (path and query) in bytes; a longer one is 414. */
 export const REQUEST_TARGET_BYTES_MAX = 8 * 1024
 /** Request line and header fields together, in bytes; uWebSockets itself answers a longer head with 431. */
 export const REQUEST_HEAD_BYTES_MAX = 16 * 1024
-/** Entries of `errors[]` in one answer, and the characters of a client's own text that an answer repeats. */
-export const ANSWER_ERRORS_MAX = 20
-export const ANSWER_QUOTE_CHARACTERS_MAX = 80
 /** A client that takes no byte for so long is cut off. `BOOKCAST_STALL_TIMEOUT_MS` sets another value. */
 export const STALL_TIMEOUT_MS_DEFAULT = 30_000
-/** How often a stalled stream offers the socket another byte, which also keeps uWebSockets' own 10 s timer off. */
-export const STALL_PROBE_MS = 4_000
 /** Body bytes written at once to a client that may be slow; a fast one is given whole chunks … */
 export const BODY_PIECE_BYTES_MIN = 64 * 1024
 /** … when it has taken so many times as much without its socket being full, which holds some megabytes. */
 export const BODY_PIECE_SHARE = 64
-/** How long a starting server waits for the connection that it opens to itself. */
-export const FOREIGN_CORK_TIMEOUT_MS = 5_000
 /** Body bytes a stream keeps back to have something to offer a stalled socket: one is spent per offer. */
 export const BODY_RESERVE_BYTES = 1024
 /** Body bytes that may still be unsent when a stream ends its answer and gives up its slot. */
 export const BODY_LAST_BYTES_MAX = 64
-/** Running streams get so long to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
-export const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
-/** Characters of one climate report; the longest real one (six stations) has 26,363. */
-export const CLI_PRODUCT_CHARACTERS_MAX = 256 * 1024
-/** Days a climate report may come after its date; a date further back is taken for a wrong year. */
-export const CLI_LATENESS_DAYS_MAX = 180
-/** Products asked for in one request to the product archive; its own limit. A month of one station has about 120. */
-export const AFOS_PRODUCTS_PER_WINDOW_MAX = 9_999
 /** A span of the product archive counts as complete so long after its end: products can arrive late in it. */
 export const AFOS_SETTLE_MS = 24 * 60 * 60 * 1000
-/** New products fetched in one poll of the NWS API; its list of one place covers a week and has about 14. */
-export const NWS_PRODUCTS_PER_POLL_MAX = 50
 
-/** Requests made for one answer of an upstream: the first and its repetitions. */
-export const UPSTREAM_ATTEMPTS_MAX = 4
-/** One attempt, from the first byte sent to the last byte received. */
-export const UPSTREAM_TIMEOUT_MS_DEFAULT = 20_000
 /** Body bytes of an upstream's answer, compressed or not, unless the upstream states another bound. */
 export const UPSTREAM_BODY_BYTES_MAX_DEFAULT = 16 * 1024 * 1024
-/** A longer `Retry-After` is not waited for inside a request but reported, so that the schedule can plan with it. */
-export const UPSTREAM_RETRY_AFTER_MS_MAX = 60_000
-/** A `Retry-After` beyond this is taken for a mistake of the upstream and cut to it. */
-export const UPSTREAM_PAUSE_MS_MAX = 60 * 60 * 1000
 /** Longest wait of a request for its turn in the own budget of requests. */
 export const UPSTREAM_BUDGET_WAIT_MS_MAX = 10 * 60 * 1000
-/** Connections to one upstream. */
-export const UPSTREAM_CONNECTIONS_MAX = 4
-/** Characters of a refusal's body that are quoted in an error. */
-export const UPSTREAM_QUOTE_CHARACTERS_MAX = 200
 
 /** Characters of one METAR or SPECI. The longest real ones have about 400. */
 export const METAR_TEXT_CHARACTERS_MAX = 2000
-/** Rows of an upstream are decoded for so long in one turn of the event loop. */
-export const PARSE_TURN_MS_MAX = 4
 
 /** Entries the aviation weather feed puts into one answer at most; it cuts silently. */
 export const AWC_ENTRIES_MAX = 400
@@ -147,15 +101,9 @@ export const AWC_ENTRIES_MAX = 400
 export const AWC_REPORTS_PER_STATION_HOUR_MAX = 6
 /** How far back the feed goes. */
 export const AWC_HOURS_MAX = 15 * 24
-/** Days of one archive request (IEM). The archive itself allows more but answers slowly. */
-export const IEM_WINDOW_DAYS_MAX = 31
 /** A station's year in GHCNh format has about 20 MB. */
 export const NCEI_BODY_BYTES_MAX = 128 * 1024 * 1024
-/** Characters of one line of an archive. */
-export const ARCHIVE_LINE_CHARACTERS_MAX = 64 * 1024
 
-/** Footers looked into for a market that the requested dates do not know, before it counts as unknown. */
-export const MARKET_SEARCH_FILES_MAX = 2_000
 /** The longest stall or shutdown time-out that configuration accepts. */
 export const CONFIGURED_TIMEOUT_MS_MAX = 3_600_000
 /** Megabytes of JavaScript heap one order-book thread may use before it is ended. */
@@ -166,105 +114,34 @@ export const WORKER_CANCEL_TIMEOUT_MS = 10_000
 export const COMPRESSED_BODY_BYTES_MIN = 1_400
 /** Bytes of one piece that a compressor gives. */
 export const COMPRESSED_CHUNK_BYTES = 64 * 1024
-/** Clients whose rate is remembered; the one unseen for longest is forgotten first. */
-export const RATE_LIMIT_CLIENTS_MAX = 10_000
-/** Seconds a browser may remember the answer to a preflight request. */
-export const CORS_MAX_AGE_S = 600
 /** What configuration accepts for the rate of a client, API keys and proxies. */
 export const RATE_LIMIT_PER_SECOND_MAX = 1_000_000
-export const RATE_LIMIT_BURST_MAX = 1_000_000
-export const API_KEYS_MAX = 1_000
-export const API_KEY_CHARACTERS_MIN = 16
-export const TRUSTED_PROXIES_MAX = 10
-/**
- * An order-book answer never changes once every date of it has been over for so long and its files have lain untouched
- * for so long: late recordings are imported within it.
- */
-export const LOB_FINAL_DATE_AGE_MS = 48 * 60 * 60 * 1000
-export const LOB_FINAL_FILE_AGE_MS = 24 * 60 * 60 * 1000
-/** Markets that closed longer ago than this before a request's first date are not told to the order-book worker. */
-export const LOB_CLOSED_LOOK_BACK_DAYS = 366
-/** How often the store is asked whether its data changed: the age that an answer from memory may have. */
-export const DATA_VERSION_POLL_MS = 1_000
-/** Markets held in memory, some 200 bytes each; more are refused at start rather than served in part. */
-export const CATALOGUE_MARKETS_MAX = 2_000_000
-/** Changes are read again from so long before the newest one seen: a slow transaction may commit an older one. */
-export const CATALOGUE_OVERLAP_MS = 10 * 60 * 1000
 /** Pages of series and markets. */
 export const LIST_LIMIT_DEFAULT = 1_000
 export const LIST_LIMIT_MAX = 10_000
-export const LIST_OFFSET_MAX = 1_000_000_000
-/** Looks at the lake directory: the pause between two, and the entries and levels that one visits at most. */
-export const LAKE_SCAN_INTERVAL_MS = 5 * 60 * 1000
-export const LAKE_SCAN_ENTRIES_MAX = 5_000_000
-export const LAKE_SCAN_DEPTH_MAX = 6
 /** /health: how long a database may take to answer, and how long one round of questions counts. */
 export const HEALTH_CHECK_TIMEOUT_MS = 1_000
-export const HEALTH_REUSE_MS = 1_000
-/** While requests keep a database busy, an answer to one of them counts for so long as one to the question. */
-export const HEALTH_BUSY_MS = 10_000
 /** A synchronization longer ago than this is stale (contract.md 24). */
 export const HEALTH_STALE_MS = 2 * 60 * 60 * 1000
 
-/** Connections of one process to the relational store. `DATABASE_URL`'s server needs replicas × (this + workers). */
-export const STORE_POOL_SIZE_DEFAULT = 10
-/** The embedded store has one session, so more connections only make more clients wait in its queue. */
-export const STORE_POOL_SIZE_EMBEDDED = 4
 /** The server cancels a statement that runs longer. */
 export const STORE_STATEMENT_TIMEOUT_MS_DEFAULT = 15_000
 export const STORE_CONNECT_TIMEOUT_MS_DEFAULT = 5_000
 /** Time beyond the statement time-out after which a silent server counts as lost and its connections are dropped. */
 export const STORE_DEADLINE_GRACE_MS = 2_000
-/** A real server ends a transaction in which its client does nothing for so long. */
-export const STORE_TRANSACTION_IDLE_MS = 60_000
-/** Statements that may run or wait for a connection at once; the next one fails as if the store were down. */
-export const STORE_PENDING_STATEMENTS_MAX = 512
-/** Times a transaction runs when the server asks for a repetition (serialization failure, deadlock). */
-export const STORE_TRANSACTION_ATTEMPTS_MAX = 5
-/** Connections in a row that a server may close without a word before it counts as down. */
-export const STORE_SILENT_CLOSES_MAX = 2
 /** Rows of one read: each is a statement of its own that holds no connection afterwards. */
 export const STORE_READ_BATCH_ROWS = 1_000
-/** Rows of one write statement. */
-export const STORE_WRITE_BATCH_ROWS = 5_000
-/** How long a starting replica waits for another one that migrates. */
-export const MIGRATION_LOCK_WAIT_MS_MAX = 60_000
-export const MIGRATION_STATEMENT_MS_MAX = 600_000
 
-/** Connections to the embedded store from this process and its workers. */
-export const EMBEDDED_CLIENTS_MAX = 64
 /** Bytes of one protocol message from or to the embedded store. */
 export const EMBEDDED_MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 /** Answer bytes a client of the embedded store may leave unread before it is cut off. */
 export const EMBEDDED_UNREAD_BYTES_MAX = 256 * 1024 * 1024
-/** A client that holds the embedded store's only session and sends nothing for so long is cut off. */
-export const EMBEDDED_HOLD_IDLE_MS_MAX = 30_000
-/** A session of the embedded store that leaves a statement unanswered for so long is ended and started again. */
-export const EMBEDDED_SILENCE_MS_MAX = 60_000
-export const EMBEDDED_SILENCE_GRACE_MS = 1_000
-/** Start of the embedded store, the creation of its data directory included. */
-export const EMBEDDED_START_MS_MAX = 120_000
-export const EMBEDDED_CLOSE_MS_MAX = 10_000
 /** A store thread that died is started again after growing pauses; one that lived so long begins with the first. */
 export const EMBEDDED_HEALTHY_MS = 60_000
-/** A process that died while it took over a dead one's lock is forgotten after so long. */
-export const LOCK_TAKEOVER_MS_MAX = 10_000
-export const LOCK_RETRY_MS = 20
-/** Rounds in which a starting process looks at the lock before it gives up. */
-export const LOCK_ATTEMPTS_MAX = 1_000
-/** Rows of the catalogue read by one statement. */
-export const CATALOGUE_READ_ROWS = 1_000
-/** Pause between two attempts to bring the store's tables up to date while it is away. */
-export const MIGRATION_RETRY_MS = 2_000
 /** Log lines are written when there are so many bytes of them, and at the latest after so long. */
 export const LOG_BLOCK_BYTES = 16 * 1024
-export const LOG_FLUSH_MS = 100
 /** Longer lines go round the block. */
 export const LOG_LINE_BYTES_MAX = 64 * 1024
-
-/** How often the embedded store looks after its tables, and the dead rows of a table that are worth removing. */
-export const EMBEDDED_MAINTENANCE_MS = 60_000
-export const EMBEDDED_DEAD_ROWS_MIN = 10_000
 
 /**
  * Steps of scheduling priority by which threads stand back: those that stream order books behind those that answer
@@ -272,7 +149,6 @@ export const EMBEDDED_DEAD_ROWS_MIN = 10_000
  * four streams and 150 requests/s: event-loop delay p99 32 ms without, 19.9 with; a request's median 296 and 19 ms.
  */
 export const LOB_THREAD_NICENESS = 10
-export const RECORD_THREAD_NICENESS = 5
 /** Threads that answer candles, observations and climate. */
 export const RECORD_THREADS = 2
 /**
@@ -286,7 +162,6 @@ export const RECORD_ROWS_IN_FLIGHT_MAX = 2_000_000
 export const RECORD_ROWS_COUNTED_MIN = Math.ceil(
   RECORD_ROWS_IN_FLIGHT_MAX / (RECORD_THREADS * RECORD_TASKS_PER_THREAD),
 )
-export const RECORD_RETRY_AFTER_S = 1
 export const RECORD_THREAD_HEAP_MB_MAX = 1_024
 export const RECORD_OFFSET_MAX = 10_000_000
 export const CANDLES_LIMIT_DEFAULT = 10_000
@@ -307,61 +182,25 @@ export const RECORD_RANGE_MS_DEFAULT = 24 * 60 * 60 * 1000
  */
 export const DUCKDB_MEMORY_MB_MAX = 512
 export const DUCKDB_TEMP_MB_MAX = 4_096
-export const DUCKDB_THREADS = 2
-/** Connections to its DuckDB that a thread keeps for the next request. */
-export const DUCKDB_IDLE_CONNECTIONS_MAX = 4
-/** Lake files one record request may look into. */
-export const RECORD_LAKE_FILES_MAX = 5_000
 /** Candle files of which a thread remembers which markets they hold. */
 export const CANDLE_INDEX_FILES_MAX = 512
 /** Candles up to which the files' rows of the markets asked for are remembered, market by market, instead of queried. */
 export const CANDLE_BLOCK_ROWS_MAX = 131_072
 /** Bytes of candle rows that a thread remembers. */
 export const CANDLE_CACHE_BYTES_MAX = 64 * 1024 * 1024
-/** Connections of one record thread to the relational store. */
-export const RECORD_STORE_CONNECTIONS = 2
 /** Rows of one read from the relational store in a record thread. */
 export const RECORD_STORE_BATCH_ROWS = 5_000
 /** Rows that are encoded before the thread turns to its other requests. */
 export const RECORD_ENCODE_BATCH_ROWS = 4_096
 /** Rows of one row group of a parquet answer of records. */
 export const RECORD_ROW_GROUP_ROWS = 65_536
-/** Days whose zone offset a thread remembers for one time zone. */
-export const ZONE_DAYS_CACHED_MAX = 4_096
 /** Time zones a thread remembers, by the name they were asked for. */
 export const ZONES_CACHED_MAX = 1_024
-/** How long a thread relies on what the catalogue said of series and stations, while its version is not known. */
-export const CATALOGUE_CACHE_MS = 30_000
 /** Times a record request is planned anew because a file or the manifest changed while it was read. */
 export const RECORD_PLAN_ATTEMPTS_MAX = 3
 
-/** Pages of one list of the exchange; a cursor that never ends is a fault of the upstream. */
-export const EXCHANGE_PAGES_MAX = 1_000
-/** Entries of one page of markets, and of events; the exchange's own limits. */
-export const EXCHANGE_MARKETS_PER_PAGE = 1_000
-export const EXCHANGE_EVENTS_PER_PAGE = 200
-/** Candles the exchange gives for one market in one request; beyond it the answer is an opaque 400. */
-export const EXCHANGE_CANDLES_MAX = 5_000
-/** Candles, and markets, of one request for several markets. */
-export const EXCHANGE_BATCH_CANDLES_MAX = 10_000
-export const EXCHANGE_BATCH_MARKETS_MAX = 100
-/** How long the boundary between the live and the historical routes is believed. It moves about once a day. */
-export const EXCHANGE_CUTOFF_MS_MAX = 60 * 60 * 1000
-/** Polled candles reach back at least so long: the exchange's answers are cached, and a trade may be told late. */
-export const EXCHANGE_CANDLE_OVERLAP_MS = 10 * 60 * 1000
-/** … and at most so long; what is older is left to a backfill. */
-export const EXCHANGE_CANDLE_CATCH_UP_MS_MAX = 3 * 24 * 60 * 60 * 1000
-/** Markets that closed so long ago are still looked at in every poll of the catalogue: they are being settled. */
-export const EXCHANGE_SETTLING_MS = 7 * 24 * 60 * 60 * 1000
-
-/** Days that the polls of the archives look back at, so that a few days without a collector heal by themselves. */
-export const INGEST_ARCHIVE_POLL_DAYS = 3
 /** An archive's window counts as complete so long after its end: reports reach the archives late. */
 export const INGEST_ARCHIVE_SETTLE_MS = 2 * 24 * 60 * 60 * 1000
-/** The yearly files of the slow archive are amended for months. */
-export const INGEST_YEARLY_SETTLE_MS = 60 * 24 * 60 * 60 * 1000
-/** Characters of a failure's text in the status table. */
-export const INGEST_FAILURE_CHARACTERS_MAX = 500
 
 /** Objects transferred at once by one synchronization. */
 export const SYNC_PARALLEL_DEFAULT = 4
@@ -383,30 +222,15 @@ export const SYNC_OWN_DIGESTS_MAX = 4
  * later at most in object storage, and as long again in a copy: about a minute in all.
  */
 export const SYNC_INTERVAL_MS = 25 * 1000
-/** Pushes that a collector remembers to know what has long been in object storage. */
-export const SYNC_PUSHES_REMEMBERED_MAX = 4_096
-/** Objects with a problem that a summary names; all are counted. */
-export const SYNC_PROBLEMS_SHOWN = 20
 
 /** Time after a day's end before its rows are moved to the lake: most late reports and corrections are in by then. */
 export const COMPACTION_DELAY_MS = 36 * 60 * 60 * 1000
 export const COMPACTION_DELAY_HOURS_MAX = 24 * 366
-/** Pause between two compactions of a running process: so late a row is merged that came for a moved day. */
-export const COMPACTION_INTERVAL_MS = 15 * 60 * 1000
-/**
- * Rows stay in the relational store for so long after their file was brought to object storage, so that servers with a
- * copy of the lake have fetched it before they need it: three of their synchronizations.
- */
-export const COMPACTION_GRACE_MS = 15 * 60 * 1000
 export const COMPACTION_GRACE_MINUTES_MAX = 7 * 24 * 60
 /** Rows of one row group of a records file: a market's month of minutes touches one or two. */
 export const LAKE_RECORD_ROW_GROUP_ROWS = 20_480
 /** Memory the database may use that writes a partition. */
 export const COMPACTION_MEMORY = '512MB'
-/** Times a partition is written anew because its rows changed meanwhile. */
-export const COMPACTION_ATTEMPTS_MAX = 5
-/** A statement of the transaction that ends a compaction may take so long: it hashes or deletes a partition's rows. */
-export const COMPACTION_STATEMENT_MS_MAX = 45_000
 
 /** Payload bytes of one write-ahead record: Kalshi's frame limit. A larger frame ends the connection. */
 export const WAL_PAYLOAD_BYTES_MAX = 64 * 1024 * 1024

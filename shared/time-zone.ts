@@ -1,8 +1,11 @@
 // Time zones without a library: the engine's own zone data through Intl, one question per zone and UTC day, and from it
 // RFC 3339 labels and the buckets of candles that align to local midnight. A day holds at most one change of offset.
 
-import { ZONE_DAYS_CACHED_MAX, ZONES_CACHED_MAX } from './limits.ts'
+import { ZONES_CACHED_MAX } from './limits.ts'
 import { MS_PER_DAY, MS_PER_HOUR } from './utc-date.ts'
+
+/** Days whose zone offset a thread remembers for one time zone. */
+const ZONE_DAYS_CACHED_MAX = 4_096
 
 const MS_PER_MINUTE = 60_000
 

@@ -2,9 +2,15 @@
 // again when theirs changed and the changed markets when theirs did. While the store is away it keeps asking.
 
 import type { Logger } from 'pino'
-import { CATALOGUE_MARKETS_MAX, CATALOGUE_OVERLAP_MS, DATA_VERSION_POLL_MS } from '../../shared/limits.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { MarketRow, SeriesRow } from './catalogue-entry.ts'
+
+/** How often the store is asked whether its data changed: the age that an answer from memory may have. */
+const DATA_VERSION_POLL_MS = 1_000
+/** Markets held in memory, some 200 bytes each; more are refused at start rather than served in part. */
+const CATALOGUE_MARKETS_MAX = 2_000_000
+/** Changes are read again from so long before the newest one seen: a slow transaction may commit an older one. */
+export const CATALOGUE_OVERLAP_MS = 10 * 60 * 1000
 
 /** A text for each dataset that is another one after every change. */
 export type DataVersions = ReadonlyMap<string, string>

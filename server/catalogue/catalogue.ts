@@ -2,7 +2,6 @@
 // catalogue-feed.ts; while the relational store is away it answers with what it knew last.
 
 import { ApiError } from '../../shared/errors.ts'
-import { LOB_CLOSED_LOOK_BACK_DAYS } from '../../shared/limits.ts'
 import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { LobCatalogueEntry, LobQuery } from '../../shared/lob-task.ts'
 import type { AnswerCache } from '../answers/answer-cache.ts'
@@ -19,6 +18,9 @@ import {
   type SeriesRow,
 } from './catalogue-entry.ts'
 import { MarketIndex } from './market-index.ts'
+
+/** Markets that closed longer ago than this before a request's first date are not told to the order-book worker. */
+const LOB_CLOSED_LOOK_BACK_DAYS = 366
 
 /** Null is no condition; bounds of the close time are inclusive, ms since the epoch. */
 export interface MarketFilter {

@@ -1,13 +1,15 @@
 // What the serving process asks the relational store for: the catalogue and its changes, whether it answers, and how old
 // the ingested data is. Lists are read page by page, so that no statement holds much memory or time.
 
-import { CATALOGUE_READ_ROWS } from '../../shared/limits.ts'
 import type { SqlStatement } from '../../shared/sql/statement.ts'
 import { newestRowsOf } from '../metrics/newest-rows.ts'
 import type { StoreServices } from '../server.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { SeriesRow } from './catalogue-entry.ts'
 import type { ChangedMarketRow } from './catalogue-feed.ts'
+
+/** Rows of the catalogue read by one statement. */
+export const CATALOGUE_READ_ROWS = 1_000
 
 const SERIES_PAGE = `
   SELECT ticker, measure_type, title, station_code, category, frequency, tags, active, last_seen_at

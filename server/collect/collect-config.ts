@@ -18,11 +18,17 @@ import {
   COMPACTION_DELAY_HOURS_MAX,
   COMPACTION_DELAY_MS,
   COMPACTION_GRACE_MINUTES_MAX,
-  COMPACTION_GRACE_MS,
-  COMPACTION_INTERVAL_MS,
   CONFIGURED_TIMEOUT_MS_MAX,
 } from '../../shared/limits.ts'
 import { MS_PER_HOUR } from '../../shared/utc-date.ts'
+
+/** Pause between two compactions of a running process: so late a row is merged that came for a moved day. */
+const COMPACTION_INTERVAL_MS = 15 * 60 * 1000
+/**
+ * Rows stay in the relational store for so long after their file was brought to object storage, so that servers with a
+ * copy of the lake have fetched it before they need it: three of their synchronizations.
+ */
+const COMPACTION_GRACE_MS = 15 * 60 * 1000
 
 const MS_PER_MINUTE = 60_000
 

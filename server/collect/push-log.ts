@@ -1,7 +1,8 @@
 // Remembers when the lake was pushed to object storage, to tell what has been there for some time. It forgets what a
 // later push says better, and everything when the process ends: then rows stay in the store a little longer.
 
-import { SYNC_PUSHES_REMEMBERED_MAX } from '../../shared/limits.ts'
+/** Pushes that a collector remembers to know what has long been in object storage. */
+const SYNC_PUSHES_REMEMBERED_MAX = 4_096
 
 interface Push {
   readonly startMs: number

@@ -6,7 +6,6 @@ import { isIPv6 } from 'node:net'
 import { tmpdir } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { MIGRATION_RETRY_MS } from '../../shared/limits.ts'
 import { storeServices } from '../catalogue/store-services.ts'
 import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
 import type { Collection } from '../collect/collection.ts'
@@ -22,6 +21,9 @@ import { openLog } from '../log.ts'
 import { exampleRequests } from './example-requests.ts'
 import { describeOptions } from './options.ts'
 import { fitted, type Style, styleOf } from './terminal.ts'
+
+/** Pause between two attempts to bring the store's tables up to date while it is away. */
+const MIGRATION_RETRY_MS = 2_000
 
 const HELP = `Usage: bookcast serve --lake <dir> [options]
 

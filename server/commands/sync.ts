@@ -1,7 +1,7 @@
 // `bookcast sync`: the command line around server/sync.
 
 import { parseArgs } from 'node:util'
-import { SYNC_PARALLEL_DEFAULT, SYNC_PARALLEL_MAX, SYNC_PROBLEMS_SHOWN } from '../../shared/limits.ts'
+import { SYNC_PARALLEL_DEFAULT, SYNC_PARALLEL_MAX } from '../../shared/limits.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
 import { readEndpoint, readPathStyle } from '../sync/sync-options.ts'
@@ -10,6 +10,9 @@ import { type Command, type CommandIo, UsageError } from './command.ts'
 import { integerOption, type OptionText } from './options.ts'
 import { SyncProgressView } from './sync-progress.ts'
 import { fitted } from './terminal.ts'
+
+/** Objects with a problem that a summary names; all are counted. */
+const SYNC_PROBLEMS_SHOWN = 20
 
 const HELP = `Usage: bookcast sync --lake <dir> (--from|--to) <place> [options]
 

@@ -10,13 +10,16 @@
 // revisions, so that a server whose copy is too old for the manifest says so instead of leaving rows out.
 
 import { periodInstants, recordFileName } from '../../shared/lake-layout.ts'
-import { COMPACTION_ATTEMPTS_MAX, COMPACTION_DELAY_MS } from '../../shared/limits.ts'
+import { COMPACTION_DELAY_MS } from '../../shared/limits.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
 import { PartitionChanged, readLatePartitions, readScopesBefore } from '../storage/manifest-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import { compactPartition, type CompactionWork } from './partition-compaction.ts'
 import { RECORD_TABLES, type RecordTable } from './record-table.ts'
+
+/** Times a partition is written anew because its rows changed meanwhile. */
+const COMPACTION_ATTEMPTS_MAX = 5
 
 /** What has just been done for a partition. */
 export type CompactionStep = 'noted' | 'written' | 'verified' | 'registered' | 'renamed' | 'committed'

@@ -3,7 +3,6 @@
 
 import { ApiError } from '../../shared/errors.ts'
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
-import { LOB_FINAL_DATE_AGE_MS, LOB_FINAL_FILE_AGE_MS } from '../../shared/limits.ts'
 import type { LobCatalogueEntry, LobHead, LobQuery } from '../../shared/lob-task.ts'
 import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { CachePolicy } from '../http/cache-policy.ts'
@@ -19,6 +18,13 @@ import { quote } from '../query/parameter-parser.ts'
 import type { LobAnswers } from '../lob/lob-answers.ts'
 import { LOB_DOCUMENTATION } from './lob-documentation.ts'
 import { LOB_PARAMETERS, lobQueryOf, lobRule } from './lob-parameters.ts'
+
+/**
+ * An order-book answer never changes once every date of it has been over for so long and its files have lain untouched
+ * for so long: late recordings are imported within it.
+ */
+const LOB_FINAL_DATE_AGE_MS = 48 * 60 * 60 * 1000
+const LOB_FINAL_FILE_AGE_MS = 24 * 60 * 60 * 1000
 
 /** `lob_KXHIGHNY_2026-07-01_60s.csv`; a range has both its dates, an hour `_h05`. */
 function fileName(query: LobQuery): string {

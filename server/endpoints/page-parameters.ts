@@ -1,11 +1,13 @@
 // The parameters that page through a list of the catalogue, and the answer with the address of the next page.
 
-import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, LIST_OFFSET_MAX } from '../../shared/limits.ts'
+import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from '../../shared/limits.ts'
 import type { CataloguePage, PageBounds } from '../catalogue/catalogue.ts'
 import type { WholeReply } from '../http/endpoint.ts'
 import { nextLink } from '../http/next-link.ts'
 import type { ResponseHeader } from '../openapi/documentation.ts'
 import type { Parameter } from '../query/parameters.ts'
+
+const LIST_OFFSET_MAX = 1_000_000_000
 
 export const PAGE_PARAMETERS = [
   {

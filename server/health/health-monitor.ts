@@ -1,8 +1,10 @@
 // The state of what the service depends on (contract.md 24). Each database is asked a real query with a short
 // time-out. One round of queries answers everybody who asks within a second, so that asking costs nothing to speak of.
 
-import { HEALTH_CHECK_TIMEOUT_MS, HEALTH_REUSE_MS, HEALTH_STALE_MS } from '../../shared/limits.ts'
+import { HEALTH_CHECK_TIMEOUT_MS, HEALTH_STALE_MS } from '../../shared/limits.ts'
 import type { SyncStatus } from './lake-scan.ts'
+
+const HEALTH_REUSE_MS = 1_000
 
 /** Resolves to whether a database answered a query in time. Never rejects. */
 export type DatabaseCheck = (timeoutMs: number) => Promise<boolean>

@@ -4,7 +4,11 @@
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { LAKE_SCAN_DEPTH_MAX, LAKE_SCAN_ENTRIES_MAX, LAKE_SCAN_INTERVAL_MS } from '../../shared/limits.ts'
+
+/** Looks at the lake directory: the pause between two, and the entries and levels that one visits at most. */
+const LAKE_SCAN_INTERVAL_MS = 5 * 60 * 1000
+const LAKE_SCAN_ENTRIES_MAX = 5_000_000
+const LAKE_SCAN_DEPTH_MAX = 6
 
 /** The last synchronization of the lake directory. */
 export interface SyncStatus {

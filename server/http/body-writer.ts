@@ -17,10 +17,12 @@ import {
   BODY_PIECE_BYTES_MIN,
   BODY_PIECE_SHARE,
   BODY_RESERVE_BYTES,
-  STALL_PROBE_MS,
 } from '../../shared/limits.ts'
 import { type BodySink, ConnectionLoss, type ConnectionLossReason } from './exchange.ts'
 import { ReaderPace } from './reader-pace.ts'
+
+/** How often a stalled stream offers the socket another byte, which also keeps uWebSockets' own 10 s timer off. */
+export const STALL_PROBE_MS = 4_000
 
 /** The three operations on a response that a body needs. */
 export interface BodySocket {

@@ -2,8 +2,10 @@
 // browsers refuse to hand our answers to other pages. API keys travel in headers, so credentials are never allowed.
 
 import type { ReplyHeaders } from './endpoint.ts'
-import { CORS_MAX_AGE_S } from '../../shared/limits.ts'
 import type { Exchange } from './exchange.ts'
+
+/** Seconds a browser may remember the answer to a preflight request. */
+const CORS_MAX_AGE_S = 600
 
 const EXPOSED = 'Content-Disposition, ETag, Link, Missing-Dates, Retry-After, X-Request-Id'
 const NO_HEADERS: ReplyHeaders = Object.freeze({})

@@ -7,9 +7,11 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { HttpResponse } from 'uWebSockets.js'
-import { FOREIGN_CORK_TIMEOUT_MS } from '../../shared/limits.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import { listen, uWS } from './uws-library.ts'
+
+/** How long a starting server waits for the connection that it opens to itself. */
+const FOREIGN_CORK_TIMEOUT_MS = 5_000
 
 const HOST = '127.0.0.1'
 

@@ -1,7 +1,8 @@
 // A token bucket for each client: it holds `burst` requests, fills by `perSecond`, and an empty one refuses. The number
 // of buckets is bounded: the client unseen for longest is forgotten first, which at worst gives it a full bucket again.
 
-import { RATE_LIMIT_CLIENTS_MAX } from '../../shared/limits.ts'
+/** Clients whose rate is remembered; the one unseen for longest is forgotten first. */
+const RATE_LIMIT_CLIENTS_MAX = 10_000
 
 export interface RateLimit {
   /** Requests a second that a client may keep up. */

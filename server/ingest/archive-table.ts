@@ -1,7 +1,8 @@
 // Delimited text of the archives, without quoting: neither archive quotes, and both replace their delimiter inside
 // values. Lines are cut out of the text one by one, so that a year's file is not copied into an array of lines first.
 
-import { ARCHIVE_LINE_CHARACTERS_MAX } from '../../shared/limits.ts'
+/** Characters of one line of an archive. */
+const ARCHIVE_LINE_CHARACTERS_MAX = 64 * 1024
 
 /** Values of one row by column name; `undefined` for a column that the file does not have. */
 export type ArchiveRow = (column: string) => string | undefined

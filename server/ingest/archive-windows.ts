@@ -2,10 +2,12 @@
 // that a short absence heals without a backfill. A month's window is complete only when nothing can arrive in it any
 // more; until then it is asked again.
 
-import { INGEST_ARCHIVE_POLL_DAYS } from '../../shared/limits.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { missingWindows, type TimeWindow } from '../storage/cursor-store.ts'
 import type { IngestStep, SourceContext, SourceHistory, SourceName } from './source.ts'
+
+/** Days that the polls of the archives look back at, so that a few days without a collector heal by themselves. */
+const INGEST_ARCHIVE_POLL_DAYS = 3
 
 /** Splits a span at every month's beginning (UTC), so that a repeated backfill asks the same windows again. */
 export function monthsOf({ fromMs, toMs }: TimeWindow): TimeWindow[] {

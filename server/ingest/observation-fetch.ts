@@ -3,10 +3,12 @@
 // because decoding a station's year takes seconds and the event loop also serves requests.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { PARSE_TURN_MS_MAX } from '../../shared/limits.ts'
 import type { Observation } from '../../shared/observation.ts'
 import { UpstreamError } from './upstream-error.ts'
 import type { Validators } from './upstream-http.ts'
+
+/** Rows of an upstream are decoded for so long in one turn of the event loop. */
+export const PARSE_TURN_MS_MAX = 4
 
 /**
  * Why a row was left out. `malformed`: it is not what the upstream documents. The others are expected: `synthetic` rows

@@ -2,7 +2,6 @@
 // transaction together with its completed window. A step that fails is noted under its scope and the next one follows,
 // unless the upstream is down or busy: then nothing more is asked in this run.
 
-import { INGEST_FAILURE_CHARACTERS_MAX } from '../../shared/limits.ts'
 import {
   completeWindow,
   missingWindows,
@@ -12,6 +11,9 @@ import {
 } from '../storage/cursor-store.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext, SourceName } from './source.ts'
 import { UpstreamError } from './upstream-error.ts'
+
+/** Characters of a failure's text in the status table. */
+const INGEST_FAILURE_CHARACTERS_MAX = 500
 
 /** What a run tells while it goes. */
 export type IngestEvent = { readonly source: SourceName; readonly scope: string; readonly title: string } & (

@@ -6,20 +6,24 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { Agent, type Dispatcher } from 'undici'
-import {
-  UPSTREAM_ATTEMPTS_MAX,
-  UPSTREAM_BODY_BYTES_MAX_DEFAULT,
-  UPSTREAM_BUDGET_WAIT_MS_MAX,
-  UPSTREAM_CONNECTIONS_MAX,
-  UPSTREAM_PAUSE_MS_MAX,
-  UPSTREAM_QUOTE_CHARACTERS_MAX,
-  UPSTREAM_RETRY_AFTER_MS_MAX,
-  UPSTREAM_TIMEOUT_MS_DEFAULT,
-} from '../../shared/limits.ts'
+import { UPSTREAM_BODY_BYTES_MAX_DEFAULT, UPSTREAM_BUDGET_WAIT_MS_MAX } from '../../shared/limits.ts'
 import { backOffMs, UPSTREAM_BACK_OFF } from '../tasks/back-off.ts'
 import { type Clock, SYSTEM_CLOCK } from './clock.ts'
 import { RequestBudget, type RequestRate } from './request-budget.ts'
 import { UpstreamError, type UpstreamFailure } from './upstream-error.ts'
+
+/** Requests made for one answer of an upstream: the first and its repetitions. */
+const UPSTREAM_ATTEMPTS_MAX = 4
+/** One attempt, from the first byte sent to the last byte received. */
+const UPSTREAM_TIMEOUT_MS_DEFAULT = 20_000
+/** A longer `Retry-After` is not waited for inside a request but reported, so that the schedule can plan with it. */
+export const UPSTREAM_RETRY_AFTER_MS_MAX = 60_000
+/** A `Retry-After` beyond this is taken for a mistake of the upstream and cut to it. */
+export const UPSTREAM_PAUSE_MS_MAX = 60 * 60 * 1000
+/** Connections to one upstream. */
+const UPSTREAM_CONNECTIONS_MAX = 4
+/** Characters of a refusal's body that are quoted in an error. */
+const UPSTREAM_QUOTE_CHARACTERS_MAX = 200
 
 export interface UpstreamOptions {
   /** The name that stands in every error, for example `awc`. */

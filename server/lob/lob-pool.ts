@@ -6,7 +6,6 @@
 import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
 import {
-  LOB_ASSISTANTS_MAX,
   LOB_CONCURRENT_REQUESTS_MAX,
   LOB_RETRY_AFTER_S,
   LOB_THREAD_HEAP_MB_MAX,
@@ -19,6 +18,9 @@ import { Slots } from '../workers/slots.ts'
 import { WorkerPool } from '../workers/worker-pool.ts'
 import { LobProgress } from './lob-progress.ts'
 import { LobStream } from './lob-stream.ts'
+
+/** Threads that may help the one which leads an answer. */
+const LOB_ASSISTANTS_MAX = 3
 
 /** Threads that files which do not answer may keep; they come back when the files do. */
 const LOST_THREADS_MAX = 8

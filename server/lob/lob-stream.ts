@@ -1,10 +1,13 @@
 // The body of one order-book answer, whoever makes it: one thread, or several that share its sections out. Sections come
 // from any thread and leave in order; the answer is whole when every one has left and the rows add up.
 
-import { LOB_SECTION_CHUNKS_MAX, LOB_SECTION_WINDOW } from '../../shared/limits.ts'
+import { LOB_SECTION_CHUNKS_MAX } from '../../shared/limits.ts'
 import type { LobHead } from '../../shared/lob-task.ts'
 import type { ByteStream, StreamReader } from '../http/byte-stream.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
+
+/** Chunks under way per thread of a shared answer: about an hour's rows of 50 levels, so that nobody waits. */
+export const LOB_SECTION_WINDOW = 24
 
 type LobWorkerStream = WorkerStream<LobHead>
 

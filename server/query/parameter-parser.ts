@@ -5,12 +5,15 @@
 import assert from 'node:assert/strict'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { ApiError, type ParameterError } from '../../shared/errors.ts'
-import { ANSWER_ERRORS_MAX, ANSWER_QUOTE_CHARACTERS_MAX } from '../../shared/limits.ts'
 import { isTimeZone } from '../../shared/time-zone.ts'
 import { utcDateStartMs } from '../../shared/utc-date.ts'
 import { acceptedValues, type Parameter, type ParameterValues } from './parameters.ts'
 import { splitQuery } from './query-string.ts'
 import { instantMs } from './time-range.ts'
+
+/** Entries of `errors[]` in one answer, and the characters of a client's own text that an answer repeats. */
+export const ANSWER_ERRORS_MAX = 20
+const ANSWER_QUOTE_CHARACTERS_MAX = 80
 
 /** The parameters of a request whose single values have been checked, for rules that span several of them. */
 export interface CheckedParameters<P extends readonly Parameter[]> {

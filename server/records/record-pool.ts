@@ -7,14 +7,11 @@
 import type { Logger } from 'pino'
 import { STREAMED_ROWS_MAX } from '../../shared/formats.ts'
 import {
-  HEALTH_BUSY_MS,
   LOB_THREAD_NICENESS,
-  RECORD_RETRY_AFTER_S,
   RECORD_ROWS_COUNTED_MIN,
   RECORD_ROWS_IN_FLIGHT_MAX,
   RECORD_TASKS_PER_THREAD,
   RECORD_THREAD_HEAP_MB_MAX,
-  RECORD_THREAD_NICENESS,
   RECORD_THREADS,
 } from '../../shared/limits.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -33,6 +30,11 @@ import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
 import { type SlotHold, Slots } from '../workers/slots.ts'
 import { type TaskMaker, WorkerPool } from '../workers/worker-pool.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
+
+/** While requests keep a database busy, an answer to one of them counts for so long as one to the question. */
+const HEALTH_BUSY_MS = 10_000
+const RECORD_THREAD_NICENESS = 5
+const RECORD_RETRY_AFTER_S = 1
 
 /** Rows from whose number on, skipped ones included, a request is bulk whatever it reads. */
 const SMALL_ROWS_MAX = 20_000

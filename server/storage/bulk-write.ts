@@ -1,8 +1,10 @@
 // Bulk writes: the rows travel as one JSON parameter and become a table on the server. That keeps the number of
 // parameters at one, nulls null and numbers exact (64-bit integers go as text), and it is the same SQL for both stores.
 
-import { STORE_WRITE_BATCH_ROWS } from '../../shared/limits.ts'
 import type { SqlStatement } from '../../shared/sql/statement.ts'
+
+/** Rows of one write statement. */
+const STORE_WRITE_BATCH_ROWS = 5_000
 
 /** Column names and SQL types. */
 export type ColumnTypes = Readonly<Record<string, string>>

@@ -10,7 +10,12 @@ import { createConnection } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { LOCK_ATTEMPTS_MAX, LOCK_RETRY_MS, LOCK_TAKEOVER_MS_MAX } from '../../shared/limits.ts'
+
+/** A process that died while it took over a dead one's lock is forgotten after so long. */
+const LOCK_TAKEOVER_MS_MAX = 10_000
+const LOCK_RETRY_MS = 20
+/** Rounds in which a starting process looks at the lock before it gives up. */
+const LOCK_ATTEMPTS_MAX = 1_000
 
 // A lock that beats is written this often; one that did not change for so long while it was watched is nobody's, and
 // so is one that was old already. Clocks of machines that share a file system may differ by less than that.

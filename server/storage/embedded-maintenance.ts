@@ -2,8 +2,9 @@
 // outgrew theirs, and the removal of dead rows. Without statistics a page of a large table is found by sorting all of
 // it. Small steps, because everybody else waits meanwhile.
 
-import { EMBEDDED_DEAD_ROWS_MIN } from '../../shared/limits.ts'
 import type { Postgres } from './postgres.ts'
+
+const EMBEDDED_DEAD_ROWS_MIN = 10_000
 
 // The planner scales a table's statistics with its size, so they are good while the size is within a factor of two.
 const NEEDY_TABLES = `

@@ -8,13 +8,7 @@
 // transaction open holds everybody up, so it is cut off when it idles; COPY and cancel requests are not supported.
 
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
-import {
-  EMBEDDED_CLIENTS_MAX,
-  EMBEDDED_HOLD_IDLE_MS_MAX,
-  EMBEDDED_SILENCE_GRACE_MS,
-  EMBEDDED_SILENCE_MS_MAX,
-  EMBEDDED_UNREAD_BYTES_MAX,
-} from '../../shared/limits.ts'
+import { EMBEDDED_UNREAD_BYTES_MAX } from '../../shared/limits.ts'
 import {
   CANCEL_REQUEST,
   ClientMessages,
@@ -34,6 +28,14 @@ import {
   SYNC_MESSAGE,
   TERMINATE,
 } from './wire-protocol.ts'
+
+/** Connections to the embedded store from this process and its workers. */
+export const EMBEDDED_CLIENTS_MAX = 64
+/** A client that holds the embedded store's only session and sends nothing for so long is cut off. */
+const EMBEDDED_HOLD_IDLE_MS_MAX = 30_000
+/** A session of the embedded store that leaves a statement unanswered for so long is ended and started again. */
+const EMBEDDED_SILENCE_MS_MAX = 60_000
+const EMBEDDED_SILENCE_GRACE_MS = 1_000
 
 /** Prepared statements of one client, which knows a few dozen; one that has more loses its connection with them. */
 const STATEMENTS_MAX = 500

@@ -8,11 +8,15 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { EMBEDDED_CLOSE_MS_MAX, EMBEDDED_HEALTHY_MS, EMBEDDED_START_MS_MAX } from '../../shared/limits.ts'
+import { EMBEDDED_HEALTHY_MS } from '../../shared/limits.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { backOffMs, EMBEDDED_STORE_BACK_OFF } from '../tasks/back-off.ts'
 import { DataDirectoryLock } from './data-directory-lock.ts'
 import type { EmbeddedWorkerData, EmbeddedWorkerMessage } from './embedded-postgres-worker.ts'
+
+/** Start of the embedded store, the creation of its data directory included. */
+const EMBEDDED_START_MS_MAX = 120_000
+const EMBEDDED_CLOSE_MS_MAX = 10_000
 
 export interface EmbeddedPostgresOptions {
   /** Made when it is missing. */

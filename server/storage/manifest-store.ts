@@ -5,7 +5,6 @@
 // Where other servers have copies of the lake the last step is two: the file is noted as published while its rows are
 // still served from here, and the rows go (`retirePublication`) when the copies have had time to fetch the file.
 
-import { COMPACTION_STATEMENT_MS_MAX } from '../../shared/limits.ts'
 import {
   type LakePartition,
   type PartitionSelection,
@@ -15,6 +14,9 @@ import {
 import { type SqlStatement, StatementBuilder } from '../../shared/sql/statement.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
+
+/** A statement of the transaction that ends a compaction may take so long: it hashes or deletes a partition's rows. */
+const COMPACTION_STATEMENT_MS_MAX = 45_000
 
 /** The datasets that have rows in Postgres to be moved. */
 export type CompactedDataset = 'candles' | 'observations'

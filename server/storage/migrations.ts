@@ -7,9 +7,12 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { MIGRATION_LOCK_WAIT_MS_MAX, MIGRATION_STATEMENT_MS_MAX } from '../../shared/limits.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
+
+/** How long a starting replica waits for another one that migrates. */
+const MIGRATION_LOCK_WAIT_MS_MAX = 60_000
+const MIGRATION_STATEMENT_MS_MAX = 600_000
 
 export interface Migration {
   /** The file's name, `0001_catalogue.sql`. */

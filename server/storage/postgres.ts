@@ -6,7 +6,7 @@
 // is gone and the exception ends the process. Each runs on a driver instance with a single connection instead, and
 // nothing more is sent once that connection was lost.
 
-import { STORE_DEADLINE_GRACE_MS, STORE_TRANSACTION_ATTEMPTS_MAX } from '../../shared/limits.ts'
+import { STORE_DEADLINE_GRACE_MS } from '../../shared/limits.ts'
 import type { DriverConnections } from '../../shared/sql/driver-connections.ts'
 import type { PermitQueue } from '../../shared/sql/permit-queue.ts'
 import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
@@ -26,6 +26,9 @@ import {
   StoreError,
 } from '../../shared/store-error.ts'
 import { StoreTransaction } from './store-transaction.ts'
+
+/** Times a transaction runs when the server asks for a repetition (serialization failure, deadlock). */
+const STORE_TRANSACTION_ATTEMPTS_MAX = 5
 
 export interface PostgresOptions {
   readonly address: StoreAddress

@@ -1,17 +1,18 @@
 // Opens the relational store the configuration asks for: the PostgreSQL server of DATABASE_URL, or the embedded one in
 // the data directory. Everything after that is the same driver and the same SQL. It reads no environment itself.
 
-import {
-  EMBEDDED_MAINTENANCE_MS,
-  STORE_CONNECT_TIMEOUT_MS_DEFAULT,
-  STORE_POOL_SIZE_DEFAULT,
-  STORE_POOL_SIZE_EMBEDDED,
-  STORE_STATEMENT_TIMEOUT_MS_DEFAULT,
-} from '../../shared/limits.ts'
+import { STORE_CONNECT_TIMEOUT_MS_DEFAULT, STORE_STATEMENT_TIMEOUT_MS_DEFAULT } from '../../shared/limits.ts'
 import { maintainTables } from './embedded-maintenance.ts'
 import { EmbeddedPostgres, type EmbeddedPostgresOptions } from './embedded-postgres.ts'
 import { migrate, readMigrations } from './migrations.ts'
 import { Postgres } from './postgres.ts'
+
+/** Connections of one process to the relational store. `DATABASE_URL`'s server needs replicas × (this + workers). */
+const STORE_POOL_SIZE_DEFAULT = 10
+/** The embedded store has one session, so more connections only make more clients wait in its queue. */
+const STORE_POOL_SIZE_EMBEDDED = 4
+/** How often the embedded store looks after its tables, and the dead rows of a table that are worth removing. */
+const EMBEDDED_MAINTENANCE_MS = 60_000
 
 export interface RelationalStoreOptions {
   /** A PostgreSQL server, or null for the embedded store. */

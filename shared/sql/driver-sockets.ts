@@ -3,7 +3,9 @@
 // connections and closes them without a word, as a proxy without a backend does (it would try again for ever).
 
 import { createConnection, Socket } from 'node:net'
-import { STORE_SILENT_CLOSES_MAX } from '../limits.ts'
+
+/** Connections in a row that a server may close without a word before it counts as down. */
+const STORE_SILENT_CLOSES_MAX = 2
 
 /** The server as the driver read it from its options. Of several hosts only the first is used. */
 interface DriverTarget {

@@ -2,16 +2,17 @@
 // by an answer, an abort or a deadline, a store that was away or silent is connected anew, and no more statements are
 // given to the driver than it has connections.
 
-import {
-  STORE_DEADLINE_GRACE_MS,
-  STORE_PENDING_STATEMENTS_MAX,
-  STORE_TRANSACTION_IDLE_MS,
-} from '../limits.ts'
+import { STORE_DEADLINE_GRACE_MS } from '../limits.ts'
 import { asStoreError, isConnectionLost, isStatementCancelled, StoreError } from '../store-error.ts'
 import { DriverConnections } from './driver-connections.ts'
 import { PermitQueue } from './permit-queue.ts'
 import type { RunStatement, SqlStatement } from './statement.ts'
 import type { StoreAddress } from './store-address.ts'
+
+/** A real server ends a transaction in which its client does nothing for so long. */
+const STORE_TRANSACTION_IDLE_MS = 60_000
+/** Statements that may run or wait for a connection at once; the next one fails as if the store were down. */
+const STORE_PENDING_STATEMENTS_MAX = 512
 
 export interface StatementRunnerOptions {
   readonly address: StoreAddress

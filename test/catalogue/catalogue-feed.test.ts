@@ -5,10 +5,9 @@ import { test, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { Catalogue } from '../../server/catalogue/catalogue.ts'
-import { CatalogueFeed } from '../../server/catalogue/catalogue-feed.ts'
+import { CatalogueFeed, CATALOGUE_OVERLAP_MS } from '../../server/catalogue/catalogue-feed.ts'
 import { MarketIndex } from '../../server/catalogue/market-index.ts'
 import { CachePolicy } from '../../server/http/cache-policy.ts'
-import { CATALOGUE_OVERLAP_MS } from '../../shared/limits.ts'
 import { MemoryStore, marketRow, seriesRow } from '../support/memory-store.ts'
 
 const NO_FILTER = { series: null, station: null, closeFromMs: null, closeToMs: null }

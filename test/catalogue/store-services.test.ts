@@ -5,9 +5,8 @@ import { test } from 'node:test'
 import { pino } from 'pino'
 import { Catalogue } from '../../server/catalogue/catalogue.ts'
 import { CatalogueFeed } from '../../server/catalogue/catalogue-feed.ts'
-import { storeServices } from '../../server/catalogue/store-services.ts'
+import { storeServices, CATALOGUE_READ_ROWS } from '../../server/catalogue/store-services.ts'
 import { CachePolicy } from '../../server/http/cache-policy.ts'
-import { CATALOGUE_READ_ROWS } from '../../shared/limits.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 
 const context = storeOfThisFile()

@@ -4,14 +4,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { BodyWriter, type BodySocket } from '../../server/http/body-writer.ts'
+import { BodyWriter, type BodySocket, STALL_PROBE_MS } from '../../server/http/body-writer.ts'
 import {
   BODY_LAST_BYTES_MAX,
   BODY_PIECE_BYTES_MIN,
   BODY_PIECE_SHARE,
   BODY_RESERVE_BYTES,
   CHUNK_BYTES,
-  STALL_PROBE_MS,
 } from '../../shared/limits.ts'
 import { patternBytes } from '../support/byte-pattern.ts'
 

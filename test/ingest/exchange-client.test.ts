@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import * as fc from 'fast-check'
-import { batchSize, KalshiClient, splitSpan } from '../../server/ingest/exchange/client.ts'
-import { UpstreamError } from '../../server/ingest/upstream-error.ts'
 import {
+  batchSize,
+  KalshiClient,
+  splitSpan,
+  EXCHANGE_CANDLES_MAX,
   EXCHANGE_BATCH_CANDLES_MAX,
   EXCHANGE_BATCH_MARKETS_MAX,
-  EXCHANGE_CANDLES_MAX,
-} from '../../shared/limits.ts'
+} from '../../server/ingest/exchange/client.ts'
+import { UpstreamError } from '../../server/ingest/upstream-error.ts'
 import { type Answer, type AskedRequest, send, startUpstream } from '../support/local-upstream.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 

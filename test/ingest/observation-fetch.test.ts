@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { collectRows, type ParsedRow, settleFetch } from '../../server/ingest/observation-fetch.ts'
+import {
+  collectRows,
+  type ParsedRow,
+  settleFetch,
+  PARSE_TURN_MS_MAX,
+} from '../../server/ingest/observation-fetch.ts'
 import { UpstreamError } from '../../server/ingest/upstream-error.ts'
-import { PARSE_TURN_MS_MAX } from '../../shared/limits.ts'
 
 /** Rows that each take longer than a turn may last. */
 function* slowRows(count: number): Generator<ParsedRow, void, void> {

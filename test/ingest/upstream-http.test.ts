@@ -5,8 +5,12 @@ import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { RequestBudget } from '../../server/ingest/request-budget.ts'
 import { UpstreamError } from '../../server/ingest/upstream-error.ts'
-import { UpstreamHttp, type UpstreamOptions } from '../../server/ingest/upstream-http.ts'
-import { UPSTREAM_PAUSE_MS_MAX, UPSTREAM_RETRY_AFTER_MS_MAX } from '../../shared/limits.ts'
+import {
+  UpstreamHttp,
+  type UpstreamOptions,
+  UPSTREAM_RETRY_AFTER_MS_MAX,
+  UPSTREAM_PAUSE_MS_MAX,
+} from '../../server/ingest/upstream-http.ts'
 import {
   type Answer,
   cutAfter,

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { ParameterParser } from '../../server/query/parameter-parser.ts'
+import { ParameterParser, ANSWER_ERRORS_MAX } from '../../server/query/parameter-parser.ts'
 import type { Parameter } from '../../server/query/parameters.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { ANSWER_ERRORS_MAX } from '../../shared/limits.ts'
 
 const PARAMETERS = [
   { name: 'ticker', in: 'path', description: 'a', schema: { type: 'string' } },

@@ -3,11 +3,12 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RECORD_STORE_CONNECTIONS, RECORD_THREADS } from '../../shared/limits.ts'
+import { RECORD_THREADS } from '../../shared/limits.ts'
 import { candleSet, distribute } from '../support/candle-sets.ts'
 import { FaultProxy } from '../support/fault-proxy.ts'
 import { SERVER_URL, storeOfThisFile } from '../support/postgres.ts'
 import { startRecordServer } from '../support/record-server.ts'
+import { RECORD_STORE_CONNECTIONS } from '../../workers/records/record-context.ts'
 
 const place = storeOfThisFile()
 const FROM_MS = Date.parse('2026-07-01T00:00:00Z')

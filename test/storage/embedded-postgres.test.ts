@@ -12,11 +12,11 @@ import { DataDirectoryLock, DataDirectoryLocked } from '../../server/storage/dat
 import { EmbeddedPostgres } from '../../server/storage/embedded-postgres.ts'
 import { Postgres } from '../../server/storage/postgres.ts'
 import { AnswerScanner, startupMessage } from '../../server/storage/wire-protocol.ts'
-import { EMBEDDED_CLIENTS_MAX } from '../../shared/limits.ts'
 import { driverOptions, type StoreAddress } from '../../shared/sql/store-address.ts'
 import { StoreError } from '../../shared/store-error.ts'
 import { makeEmbeddedStore } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { EMBEDDED_CLIENTS_MAX } from '../../server/storage/embedded-postgres-gate.ts'
 
 const HOLDER = new URL('../support/embedded-holder.js', import.meta.url)
 

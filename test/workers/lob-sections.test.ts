@@ -4,13 +4,14 @@
 import assert from 'node:assert/strict'
 import { readFileSync, renameSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { CHUNK_BYTES, CHUNK_WINDOW, LOB_SECTIONS_ROWS_MIN } from '../../shared/limits.ts'
+import { CHUNK_BYTES, CHUNK_WINDOW } from '../../shared/limits.ts'
 import { type LobQuery, SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
 import { bodyOfShares, collectShares, TINY_SHARES, type SharedAnswer } from '../support/lob-shares.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
 import { DAY_START, HOUR, pathOfDate, SERIES } from '../support/recorded-events.ts'
 import { BUSY, SECTION_DATES, writeSectionsLake, writeStillLake } from '../support/sections-lake.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { LOB_SECTIONS_ROWS_MIN } from '../../workers/lob/task.ts'
 
 const QUERY = lobQuery({ series: SERIES, dates: SECTION_DATES, format: 'ndjson' })
 

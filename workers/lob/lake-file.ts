@@ -7,7 +7,7 @@ import { relative } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { ApiError } from '../../shared/errors.ts'
 import { lobFilePath, type LobSource } from '../../shared/lake-layout.ts'
-import { FOOTER_BYTES_MAX, FOOTER_CACHE_ENTRIES_MAX, ROW_GROUP_BYTES_MAX } from '../../shared/limits.ts'
+import { FOOTER_BYTES_MAX, ROW_GROUP_BYTES_MAX } from '../../shared/limits.ts'
 import { NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { ColumnChunk } from './column-pages.ts'
 import { parseFooter, type FileFooter } from './file-footer.ts'
@@ -15,6 +15,9 @@ import { indexFile, type FileIndex } from './file-index.ts'
 import { identityOf } from './market-lists.ts'
 import { lakeFileError, namingFile } from '../lake/lake-file-error.ts'
 import { watched } from '../lake/watched-files.ts'
+
+/** Parsed footers one worker remembers. */
+const FOOTER_CACHE_ENTRIES_MAX = 1024
 
 const TAIL_BYTES = 64 * 1024
 const LIST_TAIL_BYTES = 16 * 1024

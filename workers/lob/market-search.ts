@@ -14,13 +14,15 @@ import {
   lobSourceDirectory,
   seriesOfTicker,
 } from '../../shared/lake-layout.ts'
-import { MARKET_SEARCH_FILES_MAX } from '../../shared/limits.ts'
 import type { LobCatalogueEntry, LobQuery } from '../../shared/lob-task.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { lakeUnavailable } from '../lake/lake-file-error.ts'
 import { LakeFile } from './lake-file.ts'
 import { MarketLists } from './market-lists.ts'
 import { watched } from '../lake/watched-files.ts'
+
+/** Footers looked into for a market that the requested dates do not know, before it counts as unknown. */
+const MARKET_SEARCH_FILES_MAX = 2_000
 
 type MarketFilter = (marketId: string) => boolean
 

@@ -4,7 +4,6 @@
 
 import { ApiError } from '../../shared/errors.ts'
 import { OUTPUT_FORMATS, STREAMED_ROWS_MAX } from '../../shared/formats.ts'
-import { CARRY_OVER_DATES_MAX, CARRY_OVER_PAUSE_MS_MAX } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import {
   addDays,
@@ -15,6 +14,14 @@ import {
   utcDateStartMs,
 } from '../../shared/utc-date.ts'
 import type { FileIndex } from './file-index.ts'
+
+/** Dates followed backwards for the book of a market whose files carry no keyframes. */
+const CARRY_OVER_DATES_MAX = 31
+/**
+ * Pause between two recordings over which a book is still carried to the next date. Recordings cut at midnight lose
+ * seconds, an outage lasts longer; only files that state their coverage can tell.
+ */
+const CARRY_OVER_PAUSE_MS_MAX = 60 * 60 * 1000
 
 const DAY_NS = MS_PER_DAY * 1e6
 const CARRY_OVER_PAUSE_NS_MAX = CARRY_OVER_PAUSE_MS_MAX * 1e6

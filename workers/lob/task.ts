@@ -4,7 +4,7 @@
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { contentIdentity } from '../../shared/content-identity.ts'
-import { LOB_SECTION_CHUNKS_MAX, LOB_SECTIONS_ROWS_MIN } from '../../shared/limits.ts'
+import { LOB_SECTION_CHUNKS_MAX } from '../../shared/limits.ts'
 import { takeSection, type LobHead, type LobTask, type LobWarmTask } from '../../shared/lob-task.ts'
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
@@ -23,6 +23,9 @@ import {
 import { writeSections, writeSnapshots, type SnapshotJob } from './snapshots.ts'
 import { warmUp } from './warm-up.ts'
 import { watchFiles } from '../lake/watched-files.ts'
+
+/** Order-book answers that cost less than so many rows are made by one thread: sharing them out would cost more. */
+export const LOB_SECTIONS_ROWS_MIN = 20_000
 
 /** What a task has opened and promised so far. */
 interface Progress {

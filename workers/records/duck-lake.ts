@@ -6,12 +6,11 @@ import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api'
-import {
-  DUCKDB_IDLE_CONNECTIONS_MAX,
-  DUCKDB_MEMORY_MB_MAX,
-  DUCKDB_TEMP_MB_MAX,
-  DUCKDB_THREADS,
-} from '../../shared/limits.ts'
+import { DUCKDB_MEMORY_MB_MAX, DUCKDB_TEMP_MB_MAX } from '../../shared/limits.ts'
+
+const DUCKDB_THREADS = 2
+/** Connections to its DuckDB that a thread keeps for the next request. */
+const DUCKDB_IDLE_CONNECTIONS_MAX = 4
 
 const SETTINGS = {
   threads: String(DUCKDB_THREADS),

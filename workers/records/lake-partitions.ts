@@ -12,10 +12,12 @@ import {
   type RecordDataset,
   recordFileName,
 } from '../../shared/lake-layout.ts'
-import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { watched } from '../lake/watched-files.ts'
+
+/** Lake files one record request may look into. */
+const RECORD_LAKE_FILES_MAX = 5_000
 
 /** One lake file and the instants [fromMs, toMs) for which it counts. */
 export interface LakePart {

@@ -2,7 +2,6 @@
 // manifests and the catalogue. Opened at the first request that needs it, for one lake and one store.
 
 import {
-  RECORD_STORE_CONNECTIONS,
   STORE_CONNECT_TIMEOUT_MS_DEFAULT,
   STORE_STATEMENT_TIMEOUT_MS_DEFAULT,
   ZONES_CACHED_MAX,
@@ -21,6 +20,9 @@ import { ManifestCache } from './manifest-cache.ts'
 import { ObservationLake } from './observation-lake.ts'
 import { SeriesStations } from './series-stations.ts'
 import { TimeZone } from '../../shared/time-zone.ts'
+
+/** Connections of one record thread to the relational store. */
+export const RECORD_STORE_CONNECTIONS = 2
 
 export class RecordContext {
   readonly lake: string

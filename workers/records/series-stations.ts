@@ -1,11 +1,13 @@
 // Which station a series belongs to: the station table first, then the exchange's catalogue, which is asked again when
 // the server says that it has changed.
 
-import { CATALOGUE_CACHE_MS } from '../../shared/limits.ts'
 import type { RememberedVersions } from '../../shared/record-task.ts'
 import { SERIES_STATIONS } from '../../shared/sql/name-queries.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
 import { STATIONS } from '../../shared/stations.ts'
+
+/** How long a thread relies on what the catalogue said of series and stations, while its version is not known. */
+const CATALOGUE_CACHE_MS = 30_000
 
 /** Who asks: a way to the store, and the version of the series that is known at least. */
 interface CatalogueReader {

@@ -2,12 +2,15 @@
 // time of issue. One window is one request, so a long history is asked month by month and can be interrupted after
 // any of them. It reads and parses; storing and remembering how far it came is the caller's.
 
-import { AFOS_PRODUCTS_PER_WINDOW_MAX, AFOS_SETTLE_MS } from '../../../shared/limits.ts'
+import { AFOS_SETTLE_MS } from '../../../shared/limits.ts'
 import { addDays } from '../../../shared/utc-date.ts'
 import { UpstreamError } from '../upstream-error.ts'
 import { UpstreamHttp, type UpstreamOptions } from '../upstream-http.ts'
 import { type ParsedClimateText, parseClimateText } from './parse.ts'
 import { ClimateReportError } from './report-error.ts'
+
+/** Products asked for in one request to the product archive; its own limit. A month of one station has about 120. */
+const AFOS_PRODUCTS_PER_WINDOW_MAX = 9_999
 
 /** Dates of issue in UTC, `from` included, `to` not. */
 export interface IssueWindow {

@@ -2,13 +2,15 @@
 // once. The list is asked conditionally, products never change. What was fetched counts as seen only when the caller
 // says that it is stored, so neither a failing store nor a failing product loses a report.
 
-import { NWS_PRODUCTS_PER_POLL_MAX } from '../../../shared/limits.ts'
 import { SYSTEM_CLOCK } from '../clock.ts'
 import { withoutFuture } from '../future-reports.ts'
 import { UpstreamError } from '../upstream-error.ts'
 import { UpstreamHttp, type UpstreamOptions, type Validators } from '../upstream-http.ts'
 import { type ClimateReport, parseClimateText } from './parse.ts'
 import type { ClimateReportError } from './report-error.ts'
+
+/** New products fetched in one poll of the NWS API; its list of one place covers a week and has about 14. */
+const NWS_PRODUCTS_PER_POLL_MAX = 50
 
 export interface NwsBatch {
   readonly reports: readonly ClimateReport[]

@@ -3,7 +3,6 @@
 // the time stamp, because Western preliminary reports carry the next day's UTC date. Stations, sources and the
 // comparison with earlier reports are not its business (station-reports.ts).
 
-import { CLI_LATENESS_DAYS_MAX, CLI_PRODUCT_CHARACTERS_MAX } from '../../../shared/limits.ts'
 import { addDays, MS_PER_HOUR } from '../../../shared/utc-date.ts'
 import { type ProductText, splitProducts } from './product-text.ts'
 import { ClimateReportError, type ReportErrorCode } from './report-error.ts'
@@ -18,6 +17,11 @@ import {
   readIssueLine,
   type WmoHeader,
 } from './wmo-header.ts'
+
+/** Characters of one climate report; the longest real one (six stations) has 26,363. */
+const CLI_PRODUCT_CHARACTERS_MAX = 256 * 1024
+/** Days a climate report may come after its date; a date further back is taken for a wrong year. */
+const CLI_LATENESS_DAYS_MAX = 180
 
 /** What one product says of one station. */
 export interface ClimateReport {

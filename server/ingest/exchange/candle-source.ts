@@ -2,7 +2,6 @@
 // and for hours and days when one has ended; the past is candle-history.ts's. Only finished periods with a trade are
 // stored, so that a candle never changes once its minute is over.
 
-import { EXCHANGE_CANDLE_CATCH_UP_MS_MAX, EXCHANGE_CANDLE_OVERLAP_MS } from '../../../shared/limits.ts'
 import { writeCandles } from '../../storage/candle-store.ts'
 import { readCursorState, readCursorStatus, writeCursorState } from '../../storage/cursor-store.ts'
 import type { IngestSource, IngestStep, SourceContext } from '../source.ts'
@@ -10,6 +9,11 @@ import { candleHistory } from './candle-history.ts'
 import { candleMarkets } from './candle-markets.ts'
 import { fetchBatches } from './candle-batches.ts'
 import type { KalshiClient } from './client.ts'
+
+/** Polled candles reach back at least so long: the exchange's answers are cached, and a trade may be told late. */
+const EXCHANGE_CANDLE_OVERLAP_MS = 10 * 60 * 1000
+/** … and at most so long; what is older is left to a backfill. */
+const EXCHANGE_CANDLE_CATCH_UP_MS_MAX = 3 * 24 * 60 * 60 * 1000
 
 const NAME = 'exchange-candles'
 const LIVE = 'live'

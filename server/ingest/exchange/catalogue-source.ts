@@ -2,7 +2,6 @@
 // looks at what is open, announced or being settled; the past comes series by series from live and historical routes. It
 // is a past of trading: a window's markets are those that trade in it, whenever they open and close.
 
-import { EXCHANGE_SETTLING_MS } from '../../../shared/limits.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import { readSeries, retireSeries, writeMarkets, writeSeries } from '../../storage/catalogue-store.ts'
 import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
@@ -11,6 +10,9 @@ import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../so
 import type { KalshiClient } from './client.ts'
 import type { ExchangeEvent } from './parse.ts'
 import { unsettledCloses } from './unsettled-markets.ts'
+
+/** Markets that closed so long ago are still looked at in every poll of the catalogue: they are being settled. */
+const EXCHANGE_SETTLING_MS = 7 * 24 * 60 * 60 * 1000
 
 const NAME = 'exchange-catalogue'
 const SERIES_LIST = 'series'

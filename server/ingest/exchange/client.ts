@@ -2,16 +2,7 @@
 // paging, the limits of one request and which of the live and historical routes a market is on; what to ask and where
 // the rows go is the callers'.
 
-import {
-  EXCHANGE_BATCH_CANDLES_MAX,
-  EXCHANGE_BATCH_MARKETS_MAX,
-  EXCHANGE_CANDLES_MAX,
-  EXCHANGE_CUTOFF_MS_MAX,
-  EXCHANGE_EVENTS_PER_PAGE,
-  EXCHANGE_MARKETS_PER_PAGE,
-  EXCHANGE_PAGES_MAX,
-  UPSTREAM_BUDGET_WAIT_MS_MAX,
-} from '../../../shared/limits.ts'
+import { UPSTREAM_BUDGET_WAIT_MS_MAX } from '../../../shared/limits.ts'
 import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
 import type { MarketRecord, SeriesRecord } from '../../storage/catalogue-store.ts'
 import { type Clock, SYSTEM_CLOCK } from '../clock.ts'
@@ -33,6 +24,19 @@ import {
   parseSeries,
   type StoredInterval,
 } from './parse.ts'
+
+/** Pages of one list of the exchange; a cursor that never ends is a fault of the upstream. */
+const EXCHANGE_PAGES_MAX = 1_000
+/** Entries of one page of markets, and of events; the exchange's own limits. */
+const EXCHANGE_MARKETS_PER_PAGE = 1_000
+const EXCHANGE_EVENTS_PER_PAGE = 200
+/** Candles the exchange gives for one market in one request; beyond it the answer is an opaque 400. */
+export const EXCHANGE_CANDLES_MAX = 5_000
+/** Candles, and markets, of one request for several markets. */
+export const EXCHANGE_BATCH_CANDLES_MAX = 10_000
+export const EXCHANGE_BATCH_MARKETS_MAX = 100
+/** How long the boundary between the live and the historical routes is believed. It moves about once a day. */
+const EXCHANGE_CUTOFF_MS_MAX = 60 * 60 * 1000
 
 /** Half of what the lowest tier allows; what the exchange allows without an account is not published. */
 const KALSHI_RATE: RequestRate = { burst: 10, intervalMs: 100 }

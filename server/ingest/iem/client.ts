@@ -1,7 +1,6 @@
 // The Iowa Environmental Mesonet's archive of METAR and SPECI reports (asos.py). Routine and special reports are asked
 // apart, because the archived texts have lost the keyword. One request a second, as the archive asks.
 
-import { IEM_WINDOW_DAYS_MAX } from '../../../shared/limits.ts'
 import type { Observation, ObservationType } from '../../../shared/observation.ts'
 import type { Station } from '../../../shared/stations.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
@@ -13,6 +12,9 @@ import {
 } from '../observation-fetch.ts'
 import { UpstreamHttp, type UpstreamOptions } from '../upstream-http.ts'
 import { IEM, IEM_COLUMNS, parseAsosCsv } from './parse.ts'
+
+/** Days of one archive request (IEM). The archive itself allows more but answers slowly. */
+const IEM_WINDOW_DAYS_MAX = 31
 
 /** Per address, over all of the archive's services: pass one `budget` to every client of them. */
 export const IEM_RATE = { burst: 1, intervalMs: 1000 } as const

@@ -2,7 +2,6 @@
 // new one the days that are not as the one before told them; a backfill asks for whole files and stores the reports of its
 // window.
 
-import { INGEST_YEARLY_SETTLE_MS } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
 import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
 import { settledPart, windowTitle, yearsOf } from '../archive-windows.ts'
@@ -12,6 +11,9 @@ import { changedDays, readToldDays } from '../told-days.ts'
 import type { Validators } from '../upstream-http.ts'
 import { readStoredValidators } from '../validators-state.ts'
 import type { NceiClient } from './client.ts'
+
+/** The yearly files of the slow archive are amended for months. */
+const INGEST_YEARLY_SETTLE_MS = 60 * 24 * 60 * 60 * 1000
 
 const NAME = 'ncei'
 
