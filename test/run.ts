@@ -1,5 +1,5 @@
 // Runs the tests, two files at a time, as Node's test runner does it: all of them, or those named
-// (`npm test -- dist/test/http/cors.test.js`).
+// (`npm test -- dist/test/http/access-log.test.js`). Options go to the runner.
 
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
@@ -17,9 +17,12 @@ function allTests(): string[] {
     .map((name) => join(directory, name))
 }
 
-const named = process.argv.slice(2)
-const runner = ['--test', `--test-concurrency=${FILES_AT_ONCE}`, ...(named.length > 0 ? named : allTests())]
-const child = spawn(process.execPath, ['--enable-source-maps', ...START_FLAGS, ...runner], {
+const given = process.argv.slice(2)
+const options = given.filter((argument) => argument.startsWith('--'))
+const named = given.filter((argument) => !argument.startsWith('--'))
+const runner = ['--test', `--test-concurrency=${FILES_AT_ONCE}`, ...options]
+const files = named.length > 0 ? named : allTests()
+const child = spawn(process.execPath, ['--enable-source-maps', ...START_FLAGS, ...runner, ...files], {
   stdio: 'inherit',
 })
 child.on('close', (code) => {
