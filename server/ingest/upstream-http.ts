@@ -13,7 +13,7 @@ import { RequestBudget, type RequestRate } from './request-budget.ts'
 import { UpstreamError, type UpstreamFailure } from './upstream-error.ts'
 
 /** Requests made for one answer of an upstream: the first and its repetitions. */
-const UPSTREAM_ATTEMPTS_MAX = 4
+export const UPSTREAM_ATTEMPTS_MAX = 4
 /** One attempt, from the first byte sent to the last byte received. */
 const UPSTREAM_TIMEOUT_MS_DEFAULT = 20_000
 /** A longer `Retry-After` is not waited for inside a request but reported, so that the schedule can plan with it. */

@@ -3,7 +3,8 @@
 import { RECORD_SEPARATOR } from './json-seq-format.ts'
 import type { RecordField } from '../../shared/record-schema.ts'
 import type { ChunkStream } from '../../workers/output/chunk-stream.ts'
-import type { RecordBatch, RecordEncoder } from '../../workers/records/record-batch.ts'
+import { TextVector } from '../../workers/records/duck-vectors.ts'
+import type { ColumnValues, RecordBatch, RecordEncoder } from '../../workers/records/record-batch.ts'
 import { RECORD_ENCODERS, type RecordEncoderMaker } from '../../workers/records/record-encoders.ts'
 
 class JsonSeqEncoder implements RecordEncoder {
@@ -19,13 +20,19 @@ class JsonSeqEncoder implements RecordEncoder {
 
   async write({ rows, columns }: RecordBatch): Promise<void> {
     for (let row = 0; row < rows; row++) {
-      const values = this.#names.map((name, column) => [name, columns[column]?.[row] ?? null])
+      const values = this.#names.map((name, column) => [name, valueAt(columns[column], row)])
       const line = `${RECORD_SEPARATOR}${JSON.stringify(Object.fromEntries(values))}\n`
       await this.#stream.write(Buffer.from(line))
     }
   }
 
   async finish(): Promise<void> {}
+}
+
+function valueAt(values: ColumnValues | undefined, row: number): number | string | null {
+  // Texts come packed for parquet alone.
+  if (values === undefined || values instanceof TextVector) throw new Error('no column of values')
+  return values[row] ?? null
 }
 
 const makeEncoder: RecordEncoderMaker = (fields, stream) => new JsonSeqEncoder(fields, stream)
