@@ -31,7 +31,7 @@ interface Plan {
 const PLANS: Readonly<Record<BenchSize, Plan>> = {
   smoke: {
     perSecond: 500,
-    durationMs: 40_000,
+    durationMs: 24_000,
     sampleMs: 500,
     kills: [0.2, 0.45, 0.6],
     drops: [0.7],

@@ -8,6 +8,7 @@ import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type * as client from '../../clients/typescript/bookcast.ts'
 import { BrowserClient } from './browser-client.ts'
+import { IS_FULL_EFFORT } from './effort.ts'
 import { withoutChromium } from './chromium.ts'
 import { LineProcess } from './line-process.ts'
 import { callClient, type ClientCall, type ClientResult } from './typescript-calls.ts'
@@ -136,8 +137,14 @@ export const missingRuntimes: readonly string[] = [
   ...RUNTIMES.filter((runtime) => runtimePath(runtime) === undefined).map(
     ({ name, variable }) => `${name} is not installed (${variable} names one elsewhere)`,
   ),
-  ...(withoutChromium === false ? [] : [withoutChromium]),
+  ...[withoutBrowser()].filter((reason) => reason !== false),
 ]
+
+function withoutBrowser(): false | string {
+  return withoutChromium === false && !IS_FULL_EFFORT
+    ? 'a browser runs the client with full effort'
+    : withoutChromium
+}
 
 /** Each client that can be run here: TypeScript in Node, Deno, Bun and a browser, and Python. */
 export function clientsOfThisFile(): readonly ClientDriver[] {
@@ -149,7 +156,7 @@ export function clientsOfThisFile(): readonly ClientDriver[] {
     const call = async (given: ClientCall) => (await driver.ask(given)) as ClientResult
     return [{ name: `TypeScript in ${runtime.name}`, hasFiles: true, call }]
   })
-  const browser = withoutChromium === false ? [new BrowserClient()] : []
+  const browser = withoutBrowser() === false ? [new BrowserClient()] : []
   const python = PYTHON === null ? [] : [new PythonClient(PYTHON)]
   for (const each of [...browser, ...python]) after(() => each.close())
   return [typescriptClient, ...python, ...runtimes, ...browser]
