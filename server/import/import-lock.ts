@@ -3,7 +3,7 @@
 // anybody has who writes there. What an import reads, it reads before.
 
 import type { LobSource } from '../../shared/lake-layout.ts'
-import { MERGE_WAIT_MS_MAX, MergeLock, lockSeries, mergeLockDirectory } from './merge-lock.ts'
+import { MERGE_WAIT_MS_MAX, MergeLock, lockSeries } from './merge-lock.ts'
 
 export interface ImportLockOptions {
   readonly lake: string
@@ -30,7 +30,7 @@ export async function mergeAlone<T>(
   const locks: MergeLock[] = []
   const waiting = { ...options, waitMs: MERGE_WAIT_MS_MAX }
   try {
-    locks.push(await MergeLock.acquire(mergeLockDirectory(lake, source), `the lake ${lake}`, waiting))
+    locks.push(await MergeLock.acquire({ lake, source }, `the lake ${lake}`, waiting))
     return await merge(async (series) => {
       locks.push(await lockSeries({ lake, source, series }, waiting))
     })

@@ -1,10 +1,11 @@
 // One at a time reads files of a lake, puts them together with others, and puts the result in their place: two would read
 // the same files, and the one that ends later would put its own in the place of the other's. Imports do it, a recorder
 // that publishes, and a push that finds something in object storage that the lake lacks. The lock of a process or thread
-// that died is taken over; none stays when its owner ends in whatever way, nor does a directory that was made for it.
+// that died is taken over; none stays when its owner ends in whatever way, nor does a directory that was made for it:
+// whoever releases a lock last finds it empty, not necessarily the one that made it.
 
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { lobSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
@@ -43,7 +44,7 @@ export class MergeBusy extends Error {
 }
 
 /** The directory of the lock of a source's ledger, or of one of its series. */
-export function mergeLockDirectory(lake: string, source: LobSource, series?: string): string {
+export function mergeLockDirectory({ lake, source, series }: MergePlace): string {
   const feed = join(lobSourceDirectory(lake, source), 'feed')
   return series === undefined ? feed : join(feed, 'merging', series)
 }
@@ -51,44 +52,45 @@ export function mergeLockDirectory(lake: string, source: LobSource, series?: str
 export class MergeLock {
   readonly #lock: DataDirectoryLock
   readonly #directory: string
-  /** The outermost directory that was made for it. */
-  readonly #first: string | undefined
+  /** The outermost directory that goes with it while it is empty. */
+  readonly #first: string
 
-  private constructor(lock: DataDirectoryLock, directory: string, first: string | undefined) {
+  private constructor(lock: DataDirectoryLock, directory: string, first: string) {
     this.#lock = lock
     this.#directory = directory
     this.#first = first
   }
 
   /**
-   * Takes the lock in `directory`, which is made for it.
+   * Takes the lock of a place, in a directory that is made for it.
    * @param what names for people what is written to
    * @throws {MergeBusy} when another has it for too long
    */
   static async acquire(
-    directory: string,
+    place: MergePlace,
     what: string,
     { waitMs, signal, onWait, onLost }: MergeLockOptions,
   ): Promise<MergeLock> {
-    let first: string | undefined
+    const directory = resolve(mergeLockDirectory(place))
+    // Where another has made them and could not remove them, as this one was there, they go with this one.
+    const shared = resolve(lobSourceDirectory(place.lake, place.source))
+    let first = shared
     let isTold = false
     let goneCount = 0
     for (let waitedMs = 0; ;) {
       signal?.throwIfAborted()
-      first ??= await mkdir(directory, { recursive: true })
       try {
+        const made = await mkdir(directory, { recursive: true })
+        if (made !== undefined && made.length < first.length) first = made
         const socketPath = join(directory, 'none.sock')
         const lock = await DataDirectoryLock.acquire(directory, socketPath, onLost, { isOfThread: true })
         return new MergeLock(lock, directory, first)
       } catch (error) {
         const isGone = error instanceof Error && 'code' in error && error.code === 'ENOENT'
         // The other has removed the directory, which it had made.
-        if (isGone && ++goneCount < ATTEMPTS_MAX) {
-          first = undefined
-          continue
-        }
+        if (isGone && ++goneCount < ATTEMPTS_MAX) continue
         if (!(error instanceof DataDirectoryLocked) || waitedMs >= waitMs) {
-          if (first !== undefined) await removeWhileEmpty(directory, first)
+          await removeWhileEmpty(directory, first)
           throw error instanceof DataDirectoryLocked ? new MergeBusy(what, error, waitMs) : error
         }
         if (!isTold) onWait?.(`process ${error.pid} on ${error.host}`)
@@ -101,7 +103,7 @@ export class MergeLock {
 
   async release(): Promise<void> {
     await this.#lock.release()
-    if (this.#first !== undefined) await removeWhileEmpty(this.#directory, this.#first)
+    await removeWhileEmpty(this.#directory, this.#first)
   }
 }
 
@@ -112,13 +114,13 @@ export interface SeriesPlace {
   readonly series: string
 }
 
+/** A series of a lake, or, without one, the ledger of a source. */
+type MergePlace = Omit<SeriesPlace, 'series'> & { readonly series?: string }
+
 /** Takes the lock of a series' files. Who takes several takes them in the order of their names. */
-export async function lockSeries(
-  { lake, source, series }: SeriesPlace,
-  options: MergeLockOptions,
-): Promise<MergeLock> {
-  const what = `the files of ${series} (${source}) in the lake ${lake}`
-  return await MergeLock.acquire(mergeLockDirectory(lake, source, series), what, options)
+export async function lockSeries(place: SeriesPlace, options: MergeLockOptions): Promise<MergeLock> {
+  const what = `the files of ${place.series} (${place.source}) in the lake ${place.lake}`
+  return await MergeLock.acquire(place, what, options)
 }
 
 /**

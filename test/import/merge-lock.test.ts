@@ -2,7 +2,7 @@
 // merges what object storage has. None loses what another has put there.
 
 import assert from 'node:assert/strict'
-import { mkdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { Consolidation } from '../../server/ingest/recorder/consolidation.ts'
@@ -110,7 +110,7 @@ test('who waits for too long names the other; what a thread left behind is nobod
     assert.match(error.message, new RegExp(`process ${process.pid} on .* the files of KXHIGHNY \\(kalshi\\)`))
     return true
   })
-  const path = join(mergeLockDirectory(lake, 'kalshi', 'KXHIGHNY'), 'lock')
+  const path = join(mergeLockDirectory(place), 'lock')
   const content = await readFile(path)
   await lock.release()
   // As if the thread had been ended in the middle: its process lives on, and nobody writes the lock any more.
@@ -118,4 +118,21 @@ test('who waits for too long names the other; what a thread left behind is nobod
   await writeFile(path, content)
   await utimes(path, new Date(Date.now() - 600_000), new Date(Date.now() - 600_000))
   await (await lockSeries(place, NOBODY)).release()
+})
+
+test('the last to give a lock up removes what the first had made for it', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const place = { lake, ...PLACE }
+  const lock = await lockSeries(place, NOBODY)
+  // As another's who has begun to take it.
+  const draft = join(mergeLockDirectory(place), 'lock.draft')
+  await writeFile(draft, '')
+  await lock.release()
+  assert.ok((await entriesBelow(lake)).some((name) => name.includes('merging')))
+  await rm(draft)
+  await (await lockSeries(place, NOBODY)).release()
+  assert.deepEqual(
+    (await entriesBelow(lake)).filter((name) => name.includes('feed')),
+    [],
+  )
 })
