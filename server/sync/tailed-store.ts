@@ -117,10 +117,10 @@ export class TailedStore implements ObjectStore {
     const { key } = head
     const { replaces } = options
     const [etag, tailEtag] = typeof replaces === 'string' ? etagsOf(replaces) : []
+    const ofWhole = replaces === undefined ? options : { ...options, replaces: etag ?? null }
     const before = this.#bases.get(key)
     if (before === undefined && !this.#isOpen(key)) {
-      const whole = { ...options, ...(replaces === undefined ? {} : { replaces: etag ?? null }) }
-      const written = await this.#store.put(head, open, whole)
+      const written = await this.#store.put(head, open, ofWhole)
       return { ...written, version: versionOf(written.version, tailEtag) }
     }
     const isOwn = before !== undefined && before.etag === etag
@@ -133,8 +133,7 @@ export class TailedStore implements ObjectStore {
       return { ...written, version: versionOf(before.etag, written.version) }
     }
     const written = await this.#store.put(head, open, {
-      ...options,
-      ...(replaces === undefined ? {} : { replaces: etag ?? null }),
+      ...ofWhole,
       ...(fromByte === 0 ? {} : { metadata: { prefix: String(fromByte) } }),
     })
     const sharedUntilMs = before === undefined || isOwn ? before?.sharedUntilMs : this.#nowMs() + SHARED_MS
