@@ -1,7 +1,7 @@
 // Random requests (20,000 with full effort) over every documented endpoint, with the sample's records behind them: whatever a client says,
 // it is never our fault, and a refusal always names what is wrong. Most are nonsense; some are a documented example with
 // one or two things changed, so that what lies behind the checks is reached too. A seed makes a failure the same one
-// again: FUZZ_SEED sets another.
+// again: FUZZ_SEED sets another, FUZZ_REQUESTS their number.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,7 +11,7 @@ import { serviceOfThisFile } from './support/conformance-service.ts'
 import { IS_FULL_EFFORT, runs } from './support/effort.ts'
 import type { Problem } from './support/test-server.ts'
 
-const REQUESTS = runs(2_000, 20_000)
+const REQUESTS = runs(2_000, 20_000, 'FUZZ_REQUESTS')
 const CONNECTIONS = 8
 const SEED = Number(process.env['FUZZ_SEED'] ?? 2026)
 /** One request in so many begins as an example that is answered: those are the dear ones. */

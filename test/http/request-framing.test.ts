@@ -6,6 +6,7 @@ import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import { defineEndpoint, jsonReply } from '../../server/http/endpoint.ts'
 import { startEndpoints } from '../support/endpoint-server.ts'
+import { BEYOND_DOUBT, NOT_SEEN, oddRequests } from '../support/odd-requests.ts'
 
 const SECOND = 'GET /second HTTP/1.1\r\nHost: test\r\n\r\n'
 const HEAD = 'GET /first HTTP/1.1\r\nHost: test\r\n'
@@ -89,6 +90,24 @@ describe('ambiguous requests', { concurrency: true }, () => {
       assert.deepEqual(asked, [])
     })
   }
+
+  test('no second request behind one that is not beyond doubt, in 250 odd forms', async (t) => {
+    const endpoints = ['/first', '/second'].map((path) =>
+      defineEndpoint({ path, summary: path, parameters: [], handle: () => jsonReply(path) }),
+    )
+    const { port } = await startEndpoints(t, endpoints)
+    const all = oddRequests()
+    assert.equal(all.size, 250)
+    const letThrough = await Promise.all(
+      [...all].map(async ([name, sent]) => {
+        const answer = await answerTo(port, sent)
+        assert.match(answer, /^(?:$|HTTP\/1\.1 (?:100|200|400|405|505) )/, name)
+        return answer.includes('"/second"') ? [name] : []
+      }),
+    )
+    const unexpected = letThrough.flat().filter((name) => !BEYOND_DOUBT.has(name) && name !== NOT_SEEN)
+    assert.deepEqual(unexpected, [])
+  })
 })
 
 test('a refused request is told why, with a problem, and its connection is closed', async (t) => {
