@@ -77,9 +77,11 @@ export class WriteAheadLog {
   readonly #commitIntervalMs: number
   readonly #segmentBytesMax: number
   readonly #queueBytesHigh: number
+  /** Where the next batch goes. Between two commits it may name a segment that has no end yet. */
   #segment: number
   #file: FileHandle | undefined
   #offset = 0
+  #synced: WalPosition
   #hour = -1n
   /** Two batches take turns: one takes records while the other is on its way to the disk. */
   #filling = new Batch()
@@ -93,6 +95,7 @@ export class WriteAheadLog {
   private constructor(options: WriteAheadLogOptions, lastSegment: number) {
     this.#options = options
     this.#segment = lastSegment
+    this.#synced = { segment: lastSegment + 1, offset: 0 }
     this.#commitIntervalMs = options.bounds?.commitIntervalMs ?? WAL_COMMIT_INTERVAL_MS
     this.#segmentBytesMax = options.bounds?.segmentBytes ?? WAL_SEGMENT_BYTES_MAX
     this.#queueBytesHigh = options.bounds?.queueBytesHigh ?? WAL_QUEUE_BYTES_HIGH
@@ -104,11 +107,12 @@ export class WriteAheadLog {
     return new WriteAheadLog(options, segments.at(-1)?.number ?? 0)
   }
 
-  /** The end of what is on disk. Before the first commit it is the beginning of a segment that is still to come. */
+  /**
+   * The end of what is on disk, at any moment: also while a batch is on its way there, or after it could not be written.
+   * Before the first commit it is the beginning of a segment that is still to come.
+   */
   get position(): WalPosition {
-    return this.#offset === 0
-      ? { segment: this.#segment + 1, offset: 0 }
-      : { segment: this.#segment, offset: this.#offset }
+    return this.#synced
   }
 
   /** Bytes of records that are not yet on disk. */
@@ -154,9 +158,10 @@ export class WriteAheadLog {
 
   #committed(batch: Batch): void {
     this.#committing = undefined
+    this.#synced = { segment: this.#segment, offset: this.#offset }
     const { records, firstMs } = batch
     batch.clear()
-    this.#options.onSynced(this.position, records, performance.now() - firstMs)
+    this.#options.onSynced(this.#synced, records, performance.now() - firstMs)
     this.#reportCongestion()
     const waiting = this.#filling
     if (waiting.records === 0) return

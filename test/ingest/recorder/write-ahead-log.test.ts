@@ -129,6 +129,36 @@ test('a missing segment is a loss', async (t) => {
   )
 })
 
+test('says at every moment where the end of what is on disk is, also while a segment is begun', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const synced: string[] = [JSON.stringify({ segment: 1, offset: 0 })]
+  const seen = new Set<string>()
+  const log = await WriteAheadLog.open({
+    directory,
+    onSynced: (position) => synced.push(JSON.stringify(position)),
+    onCongestion: () => {},
+    onFailed: (error) => assert.fail(error),
+    bounds: { commitIntervalMs: 0 },
+  })
+  for (let hour = 0n; hour < 4n; hour++) {
+    log.append({
+      kind: WAL_KIND.frame,
+      lane: 0,
+      epoch: 1,
+      recvTs: START + hour * HOUR_NS,
+      payload: Buffer.alloc(100),
+    })
+    // Every turn of the loop: each step of a commit takes at least one.
+    while (log.queuedBytes > 0) {
+      seen.add(JSON.stringify(log.position))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  await log.close()
+  assert.equal(synced.length, 5)
+  assert.deepEqual([...seen], synced.slice(0, -1))
+})
+
 test('holds sources back while the disk is behind, and no longer than that', async (t) => {
   const directory = await temporaryDirectory(t)
   const congestion: boolean[] = []
