@@ -10,6 +10,7 @@ import { kalshiCredentials } from '../../server/ingest/recorder/kalshi-signature
 import type { DirectoryMarket } from '../../server/ingest/recorder/market-directory.ts'
 import { SourceRecorder } from '../../server/ingest/recorder/source-recorder.ts'
 import type { SourceRecorderOptions } from '../../server/ingest/recorder/source-recorder.ts'
+import type { WalPosition } from '../../server/ingest/recorder/wal-segment.ts'
 import type { LocalKalshi } from './local-kalshi.ts'
 import { applyNaively, bookText, readRows } from './lob-rows.ts'
 import type { LobRow, NaiveBook } from './lob-rows.ts'
@@ -98,14 +99,26 @@ export async function recordKalshi(
     const marker = JSON.stringify({ type: 'marker', msg: { number: markers++ } })
     exchange.say(marker)
     await eventually(() => lastMarker === marker, 'the marker has come')
-    const { queuedBytes, logPosition } = recorder.metrics
-    const end = { segment: logPosition.segment, offset: logPosition.offset + queuedBytes }
+    const end = await endOnDisk(recorder)
     await eventually(() => {
       const { segment, offset } = recorder.metrics.consolidation?.position ?? { segment: 0, offset: 0 }
       return segment > end.segment || (segment === end.segment && offset >= end.offset)
     }, 'everything is consolidated')
   }
   return { recorder, lake, workDirectory, log, settle, follow }
+}
+
+/** The end of the log when everything that was heard so far is on disk. */
+async function endOnDisk(recorder: SourceRecorder): Promise<WalPosition> {
+  let [{ syncedRecords }, commits] = [recorder.metrics, 0]
+  await eventually(() => {
+    const { syncedRecords: synced, queuedBytes } = recorder.metrics
+    if (synced !== syncedRecords) commits++
+    syncedRecords = synced
+    // The first commit may have been on its way before.
+    return queuedBytes === 0 || commits >= 2
+  }, 'everything is on disk')
+  return recorder.metrics.logPosition
 }
 
 /** Waits for what nothing tells of; gives up after half a minute. */
