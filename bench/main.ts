@@ -20,12 +20,12 @@ import { runRecordMemory } from './record-memory.ts'
 import { runRecorderBench } from './recorder.bench.ts'
 import { runRecords } from './records.ts'
 import { environmentMarkdown, reportMarkdown } from './report.ts'
-import { runSoak } from './soak.ts'
+import { runSoak, type SoakLength } from './soak.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 
-type Benchmark = (lake: BenchLake, size: BenchSize) => Promise<BenchReport>
+type Benchmark = (lake: BenchLake, size: BenchSize, soak: Partial<SoakLength>) => Promise<BenchReport>
 
-const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
+const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map<string, Benchmark>([
   ['lob-end-to-end', runEndToEnd],
   ['lob-again', runAgain],
   ['lob-seeking', runSeeking],
@@ -33,23 +33,27 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map([
   ['lob-backpressure', runBackpressure],
   ['parquet-out', runParquetOut],
   ['records', runRecords],
-  ['record-memory', runRecordMemory],
-  ['mixed-load', runMixedLoad],
+  ['record-memory', (lake, size) => runRecordMemory(lake, size)],
+  ['mixed-load', (lake, size) => runMixedLoad(lake, size)],
   ['catalogue', (_lake, size) => runCatalogue(size)],
   ['clients', runClients],
   ['explorer', runExplorer],
   ['recorder', (_lake, size) => runRecorderBench(size)],
   ['import', (_lake, size) => runImportBench(size)],
-  ['soak', (_lake, size) => runSoak(size)],
+  ['soak', (_lake, size, soak) => runSoak(size, soak)],
 ])
 
 /** It takes more than an hour, and runs when it is named. */
 const LONG = 'soak'
 
+const MS_PER_MINUTE = 60_000
+
 const HELP = `Usage: npm run bench -- [options]
 
   --only <name>    one of ${[...BENCHMARKS.keys()].join(', ')}; may be repeated
   --smoke          small inputs: checks that everything runs, measures nothing of worth
+  --soak-minutes <n>, --soak-rate <n>
+                   a soak of other length than 60 minutes, or at another rate than 5000 changes/s
   --json <file>    also writes the reports as JSON
   -h, --help       this text
 `
@@ -77,6 +81,14 @@ async function runParquetOut(_lake: BenchLake, size: BenchSize): Promise<BenchRe
   }
 }
 
+/** A positive number of the command line, as what it means; nothing where it is not given. */
+function asked<T>(name: string, text: string | undefined, mean: (value: number) => T): T | undefined {
+  if (text === undefined) return undefined
+  const value = Number(text)
+  if (!(value > 0 && Number.isFinite(value))) throw new Error(`--${name} is no positive number: ${text}`)
+  return mean(value)
+}
+
 async function main(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
@@ -84,6 +96,8 @@ async function main(args: string[]): Promise<void> {
       only: { type: 'string', multiple: true },
       smoke: { type: 'boolean', default: false },
       json: { type: 'string' },
+      'soak-minutes': { type: 'string' },
+      'soak-rate': { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
@@ -94,13 +108,17 @@ async function main(args: string[]): Promise<void> {
   const names = values.only ?? [...BENCHMARKS.keys()].filter((name) => name !== LONG)
   const unknown = names.filter((name) => !BENCHMARKS.has(name))
   if (unknown.length > 0) throw new Error(`no benchmark is called ${unknown.join(', ')}\n\n${HELP}`)
+  const soak = {
+    ...asked('soak-minutes', values['soak-minutes'], (minutes) => ({ durationMs: minutes * MS_PER_MINUTE })),
+    ...asked('soak-rate', values['soak-rate'], (perSecond) => ({ perSecond })),
+  }
   const environment = await readEnvironment()
   process.stdout.write(`${environmentMarkdown(environment)}\n`)
   const lake = await BenchLake.create()
   const reports: BenchReport[] = []
   try {
     for (const name of names) {
-      const report = await BENCHMARKS.get(name)!(lake, values.smoke ? 'smoke' : 'full')
+      const report = await BENCHMARKS.get(name)!(lake, values.smoke ? 'smoke' : 'full', soak)
       process.stdout.write(`${reportMarkdown(report)}\n`)
       reports.push(report)
     }

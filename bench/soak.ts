@@ -13,9 +13,13 @@ import { compareLake, type SoakComparison } from './soak-compare.ts'
 import { SoakExchange } from './soak-exchange.ts'
 import { SoakProcess, type SoakSample } from './soak-process.ts'
 
-interface Plan {
+export interface SoakLength {
+  /** Changes of the exchange. */
   readonly perSecond: number
   readonly durationMs: number
+}
+
+interface Plan extends SoakLength {
   readonly sampleMs: number
   /** When it is killed, as shares of the duration; midnight is at a half. */
   readonly kills: readonly number[]
@@ -57,8 +61,9 @@ const CATCH_UP_MS_MAX = 10 * 60_000
 const WARM_SHARE = 0.25
 const TOLD_SAMPLES = 13
 
-export async function runSoak(size: BenchSize): Promise<BenchReport> {
-  const plan = PLANS[size]
+/** @param changed a rate or a duration other than the plan's, where a machine cannot carry that or nobody can wait */
+export async function runSoak(size: BenchSize, changed: Partial<SoakLength> = {}): Promise<BenchReport> {
+  const plan = { ...PLANS[size], ...changed }
   const root = await mkdtemp(join(tmpdir(), 'bookcast-soak-'))
   const shiftMs = shiftToMidnight(plan.durationMs / 2)
   const markets = SERIES.flatMap((series) =>
