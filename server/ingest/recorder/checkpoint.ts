@@ -25,6 +25,8 @@ export interface ConsolidationState {
   readonly position: WalPosition
   /** The open UTC hour since the epoch; undefined before the first record. */
   readonly hour: number | undefined
+  /** Receive time of the last record before it; older states do not say it. */
+  readonly now?: bigint | undefined
   readonly spans: FeedSpansState | undefined
   readonly lanes: readonly LaneState[]
   readonly series: readonly LiveSeriesState[]

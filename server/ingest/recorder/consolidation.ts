@@ -116,6 +116,7 @@ export class Consolidation implements BookEventSink {
     }
     this.#logEnd = logEnd
     this.#hour = state.hour
+    this.#now = state.now ?? 0n
     this.#seriesByMarket = new Map(state.seriesByMarket)
     for (const lane of state.lanes) this.#addLane(lane)
     for (const series of state.series) this.#addSeries(series.series, series)
@@ -128,8 +129,9 @@ export class Consolidation implements BookEventSink {
     const segments = await listWalSegments(walDirectory(workDirectory, source))
     const logEnd = await endOf(segments)
     for (const kind of ['latest', 'date'] as const) {
-      const state = await readCheckpoint(checkpointPath(options, kind))
-      if (state === undefined) continue
+      const saved = await readCheckpoint(checkpointPath(options, kind))
+      if (saved === undefined) continue
+      const state = { ...saved, position: placeInLog(saved.position, segments, options) }
       const consolidation = new Consolidation(options, state, logEnd)
       if ([...consolidation.#series.values()].every((series) => series.restorePart())) return consolidation
       options.onWarning?.(`the ${kind} checkpoint does not fit its part files; an earlier state is read`)
@@ -350,6 +352,7 @@ export class Consolidation implements BookEventSink {
     const state: ConsolidationState = {
       position,
       hour: this.#hour,
+      now: this.#now,
       spans: this.#spans.state(),
       lanes: [...this.#lanes].map(([lane, { decoder, epoch, lastTs, isConnected }]) => {
         return { lane, epoch, lastTs, isConnected, decoder: decoder.state() }
@@ -376,6 +379,22 @@ const NEW_LANE: Omit<LaneState, 'lane'> = {
 async function endOf(segments: readonly WalSegment[]): Promise<WalPosition | undefined> {
   const last = segments.at(-1)
   return last === undefined ? undefined : { segment: last.number, offset: (await stat(last.path)).size }
+}
+
+/**
+ * Where reading goes on. Where the log was taken away and has begun anew, that is its beginning: the place that was noted
+ * would not come for many hours.
+ */
+function placeInLog(
+  noted: WalPosition,
+  segments: readonly WalSegment[],
+  { onWarning }: ConsolidationOptions,
+): WalPosition {
+  if (noted.segment <= (segments.at(-1)?.number ?? 0)) return noted
+  onWarning?.(
+    `the log ends before segment ${noted.segment}, where reading stopped: it is read from its beginning`,
+  )
+  return { segment: segments[0]?.number ?? 1, offset: 0 }
 }
 
 function checkpointPath(

@@ -40,13 +40,14 @@ export class WalReader {
   /**
    * The next records before `limit`, which must be the end of a record; `undefined` when there are none. Segments before
    * the limit's are read to their end.
+   * @throws when the directory does not show the limit's segment, as while its disk is away
    */
   async next(limit: WalPosition): Promise<WalPiece | undefined> {
     for (;;) {
       if (this.#segment > limit.segment) return undefined
       const isLast = this.#segment === limit.segment
       if (isLast && this.#offset >= limit.offset) return undefined
-      const file = await this.#open()
+      const file = this.#file ?? (await this.#open())
       if (file === undefined) return await this.#skip(limit)
       const sizeBytes = (await file.stat()).size
       const endOffset = isLast ? Math.min(limit.offset, sizeBytes) : sizeBytes
@@ -121,16 +122,19 @@ export class WalReader {
     return { segment, records: [...records, lost] }
   }
 
-  async #skip({ segment: limitSegment }: WalPosition): Promise<WalPiece> {
+  // A directory that does not even show what is known to be on disk says nothing of what is lost.
+  async #skip(limit: WalPosition): Promise<WalPiece> {
     const missing = this.#segment
     const segments = await listWalSegments(this.#directory)
-    const following = segments.find(({ number }) => number > missing)?.number ?? limitSegment + 1
-    await this.#enter(following)
+    if (limit.offset > 0 && !segments.some(({ number }) => number === limit.segment))
+      throw new Error(
+        `${this.#directory} does not show segment ${limit.segment} of the log, which is on disk`,
+      )
+    await this.#enter(segments.find(({ number }) => number > missing)?.number ?? limit.segment)
     return { segment: missing, records: [lostRecord(0)] }
   }
 
   async #open(): Promise<FileHandle | undefined> {
-    if (this.#file !== undefined) return this.#file
     const segments = await listWalSegments(this.#directory)
     const segment = segments.find(({ number }) => number === this.#segment)
     if (segment === undefined) return undefined

@@ -255,3 +255,30 @@ test('a damaged segment is a gap, and what follows it is read', async (t) => {
   assert.equal(bookText(books.get(T)), 'unknown')
   assert.equal(bookText(books.get(B)), bookText(new Map([['0:2000', 1_000_000n]])))
 })
+
+test('a log that was taken away and begins anew is read at once, not when it is as long as the old one', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+  const records = script(60, 3 * HOUR_MS)
+  const parts = [0, 20, 400, records.length]
+  let limit: WalPosition | undefined
+  for (const [index, from] of parts.slice(0, -1).entries())
+    limit = await writeWal(work, 'kalshi', records.slice(from, parts[index + 1]))
+  const before = await open(lake, work)
+  await readAll(before, limit!)
+  await before.close()
+  await rm(join(work, 'wal'), { recursive: true })
+  const laterMs = START_MS + 27 * HOUR_MS
+  const anew = await writeWal(work, 'kalshi', [
+    { kind: WAL_KIND.start, ms: laterMs },
+    { epoch: 2, ms: laterMs + 6, frame: snapshot(1, { yes_dollars_fp: [['0.3000', '7.00']] }) },
+    { kind: WAL_KIND.clock, ms: laterMs + 1000 },
+  ])
+  const after = await open(lake, work)
+  await readAll(after, anew)
+  await after.publish()
+  await after.close()
+  assert.deepEqual(after.figures.position, anew)
+  const books = replayRows(await readRows(pathOf(lake, '2026-06-26')))
+  assert.equal(bookText(books.get(T)), bookText(new Map([['0:3000', 7_000_000n]])))
+})

@@ -1,7 +1,7 @@
 // The write-ahead log by itself: what is written is read, damage is told, bounds hold.
 
 import assert from 'node:assert/strict'
-import { readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
@@ -127,6 +127,25 @@ test('a missing segment is a loss', async (t) => {
     records.map(({ kind, payload }) => (kind === WAL_KIND.lost ? 'lost' : payload.toString())),
     ['a', 'lost', 'c'],
   )
+})
+
+test('a directory that does not show what is on disk is read when it does, and nothing of it is lost', async (t) => {
+  const [directory, away] = [
+    join(await temporaryDirectory(t), 'log'),
+    join(await temporaryDirectory(t), 'away'),
+  ]
+  for (const text of ['a', 'b', 'c']) await write(directory, [{ recvTs: START, text }])
+  const end = { segment: 3, offset: WAL_MAGIC.length + WAL_HEADER_BYTES + 1 }
+  const reader = new WalReader(directory, { segment: 1, offset: 0 })
+  t.after(() => reader.close())
+  const texts = async (): Promise<string[]> =>
+    (await reader.next(end))?.records.map(({ payload }) => payload.toString()) ?? []
+  assert.deepEqual(await texts(), ['a'])
+  await rename(directory, away)
+  await assert.rejects(reader.next(end), /does not show segment 3/)
+  await rm(directory, { recursive: true })
+  await rename(away, directory)
+  assert.deepEqual([...(await texts()), ...(await texts()), ...(await texts())], ['b', 'c'])
 })
 
 test('says at every moment where the end of what is on disk is, also while a segment is begun', async (t) => {
