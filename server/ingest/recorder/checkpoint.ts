@@ -1,5 +1,5 @@
-// The consolidation's state between two hours, on disk: a start after a crash goes on from there instead of reading the
-// log from its beginning. A checkpoint that cannot be read counts as none; the log is the truth.
+// The consolidation's state between two hours, on disk: a start after a crash goes on from there, and the log before it is
+// removed. A checkpoint that cannot be read counts as none: then the lake has the closed hours, and the log the open one.
 
 import { readFile, rename, rm } from 'node:fs/promises'
 import { open } from 'node:fs/promises'

@@ -112,7 +112,7 @@ export class Consolidation implements BookEventSink {
       sliceRows: bounds?.sliceRows ?? RECORDER_SLICE_ROWS,
       isBehind: () => this.#logEnd !== undefined,
       onWarning: (text) => options.onWarning?.(text),
-      onRestart: async () => await rm(checkpointPath(options, 'latest'), { force: true }),
+      onRestart: async () => await rm(checkpointPath(options), { force: true }),
     }
     this.#logEnd = logEnd
     this.#hour = state.hour
@@ -122,19 +122,21 @@ export class Consolidation implements BookEventSink {
     for (const series of state.series) this.#addSeries(series.series, series)
   }
 
-  /** Goes on from the newest checkpoint that fits the files beside it, else from the beginning of the log. */
+  /**
+   * Goes on from the checkpoint where it fits the part files beside it, else from the beginning of what there is of the log:
+   * closed hours are then merged with as the lake has them.
+   */
   static async open(options: ConsolidationOptions): Promise<Consolidation> {
     const { workDirectory, source } = options
     await rm(join(workDirectory, 'spill', source), { recursive: true, force: true })
     const segments = await listWalSegments(walDirectory(workDirectory, source))
     const logEnd = await endOf(segments)
-    for (const kind of ['latest', 'date'] as const) {
-      const saved = await readCheckpoint(checkpointPath(options, kind))
-      if (saved === undefined) continue
+    const saved = await readCheckpoint(checkpointPath(options))
+    if (saved !== undefined) {
       const state = { ...saved, position: placeInLog(saved.position, segments, options) }
       const consolidation = new Consolidation(options, state, logEnd)
       if ([...consolidation.#series.values()].every((series) => series.restorePart())) return consolidation
-      options.onWarning?.(`the ${kind} checkpoint does not fit its part files; an earlier state is read`)
+      options.onWarning?.('the checkpoint does not fit its part files; closed hours are taken from the lake')
     }
     const position = { segment: segments[0]?.number ?? 1, offset: 0 }
     const state = { hour: undefined, spans: undefined, lanes: [], series: [], seriesByMarket: [] }
@@ -284,7 +286,8 @@ export class Consolidation implements BookEventSink {
       this.#options.source === 'kalshi'
         ? new KalshiDecoder({
             ...common,
-            useYesPrice: false,
+            // The recorder asks for nothing else, and the command may lie in a part of the log that is gone.
+            useYesPrice: true,
             state: state as KalshiDecoderState | undefined,
           })
         : new PolymarketDecoder({ ...common, state: state as PolymarketDecoderState | undefined })
@@ -325,7 +328,7 @@ export class Consolidation implements BookEventSink {
       this.#hour = hour + 1
       this.#closedHours++
       if (isDateEnd) this.#forgetSeries()
-      if (!this.#isHourOver(recvTs) || isDateEnd) await this.#save(position, isDateEnd)
+      if (!this.#isHourOver(recvTs) || isDateEnd) await this.#save(position)
       for (const part of finishedParts.splice(0)) await rm(part, { force: true })
     }
     this.#heldBytes = 0
@@ -347,8 +350,8 @@ export class Consolidation implements BookEventSink {
     }
   }
 
-  /** The state before `position`. At the end of a date the log before it is needed no more. */
-  async #save(position: WalPosition, isDateEnd: boolean): Promise<void> {
+  /** The state before `position`. The log before it is needed no more: its hours are in the part files and in the lake. */
+  async #save(position: WalPosition): Promise<void> {
     const state: ConsolidationState = {
       position,
       hour: this.#hour,
@@ -360,9 +363,7 @@ export class Consolidation implements BookEventSink {
       series: [...this.#series.values()].map((series) => series.state()),
       seriesByMarket: [...this.#seriesByMarket],
     }
-    if (isDateEnd) await writeCheckpoint(checkpointPath(this.#options, 'date'), state)
-    await writeCheckpoint(checkpointPath(this.#options, 'latest'), state)
-    if (!isDateEnd) return
+    await writeCheckpoint(checkpointPath(this.#options), state)
     for (const { number, path } of await listWalSegments(this.#directory)) {
       if (number < position.segment) await rm(path, { force: true })
     }
@@ -397,9 +398,9 @@ function placeInLog(
   return { segment: segments[0]?.number ?? 1, offset: 0 }
 }
 
-function checkpointPath(
-  { workDirectory, source }: Pick<ConsolidationOptions, 'workDirectory' | 'source'>,
-  kind: 'latest' | 'date',
-): string {
-  return join(workDirectory, `${source}-${kind}.checkpoint`)
+function checkpointPath({
+  workDirectory,
+  source,
+}: Pick<ConsolidationOptions, 'workDirectory' | 'source'>): string {
+  return join(workDirectory, `${source}-latest.checkpoint`)
 }

@@ -9,6 +9,7 @@ import * as fc from 'fast-check'
 import { Consolidation } from '../../../server/ingest/recorder/consolidation.ts'
 import { heardMark } from '../../../server/ingest/recorder/wal-mark.ts'
 import { WAL_KIND } from '../../../server/ingest/recorder/wal-record.ts'
+import { listWalSegments } from '../../../server/ingest/recorder/wal-segment.ts'
 import type { WalPosition } from '../../../server/ingest/recorder/wal-segment.ts'
 import { lobFilePath } from '../../../shared/lake-layout.ts'
 import { runs } from '../../support/effort.ts'
@@ -113,7 +114,52 @@ test('recorded and imported messages give the same files', async (t) => {
   }
 })
 
-test('a date that is closed frees its segments and its part file', async (t) => {
+test('an hour that is closed frees its segments', async (t) => {
+  const root = await temporaryDirectory(t)
+  const work = join(root, 'work')
+  const records = script(400, 3 * HOUR_MS)
+  // Within one date: half an hour each, from 22:10 on.
+  const from = [0, 1, 2, 3].map((part) =>
+    records.findIndex(({ ms }) => ms >= START_MS + (part * HOUR_MS) / 2),
+  )
+  let limit: WalPosition | undefined
+  for (const [index, begin] of from.slice(0, -1).entries())
+    limit = await writeWal(work, 'kalshi', records.slice(begin, from[index + 1]))
+  const consolidation = await open(join(root, 'lake'), work)
+  await readAll(consolidation, limit!)
+  await consolidation.close()
+  // The second one, of 22:40 to 23:10, has the words that closed the first hour.
+  assert.deepEqual(
+    (await listWalSegments(join(work, 'wal', 'kalshi'))).map(({ number }) => number),
+    [2, 3],
+  )
+})
+
+for (const lost of ['its part files', 'its checkpoint'] as const) {
+  test(`a recorder that has lost ${lost} goes on from the lake with nothing missing`, async (t) => {
+    const root = await temporaryDirectory(t)
+    const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+    const records = script(400, 3 * HOUR_MS)
+    const middle = records.findIndex(({ ms }) => ms > Date.parse('2026-06-24T23:20:00Z'))
+    await writeWal(work, 'kalshi', records.slice(0, 60))
+    const first = await open(lake, work)
+    const end = await writeWal(work, 'kalshi', records.slice(60, middle))
+    await readAll(first, end)
+    await first.publish()
+    await first.close()
+    if (lost === 'its part files') await rm(join(work, 'parts'), { recursive: true })
+    else await rm(join(work, 'kalshi-latest.checkpoint'))
+    const second = await open(lake, work)
+    await readAll(second, await writeWal(work, 'kalshi', records.slice(middle)))
+    await second.close()
+    const imported = join(root, 'imported')
+    await runImport(imported, 'kalshi', { lines: linesOf(records) })
+    for (const date of DATES)
+      assert.deepEqual(await readRows(pathOf(lake, date)), await readRows(pathOf(imported, date)), date)
+  })
+}
+
+test('a date that is closed frees its part file', async (t) => {
   const root = await temporaryDirectory(t)
   const work = join(root, 'work')
   const records = script(400, 3 * HOUR_MS)

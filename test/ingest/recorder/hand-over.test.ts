@@ -22,6 +22,8 @@ import { writeWal } from '../../support/wal-script.ts'
 import type { ScriptRecord } from '../../support/wal-script.ts'
 
 const DAY_MS = 86_400_000
+/** What a recorder asks the exchange for; the command is not among the records here. */
+const AS_RECORDED = { useYesPrice: true } as const
 const DATE = '2026-06-24'
 const NEXT = '2026-06-25'
 const BOUNDS = { sliceRows: 20, spillBytes: 4000, groupRows: 50 }
@@ -122,7 +124,7 @@ async function assertSameAsImport(
     await writeFile(path, linesOf(records).join('\n'))
     paths.push(path)
   }
-  await runImport(imported, 'kalshi', { paths }, { bounds: { groupRows: 50 } })
+  await runImport(imported, 'kalshi', { paths }, { ...AS_RECORDED, bounds: { groupRows: 50 } })
   for (const date of dates) {
     assert.deepEqual(await readRows(pathOf(lake, date)), await readRows(pathOf(imported, date)), date)
     for (const key of ['strands', 'covers_from', 'covers_to', 'markets', 'gaps'])
@@ -203,7 +205,8 @@ test('a recorder that has gone on from a file and is started anew right after mi
   await record(second, recordings[1]!)
   await record(second, recordings[2]!)
   const imported = join(root, 'imported')
-  for (const records of recordings) await runImport(imported, 'kalshi', { lines: linesOf(records) })
+  for (const records of recordings)
+    await runImport(imported, 'kalshi', { lines: linesOf(records) }, AS_RECORDED)
   for (const date of [DATE, NEXT])
     assert.deepEqual(await readRows(pathOf(second.lake, date)), await readRows(pathOf(imported, date)), date)
 })
@@ -253,7 +256,7 @@ test('what is imported into the open date meanwhile stays, and the recorder goes
   const added = connection(at('18:40:00'), at('19:45:00'), { changes: 60 })
   const middle = recorded.findIndex(({ ms }) => ms > at('22:05:00'))
   await record(own, recorded.slice(0, middle))
-  await runImport(own.lake, 'kalshi', { lines: linesOf(added) })
+  await runImport(own.lake, 'kalshi', { lines: linesOf(added) }, AS_RECORDED)
   await record(own, recorded.slice(middle))
   await record(own, untilNextDay(at('23:30:00')))
   await assertSameAsImport(own.lake, root, [recorded, added], [DATE])
