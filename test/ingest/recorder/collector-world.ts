@@ -172,6 +172,9 @@ export class Collector {
     for (const connection of this.#connections) {
       const epoch = Number(connection.from / 1_000_000n)
       const isNow = (ts: bigint): boolean => ts > this.#writtenTo && ts <= to
+      const first = connection.messages[0]?.recvTs
+      if (this.#world.source === 'kalshi' && first !== undefined && isNow(first))
+        records.push({ kind: WAL_KIND.command, ms: msOf(first), epoch, frame: SUBSCRIBE })
       for (const message of connection.messages) {
         if (isNow(message.recvTs))
           records.push({ ms: msOf(message.recvTs), epoch, frame: this.#frameOf(message) })
@@ -196,6 +199,9 @@ export class Collector {
     return (JSON.parse(line) as { msg: unknown }).msg
   }
 }
+
+/** The frames of the model have each price on its own leg. */
+const SUBSCRIBE = { id: 0, cmd: 'subscribe', params: { use_yes_price: false } }
 
 function nextClock(ts: bigint): bigint {
   return (ts / CLOCK_NS + 1n) * CLOCK_NS
