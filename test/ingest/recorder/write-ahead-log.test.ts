@@ -178,6 +178,48 @@ test('says at every moment where the end of what is on disk is, also while a seg
   assert.deepEqual([...seen], synced.slice(0, -1))
 })
 
+test('a reader that follows to wherever the log says it ends gets each record once, however often it rolls', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const log = await WriteAheadLog.open({
+    directory,
+    onSynced: () => {},
+    onCongestion: () => {},
+    onFailed: (error) => assert.fail(error),
+    bounds: { commitIntervalMs: 0, segmentBytes: 4_000 },
+  })
+  const reader = new WalReader(directory, { segment: 1, offset: 0 })
+  t.after(() => reader.close())
+  const read: string[] = []
+  const follow = async (): Promise<void> => {
+    for (let piece = await reader.next(log.position); piece; piece = await reader.next(log.position))
+      for (const { kind, payload } of piece.records)
+        read.push(kind === WAL_KIND.lost ? 'lost' : payload.toString())
+  }
+  const written: string[] = []
+  let isWriting = true
+  const following = (async () => {
+    while (isWriting) {
+      await follow()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  })()
+  for (let index = 0; index < 600; index++) {
+    const text = `${index} ${'x'.repeat((index * 37) % 700)}`
+    written.push(text)
+    // An hour changes now and then too.
+    const recvTs = START + BigInt(Math.floor(index / 90)) * HOUR_NS
+    log.append({ kind: WAL_KIND.frame, lane: 0, epoch: 1, recvTs, payload: Buffer.from(text) })
+    // Now more, now fewer of them go in one commit.
+    while (index % 4 === 0 && log.queuedBytes > 0) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await log.close()
+  isWriting = false
+  await following
+  await follow()
+  assert.ok((await listWalSegments(directory)).length > 40)
+  assert.deepEqual(read, written)
+})
+
 test('holds sources back while the disk is behind, and no longer than that', async (t) => {
   const directory = await temporaryDirectory(t)
   const congestion: boolean[] = []
