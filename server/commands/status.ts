@@ -2,6 +2,7 @@
 // be asked beside a running server: an embedded store that another process has is asked through that process.
 
 import { existsSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { pino } from 'pino'
@@ -14,7 +15,8 @@ import { DataDirectoryLocked } from '../storage/data-directory-lock.ts'
 import { Postgres } from '../storage/postgres.ts'
 import type { RelationalStoreOptions } from '../storage/relational-store.ts'
 import type { Command } from './command.ts'
-import { describeOptions, type OptionDeclaration, parseOptions, type ParsedOptions } from './options.ts'
+import { describeOptions, type OptionDeclaration, type OptionText } from './options.ts'
+import { parseOptions, type ParsedOptions } from './options.ts'
 import { newestLines, recorderTable, sourceTable, storageLines } from './status-text.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
 import { fitted } from './terminal.ts'
@@ -57,6 +59,7 @@ export const statusCommand: Command = async (args, { env, stdout }) => {
     return 0
   }
   const settings = readStoreOptions(options)
+  await mustBeDirectory(options.get('lake'))
   const store = await openStore(settings)
   try {
     const nowMs = SYSTEM_CLOCK.nowMs()
@@ -70,6 +73,13 @@ export const statusCommand: Command = async (args, { env, stdout }) => {
   if (work !== null) stdout.write(recorderTable(await readRecorderStatus(work), SYSTEM_CLOCK.nowMs()))
   if (lake !== null) stdout.write(storageLines(await lookAtStorage(lake, work, settings)))
   return 0
+}
+
+/** A place that is not there has no figures: zeros would be taken for them. */
+async function mustBeDirectory(option: OptionText | undefined): Promise<void> {
+  if (option === undefined) return
+  const found = await stat(option.text).catch(() => undefined)
+  if (found?.isDirectory() !== true) throw new Error(`${option.origin}: there is no directory ${option.text}`)
 }
 
 /** The store, or a connection to the process that has it. */

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
@@ -75,4 +76,20 @@ test('tells what the recorders of a lake do, and when they did it last', async (
   assert.match(await status(), /^log of kalshi +[\d.]+ \w+$/m)
   await recorder.stop()
   assert.match(await status(), /^kalshi +stopped \d{4}-/m)
+})
+
+test('a lake that is not there is told as such, before anything is opened or made', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, dataDirectory] = [join(root, 'nowhere'), join(root, 'data')]
+  const file = join(root, 'file')
+  await writeFile(file, 'no directory')
+  for (const [args, variables, told] of [
+    [['--lake', lake], {}, `bookcast status: --lake: there is no directory ${lake}\n`],
+    [[], { BOOKCAST_LAKE: file }, `bookcast status: BOOKCAST_LAKE: there is no directory ${file}\n`],
+  ] as const) {
+    const environment = { ...process.env, DATABASE_URL: '', BOOKCAST_DATA_DIR: dataDirectory, ...variables }
+    const status = run(process.execPath, [...PROGRAM_ARGUMENTS, 'status', ...args], { env: environment })
+    await assert.rejects(status, { code: 1, stdout: '', stderr: told })
+  }
+  assert.deepEqual(await readdir(root), ['file'])
 })
