@@ -39,6 +39,8 @@ interface LockOwner {
   readonly beats?: boolean
   /** Whether it may end before its process does: then only its beats say that it lives. */
   readonly isOfThread?: boolean
+  /** Tells it from other locks of the process. */
+  readonly id?: string
 }
 
 /** Another process uses the directory. */
@@ -93,10 +95,11 @@ export class DataDirectoryLock {
       socketPath,
       ...(onLost === undefined ? {} : { beats: true }),
       ...(isOfThread ? { isOfThread } : {}),
+      id: randomUUID(),
     }
     const content = `${JSON.stringify(self)}\n`
     // Written whole under another name and then linked: a lock is never seen half written.
-    const draftPath = `${path}.${randomUUID()}`
+    const draftPath = `${path}.${self.id}`
     try {
       await writeFile(draftPath, content, { mode: 0o600 })
       for (let attempt = 1; attempt <= LOCK_ATTEMPTS_MAX; attempt += 1) {

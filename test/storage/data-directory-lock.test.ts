@@ -7,7 +7,7 @@ import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { lockRecorder } from '../../server/ingest/recorder/recorder-lock.ts'
-import { DataDirectoryLock } from '../../server/storage/data-directory-lock.ts'
+import { DataDirectoryLock, DataDirectoryLocked } from '../../server/storage/data-directory-lock.ts'
 import { eventually } from '../support/recorder-harness.ts'
 import { onSmallDisk } from '../support/small-disk.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
@@ -92,6 +92,19 @@ test('a lock beats, and its owner learns when it is not its own any more', async
   await eventually(() => lost !== undefined, 'the owner is told')
   await lock.release()
   assert.match(await readFile(path, 'utf8'), /elsewhere/)
+})
+
+test('a thread whose lock another of its process took over does not give that one away', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const acquire = (): Promise<DataDirectoryLock> =>
+    DataDirectoryLock.acquire(directory, join(directory, 'none.sock'), IGNORE, { isOfThread: true })
+  const first = await acquire()
+  await rm(join(directory, 'lock'))
+  const second = await acquire()
+  await first.release()
+  await assert.rejects(acquire(), DataDirectoryLocked)
+  await second.release()
+  assert.deepEqual(await entriesBelow(directory), [])
 })
 
 test('a lock that found no space leaves nothing behind', async (t) => {
