@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { constants, verify } from 'node:crypto'
 import { test } from 'node:test'
 import type { DirectoryMarket } from '../../../server/ingest/recorder/market-directory.ts'
+import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import { LocalKalshi } from '../../support/local-kalshi.ts'
 import { bookText } from '../../support/lob-rows.ts'
 import {
@@ -56,6 +57,40 @@ test('records every book as it was, and says that the feed was complete', async 
   for (const ticker of [A, B]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
   assert.equal(gaps, 0)
   assert.equal(harness.recorder.metrics.consolidation?.badLines, 0)
+})
+
+test('a midnight that comes while everything is busy closes its date, and nothing is lost over it', async (t) => {
+  // The consolidation knows no time but the log's: one clock is enough.
+  const machineNow = Date.now.bind(Date)
+  let shiftMs = MS_PER_DAY - (machineNow() % MS_PER_DAY) - 15_000
+  t.mock.method(Date, 'now', () => machineNow() + shiftMs)
+  const midnightMs = Math.ceil(Date.now() / MS_PER_DAY) * MS_PER_DAY
+  const exchange = await LocalKalshi.start(t)
+  newExchange(exchange)
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
+  await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+  const { recorder, settle } = harness
+  let sent = 0
+  const tradeUntil = async (ms: number): Promise<void> => {
+    do {
+      trade(exchange, 20)
+      sent += 20
+      await new Promise((resolve) => setImmediate(resolve))
+    } while (Date.now() < ms)
+  }
+  await settle()
+  shiftMs += Math.max(0, midnightMs - 500 - Date.now())
+  await Promise.all([tradeUntil(midnightMs + 500), settle()])
+  for (let step = 0; recorder.metrics.consolidation?.closedHours !== 1; step++) {
+    assert.ok(step < 20, 'the hour is closed')
+    shiftMs += 2_000
+    trade(exchange, 20)
+    sent += 20
+    await settle()
+  }
+  assert.ok(recorder.metrics.logPosition.segment > 1, 'the log has rolled')
+  const { known, unknown, gaps } = await finish(exchange, harness)
+  assert.deepEqual([known, unknown, gaps], [sent, 0, 0])
 })
 
 test('signs every handshake with a time of its own, and tells nobody the secret', async (t) => {
