@@ -15,6 +15,7 @@ nanoseconds since the Unix epoch. What is not whole is an IncompleteError, never
 
 import http.client
 import json
+import operator
 import os
 import random
 import re
@@ -503,10 +504,9 @@ class Answer(Generic[Row]):
 
     def batches(self) -> Iterator[List[Row]]:
         """The rows as they arrive, some hundred at a time."""
-        limit = self._parameters.get("limit")
         row_format = self._row_format()
         page_rows = _JSON_PAGE_ROWS if row_format == "json" else _STREAMED_PAGE_ROWS
-        left = limit if isinstance(limit, int) else None
+        left = self._limit()
         target = self._target(self._page_of(row_format, page_rows if left is None else min(left, page_rows)))
         for _ in range(_PAGES_MAX):
             transfer = self._open(target)
@@ -594,25 +594,24 @@ class Answer(Generic[Row]):
             raise BookcastError(f"{self._form.path} has no parquet: use to_df or to_list.")
         if self._form.has_fill and self._parameters.get("fill") not in (False, "false"):
             raise BookcastError("Filled candles come as rows alone: use to_df, or pass fill=False.")
-        limit = self._parameters.get("limit")
+        limit = self._limit()
         target: Optional[str] = self._target(self._page_of("parquet", self._page_limit("parquet", limit)))
-        left = limit if isinstance(limit, int) else None
         for _ in range(_PAGES_MAX):
-            if target is None or (left is not None and left <= 0):
+            if target is None:
                 return
             transfer = self._open(target)
             yield b"".join(_whole_bytes(transfer, "parquet"))
             # One page holds as much as the server gives, so that a limit is never spread over two.
-            target = None if left is not None else _next_target(transfer, target)
+            target = _next_target(transfer, target) if limit is None else None
 
     def _file_pages(self, format: str) -> Iterator[bytes]:
-        limit = self._parameters.get("limit")
+        limit = self._limit()
         is_joined = format in ("ndjson", "csv")
         most = self._page_limit(format, limit)
         target: Optional[str] = self._target(self._page_of(format, most))
         for page in range(_PAGES_MAX):
             transfer = self._open(target or "")
-            following = None if isinstance(limit, int) else _next_target(transfer, target or "")
+            following = _next_target(transfer, target or "") if limit is None else None
             if following is not None and not is_joined:
                 transfer.close()
                 raise MoreRowsError(
@@ -626,8 +625,19 @@ class Answer(Generic[Row]):
             target = following
         raise BookcastError(f"The answer has more than {_PAGES_MAX} pages.")
 
+    def _limit(self) -> Optional[int]:
+        """How many rows are wanted; None for all of them. What is no such number the server refuses."""
+        limit = self._parameters.get("limit")
+        if isinstance(limit, str):
+            return int(limit) if re.fullmatch("[0-9]+", limit) else None
+        try:
+            # Those of numpy too; a flag is no number to the server.
+            return None if isinstance(limit, bool) else operator.index(limit)  # type: ignore[arg-type]
+        except TypeError:
+            return None
+
     def _page_limit(self, format: str, limit: Optional[int]) -> int:
-        if isinstance(limit, int):
+        if limit is not None:
             return limit
         most = self._form.limit_max or _JSON_FILE_ROWS
         return min(most, _JSON_FILE_ROWS) if format == "json" else most
@@ -654,7 +664,8 @@ class Answer(Generic[Row]):
         page: Dict[str, Any] = {}
         if len(self._form.formats) > 1:
             page["format"] = format
-        if self._form.limit_max is not None:
+        is_refused = self._parameters.get("limit") is not None and self._limit() is None
+        if self._form.limit_max is not None and not is_refused:
             page["limit"] = limit
         return page
 

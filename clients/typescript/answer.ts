@@ -63,9 +63,8 @@ export class Answer<Row> implements AsyncIterable<Row> {
    * @throws {IncompleteError} when the answer breaks off; the batches before it were right
    */
   async *batches(): AsyncGenerator<Row[], void, undefined> {
-    const { format, limit } = this.#parameters
-    const rowFormat = this.#rowFormat(format)
-    let left = typeof limit === 'number' ? limit : Number.POSITIVE_INFINITY
+    const rowFormat = this.#rowFormat(this.#parameters['format'])
+    let left = this.#limit ?? Number.POSITIVE_INFINITY
     const pageRows = rowFormat === 'json' ? JSON_PAGE_ROWS : STREAMED_PAGE_ROWS
     let target = this.#target(this.#pageOf(rowFormat, Math.min(left, pageRows)))
     for (let page = 0; page < PAGES_MAX; page += 1) {
@@ -107,15 +106,21 @@ export class Answer<Row> implements AsyncIterable<Row> {
     return { path, bytes, missingDates: this.#missingDates }
   }
 
+  /** How many rows are wanted; undefined for all of them. What is no such number the server refuses. */
+  get #limit(): number | undefined {
+    const text = String(this.#parameters['limit'])
+    return /^\d+$/.test(text) ? Number(text) : undefined
+  }
+
   async *#filePages(format: Format): AsyncGenerator<Uint8Array, void, undefined> {
-    const { limit } = this.#parameters
+    const limit = this.#limit
     const isJoined = format === 'ndjson' || format === 'csv'
     const rowsMax = this.#form.limitMax ?? JSON_FILE_ROWS
     const most = format === 'json' ? Math.min(JSON_FILE_ROWS, rowsMax) : rowsMax
-    let target: string | null = this.#target(this.#pageOf(format, typeof limit === 'number' ? limit : most))
+    let target: string | null = this.#target(this.#pageOf(format, limit ?? most))
     for (let page = 0; target !== null; page += 1) {
       const transfer: Transfer = await this.#open(target)
-      const next: string | null = typeof limit === 'number' ? null : nextTarget(transfer, target)
+      const next: string | null = limit === undefined ? nextTarget(transfer, target) : null
       if (next !== null && (!isJoined || page >= PAGES_MAX)) {
         transfer.close()
         throw new MoreRowsError(
@@ -149,9 +154,10 @@ export class Answer<Row> implements AsyncIterable<Row> {
   /** What a page has that the caller's parameters do not say. */
   #pageOf(format: Format, limit: number): Readonly<Record<string, ParameterValue>> {
     const { formats, limitMax } = this.#form
+    const isRefused = this.#parameters['limit'] !== undefined && this.#limit === undefined
     return {
       ...(formats.length > 1 ? { format } : {}),
-      ...(limitMax === null ? {} : { limit }),
+      ...(limitMax === null || isRefused ? {} : { limit }),
     }
   }
 

@@ -124,8 +124,16 @@ for (const client of clients) {
     const parameters = { station: 'NYC', ...RANGE, limit: 7, offset: 5 }
     const wanted = await rows(targetOf('observations', parameters))
     assert.equal(wanted.length, 7)
-    const given = await client.call({ url, method: 'observations', parameters, action: 'rows' })
-    assert.deepEqual(given.rows, wanted)
+    // A program without types reads its numbers from texts.
+    for (const limit of [7, '7']) {
+      const given = await client.call({
+        url,
+        method: 'observations',
+        parameters: { ...parameters, limit },
+        action: 'rows',
+      })
+      assert.deepEqual(given.rows, wanted, `limit ${JSON.stringify(limit)}: ${given.error?.message}`)
+    }
   })
 
   test(`${client.name}: dates without a recording are told`, async () => {
@@ -162,6 +170,13 @@ for (const client of clients) {
       ['series', 'series', { active: 'maybe' }],
       ['series', 'series', { offset: -1 }],
       ['markets', 'markets', { station: market }],
+      ['markets', 'markets', { limit: 'all' }],
+      ['series', 'series', { limit: 0 }],
+      ['series', 'series', { limit: '-7' }],
+      ['observations', 'observations', { station: 'NYC', ...RANGE, limit: 'seven' }],
+      ['observations', 'observations', { station: 'NYC', ...RANGE, limit: 1.5 }],
+      ['candles', 'candles', { series: 'KXHIGHNY', ...RANGE, fill: false, limit: '' }],
+      ['climate', 'climate', { station: 'NYC', ...RANGE, limit: true }],
     ] as const) {
       const answer = await get(
         targetOf(path, { ...parameters, ...(method === 'lob' ? { format: 'ndjson' } : {}) }),
