@@ -685,7 +685,9 @@ def _pandas_series(pandas: Any, kind: str, values: List[Any]) -> Any:
     if kind.startswith("instant"):
         # Strings, or None; in any zone.
         texts = pandas.Series(values, dtype="object")
-        return pandas.to_datetime(texts, utc=True).astype("datetime64[ns, UTC]")
+        # Some have fractions of a second; from pandas 2 on that has to be said.
+        options = {"format": "ISO8601"} if int(pandas.__version__.partition(".")[0]) >= 2 else {}
+        return pandas.to_datetime(texts, utc=True, **options).astype("datetime64[ns, UTC]")
     if kind.startswith("date"):
         return pandas.to_datetime(pandas.Series(values, dtype="object")).astype("datetime64[ns]")
     dtypes = {
@@ -699,8 +701,12 @@ def _pandas_series(pandas: Any, kind: str, values: List[Any]) -> Any:
     return pandas.Series(values, dtype=dtypes.get(kind, "object"))
 
 
-def _quoted(text: str) -> str:
-    return urllib.parse.quote(text, safe="")
+def _quoted(text: str, safe: str = "") -> str:
+    try:
+        return urllib.parse.quote(text, safe=safe)
+    except UnicodeEncodeError as error:
+        # Half of a surrogate pair.
+        raise BookcastError(f"There is a character in {json.dumps(text)} that is none.") from error
 
 
 def _target_of(path: str, parameters: Dict[str, Any]) -> str:
@@ -713,7 +719,7 @@ def _target_of(path: str, parameters: Dict[str, Any]) -> str:
             value = "true" if value else "false"
         elif isinstance(value, (list, tuple)):
             value = ",".join(str(item) for item in value)
-        pairs.append(f"{_quoted(name)}={urllib.parse.quote(str(value), safe=',:')}")
+        pairs.append(f"{_quoted(name)}={_quoted(str(value), ',:')}")
     return f"{path}?{'&'.join(pairs)}" if pairs else path
 
 
@@ -1412,9 +1418,16 @@ class Client(_Endpoints):
         compress: bool = True,
         on_progress: Optional[Callable[[Progress], None]] = None,
     ) -> None:
-        base = urllib.parse.urlsplit(url.rstrip("/"))
-        if base.scheme not in ("http", "https") or not base.hostname:
+        try:
+            base = urllib.parse.urlsplit(url.rstrip("/"))
+            is_address = base.scheme in ("http", "https") and bool(base.hostname) and base.port != 0
+        except ValueError:
+            # A port that is none, or brackets that do not close.
+            is_address = False
+        if not is_address:
             raise BookcastError(f"The server's address must be one of http or https, not {url}.")
+        if api_key is not None and not re.fullmatch("[ -~]*", api_key):
+            raise BookcastError("An API key has only characters of ASCII, and no line break.")
         headers = {"Accept-Encoding": "gzip" if compress else "identity", "User-Agent": f"bookcast/{__version__}"}
         if api_key is not None:
             headers["Authorization"] = f"Bearer {api_key}"

@@ -205,11 +205,20 @@ async function* jsonBatch(transfer: Transfer): AsyncGenerator<unknown[], void, u
   yield rows
 }
 
+/** A text as a part of an address. @throws {BookcastError} for half of a surrogate pair, which is no character */
+export function encoded(text: string): string {
+  try {
+    return encodeURIComponent(text)
+  } catch (error) {
+    throw new BookcastError(`There is a character in ${JSON.stringify(text)} that is none.`, { cause: error })
+  }
+}
+
 /** Path and query of a request; what is not given is left out. */
 export function targetOf(path: string, parameters: Readonly<Record<string, ParameterValue>>): string {
   const query = Object.entries(parameters)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`)
+    .map(([name, value]) => `${encoded(name)}=${encoded(String(value))}`)
   return query.length === 0
     ? path
     : `${path}?${query.join('&').replaceAll('%2C', ',').replaceAll('%3A', ':')}`

@@ -5,7 +5,7 @@
 //   for await (const row of bookcast.lob({ market, date, interval: 1 })) console.log(row.ts, row.mid)
 //   await bookcast.lob({ series, date }).toFile('day.parquet')
 
-import { Answer, type ParameterValue, targetOf } from './answer.ts'
+import { Answer, encoded, type ParameterValue, targetOf } from './answer.ts'
 import { BookcastError } from './errors.ts'
 import type { CallOptions, Connection, RetryPolicy } from './request.ts'
 import { readJson, wholeBytes } from './rows.ts'
@@ -51,12 +51,17 @@ export interface BookcastOptions extends CallOptions {
 
 const LOOPBACK = /^(?:localhost|127\.[\d.]+|\[::1\])$/
 
-/** @throws {BookcastError} unless the address is one of http or https */
+/** What a header holds everywhere; a key of other characters is none that a server knows. */
+const KEY = /^[\x20-\x7e]*$/
+
+/** @throws {BookcastError} unless the address is one of http or https, and the key one that can be sent */
 function connectionOf(address: string | URL, options: BookcastOptions): Connection {
   const { apiKey, retry = {}, fetch: ownFetch = globalThis.fetch, compress, ...callOptions } = options
   const url = URL.canParse(String(address)) ? new URL(address) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol))
     throw new BookcastError(`The server's address must be one of http or https, not ${String(address)}.`)
+  if (apiKey !== undefined && !KEY.test(apiKey))
+    throw new BookcastError('An API key has only characters of ASCII, and no line break.')
   return {
     baseUrl: `${url.origin}${url.pathname.replace(/\/+$/, '')}`,
     headers: {
@@ -176,7 +181,7 @@ export class Bookcast {
   ): Promise<unknown> {
     // However they are written, addresses lose them, and another path would be asked.
     if (name === '.' || name === '..') throw new BookcastError(`Nothing is called "${name}".`)
-    const target = targetOf(path.replace(/\{\w+\}/, encodeURIComponent(name)), {})
+    const target = targetOf(path.replace(/\{\w+\}/, encoded(name)), {})
     return readJson(await openTransfer(this.#with(options), target))
   }
 

@@ -189,6 +189,15 @@ for (const client of clients) {
         [answer.status, problem.detail, problem.code, problem.errors],
       )
     }
+    // Half of a pair of surrogates cannot be sent.
+    for (const call of [
+      { method: 'lob', parameters: { market: 'K\uD800', date: '2026-07-01' }, action: 'rows' },
+      { method: 'marketNamed', positional: ['K\uD800'], action: 'one' },
+    ] as const) {
+      const { error } = await client.call({ url, ...call })
+      assert.equal(error?.message, 'There is a character in "K\\ud800" that is none.')
+      assert.equal(error.type, 'BookcastError')
+    }
     const long: ClientCall = { url, method: 'marketNamed', positional: ['k'.repeat(10_000)], action: 'one' }
     assert.equal((await client.call(long)).error?.code, 'target_too_long')
     // What fetch makes of an address would be another path.

@@ -126,6 +126,14 @@ for (const client of clientsOfThisFile()) {
     assert.equal((await client.call({ ...call, options: { apiKey: 'wrong' } })).error?.code, 'unauthorized')
     const { rows, error } = await client.call({ ...call, options: { apiKey: 'a-key' } })
     assert.ok((rows?.length ?? 0) > 0, error?.message)
+    // What no header holds is told before anything is sent, without the key.
+    for (const apiKey of ['ключ', 'a-key\n', 'a-key\r\nX-Other: 1']) {
+      const refused = (await client.call({ ...call, options: { apiKey } })).error
+      assert.deepEqual(
+        [refused?.type, refused?.message],
+        ['BookcastError', 'An API key has only characters of ASCII, and no line break.'],
+      )
+    }
   })
 
   test(`${client.name}: answers travel compressed, and progress tells what they are`, async (t) => {
@@ -210,8 +218,11 @@ for (const client of clientsOfThisFile()) {
     })
     const circling = await client.call({ url: circle.url, method: 'observations', action: 'rows' })
     assert.equal(circling.error?.type, 'BookcastError')
-    const wrong = await client.call({ url: 'ftp://host', ...LOB, action: 'rows' })
-    assert.match(wrong.error?.message ?? '', /must be one of http or https, not ftp:\/\/host\./)
+    for (const url of ['ftp://host', 'http://host:80800', 'http://[::1', 'localhost:8080', '']) {
+      const wrong = await client.call({ url, ...LOB, action: 'rows' })
+      assert.equal(wrong.error?.type, 'BookcastError', url)
+      assert.equal(wrong.error.message, `The server's address must be one of http or https, not ${url}.`)
+    }
   })
 }
 

@@ -2,18 +2,28 @@
 // people's: where one is missing, the test says so.
 
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { promisify } from 'node:util'
 import {
   RECORD_FIELDS,
   type RecordField,
   type RecordFieldType,
   type RecordKind,
 } from '../../shared/record-schema.ts'
-import { PANDAS_PYTHON, PYTHON, PythonClient, pythonWith, withoutPython } from '../support/client-drivers.ts'
+import {
+  PANDAS_PYTHON,
+  PYTHON,
+  PYTHON_ENVIRONMENT,
+  PythonClient,
+  pythonWith,
+  withoutPython,
+} from '../support/client-drivers.ts'
 import { type JsonRecord, serviceOfThisFile } from '../support/conformance-service.ts'
 import { queryWithDuckDb } from '../support/parquet-readers.ts'
+import { startScripted } from '../support/scripted-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const file = serviceOfThisFile()
@@ -103,6 +113,43 @@ test('to_df gives the rows of the JSON answer, with types and nulls', { skip: wi
     }
   }
   assert.ok(nulls > 0, 'the sample has values that are not known')
+})
+
+test('instants with and without fractions stand in one column', { skip: withoutPandas }, async (t) => {
+  const times = ['2026-07-02T05:00:00Z', '2026-07-02T05:00:00.250Z', null]
+  const server = await startScripted(t, (_, response) => {
+    const markets = times.map((time, index) => ({
+      ticker: `M${index}`,
+      event_ticker: 'E',
+      series_ticker: 'S',
+      status: 'closed',
+      result: '',
+      close_time: time,
+    }))
+    response.end(JSON.stringify(markets))
+  })
+  const client = new PythonClient(PANDAS_PYTHON ?? '')
+  t.after(() => client.close())
+  const call = { url: server.url, method: 'markets', action: 'frame' }
+  const { values, dtypes } = (await client.raw(call)) as Frame
+  assert.equal(dtypes['close_time'], INSTANT)
+  assert.deepEqual(values['close_time'], [
+    '2026-07-02T05:00:00+00:00',
+    '2026-07-02T05:00:00.250000+00:00',
+    null,
+  ])
+})
+
+test('a limit may be a number of numpy', { skip: withoutPandas }, async () => {
+  const program = `
+import numpy, sys, bookcast
+client = bookcast.Client(sys.argv[1])
+answer = client.observations(station="NYC", start="2026-07-01", end="2026-07-02", limit=numpy.int64(7))
+print(len(answer.to_df()), len(answer.to_list()))`
+  const run = await promisify(execFile)(PANDAS_PYTHON ?? '', ['-c', program, file.service.url], {
+    env: PYTHON_ENVIRONMENT,
+  })
+  assert.equal(run.stdout, '7 7\n')
 })
 
 test('columns are in the order asked', { skip: withoutPandas }, async (t) => {
