@@ -1,6 +1,6 @@
-// Chooses a UTC date. Days with recordings stand out; the others cannot be chosen.
+// Chooses a UTC date. Days with recordings stand out; the others cannot be chosen, unless there is none with a recording.
 
-import { utcDateStartMs } from '../shared/utc-date.ts'
+import { addDays, utcDateStartMs } from '../shared/utc-date.ts'
 import { button, element } from './element.ts'
 import { type DateSpan, isRecorded, monthAfter, monthWeeks, recordedNeighbour } from './recorded-days.ts'
 
@@ -49,15 +49,20 @@ export class Calendar {
     this.#date = date
     this.#spans = spans
     this.#toggle.textContent = date === '' ? 'no recordings' : date
-    this.#before.disabled = recordedNeighbour(spans, date, -1) === undefined
-    this.#after.disabled = recordedNeighbour(spans, date, 1) === undefined
+    this.#before.disabled = this.#neighbour(-1) === undefined
+    this.#after.disabled = this.#neighbour(1) === undefined
     this.#popup.hidden = true
     this.#toggle.setAttribute('aria-expanded', 'false')
   }
 
   #step(direction: -1 | 1): void {
-    const date = recordedNeighbour(this.#spans, this.#date, direction)
+    const date = this.#neighbour(direction)
     if (date !== undefined) this.#onChange(date)
+  }
+
+  #neighbour(direction: -1 | 1): string | undefined {
+    if (this.#spans.length > 0) return recordedNeighbour(this.#spans, this.#date, direction)
+    return utcDateStartMs(this.#date) === undefined ? undefined : addDays(this.#date, direction)
   }
 
   #open(isOpen: boolean): void {
@@ -98,7 +103,11 @@ export class Calendar {
       element(
         'table',
         {},
-        element('caption', { class: 'unseen' }, `Days of ${month} with recordings`),
+        element(
+          'caption',
+          { class: 'unseen' },
+          this.#spans.length > 0 ? `Days of ${month} with recordings` : `Days of ${month}`,
+        ),
         element('thead', {}, element('tr', {}, ...weekdays)),
         element('tbody', {}, ...weeks),
       ),
@@ -115,7 +124,7 @@ export class Calendar {
         this.#onChange(date)
       },
       {
-        disabled: !isRecorded(this.#spans, date),
+        disabled: this.#spans.length > 0 && !isRecorded(this.#spans, date),
         'aria-label': date,
         ...(date === this.#date ? { 'aria-current': 'date' } : {}),
       },

@@ -22,23 +22,30 @@ export interface ListedMarket {
 
 export class Catalogue {
   readonly recorded: readonly RecordedSeries[]
+  /** Whether the server said what the series are called, and not only which ones the lake has. */
+  readonly isNamed: boolean
   readonly #series: readonly Series[]
   readonly #session: Session
   readonly #markets = new Map<string, Promise<readonly ListedMarket[]>>()
 
-  private constructor(session: Session, recorded: readonly RecordedSeries[], series: readonly Series[]) {
+  private constructor(
+    session: Session,
+    recorded: readonly RecordedSeries[],
+    series: readonly Series[] | null,
+  ) {
     this.#session = session
     this.recorded = recorded
-    this.#series = series
+    this.isNamed = series !== null
+    this.#series = series ?? []
   }
 
   static async load(session: Session): Promise<Catalogue> {
-    const series = session.client
+    const series = session.impatientClient
       .series()
       .toArray()
-      // A server without a store has no catalogue.
-      .catch((error: unknown): Series[] => {
-        if (error instanceof ApiError && error.code === 'unknown_path') return []
+      // A server without a store, or whose store is away, has no catalogue; its order books are there all the same.
+      .catch((error: unknown): null => {
+        if (error instanceof ApiError && error.code === 'store_unavailable') return null
         throw error
       })
     const [recorded, listed] = await Promise.all([session.recordings(), series])

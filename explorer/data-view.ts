@@ -106,13 +106,13 @@ class DataView implements View {
   }
 
   async #health(): Promise<FactTable[]> {
-    return [healthTable(await this.#context.session.client.health({ signal: this.#context.signal }))]
+    return [healthTable(await this.#context.session.impatientClient.health({ signal: this.#context.signal }))]
   }
 
   async #metrics(): Promise<FactTable[]> {
     const { session, signal } = this.#context
     try {
-      return metricTables(parseSamples(await session.client.metrics({ signal })), Date.now())
+      return metricTables(parseSamples(await session.impatientClient.metrics({ signal })), Date.now())
     } catch (error) {
       // They may be switched off, or be at a port of their own.
       if (error instanceof ApiError && error.code === 'unknown_path') return []
@@ -134,7 +134,7 @@ class DataView implements View {
     const request = this.#gapsRequest()
     if (request === null) return []
     try {
-      const gaps = await answerOf(session.client, request, { signal }).toArray()
+      const gaps = await answerOf(session.impatientClient, request, { signal }).toArray()
       return [climateGapTable(String(request.parameters['station']), gaps as ClimateGap[])]
     } catch (error) {
       // Without a store there are no reports to miss.

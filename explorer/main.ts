@@ -37,6 +37,11 @@ const SAMPLES_AFTER_MS = 500
 /** A cursor that moves is not written down with every step. */
 const NOTE_AFTER_MS = 200
 
+/** An interval that suits one view may be more than the server gives another. */
+function inView(state: ViewState, view: ViewName): ViewState {
+  return view === state.view ? state : { ...state, view, interval: '' }
+}
+
 class Explorer {
   readonly #session = new Session()
   readonly #panel = new RequestPanel(pageElement('request'), this.#session, () => this.#askForKey())
@@ -51,7 +56,7 @@ class Explorer {
   start(): void {
     pageElement('views').replaceChildren(
       ...VIEWS.map((view) => {
-        const link = element('a', { href: writeAddress({ ...this.#state, view }) }, NAMES[view])
+        const link = element('a', { href: writeAddress(inView(this.#state, view)) }, NAMES[view])
         link.addEventListener('click', (event) => {
           if (event.ctrlKey || event.metaKey || event.shiftKey) return
           event.preventDefault()
@@ -73,7 +78,7 @@ class Explorer {
   /** Goes to another picture, to which the browser's Back returns. */
   #open(patch: Partial<ViewState>): void {
     this.#flushNote()
-    this.#state = { ...this.#state, ...patch }
+    this.#state = { ...inView(this.#state, patch.view ?? this.#state.view), ...patch }
     history.pushState(null, '', writeAddress(this.#state))
     void this.#show()
   }
@@ -111,6 +116,8 @@ class Explorer {
       // Asked for again where it could not be had.
       this.#catalogue ??= Catalogue.load(this.#session)
       const catalogue = await this.#catalogue
+      // The next view may find the store there again.
+      if (!catalogue.isNamed) this.#catalogue = undefined
       const selection = await completed(this.#state, catalogue)
       if (left.signal.aborted) return
       this.#state = selection.state
@@ -148,7 +155,7 @@ class Explorer {
     document.title = `${NAMES[this.#state.view]} · Bookcast`
     for (const [index, link] of pageElement('views').querySelectorAll('a').entries()) {
       const view = VIEWS[index] ?? 'day'
-      link.setAttribute('href', writeAddress({ ...this.#state, view }))
+      link.setAttribute('href', writeAddress(inView(this.#state, view)))
       if (view === this.#state.view) link.setAttribute('aria-current', 'page')
       else link.removeAttribute('aria-current')
     }
@@ -165,7 +172,13 @@ class Explorer {
 
   #askForKey(): void {
     showKeyForm(pageElement('key'), (key) => {
-      this.#session.useKey(key)
+      try {
+        this.#session.useKey(key)
+      } catch (error) {
+        this.#panel.showError(error)
+        this.#askForKey()
+        return
+      }
       this.#catalogue = undefined
       void this.#show()
     })

@@ -1,6 +1,8 @@
-// What an address leaves open, filled in with what is there: the first recorded series, its last date, the event of that
-// date, the strike that came true or else the middle one.
+// What an address leaves open, filled in with what is there: the first recorded series, its last date (today where nothing
+// is recorded: weather and candles need no recording), the event of that date, the strike that came true or else the
+// middle one.
 
+import { utcDateOf } from '../shared/utc-date.ts'
 import type { Catalogue, ListedMarket } from './catalogue.ts'
 import { eventDate, orderedStrikes } from './strikes.ts'
 import { ALL_EVENTS, type ViewState } from './view-state.ts'
@@ -32,7 +34,8 @@ export function marketsOfEvent(markets: readonly ListedMarket[], event: string):
 export async function completed(state: ViewState, catalogue: Catalogue): Promise<Selection> {
   const source = state.source || (catalogue.recorded[0]?.source ?? 'kalshi')
   const series = state.series || (catalogue.seriesOf(source)[0] ?? '')
-  const date = state.date || (catalogue.spansOf(source, series).at(-1)?.[1] ?? '')
+  const lastDate = catalogue.spansOf(source, series).at(-1)?.[1] ?? utcDateOf(Date.now())
+  const date = state.date || (series === '' ? '' : lastDate)
   const markets = await catalogue.marketsOn(source, series, date)
   const event = state.event || defaultEvent(markets, date)
   const market = state.market || defaultMarket(marketsOfEvent(markets, event))

@@ -24,7 +24,14 @@ export class Session {
     return new Bookcast(this.baseUrl, { apiKey: this.#apiKey })
   }
 
+  /** For what the page can do without, or what tells how the server is: a refusal is not waited for. */
+  get impatientClient(): Bookcast {
+    return new Bookcast(this.baseUrl, { apiKey: this.#apiKey, retry: { attempts: 1 } })
+  }
+
+  /** @throws {BookcastError} for a key that cannot be sent */
   useKey(key: string): void {
+    void new Bookcast(this.baseUrl, { apiKey: key })
     this.#apiKey = key
   }
 

@@ -16,16 +16,18 @@ export interface Missing {
   readonly instead: { readonly text: string; readonly patch: Partial<ViewState> } | null
 }
 
+const WEATHER_INSTEAD = { text: 'Show the weather instead', patch: { view: 'weather' } } as const
 const DAY_INSTEAD = { text: 'Show the day instead', patch: { view: 'day' } } as const
 
 /** What keeps a view from being drawn at all; null where nothing does. */
 export function missingView(state: ViewState, catalogue: Catalogue): Missing | null {
   const { view, source, series, market, date } = state
   if (view === 'data') return null
-  if (series === '')
+  const isOfBooks = view === 'day' || view === 'book'
+  if (series === '' || (isOfBooks && catalogue.recorded.length === 0))
     return {
       sentence: 'The lake has no order books yet; “bookcast import” or “bookcast record” adds some.',
-      instead: null,
+      instead: series === '' || source === 'polymarket' ? null : WEATHER_INSTEAD,
     }
   if (source === 'polymarket' && view === 'candles')
     return {

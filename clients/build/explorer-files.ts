@@ -1,12 +1,13 @@
 // The explorer as files: one script, one style sheet and an icon in a directory that is named by what is in them, and the page
 // that names it. So every file but the page may be kept for ever. The compiler checks and makes the modules; they are put
 // into one file because a browser asks for a few files at a time, and some seventy small ones cost the first picture more
-// time than all its data.
+// time than all its data. Beside it lies its source map with the modules as they were written, comments and all, which a
+// browser asks for when somebody opens its developer tools, and not before.
 
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type BuildOptions } from 'esbuild'
 
@@ -29,10 +30,12 @@ const OPTIONS: BuildOptions = {
   logLevel: 'warning',
 }
 
-/** The text of one file made of an entry and all it imports. */
-async function bundled(options: BuildOptions): Promise<string> {
-  const { outputFiles } = await build({ ...OPTIONS, ...options, write: false })
-  return outputFiles.map(({ text }) => text).join('')
+/** The files made of an entry and all it imports, by name. */
+async function bundled(name: string, options: BuildOptions): Promise<[name: string, text: string][]> {
+  // Sources are named as they are seen from where the file is said to be.
+  const outfile = fileURLToPath(new URL(name, ROOT))
+  const { outputFiles = [] } = await build({ ...OPTIONS, ...options, outfile, write: false })
+  return outputFiles.map(({ path, text }) => [basename(path), text])
 }
 
 /** The served files by name. */
@@ -41,11 +44,10 @@ async function explorerFiles(): Promise<[name: string, text: string][]> {
   const styles = [join(plot, 'uPlot.min.css'), fileURLToPath(new URL('explorer.css', SOURCES))]
   const style = styles.map((path) => `@import ${JSON.stringify(path)};`).join('\n')
   return [
-    ['explorer.js', await bundled({ entryPoints: [ENTRY] })],
-    [
-      'explorer.css',
-      await bundled({ stdin: { contents: style, loader: 'css', resolveDir: fileURLToPath(SOURCES) } }),
-    ],
+    ...(await bundled('explorer.js', { entryPoints: [ENTRY], sourcemap: 'linked' })),
+    ...(await bundled('explorer.css', {
+      stdin: { contents: style, loader: 'css', resolveDir: fileURLToPath(SOURCES) },
+    })),
     ['icon.svg', await readFile(new URL('icon.svg', SOURCES), 'utf8')],
     ['uplot-license.txt', await readFile(join(plot, '../LICENSE'), 'utf8')],
   ]

@@ -15,6 +15,7 @@ const SITE = new URL('../../site/', import.meta.url)
 const CONTENT_TYPES: readonly (readonly [string, string])[] = [
   ['.d.ts', 'application/typescript; charset=utf-8'],
   ['.js', 'text/javascript; charset=utf-8'],
+  ['.map', 'application/json; charset=utf-8'],
   ['.css', 'text/css; charset=utf-8'],
   ['.html', 'text/html; charset=utf-8'],
   ['.svg', 'image/svg+xml'],

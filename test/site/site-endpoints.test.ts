@@ -1,13 +1,19 @@
 // What the server hands out besides data: right types, one policy for pages, tags that are revalidated, no key needed.
 
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { sha256Hex } from '../../server/http/api-keys.ts'
 import { readVersion } from '../../server/version.ts'
 import { startSampleServer } from '../support/sample-server.ts'
 
+interface SourceMap {
+  readonly sources: readonly string[]
+  readonly sourcesContent: readonly string[]
+}
+
+const EXPLORER = new URL('../../../explorer/', import.meta.url)
 const SITE = new URL('../../site/', import.meta.url)
 const WHEEL = `bookcast-${readVersion()}-py3-none-any.whl`
 const FILES: readonly (readonly [path: string, file: string, type: string])[] = [
@@ -51,6 +57,26 @@ test('text is compressed, and the client names its types', async (t) => {
   assert.equal(headers['x-typescript-types'], './bookcast.d.ts')
   const text = gunzipSync(Buffer.from(await body.arrayBuffer())).toString()
   assert.equal(text, await readFile(new URL('clients/bookcast.js', SITE), 'utf8'))
+})
+
+test("the explorer's script leads to its modules as they were written", async (t) => {
+  const { url } = await startSampleServer(t)
+  const page = await (await fetch(`${url}/`, { headers: { Accept: 'text/html' } })).text()
+  const address = new URL(/<script type="module" src="([^"]+)"/.exec(page)?.[1] ?? '', `${url}/`)
+  const script = await (await fetch(address)).text()
+  const map = await fetch(new URL(/^\/\/# sourceMappingURL=(.+)$/m.exec(script)?.[1] ?? '', address))
+  assert.equal(map.headers.get('content-type'), 'application/json; charset=utf-8')
+  const { sources, sourcesContent }: SourceMap = JSON.parse(await map.text())
+  const modules = (await readdir(EXPLORER)).filter((name) => name.endsWith('.ts'))
+  assert.ok(modules.length > 50)
+  for (const name of modules) {
+    const text = await readFile(new URL(name, EXPLORER), 'utf8')
+    // Of types alone nothing is left.
+    if (!/^(?:export )?(?:default )?(?:async )?(?:abstract )?(?:const|let|function|class) /m.test(text))
+      continue
+    const place = sources.indexOf(`explorer/${name}`)
+    assert.equal(place === -1 ? undefined : sourcesContent[place], text, name)
+  }
 })
 
 test('the pages name no other origin', async (t) => {
