@@ -117,11 +117,11 @@ function collectorTable(samples: readonly Sample[], find: Find, nowMs: number): 
 }
 
 function recorderTable(samples: readonly Sample[], find: Find): FactTable {
-  const rows = labelValues(samples, 'recorder_up', 'source').map((source) => [
-    source,
-    find('recorder_up', { source }) === 1 ? 'recording' : 'down',
+  const rows = labelValues(samples, 'recorder_up', 'exchange').map((exchange) => [
+    exchange,
+    find('recorder_up', { exchange }) === 1 ? 'recording' : 'down',
     ...['connections', 'markets', 'messages_total', 'gaps_total'].map((what) =>
-      count(find(`recorder_${what}`, { source })),
+      count(find(`recorder_${what}`, { exchange })),
     ),
   ])
   return {

@@ -34,7 +34,7 @@ const OPTIONS: BuildOptions = {
 async function bundled(name: string, options: BuildOptions): Promise<[name: string, text: string][]> {
   // Sources are named as they are seen from where the file is said to be.
   const outfile = fileURLToPath(new URL(name, ROOT))
-  const { outputFiles = [] } = await build({ ...OPTIONS, ...options, outfile, write: false })
+  const { outputFiles } = await build({ ...OPTIONS, ...options, outfile, write: false })
   return outputFiles.map(({ path, text }) => [basename(path), text])
 }
 

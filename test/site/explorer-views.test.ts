@@ -87,6 +87,8 @@ test('the picture of the README, where one is wanted', { skip: skip || withoutPi
     viewport: { width: 1040, height: 680 },
   })
   await wholeRows(page)
+  // That the data is invented is said somewhat later.
+  await page.locator('#sample').filter({ hasText: 'Invented sample data' }).waitFor()
   await page.screenshot({ path: PICTURE ?? '' })
   await page.close()
 })

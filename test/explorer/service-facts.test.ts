@@ -1,0 +1,108 @@
+// The tables of the data view, made of metrics as the server writes them: a metric that is called otherwise, or labelled
+// otherwise, would leave its table away without a word.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseSamples } from '../../explorer/prometheus-text.ts'
+import { type FactTable, healthTable, metricTables, sampleText } from '../../explorer/service-facts.ts'
+import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
+
+const NOW_MS = Date.UTC(2026, 6, 3, 12)
+
+const COLLECTED = {
+  tasks: [
+    {
+      task: 'aviation-weather',
+      runCount: 1200,
+      rowCount: 34_000,
+      errorCount: 2,
+      emptyRunCount: 3,
+      lastRowsAtMs: NOW_MS,
+      lastSuccessAtMs: NOW_MS - 5000,
+      lastFailureAtMs: null,
+      lastFailure: null,
+      failureCount: 0,
+      nextRunAtMs: null,
+    },
+  ],
+  recorders: [
+    {
+      source: 'kalshi',
+      isRunning: true,
+      startedAtMs: NOW_MS,
+      frames: 5678,
+      bytes: 100_000,
+      framesPerSecond: 10,
+      lastFrameMs: NOW_MS,
+      lagMs: 5,
+      markets: 6,
+      unplacedMarkets: 0,
+      syncedRecords: 1000,
+      syncDelayMs: 1,
+      queuedBytes: 0,
+      isCongested: false,
+      congestions: 0,
+      discoveredAtMs: NOW_MS,
+      discoveryFailures: 0,
+      consolidationFailures: 0,
+      logPosition: { segment: 1, offset: 8 },
+      consolidation: undefined,
+      lanes: [
+        { isConnected: true, connections: 1, subscribed: 6, refused: 0, repairs: 0, lastHeardMs: NOW_MS },
+      ],
+    },
+  ],
+  storage: {
+    disks: [{ place: 'lake', freeBytes: 5e9, sizeBytes: 20e9, isLow: false }],
+    lakeBytes: 1000,
+    walBytes: {},
+  },
+} as const
+
+function tableOf(tables: readonly FactTable[], caption: string): FactTable['rows'] {
+  return tables.find((table) => table.caption === caption)?.rows ?? []
+}
+
+test('collectors, recorders, disks and lag are read from the metrics that the server writes', async () => {
+  const metrics = new CollectorMetrics(
+    () => COLLECTED,
+    async () => [{ kind: 'observations', name: 'awc', atS: NOW_MS / 1000 - 600 }],
+  )
+  const tables = metricTables(parseSamples(await metrics.text()), NOW_MS)
+  assert.deepEqual(tableOf(tables, 'Collectors'), [
+    ['aviation-weather', '1,200', '34,000', '2', '5 s ago (2026-07-03 11:59:55Z)'],
+  ])
+  assert.deepEqual(tableOf(tables, 'Recorders'), [['kalshi', 'recording', '1', '6', '5,678', '0']])
+  assert.deepEqual(tableOf(tables, 'Disks'), [['lake', '5.0 GB', '20.0 GB']])
+  assert.deepEqual(tableOf(tables, 'Lag: how new the newest rows are'), [
+    ['observations, awc', '10 min ago (2026-07-03 11:50:00Z)'],
+  ])
+})
+
+test('a recorder that failed is down, and nothing is told of what there is not', async () => {
+  const [recorder] = COLLECTED.recorders
+  const down = { ...COLLECTED, tasks: [], recorders: [{ ...recorder, isRunning: false, lanes: [] }] }
+  const tables = metricTables(parseSamples(await new CollectorMetrics(() => down).text()), NOW_MS)
+  assert.deepEqual(tableOf(tables, 'Recorders'), [['kalshi', 'down', '0', '0', '5,678', '0']])
+  assert.deepEqual(
+    tables.map(({ caption }) => caption),
+    ['Recorders', 'Disks'],
+  )
+})
+
+test('invented data is named as what it is', () => {
+  const health = {
+    status: 'ok',
+    embedded_db: 'ok',
+    hosted_db: 'ok',
+    sync: { last_sync: null, file_count: 12, is_stale: false },
+    samples: { files: 12, records: true },
+  } as const
+  assert.equal(sampleText(health), 'Invented sample data')
+  assert.equal(
+    sampleText({ ...health, samples: { files: 3, records: false } }),
+    'Some of the data is an invented sample',
+  )
+  assert.equal(sampleText({ ...health, samples: { files: 0, records: false } }), '')
+  assert.deepEqual(healthTable(health).rows.at(-1), ['Samples', '12 invented files, invented records'])
+})
