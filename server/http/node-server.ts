@@ -267,6 +267,8 @@ async function listen(server: Server, { host, port }: HttpServerOptions): Promis
       server.listen({ host, port, exclusive: true }, resolve)
     })
   } catch (error) {
-    throw new Error(`cannot listen on ${host} port ${port}: is the address in use?`, { cause: error })
+    throw new Error(`cannot listen on ${host} port ${port}: is the address in use? Port 0 is any free one.`, {
+      cause: error,
+    })
   }
 }

@@ -268,7 +268,8 @@ export async function startUwsServer(
   try {
     const { host, port } = options
     const listening = await listen(app, host, port)
-    if (listening === false) throw new Error(`cannot listen on ${host} port ${port}: is the address in use?`)
+    if (listening === false)
+      throw new Error(`cannot listen on ${host} port ${port}: is the address in use? Port 0 is any free one.`)
     const close = (): void => {
       app.close()
       cork.close()
