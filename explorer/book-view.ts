@@ -42,7 +42,11 @@ class BookView implements View {
     const { state, host } = context
     this.#context = context
     this.#bounds = dayBounds(state.date)
-    const { plot, side, below } = plotFrame(host, `${shortened(state.market, 80)} on ${state.date}`, NOTE)
+    const { plot, side, below } = plotFrame(
+      host,
+      `${shortened(state.market, 80)} on ${shortened(state.date, 40)}`,
+      NOTE,
+    )
     this.#time = new TimeView({
       context,
       bounds: this.#bounds,

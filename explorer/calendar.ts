@@ -3,7 +3,10 @@
 import { addDays, utcDateStartMs } from '../shared/utc-date.ts'
 import { button, element } from './element.ts'
 import { type DateSpan, isRecorded, monthAfter, monthWeeks, recordedNeighbour } from './recorded-days.ts'
+import { shortened } from './strikes.ts'
 
+/** Of a date that is none. */
+const DATE_CHARACTERS_MAX = 20
 const WEEKDAYS = ['Mo', 'Tu', 'We', 'Th', 'Fr', 'Sa', 'Su']
 const ARROWS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }
 
@@ -48,7 +51,7 @@ export class Calendar {
   show(date: string, spans: readonly DateSpan[]): void {
     this.#date = date
     this.#spans = spans
-    this.#toggle.textContent = date === '' ? 'no recordings' : date
+    this.#toggle.textContent = date === '' ? 'no recordings' : shortened(date, DATE_CHARACTERS_MAX)
     this.#before.disabled = this.#neighbour(-1) === undefined
     this.#after.disabled = this.#neighbour(1) === undefined
     this.#popup.hidden = true

@@ -46,7 +46,7 @@ class CandleView implements View {
   constructor(context: ViewContext) {
     const { state, host } = context
     this.#context = context
-    const heading = `${shortened(state.market, 80)} on ${state.date}`
+    const heading = `${shortened(state.market, 80)} on ${shortened(state.date, 40)}`
     const { plot, side, below } = plotFrame(host, heading, NOTE)
     const volumes = element('div', { class: 'plot low', role: 'img', 'aria-label': 'Contracts traded' })
     below.append(volumes)

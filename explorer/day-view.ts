@@ -38,7 +38,11 @@ class DayView implements View {
     this.#context = context
     this.#intervalMs = 1000 * (Number(intervalOf(state, INTERVAL)) || INTERVAL)
     const name = state.event === ALL_EVENTS ? state.series : state.event
-    const { plot, side, below } = plotFrame(context.host, `${shortened(name, 80)} on ${state.date}`, NOTE)
+    const { plot, side, below } = plotFrame(
+      context.host,
+      `${shortened(name, 80)} on ${shortened(state.date, 40)}`,
+      NOTE,
+    )
     this.#host = plot
     this.#time = new TimeView({
       context,

@@ -42,7 +42,7 @@ class WeatherView implements View {
     this.#plan = weatherPlan(state, facts)
     this.#weather = new WeatherDay(this.#plan.day, facts.kind)
     const extremum = facts.kind === 'high' ? 'maximum' : 'minimum'
-    const date = eventDate(state.event) ?? state.date
+    const date = eventDate(state.event) ?? shortened(state.date, 40)
     const heading = `Temperature at ${facts.station ?? 'no known station'}, climate day ${date}`
     const note = `Degrees Fahrenheit, UTC. The line holds the running ${extremum} of the climate day, midnight to midnight in local standard time (${instantText(this.#plan.day.fromMs)} to ${instantText(this.#plan.day.toMs)}); dots are climate reports when they were issued.`
     const top = plotFrame(
