@@ -196,9 +196,9 @@ test('a reader that follows to wherever the log says it ends gets each record on
         read.push(kind === WAL_KIND.lost ? 'lost' : payload.toString())
   }
   const written: string[] = []
-  let isWriting = true
+  const writing = new AbortController()
   const following = (async () => {
-    while (isWriting) {
+    while (!writing.signal.aborted) {
       await follow()
       await new Promise((resolve) => setImmediate(resolve))
     }
@@ -210,10 +210,10 @@ test('a reader that follows to wherever the log says it ends gets each record on
     const recvTs = START + BigInt(Math.floor(index / 90)) * HOUR_NS
     log.append({ kind: WAL_KIND.frame, lane: 0, epoch: 1, recvTs, payload: Buffer.from(text) })
     // Now more, now fewer of them go in one commit.
-    while (index % 4 === 0 && log.queuedBytes > 0) await new Promise((resolve) => setImmediate(resolve))
+    if (index % 4 === 0) while (log.queuedBytes > 0) await new Promise((resolve) => setImmediate(resolve))
   }
   await log.close()
-  isWriting = false
+  writing.abort()
   await following
   await follow()
   assert.ok((await listWalSegments(directory)).length > 40)
