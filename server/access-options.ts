@@ -2,14 +2,14 @@
 // server starts: an API key that silently does not count would be worse than none.
 
 import { RATE_LIMIT_PER_SECOND_MAX } from '../shared/limits.ts'
-import { UsageError } from './commands/command.ts'
+import { UsageError } from './options/usage-error.ts'
 import {
   integerOption,
   listOption,
   type OptionText,
   type ParsedOptions,
   positiveOption,
-} from './commands/options.ts'
+} from './options/options.ts'
 import { type ApiKey, sha256Hex } from './http/api-keys.ts'
 import type { RateLimit } from './http/rate-limiter.ts'
 

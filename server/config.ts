@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { CONFIGURED_TIMEOUT_MS_MAX } from '../shared/limits.ts'
 import { type FairnessConfig, readFairness } from './fairness-options.ts'
 import { readApiKeys, readCorsOrigins, readRateLimit } from './access-options.ts'
-import { UsageError } from './commands/command.ts'
+import { UsageError } from './options/usage-error.ts'
 import {
   addressOption,
   choiceOption,
@@ -14,7 +14,7 @@ import {
   type OptionText,
   type ParsedOptions,
   parseOptions,
-} from './commands/options.ts'
+} from './options/options.ts'
 import type { ApiKey } from './http/api-keys.ts'
 import type { RateLimit } from './http/rate-limiter.ts'
 import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from './collect/collect-config.ts'

@@ -1,9 +1,9 @@
 // The options that say what one client may hold of what all share, and what is asked of it for that; and what is kept
 // for all of them.
 
-import { UsageError } from './commands/command.ts'
-import type { OptionDeclaration, ParsedOptions } from './commands/options.ts'
-import { integerOption } from './commands/options.ts'
+import { UsageError } from './options/usage-error.ts'
+import type { OptionDeclaration, ParsedOptions } from './options/options.ts'
+import { integerOption } from './options/options.ts'
 import { DESCRIPTORS_RESERVED } from './http/descriptor-limit.ts'
 import { type ClientShares, DEFAULT_SHARES } from './workers/client-shares.ts'
 

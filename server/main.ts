@@ -3,8 +3,10 @@
 // into an exit code: 0 done, 1 failed, 2 wrong use. Commands are loaded when they are asked for, so that serving does
 // not load what importing needs.
 
-import { type Command, type CommandIo, UsageError } from './commands/command.ts'
-import { closest, fitted, styleOf } from './commands/terminal.ts'
+import { type Command, type CommandIo } from './commands/command.ts'
+import { UsageError } from './options/usage-error.ts'
+import { fitted, styleOf } from './commands/terminal.ts'
+import { closest } from './options/closest.ts'
 import { processEnvironment } from './config.ts'
 import { readVersion } from './version.ts'
 

@@ -1,7 +1,7 @@
 // The options of `bookcast serve`: names, variables, defaults and the sentences of its help text.
 
 import { RATE_LIMIT_PER_SECOND_MAX, STALL_TIMEOUT_MS_DEFAULT } from '../shared/limits.ts'
-import type { OptionDeclaration } from './commands/options.ts'
+import type { OptionDeclaration } from './options/options.ts'
 import { FAIRNESS_OPTIONS } from './fairness-options.ts'
 import { SYNC_OPTIONS } from './sync/sync-options.ts'
 

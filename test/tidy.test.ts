@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** From the lowest floor to the highest: a folder imports from its own and from lower ones. */
 const FLOORS = [
   ['shared', 'shared/sql'],
-  ['server/tasks', 'server/lake', 'server/query'],
+  ['server/tasks', 'server/lake', 'server/options', 'server/query'],
   ['server/import', 'server/storage', 'workers/lake', 'workers/output'],
   ['workers/lob', 'workers/records', 'workers'],
   ['server/health', 'server/http'],
@@ -31,8 +31,6 @@ const FLOORS = [
 const UPWARDS = [
   'server/catalogue/store-services.ts > server/metrics/newest-rows.ts',
   'server/catalogue/store-services.ts > server/server.ts',
-  'server/collect/collect-config.ts > server/commands/command.ts',
-  'server/collect/collect-config.ts > server/commands/options.ts',
   'server/collect/collect-config.ts > server/commands/record-config.ts',
   'server/collect/recorder-task.ts > server/commands/record-config.ts',
   'server/commands/serve.ts > server/config.ts',
@@ -43,15 +41,11 @@ const UPWARDS = [
   'server/endpoints/metrics.ts > server/metrics/metrics-text.ts',
   'server/health/storage-watch.ts > server/ingest/recorder/source-recorder.ts',
   'server/http/endpoint.ts > server/openapi/documentation.ts',
-  'server/ingest/ingest-config.ts > server/commands/command.ts',
-  'server/ingest/ingest-config.ts > server/commands/options.ts',
   'server/metrics/collection-metrics.ts > server/collect/collection.ts',
   'server/metrics/service-metrics.ts > server/collect/collection.ts',
   'server/records/record-validators.ts > server/catalogue/catalogue-feed.ts',
   'server/records/record-validators.ts > server/catalogue/fresh-versions.ts',
   'server/site/site-endpoints.ts > server/version.ts',
-  'server/sync/sync-options.ts > server/commands/command.ts',
-  'server/sync/sync-options.ts > server/commands/options.ts',
 ]
 
 /** Files that import each other. */

@@ -2,14 +2,14 @@
 // compaction of its lake and the object storage it brings that to. The same options serve `bookcast ingest` and
 // `bookcast serve --collect`.
 
-import { UsageError } from '../commands/command.ts'
+import { UsageError } from '../options/usage-error.ts'
 import {
   choiceOption,
   integerOption,
   type OptionDeclaration,
   type OptionText,
   type ParsedOptions,
-} from '../commands/options.ts'
+} from '../options/options.ts'
 import { readRecording, RECORDER_OPTIONS, type RecordingConfig } from '../commands/record-config.ts'
 import { INGEST_OPTIONS, type IngestConfig, readIngestConfig } from '../ingest/ingest-config.ts'
 import { OBJECT_STORE_OPTIONS, readPlace, readSyncInterval } from '../sync/sync-options.ts'

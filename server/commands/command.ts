@@ -12,11 +12,3 @@ export interface CommandIo {
 
 /** Runs a command with the arguments after its name and resolves to the exit code. */
 export type Command = (args: readonly string[], io: CommandIo) => Promise<number>
-
-/** Wrong use of the command line: the message names the option. Exit code 2. */
-export class UsageError extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'UsageError'
-  }
-}

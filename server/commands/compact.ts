@@ -9,14 +9,15 @@ import { MS_PER_HOUR } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../ingest/clock.ts'
 import { compactClosedDays, type CompactionResult } from '../compaction/compaction.ts'
 import { openRelationalStore } from '../storage/relational-store.ts'
-import { type Command, type CommandIo, UsageError } from './command.ts'
+import { type Command, type CommandIo } from './command.ts'
+import { UsageError } from '../options/usage-error.ts'
 import {
   describeOptions,
   integerOption,
   type OptionDeclaration,
   type ParsedOptions,
   parseOptions,
-} from './options.ts'
+} from '../options/options.ts'
 import { fitted } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [

@@ -21,7 +21,8 @@ import { type IngestSource, SOURCE_NAMES, type SourceName } from '../ingest/sour
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { RelationalStoreOptions } from '../storage/relational-store.ts'
-import { type Command, type CommandIo, UsageError } from './command.ts'
+import { type Command, type CommandIo } from './command.ts'
+import { UsageError } from '../options/usage-error.ts'
 import { IngestProgressView } from './ingest-progress.ts'
 import {
   addressOption,
@@ -29,7 +30,7 @@ import {
   type OptionDeclaration,
   parseOptions,
   type ParsedOptions,
-} from './options.ts'
+} from '../options/options.ts'
 import { RECORD_SECRETS_HELP } from './record-config.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
 import { fitted } from './terminal.ts'

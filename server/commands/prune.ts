@@ -10,8 +10,14 @@ import { DirectoryStore } from '../sync/directory-store.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
 import { OBJECT_STORE_OPTIONS, readPlace } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
-import { type Command, UsageError } from './command.ts'
-import { describeOptions, type OptionDeclaration, parseOptions, type ParsedOptions } from './options.ts'
+import { type Command } from './command.ts'
+import { UsageError } from '../options/usage-error.ts'
+import {
+  describeOptions,
+  type OptionDeclaration,
+  parseOptions,
+  type ParsedOptions,
+} from '../options/options.ts'
 import { fitted } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [

@@ -7,9 +7,9 @@ import { isSeriesName } from '../../shared/lake-layout.ts'
 import { kalshiCredentials } from '../ingest/recorder/kalshi-signature.ts'
 import type { KalshiCredentials } from '../ingest/recorder/kalshi-signature.ts'
 import type { RecorderOptions } from '../ingest/recorder/recorder.ts'
-import { UsageError } from './command.ts'
-import { choiceOption, parseOptions } from './options.ts'
-import type { OptionDeclaration, ParsedOptions } from './options.ts'
+import { UsageError } from '../options/usage-error.ts'
+import { choiceOption, parseOptions } from '../options/options.ts'
+import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
 
 const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 

@@ -7,9 +7,9 @@ import type { SampleLakeOptions } from '../sample-data/sample-lake.ts'
 import { writeSampleLake } from '../sample-data/sample-lake.ts'
 import { SAMPLE_FIRST_DATE } from '../sample-data/sample-series.ts'
 import type { Command } from './command.ts'
-import { UsageError } from './command.ts'
-import type { OptionDeclaration, ParsedOptions } from './options.ts'
-import { describeOptions, integerOption, parseOptions } from './options.ts'
+import { UsageError } from '../options/usage-error.ts'
+import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
+import { describeOptions, integerOption, parseOptions } from '../options/options.ts'
 import { fitted } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [

@@ -19,7 +19,7 @@ import { holdsSampleRecords, refuseSampleStore } from '../sample-data/sample-mar
 import type { Command, CommandIo } from './command.ts'
 import { openLog } from '../log.ts'
 import { exampleRequests } from './example-requests.ts'
-import { describeOptions } from './options.ts'
+import { describeOptions } from '../options/options.ts'
 import { fitted, type Style, styleOf } from './terminal.ts'
 
 /** Pause between two attempts to bring the store's tables up to date while it is away. */

@@ -15,8 +15,13 @@ import { DataDirectoryLocked } from '../storage/data-directory-lock.ts'
 import { Postgres } from '../storage/postgres.ts'
 import type { RelationalStoreOptions } from '../storage/relational-store.ts'
 import type { Command } from './command.ts'
-import { describeOptions, type OptionDeclaration, type OptionText } from './options.ts'
-import { parseOptions, type ParsedOptions } from './options.ts'
+import {
+  describeOptions,
+  type OptionDeclaration,
+  type OptionText,
+  parseOptions,
+  type ParsedOptions,
+} from '../options/options.ts'
 import { newestLines, recorderTable, sourceTable, storageLines } from './status-text.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
 import { fitted } from './terminal.ts'

@@ -5,8 +5,8 @@ import {
   type RelationalStore,
   type RelationalStoreOptions,
 } from '../storage/relational-store.ts'
-import { UsageError } from './command.ts'
-import type { OptionDeclaration, ParsedOptions } from './options.ts'
+import { UsageError } from '../options/usage-error.ts'
+import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
 
 export const STORE_OPTIONS: readonly OptionDeclaration[] = [
   {

@@ -10,8 +10,14 @@ import { checkCandles } from '../verify/candle-check.ts'
 import type { ScopeReport, VerifyContext } from '../verify/finding.ts'
 import { checkObservations } from '../verify/observation-check.ts'
 import { repairCandles, repairObservations } from '../verify/repair.ts'
-import { type Command, type CommandIo, UsageError } from './command.ts'
-import { describeOptions, type OptionDeclaration, type ParsedOptions, parseOptions } from './options.ts'
+import { type Command, type CommandIo } from './command.ts'
+import { UsageError } from '../options/usage-error.ts'
+import {
+  describeOptions,
+  type OptionDeclaration,
+  type ParsedOptions,
+  parseOptions,
+} from '../options/options.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
 import { fitted } from './terminal.ts'
 

@@ -1,9 +1,9 @@
 // What the collectors are configured with: whose addresses, how often, under which name. Options and environment
 // variables are declared in one table, from which the help text comes too.
 
-import type { OptionDeclaration, ParsedOptions } from '../commands/options.ts'
-import { integerOption } from '../commands/options.ts'
-import { UsageError } from '../commands/command.ts'
+import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
+import { integerOption } from '../options/options.ts'
+import { UsageError } from '../options/usage-error.ts'
 import { CONFIGURED_TIMEOUT_MS_MAX } from '../../shared/limits.ts'
 
 export interface IngestConfig {

@@ -5,9 +5,9 @@ import {
   type OptionDeclaration,
   type OptionText,
   type ParsedOptions,
-} from '../commands/options.ts'
+} from '../options/options.ts'
 import { CONFIGURED_TIMEOUT_MS_MAX, SYNC_INTERVAL_MS } from '../../shared/limits.ts'
-import { UsageError } from '../commands/command.ts'
+import { UsageError } from '../options/usage-error.ts'
 import { parsePlace } from './sync-place.ts'
 import type { S3Settings } from './sync-target.ts'
 

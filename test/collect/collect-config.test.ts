@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ingestCommand } from '../../server/commands/ingest.ts'
 import type { CommandIo } from '../../server/commands/command.ts'
-import { parseOptions } from '../../server/commands/options.ts'
+import { parseOptions } from '../../server/options/options.ts'
 import {
   COLLECT_OPTIONS,
   type CollectConfig,

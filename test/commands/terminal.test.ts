@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { closest, fitted, styleOf, wrapText } from '../../server/commands/terminal.ts'
+import { fitted, styleOf, wrapText } from '../../server/commands/terminal.ts'
+import { closest } from '../../server/options/closest.ts'
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const COMMANDS = ['serve', 'import', 'ingest', 'status', 'sync', 'compact', 'record', 'sample-data']

@@ -3,8 +3,8 @@
 // the name that an error mentions.
 
 import { parseArgs } from 'node:util'
-import { UsageError } from './command.ts'
-import { closest } from './terminal.ts'
+import { UsageError } from './usage-error.ts'
+import { closest } from './closest.ts'
 
 const HELP_COLUMN = 30
 
