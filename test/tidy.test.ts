@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const FLOORS = [
   ['shared', 'shared/sql'],
   ['server/tasks', 'server/lake', 'server/options', 'server/query'],
-  ['server/import', 'server/storage', 'workers/lake', 'workers/output'],
+  ['server/import', 'server/storage', 'server/upstream', 'workers/lake', 'workers/output'],
   ['workers/lob', 'workers/records', 'workers'],
   ['server/health', 'server/http'],
   ['server/answers', 'server/openapi', 'server/site', 'server/workers'],

@@ -4,7 +4,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
+import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { startCollector } from '../ingest/collector.ts'
 import type { RegistryOptions } from '../ingest/registry.ts'
 import type { RecorderMetrics } from '../ingest/recorder/recorder-metrics.ts'

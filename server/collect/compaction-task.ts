@@ -3,7 +3,7 @@
 
 import type { Logger } from 'pino'
 import { compactClosedDays, type CompactionResult } from '../compaction/compaction.ts'
-import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
+import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { TaskLoop, type TaskOutcome } from '../ingest/task-loop.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { CompactionConfig } from './collect-config.ts'

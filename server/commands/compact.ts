@@ -6,7 +6,7 @@ import {
   COMPACTION_GRACE_MINUTES_MAX,
 } from '../../shared/limits.ts'
 import { MS_PER_HOUR } from '../../shared/utc-date.ts'
-import { SYSTEM_CLOCK } from '../ingest/clock.ts'
+import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { compactClosedDays, type CompactionResult } from '../compaction/compaction.ts'
 import { openRelationalStore } from '../storage/relational-store.ts'
 import { type Command, type CommandIo } from './command.ts'

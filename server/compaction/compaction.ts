@@ -12,7 +12,7 @@
 import { periodInstants, recordFileName } from '../../shared/lake-layout.ts'
 import { COMPACTION_DELAY_MS } from '../../shared/limits.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
-import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
+import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { PartitionChanged, readLatePartitions, readScopesBefore } from '../storage/manifest-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import { compactPartition, type CompactionWork } from './partition-compaction.ts'

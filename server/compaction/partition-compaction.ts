@@ -7,7 +7,7 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isSeriesName, periodInstants, recordFileName } from '../../shared/lake-layout.ts'
 import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
-import { SYSTEM_CLOCK } from '../ingest/clock.ts'
+import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
 import {

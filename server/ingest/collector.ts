@@ -4,7 +4,7 @@
 import type { Logger } from 'pino'
 import type { Postgres } from '../storage/postgres.ts'
 import type { IngestConfig } from './ingest-config.ts'
-import { type Clock, SYSTEM_CLOCK } from './clock.ts'
+import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { createSources, type RegistryOptions } from './registry.ts'
 import { RepeatedWarnings, warningKey } from './repeated-warnings.ts'
 import type { IngestEvent } from './run-source.ts'

@@ -4,8 +4,8 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Observation } from '../../shared/observation.ts'
-import { UpstreamError } from './upstream-error.ts'
-import type { Validators } from './upstream-http.ts'
+import { UpstreamError } from '../upstream/upstream-error.ts'
+import type { Validators } from '../upstream/upstream-http.ts'
 
 /** Rows of an upstream are decoded for so long in one turn of the event loop. */
 export const PARSE_TURN_MS_MAX = 4

@@ -18,9 +18,9 @@ import { iemSource } from './iem/source.ts'
 import type { IngestConfig } from './ingest-config.ts'
 import { NceiClient } from './ncei/client.ts'
 import { nceiSource } from './ncei/source.ts'
-import { RequestBudget } from './request-budget.ts'
+import { RequestBudget } from '../upstream/request-budget.ts'
 import { type IngestSource, SOURCE_NAMES, type SourceName } from './source.ts'
-import type { UpstreamOptions } from './upstream-http.ts'
+import type { UpstreamOptions } from '../upstream/upstream-http.ts'
 
 export interface RegistryOptions {
   /** By default every source. */

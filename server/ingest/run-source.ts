@@ -10,7 +10,7 @@ import {
   type TimeWindow,
 } from '../storage/cursor-store.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext, SourceName } from './source.ts'
-import { UpstreamError } from './upstream-error.ts'
+import { UpstreamError } from '../upstream/upstream-error.ts'
 
 /** Characters of a failure's text in the status table. */
 const INGEST_FAILURE_CHARACTERS_MAX = 500

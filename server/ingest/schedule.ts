@@ -2,7 +2,7 @@
 // writes are bounded by the store's connections. Nothing that happens in one source reaches another one.
 
 import type { Postgres } from '../storage/postgres.ts'
-import { type Clock, SYSTEM_CLOCK } from './clock.ts'
+import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { type IngestEvent, pollSource, type RunOutcome } from './run-source.ts'
 import type { IngestSource, SourceName } from './source.ts'
 import { TaskLoop, type TaskMetrics, type TaskOutcome } from './task-loop.ts'

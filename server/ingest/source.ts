@@ -5,7 +5,7 @@
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { StoreTransaction } from '../storage/store-transaction.ts'
-import type { Clock } from './clock.ts'
+import type { Clock } from '../tasks/clock.ts'
 
 /** Every source, in the order in which a backfill needs them: candles are asked for markets that are known. */
 export const SOURCE_NAMES = [

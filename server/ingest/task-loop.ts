@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StoreError } from '../../shared/store-error.ts'
 import { type BackOff, backOffMs, storeTaskBackOff, taskBackOff } from '../tasks/back-off.ts'
-import { type Clock, SYSTEM_CLOCK } from './clock.ts'
+import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 
 /** A task since the process started. Instants are milliseconds since the epoch, null for never. */
 export interface TaskMetrics<Name extends string = string> {

@@ -1,6 +1,6 @@
 // Validators of an answer as a part of a source's state in the store.
 
-import type { Validators } from './upstream-http.ts'
+import type { Validators } from '../upstream/upstream-http.ts'
 
 /** What was written as JSON; undefined for anything else. */
 export function readStoredValidators(value: unknown): Validators | undefined {

@@ -4,7 +4,7 @@
 
 import { SYNC_INTERVAL_MS } from '../../shared/limits.ts'
 import type { SyncStatus } from '../health/lake-scan.ts'
-import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
+import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { TaskLoop, type TaskMetrics, type TaskOutcome } from '../ingest/task-loop.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from './lake-sync.ts'
 import { readOutcome } from './sync-journal.ts'

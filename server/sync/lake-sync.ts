@@ -7,7 +7,7 @@
 import { mkdir } from 'node:fs/promises'
 import { lobFileOfKey } from '../../shared/lake-layout.ts'
 import { SYNC_ATTEMPTS_MAX, SYNC_OBJECTS_MAX, SYNC_PARALLEL_DEFAULT } from '../../shared/limits.ts'
-import { type Clock, SYSTEM_CLOCK } from '../ingest/clock.ts'
+import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import type { ConflictMerge, ConflictOutcome } from './conflict-merge.ts'
 import { backOffMs, TRANSFER_BACK_OFF } from '../tasks/back-off.ts'
 import { DirectoryStore } from './directory-store.ts'

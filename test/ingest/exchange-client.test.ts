@@ -9,7 +9,7 @@ import {
   EXCHANGE_BATCH_CANDLES_MAX,
   EXCHANGE_BATCH_MARKETS_MAX,
 } from '../../server/ingest/exchange/client.ts'
-import { UpstreamError } from '../../server/ingest/upstream-error.ts'
+import { UpstreamError } from '../../server/upstream/upstream-error.ts'
 import { type Answer, type AskedRequest, send, startUpstream } from '../support/local-upstream.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 

@@ -11,7 +11,7 @@ import {
   parseMarkets,
   parseSeries,
 } from '../../server/ingest/exchange/parse.ts'
-import { UpstreamError } from '../../server/ingest/upstream-error.ts'
+import { UpstreamError } from '../../server/upstream/upstream-error.ts'
 import { realDataPath } from '../support/real-data.ts'
 
 const MARKET = { ticker: 'KXHIGHNY-26SEP16-B81.5', eventTicker: 'KXHIGHNY-26SEP16', seriesTicker: 'KXHIGHNY' }

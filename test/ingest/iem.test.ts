@@ -6,7 +6,7 @@ import { monthsOf } from '../../server/ingest/archive-windows.ts'
 import { IemClient } from '../../server/ingest/iem/client.ts'
 import { IEM_COLUMNS, parseAsosCsv } from '../../server/ingest/iem/parse.ts'
 import type { ObservationFetch, ObservationRows, ParsedRow } from '../../server/ingest/observation-fetch.ts'
-import { UpstreamError } from '../../server/ingest/upstream-error.ts'
+import { UpstreamError } from '../../server/upstream/upstream-error.ts'
 import { type Observation, TRACE_INCHES } from '../../shared/observation.ts'
 import {
   type Answer,

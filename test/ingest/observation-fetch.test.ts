@@ -6,7 +6,7 @@ import {
   settleFetch,
   PARSE_TURN_MS_MAX,
 } from '../../server/ingest/observation-fetch.ts'
-import { UpstreamError } from '../../server/ingest/upstream-error.ts'
+import { UpstreamError } from '../../server/upstream/upstream-error.ts'
 
 /** Rows that each take longer than a turn may last. */
 function* slowRows(count: number): Generator<ParsedRow, void, void> {

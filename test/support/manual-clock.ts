@@ -1,6 +1,6 @@
 // A clock that never waits: sleeping moves its time forward at once and writes the wait down.
 
-import type { Clock } from '../../server/ingest/clock.ts'
+import type { Clock } from '../../server/tasks/clock.ts'
 
 export class ManualClock implements Clock {
   readonly slept: number[] = []

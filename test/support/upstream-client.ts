@@ -1,7 +1,7 @@
 // What an ingest client needs in a test: a local upstream, a clock that never waits, no jitter.
 
 import type { TestContext } from 'node:test'
-import type { UpstreamOptions } from '../../server/ingest/upstream-http.ts'
+import type { UpstreamOptions } from '../../server/upstream/upstream-http.ts'
 import { type Answer, type AskedRequest, startUpstream } from './local-upstream.ts'
 import { ManualClock } from './manual-clock.ts'
 

@@ -7,7 +7,7 @@ import { type IngestSource, type SourceContext, type SourceName } from '../../se
 import { createSources } from '../../server/ingest/registry.ts'
 import type { Postgres } from '../../server/storage/postgres.ts'
 import { IEM_COLUMNS } from '../../server/ingest/iem/parse.ts'
-import type { Clock } from '../../server/ingest/clock.ts'
+import type { Clock } from '../../server/tasks/clock.ts'
 import { productText, wrapped } from './climate-text.ts'
 import { exchangeAnswer } from './exchange-world.ts'
 import { ghcnhTable } from './ghcnh-table.ts'

@@ -5,7 +5,7 @@
 import { AWC_ENTRIES_MAX, AWC_HOURS_MAX, AWC_REPORTS_PER_STATION_HOUR_MAX } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
 import { collectRows, type ObservationFetch, settleFetch } from '../observation-fetch.ts'
-import { UpstreamHttp, type UpstreamOptions, type Validators } from '../upstream-http.ts'
+import { UpstreamHttp, type UpstreamOptions, type Validators } from '../../upstream/upstream-http.ts'
 import { AWC, parseEntries, readEntries } from './parse.ts'
 
 /** 100 requests a minute. */

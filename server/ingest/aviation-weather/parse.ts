@@ -8,7 +8,7 @@ import type { Observation, ObservationType } from '../../../shared/observation.t
 import type { Station } from '../../../shared/stations.ts'
 import { decodeMetar, MetarError } from '../metar/decode-metar.ts'
 import type { ParsedRow } from '../observation-fetch.ts'
-import { UpstreamError } from '../upstream-error.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
 
 export const AWC = 'awc'
 

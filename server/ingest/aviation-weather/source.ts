@@ -9,7 +9,7 @@ import { MS_PER_HOUR } from '../../../shared/utc-date.ts'
 import { readCursorStatus } from '../../storage/cursor-store.ts'
 import { fetchedObservations, requireRows } from '../fetched-observations.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../source.ts'
-import { UpstreamError } from '../upstream-error.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
 import type { AviationWeatherClient } from './client.ts'
 import { AWC } from './parse.ts'
 

@@ -4,8 +4,8 @@
 
 import { AFOS_SETTLE_MS } from '../../../shared/limits.ts'
 import { addDays } from '../../../shared/utc-date.ts'
-import { UpstreamError } from '../upstream-error.ts'
-import { UpstreamHttp, type UpstreamOptions } from '../upstream-http.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
+import { UpstreamHttp, type UpstreamOptions } from '../../upstream/upstream-http.ts'
 import { type ParsedClimateText, parseClimateText } from './parse.ts'
 import { ClimateReportError } from './report-error.ts'
 

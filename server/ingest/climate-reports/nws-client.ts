@@ -2,10 +2,10 @@
 // once. The list is asked conditionally, products never change. What was fetched counts as seen only when the caller
 // says that it is stored, so neither a failing store nor a failing product loses a report.
 
-import { SYSTEM_CLOCK } from '../clock.ts'
+import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import { withoutFuture } from '../future-reports.ts'
-import { UpstreamError } from '../upstream-error.ts'
-import { UpstreamHttp, type UpstreamOptions, type Validators } from '../upstream-http.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
+import { UpstreamHttp, type UpstreamOptions, type Validators } from '../../upstream/upstream-http.ts'
 import { type ClimateReport, parseClimateText } from './parse.ts'
 import type { ClimateReportError } from './report-error.ts'
 

@@ -1,8 +1,8 @@
 // The regional climate centers' web service (ACIS): daily maximum and minimum of one station over a range of dates,
 // one POST per range. A plain station identifier is asked, not a "threaded" one, which would join different sites.
 
-import { UpstreamError } from '../upstream-error.ts'
-import { UpstreamHttp, type UpstreamOptions } from '../upstream-http.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
+import { UpstreamHttp, type UpstreamOptions } from '../../upstream/upstream-http.ts'
 import { type DailyExtremes, parseDailyExtremes, type StationRange } from './parse.ts'
 
 const UPSTREAM = 'acis'

@@ -3,7 +3,7 @@
 // a number.
 
 import { utcDateStartMs } from '../../../shared/utc-date.ts'
-import { UpstreamError } from '../upstream-error.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
 
 /** One day, degrees F; null where the service has no value of that day alone. */
 export interface DailyExtremes {

@@ -3,7 +3,7 @@
 
 import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
-import { UpstreamError } from '../upstream-error.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
 import { batchSize, type CandleSpan, type ExchangeRows, type KalshiClient } from './client.ts'
 import type { MarketName } from './parse.ts'

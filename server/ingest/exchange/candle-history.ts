@@ -15,7 +15,7 @@ import {
 import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
 import { settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, SourceContext, SourceHistory } from '../source.ts'
-import { UpstreamError } from '../upstream-error.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
 import { knownSeries, missingCatalogue } from './catalogue-source.ts'
 import { KALSHI } from './parse.ts'

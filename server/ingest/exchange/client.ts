@@ -5,10 +5,10 @@
 import { UPSTREAM_BUDGET_WAIT_MS_MAX } from '../../../shared/limits.ts'
 import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
 import type { MarketRecord, SeriesRecord } from '../../storage/catalogue-store.ts'
-import { type Clock, SYSTEM_CLOCK } from '../clock.ts'
-import { RequestBudget, type RequestRate } from '../request-budget.ts'
-import { UpstreamError } from '../upstream-error.ts'
-import { UpstreamHttp, type UpstreamOptions } from '../upstream-http.ts'
+import { type Clock, SYSTEM_CLOCK } from '../../tasks/clock.ts'
+import { RequestBudget, type RequestRate } from '../../upstream/request-budget.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
+import { UpstreamHttp, type UpstreamOptions } from '../../upstream/upstream-http.ts'
 import type { JsonObject } from './fixed-point.ts'
 import {
   type ExchangeEvent,

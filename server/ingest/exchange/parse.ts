@@ -5,7 +5,7 @@
 import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
 import { STATIONS, type Station } from '../../../shared/stations.ts'
 import type { MarketRecord, SeriesRecord } from '../../storage/catalogue-store.ts'
-import { UpstreamError } from '../upstream-error.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
 import {
   readArray,
   readBoolean,

@@ -10,7 +10,7 @@ import {
   type ObservationRows,
   settleFetch,
 } from '../observation-fetch.ts'
-import { UpstreamHttp, type UpstreamOptions } from '../upstream-http.ts'
+import { UpstreamHttp, type UpstreamOptions } from '../../upstream/upstream-http.ts'
 import { IEM, IEM_COLUMNS, parseAsosCsv } from './parse.ts'
 
 /** Days of one archive request (IEM). The archive itself allows more but answers slowly. */

@@ -15,7 +15,7 @@ import { readArchivedReport } from '../metar/archived-report.ts'
 import { relativeHumidity } from '../metar/derived.ts'
 import type { ParsedRow } from '../observation-fetch.ts'
 import { fillGroups } from '../observation-precedence.ts'
-import { UpstreamError } from '../upstream-error.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
 
 export const IEM = 'iem'
 

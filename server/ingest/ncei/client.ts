@@ -4,8 +4,8 @@
 import { NCEI_BODY_BYTES_MAX } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
 import { collectRows, type ObservationFetch, settleFetch } from '../observation-fetch.ts'
-import { UpstreamError } from '../upstream-error.ts'
-import { UpstreamHttp, type UpstreamOptions, type Validators } from '../upstream-http.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
+import { UpstreamHttp, type UpstreamOptions, type Validators } from '../../upstream/upstream-http.ts'
 import { NCEI, parseGhcnh } from './parse.ts'
 
 /** The archive states no limit; one request a second is what its users practise. */

@@ -26,7 +26,7 @@ import type { DecodedMetar } from '../metar/decode-metar.ts'
 import { feelsLikeF, relativeHumidity } from '../metar/derived.ts'
 import { type SkyFields, skyFieldsOf, type SkyLayer } from '../metar/report-text.ts'
 import type { ParsedRow } from '../observation-fetch.ts'
-import { UpstreamError } from '../upstream-error.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
 
 export const NCEI = 'ncei'
 

@@ -8,7 +8,7 @@ import { settledPart, windowTitle, yearsOf } from '../archive-windows.ts'
 import { fetchedObservations, requireRows } from '../fetched-observations.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext, SourceHistory } from '../source.ts'
 import { changedDays, readToldDays } from '../told-days.ts'
-import type { Validators } from '../upstream-http.ts'
+import type { Validators } from '../../upstream/upstream-http.ts'
 import { readStoredValidators } from '../validators-state.ts'
 import type { NceiClient } from './client.ts'
 

@@ -3,10 +3,10 @@
 import { seriesOfTicker } from '../../../shared/lake-layout.ts'
 import { DISCOVERY_PAGES_MAX } from '../../../shared/limits.ts'
 import { isFrame } from '../../import/recorded-message.ts'
-import { SYSTEM_CLOCK } from '../clock.ts'
-import type { Clock } from '../clock.ts'
-import { UpstreamError } from '../upstream-error.ts'
-import type { UpstreamHttp } from '../upstream-http.ts'
+import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
+import type { Clock } from '../../tasks/clock.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
+import type { UpstreamHttp } from '../../upstream/upstream-http.ts'
 import type { DirectoryMarket, MarketDirectory } from './market-directory.ts'
 
 // A closed market may be opened again, but then it is active again.

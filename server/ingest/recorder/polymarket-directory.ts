@@ -4,10 +4,10 @@
 import { DISCOVERY_DAYS_AHEAD } from '../../../shared/limits.ts'
 import { addDays, utcDateOf, utcDatesBetween, MONTH_NAMES } from '../../../shared/utc-date.ts'
 import { isFrame } from '../../import/recorded-message.ts'
-import { SYSTEM_CLOCK } from '../clock.ts'
-import type { Clock } from '../clock.ts'
-import { UpstreamError } from '../upstream-error.ts'
-import type { UpstreamHttp } from '../upstream-http.ts'
+import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
+import type { Clock } from '../../tasks/clock.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
+import type { UpstreamHttp } from '../../upstream/upstream-http.ts'
 import type { DirectoryMarket, MarketDirectory } from './market-directory.ts'
 
 export class PolymarketDirectory implements MarketDirectory {

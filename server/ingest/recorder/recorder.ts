@@ -9,7 +9,7 @@ import {
   POLYMARKET_ASSETS_PER_CONNECTION_MAX,
   POLYMARKET_CONNECTIONS_MAX,
 } from '../../../shared/limits.ts'
-import { UpstreamHttp } from '../upstream-http.ts'
+import { UpstreamHttp } from '../../upstream/upstream-http.ts'
 import { KalshiDirectory } from './kalshi-directory.ts'
 import { KalshiLane } from './kalshi-lane.ts'
 import type { KalshiCredentials } from './kalshi-signature.ts'

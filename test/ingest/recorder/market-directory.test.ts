@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { KalshiDirectory } from '../../../server/ingest/recorder/kalshi-directory.ts'
 import { PolymarketDirectory } from '../../../server/ingest/recorder/polymarket-directory.ts'
-import { UpstreamHttp } from '../../../server/ingest/upstream-http.ts'
+import { UpstreamHttp } from '../../../server/upstream/upstream-http.ts'
 import { send, startUpstream } from '../../support/local-upstream.ts'
 import type { Answer } from '../../support/local-upstream.ts'
 

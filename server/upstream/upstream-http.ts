@@ -8,7 +8,7 @@ import { gunzip } from 'node:zlib'
 import { Agent, type Dispatcher } from 'undici'
 import { UPSTREAM_BODY_BYTES_MAX_DEFAULT, UPSTREAM_BUDGET_WAIT_MS_MAX } from '../../shared/limits.ts'
 import { backOffMs, UPSTREAM_BACK_OFF } from '../tasks/back-off.ts'
-import { type Clock, SYSTEM_CLOCK } from './clock.ts'
+import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { RequestBudget, type RequestRate } from './request-budget.ts'
 import { UpstreamError, type UpstreamFailure } from './upstream-error.ts'
 
