@@ -2,7 +2,7 @@
 // its parent with its figures.
 
 import { generateKeyPairSync } from 'node:crypto'
-import { KalshiLane } from '../server/ingest/recorder/kalshi-lane.ts'
+import { KalshiLane } from '../server/exchanges/kalshi/lane.ts'
 import { SourceRecorder } from '../server/ingest/recorder/source-recorder.ts'
 import type { RecorderMetrics } from '../server/ingest/recorder/recorder-metrics.ts'
 

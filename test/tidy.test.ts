@@ -13,7 +13,9 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const FLOORS = [
   ['shared', 'shared/sql'],
   ['server/tasks', 'server/lake', 'server/options', 'server/query'],
-  ['server/import', 'server/storage', 'server/upstream', 'workers/lake', 'workers/output'],
+  ['server/feed', 'server/storage', 'server/upstream', 'workers/lake', 'workers/output'],
+  ['server/exchanges'],
+  ['server/import'],
   ['workers/lob', 'workers/records', 'workers'],
   ['server/health', 'server/http'],
   ['server/answers', 'server/openapi', 'server/site', 'server/workers'],

@@ -3,7 +3,7 @@
 import { relative } from 'node:path'
 import type { WrittenLobFile } from '../lake/lob-recording-writer.ts'
 import type { MarketDay } from '../import/import-report.ts'
-import type { SequenceTrust } from '../import/kalshi-decoder.ts'
+import type { SequenceTrust } from '../exchanges/kalshi/decoder.ts'
 import type { ImportResult } from '../import/recording-import.ts'
 import { NS_PER_DAY, NS_PER_MS } from '../../shared/utc-date.ts'
 

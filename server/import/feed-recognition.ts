@@ -1,8 +1,8 @@
 // Which exchange a recording comes from, by its first frames: a Polymarket file given as Kalshi's has no message that a
 // decoder refuses, so it would be imported as nothing at all.
 
-import { isFrame } from './recorded-message.ts'
-import type { Frame } from './recorded-message.ts'
+import { isFrame } from '../feed/frame.ts'
+import type { Frame } from '../feed/frame.ts'
 import type { LobSource } from '../../shared/lake-layout.ts'
 
 /** Frames that are enough to tell; more of them tell no more. */

@@ -5,20 +5,12 @@ import { NS_PER_DAY } from '../../shared/utc-date.ts'
 import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
 import type { UnknownReason } from '../lake/market-fold.ts'
 import type { FoldedDate, SeriesStrands } from '../lake/series-consolidation.ts'
-import type { RunEnd } from './feed-spans.ts'
+import type { RunEnd } from '../feed/feed-spans.ts'
+import type { GapCause } from '../feed/import-tally.ts'
 
 /** Gaps listed of one market and date, and of all; the others are only counted. */
 const MARKET_GAPS_LISTED_MAX = 1_000
 const GAPS_LISTED_MAX = 100_000
-
-/** Why a market's book is unknown. */
-export type GapCause =
-  | RunEnd
-  | 'no snapshot yet'
-  | 'no longer followed'
-  | 'level below zero'
-  | 'told by the recording'
-  | 'end of the recording'
 
 /** Unknown from `from` until before `to`, ns. */
 export interface ReportedGap {

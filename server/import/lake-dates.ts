@@ -14,7 +14,7 @@ import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
 import type { LakeDateOutline } from '../lake/lob-file-evidence.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
 import type { LakeFile } from './lake-records.ts'
-import type { FeedSpans } from './feed-spans.ts'
+import type { FeedSpans } from '../feed/feed-spans.ts'
 import { datesOf, dayOf } from './series-spans.ts'
 
 /** A recording that was read, and the lake it goes to. */

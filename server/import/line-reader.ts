@@ -5,7 +5,7 @@ import { isUtf8 } from 'node:buffer'
 import { addAbortSignal } from 'node:stream'
 import type { Readable } from 'node:stream'
 import { IMPORT_LINE_BYTES_MAX } from '../../shared/limits.ts'
-import { BadLineError } from './bad-line.ts'
+import { BadLineError } from '../feed/bad-line.ts'
 import { DamagedDataError, decompressed } from './decompression.ts'
 
 const NEWLINE = 10

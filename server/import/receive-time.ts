@@ -5,8 +5,8 @@
 //   ts, time, t, timestamp, date, datetime, when, log_time …       times; of a wrapper they are its receive time
 //   exchange_ts, event_time, connected_at, elapsed_time …          times of something else: left alone
 
-import { BadLineError, shown } from './bad-line.ts'
-import { instantOf } from './instant.ts'
+import { BadLineError, shown } from '../feed/bad-line.ts'
+import { instantOf } from '../feed/instant.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
 
 type KeyKind = 'receive' | 'time' | 'other'

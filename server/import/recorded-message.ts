@@ -9,22 +9,11 @@
 // around a frame every time is its receive time; within one, `ts` and `timestamp` are the exchange's own and only what is
 // named a receive time is one. What a frame means is the decoders' affair.
 
-import { BadLineError } from './bad-line.ts'
+import { BadLineError } from '../feed/bad-line.ts'
+import { isFrame } from '../feed/frame.ts'
+import type { Frame, RecordedMessage } from '../feed/frame.ts'
 import { agreedTime, kindOfKey, readTime } from './receive-time.ts'
 import type { FoundTime } from './receive-time.ts'
-
-export { shown } from './bad-line.ts'
-
-/** One message of the exchange as JSON gives it. */
-export type Frame = Readonly<Record<string, unknown>>
-
-export interface RecordedMessage {
-  /** When the recorder received it, ns; `undefined` when the recording does not say. */
-  readonly recvTs: bigint | undefined
-  readonly frames: readonly Frame[]
-  /** The frames came as a list, whatever its length. */
-  readonly isList: boolean
-}
 
 // `msg` comes last: in a bare Kalshi frame it is the content, not the frame.
 const PAYLOAD_KEYS = [
@@ -190,9 +179,4 @@ function parseJson(text: string): unknown {
   } catch (error) {
     throw new BadLineError(`no valid JSON: ${error instanceof Error ? error.message : 'unknown'}`)
   }
-}
-
-/** A JSON object, as every frame and every part of one is. */
-export function isFrame(value: unknown): value is Frame {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

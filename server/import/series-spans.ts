@@ -3,7 +3,7 @@
 import { MS_PER_DAY, NS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
 import { outlineOf } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
-import type { FeedSpans, ReadSpan } from './feed-spans.ts'
+import type { FeedSpans, ReadSpan } from '../feed/feed-spans.ts'
 import type { LooseSpan, Strand } from './strand-chain.ts'
 
 /** A span of the recording, or of a date's file. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { scaledInteger, scaledValue } from '../../server/import/decimal.ts'
+import { scaledInteger, scaledValue } from '../../server/feed/decimal.ts'
 
 test('reads decimal text exactly', () => {
   const cases: [string, number, number | undefined][] = [

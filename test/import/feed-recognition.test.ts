@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FRAMES_TO_RECOGNISE, recogniseFeed } from '../../server/import/feed-recognition.ts'
 import { parseRecordedLine } from '../../server/import/recorded-message.ts'
-import type { Frame } from '../../server/import/recorded-message.ts'
+import type { Frame } from '../../server/feed/frame.ts'
 
 const KALSHI: readonly Frame[] = [
   { type: 'orderbook_snapshot', sid: 1, seq: 1, msg: { market_ticker: 'A-B', yes: [[11, 135]] } },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import * as fc from 'fast-check'
-import { instantOf } from '../../server/import/instant.ts'
+import { instantOf } from '../../server/feed/instant.ts'
 
 test('the size of a number tells its unit', () => {
   const ns = 1_782_316_195_033_836_123n

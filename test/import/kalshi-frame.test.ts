@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BadLineError } from '../../server/import/bad-line.ts'
+import { BadLineError } from '../../server/feed/bad-line.ts'
 import { decoderHarness } from '../support/import-harness.ts'
 import { MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
 import type { Content } from '../support/kalshi-frames.ts'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { BadLineError } from '../../server/import/bad-line.ts'
+import { BadLineError } from '../../server/feed/bad-line.ts'
 import { parseRecordedLine } from '../../server/import/recorded-message.ts'
-import type { RecordedMessage } from '../../server/import/recorded-message.ts'
+import type { RecordedMessage } from '../../server/feed/frame.ts'
 
 const NS = 1_782_316_195_033_836_123n
 const KALSHI = { type: 'orderbook_snapshot', sid: 1, seq: 1, msg: { market_ticker: 'A-B' } }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FeedSpans } from '../../server/import/feed-spans.ts'
+import { FeedSpans } from '../../server/feed/feed-spans.ts'
 import { looseSpans } from '../../server/import/series-spans.ts'
 import { assembleStrands } from '../../server/import/strand-assembly.ts'
 import type { LooseSpan } from '../../server/import/strand-chain.ts'

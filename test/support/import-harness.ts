@@ -1,13 +1,13 @@
 // Drives the import's parts in tests: decoders into an array of short texts, and whole imports into a fresh lake.
 
 import { Readable } from 'node:stream'
-import type { BookEventSink, FeedDecoder } from '../../server/import/feed-decoder.ts'
+import type { BookEventSink, FeedDecoder } from '../../server/feed/feed-decoder.ts'
 import { FeedLedger } from '../../server/import/feed-ledger.ts'
-import { FeedSpans } from '../../server/import/feed-spans.ts'
-import { ImportTally } from '../../server/import/import-tally.ts'
-import { KalshiDecoder } from '../../server/import/kalshi-decoder.ts'
+import { FeedSpans } from '../../server/feed/feed-spans.ts'
+import { ImportTally } from '../../server/feed/import-tally.ts'
+import { KalshiDecoder } from '../../server/exchanges/kalshi/decoder.ts'
 import { LakeMerge } from '../../server/import/lake-merge.ts'
-import { PolymarketDecoder } from '../../server/import/polymarket-decoder.ts'
+import { PolymarketDecoder } from '../../server/exchanges/polymarket/decoder.ts'
 import { importRecordings } from '../../server/import/recording-import.ts'
 import type { ImportOptions, ImportResult } from '../../server/import/recording-import.ts'
 import { parseRecordedLine } from '../../server/import/recorded-message.ts'

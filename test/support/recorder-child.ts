@@ -1,7 +1,7 @@
 // A process that only records, to be killed: it tells its parent how far its log is on disk.
 
-import { KalshiLane } from '../../server/ingest/recorder/kalshi-lane.ts'
-import { kalshiCredentials } from '../../server/ingest/recorder/kalshi-signature.ts'
+import { KalshiLane } from '../../server/exchanges/kalshi/lane.ts'
+import { kalshiCredentials } from '../../server/exchanges/kalshi/signature.ts'
 import { SourceRecorder } from '../../server/ingest/recorder/source-recorder.ts'
 
 const [url, root, ...tickers] = process.argv.slice(2)

@@ -3,7 +3,7 @@
 // and `X` as an integer of cents or contracts (archives until spring 2026). Decimal text is read first. Nothing is
 // rounded: what does not fit the units is refused.
 
-import { scaledInteger } from '../../import/decimal.ts'
+import { scaledInteger } from '../../feed/decimal.ts'
 
 const PRICE_DIGITS = 4
 const QUANTITY_DIGITS = 2

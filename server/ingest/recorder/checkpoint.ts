@@ -7,7 +7,7 @@ import { dirname } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
 import { crc32 } from 'node:zlib'
 import { syncDirectory, writeFully } from '../../lake/durable-file.ts'
-import type { FeedSpansState } from '../../import/feed-spans.ts'
+import type { FeedSpansState } from '../../feed/feed-spans.ts'
 import type { LiveSeriesState } from './live-series.ts'
 import type { WalPosition } from './wal-segment.ts'
 

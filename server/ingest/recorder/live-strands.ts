@@ -3,7 +3,7 @@
 
 import { NS_PER_DAY } from '../../../shared/utc-date.ts'
 import type { LobSource } from '../../../shared/lake-layout.ts'
-import type { FeedSpans, ReadSpan } from '../../import/feed-spans.ts'
+import type { FeedSpans, ReadSpan } from '../../feed/feed-spans.ts'
 import {
   NO_MARKETS,
   coveredBetween,

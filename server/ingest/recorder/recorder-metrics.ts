@@ -2,7 +2,7 @@
 
 import type { LobSource } from '../../../shared/lake-layout.ts'
 import type { ConsolidationReport } from './consolidation-thread.ts'
-import type { LaneFigures } from './feed-lane.ts'
+import type { LaneFigures } from '../../feed/feed-lane.ts'
 import type { WalPosition } from './wal-segment.ts'
 
 export interface RecorderMetrics {

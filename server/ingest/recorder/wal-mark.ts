@@ -1,6 +1,6 @@
 // The recorder's own words in the log, in the form of frames: an import reads them like the exchange's.
 
-import type { Frame } from '../../import/recorded-message.ts'
+import type { Frame } from '../../feed/frame.ts'
 
 /** From here on nothing is known until the next connection. */
 export function disconnectMark(): Frame {

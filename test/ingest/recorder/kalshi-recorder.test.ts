@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { constants, verify } from 'node:crypto'
 import { test } from 'node:test'
-import type { DirectoryMarket } from '../../../server/ingest/recorder/market-directory.ts'
+import type { DirectoryMarket } from '../../../server/feed/market-directory.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import { LocalKalshi } from '../../support/local-kalshi.ts'
 import { bookText } from '../../support/lob-rows.ts'

@@ -9,8 +9,8 @@ import {
   FEED_IDLE_TIMEOUT_MS,
   FEED_STABLE_MS,
   WAL_PAYLOAD_BYTES_MAX,
-} from '../../../shared/limits.ts'
-import { type BackOff, backOffMs, FEED_BACK_OFF } from '../../tasks/back-off.ts'
+} from '../../shared/limits.ts'
+import { type BackOff, backOffMs, FEED_BACK_OFF } from '../tasks/back-off.ts'
 
 export interface FeedTiming {
   readonly pingMs: number

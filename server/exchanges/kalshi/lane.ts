@@ -10,13 +10,13 @@ import {
 } from '../../../shared/limits.ts'
 import { KALSHI_REPAIR_INTERVAL_MS } from '../../../shared/limits.ts'
 import { backOffMs } from '../../tasks/back-off.ts'
-import { FeedConnection, feedBackOff } from './feed-connection.ts'
-import type { FeedTiming } from './feed-connection.ts'
-import type { FeedLane, LaneFigures, LaneLog } from './feed-lane.ts'
-import { kalshiHeaders } from './kalshi-signature.ts'
-import type { KalshiCredentials } from './kalshi-signature.ts'
-import { readKalshiControl } from './kalshi-control.ts'
-import type { KalshiControl } from './kalshi-control.ts'
+import { FeedConnection, feedBackOff } from '../../feed/feed-connection.ts'
+import type { FeedTiming } from '../../feed/feed-connection.ts'
+import type { FeedLane, LaneFigures, LaneLog } from '../../feed/feed-lane.ts'
+import { kalshiHeaders } from './signature.ts'
+import type { KalshiCredentials } from './signature.ts'
+import { readKalshiControl } from './control.ts'
+import type { KalshiControl } from './control.ts'
 
 export interface KalshiLaneOptions {
   readonly url: string

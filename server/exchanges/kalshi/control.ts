@@ -1,7 +1,7 @@
 // What the connection itself has to know of a Kalshi message: its number, and answers and errors. Deltas come by the
 // thousand a second and are not parsed for it: their head says all.
 
-import { isFrame } from '../../import/recorded-message.ts'
+import { isFrame } from '../../feed/frame.ts'
 
 export interface KalshiControl {
   readonly type: string

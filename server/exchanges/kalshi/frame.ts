@@ -3,14 +3,19 @@
 // where both are present. Prices stay on the leg they came on; which side of the book that is depends on the
 // subscription.
 
-import { PRICE_UNITS_PER_CENT, PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
-import { NS_PER_MS } from '../../shared/utc-date.ts'
-import { BadLineError } from './bad-line.ts'
-import { refusePriceTwice } from './price-levels.ts'
-import { scaledInteger, scaledValue } from './decimal.ts'
-import { instantOf } from './instant.ts'
-import { isFrame, shown } from './recorded-message.ts'
-import type { Frame } from './recorded-message.ts'
+import {
+  PRICE_UNITS_PER_CENT,
+  PRICE_UNITS_PER_DOLLAR,
+  QTY_UNITS_PER_CONTRACT,
+} from '../../../shared/lob-v1.ts'
+import { NS_PER_MS } from '../../../shared/utc-date.ts'
+import { BadLineError } from '../../feed/bad-line.ts'
+import { refusePriceTwice } from '../../feed/price-levels.ts'
+import { scaledInteger, scaledValue } from '../../feed/decimal.ts'
+import { instantOf } from '../../feed/instant.ts'
+import { shown } from '../../feed/bad-line.ts'
+import { isFrame } from '../../feed/frame.ts'
+import type { Frame } from '../../feed/frame.ts'
 
 export interface LegLevel {
   readonly isYes: boolean

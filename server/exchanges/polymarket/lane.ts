@@ -6,11 +6,11 @@ import {
   POLYMARKET_PING_MS,
   POLYMARKET_REFRESH_INTERVAL_MS,
 } from '../../../shared/limits.ts'
-import { isFrame } from '../../import/recorded-message.ts'
+import { isFrame } from '../../feed/frame.ts'
 import { backOffMs, vainRefreshBackOff } from '../../tasks/back-off.ts'
-import { FeedConnection } from './feed-connection.ts'
-import type { FeedTiming } from './feed-connection.ts'
-import type { FeedLane, LaneFigures, LaneLog } from './feed-lane.ts'
+import { FeedConnection } from '../../feed/feed-connection.ts'
+import type { FeedTiming } from '../../feed/feed-connection.ts'
+import type { FeedLane, LaneFigures, LaneLog } from '../../feed/feed-lane.ts'
 
 export interface PolymarketLaneOptions {
   readonly url: string

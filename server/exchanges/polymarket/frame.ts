@@ -2,14 +2,15 @@
 // `buys`/`sells`, in any order of levels, also where `event_type` is missing; `price_change` in its three forms: a
 // `price_changes` list, a `changes` list for one token, and one flat change. Sizes are absolute.
 
-import { PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
-import type { BookLevel } from '../lake/exact-book.ts'
-import { BadLineError } from './bad-line.ts'
-import { refusePriceTwice } from './price-levels.ts'
-import { scaledValue } from './decimal.ts'
-import { instantOf } from './instant.ts'
-import { isFrame, shown } from './recorded-message.ts'
-import type { Frame } from './recorded-message.ts'
+import { PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT, SIDE_ASK, SIDE_BID } from '../../../shared/lob-v1.ts'
+import type { BookLevel } from '../../lake/exact-book.ts'
+import { BadLineError } from '../../feed/bad-line.ts'
+import { refusePriceTwice } from '../../feed/price-levels.ts'
+import { scaledValue } from '../../feed/decimal.ts'
+import { instantOf } from '../../feed/instant.ts'
+import { shown } from '../../feed/bad-line.ts'
+import { isFrame } from '../../feed/frame.ts'
+import type { Frame } from '../../feed/frame.ts'
 
 export interface PriceChange {
   readonly marketId: string

@@ -3,22 +3,26 @@
 // told when all runs are put together.
 
 import { isDeepStrictEqual } from 'node:util'
-import { EVENT_ADD, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
-import { IMPORT_COMMANDS_MAX, IMPORT_DUPLICATE_WINDOW, IMPORT_SILENCE_MS_MAX } from '../../shared/limits.ts'
-import { seriesOfTicker } from '../../shared/lake-layout.ts'
-import { NS_PER_MS } from '../../shared/utc-date.ts'
-import type { BookLevel } from '../lake/exact-book.ts'
-import { RunRecords } from './feed-decoder.ts'
-import type { FeedDecoderOptions, ResumableDecoder, Stamp } from './feed-decoder.ts'
-import type { FeedRun, FeedRunState, FeedSpans, RunEnd } from './feed-spans.ts'
-import type { NumberedMessage } from '../lake/feed-strand.ts'
-import type { ImportTally } from './import-tally.ts'
+import { EVENT_ADD, SIDE_ASK, SIDE_BID } from '../../../shared/lob-v1.ts'
+import {
+  IMPORT_COMMANDS_MAX,
+  IMPORT_DUPLICATE_WINDOW,
+  IMPORT_SILENCE_MS_MAX,
+} from '../../../shared/limits.ts'
+import { seriesOfTicker } from '../../../shared/lake-layout.ts'
+import { NS_PER_MS } from '../../../shared/utc-date.ts'
+import type { BookLevel } from '../../lake/exact-book.ts'
+import { RunRecords } from '../../feed/feed-decoder.ts'
+import type { FeedDecoderOptions, ResumableDecoder, Stamp } from '../../feed/feed-decoder.ts'
+import type { FeedRun, FeedRunState, FeedSpans, RunEnd } from '../../feed/feed-spans.ts'
+import type { NumberedMessage } from '../../lake/feed-strand.ts'
+import type { ImportTally } from '../../feed/import-tally.ts'
 import { HeldNumbers } from './held-numbers.ts'
-import { LOST_MESSAGE, parseKalshiFrame } from './kalshi-frame.ts'
-import type { KalshiMessage, LegLevel } from './kalshi-frame.ts'
-import { MessageClock } from './message-clock.ts'
-import type { MessageClockState } from './message-clock.ts'
-import type { Frame, RecordedMessage } from './recorded-message.ts'
+import { LOST_MESSAGE, parseKalshiFrame } from './frame.ts'
+import type { KalshiMessage, LegLevel } from './frame.ts'
+import { MessageClock } from '../../feed/message-clock.ts'
+import type { MessageClockState } from '../../feed/message-clock.ts'
+import type { Frame, RecordedMessage } from '../../feed/frame.ts'
 
 /**
  * How far sequence numbers are believed. `strict`: every number counts, and one that is missing makes the subscription's

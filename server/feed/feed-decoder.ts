@@ -11,8 +11,8 @@ import type { BookLevel } from '../lake/exact-book.ts'
 import { BadLineError } from './bad-line.ts'
 import type { FeedRun, FeedSpans, RunEnd } from './feed-spans.ts'
 import type { ImportTally } from './import-tally.ts'
-import { shown } from './recorded-message.ts'
-import type { RecordedMessage } from './recorded-message.ts'
+import { shown } from './bad-line.ts'
+import type { RecordedMessage } from './frame.ts'
 
 /** Where records go: the recording writer, or a test's array. */
 export interface BookEventSink {

@@ -1,7 +1,16 @@
 // What an import has counted: nothing that the recording held is passed over in silence.
 
-import type { GapCause } from './import-report.ts'
+import type { RunEnd } from './feed-spans.ts'
 import { IMPORT_TYPES_MAX } from '../../shared/limits.ts'
+
+/** Why a market's book is unknown. */
+export type GapCause =
+  | RunEnd
+  | 'no snapshot yet'
+  | 'no longer followed'
+  | 'level below zero'
+  | 'told by the recording'
+  | 'end of the recording'
 
 /** Why a book became unknown. */
 export type GapReason = GapCause | 'too many changes held'

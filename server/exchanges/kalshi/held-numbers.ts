@@ -1,7 +1,7 @@
 // The numbers of messages that wait for a time: they stand before the next message, though no run has them yet.
 
 import { isDeepStrictEqual } from 'node:util'
-import type { Frame } from './recorded-message.ts'
+import type { Frame } from '../../feed/frame.ts'
 
 export class HeldNumbers {
   /** Whether a connection began among the messages that wait: nothing before them counts. */

@@ -2,20 +2,20 @@
 // books that are known already, or in the best prices that messages state; those are compared and counted, nothing is
 // corrected by them. Both tokens of a market are kept, each with a book of its own.
 
-import { EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
-import { IMPORT_HELD_CHANGES_MAX, IMPORT_SILENCE_MS_MAX } from '../../shared/limits.ts'
-import { NS_PER_MS } from '../../shared/utc-date.ts'
-import { ExactBook } from '../lake/exact-book.ts'
-import type { BookLevel } from '../lake/exact-book.ts'
-import { RunRecords } from './feed-decoder.ts'
-import type { FeedDecoderOptions, ResumableDecoder, Stamp } from './feed-decoder.ts'
-import type { FeedRun, FeedRunState, FeedSpans, RunEnd } from './feed-spans.ts'
-import type { ImportTally } from './import-tally.ts'
-import { HELD_MESSAGES_MAX, MessageClock } from './message-clock.ts'
-import type { MessageClockState } from './message-clock.ts'
-import { LOST_MESSAGE, parsePolymarketFrame } from './polymarket-frame.ts'
-import type { PolymarketMessage, PriceChange } from './polymarket-frame.ts'
-import type { RecordedMessage } from './recorded-message.ts'
+import { EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../../shared/lob-v1.ts'
+import { IMPORT_HELD_CHANGES_MAX, IMPORT_SILENCE_MS_MAX } from '../../../shared/limits.ts'
+import { NS_PER_MS } from '../../../shared/utc-date.ts'
+import { ExactBook } from '../../lake/exact-book.ts'
+import type { BookLevel } from '../../lake/exact-book.ts'
+import { RunRecords } from '../../feed/feed-decoder.ts'
+import type { FeedDecoderOptions, ResumableDecoder, Stamp } from '../../feed/feed-decoder.ts'
+import type { FeedRun, FeedRunState, FeedSpans, RunEnd } from '../../feed/feed-spans.ts'
+import type { ImportTally } from '../../feed/import-tally.ts'
+import { HELD_MESSAGES_MAX, MessageClock } from '../../feed/message-clock.ts'
+import type { MessageClockState } from '../../feed/message-clock.ts'
+import { LOST_MESSAGE, parsePolymarketFrame } from './frame.ts'
+import type { PolymarketMessage, PriceChange } from './frame.ts'
+import type { RecordedMessage } from '../../feed/frame.ts'
 
 const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
 // A `book` tells when it last changed. One that was received long after was not sent because it changed: its time is

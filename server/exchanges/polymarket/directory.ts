@@ -3,12 +3,12 @@
 
 import { DISCOVERY_DAYS_AHEAD } from '../../../shared/limits.ts'
 import { addDays, utcDateOf, utcDatesBetween, MONTH_NAMES } from '../../../shared/utc-date.ts'
-import { isFrame } from '../../import/recorded-message.ts'
+import { isFrame } from '../../feed/frame.ts'
 import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import type { Clock } from '../../tasks/clock.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import type { UpstreamHttp } from '../../upstream/upstream-http.ts'
-import type { DirectoryMarket, MarketDirectory } from './market-directory.ts'
+import type { DirectoryMarket, MarketDirectory } from '../../feed/market-directory.ts'
 
 export class PolymarketDirectory implements MarketDirectory {
   readonly #http: UpstreamHttp

@@ -2,12 +2,12 @@
 
 import { seriesOfTicker } from '../../../shared/lake-layout.ts'
 import { DISCOVERY_PAGES_MAX } from '../../../shared/limits.ts'
-import { isFrame } from '../../import/recorded-message.ts'
+import { isFrame } from '../../feed/frame.ts'
 import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import type { Clock } from '../../tasks/clock.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import type { UpstreamHttp } from '../../upstream/upstream-http.ts'
-import type { DirectoryMarket, MarketDirectory } from './market-directory.ts'
+import type { DirectoryMarket, MarketDirectory } from '../../feed/market-directory.ts'
 
 // A closed market may be opened again, but then it is active again.
 const FOLLOWED_STATUSES = new Set<unknown>(['active', 'inactive'])
