@@ -1,26 +1,9 @@
 // Where a dataset's file lies below the lake's root. Rule: contract.md 32.
 
 import { join } from 'node:path'
-
-export const LOB_SOURCES = ['kalshi', 'polymarket'] as const
-export type LobSource = (typeof LOB_SOURCES)[number]
-
-// A series becomes a directory name: letters, digits, dot, dash, underscore; never `.` or `..`, never hidden.
-const SERIES_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/
-const SERIES_NAME_CHARACTERS_MAX = 128
-
-/** Whether a series name can stand in a lake path (and so in a request). */
-export function isSeriesName(series: string): boolean {
-  return series.length <= SERIES_NAME_CHARACTERS_MAX && SERIES_NAME.test(series)
-}
-
-/** Why a text is no series name, to follow its quotation in a sentence; `undefined` for one that is. */
-export function seriesNameProblem(series: string): string | undefined {
-  if (series.length > SERIES_NAME_CHARACTERS_MAX)
-    return `has ${series.length} characters; a series has at most ${SERIES_NAME_CHARACTERS_MAX}`
-  if (SERIES_NAME.test(series)) return undefined
-  return 'is no series: those have letters, digits, dot, dash and underscore, and begin with neither dot nor dash'
-}
+import { lobSources } from './lob-sources.ts'
+import type { LobSource } from './lob-sources.ts'
+import { isSeriesName } from './series-name.ts'
 
 /** The directory of one series' order-book files. */
 export function lobSeriesDirectory(lake: string, source: LobSource, series: string): string {
@@ -47,17 +30,11 @@ export function lobFileOfKey(
   key: string,
 ): { readonly source: LobSource; readonly series: string; readonly date: string } | undefined {
   const [root, sourcePart, seriesPart, name, ...rest] = key.split('/')
-  const source = LOB_SOURCES.find((known) => sourcePart === `source=${known}`)
+  const source = lobSources().find((known) => sourcePart === `source=${known}`)
   const series = /^series=(.+)$/.exec(seriesPart ?? '')?.[1]
   const date = dateOfLakeFileName(name ?? '')
   if (root !== 'lob' || rest.length > 0 || source === undefined || date === undefined) return undefined
   return series === undefined || !isSeriesName(series) ? undefined : { source, series, date }
-}
-
-/** The series a market ticker belongs to: the part before its first dash. */
-export function seriesOfTicker(ticker: string): string {
-  const dash = ticker.indexOf('-')
-  return dash === -1 ? ticker : ticker.slice(0, dash)
 }
 
 /** The datasets of records and how their files are cut: one per series and month, one per station and year (UTC). */

@@ -2,7 +2,7 @@
 // stream-task.ts.
 
 import type { FormatName } from './formats.ts'
-import type { LobSource } from './lake-layout.ts'
+import type { LobSource } from './lob-sources.ts'
 import type { StreamHead } from './stream-task.ts'
 
 /** The columns of a snapshot row in the order of contract.md 25. */

@@ -2,7 +2,7 @@
 // are listed: no file is opened.
 
 import { readdir } from 'node:fs/promises'
-import { LOB_SOURCES, type LobSource } from '../../shared/lake-layout.ts'
+import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
 import { seriesDates } from '../lake/series-dates.ts'
 
 // Temperature markets trade busily in the American afternoon: this UTC hour is the likeliest to hold something.
@@ -35,7 +35,7 @@ export async function exampleRequests(lake: string, baseUrl: string): Promise<st
   const day = await findLakeDay(lake)
   if (day === undefined) return []
   const { source, series, date } = day
-  const selection = source === LOB_SOURCES[0] ? `series=${series}` : `source=${source}&series=${series}`
+  const selection = source === lobSources()[0] ? `series=${series}` : `source=${source}&series=${series}`
   const url = `${baseUrl}/api/v1/lob?${selection}&date=${date}`
   return [
     `curl '${url}&hour=${BUSY_UTC_HOUR}&interval=300&levels=3'`,

@@ -2,8 +2,9 @@
 // what became of the recording.
 
 import { parseArgs } from 'node:util'
-import { LOB_SOURCES, seriesNameProblem } from '../../shared/lake-layout.ts'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import { seriesNameProblem } from '../../shared/series-name.ts'
+import { lobSources } from '../../shared/lob-sources.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { UnreadableInputError } from '../import/import-input.ts'
 import { SEQUENCE_TRUSTS } from '../exchanges/kalshi/decoder.ts'
 import type { SequenceTrust } from '../exchanges/kalshi/decoder.ts'
@@ -124,9 +125,9 @@ function parse(args: readonly string[]) {
 }
 
 function sourceOf(text: string | undefined): LobSource {
-  const source = LOB_SOURCES.find((name) => name === text)
+  const source = lobSources().find((name) => name === text)
   if (source !== undefined) return source
-  const choice = LOB_SOURCES.join(' or ')
+  const choice = lobSources().join(' or ')
   throw new UsageError(
     text === undefined
       ? `--source ${choice} is missing (or BOOKCAST_IMPORT_SOURCE)`

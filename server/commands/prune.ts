@@ -3,7 +3,8 @@
 
 import { rm, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { dateOfLakeFileName, LOB_SOURCES, lobSourceDirectory } from '../../shared/lake-layout.ts'
+import { dateOfLakeFileName, lobSourceDirectory } from '../../shared/lake-layout.ts'
+import { lobSources } from '../../shared/lob-sources.ts'
 import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { MergeBusy, type SeriesPlace, withSeries } from '../import/merge-lock.ts'
 import { DirectoryStore } from '../sync/directory-store.ts'
@@ -140,7 +141,7 @@ interface OldFile extends Omit<SeriesPlace, 'lake'> {
 }
 
 async function* filesBefore(lake: string, before: string): AsyncGenerator<OldFile, void, void> {
-  for (const source of LOB_SOURCES) {
+  for (const source of lobSources()) {
     const root = lobSourceDirectory(lake, source)
     for (const directory of await namesIn(root)) {
       const series = /^series=(.+)$/.exec(directory)?.[1]

@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isSeriesName } from '../../shared/lake-layout.ts'
+import { isSeriesName } from '../../shared/series-name.ts'
 import { kalshiCredentials } from '../exchanges/kalshi/signature.ts'
 import type { KalshiCredentials } from '../exchanges/kalshi/signature.ts'
 import type { RecorderOptions } from '../ingest/recorder/recorder.ts'

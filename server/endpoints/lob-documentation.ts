@@ -1,9 +1,12 @@
 // What /openapi.json says of order-book answers: one schema entry for each snapshot column, demanded by the type.
 
 import { formatContentTypes } from '../../shared/formats.ts'
+import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
 import type { EndpointDocumentation, JsonSchema } from '../openapi/documentation.ts'
+
+const SECOND_SOURCE = lobSources()[1]
 
 const LEVEL: JsonSchema = {
   type: 'object',
@@ -85,8 +88,8 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
     {
       title: 'A series of the second data source, a row a line',
       values: {
-        source: 'polymarket',
-        series: 'highest-temperature-in-nyc',
+        source: SECOND_SOURCE,
+        series: lobSourceNames(SECOND_SOURCE).exampleSeries,
         date: '2026-07-01',
         interval: 3600,
         format: 'ndjson',

@@ -2,7 +2,8 @@
 // query they make.
 
 import { formatNames } from '../../shared/formats.ts'
-import { isSeriesName, LOB_SOURCES, seriesNameProblem } from '../../shared/lake-layout.ts'
+import { seriesNameProblem } from '../../shared/series-name.ts'
+import { type LobSource, lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import {
   LOB_INTERVAL_S_DEFAULT,
   LOB_INTERVAL_S_MAX,
@@ -22,8 +23,7 @@ export const LOB_PARAMETERS = [
     name: 'market',
     in: 'query',
     description:
-      'Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for both its tokens. ' +
-      'Exactly one of market and series is given.',
+      `${lobSources().map(marketNameText).join('; ')}. ` + 'Exactly one of market and series is given.',
     schema: { type: 'string' },
   },
   {
@@ -36,7 +36,7 @@ export const LOB_PARAMETERS = [
     name: 'source',
     in: 'query',
     description: 'Data source.',
-    schema: { type: 'string', enum: LOB_SOURCES, default: 'kalshi' },
+    schema: { type: 'string', enum: lobSources(), default: lobSources()[0] },
   },
   {
     name: 'date',
@@ -106,8 +106,10 @@ export const LOB_PARAMETERS = [
 type LobParameters = typeof LOB_PARAMETERS
 type LobValues = ParameterValues<LobParameters>
 
-// Kalshi tickers become lake paths, so they are held to what a path may be made of.
-const POLYMARKET_ID = /^[A-Za-z0-9_-]{1,128}(?::[A-Za-z0-9_-]{1,128})?$/
+function marketNameText(source: LobSource, place: number): string {
+  const text = lobSourceNames(source).marketNameText
+  return place === 0 ? text : `for ${source} ${text}`
+}
 
 const selectorRule: ParameterRule<LobParameters> = ({ has, values }, report) => {
   if (has('market') === has('series')) {
@@ -120,15 +122,11 @@ const selectorRule: ParameterRule<LobParameters> = ({ has, values }, report) => 
   if (series !== undefined && problem !== undefined)
     report('series', `series must be a series or event ticker such as KXHIGHNY; ${quote(series)} ${problem}.`)
   if (market === undefined || source === undefined) return
-  const isGood = source === 'polymarket' ? POLYMARKET_ID.test(market) : isSeriesName(market)
-  const shape =
-    source === 'polymarket'
-      ? '<condition_id>:<token_id> or <condition_id>'
-      : 'a ticker such as KXHIGHNY-26JUL01-B81.5'
-  const other = source === 'polymarket' ? 'kalshi' : 'polymarket'
-  const isOfOther = other === 'polymarket' ? POLYMARKET_ID.test(market) : isSeriesName(market)
-  const hint = isOfOther ? ` As an id of ${other} it needs source=${other}.` : ''
-  if (!isGood) report('market', `market must be ${shape} for source=${source}, not ${quote(market)}.${hint}`)
+  const { isMarketName, marketNameShape: shape } = lobSourceNames(source)
+  if (isMarketName(market)) return
+  const other = lobSources().find((one) => lobSourceNames(one).isMarketName(market))
+  const hint = other === undefined ? '' : ` As an id of ${other} it needs source=${other}.`
+  report('market', `market must be ${shape} for source=${source}, not ${quote(market)}.${hint}`)
 }
 
 const DATE_NAMES = ['date', 'from', 'to'] as const

@@ -7,7 +7,7 @@ import {
   OUTPUT_FORMATS,
   STREAMED_ROWS_MAX,
 } from '../../shared/formats.ts'
-import { isSeriesName } from '../../shared/lake-layout.ts'
+import { isSeriesName } from '../../shared/series-name.ts'
 import { RECORD_OFFSET_MAX } from '../../shared/limits.ts'
 import { RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
 import { findStation } from '../../shared/stations.ts'

@@ -4,7 +4,8 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { dateOfLakeFileName, LOB_SOURCES, lobSourceDirectory } from '../../shared/lake-layout.ts'
+import { dateOfLakeFileName, lobSourceDirectory } from '../../shared/lake-layout.ts'
+import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
 import { NS_PER_MS, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
@@ -80,7 +81,7 @@ export class LakeBooks {
     const isAll = this.#rounds++ % ALL_EVERY_ROUNDS === 0
     const seen = new Set<string>()
     const coveredToMs: Record<string, number> = {}
-    for (const source of LOB_SOURCES) {
+    for (const source of lobSources()) {
       for await (const { path, date } of this.#files(source)) {
         if (seen.size === FILES_MAX) break
         seen.add(path)
@@ -102,7 +103,7 @@ export class LakeBooks {
     this.#figures = { sampleCount, coveredToMs }
   }
 
-  async *#files(source: (typeof LOB_SOURCES)[number]): AsyncGenerator<{ path: string; date: string }> {
+  async *#files(source: LobSource): AsyncGenerator<{ path: string; date: string }> {
     const root = lobSourceDirectory(this.#lake, source)
     for (const series of await readdir(root).catch(() => [])) {
       for (const name of await readdir(join(root, series)).catch(() => [])) {

@@ -3,6 +3,7 @@
 
 import { opendir, stat, statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { lobSources } from '../../shared/lob-sources.ts'
 import type { RecorderLog } from '../ingest/recorder/source-recorder.ts'
 
 export type StoragePlace = 'lake' | 'recorder' | 'data' | 'temporary'
@@ -140,7 +141,7 @@ async function diskOf(place: StoragePlace, path: string): Promise<DiskFigures | 
 
 async function logBytes(recorder: string): Promise<Record<string, number>> {
   const sizes: Record<string, number> = {}
-  for (const source of ['kalshi', 'polymarket']) {
+  for (const source of lobSources()) {
     const bytes = await bytesBelow(join(recorder, 'wal', source), '.wal').catch(() => undefined)
     if (bytes !== undefined) sizes[source] = bytes
   }

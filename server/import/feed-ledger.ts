@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 
 import { dirname, join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { lobSourceDirectory } from '../../shared/lake-layout.ts'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { joinOutlines, outlineOf } from '../lake/feed-strand.ts'

@@ -3,7 +3,7 @@
 
 import { isFrame } from '../feed/frame.ts'
 import type { Frame } from '../feed/frame.ts'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 
 /** Frames that are enough to tell; more of them tell no more. */
 export const FRAMES_TO_RECOGNISE = 100

@@ -2,7 +2,7 @@
 // The lock lies beside the ledger while an import merges; besides it, it has that of each series that it touches, as
 // anybody has who writes there. What an import reads, it reads before.
 
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { MERGE_WAIT_MS_MAX, MergeLock, lockSeries } from './merge-lock.ts'
 
 export interface ImportLockOptions {

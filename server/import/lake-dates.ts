@@ -7,7 +7,7 @@ import {
   lobSeriesDirectory,
   lobSourceDirectory,
 } from '../../shared/lake-layout.ts'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import { LobFileEvidence } from '../lake/lob-file-evidence.ts'

@@ -2,7 +2,7 @@
 // file that one import of both recordings would have written takes the place of the lake's.
 
 import { lobFilePath } from '../../shared/lake-layout.ts'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
 import { LobRecordingWriter } from '../lake/lob-recording-writer.ts'
 import type { LobRecordingWriterOptions } from '../lake/lob-recording-writer.ts'

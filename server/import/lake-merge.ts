@@ -3,7 +3,7 @@
 // everything would have written, whatever came first.
 
 import { lobFilePath } from '../../shared/lake-layout.ts'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { SIDE_BID } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'

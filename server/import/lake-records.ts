@@ -1,7 +1,7 @@
 // A file's records on their way back into a recording: as the feed told them, each with the span that it came with.
 
 import { EVENT_ADD, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK } from '../../shared/lob-v1.ts'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
 import type { LakeDateOutline, LakeRecord } from '../lake/lob-file-evidence.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'

@@ -8,7 +8,7 @@ import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { lobSourceDirectory } from '../../shared/lake-layout.ts'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { removeWhileEmpty } from '../lake/empty-directories.ts'
 import { DataDirectoryLock, DataDirectoryLocked } from '../storage/data-directory-lock.ts'
 

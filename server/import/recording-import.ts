@@ -3,7 +3,7 @@
 
 import type { Readable } from 'node:stream'
 import { IMPORT_BAD_LINES_SHOWN } from '../../shared/limits.ts'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
 import { LobRecordingWriter } from '../lake/lob-recording-writer.ts'
 import type {

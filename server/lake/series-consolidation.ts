@@ -2,7 +2,7 @@
 // back, but still have their temporary names.
 
 import { lobFilePath } from '../../shared/lake-layout.ts'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { DateFigures } from './date-figures.ts'
 import type { EventSpill } from './event-spill.ts'

@@ -1,13 +1,8 @@
 // Which series and dates a lake has order books of, by the names of its directories and files: no file is opened.
 
-import {
-  dateOfLakeFileName,
-  isSeriesName,
-  LOB_SOURCES,
-  lobSeriesDirectory,
-  lobSourceDirectory,
-  type LobSource,
-} from '../../shared/lake-layout.ts'
+import { dateOfLakeFileName, lobSeriesDirectory, lobSourceDirectory } from '../../shared/lake-layout.ts'
+import { isSeriesName } from '../../shared/series-name.ts'
+import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
 
 export interface SeriesDates {
   readonly source: LobSource
@@ -21,7 +16,7 @@ export async function* seriesDates(
   lake: string,
   namesIn: (directory: string) => Promise<readonly string[]>,
 ): AsyncGenerator<SeriesDates> {
-  for (const source of LOB_SOURCES) {
+  for (const source of lobSources()) {
     for (const name of await namesIn(lobSourceDirectory(lake, source))) {
       const series = /^series=(.+)$/.exec(name)?.[1]
       if (series === undefined || !isSeriesName(series)) continue

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
-import { LOB_SOURCES } from '../../shared/lake-layout.ts'
+import { lobSources } from '../../shared/lob-sources.ts'
 import { LOB_SCHEMA } from '../../shared/lob-v1.ts'
 import { MS_PER_DAY, NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import { LobRecordingWriter } from '../lake/lob-recording-writer.ts'
@@ -65,7 +65,7 @@ export async function writeSampleLake(options: SampleLakeOptions): Promise<Sampl
   await mkdir(directory, { recursive: true })
   const written: WrittenLobFile[] = []
   const polymarketMarkets: SampleMarket[] = []
-  for (const source of LOB_SOURCES) {
+  for (const source of lobSources()) {
     const writer = new LobRecordingWriter({
       lake: join(directory, 'lake'),
       source,

@@ -2,7 +2,7 @@
 // three series and days, made from the same seed. They go into the embedded store at the first `npm start`; like the
 // books they are generated, and none of it was ever traded, observed or issued.
 
-import { seriesOfTicker } from '../../shared/lake-layout.ts'
+import { seriesOfTicker } from '../../shared/series-name.ts'
 import { PRICE_UNITS_PER_CENT } from '../../shared/lob-v1.ts'
 import type { Observation } from '../../shared/observation.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'

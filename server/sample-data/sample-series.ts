@@ -2,7 +2,7 @@
 // sample's metadata.json tells and what its tests look for.
 
 import { PRICE_UNITS_PER_CENT, PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { MS_PER_HOUR, addDays, utcDatesBetween, MONTH_NAMES } from '../../shared/utc-date.ts'
 import type { Outage, SimulatedMarket } from './recorded-stream.ts'
 import { SeededRandom } from './seeded-random.ts'

@@ -2,7 +2,7 @@
 // no file is opened, and whoever asks again within some seconds gets the same list.
 
 import { readdir } from 'node:fs/promises'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
 import { seriesDates } from '../lake/series-dates.ts'

@@ -13,7 +13,8 @@ import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { FaultProxy } from '../support/fault-proxy.ts'
 import { makeEmbeddedStore, makeEmptyStore, SERVER_URL } from '../support/postgres.ts'
 import { startWorld } from '../support/upstream-world.ts'
-import { lobFilePath, type LobSource } from '../../shared/lake-layout.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { type LobSource } from '../../shared/lob-sources.ts'
 
 const SAMPLE_LAKE = fileURLToPath(new URL('../../../data-samples/lake', import.meta.url))
 // Six markets, a row every two seconds of a day: more than the socket buffers of both ends hold.

@@ -16,7 +16,7 @@ import {
   SAMPLE_OUTAGE,
 } from '../../server/sample-data/sample-series.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { utcDatesBetween } from '../../shared/utc-date.ts'
 import type { LobRow } from '../support/lob-rows.ts'
 import { readRows } from '../support/lob-rows.ts'

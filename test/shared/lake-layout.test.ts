@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isSeriesName, seriesNameProblem } from '../../shared/lake-layout.ts'
+import { isSeriesName, seriesNameProblem } from '../../shared/series-name.ts'
 
 test('a series name is told by its characters and its length, and what is wrong is said', () => {
   for (const name of ['KXHIGHNY', 'KXHIGHNY-26MAR04', 'a', '_x', '0xab', 'a..b', 'S'.repeat(128)]) {

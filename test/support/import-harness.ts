@@ -17,7 +17,7 @@ import { LobRowGroup } from '../../server/lake/lob-row-group.ts'
 import { MarketFold, NO_SEQ } from '../../server/lake/market-fold.ts'
 import { SeriesRecording } from '../../server/lake/series-recording.ts'
 import type { BookEvent } from '../../server/lake/series-recording.ts'
-import type { LobSource } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { utcDateOf } from '../../shared/utc-date.ts'
 
 const EVENT_NAMES = ['clear', 'set', 'add', 'gap']

@@ -11,7 +11,8 @@ import {
   writeParquet,
   WriterPropertiesBuilder,
 } from 'parquet-wasm/node'
-import { lobFilePath, type LobSource } from '../../shared/lake-layout.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { type LobSource } from '../../shared/lob-sources.ts'
 import type { NaiveEvent } from './naive-lob.ts'
 
 export const CODECS = {

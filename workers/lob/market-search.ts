@@ -7,13 +7,12 @@ import { basename, relative } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import {
   dateOfLakeFileName,
-  isSeriesName,
-  LOB_SOURCES,
   lobFilePath,
   lobSeriesDirectory,
   lobSourceDirectory,
-  seriesOfTicker,
 } from '../../shared/lake-layout.ts'
+import { isSeriesName } from '../../shared/series-name.ts'
+import { lobSourceNames, lobSources, type LobSourceNames } from '../../shared/lob-sources.ts'
 import type { LobCatalogueEntry, LobQuery } from '../../shared/lob-task.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { lakeUnavailable } from '../lake/lake-file-error.ts'
@@ -53,7 +52,7 @@ export function selectMarkets(
   catalogue: LobCatalogueEntry | null = null,
 ): MarketSelection {
   const { market, series } = query
-  const isWanted = series === null ? marketsNamed(market!) : marketsOfEvent(series, catalogue)
+  const isWanted = series === null ? marketsNamed(query) : marketsOfEvent(series, catalogue)
   const own = ownSeriesOf(query)
   const search = new MarketSearch(lake, query, isWanted, [catalogue?.series ?? own, own])
   if (series !== null && search.datesOf(series).length > 0) {
@@ -62,7 +61,7 @@ export function selectMarkets(
   const found = search.seriesByDate() ?? search.seriesOfAnyDate()
   if (found !== undefined) return { ...found, isWanted }
   search.assertLakeIsThere()
-  const elsewhere = LOB_SOURCES.find((source) => source !== query.source && isKnownTo(source, lake, query))
+  const elsewhere = lobSources().find((source) => source !== query.source && isKnownTo(source, lake, query))
   const hint = elsewhere === undefined ? '' : `It is known to ${elsewhere}: set source=${elsewhere}.`
   const known = `; the series with order books are ${search.describe()}`
   const [code, name] =
@@ -74,9 +73,9 @@ export function selectMarkets(
   })
 }
 
-/** Polymarket's condition id alone stands for its tokens. */
-function marketsNamed(market: string): MarketFilter {
-  return (id) => id === market || id.startsWith(`${market}:`)
+function marketsNamed({ source, market }: LobQuery): MarketFilter {
+  const { isNamed } = lobSourceNames(source)
+  return (id) => isNamed(id, market!)
 }
 
 /** The markets of an event: those that the catalogue lists, else those whose tickers begin with the event's. */
@@ -88,14 +87,13 @@ function marketsOfEvent(event: string, catalogue: LobCatalogueEntry | null): Mar
 
 /** The series under which an import files what is asked for when it is not told another. */
 function ownSeriesOf({ source, market, series }: LobQuery): string {
-  const name = market ?? series!
-  return source === 'kalshi' ? seriesOfTicker(name) : name.split(':', 1)[0]!
+  return lobSourceNames(source).seriesOf(market ?? series!)
 }
 
 function isKnownTo(source: LobQuery['source'], lake: string, asked: LobQuery): boolean {
   const query = { ...asked, source }
-  const { market, series } = query
-  const isWanted = series === null ? marketsNamed(market!) : marketsOfEvent(series, null)
+  const { series } = query
+  const isWanted = series === null ? marketsNamed(query) : marketsOfEvent(series, null)
   const search = new MarketSearch(lake, query, isWanted, [ownSeriesOf(query)], HINT_FILES_MAX)
   try {
     return (series !== null && search.datesOf(series).length > 0) || search.seriesOfAnyDate() !== undefined
@@ -107,8 +105,6 @@ function isKnownTo(source: LobQuery['source'], lake: string, asked: LobQuery): b
 
 type FoundSeries = Pick<MarketSelection, 'series' | 'seriesOf'>
 
-// What an import names a directory that holds one condition's tokens and nothing else.
-const CONDITION_ID = /^0x[0-9a-f]{64}$/i
 const LISTED_SERIES_MAX = 10
 
 // Of files of likely series only what the checked footer or the rows say is believed, also for what is not there.
@@ -118,6 +114,7 @@ const listedMarkets = new MarketLists()
 class MarketSearch {
   readonly #lake: string
   readonly #query: LobQuery
+  readonly #names: LobSourceNames
   readonly #isWanted: MarketFilter
   /** The series that have the markets if any does, the likeliest first. */
   readonly #likely: readonly string[]
@@ -138,6 +135,7 @@ class MarketSearch {
   ) {
     this.#lake = lake
     this.#query = query
+    this.#names = lobSourceNames(query.source)
     this.#isWanted = isWanted
     this.#likely = [...new Set(likely)].filter(isSeriesName)
     this.#filesLeft = filesMax
@@ -229,7 +227,7 @@ class MarketSearch {
   #onlySeriesOn(date: string): string | undefined {
     const found = this.#candidates().filter((series) => {
       if (this.#likely.includes(series)) return this.#hasMarketOn(series, date)
-      if (CONDITION_ID.test(series) || this.#otherFilesLeft <= 0) return false
+      if (this.#names.isOfOneMarket(series) || this.#otherFilesLeft <= 0) return false
       return this.#hasMarketOn(series, date)
     })
     if (found.length < 2) return found[0]
@@ -264,11 +262,12 @@ class MarketSearch {
     }
   }
 
-  // Kalshi's tickers name their series. Polymarket's ids do not: any that is not a condition's own may have them, but a
-  // file of another date would add nothing to the answer.
+  // Where ids do not name their series, any that is not another market's own may have them; but a file of another date
+  // would add nothing to the answer.
   #mayHoldMarket(series: string, isAsked: boolean): boolean {
     if (this.#likely.includes(series)) return true
-    return this.#query.source === 'polymarket' && isAsked && !CONDITION_ID.test(series)
+    const { isSeriesInId, isOfOneMarket } = this.#names
+    return !isSeriesInId && isAsked && !isOfOneMarket(series)
   }
 
   #fileHasMarket(series: string, date: string): boolean {

@@ -2,7 +2,7 @@
 // is known when the catalogue, the station table, the lake or a stored row knows it; any other is a 404.
 
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
-import { seriesOfTicker } from '../../shared/lake-layout.ts'
+import { seriesOfTicker } from '../../shared/series-name.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
 import type { CandleSelection } from '../../shared/sql/candle-queries.ts'
 import { eventKnown, marketKnown, seriesKnown } from '../../shared/sql/name-queries.ts'

@@ -5,7 +5,7 @@
 import { storedIntervalOf } from '../../shared/candle.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
-import { seriesOfTicker } from '../../shared/lake-layout.ts'
+import { seriesOfTicker } from '../../shared/series-name.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
 import { type BucketEnd, CandleAggregate } from './candle-aggregate.ts'

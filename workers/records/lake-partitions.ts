@@ -6,12 +6,12 @@ import { type BigIntStats, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import {
-  isSeriesName,
   periodInstants,
   RECORD_PARTITIONS,
   type RecordDataset,
   recordFileName,
 } from '../../shared/lake-layout.ts'
+import { isSeriesName } from '../../shared/series-name.ts'
 import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { watched } from '../lake/watched-files.ts'

@@ -9,7 +9,7 @@ import {
   IMPORT_DUPLICATE_WINDOW,
   IMPORT_SILENCE_MS_MAX,
 } from '../../../shared/limits.ts'
-import { seriesOfTicker } from '../../../shared/lake-layout.ts'
+import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
 import { NS_PER_MS } from '../../../shared/utc-date.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
 import { RunRecords } from '../../feed/feed-decoder.ts'
@@ -82,7 +82,7 @@ export class KalshiDecoder implements ResumableDecoder {
   constructor(options: KalshiDecoderOptions) {
     this.#tally = options.tally
     this.#spans = options.spans
-    this.#records = new RunRecords(options, seriesOfTicker)
+    this.#records = new RunRecords(options, LOB_SOURCES.kalshi.seriesOf)
     this.#sequence = options.sequence ?? 'strict'
     this.#usesYesPrice = options.useYesPrice
     this.#clockOptions = {

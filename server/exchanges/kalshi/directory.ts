@@ -1,6 +1,6 @@
 // The open markets of Kalshi series, and those that open soon, from the exchange's public REST API.
 
-import { seriesOfTicker } from '../../../shared/lake-layout.ts'
+import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
 import { DISCOVERY_PAGES_MAX } from '../../../shared/limits.ts'
 import { isFrame } from '../../feed/frame.ts'
 import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
@@ -38,7 +38,7 @@ export class KalshiDirectory implements MarketDirectory {
   }
 
   announced(id: string): DirectoryMarket | undefined {
-    const series = seriesOfTicker(id)
+    const series = LOB_SOURCES.kalshi.seriesOf(id)
     return this.#series.includes(series) ? { id, marketId: id, series } : undefined
   }
 

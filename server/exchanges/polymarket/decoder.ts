@@ -4,6 +4,7 @@
 
 import { EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../../shared/lob-v1.ts'
 import { IMPORT_HELD_CHANGES_MAX, IMPORT_SILENCE_MS_MAX } from '../../../shared/limits.ts'
+import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
 import { NS_PER_MS } from '../../../shared/utc-date.ts'
 import { ExactBook } from '../../lake/exact-book.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
@@ -70,7 +71,7 @@ export class PolymarketDecoder implements ResumableDecoder {
   constructor(options: PolymarketDecoderOptions) {
     this.#tally = options.tally
     this.#spans = options.spans
-    this.#records = new RunRecords(options, conditionOf)
+    this.#records = new RunRecords(options, LOB_SOURCES.polymarket.seriesOf)
     this.#clockOptions = {
       deliver: (arrival, ts, recvTs) => this.#take(arrival, ts, recvTs),
       onSetAside: ({ message }, which, byNs) => options.tally.countSetAside(which, byNs, tokenOf(message)),
@@ -279,10 +280,6 @@ const LOST: Arrival = { message: LOST_MESSAGE, dump: undefined }
 function tokenOf({ body }: PolymarketMessage): string | undefined {
   if (body.kind === 'changes') return body.changes[0]?.marketId
   return body.kind === 'book' ? body.marketId : undefined
-}
-
-function conditionOf(marketId: string): string {
-  return marketId.slice(0, marketId.indexOf(':'))
 }
 
 function later(a: bigint, b: bigint): bigint {

@@ -4,7 +4,7 @@
 
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { LobSource } from '../../../shared/lake-layout.ts'
+import type { LobSource } from '../../../shared/lob-sources.ts'
 import {
   RECORDER_CLOCK_AHEAD_MS_MAX,
   RECORDER_HOUR_GRACE_MS,

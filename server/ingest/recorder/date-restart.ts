@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs'
 import { lobFilePath } from '../../../shared/lake-layout.ts'
-import type { LobSource } from '../../../shared/lake-layout.ts'
+import type { LobSource } from '../../../shared/lob-sources.ts'
 import { SIDE_BID } from '../../../shared/lob-v1.ts'
 import { addDays } from '../../../shared/utc-date.ts'
 import { booksAtStart } from '../../import/lake-dates.ts'

@@ -2,7 +2,7 @@
 // Where the recording went on from a file (another recorder's, or an import's), that file's strands are before them.
 
 import { NS_PER_DAY } from '../../../shared/utc-date.ts'
-import type { LobSource } from '../../../shared/lake-layout.ts'
+import type { LobSource } from '../../../shared/lob-sources.ts'
 import type { FeedSpans, ReadSpan } from '../../feed/feed-spans.ts'
 import {
   NO_MARKETS,

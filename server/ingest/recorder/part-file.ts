@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { LobSource } from '../../../shared/lake-layout.ts'
+import type { LobSource } from '../../../shared/lob-sources.ts'
 import { writeFully } from '../../lake/durable-file.ts'
 import type { LobFileContents } from '../../lake/lob-file-contents.ts'
 import { PARQUET_MAGIC } from '../../lake/lob-footer.ts'

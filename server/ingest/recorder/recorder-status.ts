@@ -4,7 +4,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { LOB_SOURCES, type LobSource } from '../../../shared/lake-layout.ts'
+import { lobSources, type LobSource } from '../../../shared/lob-sources.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
 
 export interface RecorderStatus extends RecorderMetrics {
@@ -29,7 +29,7 @@ export async function writeRecorderStatus(workDirectory: string, metrics: Record
 /** Of every exchange that was ever recorded in a work directory and still can be read. */
 export async function readRecorderStatus(workDirectory: string): Promise<readonly RecorderStatus[]> {
   const found: RecorderStatus[] = []
-  for (const source of LOB_SOURCES) {
+  for (const source of lobSources()) {
     const text = await readFile(statusPath(workDirectory, source), 'utf8').catch(() => '')
     try {
       found.push(JSON.parse(text) as RecorderStatus)

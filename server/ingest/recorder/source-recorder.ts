@@ -3,7 +3,7 @@
 
 import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
-import type { LobSource } from '../../../shared/lake-layout.ts'
+import type { LobSource } from '../../../shared/lob-sources.ts'
 import type { DataDirectoryLock } from '../../storage/data-directory-lock.ts'
 import {
   DISCOVERY_INTERVAL_MS,

@@ -10,7 +10,7 @@ import type { Message } from './recorded-frames.ts'
 import type { CaseFeatures, Recording } from './recording-model.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import type { TrueWorld } from './true-world.ts'
-import type { LobSource } from '../../../shared/lake-layout.ts'
+import type { LobSource } from '../../../shared/lob-sources.ts'
 
 const NS_PER_HOUR = 3_600_000_000_000n
 

@@ -15,7 +15,7 @@
 import type { Message } from './recorded-frames.ts'
 import type { Recording } from './recording-model.ts'
 import type { SeededRandom } from './seeded-random.ts'
-import type { LobSource } from '../../../shared/lake-layout.ts'
+import type { LobSource } from '../../../shared/lob-sources.ts'
 
 export const FAULT_KINDS = [
   'none',

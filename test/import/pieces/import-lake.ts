@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import { importRecordings } from '../../../server/import/recording-import.ts'
-import type { LobSource } from '../../../shared/lake-layout.ts'
+import type { LobSource } from '../../../shared/lob-sources.ts'
 
 /**
  * Imports `paths` in one run. Rejects with what the product says, or as soon as it writes a date after `lastDate`: one

@@ -25,7 +25,7 @@ import type { RecordedWorld } from './recording-model.ts'
 import { referenceOf } from './reference.ts'
 import type { Reference } from './reference.ts'
 import { SeededRandom } from './seeded-random.ts'
-import type { LobSource } from '../../../shared/lake-layout.ts'
+import type { LobSource } from '../../../shared/lob-sources.ts'
 
 /** Cases that showed what the others did not. */
 const ONCE_FAILED: Readonly<Record<LobSource, readonly number[]>> = {

@@ -9,7 +9,7 @@ import { recordPolymarket } from './polymarket-connection.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { NS_PER_S, makeWorld } from './true-world.ts'
 import type { TrueWorld } from './true-world.ts'
-import type { LobSource } from '../../../shared/lake-layout.ts'
+import type { LobSource } from '../../../shared/lob-sources.ts'
 
 export interface Recording {
   readonly messages: readonly Message[]

@@ -3,7 +3,7 @@
 
 import { bookText } from '../../support/lob-rows.ts'
 import { NS_PER_DAY } from '../../../shared/utc-date.ts'
-import type { LobSource } from '../../../shared/lake-layout.ts'
+import type { LobSource } from '../../../shared/lob-sources.ts'
 import type { BookStep } from './book-steps.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
