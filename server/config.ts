@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { CONFIGURED_TIMEOUT_MS_MAX } from '../shared/limits.ts'
 import { type FairnessConfig, readFairness } from './fairness-options.ts'
 import { readApiKeys, readCorsOrigins, readRateLimit } from './access-options.ts'
+import { describeRecording } from './ingest/recorder/recording-config.ts'
 import { UsageError } from './options/usage-error.ts'
 import {
   addressOption,
@@ -148,11 +149,9 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
 export function describeConfig(config: ServeConfig): string {
   const { store, collect } = config
   const recording = collect?.recording ?? null
-  const kalshi =
-    recording?.kalshi === undefined ? {} : { kalshi: { ...recording.kalshi, credentials: 'given' } }
   const shown = {
     ...config,
-    collect: collect === null ? null : { ...collect, recording: recording && { ...recording, ...kalshi } },
+    collect: collect === null ? null : { ...collect, recording: recording && describeRecording(recording) },
     store: store === null || store.databaseUrl === null ? store : { databaseUrl: 'given' },
     apiKeys: config.apiKeys.map(({ name }) => name),
   }

@@ -3,6 +3,7 @@
 // into an exit code: 0 done, 1 failed, 2 wrong use. Commands are loaded when they are asked for, so that serving does
 // not load what importing needs.
 
+import { lobSources } from '../shared/lob-sources.ts'
 import { type Command, type CommandIo } from './commands/command.ts'
 import { UsageError } from './options/usage-error.ts'
 import { fitted, styleOf } from './commands/terminal.ts'
@@ -106,7 +107,7 @@ ${bold('Commands:')}
 ${lines.join('')}
 ${bold('To begin:')}
   bookcast serve --lake <dir>                            ${dim('a lake that you have')}
-  bookcast import --source kalshi --lake <dir> <files>   ${dim('a lake out of recordings')}
+  bookcast import --source ${lobSources()[0]} --lake <dir> <files>   ${dim('a lake out of recordings')}
   bookcast sample-data --out <dir>                       ${dim('an invented lake, in <dir>/lake')}
 
 "bookcast <command> --help" describes a command. "bookcast --version" prints the version.

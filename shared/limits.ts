@@ -272,28 +272,12 @@ export const FEED_HANDSHAKE_TIMEOUT_MS = 10_000
 export const FEED_IDLE_TIMEOUT_MS = 25_000
 /** A connection that lasted so long begins again with the first wait. */
 export const FEED_STABLE_MS = 30_000
-/** Kalshi answers pings of ours; an answer shows that nothing is missing. */
-export const KALSHI_PING_MS = 2_000
-/** Tickers in one Kalshi command. */
-export const KALSHI_COMMAND_TICKERS_MAX = 500
-/** Snapshots of broken books are asked for again after so long at the earliest. */
-export const KALSHI_REPAIR_INTERVAL_MS = 3_000
-/** Polymarket's text ping, as its documentation asks for. */
-export const POLYMARKET_PING_MS = 10_000
-export const POLYMARKET_ASSETS_PER_CONNECTION_MAX = 500
-export const POLYMARKET_CONNECTIONS_MAX = 10
-/** An asset without a first book for so long, or with a broken one, makes its connection start anew; at most so often. */
-export const POLYMARKET_FIRST_BOOK_MS = 10_000
-export const POLYMARKET_REFRESH_INTERVAL_MS = 60_000
 /** Open markets are looked up so often. */
 export const DISCOVERY_INTERVAL_MS = 60_000
 /** Pages of one listing that discovery follows. */
 export const DISCOVERY_PAGES_MAX = 50
 /** Days from today on whose events are looked for by name. */
 export const DISCOVERY_DAYS_AHEAD = 2
-/** One Kalshi connection carries every market of a recorder; the exchange allows 500,000. */
-export const KALSHI_CONNECTIONS_MAX = 1
-export const KALSHI_MARKETS_PER_CONNECTION_MAX = 10_000
 /** Discovery asks no faster than this: so many at once after a rest, then one each interval. */
 export const DISCOVERY_BURST = 5
 export const DISCOVERY_REQUEST_INTERVAL_MS = 200

@@ -33,8 +33,6 @@ const FLOORS = [
 const UPWARDS = [
   'server/catalogue/store-services.ts > server/metrics/newest-rows.ts',
   'server/catalogue/store-services.ts > server/server.ts',
-  'server/collect/collect-config.ts > server/commands/record-config.ts',
-  'server/collect/recorder-task.ts > server/commands/record-config.ts',
   'server/commands/serve.ts > server/config.ts',
   'server/commands/serve.ts > server/log.ts',
   'server/commands/serve.ts > server/serve-options.ts',

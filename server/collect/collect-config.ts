@@ -10,7 +10,12 @@ import {
   type OptionText,
   type ParsedOptions,
 } from '../options/options.ts'
-import { readRecording, RECORDER_OPTIONS, type RecordingConfig } from '../commands/record-config.ts'
+import {
+  readRecording,
+  RECORDER_OPTIONS,
+  type RecordingConfig,
+  seriesOptions,
+} from '../ingest/recorder/recording-config.ts'
 import { INGEST_OPTIONS, type IngestConfig, readIngestConfig } from '../ingest/ingest-config.ts'
 import { OBJECT_STORE_OPTIONS, readPlace, readSyncInterval } from '../sync/sync-options.ts'
 import type { S3Settings } from '../sync/sync-target.ts'
@@ -99,7 +104,7 @@ export function readCollectConfig(
 
 /** What cannot be done without a lake of one's own. */
 function refuseWithoutLake(options: ParsedOptions): void {
-  for (const name of ['kalshi-series', 'polymarket-series', 'sync-to'] as const) {
+  for (const name of [...seriesOptions().map((option) => option.name), 'sync-to']) {
     const option = options.get(name)
     if (option !== undefined) {
       throw new UsageError(`${option.origin} needs a lake (--lake) that is not kept by --sync-from`)

@@ -16,6 +16,7 @@ import { LakeSyncSchedule } from '../sync/lake-sync-schedule.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import { logSync } from '../sync/sync-log.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
+import { lobSources } from '../../shared/lob-sources.ts'
 import { RECORD_PARTITIONS } from '../../shared/lake-layout.ts'
 import type { CollectConfig, PushConfig } from './collect-config.ts'
 import { compactionTask } from './compaction-task.ts'
@@ -103,8 +104,8 @@ function recorderTasks(
   clock: Clock | undefined,
 ): RecorderTask[] {
   if (recording === null) return []
-  const exchanges = (['kalshi', 'polymarket'] as const).filter((name) => recording[name] !== undefined)
-  return exchanges.map((exchange) => new RecorderTask({ recording, exchange, logger, clock }))
+  const recorded = lobSources().filter((source) => recording[source] !== undefined)
+  return recorded.map((exchange) => new RecorderTask({ recording, exchange, logger, clock }))
 }
 
 function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Clock = SYSTEM_CLOCK) {

@@ -4,10 +4,11 @@
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import type { Logger } from 'pino'
-import type { RecordingConfig } from '../commands/record-config.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import type { Clock } from '../tasks/clock.ts'
 import { type RunningRecorder, startRecorder } from '../ingest/recorder/recorder.ts'
 import type { RecorderMetrics } from '../ingest/recorder/recorder-metrics.ts'
+import type { RecordingConfig } from '../ingest/recorder/recording-config.ts'
 import { TaskLoop, type TaskMetrics } from '../ingest/task-loop.ts'
 
 // The longest pause: a disk that has space again is written again soon.
@@ -15,7 +16,7 @@ const RETRY_MS_MAX = 20_000
 
 export interface RecorderTaskOptions {
   readonly recording: RecordingConfig
-  readonly exchange: 'kalshi' | 'polymarket'
+  readonly exchange: LobSource
   readonly logger: Logger
   readonly clock?: Clock | undefined
 }
@@ -70,10 +71,10 @@ export class RecorderTask {
   async #record(signal: AbortSignal): Promise<never> {
     clearTimeout(this.#retry)
     const { recording, exchange, logger } = this.#options
-    const { kalshi, polymarket, ...common } = recording
-    await mkdir(common.workDirectory, { recursive: true })
-    const chosen = exchange === 'kalshi' ? { kalshi } : { polymarket }
-    const recorder = await startRecorder({ ...common, ...chosen, logger })
+    const { lake, workDirectory, userAgent } = recording
+    await mkdir(workDirectory, { recursive: true })
+    const chosen = { lake, workDirectory, userAgent, [exchange]: recording[exchange] }
+    const recorder = await startRecorder({ ...chosen, logger })
     this.#recorder = recorder
     try {
       const end = AbortSignal.any([signal, recorder.failed])

@@ -1,24 +1,59 @@
 // The text of `bookcast import --help`: the whole of what a user needs to know of the input.
 
-export const IMPORT_HELP = `Usage: bookcast import --source kalshi|polymarket --lake <dir> [options] [file…]
+import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
+import { exchanges } from '../exchanges/registry.ts'
+import { wrapText } from './terminal.ts'
+
+const LINE_WIDTH = 119
+/** Where descriptions begin, how wide their lines are, and where the variables stand behind them. */
+const DESCRIPTION_COLUMN = 30
+const DESCRIPTION_WIDTH = 47
+const VARIABLE_COLUMN = 79
+
+const TITLED = exchanges().map(({ source, exchange }) => ({ ...lobSourceNames(source), ...exchange }))
+const CHOICE = lobSources().join('|')
+const NUMBERED = TITLED.filter(({ isNumbered }) => isNumbered).map(({ title }) => `${title}'s`)
+const WITH_NO_LEG = TITLED.filter(({ hasNoLeg }) => hasNoLeg).map(({ title }) => title)
+const SERIES = TITLED.map(
+  ({ title, seriesText }, place) => `${title}'s ${place === 0 ? 'series is ' : ''}${seriesText}`,
+)
+/** The first exchange's line, and those of others that write another. */
+const DISCONNECTS = TITLED.filter(({ disconnectLine }) => disconnectLine !== TITLED[0]!.disconnectLine)
+const OTHER_DISCONNECTS = DISCONNECTS.map(({ title, disconnectLine }) => `${title}: ${disconnectLine}`)
+
+/** An option's lines. */
+function option(head: string, variable: string, description: string): string {
+  const [first = '', ...rest] = wrapText(description, DESCRIPTION_WIDTH).split('\n')
+  const line = `  ${head}`.padEnd(DESCRIPTION_COLUMN) + first
+  const indent = ' '.repeat(DESCRIPTION_COLUMN)
+  return [line.padEnd(VARIABLE_COLUMN) + variable, ...rest.map((text) => indent + text)].join('\n')
+}
+
+const GAPS = wrapText(
+  `A book is known from its snapshot on, as long as nothing can be missing. A break in ${NUMBERED.join(' and ')} sequence ` +
+    'numbers, the end of a recording while another goes on, a silence of more than a day, or a line that a recorder ' +
+    `writes when it loses its connection, ${TITLED[0]!.disconnectLine} (${OTHER_DISCONNECTS.join('; ')}), makes books ` +
+    'unknown until their next snapshot. The gap begins after the last known message.',
+  LINE_WIDTH,
+)
+
+export const IMPORT_HELP = `Usage: bookcast import --source ${CHOICE} --lake <dir> [options] [file…]
 
 Turns recorded exchange WebSocket messages into order-book files (lob.v1) in the lake: one file per series and UTC
 date. Input is ndjson, plain, gzip or zstd (told by the first bytes), one or many files; no file, or -, reads stdin.
 All files of a run are published at its end or none is.
 
 Options (each also as an environment variable)
-  --source kalshi|polymarket  whose messages they are                          BOOKCAST_IMPORT_SOURCE
+${option(`--source ${CHOICE}`, 'BOOKCAST_IMPORT_SOURCE', 'whose messages they are')}
   --lake <dir>                the lake's directory, created if missing         BOOKCAST_LAKE
-  --series <name>             files every market under this series; by         BOOKCAST_IMPORT_SERIES
-                              default Kalshi's series is the ticker up to its
-                              first dash, Polymarket's the condition id
+${option('--series <name>', 'BOOKCAST_IMPORT_SERIES', `files every market under this series; by default ${SERIES.join(', ')}`)}
   --skip-bad                  counts and reports lines that cannot be read     BOOKCAST_SKIP_BAD
                               instead of stopping; books that may have
                               missed something become unknown (a gap)
   --replace                   writes the dates that the recording has events   BOOKCAST_REPLACE
                               of from it alone, instead of adding to them
   --sequence strict|per-market|ignore                                          BOOKCAST_SEQUENCE
-                              how far Kalshi's sequence numbers are believed.
+                              how far ${NUMBERED.join(' and ')} sequence numbers are believed.
                               strict (default): one that is missing makes
                               the books of its subscription unknown.
                               per-market: the recording holds a part of a
@@ -28,9 +63,7 @@ Options (each also as an environment variable)
                               ignore: numbers mean nothing
   --report <file>             writes the whole report as JSON, market by       BOOKCAST_IMPORT_REPORT
                               market
-  --use-yes-price             the Kalshi recording was made with               BOOKCAST_USE_YES_PRICE
-                              use_yes_price; a recorded subscribe command
-                              that says so is noticed without this
+${option('--use-yes-price', 'BOOKCAST_USE_YES_PRICE', `the ${WITH_NO_LEG.join(' or ')} recording was made with use_yes_price; a recorded subscribe command that says so is noticed without this`)}
   --help                      this text
 
 Lines: one message each, in any of these shapes
@@ -55,10 +88,7 @@ Files may come in any order and overlap, in one run or in many: messages are put
 a repeat and adds nothing; several recorders of one market fill each other's gaps; two different messages under one
 number are refused with both sources. The lake's files are those that one import of everything would have written.
 
-A book is known from its snapshot on, as long as nothing can be missing. A break in Kalshi's sequence numbers, the end
-of a recording while another goes on, a silence of more than a day, or a line that a recorder writes when it loses its
-connection, {"type":"disconnect","ts":…} (Polymarket: {"event_type":"disconnect","timestamp":…}), makes books unknown
-until their next snapshot. The gap begins after the last known message.
+${GAPS}
 
 At the end a report says what is known of each market and date, and why the rest is not; it warns of those of which
 less than half of the covered time is known. Equal input makes equal bytes.
@@ -66,5 +96,5 @@ less than half of the covered time is known. Equal input makes equal bytes.
 Exit codes: 0 done, 1 failed or interrupted (nothing was written, unless only the report failed), 2 wrong usage.
 
 Example
-  bookcast import --source kalshi --lake ./lake recordings/*.ndjson.gz
+  bookcast import --source ${lobSources()[0]} --lake ./lake recordings/*.ndjson.gz
 `

@@ -5,6 +5,7 @@ import { stat } from 'node:fs/promises'
 import { dirname, relative } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { exchangeOf } from '../exchanges/registry.ts'
 import type { MarketDay } from '../import/import-report.ts'
 import type { ImportResult } from '../import/recording-import.ts'
 import { NS_PER_DAY } from '../../shared/utc-date.ts'
@@ -57,7 +58,7 @@ function headOf({ tally, files, badLines, days }: ImportResult, { lake, source, 
   const coveredNs = days.reduce((sum, day) => sum + day.coveredNs, 0n)
   return {
     source,
-    sequence: source === 'kalshi' ? sequence : undefined,
+    sequence: exchangeOf(source).isNumbered ? sequence : undefined,
     messages: tally.messages,
     book_events: tally.events,
     snapshots: tally.snapshots,

@@ -3,8 +3,9 @@
 import { relative } from 'node:path'
 import type { WrittenLobFile } from '../lake/lob-recording-writer.ts'
 import type { MarketDay } from '../import/import-report.ts'
-import type { SequenceTrust } from '../exchanges/kalshi/decoder.ts'
+import type { SequenceTrust } from '../feed/feed-reading.ts'
 import type { ImportResult } from '../import/recording-import.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { NS_PER_DAY, NS_PER_MS } from '../../shared/utc-date.ts'
 
 /** Market days named one by one; the JSON report has all. */
@@ -19,7 +20,7 @@ const FILTER_PART = 10
 /** What the summary needs to know of how the import was called. */
 export interface SummarySettings {
   readonly lake: string
-  readonly source: string
+  readonly source: LobSource
   readonly sequence: SequenceTrust
 }
 
@@ -128,7 +129,7 @@ function shareText(part: bigint, whole: bigint): string {
   return `${(Number(perTenThousand) / 100).toFixed(2)}%`
 }
 
-function adviceLines({ tally, days }: ImportResult, { source, sequence }: SummarySettings): string[] {
+function adviceLines({ tally, days }: ImportResult, { sequence }: SummarySettings): string[] {
   const isAnythingKnown = days.some(({ knownNs }) => knownNs > 0n)
   const lines: string[] = []
   if (tally.snapshots === 0 && tally.events > 0 && !isAnythingKnown) {
@@ -139,7 +140,7 @@ function adviceLines({ tally, days }: ImportResult, { source, sequence }: Summar
   const { taken, missing, holes, restarts } = tally.numbers
   const looksFiltered =
     holes >= FILTER_HOLES_MIN && missing * FILTER_PART > taken + missing && restarts * FILTER_PART <= holes
-  if (source === 'kalshi' && sequence === 'strict' && looksFiltered) {
+  if (sequence === 'strict' && looksFiltered) {
     lines.push(
       `${missing.toLocaleString('en-US')} of ${(taken + missing).toLocaleString('en-US')} sequence numbers are missing, ` +
         `in ${count(holes, 'hole')}: if this is a part of a recording (some of its markets), import it with --sequence per-market`,

@@ -31,7 +31,7 @@ import {
   parseOptions,
   type ParsedOptions,
 } from '../options/options.ts'
-import { RECORD_SECRETS_HELP } from './record-config.ts'
+import { RECORD_SECRETS_HELP, seriesOptions } from '../ingest/recorder/recording-config.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
 import { fitted } from './terminal.ts'
 
@@ -78,10 +78,14 @@ const OPTIONS: readonly OptionDeclaration[] = [
   ...COLLECT_OPTIONS,
 ]
 
+const SERIES_OPTIONS = seriesOptions()
+  .map(({ name }) => `--${name}`)
+  .join(', ')
+
 const HELP = `Usage: bookcast ingest [--once] [--source <name,…>] [--from <date> [--to <date>]] [options]
 
 Collects markets, candles, weather and climate reports into the relational store, until it is stopped. With --lake it also
-moves closed days to the lake, records the order books of the series named (--kalshi-series, --polymarket-series), and
+moves closed days to the lake, records the order books of the series named (${SERIES_OPTIONS}), and
 pushes the lake to object storage (--sync-to); what fails of all this is tried again and stops nothing else.
 
 With --once every source is asked once. With --from the past is fetched; run again after an interruption it goes on where

@@ -3,14 +3,16 @@
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { pino } from 'pino'
+import { exchanges } from '../exchanges/registry.ts'
 import { startRecorder } from '../ingest/recorder/recorder.ts'
+import { RECORD_SECRETS_HELP, seriesOptions } from '../ingest/recorder/recording-config.ts'
 import type { Command, CommandIo } from './command.ts'
 import { describeOptions } from '../options/options.ts'
-import { RECORD_OPTIONS, RECORD_SECRETS_HELP, readRecordConfig } from './record-config.ts'
+import { RECORD_OPTIONS, readRecordConfig } from './record-config.ts'
 import type { RecordConfig } from './record-config.ts'
 import { fitted } from './terminal.ts'
 
-const HELP = `Usage: bookcast record --lake <dir> --kalshi-series <list> [options]
+const HELP = `Usage: bookcast record --lake <dir> --${seriesOptions()[0]!.name} <list> [options]
 
 Records the order books of open markets into a lake: today's books are seconds old, closed dates become finished files.
 
@@ -38,7 +40,7 @@ async function record(config: RecordConfig, { stdout, signal }: CommandIo): Prom
   try {
     mkdirSync(config.workDirectory, { recursive: true })
     const recorder = await startRecorder({ ...options, logger })
-    const series = [...(config.kalshi?.series ?? []), ...(config.polymarket?.series ?? [])]
+    const series = exchanges().flatMap(({ source }) => config[source]?.series ?? [])
     stdout.write(`Bookcast records ${series.join(', ')} into ${config.lake}\n`)
     const end = AbortSignal.any([signal, recorder.failed])
     if (!end.aborted) await once(end, 'abort')

@@ -24,7 +24,7 @@ export class ImportTally {
   duplicates = 0
   /** Deltas that would have taken a level below zero. */
   negativeLevels = 0
-  /** Polymarket messages after which the best prices they state differ from the book. */
+  /** Messages after which the best prices they state differ from the book. */
   bestPriceMismatches = 0
   badLines = 0
   /** Times that no clock can have shown, the exchange's and the recorder's: other times stand in for them. */
@@ -33,7 +33,7 @@ export class ImportTally {
   setAsideNsMax = 0n
   /** Snapshots of books, and records of single levels besides. */
   snapshots = 0
-  /** Kalshi's numbers, where they count: how many came, how many are missing in how many holes, and connections that began anew. */
+  /** Numbers of messages, where they count: how many came, how many are missing in how many holes, and connections that began anew. */
   readonly numbers = { taken: 0, missing: 0, holes: 0, restarts: 0 }
   /** What was repeated and set aside, by market, where it speaks of one. */
   readonly markets = new Map<string, { repeats: number; setAside: number }>()

@@ -6,6 +6,7 @@ import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { SIDE_BID } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR, addDays, utcDateOf } from '../../shared/utc-date.ts'
+import { exchangeOf } from '../exchanges/registry.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { CarriedMarket, StatedStrand } from '../lake/lob-evidence.ts'
 import { RECORDING_OVER, STRAND_OVER } from '../lake/market-fold.ts'
@@ -49,6 +50,7 @@ export class LakeMerge implements SeriesStrands {
   readonly isTold = false
   readonly #options: LakeMergeOptions
   readonly #recording: SeriesRecording
+  readonly #hasNoLeg: boolean
   readonly #spans: SeriesSpan[]
   readonly #dates = new Map<string, LakeDate>()
   readonly #others: LakeDate[] = []
@@ -62,6 +64,7 @@ export class LakeMerge implements SeriesStrands {
 
   private constructor(options: LakeMergeOptions, recording: SeriesRecording) {
     this.#options = options
+    this.#hasNoLeg = exchangeOf(options.source).hasNoLeg
     this.#recording = recording
     const { series } = recording
     this.#spans = looseSpans(options.spans, series)
@@ -107,7 +110,7 @@ export class LakeMerge implements SeriesStrands {
   }
 
   isInverted(span: number): boolean {
-    return this.#options.source === 'kalshi' && this.#strands[this.strandOf(span)]!.isTurned !== true
+    return this.#hasNoLeg && this.#strands[this.strandOf(span)]!.isTurned !== true
   }
 
   /** Why a strand ended. */

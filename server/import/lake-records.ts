@@ -2,6 +2,7 @@
 
 import { EVENT_ADD, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK } from '../../shared/lob-v1.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { exchangeOf } from '../exchanges/registry.ts'
 import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
 import type { LakeDateOutline, LakeRecord } from '../lake/lob-file-evidence.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
@@ -40,6 +41,7 @@ export async function restoreRecords(
   recording: Pick<SeriesRecording, 'restore'>,
   spanOf: SpanOfRecord,
 ): Promise<void> {
+  const { hasNoLeg } = exchangeOf(source)
   const file = await LobFileEvidence.open(path)
   if (file === undefined) throw new Error(`${path} was changed while it was merged with`)
   try {
@@ -47,7 +49,7 @@ export async function restoreRecords(
       (record) => {
         const [number, span] = spanOf(record)
         if (span.fromTs === undefined || record.ts < span.fromTs) span.fromTs = record.ts
-        const price = toldPrice(record, source === 'kalshi' && span.isTurned !== true)
+        const price = toldPrice(record, hasNoLeg && span.isTurned !== true)
         const seq = span.sid === null ? 0n : record.seq
         recording.restore({ ...record, marketId: record.market, price, seq, span: number })
       },

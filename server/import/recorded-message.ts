@@ -1,6 +1,6 @@
-// One line of a recording → the frames in it and when they were received. Accepted are, for both exchanges:
+// One line of a recording → the frames in it and when they were received. Accepted are, for every exchange:
 //   {…frame…}                                        a bare frame
-//   [{…frame…}, …]                                   several frames (Polymarket sends them so)
+//   [{…frame…}, …]                                   several frames, as some exchanges send them
 //   {"recv_ts": 1782316195033836123, "msg": {…frame…}}   the frame (or a list) with its receive time around it
 //   {…frame…, "_received_at": "2026-06-24T15:49:55Z"}    the receive time put into the frame itself
 //   1782316195.033 {…frame…}   or tab or comma between   the receive time before the frame
@@ -10,12 +10,14 @@
 // named a receive time is one. What a frame means is the decoders' affair.
 
 import { BadLineError } from '../feed/bad-line.ts'
+import { exchangeOf, exchanges } from '../exchanges/registry.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { isFrame } from '../feed/frame.ts'
 import type { Frame, RecordedMessage } from '../feed/frame.ts'
 import { agreedTime, kindOfKey, readTime } from './receive-time.ts'
 import type { FoundTime } from './receive-time.ts'
 
-// `msg` comes last: in a bare Kalshi frame it is the content, not the frame.
+// `msg` comes last: in a bare frame it may be the content, not the frame.
 const PAYLOAD_KEYS = [
   'frame',
   'data',
@@ -28,8 +30,8 @@ const PAYLOAD_KEYS = [
   'text',
   'msg',
 ] as const
-// What a bare Kalshi frame may have as the exchange's own time outside its content.
-const KALSHI_TIME_KEYS = new Set(['ts', 'ts_ms'])
+// What a bare frame may have as the exchange's own time outside its content; an exchange may have others too.
+const OWN_TIME_KEYS = ['ts', 'ts_ms']
 
 const HEARTBEATS = new Set(['PING', 'PONG'])
 
@@ -37,13 +39,21 @@ const HEARTBEATS = new Set(['PING', 'PONG'])
 interface Reading {
   readonly text: string
   readonly times: FoundTime[]
+  readonly ownTimeKeys: ReadonlySet<string>
   isList: boolean
 }
 
+/** The keys under which frames of the exchange have their own time, for parseRecordedLine. */
+export function ownTimeKeysOf(source: LobSource): ReadonlySet<string> {
+  return new Set([...OWN_TIME_KEYS, ...(exchangeOf(source).timeKeys ?? [])])
+}
+
+const USUAL_TIME_KEYS: ReadonlySet<string> = new Set(OWN_TIME_KEYS)
+
 /** The message of a line that is not empty. Throws BadLineError. */
-export function parseRecordedLine(line: string): RecordedMessage {
+export function parseRecordedLine(line: string, ownTimeKeys = USUAL_TIME_KEYS): RecordedMessage {
   const text = line.trim()
-  const reading: Reading = { text, times: [], isList: false }
+  const reading: Reading = { text, times: [], ownTimeKeys, isList: false }
   const frames = framesOfLine(reading)
   const recvTs = reading.times.length === 0 ? undefined : agreedTime(reading.times)
   return { recvTs, frames, isList: reading.isList }
@@ -86,12 +96,10 @@ function framesOfObject(value: Frame, reading: Reading): readonly Frame[] {
   }
   if (!looksLikeFrame(value))
     throw new BadLineError('an object that is neither a frame nor a frame in a known wrapper')
-  const isKalshi = typeof value['type'] === 'string' && value['market'] === undefined
-  collectTimes(
-    value,
-    (key, isReceiveTime) => isReceiveTime || (isKalshi && !KALSHI_TIME_KEYS.has(key)),
-    reading,
-  )
+  // Where the content is apart, the recorder may have put its time beside it.
+  const isApart = typeof value['type'] === 'string' && value['market'] === undefined
+  const { ownTimeKeys } = reading
+  collectTimes(value, (key, isReceiveTime) => isReceiveTime || (isApart && !ownTimeKeys.has(key)), reading)
   return [value]
 }
 
@@ -107,14 +115,15 @@ function framesOf(payload: unknown, reading: Reading): Frame[] {
   })
 }
 
-// A frame names its kind, is a command of the client's, or is one of Polymarket's first books, which lack a kind.
+const UNTYPED_FRAMES = exchanges().flatMap(({ exchange }) => exchange.isUntyped ?? [])
+
+// A frame names its kind, is a command of the client's, or is one of those of an exchange that lack a kind.
 function looksLikeFrame(value: Frame): boolean {
   return (
     typeof value['type'] === 'string' ||
     typeof value['event_type'] === 'string' ||
     typeof value['cmd'] === 'string' ||
-    (value['market'] !== undefined &&
-      (value['asset_id'] !== undefined || value['price_changes'] !== undefined))
+    UNTYPED_FRAMES.some((isUntyped) => isUntyped(value))
   )
 }
 
@@ -122,8 +131,8 @@ function looksLikeFrame(value: Frame): boolean {
 function isWholeFrame(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0
   if (!isFrame(value)) return false
-  const isKalshi = typeof value['type'] === 'string' && isFrame(value['msg'])
-  return isKalshi || (value['market'] !== undefined && looksLikeFrame(value))
+  const hasContent = typeof value['type'] === 'string' && isFrame(value['msg'])
+  return hasContent || (value['market'] !== undefined && looksLikeFrame(value))
 }
 
 function isPayload(value: unknown): boolean {

@@ -13,13 +13,13 @@ import type {
 } from '../lake/lob-recording-writer.ts'
 import { BadLineError } from '../feed/bad-line.ts'
 import type { FeedDecoder } from '../feed/feed-decoder.ts'
+import { exchangeOf } from '../exchanges/registry.ts'
 import { FeedLedger } from './feed-ledger.ts'
 import { FeedSpans } from '../feed/feed-spans.ts'
 import { UnreadableInputError, openInputs } from './import-input.ts'
 import type { ImportInput } from './import-input.ts'
 import { ImportTally } from '../feed/import-tally.ts'
-import { KalshiDecoder } from '../exchanges/kalshi/decoder.ts'
-import type { SequenceTrust } from '../exchanges/kalshi/decoder.ts'
+import type { FeedReading } from '../feed/feed-reading.ts'
 import { FRAMES_TO_RECOGNISE, recogniseFeed } from './feed-recognition.ts'
 import { mergeAlone } from './import-lock.ts'
 import type { TouchSeries } from './import-lock.ts'
@@ -29,8 +29,7 @@ import { seriesTouched } from './lake-dates.ts'
 import { LakeMerge } from './lake-merge.ts'
 import { readLines } from './line-reader.ts'
 import type { RecordedLine } from './line-reader.ts'
-import { PolymarketDecoder } from '../exchanges/polymarket/decoder.ts'
-import { parseRecordedLine } from './recorded-message.ts'
+import { ownTimeKeysOf, parseRecordedLine } from './recorded-message.ts'
 import type { Frame } from '../feed/frame.ts'
 
 const SKIP_HINT =
@@ -46,7 +45,7 @@ export interface ImportProgress {
   onWrite?(progress: LobWriteProgress): void
 }
 
-export interface ImportOptions {
+export interface ImportOptions extends FeedReading {
   readonly source: LobSource
   readonly lake: string
   /** Files; `-`, or no path at all, means stdin. */
@@ -56,8 +55,6 @@ export interface ImportOptions {
   readonly skipBad: boolean
   /** Dates that the recording has events of are written from it alone; otherwise it is merged with what is there. */
   readonly replace: boolean
-  readonly useYesPrice: boolean
-  readonly sequence?: SequenceTrust | undefined
   readonly signal: AbortSignal
   readonly progress?: ImportProgress
   readonly bounds?: NonNullable<LobRecordingWriterOptions['bounds']>
@@ -170,10 +167,8 @@ function decoderOf(
   spans: FeedSpans,
   tally: ImportTally,
 ): FeedDecoder {
-  const { series, useYesPrice, sequence } = options
-  return options.source === 'kalshi'
-    ? new KalshiDecoder({ sink, spans, tally, series, useYesPrice, sequence })
-    : new PolymarketDecoder({ sink, spans, tally, series })
+  const { source, series, useYesPrice, sequence } = options
+  return exchangeOf(source).makeDecoder({ sink, spans, tally, series, useYesPrice, sequence })
 }
 
 async function readInput(
@@ -186,10 +181,11 @@ async function readInput(
   progress?.onInput?.(input.name, input.sizeBytes)
   decoder.startFile(input.name)
   const first = new FirstFrames(input.name, source)
+  const ownTimeKeys = ownTimeKeysOf(source)
   for await (const lines of linesOf(input, signal, progress)) {
     for (const line of lines) {
       try {
-        decodeLine(line, decoder, first)
+        decodeLine(line, decoder, first, ownTimeKeys)
       } catch (error) {
         if (!(error instanceof BadLineError)) throw error
         first.refuseOthers()
@@ -221,9 +217,14 @@ async function* linesOf(
   }
 }
 
-function decodeLine({ text }: RecordedLine, decoder: FeedDecoder, first: FirstFrames): void {
+function decodeLine(
+  { text }: RecordedLine,
+  decoder: FeedDecoder,
+  first: FirstFrames,
+  ownTimeKeys: ReadonlySet<string>,
+): void {
   if (typeof text !== 'string') throw text
-  const message = parseRecordedLine(text)
+  const message = parseRecordedLine(text, ownTimeKeys)
   if (!first.isSettled) first.add(message.frames)
   decoder.decode(message)
 }

@@ -165,6 +165,13 @@ export function positiveOption(option: OptionText, maximum: number): number {
   )
 }
 
+/** @throws {UsageError} naming the option when it is no address of one of the protocols (`https:`) */
+export function urlOption({ text, origin }: OptionText, protocols: readonly string[]): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url !== undefined && protocols.includes(url.protocol)) return text
+  throw new UsageError(`${origin} takes a ${protocols.join(' or ')} address, not ${JSON.stringify(text)}`)
+}
+
 /** The parts of a comma-separated option; none for an empty one. */
 export function listOption(option: OptionText | undefined): string[] {
   if (option === undefined) return []

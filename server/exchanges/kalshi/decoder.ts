@@ -14,6 +14,7 @@ import { NS_PER_MS } from '../../../shared/utc-date.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
 import { RunRecords } from '../../feed/feed-decoder.ts'
 import type { FeedDecoderOptions, ResumableDecoder, Stamp } from '../../feed/feed-decoder.ts'
+import type { FeedReading, SequenceTrust } from '../../feed/feed-reading.ts'
 import type { FeedRun, FeedRunState, FeedSpans, RunEnd } from '../../feed/feed-spans.ts'
 import type { NumberedMessage } from '../../lake/feed-strand.ts'
 import type { ImportTally } from '../../feed/import-tally.ts'
@@ -24,20 +25,9 @@ import { MessageClock } from '../../feed/message-clock.ts'
 import type { MessageClockState } from '../../feed/message-clock.ts'
 import type { Frame, RecordedMessage } from '../../feed/frame.ts'
 
-/**
- * How far sequence numbers are believed. `strict`: every number counts, and one that is missing makes the subscription's
- * books unknown. `per-market`: the recording holds some of a connection's markets; numbers order messages, and missing
- * ones are others'. `ignore`: numbers mean nothing.
- */
-export const SEQUENCE_TRUSTS = ['strict', 'per-market', 'ignore'] as const
-export type SequenceTrust = (typeof SEQUENCE_TRUSTS)[number]
-
 const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
 
-export interface KalshiDecoderOptions extends FeedDecoderOptions {
-  /** Whether `no` prices are given on the yes leg, unless a recorded subscribe command says so or otherwise. */
-  readonly useYesPrice: boolean
-  readonly sequence?: SequenceTrust | undefined
+export interface KalshiDecoderOptions extends FeedDecoderOptions, FeedReading {
   readonly state?: KalshiDecoderState | undefined
 }
 

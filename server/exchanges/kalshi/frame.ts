@@ -53,7 +53,20 @@ const PRICE_DIGITS = 4
 const QTY_DIGITS = 6
 const CENTS_MAX = PRICE_UNITS_PER_DOLLAR / PRICE_UNITS_PER_CENT
 // 10: the subscription is lost; 25: the exchange's buffer ran over because the client read too slowly.
-const TERMINAL_ERROR_CODES = new Set<unknown>([10, 25])
+export const TERMINAL_ERROR_CODES: ReadonlySet<unknown> = new Set([10, 25])
+const TYPICAL_TYPES = new Set([
+  'orderbook_snapshot',
+  'orderbook_delta',
+  'ticker',
+  'ticker_v2',
+  'trade',
+  'market_lifecycle',
+  'market_lifecycle_v2',
+  'event_lifecycle',
+  'subscribed',
+  'unsubscribed',
+  'ok',
+])
 const FINISHED_EVENTS = new Set<unknown>(['determined', 'settled'])
 
 /** The place of a line that could not be read, in the order of messages. */
@@ -63,6 +76,13 @@ export const LOST_MESSAGE: KalshiMessage = {
   ts: undefined,
   body: { kind: 'lost' },
   frame: {},
+}
+
+/** Whether a frame is typical of Kalshi. Frames keep their content under `msg`; commands of the client name theirs. */
+export function isTypicalKalshiFrame(frame: Frame): boolean {
+  const { type, cmd, msg } = frame
+  if (typeof cmd === 'string') return true
+  return typeof type === 'string' && TYPICAL_TYPES.has(type) && (isFrame(msg) || frame['sid'] !== undefined)
 }
 
 /** Throws BadLineError where the frame is not what its type promises. */

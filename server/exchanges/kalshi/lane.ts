@@ -3,18 +3,14 @@
 // subscribes again when the exchange has ended the subscription. Messages go to the log before anything follows from them.
 // Beside it a subscription to the lifecycle of all markets tells of new ones; it is no part of the recording.
 
-import {
-  FEED_HANDSHAKE_TIMEOUT_MS,
-  KALSHI_COMMAND_TICKERS_MAX,
-  KALSHI_PING_MS,
-} from '../../../shared/limits.ts'
-import { KALSHI_REPAIR_INTERVAL_MS } from '../../../shared/limits.ts'
+import { FEED_HANDSHAKE_TIMEOUT_MS } from '../../../shared/limits.ts'
 import { backOffMs } from '../../tasks/back-off.ts'
 import { FeedConnection, feedBackOff } from '../../feed/feed-connection.ts'
 import type { FeedTiming } from '../../feed/feed-connection.ts'
 import type { FeedLane, LaneFigures, LaneLog } from '../../feed/feed-lane.ts'
 import { kalshiHeaders } from './signature.ts'
 import type { KalshiCredentials } from './signature.ts'
+import { TERMINAL_ERROR_CODES } from './frame.ts'
 import { readKalshiControl } from './control.ts'
 import type { KalshiControl } from './control.ts'
 
@@ -32,8 +28,12 @@ interface Command {
   readonly timer: NodeJS.Timeout
 }
 
-// 10: the subscription is over; 25: we have read too slowly.
-const TERMINAL_CODES = new Set([10, 25])
+/** The exchange answers pings of ours; an answer shows that nothing is missing. */
+const PING_MS = 2_000
+/** Tickers in one command. */
+const COMMAND_TICKERS_MAX = 500
+/** Snapshots of broken books are asked for again after so long at the earliest. */
+const REPAIR_INTERVAL_MS = 3_000
 const LIFECYCLE = 'market_lifecycle_v2'
 /** What makes a market one to follow. */
 const OPENING_EVENTS = new Set(['created', 'activated'])
@@ -72,7 +72,7 @@ export class KalshiLane implements FeedLane {
     this.#connection = new FeedConnection({
       url,
       headers: () => kalshiHeaders(credentials, 'GET', url, Date.now()),
-      timing: { pingMs: KALSHI_PING_MS, ...options.timing },
+      timing: { pingMs: PING_MS, ...options.timing },
       ping: (socket) => socket.ping(),
       onOpen: () => {
         log.opened()
@@ -179,7 +179,7 @@ export class KalshiLane implements FeedLane {
         if (sid === this.#sid) this.#resubscribe('the exchange has ended the subscription')
         return
       case 'error':
-        if (code !== undefined && TERMINAL_CODES.has(code)) this.#resubscribe(`error ${code}: ${text}`)
+        if (code !== undefined && TERMINAL_ERROR_CODES.has(code)) this.#resubscribe(`error ${code}: ${text}`)
         else if (isAnswer) this.#refuse(command, `error ${code}: ${text}`)
         else this.#options.log.trouble(`error ${code}: ${text}`)
     }
@@ -280,7 +280,7 @@ export class KalshiLane implements FeedLane {
       return
     }
     const removed = [...this.#subscribed].filter((ticker) => !this.#wanted.has(ticker))
-    if (removed.length > 0) this.#send('delete_markets', removed.slice(0, KALSHI_COMMAND_TICKERS_MAX))
+    if (removed.length > 0) this.#send('delete_markets', removed.slice(0, COMMAND_TICKERS_MAX))
     else if (this.#broken.size > 0) this.#repairNext()
     else this.#endedSubscriptions = 0
   }
@@ -294,14 +294,13 @@ export class KalshiLane implements FeedLane {
     for (const ticker of this.#wanted) {
       if (this.#subscribed.has(ticker) || this.#refused.has(ticker)) continue
       missing.push(ticker)
-      if (missing.length === KALSHI_COMMAND_TICKERS_MAX) break
+      if (missing.length === COMMAND_TICKERS_MAX) break
     }
     return missing
   }
 
   #repairNext(): void {
-    const waitMs =
-      this.#lastRepairMs + (this.#options.timing?.repairMs ?? KALSHI_REPAIR_INTERVAL_MS) - Date.now()
+    const waitMs = this.#lastRepairMs + (this.#options.timing?.repairMs ?? REPAIR_INTERVAL_MS) - Date.now()
     if (waitMs > 0) {
       this.#repairTimer ??= setTimeout(() => {
         this.#repairTimer = undefined
@@ -309,7 +308,7 @@ export class KalshiLane implements FeedLane {
       }, waitMs)
       return
     }
-    const tickers = [...this.#broken].slice(0, KALSHI_COMMAND_TICKERS_MAX)
+    const tickers = [...this.#broken].slice(0, COMMAND_TICKERS_MAX)
     for (const ticker of tickers) this.#broken.delete(ticker)
     if (this.#broken.size === 0) this.#lastRepairMs = Date.now()
     this.#repairs++

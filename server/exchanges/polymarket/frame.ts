@@ -35,11 +35,39 @@ export interface PolymarketMessage {
   readonly body: PolymarketBody
 }
 
+const TYPICAL_TYPES = new Set([
+  'book',
+  'price_change',
+  'tick_size_change',
+  'last_trade_price',
+  'best_bid_ask',
+  'new_market',
+  'market_resolved',
+])
+// What makes an untyped object one of Polymarket's: its first books and oldest changes have no kind.
+const TYPICAL_CONTENT = ['bids', 'asks', 'buys', 'sells', 'price_changes', 'changes', 'price']
+
 const PRICE_DIGITS = 4
 const QTY_DIGITS = 6
 
 /** The place of a line that could not be read, in the order of messages. */
 export const LOST_MESSAGE: PolymarketMessage = { ts: undefined, body: { kind: 'lost' } }
+
+/** Whether a frame is typical of Polymarket: a token and the condition it belongs to; the client's own subscription lists tokens. */
+export function isTypicalPolymarketFrame(frame: Frame): boolean {
+  if (Array.isArray(frame['assets_ids'])) return true
+  if (typeof frame['market'] !== 'string') return false
+  const type = frame['event_type'] ?? frame['type']
+  if (typeof type === 'string') return TYPICAL_TYPES.has(type)
+  return type === undefined && TYPICAL_CONTENT.some((key) => frame[key] !== undefined)
+}
+
+/** The first books lack a kind. */
+export function isUntypedPolymarketFrame(value: Frame): boolean {
+  return (
+    value['market'] !== undefined && (value['asset_id'] !== undefined || value['price_changes'] !== undefined)
+  )
+}
 
 /** Throws BadLineError where the frame is not what its type promises. */
 export function parsePolymarketFrame(frame: Frame): PolymarketMessage {

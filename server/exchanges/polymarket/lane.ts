@@ -1,11 +1,6 @@
 // A Polymarket connection and up to 500 tokens. There is no acknowledgement and no number: a token counts as followed
 // when its first book has come, and the only way to know a book again is a new connection.
 
-import {
-  POLYMARKET_FIRST_BOOK_MS,
-  POLYMARKET_PING_MS,
-  POLYMARKET_REFRESH_INTERVAL_MS,
-} from '../../../shared/limits.ts'
 import { isFrame } from '../../feed/frame.ts'
 import { backOffMs, vainRefreshBackOff } from '../../tasks/back-off.ts'
 import { FeedConnection } from '../../feed/feed-connection.ts'
@@ -17,6 +12,12 @@ export interface PolymarketLaneOptions {
   readonly log: LaneLog
   readonly timing?: Partial<FeedTiming> & { readonly firstBookMs?: number; readonly refreshMs?: number }
 }
+
+/** The text ping, as its documentation asks for. */
+const PING_MS = 10_000
+/** An asset without a first book for so long, or with a broken one, makes its connection start anew; at most so often. */
+const FIRST_BOOK_MS = 10_000
+const REFRESH_INTERVAL_MS = 60_000
 
 const PONG = Buffer.from('PONG')
 
@@ -38,7 +39,7 @@ export class PolymarketLane implements FeedLane {
     const { url, log, timing } = options
     this.#connection = new FeedConnection({
       url,
-      timing: { pingMs: POLYMARKET_PING_MS, ...timing },
+      timing: { pingMs: PING_MS, ...timing },
       ping: (socket) => socket.send('PING'),
       onOpen: () => {
         log.opened()
@@ -130,7 +131,7 @@ export class PolymarketLane implements FeedLane {
       this.#asked.add(id)
       this.#awaited.add(id)
     }
-    this.#checkAfter(this.#options.timing?.firstBookMs ?? POLYMARKET_FIRST_BOOK_MS)
+    this.#checkAfter(this.#options.timing?.firstBookMs ?? FIRST_BOOK_MS)
   }
 
   // As long as a book is owed, a new connection is tried, but in growing intervals: each is a gap for the other tokens.
@@ -150,7 +151,7 @@ export class PolymarketLane implements FeedLane {
   }
 
   get #refreshIntervalMs(): number {
-    return this.#options.timing?.refreshMs ?? POLYMARKET_REFRESH_INTERVAL_MS
+    return this.#options.timing?.refreshMs ?? REFRESH_INTERVAL_MS
   }
 
   #refresh(reason: string): void {

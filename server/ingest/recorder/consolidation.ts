@@ -18,11 +18,8 @@ import { BadLineError } from '../../feed/bad-line.ts'
 import type { BookEventSink, ResumableDecoder } from '../../feed/feed-decoder.ts'
 import { FeedSpans } from '../../feed/feed-spans.ts'
 import { ImportTally } from '../../feed/import-tally.ts'
-import { KalshiDecoder } from '../../exchanges/kalshi/decoder.ts'
-import type { KalshiDecoderState } from '../../exchanges/kalshi/decoder.ts'
-import { PolymarketDecoder } from '../../exchanges/polymarket/decoder.ts'
-import type { PolymarketDecoderState } from '../../exchanges/polymarket/decoder.ts'
-import { parseRecordedLine } from '../../import/recorded-message.ts'
+import { exchangeOf } from '../../exchanges/registry.ts'
+import { ownTimeKeysOf, parseRecordedLine } from '../../import/recorded-message.ts'
 import { LobRowGroup } from '../../lake/lob-row-group.ts'
 import type { BookEvent } from '../../lake/series-recording.ts'
 import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
@@ -34,7 +31,7 @@ import { WAL_KIND } from './wal-record.ts'
 import type { WalRecord } from './wal-record.ts'
 import { listWalSegments } from './wal-segment.ts'
 import type { WalPosition, WalSegment } from './wal-segment.ts'
-import { disconnectMark } from './wal-mark.ts'
+import { disconnectMark } from '../../feed/wal-mark.ts'
 
 const GRACE_NS = BigInt(RECORDER_HOUR_GRACE_MS) * NS_PER_MS
 const PAUSE_NS_MAX = BigInt(RECORDER_PAUSE_MS_MAX) * NS_PER_MS
@@ -82,6 +79,7 @@ export class Consolidation implements BookEventSink {
   readonly #series = new Map<string, LiveSeries>()
   readonly #seriesByMarket: Map<string, StatedSeries>
   readonly #spans: FeedSpans
+  readonly #ownTimeKeys: ReadonlySet<string>
   readonly #tally = new ImportTally()
   #hour: number | undefined
   /** Receive time of the record being taken. */
@@ -101,6 +99,7 @@ export class Consolidation implements BookEventSink {
     this.#options = options
     const { lake, source, workDirectory, bounds } = options
     this.#directory = walDirectory(workDirectory, source)
+    this.#ownTimeKeys = ownTimeKeysOf(source)
     this.#reader = new WalReader(this.#directory, state.position)
     this.#spans = new FeedSpans({ state: state.spans, partsAtSilence: false })
     this.#seriesOptions = {
@@ -257,7 +256,7 @@ export class Consolidation implements BookEventSink {
     lane.isConnected = true
     lane.lastTs = recvTs
     try {
-      const message = parseRecordedLine(payload.toString('utf8'))
+      const message = parseRecordedLine(payload.toString('utf8'), this.#ownTimeKeys)
       if (message.frames.some((frame) => frame['type'] === 'disconnect')) lane.isConnected = false
       lane.decoder.decode({ ...message, recvTs: message.recvTs ?? recvTs })
     } catch (error) {
@@ -275,22 +274,16 @@ export class Consolidation implements BookEventSink {
   }
 
   #addLane({ lane: number, epoch, lastTs, isConnected, decoder: state }: LaneState): Lane {
-    const common = {
+    const options = {
       sink: this,
       spans: this.#spans,
       tally: this.#tally,
       isLive: true,
       seriesOf: (id: string) => this.#seriesByMarket.get(id)?.series,
+      // Lanes ask for nothing else, and the command may lie in a part of the log that is gone.
+      useYesPrice: true,
     }
-    const decoder =
-      this.#options.source === 'kalshi'
-        ? new KalshiDecoder({
-            ...common,
-            // The recorder asks for nothing else, and the command may lie in a part of the log that is gone.
-            useYesPrice: true,
-            state: state as KalshiDecoderState | undefined,
-          })
-        : new PolymarketDecoder({ ...common, state: state as PolymarketDecoderState | undefined })
+    const decoder = exchangeOf(this.#options.source).makeDecoder(options, state)
     if (state === undefined) decoder.startFile(`the recorder's connection ${number}`)
     const lane = { decoder, epoch, lastTs, isConnected }
     this.#lanes.set(number, lane)

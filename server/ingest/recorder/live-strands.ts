@@ -3,6 +3,7 @@
 
 import { NS_PER_DAY } from '../../../shared/utc-date.ts'
 import type { LobSource } from '../../../shared/lob-sources.ts'
+import { exchangeOf } from '../../exchanges/registry.ts'
 import type { FeedSpans, ReadSpan } from '../../feed/feed-spans.ts'
 import {
   NO_MARKETS,
@@ -53,14 +54,14 @@ export interface StrandEnd {
 
 export class LiveStrands implements StrandTable {
   readonly isTold = false
-  readonly #source: LobSource
+  readonly #hasNoLeg: boolean
   readonly #series: string
   readonly #own: FeedSpans
   #state: LiveStrandsState | undefined
   #strandBySpan: ReadonlyMap<number, number>
 
   constructor(source: LobSource, series: string, own: FeedSpans, state?: LiveStrandsState) {
-    this.#source = source
+    this.#hasNoLeg = exchangeOf(source).hasNoLeg
     this.#series = series
     this.#own = own
     this.#state = state
@@ -87,7 +88,7 @@ export class LiveStrands implements StrandTable {
 
   isInverted(span: number): boolean {
     const isTurned = span < 0 ? this.fileSpan(span).isTurned : this.#own.list.get(span)?.isTurned
-    return this.#source === 'kalshi' && isTurned !== true
+    return this.#hasNoLeg && isTurned !== true
   }
 
   nameOf(span: number): string {

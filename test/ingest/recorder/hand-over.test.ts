@@ -7,7 +7,7 @@ import { copyFile, cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/p
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { Consolidation } from '../../../server/ingest/recorder/consolidation.ts'
-import { heardMark } from '../../../server/ingest/recorder/wal-mark.ts'
+import { heardMark } from '../../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../../server/ingest/recorder/wal-record.ts'
 import type { WalPosition } from '../../../server/ingest/recorder/wal-segment.ts'
 import { LobRecordingWriter } from '../../../server/lake/lob-recording-writer.ts'

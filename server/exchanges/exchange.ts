@@ -1,0 +1,62 @@
+// What an exchange is, to everybody who knows none by name: how its messages are read (import, recorder), what configures its
+// recording (commands), and how it is listened to (recorder). Its names and market ids, which threads that only read the
+// lake need too, are in shared/lob-sources.ts; all exchanges are in registry.ts.
+
+import type { FeedDecoderOptions, ResumableDecoder } from '../feed/feed-decoder.ts'
+import type { FeedLane, LaneLog } from '../feed/feed-lane.ts'
+import type { FeedReading } from '../feed/feed-reading.ts'
+import type { Frame } from '../feed/frame.ts'
+import type { MarketDirectory } from '../feed/market-directory.ts'
+import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
+import type { UpstreamHttp } from '../upstream/upstream-http.ts'
+
+/** What is recorded of an exchange, and how it is reached: plain data and keys. */
+export interface ExchangeRecording {
+  readonly series: readonly string[]
+}
+
+/** What a recorder needs to listen. */
+export interface ExchangeFeed {
+  readonly directory: MarketDirectory
+  readonly lanesMax: number
+  readonly marketsPerLaneMax: number
+  makeLane(log: LaneLog): FeedLane
+}
+
+export interface Exchange<Recording extends ExchangeRecording = ExchangeRecording> {
+  // How its messages are read. The recorder's own words are among them (server/feed/wal-mark.ts).
+
+  /** Whether a frame is typical: no other exchange has its like. */
+  isTypical(frame: Frame): boolean
+  /** Whether an object is a frame although it has no `type`, `event_type` or `cmd`. Absent where all have one. */
+  isUntyped?(value: Frame): boolean
+  /** Times of its own that a frame has beside its content, apart from `ts` and `ts_ms`; others are receive times. */
+  readonly timeKeys?: readonly string[]
+  /** `state` is what an earlier decoder gave. */
+  makeDecoder(options: FeedDecoderOptions & FeedReading, state?: unknown): ResumableDecoder
+  /** Whether messages have numbers, in which a missing one shows. */
+  readonly isNumbered: boolean
+  /** Whether asks are told as bids of the `no` leg, unless their subscription has turned them. */
+  readonly hasNoLeg: boolean
+  /** The line that a recorder writes when it loses its connection, for people. */
+  readonly disconnectLine: string
+
+  // What configures its recording.
+
+  /** The series to record; a recording without any is none. */
+  readonly seriesOption: OptionDeclaration
+  readonly addressOptions: readonly OptionDeclaration[]
+  /** Addresses that the collectors of markets and candles ask too, and declare themselves. */
+  readonly sharedOptions: readonly OptionDeclaration[]
+  /** Which secrets are taken from the environment, for people. Absent where none are needed. */
+  readonly secretsHelp?: string
+  /** @throws {UsageError} that names the wrong option or variable, and never repeats a secret */
+  readRecording(series: readonly string[], options: ParsedOptions, env: NodeJS.ProcessEnv): Recording
+  /** The recording as people may see it: without secrets. */
+  describe(recording: Recording): object
+
+  // How it is listened to.
+
+  /** `open` gives a client of a REST API, which the recorder closes. Loads what only a recorder needs. */
+  openFeed(recording: Recording, open: (baseUrl: string) => UpstreamHttp): Promise<ExchangeFeed>
+}

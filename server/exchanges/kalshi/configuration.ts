@@ -1,0 +1,80 @@
+// What configures a recording of Kalshi. Its key is only taken from the environment or from a file that it names, never from
+// the command line, where every process could read it.
+
+import { readFileSync } from 'node:fs'
+import { urlOption } from '../../options/options.ts'
+import type { OptionDeclaration, ParsedOptions } from '../../options/options.ts'
+import { UsageError } from '../../options/usage-error.ts'
+import { kalshiCredentials } from './signature.ts'
+import type { KalshiCredentials } from './signature.ts'
+
+export interface KalshiRecording {
+  readonly series: readonly string[]
+  readonly credentials: KalshiCredentials
+  /** `wss://…/trade-api/ws/v2` */
+  readonly socketUrl: string
+  /** `https://…/trade-api/v2` */
+  readonly restUrl: string
+}
+
+// oxfmt-ignore
+export const KALSHI_SERIES_OPTION: OptionDeclaration =
+  { name: 'kalshi-series', placeholder: '<list>', description: 'series whose order books are recorded, separated by commas', env: 'BOOKCAST_KALSHI_SERIES' }
+
+// oxfmt-ignore
+export const KALSHI_ADDRESS_OPTIONS: readonly OptionDeclaration[] = [
+  { name: 'kalshi-ws-url', placeholder: '<url>', description: 'WebSocket of the exchange', env: 'BOOKCAST_KALSHI_WS_URL', default: 'wss://external-api-ws.kalshi.com/trade-api/ws/v2' },
+]
+
+// oxfmt-ignore
+export const KALSHI_SHARED_OPTIONS: readonly OptionDeclaration[] = [
+  { name: 'kalshi-url', placeholder: '<url>', description: 'trade API of the exchange', env: 'BOOKCAST_KALSHI_URL', default: 'https://external-api.kalshi.com/trade-api/v2' },
+]
+
+const KEY_ID = 'BOOKCAST_KALSHI_KEY_ID'
+const KEY = 'BOOKCAST_KALSHI_PRIVATE_KEY'
+const KEY_FILE = 'BOOKCAST_KALSHI_PRIVATE_KEY_FILE'
+
+export const KALSHI_SECRETS_HELP = `Kalshi's WebSocket needs a key, from the environment only:
+  ${KEY_ID}              the key's id
+  ${KEY_FILE}    a file that holds the private key (PEM), or
+  ${KEY}         the key itself`
+
+/** @throws {UsageError} that names the wrong option or variable, and never repeats a secret */
+export function readKalshiRecording(
+  series: readonly string[],
+  options: ParsedOptions,
+  env: NodeJS.ProcessEnv,
+): KalshiRecording {
+  return {
+    series,
+    credentials: readCredentials(env),
+    socketUrl: urlOption(options.get('kalshi-ws-url')!, ['ws:', 'wss:']),
+    restUrl: urlOption(options.get('kalshi-url')!, ['http:', 'https:']),
+  }
+}
+
+function readCredentials(env: NodeJS.ProcessEnv): KalshiCredentials {
+  const keyId = env[KEY_ID]
+  const [key, file] = [env[KEY], env[KEY_FILE]]
+  if (keyId === undefined || keyId === '') throw new UsageError(`${KEY_ID} must be set to record Kalshi`)
+  if ((key === undefined || key === '') && (file === undefined || file === '')) {
+    throw new UsageError(`${KEY_FILE} or ${KEY} must be set to record Kalshi`)
+  }
+  // Container files often carry a key in one line.
+  const pem = key !== undefined && key !== '' ? key.replaceAll(String.raw`\n`, '\n') : readKeyFile(file!)
+  try {
+    return kalshiCredentials(keyId, pem)
+  } catch (error) {
+    throw new UsageError(`${error instanceof Error ? error.message : 'wrong key'} (${key ? KEY : KEY_FILE})`)
+  }
+}
+
+function readKeyFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'it cannot be read'
+    throw new UsageError(`${KEY_FILE}: ${code}`)
+  }
+}

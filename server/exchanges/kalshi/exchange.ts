@@ -1,0 +1,33 @@
+// Kalshi, as the registry lists it.
+
+import type { Exchange } from '../exchange.ts'
+import {
+  KALSHI_ADDRESS_OPTIONS,
+  KALSHI_SECRETS_HELP,
+  KALSHI_SERIES_OPTION,
+  KALSHI_SHARED_OPTIONS,
+  readKalshiRecording,
+} from './configuration.ts'
+import type { KalshiRecording } from './configuration.ts'
+import { KalshiDecoder } from './decoder.ts'
+import type { KalshiDecoderState } from './decoder.ts'
+import { isTypicalKalshiFrame } from './frame.ts'
+
+export const KALSHI: Exchange<KalshiRecording> = {
+  isTypical: isTypicalKalshiFrame,
+  makeDecoder: (options, state) =>
+    new KalshiDecoder({ ...options, state: state as KalshiDecoderState | undefined }),
+  isNumbered: true,
+  hasNoLeg: true,
+  disconnectLine: '{"type":"disconnect","ts":…}',
+  seriesOption: KALSHI_SERIES_OPTION,
+  addressOptions: KALSHI_ADDRESS_OPTIONS,
+  sharedOptions: KALSHI_SHARED_OPTIONS,
+  secretsHelp: KALSHI_SECRETS_HELP,
+  readRecording: readKalshiRecording,
+  describe: (recording) => ({ ...recording, credentials: 'given' }),
+  async openFeed(recording, open) {
+    const { openKalshiFeed } = await import('./feed.ts')
+    return openKalshiFeed(recording, open(recording.restUrl))
+  },
+}

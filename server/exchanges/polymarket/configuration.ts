@@ -1,0 +1,35 @@
+// What configures a recording of Polymarket. It needs no key.
+
+import { urlOption } from '../../options/options.ts'
+import type { OptionDeclaration, ParsedOptions } from '../../options/options.ts'
+
+export interface PolymarketRecording {
+  /** Names of events before `-on-`. */
+  readonly series: readonly string[]
+  /** `wss://…/ws/market` */
+  readonly socketUrl: string
+  /** The Gamma API. */
+  readonly restUrl: string
+}
+
+// oxfmt-ignore
+export const POLYMARKET_SERIES_OPTION: OptionDeclaration =
+  { name: 'polymarket-series', placeholder: '<list>', description: 'the same on Polymarket: event names before -on-', env: 'BOOKCAST_POLYMARKET_SERIES' }
+
+// oxfmt-ignore
+export const POLYMARKET_ADDRESS_OPTIONS: readonly OptionDeclaration[] = [
+  { name: 'polymarket-ws-url', placeholder: '<url>', description: 'market channel of Polymarket', env: 'BOOKCAST_POLYMARKET_WS_URL', default: 'wss://ws-subscriptions-clob.polymarket.com/ws/market' },
+  { name: 'polymarket-url', placeholder: '<url>', description: 'Gamma API of Polymarket', env: 'BOOKCAST_POLYMARKET_URL', default: 'https://gamma-api.polymarket.com' },
+]
+
+/** @throws {UsageError} that names the wrong option */
+export function readPolymarketRecording(
+  series: readonly string[],
+  options: ParsedOptions,
+): PolymarketRecording {
+  return {
+    series,
+    socketUrl: urlOption(options.get('polymarket-ws-url')!, ['ws:', 'wss:']),
+    restUrl: urlOption(options.get('polymarket-url')!, ['http:', 'https:']),
+  }
+}

@@ -1,0 +1,31 @@
+// Polymarket, as the registry lists it.
+
+import type { Exchange } from '../exchange.ts'
+import {
+  POLYMARKET_ADDRESS_OPTIONS,
+  POLYMARKET_SERIES_OPTION,
+  readPolymarketRecording,
+} from './configuration.ts'
+import type { PolymarketRecording } from './configuration.ts'
+import { PolymarketDecoder } from './decoder.ts'
+import type { PolymarketDecoderState } from './decoder.ts'
+import { isTypicalPolymarketFrame, isUntypedPolymarketFrame } from './frame.ts'
+
+export const POLYMARKET: Exchange<PolymarketRecording> = {
+  isTypical: isTypicalPolymarketFrame,
+  isUntyped: isUntypedPolymarketFrame,
+  makeDecoder: (options, state) =>
+    new PolymarketDecoder({ ...options, state: state as PolymarketDecoderState | undefined }),
+  isNumbered: false,
+  hasNoLeg: false,
+  disconnectLine: '{"event_type":"disconnect","timestamp":…}',
+  seriesOption: POLYMARKET_SERIES_OPTION,
+  addressOptions: POLYMARKET_ADDRESS_OPTIONS,
+  sharedOptions: [],
+  readRecording: readPolymarketRecording,
+  describe: (recording) => recording,
+  async openFeed(recording, open) {
+    const { openPolymarketFeed } = await import('./feed.ts')
+    return openPolymarketFeed(recording, open(recording.restUrl))
+  },
+}

@@ -1,0 +1,85 @@
+// What is recorded, checked before anything starts: options of the recorder itself, and those of every exchange.
+
+import { join } from 'node:path'
+import { isSeriesName } from '../../../shared/series-name.ts'
+import { type ExchangeRecordings, exchanges } from '../../exchanges/registry.ts'
+import { listOption } from '../../options/options.ts'
+import type { OptionDeclaration, OptionText, ParsedOptions } from '../../options/options.ts'
+import { UsageError } from '../../options/usage-error.ts'
+
+/** What is recorded, from where, and into which directories. */
+export interface RecordingConfig extends ExchangeRecordings {
+  readonly lake: string
+  /** The recorder's own files: its log is what a crash must not lose, so it belongs on a disk. */
+  readonly workDirectory: string
+  readonly userAgent: string
+}
+
+/** The options that name what is recorded, one an exchange. */
+export function seriesOptions(): OptionDeclaration[] {
+  return exchanges().map(({ exchange }) => exchange.seriesOption)
+}
+
+/** The recorder's own options; those of addresses that the collectors ask too and the User-Agent are theirs. */
+// oxfmt-ignore
+export const RECORDER_OPTIONS: readonly OptionDeclaration[] = [
+  ...seriesOptions(),
+  { name: 'work', placeholder: '<dir>', description: "the recorder's log and work files; by default .recorder in the lake", env: 'BOOKCAST_RECORDER_DIR' },
+  ...exchanges().flatMap(({ exchange }) => exchange.addressOptions),
+]
+
+export const RECORD_SECRETS_HELP = exchanges()
+  .flatMap(({ exchange }) => exchange.secretsHelp ?? [])
+  .join('\n\n')
+
+/**
+ * What the options and variables say of recording; null when they name no series.
+ * @throws {UsageError} that names the wrong option or variable, and never repeats a secret
+ */
+export function readRecording(
+  options: ParsedOptions,
+  env: NodeJS.ProcessEnv,
+  lake: string,
+): RecordingConfig | null {
+  const recordings = exchanges().map(({ source, exchange }) => {
+    const series = seriesOf(options.get(exchange.seriesOption.name))
+    return [source, series, exchange] as const
+  })
+  if (recordings.every(([, series]) => series.length === 0)) return null
+  return {
+    lake,
+    workDirectory: textOf(options, 'work') ?? join(lake, '.recorder'),
+    userAgent: textOf(options, 'user-agent')!,
+    ...Object.fromEntries(
+      recordings.map(([source, series, exchange]) => [
+        source,
+        series.length === 0 ? undefined : exchange.readRecording(series, options, env),
+      ]),
+    ),
+  }
+}
+
+/** The configuration as people may see it: without secrets. */
+export function describeRecording(config: RecordingConfig): object {
+  const recordings = exchanges().flatMap(({ source, exchange }) => {
+    const recording = config[source]
+    return recording === undefined ? [] : [[source, exchange.describe(recording)] as const]
+  })
+  return { ...config, ...Object.fromEntries(recordings) }
+}
+
+function textOf(options: ParsedOptions, name: string): string | undefined {
+  const text = options.get(name)?.text
+  return text === '' ? undefined : text
+}
+
+function seriesOf(option: OptionText | undefined): string[] {
+  const names = listOption(option)
+  const wrong = names.find((series) => !isSeriesName(series))
+  if (wrong !== undefined) {
+    throw new UsageError(
+      `${option!.origin} takes series names separated by commas, not ${JSON.stringify(wrong)}`,
+    )
+  }
+  return [...new Set(names)]
+}
