@@ -123,8 +123,13 @@ function looksLikeFrame(value: Frame): boolean {
     typeof value['type'] === 'string' ||
     typeof value['event_type'] === 'string' ||
     typeof value['cmd'] === 'string' ||
-    UNTYPED_FRAMES.some((isUntyped) => isUntyped(value))
+    isUntypedFrame(value)
   )
+}
+
+function isUntypedFrame(value: Frame): boolean {
+  for (const isUntyped of UNTYPED_FRAMES) if (isUntyped(value)) return true
+  return false
 }
 
 // What can only be a frame of its own, even where the object around it looks like one: a content has neither.
