@@ -1,0 +1,77 @@
+// How Lunex is listened to: a list of markets by REST, and a socket that is told which to follow.
+
+import { FeedConnection } from '../../../server/feed/feed-connection.ts'
+import type { FeedLane, LaneFigures, LaneLog } from '../../../server/feed/feed-lane.ts'
+import type { DirectoryMarket, MarketDirectory } from '../../../server/feed/market-directory.ts'
+import type { UpstreamHttp } from '../../../server/upstream/upstream-http.ts'
+
+export class LunexDirectory implements MarketDirectory {
+  readonly #http: UpstreamHttp
+  readonly #series: readonly string[]
+
+  constructor(http: UpstreamHttp, series: readonly string[]) {
+    this.#http = http
+    this.#series = series
+  }
+
+  async list(signal: AbortSignal): Promise<DirectoryMarket[]> {
+    const lists = this.#series.map(async (series) => {
+      const answer = await this.#http.fetch({ path: `/markets?place=${series}`, signal })
+      const ids: readonly string[] = answer.kind === 'body' ? JSON.parse(answer.body.toString('utf8')) : []
+      return ids.map((id) => ({ id, marketId: id, series }))
+    })
+    return (await Promise.all(lists)).flat()
+  }
+}
+
+export class LunexLane implements FeedLane {
+  readonly #connection: FeedConnection
+  #wanted: ReadonlySet<string> = new Set()
+
+  constructor(url: string, log: LaneLog) {
+    this.#connection = new FeedConnection({
+      url,
+      timing: { pingMs: 1_000, backoffMsFirst: 5, backoffMsMax: 40 },
+      ping: (socket) => socket.ping(),
+      onOpen: () => {
+        log.opened()
+        this.#follow()
+      },
+      onMessage: (data) => log.frame(data),
+      onClose: (lastHeardMs) => log.closed(lastHeardMs),
+      onTrouble: (reason) => log.trouble(reason),
+    })
+  }
+
+  get figures(): LaneFigures {
+    const { isOpen: isConnected, connections, lastHeardMs } = this.#connection
+    return {
+      isConnected,
+      connections,
+      subscribed: this.#wanted.size,
+      refused: 0,
+      repairs: 0,
+      lastHeardMs,
+    }
+  }
+
+  follow(ids: ReadonlySet<string>): void {
+    this.#wanted = new Set(ids)
+    this.#connection.start()
+    this.#follow()
+  }
+
+  repair(): void {}
+
+  setPaused(isPaused: boolean): void {
+    this.#connection.setPaused(isPaused)
+  }
+
+  stop(): void {
+    this.#connection.stop()
+  }
+
+  #follow(): void {
+    this.#connection.send(JSON.stringify({ follow: [...this.#wanted] }))
+  }
+}
