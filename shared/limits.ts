@@ -42,13 +42,13 @@ export const LOB_ROW_GROUP_ROWS_MAX = 40_960
 export const CONSOLIDATE_ROWS_MAX = 2_000_000
 /** Recorded events held in memory, in bytes, before they spill to temporary files. */
 export const SPILL_BUFFER_BYTES_MAX = 64 * 1024 * 1024
-/** Bytes of a market id: Polymarket's longest is 145. */
+/** Bytes of a market id: the longest known have 145. */
 export const MARKET_ID_BYTES_MAX = 256
 /** Age from which a left-over temporary file of a killed process is removed. */
 export const STALE_TEMP_AGE_MS = 24 * 60 * 60 * 1000
 /** Left-over temporary entries removed from one directory in one run. */
 export const STALE_TEMPS_REMOVED_MAX = 1000
-/** Bytes of one recorded message (one ndjson line). Kalshi raised its frame limit to 64 MiB in 2026. */
+/** Bytes of one recorded message (one ndjson line). An exchange raised its frame limit to 64 MiB in 2026. */
 export const IMPORT_LINE_BYTES_MAX = 64 * 1024 * 1024
 /** Price changes of one token kept for its first book, which may be older than they are. */
 export const IMPORT_HELD_CHANGES_MAX = 1_000
@@ -232,7 +232,7 @@ export const LAKE_RECORD_ROW_GROUP_ROWS = 20_480
 /** Memory the database may use that writes a partition. */
 export const COMPACTION_MEMORY = '512MB'
 
-/** Payload bytes of one write-ahead record: Kalshi's frame limit. A larger frame ends the connection. */
+/** Payload bytes of one write-ahead record: the largest frame limit of an exchange. A larger frame ends the connection. */
 export const WAL_PAYLOAD_BYTES_MAX = 64 * 1024 * 1024
 /** A received frame waits at most so long for others that are synced with it; or until so many bytes wait. */
 export const WAL_COMMIT_INTERVAL_MS = 100

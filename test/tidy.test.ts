@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { lobSources } from '../shared/lob-sources.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -93,6 +94,33 @@ test('imports run from higher floors to lower ones', () => {
     imported.filter((other) => floorOf(other) > floorOf(path)).map((other) => `${path} > ${other}`),
   )
   assert.deepEqual([...new Set(upwards)].toSorted(), UPWARDS)
+})
+
+/** Where exchanges are called by their names: their rooms, where they are listed, and what only one of them has. */
+const NAMING = [
+  'shared/lob-sources.ts',
+  'server/exchanges/',
+  // Catalogue and candles come from one exchange.
+  'server/ingest/exchange/',
+  'server/ingest/ingest-config.ts',
+  'server/ingest/registry.ts',
+  // The sample imitates two.
+  'server/sample-data/',
+  'server/commands/sample-data.ts',
+]
+
+test('nobody else knows an exchange by its name', () => {
+  const names = new RegExp(lobSources().join('|'), 'i')
+  assert.ok(names.test('Kalshi'))
+  const naming = SOURCES.filter((path) => names.test(TEXTS.get(path) ?? ''))
+  assert.deepEqual(
+    naming.filter((path) => !NAMING.some((place) => path.startsWith(place))),
+    [],
+  )
+  assert.deepEqual(
+    NAMING.filter((place) => !naming.some((path) => path.startsWith(place))),
+    [],
+  )
 })
 
 /** Everything a file reaches by imports. */

@@ -22,8 +22,7 @@ export const LOB_PARAMETERS = [
   {
     name: 'market',
     in: 'query',
-    description:
-      `${lobSources().map(marketNameText).join('; ')}. ` + 'Exactly one of market and series is given.',
+    description: `${lobSources().map(marketNameText).join('; ')}. Exactly one of market and series is given.`,
     schema: { type: 'string' },
   },
   {

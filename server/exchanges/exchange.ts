@@ -27,9 +27,9 @@ export interface Exchange<Recording extends ExchangeRecording = ExchangeRecordin
   // How its messages are read. The recorder's own words are among them (server/feed/wal-mark.ts).
 
   /** Whether a frame is typical: no other exchange has its like. */
-  isTypical(frame: Frame): boolean
+  readonly isTypical: (frame: Frame) => boolean
   /** Whether an object is a frame although it has no `type`, `event_type` or `cmd`. Absent where all have one. */
-  isUntyped?(value: Frame): boolean
+  readonly isUntyped?: (value: Frame) => boolean
   /** Times of its own that a frame has beside its content, apart from `ts` and `ts_ms`; others are receive times. */
   readonly timeKeys?: readonly string[]
   /** `state` is what an earlier decoder gave. */

@@ -161,7 +161,7 @@ function relocated(rowGroup: RowGroup, group: LobRowGroup): RowGroup {
   }
 }
 
-// parquet-wasm cuts text bounds at 64 bytes, which all tokens of one Polymarket condition share: without the whole id a
+// parquet-wasm cuts text bounds at 64 bytes, which all tokens of one condition share: without the whole id a
 // reader could not skip the groups of other tokens.
 function statisticsOf(meta: ColumnMetaData, group: LobRowGroup): NonNullable<ColumnMetaData['statistics']> {
   const exact = { null_count: 0n, is_max_value_exact: true, is_min_value_exact: true }
