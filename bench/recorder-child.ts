@@ -3,8 +3,8 @@
 
 import { generateKeyPairSync } from 'node:crypto'
 import { KalshiLane } from '../server/exchanges/kalshi/lane.ts'
-import { SourceRecorder } from '../server/ingest/recorder/source-recorder.ts'
-import type { RecorderMetrics } from '../server/ingest/recorder/recorder-metrics.ts'
+import { SourceRecorder } from '../server/recorder/source-recorder.ts'
+import type { RecorderMetrics } from '../server/recorder/recorder-metrics.ts'
 
 export interface RecorderChildFigures {
   readonly metrics: RecorderMetrics

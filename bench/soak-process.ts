@@ -8,7 +8,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { RecorderStatus } from '../server/ingest/recorder/recorder-status.ts'
+import type { RecorderStatus } from '../server/recorder/recorder-status.ts'
 import { readProcessMemory } from './process-status.ts'
 
 const PROGRAM = fileURLToPath(new URL('../server/main.js', import.meta.url))

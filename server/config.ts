@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { CONFIGURED_TIMEOUT_MS_MAX } from '../shared/limits.ts'
 import { type FairnessConfig, readFairness } from './fairness-options.ts'
 import { readApiKeys, readCorsOrigins, readRateLimit } from './access-options.ts'
-import { describeRecording } from './ingest/recorder/recording-config.ts'
+import { describeRecording } from './recorder/recording-config.ts'
 import { UsageError } from './options/usage-error.ts'
 import {
   addressOption,

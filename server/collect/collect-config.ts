@@ -15,7 +15,7 @@ import {
   RECORDER_OPTIONS,
   type RecordingConfig,
   seriesOptions,
-} from '../ingest/recorder/recording-config.ts'
+} from '../recorder/recording-config.ts'
 import { INGEST_OPTIONS, type IngestConfig, readIngestConfig } from '../ingest/ingest-config.ts'
 import { OBJECT_STORE_OPTIONS, readPlace, readSyncInterval } from '../sync/sync-options.ts'
 import type { S3Settings } from '../sync/sync-target.ts'

@@ -6,9 +6,9 @@ import { mkdir } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { Clock } from '../tasks/clock.ts'
-import { type RunningRecorder, startRecorder } from '../ingest/recorder/recorder.ts'
-import type { RecorderMetrics } from '../ingest/recorder/recorder-metrics.ts'
-import type { RecordingConfig } from '../ingest/recorder/recording-config.ts'
+import { type RunningRecorder, startRecorder } from '../recorder/recorder.ts'
+import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
+import type { RecordingConfig } from '../recorder/recording-config.ts'
 import { TaskLoop, type TaskMetrics } from '../ingest/task-loop.ts'
 
 // The longest pause: a disk that has space again is written again soon.

@@ -31,7 +31,7 @@ import {
   parseOptions,
   type ParsedOptions,
 } from '../options/options.ts'
-import { RECORD_SECRETS_HELP, seriesOptions } from '../ingest/recorder/recording-config.ts'
+import { RECORD_SECRETS_HELP, seriesOptions } from '../recorder/recording-config.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
 import { fitted } from './terminal.ts'
 

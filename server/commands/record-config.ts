@@ -6,7 +6,7 @@ import {
   readRecording,
   type RecordingConfig,
   seriesOptions,
-} from '../ingest/recorder/recording-config.ts'
+} from '../recorder/recording-config.ts'
 import { choiceOption, type OptionDeclaration, parseOptions } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
 

@@ -1,7 +1,7 @@
 // What `bookcast status` prints: tables of sources and recorders, and lines for what is stored.
 
 import type { StorageFigures } from '../health/storage-watch.ts'
-import type { RecorderStatus } from '../ingest/recorder/recorder-status.ts'
+import type { RecorderStatus } from '../recorder/recorder-status.ts'
 import type { SourceStatus } from '../ingest/source-status.ts'
 import type { NewestRow } from '../metrics/newest-rows.ts'
 

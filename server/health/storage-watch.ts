@@ -4,7 +4,7 @@
 import { opendir, stat, statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { lobSources } from '../../shared/lob-sources.ts'
-import type { RecorderLog } from '../ingest/recorder/source-recorder.ts'
+import type { TaskLog } from '../tasks/task-log.ts'
 
 export type StoragePlace = 'lake' | 'recorder' | 'data' | 'temporary'
 
@@ -32,7 +32,7 @@ export interface StorageWatchOptions {
   /** The embedded store's directory. */
   readonly data: string | null
   readonly temporary: string
-  readonly logger: RecorderLog
+  readonly logger: TaskLog
   /** For tests. */
   readonly intervalMs?: number
 }

@@ -5,7 +5,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import type { CollectionMetrics, SyncFigures } from '../collect/collection.ts'
 import type { DiskFigures } from '../health/storage-watch.ts'
-import type { RecorderMetrics } from '../ingest/recorder/recorder-metrics.ts'
+import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
 import type { TaskMetrics } from '../ingest/task-loop.ts'
 import type { MetricsText } from './metrics-text.ts'
 import type { NewestRow } from './newest-rows.ts'

@@ -1,6 +1,6 @@
 // A process that only consolidates, to be killed: it reads the log to the given end, publishes all the time, and exits 0.
 
-import { Consolidation } from '../../server/ingest/recorder/consolidation.ts'
+import { Consolidation } from '../../server/recorder/consolidation.ts'
 
 const [root, segment, offset] = process.argv.slice(2)
 const consolidation = await Consolidation.open({

@@ -2,7 +2,7 @@
 
 import { KalshiLane } from '../../server/exchanges/kalshi/lane.ts'
 import { kalshiCredentials } from '../../server/exchanges/kalshi/signature.ts'
-import { SourceRecorder } from '../../server/ingest/recorder/source-recorder.ts'
+import { SourceRecorder } from '../../server/recorder/source-recorder.ts'
 
 const [url, root, ...tickers] = process.argv.slice(2)
 const credentials = kalshiCredentials('child', process.env['CHILD_KEY']!)

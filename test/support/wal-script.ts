@@ -1,10 +1,10 @@
 // Writes a write-ahead log from a list of records, each synced before the next script goes on.
 
 import { join } from 'node:path'
-import { WAL_KIND } from '../../server/ingest/recorder/wal-record.ts'
-import type { WalKind } from '../../server/ingest/recorder/wal-record.ts'
-import type { WalPosition } from '../../server/ingest/recorder/wal-segment.ts'
-import { WriteAheadLog } from '../../server/ingest/recorder/write-ahead-log.ts'
+import { WAL_KIND } from '../../server/recorder/wal-record.ts'
+import type { WalKind } from '../../server/recorder/wal-record.ts'
+import type { WalPosition } from '../../server/recorder/wal-segment.ts'
+import { WriteAheadLog } from '../../server/recorder/write-ahead-log.ts'
 
 export interface ScriptRecord {
   readonly kind?: WalKind

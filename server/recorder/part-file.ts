@@ -4,12 +4,12 @@
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { LobSource } from '../../../shared/lob-sources.ts'
-import { writeFully } from '../../lake/durable-file.ts'
-import type { LobFileContents } from '../../lake/lob-file-contents.ts'
-import { PARQUET_MAGIC } from '../../lake/lob-footer.ts'
-import type { LobRowGroup } from '../../lake/lob-row-group.ts'
-import type { StrandNumbers } from '../../lake/strand-numbers.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { writeFully } from '../lake/durable-file.ts'
+import type { LobFileContents } from '../lake/lob-file-contents.ts'
+import { PARQUET_MAGIC } from '../lake/lob-footer.ts'
+import type { LobRowGroup } from '../lake/lob-row-group.ts'
+import type { StrandNumbers } from '../lake/strand-numbers.ts'
 
 /** Begins the part file, unless there is one. */
 export function createPart(part: string): void {

@@ -1,8 +1,8 @@
 // What the recorder says of itself, for a metrics page and a status table.
 
-import type { LobSource } from '../../../shared/lob-sources.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import type { ConsolidationReport } from './consolidation-thread.ts'
-import type { LaneFigures } from '../../feed/feed-lane.ts'
+import type { LaneFigures } from '../feed/feed-lane.ts'
 import type { WalPosition } from './wal-segment.ts'
 
 export interface RecorderMetrics {

@@ -3,11 +3,11 @@
 
 import { rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { lobFilePath } from '../../../shared/lake-layout.ts'
-import type { LobSource } from '../../../shared/lob-sources.ts'
-import { isMergeRefusal, mergeLakeFile } from '../../import/lake-file-merge.ts'
-import { syncDirectory } from '../../lake/durable-file.ts'
-import { coversLess, lacksStrands, lakeFileFacts } from '../../lake/lake-file-facts.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { isMergeRefusal, mergeLakeFile } from '../import/lake-file-merge.ts'
+import { syncDirectory } from '../lake/durable-file.ts'
+import { coversLess, lacksStrands, lakeFileFacts } from '../lake/lake-file-facts.ts'
 
 export interface DatePublicationOptions {
   readonly lake: string

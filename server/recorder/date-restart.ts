@@ -2,14 +2,14 @@
 // the books that it began with.
 
 import { existsSync } from 'node:fs'
-import { lobFilePath } from '../../../shared/lake-layout.ts'
-import type { LobSource } from '../../../shared/lob-sources.ts'
-import { SIDE_BID } from '../../../shared/lob-v1.ts'
-import { addDays } from '../../../shared/utc-date.ts'
-import { booksAtStart } from '../../import/lake-dates.ts'
-import { outlineOfFile, restoreRecords } from '../../import/lake-records.ts'
-import { MarketFold, RECORDING_OVER, STRAND_OVER } from '../../lake/market-fold.ts'
-import type { SeriesRecording } from '../../lake/series-recording.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { SIDE_BID } from '../../shared/lob-v1.ts'
+import { addDays } from '../../shared/utc-date.ts'
+import { booksAtStart } from '../import/lake-dates.ts'
+import { outlineOfFile, restoreRecords } from '../import/lake-records.ts'
+import { MarketFold, RECORDING_OVER, STRAND_OVER } from '../lake/market-fold.ts'
+import type { SeriesRecording } from '../lake/series-recording.ts'
 import type { LiveStrands, StrandEnd } from './live-strands.ts'
 
 export interface DateRestart {

@@ -4,7 +4,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { lobSources, type LobSource } from '../../../shared/lob-sources.ts'
+import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
 
 export interface RecorderStatus extends RecorderMetrics {

@@ -4,7 +4,7 @@
 
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DataDirectoryLock, DataDirectoryLocked } from '../../storage/data-directory-lock.ts'
+import { DataDirectoryLock, DataDirectoryLocked } from '../storage/data-directory-lock.ts'
 
 /**
  * Creates the directory and takes its lock; rejects with a sentence for people when another recorder has it.

@@ -12,9 +12,9 @@ import {
   WAL_QUEUE_BYTES_HIGH,
   WAL_QUEUE_BYTES_LOW,
   WAL_SEGMENT_BYTES_MAX,
-} from '../../../shared/limits.ts'
-import { NS_PER_HOUR } from '../../../shared/utc-date.ts'
-import { syncDirectory, writeFully } from '../../lake/durable-file.ts'
+} from '../../shared/limits.ts'
+import { NS_PER_HOUR } from '../../shared/utc-date.ts'
+import { syncDirectory, writeFully } from '../lake/durable-file.ts'
 import { WAL_HEADER_BYTES, putWalRecord } from './wal-record.ts'
 import type { WalEntry } from './wal-record.ts'
 import { WAL_MAGIC, listWalSegments, walSegmentName } from './wal-segment.ts'

@@ -1,10 +1,10 @@
 // The strands of one series' recording that goes on: a run of the recorder's connection is a strand, and ends for good.
 // Where the recording went on from a file (another recorder's, or an import's), that file's strands are before them.
 
-import { NS_PER_DAY } from '../../../shared/utc-date.ts'
-import type { LobSource } from '../../../shared/lob-sources.ts'
-import { exchangeOf } from '../../exchanges/registry.ts'
-import type { FeedSpans, ReadSpan } from '../../feed/feed-spans.ts'
+import { NS_PER_DAY } from '../../shared/utc-date.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { exchangeOf } from '../exchanges/registry.ts'
+import type { FeedSpans, ReadSpan } from '../feed/feed-spans.ts'
 import {
   NO_MARKETS,
   coveredBetween,
@@ -13,14 +13,14 @@ import {
   isSilent,
   later,
   looseSpans,
-} from '../../import/series-spans.ts'
-import type { Covered } from '../../import/series-spans.ts'
-import { assembleStrands } from '../../import/strand-assembly.ts'
-import type { LooseSpan } from '../../import/strand-chain.ts'
-import { joinOutlines, outlineOf } from '../../lake/feed-strand.ts'
-import type { FeedSpan } from '../../lake/feed-strand.ts'
-import type { StatedStrand } from '../../lake/lob-evidence.ts'
-import type { StrandTable } from '../../lake/record-order.ts'
+} from '../import/series-spans.ts'
+import type { Covered } from '../import/series-spans.ts'
+import { assembleStrands } from '../import/strand-assembly.ts'
+import type { LooseSpan } from '../import/strand-chain.ts'
+import { joinOutlines, outlineOf } from '../lake/feed-strand.ts'
+import type { FeedSpan } from '../lake/feed-strand.ts'
+import type { StatedStrand } from '../lake/lob-evidence.ts'
+import type { StrandTable } from '../lake/record-order.ts'
 
 /** A strand as a file states it. */
 type FileStrand = StatedStrand & FeedSpan

@@ -4,7 +4,7 @@
 // All little-endian. A record is whole when its checksum says so; nothing else is trusted.
 
 import { crc32 } from 'node:zlib'
-import { WAL_PAYLOAD_BYTES_MAX } from '../../../shared/limits.ts'
+import { WAL_PAYLOAD_BYTES_MAX } from '../../shared/limits.ts'
 
 /** What a record is. Frames, commands and marks go to the decoder of their lane; the others speak of the log itself. */
 export const WAL_KIND = {

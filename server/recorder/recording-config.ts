@@ -1,11 +1,11 @@
 // What is recorded, checked before anything starts: options of the recorder itself, and those of every exchange.
 
 import { join } from 'node:path'
-import { isSeriesName } from '../../../shared/series-name.ts'
-import { type ExchangeRecordings, exchanges } from '../../exchanges/registry.ts'
-import { listOption } from '../../options/options.ts'
-import type { OptionDeclaration, OptionText, ParsedOptions } from '../../options/options.ts'
-import { UsageError } from '../../options/usage-error.ts'
+import { isSeriesName } from '../../shared/series-name.ts'
+import { type ExchangeRecordings, exchanges } from '../exchanges/registry.ts'
+import { listOption } from '../options/options.ts'
+import type { OptionDeclaration, OptionText, ParsedOptions } from '../options/options.ts'
+import { UsageError } from '../options/usage-error.ts'
 
 /** What is recorded, from where, and into which directories. */
 export interface RecordingConfig extends ExchangeRecordings {

@@ -1,16 +1,17 @@
 // The order-book recorder as a whole: one source recorder for each configured exchange, with its real connections and
 // directories. Exchanges fail apart from each other; only a log that cannot be written ends a source's recording.
 
-import { DISCOVERY_BURST, DISCOVERY_REQUEST_INTERVAL_MS } from '../../../shared/limits.ts'
-import { exchanges } from '../../exchanges/registry.ts'
-import { UpstreamHttp } from '../../upstream/upstream-http.ts'
+import { DISCOVERY_BURST, DISCOVERY_REQUEST_INTERVAL_MS } from '../../shared/limits.ts'
+import { exchanges } from '../exchanges/registry.ts'
+import { UpstreamHttp } from '../upstream/upstream-http.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
 import type { RecordingConfig } from './recording-config.ts'
 import { SourceRecorder } from './source-recorder.ts'
-import type { RecorderLog, SourceRecorderOptions } from './source-recorder.ts'
+import type { TaskLog } from '../tasks/task-log.ts'
+import type { SourceRecorderOptions } from './source-recorder.ts'
 
 export interface RecorderOptions extends RecordingConfig {
-  readonly logger: RecorderLog
+  readonly logger: TaskLog
   /** For tests. */
   readonly publishIntervalMs?: number
   readonly discoveryIntervalMs?: number

@@ -3,32 +3,27 @@
 
 import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
-import type { LobSource } from '../../../shared/lob-sources.ts'
-import type { DataDirectoryLock } from '../../storage/data-directory-lock.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import type { TaskLog } from '../tasks/task-log.ts'
+import type { DataDirectoryLock } from '../storage/data-directory-lock.ts'
 import {
   DISCOVERY_INTERVAL_MS,
   RECORDER_CLOCK_MS,
   RECORDER_PUBLISH_INTERVAL_MS,
-} from '../../../shared/limits.ts'
-import { MS_PER_HOUR, NS_PER_MS } from '../../../shared/utc-date.ts'
+} from '../../shared/limits.ts'
+import { MS_PER_HOUR, NS_PER_MS } from '../../shared/utc-date.ts'
 import type { ConsolidationReport } from './consolidation-thread.ts'
 import { ConsolidationWorker } from './consolidation-worker.ts'
-import type { FeedLane, LaneLog } from '../../feed/feed-lane.ts'
-import type { DirectoryMarket, MarketDirectory } from '../../feed/market-directory.ts'
+import type { FeedLane, LaneLog } from '../feed/feed-lane.ts'
+import type { DirectoryMarket, MarketDirectory } from '../feed/market-directory.ts'
 import { lockRecorder } from './recorder-lock.ts'
 import { FrameRate } from './recorder-metrics.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
 import { writeRecorderStatus } from './recorder-status.ts'
-import { disconnectMark, heardMark } from '../../feed/wal-mark.ts'
+import { disconnectMark, heardMark } from '../feed/wal-mark.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalKind } from './wal-record.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
-
-export interface RecorderLog {
-  info(context: object, text: string): void
-  warn(context: object, text: string): void
-  error(context: object, text: string): void
-}
 
 export interface SourceRecorderOptions {
   readonly source: LobSource
@@ -39,7 +34,7 @@ export interface SourceRecorderOptions {
   readonly lanesMax: number
   readonly marketsPerLaneMax: number
   readonly makeLane: (log: LaneLog) => FeedLane
-  readonly logger: RecorderLog
+  readonly logger: TaskLog
   /** The log cannot be written: recording is over. */
   readonly onFailed: (error: Error) => void
   readonly publishIntervalMs?: number

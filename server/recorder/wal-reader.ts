@@ -4,7 +4,7 @@
 
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { WAL_READ_BYTES } from '../../../shared/limits.ts'
+import { WAL_READ_BYTES } from '../../shared/limits.ts'
 import { WAL_HEADER_BYTES, WAL_KIND, getWalRecord, walRecordBytes } from './wal-record.ts'
 import type { WalRecord } from './wal-record.ts'
 import { WAL_MAGIC, listWalSegments } from './wal-segment.ts'

@@ -4,7 +4,7 @@
 import { mkdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { NS_PER_MS } from '../../../shared/utc-date.ts'
+import { NS_PER_MS } from '../../shared/utc-date.ts'
 
 export const WAL_MAGIC = Buffer.from('BCWAL01\n')
 const NAME = /^(\d{10})-\d{10}\.wal$/

@@ -6,7 +6,7 @@ import {
   RECORDER_STOP_TIMEOUT_MS,
   RECORDER_THREAD_HEAP_MB_MAX,
   RECORDER_THREAD_RESTART_MS_FIRST,
-} from '../../../shared/limits.ts'
+} from '../../shared/limits.ts'
 import type {
   ConsolidationMessage,
   ConsolidationOrder,

@@ -4,7 +4,7 @@
 
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { LobSource } from '../../../shared/lob-sources.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import {
   RECORDER_CLOCK_AHEAD_MS_MAX,
   RECORDER_HOUR_GRACE_MS,
@@ -12,16 +12,16 @@ import {
   RECORDER_SERIES_HOURS_MAX,
   RECORDER_SLICE_ROWS,
   SPILL_BUFFER_BYTES_MAX,
-} from '../../../shared/limits.ts'
-import { MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../../shared/utc-date.ts'
-import { BadLineError } from '../../feed/bad-line.ts'
-import type { BookEventSink, ResumableDecoder } from '../../feed/feed-decoder.ts'
-import { FeedSpans } from '../../feed/feed-spans.ts'
-import { ImportTally } from '../../feed/import-tally.ts'
-import { exchangeOf } from '../../exchanges/registry.ts'
-import { ownTimeKeysOf, parseRecordedLine } from '../../import/recorded-message.ts'
-import { LobRowGroup } from '../../lake/lob-row-group.ts'
-import type { BookEvent } from '../../lake/series-recording.ts'
+} from '../../shared/limits.ts'
+import { MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
+import { BadLineError } from '../feed/bad-line.ts'
+import type { BookEventSink, ResumableDecoder } from '../feed/feed-decoder.ts'
+import { FeedSpans } from '../feed/feed-spans.ts'
+import { ImportTally } from '../feed/import-tally.ts'
+import { exchangeOf } from '../exchanges/registry.ts'
+import { ownTimeKeysOf, parseRecordedLine } from '../import/recorded-message.ts'
+import { LobRowGroup } from '../lake/lob-row-group.ts'
+import type { BookEvent } from '../lake/series-recording.ts'
 import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { ConsolidationState, LaneState, StatedSeries } from './checkpoint.ts'
 import { LiveSeries } from './live-series.ts'
@@ -31,7 +31,7 @@ import { WAL_KIND } from './wal-record.ts'
 import type { WalRecord } from './wal-record.ts'
 import { listWalSegments } from './wal-segment.ts'
 import type { WalPosition, WalSegment } from './wal-segment.ts'
-import { disconnectMark } from '../../feed/wal-mark.ts'
+import { disconnectMark } from '../feed/wal-mark.ts'
 
 const GRACE_NS = BigInt(RECORDER_HOUR_GRACE_MS) * NS_PER_MS
 const PAUSE_NS_MAX = BigInt(RECORDER_PAUSE_MS_MAX) * NS_PER_MS
