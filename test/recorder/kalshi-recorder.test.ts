@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { constants, verify } from 'node:crypto'
 import { test } from 'node:test'
-import type { DirectoryMarket } from '../../../server/feed/market-directory.ts'
-import { MS_PER_DAY } from '../../../shared/utc-date.ts'
-import { LocalKalshi } from '../../support/local-kalshi.ts'
-import { bookText } from '../../support/lob-rows.ts'
+import type { DirectoryMarket } from '../../server/feed/market-directory.ts'
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import { LocalKalshi } from '../support/local-kalshi.ts'
+import { bookText } from '../support/lob-rows.ts'
 import {
   TEST_KEY_ID,
   TEST_PRIVATE_KEY,
@@ -15,9 +15,9 @@ import {
   eventually,
   readSeries,
   recordKalshi,
-} from '../../support/recorder-harness.ts'
-import type { KalshiHarness } from '../../support/recorder-harness.ts'
-import { temporaryDirectory } from '../../support/temporary-lake.ts'
+} from '../support/recorder-harness.ts'
+import type { KalshiHarness } from '../support/recorder-harness.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const SERIES = 'KXHIGHNY'
 const A = 'KXHIGHNY-26NOV20-B45.5'

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { KalshiDirectory } from '../../../server/exchanges/kalshi/directory.ts'
-import { PolymarketDirectory } from '../../../server/exchanges/polymarket/directory.ts'
-import { UpstreamHttp } from '../../../server/upstream/upstream-http.ts'
-import { send, startUpstream } from '../../support/local-upstream.ts'
-import type { Answer } from '../../support/local-upstream.ts'
+import { KalshiDirectory } from '../../server/exchanges/kalshi/directory.ts'
+import { PolymarketDirectory } from '../../server/exchanges/polymarket/directory.ts'
+import { UpstreamHttp } from '../../server/upstream/upstream-http.ts'
+import { send, startUpstream } from '../support/local-upstream.ts'
+import type { Answer } from '../support/local-upstream.ts'
 
 const NOW_MS = Date.parse('2026-06-30T13:58:00Z')
 const clock = { nowMs: () => NOW_MS, sleep: async () => {} }
