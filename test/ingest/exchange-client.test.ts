@@ -8,7 +8,7 @@ import {
   EXCHANGE_CANDLES_MAX,
   EXCHANGE_BATCH_CANDLES_MAX,
   EXCHANGE_BATCH_MARKETS_MAX,
-} from '../../server/ingest/exchange/client.ts'
+} from '../../server/exchanges/kalshi/rest-client.ts'
 import { UpstreamError } from '../../server/upstream/upstream-error.ts'
 import { type Answer, type AskedRequest, send, startUpstream } from '../support/local-upstream.ts'
 import { ManualClock } from '../support/manual-clock.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { type JsonObject, readPrice, readQuantity } from '../../server/ingest/exchange/fixed-point.ts'
+import { type JsonObject, readPrice, readQuantity } from '../../server/exchanges/kalshi/fixed-point.ts'
 import {
   parseBatchCandles,
   parseBody,
@@ -10,7 +10,7 @@ import {
   parseCutoff,
   parseMarkets,
   parseSeries,
-} from '../../server/ingest/exchange/parse.ts'
+} from '../../server/exchanges/kalshi/rest-parse.ts'
 import { UpstreamError } from '../../server/upstream/upstream-error.ts'
 import { realDataPath } from '../support/real-data.ts'
 

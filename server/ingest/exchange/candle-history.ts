@@ -18,8 +18,8 @@ import type { FetchedRows, SourceContext, SourceHistory } from '../source.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
 import { knownSeries, missingCatalogue } from './catalogue-source.ts'
-import { KALSHI } from './parse.ts'
-import type { ExchangeRows, KalshiClient } from './client.ts'
+import { KALSHI } from '../../exchanges/kalshi/rest-parse.ts'
+import type { ExchangeRows, KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 
 const NAME = 'exchange-candles'
 /** Days of one window: its minutes are fewer than one request may ask for. */

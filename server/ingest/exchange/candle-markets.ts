@@ -4,7 +4,7 @@ import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import { StatementBuilder } from '../../../shared/sql/statement.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
 import type { SourceContext } from '../source.ts'
-import type { MarketName } from './parse.ts'
+import type { MarketName } from '../../exchanges/kalshi/rest-parse.ts'
 
 interface Row {
   readonly ticker: string

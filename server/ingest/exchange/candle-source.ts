@@ -8,7 +8,7 @@ import type { IngestSource, IngestStep, SourceContext } from '../source.ts'
 import { candleHistory } from './candle-history.ts'
 import { candleMarkets } from './candle-markets.ts'
 import { fetchBatches } from './candle-batches.ts'
-import type { KalshiClient } from './client.ts'
+import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 
 /** Polled candles reach back at least so long: the exchange's answers are cached, and a trade may be told late. */
 const EXCHANGE_CANDLE_OVERLAP_MS = 10 * 60 * 1000

@@ -1,7 +1,7 @@
 // Which ends of candles lie in a span of time, in pieces that one request may ask for.
 
-import { type CandleSpan, splitSpan } from './client.ts'
-import type { StoredInterval } from './parse.ts'
+import { type CandleSpan, splitSpan } from '../../exchanges/kalshi/rest-client.ts'
+import type { StoredInterval } from '../../exchanges/kalshi/rest-parse.ts'
 
 /** Every length of candle that is collected, minutes. */
 export const CANDLE_INTERVALS = [1, 60, 1440] as const satisfies readonly StoredInterval[]

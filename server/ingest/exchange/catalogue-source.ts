@@ -7,8 +7,8 @@ import { readSeries, retireSeries, writeMarkets, writeSeries } from '../../stora
 import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
 import { settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../source.ts'
-import type { KalshiClient } from './client.ts'
-import type { ExchangeEvent } from './parse.ts'
+import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
+import type { ExchangeEvent } from '../../exchanges/kalshi/rest-parse.ts'
 import { unsettledCloses } from './unsettled-markets.ts'
 
 /** Markets that closed so long ago are still looked at in every poll of the catalogue: they are being settled. */

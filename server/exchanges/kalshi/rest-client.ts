@@ -23,7 +23,7 @@ import {
   parseMarkets,
   parseSeries,
   type StoredInterval,
-} from './parse.ts'
+} from './rest-parse.ts'
 
 /** Pages of one list of the exchange; a cursor that never ends is a fault of the upstream. */
 const EXCHANGE_PAGES_MAX = 1_000

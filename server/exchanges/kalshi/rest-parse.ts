@@ -15,7 +15,7 @@ import {
   readText,
   requireInstant,
   requireText,
-} from './fields.ts'
+} from './rest-fields.ts'
 import { FieldError, type JsonObject, readPrice, readQuantity } from './fixed-point.ts'
 
 export const KALSHI = 'kalshi'
