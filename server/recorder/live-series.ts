@@ -27,7 +27,7 @@ import { StrandNumbers } from '../lake/strand-numbers.ts'
 import type { LobRowGroup } from '../lake/lob-row-group.ts'
 import { SeriesRecording } from '../lake/series-recording.ts'
 import type { SeriesRecordingState } from '../lake/series-recording.ts'
-import { temporaryPath } from '../lake/temporary-file.ts'
+import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
 import { DatePublication } from './date-publication.ts'
 import type { DateEnds, DatePublicationOptions, PublicationOutcome } from './date-publication.ts'
 import { restoreDate } from './date-restart.ts'
@@ -197,6 +197,9 @@ export class LiveSeries {
       await this.#publishFile({ isForGood: true, isDateOver: isDateEnd })
     }
     if (!isDateEnd) return { finishedPart: undefined }
+    // What killed recorders were writing beside it.
+    const { lake, source } = this.#options
+    await removeStaleTemporaries(dirname(lobFilePath(lake, source, this.series, this.#date)))
     const finishedPart = this.partPath
     this.#enterDate()
     return { finishedPart }

@@ -2,8 +2,8 @@
 // and in whatever pieces it is read.
 
 import assert from 'node:assert/strict'
-import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readFile, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
@@ -11,6 +11,7 @@ import { heardMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { listWalSegments } from '../../server/recorder/wal-segment.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
+import { temporaryPath } from '../../server/lake/temporary-file.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { runs } from '../support/effort.ts'
 import { runImport } from '../support/import-harness.ts'
@@ -159,7 +160,7 @@ for (const lost of ['its part files', 'its checkpoint'] as const) {
   })
 }
 
-test('a date that is closed frees its part file', async (t) => {
+test('a date that is closed frees its part file, and removes what killed recorders were writing', async (t) => {
   const root = await temporaryDirectory(t)
   const work = join(root, 'work')
   const records = script(400, 3 * HOUR_MS)
@@ -168,7 +169,12 @@ test('a date that is closed frees its part file', async (t) => {
   await writeWal(work, 'kalshi', records.slice(100, middle))
   const limit = await writeWal(work, 'kalshi', records.slice(middle))
   const before = await readdir(join(work, 'wal', 'kalshi'))
-  const consolidation = await open(join(root, 'lake'), work)
+  const lake = join(root, 'lake')
+  const left = temporaryPath(pathOf(lake, DATES[0]!))
+  await mkdir(dirname(left), { recursive: true })
+  await writeFile(left, 'half a file')
+  await utimes(left, 0, 0)
+  const consolidation = await open(lake, work)
   await readAll(consolidation, limit)
   await consolidation.close()
   const after = await readdir(join(work, 'wal', 'kalshi'))
@@ -176,6 +182,10 @@ test('a date that is closed frees its part file', async (t) => {
   const parts = await readdir(join(work, 'parts', 'kalshi', 'KXHIGHNY'))
   assert.deepEqual(
     parts.filter((name) => name < 'date=2026-06-26'),
+    [],
+  )
+  assert.deepEqual(
+    (await readdir(dirname(left))).filter((name) => name.startsWith('.')),
     [],
   )
 })
