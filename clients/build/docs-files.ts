@@ -42,18 +42,20 @@ function page(
   guides: readonly Guide[],
   more: { readonly isGuide: boolean },
 ): string {
-  const links = guides.map((guide) => `<a href="/docs/guides/${guide.name}">${guide.title}</a>`)
+  // From the page itself, so that a proxy may put the server behind a path of its own.
+  const root = more.isGuide ? '../../' : ''
+  const links = guides.map((guide) => `<a href="${root}docs/guides/${guide.name}">${guide.title}</a>`)
   const viewer = [
-    '<link rel="preload" href="/docs/swagger-ui-bundle.js" as="script">',
-    '<link rel="preload" href="/docs/swagger-ui.css" as="style">',
-    '<link rel="preload" href="/openapi.json" as="fetch" crossorigin>',
+    '<link rel="preload" href="docs/swagger-ui-bundle.js" as="script">',
+    '<link rel="preload" href="docs/swagger-ui.css" as="style">',
+    '<link rel="preload" href="openapi.json" as="fetch" crossorigin>',
   ].join('')
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} · Bookcast</title><link rel="icon" href="data:,">${more.isGuide ? '' : viewer}<link rel="stylesheet" href="/docs/docs.css"></head>
+<title>${title} · Bookcast</title><link rel="icon" href="data:,">${more.isGuide ? '' : viewer}<link rel="stylesheet" href="${root}docs/docs.css"></head>
 <body${more.isGuide ? ' class="guide"' : ''}>
-<header><strong>Bookcast</strong><a href="/docs">API</a>${links.join('')}
-<a href="/clients/bookcast.py">Python client</a><a href="/clients/bookcast.js">TypeScript client</a></header>
+<header><strong>Bookcast</strong><a href="${root}docs">API</a>${links.join('')}
+<a href="${root}clients/bookcast.py">Python client</a><a href="${root}clients/bookcast.js">TypeScript client</a></header>
 ${body}
 </body></html>
 `
@@ -68,7 +70,7 @@ function escaped(text: string): string {
 /** An endpoint in a line; the link opens it in the viewer, also when the viewer comes after the click. */
 function endpointLine({ path, summary, parameters, anchor }: ClientEndpoint): string {
   const names = parameters.map(({ name }) => `<code>${escaped(name)}</code>`).join(' ')
-  return `<li><a href="/docs#${escaped(encodeURI(anchor))}"><code>GET ${escaped(path)}</code></a> ${escaped(summary)}
+  return `<li><a href="docs#${escaped(encodeURI(anchor))}"><code>GET ${escaped(path)}</code></a> ${escaped(summary)}
 ${names === '' ? '' : `<br><small>${names}</small>`}</li>`
 }
 
@@ -79,10 +81,10 @@ ${names === '' ? '' : `<br><small>${names}</small>`}</li>`
 function viewerBody(endpoints: readonly ClientEndpoint[]): string {
   return `<main><div id="viewer"><ul class="endpoints">
 ${endpoints.map(endpointLine).join('\n')}
-</ul><p>The forms to try them are being loaded … All of it as files: <a href="/openapi.json">openapi.json</a>,
-<a href="/llms.txt">llms.txt</a>.</p></div></main>
-<noscript><p>The forms need JavaScript; <a href="/llms.txt">llms.txt</a> says the same as text.</p></noscript>
-<script type="module" src="/docs/docs.js"></script>`
+</ul><p>The forms to try them are being loaded … All of it as files: <a href="openapi.json">openapi.json</a>,
+<a href="llms.txt">llms.txt</a>.</p></div></main>
+<noscript><p>The forms need JavaScript; <a href="llms.txt">llms.txt</a> says the same as text.</p></noscript>
+<script type="module" src="docs/docs.js"></script>`
 }
 
 /** Writes what the server has at /docs. */

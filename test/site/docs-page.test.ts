@@ -59,7 +59,7 @@ test(
     const anchors = await page.locator('.endpoints a').all()
     const climate = (await anchors[3]?.getAttribute('href')) ?? ''
     await page.close()
-    const opened = await open(climate)
+    const opened = await open(`/${climate}`)
     await opened.page.locator('.opblock.is-open').getByText('/api/v1/climate', { exact: true }).waitFor()
     assert.equal(await opened.page.locator('.opblock.is-open').count(), 1)
     assert.equal(await opened.page.locator('.endpoints').count(), 0)

@@ -84,7 +84,13 @@ async function rowsOfSnippets(t: TestContext, page: Page): Promise<number> {
 
 const MARKET = 'series=KXHIGHNY&event=KXHIGHNY-26JUL02&market=KXHIGHNY-26JUL02-B80.5&date=2026-07-02'
 
-for (const fragment of ['', `#view=book&${MARKET}`, `#view=candles&${MARKET}`, `#view=weather&${MARKET}`])
+for (const fragment of [
+  '',
+  `#view=book&${MARKET}`,
+  `#view=candles&${MARKET}`,
+  `#view=weather&${MARKET}`,
+  '#view=book&source=polymarket',
+])
   test(
     `the snippets of ${fragment || '/'} give the rows of the picture`,
     { skip: withoutChromium },

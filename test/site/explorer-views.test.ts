@@ -328,6 +328,17 @@ test('Polymarket: every token of the date, by its own name', { skip }, async () 
   await page.close()
 })
 
+test('nothing moves for who wants no motion', { skip }, async () => {
+  const options = { reducedMotion: 'reduce' } as const
+  const { page } = await openExplorer(chromium.browser, file.service.url, '#view=book', options)
+  const animations = (): Promise<number> => page.evaluate('document.getAnimations().length')
+  assert.equal(await animations(), 0)
+  await wholeRows(page)
+  assert.equal(await animations(), 0)
+  assert.ok(await page.evaluate<boolean>(`matchMedia('(prefers-reduced-motion: reduce)').matches`))
+  await page.close()
+})
+
 test('the calendar offers the recorded days and no others', { skip }, async () => {
   const { page, faults } = await open(EVENT)
   await wholeRows(page)

@@ -67,11 +67,13 @@ async function show() {
   await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))
   const style = Object.assign(document.createElement('link'), {
     rel: 'stylesheet',
-    href: '/docs/swagger-ui.css',
+    href: 'docs/swagger-ui.css',
   })
-  const script = Object.assign(document.createElement('script'), { src: '/docs/swagger-ui-bundle.js' })
+  const script = Object.assign(document.createElement('script'), { src: 'docs/swagger-ui-bundle.js' })
   await Promise.all([loaded(style), loaded(script)])
-  const description = await (await fetch('/openapi.json')).json()
+  const description = await (await fetch('openapi.json')).json()
+  // A proxy may have put the server behind a path, which the server does not know.
+  description.servers = [{ url: new URL('.', location.href).pathname }]
   for (const [path, { get }] of Object.entries(description.paths)) withExample(path, get)
   SwaggerUIBundle({
     spec: description,
