@@ -80,8 +80,10 @@ Lines: one message each, in any of these shapes
   [1782316195033,{…frame…}]                            the same as a list
 A receive time is RFC 3339 with its zone, or a number whose size tells its unit: below 10^11 seconds, below 10^14
 milliseconds, below 10^17 microseconds, else nanoseconds. A key that may be a time but cannot be read as one is refused
-by its name. An event's time is the exchange's, else the receive time, else that of the message before; a time that no
-right clock can have shown is set aside and counted. PING, PONG and empty lines are passed over.
+by its name. An event's time is the exchange's, else the receive time, else that of the message before (of the next
+message for a book that was not known before it). A time that no right clock can have shown is set aside and counted:
+one that those around it contradict, or all receive times of a clock that differs from the exchange's by as much again
+and again, as local time written as UTC does; they are corrected by that. PING, PONG and empty lines are passed over.
 
 Files may come in any order and overlap, in one run or in many: messages are put together by what is in them
 (subscription and number, connection, receive time), and added to what the lake has. A message that is there already is

@@ -105,6 +105,12 @@ export class RunRecords {
     this.#tally.events++
   }
 
+  /** Whether the run speaks of the market. */
+  follows(run: FeedRun, id: string): boolean {
+    const series = this.#seriesById.get(id)
+    return series !== undefined && run.has(series, id)
+  }
+
   /** The run speaks of the market no more. */
   leave(run: FeedRun, id: string, { ts, recvTs, seq }: Stamp): void {
     const series = this.#seriesById.get(id)

@@ -1,19 +1,20 @@
 // Gives every message of a file a time, and sees to it that one wrong clock moves nothing else. A message has the
-// exchange's time, the recorder's, both or none. Where both are given and far apart, the one that leaves the course of
-// the messages around it is set aside; where there is one, a time that leaps ahead and back again is. A message without
-// any time takes the previous one's, or waits for the first.
+// exchange's time, the recorder's, both or none. Messages with both tell what the recorder's clock is worth: where it
+// differs from the exchange's by as much again and again (local time written as UTC, an hour put back), all receive times
+// are corrected by that; a single time that its neighbours contradict is set aside. Until a connection's first message
+// with both, those with a receive time alone wait. A message without any time takes the previous one's where that says
+// nothing new, else it waits for the next.
 
 import { BadLineError } from './bad-line.ts'
+import { timesInOrder } from './times-in-order.ts'
+import { BACK_NS_MAX, BEHIND_NS_MAX, agrees, judgePair } from './recorder-clock.ts'
 
 /** Messages held back until the next time tells what theirs is. */
 export const HELD_MESSAGES_MAX = 10_000
-// An exchange's time is never after the receipt but for the clocks' difference; it may be a slow connection's before.
-const AHEAD_NS_MAX = 120_000_000_000n
-const BEHIND_NS_MAX = 600_000_000_000n
+/** So many may wait for one with both times; then their receive times are believed. */
+const WAITING_MAX = 2_000
 // A file may begin with what was heard so long before its first message: the end of a silence, or of a connection.
 const HEARD_BEFORE_NS_MAX = 3_600_000_000_000n
-// Channels of one connection may overtake each other by so much.
-const BACK_NS_MAX = 5_000_000_000n
 // A time so far ahead of the one before, with nothing after it to bear it out, is none: 31 days.
 const LEAP_NS_MAX = 2_678_400_000_000_000n
 
@@ -34,21 +35,36 @@ export interface MessageClockOptions<T> {
   readonly isNext: (item: T) => boolean
   /** The message changes no book: only its time counts. */
   readonly isIdle: (item: T) => boolean
+  /** What the message says was known at the message before it already, or is nothing that could be known too early. */
+  readonly saysNothingNew: (item: T) => boolean
   readonly state?: MessageClockState | undefined
 }
 
 interface Held<T> {
   readonly item: T
   readonly ts: bigint | undefined
+  /** As the recorder wrote it. */
   readonly recvTs: bigint | undefined
+}
+
+/** A message's times, or those of a silence that bounds others. */
+interface Times {
+  readonly ts: bigint
+  readonly recvTs: bigint
 }
 
 export class MessageClock<T> {
   readonly #options: MessageClockOptions<T>
   #held: Held<T>[] = []
-  /** The latest times in use; those of one clock are undefined until it has spoken. */
+  /** The latest times in use; undefined in a connection until it has told one. */
   #lastTs: bigint | undefined
   #lastRecvTs: bigint | undefined
+  /** The latest receipt of the connections before. */
+  #beforeTs: bigint | undefined
+  /** The recorder's clock less the right one. */
+  #offset = 0n
+  /** Whether receive times are believed: a message of the connection had both, or too many waited for one. */
+  #isSettled = false
 
   constructor(options: MessageClockOptions<T>) {
     this.#options = options
@@ -78,33 +94,27 @@ export class MessageClock<T> {
   push(item: T, ts: bigint | undefined, recvTs: bigint | undefined, startsConnection: boolean): void {
     if (startsConnection) this.#startConnection()
     const entry = { item, ts, recvTs }
-    const known = ts ?? recvTs
-    if (known === undefined) {
-      if (this.#held.length === 0 && this.#lastTs !== undefined)
-        this.#deliver(item, this.#lastTs, this.#lastTs)
-      else this.#hold(entry)
-      return
-    }
-    if (this.#held.length > 0) this.#release(entry)
-    if (this.#isDoubtful(entry)) this.#hold(entry)
-    else this.#take(entry)
+    if (this.#held.length === 0 && this.#takeNow(entry)) return
+    this.#hold(entry)
+    if (ts !== undefined || this.#held.length > WAITING_MAX) this.#settle(false)
   }
 
   /** Delivers what still waits. Throws when the whole recording has no time. */
   finish(): void {
     if (this.#held.length === 0) return
-    const timed = this.#held.find(({ ts, recvTs }) => (ts ?? recvTs) !== undefined)
-    if (timed === undefined && this.#lastTs === undefined) {
+    if (this.#held.every(isTimeless) && this.#lastTs === undefined) {
       throw new BadLineError('no message of the recording carries a time')
     }
-    this.#release(undefined)
+    this.#settle(true)
   }
 
   #startConnection(): void {
     // A connection that told no time at all waits on, with the one that follows it.
-    if (firstTime(this.#held) !== undefined) this.#release(undefined)
+    if (!this.#held.every(isTimeless)) this.#settle(true)
+    this.#beforeTs = later(this.#lastRecvTs, this.#beforeTs)
     this.#lastTs = undefined
     this.#lastRecvTs = undefined
+    this.#isSettled = false
   }
 
   #hold(entry: Held<T>): void {
@@ -114,104 +124,188 @@ export class MessageClock<T> {
     this.#held.push(entry)
   }
 
-  /** Whether only the next message can tell what this one's time is worth. */
-  #isDoubtful({ item, ts, recvTs }: Held<T>): boolean {
-    if (this.#options.trustsReceiveTimes) return false
-    if (ts !== undefined && recvTs !== undefined) return this.#lastTs === undefined && areApart(ts, recvTs)
-    if (this.#lastTs === undefined) return this.#options.isIdle(item)
-    return (ts ?? recvTs!) > this.#lastTs + BEHIND_NS_MAX
+  /** Delivers a message whose times are beyond doubt. */
+  #takeNow(entry: Held<T>): boolean {
+    const { item, ts, recvTs } = entry
+    if (ts !== undefined && recvTs !== undefined) return this.#takePair(entry, ts, recvTs)
+    if (ts !== undefined) return this.#takeOne(entry, 'ts', ts)
+    if (recvTs !== undefined) return this.#takeReceived(entry, recvTs)
+    if (this.#lastTs === undefined || !this.#options.saysNothingNew(item)) return false
+    this.#deliver(item, this.#lastTs, this.#lastTs)
+    return true
   }
 
-  /** Delivers what waits, now that `next` (or nothing more) is known. */
-  #release(next: Held<T> | undefined): void {
-    const held = this.#held
-    this.#held = []
-    for (const entry of held) {
-      const { item, ts, recvTs } = entry
-      if (ts !== undefined && recvTs !== undefined) this.#settlePair(entry, next)
-      else if ((ts ?? recvTs) !== undefined) this.#settleLeap(entry, next)
+  #takePair({ item }: Held<T>, ts: bigint, recvTs: bigint): boolean {
+    if (!agrees(ts, recvTs, this.#offset)) {
+      if (this.#options.trustsReceiveTimes) {
+        this.#setAside(item, 'ts', ts, recvTs)
+        return true
+      }
+      if (this.#isSettled || !agrees(ts, recvTs, 0n)) return false
+      this.#offset = 0n
+    }
+    this.#isSettled = true
+    const isBack = this.#lastTs !== undefined && ts < this.#lastTs - BACK_NS_MAX
+    if (isBack && this.#options.isNext(item)) this.#setAside(item, 'ts', ts, recvTs - this.#offset)
+    else this.#correct(item, ts, recvTs)
+    return true
+  }
+
+  #takeReceived(entry: Held<T>, recvTs: bigint): boolean {
+    if (this.#options.trustsReceiveTimes) return this.#takeOne(entry, 'recvTs', recvTs)
+    const time = recvTs - this.#offset
+    const last = this.#lastRecvTs
+    if (!this.#isSettled || last === undefined || time > last + BEHIND_NS_MAX || time < last - BACK_NS_MAX)
+      return false
+    this.#correct(entry.item, time, recvTs)
+    return true
+  }
+
+  #takeOne({ item }: Held<T>, which: 'ts' | 'recvTs', time: bigint): boolean {
+    const last = this.#lastTs
+    if (!this.#options.trustsReceiveTimes) {
+      if (last === undefined ? this.#options.isIdle(item) : time > last + BEHIND_NS_MAX) return false
+    }
+    if (last !== undefined && time < last - BEHIND_NS_MAX) this.#setAside(item, which, time, last)
+    else this.#deliver(item, time, time)
+    return true
+  }
+
+  /** Delivers what waits as far as its times can be told; all of it when nothing more comes. */
+  #settle(isFinal: boolean): void {
+    if (this.#lastTs === undefined && this.#held.every(isTimeless)) return
+    while (this.#held.length > 0) {
+      const place = this.#held.findIndex(({ ts }) => ts !== undefined)
+      const told = place === -1 ? undefined : this.#tellTimes(place, isFinal)
+      if (told === undefined && !isFinal && (place !== -1 || this.#held.length <= WAITING_MAX)) return
+      const heads = this.#held.splice(0, told === undefined ? this.#held.length : place)
+      this.#deliverHeads(heads, told?.times)
+      if (told === undefined) this.#isSettled = true
       else {
-        const time = this.#lastTs ?? next?.ts ?? next?.recvTs ?? firstTime(held)!
-        this.#deliver(item, time, time)
+        this.#held.shift()
+        told.deliver()
+      }
+      while (this.#held.length > 0 && this.#takeNow(this.#held[0]!)) this.#held.shift()
+    }
+  }
+
+  /** The times of the first message that waits with the exchange's; undefined while only later ones can tell. */
+  #tellTimes(
+    place: number,
+    isFinal: boolean,
+  ): { readonly times: Times; readonly deliver: () => void } | undefined {
+    const { item, ts, recvTs } = this.#held[place]!
+    if (recvTs === undefined) return this.#tellOnly(place, isFinal)
+    const verdict = judgePair(
+      { ts: ts!, recvTs, before: this.#receiptBefore(place), beforeTs: this.#lastTs },
+      this.#held.slice(place + 1),
+      { offset: this.#offset, isSettled: this.#isSettled, isFinal },
+    )
+    if (verdict === undefined) return undefined
+    this.#offset = verdict.offset
+    if (verdict.isTold) this.#isSettled = true
+    const time = recvTs - verdict.offset
+    if (verdict.wrong === 'ts') {
+      return { times: { ts: time, recvTs: time }, deliver: () => this.#setAside(item, 'ts', ts!, time) }
+    }
+    if (verdict.wrong === 'recvTs') {
+      return { times: { ts: ts!, recvTs: ts! }, deliver: () => this.#setAside(item, 'recvTs', time, ts!) }
+    }
+    return { times: { ts: ts!, recvTs: time }, deliver: () => this.#correct(item, ts!, recvTs) }
+  }
+
+  /** One clock alone leapt ahead: it was wrong when the next message goes back, or when nothing bears it out. */
+  #tellOnly(place: number, isFinal: boolean) {
+    const { item, ts } = this.#held[place]!
+    const time = ts!
+    const last = this.#lastTs
+    const next = this.#held.slice(place + 1).find((entry) => !isTimeless(entry))
+    const isDoubtful = last === undefined ? this.#options.isIdle(item) : time > last + BEHIND_NS_MAX
+    if (isDoubtful && next === undefined && !isFinal) return undefined
+    const nextTime = next?.ts ?? next?.recvTs
+    const isBefore = last === undefined && nextTime !== undefined && time < nextTime - HEARD_BEFORE_NS_MAX
+    const isAfter = nextTime !== undefined && time > nextTime + BEHIND_NS_MAX
+    const isLost =
+      nextTime === undefined &&
+      last !== undefined &&
+      (this.#options.isIdle(item) || time > last + LEAP_NS_MAX)
+    const right = isDoubtful && (isBefore || isAfter || isLost) ? (last ?? nextTime!) : time
+    const deliver = (): void => {
+      if (right === time) this.#deliver(item, time, time)
+      else this.#setAside(item, 'ts', time, right)
+    }
+    return { times: { ts: right, recvTs: right }, deliver }
+  }
+
+  /** The receipt before the message at `place`. */
+  #receiptBefore(place: number): bigint | undefined {
+    const before = this.#held.slice(0, place).findLast(({ recvTs }) => recvTs !== undefined)
+    return before === undefined ? this.#lastRecvTs : before.recvTs! - this.#offset
+  }
+
+  /** Delivers messages with a receive time at most; `next` are the times of the message after them, where one is known. */
+  #deliverHeads(heads: readonly Held<T>[], next: Times | undefined): void {
+    const isAnotherRecording = next !== undefined && next.recvTs < (this.#beforeTs ?? 0n) - BACK_NS_MAX
+    const from = this.#lastRecvTs ?? (next === undefined || isAnotherRecording ? undefined : this.#beforeTs)
+    const received = heads.map(({ recvTs }) => (recvTs === undefined ? undefined : recvTs - this.#offset))
+    const times = timesInOrder(received, from, next?.recvTs, BACK_NS_MAX)
+    this.#setAsideEnds(heads, times, next !== undefined)
+    for (const [index, { item, recvTs }] of heads.entries()) {
+      const following = times.slice(index).find((time) => time !== undefined) ?? next?.recvTs
+      const time = times[index]
+      if (time !== undefined) this.#correct(item, time, recvTs!)
+      else if (recvTs !== undefined) {
+        const right = following ?? this.#lastTs ?? received[index]!
+        this.#setAside(item, 'recvTs', received[index]!, right)
+      } else {
+        const isNothingNew = this.#lastTs !== undefined && this.#options.saysNothingNew(item)
+        const right = isNothingNew ? this.#lastTs! : (following ?? next?.ts ?? this.#lastTs!)
+        this.#deliver(item, right, right)
       }
     }
   }
 
-  /** The first message's times are apart: the one that the next message's times agree with is right, or both are. */
-  #settlePair({ item, ts, recvTs }: Held<T>, next: Held<T> | undefined): void {
-    const [nextTs, nextRecvTs] = [next?.ts ?? next?.recvTs, next?.recvTs ?? next?.ts]
-    const isTsFar = nextTs !== undefined && distance(ts!, nextTs) > BEHIND_NS_MAX
-    const isRecvFar = nextRecvTs !== undefined && distance(recvTs!, nextRecvTs) > BEHIND_NS_MAX
-    if (isTsFar && !isRecvFar) this.#setAside(item, 'ts', ts!, recvTs!)
-    else if (isRecvFar && !isTsFar) this.#setAside(item, 'recvTs', recvTs!, ts!)
-    else this.#deliver(item, ts!, recvTs!)
+  /** Times that nothing bears out: a first one long before all others, a last one long after them. */
+  #setAsideEnds(heads: readonly Held<T>[], times: (bigint | undefined)[], hasNext: boolean): void {
+    const first = times.findIndex((time) => time !== undefined)
+    if (first === -1) return
+    const second = times.find((time, index) => index > first && time !== undefined)
+    const isAlone =
+      this.#lastTs === undefined && second !== undefined && this.#options.isIdle(heads[first]!.item)
+    if (isAlone && times[first]! < second - HEARD_BEFORE_NS_MAX) times[first] = undefined
+    if (hasNext) return
+    const last = times.findLastIndex((time) => time !== undefined)
+    const before = times.findLast((time, index) => index < last && time !== undefined) ?? this.#lastRecvTs
+    if (before === undefined) return
+    const aheadMax = this.#options.isIdle(heads[last]!.item) ? BEHIND_NS_MAX : LEAP_NS_MAX
+    if (times[last]! > before + aheadMax) times[last] = undefined
   }
 
-  /** One clock alone leapt ahead: it was wrong when the next message goes back, or when nothing bears it out. */
-  #settleLeap({ item, ts, recvTs }: Held<T>, next: Held<T> | undefined): void {
-    const time = ts ?? recvTs!
-    const nextTime = next?.ts ?? next?.recvTs
-    if (this.#lastTs === undefined) {
-      const isFar =
-        nextTime !== undefined && (time > nextTime + BEHIND_NS_MAX || time < nextTime - HEARD_BEFORE_NS_MAX)
-      if (isFar) this.#setAside(item, ts === undefined ? 'recvTs' : 'ts', time, nextTime)
-      else this.#deliver(item, time, time)
-      return
-    }
-    const isLost = nextTime === undefined && (this.#options.isIdle(item) || time > this.#lastTs + LEAP_NS_MAX)
-    const isWrong = isLost || (nextTime !== undefined && nextTime < time - BEHIND_NS_MAX)
-    if (isWrong) this.#setAside(item, ts === undefined ? 'recvTs' : 'ts', time, this.#lastTs)
-    else this.#deliver(item, time, time)
-  }
-
-  #take({ item, ts, recvTs }: Held<T>): void {
-    if (ts === undefined || recvTs === undefined) {
-      const time = ts ?? recvTs!
-      const isBehind = this.#lastTs !== undefined && time < this.#lastTs - BEHIND_NS_MAX
-      if (isBehind) this.#setAside(item, ts === undefined ? 'recvTs' : 'ts', time, this.#lastTs!)
-      else this.#deliver(item, time, time)
-      return
-    }
-    if (!areApart(ts, recvTs)) {
-      const isBack = this.#lastTs !== undefined && ts < this.#lastTs - BACK_NS_MAX
-      if (isBack && this.#options.isNext(item)) this.#setAside(item, 'ts', ts, recvTs)
-      else this.#deliver(item, ts, recvTs)
-      return
-    }
-    if (this.#options.trustsReceiveTimes || this.#lastTs === undefined || this.#lastRecvTs === undefined) {
-      this.#setAside(item, 'ts', ts, recvTs)
-      return
-    }
-    const [tsStep, recvStep] = [distance(ts, this.#lastTs), distance(recvTs, this.#lastRecvTs)]
-    // Two clocks that differ by as much as ever: a recorder in another time zone, say. Each is right in itself.
-    if (tsStep <= BEHIND_NS_MAX && recvStep <= BEHIND_NS_MAX) this.#deliver(item, ts, recvTs)
-    else if (recvStep <= tsStep) {
-      this.#setAside(item, 'ts', ts, areApart(this.#lastTs, this.#lastRecvTs) ? this.#lastTs : recvTs, recvTs)
-    } else this.#setAside(item, 'recvTs', recvTs, ts)
+  /** Delivers at `ts` with the receive time that the right clock would have shown. */
+  #correct(item: T, ts: bigint, recvTs: bigint): void {
+    if (this.#offset !== 0n)
+      this.#options.onSetAside(item, 'recvTs', this.#offset < 0n ? -this.#offset : this.#offset)
+    this.#deliver(item, ts, recvTs - this.#offset)
   }
 
   /** Delivers at `time` what a clock put elsewhere. */
-  #setAside(item: T, which: 'ts' | 'recvTs', wrong: bigint, time: bigint, recvTs = time): void {
+  #setAside(item: T, which: 'ts' | 'recvTs', wrong: bigint, time: bigint): void {
     this.#options.onSetAside(item, which, wrong > time ? wrong - time : time - wrong)
-    this.#deliver(item, time, recvTs)
+    this.#deliver(item, time, time)
   }
 
   #deliver(item: T, ts: bigint, recvTs: bigint): void {
     this.#options.deliver(item, ts, recvTs)
-    if (this.#lastTs === undefined || ts > this.#lastTs) this.#lastTs = ts
-    if (this.#lastRecvTs === undefined || recvTs > this.#lastRecvTs) this.#lastRecvTs = recvTs
+    this.#lastTs = later(ts, this.#lastTs)
+    this.#lastRecvTs = later(recvTs, this.#lastRecvTs)
   }
 }
 
-function areApart(ts: bigint, recvTs: bigint): boolean {
-  return ts - recvTs > AHEAD_NS_MAX || recvTs - ts > BEHIND_NS_MAX
+function isTimeless({ ts, recvTs }: Held<unknown>): boolean {
+  return ts === undefined && recvTs === undefined
 }
 
-function distance(a: bigint, b: bigint): bigint {
-  return a > b ? a - b : b - a
-}
-
-function firstTime<T>(held: readonly Held<T>[]): bigint | undefined {
-  for (const { ts, recvTs } of held) if ((ts ?? recvTs) !== undefined) return ts ?? recvTs
-  return undefined
+function later(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
+  if (a === undefined || b === undefined) return a ?? b
+  return a > b ? a : b
 }

@@ -57,6 +57,9 @@ export class KalshiDecoder implements ResumableDecoder {
   readonly #usesYesPrice: boolean
   #clock: MessageClock<KalshiMessage>
   readonly #held = new HeldNumbers()
+  /** Books without a time that came right behind one with a time. */
+  readonly #sentTogether = new WeakSet<KalshiMessage>()
+  #isBookTimed = false
   #name = ''
   /** Runs that may go on, by subscription. */
   #runs = new Map<number, OpenRun>()
@@ -82,6 +85,7 @@ export class KalshiDecoder implements ResumableDecoder {
       isNext: ({ sid, seq }) =>
         sid !== undefined && seq !== undefined && this.#runs.get(sid)?.run.lastSeq === seq - 1,
       isIdle: ({ body }) => body.kind !== 'snapshot' && body.kind !== 'delta',
+      saysNothingNew: (message) => this.#saysNothingNew(message),
     }
     const { state } = options
     this.#clock = new MessageClock({ ...this.#clockOptions, state: state?.clock })
@@ -151,6 +155,9 @@ export class KalshiDecoder implements ResumableDecoder {
 
   #push(message: KalshiMessage, recvTs: bigint | undefined): void {
     if (!this.#clock.isHolding) this.#held.clear()
+    const isTimeless = message.ts === undefined && recvTs === undefined
+    if (isTimeless && this.#isBookTimed) this.#sentTogether.add(message)
+    this.#isBookTimed = message.body.kind === 'snapshot' && (!isTimeless || this.#isBookTimed)
     const isRestart = this.#isRestart(message)
     this.#clock.push(message, message.ts, recvTs, isRestart)
     if (!this.#clock.isHolding) return
@@ -160,6 +167,14 @@ export class KalshiDecoder implements ResumableDecoder {
     }
     const { sid, seq, frame } = message
     if (sid !== undefined && seq !== undefined) this.#held.add(sid, seq, frame)
+  }
+
+  /** A book without a time may be told anew where nothing is missing before it; else it is known when the next message comes. */
+  #saysNothingNew(message: KalshiMessage): boolean {
+    const { sid, seq, body } = message
+    if (body.kind !== 'snapshot' || this.#sentTogether.has(message)) return true
+    const run = sid === undefined || seq === undefined ? undefined : this.#runs.get(sid)?.run
+    return run !== undefined && seq! <= run.lastSeq + 1 && this.#records.follows(run, body.ticker)
   }
 
   /** Whether the message belongs to another connection than those before it. */

@@ -14,6 +14,7 @@ import type { FeedRun, FeedRunState, FeedSpans, RunEnd } from '../../feed/feed-s
 import type { ImportTally } from '../../feed/import-tally.ts'
 import { HELD_MESSAGES_MAX, MessageClock } from '../../feed/message-clock.ts'
 import type { MessageClockState } from '../../feed/message-clock.ts'
+import { AHEAD_NS_MAX } from '../../feed/recorder-clock.ts'
 import { LOST_MESSAGE, parsePolymarketFrame } from './frame.ts'
 import type { PolymarketMessage, PriceChange } from './frame.ts'
 import type { RecordedMessage } from '../../feed/frame.ts'
@@ -27,6 +28,8 @@ const BOOK_AGE_NS_MAX = 1_000_000_000n
 interface Arrival {
   readonly message: PolymarketMessage
   readonly dump: readonly string[] | undefined
+  /** The recording says when it was received. */
+  readonly isReceived: boolean
 }
 
 interface TokenBook {
@@ -78,6 +81,7 @@ export class PolymarketDecoder implements ResumableDecoder {
       trustsReceiveTimes: options.isLive ?? false,
       isNext: () => false,
       isIdle: ({ message }) => message.body.kind !== 'book' && message.body.kind !== 'changes',
+      saysNothingNew: () => true,
     }
     const { state } = options
     this.#clock = new MessageClock({ ...this.#clockOptions, state: state?.clock })
@@ -117,7 +121,7 @@ export class PolymarketDecoder implements ResumableDecoder {
     for (const message of messages) this.#checkMarkets(message)
     const books = messages.flatMap(({ body }) => (body.kind === 'book' ? [body.marketId] : []))
     const dump = isList && books.length > 0 ? books : undefined
-    for (const message of messages) this.#arrive({ message, dump }, recvTs)
+    for (const message of messages) this.#arrive({ message, dump, isReceived: recvTs !== undefined }, recvTs)
   }
 
   // Which token a lost message was about is not known.
@@ -134,11 +138,10 @@ export class PolymarketDecoder implements ResumableDecoder {
   }
 
   #arrive(arrival: Arrival, recvTs: bigint | undefined): void {
-    const { message, dump } = arrival
+    const { message } = arrival
     const isBook = message.body.kind === 'book'
     if (recvTs !== undefined) {
-      const isOld = message.ts === undefined || recvTs - message.ts > BOOK_AGE_NS_MAX
-      this.#clock.push(arrival, isBook && (dump !== undefined || isOld) ? recvTs : message.ts, recvTs, false)
+      this.#clock.push(arrival, isBook ? undefined : message.ts, recvTs, false)
       return
     }
     if (!isBook && message.ts !== undefined) this.#startTs ??= message.ts
@@ -172,8 +175,10 @@ export class PolymarketDecoder implements ResumableDecoder {
     if (body.kind === 'changes') for (const { marketId } of body.changes) this.#records.checkId(marketId)
   }
 
-  #take({ message, dump }: Arrival, ts: bigint, recvTs: bigint): void {
+  #take({ message, dump, isReceived }: Arrival, time: bigint, recvTs: bigint): void {
     const { body } = message
+    const isFresh = body.kind === 'book' && isReceived && dump === undefined && isYoung(message.ts, recvTs)
+    const ts = isFresh ? message.ts! : time
     if (body.kind === 'lost') {
       this.#end('bad line')
       return
@@ -275,7 +280,11 @@ export class PolymarketDecoder implements ResumableDecoder {
   }
 }
 
-const LOST: Arrival = { message: LOST_MESSAGE, dump: undefined }
+const LOST: Arrival = { message: LOST_MESSAGE, dump: undefined, isReceived: false }
+
+function isYoung(ts: bigint | undefined, recvTs: bigint): boolean {
+  return ts !== undefined && recvTs - ts <= BOOK_AGE_NS_MAX && ts - recvTs <= AHEAD_NS_MAX
+}
 
 function tokenOf({ body }: PolymarketMessage): string | undefined {
   if (body.kind === 'changes') return body.changes[0]?.marketId

@@ -1,0 +1,167 @@
+// Which time a message gets, and which clock is set aside: a recorder's may be off by hours for good, an hour from some
+// moment on, or once; the exchange's may be wrong once. A message without any time is never known too early.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MessageClock } from '../../server/feed/message-clock.ts'
+import { timesInOrder } from '../../server/feed/times-in-order.ts'
+import { decoderHarness } from '../support/import-harness.ts'
+import { B, MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
+
+const MINUTE = 60_000
+const HOUR = 3_600_000
+const IN_2099 = Date.UTC(2099, 0, 1)
+
+/** A message: the exchange's time and the recorder's, in ms after the beginning; a `*` begins a connection. */
+interface Told {
+  readonly ts?: number
+  readonly recv?: number
+  readonly isNew?: boolean
+  readonly isIdle?: boolean
+}
+
+/** Where each message is put, in ms after the beginning, and what was set aside. */
+function placed(messages: readonly Told[]): { readonly times: number[]; readonly aside: string[] } {
+  const times: number[] = []
+  const aside: string[] = []
+  const clock = new MessageClock<number>({
+    deliver: (item, ts) => (times[item] = Number(ts / 1_000_000n) - MS),
+    onSetAside: (item, which) => aside.push(`${item} ${which}`),
+    trustsReceiveTimes: false,
+    isNext: () => false,
+    isIdle: (item) => messages[item]!.isIdle ?? false,
+    saysNothingNew: () => false,
+  })
+  const ns = (ms: number | undefined): bigint | undefined =>
+    ms === undefined ? undefined : BigInt(MS + ms) * 1_000_000n
+  for (const [item, { ts, recv, isNew = false }] of messages.entries())
+    clock.push(item, ns(ts), ns(recv), isNew)
+  clock.finish()
+  return { times, aside }
+}
+
+/** A connection of two books and three changes, ten minutes apart, with a recorder's clock that is off by `offset`. */
+function connection(offset: (at: number) => number): Told[] {
+  const book = (at: number): Told => ({ recv: at + 20 + offset(at) })
+  const change = (at: number): Told => ({ ts: at, recv: at + 20 + offset(at) })
+  return [book(0), book(1), change(10 * MINUTE), change(20 * MINUTE), book(25 * MINUTE), change(30 * MINUTE)]
+}
+
+const RIGHT = [20, 21, 10 * MINUTE, 20 * MINUTE, 25 * MINUTE + 20, 30 * MINUTE]
+
+test('local time written as UTC is put right by the exchange’s times, in both directions', () => {
+  for (const hours of [-8, -5, -4, -0.5, 1, 2, 5.5, 14]) {
+    const { times, aside } = placed(connection(() => hours * HOUR))
+    assert.deepEqual(times, RIGHT, `${hours} hours`)
+    assert.deepEqual(new Set(aside.map((text) => text.slice(2))), new Set(['recvTs']))
+  }
+  assert.deepEqual(placed(connection(() => 0)), { times: RIGHT, aside: [] })
+})
+
+test('a clock that is off by any time is known by several messages', () => {
+  const off = 37 * MINUTE + 12_345
+  const more: Told[] = [40, 50].map((at) => ({ ts: at * MINUTE, recv: at * MINUTE + 20 + off }))
+  const { times } = placed([...connection(() => off), ...more])
+  // As far as the first change was under way, the books come earlier.
+  assert.deepEqual(times, [0, 1, ...RIGHT.slice(2, 4), 25 * MINUTE, 30 * MINUTE, 40 * MINUTE, 50 * MINUTE])
+})
+
+test('a clock put forward or back an hour in the middle moves nothing', () => {
+  for (const jump of [HOUR, -HOUR]) {
+    for (const from of [15 * MINUTE, 22 * MINUTE]) {
+      const more: Told[] = [40, 50].map((at) => ({ ts: at * MINUTE, recv: at * MINUTE + 20 + jump }))
+      const { times } = placed([...connection((at) => (at > from ? jump : 0)), ...more])
+      assert.deepEqual(times, [...RIGHT, 40 * MINUTE, 50 * MINUTE], `${jump} from ${from}`)
+    }
+  }
+})
+
+test('one wrong time is set aside, whichever clock it is of and wherever it stands', () => {
+  for (const wrong of [IN_2099 - MS, 5 * HOUR, 24 * HOUR]) {
+    for (const place of RIGHT.keys()) {
+      const messages = connection(() => 0)
+      messages[place] = { ...messages[place]!, recv: wrong }
+      const { times, aside } = placed(messages)
+      assert.deepEqual(aside, [`${place} recvTs`])
+      for (const [index, time] of times.entries()) {
+        if (index !== place) assert.equal(time, RIGHT[index], `${wrong} at ${place}`)
+      }
+      // Never before it was known, and not after the next message's receipt.
+      assert.ok(times[place]! >= RIGHT[place]! && times[place]! <= (RIGHT[place + 1] ?? Infinity) + 20)
+    }
+    for (const place of [2, 3, 5]) {
+      const messages = connection(() => 0)
+      messages[place] = { ...messages[place]!, ts: wrong }
+      const { times, aside } = placed(messages)
+      assert.deepEqual(aside, [`${place} ts`])
+      assert.deepEqual(times, RIGHT.with(place, RIGHT[place]! + 20))
+    }
+  }
+})
+
+test('the first book of a later connection cannot have come before the end of the one before', () => {
+  const later = connection(() => 0).map(({ ts, recv }): Told => {
+    return { ...(ts === undefined ? {} : { ts: ts + 5 * HOUR }), recv: recv! + 5 * HOUR }
+  })
+  const [first, ...rest] = later
+  const both = placed([...connection(() => 0), { recv: first!.recv! - 24 * HOUR, isNew: true }, ...rest])
+  assert.deepEqual(both.times, [...RIGHT, 5 * HOUR + 21, ...RIGHT.slice(1).map((time) => time + 5 * HOUR)])
+  // Two recordings one after the other in one file: the second began before the first, and all of it says so.
+  const { times, aside } = placed([
+    { ...later[0]!, isNew: true },
+    ...later.slice(1),
+    ...asNew(connection(() => 0)),
+  ])
+  assert.deepEqual(times.slice(6), RIGHT)
+  assert.deepEqual(aside, [])
+})
+
+function asNew([first, ...rest]: readonly Told[]): Told[] {
+  return [{ ...first!, isNew: true }, ...rest]
+}
+
+test('books alone keep their receive times, in a bounded wait', () => {
+  const books = Array.from({ length: 5_000 }, (_, index): Told => ({ recv: index * 1000 }))
+  assert.deepEqual(
+    placed(books).times,
+    books.map(({ recv }) => recv),
+  )
+})
+
+test('of receive times the longest ascending choice is kept, the later one of two', () => {
+  const kept = (...times: number[]): (number | undefined)[] =>
+    timesInOrder(times.map(BigInt), undefined, undefined, 0n).map((time) =>
+      time === undefined ? undefined : Number(time),
+    )
+  assert.deepEqual(kept(1, 9, 2, 3), [1, undefined, 2, 3])
+  assert.deepEqual(kept(5, 1, 6, 7), [5, undefined, 6, 7])
+  assert.deepEqual(kept(5, 1), [5, undefined])
+  assert.deepEqual(kept(3, 3, 3), [3, 3, 3])
+  assert.deepEqual(timesInOrder([5n, undefined, 1n, 8n], 2n, 7n, 0n), [5n, undefined, undefined, undefined])
+})
+
+test('without receive times a book after a loss, or of another market, waits for the next message', async () => {
+  const later = { ts_ms: MS + HOUR }
+  const afterLoss = decoderHarness('kalshi').feed(
+    snapshot(1, { ts_ms: MS }),
+    delta(2),
+    snapshot(7, { yes: [[1, 1]] }),
+    delta(8, later),
+  )
+  assert.deepEqual((await afterLoss.done()).slice(2), [
+    `${MS + 2}.000001 ${T} gap`,
+    `${MS + HOUR} ${T} clear`,
+    `${MS + HOUR} ${T} set bid 100 1`,
+    `${MS + HOUR} ${T} add bid 4500 5`,
+  ])
+  const added = decoderHarness('kalshi').feed(
+    snapshot(1, { ts_ms: MS }),
+    delta(2),
+    snapshot(3, { market_ticker: B }),
+    delta(4, later),
+  )
+  assert.deepEqual((await added.done()).slice(2), [
+    `${MS + HOUR} ${B} clear`,
+    `${MS + HOUR} ${T} add bid 4500 5`,
+  ])
+})
