@@ -59,7 +59,8 @@ ${option('--series <name>', 'BOOKCAST_IMPORT_SERIES', `files every market under 
                               per-market: the recording holds a part of a
                               connection (one file a market, a filtered
                               dump); missing numbers are other markets', and
-                              what was really lost goes unnoticed.
+                              what was really lost goes unnoticed. A file
+                              does not go on with another then.
                               ignore: numbers mean nothing
   --report <file>             writes the whole report as JSON, market by       BOOKCAST_IMPORT_REPORT
                               market

@@ -21,6 +21,8 @@ const RUNS_MAX = 20_000
  * and its number have met by chance. Where nothing fits better they are one.
  */
 const SILENCE_NS = 300_000_000_000n
+/** Before any number that a span may begin with. */
+const NOTHING_SEQ = -1
 const TOO_MANY_SPANS =
   `more than ${RUNS_MAX} holes in the sequence numbers: this looks like parts of connections. Import all parts ` +
   'together in smaller steps, by time, or say --sequence per-market where other markets were left out on purpose'
@@ -60,6 +62,8 @@ export interface RunFacts {
   /** Nothing precedes it: the connection, or the subscription, begins here. */
   readonly isBegun: boolean
   readonly isTurned: boolean | null
+  /** The recording holds some of the subscription's markets. */
+  readonly isPartial?: true | undefined
   /** The recording's message before it, where numbers between are missing. */
   readonly beforeHole?: NumberedMessage | undefined
 }
@@ -89,7 +93,7 @@ type GrowingMembers = Map<string, { readonly ids: Set<string>; fromTs: bigint }>
 class GrowingSpan implements ReadSpan {
   readonly facts: RunFacts
   readonly name: string
-  readonly previous: number | undefined
+  previous: number | undefined
   readonly isPreviousSure: boolean
   readonly root: number
   members: GrowingMembers
@@ -107,6 +111,8 @@ class GrowingSpan implements ReadSpan {
   lastRecvTs: bigint
   end: RunEnd
   #hasMessages: boolean
+  /** Time of its latest own message. */
+  #ownTs: bigint
   readonly #anchors: AnchorCollector
 
   constructor(state: SpanState) {
@@ -127,6 +133,7 @@ class GrowingSpan implements ReadSpan {
     )
     this.dayEnd = (state.firstTs / NS_PER_DAY + 1n) * NS_PER_DAY
     this.#hasMessages = state.hasMessages
+    this.#ownTs = state.lastTs
     this.#anchors = new AnchorCollector(state.facts.sid !== null, state.anchors)
   }
 
@@ -149,6 +156,10 @@ class GrowingSpan implements ReadSpan {
   get isBegun(): boolean {
     // A subscription counts from 1: its number says more than the words around it.
     return this.sid === null ? this.previous === undefined && this.facts.isBegun : this.firstSeq === 1
+  }
+
+  get isPartial(): true | undefined {
+    return this.facts.isPartial
   }
 
   get isEnded(): boolean {
@@ -198,10 +209,30 @@ class GrowingSpan implements ReadSpan {
       this.firstRecvTs = recvTs
     }
     this.#hasMessages = true
+    if (ts > this.#ownTs) this.#ownTs = ts
     this.lastSeq = seq
     if (!isOwnWord || this.#anchors.isEmpty) this.#anchors.add(seq, recvTs, ts)
     if (recvTs > this.lastRecvTs) this.lastRecvTs = recvTs
     this.hear(ts, recvTs)
+  }
+
+  /** Whether nothing was said in it. */
+  get isEmpty(): boolean {
+    return !this.#hasMessages && this.sharesMembers
+  }
+
+  /** It never was: numbers before all others, and no market. */
+  becomeNothing(): void {
+    this.previous = undefined
+    this.members = new Map()
+    this.firstSeq = NOTHING_SEQ
+    this.lastSeq = NOTHING_SEQ - 1
+    this.lastTs = this.firstTs
+  }
+
+  /** What others of the connection have said proves nothing of this subscription. */
+  forgetHearing(): void {
+    if (this.#hasMessages && this.sid !== null) this.lastTs = this.#ownTs
   }
 
   hear(ts: bigint, recvTs: bigint): void {
@@ -270,6 +301,11 @@ export class FeedSpans {
   /** For runs: the span, which they make grow. */
   at(number: number): GrowingSpan | undefined {
     return this.#spans.get(number)
+  }
+
+  /** For runs: whether what was heard is not in a file yet. */
+  get mayTakeBack(): boolean {
+    return this.#partsAtSilence
   }
 
   /** For runs: whether the span's next message may be another connection's. */
@@ -431,9 +467,22 @@ export class FeedRun {
     )
   }
 
-  /** Its next numbers are missing; `message` came after them. */
+  /**
+   * Its next numbers are missing; `message` came after them. They may have come right behind its own last message,
+   * whatever else was heard of the connection meanwhile.
+   */
   missUntil(message: NumberedMessage): void {
+    if (this.#spans.mayTakeBack) this.#takeBackHearing()
     if (this.#span !== undefined) this.#span.afterHole = message
+  }
+
+  #takeBackHearing(): void {
+    for (let span = this.#span; span?.isEmpty === true && span.previous !== undefined; span = this.#span) {
+      const { previous } = span
+      span.becomeNothing()
+      this.#number = previous
+    }
+    this.#span?.forgetHearing()
   }
 
   end(reason: RunEnd): void {

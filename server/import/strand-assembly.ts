@@ -67,6 +67,8 @@ function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
     const isSameRecording = span.previous !== undefined && chain.lastSpans.has(span.previous)
     const isNext =
       isSameRecording || (span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span))
+    // The next number of a part is as a rule another market's.
+    if (!isSameRecording && (span.isPartial === true || chain.isPartial === true)) continue
     if (!isNext || (best !== undefined && !isSameRecording && !isLikelier(span, chain, best, pace))) continue
     const [next] = span.anchors
     if (chain.last !== undefined && next !== undefined && missesChange(chain, chain.last, next, index.all))

@@ -37,6 +37,8 @@ export interface Strand {
   readonly lastTs: bigint
   readonly lastRecvTs: bigint
   readonly isTurned: boolean | null
+  /** Its recordings hold some of the subscription's markets. */
+  readonly isPartial: true | undefined
   readonly isEnded: boolean
   /** Why it ended, where that was seen. */
   readonly end: RunEnd | undefined
@@ -73,6 +75,7 @@ export class Chain implements Strand, HeardFeed {
   silenceNs = 0n
   pace: MessagePace = { lagNs: undefined, beats: [] }
   isTurned: boolean | null = null
+  readonly isPartial: true | undefined
   carriedAt: bigint | undefined
   afterHole: NumberedMessage | undefined
   isEnded = false
@@ -84,6 +87,7 @@ export class Chain implements Strand, HeardFeed {
 
   constructor(span: LooseSpan) {
     this.sid = span.sid
+    this.isPartial = span.isPartial
     this.firstSeq = span.firstSeq
     this.firstTs = span.firstTs
     this.firstRecvTs = span.firstRecvTs

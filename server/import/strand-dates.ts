@@ -113,7 +113,8 @@ export class StrandDates {
     const own = spans.filter((span) => span.date === date && !isSilent(span))
     const { start } = dayOf(date)
     const fromTs = this.fromTs(number) ?? strand.firstTs
-    const common = { sid: strand.sid, isTurned: strand.isTurned, fromTs: later(fromTs, start) }
+    const { sid, isTurned, isPartial } = strand
+    const common = { sid, isTurned, isPartial, fromTs: later(fromTs, start) }
     const last = this.lastOf(number, date)
     if (own.length === 0) return { ...common, ...silentOutline(strand, spans, date), ...last }
     return {

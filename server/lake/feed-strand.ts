@@ -33,6 +33,8 @@ export interface FeedSpan {
   readonly isBegun: boolean
   /** The connection is known to have ended after its last message. */
   readonly isEnded: boolean
+  /** It holds some of the subscription's markets: numbers that are missing prove nothing, and the next one says little. */
+  readonly isPartial?: true | undefined
   /** Some of its messages, ascending: those at its ends, beside silences, and some between. */
   readonly anchors: readonly FeedAnchor[]
 }
@@ -169,6 +171,7 @@ export function outlineOf(span: FeedSpan): FeedSpan {
     isTurned: span.isTurned,
     isBegun: span.isBegun,
     isEnded: span.isEnded,
+    isPartial: span.isPartial,
     anchors: span.anchors,
   }
 }
@@ -176,7 +179,7 @@ export function outlineOf(span: FeedSpan): FeedSpan {
 /** What several spans of one strand and date make together, but for how it began and ended. */
 export function joinOutlines(
   spans: readonly FeedSpan[],
-): Omit<FeedSpan, 'sid' | 'isTurned' | 'isBegun' | 'isEnded'> {
+): Omit<FeedSpan, 'sid' | 'isTurned' | 'isBegun' | 'isEnded' | 'isPartial'> {
   return {
     firstSeq: Math.min(...spans.map(({ firstSeq }) => firstSeq)),
     lastSeq: Math.max(...spans.map(({ lastSeq }) => lastSeq)),

@@ -184,6 +184,7 @@ export function outlineValues(span: Omit<FeedSpan, 'anchors'>): OutlineValues {
     turned: span.isTurned,
     begun: span.isBegun,
     ended: span.isEnded,
+    ...(span.isPartial === true ? { partial: true } : {}),
   }
 }
 
@@ -199,6 +200,7 @@ export function parseOutline(entry: OutlineValues): Omit<FeedSpan, 'anchors'> {
     isTurned: entry['turned'] as boolean | null,
     isBegun: entry['begun'] === true,
     isEnded: entry['ended'] === true,
+    isPartial: entry['partial'] === true ? true : undefined,
   }
 }
 

@@ -73,6 +73,30 @@ test('a break in a subscription’s sequence is a gap for every book on it, and 
   assert.deepEqual([...harness.tally.gaps], [['sequence break', 3]])
 })
 
+test('what other subscriptions say before a break proves nothing of the one that missed a message', async () => {
+  const trade = { type: 'trade', sid: 9, seq: 1, msg: { ts_ms: MS + 60_000 } }
+  const harness = decoderHarness('kalshi').feed(
+    snapshot(1, { ts_ms: MS }),
+    delta(2),
+    trade,
+    delta(4, { ts_ms: MS + 90_000 }),
+  )
+  assert.deepEqual(await harness.done(), [
+    `${MS} ${T} clear`,
+    `${MS + 2} ${T} add bid 4500 5`,
+    `${MS + 2}.000001 ${T} gap`,
+    `${MS + 90_000} ${T} add bid 4500 5`,
+  ])
+  // Also over a midnight: the first date is covered until its last message.
+  const nextDay = Date.UTC(2026, 5, 25, 1)
+  const late = decoderHarness('kalshi').feed(
+    snapshot(1, { ts_ms: MS }),
+    { ...trade, msg: { ts_ms: nextDay } },
+    delta(3, { ts_ms: nextDay + 9 }),
+  )
+  assert.deepEqual(await late.done(), [`${MS} ${T} clear`, `${nextDay + 9} ${T} add bid 4500 5`])
+})
+
 test('every numbered message counts, others do not', async () => {
   const harness = decoderHarness('kalshi').feed(
     snapshot(1, { ts_ms: MS }),

@@ -263,7 +263,8 @@ export class KalshiDecoder implements ResumableDecoder {
   #openRun(sid: number, beforeHole?: NumberedMessage): FeedRun {
     const isBegun = this.#subscribed.has(sid)
     const isTurned = this.#subscribed.get(sid) ?? this.#flag ?? (this.#usesYesPrice ? true : null)
-    const facts = { sid, isBegun, isTurned, connection: this.#connection, beforeHole }
+    const isPartial = this.#sequence === 'per-market' ? (true as const) : undefined
+    const facts = { sid, isBegun, isTurned, isPartial, connection: this.#connection, beforeHole }
     const run = this.#spans.start(facts, this.#name)
     this.#subscribed.delete(sid)
     this.#runs.set(sid, { run, recent: [] })
@@ -314,7 +315,9 @@ export class KalshiDecoder implements ResumableDecoder {
     }
   }
 
+  // Where markets were left out, most subscriptions seem to have begun before the file.
   #hasOlderRuns(): boolean {
+    if (this.#sequence !== 'strict') return false
     return [...this.#runs.values()].some(({ run }) => run.firstSeq !== 1)
   }
 

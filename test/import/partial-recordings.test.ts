@@ -1,0 +1,63 @@
+// Recordings of some of a connection's markets (`--sequence per-market`): missing numbers are other markets', so a number that
+// follows in another file is as a rule another market's as well, and proves nothing.
+
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { B, MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
+import { runImport } from '../support/import-harness.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { UNKNOWN, textAt } from './pieces/book-steps.ts'
+import { readLake } from './pieces/lake-reader.ts'
+
+const MINUTE = 60_000
+const at = (minutes: number): bigint => BigInt(MS + minutes * MINUTE) * 1_000_000n
+
+function line(minutes: number, frame: object): string {
+  return `${JSON.stringify({ recv_ts: MS + minutes * MINUTE, msg: frame })}\n`
+}
+
+function change(seq: number, minutes: number, market: string): string {
+  return line(minutes, delta(seq, { market_ticker: market, ts_ms: MS + minutes * MINUTE }))
+}
+
+async function booksOf(
+  directory: string,
+  files: readonly string[],
+  imports: readonly (readonly number[])[],
+): Promise<ReadonlyMap<string, readonly { ts: bigint; text: string }[]>> {
+  const lake = join(directory, `lake-${imports.length}`)
+  for (const numbers of imports) {
+    const paths = numbers.map((number) => join(directory, `${number}.ndjson`))
+    for (const [index, path] of paths.entries()) await writeFile(path, files[numbers[index]!]!)
+    await runImport(lake, 'kalshi', { paths }, { sequence: 'per-market' })
+  }
+  return (await readLake(lake)).steps
+}
+
+test('the next number in another market’s file does not carry a book over what was not recorded', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const files = [
+    line(0, snapshot(1, { market_ticker: T, yes: [[40, 9]] })) + change(3, 10, T),
+    // The file of the same connection's other market begins with the next number; T was recorded no more.
+    change(4, 11, B) + line(12, snapshot(5, { market_ticker: B, yes: [[40, 9]] })) + change(9, 50, B),
+  ]
+  for (const imports of [[[0, 1]], [[0], [1]]]) {
+    const steps = await booksOf(directory, files, imports)
+    assert.notEqual(textAt(steps.get(T)!, at(10)), UNKNOWN)
+    assert.equal(textAt(steps.get(T)!, at(11)), UNKNOWN)
+    assert.notEqual(textAt(steps.get(B)!, at(49)), UNKNOWN)
+  }
+})
+
+test('trades with numbers of their own beside a market’s book begin no other connection', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const trade = { type: 'trade', sid: 9, seq: 1, msg: { market_ticker: T, ts_ms: MS + 5 * MINUTE } }
+  const files = [
+    line(0, snapshot(3, { market_ticker: T, yes: [[40, 9]] })) + line(5, trade) + change(8, 10, T),
+  ]
+  const steps = await booksOf(directory, files, [[0]])
+  assert.equal(textAt(steps.get(T)!, at(9)), '0:4000=9000000')
+  assert.equal(textAt(steps.get(T)!, at(10)), '0:4000=9000000 0:4500=5000000')
+})
