@@ -19,6 +19,9 @@ export interface BookEventSink {
   append(series: string, event: BookEvent): void
 }
 
+/** As the report names messages of a connection in which nothing has a time. */
+export const TIMELESS = 'none in its connection has a time'
+
 export interface FeedDecoder {
   /** A new file begins; `name` is for messages. */
   startFile(name: string): void

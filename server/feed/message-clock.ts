@@ -37,6 +37,10 @@ export interface MessageClockOptions<T> {
   readonly isIdle: (item: T) => boolean
   /** What the message says was known at the message before it already, or is nothing that could be known too early. */
   readonly saysNothingNew: (item: T) => boolean
+  /** Neither the message nor anything else of its connection has a time: it is left out. */
+  readonly onTimeless: (item: T) => void
+  /** Both clocks go back: another recording begins in the same file. Where this is not given, numbers tell that. */
+  readonly onAnotherRecording?: () => void
   readonly state?: MessageClockState | undefined
 }
 
@@ -102,15 +106,22 @@ export class MessageClock<T> {
   /** Delivers what still waits. Throws when the whole recording has no time. */
   finish(): void {
     if (this.#held.length === 0) return
-    if (this.#held.every(isTimeless) && this.#lastTs === undefined) {
-      throw new BadLineError('no message of the recording carries a time')
+    if (this.#lastTs !== undefined || !this.#held.every(isTimeless)) {
+      this.#settle(true)
+      return
     }
-    this.#settle(true)
+    if (this.#beforeTs === undefined) throw new BadLineError('no message of the recording carries a time')
+    for (const { item } of this.#held) this.#options.onTimeless(item)
+    this.#held = []
   }
 
   #startConnection(): void {
     // A connection that told no time at all waits on, with the one that follows it.
     if (!this.#held.every(isTimeless)) this.#settle(true)
+    this.#forgetConnection()
+  }
+
+  #forgetConnection(): void {
     this.#beforeTs = later(this.#lastRecvTs, this.#beforeTs)
     this.#lastTs = undefined
     this.#lastRecvTs = undefined
@@ -144,8 +155,9 @@ export class MessageClock<T> {
       if (this.#isSettled || !agrees(ts, recvTs, 0n)) return false
       this.#offset = 0n
     }
-    this.#isSettled = true
     const isBack = this.#lastTs !== undefined && ts < this.#lastTs - BACK_NS_MAX
+    if (isBack && this.#isOfAnother(recvTs - this.#offset)) return false
+    this.#isSettled = true
     if (isBack && this.#options.isNext(item)) this.#setAside(item, 'ts', ts, recvTs - this.#offset)
     else this.#correct(item, ts, recvTs)
     return true
@@ -179,6 +191,10 @@ export class MessageClock<T> {
       const told = place === -1 ? undefined : this.#tellTimes(place, isFinal)
       if (told === undefined && !isFinal && (place !== -1 || this.#held.length <= WAITING_MAX)) return
       const heads = this.#held.splice(0, told === undefined ? this.#held.length : place)
+      if (this.#isOfAnother(told === undefined ? this.#latestOf(heads) : told.times.recvTs)) {
+        this.#forgetConnection()
+        this.#options.onAnotherRecording?.()
+      }
       this.#deliverHeads(heads, told?.times)
       if (told === undefined) this.#isSettled = true
       else {
@@ -187,6 +203,19 @@ export class MessageClock<T> {
       }
       while (this.#held.length > 0 && this.#takeNow(this.#held[0]!)) this.#held.shift()
     }
+  }
+
+  /** Whether a message received then belongs to another recording than those before it. */
+  #isOfAnother(recvTs: bigint | undefined): boolean {
+    const last = this.#lastRecvTs
+    const canBe = this.#options.onAnotherRecording !== undefined && !this.#options.trustsReceiveTimes
+    return canBe && recvTs !== undefined && last !== undefined && recvTs < last - BACK_NS_MAX
+  }
+
+  /** The latest receipt of several messages. One alone may as well have a wrong time. */
+  #latestOf(heads: readonly Held<T>[]): bigint | undefined {
+    const received = heads.flatMap(({ recvTs }) => (recvTs === undefined ? [] : [recvTs - this.#offset]))
+    return received.length < 2 ? undefined : received.reduce((a, b) => (a > b ? a : b))
   }
 
   /** The times of the first message that waits with the exchange's; undefined while only later ones can tell. */

@@ -199,7 +199,15 @@ async function readInput(
     signal.throwIfAborted()
   }
   first.refuseOthers()
-  decoder.finishFile()
+  try {
+    decoder.finishFile()
+  } catch (error) {
+    if (!(error instanceof BadLineError)) throw error
+    const text = `${input.name}: ${error.message}`
+    if (!skipBad) throw new Error(text, { cause: error })
+    tally.badLines++
+    if (bad.count++ < IMPORT_BAD_LINES_SHOWN) bad.first.push(text)
+  }
   return bad
 }
 

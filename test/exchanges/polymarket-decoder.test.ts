@@ -318,3 +318,41 @@ test('a new file goes on with the books unless the pause is longer than the conn
     .done()
   assert.deepEqual([...silent.tally.gaps], [['silence of more than a day', 1]])
 })
+
+test('recordings one after the other in one file are put together as from two', async () => {
+  const minute = 60_000
+  // A dump, and a change of each of three minutes, received 20 ms later; the second recorder hears less.
+  const recording = (minutes: readonly number[]): string[] => [
+    `${MS + 20} ${JSON.stringify([book(MS, { bids: [level('0.3', '5')] })])}`,
+    ...minutes.map((at) => {
+      const frame = change(MS + at * minute, { size: String(100 + at) })
+      return `${MS + at * minute + 20} ${JSON.stringify(frame)}`
+    }),
+  ]
+  const once = await decoderHarness('polymarket')
+    .feed(...recording([1, 2, 3]))
+    .done()
+  for (const minutes of [
+    [1, 2, 3],
+    [1, 2],
+  ]) {
+    const both = decoderHarness('polymarket').feed(...recording([1, 2, 3]), ...recording(minutes))
+    assert.deepEqual(await both.done(), once)
+    assert.deepEqual(both.tally.setAside, { ts: 0, recvTs: 0 })
+  }
+})
+
+test('books of a new connection, without receive times, are of the moment when the latest of them changed', async () => {
+  const hour = 3_600_000
+  const harness = decoderHarness('polymarket').feed(
+    change(MS),
+    [book(MS + 2 * hour, { asset_id: NO }), book(MS - hour)],
+    change(MS + 2 * hour + 9),
+  )
+  assert.deepEqual((await harness.done()).slice(-3), [
+    `${MS + 2 * hour} ${N} clear`,
+    `${MS + 2 * hour} ${Y} clear`,
+    `${MS + 2 * hour + 9} ${Y} set bid 5000 200`,
+  ])
+  assert.deepEqual(harness.tally.setAside, { ts: 0, recvTs: 0 })
+})

@@ -31,6 +31,7 @@ function placed(messages: readonly Told[]): { readonly times: number[]; readonly
     isNext: () => false,
     isIdle: (item) => messages[item]!.isIdle ?? false,
     saysNothingNew: () => false,
+    onTimeless: (item) => aside.push(`${item} left out`),
   })
   const ns = (ms: number | undefined): bigint | undefined =>
     ms === undefined ? undefined : BigInt(MS + ms) * 1_000_000n
@@ -138,6 +139,16 @@ test('of receive times the longest ascending choice is kept, the later one of tw
   assert.deepEqual(kept(5, 1), [5, undefined])
   assert.deepEqual(kept(3, 3, 3), [3, 3, 3])
   assert.deepEqual(timesInOrder([5n, undefined, 1n, 8n], 2n, 7n, 0n), [5n, undefined, undefined, undefined])
+})
+
+test('a connection without any time at the end of a file is left out, and said', async () => {
+  const harness = decoderHarness('kalshi').feed(
+    snapshot(1, { ts_ms: MS }),
+    delta(2),
+    snapshot(1, { yes: [[1, 1]] }),
+  )
+  assert.deepEqual(await harness.done(), [`${MS} ${T} clear`, `${MS + 2} ${T} add bid 4500 5`])
+  assert.deepEqual([...harness.tally.skippedTypes], [['none in its connection has a time', 1]])
 })
 
 test('without receive times a book after a loss, or of another market, waits for the next message', async () => {

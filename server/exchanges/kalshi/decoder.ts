@@ -12,7 +12,7 @@ import {
 import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
 import { NS_PER_MS } from '../../../shared/utc-date.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
-import { RunRecords } from '../../feed/feed-decoder.ts'
+import { RunRecords, TIMELESS } from '../../feed/feed-decoder.ts'
 import type { FeedDecoderOptions, ResumableDecoder, Stamp } from '../../feed/feed-decoder.ts'
 import type { FeedReading, SequenceTrust } from '../../feed/feed-reading.ts'
 import type { FeedRun, FeedRunState, FeedSpans, RunEnd } from '../../feed/feed-spans.ts'
@@ -86,6 +86,7 @@ export class KalshiDecoder implements ResumableDecoder {
         sid !== undefined && seq !== undefined && this.#runs.get(sid)?.run.lastSeq === seq - 1,
       isIdle: ({ body }) => body.kind !== 'snapshot' && body.kind !== 'delta',
       saysNothingNew: (message) => this.#saysNothingNew(message),
+      onTimeless: () => options.tally.countSkipped(TIMELESS),
     }
     const { state } = options
     this.#clock = new MessageClock({ ...this.#clockOptions, state: state?.clock })

@@ -8,7 +8,7 @@ import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
 import { NS_PER_MS } from '../../../shared/utc-date.ts'
 import { ExactBook } from '../../lake/exact-book.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
-import { RunRecords } from '../../feed/feed-decoder.ts'
+import { RunRecords, TIMELESS } from '../../feed/feed-decoder.ts'
 import type { FeedDecoderOptions, ResumableDecoder, Stamp } from '../../feed/feed-decoder.ts'
 import type { FeedRun, FeedRunState, FeedSpans, RunEnd } from '../../feed/feed-spans.ts'
 import type { ImportTally } from '../../feed/import-tally.ts'
@@ -28,6 +28,8 @@ const BOOK_AGE_NS_MAX = 1_000_000_000n
 interface Arrival {
   readonly message: PolymarketMessage
   readonly dump: readonly string[] | undefined
+  /** The exchange's time; of a list of books that of the book that changed last: then all of them were as they are. */
+  readonly ts: bigint | undefined
   /** The recording says when it was received. */
   readonly isReceived: boolean
 }
@@ -82,6 +84,8 @@ export class PolymarketDecoder implements ResumableDecoder {
       isNext: () => false,
       isIdle: ({ message }) => message.body.kind !== 'book' && message.body.kind !== 'changes',
       saysNothingNew: () => true,
+      onTimeless: () => options.tally.countSkipped(TIMELESS),
+      onAnotherRecording: () => this.#end('new connection'),
     }
     const { state } = options
     this.#clock = new MessageClock({ ...this.#clockOptions, state: state?.clock })
@@ -121,7 +125,11 @@ export class PolymarketDecoder implements ResumableDecoder {
     for (const message of messages) this.#checkMarkets(message)
     const books = messages.flatMap(({ body }) => (body.kind === 'book' ? [body.marketId] : []))
     const dump = isList && books.length > 0 ? books : undefined
-    for (const message of messages) this.#arrive({ message, dump, isReceived: recvTs !== undefined }, recvTs)
+    const changedTs = dump === undefined ? undefined : latestChange(messages)
+    for (const message of messages) {
+      const ts = message.body.kind === 'book' ? (changedTs ?? message.ts) : message.ts
+      this.#arrive({ message, dump, ts, isReceived: recvTs !== undefined }, recvTs)
+    }
   }
 
   // Which token a lost message was about is not known.
@@ -138,21 +146,16 @@ export class PolymarketDecoder implements ResumableDecoder {
   }
 
   #arrive(arrival: Arrival, recvTs: bigint | undefined): void {
-    const { message } = arrival
+    const { message, ts } = arrival
     const isBook = message.body.kind === 'book'
     if (recvTs !== undefined) {
-      this.#clock.push(arrival, isBook ? undefined : message.ts, recvTs, false)
+      this.#clock.push(arrival, isBook ? undefined : ts, recvTs, false)
       return
     }
-    if (!isBook && message.ts !== undefined) this.#startTs ??= message.ts
+    if (!isBook && ts !== undefined) this.#startTs ??= ts
     if (this.#startTs !== undefined) {
       this.#releaseWaiting()
-      this.#clock.push(
-        arrival,
-        message.ts === undefined ? undefined : later(message.ts, this.#startTs),
-        undefined,
-        false,
-      )
+      this.#clock.push(arrival, ts === undefined ? undefined : later(ts, this.#startTs), undefined, false)
       return
     }
     this.#waiting.push(arrival)
@@ -164,8 +167,7 @@ export class PolymarketDecoder implements ResumableDecoder {
     const waiting = this.#waiting
     this.#waiting = []
     for (const arrival of waiting) {
-      const { ts } = arrival.message
-      const time = this.#startTs ?? ts
+      const time = this.#startTs ?? arrival.ts
       this.#clock.push(arrival, arrival.message.body.kind === 'lost' ? undefined : time, undefined, false)
     }
   }
@@ -280,7 +282,12 @@ export class PolymarketDecoder implements ResumableDecoder {
   }
 }
 
-const LOST: Arrival = { message: LOST_MESSAGE, dump: undefined, isReceived: false }
+const LOST: Arrival = { message: LOST_MESSAGE, dump: undefined, ts: undefined, isReceived: false }
+
+function latestChange(messages: readonly PolymarketMessage[]): bigint | undefined {
+  const times = messages.flatMap(({ ts }) => (ts === undefined ? [] : [ts]))
+  return times.length === 0 ? undefined : times.reduce(later)
+}
 
 function isYoung(ts: bigint | undefined, recvTs: bigint): boolean {
   return ts !== undefined && recvTs - ts <= BOOK_AGE_NS_MAX && ts - recvTs <= AHEAD_NS_MAX
