@@ -167,7 +167,9 @@ export class MessageClock<T> {
     if (this.#options.trustsReceiveTimes) return this.#takeOne(entry, 'recvTs', recvTs)
     const time = recvTs - this.#offset
     const last = this.#lastRecvTs
-    if (!this.#isSettled || last === undefined || time > last + BEHIND_NS_MAX || time < last - BACK_NS_MAX)
+    // Where numbers tell what comes first, a time that goes back a little moves nothing.
+    const backMax = this.#options.onAnotherRecording === undefined ? BEHIND_NS_MAX : BACK_NS_MAX
+    if (!this.#isSettled || last === undefined || time > last + BEHIND_NS_MAX || time < last - backMax)
       return false
     this.#correct(entry.item, time, recvTs)
     return true

@@ -45,7 +45,12 @@ export interface KalshiDecoderState {
 interface OpenRun {
   readonly run: FeedRun
   /** The latest messages, by number. */
-  readonly recent: { readonly seq: number; readonly recvTs: bigint; readonly frame: Frame }[]
+  readonly recent: {
+    readonly seq: number
+    readonly recvTs: bigint
+    readonly receivedTs?: bigint | undefined
+    readonly frame: Frame
+  }[]
 }
 
 export class KalshiDecoder implements ResumableDecoder {
@@ -156,6 +161,12 @@ export class KalshiDecoder implements ResumableDecoder {
 
   #push(message: KalshiMessage, recvTs: bigint | undefined): void {
     if (!this.#clock.isHolding) this.#held.clear()
+    if (recvTs !== undefined && this.#wasReceived(message, recvTs)) {
+      this.#tally.messages++
+      this.#tally.countRepeat(tickerOf(message.body))
+      return
+    }
+    message.receivedTs = recvTs
     const isTimeless = message.ts === undefined && recvTs === undefined
     if (isTimeless && this.#isBookTimed) this.#sentTogether.add(message)
     this.#isBookTimed = message.body.kind === 'snapshot' && (!isTimeless || this.#isBookTimed)
@@ -167,7 +178,16 @@ export class KalshiDecoder implements ResumableDecoder {
       this.#held.hasConnection = true
     }
     const { sid, seq, frame } = message
-    if (sid !== undefined && seq !== undefined) this.#held.add(sid, seq, frame)
+    if (sid !== undefined && seq !== undefined) this.#held.add(sid, seq, frame, recvTs)
+  }
+
+  /** Whether the same message came already, at the same time: a line that stands twice. */
+  #wasReceived({ sid, seq, frame }: KalshiMessage, recvTs: bigint): boolean {
+    if (sid === undefined || seq === undefined) return false
+    if (this.#held.hasReceived(sid, seq, frame, recvTs)) return true
+    if (this.#held.hasConnection) return false
+    const earlier = this.#runs.get(sid)?.recent[seq % IMPORT_DUPLICATE_WINDOW]
+    return earlier?.seq === seq && earlier.receivedTs === recvTs && isDeepStrictEqual(earlier.frame, frame)
   }
 
   /** A book without a time may be told anew where nothing is missing before it; else it is known when the next message comes. */
@@ -218,7 +238,10 @@ export class KalshiDecoder implements ResumableDecoder {
       if (run.sid !== null) this.#tally.numbers.taken++
       run.take(run.sid === null ? 0 : seq, ts, recvTs)
       const recent = sid === undefined ? undefined : this.#runs.get(sid)?.recent
-      if (recent !== undefined) recent[seq % IMPORT_DUPLICATE_WINDOW] = { seq, recvTs, frame: message.frame }
+      if (recent !== undefined) {
+        const { receivedTs, frame } = message
+        recent[seq % IMPORT_DUPLICATE_WINDOW] = { seq, recvTs, receivedTs, frame }
+      }
     }
     this.#apply(message, run, { ts, recvTs, seq: run?.sid === null ? 0 : seq })
   }

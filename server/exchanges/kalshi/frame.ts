@@ -47,6 +47,8 @@ export interface KalshiMessage {
   readonly ts: bigint | undefined
   readonly body: KalshiBody
   readonly frame: Frame
+  /** As the recorder wrote it. */
+  receivedTs?: bigint | undefined
 }
 
 const PRICE_DIGITS = 4

@@ -9,10 +9,17 @@ export class HeldNumbers {
   /** The latest number of each subscription. */
   readonly #lastSeqs = new Map<number, number>()
   readonly #frames = new Map<string, Frame>()
+  readonly #receivedTs = new Map<string, bigint | undefined>()
 
-  add(sid: number, seq: number, frame: Frame): void {
+  add(sid: number, seq: number, frame: Frame, receivedTs: bigint | undefined): void {
     this.#lastSeqs.set(sid, seq)
     this.#frames.set(`${sid}:${seq}`, frame)
+    this.#receivedTs.set(`${sid}:${seq}`, receivedTs)
+  }
+
+  /** Whether the same message, received at the same time, waits already. */
+  hasReceived(sid: number, seq: number, frame: Frame, receivedTs: bigint): boolean {
+    return this.#receivedTs.get(`${sid}:${seq}`) === receivedTs && this.has(sid, seq, frame)
   }
 
   lastSeq(sid: number): number | undefined {
@@ -30,5 +37,6 @@ export class HeldNumbers {
     if (this.#lastSeqs.size === 0) return
     this.#lastSeqs.clear()
     this.#frames.clear()
+    this.#receivedTs.clear()
   }
 }

@@ -2,6 +2,7 @@
 // books that are known already, or in the best prices that messages state; those are compared and counted, nothing is
 // corrected by them. Both tokens of a market are kept, each with a book of its own.
 
+import { isDeepStrictEqual } from 'node:util'
 import { EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../../shared/lob-v1.ts'
 import { IMPORT_HELD_CHANGES_MAX, IMPORT_SILENCE_MS_MAX } from '../../../shared/limits.ts'
 import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
@@ -17,12 +18,14 @@ import type { MessageClockState } from '../../feed/message-clock.ts'
 import { AHEAD_NS_MAX } from '../../feed/recorder-clock.ts'
 import { LOST_MESSAGE, parsePolymarketFrame } from './frame.ts'
 import type { PolymarketMessage, PriceChange } from './frame.ts'
-import type { RecordedMessage } from '../../feed/frame.ts'
+import type { Frame, RecordedMessage } from '../../feed/frame.ts'
 
 const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
 // A `book` tells when it last changed. One that was received long after was not sent because it changed: its time is
 // that of its receipt.
 const BOOK_AGE_NS_MAX = 1_000_000_000n
+/** A line that stands twice stands again within so many. */
+const REPEAT_WINDOW = 64
 
 /** A message, and the tokens of the list of books that it came with: a connection's first ones. */
 interface Arrival {
@@ -70,6 +73,10 @@ export class PolymarketDecoder implements ResumableDecoder {
   #tokens = new Map<string, TokenBook>()
   /** Books at the head of a file without receive times: they were sent when the recording began. */
   #waiting: Arrival[] = []
+  /** The latest messages with a receive time, a ring. */
+  readonly #recent: { readonly recvTs: bigint; readonly frames: readonly Frame[] }[] = []
+  #received = 0
+  #latestTs = -1n
   /** When a file without receive times began; undefined until a message tells. */
   #startTs: bigint | undefined
 
@@ -116,11 +123,19 @@ export class PolymarketDecoder implements ResumableDecoder {
   startFile(name: string): void {
     this.#name = name
     this.#clock = new MessageClock(this.#clockOptions)
+    this.#recent.length = 0
+    this.#received = 0
+    this.#latestTs = -1n
     this.#startTs = undefined
     this.#end('end of file')
   }
 
   decode({ frames, recvTs, isList }: RecordedMessage): void {
+    if (recvTs !== undefined && this.#wasReceived(frames, recvTs)) {
+      this.#tally.messages += frames.length
+      for (const frame of frames) this.#tally.countRepeat(tokenOf(parsePolymarketFrame(frame)))
+      return
+    }
     const messages = frames.map(parsePolymarketFrame)
     for (const message of messages) this.#checkMarkets(message)
     const books = messages.flatMap(({ body }) => (body.kind === 'book' ? [body.marketId] : []))
@@ -130,6 +145,16 @@ export class PolymarketDecoder implements ResumableDecoder {
       const ts = message.body.kind === 'book' ? (changedTs ?? message.ts) : message.ts
       this.#arrive({ message, dump, ts, isReceived: recvTs !== undefined }, recvTs)
     }
+  }
+
+  /** Whether the same message came lately, at the same time: a line that stands twice. Else it is remembered. */
+  #wasReceived(frames: readonly Frame[], recvTs: bigint): boolean {
+    const isNew = recvTs > this.#latestTs
+    if (!isNew && this.#recent.some((one) => one.recvTs === recvTs && isDeepStrictEqual(one.frames, frames)))
+      return true
+    if (isNew) this.#latestTs = recvTs
+    this.#recent[this.#received++ % REPEAT_WINDOW] = { recvTs, frames }
+    return false
   }
 
   // Which token a lost message was about is not known.
