@@ -213,8 +213,23 @@ function hearThroughConnections(chains: readonly Chain[]): void {
         byConnection.delete(connection)
       }
     }
-    if (group.length > 1) extend(group)
+    if (group.length > 1 && !isOfSeveral(group)) extend(group)
   }
+}
+
+/**
+ * Whether strands seem to be of one connection and are not: it has a subscription once at a time. Recorders that began
+ * together count alike, and what one of them heard may have been put together with what the other did.
+ */
+function isOfSeveral(group: readonly Chain[]): boolean {
+  const last = new Map<number, bigint>()
+  for (const { sid, firstTs, lastTs } of group.toSorted((a, b) => compare(a.firstTs, b.firstTs))) {
+    if (sid === null) continue
+    const before = last.get(sid)
+    if (before !== undefined && firstTs < before - DISORDER_NS_MAX) return true
+    if (before === undefined || lastTs > before) last.set(sid, lastTs)
+  }
+  return false
 }
 
 function extend(group: readonly Chain[]): void {

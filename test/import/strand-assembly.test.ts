@@ -13,7 +13,7 @@ const TOKENS = new Set(['0xc0:1'])
 /** A span of numbers `from` to `to`, one a second from `at` seconds on. */
 function numbered(from: number, to: number, at: number, more: Partial<LooseSpan> = {}): LooseSpan {
   const anchors = Array.from({ length: to - from + 1 }, (_, index) => {
-    const recvTs = BigInt(at + index) * S
+    const recvTs = BigInt(Math.round((at + index) * 1000)) * 1_000_000n
     return { seq: from + index, recvTs, ts: recvTs, isAfterSilence: false }
   })
   return spanOf(anchors, { sid: 1, firstSeq: from, lastSeq: to, isBegun: from === 1, ...more })
@@ -117,6 +117,23 @@ test('a subscription that seemed over goes on to where its connection ended', ()
   const silent = numbered(1, 4, 0, { connection: 'a', isEnded: true })
   const [strand] = assembleStrands([silent, numbered(1, 9, 1, other)])
   assert.deepEqual([strand!.lastTs, strand!.isEnded, strand!.end], [9n * S, true, 'disconnect'])
+})
+
+test('two recorders that began together and were mixed up do not keep each other alive', () => {
+  // Both heard the same, so that the second files of each go on with the first of the other as well as with its own.
+  const [a, b] = [{ connection: 'a 0' }, { connection: 'b 0' }]
+  const other = (from: number, to: number, at: number, more: Partial<LooseSpan>): LooseSpan =>
+    numbered(from, to, at, { sid: 9, ...more })
+  const strands = assembleStrands([
+    numbered(1, 60, 100, a),
+    numbered(61, 100, 160, { ...b, end: 'new connection' }),
+    numbered(1, 60, 100.5, b),
+    numbered(61, 200, 160.5, a),
+    other(1, 50, 100, b),
+    other(51, 90, 150, a),
+  ])
+  const ended = strands.find(({ sid, lastSeq }) => sid === 1 && lastSeq === 100)!
+  assert.equal(ended.lastTs, 199n * S)
 })
 
 test('a number that fits goes on with nothing when another heard a change meanwhile', () => {
