@@ -34,6 +34,8 @@ const PAYLOAD_KEYS = [
 const OWN_TIME_KEYS = ['ts', 'ts_ms']
 
 const HEARTBEATS = new Set(['PING', 'PONG'])
+const TIMED_HEARTBEAT = /^(\d[^[{]*?)[\s,]+(PING|PONG)$/
+const BEFORE_FRAME = 'what stands before the frame'
 
 /** A message with every time that was found for it, and the line it came from. */
 interface Reading {
@@ -64,12 +66,16 @@ function framesOfLine(reading: Reading): readonly Frame[] {
   const start = text.charCodeAt(0)
   if (start === 123 /* { */ || start === 91 /* [ */) return framesOfValue(parseJson(text), reading)
   if (HEARTBEATS.has(text)) return [heartbeat(text)]
+  const [, told, word] = TIMED_HEARTBEAT.exec(text) ?? []
+  if (told !== undefined && word !== undefined) {
+    reading.times.push({ key: BEFORE_FRAME, ts: readTime(BEFORE_FRAME, told), isReceiveTime: false })
+    return [heartbeat(word)]
+  }
   const json = text.search(/[{[]/)
   const prefix = json === -1 ? '' : text.slice(0, json).replace(/[\s,]+$/, '')
   if (!/^\d/.test(prefix)) throw new BadLineError('neither JSON nor a time followed by JSON')
   const value = parseJson(text.slice(json))
-  const key = 'what stands before the frame'
-  reading.times.push({ key, ts: readTime(key, prefix), isReceiveTime: false })
+  reading.times.push({ key: BEFORE_FRAME, ts: readTime(BEFORE_FRAME, prefix), isReceiveTime: false })
   return framesOfValue(value, reading)
 }
 

@@ -56,6 +56,9 @@ test('reads every shape in which a frame can be recorded', () => {
     [`[1782316195,${JSON.stringify(k)}]`, 1_782_316_195_000_000_000n, [KALSHI]],
     ['{"id":1,"cmd":"subscribe","params":{}}', undefined, [{ id: 1, cmd: 'subscribe', params: {} }]],
     ['PONG', undefined, [{ type: 'PONG' }]],
+    ['1782316195.033836123 PONG', NS, [{ type: 'PONG' }]],
+    ['2026-06-24 15:49:55.033836123Z,PING', NS, [{ type: 'PING' }]],
+    ['[1782316195033836123,"PONG"]', NS, [{ type: 'PONG' }]],
     ['{"recv_ts":1782316195,"raw":"PONG"}', 1_782_316_195_000_000_000n, [{ type: 'PONG' }]],
   ]
   for (const [line, recvTs, frames] of cases) {
