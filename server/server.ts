@@ -250,14 +250,14 @@ function createMetrics(
 }
 
 /** Everything that runs beside the requests, not yet started, and the catalogue that it feeds. */
-function createBackground(
+async function createBackground(
   config: ServeConfig,
   dependencies: ServerDependencies,
-): { readonly background: Background; readonly catalogue: Catalogue } {
+): Promise<{ readonly background: Background; readonly catalogue: Catalogue }> {
   const { logger, store } = dependencies
   const answerCache = new AnswerCache((config.answerCacheMb ?? ANSWER_CACHE_MB_DEFAULT) * BYTES_PER_MB)
   const catalogue = new Catalogue(cachePolicyOf(config), answerCache)
-  const lakeWatch = createLakeWatch(config.lake, config.sync, logger)
+  const lakeWatch = await createLakeWatch(config.lake, config.sync, logger)
   const parts = {
     ...createPools(config, dependencies),
     lakeWatch,
@@ -284,7 +284,7 @@ export async function startServer(
   dependencies: ServerDependencies,
 ): Promise<RunningServer> {
   const { logger } = dependencies
-  const { background, catalogue } = createBackground(config, dependencies)
+  const { background, catalogue } = await createBackground(config, dependencies)
   const { lobPool, recordPool, lakeWatch, lakeBooks, metrics } = background
   const lifecycle = new RequestLifecycle(
     createEndpoints(config, dependencies, catalogue, background),

@@ -6,7 +6,6 @@ import type { TaskMetrics } from '../ingest/task-loop.ts'
 import { LakeSyncSchedule } from './lake-sync-schedule.ts'
 import { logSync } from './sync-log.ts'
 import type { SyncConfig } from './sync-options.ts'
-import { openObjectStore } from './sync-target.ts'
 
 export interface LakeWatch {
   readonly status: SyncStatus
@@ -20,8 +19,14 @@ export interface LakeWatch {
   close(): Promise<void>
 }
 
-export function createLakeWatch(lake: string, sync: SyncConfig | null, logger: Logger): LakeWatch {
+export async function createLakeWatch(
+  lake: string,
+  sync: SyncConfig | null,
+  logger: Logger,
+): Promise<LakeWatch> {
   if (sync === null) return watchDirectory(lake, logger)
+  // The client of object storage is half of what a server loads, and most have a directory.
+  const { openObjectStore } = await import('./sync-target.ts')
   const remote = openObjectStore(sync.from, sync)
   if (remote === undefined) throw new Error(`${sync.from} is no place to synchronize with`)
   const schedule = new LakeSyncSchedule({

@@ -39,11 +39,11 @@ test('object storage that is away is told in the log and keeps the process from 
   const s3 = await startS3Server(t)
   s3.fault = () => ({ status: 503 })
   const lake = await temporaryDirectory(t)
-  const warned = new Promise<string>((resolve) => {
-    const logger = pino({ level: 'warn' }, { write: resolve })
-    const watch = createLakeWatch(lake, { from: `s3://${BUCKET}`, endpoint: s3.endpoint }, logger)
-    t.after(() => watch.close())
-    watch.start()
-  })
+  let tell = (_line: string): void => {}
+  const warned = new Promise<string>((resolve) => (tell = resolve))
+  const logger = pino({ level: 'warn' }, { write: (line) => tell(line) })
+  const watch = await createLakeWatch(lake, { from: `s3://${BUCKET}`, endpoint: s3.endpoint }, logger)
+  t.after(() => watch.close())
+  watch.start()
   assert.match(await warned, /s3:\/\/lake: HTTP 503/)
 })
