@@ -20,6 +20,8 @@ export interface WorkerPoolOptions {
   /** The compiled worker file; its default export takes the tasks and the warm task. */
   readonly workerUrl: URL
   readonly threads: number
+  /** Threads that are there before their first task; all of them unless a test is to start sooner. */
+  readonly threadsAtStart?: number | undefined
   readonly tasksPerThread: number
   readonly heapMb: number
   /** Steps of scheduling priority below the event loop. */
@@ -106,6 +108,7 @@ export class WorkerPool<Head extends StreamHead> {
 
   #makePiscina(): Piscina {
     const { name, workerUrl, threads, tasksPerThread, heapMb, niceness, logger } = this.#options
+    const { threadsAtStart = threads } = this.#options
     const threadData: WorkerThreadData = {
       taskUrl: workerUrl.href,
       niceness,
@@ -115,7 +118,7 @@ export class WorkerPool<Head extends StreamHead> {
       filename: THREAD_URL.href,
       workerData: threadData,
       execArgv: THREAD_OPTIONS,
-      minThreads: threads,
+      minThreads: Math.min(threads, threadsAtStart),
       maxThreads: threads,
       idleTimeout: Infinity,
       concurrentTasksPerWorker: tasksPerThread,

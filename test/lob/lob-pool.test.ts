@@ -5,13 +5,21 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import { patternBytes } from '../support/byte-pattern.ts'
-import { readProblem, startTestServer, until } from '../support/test-server.ts'
+import { runs } from '../support/effort.ts'
+import { readProblem, startTestServer, type TestServer, until } from '../support/test-server.ts'
+
+/** More in a row than there are threads. */
+const DEATHS = runs(LOB_CONCURRENT_REQUESTS_MAX + 1, 3 * LOB_CONCURRENT_REQUESTS_MAX)
+
+function startWarm(t: TestContext): Promise<TestServer> {
+  return startTestServer(t, {}, { isWarm: true })
+}
 
 test('serves four requests at once and refuses the fifth with 429 and Retry-After', async (t) => {
-  const { lobUrl, openRaw, log, server } = await startTestServer(t)
+  const { lobUrl, openRaw, log, server } = await startWarm(t)
   const holders = await Promise.all(
     Array.from({ length: LOB_CONCURRENT_REQUESTS_MAX }, () => openRaw(lobUrl('wait'))),
   )
@@ -32,7 +40,7 @@ test('serves four requests at once and refuses the fifth with 429 and Retry-Afte
 })
 
 test('has the slot free again when a client sees the end of its answer', async (t) => {
-  const { lobUrl, server } = await startTestServer(t)
+  const { lobUrl, server } = await startWarm(t)
   const oneClient = async (): Promise<void> => {
     for (let round = 0; round < 50; round++) {
       const response = await fetch(lobUrl(round % 2 === 0 ? 'bytes.10' : 'bytes.50000'))
@@ -51,8 +59,8 @@ for (const [what, series, code] of [
   ['the worker returns without a word', 'silent', 'worker_failed'],
 ] as const) {
   test(`answers 503 when ${what} before the first chunk, many times in a row, and serves on`, async (t) => {
-    const { lobUrl, server } = await startTestServer(t)
-    for (let round = 0; round < 3 * LOB_CONCURRENT_REQUESTS_MAX; round++) {
+    const { lobUrl, server } = await startWarm(t)
+    for (let round = 0; round < DEATHS; round++) {
       const failed = await fetch(lobUrl(series))
       assert.equal(failed.status, 503)
       assert.equal((await readProblem(failed)).code, code)
@@ -67,7 +75,7 @@ for (const [what, series, code] of [
 }
 
 test('survives four threads that die at the same time', async (t) => {
-  const { lobUrl } = await startTestServer(t)
+  const { lobUrl } = await startWarm(t)
   for (let round = 0; round < 3; round++) {
     const failed = await Promise.all(
       Array.from({ length: LOB_CONCURRENT_REQUESTS_MAX }, () => fetch(lobUrl('die'))),
@@ -86,11 +94,11 @@ test('recovers from a worker file that cannot be loaded for a while', async (t) 
   const marker = join(directory, 'broken')
   process.env['BOOKCAST_TEST_BROKEN_MARKER'] = marker
   t.after(() => delete process.env['BOOKCAST_TEST_BROKEN_MARKER'])
-  const { lobUrl } = await startTestServer(t)
+  const { lobUrl } = await startWarm(t)
   await writeFile(marker, '')
   const dying = Array.from({ length: LOB_CONCURRENT_REQUESTS_MAX }, () => fetch(lobUrl('die')))
   for (const response of await Promise.all(dying)) assert.equal(response.status, 503)
-  for (let round = 0; round < 3 * LOB_CONCURRENT_REQUESTS_MAX; round++) {
+  for (let round = 0; round < DEATHS; round++) {
     const failed = await fetch(lobUrl('bytes.10'))
     assert.equal((await readProblem(failed)).code, 'worker_failed')
   }
@@ -102,8 +110,8 @@ test('recovers from a worker file that cannot be loaded for a while', async (t) 
 })
 
 test('closes while threads are starting', async (t) => {
-  for (let round = 0; round < 10; round++) {
-    const { lobUrl, server } = await startTestServer(t)
+  for (let round = 0; round < 10; round += runs(3, 1)) {
+    const { lobUrl, server } = await startWarm(t)
     const dying = Array.from({ length: LOB_CONCURRENT_REQUESTS_MAX }, () => fetch(lobUrl('die')))
     for (const response of await Promise.all(dying)) assert.equal(response.status, 503)
     // The moment varies from round to round, over what a thread takes to start.
@@ -113,7 +121,7 @@ test('closes while threads are starting', async (t) => {
 })
 
 test('ends a thread whose heap grows over the limit, and only its request', async (t) => {
-  const { lobUrl } = await startTestServer(t)
+  const { lobUrl } = await startWarm(t)
   const failed = await fetch(lobUrl('die.heap'))
   assert.equal(failed.status, 503)
   assert.equal((await readProblem(failed)).code, 'worker_failed')
@@ -121,7 +129,7 @@ test('ends a thread whose heap grows over the limit, and only its request', asyn
 })
 
 test('a thread that dies in mid-answer leaves the other answers whole', async (t) => {
-  const { lobUrl, openRaw, server } = await startTestServer(t)
+  const { lobUrl, openRaw, server } = await startWarm(t)
   // Three clients that read only after the deaths.
   const others = await Promise.all([1, 2, 3].map(async () => fetch(lobUrl('bytes.9000000'))))
   for (let round = 0; round < 5; round++) {
@@ -136,7 +144,7 @@ test('a thread that dies in mid-answer leaves the other answers whole', async (t
 })
 
 test('passes on what the worker refuses, with its parameters', async (t) => {
-  const { lobUrl } = await startTestServer(t)
+  const { lobUrl } = await startWarm(t)
   const response = await fetch(lobUrl('refuse'))
   assert.equal(response.status, 400)
   const problem = await readProblem(response)
@@ -146,7 +154,7 @@ test('passes on what the worker refuses, with its parameters', async (t) => {
 })
 
 test('keeps the text of an internal error of the worker inside', async (t) => {
-  const { lobUrl, log } = await startTestServer(t)
+  const { lobUrl, log } = await startWarm(t)
   const response = await fetch(lobUrl('secret'))
   assert.equal(response.status, 500)
   assert.doesNotMatch((await readProblem(response)).detail, /secret/)

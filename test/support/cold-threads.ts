@@ -1,8 +1,9 @@
-// Loaded before the program (`node --import`): the threads that serve get the workers which load with their first task. A
-// server in a process of its own then starts as quickly as one in the test's.
+// Loaded before the program (`node --import`): the threads that serve get the workers which load with their first task, and
+// start with the tasks that need them. A server in a process of its own then starts as quickly as one in the test's.
 
 import { createRequire, syncBuiltinESMExports } from 'node:module'
-import type { WorkerOptions } from 'node:worker_threads'
+import { isMainThread, type WorkerOptions } from 'node:worker_threads'
+import type { Piscina } from 'piscina'
 import type { WorkerThreadData } from '../../shared/stream-task.ts'
 
 const COLD_WORKERS: ReadonlyMap<string, string> = new Map(
@@ -24,3 +25,15 @@ threads.Worker = class extends threads.Worker {
   }
 }
 syncBuiltinESMExports()
+
+// As above, before its form for ES modules is made of it. Only a server has pools.
+if (isMainThread && process.argv[2] === 'serve') {
+  const pools = createRequire(import.meta.url)('piscina') as { Piscina: typeof Piscina }
+  const Pool = class extends pools.Piscina {
+    constructor(options: ConstructorParameters<typeof Piscina>[0]) {
+      super({ ...options, minThreads: 0 })
+    }
+  }
+  // It has only a getter.
+  Object.defineProperty(pools, 'Piscina', { value: Pool })
+}

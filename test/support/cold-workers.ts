@@ -7,13 +7,20 @@ import type { ServerDependencies } from '../../server/server.ts'
 import { IS_FULL_EFFORT } from './effort.ts'
 import { START_FLAGS } from './start-flags.ts'
 
-/** What a test's server gets that serves with the real workers. */
-export const REAL_WORKERS: Pick<ServerDependencies, 'lobWorkerUrl' | 'recordWorkerUrl'> = IS_FULL_EFFORT
+/** A test's server starts without a thread: they come with the tasks that need them. */
+export const NO_THREADS_AT_START: Pick<ServerDependencies, 'threadsAtStart'> = IS_FULL_EFFORT
   ? {}
-  : {
-      lobWorkerUrl: new URL('./cold-lob-worker.js', import.meta.url),
-      recordWorkerUrl: new URL('./cold-record-worker.js', import.meta.url),
-    }
+  : { threadsAtStart: 0 }
+
+/** What a test's server gets that serves with the real workers. */
+export const REAL_WORKERS: Pick<ServerDependencies, 'lobWorkerUrl' | 'recordWorkerUrl' | 'threadsAtStart'> =
+  IS_FULL_EFFORT
+    ? {}
+    : {
+        ...NO_THREADS_AT_START,
+        lobWorkerUrl: new URL('./cold-lob-worker.js', import.meta.url),
+        recordWorkerUrl: new URL('./cold-record-worker.js', import.meta.url),
+      }
 
 const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 

@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test'
 import { pino } from 'pino'
 import type { ServeConfig } from '../../server/config.ts'
 import { type RunningServer, startServer } from '../../server/server.ts'
-import { REAL_WORKERS } from './cold-workers.ts'
+import { NO_THREADS_AT_START, REAL_WORKERS } from './cold-workers.ts'
 
 const FAKE_WORKER_URL = new URL('./fake-lob-worker.js', import.meta.url)
 
@@ -86,16 +86,21 @@ export const TEST_CONFIG: ServeConfig = {
   logLevel: 'info',
 }
 
-/** `worker`: the fake one, whose series tells it what to do, or the one that reads a lake. */
+/**
+ * `worker`: the fake one, whose series tells it what to do, or the one that reads a lake. `isWarm`: with all threads from
+ * the start, as the program has them, for tests of the threads themselves.
+ */
 export async function startTestServer(
   t: TestContext,
   config: Partial<ServeConfig> = {},
-  { worker = 'fake' }: { worker?: 'fake' | 'real' } = {},
+  { worker = 'fake', isWarm = false }: { worker?: 'fake' | 'real'; isWarm?: boolean } = {},
 ): Promise<TestServer> {
   const log = new LogCollector()
+  const fake = { lobWorkerUrl: FAKE_WORKER_URL, ...(isWarm ? {} : NO_THREADS_AT_START) }
+  const dependencies = worker === 'fake' ? fake : REAL_WORKERS
   const server = await startServer(
     { ...TEST_CONFIG, ...config },
-    { logger: pino(log.stream), ...(worker === 'fake' ? { lobWorkerUrl: FAKE_WORKER_URL } : REAL_WORKERS) },
+    { logger: pino(log.stream), ...dependencies },
   )
   t.after(() => server.close())
   const url = `http://127.0.0.1:${server.port}`
