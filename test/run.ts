@@ -1,30 +1,101 @@
-// Runs the tests, two files at a time, as Node's test runner does it: all of them, or those named
-// (`npm test -- dist/test/http/access-log.test.js`). Options go to the runner.
+// Runs the tests, some at a time, as Node's test runner does it: all of them, or those named
+// (`npm test -- dist/test/http/access-log.test.js`). Options go to the runner. In the quick gear the files of a folder share a
+// process, each as a suite of its own: most of a short file's time went into starting Node, loading the same modules and
+// making the same stores. In the full gear each file has a process.
 
 import { spawn } from 'node:child_process'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { IS_FULL_EFFORT } from './support/effort.ts'
 import { START_FLAGS } from './support/start-flags.ts'
 
-const FILES_AT_ONCE = 2
+/** More than processors: most tests wait now and then. */
+const PROCESSES_AT_ONCE = 4
+
+const TESTS = fileURLToPath(new URL('.', import.meta.url))
+const TOGETHER = new URL('support/files-together.js', import.meta.url).href
+
+/**
+ * Files that keep a process of their own: they change the environment, the settings of a library, the offered formats
+ * or the store's tables, end the process, or count what the whole of it holds.
+ */
+const ALONE: ReadonlySet<string> = new Set([
+  'clients/memory.test.js',
+  'endpoints/made-up-format.test.js',
+  'http/descriptors.test.js',
+  'http/node-http.test.js',
+  'http/uws-behaviour.test.js',
+  'lob/client-gone.test.js',
+  'lob/lob-sharing.test.js',
+  'storage/migrations.test.js',
+  'workers/lob-file-faults.test.js',
+  'workers/parquet-snapshot-encoder.test.js',
+  'workers/worker-pool.test.js',
+])
+
+/** What takes longest begins first, so that no processor is without work at the end. */
+const FIRST: readonly string[] = [
+  'records',
+  'site',
+  'commands',
+  'ingest/recorder',
+  'conformance',
+  'workers',
+  'operations',
+  'whole-path',
+  'collect',
+  'clients',
+  'sync',
+  'lob',
+]
 
 function allTests(): string[] {
-  const directory = fileURLToPath(new URL('.', import.meta.url))
-  return readdirSync(directory, { recursive: true, encoding: 'utf8' })
+  return readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.js'))
     .toSorted()
-    .map((name) => join(directory, name))
+    .map((name) => join(TESTS, name))
+}
+
+/** Files by what they share a process with, in the order in which they shall begin. */
+function grouped(files: readonly string[]): [key: string, files: string[]][] {
+  const groups = new Map<string, string[]>()
+  for (const file of files) {
+    const name = relative(TESTS, resolve(file))
+    const key = IS_FULL_EFFORT || ALONE.has(name) || dirname(name) === '.' ? name : dirname(name)
+    groups.set(key, [...(groups.get(key) ?? []), resolve(file)])
+  }
+  const rank = (key: string): number => (FIRST.includes(key) ? FIRST.indexOf(key) : FIRST.length)
+  return [...groups].toSorted(([a], [b]) => rank(a) - rank(b))
+}
+
+/** A file for the runner that has the tests of others. Its name has its place: the runner sorts by names. */
+function groupFile(place: number, key: string, files: readonly string[]): string {
+  const path = join(directory, `${String(place).padStart(4, '0')}-${key.replaceAll('/', '-')}.mjs`)
+  const names = files.map((file) => [relative(TESTS, file), pathToFileURL(file).href])
+  const text = `import { testTogether } from ${JSON.stringify(TOGETHER)}
+testTogether(${JSON.stringify(Object.fromEntries(names))})
+`
+  writeFileSync(path, text)
+  return path
 }
 
 const given = process.argv.slice(2)
 const options = given.filter((argument) => argument.startsWith('--'))
 const named = given.filter((argument) => !argument.startsWith('--'))
-const runner = ['--test', `--test-concurrency=${FILES_AT_ONCE}`, ...options]
-const files = named.length > 0 ? named : allTests()
+const runner = ['--test', `--test-concurrency=${PROCESSES_AT_ONCE}`, ...options]
+const directory = mkdtempSync(join(tmpdir(), 'bookcast-tests-'))
+const files =
+  named.length === 1
+    ? named
+    : grouped(named.length > 0 ? named : allTests()).map(([key, members], place) =>
+        groupFile(place, key, members),
+      )
 const child = spawn(process.execPath, ['--enable-source-maps', ...START_FLAGS, ...runner, ...files], {
   stdio: 'inherit',
 })
 child.on('close', (code) => {
+  rmSync(directory, { recursive: true })
   process.exitCode = code ?? 1
 })

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import {
   RECORD_FIELDS,
@@ -36,9 +36,13 @@ interface Frame {
   readonly error?: { readonly message: string }
 }
 
-async function frameOf(t: TestContext, method: string, parameters: object): Promise<Frame> {
-  const client = new PythonClient(PANDAS_PYTHON ?? '')
-  t.after(() => client.close())
+/** Loading pandas takes longer than a frame: one process makes all of them. */
+let pandas: PythonClient | undefined
+const withPandas = (): PythonClient => (pandas ??= new PythonClient(PANDAS_PYTHON ?? ''))
+after(() => pandas?.close())
+
+async function frameOf(method: string, parameters: object): Promise<Frame> {
+  const client = withPandas()
   const frame = (await client.raw({ url: file.service.url, method, parameters, action: 'frame' })) as Frame
   assert.equal(frame.error, undefined)
   return frame
@@ -97,11 +101,11 @@ const FRAMES: readonly (readonly [string, Record<string, unknown>, string, Recor
   ],
 ]
 
-test('to_df gives the rows of the JSON answer, with types and nulls', { skip: withoutPandas }, async (t) => {
+test('to_df gives the rows of the JSON answer, with types and nulls', { skip: withoutPandas }, async () => {
   let nulls = 0
   for (const [method, parameters, target, dtypes] of FRAMES) {
     const rows = await file.service.rows(`/api/v1/${target}`)
-    const frame = await frameOf(t, method, parameters)
+    const frame = await frameOf(method, parameters)
     for (const [name, dtype] of Object.entries(dtypes))
       assert.equal(frame.dtypes[name], dtype, `${method} ${name}`)
     const names = Object.keys(rows[0] ?? frame.dtypes)
@@ -128,10 +132,8 @@ test('instants with and without fractions stand in one column', { skip: withoutP
     }))
     response.end(JSON.stringify(markets))
   })
-  const client = new PythonClient(PANDAS_PYTHON ?? '')
-  t.after(() => client.close())
   const call = { url: server.url, method: 'markets', action: 'frame' }
-  const { values, dtypes } = (await client.raw(call)) as Frame
+  const { values, dtypes } = (await withPandas().raw(call)) as Frame
   assert.equal(dtypes['close_time'], INSTANT)
   assert.deepEqual(values['close_time'], [
     '2026-07-02T05:00:00+00:00',
@@ -152,14 +154,14 @@ print(len(answer.to_df()), len(answer.to_list()))`
   assert.equal(run.stdout, '7 7\n')
 })
 
-test('columns are in the order asked', { skip: withoutPandas }, async (t) => {
+test('columns are in the order asked', { skip: withoutPandas }, async () => {
   const parameters = {
     market: 'KXHIGHNY-26JUL01-B81.5',
     date: '2026-07-01',
     columns: ['mid', 'ts'],
     interval: 3600,
   }
-  const frame = await frameOf(t, 'lob', parameters)
+  const frame = await frameOf('lob', parameters)
   assert.deepEqual(frame.dtypes, { mid: 'float64', ts: INSTANT })
 })
 

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import {
   type JsonRecord,
   LONG_STATION,
-  putLongLists,
+  prepareLongLists,
   serviceOfThisFile,
 } from '../support/conformance-service.ts'
 import { PARQUET_READERS } from '../support/parquet-readers.ts'
@@ -13,7 +13,7 @@ import { fetchAllPages, fetchRows } from '../support/record-rows.ts'
 import { readProblem } from '../support/test-server.ts'
 import { offsetOf } from './parameter-rows.ts'
 
-const file = serviceOfThisFile({ prepare: (_, postgres) => putLongLists(postgres) })
+const file = serviceOfThisFile({ prepare: prepareLongLists })
 
 const MARKET = '/api/v1/candles?market=KXHIGHNY-26JUL02-B80.5'
 const NYC = '/api/v1/observations?station=NYC'

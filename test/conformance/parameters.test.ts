@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, mock, test } from 'node:test'
-import { putLongLists, serviceOfThisFile } from '../support/conformance-service.ts'
+import { prepareLongLists, serviceOfThisFile } from '../support/conformance-service.ts'
 import { readProblem } from '../support/test-server.ts'
 import { LOB_PARAMETERS, MARKET_PARAMETERS, SERIES_PARAMETERS } from './catalogue-parameter-rows.ts'
 import { cellsOf } from './contract-table.ts'
@@ -16,7 +16,7 @@ import {
   OBSERVATION_PARAMETERS,
 } from './record-parameter-rows.ts'
 
-const file = serviceOfThisFile({ prepare: (_, postgres) => putLongLists(postgres) })
+const file = serviceOfThisFile({ prepare: prepareLongLists })
 before(() => mock.timers.enable({ apis: ['Date'], now: Date.parse(NOW) }))
 after(() => mock.timers.reset())
 

@@ -1,8 +1,8 @@
 // The installed Chromium, for tests that look at pages as people do; there may be none.
 
 import { existsSync } from 'node:fs'
-import { after, before } from 'node:test'
 import { type Browser, chromium } from 'playwright-core'
+import { SharedByFiles } from './shared-by-files.ts'
 
 const PLACES = [
   process.env['CHROMIUM_PATH'],
@@ -24,16 +24,18 @@ export function launchChromium(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath, args: ['--no-sandbox', ...args] })
 }
 
+const SHARED = new SharedByFiles<Browser | undefined>(async () => {
+  const browser = executablePath === undefined ? undefined : await launchChromium()
+  return { value: browser, end: async () => browser?.close() }
+})
+
 /** A headless browser for the tests of this file. Call it at top level. */
 export function browserOfThisFile(): { readonly browser: Browser } {
-  let browser: Browser | undefined
-  before(async () => {
-    if (executablePath !== undefined) browser = await launchChromium()
-  })
-  after(() => browser?.close())
+  const shared = SHARED.ofThisFile()
   return {
     get browser() {
-      if (browser === undefined) throw new Error('the browser exists only while the tests run')
+      const browser = shared()
+      if (browser === undefined) throw new Error('no Chromium is installed')
       return browser
     },
   }

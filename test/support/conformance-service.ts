@@ -6,7 +6,6 @@ import assert from 'node:assert/strict'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before } from 'node:test'
 import { pino } from 'pino'
 import { storeServices } from '../../server/catalogue/store-services.ts'
 import type { ServeConfig } from '../../server/config.ts'
@@ -27,6 +26,7 @@ import { addDays } from '../../shared/utc-date.ts'
 import { REAL_WORKERS } from './cold-workers.ts'
 import { makeSampleStore } from './postgres.ts'
 import { SAMPLE_LAKE } from './sample-server.ts'
+import { SharedByFiles } from './shared-by-files.ts'
 import { TEST_CONFIG } from './test-server.ts'
 
 export type JsonRecord = Readonly<Record<string, unknown>>
@@ -84,39 +84,49 @@ export interface ServiceOptions {
   readonly config?: Partial<ServeConfig>
 }
 
+/** Services by what prepares them: files of one process that want the same share it. */
+const SERVICES = new Map<ServiceOptions['prepare'], SharedByFiles<ConformanceService>>()
+
 /** The service of this test file, started before its first test and ended after its last. Call it at top level. */
 export function serviceOfThisFile(options: ServiceOptions = {}): { readonly service: ConformanceService } {
-  let service: ConformanceService | undefined
-  const endings: (() => Promise<void>)[] = []
-  before(async () => {
-    const place = await makeSampleStore()
-    endings.push(place.remove)
-    const store = await openRelationalStore(place)
-    endings.push(() => store.close())
-    await store.migrate()
-    const lake = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
-    endings.push(() => rm(lake, { recursive: true, force: true }))
-    await cp(SAMPLE_LAKE, lake, { recursive: true })
-    await options.prepare?.(lake, store.postgres)
-    const server = await startServer(
-      { ...TEST_CONFIG, lake, ...options.config },
-      {
-        logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
-        store: storeServices(store.postgres),
-        storeAddress: store.postgres.address,
-        ...REAL_WORKERS,
-      },
-    )
-    endings.push(() => server.close())
-    service = new ConformanceService(server, lake, store.postgres)
-  })
-  after(async () => {
-    for (const end of endings.toReversed()) await end()
-  })
+  let shared = options.config === undefined ? SERVICES.get(options.prepare) : undefined
+  shared ??= new SharedByFiles(() => startService(options))
+  if (options.config === undefined) SERVICES.set(options.prepare, shared)
+  const service = shared.ofThisFile()
   return {
     get service() {
-      assert.ok(service !== undefined, 'the service exists only while the tests run')
-      return service
+      return service()
+    },
+  }
+}
+
+async function startService(
+  options: ServiceOptions,
+): Promise<{ readonly value: ConformanceService; readonly end: () => Promise<void> }> {
+  const endings: (() => Promise<void>)[] = []
+  const place = await makeSampleStore()
+  endings.push(place.remove)
+  const store = await openRelationalStore(place)
+  endings.push(() => store.close())
+  await store.migrate()
+  const lake = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
+  endings.push(() => rm(lake, { recursive: true, force: true }))
+  await cp(SAMPLE_LAKE, lake, { recursive: true })
+  await options.prepare?.(lake, store.postgres)
+  const server = await startServer(
+    { ...TEST_CONFIG, lake, ...options.config },
+    {
+      logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
+      store: storeServices(store.postgres),
+      storeAddress: store.postgres.address,
+      ...REAL_WORKERS,
+    },
+  )
+  endings.push(() => server.close())
+  return {
+    value: new ConformanceService(server, lake, store.postgres),
+    async end() {
+      for (const end of endings.toReversed()) await end()
     },
   }
 }
@@ -199,6 +209,11 @@ export function marketRecord(ticker: string, values: Partial<MarketRecord> = {})
     last_seen_at: Date.UTC(2026, 0, 1),
     ...values,
   }
+}
+
+/** As `prepare` of a service: files that want it share one. */
+export async function prepareLongLists(_lake: string, postgres: Postgres): Promise<void> {
+  await putLongLists(postgres)
 }
 
 /** More series, markets, observations and climate records than a default limit lets through. */

@@ -5,42 +5,57 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { after, before } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
 import { loadSampleRecords } from '../../server/sample-data/sample-store.ts'
 import { EmbeddedPostgres } from '../../server/storage/embedded-postgres.ts'
 import { readMigrations } from '../../server/storage/migrations.ts'
 import { openRelationalStore, type RelationalStore } from '../../server/storage/relational-store.ts'
+import { SharedByFiles } from './shared-by-files.ts'
 
 /** The PostgreSQL server the tests should use, or null for the embedded store. */
 export const SERVER_URL: string | null = process.env['DATABASE_URL'] ?? null
 
-/** The store of this test file, migrated before its first test and removed after its last. Call it at top level. */
-export function storeOfThisFile(): { readonly store: RelationalStore } {
-  let store: RelationalStore | undefined
-  let removeStore = async (): Promise<void> => {}
-  before(async () => {
-    const place = await makeEmptyStore()
-    removeStore = place.remove
-    store = await openRelationalStore(place)
-    await store.migrate()
-  })
-  after(async () => {
-    await store?.close()
-    await removeStore()
-  })
+const SHARED_STORE = new SharedByFiles<RelationalStore>(async () => {
+  const place = await makeEmptyStore()
+  const store = await openRelationalStore(place)
+  await store.migrate()
   return {
-    get store() {
-      assert.ok(store !== undefined, 'the store exists only while the tests run')
-      return store
+    value: store,
+    async end() {
+      await store.close()
+      await place.remove()
     },
   }
+}, removeRows)
+
+/** The store of this test file, migrated and without rows before its first test. Call it at top level. */
+export function storeOfThisFile(): { readonly store: RelationalStore } {
+  const shared = SHARED_STORE.ofThisFile()
+  return {
+    get store() {
+      return shared()
+    },
+  }
+}
+
+/** Back to what migrations leave. */
+async function removeRows({ postgres: store }: RelationalStore): Promise<void> {
+  await store.transaction(async (transaction) => {
+    const run = (text: string) => transaction.run<{ name: string }>({ text, parameters: [] })
+    const tables = await run(
+      `SELECT quote_ident(tablename::text) AS name FROM pg_tables
+        WHERE schemaname = 'public' AND tablename NOT IN ('schema_migrations', 'data_versions')`,
+    )
+    await run(`TRUNCATE ${tables.map(({ name }) => name).join(', ')} RESTART IDENTITY`)
+    await run('UPDATE data_versions SET version = 0, changed_at = NULL')
+  })
 }
 
 /** Where a store can be opened that has no rows yet. Its tables are there or are missing: migrate it. */
@@ -145,15 +160,41 @@ async function grownTemplate(
 async function keptTemplate(name: string, make: (directory: string) => Promise<void>): Promise<string> {
   const path = join(tmpdir(), `bookcast-test-pglite-${name}-${process.getuid?.() ?? 0}`)
   if (await exists(path)) return path
+  const isMaker = await beginsMaking(path)
+  if (!isMaker && (await isMadeSoon(path))) return path
   const draft = await mkdtemp(`${path}-`)
-  await make(draft)
   try {
-    await rename(draft, path)
-  } catch {
-    // Another test file was faster.
+    await make(draft)
+    await rename(draft, path).catch(async (error: unknown) => {
+      // Another process was faster, or thought that this one would not come to an end.
+      if (!(await exists(path))) throw error
+    })
+  } finally {
     await rm(draft, { recursive: true, force: true })
+    await rm(makingOf(path), { recursive: true, force: true })
   }
   return path
+}
+
+/** How long a process waits for a template that another one makes. */
+const TEMPLATE_MS_MAX = 60_000
+
+const makingOf = (path: string): string => `${path}.making`
+
+async function beginsMaking(path: string): Promise<boolean> {
+  try {
+    await mkdir(makingOf(path))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Waits for the process that makes a template; false when it does not come to an end. */
+async function isMadeSoon(path: string): Promise<boolean> {
+  const deadlineMs = performance.now() + TEMPLATE_MS_MAX
+  while (performance.now() < deadlineMs && (await exists(makingOf(path)))) await delay(50)
+  return exists(path)
 }
 
 const TEMPLATES = { 'no tables': emptyTemplate, tables: migratedTemplate, samples: sampleTemplate } as const

@@ -1,0 +1,18 @@
+// The tests of several files in one process, each file a suite of its own.
+
+import { after, describe } from 'node:test'
+
+/** Files by their names: the URL of each. A process that ends before all of their tests have run fails, whoever ended it. */
+export function testTogether(files: Readonly<Record<string, string>>): void {
+  const running = new Set(Object.keys(files))
+  for (const [name, url] of Object.entries(files))
+    describe(name, async () => {
+      after(() => void running.delete(name))
+      await import(url)
+    })
+  process.on('exit', () => {
+    if (running.size === 0) return
+    process.stderr.write(`the process ended before the tests of ${[...running].join(', ')}\n`)
+    process.exitCode = 1
+  })
+}
