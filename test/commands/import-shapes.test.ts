@@ -13,6 +13,7 @@ import { MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
 import { readRows } from '../support/lob-rows.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 import { lakeHashes } from '../import/pieces/lake-reader.ts'
+import { START_FLAGS } from '../support/start-flags.ts'
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const NOBODY = 65_534
@@ -28,7 +29,16 @@ async function bookcast(
   args: readonly string[],
   { input = Buffer.alloc(0), before = [], uid }: { input?: Buffer; before?: string[]; uid?: number } = {},
 ): Promise<Run> {
-  const [command, ...rest] = [...before, process.execPath, MAIN, 'import', '--source', 'kalshi', ...args]
+  const [command, ...rest] = [
+    ...before,
+    process.execPath,
+    ...START_FLAGS,
+    MAIN,
+    'import',
+    '--source',
+    'kalshi',
+    ...args,
+  ]
   const child = spawn(command!, rest, uid === undefined ? {} : { uid, gid: uid })
   let [out, err] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (piece: string) => (out += piece))

@@ -11,6 +11,7 @@ import type { CommandIo } from '../../server/commands/command.ts'
 import { importCommand } from '../../server/commands/import.ts'
 import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+import { START_FLAGS } from '../support/start-flags.ts'
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const LINES = [snapshot(1, { yes: [[40, 9]], ts_ms: MS }), delta(2), delta(4)].map((frame) =>
@@ -215,16 +216,22 @@ test('loads nothing of object storage, which takes longer than a short import', 
     "console.log(Object.keys(createRequire('/').cache).some((path) => path.includes('@aws-sdk'))))"
   const url = `data:text/javascript,${encodeURIComponent(preload)}`
   const isLoaded = (command: string): string =>
-    execFileSync(process.execPath, ['--import', url, MAIN, command, '--help'], { encoding: 'utf8' })
+    execFileSync(process.execPath, [...START_FLAGS, '--import', url, MAIN, command, '--help'], {
+      encoding: 'utf8',
+    })
   assert.match(isLoaded('import'), /\nfalse\n$/)
   assert.match(isLoaded('sync'), /\ntrue\n$/)
 })
 
 test('SIGINT while it waits for input ends the process with nothing written', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
-  const child = spawn(process.execPath, [MAIN, 'import', '--source', 'kalshi', '--lake', lake], {
-    stdio: ['pipe', 'ignore', 'pipe'],
-  })
+  const child = spawn(
+    process.execPath,
+    [...START_FLAGS, MAIN, 'import', '--source', 'kalshi', '--lake', lake],
+    {
+      stdio: ['pipe', 'ignore', 'pipe'],
+    },
+  )
   t.after(() => child.kill('SIGKILL'))
   const exited = once(child, 'exit')
   const errors = new PassThrough()

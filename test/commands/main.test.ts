@@ -3,12 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { START_FLAGS } from '../support/start-flags.ts'
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const PACKAGE = new URL('../../../package.json', import.meta.url)
 
 function bookcast(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...START_FLAGS, MAIN, ...args], {
     encoding: 'utf8',
     env: { ...process.env, ...env },
   })

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { readTree, writeTree } from '../support/lake-tree.ts'
 import { BUCKET, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { START_FLAGS } from '../support/start-flags.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const KEY = 'observations/station=NYC/year=2026.parquet'
@@ -60,12 +61,17 @@ test('wrong use is told with the option in question', async () => {
 function run(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Ended> {
   return new Promise((resolve) => {
     const env = { ...process.env, ...environment }
-    execFile(process.execPath, [PROGRAM, 'sync', ...args], { env }, (error, stdout, stderr) => {
-      resolve({
-        code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1,
-        stdout,
-        stderr,
-      })
-    })
+    execFile(
+      process.execPath,
+      [...START_FLAGS, PROGRAM, 'sync', ...args],
+      { env },
+      (error, stdout, stderr) => {
+        resolve({
+          code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1,
+          stdout,
+          stderr,
+        })
+      },
+    )
   })
 }

@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { fitted, styleOf, wrapText } from '../../server/commands/terminal.ts'
 import { closest } from '../../server/options/closest.ts'
+import { START_FLAGS } from '../support/start-flags.ts'
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const COMMANDS = ['serve', 'import', 'ingest', 'status', 'sync', 'compact', 'record', 'sample-data']
@@ -69,7 +70,8 @@ test('a help text fits a terminal, each description below its own beginning, and
 })
 
 test('a wrong command and a wrong option say what to try next', () => {
-  const run = (...args: string[]) => spawnSync(process.execPath, [MAIN, ...args], { encoding: 'utf8' })
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, [...START_FLAGS, MAIN, ...args], { encoding: 'utf8' })
   const command = run('serv')
   assert.equal(command.status, 2)
   assert.equal(command.stderr, 'bookcast: there is no command "serv"\nDid you mean "bookcast serve"?\n')
