@@ -40,7 +40,7 @@ const FIRST: readonly string[] = [
   'records',
   'site',
   'commands',
-  'ingest/recorder',
+  'recorder',
   'conformance',
   'workers',
   'operations',

@@ -85,9 +85,13 @@ export async function soon(
   complaint: () => string | Promise<string>,
 ): Promise<void> {
   const deadlineMs = performance.now() + WAIT_MS_MAX
-  while (!(await isReached())) {
-    if (performance.now() > deadlineMs) assert.fail(await complaint())
-    await delay(LOOK_MS)
+  for (;;) {
+    const beginMs = performance.now()
+    if (await isReached()) return
+    const endMs = performance.now()
+    if (endMs > deadlineMs) assert.fail(await complaint())
+    // A look takes a fifth of the time at most.
+    await delay(Math.max(LOOK_MS, 4 * (endMs - beginMs)))
   }
 }
 
