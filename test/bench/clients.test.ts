@@ -5,10 +5,11 @@ import { test } from 'node:test'
 import { BenchLake } from '../../bench/bench-lake.ts'
 import { runClients } from '../../bench/clients.ts'
 import { startBenchServersCold } from '../support/cold-workers.ts'
+import { inFullGear } from '../support/effort.ts'
 
 startBenchServersCold()
 
-test('the client benchmark reads the same rows with every client', async (t) => {
+test('the client benchmark reads the same rows with every client', { skip: inFullGear }, async (t) => {
   const lake = await BenchLake.create()
   t.after(() => lake.remove())
   const { figures, notes } = await runClients(lake, 'smoke')

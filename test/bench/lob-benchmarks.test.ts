@@ -11,6 +11,7 @@ import { runSeeking } from '../../bench/lob-seeking.ts'
 import { reportMarkdown } from '../../bench/report.ts'
 import type { BenchReport } from '../../bench/report.ts'
 import { startBenchServersCold } from '../support/cold-workers.ts'
+import { inFullGear } from '../support/effort.ts'
 
 startBenchServersCold()
 
@@ -37,7 +38,7 @@ test('the end-to-end benchmark gets the same bytes from the service and every pe
   assert.match(reportMarkdown(report), /\| rows \| 7,200 \|/)
 })
 
-test('the benchmark of second readings gets the same bytes from disk', async () => {
+test('the benchmark of second readings gets the same bytes from disk', { skip: inFullGear }, async () => {
   const report = await runAgain(lake, 'smoke')
   assert.equal(new Set(Object.values(report.hashes)).size, 1)
   assert.ok(figure(report, 'the same from disk') > 0)
@@ -54,19 +55,23 @@ test('the seeking benchmark asks for parts of the same day', async () => {
   assert.equal(new Set(Object.values(report.hashes)).size, 7)
 })
 
-test('the memory benchmark reads the server process, or says that it cannot', async () => {
-  const report = await runMemory(lake, 'smoke')
-  if (process.platform === 'linux') {
-    for (const { name } of report.figures) figure(report, name)
-    assert.ok(figure(report, 'parquet: body') > 0)
-    assert.ok(figure(report, 'resident after 20 requests') > 10)
-  } else {
-    assert.deepEqual(report.figures, [])
-    assert.match(report.notes.join(), /not measured/)
-  }
-})
+test(
+  'the memory benchmark reads the server process, or says that it cannot',
+  { skip: inFullGear },
+  async () => {
+    const report = await runMemory(lake, 'smoke')
+    if (process.platform === 'linux') {
+      for (const { name } of report.figures) figure(report, name)
+      assert.ok(figure(report, 'parquet: body') > 0)
+      assert.ok(figure(report, 'resident after 20 requests') > 10)
+    } else {
+      assert.deepEqual(report.figures, [])
+      assert.match(report.notes.join(), /not measured/)
+    }
+  },
+)
 
-test('the backpressure benchmark has slow readers while it probes', async () => {
+test('the backpressure benchmark has slow readers while it probes', { skip: inFullGear }, async () => {
   const report = await runBackpressure(lake, 'smoke')
   assert.ok(figure(report, 'slow clients read') > 0)
   assert.ok(figure(report, 'slow clients: /livez p99') > 0)

@@ -5,8 +5,9 @@ import { test } from 'node:test'
 import { LakeComparison } from '../../bench/soak-compare.ts'
 import { runSoak } from '../../bench/soak.ts'
 import { levelOf, SoakTruth } from '../../bench/soak-truth.ts'
+import { inFullGear } from '../support/effort.ts'
 
-test('the soak finds every row of the exchange in the lake', async () => {
+test('the soak finds every row of the exchange in the lake', { skip: inFullGear }, async () => {
   const { figures, notes } = await runSoak('smoke')
   const value = (name: string): number => {
     const figure = figures.find((each) => each.name === name)

@@ -11,14 +11,15 @@ import { gzipSync } from 'node:zlib'
 import { sha256Hex } from '../../server/http/api-keys.ts'
 import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { type ClientCall, type ClientDriver, clientsOfThisFile } from '../support/client-drivers.ts'
+import { runs } from '../support/effort.ts'
 import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
 import { answerForms, refuse, startRaw, startScripted } from '../support/scripted-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const CUTS = 200
+const CUTS = runs(40, 200)
 /** In other runtimes than Node's. */
-const CUTS_ELSEWHERE = 40
+const CUTS_ELSEWHERE = runs(20, 40)
 const LINES = Array.from({ length: 200 }, (_, index) =>
   JSON.stringify({ ts: index, text: 'ü'.repeat(index % 7) }),
 )

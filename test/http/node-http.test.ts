@@ -1,9 +1,13 @@
-// The tests of framing, lifecycle, connections, compression and streaming once more, over node:http, which serves where
+// The tests of framing, lifecycle, connections, compression and, with full effort, streaming once more, over node:http, which serves where
 // uWebSockets.js has no binary. CI runs those of conformance, slow readers and faults on it too.
 
 import process from 'node:process'
+import { IS_FULL_EFFORT } from '../support/effort.ts'
 
 process.env['BOOKCAST_HTTP'] = 'node'
 
-for (const name of ['request-framing', 'request-lifecycle', 'connections', 'compression', 'streaming'])
+/** CI runs it over node:http by itself, too. */
+const LONG = IS_FULL_EFFORT ? ['streaming'] : []
+
+for (const name of ['request-framing', 'request-lifecycle', 'connections', 'compression', ...LONG])
   await import(`./${name}.test.js`)

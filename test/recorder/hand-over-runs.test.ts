@@ -12,6 +12,7 @@ import { test } from 'node:test'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { runs } from '../support/effort.ts'
 import { entriesBelow } from '../support/temporary-lake.ts'
 import { UNKNOWN, differences } from '../import/pieces/book-steps.ts'
 import { instant, stepsOf, workDirectory } from '../import/pieces/case-runs.ts'
@@ -23,7 +24,7 @@ import { NS_PER_S, makeWorld } from '../import/pieces/true-world.ts'
 import type { TrueWorld } from '../import/pieces/true-world.ts'
 import { Collector } from './collector-world.ts'
 
-const RUNS = Number(process.env['HANDOVER_RUNS'] ?? 4)
+const RUNS = runs(1, 4, 'HANDOVER_RUNS')
 const ONLY = process.env['HANDOVER_SEED']
 const SEEDS = ONLY === undefined ? Array.from({ length: RUNS }, (_, index) => index + 1) : [Number(ONLY)]
 const STEPS = 14

@@ -13,6 +13,7 @@ import { PYTHON, PYTHON_ENVIRONMENT } from '../support/client-drivers.ts'
 import { serviceOfThisFile } from '../support/conformance-service.ts'
 import { codeIn, openExplorer, wholeRows } from '../support/explorer-page.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { inFullGear } from '../support/effort.ts'
 
 const run = promisify(execFile)
 const file = serviceOfThisFile()
@@ -93,7 +94,7 @@ for (const fragment of [
 ])
   test(
     `the snippets of ${fragment || '/'} give the rows of the picture`,
-    { skip: withoutChromium },
+    { skip: withoutChromium || (fragment !== '' && inFullGear) },
     async (t) => {
       const { page, faults } = await openExplorer(chromium.browser, file.service.url, fragment)
       const shown = await wholeRows(page)
