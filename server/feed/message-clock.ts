@@ -190,6 +190,7 @@ export class MessageClock<T> {
     if (this.#lastTs === undefined && this.#held.every(isTimeless)) return
     while (this.#held.length > 0) {
       const place = this.#held.findIndex(({ ts }) => ts !== undefined)
+      const offset = this.#offset
       const told = place === -1 ? undefined : this.#tellTimes(place, isFinal)
       if (told === undefined && !isFinal && (place !== -1 || this.#held.length <= WAITING_MAX)) return
       const heads = this.#held.splice(0, told === undefined ? this.#held.length : place)
@@ -197,7 +198,7 @@ export class MessageClock<T> {
         this.#forgetConnection()
         this.#options.onAnotherRecording?.()
       }
-      this.#deliverHeads(heads, told?.times)
+      this.#deliverHeads(heads, told?.times, offset)
       if (told === undefined) this.#isSettled = true
       else {
         this.#held.shift()
@@ -274,17 +275,28 @@ export class MessageClock<T> {
     return before === undefined ? this.#lastRecvTs : before.recvTs! - this.#offset
   }
 
-  /** Delivers messages with a receive time at most; `next` are the times of the message after them, where one is known. */
-  #deliverHeads(heads: readonly Held<T>[], next: Times | undefined): void {
+  /**
+   * Delivers messages with a receive time at most; `next` are the times of the message after them, where one is known, and
+   * `offset` is what was believed of the clock before it.
+   */
+  #deliverHeads(heads: readonly Held<T>[], next: Times | undefined, offset: bigint): void {
     const isAnotherRecording = next !== undefined && next.recvTs < (this.#beforeTs ?? 0n) - BACK_NS_MAX
     const from = this.#lastRecvTs ?? (next === undefined || isAnotherRecording ? undefined : this.#beforeTs)
-    const received = heads.map(({ recvTs }) => (recvTs === undefined ? undefined : recvTs - this.#offset))
+    // When the clock was put is not known: of both times the later one, as nothing is known before its time.
+    const [low, high] = offset < this.#offset ? [offset, this.#offset] : [this.#offset, offset]
+    const latest = next === undefined ? undefined : next.recvTs + BACK_NS_MAX
+    const offsets = heads.map(({ recvTs }) =>
+      recvTs !== undefined && latest !== undefined && recvTs - low > latest ? high : low,
+    )
+    const received = heads.map(({ recvTs }, index) =>
+      recvTs === undefined ? undefined : recvTs - offsets[index]!,
+    )
     const times = timesInOrder(received, from, next?.recvTs, BACK_NS_MAX)
     this.#setAsideEnds(heads, times, next !== undefined)
     for (const [index, { item, recvTs }] of heads.entries()) {
       const following = times.slice(index).find((time) => time !== undefined) ?? next?.recvTs
       const time = times[index]
-      if (time !== undefined) this.#correct(item, time, recvTs!)
+      if (time !== undefined) this.#correct(item, time, recvTs!, offsets[index])
       else if (recvTs !== undefined) {
         const right = following ?? this.#lastTs ?? received[index]!
         this.#setAside(item, 'recvTs', received[index]!, right)
@@ -313,10 +325,9 @@ export class MessageClock<T> {
   }
 
   /** Delivers at `ts` with the receive time that the right clock would have shown. */
-  #correct(item: T, ts: bigint, recvTs: bigint): void {
-    if (this.#offset !== 0n)
-      this.#options.onSetAside(item, 'recvTs', this.#offset < 0n ? -this.#offset : this.#offset)
-    this.#deliver(item, ts, recvTs - this.#offset)
+  #correct(item: T, ts: bigint, recvTs: bigint, offset = this.#offset): void {
+    if (offset !== 0n) this.#options.onSetAside(item, 'recvTs', offset < 0n ? -offset : offset)
+    this.#deliver(item, ts, recvTs - offset)
   }
 
   /** Delivers at `time` what a clock put elsewhere. */

@@ -77,6 +77,15 @@ test('a clock put forward or back an hour in the middle moves nothing', () => {
   }
 })
 
+test('a clock put forward between a connection’s first book and its first change leaves the book where it was', () => {
+  const { times } = placed([
+    { recv: 20 },
+    { ts: 100 * MINUTE, recv: 100 * MINUTE + HOUR + 20 },
+    { ts: 101 * MINUTE, recv: 101 * MINUTE + HOUR + 20 },
+  ])
+  assert.deepEqual(times, [20, 100 * MINUTE, 101 * MINUTE])
+})
+
 test('one wrong time is set aside, whichever clock it is of and wherever it stands', () => {
   for (const wrong of [IN_2099 - MS, 5 * HOUR, 24 * HOUR]) {
     for (const place of RIGHT.keys()) {
