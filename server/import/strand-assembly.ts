@@ -83,6 +83,8 @@ function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
 function isLikelier(span: LooseSpan, chain: Chain, best: Chain, pace: MessagePace): boolean {
   const isBefore = ({ lastRecvTs }: Chain): boolean => lastRecvTs <= span.firstRecvTs
   if (isBefore(chain) !== isBefore(best)) return isBefore(chain)
+  // Of recorders that count one apart, one's message is the other's next: it came no later than itself.
+  if (isSaidBefore(chain, span) !== isSaidBefore(best, span)) return isSaidBefore(best, span)
   // What came after it in its own file was another's.
   if (wasOver(chain) !== wasOver(best)) return wasOver(best)
   if (chain.isExpected !== best.isExpected) return best.isExpected
@@ -90,6 +92,12 @@ function isLikelier(span: LooseSpan, chain: Chain, best: Chain, pace: MessagePac
   const isAlive = isWithin(laterNs, -HEARTBEAT_NS, HEARTBEAT_NS)
   const likeness = isAlive ? comparePaces(chain.pace, best.pace, pace) : 0
   return likeness === 0 ? laterNs > 0n : likeness < 0
+}
+
+/** Whether the chain's last message says what happened no earlier than the span's first. */
+function isSaidBefore({ last }: Chain, { sid, anchors: [next] }: LooseSpan): boolean {
+  if (sid === null || last === undefined || next === undefined) return false
+  return last.ts !== last.recvTs && next.ts !== next.recvTs && next.ts <= last.ts
 }
 
 /** Another connection was seen to begin, or its own to end. Missing numbers are another recording's to fill. */

@@ -93,6 +93,29 @@ test('of two recorders at one number each goes on with its own', () => {
   ])
 })
 
+test('of two recorders that count one apart, neither goes on with the same message of the other', () => {
+  const changes = (from: number, at: number, lagMs: number, count = 1): LooseSpan => {
+    const anchors = Array.from({ length: count }, (_, index) => {
+      const ts = BigInt(at + index) * S
+      return { seq: from + index, recvTs: ts + BigInt(lagMs) * 1_000_000n, ts, isAfterSilence: false }
+    })
+    return spanOf(anchors, { sid: 1, firstSeq: from, lastSeq: from + count - 1, isBegun: from === 1 })
+  }
+  const strands = assembleStrands([
+    changes(1, 0, 20, 6),
+    changes(1, 0, 40, 7),
+    changes(7, 600, 20),
+    changes(8, 600, 40),
+  ])
+  assert.deepEqual(
+    strands.map(({ spans }) => spans),
+    [
+      [0, 2],
+      [1, 3],
+    ],
+  )
+})
+
 test('a recording goes on with what it heard before, not with what another heard a moment after', () => {
   const [a, b] = [numbered(1, 4, 0), numbered(1, 4, 1)]
   // a's number 5 came between its own number 4 and b's.
