@@ -298,7 +298,11 @@ export class MessageClock<T> {
       const time = times[index]
       if (time !== undefined) this.#correct(item, time, recvTs!, offsets[index])
       else if (recvTs !== undefined) {
-        const right = following ?? this.#lastTs ?? received[index]!
+        // A book is not known before the next message came, and a word proves nothing after the one before.
+        const [first, second] = this.#options.isIdle(item)
+          ? [this.#lastTs, following]
+          : [following, this.#lastTs]
+        const right = first ?? second ?? received[index]!
         this.#setAside(item, 'recvTs', received[index]!, right)
       } else {
         const isNothingNew = this.#lastTs !== undefined && this.#options.saysNothingNew(item)

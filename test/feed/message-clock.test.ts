@@ -109,6 +109,17 @@ test('one wrong time is set aside, whichever clock it is of and wherever it stan
   }
 })
 
+test('a word with a wrong time proves nothing after the message before it', () => {
+  const messages = [
+    ...connection(() => 0),
+    { recv: 31 * MINUTE, isIdle: true },
+    { recv: -HOUR, isIdle: true },
+    { recv: 90 * MINUTE },
+    { ts: 91 * MINUTE, recv: 91 * MINUTE + 20 },
+  ]
+  assert.deepEqual(placed(messages).times.slice(6), [31 * MINUTE, 31 * MINUTE, 90 * MINUTE, 91 * MINUTE])
+})
+
 test('the first book of a later connection cannot have come before the end of the one before', () => {
   const later = connection(() => 0).map(({ ts, recv }): Told => {
     return { ...(ts === undefined ? {} : { ts: ts + 5 * HOUR }), recv: recv! + 5 * HOUR }
