@@ -20,6 +20,9 @@ import { referenceOf } from './reference.ts'
 import { SeededRandom } from './seeded-random.ts'
 import type { TrueWorld } from './true-world.ts'
 
+/** Cases in which books were shown that never were: wrong clocks, and lines that stand twice. */
+const FOUND = [174, 298, 336, 569]
+
 interface FaultyOutcome extends CaseOutcome {
   /** Known nanoseconds in the lake, and in what the same recordings without faults prove. */
   readonly known: bigint
@@ -75,7 +78,8 @@ for (const source of ['kalshi', 'polymarket'] as const) {
   test(`${source}: with faults every book shown is one that truly was`, async (t) => {
     const root = await workDirectory(t)
     const outcomes: FaultyOutcome[] = []
-    for (const seed of seedsOf(8, 30)) outcomes.push(await runCase(join(root, String(seed)), source, seed))
+    for (const seed of seedsOf(8, 30, FOUND))
+      outcomes.push(await runCase(join(root, String(seed)), source, seed))
     const report = failureReport(outcomes)
     assert.ok(report === undefined, report)
     // A lake that knows nothing would pass too: a few faults must not cost the rest of the recordings.
