@@ -4,6 +4,7 @@
 import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
 import { integerOption } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
+import { KALSHI_URL_OPTION } from '../exchanges/kalshi/configuration.ts'
 import { CONFIGURED_TIMEOUT_MS_MAX } from '../../shared/limits.ts'
 
 export interface IngestConfig {
@@ -27,7 +28,7 @@ export interface IngestConfig {
 // oxfmt-ignore
 export const INGEST_OPTIONS = [
   { name: 'user-agent', placeholder: '<text>', description: 'how to call oneself; put an address for questions in it', env: 'BOOKCAST_USER_AGENT', default: 'bookcast/0.1' },
-  { name: 'kalshi-url', placeholder: '<url>', description: 'exchange', env: 'BOOKCAST_KALSHI_URL', default: 'https://external-api.kalshi.com/trade-api/v2' },
+  { ...KALSHI_URL_OPTION, description: 'exchange' },
   { name: 'exchange-category', placeholder: '<name>', description: 'category whose temperature series are followed', env: 'BOOKCAST_EXCHANGE_CATEGORY', default: 'Climate and Weather' },
   { name: 'kalshi-requests-per-second', placeholder: '<n>', description: 'budget of requests to the exchange', env: 'BOOKCAST_KALSHI_REQUESTS_PER_SECOND', default: '10' },
   { name: 'aviation-weather-url', placeholder: '<url>', description: 'live weather', env: 'BOOKCAST_AVIATION_WEATHER_URL', default: 'https://aviationweather.gov' },

@@ -27,9 +27,8 @@ export const KALSHI_ADDRESS_OPTIONS: readonly OptionDeclaration[] = [
 ]
 
 // oxfmt-ignore
-export const KALSHI_SHARED_OPTIONS: readonly OptionDeclaration[] = [
-  { name: 'kalshi-url', placeholder: '<url>', description: 'trade API of the exchange', env: 'BOOKCAST_KALSHI_URL', default: 'https://external-api.kalshi.com/trade-api/v2' },
-]
+export const KALSHI_URL_OPTION =
+  { name: 'kalshi-url', placeholder: '<url>', description: 'trade API of the exchange', env: 'BOOKCAST_KALSHI_URL', default: 'https://external-api.kalshi.com/trade-api/v2' } as const satisfies OptionDeclaration
 
 const KEY_ID = 'BOOKCAST_KALSHI_KEY_ID'
 const KEY = 'BOOKCAST_KALSHI_PRIVATE_KEY'

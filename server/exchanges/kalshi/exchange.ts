@@ -5,7 +5,7 @@ import {
   KALSHI_ADDRESS_OPTIONS,
   KALSHI_SECRETS_HELP,
   KALSHI_SERIES_OPTION,
-  KALSHI_SHARED_OPTIONS,
+  KALSHI_URL_OPTION,
   readKalshiRecording,
 } from './configuration.ts'
 import type { KalshiRecording } from './configuration.ts'
@@ -22,7 +22,7 @@ export const KALSHI: Exchange<KalshiRecording> = {
   disconnectLine: '{"type":"disconnect","ts":…}',
   seriesOption: KALSHI_SERIES_OPTION,
   addressOptions: KALSHI_ADDRESS_OPTIONS,
-  sharedOptions: KALSHI_SHARED_OPTIONS,
+  sharedOptions: [KALSHI_URL_OPTION],
   secretsHelp: KALSHI_SECRETS_HELP,
   readRecording: readKalshiRecording,
   describe: (recording) => ({ ...recording, credentials: 'given' }),
