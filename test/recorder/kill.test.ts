@@ -31,7 +31,7 @@ const KILLS = runs(10, 100)
 const CONSOLIDATION_KILLS = runs(4, 12)
 
 function child(name: string, args: readonly string[]): ChildProcess {
-  return fork(new URL(`../../support/${name}.js`, import.meta.url), args, {
+  return fork(new URL(`../support/${name}.js`, import.meta.url), args, {
     env: { ...process.env, CHILD_KEY: TEST_PRIVATE_KEY },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
