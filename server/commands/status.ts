@@ -18,7 +18,6 @@ import type { Command } from './command.ts'
 import {
   describeOptions,
   type OptionDeclaration,
-  type OptionText,
   parseOptions,
   type ParsedOptions,
 } from '../options/options.ts'
@@ -64,7 +63,7 @@ export const statusCommand: Command = async (args, { env, stdout }) => {
     return 0
   }
   const settings = readStoreOptions(options)
-  await mustBeDirectory(options.get('lake'))
+  await mustBeThere(options)
   const store = await openStore(settings)
   try {
     const nowMs = SYSTEM_CLOCK.nowMs()
@@ -80,11 +79,17 @@ export const statusCommand: Command = async (args, { env, stdout }) => {
   return 0
 }
 
-/** A place that is not there has no figures: zeros would be taken for them. */
-async function mustBeDirectory(option: OptionText | undefined): Promise<void> {
-  if (option === undefined) return
-  const found = await stat(option.text).catch(() => undefined)
-  if (found?.isDirectory() !== true) throw new Error(`${option.origin}: there is no directory ${option.text}`)
+/** A lake that is not there has no figures: zeros would be taken for them. A recorder makes it when it first publishes. */
+async function mustBeThere(options: ParsedOptions): Promise<void> {
+  const lake = options.get('lake')
+  if (lake === undefined || (await isDirectory(lake.text))) return
+  const work = options.get('work')
+  if (work !== undefined && (await isDirectory(work.text))) return
+  throw new Error(`${lake.origin}: there is no directory ${lake.text}`)
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() === true
 }
 
 /** The store, or a connection to the process that has it. */
