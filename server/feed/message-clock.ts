@@ -167,10 +167,8 @@ export class MessageClock<T> {
     if (this.#options.trustsReceiveTimes) return this.#takeOne(entry, 'recvTs', recvTs)
     const time = recvTs - this.#offset
     const last = this.#lastRecvTs
-    // Where numbers tell what comes first, a time that goes back a little moves nothing.
-    const backMax = this.#options.onAnotherRecording === undefined ? BEHIND_NS_MAX : BACK_NS_MAX
-    if (!this.#isSettled || last === undefined || time > last + BEHIND_NS_MAX || time < last - backMax)
-      return false
+    // A time that goes back a little moves nothing: numbers, or the times themselves, tell what comes first.
+    if (!this.#isSettled || last === undefined || isFar(time, last)) return false
     this.#correct(entry.item, time, recvTs)
     return true
   }
@@ -212,7 +210,7 @@ export class MessageClock<T> {
   #isOfAnother(recvTs: bigint | undefined): boolean {
     const last = this.#lastRecvTs
     const canBe = this.#options.onAnotherRecording !== undefined && !this.#options.trustsReceiveTimes
-    return canBe && recvTs !== undefined && last !== undefined && recvTs < last - BACK_NS_MAX
+    return canBe && recvTs !== undefined && last !== undefined && recvTs < last - BEHIND_NS_MAX
   }
 
   /** The latest receipt of several messages. One alone may as well have a wrong time. */
@@ -345,6 +343,10 @@ export class MessageClock<T> {
     this.#lastTs = later(ts, this.#lastTs)
     this.#lastRecvTs = later(recvTs, this.#lastRecvTs)
   }
+}
+
+function isFar(time: bigint, last: bigint): boolean {
+  return time > last + BEHIND_NS_MAX || time < last - BEHIND_NS_MAX
 }
 
 function isTimeless({ ts, recvTs }: Held<unknown>): boolean {

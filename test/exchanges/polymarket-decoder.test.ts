@@ -320,8 +320,8 @@ test('a new file goes on with the books unless the pause is longer than the conn
 })
 
 test('recordings one after the other in one file are put together as from two', async () => {
-  const minute = 60_000
-  // A dump, and a change of each of three minutes, received 20 ms later; the second recorder hears less.
+  const minute = 10 * 60_000
+  // A dump, and a change each ten minutes, received 20 ms later; the second recorder hears less.
   const recording = (minutes: readonly number[]): string[] => [
     `${MS + 20} ${JSON.stringify([book(MS, { bids: [level('0.3', '5')] })])}`,
     ...minutes.map((at) => {
