@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -66,6 +67,7 @@ test('tells what the recorders of a lake do, and when they did it last', async (
   const root = await temporaryDirectory(t)
   const { recorder, lake, workDirectory } = await recordKalshi(t, exchange, root, MARKETS)
   await eventually(() => recorder.metrics.lanes[0]?.refused === 1, 'the refusal is counted')
+  await eventually(() => existsSync(lake), 'there is a lake')
   const environment = { ...process.env, DATABASE_URL: '', BOOKCAST_DATA_DIR: join(root, 'data') }
   const status = async (): Promise<string> => {
     const args = [...PROGRAM_ARGUMENTS, 'status', '--lake', lake, '--work', workDirectory]
