@@ -94,6 +94,7 @@ test('LOB concurrency: four requests are processed at once, the fifth is 429 wit
     await until(() => service.server.lobPool.takenSlots === count)
     holders.push(await holdingClient(t))
   }
+  await until(() => service.server.lobPool.takenSlots === 4)
   const refused = await service.get(target)
   assert.equal(refused.status, 429)
   assert.equal(refused.headers.get('retry-after'), '1')
