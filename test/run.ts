@@ -19,7 +19,7 @@ const TOGETHER = new URL('support/files-together.js', import.meta.url).href
 
 /**
  * Files that keep a process of their own: they change the environment, the settings of a library, the offered formats
- * or the store's tables, end the process, or count what the whole of it holds.
+ * or the store's tables, spend what a whole process may ask of an upstream, end it, or count what the whole of it holds.
  */
 const ALONE: ReadonlySet<string> = new Set([
   'clients/memory.test.js',
@@ -27,6 +27,7 @@ const ALONE: ReadonlySet<string> = new Set([
   'http/descriptors.test.js',
   'http/node-http.test.js',
   'http/uws-behaviour.test.js',
+  'ingest/aviation-weather.test.js',
   'lob/client-gone.test.js',
   'lob/lob-sharing.test.js',
   'storage/migrations.test.js',
