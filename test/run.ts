@@ -30,6 +30,7 @@ const ALONE: ReadonlySet<string> = new Set([
   'ingest/aviation-weather.test.js',
   'lob/client-gone.test.js',
   'lob/lob-sharing.test.js',
+  'site/guides.test.js',
   'storage/migrations.test.js',
   'workers/lob-file-faults.test.js',
   'workers/parquet-snapshot-encoder.test.js',
