@@ -2,7 +2,7 @@
 // the store for as long as other servers need to fetch the files that hold them from now on.
 
 import type { Logger } from 'pino'
-import { compactClosedDays, type CompactionResult } from '../compaction/compaction.ts'
+import { type CompactionOptions, compactClosedDays, type CompactionResult } from '../compaction/compaction.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { TaskLoop, type TaskOutcome } from '../ingest/task-loop.ts'
 import type { Postgres } from '../storage/postgres.ts'
@@ -16,6 +16,7 @@ export interface CompactionTaskOptions {
   readonly clock?: Clock | undefined
   /** Null where the lake is not pushed by this process. */
   readonly pushes: PushLog | null
+  readonly fetchFile?: CompactionOptions['fetchFile']
   /** Called when files of the lake have changed. */
   readonly onChange: () => void
 }
@@ -33,6 +34,7 @@ export function compactionTask(options: CompactionTaskOptions): TaskLoop {
         postgres,
         lake,
         delayMs,
+        fetchFile: options.fetchFile,
         signal,
         clock,
         ...(retireBeforeMs === undefined ? {} : { retireBeforeMs }),

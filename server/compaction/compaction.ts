@@ -35,6 +35,8 @@ export interface CompactionOptions {
    * epoch). Absent: they leave it as soon as the file is there.
    */
   readonly retireBeforeMs?: number
+  /** Brings a file that the lake lacks, named below its root, from where others may have pushed it; or nothing. */
+  readonly fetchFile?: ((path: string, signal: AbortSignal | undefined) => Promise<void>) | undefined
   readonly clock?: Clock
   readonly signal?: AbortSignal
   /** Waited for; what it throws ends the partition's compaction as if the step had failed. */

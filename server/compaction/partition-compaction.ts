@@ -2,7 +2,7 @@
 // together with what the manifest says of it. See compaction.ts for the order of things and why.
 
 import { createHash } from 'node:crypto'
-import { createReadStream, type Stats } from 'node:fs'
+import { createReadStream, existsSync, type Stats } from 'node:fs'
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { periodInstants, recordFileName } from '../../shared/lake-layout.ts'
@@ -163,13 +163,14 @@ async function writeClosedRows(
 
 /** Writes and checks the partition's new file, unless the store has no rows for it, or none that the file lacks. */
 async function writeDraft(
-  { postgres, signal, onStep }: CompactionOptions,
+  options: CompactionOptions,
   partition: Partition,
   closedMs: number,
   { draft, temporary }: { readonly draft: PartitionDraft; readonly temporary: string },
 ): Promise<Draft | undefined> {
+  const { postgres, signal, onStep } = options
   const { table, scope, fromMs, toMs, name, path, registered, published } = partition
-  const cold = (await isThere(partition)) ? await draft.loadCold(path) : NO_FILE
+  const cold = (await isThere(partition, options)) ? await draft.loadCold(path) : NO_FILE
   if (registered !== undefined && cold.revision < registered.revision) {
     throw new Error(`${path} is older than the file in the manifest`)
   }
@@ -238,9 +239,20 @@ function publisher({ onStep }: CompactionOptions, { path, name }: Partition, tem
   }
 }
 
-/** Whether the partition has a file. One that the manifest counts on must be there: without it rows would be lost. */
-async function isThere({ path, registered, fromMs }: Partition): Promise<boolean> {
+/**
+ * Whether the partition has a file; one that the lake lacks is fetched first. One that the manifest counts on must be
+ * there: without it rows would be lost.
+ */
+async function isThere(
+  { name, path, registered, fromMs }: Partition,
+  { fetchFile, signal }: CompactionOptions,
+): Promise<boolean> {
   const isNeeded = registered !== undefined && registered.cut_over > fromMs
+  if (fetchFile !== undefined && !existsSync(path)) {
+    await fetchFile(name, signal).catch((error: unknown) => {
+      if (isNeeded) throw error
+    })
+  }
   let found: Stats
   try {
     found = await stat(path)

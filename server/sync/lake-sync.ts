@@ -6,14 +6,14 @@
 
 import { mkdir } from 'node:fs/promises'
 import { lobFileOfKey } from '../../shared/lake-layout.ts'
-import { SYNC_ATTEMPTS_MAX, SYNC_OBJECTS_MAX, SYNC_PARALLEL_DEFAULT } from '../../shared/limits.ts'
+import { SYNC_ATTEMPTS_MAX, SYNC_PARALLEL_DEFAULT } from '../../shared/limits.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import type { ConflictMerge, ConflictOutcome } from './conflict-merge.ts'
 import { backOffMs, TRANSFER_BACK_OFF } from '../tasks/back-off.ts'
 import { DirectoryStore } from './directory-store.ts'
-import { type ListedObject, type ObjectHead, type ObjectStore } from './object-store.ts'
+import { isEqual, listAll, type ListedObject, type ObjectHead, type ObjectStore } from './object-store.ts'
 import { conflictOf, isSampleObject } from './replacement.ts'
-import { SyncJournal, writeOutcome } from './sync-journal.ts'
+import { SyncJournal, wasWritten, writeOutcome } from './sync-journal.ts'
 
 /** `sample`: an invented file, which stays where it is. `later`: one that is merged with the target's before it goes. */
 type ObjectOutcome = 'transferred' | 'equal' | 'conflict' | 'sample' | 'later'
@@ -81,16 +81,42 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
   if (direction === 'pull') await mkdir(lake, { recursive: true })
   const local = new DirectoryStore(lake)
   const [source, target] = direction === 'pull' ? [remote, local] : [local, remote]
-  const [objects, present] = await listBoth(source, target, options.signal)
+  const [objects, present] = await Promise.all([
+    listAll(source, options.signal),
+    listAll(target, options.signal),
+  ])
   const journal = await SyncJournal.open(lake, `${direction} ${remote.name}`)
   try {
     const run = new SyncRun(source, target, journal, present, options)
-    const result = await run.transferAll(objects)
+    const result = await run.transferAll([...objects.values()])
     if (result.failures.length === 0) {
       const lastSyncMs = (options.clock ?? SYSTEM_CLOCK).nowMs()
       await writeOutcome(lake, { lastSyncMs, fileCount: result.objectCount })
     }
     return result
+  } finally {
+    await journal.close()
+  }
+}
+
+/**
+ * Brings one object to a lake that has no file of its name; nothing when the remote place has none either. Rejects when
+ * it cannot be fetched.
+ */
+export async function pullMissing(
+  lake: string,
+  remote: ObjectStore,
+  key: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const object = await remote.head(key, signal)
+  if (object === undefined) return
+  const journal = await SyncJournal.open(lake, `pull ${remote.name}`)
+  try {
+    const options = { lake, remote, direction: 'pull', ...(signal === undefined ? {} : { signal }) } as const
+    const run = new SyncRun(remote, new DirectoryStore(lake), journal, new Map(), options)
+    const { failures } = await run.transferAll([object])
+    for (const { reason } of failures) throw new Error(`${key} cannot be fetched: ${reason}`)
   } finally {
     await journal.close()
   }
@@ -229,7 +255,7 @@ class SyncRun {
         ? undefined
         : await conflictOf(
             { ...sides, next: source, present: target, direction, signal },
-            this.#isOwn(target),
+            await this.#isOwn(target),
           )
       if (conflict !== undefined) {
         // Merged with one version, and another has taken its place meanwhile.
@@ -262,38 +288,12 @@ class SyncRun {
     return direction === 'push' ? await conflictMerge?.merge(this.#target, target, signal) : undefined
   }
 
-  #isOwn({ key, version, sha256 }: ObjectHead): boolean {
-    const record = this.#journal.get(key)
-    if (record === undefined) return false
-    return record.targetVersion === version || (sha256 !== null && record.own.includes(sha256))
+  /** Whether this lake wrote the object, or its file was made from it: a copy that rows were added to before a push. */
+  async #isOwn(target: ObjectHead): Promise<boolean> {
+    if (wasWritten(this.#journal.get(target.key), target)) return true
+    const { lake, remote, direction } = this.#options
+    if (direction === 'pull') return false
+    const pulled = (await SyncJournal.read(lake, `pull ${remote.name}`)).get(target.key)
+    return pulled !== undefined && wasWritten({ ...pulled, targetVersion: pulled.sourceVersion }, target)
   }
-}
-
-/** Whether both sides are known to hold the same bytes. */
-function isEqual(a: ObjectHead, b: ObjectHead): boolean {
-  if (a.sizeBytes !== b.sizeBytes) return false
-  if (a.sha256 !== null && b.sha256 !== null) return a.sha256 === b.sha256
-  return a.md5 !== null && a.md5 === b.md5
-}
-
-async function listBoth(
-  source: ObjectStore,
-  target: ObjectStore,
-  signal: AbortSignal | undefined,
-): Promise<[ListedObject[], Map<string, ListedObject>]> {
-  const [objects, present] = await Promise.all([listAll(source, signal), listAll(target, signal)])
-  return [[...objects.values()], present]
-}
-
-async function listAll(
-  store: ObjectStore,
-  signal: AbortSignal | undefined,
-): Promise<Map<string, ListedObject>> {
-  const objects = new Map<string, ListedObject>()
-  for await (const object of store.list(signal)) {
-    if (objects.size === SYNC_OBJECTS_MAX)
-      throw new Error(`${store.name} has more than ${SYNC_OBJECTS_MAX} objects`)
-    objects.set(object.key, object)
-  }
-  return objects
 }

@@ -2,6 +2,7 @@
 // are relative, with forward slashes. A store shows an object only when it is whole.
 
 import type { Readable } from 'node:stream'
+import { SYNC_OBJECTS_MAX } from '../../shared/limits.ts'
 
 /** An object of a listing. */
 export interface ListedObject {
@@ -84,4 +85,25 @@ export function isLakeKey(key: string): boolean {
   return (
     key.length <= 1024 && key.endsWith('.parquet') && key.split('/').every((segment) => SEGMENT.test(segment))
   )
+}
+
+/** Whether both sides are known to hold the same bytes. */
+export function isEqual(a: ObjectHead, b: ObjectHead): boolean {
+  if (a.sizeBytes !== b.sizeBytes) return false
+  if (a.sha256 !== null && b.sha256 !== null) return a.sha256 === b.sha256
+  return a.md5 !== null && a.md5 === b.md5
+}
+
+/** All objects of a store by key. */
+export async function listAll(
+  store: ObjectStore,
+  signal: AbortSignal | undefined,
+): Promise<Map<string, ListedObject>> {
+  const objects = new Map<string, ListedObject>()
+  for await (const object of store.list(signal)) {
+    if (objects.size === SYNC_OBJECTS_MAX)
+      throw new Error(`${store.name} has more than ${SYNC_OBJECTS_MAX} objects`)
+    objects.set(object.key, object)
+  }
+  return objects
 }

@@ -8,6 +8,7 @@ import { type FileHandle, mkdir, open, readFile, rename } from 'node:fs/promises
 import { join } from 'node:path'
 import { SYNC_OWN_DIGESTS_MAX } from '../../shared/limits.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
+import type { ObjectHead } from './object-store.ts'
 
 /** What is known of one key. */
 export interface SyncRecord {
@@ -50,6 +51,11 @@ export class SyncJournal {
     return new SyncJournal(records, file)
   }
 
+  /** What a journal says, without writing to it; nothing where there is none. */
+  static async read(lake: string, name: string): Promise<ReadonlyMap<string, SyncRecord>> {
+    return readRecords(await readFile(journalPath(lake, name), 'utf8').catch(() => '')).records
+  }
+
   get(key: string): SyncRecord | undefined {
     return this.#records.get(key)
   }
@@ -75,6 +81,12 @@ export class SyncJournal {
     // One call for one line: lines of parallel transfers do not mix.
     await this.#file.appendFile(lineOf(key, record))
   }
+}
+
+/** Whether an object of the target is one that was written, or found to be the same. */
+export function wasWritten(record: SyncRecord | undefined, { version, sha256 }: ObjectHead): boolean {
+  if (record === undefined) return false
+  return record.targetVersion === version || (sha256 !== null && record.own.includes(sha256))
 }
 
 /** The outcome of the lake's last complete synchronization, or undefined before the first one. */

@@ -243,6 +243,30 @@ test('a collector with an empty lake, or a copied one, goes on from what object 
   }
 })
 
+test('a collector with an empty lake fetches the days that have moved before it adds to them', async (t) => {
+  const root = await temporaryDirectory(t)
+  const world = await startWorld(t)
+  const rowsOf = async (lake: string): Promise<number> => {
+    const [row] = await query(`SELECT count(*)::INT AS rows FROM ${parquet(join(lake, NEW_YORK))}`)
+    return row!['rows'] as number
+  }
+  await mkdir(join(root, 'remote'))
+  await write([observationAt(Date.parse('2026-08-20T11:51:00Z'))])
+  await collecting(world.config, root, undefined, async ({ task }) => {
+    await eventually(() => task('compaction').rowCount === 1, 'the day moves')
+  })
+  await rm(join(root, 'lake'), { recursive: true })
+  await mkdir(join(root, 'lake'))
+  await write([observationAt(Date.parse('2026-08-20T12:51:00Z'))])
+  await collecting(world.config, root, undefined, async ({ collection, remote }) => {
+    await eventually(async () => (await rowsOf(remote)) === 2, 'the late row is pushed')
+    assert.deepEqual(
+      collection.metrics().syncs?.map(({ conflictCount }) => conflictCount),
+      [0],
+    )
+  })
+})
+
 /** The rows of messages in the order books below a directory. */
 async function toldIn(directory: string): Promise<string[]> {
   const names = (await entriesBelow(directory)).filter((name) => /^lob\/.*\.parquet$/.test(name))
