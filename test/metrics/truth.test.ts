@@ -295,7 +295,14 @@ test('the recorder metrics are what the exchange sent, through reconnects, refus
   assert.equal(await value('markets'), FOLLOWED.length, 'the same ones are followed on')
 
   await rename(lake, `${lake}.away`)
-  await writeFile(lake, 'no directory')
+  // A publication that runs may make the directory anew in between.
+  await eventually(async () => {
+    await rm(lake, { recursive: true, force: true })
+    return await writeFile(lake, 'no directory').then(
+      () => true,
+      () => false,
+    )
+  }, 'a file is in the way')
   const failed = (): number =>
     log.lines.filter((line) => line.startsWith('the consolidation of kalshi failed')).length
   await eventually(() => {
