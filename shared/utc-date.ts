@@ -52,3 +52,11 @@ export const MONTH_NAMES = [
   'november',
   'december',
 ] as const
+
+export function later(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
+}
+
+export function earlier(a: bigint, b: bigint): bigint {
+  return a < b ? a : b
+}

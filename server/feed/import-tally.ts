@@ -1,6 +1,6 @@
 // What an import has counted: nothing that the recording held is passed over in silence.
 
-import type { RunEnd } from './feed-spans.ts'
+import type { RunEnd } from './read-span.ts'
 import { IMPORT_TYPES_MAX } from '../../shared/limits.ts'
 
 /** Why a market's book is unknown. */

@@ -5,7 +5,7 @@ import { NS_PER_DAY } from '../../shared/utc-date.ts'
 import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
 import type { UnknownReason } from '../lake/market-fold.ts'
 import type { FoldedDate, SeriesStrands } from '../lake/series-consolidation.ts'
-import type { RunEnd } from '../feed/feed-spans.ts'
+import type { RunEnd } from '../feed/read-span.ts'
 import type { GapCause } from '../feed/import-tally.ts'
 
 /** Gaps listed of one market and date, and of all; the others are only counted. */

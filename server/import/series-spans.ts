@@ -1,9 +1,10 @@
 // Spans as one series sees them: since when they speak of it, and of which markets.
 
-import { MS_PER_DAY, NS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
+import { MS_PER_DAY, NS_PER_DAY, earlier, later, utcDateOf } from '../../shared/utc-date.ts'
 import { outlineOf } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
-import type { FeedSpans, ReadSpan } from '../feed/feed-spans.ts'
+import type { FeedSpans } from '../feed/feed-spans.ts'
+import type { ReadSpan } from '../feed/read-span.ts'
 import type { LooseSpan, Strand } from './strand-chain.ts'
 
 /** A span of the recording, or of a date's file. */
@@ -107,12 +108,4 @@ export function coveredBetween(
       covered === undefined ? { from, to } : { from: earlier(from, covered.from), to: later(to, covered.to) }
   }
   return covered
-}
-
-export function later(a: bigint, b: bigint): bigint {
-  return a > b ? a : b
-}
-
-export function earlier(a: bigint, b: bigint): bigint {
-  return a < b ? a : b
 }

@@ -1,7 +1,7 @@
 // A strand while it is put together: the spans that it has so far, and what the next one may have in common with it.
 
 import type { FeedAnchor, FeedSpan, NumberedMessage } from '../lake/feed-strand.ts'
-import type { RunEnd } from '../feed/feed-spans.ts'
+import type { RunEnd } from '../feed/read-span.ts'
 import { goneOn, paceOfTail } from './message-pace.ts'
 import type { MessagePace } from './message-pace.ts'
 import type { HeardFeed } from './missed-changes.ts'

@@ -1,11 +1,11 @@
 // What a series' strands are in each date: since when they speak of it, until when they are heard of, and what a date's
 // file says of them.
 
-import { addDays } from '../../shared/utc-date.ts'
+import { addDays, earlier, later } from '../../shared/utc-date.ts'
 import { joinOutlines } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { StatedStrand } from '../lake/lob-evidence.ts'
-import { coveredBetween, dateOf, dayOf, earlier, isSilent, later, silentOutline } from './series-spans.ts'
+import { coveredBetween, dateOf, dayOf, isSilent, silentOutline } from './series-spans.ts'
 import type { Covered, SeriesSpan } from './series-spans.ts'
 import type { Strand } from './strand-chain.ts'
 

@@ -3,7 +3,7 @@
 
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, earlier, later, utcDateOf } from '../../shared/utc-date.ts'
 import { DateFigures } from './date-figures.ts'
 import type { EventSpill } from './event-spill.ts'
 import type { FeedSpan } from './feed-strand.ts'
@@ -229,12 +229,4 @@ export class SeriesConsolidation {
       )
     }
   }
-}
-
-function later(a: bigint, b: bigint): bigint {
-  return a > b ? a : b
-}
-
-function earlier(a: bigint, b: bigint): bigint {
-  return a < b ? a : b
 }

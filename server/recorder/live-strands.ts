@@ -1,19 +1,12 @@
 // The strands of one series' recording that goes on: a run of the recorder's connection is a strand, and ends for good.
 // Where the recording went on from a file (another recorder's, or an import's), that file's strands are before them.
 
-import { NS_PER_DAY } from '../../shared/utc-date.ts'
+import { NS_PER_DAY, earlier, later } from '../../shared/utc-date.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
-import type { FeedSpans, ReadSpan } from '../feed/feed-spans.ts'
-import {
-  NO_MARKETS,
-  coveredBetween,
-  dayOf,
-  earlier,
-  isSilent,
-  later,
-  looseSpans,
-} from '../import/series-spans.ts'
+import type { FeedSpans } from '../feed/feed-spans.ts'
+import type { ReadSpan } from '../feed/read-span.ts'
+import { NO_MARKETS, coveredBetween, dayOf, isSilent, looseSpans } from '../import/series-spans.ts'
 import type { Covered } from '../import/series-spans.ts'
 import { assembleStrands } from '../import/strand-assembly.ts'
 import type { LooseSpan } from '../import/strand-chain.ts'
