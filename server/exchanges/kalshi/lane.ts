@@ -1,7 +1,7 @@
 // A Kalshi connection: one subscription to orderbook_delta with all followed markets. It says explicitly how prices are
 // to be read, adds and removes markets one command at a time, asks for snapshots when numbers are missing, and
 // subscribes again when the exchange has ended the subscription. Messages go to the log before anything follows from them.
-// Beside it a subscription to the lifecycle of all markets tells of new ones; it is no part of the recording.
+// Beside it a subscription to the lifecycle of all markets tells of new ones.
 
 import { FEED_HANDSHAKE_TIMEOUT_MS } from '../../../shared/limits.ts'
 import { backOffMs } from '../../tasks/back-off.ts'
@@ -13,6 +13,8 @@ import type { KalshiCredentials } from './signature.ts'
 import { TERMINAL_ERROR_CODES } from './frame.ts'
 import { readKalshiControl } from './control.ts'
 import type { KalshiControl } from './control.ts'
+import { LifecycleSubscription } from './lifecycle-subscription.ts'
+import { RefusedMarkets } from './refused-markets.ts'
 
 export interface KalshiLaneOptions {
   readonly url: string
@@ -34,25 +36,14 @@ const PING_MS = 2_000
 const COMMAND_TICKERS_MAX = 500
 /** Snapshots of broken books are asked for again after so long at the earliest. */
 const REPAIR_INTERVAL_MS = 3_000
-const LIFECYCLE = 'market_lifecycle_v2'
-/** What makes a market one to follow. */
-const OPENING_EVENTS = new Set(['created', 'activated'])
-/** Markets that are refused again and again are named when they first are; then all of them so often. */
-const REFUSED_SUMMARY_MS = 60 * 60_000
-const REFUSED_NAMED_MAX = 10
 
 export class KalshiLane implements FeedLane {
   readonly #options: KalshiLaneOptions
   readonly #connection: FeedConnection
   #wanted: ReadonlySet<string> = new Set()
   readonly #subscribed = new Set<string>()
-  /** Refused since the last look at what there is to follow. */
-  readonly #refused = new Set<string>()
-  /** Refused at every look so far. */
-  readonly #outside = new Set<string>()
-  #refusalsToldMs = 0
-  #lifecycleId: number | undefined
-  #lifecycleSid: number | undefined
+  readonly #refused: RefusedMarkets
+  readonly #lifecycles: LifecycleSubscription
   /** Tickers asked for together; a refused group is asked for again in halves. */
   #groups: string[][] = []
   readonly #broken = new Set<string>()
@@ -69,6 +60,8 @@ export class KalshiLane implements FeedLane {
   constructor(options: KalshiLaneOptions) {
     this.#options = options
     const { url, credentials, log } = options
+    this.#refused = new RefusedMarkets(log)
+    this.#lifecycles = new LifecycleSubscription(log)
     this.#connection = new FeedConnection({
       url,
       headers: () => kalshiHeaders(credentials, 'GET', url, Date.now()),
@@ -92,7 +85,7 @@ export class KalshiLane implements FeedLane {
       isConnected: this.#connection.isOpen,
       connections: this.#connection.connections,
       subscribed: this.#subscribed.size,
-      refused: this.#outside.size,
+      refused: this.#refused.size,
       repairs: this.#repairs,
       lastHeardMs: this.#connection.lastHeardMs,
     }
@@ -100,9 +93,7 @@ export class KalshiLane implements FeedLane {
 
   follow(ids: ReadonlySet<string>): void {
     this.#wanted = new Set(ids)
-    // Another look at what was refused: a market may have opened since.
-    this.#refused.clear()
-    for (const ticker of this.#outside) if (!ids.has(ticker)) this.#outside.delete(ticker)
+    this.#refused.startLook(ids)
     if (this.#wanted.size > 0) this.#connection.start()
     this.#next()
   }
@@ -123,8 +114,7 @@ export class KalshiLane implements FeedLane {
 
   #reset(): void {
     this.#subscribed.clear()
-    this.#lifecycleId = undefined
-    this.#lifecycleSid = undefined
+    this.#lifecycles.reset()
     this.#endSubscription()
     clearTimeout(this.#resubscribeTimer)
     this.#resubscribeTimer = undefined
@@ -143,7 +133,7 @@ export class KalshiLane implements FeedLane {
 
   #receive(data: Buffer): void {
     const control = readKalshiControl(data)
-    if (control !== undefined && this.#takeLifecycle(control)) return
+    if (control !== undefined && this.#lifecycles.take(control)) return
     this.#options.log.frame(data)
     if (control === undefined) return
     if (control.seq !== undefined && control.sid === this.#sid) this.#checkSequence(control.seq)
@@ -190,10 +180,11 @@ export class KalshiLane implements FeedLane {
     else {
       for (const ticker of tickers) {
         this.#subscribed.add(ticker)
-        this.#outside.delete(ticker)
+        this.#refused.delete(ticker)
       }
     }
-    if (action === 'subscribe') this.#askForLifecycles()
+    if (action === 'subscribe' && !this.#lifecycles.isAskedFor)
+      this.#connection.send(this.#lifecycles.command(this.#nextId++))
     this.#finishCommand()
   }
 
@@ -210,47 +201,13 @@ export class KalshiLane implements FeedLane {
         const middle = Math.ceil(tickers.length / 2)
         this.#groups.push(tickers.slice(0, middle), tickers.slice(middle))
       } else {
-        for (const ticker of tickers) this.#leaveOut(ticker, reason)
+        for (const ticker of tickers) this.#refused.add(ticker, reason)
       }
     } else {
       this.#options.log.trouble(`${action} was refused: ${reason}`)
       if (action === 'delete_markets') for (const ticker of tickers) this.#subscribed.delete(ticker)
     }
     this.#finishCommand()
-  }
-
-  /** True for what is no part of the recording: the answer to the request for lifecycles, and what follows from it. */
-  #takeLifecycle({ type, id, sid, market }: KalshiControl): boolean {
-    if (id !== undefined && id === this.#lifecycleId) {
-      // Whatever it says: books are recorded without lifecycles too.
-      if (type === 'subscribed') this.#lifecycleSid = sid
-      return true
-    }
-    if (!type.startsWith('market_lifecycle')) return false
-    if (market !== undefined && OPENING_EVENTS.has(market.event)) this.#options.log.announced(market.ticker)
-    return sid !== undefined && sid === this.#lifecycleSid
-  }
-
-  #leaveOut(ticker: string, reason: string): void {
-    this.#refused.add(ticker)
-    const isNews = !this.#outside.has(ticker)
-    this.#outside.add(ticker)
-    if (isNews) {
-      this.#options.log.trouble(`${ticker} is not followed: ${reason}`)
-      if (this.#outside.size === 1) this.#refusalsToldMs = Date.now()
-    } else if (Date.now() - this.#refusalsToldMs > REFUSED_SUMMARY_MS) {
-      this.#refusalsToldMs = Date.now()
-      const named = [...this.#outside].slice(0, REFUSED_NAMED_MAX).join(', ')
-      this.#options.log.trouble(`${this.#outside.size} markets are still not followed: ${named}`)
-    }
-  }
-
-  /** Once a connection; nobody waits for the answer. */
-  #askForLifecycles(): void {
-    if (this.#lifecycleId !== undefined) return
-    this.#lifecycleId = this.#nextId++
-    const params = { channels: [LIFECYCLE] }
-    this.#connection.send(JSON.stringify({ id: this.#lifecycleId, cmd: 'subscribe', params }))
   }
 
   #resubscribe(reason: string): void {

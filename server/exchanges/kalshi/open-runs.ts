@@ -1,0 +1,236 @@
+// The runs that may go on: one a subscription, and one of the messages without numbers. A number that does not follow
+// begins another run; whether that is a loss, another connection, or another recorder's file is told when all runs are
+// put together.
+
+import { isDeepStrictEqual } from 'node:util'
+import { IMPORT_DUPLICATE_WINDOW, IMPORT_SILENCE_MS_MAX } from '../../../shared/limits.ts'
+import { NS_PER_MS } from '../../../shared/utc-date.ts'
+import type { FeedDecoderOptions, RunRecords } from '../../feed/feed-decoder.ts'
+import type { FeedReading, SequenceTrust } from '../../feed/feed-reading.ts'
+import type { FeedRun, FeedRunState } from '../../feed/feed-run.ts'
+import type { FeedSpans } from '../../feed/feed-spans.ts'
+import type { Frame } from '../../feed/frame.ts'
+import type { ImportTally } from '../../feed/import-tally.ts'
+import type { RunEnd } from '../../feed/read-span.ts'
+import type { NumberedMessage } from '../../lake/feed-strand.ts'
+import type { KalshiMessage } from './frame.ts'
+import { Subscriptions } from './subscriptions.ts'
+import type { SubscriptionsState } from './subscriptions.ts'
+
+const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
+
+export interface OpenRunsState extends SubscriptionsState {
+  readonly name: string
+  readonly runs: readonly (readonly [number, FeedRunState, readonly RecentMessage[]])[]
+  readonly plain: FeedRunState | undefined
+  readonly connection: number
+}
+
+interface RecentMessage {
+  readonly seq: number
+  readonly recvTs: bigint
+  readonly receivedTs?: bigint | undefined
+  readonly frame: Frame
+}
+
+/** A subscription's run. */
+interface OpenRun {
+  readonly run: FeedRun
+  /** The latest messages, by number. */
+  readonly recent: RecentMessage[]
+}
+
+export class OpenRuns {
+  readonly #spans: FeedSpans
+  readonly #tally: ImportTally
+  readonly #records: RunRecords
+  readonly #sequence: SequenceTrust
+  readonly #subscriptions: Subscriptions
+  /** The file's. */
+  #name: string
+  #runs = new Map<number, OpenRun>()
+  /** The run of messages without numbers. */
+  #plain: FeedRun | undefined
+  /** Counts the connections that the file shows. */
+  #connection: number
+
+  constructor(
+    { spans, tally, sequence, useYesPrice }: FeedDecoderOptions & FeedReading,
+    records: RunRecords,
+    state: OpenRunsState | undefined,
+  ) {
+    this.#spans = spans
+    this.#tally = tally
+    this.#records = records
+    this.#sequence = sequence ?? 'strict'
+    this.#subscriptions = new Subscriptions(useYesPrice, state)
+    this.#name = state?.name ?? ''
+    this.#connection = state?.connection ?? 0
+    for (const [sid, run, recent] of state?.runs ?? []) {
+      this.#runs.set(sid, { run: spans.resume(run), recent: [...recent] })
+    }
+    if (state?.plain !== undefined) this.#plain = spans.resume(state.plain)
+  }
+
+  state(): OpenRunsState {
+    return {
+      name: this.#name,
+      runs: [...this.#runs].map(([sid, { run, recent }]) => [sid, run.state(), [...recent]]),
+      plain: this.#plain?.state(),
+      ...this.#subscriptions.state(),
+      connection: this.#connection,
+    }
+  }
+
+  startFile(name: string): void {
+    this.#name = name
+    this.close('end of file')
+    this.#subscriptions.clear()
+  }
+
+  /** A subscription's run, or that of messages without numbers. */
+  of(sid: number | undefined): FeedRun | undefined {
+    return sid === undefined ? this.#plain : this.#runs.get(sid)?.run
+  }
+
+  *[Symbol.iterator](): Iterator<FeedRun> {
+    for (const { run } of this.#runs.values()) yield run
+    if (this.#plain !== undefined) yield this.#plain
+  }
+
+  get isEmpty(): boolean {
+    return this.#runs.size === 0 && this.#plain === undefined
+  }
+
+  /** Whether the latest messages of the subscription hold this one. */
+  holds(sid: number, seq: number, frame: Frame): boolean {
+    const open = this.#runs.get(sid)
+    return open !== undefined && isRepeat(open, seq, frame, undefined)
+  }
+
+  /** Whether the same message came already, received at the same time. */
+  hasReceived(sid: number, seq: number, frame: Frame, receivedTs: bigint): boolean {
+    const earlier = this.#runs.get(sid)?.recent[seq % IMPORT_DUPLICATE_WINDOW]
+    return (
+      earlier?.seq === seq && earlier.receivedTs === receivedTs && isDeepStrictEqual(earlier.frame, frame)
+    )
+  }
+
+  /** The run that the message goes on with, or begins; undefined for one that is no part of any. */
+  next(message: KalshiMessage, ts: bigint, recvTs: bigint): FeedRun | 'repeat' | undefined {
+    const { sid, seq, body, frame } = message
+    if (sid === undefined || seq === undefined) {
+      if (body.kind === 'subscribed') this.startSubscription(body.id, body.subscription)
+      return body.kind === 'snapshot' || body.kind === 'delta' ? this.#plainRun(ts) : undefined
+    }
+    const open = this.#runs.get(sid)
+    if (open === undefined) {
+      // A subscription that begins beside others that went on from before the file: another connection, as a rule.
+      if (seq === 1 && this.#hasOlderRuns()) this.close('new connection')
+      return this.#openRun(sid)
+    }
+    const { run } = open
+    if (seq > run.lastSeq && this.#isNext(run, seq, ts)) return run
+    if (seq > run.lastSeq) {
+      this.#records.end(
+        run,
+        ts - run.lastTs > SILENCE_NS_MAX ? 'silence of more than a day' : 'sequence break',
+      )
+      this.#tally.numbers.holes++
+      this.#tally.numbers.missing += seq - run.lastSeq - 1
+      // Whether it is still the same connection, a number does not tell.
+      this.#connection++
+      run.missUntil({ seq, recvTs })
+      return this.#openRun(sid, { seq: run.lastSeq, recvTs: run.lastRecvTs })
+    }
+    if (isRepeat(open, seq, frame, recvTs)) return 'repeat'
+    this.#tally.numbers.restarts++
+    this.close('new connection')
+    return this.#openRun(sid)
+  }
+
+  /** Keeps a message to know it again. */
+  remember({ sid, seq = 0, receivedTs, frame }: KalshiMessage, recvTs: bigint): void {
+    const recent = sid === undefined ? undefined : this.#runs.get(sid)?.recent
+    if (recent !== undefined) recent[seq % IMPORT_DUPLICATE_WINDOW] = { seq, recvTs, receivedTs, frame }
+  }
+
+  /** Others of the connection of `speaker` are heard of by its message. */
+  hear(speaker: FeedRun | undefined, ts: bigint, recvTs: bigint): void {
+    const connection = speaker?.connection ?? this.#connection
+    for (const { run } of this.#runs.values())
+      if (run !== speaker && run.connection === connection) run.hear(ts, recvTs)
+    const plain = this.#plain
+    if (plain !== undefined && plain !== speaker && plain.connection === connection) plain.hear(ts, recvTs)
+  }
+
+  rememberCommand(id: number, useYesPrice: boolean | undefined): void {
+    this.#subscriptions.rememberCommand(id, useYesPrice)
+  }
+
+  startSubscription(command: number, sid: number | undefined): void {
+    if (sid === undefined) return
+    // Beside others that went on from before the file it is another connection's, as a rule.
+    if (this.#runs.has(sid) || this.#hasOlderRuns()) this.close('new connection')
+    this.#subscriptions.begin(command, sid)
+  }
+
+  /** The exchange has ended the subscription. */
+  drop(sid: number): void {
+    this.#runs.delete(sid)
+  }
+
+  // A numbered message that is missing shows in the numbers. Books without numbers have only this sign.
+  lose(): void {
+    if (this.#plain === undefined) return
+    this.#records.end(this.#plain, 'bad line')
+    this.#plain = undefined
+  }
+
+  close(reason: RunEnd): void {
+    for (const run of this) this.#records.end(run, reason)
+    this.#connection++
+    this.#runs = new Map()
+    this.#plain = undefined
+  }
+
+  #isNext(run: FeedRun, seq: number, ts: bigint): boolean {
+    if (ts - run.lastTs > SILENCE_NS_MAX) return false
+    return seq === run.lastSeq + 1 || this.#sequence === 'per-market'
+  }
+
+  #openRun(sid: number, beforeHole?: NumberedMessage): FeedRun {
+    const isPartial = this.#sequence === 'per-market' ? (true as const) : undefined
+    const known = this.#subscriptions.take(sid)
+    const run = this.#spans.start(
+      { sid, ...known, isPartial, connection: this.#connection, beforeHole },
+      this.#name,
+    )
+    this.#runs.set(sid, { run, recent: [] })
+    return run
+  }
+
+  #plainRun(ts: bigint): FeedRun {
+    if (this.#plain !== undefined && ts - this.#plain.lastTs > SILENCE_NS_MAX) {
+      this.#records.end(this.#plain, 'silence of more than a day')
+      this.#plain = undefined
+    }
+    const { isTurned } = this.#subscriptions
+    const facts = { sid: null, isBegun: true, isTurned, connection: this.#connection }
+    this.#plain ??= this.#spans.start(facts, this.#name)
+    return this.#plain
+  }
+
+  // Where markets were left out, most subscriptions seem to have begun before the file.
+  #hasOlderRuns(): boolean {
+    if (this.#sequence !== 'strict') return false
+    return [...this.#runs.values()].some(({ run }) => run.firstSeq !== 1)
+  }
+}
+
+function isRepeat({ recent }: OpenRun, seq: number, frame: Frame, recvTs: bigint | undefined): boolean {
+  const earlier = recent[seq % IMPORT_DUPLICATE_WINDOW]
+  if (earlier?.seq !== seq || !isDeepStrictEqual(earlier.frame, frame)) return false
+  // A snapshot says when it was sent only by its receipt: the same book may come again from a new connection.
+  return frame['type'] === 'orderbook_delta' || recvTs === undefined || recvTs === earlier.recvTs
+}
