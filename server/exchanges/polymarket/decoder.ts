@@ -1,13 +1,10 @@
 // Polymarket messages → records. There are no sequence numbers, so a loss only shows as a disconnect, as a first dump of
-// books that are known already, or in the best prices that messages state; those are compared and counted, nothing is
-// corrected by them. Both tokens of a market are kept, each with a book of its own.
+// books that are known already, or in the best prices that messages state (token-books.ts). Both tokens of a market are kept, each with a book of its own.
 
-import { isDeepStrictEqual } from 'node:util'
-import { EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../../shared/lob-v1.ts'
-import { IMPORT_HELD_CHANGES_MAX, IMPORT_SILENCE_MS_MAX } from '../../../shared/limits.ts'
+import { EVENT_SET } from '../../../shared/lob-v1.ts'
+import { IMPORT_SILENCE_MS_MAX } from '../../../shared/limits.ts'
 import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
-import { NS_PER_MS } from '../../../shared/utc-date.ts'
-import { ExactBook } from '../../lake/exact-book.ts'
+import { NS_PER_MS, later } from '../../../shared/utc-date.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
 import { RunRecords, TIMELESS } from '../../feed/feed-decoder.ts'
 import type { FeedDecoderOptions, ResumableDecoder, Stamp } from '../../feed/feed-decoder.ts'
@@ -20,14 +17,15 @@ import type { MessageClockState } from '../../feed/message-clock.ts'
 import { AHEAD_NS_MAX } from '../../feed/recorder-clock.ts'
 import { LOST_MESSAGE, parsePolymarketFrame } from './frame.ts'
 import type { PolymarketMessage, PriceChange } from './frame.ts'
-import type { Frame, RecordedMessage } from '../../feed/frame.ts'
+import { RecentMessages } from './recent-messages.ts'
+import { TokenBooks } from './token-books.ts'
+import type { TokenBook, TokenBooksState } from './token-books.ts'
+import type { RecordedMessage } from '../../feed/frame.ts'
 
 const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
 // A `book` tells when it last changed. One that was received long after was not sent because it changed: its time is
 // that of its receipt.
 const BOOK_AGE_NS_MAX = 1_000_000_000n
-/** A line that stands twice stands again within so many. */
-const REPEAT_WINDOW = 64
 
 /** A message, and the tokens of the list of books that it came with: a connection's first ones. */
 interface Arrival {
@@ -39,14 +37,6 @@ interface Arrival {
   readonly isReceived: boolean
 }
 
-interface TokenBook {
-  readonly book: ExactBook
-  /** Changes before the first book, which may be older than they are, with their own times. */
-  held: { readonly stamp: Stamp; readonly level: BookLevel }[]
-  /** Time of the latest change that found no place. */
-  droppedTs: bigint
-}
-
 export interface PolymarketDecoderOptions extends FeedDecoderOptions {
   readonly state?: PolymarketDecoderState | undefined
 }
@@ -55,12 +45,7 @@ export interface PolymarketDecoderState {
   readonly clock: MessageClockState
   readonly name: string
   readonly run: FeedRunState | undefined
-  readonly tokens: readonly (readonly [string, TokenState])[]
-}
-
-/** `levels` is undefined while the book is unknown. */
-interface TokenState extends Pick<TokenBook, 'held' | 'droppedTs'> {
-  readonly levels: readonly BookLevel[] | undefined
+  readonly tokens: TokenBooksState
 }
 
 export class PolymarketDecoder implements ResumableDecoder {
@@ -72,13 +57,10 @@ export class PolymarketDecoder implements ResumableDecoder {
   #name = ''
   #run: FeedRun | undefined
   /** The tokens of the run. */
-  #tokens = new Map<string, TokenBook>()
+  readonly #tokens: TokenBooks
   /** Books at the head of a file without receive times: they were sent when the recording began. */
   #waiting: Arrival[] = []
-  /** The latest messages with a receive time, a ring. */
-  readonly #recent: { readonly recvTs: bigint; readonly frames: readonly Frame[] }[] = []
-  #received = 0
-  #latestTs = -1n
+  readonly #recent = new RecentMessages()
   /** When a file without receive times began; undefined until a message tells. */
   #startTs: bigint | undefined
 
@@ -97,14 +79,11 @@ export class PolymarketDecoder implements ResumableDecoder {
       onAnotherRecording: () => this.#end('new connection'),
     }
     const { state } = options
+    this.#tokens = new TokenBooks(state?.tokens)
     this.#clock = new MessageClock({ ...this.#clockOptions, state: state?.clock })
     if (state === undefined) return
     this.#name = state.name
     if (state.run !== undefined) this.#run = this.#spans.resume(state.run)
-    for (const [id, { levels, held, droppedTs }] of state.tokens) {
-      const book = levels === undefined ? new ExactBook() : ExactBook.of(levels)
-      this.#tokens.set(id, { book, held: [...held], droppedTs })
-    }
   }
 
   state(): PolymarketDecoderState {
@@ -112,9 +91,7 @@ export class PolymarketDecoder implements ResumableDecoder {
       clock: this.#clock.state(),
       name: this.#name,
       run: this.#run?.state(),
-      tokens: [...this.#tokens].map(([id, { book, held, droppedTs }]) => {
-        return [id, { levels: book.isKnown ? book.levels() : undefined, held: [...held], droppedTs }]
-      }),
+      tokens: this.#tokens.state(),
     }
   }
 
@@ -125,15 +102,13 @@ export class PolymarketDecoder implements ResumableDecoder {
   startFile(name: string): void {
     this.#name = name
     this.#clock = new MessageClock(this.#clockOptions)
-    this.#recent.length = 0
-    this.#received = 0
-    this.#latestTs = -1n
+    this.#recent.clear()
     this.#startTs = undefined
     this.#end('end of file')
   }
 
   decode({ frames, recvTs, isList }: RecordedMessage): void {
-    if (recvTs !== undefined && this.#wasReceived(frames, recvTs)) {
+    if (recvTs !== undefined && this.#recent.holds(frames, recvTs)) {
       this.#tally.messages += frames.length
       for (const frame of frames) this.#tally.countRepeat(tokenOf(parsePolymarketFrame(frame)))
       return
@@ -147,16 +122,6 @@ export class PolymarketDecoder implements ResumableDecoder {
       const ts = message.body.kind === 'book' ? (changedTs ?? message.ts) : message.ts
       this.#arrive({ message, dump, ts, isReceived: recvTs !== undefined }, recvTs)
     }
-  }
-
-  /** Whether the same message came lately, at the same time: a line that stands twice. Else it is remembered. */
-  #wasReceived(frames: readonly Frame[], recvTs: bigint): boolean {
-    const isNew = recvTs > this.#latestTs
-    if (!isNew && this.#recent.some((one) => one.recvTs === recvTs && isDeepStrictEqual(one.frames, frames)))
-      return true
-    if (isNew) this.#latestTs = recvTs
-    this.#recent[this.#received++ % REPEAT_WINDOW] = { recvTs, frames }
-    return false
   }
 
   // Which token a lost message was about is not known.
@@ -257,12 +222,8 @@ export class PolymarketDecoder implements ResumableDecoder {
   }
 
   #applyBook(run: FeedRun, id: string, stamp: Stamp, levels: readonly BookLevel[], ownTs: bigint): void {
-    const token = this.#token(id)
-    token.book.become(levels)
+    const { held, droppedTs } = this.#tokens.of(id).become(levels)
     this.#records.snapshot(run, id, stamp, levels)
-    const { held, droppedTs } = token
-    token.held = []
-    token.droppedTs = -1n
     for (const change of held) {
       if (change.stamp.ts <= ownTs) continue
       this.#set(run, id, { ...change.stamp, recvTs: stamp.recvTs }, change.level)
@@ -275,37 +236,23 @@ export class PolymarketDecoder implements ResumableDecoder {
   #applyChanges(run: FeedRun, changes: readonly PriceChange[], stamp: Stamp): void {
     const lastChanges = new Map<TokenBook, PriceChange>()
     for (const change of changes) {
-      const token = this.#token(change.marketId)
       this.#set(run, change.marketId, stamp, change.level)
-      if (token.book.isKnown) lastChanges.set(token, change)
-      else if (token.held.length < IMPORT_HELD_CHANGES_MAX) token.held.push({ stamp, level: change.level })
-      else token.droppedTs = later(token.droppedTs, stamp.ts)
+      const token = this.#tokens.of(change.marketId)
+      if (token.isKnown) lastChanges.set(token, change)
+      else token.hold(stamp, change.level)
     }
-    for (const [{ book }, change] of lastChanges) this.#compareBest(book, change)
+    for (const [token, change] of lastChanges) if (!token.hasBest(change)) this.#tally.bestPriceMismatches++
   }
 
   #set(run: FeedRun, id: string, stamp: Stamp, level: BookLevel): void {
-    this.#token(id).book.apply(EVENT_SET, level.side, level.price, level.qty)
+    this.#tokens.of(id).set(level)
     this.#records.level(run, id, stamp, EVENT_SET, level)
-  }
-
-  #compareBest(book: ExactBook, { bestBid, bestAsk }: PriceChange): void {
-    const bid = book.best(SIDE_BID) ?? 0
-    const ask = book.best(SIDE_ASK) ?? PRICE_UNITS_PER_DOLLAR
-    if ((bestBid ?? bid) !== bid || (bestAsk ?? ask) !== ask) this.#tally.bestPriceMismatches++
-  }
-
-  #token(id: string): TokenBook {
-    let token = this.#tokens.get(id)
-    if (token === undefined)
-      this.#tokens.set(id, (token = { book: new ExactBook(), held: [], droppedTs: -1n }))
-    return token
   }
 
   #end(reason: RunEnd): void {
     if (this.#run !== undefined) this.#records.end(this.#run, reason)
     this.#run = undefined
-    this.#tokens = new Map()
+    this.#tokens.clear()
   }
 }
 
@@ -323,8 +270,4 @@ function isYoung(ts: bigint | undefined, recvTs: bigint): boolean {
 function tokenOf({ body }: PolymarketMessage): string | undefined {
   if (body.kind === 'changes') return body.changes[0]?.marketId
   return body.kind === 'book' ? body.marketId : undefined
-}
-
-function later(a: bigint, b: bigint): bigint {
-  return a > b ? a : b
 }

@@ -1,0 +1,98 @@
+// The books of a run's tokens, each with changes that came before its first book. Their best prices are compared with
+// those that messages state, and nothing is corrected by them.
+
+import { IMPORT_HELD_CHANGES_MAX } from '../../../shared/limits.ts'
+import { EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../../shared/lob-v1.ts'
+import { later } from '../../../shared/utc-date.ts'
+import type { Stamp } from '../../feed/feed-decoder.ts'
+import { ExactBook } from '../../lake/exact-book.ts'
+import type { BookLevel } from '../../lake/exact-book.ts'
+import type { PriceChange } from './frame.ts'
+
+/** A change before the first book, which may be older than that is, with its own time. */
+interface HeldChange {
+  readonly stamp: Stamp
+  readonly level: BookLevel
+}
+
+export type TokenBooksState = readonly (readonly [string, TokenState])[]
+
+/** `levels` is undefined while the book is unknown. */
+interface TokenState {
+  readonly levels: readonly BookLevel[] | undefined
+  readonly held: readonly HeldChange[]
+  readonly droppedTs: bigint
+}
+
+export class TokenBook {
+  readonly #book: ExactBook
+  #held: HeldChange[]
+  /** Time of the latest change that found no place. */
+  #droppedTs: bigint
+
+  constructor(state?: TokenState) {
+    this.#book = state?.levels === undefined ? new ExactBook() : ExactBook.of(state.levels)
+    this.#held = [...(state?.held ?? [])]
+    this.#droppedTs = state?.droppedTs ?? -1n
+  }
+
+  state(): TokenState {
+    const levels = this.#book.isKnown ? this.#book.levels() : undefined
+    return { levels, held: [...this.#held], droppedTs: this.#droppedTs }
+  }
+
+  get isKnown(): boolean {
+    return this.#book.isKnown
+  }
+
+  /** The whole book anew. Returns what waited for it, and the time of the latest change that is missing among that. */
+  become(levels: readonly BookLevel[]): { readonly held: readonly HeldChange[]; readonly droppedTs: bigint } {
+    this.#book.become(levels)
+    const waited = { held: this.#held, droppedTs: this.#droppedTs }
+    this.#held = []
+    this.#droppedTs = -1n
+    return waited
+  }
+
+  set({ side, price, qty }: BookLevel): void {
+    this.#book.apply(EVENT_SET, side, price, qty)
+  }
+
+  /** Keeps a change until the book is known. */
+  hold(stamp: Stamp, level: BookLevel): void {
+    if (this.#held.length < IMPORT_HELD_CHANGES_MAX) this.#held.push({ stamp, level })
+    else this.#droppedTs = later(this.#droppedTs, stamp.ts)
+  }
+
+  hasBest({ bestBid, bestAsk }: PriceChange): boolean {
+    const bid = this.#book.best(SIDE_BID) ?? 0
+    const ask = this.#book.best(SIDE_ASK) ?? PRICE_UNITS_PER_DOLLAR
+    return (bestBid ?? bid) === bid && (bestAsk ?? ask) === ask
+  }
+}
+
+export class TokenBooks {
+  readonly #tokens: Map<string, TokenBook>
+
+  constructor(state: TokenBooksState = []) {
+    this.#tokens = new Map(state.map(([id, token]) => [id, new TokenBook(token)]))
+  }
+
+  state(): TokenBooksState {
+    return [...this.#tokens].map(([id, token]) => [id, token.state()])
+  }
+
+  has(id: string): boolean {
+    return this.#tokens.has(id)
+  }
+
+  of(id: string): TokenBook {
+    let token = this.#tokens.get(id)
+    if (token === undefined) this.#tokens.set(id, (token = new TokenBook()))
+    return token
+  }
+
+  clear(): void {
+    this.#tokens.clear()
+  }
+}
