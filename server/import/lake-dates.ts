@@ -80,7 +80,7 @@ export function lakeDates(lake: string, source: LobSource, series: string): stri
     .toSorted()
 }
 
-function namesIn(directory: string): string[] {
+export function namesIn(directory: string): string[] {
   return existsSync(directory) ? readdirSync(directory) : []
 }
 

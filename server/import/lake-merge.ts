@@ -2,50 +2,25 @@
 // the dates that this touches are read back, and all of it is folded anew. So the files are those that one import of
 // everything would have written, whatever came first.
 
-import { lobFilePath } from '../../shared/lake-layout.ts'
-import type { LobSource } from '../../shared/lob-sources.ts'
 import { SIDE_BID } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
+import type { RunEnd } from '../feed/read-span.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { CarriedMarket, StatedStrand } from '../lake/lob-evidence.ts'
 import { RECORDING_OVER, STRAND_OVER } from '../lake/market-fold.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
 import type { SeriesStrands } from '../lake/series-consolidation.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
-import type { FeedLedger } from './feed-ledger.ts'
-import type { FeedSpans } from '../feed/feed-spans.ts'
-import type { RunEnd } from '../feed/read-span.ts'
-import { outlineOfFile, restoreRecords } from './lake-records.ts'
-import type { LakeFile } from './lake-records.ts'
-import { linkSpans } from './span-links.ts'
-import { OpaqueFileError, booksAtStart, lakeDates, startFolds } from './lake-dates.ts'
-import { NO_MARKETS, dateOf, datesOf, dayOf, isSilent, looseSpans } from './series-spans.ts'
+import { booksAtStart, startFolds } from './lake-dates.ts'
+import { outlineLake, refuseOpaque } from './lake-outline.ts'
+import type { LakeDate, LakeMergeOptions, LakeOutline } from './lake-outline.ts'
+import { restoreRecords } from './lake-records.ts'
+import { dateOf, dayOf, looseSpans } from './series-spans.ts'
 import type { Covered, SeriesSpan } from './series-spans.ts'
 import { assembleStrands } from './strand-assembly.ts'
 import type { Strand } from './strand-chain.ts'
 import { StrandDates } from './strand-dates.ts'
-import { lastSpanOf, strandParts } from './strand-parts.ts'
-import type { OutlinedFile } from './strand-parts.ts'
-
-export interface LakeMergeOptions {
-  readonly lake: string
-  readonly source: LobSource
-  readonly spans: FeedSpans
-  /** Dates for which the recording has events are written from it alone. */
-  readonly replace: boolean
-  /** What earlier imports have heard, of all series. */
-  readonly ledger: FeedLedger
-  /** Files of the series that lie elsewhere, of one date: they are merged into the lake's. */
-  readonly others?: readonly LakeFile[]
-}
-
-/** A date's file in the lake, or one of `others`, and where its strands stand among the spans. */
-interface LakeDate extends OutlinedFile {
-  /** By strand of the file: its parts' spans, in feed order. */
-  readonly parts: readonly (readonly number[])[]
-  isLoaded: boolean
-}
 
 export class LakeMerge implements SeriesStrands {
   readonly isTold = false
@@ -53,23 +28,34 @@ export class LakeMerge implements SeriesStrands {
   readonly #recording: SeriesRecording
   readonly #hasNoLeg: boolean
   readonly #spans: SeriesSpan[]
-  readonly #dates = new Map<string, LakeDate>()
-  readonly #others: LakeDate[] = []
-  #strands: readonly Strand[] = []
+  readonly #dates: ReadonlyMap<string, LakeDate>
+  readonly #others: readonly LakeDate[]
+  readonly #strands: readonly Strand[]
   readonly #strandOf: number[] = []
   readonly #placeOf: number[] = []
-  #inDates: StrandDates
+  readonly #inDates: StrandDates
   #startFolds: ReadonlyMap<string, MarketFoldState> = new Map()
-  /** Dates in the lake whose files keep no evidence. */
-  readonly #opaque: string[] = []
 
-  private constructor(options: LakeMergeOptions, recording: SeriesRecording) {
+  private constructor(
+    options: LakeMergeOptions,
+    recording: SeriesRecording,
+    spans: SeriesSpan[],
+    { dates, others }: LakeOutline,
+  ) {
     this.#options = options
     this.#hasNoLeg = exchangeOf(options.source).hasNoLeg
     this.#recording = recording
-    const { series } = recording
-    this.#spans = looseSpans(options.spans, series)
-    this.#inDates = new StrandDates(this.#spans, [])
+    this.#spans = spans
+    this.#dates = dates
+    this.#others = others
+    this.#strands = assembleStrands(spans, options.spans.endsBefore)
+    this.#inDates = new StrandDates(spans, this.#strands)
+    for (const [number, strand] of this.#strands.entries()) {
+      for (const [place, span] of strand.spans.entries()) {
+        this.#strandOf[span] = number
+        this.#placeOf[span] = place
+      }
+    }
   }
 
   /** Prepares the folding of a series; undefined when the recording does not touch it. */
@@ -77,12 +63,12 @@ export class LakeMerge implements SeriesStrands {
     options: LakeMergeOptions,
     recording: SeriesRecording,
   ): Promise<LakeMerge | undefined> {
-    const merge = new LakeMerge(options, recording)
-    await merge.#outlineLake()
-    merge.#assemble()
+    const spans = looseSpans(options.spans, recording.series)
+    const outline = await outlineLake(options, recording, spans)
+    const merge = new LakeMerge(options, recording, spans, outline)
     const touched = merge.#touchedDates()
     if (touched.length === 0) return undefined
-    merge.#refuseOpaque(touched)
+    refuseOpaque(outline, touched, options, recording)
     await merge.#load(touched)
     merge.#endStrands()
     return merge
@@ -140,59 +126,6 @@ export class LakeMerge implements SeriesStrands {
 
   // The lake.
 
-  async #outlineLake(): Promise<void> {
-    const { lake, source, replace, others = [] } = this.#options
-    const { series } = this.#recording
-    const first = datesOf(this.#options.spans)[0] ?? others[0]?.date
-    if (first === undefined) return
-    const files = lakeDates(lake, source, series)
-      .filter((date) => date >= this.#firstRead(first) && !(replace && this.#hasEvents(date)))
-      .map((date): LakeFile => ({ date, path: lobFilePath(lake, source, series, date) }))
-    const outlines: OutlinedFile[] = []
-    for (const { date, path } of [...files, ...others]) {
-      const outline = await outlineOfFile(path)
-      if (outline === undefined) this.#opaque.push(date)
-      else outlines.push({ date, path, outline })
-    }
-    for (const { date, path, outline } of outlines) {
-      const parts = outline.strands.map((strand) => this.#addLakeSpans(strand, { date, path, outline }))
-      const lakeDate = { date, path, outline, parts, isLoaded: false }
-      if (others.some((other) => other.path === path)) this.#others.push(lakeDate)
-      else this.#dates.set(date, lakeDate)
-    }
-    // What is replaced proves nothing of what replaces it.
-    const hasFile = (date: string): boolean => this.#dates.has(date) || (replace && this.#hasEvents(date))
-    for (const span of this.#options.ledger.spansFor(series, first, hasFile))
-      this.#spans.push({ ...span, ownIds: NO_MARKETS, fromTs: undefined })
-    linkSpans(this.#spans)
-  }
-
-  /** Files say themselves what they begin with: only a recording may go on with the date before. */
-  #firstRead(first: string): string {
-    return this.#options.others === undefined ? addDays(first, -1) : first
-  }
-
-  /** Adds a strand's parts and returns their numbers. */
-  #addLakeSpans(strand: StatedStrand & FeedSpan, file: OutlinedFile): number[] {
-    const heard = this.#options.ledger.partsOf(file.date, strand)
-    // That it went on in silence follows from what it is put together of.
-    const isHeardOf = heard.length > 0 || this.#options.others !== undefined
-    const before = !isHeardOf && isSilent(strand) ? lastSpanOf(this.#spans, strand) : undefined
-    if (before !== undefined) return [before]
-    return strandParts(strand, heard, file).map((part) => this.#spans.push(part) - 1)
-  }
-
-  #assemble(): void {
-    this.#strands = assembleStrands(this.#spans, this.#options.spans.endsBefore)
-    this.#inDates = new StrandDates(this.#spans, this.#strands)
-    for (const [number, { spans }] of this.#strands.entries()) {
-      for (const [place, span] of spans.entries()) {
-        this.#strandOf[span] = number
-        this.#placeOf[span] = place
-      }
-    }
-  }
-
   /** Dates that the recording adds something to. */
   #touchedDates(): string[] {
     const dates = this.#inDates.touchedBy(this.#options.spans.list.size)
@@ -213,22 +146,6 @@ export class LakeMerge implements SeriesStrands {
         return last.lastTs === lastTs && last.isEnded === isEnded
       })
     )
-  }
-
-  #refuseOpaque(touched: readonly string[]): void {
-    const inTheWay = this.#opaque.filter((date) => touched.includes(date) && this.#hasEvents(date))
-    if (inTheWay.length === 0 || this.#options.replace) return
-    throw new OpaqueFileError(inTheWay.map((date) => this.#pathOf(date)))
-  }
-
-  #pathOf(date: string): string {
-    return lobFilePath(this.#options.lake, this.#options.source, this.#recording.series, date)
-  }
-
-  #hasEvents(date: string): boolean {
-    const first = Date.parse(`${date}T00:00:00Z`) / MS_PER_HOUR
-    for (const hour of this.#recording.hours.keys()) if (hour >= first && hour < first + 24) return true
-    return false
   }
 
   /** Loads the touched dates, and the one before them, whose books go on. */
