@@ -3,14 +3,14 @@
 // every upstream's answers are small enough and a half-received body must never be parsed. It does not follow
 // redirects (a moved route should be noticed, not hidden) and knows nothing of what the bodies mean.
 
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
 import { Agent, type Dispatcher } from 'undici'
 import { UPSTREAM_BODY_BYTES_MAX_DEFAULT, UPSTREAM_BUDGET_WAIT_MS_MAX } from '../../shared/limits.ts'
 import { backOffMs, UPSTREAM_BACK_OFF } from '../tasks/back-off.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { decoded, receiveBody } from './answer-body.ts'
+import { AttemptFailure, attemptFailure, header, statusFailure } from './attempt-failure.ts'
 import { RequestBudget, type RequestRate } from './request-budget.ts'
-import { UpstreamError, type UpstreamFailure } from './upstream-error.ts'
+import { UpstreamError } from './upstream-error.ts'
 
 /** Requests made for one answer of an upstream: the first and its repetitions. */
 export const UPSTREAM_ATTEMPTS_MAX = 4
@@ -18,12 +18,8 @@ export const UPSTREAM_ATTEMPTS_MAX = 4
 const UPSTREAM_TIMEOUT_MS_DEFAULT = 20_000
 /** A longer `Retry-After` is not waited for inside a request but reported, so that the schedule can plan with it. */
 export const UPSTREAM_RETRY_AFTER_MS_MAX = 60_000
-/** A `Retry-After` beyond this is taken for a mistake of the upstream and cut to it. */
-export const UPSTREAM_PAUSE_MS_MAX = 60 * 60 * 1000
 /** Connections to one upstream. */
 const UPSTREAM_CONNECTIONS_MAX = 4
-/** Characters of a refusal's body that are quoted in an error. */
-const UPSTREAM_QUOTE_CHARACTERS_MAX = 200
 
 export interface UpstreamOptions {
   /** The name that stands in every error, for example `awc`. */
@@ -77,32 +73,6 @@ export interface UpstreamNotModified {
 }
 
 export type UpstreamAnswer = UpstreamBody | UpstreamNotModified
-
-type Headers = Dispatcher.ResponseData['headers']
-
-const gunzipBytes = promisify(gunzip)
-
-/** A failed attempt, before it is known whether another follows. */
-class AttemptFailure extends Error {
-  readonly failure: UpstreamFailure
-  readonly status: number | undefined
-  readonly retryAfterMs: number | undefined
-
-  constructor(
-    failure: UpstreamFailure,
-    detail: string,
-    options: { status?: number; retryAfterMs?: number | undefined; cause?: unknown } = {},
-  ) {
-    super(detail, options.cause === undefined ? undefined : { cause: options.cause })
-    this.failure = failure
-    this.status = options.status
-    this.retryAfterMs = options.retryAfterMs
-  }
-
-  get isWorthRepeating(): boolean {
-    return this.failure !== 'rejected' && this.failure !== 'too_large' && this.failure !== 'malformed'
-  }
-}
 
 /** A client of one upstream. */
 export class UpstreamHttp {
@@ -234,6 +204,7 @@ export class UpstreamHttp {
     attempts: number,
   ): Promise<UpstreamAnswer> {
     const { statusCode: status, headers, body } = response
+    const bytesMax = this.#options.bodyBytesMax ?? UPSTREAM_BODY_BYTES_MAX_DEFAULT
     if (status === 304 && request.validators !== undefined) {
       await body.dump()
       return { kind: 'not_modified', attempts }
@@ -245,116 +216,10 @@ export class UpstreamHttp {
     return {
       kind: 'body',
       status,
-      body: await this.#decompress(received, header(headers, 'content-encoding')),
+      body: await decoded(received, header(headers, 'content-encoding'), bytesMax),
       contentType: header(headers, 'content-type'),
       validators: { etag: header(headers, 'etag'), lastModified: header(headers, 'last-modified') },
       attempts,
     }
   }
-
-  async #decompress(received: Buffer, encoding: string | null): Promise<Buffer> {
-    if (encoding === null || encoding.toLowerCase() === 'identity' || received.length === 0) return received
-    if (!/^(x-)?gzip$/i.test(encoding)) {
-      throw new AttemptFailure('malformed', `content-encoding ${encoding} was not asked for`)
-    }
-    return await gunzipBody(received, this.#options.bodyBytesMax ?? UPSTREAM_BODY_BYTES_MAX_DEFAULT)
-  }
-}
-
-async function receiveBody(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
-  try {
-    return Buffer.from(await body.arrayBuffer())
-  } catch (error) {
-    const failure = attemptFailure(error)
-    if (!(failure instanceof AttemptFailure) || failure.failure !== 'unreachable') throw failure
-    throw new AttemptFailure('truncated', `the body ends early: ${failure.message}`, { cause: error })
-  }
-}
-
-async function gunzipBody(received: Buffer, bytesMax: number): Promise<Buffer> {
-  try {
-    return await gunzipBytes(received, { maxOutputLength: bytesMax })
-  } catch (error) {
-    const code = errorCode(error)
-    if (code === 'ERR_BUFFER_TOO_LARGE') {
-      throw new AttemptFailure('too_large', `the body is larger than ${bytesMax} bytes`, { cause: error })
-    }
-    const isCut = code === 'Z_BUF_ERROR'
-    throw new AttemptFailure(
-      isCut ? 'truncated' : 'malformed',
-      isCut ? 'the gzip body ends early' : 'the body is no valid gzip',
-      { cause: error },
-    )
-  }
-}
-
-function statusFailure(status: number, headers: Headers, body: Buffer, nowMs: number): AttemptFailure {
-  const isBusy = status === 408 || status >= 500
-  const failure = status === 429 ? 'rate_limited' : isBusy ? 'server_error' : 'rejected'
-  const retryAfterMs = failure === 'rejected' ? undefined : readRetryAfterMs(headers, nowMs)
-  const location = header(headers, 'location')
-  const quote =
-    location === null
-      ? body
-          .subarray(0, UPSTREAM_QUOTE_CHARACTERS_MAX)
-          .toString('latin1')
-          .replaceAll(/[^ -~]+/g, ' ')
-          .trim()
-      : `moved to ${location}`
-  return new AttemptFailure(failure, quote === '' ? `status ${status}` : `status ${status}: ${quote}`, {
-    status,
-    retryAfterMs,
-  })
-}
-
-/**
- * Seconds, or an HTTP date. A date is compared with the answer's own Date header where there is one, because the two
- * clocks may differ. A value that is neither is ignored.
- */
-function readRetryAfterMs(headers: Headers, nowMs: number): number | undefined {
-  const value = header(headers, 'retry-after')
-  if (value === null) return undefined
-  const waitMs = /^\d+$/.test(value)
-    ? Number(value) * 1000
-    : Date.parse(value) - dateOr(header(headers, 'date'), nowMs)
-  return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, 0), UPSTREAM_PAUSE_MS_MAX)
-}
-
-function dateOr(value: string | null, otherwiseMs: number): number {
-  const ms = value === null ? Number.NaN : Date.parse(value)
-  return Number.isNaN(ms) ? otherwiseMs : ms
-}
-
-function header(headers: Headers, name: string): string | null {
-  const value = headers[name]
-  return typeof value === 'string' ? value : (value?.[0] ?? null)
-}
-
-function errorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
-}
-
-/** Sockets, name resolution (`EAI_AGAIN`: no answer for now), the HTTP parser, TLS, and certificates that are not trusted. */
-const TRANSPORT_CODE =
-  /^(UND_ERR_SOCKET|E[A-Z]+|EAI_[A-Z]+|HPE_[A-Z_]+|ERR_(TLS|SSL)_.*|CERT_.*|UNABLE_TO_.*|(DEPTH_ZERO_)?SELF_SIGNED_CERT.*)$/
-
-/** Translates what undici throws. Anything unexpected stays what it is: a fault of ours must not look like theirs. */
-function attemptFailure(error: unknown): unknown {
-  if (error instanceof AttemptFailure) return error
-  const code = errorCode(error)
-  const detail = error instanceof Error && error.message !== '' ? error.message : code
-  switch (code) {
-    case 'UND_ERR_RES_EXCEEDED_MAX_SIZE':
-      return new AttemptFailure('too_large', 'the body is larger than the bound', { cause: error })
-    case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
-      return new AttemptFailure('truncated', detail, { cause: error })
-    case 'UND_ERR_CONNECT_TIMEOUT':
-    case 'UND_ERR_HEADERS_TIMEOUT':
-    case 'UND_ERR_BODY_TIMEOUT':
-      return new AttemptFailure('timeout', detail, { cause: error })
-    case 'UND_ERR_HEADERS_OVERFLOW':
-      return new AttemptFailure('malformed', detail, { cause: error })
-    default:
-  }
-  return TRANSPORT_CODE.test(code) ? new AttemptFailure('unreachable', detail, { cause: error }) : error
 }

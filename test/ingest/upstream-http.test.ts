@@ -3,13 +3,13 @@ import dns from 'node:dns'
 import { test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
+import { UPSTREAM_PAUSE_MS_MAX } from '../../server/upstream/attempt-failure.ts'
 import { RequestBudget } from '../../server/upstream/request-budget.ts'
 import { UpstreamError } from '../../server/upstream/upstream-error.ts'
 import {
   UpstreamHttp,
   type UpstreamOptions,
   UPSTREAM_RETRY_AFTER_MS_MAX,
-  UPSTREAM_PAUSE_MS_MAX,
 } from '../../server/upstream/upstream-http.ts'
 import {
   type Answer,
