@@ -4,7 +4,7 @@
 import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
 import { keysetPages, type KeysetRead } from '../../shared/sql/keyset-pages.ts'
 import { StatementBuilder } from '../../shared/sql/statement.ts'
-import type { CompactionScope } from '../storage/manifest-store.ts'
+import type { CompactionScope } from '../storage/partition-rows.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { RecordRow, RecordTable } from './record-table.ts'
 

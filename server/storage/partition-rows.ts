@@ -1,0 +1,124 @@
+// The rows of a partition that Postgres holds and compaction moves to the lake: what there is, whether it is still what
+// was noted, and its deletion.
+
+import type { LakePartition } from '../../shared/sql/manifest-queries.ts'
+import { type SqlStatement, StatementBuilder } from '../../shared/sql/statement.ts'
+import type { Postgres } from './postgres.ts'
+import type { StoreTransaction } from './store-transaction.ts'
+
+/** A statement of the transaction that ends a compaction may take so long: it hashes or deletes a partition's rows. */
+const COMPACTION_STATEMENT_MS_MAX = 45_000
+/**
+ * How a compaction's transaction runs. Repeatable read: what is compared is what is deleted. A row changed at the same
+ * time makes the server refuse, and the repetition finds it changed.
+ */
+export const COMPACTION_TRANSACTION = {
+  isolation: 'repeatable read',
+  statementTimeoutMs: COMPACTION_STATEMENT_MS_MAX,
+} as const
+
+/** The datasets that have rows in Postgres to be moved. */
+export type CompactedDataset = 'candles' | 'observations'
+
+/** A partition with rows that can be moved. */
+export type CompactedPartition = LakePartition & { readonly dataset: CompactedDataset }
+
+/** What Postgres held of a partition at one moment. */
+export interface CompactionState {
+  readonly rows: bigint
+  /** Changes with every row and value. */
+  readonly digest: string
+  /** The partition's generation, or null while it has no file. */
+  readonly generation: bigint | null
+}
+
+/** Which rows: those of a partition from its start to an instant. Milliseconds since the epoch. */
+export interface CompactionScope {
+  readonly dataset: CompactedDataset
+  readonly scope: string
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** The rows or the partition changed since they were noted: read them again. Nothing was done. */
+export class PartitionChanged extends Error {
+  constructor(partition: LakePartition) {
+    super(`${partition.path} is out of date: its rows changed while it was written.`)
+    this.name = 'PartitionChanged'
+  }
+}
+
+/** The columns that tell a row's partition. */
+export const PARTITION_COLUMNS = {
+  candles: { scope: 'series_ticker', time: 'end_period_ts' },
+  observations: { scope: 'station_code', time: 'observed_at' },
+} as const
+
+/** What Postgres holds of a partition now. Take it before reading the rows. */
+export async function compactionState(postgres: Postgres, scope: CompactionScope): Promise<CompactionState> {
+  return stateIn(await postgres.run<CompactionState>(stateStatement(scope)))
+}
+
+/** Scopes (series or stations) with rows in Postgres before an instant: what there is to compact. */
+export async function readScopesBefore(
+  postgres: Postgres,
+  dataset: CompactedDataset,
+  beforeMs: number,
+): Promise<readonly { readonly scope: string; readonly first: number }[]> {
+  const { scope, time } = PARTITION_COLUMNS[dataset]
+  const statement = new StatementBuilder()
+  return postgres.run(
+    statement.build(
+      `SELECT ${scope} AS scope, min(${time}) AS first FROM ${dataset}` +
+        ` WHERE ${time} < ${statement.addInstant(beforeMs)} GROUP BY ${scope} ORDER BY ${scope}`,
+    ),
+  )
+}
+
+export function stateStatement(scope: CompactionScope): SqlStatement {
+  const { scope: scopeColumn, time } = PARTITION_COLUMNS[scope.dataset]
+  const statement = selectedRows(scope, scopeColumn, time)
+  const partition =
+    `dataset = ${statement.add(scope.dataset, 'text')} AND scope = ${statement.add(scope.scope, 'text')}` +
+    ` AND period_start = ${statement.addInstant(scope.fromMs)}`
+  return statement.build(
+    `SELECT count(*)::int8 AS rows, count(*) || ':' || coalesce(sum(hashtextextended(r::text, 0)::numeric), 0) AS digest,` +
+      ` (SELECT generation FROM lake_manifest WHERE ${partition}) AS generation` +
+      ` FROM ${scope.dataset} r ${statement.whereClause}`,
+  )
+}
+
+export function scopeOf({ dataset, scope, period_start, cut_over }: CompactedPartition): CompactionScope {
+  return { dataset, scope, fromMs: period_start, toMs: cut_over }
+}
+
+/** @throws {PartitionChanged} */
+export async function checkState(
+  transaction: StoreTransaction,
+  partition: CompactedPartition,
+  expected: CompactionState,
+): Promise<void> {
+  const found = stateIn(await transaction.run<CompactionState>(stateStatement(scopeOf(partition))))
+  if (found.digest !== expected.digest || found.generation !== expected.generation) {
+    throw new PartitionChanged(partition)
+  }
+}
+
+export async function deleteRows(transaction: StoreTransaction, scope: CompactionScope): Promise<void> {
+  const { scope: scopeColumn, time } = PARTITION_COLUMNS[scope.dataset]
+  const statement = selectedRows(scope, scopeColumn, time)
+  await transaction.run(statement.build(`DELETE FROM ${scope.dataset} ${statement.whereClause}`))
+}
+
+function selectedRows(scope: CompactionScope, scopeColumn: string, time: string): StatementBuilder {
+  const statement = new StatementBuilder()
+  statement.where(`${scopeColumn} = ${statement.add(scope.scope, 'text')}`)
+  statement.where(`${time} >= ${statement.addInstant(scope.fromMs)}`)
+  return statement.where(`${time} < ${statement.addInstant(scope.toMs)}`)
+}
+
+export function stateIn(rows: readonly CompactionState[]): CompactionState {
+  const [state] = rows
+  if (state === undefined) throw new Error('The store did not answer a count.')
+  return state
+}

@@ -1,0 +1,139 @@
+// Compaction where other servers have copies of the lake: a partition's next file is noted as published while its rows
+// are still served from Postgres, and the rows go when the copies have had time to fetch the file.
+
+import { type SqlStatement, StatementBuilder } from '../../shared/sql/statement.ts'
+import { registerPartition } from './manifest-store.ts'
+import {
+  checkState,
+  type CompactedPartition,
+  COMPACTION_TRANSACTION,
+  type CompactionScope,
+  type CompactionState,
+  deleteRows,
+  PartitionChanged,
+  scopeOf,
+  stateIn,
+  stateStatement,
+} from './partition-rows.ts'
+import type { Postgres } from './postgres.ts'
+
+type PublicationRow = CompactedPartition & {
+  readonly revision: bigint
+  readonly digest: string
+  readonly published_at: number
+}
+
+const LOCK_MANIFEST = "SELECT version FROM data_versions WHERE dataset = 'lake_manifest' FOR UPDATE"
+
+/** A file that is in the lake while its rows are still served from Postgres. */
+export interface Publication {
+  /** What the partition is going to be. */
+  readonly partition: CompactedPartition
+  /** Of the rows that are in the file and still here. */
+  readonly digest: string
+  /** Milliseconds since the epoch. */
+  readonly publishedMs: number
+}
+
+/** What is published of a partition that starts at an instant, or undefined. */
+export async function readPublication(
+  postgres: Postgres,
+  partition: Omit<CompactionScope, 'toMs'>,
+): Promise<Publication | undefined> {
+  const statement = onePartition(new StatementBuilder(), partition)
+  const [row] = await postgres.run<PublicationRow>(
+    statement.build(
+      `SELECT dataset, scope, period_start, period_end, path, next_cut_over AS cut_over, next_rows AS rows,` +
+        ` next_size_bytes AS size_bytes, next_sha256 AS sha256, next_revision AS revision, next_digest AS digest,` +
+        ` published_at FROM lake_manifest ${statement.whereClause} AND published_at IS NOT NULL`,
+    ),
+  )
+  if (row === undefined) return undefined
+  const { digest, published_at: publishedMs, ...published } = row
+  return { partition: published, digest, publishedMs }
+}
+
+/**
+ * Notes that a partition's next file is in the lake; its rows stay, and are what is served. Rejects with
+ * PartitionChanged when they are no longer those of `expected`. A partition that was never registered becomes so,
+ * cold up to `coldToMs`: what an earlier file of an unknown writer holds is served from it. `publish` as for
+ * commitCompaction.
+ */
+export async function commitPublication(
+  postgres: Postgres,
+  { partition, publishedMs }: Omit<Publication, 'digest'>,
+  expected: CompactionState,
+  coldToMs: number,
+  publish: () => Promise<void>,
+): Promise<void> {
+  await postgres.transaction(
+    async (transaction) => {
+      // Of two processes with a file for one partition the second one waits here.
+      await transaction.run({ text: LOCK_MANIFEST, parameters: [] })
+      await checkState(transaction, partition, expected)
+      if (expected.generation === null) {
+        await registerPartition(transaction, { ...partition, cut_over: coldToMs, revision: 0n })
+      }
+      await transaction.run(publicationUpdate(partition, expected.digest, publishedMs))
+      await publish()
+    },
+    COMPACTION_TRANSACTION,
+  )
+}
+
+/**
+ * Registers a published file and deletes its rows, or rejects with PartitionChanged when the rows are no longer those
+ * of the file or something else was published. Returns how many rows went.
+ */
+export async function retirePublication(postgres: Postgres, publication: Publication): Promise<bigint> {
+  const { partition, digest } = publication
+  const scope = scopeOf(partition)
+  return postgres.transaction(
+    async (transaction) => {
+      const [noted] = await transaction.run<{ readonly digest: string | null; readonly revision: bigint }>(
+        notedPublication(scope),
+      )
+      const found = stateIn(await transaction.run<CompactionState>(stateStatement(scope)))
+      if (noted?.digest !== digest || noted.revision !== partition.revision || found.digest !== digest) {
+        throw new PartitionChanged(partition)
+      }
+      await deleteRows(transaction, scope)
+      await registerPartition(transaction, partition)
+      return found.rows
+    },
+    COMPACTION_TRANSACTION,
+  )
+}
+
+function publicationUpdate(partition: CompactedPartition, digest: string, publishedMs: number): SqlStatement {
+  const statement = new StatementBuilder()
+  const values = {
+    next_cut_over: statement.addInstant(partition.cut_over),
+    next_rows: statement.add(partition.rows, 'int8'),
+    next_size_bytes: statement.add(partition.size_bytes, 'int8'),
+    next_sha256: statement.add(partition.sha256, 'text'),
+    next_revision: statement.add(partition.revision ?? 0n, 'int8'),
+    next_digest: statement.add(digest, 'text'),
+    published_at: statement.addInstant(publishedMs),
+  }
+  const list = Object.entries(values).map(([name, value]) => `${name} = ${value}`)
+  onePartition(statement, scopeOf(partition))
+  return statement.build(`UPDATE lake_manifest SET ${list.join(', ')} ${statement.whereClause}`)
+}
+
+function notedPublication(scope: CompactionScope): SqlStatement {
+  const statement = onePartition(new StatementBuilder(), scope)
+  return statement.build(
+    `SELECT next_digest AS digest, next_revision AS revision FROM lake_manifest ${statement.whereClause} FOR UPDATE`,
+  )
+}
+
+/** Adds the conditions of a partition's entry. */
+function onePartition(
+  statement: StatementBuilder,
+  { dataset, scope, fromMs }: Omit<CompactionScope, 'toMs'>,
+): StatementBuilder {
+  statement.where(`dataset = ${statement.add(dataset, 'text')}`)
+  statement.where(`scope = ${statement.add(scope, 'text')}`)
+  return statement.where(`period_start = ${statement.addInstant(fromMs)}`)
+}
