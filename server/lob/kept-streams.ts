@@ -5,7 +5,9 @@ import { ApiError } from '../../shared/errors.ts'
 import type { ByteStream, StreamReader } from '../http/byte-stream.ts'
 import { CompressedStream } from '../http/compression.ts'
 import type { ContentCoding } from '../http/content-coding.ts'
-import type { BlockWriter, KeptBody, KeptCoding } from './block-cache.ts'
+import type { KeptCoding } from './block-cache.ts'
+import type { BlockWriter } from './block-writer.ts'
+import type { KeptBody } from './kept-body.ts'
 import { BlockDamaged } from './block-file.ts'
 
 /** A place to keep an answer in a coding; undefined where it is not to be kept. */
