@@ -12,8 +12,18 @@ import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
 import { commitCompaction, dropMergedRows, readPartitions } from '../storage/manifest-store.ts'
-import { type CompactedPartition as PartitionEntry, type CompactionState, compactionState, PartitionChanged } from '../storage/partition-rows.ts'
-import { commitPublication, type Publication, readPublication, retirePublication } from '../storage/publication-store.ts'
+import {
+  type CompactedPartition as PartitionEntry,
+  type CompactionState,
+  compactionState,
+  PartitionChanged,
+} from '../storage/partition-rows.ts'
+import {
+  commitPublication,
+  type Publication,
+  readPublication,
+  retirePublication,
+} from '../storage/publication-store.ts'
 import type { CompactionOptions, CompactionResultDraft } from './compaction.ts'
 import { readHotRows } from './hot-rows.ts'
 import { PartitionDraft } from './partition-draft.ts'

@@ -85,16 +85,13 @@ export async function commitCompaction(
   expected: CompactionState,
   publish: () => Promise<void> = async () => {},
 ): Promise<bigint> {
-  return postgres.transaction(
-    async (transaction) => {
-      await checkState(transaction, partition, expected)
-      await deleteRows(transaction, scopeOf(partition))
-      const generation = await registerPartition(transaction, partition)
-      await publish()
-      return generation
-    },
-    COMPACTION_TRANSACTION,
-  )
+  return postgres.transaction(async (transaction) => {
+    await checkState(transaction, partition, expected)
+    await deleteRows(transaction, scopeOf(partition))
+    const generation = await registerPartition(transaction, partition)
+    await publish()
+    return generation
+  }, COMPACTION_TRANSACTION)
 }
 
 /** Deletes rows that the partition's file was found to hold already, or rejects with PartitionChanged. */
@@ -103,13 +100,10 @@ export async function dropMergedRows(
   partition: CompactedPartition,
   expected: CompactionState,
 ): Promise<void> {
-  await postgres.transaction(
-    async (transaction) => {
-      await checkState(transaction, partition, expected)
-      await deleteRows(transaction, scopeOf(partition))
-    },
-    COMPACTION_TRANSACTION,
-  )
+  await postgres.transaction(async (transaction) => {
+    await checkState(transaction, partition, expected)
+    await deleteRows(transaction, scopeOf(partition))
+  }, COMPACTION_TRANSACTION)
 }
 
 /** Partitions (scope and period start) that have rows in Postgres older than their cut-over: late arrivals. */

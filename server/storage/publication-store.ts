@@ -66,19 +66,16 @@ export async function commitPublication(
   coldToMs: number,
   publish: () => Promise<void>,
 ): Promise<void> {
-  await postgres.transaction(
-    async (transaction) => {
-      // Of two processes with a file for one partition the second one waits here.
-      await transaction.run({ text: LOCK_MANIFEST, parameters: [] })
-      await checkState(transaction, partition, expected)
-      if (expected.generation === null) {
-        await registerPartition(transaction, { ...partition, cut_over: coldToMs, revision: 0n })
-      }
-      await transaction.run(publicationUpdate(partition, expected.digest, publishedMs))
-      await publish()
-    },
-    COMPACTION_TRANSACTION,
-  )
+  await postgres.transaction(async (transaction) => {
+    // Of two processes with a file for one partition the second one waits here.
+    await transaction.run({ text: LOCK_MANIFEST, parameters: [] })
+    await checkState(transaction, partition, expected)
+    if (expected.generation === null) {
+      await registerPartition(transaction, { ...partition, cut_over: coldToMs, revision: 0n })
+    }
+    await transaction.run(publicationUpdate(partition, expected.digest, publishedMs))
+    await publish()
+  }, COMPACTION_TRANSACTION)
 }
 
 /**
@@ -88,21 +85,18 @@ export async function commitPublication(
 export async function retirePublication(postgres: Postgres, publication: Publication): Promise<bigint> {
   const { partition, digest } = publication
   const scope = scopeOf(partition)
-  return postgres.transaction(
-    async (transaction) => {
-      const [noted] = await transaction.run<{ readonly digest: string | null; readonly revision: bigint }>(
-        notedPublication(scope),
-      )
-      const found = stateIn(await transaction.run<CompactionState>(stateStatement(scope)))
-      if (noted?.digest !== digest || noted.revision !== partition.revision || found.digest !== digest) {
-        throw new PartitionChanged(partition)
-      }
-      await deleteRows(transaction, scope)
-      await registerPartition(transaction, partition)
-      return found.rows
-    },
-    COMPACTION_TRANSACTION,
-  )
+  return postgres.transaction(async (transaction) => {
+    const [noted] = await transaction.run<{ readonly digest: string | null; readonly revision: bigint }>(
+      notedPublication(scope),
+    )
+    const found = stateIn(await transaction.run<CompactionState>(stateStatement(scope)))
+    if (noted?.digest !== digest || noted.revision !== partition.revision || found.digest !== digest) {
+      throw new PartitionChanged(partition)
+    }
+    await deleteRows(transaction, scope)
+    await registerPartition(transaction, partition)
+    return found.rows
+  }, COMPACTION_TRANSACTION)
 }
 
 function publicationUpdate(partition: CompactedPartition, digest: string, publishedMs: number): SqlStatement {

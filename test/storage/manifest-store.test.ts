@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { writeCandles } from '../../server/storage/candle-store.ts'
-import { commitCompaction, readLatePartitions, readPartitions, registerPartition } from '../../server/storage/manifest-store.ts'
-import { type CompactionScope, compactionState, PartitionChanged, readScopesBefore } from '../../server/storage/partition-rows.ts'
+import {
+  commitCompaction,
+  readLatePartitions,
+  readPartitions,
+  registerPartition,
+} from '../../server/storage/manifest-store.ts'
+import {
+  type CompactionScope,
+  compactionState,
+  PartitionChanged,
+  readScopesBefore,
+} from '../../server/storage/partition-rows.ts'
 import { Postgres } from '../../server/storage/postgres.ts'
 import type { CandleSelection, StoredCandle } from '../../shared/sql/candle-queries.ts'
 import {
