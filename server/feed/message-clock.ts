@@ -6,17 +6,21 @@
 // nothing new, else it waits for the next.
 
 import { BadLineError } from './bad-line.ts'
-import { timesInOrder } from './times-in-order.ts'
-import { BACK_NS_MAX, BEHIND_NS_MAX, agrees, judgePair } from './recorder-clock.ts'
+import {
+  BACK_NS_MAX,
+  BEHIND_NS_MAX,
+  agrees,
+  distance,
+  isDoubtfulAlone,
+  judgeAlone,
+  judgePair,
+} from './recorder-clock.ts'
+import { WaitingMessages, isTimeless } from './waiting-messages.ts'
+import type { WaitingMessage } from './waiting-messages.ts'
+import { judgeReceipts } from './waiting-receipts.ts'
 
-/** Messages held back until the next time tells what theirs is. */
-export const HELD_MESSAGES_MAX = 10_000
 /** So many may wait for one with both times; then their receive times are believed. */
 const WAITING_MAX = 2_000
-// A file may begin with what was heard so long before its first message: the end of a silence, or of a connection.
-const HEARD_BEFORE_NS_MAX = 3_600_000_000_000n
-// A time so far ahead of the one before, with nothing after it to bear it out, is none: 31 days.
-const LEAP_NS_MAX = 2_678_400_000_000_000n
 
 /** Where the times stand while no message waits for one. */
 export interface MessageClockState {
@@ -44,13 +48,6 @@ export interface MessageClockOptions<T> {
   readonly state?: MessageClockState | undefined
 }
 
-interface Held<T> {
-  readonly item: T
-  readonly ts: bigint | undefined
-  /** As the recorder wrote it. */
-  readonly recvTs: bigint | undefined
-}
-
 /** A message's times, or those of a silence that bounds others. */
 interface Times {
   readonly ts: bigint
@@ -59,7 +56,7 @@ interface Times {
 
 export class MessageClock<T> {
   readonly #options: MessageClockOptions<T>
-  #held: Held<T>[] = []
+  readonly #held = new WaitingMessages<T>()
   /** The latest times in use; undefined in a connection until it has told one. */
   #lastTs: bigint | undefined
   #lastRecvTs: bigint | undefined
@@ -83,41 +80,32 @@ export class MessageClock<T> {
   }
 
   get isHolding(): boolean {
-    return this.#held.length > 0
-  }
-
-  get lastTs(): bigint | undefined {
-    return this.#lastTs
-  }
-
-  get lastRecvTs(): bigint | undefined {
-    return this.#lastRecvTs
+    return this.#held.count > 0
   }
 
   /** `startsConnection`: the messages before are another connection's, and their times say nothing. */
   push(item: T, ts: bigint | undefined, recvTs: bigint | undefined, startsConnection: boolean): void {
     if (startsConnection) this.#startConnection()
     const entry = { item, ts, recvTs }
-    if (this.#held.length === 0 && this.#takeNow(entry)) return
-    this.#hold(entry)
-    if (ts !== undefined || this.#held.length > WAITING_MAX) this.#settle(false)
+    if (this.#held.count === 0 && this.#takeNow(entry)) return
+    this.#held.add(entry)
+    if (ts !== undefined || this.#held.count > WAITING_MAX) this.#settle(false)
   }
 
   /** Delivers what still waits. Throws when the whole recording has no time. */
   finish(): void {
-    if (this.#held.length === 0) return
-    if (this.#lastTs !== undefined || !this.#held.every(isTimeless)) {
+    if (this.#held.count === 0) return
+    if (this.#lastTs !== undefined || !this.#held.areTimeless) {
       this.#settle(true)
       return
     }
     if (this.#beforeTs === undefined) throw new BadLineError('no message of the recording carries a time')
-    for (const { item } of this.#held) this.#options.onTimeless(item)
-    this.#held = []
+    for (const { item } of this.#held.take()) this.#options.onTimeless(item)
   }
 
   #startConnection(): void {
     // A connection that told no time at all waits on, with the one that follows it.
-    if (!this.#held.every(isTimeless)) this.#settle(true)
+    if (!this.#held.areTimeless) this.#settle(true)
     this.#forgetConnection()
   }
 
@@ -128,15 +116,8 @@ export class MessageClock<T> {
     this.#isSettled = false
   }
 
-  #hold(entry: Held<T>): void {
-    if (this.#held.length === HELD_MESSAGES_MAX) {
-      throw new BadLineError(`no time in this message nor in the ${HELD_MESSAGES_MAX} before it`)
-    }
-    this.#held.push(entry)
-  }
-
   /** Delivers a message whose times are beyond doubt. */
-  #takeNow(entry: Held<T>): boolean {
+  #takeNow(entry: WaitingMessage<T>): boolean {
     const { item, ts, recvTs } = entry
     if (ts !== undefined && recvTs !== undefined) return this.#takePair(entry, ts, recvTs)
     if (ts !== undefined) return this.#takeOne(entry, 'ts', ts)
@@ -146,7 +127,7 @@ export class MessageClock<T> {
     return true
   }
 
-  #takePair({ item }: Held<T>, ts: bigint, recvTs: bigint): boolean {
+  #takePair({ item }: WaitingMessage<T>, ts: bigint, recvTs: bigint): boolean {
     if (!agrees(ts, recvTs, this.#offset)) {
       if (this.#options.trustsReceiveTimes) {
         this.#setAside(item, 'ts', ts, recvTs)
@@ -163,20 +144,20 @@ export class MessageClock<T> {
     return true
   }
 
-  #takeReceived(entry: Held<T>, recvTs: bigint): boolean {
+  #takeReceived(entry: WaitingMessage<T>, recvTs: bigint): boolean {
     if (this.#options.trustsReceiveTimes) return this.#takeOne(entry, 'recvTs', recvTs)
     const time = recvTs - this.#offset
     const last = this.#lastRecvTs
     // A time that goes back a little moves nothing: numbers, or the times themselves, tell what comes first.
-    if (!this.#isSettled || last === undefined || isFar(time, last)) return false
+    if (!this.#isSettled || last === undefined || distance(time, last) > BEHIND_NS_MAX) return false
     this.#correct(entry.item, time, recvTs)
     return true
   }
 
-  #takeOne({ item }: Held<T>, which: 'ts' | 'recvTs', time: bigint): boolean {
+  #takeOne({ item }: WaitingMessage<T>, which: 'ts' | 'recvTs', time: bigint): boolean {
     const last = this.#lastTs
     if (!this.#options.trustsReceiveTimes) {
-      if (last === undefined ? this.#options.isIdle(item) : time > last + BEHIND_NS_MAX) return false
+      if (isDoubtfulAlone({ time, isIdle: this.#options.isIdle(item), last })) return false
     }
     if (last !== undefined && time < last - BEHIND_NS_MAX) this.#setAside(item, which, time, last)
     else this.#deliver(item, time, time)
@@ -185,13 +166,13 @@ export class MessageClock<T> {
 
   /** Delivers what waits as far as its times can be told; all of it when nothing more comes. */
   #settle(isFinal: boolean): void {
-    if (this.#lastTs === undefined && this.#held.every(isTimeless)) return
-    while (this.#held.length > 0) {
-      const place = this.#held.findIndex(({ ts }) => ts !== undefined)
+    if (this.#lastTs === undefined && this.#held.areTimeless) return
+    while (this.#held.count > 0) {
+      const place = this.#held.placeOfTold
       const offset = this.#offset
       const told = place === -1 ? undefined : this.#tellTimes(place, isFinal)
-      if (told === undefined && !isFinal && (place !== -1 || this.#held.length <= WAITING_MAX)) return
-      const heads = this.#held.splice(0, told === undefined ? this.#held.length : place)
+      if (told === undefined && !isFinal && (place !== -1 || this.#held.count <= WAITING_MAX)) return
+      const heads = this.#held.take(told === undefined ? undefined : place)
       if (this.#isOfAnother(told === undefined ? this.#latestOf(heads) : told.times.recvTs)) {
         this.#forgetConnection()
         this.#options.onAnotherRecording?.()
@@ -202,7 +183,7 @@ export class MessageClock<T> {
         this.#held.shift()
         told.deliver()
       }
-      while (this.#held.length > 0 && this.#takeNow(this.#held[0]!)) this.#held.shift()
+      while (this.#held.first !== undefined && this.#takeNow(this.#held.first)) this.#held.shift()
     }
   }
 
@@ -214,7 +195,7 @@ export class MessageClock<T> {
   }
 
   /** The latest receipt of several messages. One alone may as well have a wrong time. */
-  #latestOf(heads: readonly Held<T>[]): bigint | undefined {
+  #latestOf(heads: readonly WaitingMessage<T>[]): bigint | undefined {
     const received = heads.flatMap(({ recvTs }) => (recvTs === undefined ? [] : [recvTs - this.#offset]))
     return received.length < 2 ? undefined : received.reduce((a, b) => (a > b ? a : b))
   }
@@ -224,13 +205,15 @@ export class MessageClock<T> {
     place: number,
     isFinal: boolean,
   ): { readonly times: Times; readonly deliver: () => void } | undefined {
-    const { item, ts, recvTs } = this.#held[place]!
+    const { item, ts, recvTs } = this.#held.at(place)
     if (recvTs === undefined) return this.#tellOnly(place, isFinal)
-    const verdict = judgePair(
-      { ts: ts!, recvTs, before: this.#receiptBefore(place), beforeTs: this.#lastTs },
-      this.#held.slice(place + 1),
-      { offset: this.#offset, isSettled: this.#isSettled, isFinal },
-    )
+    const received = this.#held.receivedBefore(place)
+    const before = received === undefined ? this.#lastRecvTs : received - this.#offset
+    const verdict = judgePair({ ts: ts!, recvTs, before, beforeTs: this.#lastTs }, this.#held.after(place), {
+      offset: this.#offset,
+      isSettled: this.#isSettled,
+      isFinal,
+    })
     if (verdict === undefined) return undefined
     this.#offset = verdict.offset
     if (verdict.isTold) this.#isSettled = true
@@ -246,20 +229,12 @@ export class MessageClock<T> {
 
   /** One clock alone leapt ahead: it was wrong when the next message goes back, or when nothing bears it out. */
   #tellOnly(place: number, isFinal: boolean) {
-    const { item, ts } = this.#held[place]!
+    const { item, ts } = this.#held.at(place)
     const time = ts!
-    const last = this.#lastTs
-    const next = this.#held.slice(place + 1).find((entry) => !isTimeless(entry))
-    const isDoubtful = last === undefined ? this.#options.isIdle(item) : time > last + BEHIND_NS_MAX
-    if (isDoubtful && next === undefined && !isFinal) return undefined
-    const nextTime = next?.ts ?? next?.recvTs
-    const isBefore = last === undefined && nextTime !== undefined && time < nextTime - HEARD_BEFORE_NS_MAX
-    const isAfter = nextTime !== undefined && time > nextTime + BEHIND_NS_MAX
-    const isLost =
-      nextTime === undefined &&
-      last !== undefined &&
-      (this.#options.isIdle(item) || time > last + LEAP_NS_MAX)
-    const right = isDoubtful && (isBefore || isAfter || isLost) ? (last ?? nextTime!) : time
+    const next = this.#held.after(place).find((entry) => !isTimeless(entry))
+    const alone = { time, isIdle: this.#options.isIdle(item), last: this.#lastTs }
+    if (next === undefined && !isFinal && isDoubtfulAlone(alone)) return undefined
+    const right = judgeAlone(alone, next?.ts ?? next?.recvTs)
     const deliver = (): void => {
       if (right === time) this.#deliver(item, time, time)
       else this.#setAside(item, 'ts', time, right)
@@ -267,63 +242,36 @@ export class MessageClock<T> {
     return { times: { ts: right, recvTs: right }, deliver }
   }
 
-  /** The receipt before the message at `place`. */
-  #receiptBefore(place: number): bigint | undefined {
-    const before = this.#held.slice(0, place).findLast(({ recvTs }) => recvTs !== undefined)
-    return before === undefined ? this.#lastRecvTs : before.recvTs! - this.#offset
-  }
-
   /**
    * Delivers messages with a receive time at most; `next` are the times of the message after them, where one is known, and
    * `offset` is what was believed of the clock before it.
    */
-  #deliverHeads(heads: readonly Held<T>[], next: Times | undefined, offset: bigint): void {
-    const isAnotherRecording = next !== undefined && next.recvTs < (this.#beforeTs ?? 0n) - BACK_NS_MAX
-    const from = this.#lastRecvTs ?? (next === undefined || isAnotherRecording ? undefined : this.#beforeTs)
-    // When the clock was put is not known: of both times the later one, as nothing is known before its time.
-    const [low, high] = offset < this.#offset ? [offset, this.#offset] : [this.#offset, offset]
-    const latest = next === undefined ? undefined : next.recvTs + BACK_NS_MAX
-    const offsets = heads.map(({ recvTs }) =>
-      recvTs !== undefined && latest !== undefined && recvTs - low > latest ? high : low,
+  #deliverHeads(heads: readonly WaitingMessage<T>[], next: Times | undefined, offset: bigint): void {
+    const receipts = judgeReceipts(
+      heads.map(({ item, recvTs }) => ({ recvTs, isIdle: this.#options.isIdle(item) })),
+      {
+        before: this.#lastRecvTs,
+        beforeConnection: this.#beforeTs,
+        next: next?.recvTs,
+        offsets: [offset, this.#offset],
+      },
     )
-    const received = heads.map(({ recvTs }, index) =>
-      recvTs === undefined ? undefined : recvTs - offsets[index]!,
-    )
-    const times = timesInOrder(received, from, next?.recvTs, BACK_NS_MAX)
-    this.#setAsideEnds(heads, times, next !== undefined)
     for (const [index, { item, recvTs }] of heads.entries()) {
-      const following = times.slice(index).find((time) => time !== undefined) ?? next?.recvTs
-      const time = times[index]
-      if (time !== undefined) this.#correct(item, time, recvTs!, offsets[index])
+      const { time, received, following, offset: ownOffset } = receipts[index]!
+      if (time !== undefined) this.#correct(item, time, recvTs!, ownOffset)
       else if (recvTs !== undefined) {
         // A book is not known before the next message came, and a word proves nothing after the one before.
         const [first, second] = this.#options.isIdle(item)
           ? [this.#lastTs, following]
           : [following, this.#lastTs]
-        const right = first ?? second ?? received[index]!
-        this.#setAside(item, 'recvTs', received[index]!, right)
+        const right = first ?? second ?? received!
+        this.#setAside(item, 'recvTs', received!, right)
       } else {
         const isNothingNew = this.#lastTs !== undefined && this.#options.saysNothingNew(item)
         const right = isNothingNew ? this.#lastTs! : (following ?? next?.ts ?? this.#lastTs!)
         this.#deliver(item, right, right)
       }
     }
-  }
-
-  /** Times that nothing bears out: a first one long before all others, a last one long after them. */
-  #setAsideEnds(heads: readonly Held<T>[], times: (bigint | undefined)[], hasNext: boolean): void {
-    const first = times.findIndex((time) => time !== undefined)
-    if (first === -1) return
-    const second = times.find((time, index) => index > first && time !== undefined)
-    const isAlone =
-      this.#lastTs === undefined && second !== undefined && this.#options.isIdle(heads[first]!.item)
-    if (isAlone && times[first]! < second - HEARD_BEFORE_NS_MAX) times[first] = undefined
-    if (hasNext) return
-    const last = times.findLastIndex((time) => time !== undefined)
-    const before = times.findLast((time, index) => index < last && time !== undefined) ?? this.#lastRecvTs
-    if (before === undefined) return
-    const aheadMax = this.#options.isIdle(heads[last]!.item) ? BEHIND_NS_MAX : LEAP_NS_MAX
-    if (times[last]! > before + aheadMax) times[last] = undefined
   }
 
   /** Delivers at `ts` with the receive time that the right clock would have shown. */
@@ -334,7 +282,7 @@ export class MessageClock<T> {
 
   /** Delivers at `time` what a clock put elsewhere. */
   #setAside(item: T, which: 'ts' | 'recvTs', wrong: bigint, time: bigint): void {
-    this.#options.onSetAside(item, which, wrong > time ? wrong - time : time - wrong)
+    this.#options.onSetAside(item, which, distance(wrong, time))
     this.#deliver(item, time, time)
   }
 
@@ -343,14 +291,6 @@ export class MessageClock<T> {
     this.#lastTs = later(ts, this.#lastTs)
     this.#lastRecvTs = later(recvTs, this.#lastRecvTs)
   }
-}
-
-function isFar(time: bigint, last: bigint): boolean {
-  return time > last + BEHIND_NS_MAX || time < last - BEHIND_NS_MAX
-}
-
-function isTimeless({ ts, recvTs }: Held<unknown>): boolean {
-  return ts === undefined && recvTs === undefined
 }
 
 function later(a: bigint | undefined, b: bigint | undefined): bigint | undefined {

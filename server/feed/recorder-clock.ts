@@ -6,6 +6,10 @@ export const AHEAD_NS_MAX = 120_000_000_000n
 export const BEHIND_NS_MAX = 600_000_000_000n
 // Channels of one connection may overtake each other by so much.
 export const BACK_NS_MAX = 5_000_000_000n
+// A file may begin with what was heard so long before its first message: the end of a silence, or of a connection.
+export const HEARD_BEFORE_NS_MAX = 3_600_000_000_000n
+// A time so far ahead of the one before, with nothing after it to bear it out, is none: 31 days.
+export const LEAP_NS_MAX = 2_678_400_000_000_000n
 /** Zones differ by quarters of an hour, and all of them lie within a good day. */
 const QUARTER_NS = 900_000_000_000n
 const ZONE_NS_MAX = 26n * 3_600_000_000_000n
@@ -74,6 +78,29 @@ function isPair({ ts, recvTs }: TimesGiven): boolean {
   return ts !== undefined && recvTs !== undefined
 }
 
+/** A message of which one clock alone tells the time. */
+export interface LoneTime {
+  readonly time: bigint
+  /** It changes no book. */
+  readonly isIdle: boolean
+  /** The event before it in its connection. */
+  readonly last: bigint | undefined
+}
+
+/** Whether only the next message tells if the time is right. */
+export function isDoubtfulAlone({ time, isIdle, last }: LoneTime): boolean {
+  return last === undefined ? isIdle : time > last + BEHIND_NS_MAX
+}
+
+/** The right time, `next` being the one after it: its own is wrong when that goes back, or when nothing bears it out. */
+export function judgeAlone(alone: LoneTime, next: bigint | undefined): bigint {
+  const { time, isIdle, last } = alone
+  const isBefore = last === undefined && next !== undefined && time < next - HEARD_BEFORE_NS_MAX
+  const isAfter = next !== undefined && time > next + BEHIND_NS_MAX
+  const isLost = next === undefined && last !== undefined && (isIdle || time > last + LEAP_NS_MAX)
+  return isDoubtfulAlone(alone) && (isBefore || isAfter || isLost) ? (last ?? next!) : time
+}
+
 /** By how many quarters of an hour the recorder's clock is ahead, where nothing else is between the two times. */
 function zoneOf(lagNs: bigint): bigint | undefined {
   const shifted = lagNs + QUARTER_NS / 2n
@@ -106,6 +133,6 @@ function isOutside(time: bigint, from: bigint | undefined, to: bigint | undefine
   return (from !== undefined && time < from - BACK_NS_MAX) || (to !== undefined && time > to + BACK_NS_MAX)
 }
 
-function distance(a: bigint, b: bigint): bigint {
+export function distance(a: bigint, b: bigint): bigint {
   return a > b ? a - b : b - a
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { HELD_MESSAGES_MAX } from '../../server/feed/message-clock.ts'
+import { HELD_MESSAGES_MAX } from '../../server/feed/waiting-messages.ts'
 import { ContradictionError } from '../../server/lake/record-order.ts'
 import { EVENT_GAP } from '../../shared/lob-v1.ts'
 import { decoderHarness } from '../support/import-harness.ts'

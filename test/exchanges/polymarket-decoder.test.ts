@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BadLineError } from '../../server/feed/bad-line.ts'
-import { HELD_MESSAGES_MAX } from '../../server/feed/message-clock.ts'
+import { HELD_MESSAGES_MAX } from '../../server/feed/waiting-messages.ts'
 import { EVENT_GAP } from '../../shared/lob-v1.ts'
 import { IMPORT_HELD_CHANGES_MAX } from '../../shared/limits.ts'
 import { decoderHarness } from '../support/import-harness.ts'
