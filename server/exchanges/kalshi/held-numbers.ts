@@ -8,18 +8,18 @@ export class HeldNumbers {
   hasConnection = false
   /** The latest number of each subscription. */
   readonly #lastSeqs = new Map<number, number>()
-  readonly #frames = new Map<string, Frame>()
-  readonly #receivedTs = new Map<string, bigint | undefined>()
+  /** By subscription and number; receive times as the recorder wrote them. */
+  readonly #messages = new Map<string, { readonly frame: Frame; readonly receivedTs: bigint | undefined }>()
 
   add(sid: number, seq: number, frame: Frame, receivedTs: bigint | undefined): void {
     this.#lastSeqs.set(sid, seq)
-    this.#frames.set(`${sid}:${seq}`, frame)
-    this.#receivedTs.set(`${sid}:${seq}`, receivedTs)
+    this.#messages.set(`${sid}:${seq}`, { frame, receivedTs })
   }
 
   /** Whether the same message, received at the same time, waits already. */
   hasReceived(sid: number, seq: number, frame: Frame, receivedTs: bigint): boolean {
-    return this.#receivedTs.get(`${sid}:${seq}`) === receivedTs && this.has(sid, seq, frame)
+    const held = this.#messages.get(`${sid}:${seq}`)
+    return held !== undefined && held.receivedTs === receivedTs && isDeepStrictEqual(held.frame, frame)
   }
 
   lastSeq(sid: number): number | undefined {
@@ -28,7 +28,7 @@ export class HeldNumbers {
 
   /** Whether the same message waits already. */
   has(sid: number, seq: number, frame: Frame): boolean {
-    return isDeepStrictEqual(this.#frames.get(`${sid}:${seq}`), frame)
+    return isDeepStrictEqual(this.#messages.get(`${sid}:${seq}`)?.frame, frame)
   }
 
   clear(): void {
@@ -36,7 +36,6 @@ export class HeldNumbers {
     // Comes before every message, and an empty map is dear to clear.
     if (this.#lastSeqs.size === 0) return
     this.#lastSeqs.clear()
-    this.#frames.clear()
-    this.#receivedTs.clear()
+    this.#messages.clear()
   }
 }
