@@ -11,6 +11,7 @@ import type { BookLevel } from '../lake/exact-book.ts'
 import { BadLineError } from './bad-line.ts'
 import type { FeedRun } from './feed-run.ts'
 import type { FeedSpans } from './feed-spans.ts'
+import type { LeftOut } from './message-clock-options.ts'
 import type { RunEnd } from './read-span.ts'
 import type { ImportTally } from './import-tally.ts'
 import { shown } from './bad-line.ts'
@@ -21,8 +22,12 @@ export interface BookEventSink {
   append(series: string, event: BookEvent): void
 }
 
-/** As the report names messages of a connection in which nothing has a time. */
-export const TIMELESS = 'none in its connection has a time'
+/** As the report names messages that are left out. */
+export const LEFT_OUT: Readonly<Record<LeftOut, string>> = {
+  timeless: 'none in its connection has a time',
+  'out of order':
+    'its time fits none of those around it, and the file’s lines are not in the order of their receipt',
+}
 
 export interface FeedDecoder {
   /** A new file begins; `name` is for messages. */

@@ -9,44 +9,20 @@ import { BadLineError } from './bad-line.ts'
 import {
   BACK_NS_MAX,
   BEHIND_NS_MAX,
+  LEAP_NS_MAX,
   agrees,
   distance,
   isDoubtfulAlone,
   judgeAlone,
   judgePair,
 } from './recorder-clock.ts'
+import type { MessageClockOptions, MessageClockState } from './message-clock-options.ts'
 import { WaitingMessages, isTimeless } from './waiting-messages.ts'
 import type { WaitingMessage } from './waiting-messages.ts'
 import { judgeReceipts } from './waiting-receipts.ts'
 
 /** So many may wait for one with both times; then their receive times are believed. */
 const WAITING_MAX = 2_000
-
-/** Where the times stand while no message waits for one. */
-export interface MessageClockState {
-  readonly lastTs: bigint | undefined
-  readonly lastRecvTs: bigint | undefined
-}
-
-export interface MessageClockOptions<T> {
-  /** Gets every item once, in the order in which they were pushed. */
-  readonly deliver: (item: T, ts: bigint, recvTs: bigint) => void
-  /** A time was set aside: `ts` (the exchange's, or the only one) or `recvTs`, by so many ns from where the message was put. */
-  readonly onSetAside: (item: T, which: 'ts' | 'recvTs', byNs: bigint) => void
-  /** The receive times are the recorder's own and right: nothing waits. */
-  readonly trustsReceiveTimes: boolean
-  /** The message follows the one before it without doubt, so that its time does not lie before that one's. */
-  readonly isNext: (item: T) => boolean
-  /** The message changes no book: only its time counts. */
-  readonly isIdle: (item: T) => boolean
-  /** What the message says was known at the message before it already, or is nothing that could be known too early. */
-  readonly saysNothingNew: (item: T) => boolean
-  /** Neither the message nor anything else of its connection has a time: it is left out. */
-  readonly onTimeless: (item: T) => void
-  /** Both clocks go back: another recording begins in the same file. Where this is not given, numbers tell that. */
-  readonly onAnotherRecording?: () => void
-  readonly state?: MessageClockState | undefined
-}
 
 /** A message's times, or those of a silence that bounds others. */
 interface Times {
@@ -66,6 +42,8 @@ export class MessageClock<T> {
   #offset = 0n
   /** Whether receive times are believed: a message of the connection had both, or too many waited for one. */
   #isSettled = false
+  /** Whether receipts have come in their order so far: where they have not, neighbours tell nothing of a doubtful time. */
+  #isInOrder = true
 
   constructor(options: MessageClockOptions<T>) {
     this.#options = options
@@ -100,7 +78,7 @@ export class MessageClock<T> {
       return
     }
     if (this.#beforeTs === undefined) throw new BadLineError('no message of the recording carries a time')
-    for (const { item } of this.#held.take()) this.#options.onTimeless(item)
+    for (const { item } of this.#held.take()) this.#options.onLeftOut(item, 'timeless')
   }
 
   #startConnection(): void {
@@ -175,9 +153,9 @@ export class MessageClock<T> {
       const heads = this.#held.take(told === undefined ? undefined : place)
       if (this.#isOfAnother(told === undefined ? this.#latestOf(heads) : told.times.recvTs)) {
         this.#forgetConnection()
-        this.#options.onAnotherRecording?.()
+        this.#options.anotherRecording.onBegin()
       }
-      this.#deliverHeads(heads, told?.times, offset)
+      this.#deliverHeads(heads, told && { ...told.times, item: this.#held.at(0).item }, offset)
       if (told === undefined) this.#isSettled = true
       else {
         this.#held.shift()
@@ -190,8 +168,9 @@ export class MessageClock<T> {
   /** Whether a message received then belongs to another recording than those before it. */
   #isOfAnother(recvTs: bigint | undefined): boolean {
     const last = this.#lastRecvTs
-    const canBe = this.#options.onAnotherRecording !== undefined && !this.#options.trustsReceiveTimes
-    return canBe && recvTs !== undefined && last !== undefined && recvTs < last - BEHIND_NS_MAX
+    const { anotherRecording, trustsReceiveTimes } = this.#options
+    if (trustsReceiveTimes || recvTs === undefined || last === undefined) return false
+    return recvTs < last - anotherRecording.backNs
   }
 
   /** The latest receipt of several messages. One alone may as well have a wrong time. */
@@ -246,7 +225,11 @@ export class MessageClock<T> {
    * Delivers messages with a receive time at most; `next` are the times of the message after them, where one is known, and
    * `offset` is what was believed of the clock before it.
    */
-  #deliverHeads(heads: readonly WaitingMessage<T>[], next: Times | undefined, offset: bigint): void {
+  #deliverHeads(
+    heads: readonly WaitingMessage<T>[],
+    next: (Times & { readonly item: T }) | undefined,
+    offset: bigint,
+  ): void {
     const receipts = judgeReceipts(
       heads.map(({ item, recvTs }) => ({ recvTs, isIdle: this.#options.isIdle(item) })),
       {
@@ -265,7 +248,13 @@ export class MessageClock<T> {
           ? [this.#lastTs, following]
           : [following, this.#lastTs]
         const right = first ?? second ?? received!
-        this.#setAside(item, 'recvTs', received!, right)
+        const waiting = [...heads.slice(index + 1), ...(next === undefined ? [] : [next])].map(
+          (one) => one.item,
+        )
+        if (this.#isInOrder && !this.#options.isOutOfPlace(item, waiting)) {
+          this.#setAside(item, 'recvTs', received!, right)
+        } else if (distance(received!, right) < LEAP_NS_MAX) this.#correct(item, received!, recvTs, ownOffset)
+        else this.#options.onLeftOut(item, 'out of order')
       } else {
         const isNothingNew = this.#lastTs !== undefined && this.#options.saysNothingNew(item)
         const right = isNothingNew ? this.#lastTs! : (following ?? next?.ts ?? this.#lastTs!)
@@ -282,11 +271,17 @@ export class MessageClock<T> {
 
   /** Delivers at `time` what a clock put elsewhere. */
   #setAside(item: T, which: 'ts' | 'recvTs', wrong: bigint, time: bigint): void {
+    if (!this.#isInOrder && !this.#options.trustsReceiveTimes) {
+      this.#options.onLeftOut(item, 'out of order')
+      return
+    }
     this.#options.onSetAside(item, which, distance(wrong, time))
     this.#deliver(item, time, time)
   }
 
   #deliver(item: T, ts: bigint, recvTs: bigint): void {
+    const latest = later(this.#lastRecvTs, this.#beforeTs)
+    if (latest !== undefined && recvTs < latest - BACK_NS_MAX) this.#isInOrder = false
     this.#options.deliver(item, ts, recvTs)
     this.#lastTs = later(ts, this.#lastTs)
     this.#lastRecvTs = later(recvTs, this.#lastRecvTs)

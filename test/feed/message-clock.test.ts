@@ -29,9 +29,11 @@ function placed(messages: readonly Told[]): { readonly times: number[]; readonly
     onSetAside: (item, which) => aside.push(`${item} ${which}`),
     trustsReceiveTimes: false,
     isNext: () => false,
+    isOutOfPlace: () => false,
     isIdle: (item) => messages[item]!.isIdle ?? false,
     saysNothingNew: () => false,
-    onTimeless: (item) => aside.push(`${item} left out`),
+    onLeftOut: (item) => aside.push(`${item} left out`),
+    anotherRecording: { backNs: 600_000_000_000n, onBegin: () => undefined },
   })
   const ns = (ms: number | undefined): bigint | undefined =>
     ms === undefined ? undefined : BigInt(MS + ms) * 1_000_000n

@@ -4,7 +4,7 @@
 import { EVENT_ADD, SIDE_ASK, SIDE_BID } from '../../../shared/lob-v1.ts'
 import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
-import { RunRecords, TIMELESS } from '../../feed/feed-decoder.ts'
+import { LEFT_OUT, RunRecords } from '../../feed/feed-decoder.ts'
 import type { FeedDecoderOptions, ResumableDecoder, Stamp } from '../../feed/feed-decoder.ts'
 import type { FeedReading } from '../../feed/feed-reading.ts'
 import type { FeedRun } from '../../feed/feed-run.ts'
@@ -14,7 +14,8 @@ import { HeldNumbers } from './held-numbers.ts'
 import { LOST_MESSAGE, parseKalshiFrame } from './frame.ts'
 import type { KalshiMessage, LegLevel } from './frame.ts'
 import { MessageClock } from '../../feed/message-clock.ts'
-import type { MessageClockState } from '../../feed/message-clock.ts'
+import type { MessageClockState } from '../../feed/message-clock-options.ts'
+import { BACK_NS_MAX } from '../../feed/recorder-clock.ts'
 import type { RecordedMessage } from '../../feed/frame.ts'
 import { OpenRuns } from './open-runs.ts'
 import type { OpenRunsState } from './open-runs.ts'
@@ -52,9 +53,18 @@ export class KalshiDecoder implements ResumableDecoder {
       trustsReceiveTimes: options.isLive ?? false,
       isNext: ({ sid, seq }) =>
         sid !== undefined && seq !== undefined && this.#runs.of(sid)?.lastSeq === seq - 1,
+      isOutOfPlace: ({ sid, seq }, waiting) => {
+        if (sid === undefined || seq === undefined) return false
+        const run = this.#runs.of(sid)
+        const next = waiting.find((message) => message.sid === sid && message.seq !== undefined)
+        const follows = run === undefined || seq === run.lastSeq + 1
+        return !follows || (next !== undefined && next.seq !== seq + 1)
+      },
       isIdle: ({ body }) => body.kind !== 'snapshot' && body.kind !== 'delta',
       saysNothingNew: (message) => this.#saysNothingNew(message),
-      onTimeless: () => options.tally.countSkipped(TIMELESS),
+      onLeftOut: (_, why) => options.tally.countSkipped(LEFT_OUT[why]),
+      // Where that was a wrong guess, numbers put the runs together again.
+      anotherRecording: { backNs: BACK_NS_MAX, onBegin: () => this.#runs.goBack() },
     }
     this.#clock = new MessageClock({ ...this.#clockOptions, state: options.state?.clock })
   }
@@ -88,7 +98,7 @@ export class KalshiDecoder implements ResumableDecoder {
 
   finishFile(): void {
     this.#clock.finish()
-    this.#runs.close('end of file')
+    this.#runs.finishFile()
   }
 
   #trusted(message: KalshiMessage): KalshiMessage {

@@ -14,6 +14,7 @@ import type { ImportTally } from '../../feed/import-tally.ts'
 import type { RunEnd } from '../../feed/read-span.ts'
 import type { NumberedMessage } from '../../lake/feed-strand.ts'
 import type { KalshiMessage } from './frame.ts'
+import { LineOrder } from './line-order.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { SubscriptionsState } from './subscriptions.ts'
 
@@ -53,9 +54,10 @@ export class OpenRuns {
   #plain: FeedRun | undefined
   /** Counts the connections that the file shows. */
   #connection: number
+  readonly #lineOrder: LineOrder
 
   constructor(
-    { spans, tally, sequence, useYesPrice }: FeedDecoderOptions & FeedReading,
+    { spans, tally, sequence, useYesPrice, isLive }: FeedDecoderOptions & FeedReading,
     records: RunRecords,
     state: OpenRunsState | undefined,
   ) {
@@ -63,6 +65,7 @@ export class OpenRuns {
     this.#tally = tally
     this.#records = records
     this.#sequence = sequence ?? 'strict'
+    this.#lineOrder = new LineOrder(isLive ?? false)
     this.#subscriptions = new Subscriptions(useYesPrice, state)
     this.#name = state?.name ?? ''
     this.#connection = state?.connection ?? 0
@@ -85,7 +88,20 @@ export class OpenRuns {
   startFile(name: string): void {
     this.#name = name
     this.close('end of file')
+    this.#lineOrder.startFile(name)
     this.#subscriptions.clear()
+  }
+
+  /** Throws where the file's lines are out of order. */
+  finishFile(): void {
+    this.#lineOrder.refuseDisorder()
+    this.close('end of file')
+  }
+
+  // What came earlier stands as if in a file of its own: it does not show that a connection ended.
+  goBack(): void {
+    this.#lineOrder.goBack()
+    this.close(this.#lineOrder.goesBack ? 'end of file' : 'new connection')
   }
 
   /** A subscription's run, or that of messages without numbers. */
@@ -118,6 +134,7 @@ export class OpenRuns {
 
   /** The run that the message goes on with, or begins; undefined for one that is no part of any. */
   next(message: KalshiMessage, ts: bigint, recvTs: bigint): FeedRun | 'repeat' | undefined {
+    this.#lineOrder.countMessage()
     const { sid, seq, body, frame } = message
     if (sid === undefined || seq === undefined) {
       if (body.kind === 'subscribed') this.startSubscription(body.id, body.subscription)
@@ -131,6 +148,8 @@ export class OpenRuns {
     }
     const { run } = open
     if (seq > run.lastSeq && this.#isNext(run, seq, ts)) return run
+    if (seq <= run.lastSeq && isRepeat(open, seq, frame, recvTs)) return 'repeat'
+    this.#lineOrder.leave(sid, run.lastSeq, seq)
     if (seq > run.lastSeq) {
       this.#records.end(
         run,
@@ -140,12 +159,14 @@ export class OpenRuns {
       this.#tally.numbers.missing += seq - run.lastSeq - 1
       // Whether it is still the same connection, a number does not tell.
       this.#connection++
+      // Where the file goes back, what stands beside the hole may be another connection's.
+      if (this.#lineOrder.goesBack) return this.#openRun(sid)
       run.missUntil({ seq, recvTs })
       return this.#openRun(sid, { seq: run.lastSeq, recvTs: run.lastRecvTs })
     }
-    if (isRepeat(open, seq, frame, recvTs)) return 'repeat'
     this.#tally.numbers.restarts++
-    this.close('new connection')
+    if (recvTs < run.lastRecvTs) this.goBack()
+    else this.close('new connection')
     return this.#openRun(sid)
   }
 
@@ -200,6 +221,8 @@ export class OpenRuns {
   }
 
   #openRun(sid: number, beforeHole?: NumberedMessage): FeedRun {
+    // Nor is one subscription heard of through another there.
+    if (this.#lineOrder.goesBack) this.#connection++
     const isPartial = this.#sequence === 'per-market' ? (true as const) : undefined
     const known = this.#subscriptions.take(sid)
     const run = this.#spans.start(

@@ -6,15 +6,15 @@ import { IMPORT_SILENCE_MS_MAX } from '../../../shared/limits.ts'
 import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
 import { NS_PER_MS, later } from '../../../shared/utc-date.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
-import { RunRecords, TIMELESS } from '../../feed/feed-decoder.ts'
+import { LEFT_OUT, RunRecords } from '../../feed/feed-decoder.ts'
 import type { FeedDecoderOptions, ResumableDecoder, Stamp } from '../../feed/feed-decoder.ts'
 import type { FeedRun, FeedRunState } from '../../feed/feed-run.ts'
 import type { FeedSpans } from '../../feed/feed-spans.ts'
 import type { RunEnd } from '../../feed/read-span.ts'
 import type { ImportTally } from '../../feed/import-tally.ts'
 import { MessageClock } from '../../feed/message-clock.ts'
-import type { MessageClockState } from '../../feed/message-clock.ts'
-import { AHEAD_NS_MAX } from '../../feed/recorder-clock.ts'
+import type { MessageClockState } from '../../feed/message-clock-options.ts'
+import { AHEAD_NS_MAX, BEHIND_NS_MAX } from '../../feed/recorder-clock.ts'
 import { HELD_MESSAGES_MAX } from '../../feed/waiting-messages.ts'
 import { LOST_MESSAGE, parsePolymarketFrame } from './frame.ts'
 import type { PolymarketMessage, PriceChange } from './frame.ts'
@@ -74,10 +74,15 @@ export class PolymarketDecoder implements ResumableDecoder {
       onSetAside: ({ message }, which, byNs) => options.tally.countSetAside(which, byNs, tokenOf(message)),
       trustsReceiveTimes: options.isLive ?? false,
       isNext: () => false,
+      isOutOfPlace: () => false,
       isIdle: ({ message }) => message.body.kind !== 'book' && message.body.kind !== 'changes',
       saysNothingNew: () => true,
-      onTimeless: () => options.tally.countSkipped(TIMELESS),
-      onAnotherRecording: () => this.#end('new connection'),
+      onLeftOut: (_, why) => {
+        options.tally.countSkipped(LEFT_OUT[why])
+        if (why === 'out of order') this.#end('bad line')
+      },
+      // Less may be two lines that stand swapped.
+      anotherRecording: { backNs: BEHIND_NS_MAX, onBegin: () => this.#end('new connection') },
     }
     const { state } = options
     this.#tokens = new TokenBooks(state?.tokens)

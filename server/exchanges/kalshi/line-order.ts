@@ -1,0 +1,58 @@
+// Whether a file's lines stand in the order in which they came. Recordings may stand one after the other in one file; in
+// stretches of a few messages nothing tells any more whose the next number is, and such a file is refused.
+
+/** So often a file may go back, and once in so many messages. */
+const BACKS_MAX = 8
+const MESSAGES_PER_BACK_MIN = 32
+
+export class LineOrder {
+  readonly #isLive: boolean
+  #name = ''
+  #backs = 0
+  #messages = 0
+  /** Where a subscription's numbers were left last. */
+  readonly #left = new Map<number, number>()
+
+  /** `isLive`: messages come as they are received. */
+  constructor(isLive: boolean) {
+    this.#isLive = isLive
+  }
+
+  startFile(name: string): void {
+    this.#name = name
+    this.#backs = 0
+    this.#messages = 0
+    this.#left.clear()
+  }
+
+  countMessage(): void {
+    this.#messages++
+  }
+
+  /** What follows came before what stands before it. */
+  goBack(): void {
+    this.#backs++
+  }
+
+  /** A subscription's numbers do not go on: `seq` comes after `lastSeq`. They may have been left there before. */
+  leave(sid: number, lastSeq: number, seq: number): void {
+    if (this.#left.get(sid) === seq - 1) this.#backs++
+    this.#left.set(sid, lastSeq)
+  }
+
+  /** What stands beside a message may be another connection's. */
+  get goesBack(): boolean {
+    return this.#backs > 0 && !this.#isLive
+  }
+
+  /** Throws at the end of a file whose lines are out of order. */
+  refuseDisorder(): void {
+    if (!this.goesBack || this.#backs <= BACKS_MAX) return
+    if (this.#messages >= this.#backs * MESSAGES_PER_BACK_MIN) return
+    throw new Error(
+      `${this.#name}: it goes back ${this.#backs} times in ${this.#messages} messages: its lines are not in the order in ` +
+        'which they came, or several recorders have written it at once; sort them by receive time, and import each ' +
+        'recorder’s as a file of its own',
+    )
+  }
+}
