@@ -356,3 +356,16 @@ test('books of a new connection, without receive times, are of the moment when t
   ])
   assert.deepEqual(harness.tally.setAside, { ts: 0, recvTs: 0 })
 })
+
+test('a book received before it last changed is not known: one of both clocks is wrong, and nothing tells which', async () => {
+  const received = (ms: number, message: unknown): string => JSON.stringify({ recv_ts: ms, msg: message })
+  const HOUR = 3_600_000
+  const bids = { bids: [level('0.4', '30')] }
+  const harness = decoderHarness('polymarket').feed(
+    received(MS - HOUR, [book(MS - 60_000, bids), book(MS - 2 * HOUR, { asset_id: NO, ...bids })]),
+    received(MS - HOUR + 10_000, 'PONG'),
+  )
+  // The other token's book was as it is since before that time.
+  assert.deepEqual(await harness.done(), [`${MS - HOUR} ${N} clear`, `${MS - HOUR} ${N} set bid 4000 30`])
+  assert.deepEqual(harness.tally.setAside, { ts: 0, recvTs: 1 })
+})

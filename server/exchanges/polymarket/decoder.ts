@@ -53,6 +53,7 @@ export class PolymarketDecoder implements ResumableDecoder {
   readonly #tally: ImportTally
   readonly #records: RunRecords
   readonly #spans: FeedSpans
+  readonly #isLive: boolean
   readonly #clockOptions: ConstructorParameters<typeof MessageClock<Arrival>>[0]
   #clock: MessageClock<Arrival>
   #name = ''
@@ -68,6 +69,7 @@ export class PolymarketDecoder implements ResumableDecoder {
   constructor(options: PolymarketDecoderOptions) {
     this.#tally = options.tally
     this.#spans = options.spans
+    this.#isLive = options.isLive ?? false
     this.#records = new RunRecords(options, LOB_SOURCES.polymarket.seriesOf)
     this.#clockOptions = {
       deliver: (arrival, ts, recvTs) => this.#take(arrival, ts, recvTs),
@@ -190,13 +192,12 @@ export class PolymarketDecoder implements ResumableDecoder {
     switch (body.kind) {
       case 'book': {
         if (dump !== undefined && this.#isNewConnection(dump, recvTs)) this.#end('new connection')
-        this.#applyBook(
-          this.#runFrom(dump !== undefined, stamp),
-          body.marketId,
-          stamp,
-          body.levels,
-          message.ts ?? ts,
-        )
+        const run = this.#runFrom(dump !== undefined, stamp)
+        const ownTs = message.ts ?? ts
+        // One of both clocks is wrong, and nothing tells which: the book was another then, or came later.
+        if (isReceived && !this.#isLive && ownTs > recvTs + AHEAD_NS_MAX)
+          this.#forget(run, body.marketId, stamp, ownTs)
+        else this.#applyBook(run, body.marketId, stamp, body.levels, ownTs)
         return
       }
       case 'changes':
@@ -225,6 +226,12 @@ export class PolymarketDecoder implements ResumableDecoder {
     this.#run ??= this.#spans.start({ sid: null, isBegun, isTurned: null, connection: 0 }, this.#name)
     this.#run.take(0, ts, recvTs, isOwnWord)
     return this.#run
+  }
+
+  #forget(run: FeedRun, id: string, stamp: Stamp, ownTs: bigint): void {
+    this.#tally.countSetAside('recvTs', ownTs - stamp.recvTs, id)
+    this.#records.leave(run, id, stamp)
+    this.#tokens.delete(id)
   }
 
   #applyBook(run: FeedRun, id: string, stamp: Stamp, levels: readonly BookLevel[], ownTs: bigint): void {

@@ -92,6 +92,11 @@ export class TokenBooks {
     return token
   }
 
+  /** Its book is unknown. */
+  delete(id: string): void {
+    this.#tokens.delete(id)
+  }
+
   clear(): void {
     this.#tokens.clear()
   }
