@@ -43,6 +43,15 @@ export interface FeedSpan {
 const ANCHOR_STRIDE = 128
 /** A silence whose ends are both anchors, ns. */
 const ANCHOR_SILENCE_NS = 60_000_000_000n
+/**
+ * Numbered messages at either end of a span among which all regular anchors stay: a recording that begins there, or ends,
+ * shares one of them. Elsewhere one in so many ns is enough, as a feed of 64 messages a second has them, or a busy day
+ * would take gigabytes.
+ */
+const DENSE_MESSAGES = ANCHOR_STRIDE * ANCHOR_STRIDE
+const THIN_NS = 2_000_000_000n
+/** So many anchors are thinned out together. */
+const THINNED_TOGETHER = 1_024
 
 /** A collector between two messages, as plain data. */
 export interface AnchorState {
@@ -60,6 +69,8 @@ export class AnchorCollector {
   readonly #newest: FeedAnchor[]
   #count: number
   #last: FeedAnchor | undefined
+  /** So many of those kept have been thinned out. */
+  #thinned = 0
 
   constructor(isNumbered: boolean, state?: AnchorState) {
     this.#isNumbered = isNumbered
@@ -93,12 +104,43 @@ export class AnchorCollector {
     if (this.#count >= ANCHOR_STRIDE) this.#newest[this.#count % ANCHOR_STRIDE] = anchor
     this.#count++
     this.#last = anchor
+    if (this.#isNumbered && this.#kept.length >= this.#thinned + THINNED_TOGETHER) this.#thin(seq)
   }
 
   /** The anchors so far, ascending. */
   result(): FeedAnchor[] {
-    return mergeAnchors([...this.#kept, ...this.#newest], this.#isNumbered)
+    const all = mergeAnchors([...this.#kept, ...this.#newest], this.#isNumbered)
+    return this.#isNumbered ? thinned(all) : all
   }
+
+  /** Thins out what is no longer near the end. */
+  #thin(lastSeq: number): void {
+    // The one before tells whether the next is the first of its time.
+    const from = Math.max(0, this.#thinned - 1)
+    const kept = thinned([this.#kept[0]!, ...this.#kept.splice(from)], lastSeq).slice(1)
+    this.#kept.push(...kept)
+    const dense = kept.findIndex(({ seq }) => seq > lastSeq - DENSE_MESSAGES)
+    this.#thinned = from + (dense === -1 ? kept.length : dense)
+  }
+}
+
+/**
+ * Numbered anchors, ascending, without those that a fast feed has too many of. Which stay is told by the messages alone,
+ * so that the parts of a span together give what the whole gives.
+ */
+function thinned(anchors: readonly FeedAnchor[], lastSeq = anchors.at(-1)?.seq ?? 0): FeedAnchor[] {
+  const denseTo = (anchors[0]?.seq ?? 0) + DENSE_MESSAGES
+  const denseFrom = lastSeq - DENSE_MESSAGES
+  let before: bigint | undefined
+  return anchors.filter((anchor, index) => {
+    const { seq, recvTs } = anchor
+    if (!isStrideAnchor(true, anchor)) return true
+    const time = recvTs / THIN_NS
+    const isFirst = time !== before
+    before = time
+    const isBesideSilence = anchor.isAfterSilence || anchors[index + 1]?.isAfterSilence === true
+    return isFirst || seq < denseTo || seq > denseFrom || isBesideSilence
+  })
 }
 
 /** Whether a message is an anchor wherever it stands in its span. */
@@ -121,7 +163,7 @@ function joinAnchors(spans: readonly FeedSpan[]): readonly FeedAnchor[] {
     spans.flatMap(({ anchors }) => anchors),
     isNumbered,
   ).map((anchor, index, list) => ({ ...anchor, isAfterSilence: isAfterSilence(list[index - 1], anchor) }))
-  return all.filter(
+  const kept = all.filter(
     (anchor, index) =>
       isStrideAnchor(isNumbered, anchor) ||
       anchor.isAfterSilence ||
@@ -130,6 +172,7 @@ function joinAnchors(spans: readonly FeedSpan[]): readonly FeedAnchor[] {
         ? anchor.seq < all[0]!.seq + ANCHOR_STRIDE || anchor.seq > all.at(-1)!.seq - ANCHOR_STRIDE
         : index < ANCHOR_STRIDE || index >= all.length - ANCHOR_STRIDE),
   )
+  return isNumbered ? thinned(kept) : kept
 
   // What stood at a span's head is only known now; what stood within it may have been filled by another span.
   function isAfterSilence(before: FeedAnchor | undefined, anchor: FeedAnchor): boolean {
