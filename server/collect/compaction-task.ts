@@ -2,8 +2,14 @@
 // the store for as long as other servers need to fetch the files that hold them from now on.
 
 import type { Logger } from 'pino'
-import { type CompactionOptions, compactClosedDays, type CompactionResult } from '../compaction/compaction.ts'
+import {
+  type CompactionFailure,
+  type CompactionOptions,
+  compactClosedDays,
+  type CompactionResult,
+} from '../compaction/compaction.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { RepeatedWarnings, warningKey } from '../ingest/repeated-warnings.ts'
 import { TaskLoop, type TaskOutcome } from '../ingest/task-loop.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { CompactionConfig } from './collect-config.ts'
@@ -24,6 +30,7 @@ export interface CompactionTaskOptions {
 export function compactionTask(options: CompactionTaskOptions): TaskLoop {
   const { config, postgres, logger, onChange, clock = SYSTEM_CLOCK } = options
   const { lake, delayMs, intervalMs } = config
+  const warnings = new RepeatedWarnings()
   return new TaskLoop({
     task: 'compaction',
     intervalMs,
@@ -40,6 +47,12 @@ export function compactionTask(options: CompactionTaskOptions): TaskLoop {
         ...(retireBeforeMs === undefined ? {} : { retireBeforeMs }),
       })
       logResult(result, logger)
+      for (const { path, reason, isPassing } of result.failures) {
+        // A full disk's words name another temporary file each time.
+        const key = warningKey(path, isPassing ? 'passing' : reason)
+        const times = warnings.timesToTell(key, clock.nowMs())
+        if (times !== null) logger.warn({ path, reason, times }, 'a partition cannot be compacted')
+      }
       if (result.partitions.length + result.published.length > 0) onChange()
       return outcomeOf(result)
     },
@@ -56,14 +69,13 @@ function retiredBefore(
   return pushes === null ? nowMs - graceMs : (pushes.pushedBefore(nowMs, graceMs) ?? 0)
 }
 
-function logResult({ partitions, published, failures }: CompactionResult, logger: Logger): void {
+function logResult({ partitions, published }: CompactionResult, logger: Logger): void {
   for (const { path, rows, fileRows } of published) {
     logger.info({ path, rows: Number(rows), file_rows: Number(fileRows) }, 'rows are in the lake too')
   }
   for (const { path, movedRows, fileRows } of partitions) {
     logger.info({ path, rows: Number(movedRows), file_rows: Number(fileRows) }, 'rows moved to the lake')
   }
-  for (const { path, reason } of failures) logger.warn({ path, reason }, 'a partition cannot be compacted')
 }
 
 function outcomeOf({ partitions, failures }: CompactionResult): TaskOutcome {
@@ -71,6 +83,15 @@ function outcomeOf({ partitions, failures }: CompactionResult): TaskOutcome {
   return {
     rowCount: partitions.reduce((sum, { movedRows }) => sum + Number(movedRows), 0),
     errorCount: failures.length,
-    failure: first === undefined ? null : { message: `${first.path}: ${first.reason}`, retryAfterMs: 0 },
+    failure: first === undefined ? null : failureOf(first, failures),
   }
+}
+
+/** A full disk is looked at again soon; a file that is damaged waits for somebody. */
+function failureOf(
+  { path, reason }: CompactionFailure,
+  failures: readonly CompactionFailure[],
+): TaskOutcome['failure'] {
+  const isOwn = failures.some(({ isPassing }) => isPassing)
+  return { message: `${path}: ${reason}`, retryAfterMs: 0, isOwn }
 }

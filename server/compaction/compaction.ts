@@ -11,6 +11,7 @@
 
 import { periodInstants, recordFileName } from '../../shared/lake-layout.ts'
 import { COMPACTION_DELAY_MS } from '../../shared/limits.ts'
+import { StoreError } from '../../shared/store-error.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { readLatePartitions } from '../storage/manifest-store.ts'
@@ -21,6 +22,9 @@ import { RECORD_TABLES, type RecordTable } from './record-table.ts'
 
 /** Times a partition is written anew because its rows changed meanwhile. */
 const COMPACTION_ATTEMPTS_MAX = 5
+
+/** In the system's words, as Node and DuckDB pass them on. */
+const FULL_DISK = /ENOSPC|EDQUOT|no space left on device|disk quota exceeded/i
 
 /** What has just been done for a partition. */
 export type CompactionStep = 'noted' | 'written' | 'verified' | 'registered' | 'renamed' | 'committed'
@@ -62,7 +66,14 @@ export interface CompactionResult {
   readonly partitions: readonly CompactedPartition[]
   readonly published: readonly PublishedPartition[]
   /** Partitions that stay as they were. */
-  readonly failures: readonly { readonly path: string; readonly reason: string }[]
+  readonly failures: readonly CompactionFailure[]
+}
+
+export interface CompactionFailure {
+  readonly path: string
+  readonly reason: string
+  /** The disk is full or the store away: nothing is wrong with the partition. */
+  readonly isPassing: boolean
 }
 
 /** A result while it is put together. */
@@ -79,7 +90,7 @@ export async function compactClosedDays(options: CompactionOptions): Promise<Com
   const { postgres, signal, clock = SYSTEM_CLOCK, delayMs = COMPACTION_DELAY_MS } = options
   const closedMs = Math.floor((clock.nowMs() - delayMs) / MS_PER_DAY) * MS_PER_DAY
   const result: CompactionResultDraft = { partitions: [], published: [] }
-  const failures: { path: string; reason: string }[] = []
+  const failures: CompactionFailure[] = []
   for (const table of RECORD_TABLES) {
     for (const work of await findWork(postgres, table, closedMs)) {
       signal?.throwIfAborted()
@@ -88,11 +99,16 @@ export async function compactClosedDays(options: CompactionOptions): Promise<Com
         await compactAgain(options, work, closedMs, result)
       } catch (error) {
         signal?.throwIfAborted()
-        failures.push({ path, reason: error instanceof Error ? error.message : String(error) })
+        const reason = error instanceof Error ? error.message : String(error)
+        failures.push({ path, reason, isPassing: isPassing(error) })
       }
     }
   }
   return { ...result, failures }
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof StoreError || (error instanceof Error && FULL_DISK.test(error.message))
 }
 
 /** The partitions with rows to move, oldest first within a scope; some of them may turn out to have none. */

@@ -4,7 +4,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StoreError } from '../../shared/store-error.ts'
-import { type BackOff, backOffMs, storeTaskBackOff, taskBackOff } from '../tasks/back-off.ts'
+import { backOffMs, storeTaskBackOff, taskBackOff } from '../tasks/back-off.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 
 /** A task since the process started. Instants are milliseconds since the epoch, null for never. */
@@ -30,8 +30,15 @@ export interface TaskOutcome {
   /** New or changed rows, or whatever the task moves. */
   readonly rowCount: number
   readonly errorCount: number
-  /** Null for a success; else why, and how long the other side wants to be left alone. */
-  readonly failure: { readonly message: string; readonly retryAfterMs: number } | null
+  /**
+   * Null for a success; else why, and how long the other side wants to be left alone. `isOwn`: the disk or the store failed,
+   * nobody else is asked.
+   */
+  readonly failure: {
+    readonly message: string
+    readonly retryAfterMs: number
+    readonly isOwn?: boolean
+  } | null
 }
 
 export interface TaskLoopOptions<Name extends string> {
@@ -54,6 +61,8 @@ export class TaskLoop<Name extends string = string> {
   readonly #metrics: Mutable<TaskMetrics<Name>>
   #rest: AbortController | undefined
   #isWoken = false
+  /** Failures in a row of one kind: a disk that was full for long says nothing of an upstream. */
+  #alike = { isOwn: false, count: 0 }
 
   constructor(options: TaskLoopOptions<Name>) {
     this.#options = options
@@ -117,30 +126,29 @@ export class TaskLoop<Name extends string = string> {
       const { rowCount, errorCount, failure } = await this.#options.run(signal)
       metrics.rowCount += rowCount
       metrics.errorCount += errorCount
-      if (failure !== null) {
-        return this.#fail(failure.message, failure.retryAfterMs, taskBackOff(this.#options.intervalMs))
-      }
+      if (failure !== null) return this.#fail(failure.message, failure.retryAfterMs, failure.isOwn === true)
       if (rowCount > 0) metrics.lastRowsAtMs = this.#clock.nowMs()
       else if (errorCount === 0) metrics.emptyRunCount += 1
       metrics.lastSuccessAtMs = this.#clock.nowMs()
       metrics.failureCount = 0
+      this.#alike.count = 0
       return undefined
     } catch (error) {
       signal.throwIfAborted()
       this.#options.onError?.(error)
       metrics.errorCount += 1
-      const { intervalMs } = this.#options
-      const pauses = error instanceof StoreError ? storeTaskBackOff(intervalMs) : taskBackOff(intervalMs)
-      return this.#fail(error instanceof Error ? error.message : String(error), 0, pauses)
+      return this.#fail(error instanceof Error ? error.message : String(error), 0, error instanceof StoreError)
     }
   }
 
-  #fail(message: string, retryAfterMs: number, pauses: BackOff): number {
+  #fail(message: string, retryAfterMs: number, isOwn: boolean): number {
     const metrics = this.#metrics
     metrics.lastFailureAtMs = this.#clock.nowMs()
     metrics.lastFailure = message
     metrics.failureCount += 1
-    return Math.max(retryAfterMs, backOffMs(pauses, metrics.failureCount, this.#options.random))
+    this.#alike = { isOwn, count: this.#alike.isOwn === isOwn ? this.#alike.count + 1 : 1 }
+    const pauses = (isOwn ? storeTaskBackOff : taskBackOff)(this.#options.intervalMs)
+    return Math.max(retryAfterMs, backOffMs(pauses, this.#alike.count, this.#options.random))
   }
 }
 

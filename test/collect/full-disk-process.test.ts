@@ -138,7 +138,12 @@ test('a full disk below the embedded store: nothing wrong, and everything with t
   await onSmallDisk(t, DATA_MIB, async (disk) => {
     const data = join(disk.path, 'data')
     await cp(place.dataDirectory, data, { recursive: true })
-    const env = { BOOKCAST_DATA_DIR: data, BOOKCAST_AVIATION_WEATHER_INTERVAL_MS: '1000', DATABASE_URL: '' }
+    const env = {
+      BOOKCAST_DATA_DIR: data,
+      BOOKCAST_AVIATION_WEATHER_INTERVAL_MS: '1000',
+      BOOKCAST_ARCHIVES_INTERVAL_MS: '1000',
+      DATABASE_URL: '',
+    }
     const collecting = await startCollecting(t, world, env)
     await servesAll(collecting, reports)
     await isToldBefore(disk, collecting, 'data')
@@ -158,7 +163,7 @@ test('a full disk below the embedded store: nothing wrong, and everything with t
 
     await makeRoom(disk)
     await servesAll(collecting, reports)
-    for (const task of ['aviation-weather', 'exchange-catalogue', 'climate-nws'])
+    for (const task of ['aviation-weather', 'exchange-catalogue', 'climate-nws', 'iem', 'ncei'])
       await soon(
         async () => (await failing(collecting, task)) === 0,
         () => `${task} does not go on: ${collecting.output().slice(-3000)}`,
