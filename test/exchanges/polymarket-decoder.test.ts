@@ -369,3 +369,22 @@ test('a book received before it last changed is not known: one of both clocks is
   assert.deepEqual(await harness.done(), [`${MS - HOUR} ${N} clear`, `${MS - HOUR} ${N} set bid 4000 30`])
   assert.deepEqual(harness.tally.setAside, { ts: 0, recvTs: 1 })
 })
+
+test('no first book is known before it last changed, however far behind the clock of its receipt is', async () => {
+  const received = (ms: number, data: unknown): object => ({ recv_ts: `${ms}000000`, data })
+  // Sent at MS + 2000 by the exchange's clock; the recorder's is two seconds behind.
+  const harness = decoderHarness('polymarket').feed(
+    received(MS, [
+      book(MS + 1_500, { bids: [level('0.4', '1')] }),
+      { ...book(MS - 60_000, { bids: [level('0.6', '2')] }), asset_id: NO },
+    ]),
+    received(MS + 200, change(MS + 2_150, { price: '0.41', size: '3' })),
+  )
+  assert.deepEqual(await harness.done(), [
+    `${MS} ${N} clear`,
+    `${MS} ${N} set bid 6000 2`,
+    `${MS + 1_500} ${Y} clear`,
+    `${MS + 1_500} ${Y} set bid 4000 1`,
+    `${MS + 2_150} ${Y} set bid 4100 3`,
+  ])
+})

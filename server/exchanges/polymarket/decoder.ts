@@ -179,8 +179,7 @@ export class PolymarketDecoder implements ResumableDecoder {
 
   #take({ message, dump, isReceived }: Arrival, time: bigint, recvTs: bigint): void {
     const { body } = message
-    const isFresh = body.kind === 'book' && isReceived && dump === undefined && isYoung(message.ts, recvTs)
-    const ts = isFresh ? message.ts! : time
+    const ts = body.kind === 'book' && isReceived ? bookTime(message, dump !== undefined, time, recvTs) : time
     if (body.kind === 'lost') {
       this.#end('bad line')
       return
@@ -276,8 +275,14 @@ function latestChange(messages: readonly PolymarketMessage[]): bigint | undefine
   return times.length === 0 ? undefined : times.reduce(later)
 }
 
-function isYoung(ts: bigint | undefined, recvTs: bigint): boolean {
-  return ts !== undefined && recvTs - ts <= BOOK_AGE_NS_MAX && ts - recvTs <= AHEAD_NS_MAX
+/**
+ * When a received book is known: when it changed, if that is why it was sent. No book is older than its last change: where
+ * it seems to be, the recorder's clock is behind.
+ */
+function bookTime({ ts }: PolymarketMessage, isFirst: boolean, time: bigint, recvTs: bigint): bigint {
+  if (ts === undefined || ts - recvTs > AHEAD_NS_MAX) return time
+  const isFresh = !isFirst && recvTs - ts <= BOOK_AGE_NS_MAX
+  return isFresh ? ts : later(time, ts)
 }
 
 function tokenOf({ body }: PolymarketMessage): string | undefined {
