@@ -22,7 +22,7 @@ interface Service {
   readonly volumes?: readonly string[]
   readonly ports?: readonly string[]
   readonly depends_on?: readonly string[] | Readonly<Record<string, { readonly condition: string }>>
-  readonly healthcheck?: object
+  readonly healthcheck?: { readonly test: readonly string[] }
   readonly restart?: string
 }
 interface Compose {
@@ -153,9 +153,20 @@ async function startService(
   return shell.start(`bookcast ${command} `)
 }
 
+/** Runs a service's check of its health against a server that is not in a container. */
+async function isHealthy(name: string, url: string): Promise<void> {
+  const [kind, command = '', ...args] = (await readCompose()).services[name]?.healthcheck?.test ?? []
+  assert.equal(kind, 'CMD')
+  const { hostname, port } = new URL(url)
+  const env = { ...process.env, PGHOST: hostname, PGPORT: port }
+  const { stdout } = await promisify(execFile)(command, args, { env })
+  assert.match(stdout, /accepting connections/)
+}
+
 test('the collector and a server of compose.yaml start, find each other and end tidily', async (t) => {
   const databaseUrl = await startPostgres(t)
   if (databaseUrl === undefined) return
+  await isHealthy('postgres', databaseUrl)
   const { endpoint } = await startS3Server(t)
   assert.equal(BUCKET, 'lake')
   const collector = await startService(t, 'collector', databaseUrl, endpoint)

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { copyFile, cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
@@ -322,6 +322,17 @@ test('a file that cannot be merged with stays and is served; the recording is ke
   await record(own, untilNextDay(at('23:30:00')))
   await assertSameAsImport(own.lake, root, [records], [DATE])
   assert.deepEqual(await namesIn(own.lake), [`date=${DATE}.parquet`])
+})
+
+test('what waits beside a file when its date is over can be given its place later', async (t) => {
+  const root = await temporaryDirectory(t)
+  const own = await recorder(t, join(root, 'lake'))
+  await writeTold(own.lake, {})
+  const records = connection(at('22:10:00'), at('23:30:00'))
+  await record(own, [...records, ...untilNextDay(at('23:30:00'))])
+  const waiting = join(dirname(pathOf(own.lake)), `date=${DATE}.unmerged`)
+  await rename(waiting, pathOf(own.lake))
+  await assertSameAsImport(own.lake, root, [records], [DATE])
 })
 
 test('a sample gives way to what is recorded', async (t) => {
