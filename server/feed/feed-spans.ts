@@ -8,6 +8,8 @@ import type { ReadSpan, RunFacts, SpanState } from './read-span.ts'
 
 /** Stretches without loss that one import puts together; each costs some kB. */
 const RUNS_MAX = 20_000
+/** Those of a recorder in two days: ten connections that are refused again and again make half as many. */
+const LIVE_RUNS_MAX = 100_000
 /**
  * Numbers that go on after such a silence go on as a span of its own, ns: another connection may have begun meanwhile,
  * and its number have met by chance. Where nothing fits better they are one.
@@ -95,7 +97,8 @@ export class FeedSpans implements RunSpans {
     isPreviousSure = true,
   ): number {
     const before = previous === undefined ? undefined : this.#spans.get(previous)
-    if (before === undefined && ++this.#runs > RUNS_MAX) throw new Error(TOO_MANY_SPANS)
+    const runsMax = this.#partsAtSilence ? RUNS_MAX : LIVE_RUNS_MAX
+    if (before === undefined && ++this.#runs > runsMax) throw new Error(TOO_MANY_SPANS)
     const number = this.#next++
     const place = { facts, name, previous, isPreviousSure, root: before?.root ?? number }
     this.#spans.set(number, GrowingSpan.begin(place, ts, before))

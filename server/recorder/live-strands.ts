@@ -76,6 +76,9 @@ export class LiveStrands implements StrandTable {
   }
 
   isNumbered(strand: number): boolean {
+    // All spans of a strand are alike; most strands have the number of their first.
+    const first = strand < 0 ? undefined : this.#own.list.get(strand)
+    if (first !== undefined) return first.sid !== null
     return this.#spansOf(strand).some(({ span }) => span.sid !== null)
   }
 
