@@ -33,7 +33,7 @@ interface Command {
 
 export class SoakExchange {
   readonly truth: SoakTruth
-  readonly #shiftMs: number
+  readonly #nowMs: () => number
   readonly #random = new SeededRandom(5_000, 'soak')
   readonly #sessions = new Set<Session>()
   readonly #server = createServer((request, response) => this.#list(request, response))
@@ -41,14 +41,14 @@ export class SoakExchange {
   #lastMicros = 0
   sentBytes = 0
 
-  private constructor(markets: readonly string[], shiftMs: number) {
+  private constructor(markets: readonly string[], nowMs: () => number) {
     this.truth = new SoakTruth(markets)
-    this.#shiftMs = shiftMs
+    this.#nowMs = nowMs
   }
 
-  /** @param shiftMs how far the exchange's clock is ahead of the machine's */
-  static async start(markets: readonly string[], shiftMs: number): Promise<SoakExchange> {
-    const exchange = new SoakExchange(markets, shiftMs)
+  /** @param nowMs the exchange's clock */
+  static async start(markets: readonly string[], nowMs: () => number): Promise<SoakExchange> {
+    const exchange = new SoakExchange(markets, nowMs)
     exchange.#server.on('upgrade', (request, socket, head) => {
       exchange.#sockets.handleUpgrade(request, socket, head, (opened) => exchange.#open(opened))
     })
@@ -67,10 +67,6 @@ export class SoakExchange {
 
   get restUrl(): string {
     return `http://${this.#address}/v2`
-  }
-
-  nowMs(): number {
-    return Date.now() + this.#shiftMs
   }
 
   /** What waits in this process to be sent. */
@@ -186,7 +182,7 @@ export class SoakExchange {
 
   /** Microseconds that never repeat. */
   #nextMicros(): number {
-    this.#lastMicros = Math.max(this.#lastMicros + 1, this.nowMs() * 1000)
+    this.#lastMicros = Math.max(this.#lastMicros + 1, this.#nowMs() * 1000)
     return this.#lastMicros
   }
 

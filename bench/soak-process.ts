@@ -9,10 +9,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { RecorderStatus } from '../server/recorder/recorder-status.ts'
+import { benchClock, type BenchClockTimes, clockVariables } from './bench-clock.ts'
 import { readProcessMemory } from './process-status.ts'
 
 const PROGRAM = fileURLToPath(new URL('../server/main.js', import.meta.url))
 const CLOCK = new URL('shifted-clock.js', import.meta.url).href
+const PROBE = new URL('heap-probe.js', import.meta.url).href
 const LOG_TAIL_CHARACTERS = 4_000
 const CATCH_UP_LOOK_MS = 250
 /** What may still be told by nobody but the log's own clock. */
@@ -35,13 +37,16 @@ export interface SoakProcessOptions {
   readonly series: readonly string[]
   readonly socketUrl: string
   readonly restUrl: string
-  readonly shiftMs: number
+  readonly clock: BenchClockTimes
+  /** Where its threads write once an hour what they hold (heap-probe.ts). */
+  readonly heapFile?: string | undefined
 }
 
 export class SoakProcess {
   readonly lake: string
   readonly #options: SoakProcessOptions
   readonly #key: string
+  readonly #nowMs: () => number
   #child: ChildProcess | undefined
   #life = 0
   #output = ''
@@ -51,6 +56,7 @@ export class SoakProcess {
   constructor(options: SoakProcessOptions) {
     this.#options = options
     this.lake = join(options.root, 'lake')
+    this.#nowMs = benchClock(options.clock)
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
     this.#key = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString()
   }
@@ -65,12 +71,15 @@ export class SoakProcess {
   }
 
   start(): void {
-    const { series, socketUrl, restUrl, shiftMs } = this.#options
+    const { series, socketUrl, restUrl, clock, heapFile } = this.#options
     const args = ['record', '--lake', this.lake, '--kalshi-series', series.join(',')]
-    const child = spawn(process.execPath, ['--enable-source-maps', '--import', CLOCK, PROGRAM, ...args], {
+    const probe = heapFile === undefined ? [] : ['--expose-gc', '--import', PROBE]
+    const node = ['--enable-source-maps', '--import', CLOCK, ...probe]
+    const child = spawn(process.execPath, [...node, PROGRAM, ...args], {
       env: {
         PATH: process.env['PATH'],
-        BENCH_CLOCK_SHIFT_MS: String(shiftMs),
+        ...clockVariables(clock),
+        ...(heapFile === undefined ? {} : { BENCH_HEAP_FILE: heapFile }),
         BOOKCAST_KALSHI_URL: restUrl,
         BOOKCAST_KALSHI_WS_URL: socketUrl,
         BOOKCAST_KALSHI_KEY_ID: 'soak',
@@ -118,7 +127,7 @@ export class SoakProcess {
       this.#log(),
     ])
     return {
-      atMs: Date.now() + this.#options.shiftMs,
+      atMs: this.#nowMs(),
       life: this.#life,
       residentBytes: memory?.residentBytes ?? 0,
       descriptors: descriptors.length,

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SeededRandom } from '../server/sample-data/seeded-random.ts'
 import { MS_PER_DAY, MS_PER_HOUR } from '../shared/utc-date.ts'
+import { benchClock } from './bench-clock.ts'
 import type { BenchReport, BenchSize, Figure } from './report.ts'
 import { compareLake, type SoakComparison } from './soak-compare.ts'
 import { SoakExchange } from './soak-exchange.ts'
@@ -65,13 +66,13 @@ const TOLD_SAMPLES = 13
 export async function runSoak(size: BenchSize, changed: Partial<SoakLength> = {}): Promise<BenchReport> {
   const plan = { ...PLANS[size], ...changed }
   const root = await mkdtemp(join(tmpdir(), 'bookcast-soak-'))
-  const shiftMs = shiftToMidnight(plan.durationMs / 2)
+  const clock = { shiftMs: shiftToMidnight(plan.durationMs / 2), speed: 1, fromMs: 0 }
   const markets = SERIES.flatMap((series) =>
     Array.from({ length: MARKETS_PER_SERIES }, (_, index) => `${series}-26NOV20-B${40 + index}.5`),
   )
-  const exchange = await SoakExchange.start(markets, shiftMs)
+  const exchange = await SoakExchange.start(markets, benchClock(clock))
   const { socketUrl, restUrl } = exchange
-  const recorder = new SoakProcess({ root, series: SERIES, socketUrl, restUrl, shiftMs })
+  const recorder = new SoakProcess({ root, series: SERIES, socketUrl, restUrl, clock })
   try {
     const samples = await soak(plan, exchange, recorder)
     while (exchange.unsentBytes > 0) await sleep(plan.sampleMs)

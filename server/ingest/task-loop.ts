@@ -137,7 +137,11 @@ export class TaskLoop<Name extends string = string> {
       signal.throwIfAborted()
       this.#options.onError?.(error)
       metrics.errorCount += 1
-      return this.#fail(error instanceof Error ? error.message : String(error), 0, error instanceof StoreError)
+      return this.#fail(
+        error instanceof Error ? error.message : String(error),
+        0,
+        error instanceof StoreError,
+      )
     }
   }
 

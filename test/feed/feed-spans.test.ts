@@ -46,7 +46,11 @@ test('whether a strand is numbered is told without a look at all others', () => 
     }
   }
   const list = new Watched(spans.list as ReadonlyMap<number, never>)
-  const strands = new LiveStrands('kalshi', 'KXHIGHNY', Object.create(spans, { list: { value: list } }) as FeedSpans)
+  const strands = new LiveStrands(
+    'kalshi',
+    'KXHIGHNY',
+    Object.create(spans, { list: { value: list } }) as FeedSpans,
+  )
   for (const number of list.keys()) assert.equal(strands.isNumbered(strands.strandOf(number)), true)
   assert.equal(looks, 0)
 })

@@ -19,8 +19,7 @@ type Message = Pick<FeedAnchor, 'seq' | 'recvTs' | 'ts'>
 function messages(count: number, perSecond: number, silences: ReadonlySet<number> = new Set()): Message[] {
   let silenceNs = 0n
   return Array.from({ length: count }, (_, index) => {
-    const recvTs =
-      START_NS + silenceNs + ((BigInt(index) * NS_PER_S) / BigInt(perSecond) / MS) * MS
+    const recvTs = START_NS + silenceNs + ((BigInt(index) * NS_PER_S) / BigInt(perSecond) / MS) * MS
     if (silences.has(index + 1)) silenceNs += 100n * NS_PER_S
     return { seq: index + 1, recvTs, ts: recvTs - 3n * MS }
   })
@@ -103,7 +102,9 @@ test('parts of a span have together the anchors of the whole', () => {
 
 test('two recordings of a fast feed that overlap are found to be of one, by however little', () => {
   const list = messages(120_000, 5_000)
-  for (const overlap of [1, 100, 128, 129, 255, 256, 257, 5_000, 16_383, 16_385, 16_512, 32_768, 33_000, 50_000]) {
+  for (const overlap of [
+    1, 100, 128, 129, 255, 256, 257, 5_000, 16_383, 16_385, 16_512, 32_768, 33_000, 50_000,
+  ]) {
     const middle = 60_000
     const spans = [list.slice(0, middle), list.slice(middle - overlap)].map((part, index) =>
       spanOf(part, `file ${index}`),
