@@ -39,6 +39,8 @@ export class Collector {
   readonly #random: SeededRandom
   readonly #markets: readonly number[]
   readonly #merge: ConflictMerge
+  /** Its clock less the exchange's. */
+  readonly #clockMs: number
   #connections: Connection[] = []
   #consolidation: Consolidation | undefined
   #limit: WalPosition | undefined
@@ -51,7 +53,9 @@ export class Collector {
     markets: readonly number[],
     random: SeededRandom,
     at: bigint,
+    clockMs: number,
   ) {
+    this.#clockMs = clockMs
     this.#root = root
     this.lake = join(root, 'lake')
     this.#world = world
@@ -68,8 +72,9 @@ export class Collector {
     markets: readonly number[],
     random: SeededRandom,
     at: bigint,
+    clockMs = 0,
   ): Promise<Collector> {
-    const collector = new Collector(root, world, markets, random, at)
+    const collector = new Collector(root, world, markets, random, at, clockMs)
     await mkdir(collector.lake, { recursive: true })
     await collector.restart(at)
     return collector
@@ -85,8 +90,8 @@ export class Collector {
     this.#connections = this.#connect(at)
     this.#writtenTo = at
     this.#limit = await writeWal(this.#work, this.#world.source, [
-      { kind: WAL_KIND.start, ms: msOf(at) },
-      { kind: WAL_KIND.series, ms: msOf(at), frame: this.#seriesEntries() },
+      { kind: WAL_KIND.start, ms: this.#msOf(at) },
+      { kind: WAL_KIND.series, ms: this.#msOf(at), frame: this.#seriesEntries() },
     ])
     this.#consolidation = await Consolidation.open({
       lake: this.lake,
@@ -174,24 +179,28 @@ export class Collector {
       const isNow = (ts: bigint): boolean => ts > this.#writtenTo && ts <= to
       const first = connection.messages[0]?.recvTs
       if (this.#world.source === 'kalshi' && first !== undefined && isNow(first))
-        records.push({ kind: WAL_KIND.command, ms: msOf(first), epoch, frame: SUBSCRIBE })
+        records.push({ kind: WAL_KIND.command, ms: this.#msOf(first), epoch, frame: SUBSCRIBE })
       for (const message of connection.messages) {
         if (isNow(message.recvTs))
-          records.push({ ms: msOf(message.recvTs), epoch, frame: this.#frameOf(message) })
+          records.push({ ms: this.#msOf(message.recvTs), epoch, frame: this.#frameOf(message) })
       }
       const last = connection.messages.at(-1)?.recvTs ?? connection.from
       const end = connection.to > last ? connection.to : last
       for (let ts = nextClock(connection.from); ts < end; ts += CLOCK_NS) {
-        const ms = msOf(ts)
+        const ms = this.#msOf(ts)
         if (isNow(ts))
           records.push({ kind: WAL_KIND.mark, ms, epoch, frame: heardMark(ms - HEARD_MARGIN_MS) })
       }
       if (isNow(end + 1_000_000n))
-        records.push({ kind: WAL_KIND.mark, ms: msOf(end + 1_000_000n), epoch, frame: disconnectMark() })
+        records.push({ kind: WAL_KIND.mark, ms: this.#msOf(end + 1_000_000n), epoch, frame: disconnectMark() })
     }
     for (let ts = nextClock(this.#writtenTo); ts <= to; ts += CLOCK_NS)
-      records.push({ kind: WAL_KIND.clock, ms: msOf(ts), epoch: this.#epoch })
+      records.push({ kind: WAL_KIND.clock, ms: this.#msOf(ts), epoch: this.#epoch })
     return records.toSorted((a, b) => a.ms - b.ms)
+  }
+
+  #msOf(ts: bigint): number {
+    return Number(ts / 1_000n) / 1_000 + this.#clockMs
   }
 
   #frameOf(message: Message): unknown {
@@ -205,8 +214,4 @@ const SUBSCRIBE = { id: 0, cmd: 'subscribe', params: { use_yes_price: false } }
 
 function nextClock(ts: bigint): bigint {
   return (ts / CLOCK_NS + 1n) * CLOCK_NS
-}
-
-function msOf(ts: bigint): number {
-  return Number(ts / 1_000n) / 1_000
 }

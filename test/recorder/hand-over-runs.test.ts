@@ -12,7 +12,7 @@ import { test } from 'node:test'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { runs } from '../support/effort.ts'
+import { inFullGear, runs } from '../support/effort.ts'
 import { entriesBelow } from '../support/temporary-lake.ts'
 import { UNKNOWN, differences } from '../import/pieces/book-steps.ts'
 import { instant, stepsOf, workDirectory } from '../import/pieces/case-runs.ts'
@@ -37,12 +37,16 @@ class Run {
   readonly #world: TrueWorld
   readonly #random: SeededRandom
   readonly #markets: readonly number[]
+  readonly #behindMs: number
   #collectors: Collector[] = []
   #made = 0
+  #begun = 0
   #shown: LakeBooks = { steps: new Map(), dates: [] }
   readonly done: string[] = []
 
-  constructor(root: string, source: LobSource, seed: number) {
+  /** @param behindMs so far is every other collector's clock behind */
+  constructor(root: string, source: LobSource, seed: number, behindMs = 0) {
+    this.#behindMs = behindMs
     this.#random = new SeededRandom(seed)
     this.#root = root
     this.#remote = join(root, 'remote')
@@ -108,7 +112,10 @@ class Run {
       })
       assert.deepEqual(result.failures, [])
     }
-    this.#collectors.push(await Collector.start(root, this.#world, this.#markets, this.#random, at))
+    const clockMs = this.#begun++ % 2 === 0 ? 0 : -this.#behindMs
+    this.#collectors.push(
+      await Collector.start(root, this.#world, this.#markets, this.#random, at, clockMs),
+    )
   }
 
   async #work(collector: Collector, at: bigint): Promise<void> {
@@ -190,3 +197,12 @@ for (const source of ['kalshi', 'polymarket'] as const) {
     }
   })
 }
+
+test(
+  'polymarket: a collector whose clock is two seconds behind shows no book before its time',
+  { skip: inFullGear },
+  async (t) => {
+    const parent = await workDirectory(t)
+    for (const seed of [1, 2]) await new Run(join(parent, String(seed)), 'polymarket', seed, 2_000).run()
+  },
+)
