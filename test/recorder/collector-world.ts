@@ -192,7 +192,12 @@ export class Collector {
           records.push({ kind: WAL_KIND.mark, ms, epoch, frame: heardMark(ms - HEARD_MARGIN_MS) })
       }
       if (isNow(end + 1_000_000n))
-        records.push({ kind: WAL_KIND.mark, ms: this.#msOf(end + 1_000_000n), epoch, frame: disconnectMark() })
+        records.push({
+          kind: WAL_KIND.mark,
+          ms: this.#msOf(end + 1_000_000n),
+          epoch,
+          frame: disconnectMark(),
+        })
     }
     for (let ts = nextClock(this.#writtenTo); ts <= to; ts += CLOCK_NS)
       records.push({ kind: WAL_KIND.clock, ms: this.#msOf(ts), epoch: this.#epoch })

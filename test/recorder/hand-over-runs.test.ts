@@ -113,9 +113,7 @@ class Run {
       assert.deepEqual(result.failures, [])
     }
     const clockMs = this.#begun++ % 2 === 0 ? 0 : -this.#behindMs
-    this.#collectors.push(
-      await Collector.start(root, this.#world, this.#markets, this.#random, at, clockMs),
-    )
+    this.#collectors.push(await Collector.start(root, this.#world, this.#markets, this.#random, at, clockMs))
   }
 
   async #work(collector: Collector, at: bigint): Promise<void> {
