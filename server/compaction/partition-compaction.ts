@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream, existsSync, type Stats } from 'node:fs'
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { isErrno } from '../../shared/errno.ts'
 import { periodInstants, recordFileName } from '../../shared/lake-layout.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
@@ -257,7 +258,7 @@ async function isThere(
   try {
     found = await stat(path)
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    const isMissing = isErrno(error, 'ENOENT')
     if (isMissing && !isNeeded) return false
     throw new Error(`${path}${isNeeded ? ' is in the manifest but' : ''} cannot be read`, { cause: error })
   }

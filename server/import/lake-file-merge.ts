@@ -1,6 +1,7 @@
 // Merges a file of a series and date that lies elsewhere (object storage's, another recorder's) into the lake's: the
 // file that one import of both recordings would have written takes the place of the lake's.
 
+import { isErrno } from '../../shared/errno.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
@@ -81,7 +82,7 @@ async function isOpaque(path: string): Promise<boolean> {
     await file?.close()
     return file === undefined
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false
+    if (isErrno(error, 'ENOENT')) return false
     throw error
   }
 }

@@ -7,6 +7,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { isErrno } from '../../shared/errno.ts'
 import { lobSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { removeWhileEmpty } from '../lake/empty-directories.ts'
@@ -86,7 +87,7 @@ export class MergeLock {
         const lock = await DataDirectoryLock.acquire(directory, socketPath, onLost, { isOfThread: true })
         return new MergeLock(lock, directory, first)
       } catch (error) {
-        const isGone = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+        const isGone = isErrno(error, 'ENOENT')
         // The other has removed the directory, which it had made.
         if (isGone && ++goneCount < ATTEMPTS_MAX) continue
         if (!(error instanceof DataDirectoryLocked) || waitedMs >= waitMs) {

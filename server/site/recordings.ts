@@ -2,6 +2,7 @@
 // no file is opened, and whoever asks again within some seconds gets the same list.
 
 import { readdir } from 'node:fs/promises'
+import { isErrno } from '../../shared/errno.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
@@ -24,7 +25,7 @@ async function names(directory: string): Promise<string[]> {
   try {
     return (await readdir(directory)).toSorted()
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    if (isErrno(error, 'ENOENT')) return []
     throw error
   }
 }

@@ -9,6 +9,7 @@ import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { isErrno } from '../../shared/errno.ts'
 import { SYNC_DEPTH_MAX } from '../../shared/limits.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
@@ -178,7 +179,7 @@ async function openForWriting(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx')
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error
+    if (!isErrno(error, 'EEXIST')) throw error
     return await open(path, 'r+')
   }
 }
@@ -229,15 +230,11 @@ async function entriesOf(path: string) {
   try {
     return await opendir(path)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
+    if (isErrno(error, 'ENOENT')) return []
     throw error
   }
 }
 
 function noFile(error: unknown): undefined {
-  if (codeOf(error) !== 'ENOENT') throw error
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined
+  if (!isErrno(error, 'ENOENT')) throw error
 }
