@@ -9,19 +9,14 @@
 
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
 import { EMBEDDED_UNREAD_BYTES_MAX } from '../../shared/limits.ts'
+import { GateClient } from './gate-client.ts'
 import {
-  CANCEL_REQUEST,
-  ClientMessages,
   closeStatementMessage,
   fatalErrorMessage,
-  GSS_REQUEST,
   PARSE,
-  parsedName,
-  PROTOCOL_3,
   QUERY,
   AnswerScanner,
   ROLLBACK_MESSAGE,
-  SSL_REQUEST,
   startupMessage,
   STATUS_IDLE,
   SYNC,
@@ -40,18 +35,9 @@ const EMBEDDED_SILENCE_GRACE_MS = 1_000
 /** Prepared statements of one client, which knows a few dozen; one that has more loses its connection with them. */
 const STATEMENTS_MAX = 500
 
-interface Client {
-  readonly socket: Socket
-  readonly messages: ClientMessages
-  /** Names of the statements it has prepared. */
-  readonly statements: Set<string>
-  hasStarted: boolean
-  isGone: boolean
-}
-
 /** Who has the session, and how far the conversation is. */
 interface Turn {
-  readonly client: Client
+  readonly client: GateClient
   /** Messages went out that nothing will answer for good before a Sync follows. */
   isUnsynced: boolean
   isAwaitingReady: boolean
@@ -68,10 +54,10 @@ export class EmbeddedPostgresGate {
   readonly #greeting: Buffer
   readonly #server: Server
   readonly #scanner = new AnswerScanner()
-  readonly #clients = new Set<Client>()
-  readonly #waiting = new Set<Client>()
+  readonly #clients = new Set<GateClient>()
+  readonly #waiting = new Set<GateClient>()
   /** Clients that are gone and whose statements are still there. */
-  readonly #forgotten = new Set<Client>()
+  readonly #forgotten = new Set<GateClient>()
   #turn: Turn | undefined
   #isClosing = false
 
@@ -109,7 +95,7 @@ export class EmbeddedPostgresGate {
     this.#isClosing = true
     const isClosed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     for (const client of this.#clients) {
-      if (this.#turn?.client !== client || !this.#turn.isAwaitingReady) sendAway(client)
+      if (this.#turn?.client !== client || !this.#turn.isAwaitingReady) client.sendAway()
     }
     await isClosed
     this.#session.destroy()
@@ -123,13 +109,7 @@ export class EmbeddedPostgresGate {
       )
       return
     }
-    const client: Client = {
-      socket,
-      messages: new ClientMessages(),
-      statements: new Set(),
-      hasStarted: false,
-      isGone: false,
-    }
+    const client = new GateClient(socket)
     this.#clients.add(client)
     socket.on('error', () => {})
     socket.on('data', (chunk) => this.#onRequest(client, chunk))
@@ -143,36 +123,14 @@ export class EmbeddedPostgresGate {
     })
   }
 
-  #onRequest(client: Client, chunk: Buffer): void {
+  #onRequest(client: GateClient, chunk: Buffer): void {
     client.messages.push(chunk)
-    if (!client.hasStarted) this.#start(client)
+    if (!client.hasStarted) client.start(this.#greeting)
     if (client.hasStarted) this.#request(client)
-    if (client.messages.isBroken) sendAway(client)
+    if (client.messages.isBroken) client.sendAway()
   }
 
-  #start(client: Client): void {
-    for (;;) {
-      const message = client.messages.next(false)
-      if (message === undefined) return
-      const code = message.readUInt32BE(4)
-      if (code === PROTOCOL_3) {
-        client.hasStarted = true
-        client.socket.write(this.#greeting)
-        return
-      }
-      if (code === CANCEL_REQUEST) {
-        client.socket.destroy()
-        return
-      }
-      if (code !== SSL_REQUEST && code !== GSS_REQUEST) {
-        sendAway(client)
-        return
-      }
-      client.socket.write('N')
-    }
-  }
-
-  #request(client: Client): void {
+  #request(client: GateClient): void {
     if (this.#turn?.client === client) {
       this.#forward(this.#turn)
     } else if (client.messages.hasNext(true)) {
@@ -192,7 +150,7 @@ export class EmbeddedPostgresGate {
     }
   }
 
-  #beginTurn(client: Client): Turn {
+  #beginTurn(client: GateClient): Turn {
     this.#turn = {
       client,
       isUnsynced: false,
@@ -204,7 +162,7 @@ export class EmbeddedPostgresGate {
   }
 
   /** Closes the statements of a client that is gone. */
-  #forget(client: Client): void {
+  #forget(client: GateClient): void {
     this.#forgotten.delete(client)
     const turn = this.#beginTurn(client)
     this.#send(turn, [...[...client.statements].map(closeStatementMessage), SYNC_MESSAGE])
@@ -225,7 +183,7 @@ export class EmbeddedPostgresGate {
         client.isGone = true
         continue
       }
-      if (type === PARSE) noteStatement(client, message)
+      if (type === PARSE) client.noteStatement(message)
       messages.push(message)
       isAnswered = endsInReady(message)
     }
@@ -254,7 +212,7 @@ export class EmbeddedPostgresGate {
       this.#send(turn, [ROLLBACK_MESSAGE])
       this.#watchSession(turn)
     } else if (turn.isUnsynced || turn.status !== STATUS_IDLE) {
-      turn.timer = setTimeout(() => sendAway(turn.client), EMBEDDED_HOLD_IDLE_MS_MAX)
+      turn.timer = setTimeout(() => turn.client.sendAway(), EMBEDDED_HOLD_IDLE_MS_MAX)
     } else {
       this.#endTurn(turn.client)
     }
@@ -267,9 +225,9 @@ export class EmbeddedPostgresGate {
     }, EMBEDDED_SILENCE_MS_MAX)
   }
 
-  #endTurn(client: Client): void {
+  #endTurn(client: GateClient): void {
     this.#turn = undefined
-    if (this.#isClosing || client.statements.size > STATEMENTS_MAX) sendAway(client)
+    if (this.#isClosing || client.statements.size > STATEMENTS_MAX) client.sendAway()
     else if (!client.isGone && client.messages.hasNext(true)) this.#waiting.add(client)
     this.#startTurn()
   }
@@ -299,11 +257,6 @@ function endsInReady(message: Buffer): boolean {
   return message[0] === QUERY || message[0] === SYNC
 }
 
-function noteStatement(client: Client, message: Buffer): void {
-  const name = parsedName(message)
-  if (name !== '') client.statements.add(name)
-}
-
 /** Says the start-up message and waits for all of its answer. */
 function greetingOf(session: Socket): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -320,9 +273,4 @@ function greetingOf(session: Socket): Promise<Buffer> {
     session.once('error', reject)
     session.write(startupMessage('postgres', 'postgres'))
   })
-}
-
-function sendAway(client: Client): void {
-  client.socket.end(fatalErrorMessage('57P01', 'The embedded store ends this connection.'))
-  client.socket.destroySoon()
 }

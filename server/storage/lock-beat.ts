@@ -1,0 +1,82 @@
+// Owners of a lock that listen nowhere write into its file again and again: so two on different machines notice each
+// other through the file alone.
+
+import type { FileHandle } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { isErrno } from '../../shared/errno.ts'
+
+// A lock that beats is written this often; one that did not change for so long while it was watched is nobody's, and
+// so is one that was old already. Clocks of machines that share a file system may differ by less than that.
+const BEAT_MS = 1_000
+const BEAT_WATCH_MS = 10_000
+const BEAT_ABANDONED_MS = 5 * 60_000
+const BEAT_LOOK_MS = 100
+
+/** Writes a byte of the owner's own lock file again and again, and looks whether it still is the lock. */
+export class LockBeat {
+  readonly #path: string
+  readonly #file: FileHandle
+  readonly #timer: NodeJS.Timeout
+  readonly #onLost: (error: Error) => void
+  #running: Promise<void> | undefined
+
+  constructor(path: string, file: FileHandle, onLost: (error: Error) => void) {
+    this.#path = path
+    this.#file = file
+    this.#onLost = onLost
+    this.#timer = setInterval(() => {
+      this.#running ??= this.#beat().finally(() => {
+        this.#running = undefined
+      })
+    }, BEAT_MS)
+    this.#timer.unref()
+  }
+
+  async end(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#running
+    await this.#file.close().catch(() => {})
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      // In place: it needs no space on most file systems; where it does, the time alone must do.
+      await this.#file.write('{', 0).catch(() => this.#file.utimes(new Date(), new Date()))
+      const [own, found] = await Promise.all([
+        this.#file.stat({ bigint: true }),
+        stat(this.#path, { bigint: true }).catch(noneThere),
+      ])
+      // One that was removed is nobody's; whoever takes it next is noticed then.
+      if (found === undefined || own.ino === found.ino) return
+    } catch {
+      // A file system that does not answer now says nothing of the lock; the next beat looks again.
+      return
+    }
+    clearInterval(this.#timer)
+    this.#onLost(new Error(`the lock ${this.#path} was taken by another process`))
+  }
+}
+
+/** Watches a lock for as long as it may take its owner to write it once more. */
+export async function isBeating(path: string, draftPath: string, freshMs = -1): Promise<boolean> {
+  // The draft was written a moment ago, and by the clock that also stamps the lock.
+  const [first, draft] = await Promise.all([modifiedMs(path), modifiedMs(draftPath)])
+  if (first === undefined) return false
+  if (draft !== undefined && draft - first > BEAT_ABANDONED_MS) return false
+  if (draft !== undefined && draft - first < freshMs) return true
+  for (const startMs = performance.now(); performance.now() - startMs < BEAT_WATCH_MS;) {
+    await delay(BEAT_LOOK_MS)
+    const found = await modifiedMs(path)
+    if (found !== first) return found !== undefined
+  }
+  return false
+}
+
+async function modifiedMs(path: string): Promise<number | undefined> {
+  return (await stat(path).catch(noneThere))?.mtimeMs
+}
+
+function noneThere(error: unknown): undefined {
+  if (!isErrno(error, 'ENOENT')) throw error
+}

@@ -1,0 +1,102 @@
+// Who owns a lock, as its file says, and whether that process lives: also when its process id was given away again, when
+// nobody has collected its remains (a zombie), or when it lies in another container on the same machine.
+
+import { readFile, readlink } from 'node:fs/promises'
+import { createConnection } from 'node:net'
+import { hostname } from 'node:os'
+import { isErrno } from '../../shared/errno.ts'
+import { isBeating } from './lock-beat.ts'
+
+/** A thread's lock that was written so lately is not watched. */
+const BEATS_FRESH_MS = 2_000
+
+export interface LockOwner {
+  readonly pid: number
+  readonly host: string
+  /** Where process ids mean the same: the machine's boot and the process-id namespace; null where it is not told. */
+  readonly space?: string | null
+  /** When the process started, in the kernel's own count; null where the system does not tell. */
+  readonly processStart: string | null
+  /** Where the owner listens while it lives. */
+  readonly socketPath: string
+  /** Whether it writes the lock again and again instead of listening. */
+  readonly beats?: boolean
+  /** Whether it may end before its process does: then only its beats say that it lives. */
+  readonly isOfThread?: boolean
+  /** Tells it from other locks of the process. */
+  readonly id?: string
+}
+
+/** The owner of a lock file; undefined for a file that was not written to its end. */
+export function parseOwner(content: string): LockOwner | undefined {
+  try {
+    return JSON.parse(content) as LockOwner
+  } catch {
+    return undefined
+  }
+}
+
+export async function isAlive(owner: LockOwner, path: string, draftPath: string): Promise<boolean> {
+  if (await isNear(owner)) {
+    const start = await processStart(owner.pid)
+    const isSame =
+      start !== null && owner.processStart !== null
+        ? start === owner.processStart
+        : owner.processStart === null && isRunning(owner.pid)
+    return isSame && (owner.isOfThread !== true || (await isBeating(path, draftPath, BEATS_FRESH_MS)))
+  }
+  // In another container process ids mean nothing, but its socket is reachable through the shared directory.
+  return owner.beats === true ? await isBeating(path, draftPath) : await isListening(owner.socketPath)
+}
+
+/** Whether the owner's process id means here what it means to the owner. */
+async function isNear({ host, space }: LockOwner): Promise<boolean> {
+  const own = await processSpace()
+  return host === hostname() && (own === null || space === undefined || space === null || own === space)
+}
+
+export async function processSpace(): Promise<string | null> {
+  const boot = await readIfThere('/proc/sys/kernel/random/boot_id').catch(() => undefined)
+  const namespace = await readlink('/proc/self/ns/pid').catch(() => undefined)
+  return boot === undefined || namespace === undefined ? null : `${boot.trim()} ${namespace}`
+}
+
+/**
+ * Field 22 of /proc/<pid>/stat (proc(5)); the command before it may hold spaces and parentheses. Null for a process that
+ * has ended and only waits for its parent to notice (field 3: Z, X): it holds nothing any more.
+ */
+export async function processStart(pid: number): Promise<string | null> {
+  const status = await readIfThere(`/proc/${pid}/stat`)
+  const fields = status?.slice(status.lastIndexOf(')') + 2).split(' ') ?? []
+  return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null)
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return isErrno(error, 'EPERM')
+  }
+}
+
+function isListening(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(socketPath)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+}
+
+/** A file's text; undefined where there is none, also of a process that is gone. */
+export async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (isErrno(error, 'ENOENT') || isErrno(error, 'ESRCH')) return undefined
+    throw error
+  }
+}
