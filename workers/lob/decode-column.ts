@@ -9,14 +9,8 @@ import {
   type RowRange,
   type ValuePage,
 } from './column-pages.ts'
-import {
-  readDelta,
-  readHybrid,
-  readPlainInt32,
-  readPlainInt64,
-  readPlainStrings,
-  type ByteReader,
-} from './unpack-integers.ts'
+import { readPlainInt32, readPlainInt64, readPlainStrings } from './plain-values.ts'
+import { readDelta, readHybrid, type ByteReader } from './unpack-integers.ts'
 
 function wholeOf(rows: number): RowRange {
   return { start: 0, stop: rows }

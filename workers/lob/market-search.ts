@@ -1,44 +1,16 @@
-// Which series' files answer a request, found in the lake itself: directories and the markets that footers list. A name
-// that no file knows is refused with 404, so that "nothing there" never looks like "nothing happened"; one that two
-// series have on the same date is refused too, so that neither is served as if it were the whole.
+// Which markets a request is about, and whose files answer it, found in the lake itself (series-search.ts). A name that
+// no file knows is refused with 404, so that "nothing there" never looks like "nothing happened".
 
-import { readdirSync, statSync } from 'node:fs'
-import { basename, relative } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
-import {
-  dateOfLakeFileName,
-  lobFilePath,
-  lobSeriesDirectory,
-  lobSourceDirectory,
-} from '../../shared/lake-layout.ts'
-import { isSeriesName } from '../../shared/series-name.ts'
-import { lobSourceNames, lobSources, type LobSourceNames } from '../../shared/lob-sources.ts'
+import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import type { LobCatalogueEntry, LobQuery } from '../../shared/lob-task.ts'
-import { addDays } from '../../shared/utc-date.ts'
-import { lakeUnavailable } from '../lake/lake-file-error.ts'
-import { LakeFile } from './lake-file.ts'
-import { MarketLists } from './market-lists.ts'
-import { watched } from '../lake/watched-files.ts'
-
-/** Footers looked into for a market that the requested dates do not know, before it counts as unknown. */
-const MARKET_SEARCH_FILES_MAX = 2_000
-
-type MarketFilter = (marketId: string) => boolean
+import { type FoundSeries, type MarketFilter, SeriesSearch } from './series-search.ts'
 
 /** The series whose files are read, and which of their markets are wanted. */
-export interface MarketSelection {
-  /** The series, or the first of several. */
-  readonly series: string
-  /** The series whose file of a date is read, also for the dates before those asked for. */
-  readonly seriesOf: (date: string) => string
+export interface MarketSelection extends FoundSeries {
   readonly isWanted: MarketFilter
 }
 
-/**
- * Footers of other series looked into for the market of a request, to see that it stands in one alone: a month of the
- * temperature markets' forty series.
- */
-const OTHER_FILES_MAX = 1_500
 /** Footers looked into to say that the other source knows a name. */
 const HINT_FILES_MAX = 200
 
@@ -54,7 +26,7 @@ export function selectMarkets(
   const { market, series } = query
   const isWanted = series === null ? marketsNamed(query) : marketsOfEvent(series, catalogue)
   const own = ownSeriesOf(query)
-  const search = new MarketSearch(lake, query, isWanted, [catalogue?.series ?? own, own])
+  const search = new SeriesSearch(lake, query, isWanted, [catalogue?.series ?? own, own])
   if (series !== null && search.datesOf(series).length > 0) {
     return { series, seriesOf: () => series, isWanted: () => true }
   }
@@ -94,214 +66,11 @@ function isKnownTo(source: LobQuery['source'], lake: string, asked: LobQuery): b
   const query = { ...asked, source }
   const { series } = query
   const isWanted = series === null ? marketsNamed(query) : marketsOfEvent(series, null)
-  const search = new MarketSearch(lake, query, isWanted, [ownSeriesOf(query)], HINT_FILES_MAX)
+  const search = new SeriesSearch(lake, query, isWanted, [ownSeriesOf(query)], HINT_FILES_MAX)
   try {
     return (series !== null && search.datesOf(series).length > 0) || search.seriesOfAnyDate() !== undefined
   } catch {
     // It is only a hint: what is broken over there is no matter of this request.
     return false
-  }
-}
-
-type FoundSeries = Pick<MarketSelection, 'series' | 'seriesOf'>
-
-const LISTED_SERIES_MAX = 10
-
-// Of files of likely series only what the checked footer or the rows say is believed, also for what is not there.
-const indexedMarkets = new MarketLists()
-const listedMarkets = new MarketLists()
-
-class MarketSearch {
-  readonly #lake: string
-  readonly #query: LobQuery
-  readonly #names: LobSourceNames
-  readonly #isWanted: MarketFilter
-  /** The series that have the markets if any does, the likeliest first. */
-  readonly #likely: readonly string[]
-  #filesLeft: number
-  #otherFilesLeft = OTHER_FILES_MAX
-  #candidateList: readonly string[] | undefined
-  /** The first file or directory that could not be read although it may well have the markets. */
-  #broken: unknown
-  /** The same, of the likely series. */
-  #likelyBroken: unknown
-
-  constructor(
-    lake: string,
-    query: LobQuery,
-    isWanted: MarketFilter,
-    likely: readonly string[],
-    filesMax = MARKET_SEARCH_FILES_MAX,
-  ) {
-    this.#lake = lake
-    this.#query = query
-    this.#names = lobSourceNames(query.source)
-    this.#isWanted = isWanted
-    this.#likely = [...new Set(likely)].filter(isSeriesName)
-    this.#filesLeft = filesMax
-  }
-
-  /** The dates a series has files of, the ones asked for first, then the newest. */
-  datesOf(series: string): string[] {
-    if (!isSeriesName(series)) return []
-    const wanted = new Set(this.#query.dates)
-    return this.#namesIn(lobSeriesDirectory(this.#lake, this.#query.source, series))
-      .map(dateOfLakeFileName)
-      .filter((date) => date !== undefined)
-      .toSorted((left, right) => {
-        const difference = Number(wanted.has(right)) - Number(wanted.has(left))
-        return difference === 0 ? (left < right ? 1 : -1) : difference
-      })
-  }
-
-  /**
-   * The series that have the markets on the dates asked for; undefined when none has. Throws `ambiguous_market` where
-   * two have them on one date, and what is broken of the likely ones.
-   */
-  seriesByDate(): FoundSeries | undefined {
-    const { dates } = this.#query
-    const found = new Map<string, string>()
-    for (const date of dates) {
-      const series = this.#onlySeriesOn(date)
-      if (series !== undefined) found.set(date, series)
-    }
-    const first = found.values().next().value
-    const broken = this.#likelyBroken
-    this.#likelyBroken = this.#broken = undefined
-    if (first === undefined) return undefined
-    if (broken !== undefined) throw broken
-    // A book goes on from where it was: a date without the markets belongs to the series that had them before.
-    let current = first
-    for (const date of dates) {
-      current = found.get(date) ?? current
-      found.set(date, current)
-    }
-    return { series: first, seriesOf: (date) => found.get(date) ?? first }
-  }
-
-  /**
-   * The series that has the markets on any date, a likely one first; undefined when none has. Throws when a file or
-   * directory that may well have them could not be read: then nothing can be said.
-   */
-  seriesOfAnyDate(): FoundSeries | undefined {
-    const series = this.#candidates().find((one) => this.#hasMarket(one))
-    if (series === undefined) {
-      if (this.#broken !== undefined) throw this.#broken
-      return undefined
-    }
-    // What the first date may carry over from the one before it.
-    const carried = this.#onlySeriesOn(addDays(this.#query.dates[0]!, -1)) ?? series
-    return { series: carried, seriesOf: () => carried }
-  }
-
-  /** Throws when the lake itself is gone: then nothing is known to be unknown. */
-  assertLakeIsThere(): void {
-    try {
-      watched(basename(this.#lake), () => statSync(this.#lake))
-    } catch (error) {
-      if (error instanceof ApiError) throw error
-      throw lakeUnavailable(this.#lake, this.#lake, error)
-    }
-  }
-
-  /** The known series, for an error message. */
-  describe(): string {
-    const all = this.#allSeries()
-    if (all.length === 0) return 'none yet'
-    const more = all.length > LISTED_SERIES_MAX ? ` and ${all.length - LISTED_SERIES_MAX} more` : ''
-    return all.slice(0, LISTED_SERIES_MAX).join(', ') + more
-  }
-
-  #allSeries(): string[] {
-    return this.#namesIn(lobSourceDirectory(this.#lake, this.#query.source))
-      .map((name) => /^series=(.+)$/.exec(name)?.[1] ?? '')
-      .filter(isSeriesName)
-      .toSorted()
-  }
-
-  #candidates(): readonly string[] {
-    this.#candidateList ??= [...new Set([...this.#likely, ...this.#allSeries()])]
-    return this.#candidateList
-  }
-
-  #onlySeriesOn(date: string): string | undefined {
-    const found = this.#candidates().filter((series) => {
-      if (this.#likely.includes(series)) return this.#hasMarketOn(series, date)
-      if (this.#names.isOfOneMarket(series) || this.#otherFilesLeft <= 0) return false
-      return this.#hasMarketOn(series, date)
-    })
-    if (found.length < 2) return found[0]
-    const { source, market, series } = this.#query
-    throw new ApiError(
-      'ambiguous_market',
-      `The lake has ${source} ${market ?? `event ${series}`} of ${date} in two series, ${found[0]} and ${found[1]}: ` +
-        `ask for one of them with series=, or remove the market from one.`,
-    )
-  }
-
-  #hasMarket(series: string): boolean {
-    // What is broken of another date or series must not cost this request its answer.
-    return this.#unlessBroken(series, [], () => this.datesOf(series)).some((date) => {
-      if (this.#filesLeft-- <= 0) return false
-      return this.#hasMarketOn(series, date)
-    })
-  }
-
-  #hasMarketOn(series: string, date: string): boolean {
-    const isAsked = this.#query.dates.includes(date)
-    return this.#unlessBroken(series, false, () => this.#fileHasMarket(series, date), isAsked)
-  }
-
-  #unlessBroken<Value>(series: string, otherwise: Value, read: () => Value, isAsked = true): Value {
-    try {
-      return read()
-    } catch (error) {
-      if (this.#mayHoldMarket(series, isAsked)) this.#broken ??= error
-      if (this.#likely.includes(series)) this.#likelyBroken ??= error
-      return otherwise
-    }
-  }
-
-  // Where ids do not name their series, any that is not another market's own may have them; but a file of another date
-  // would add nothing to the answer.
-  #mayHoldMarket(series: string, isAsked: boolean): boolean {
-    if (this.#likely.includes(series)) return true
-    const { isSeriesInId, isOfOneMarket } = this.#names
-    return !isSeriesInId && isAsked && !isOfOneMarket(series)
-  }
-
-  #fileHasMarket(series: string, date: string): boolean {
-    const { source } = this.#query
-    const isWanted = this.#isWanted
-    const isLikely = this.#likely.includes(series)
-    const path = lobFilePath(this.#lake, source, series, date)
-    if (!isLikely) this.#otherFilesLeft--
-    const known = indexedMarkets.of(path) ?? (isLikely ? undefined : listedMarkets.of(path))
-    if (known !== undefined && !known.some(isWanted)) return false
-    const file = LakeFile.open(this.#lake, source, series, date)
-    if (file === undefined) return false
-    try {
-      if (known === undefined && !isLikely) {
-        const listed = file.listedMarkets()
-        if (listed !== undefined) listedMarkets.add(path, file.identity, listed)
-        if (listed !== undefined && !listed.some(isWanted)) return false
-      }
-      const ids = [...file.index.markets.keys()]
-      indexedMarkets.add(path, file.identity, ids)
-      return ids.some(isWanted)
-    } finally {
-      file.close()
-    }
-  }
-
-  #namesIn(directory: string): string[] {
-    try {
-      return watched(relative(this.#lake, directory), () => readdirSync(directory))
-    } catch (error) {
-      if (error instanceof ApiError) throw error
-      const { code } = error as NodeJS.ErrnoException
-      if (code === 'ENOENT' || code === 'ENOTDIR') return []
-      throw lakeUnavailable(this.#lake, directory, error)
-    }
   }
 }
