@@ -4,38 +4,22 @@
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
-import { Piscina } from 'piscina'
+import type { Piscina } from 'piscina'
 import type { Logger } from 'pino'
-import type { StreamHead, WorkerThreadData } from '../../shared/stream-task.ts'
+import type { StreamHead } from '../../shared/stream-task.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { FileWatch, fileWatchMemory } from '../../shared/file-watch.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import type { StreamReader } from '../http/byte-stream.ts'
 import { SilentFiles } from './silent-files.ts'
+import { TaskThreads, type TaskThreadOptions } from './task-threads.ts'
 import { WorkerStream } from './worker-stream.ts'
 
-export interface WorkerPoolOptions {
-  /** What its threads do, for the log: `order-book`. */
-  readonly name: string
-  /** The compiled worker file; its default export takes the tasks and the warm task. */
-  readonly workerUrl: URL
-  readonly threads: number
-  /** Threads that are there before their first task; all of them unless a test is to start sooner. */
-  readonly threadsAtStart?: number | undefined
-  readonly tasksPerThread: number
-  readonly heapMb: number
-  /** Steps of scheduling priority below the event loop. */
-  readonly niceness: number
-  readonly logger: Logger
+export interface WorkerPoolOptions extends TaskThreadOptions {
   /** How long a file may keep a thread waiting; another time than the usual one for tests. */
   readonly fileAnswerMs?: number | undefined
 }
 
-// Piscina loads its file by `require` first, which Node allows for ES modules by now; but a thread that is terminated in
-// the midst of that takes the whole process with it (an assertion in Node's module loader, seen in 20.20). Without the
-// permission Piscina falls back to `import`, which survives. Options given here replace those of the process.
-const THREAD_OPTIONS = ['--no-experimental-require-module', '--enable-source-maps']
-const THREAD_URL = new URL('../../workers/thread.js', import.meta.url)
 /** The task that makes a thread load what a request needs. */
 const WARM_TASK = { warm: true } as const
 /** How long a closing pool waits for cancelled tasks, and then for its threads. */
@@ -76,61 +60,23 @@ function silenceOf(name: string): string {
 }
 
 export class WorkerPool<Head extends StreamHead> {
-  /** Whose threads take new tasks. */
-  #piscina: Piscina
-  /** Others of which a thread waits for a file, until their last tasks are over; and how many tasks each has. */
-  readonly #retired = new Set<Piscina>()
-  readonly #tasks = new Map<Piscina, number>()
-  readonly #options: WorkerPoolOptions
+  readonly #threads: TaskThreads
   readonly #name: string
   readonly #logger: Logger
   readonly #tasksPerThread: number
-  readonly #tasksMax: number
   /** Threads that were ended one by one and have not gone yet. */
   readonly #ending = new Set<Worker>()
   readonly #silentFiles: SilentFiles
-  #runningTasks = 0
   readonly #streams = new Map<WorkerStream<Head>, { readonly piscina: Piscina; readonly word: FileWatch }>()
   readonly #waitingRuns = new Set<AbortController>()
-  readonly #whenRetired = new Map<Piscina, () => void>()
-  readonly #answered = new Float64Array(new SharedArrayBuffer(8))
 
   constructor(options: WorkerPoolOptions) {
-    const { name, threads, tasksPerThread, logger } = options
-    this.#options = options
+    const { name, tasksPerThread, logger } = options
+    this.#threads = new TaskThreads(options)
     this.#name = name
     this.#silentFiles = new SilentFiles(options.fileAnswerMs)
     this.#logger = logger
     this.#tasksPerThread = tasksPerThread
-    this.#tasksMax = threads * tasksPerThread
-    this.#piscina = this.#makePiscina()
-  }
-
-  #makePiscina(): Piscina {
-    const { name, workerUrl, threads, tasksPerThread, heapMb, niceness, logger } = this.#options
-    const { threadsAtStart = threads } = this.#options
-    const threadData: WorkerThreadData = {
-      taskUrl: workerUrl.href,
-      niceness,
-      answered: this.#answered.buffer,
-    }
-    const piscina = new Piscina({
-      filename: THREAD_URL.href,
-      workerData: threadData,
-      execArgv: THREAD_OPTIONS,
-      minThreads: Math.min(threads, threadsAtStart),
-      maxThreads: threads,
-      idleTimeout: Infinity,
-      concurrentTasksPerWorker: tasksPerThread,
-      // Tasks wait only while a lost thread is replaced, or one that helps another request makes an end: the slots let
-      // no more of them in than the threads take, beside as many that help at most.
-      maxQueue: 2 * this.#tasksMax,
-      // An idle thread must turn its event loop, to let go of ports and files; with Atomics.wait it would stand still.
-      atomics: 'disabled',
-      resourceLimits: { maxOldGenerationSizeMb: heapMb },
-    })
-    piscina.on('error', (error) => logger.error({ err: error }, `an idle ${name} thread failed`))
-    return piscina
   }
 
   /** Files that ended threads still wait for. */
@@ -145,22 +91,22 @@ export class WorkerPool<Head extends StreamHead> {
 
   /** Tasks that wait for a thread. */
   get queuedTasks(): number {
-    return this.#piscina.queueSize
+    return this.#threads.piscina.queueSize
   }
 
   /** When a database of the threads last answered, ms since the epoch; 0 for never. */
   get answeredAtMs(): number {
-    return this.#answered[0] ?? 0
+    return this.#threads.answeredAtMs
   }
 
   /** Runs a task without a body. Rejects with what it throws, and when its thread dies or may be lost. */
   async run(task: object): Promise<void> {
-    const piscina = this.#piscina
-    this.#taskBegins(piscina)
+    const piscina = this.#threads.piscina
+    this.#threads.taskBegins(piscina)
     const loss = new AbortController()
     this.#waitingRuns.add(loss)
     const running = piscina.run(task).finally(() => {
-      this.#taskEnds(piscina)
+      this.#threads.taskEnds(piscina)
       this.#waitingRuns.delete(loss)
     })
     await Promise.race([running, rejectsWhen(loss.signal)])
@@ -168,17 +114,17 @@ export class WorkerPool<Head extends StreamHead> {
 
   /** Tasks that were started and are not over. */
   get runningTasks(): number {
-    return this.#runningTasks
+    return this.#threads.runningTasks
   }
 
   /** How many more tasks could be started at once. */
   get idlePlaces(): number {
-    return this.#tasksMax - this.#runningTasks
+    return this.#threads.tasksMax - this.#threads.runningTasks
   }
 
   /** Lets every thread load its code. Rejects when the worker file does not. */
   async warm(): Promise<void> {
-    await Promise.all(this.#piscina.threads.map(() => this.#piscina.run(WARM_TASK)))
+    await Promise.all(this.#threads.piscina.threads.map(() => this.#threads.piscina.run(WARM_TASK)))
   }
 
   /**
@@ -197,7 +143,7 @@ export class WorkerPool<Head extends StreamHead> {
       terminate: () => this.#terminate(disobedience),
       ...(options.hasHead === undefined ? {} : { hasHead: options.hasHead }),
     })
-    const piscina = this.#piscina
+    const piscina = this.#threads.piscina
     this.#streams.set(stream, { piscina, word: new FileWatch(watch) })
     const unfollow = this.#silentFiles.follow(watch, (name) => {
       if (this.#tasksPerThread === 1) this.#giveUpFile(name, stream)
@@ -216,34 +162,16 @@ export class WorkerPool<Head extends StreamHead> {
    * pool's other threads: new tasks, and those of the lost thread that have given nothing yet, go to fresh ones.
    */
   #loseThread(name: string, stream: WorkerStream<Head>, piscina: Piscina): void {
-    if (piscina === this.#piscina) {
+    if (piscina === this.#threads.piscina) {
       this.#logger.error(`a ${this.#name} thread waits for ${name}, which does not answer, and is replaced`)
-      this.#retired.add(piscina)
-      this.#piscina = this.#makePiscina()
-      this.#whenRetired.set(piscina, this.#silentFiles.note(name))
+      // When its last task is over the file has answered, and whoever waited for it is gone.
+      this.#threads.replace(this.#silentFiles.note(name))
       for (const loss of this.#waitingRuns) loss.abort(new Error('its thread may be lost'))
       // Some of those that no thread has taken up wait for the lost one.
       for (const [other, { piscina: its, word }] of this.#streams)
         if (its === piscina && !word.hasBegun) other.fail(new ThreadLost(name))
     }
     stream.fail(new ThreadLost(name))
-  }
-
-  #taskBegins(piscina: Piscina): void {
-    this.#runningTasks++
-    this.#tasks.set(piscina, (this.#tasks.get(piscina) ?? 0) + 1)
-  }
-
-  #taskEnds(piscina: Piscina): void {
-    this.#runningTasks--
-    const count = (this.#tasks.get(piscina) ?? 0) - 1
-    this.#tasks.set(piscina, count)
-    if (count > 0 || !this.#retired.delete(piscina)) return
-    // The file has answered, and whoever waited for it is gone.
-    this.#tasks.delete(piscina)
-    this.#whenRetired.get(piscina)?.()
-    this.#whenRetired.delete(piscina)
-    void piscina.destroy()
   }
 
   #giveUpFile(name: string, stream: WorkerStream<Head>): void {
@@ -262,21 +190,21 @@ export class WorkerPool<Head extends StreamHead> {
    * must not be given the signal of such a task, since it gives a task with a signal a thread of its own.
    */
   async #runWithPort(task: object, port: MessagePort, disobedience: AbortSignal): Promise<void> {
-    const piscina = this.#piscina
-    this.#taskBegins(piscina)
+    const piscina = this.#threads.piscina
+    this.#threads.taskBegins(piscina)
     const transferList = [port]
     const isAlone = this.#tasksPerThread === 1
     const running = piscina
       .run(task, isAlone ? { transferList, signal: disobedience } : { transferList })
-      .finally(() => this.#taskEnds(piscina))
+      .finally(() => this.#threads.taskEnds(piscina))
     await (isAlone ? running : Promise.race([running, this.#givenUp(disobedience)]))
   }
 
   /** Piscina forgets a thread that it ends, also one that does not end because a file does not answer it. */
   #terminate(disobedience: AbortController): void {
-    const before = this.#piscina.threads
+    const before = this.#threads.piscina.threads
     disobedience.abort()
-    const after = new Set(this.#piscina.threads)
+    const after = new Set(this.#threads.piscina.threads)
     for (const thread of before) {
       if (after.has(thread)) continue
       this.#ending.add(thread)
@@ -313,11 +241,11 @@ export class WorkerPool<Head extends StreamHead> {
    */
   async close(): Promise<boolean> {
     const deadlineMs = performance.now() + THREADS_END_MS_MAX
-    while (this.#tasksPerThread > 1 && this.#runningTasks > 0) {
+    while (this.#tasksPerThread > 1 && this.#threads.runningTasks > 0) {
       if (performance.now() > deadlineMs) return false
       await setTimeout(TASKS_END_POLL_MS)
     }
-    const ended = this.#piscina.destroy().then(() => true)
+    const ended = this.#threads.piscina.destroy().then(() => true)
     const areEnded = (await withinTime(ended, THREADS_END_MS_MAX)) ?? false
     return areEnded && this.#ending.size === 0
   }

@@ -1,0 +1,111 @@
+// The threads of a pool, in Piscina pools one after the other: the latest takes new tasks. One of which a thread may be
+// lost is retired: it keeps its tasks until the last of them is over.
+
+import { Piscina } from 'piscina'
+import type { Logger } from 'pino'
+import type { WorkerThreadData } from '../../shared/stream-task.ts'
+
+export interface TaskThreadOptions {
+  /** What its threads do, for the log: `order-book`. */
+  readonly name: string
+  /** The compiled worker file; its default export takes the tasks and the warm task. */
+  readonly workerUrl: URL
+  readonly threads: number
+  /** Threads that are there before their first task; all of them unless a test is to start sooner. */
+  readonly threadsAtStart?: number | undefined
+  readonly tasksPerThread: number
+  readonly heapMb: number
+  /** Steps of scheduling priority below the event loop. */
+  readonly niceness: number
+  readonly logger: Logger
+}
+
+// Piscina loads its file by `require` first, which Node allows for ES modules by now; but a thread that is terminated in
+// the midst of that takes the whole process with it (an assertion in Node's module loader, seen in 20.20). Without the
+// permission Piscina falls back to `import`, which survives. Options given here replace those of the process.
+const THREAD_OPTIONS = ['--no-experimental-require-module', '--enable-source-maps']
+const THREAD_URL = new URL('../../workers/thread.js', import.meta.url)
+
+export class TaskThreads {
+  readonly #options: TaskThreadOptions
+  /** Whose threads take new tasks. */
+  #piscina: Piscina
+  /** Others, until their last tasks are over, and what is to be done then; and how many tasks each has. */
+  readonly #retired = new Map<Piscina, () => void>()
+  readonly #tasks = new Map<Piscina, number>()
+  #runningTasks = 0
+  readonly #answered = new Float64Array(new SharedArrayBuffer(8))
+
+  constructor(options: TaskThreadOptions) {
+    this.#options = options
+    this.#piscina = this.#makePiscina()
+  }
+
+  get piscina(): Piscina {
+    return this.#piscina
+  }
+
+  get tasksMax(): number {
+    return this.#options.threads * this.#options.tasksPerThread
+  }
+
+  /** Tasks that were started and are not over. */
+  get runningTasks(): number {
+    return this.#runningTasks
+  }
+
+  /** When a database of the threads last answered, ms since the epoch; 0 for never. */
+  get answeredAtMs(): number {
+    return this.#answered[0] ?? 0
+  }
+
+  taskBegins(piscina: Piscina): void {
+    this.#runningTasks++
+    this.#tasks.set(piscina, (this.#tasks.get(piscina) ?? 0) + 1)
+  }
+
+  taskEnds(piscina: Piscina): void {
+    this.#runningTasks--
+    const count = (this.#tasks.get(piscina) ?? 0) - 1
+    this.#tasks.set(piscina, count)
+    const onOver = this.#retired.get(piscina)
+    if (count > 0 || onOver === undefined) return
+    this.#retired.delete(piscina)
+    this.#tasks.delete(piscina)
+    onOver()
+    void piscina.destroy()
+  }
+
+  /** Fresh threads take new tasks. `onOver` is called when the last task of the others is over. */
+  replace(onOver: () => void): void {
+    this.#retired.set(this.#piscina, onOver)
+    this.#piscina = this.#makePiscina()
+  }
+
+  #makePiscina(): Piscina {
+    const { name, workerUrl, threads, tasksPerThread, heapMb, niceness, logger } = this.#options
+    const { threadsAtStart = threads } = this.#options
+    const threadData: WorkerThreadData = {
+      taskUrl: workerUrl.href,
+      niceness,
+      answered: this.#answered.buffer,
+    }
+    const piscina = new Piscina({
+      filename: THREAD_URL.href,
+      workerData: threadData,
+      execArgv: THREAD_OPTIONS,
+      minThreads: Math.min(threads, threadsAtStart),
+      maxThreads: threads,
+      idleTimeout: Infinity,
+      concurrentTasksPerWorker: tasksPerThread,
+      // Tasks wait only while a lost thread is replaced, or one that helps another request makes an end: the slots let
+      // no more of them in than the threads take, beside as many that help at most.
+      maxQueue: 2 * this.tasksMax,
+      // An idle thread must turn its event loop, to let go of ports and files; with Atomics.wait it would stand still.
+      atomics: 'disabled',
+      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+    })
+    piscina.on('error', (error) => logger.error({ err: error }, `an idle ${name} thread failed`))
+    return piscina
+  }
+}
