@@ -3,22 +3,15 @@
 
 import { readFile, rename, rm } from 'node:fs/promises'
 import { open } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
 import { crc32 } from 'node:zlib'
 import { syncDirectory, writeFully } from '../lake/durable-file.ts'
 import type { FeedSpansState } from '../feed/feed-spans.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import type { LaneState } from './lane-decoders.ts'
 import type { LiveSeriesState } from './live-series.ts'
 import type { WalPosition } from './wal-segment.ts'
-
-/** A lane's decoder and what is known of its connection. */
-export interface LaneState {
-  readonly lane: number
-  readonly epoch: number
-  readonly lastTs: bigint
-  readonly isConnected: boolean
-  readonly decoder: unknown
-}
 
 export interface ConsolidationState {
   /** The first record that is not part of the state. */
@@ -42,6 +35,16 @@ export interface StatedSeries {
 
 const MAGIC = Buffer.from('BCCHK02\n')
 const HEADER_BYTES = MAGIC.length + 4
+
+export function checkpointPath({
+  workDirectory,
+  source,
+}: {
+  readonly workDirectory: string
+  readonly source: LobSource
+}): string {
+  return join(workDirectory, `${source}-latest.checkpoint`)
+}
 
 export async function writeCheckpoint(path: string, state: ConsolidationState): Promise<void> {
   const body = serialize(state)

@@ -2,7 +2,7 @@
 // date up to date. Everything that ends in a finished file depends on the log alone, never on the time at which it is
 // read; so reading the log again gives the same bytes.
 
-import { rm, stat } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import {
@@ -14,24 +14,21 @@ import {
   SPILL_BUFFER_BYTES_MAX,
 } from '../../shared/limits.ts'
 import { MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
-import { BadLineError } from '../feed/bad-line.ts'
-import type { BookEventSink, ResumableDecoder } from '../feed/feed-decoder.ts'
+import type { BookEventSink } from '../feed/feed-decoder.ts'
 import { FeedSpans } from '../feed/feed-spans.ts'
 import { ImportTally } from '../feed/import-tally.ts'
-import { exchangeOf } from '../exchanges/registry.ts'
-import { ownTimeKeysOf, parseRecordedLine } from '../import/recorded-message.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { BookEvent } from '../lake/series-recording.ts'
-import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
-import type { ConsolidationState, LaneState, StatedSeries } from './checkpoint.ts'
+import { checkpointPath, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
+import type { ConsolidationState, StatedSeries } from './checkpoint.ts'
+import { LaneDecoders } from './lane-decoders.ts'
 import { LiveSeries } from './live-series.ts'
 import type { LiveSeriesOptions, LiveSeriesState } from './live-series.ts'
 import { WalReader } from './wal-reader.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalRecord } from './wal-record.ts'
-import { listWalSegments } from './wal-segment.ts'
-import type { WalPosition, WalSegment } from './wal-segment.ts'
-import { disconnectMark } from '../feed/wal-mark.ts'
+import { endOfLog, listWalSegments, placeInLog } from './wal-segment.ts'
+import type { WalPosition } from './wal-segment.ts'
 
 const GRACE_NS = BigInt(RECORDER_HOUR_GRACE_MS) * NS_PER_MS
 const PAUSE_NS_MAX = BigInt(RECORDER_PAUSE_MS_MAX) * NS_PER_MS
@@ -58,13 +55,6 @@ export interface ConsolidationFigures {
   readonly position: WalPosition
 }
 
-interface Lane {
-  readonly decoder: ResumableDecoder
-  epoch: number
-  lastTs: bigint
-  isConnected: boolean
-}
-
 /** The directory of a source's log. */
 export function walDirectory(workDirectory: string, source: LobSource): string {
   return join(workDirectory, 'wal', source)
@@ -75,11 +65,10 @@ export class Consolidation implements BookEventSink {
   readonly #seriesOptions: LiveSeriesOptions
   readonly #directory: string
   readonly #reader: WalReader
-  readonly #lanes = new Map<number, Lane>()
+  readonly #lanes: LaneDecoders
   readonly #series = new Map<string, LiveSeries>()
   readonly #seriesByMarket: Map<string, StatedSeries>
   readonly #spans: FeedSpans
-  readonly #ownTimeKeys: ReadonlySet<string>
   readonly #tally = new ImportTally()
   #hour: number | undefined
   /** Receive time of the record being taken. */
@@ -99,7 +88,6 @@ export class Consolidation implements BookEventSink {
     this.#options = options
     const { lake, source, workDirectory, bounds } = options
     this.#directory = walDirectory(workDirectory, source)
-    this.#ownTimeKeys = ownTimeKeysOf(source)
     this.#reader = new WalReader(this.#directory, state.position)
     this.#spans = new FeedSpans({ state: state.spans, partsAtSilence: false })
     this.#seriesOptions = {
@@ -117,7 +105,9 @@ export class Consolidation implements BookEventSink {
     this.#hour = state.hour
     this.#now = state.now ?? 0n
     this.#seriesByMarket = new Map(state.seriesByMarket)
-    for (const lane of state.lanes) this.#addLane(lane)
+    const seriesOf = (id: string): string | undefined => this.#seriesByMarket.get(id)?.series
+    const lanes = { sink: this, spans: this.#spans, tally: this.#tally, seriesOf }
+    this.#lanes = new LaneDecoders(source, lanes, state.lanes)
     for (const series of state.series) this.#addSeries(series.series, series)
   }
 
@@ -129,10 +119,10 @@ export class Consolidation implements BookEventSink {
     const { workDirectory, source } = options
     await rm(join(workDirectory, 'spill', source), { recursive: true, force: true })
     const segments = await listWalSegments(walDirectory(workDirectory, source))
-    const logEnd = await endOf(segments)
+    const logEnd = await endOfLog(segments)
     const saved = await readCheckpoint(checkpointPath(options))
     if (saved !== undefined) {
-      const state = { ...saved, position: placeInLog(saved.position, segments, options) }
+      const state = { ...saved, position: placeInLog(saved.position, segments, options.onWarning) }
       const consolidation = new Consolidation(options, state, logEnd)
       if ([...consolidation.#series.values()].every((series) => series.restorePart())) return consolidation
       options.onWarning?.('the checkpoint does not fit its part files; closed hours are taken from the lake')
@@ -165,7 +155,8 @@ export class Consolidation implements BookEventSink {
       return false
     }
     for (const record of piece.records) {
-      this.#noticeInterruption(record)
+      // Before hours are closed: the books are unknown since the last word of the lane, not since now.
+      this.#lanes.noticeInterruption(record, this.#now !== 0n && record.recvTs > this.#now + PAUSE_NS_MAX)
       if (record.kind !== WAL_KIND.lost && this.#isHourOver(record.recvTs)) {
         await this.#closeHours(record.recvTs, { segment: piece.segment, offset: record.offset })
       }
@@ -211,21 +202,6 @@ export class Consolidation implements BookEventSink {
     return this.#hour !== undefined && recvTs >= BigInt(this.#hour + 1) * NS_PER_HOUR + GRACE_NS
   }
 
-  /**
-   * What ends a connection unseen: another recorder's start, a loss in the log, a time in which nobody wrote (the clock
-   * does every few seconds), another connection in the lane. It comes before hours are closed, because the books are
-   * unknown since the last word of the lane, not since now.
-   */
-  #noticeInterruption({ kind, recvTs, lane: number, epoch }: WalRecord): void {
-    const isPause = this.#now !== 0n && recvTs > this.#now + PAUSE_NS_MAX
-    if (kind === WAL_KIND.lost || kind === WAL_KIND.start || isPause) {
-      for (const lane of this.#lanes.values()) this.#disconnect(lane)
-    } else if (kind <= WAL_KIND.mark) {
-      const lane = this.#lanes.get(number)
-      if (lane !== undefined && lane.epoch !== epoch) this.#disconnect(lane)
-    }
-  }
-
   #take(record: WalRecord): void {
     if (record.kind === WAL_KIND.lost) {
       this.#lostStretches++
@@ -235,7 +211,7 @@ export class Consolidation implements BookEventSink {
     this.#hour ??= Number(record.recvTs / NS_PER_HOUR)
     if (record.kind === WAL_KIND.series) this.#takeSeries(record.payload)
     else if (record.kind === WAL_KIND.clock) this.#cover()
-    else if (record.kind <= WAL_KIND.mark) this.#takeMessage(record)
+    else if (record.kind <= WAL_KIND.mark) this.#lanes.take(record)
   }
 
   // Told by the log's own clock: what was heard of without an event is news too.
@@ -248,46 +224,6 @@ export class Consolidation implements BookEventSink {
     for (const [id, series] of Object.entries(entries)) {
       if (typeof series === 'string') this.#seriesByMarket.set(id, { series, hour: this.#hour! })
     }
-  }
-
-  #takeMessage({ lane: number, epoch, recvTs, payload }: WalRecord): void {
-    const lane = this.#lanes.get(number) ?? this.#addLane({ ...NEW_LANE, lane: number })
-    lane.epoch = epoch
-    lane.isConnected = true
-    lane.lastTs = recvTs
-    try {
-      const message = parseRecordedLine(payload.toString('utf8'), this.#ownTimeKeys)
-      if (message.frames.some((frame) => frame['type'] === 'disconnect')) lane.isConnected = false
-      lane.decoder.decode({ ...message, recvTs: message.recvTs ?? recvTs })
-    } catch (error) {
-      if (!(error instanceof BadLineError)) throw error
-      this.#tally.badLines++
-      lane.decoder.skipBadLine()
-    }
-  }
-
-  // At the last time heard of it: what came after is not known.
-  #disconnect(lane: Lane): void {
-    if (!lane.isConnected) return
-    lane.isConnected = false
-    lane.decoder.decode({ recvTs: lane.lastTs, frames: [disconnectMark()], isList: false })
-  }
-
-  #addLane({ lane: number, epoch, lastTs, isConnected, decoder: state }: LaneState): Lane {
-    const options = {
-      sink: this,
-      spans: this.#spans,
-      tally: this.#tally,
-      isLive: true,
-      seriesOf: (id: string) => this.#seriesByMarket.get(id)?.series,
-      // Lanes ask for nothing else, and the command may lie in a part of the log that is gone.
-      useYesPrice: true,
-    }
-    const decoder = exchangeOf(this.#options.source).makeDecoder(options, state)
-    if (state === undefined) decoder.startFile(`the recorder's connection ${number}`)
-    const lane = { decoder, epoch, lastTs, isConnected }
-    this.#lanes.set(number, lane)
-    return lane
   }
 
   #liveSeries(name: string): LiveSeries {
@@ -332,7 +268,7 @@ export class Consolidation implements BookEventSink {
 
   /** Series and markets that are over leave the state, or it would grow for ever. */
   #forgetSeries(): void {
-    for (const lane of this.#lanes.values()) lane.decoder.forgetMarkets()
+    this.#lanes.forgetMarkets()
     // What the date before holds may still be asked about.
     this.#spans.forgetBefore(BigInt(this.#hour! - HOURS_REMEMBERED) * NS_PER_HOUR)
     for (const [name, series] of this.#series) {
@@ -350,9 +286,7 @@ export class Consolidation implements BookEventSink {
       hour: this.#hour,
       now: this.#now,
       spans: this.#spans.state(),
-      lanes: [...this.#lanes].map(([lane, { decoder, epoch, lastTs, isConnected }]) => {
-        return { lane, epoch, lastTs, isConnected, decoder: decoder.state() }
-      }),
+      lanes: this.#lanes.state(),
       series: [...this.#series.values()].map((series) => series.state()),
       seriesByMarket: [...this.#seriesByMarket],
     }
@@ -361,39 +295,4 @@ export class Consolidation implements BookEventSink {
       if (number < position.segment) await rm(path, { force: true })
     }
   }
-}
-
-const NEW_LANE: Omit<LaneState, 'lane'> = {
-  epoch: -1,
-  lastTs: 0n,
-  isConnected: false,
-  decoder: undefined,
-}
-
-async function endOf(segments: readonly WalSegment[]): Promise<WalPosition | undefined> {
-  const last = segments.at(-1)
-  return last === undefined ? undefined : { segment: last.number, offset: (await stat(last.path)).size }
-}
-
-/**
- * Where reading goes on. Where the log was taken away and has begun anew, that is its beginning: the place that was noted
- * would not come for many hours.
- */
-function placeInLog(
-  noted: WalPosition,
-  segments: readonly WalSegment[],
-  { onWarning }: ConsolidationOptions,
-): WalPosition {
-  if (noted.segment <= (segments.at(-1)?.number ?? 0)) return noted
-  onWarning?.(
-    `the log ends before segment ${noted.segment}, where reading stopped: it is read from its beginning`,
-  )
-  return { segment: segments[0]?.number ?? 1, offset: 0 }
-}
-
-function checkpointPath({
-  workDirectory,
-  source,
-}: Pick<ConsolidationOptions, 'workDirectory' | 'source'>): string {
-  return join(workDirectory, `${source}-latest.checkpoint`)
 }

@@ -3,10 +3,13 @@
 
 import { rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { isErrno } from '../../shared/errno.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { isMergeRefusal, mergeLakeFile } from '../import/lake-file-merge.ts'
+import { MERGE_WAIT_MS_MAX, MergeBusy, withSeries } from '../import/merge-lock.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
+import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import { coversLess, lacksStrands, lakeFileFacts } from '../lake/lake-file-facts.ts'
 
 export interface DatePublicationOptions {
@@ -35,6 +38,8 @@ export interface DateEnds {
 /** How the lake's file stands to the one that comes: `contained`, or why not. */
 type Comparison = 'contained' | 'has more' | { readonly refusal: string }
 
+/** Another that merges has the series for a moment; longer is worth a word. */
+const BUSY_MS_USUAL = 60_000
 const REMIND_MS = 60 * 60 * 1000
 /** Files of one date that wait for a decision, of recorders one after the other. */
 const BESIDE_MAX = 9
@@ -47,6 +52,8 @@ export class DatePublication {
   readonly #toldMs = new Map<string, number>()
   /** Dates of which nothing is kept beside the lake's file. */
   readonly #whole = new Set<string>()
+  /** Since when another writes to the series' files. */
+  #busySinceMs: number | undefined
 
   constructor(series: string, options: DatePublicationOptions) {
     this.#series = series
@@ -57,6 +64,30 @@ export class DatePublication {
   async isForeign(date: string): Promise<boolean> {
     const version = await versionOf(this.#pathOf(date))
     return version !== undefined && version !== this.#published.get(date)
+  }
+
+  /**
+   * Runs `publish` while nobody else writes to the series' files; false where another does. A date that is over has no
+   * other time, and waits.
+   */
+  async alone(
+    date: string,
+    { isDateOver = false }: DateEnds,
+    publish: (lost: AbortSignal) => Promise<void>,
+  ): Promise<boolean> {
+    const { lake, source } = this.#options
+    const waitMs = isDateOver ? MERGE_WAIT_MS_MAX : 0
+    const onWait = (owner: string): void => this.#tellBusy(date, owner)
+    try {
+      await withSeries({ lake, source, series: this.#series }, { waitMs, onWait }, publish)
+    } catch (error) {
+      if (!(error instanceof MergeBusy) || isDateOver) throw error
+      this.#busySinceMs ??= performance.now()
+      if (performance.now() - this.#busySinceMs > BUSY_MS_USUAL) onWait(error.owner)
+      return false
+    }
+    this.#busySinceMs = undefined
+    return true
   }
 
   /**
@@ -102,13 +133,10 @@ export class DatePublication {
     this.#tell(date, text)
   }
 
-  tellBusy(date: string, owner: string): void {
-    const path = this.#pathOf(date)
-    this.#tell(date, `what is recorded is served when ${owner} has ended writing beside ${path}`)
-  }
-
   /** The date is over: what became of its file is nobody's affair here any more. */
-  forget(date: string): void {
+  async end(date: string): Promise<void> {
+    // What killed recorders were writing beside it.
+    await removeStaleTemporaries(dirname(this.#pathOf(date)))
     this.#published.delete(date)
     this.#toldMs.delete(date)
     this.#whole.delete(date)
@@ -148,6 +176,11 @@ export class DatePublication {
     if (toldMs !== undefined && Date.now() - toldMs < REMIND_MS) return
     this.#toldMs.set(date, Date.now())
     this.#options.onWarning(text)
+  }
+
+  #tellBusy(date: string, owner: string): void {
+    const path = this.#pathOf(date)
+    this.#tell(date, `what is recorded is served when ${owner} has ended writing beside ${path}`)
   }
 
   async #note(date: string): Promise<void> {
@@ -196,7 +229,7 @@ async function versionOf(path: string): Promise<string | undefined> {
     const { size, mtimeNs, ino } = await stat(path, { bigint: true })
     return `${size}-${mtimeNs}-${ino}`
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (isErrno(error, 'ENOENT')) return undefined
     throw error
   }
 }

@@ -16,6 +16,9 @@ import type { ConsolidationReport } from './consolidation-thread.ts'
 import { ConsolidationWorker } from './consolidation-worker.ts'
 import type { FeedLane, LaneLog } from '../feed/feed-lane.ts'
 import type { DirectoryMarket, MarketDirectory } from '../feed/market-directory.ts'
+import { LanePlaces } from './lane-places.ts'
+import type { LanePlace } from './lane-places.ts'
+import { MarketDiscovery } from './market-discovery.ts'
 import { lockRecorder } from './recorder-lock.ts'
 import { FrameRate } from './recorder-metrics.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
@@ -44,47 +47,26 @@ export interface SourceRecorderOptions {
   readonly isConsolidating?: boolean
 }
 
-interface Place {
-  readonly lane: FeedLane
-  readonly ids: Set<string>
-  heardMs: number
-  epoch: number
-}
-
 const NOTHING = Buffer.alloc(0)
 // What was heard may be overtaken by an older message that is still on its way.
 const HEARD_MARGIN_MS = 1_000
 const STATUS_INTERVAL_MS = 5_000
-// Markets that the feed has announced are followed together, and for so long although the directory does not list them
-// yet: its answers are some seconds old.
-const ANNOUNCED_TOGETHER_MS = 200
-const ANNOUNCED_MS = 5 * 60_000
-const ANNOUNCED_MAX = 10_000
 
 export class SourceRecorder {
   readonly #options: SourceRecorderOptions
   readonly #log: WriteAheadLog
   readonly #lock: DataDirectoryLock
-  readonly #places: Place[] = []
+  readonly #places: LanePlaces
   readonly #rate = new FrameRate()
-  readonly #abort = new AbortController()
+  readonly #discovery: MarketDiscovery
+  #isRunning = true
   #markets = new Map<string, DirectoryMarket>()
-  #placeById = new Map<string, Place>()
   #worker: ConsolidationWorker | undefined
   #report: ConsolidationReport | undefined
-  /** By id: markets that the feed has named, until when they need no directory. */
-  readonly #announced = new Map<string, { readonly market: DirectoryMarket; readonly untilMs: number }>()
-  #listed: readonly DirectoryMarket[] = []
-  #announcement: NodeJS.Timeout | undefined
   #clock: NodeJS.Timeout | undefined
-  #discovery: NodeJS.Timeout | undefined
-  #discovering: Promise<void> | undefined
   #statedHour = -1
   #lastTs = 0n
   #lastEpoch = 0
-  #unplaced = 0
-  #discoveredAtMs = 0
-  #discoveryFailures = 0
   #synced = 0
   #syncDelayMs = 0
   readonly #startedAtMs = Date.now()
@@ -97,6 +79,14 @@ export class SourceRecorder {
     this.#options = options
     this.#log = log
     this.#lock = lock
+    this.#places = new LanePlaces({ ...options, makeLane: (place) => this.#makeLane(place) })
+    this.#discovery = new MarketDiscovery({
+      source: options.source,
+      directory: options.directory,
+      logger: options.logger,
+      intervalMs: options.discoveryIntervalMs ?? DISCOVERY_INTERVAL_MS,
+      onMarkets: (markets) => this.#follow(markets),
+    })
   }
 
   /** Rejects when another recorder of the exchange uses the work directory. */
@@ -140,13 +130,11 @@ export class SourceRecorder {
    * became of the rest. What was not published is in the log.
    */
   async stop(): Promise<void> {
-    this.#abort.abort()
+    this.#isRunning = false
     clearInterval(this.#clock)
-    clearTimeout(this.#discovery)
-    clearTimeout(this.#announcement)
     try {
-      await this.#discovering
-      for (const { lane } of this.#places) lane.stop()
+      await this.#discovery.stop()
+      this.#places.stop()
       await this.#log.close()
     } finally {
       this.#worker?.advanceTo(this.#log.position)
@@ -159,9 +147,10 @@ export class SourceRecorder {
 
   get metrics(): RecorderMetrics {
     const { frames, framesPerSecond, lastFrameMs, bytes, lagMs } = this.#rate.figures(Date.now())
+    const { listedAtMs, failures } = this.#discovery.figures
     return {
       source: this.#options.source,
-      isRunning: !this.#abort.signal.aborted,
+      isRunning: this.#isRunning,
       startedAtMs: this.#startedAtMs,
       frames,
       bytes,
@@ -169,15 +158,15 @@ export class SourceRecorder {
       lastFrameMs,
       lagMs,
       markets: this.#markets.size,
-      unplacedMarkets: this.#unplaced,
-      lanes: this.#places.map(({ lane }) => lane.figures),
+      unplacedMarkets: this.#places.unplaced,
+      lanes: [...this.#places].map(({ lane }) => lane.figures),
       syncedRecords: this.#synced,
       syncDelayMs: this.#syncDelayMs,
       queuedBytes: this.#log.queuedBytes,
       isCongested: this.#isCongested,
       congestions: this.#congestions,
-      discoveredAtMs: this.#discoveredAtMs,
-      discoveryFailures: this.#discoveryFailures,
+      discoveredAtMs: listedAtMs,
+      discoveryFailures: failures,
       consolidationFailures: this.#worker?.failures ?? 0,
       logPosition: this.#log.position,
       consolidation: this.#report,
@@ -201,111 +190,44 @@ export class SourceRecorder {
       )
     }
     this.#clock = setInterval(() => this.#tick(), this.#options.clockMs ?? RECORDER_CLOCK_MS)
-    this.#discover()
+    this.#discovery.start()
   }
 
-  // Discovery. A failure leaves everything as it is.
-
-  #discover(): void {
-    const { directory, source, logger, discoveryIntervalMs = DISCOVERY_INTERVAL_MS } = this.#options
-    this.#discovering = directory.list(this.#abort.signal).then(
-      (markets) => this.#take(markets),
-      (error: unknown) => {
-        if (this.#abort.signal.aborted) return
-        this.#discoveryFailures++
-        const reason = error instanceof Error ? error.message : String(error)
-        logger.warn({ source, reason }, 'the open markets could not be listed; the same ones are followed on')
-      },
-    )
-    void this.#discovering.finally(() => {
-      if (this.#abort.signal.aborted) return
-      this.#discovery = setTimeout(() => this.#discover(), discoveryIntervalMs)
-    })
-  }
-
-  #take(markets: readonly DirectoryMarket[]): void {
-    this.#discoveredAtMs = Date.now()
-    this.#listed = markets
-    this.#follow()
-  }
-
-  // A new market is followed as soon as the feed says that it is there, not only at the next look into the directory.
-  #announce(id: string): void {
-    const market = this.#options.directory.announced?.(id)
-    if (market === undefined || this.#announced.size >= ANNOUNCED_MAX) return
-    this.#announced.set(id, { market, untilMs: Date.now() + ANNOUNCED_MS })
-    this.#announcement ??= setTimeout(() => {
-      this.#announcement = undefined
-      this.#follow()
-    }, ANNOUNCED_TOGETHER_MS)
-  }
-
-  #follow(): void {
-    if (this.#abort.signal.aborted) return
+  #follow(markets: readonly DirectoryMarket[]): void {
     const before = this.#markets
-    const nowMs = Date.now()
-    for (const [id, { untilMs }] of this.#announced) if (untilMs < nowMs) this.#announced.delete(id)
-    const announced = [...this.#announced.values()].map(({ market }) => market)
-    const list = [...announced, ...this.#listed]
-    this.#markets = new Map(list.map((market) => [market.id, market]))
-    const added = list.filter(({ id }) => !before.has(id))
+    this.#markets = new Map(markets.map((market) => [market.id, market]))
+    const added = markets.filter(({ id }) => !before.has(id))
     if (added.length > 0) this.#stateSeries(added)
-    for (const [id, place] of this.#placeById) {
-      if (this.#markets.has(id)) continue
-      place.ids.delete(id)
-      this.#placeById.delete(id)
-    }
-    this.#unplaced = 0
-    for (const id of this.#markets.keys()) if (!this.#placeById.has(id)) this.#place(id)
+    this.#places.assign(this.#markets)
     const { source, logger } = this.#options
     if (added.length > 0)
       logger.info({ source, markets: this.#markets.size, added: added.length }, 'following markets')
-    if (this.#unplaced > 0)
-      logger.warn({ source, markets: this.#unplaced }, 'more markets than connections can carry')
-    for (const { lane, ids } of this.#places) lane.follow(ids)
+    const { unplaced } = this.#places
+    if (unplaced > 0) logger.warn({ source, markets: unplaced }, 'more markets than connections can carry')
+    this.#places.follow()
   }
 
-  #place(id: string): void {
-    const { lanesMax, marketsPerLaneMax } = this.#options
-    let place = this.#places.find(({ ids }) => ids.size < marketsPerLaneMax)
-    if (place === undefined && this.#places.length < lanesMax) place = this.#addPlace()
-    if (place === undefined) {
-      this.#unplaced++
-      return
-    }
-    place.ids.add(id)
-    this.#placeById.set(id, place)
-  }
-
-  #addPlace(): Place {
-    const number = this.#places.length
+  #makeLane(place: Omit<LanePlace, 'lane'>): FeedLane {
+    const { number } = place
     const { source, logger, makeLane } = this.#options
-    const place: Place = {
-      ids: new Set(),
-      heardMs: 0,
-      epoch: 0,
-      lane: makeLane({
-        frame: (data) => {
-          this.#rate.count(data, Date.now())
-          this.#append(WAL_KIND.frame, number, place.epoch, data)
-        },
-        command: (text) => this.#append(WAL_KIND.command, number, place.epoch, Buffer.from(text)),
-        opened: () => {
-          this.#lastEpoch = Math.max(this.#lastEpoch + 1, Date.now())
-          place.epoch = this.#lastEpoch
-          logger.info({ source, lane: number }, 'connected')
-        },
-        closed: (lastHeardMs) => {
-          const mark = Buffer.from(JSON.stringify(disconnectMark()))
-          this.#append(WAL_KIND.mark, number, place.epoch, mark, lastHeardMs)
-        },
-        announced: (id) => this.#announce(id),
-        trouble: (reason) => logger.warn({ source, lane: number, reason }, 'trouble with the feed'),
-      }),
-    }
-    if (this.#isCongested) place.lane.setPaused(true)
-    this.#places.push(place)
-    return place
+    return makeLane({
+      frame: (data) => {
+        this.#rate.count(data, Date.now())
+        this.#append(WAL_KIND.frame, number, place.epoch, data)
+      },
+      command: (text) => this.#append(WAL_KIND.command, number, place.epoch, Buffer.from(text)),
+      opened: () => {
+        this.#lastEpoch = Math.max(this.#lastEpoch + 1, Date.now())
+        place.epoch = this.#lastEpoch
+        logger.info({ source, lane: number }, 'connected')
+      },
+      closed: (lastHeardMs) => {
+        const mark = Buffer.from(JSON.stringify(disconnectMark()))
+        this.#append(WAL_KIND.mark, number, place.epoch, mark, lastHeardMs)
+      },
+      announced: (id) => this.#discovery.announce(id),
+      trouble: (reason) => logger.warn({ source, lane: number, reason }, 'trouble with the feed'),
+    })
   }
 
   // The log.
@@ -324,12 +246,12 @@ export class SourceRecorder {
 
   #tick(): void {
     const nowMs = Date.now()
-    for (const [number, place] of this.#places.entries()) {
+    for (const place of this.#places) {
       const { isConnected, lastHeardMs } = place.lane.figures
       if (!isConnected || lastHeardMs === place.heardMs) continue
       place.heardMs = lastHeardMs
       const mark = Buffer.from(JSON.stringify(heardMark(lastHeardMs - HEARD_MARGIN_MS)))
-      this.#append(WAL_KIND.mark, number, place.epoch, mark, lastHeardMs)
+      this.#append(WAL_KIND.mark, place.number, place.epoch, mark, lastHeardMs)
     }
     this.#append(WAL_KIND.clock, 0, 0, NOTHING)
     const hour = Math.floor(nowMs / MS_PER_HOUR)
@@ -355,7 +277,7 @@ export class SourceRecorder {
     if (isCongested) this.#congestions++
     const { source, logger } = this.#options
     logger.warn({ source, isCongested }, 'the disk is slower than the feed')
-    for (const { lane } of this.#places) lane.setPaused(isCongested)
+    this.#places.setPaused(isCongested)
   }
 
   // The consolidation knows which books are broken, whatever broke them.
@@ -364,9 +286,6 @@ export class SourceRecorder {
     if (report.gappedMarkets.length === 0) return
     const gapped = new Set(report.gappedMarkets)
     const ids = [...this.#markets.values()].filter(({ marketId }) => gapped.has(marketId)).map(({ id }) => id)
-    for (const { lane, ids: placed } of this.#places) {
-      const broken = ids.filter((id) => placed.has(id))
-      if (broken.length > 0) lane.repair(broken)
-    }
+    this.#places.repair(ids)
   }
 }

@@ -2,7 +2,7 @@
 // shows the UTC hour in which it was begun, for people.
 
 import { mkdirSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
 
@@ -34,4 +34,26 @@ export async function listWalSegments(directory: string): Promise<WalSegment[]> 
     if (number !== undefined) segments.push({ number: Number(number), path: join(directory, name) })
   }
   return segments.toSorted((a, b) => a.number - b.number)
+}
+
+/** Where the log ends on disk; undefined where there is none. */
+export async function endOfLog(segments: readonly WalSegment[]): Promise<WalPosition | undefined> {
+  const last = segments.at(-1)
+  return last === undefined ? undefined : { segment: last.number, offset: (await stat(last.path)).size }
+}
+
+/**
+ * Where reading goes on. Where the log was taken away and has begun anew, that is its beginning: the place that was noted
+ * would not come for many hours.
+ */
+export function placeInLog(
+  noted: WalPosition,
+  segments: readonly WalSegment[],
+  onWarning: ((text: string) => void) | undefined,
+): WalPosition {
+  if (noted.segment <= (segments.at(-1)?.number ?? 0)) return noted
+  onWarning?.(
+    `the log ends before segment ${noted.segment}, where reading stopped: it is read from its beginning`,
+  )
+  return { segment: segments[0]?.number ?? 1, offset: 0 }
 }

@@ -1,0 +1,93 @@
+// Which market has its place on which connection. Connections are opened as markets come, and kept.
+
+import type { FeedLane } from '../feed/feed-lane.ts'
+
+export interface LanePlace {
+  readonly number: number
+  readonly lane: FeedLane
+  readonly ids: Set<string>
+  /** When its lane was last heard of, as far as the log says. */
+  heardMs: number
+  /** Tells its connections from each other. */
+  epoch: number
+}
+
+export interface LanePlacesOptions {
+  readonly lanesMax: number
+  readonly marketsPerLaneMax: number
+  /** `place` is the one that the lane is made for. */
+  readonly makeLane: (place: Omit<LanePlace, 'lane'>) => FeedLane
+}
+
+export class LanePlaces {
+  readonly #options: LanePlacesOptions
+  readonly #places: LanePlace[] = []
+  readonly #placeById = new Map<string, LanePlace>()
+  #unplaced = 0
+  #isPaused = false
+
+  constructor(options: LanePlacesOptions) {
+    this.#options = options
+  }
+
+  [Symbol.iterator](): Iterator<LanePlace> {
+    return this.#places.values()
+  }
+
+  /** Markets for which the connections have no room. */
+  get unplaced(): number {
+    return this.#unplaced
+  }
+
+  /** Places what has come and lets go of what is no longer wanted. The lanes follow when they are told. */
+  assign(wanted: Pick<ReadonlyMap<string, unknown>, 'has' | 'keys'>): void {
+    for (const [id, place] of this.#placeById) {
+      if (wanted.has(id)) continue
+      place.ids.delete(id)
+      this.#placeById.delete(id)
+    }
+    this.#unplaced = 0
+    for (const id of wanted.keys()) if (!this.#placeById.has(id)) this.#place(id)
+  }
+
+  follow(): void {
+    for (const { lane, ids } of this.#places) lane.follow(ids)
+  }
+
+  /** The books of these are broken. */
+  repair(ids: readonly string[]): void {
+    for (const { lane, ids: placed } of this.#places) {
+      const broken = ids.filter((id) => placed.has(id))
+      if (broken.length > 0) lane.repair(broken)
+    }
+  }
+
+  setPaused(isPaused: boolean): void {
+    this.#isPaused = isPaused
+    for (const { lane } of this.#places) lane.setPaused(isPaused)
+  }
+
+  stop(): void {
+    for (const { lane } of this.#places) lane.stop()
+  }
+
+  #place(id: string): void {
+    const { lanesMax, marketsPerLaneMax } = this.#options
+    let place = this.#places.find(({ ids }) => ids.size < marketsPerLaneMax)
+    if (place === undefined && this.#places.length < lanesMax) place = this.#add()
+    if (place === undefined) {
+      this.#unplaced++
+      return
+    }
+    place.ids.add(id)
+    this.#placeById.set(id, place)
+  }
+
+  #add(): LanePlace {
+    const begun = { number: this.#places.length, ids: new Set<string>(), heardMs: 0, epoch: 0 }
+    const place = Object.assign(begun, { lane: this.#options.makeLane(begun) })
+    if (this.#isPaused) place.lane.setPaused(true)
+    this.#places.push(place)
+    return place
+  }
+}

@@ -1,0 +1,93 @@
+// Which markets a recorder follows: those that the exchange's directory lists, looked up again and again, and those that
+// its feed has announced since. A failure leaves everything as it is.
+
+import type { LobSource } from '../../shared/lob-sources.ts'
+import type { DirectoryMarket, MarketDirectory } from '../feed/market-directory.ts'
+import type { TaskLog } from '../tasks/task-log.ts'
+
+// Markets that the feed has announced are followed together, and for so long although the directory does not list them
+// yet: its answers are some seconds old.
+const ANNOUNCED_TOGETHER_MS = 200
+const ANNOUNCED_MS = 5 * 60_000
+const ANNOUNCED_MAX = 10_000
+
+export interface MarketDiscoveryOptions {
+  readonly source: LobSource
+  readonly directory: MarketDirectory
+  readonly logger: TaskLog
+  readonly intervalMs: number
+  /** Told all markets to follow, when the directory was looked into and when the feed has announced some. */
+  readonly onMarkets: (markets: readonly DirectoryMarket[]) => void
+}
+
+export class MarketDiscovery {
+  readonly #options: MarketDiscoveryOptions
+  readonly #abort = new AbortController()
+  /** By id: markets that the feed has named, until when they need no directory. */
+  readonly #announced = new Map<string, { readonly market: DirectoryMarket; readonly untilMs: number }>()
+  #listed: readonly DirectoryMarket[] = []
+  #announcement: NodeJS.Timeout | undefined
+  #next: NodeJS.Timeout | undefined
+  #running: Promise<void> | undefined
+  #listedAtMs = 0
+  #failures = 0
+
+  constructor(options: MarketDiscoveryOptions) {
+    this.#options = options
+  }
+
+  /** When the directory was last read, ms since the epoch, 0 for never; and how often that failed. */
+  get figures(): { readonly listedAtMs: number; readonly failures: number } {
+    return { listedAtMs: this.#listedAtMs, failures: this.#failures }
+  }
+
+  start(): void {
+    const { directory, source, logger, intervalMs } = this.#options
+    this.#running = directory.list(this.#abort.signal).then(
+      (markets) => this.#take(markets),
+      (error: unknown) => {
+        if (this.#abort.signal.aborted) return
+        this.#failures++
+        const reason = error instanceof Error ? error.message : String(error)
+        logger.warn({ source, reason }, 'the open markets could not be listed; the same ones are followed on')
+      },
+    )
+    void this.#running.finally(() => {
+      if (this.#abort.signal.aborted) return
+      this.#next = setTimeout(() => this.start(), intervalMs)
+    })
+  }
+
+  // A new market is followed as soon as the feed says that it is there, not only at the next look into the directory.
+  announce(id: string): void {
+    const market = this.#options.directory.announced?.(id)
+    if (market === undefined || this.#announced.size >= ANNOUNCED_MAX) return
+    this.#announced.set(id, { market, untilMs: Date.now() + ANNOUNCED_MS })
+    this.#announcement ??= setTimeout(() => {
+      this.#announcement = undefined
+      this.#tell()
+    }, ANNOUNCED_TOGETHER_MS)
+  }
+
+  /** Nothing is told from now on. Resolves when the directory is left alone. */
+  async stop(): Promise<void> {
+    this.#abort.abort()
+    clearTimeout(this.#next)
+    clearTimeout(this.#announcement)
+    await this.#running
+  }
+
+  #take(markets: readonly DirectoryMarket[]): void {
+    this.#listedAtMs = Date.now()
+    this.#listed = markets
+    this.#tell()
+  }
+
+  #tell(): void {
+    if (this.#abort.signal.aborted) return
+    const nowMs = Date.now()
+    for (const [id, { untilMs }] of this.#announced) if (untilMs < nowMs) this.#announced.delete(id)
+    const announced = [...this.#announced.values()].map(({ market }) => market)
+    this.#options.onMarkets([...announced, ...this.#listed])
+  }
+}
