@@ -33,7 +33,6 @@ const FLOORS = [
 /** Imports from a lower floor to a higher one. */
 const UPWARDS = [
   'server/catalogue/store-services.ts > server/metrics/newest-rows.ts',
-  'server/catalogue/store-services.ts > server/server.ts',
   'server/commands/serve.ts > server/config.ts',
   'server/commands/serve.ts > server/log.ts',
   'server/commands/serve.ts > server/serve-options.ts',

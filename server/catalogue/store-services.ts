@@ -3,10 +3,11 @@
 
 import type { SqlStatement } from '../../shared/sql/statement.ts'
 import { newestRowsOf } from '../metrics/newest-rows.ts'
-import type { StoreServices } from '../server.ts'
+import type { DatabaseCheck } from '../health/health-monitor.ts'
+import type { NewestRow } from '../metrics/newest-rows.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { SeriesRow } from './catalogue-entry.ts'
-import type { ChangedMarketRow } from './catalogue-feed.ts'
+import type { CatalogueSource, ChangedMarketRow } from './catalogue-feed.ts'
 
 /** Rows of the catalogue read by one statement. */
 export const CATALOGUE_READ_ROWS = 1_000
@@ -29,6 +30,25 @@ const VERSIONS = 'SELECT dataset, version, changed_at FROM data_versions'
 const INGEST_AGES = `
   SELECT source, scope, extract(epoch FROM clock_timestamp() - last_success_at)::float8 AS age_s
   FROM ingest_cursors WHERE last_success_at IS NOT NULL ORDER BY source, scope`
+
+/** How long ago a source last delivered, by source and scope (a series, a station, a product). */
+export interface IngestAge {
+  readonly source: string
+  readonly scope: string
+  readonly ageS: number
+}
+
+/** What the server asks of the relational store. */
+export interface StoreServices {
+  readonly catalogue: CatalogueSource
+  readonly ping: DatabaseCheck
+  /** How long ago each source of the ingest last delivered. */
+  readonly ingestAges: () => Promise<readonly IngestAge[]>
+  /** How new the newest rows are. */
+  readonly newestRows?: () => Promise<readonly NewestRow[]>
+  /** Whether it holds the sample records, as far as is known. */
+  readonly hasSampleRecords?: () => boolean
+}
 
 interface VersionRow {
   readonly dataset: string

@@ -12,18 +12,12 @@ import { answerCacheMetrics } from './answer-cache-metrics.ts'
 import { blockCacheMetrics } from './block-cache-metrics.ts'
 import { collectionMetrics, newestRowMetrics } from './collection-metrics.ts'
 import { lakeFileGauge } from './lake-file-metrics.ts'
+import type { IngestAge } from '../catalogue/store-services.ts'
 import { laneMetrics } from './lane-metrics.ts'
 import type { MetricsText } from './metrics-text.ts'
 import type { NewestRow } from './newest-rows.ts'
 import { RequestMetrics } from './request-metrics.ts'
 import type { Slots } from '../workers/slots.ts'
-
-/** How long ago a source last delivered, by source and scope (a series, a station, a product). */
-export interface IngestAge {
-  readonly source: string
-  readonly scope: string
-  readonly ageS: number
-}
 
 /** What the gauges look at when they are asked. */
 export interface MetricSources {

@@ -3,7 +3,7 @@
 // does.
 
 import { fileURLToPath } from 'node:url'
-import type { ServerDependencies } from '../../server/server.ts'
+import type { ServerDependencies } from '../../server/background.ts'
 import { IS_FULL_EFFORT } from './effort.ts'
 import { START_FLAGS } from './start-flags.ts'
 

@@ -2,7 +2,7 @@
 
 import type { CatalogueSource, ChangedMarketRow } from '../../server/catalogue/catalogue-feed.ts'
 import type { SeriesRow } from '../../server/catalogue/catalogue-entry.ts'
-import type { StoreServices } from '../../server/server.ts'
+import type { StoreServices } from '../../server/catalogue/store-services.ts'
 
 export function seriesRow(ticker: string, row: Partial<SeriesRow> = {}): SeriesRow {
   return {

@@ -1,0 +1,151 @@
+// What runs beside the requests and outlives each of them: the threads, the catalogue, the watch over the lake, what is
+// kept, and what counts.
+
+import type { Logger } from 'pino'
+import type { ServeConfig } from './config.ts'
+import type { StoreAddress } from '../shared/sql/store-address.ts'
+import { AnswerCache } from './answers/answer-cache.ts'
+import { Catalogue } from './catalogue/catalogue.ts'
+import { CatalogueFeed } from './catalogue/catalogue-feed.ts'
+import type { CollectionMetrics } from './collect/collection.ts'
+import { ANSWER_CACHE_MB_DEFAULT } from './fairness-options.ts'
+import type { DatabaseCheck } from './health/health-monitor.ts'
+import { LakeBooks } from './health/lake-books.ts'
+import type { StorageFigures } from './health/storage-watch.ts'
+import { CachePolicy } from './http/cache-policy.ts'
+import { BlockCache } from './lob/block-cache.ts'
+import { LobPool } from './lob/lob-pool.ts'
+import { ServiceMetrics } from './metrics/service-metrics.ts'
+import { RecordPool } from './records/record-pool.ts'
+import { createLakeWatch, type LakeWatch } from './sync/lake-watch.ts'
+import type { StoreServices } from './catalogue/store-services.ts'
+
+export interface ServerDependencies {
+  readonly logger: Logger
+  /** Without one there is no catalogue: only the order books of the lake are served. */
+  readonly store?: StoreServices
+  /** Where record threads reach the relational store; without it candles, observations and climate are not served. */
+  readonly storeAddress?: StoreAddress
+  /** Asks the embedded analytical database a query, instead of the record threads. */
+  readonly checkEmbeddedDb?: DatabaseCheck
+  /** What collecting in this process has done so far; nothing before it began. */
+  readonly collection?: () => CollectionMetrics | undefined
+  /** How much room there is where the process writes. */
+  readonly storage?: () => StorageFigures
+  /** Other workers than the real ones, for tests. */
+  readonly lobWorkerUrl?: URL
+  readonly recordWorkerUrl?: URL
+  /** Threads of each pool before their first task; all of them unless a test is to start sooner. */
+  readonly threadsAtStart?: number
+}
+
+const BYTES_PER_MB = 1024 * 1024
+const RECORD_WORKER_URL = new URL('../workers/records/task.js', import.meta.url)
+const LOB_WORKER_URL = new URL('../workers/lob/task.js', import.meta.url)
+
+/** What runs beside the requests and has to be ended. */
+export interface Background {
+  readonly lobPool: LobPool
+  /** Without a store there are no records. */
+  readonly recordPool: RecordPool | undefined
+  readonly feed: CatalogueFeed | undefined
+  readonly lakeWatch: LakeWatch
+  readonly lakeBooks: LakeBooks
+  readonly metrics: ServiceMetrics
+  readonly answerCache: AnswerCache
+  /** Undefined where no order-book answer is kept on disk. */
+  readonly blockCache: BlockCache | undefined
+}
+
+/** Resolves to whether every thread has ended. */
+export async function endBackground(background: Background): Promise<boolean> {
+  const { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics } = background
+  const pools = Promise.all([lobPool.close(), recordPool?.close() ?? true])
+  await Promise.all([feed?.close(), lakeWatch.close(), lakeBooks.close(), pools])
+  metrics.close()
+  return (await pools).every(Boolean)
+}
+
+/** What this process collects, its pull of the lake included. */
+function collected(dependencies: ServerDependencies, { metrics, figures }: LakeWatch): CollectionMetrics {
+  const { tasks = [], recorders = [], syncs = [] } = dependencies.collection?.() ?? {}
+  const storage = dependencies.storage?.()
+  return {
+    tasks: metrics === undefined ? tasks : [...tasks, metrics],
+    recorders,
+    syncs: figures === undefined ? syncs : [...syncs, figures],
+    storage,
+  }
+}
+
+function createPools(
+  { lake, shares }: ServeConfig,
+  dependencies: ServerDependencies,
+): Pick<Background, 'lobPool' | 'recordPool'> {
+  const { logger, storeAddress: store, threadsAtStart } = dependencies
+  const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
+  const common = { lake, logger, shares, threadsAtStart }
+  return {
+    lobPool: new LobPool({ ...common, workerUrl: lobWorkerUrl }),
+    recordPool: store && new RecordPool({ ...common, store, workerUrl: recordWorkerUrl }),
+  }
+}
+
+function createMetrics(
+  dependencies: ServerDependencies,
+  {
+    lobPool,
+    recordPool,
+    lakeWatch,
+    lakeBooks,
+    answerCache,
+    blockCache,
+  }: Pick<Background, 'lobPool' | 'recordPool' | 'lakeWatch' | 'lakeBooks' | 'answerCache' | 'blockCache'>,
+): ServiceMetrics {
+  const { store } = dependencies
+  return new ServiceMetrics({
+    collection: () => collected(dependencies, lakeWatch),
+    newestRows: store?.newestRows ?? (async () => []),
+    lakeBooks: () => lakeBooks.figures,
+    answerCache,
+    blockCache,
+    takenSlots: () => lobPool.takenSlots,
+    lanes: () => ({ lob: lobPool.slots, ...recordPool?.lanes }),
+    queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
+    ingestAges: store === undefined ? async () => [] : store.ingestAges,
+  })
+}
+
+/** Everything that runs beside the requests, not yet started, and the catalogue that it feeds. */
+export async function createBackground(
+  config: ServeConfig,
+  dependencies: ServerDependencies,
+): Promise<{ readonly background: Background; readonly catalogue: Catalogue }> {
+  const { logger, store } = dependencies
+  const answerCache = new AnswerCache((config.answerCacheMb ?? ANSWER_CACHE_MB_DEFAULT) * BYTES_PER_MB)
+  const catalogue = new Catalogue(cachePolicyOf(config), answerCache)
+  const lakeWatch = await createLakeWatch(config.lake, config.sync, logger)
+  const parts = {
+    ...createPools(config, dependencies),
+    lakeWatch,
+    lakeBooks: new LakeBooks(config.lake, logger),
+    answerCache,
+    blockCache: config.blockCache ? new BlockCache({ ...config.blockCache, logger }) : undefined,
+  }
+  const feed =
+    store === undefined
+      ? undefined
+      : new CatalogueFeed({
+          catalogue,
+          source: store.catalogue,
+          logger,
+          // Rows have moved: a copy of the lake needs their files.
+          onManifestChange: () => lakeWatch.wake(),
+        })
+  return { background: { ...parts, feed, metrics: createMetrics(dependencies, parts) }, catalogue }
+}
+
+/** Answers are anybody's where nobody needs a key. */
+export function cachePolicyOf(config: ServeConfig): CachePolicy {
+  return new CachePolicy({ isShared: config.apiKeys.length === 0 })
+}

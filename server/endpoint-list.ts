@@ -1,0 +1,88 @@
+// The endpoints of the server, each given what it needs of what runs beside the requests.
+
+import { HEALTH_CHECK_TIMEOUT_MS } from '../shared/limits.ts'
+import type { ServeConfig } from './config.ts'
+import { AnswerCache } from './answers/answer-cache.ts'
+import { Catalogue } from './catalogue/catalogue.ts'
+import type { DataVersions } from './catalogue/catalogue-feed.ts'
+import { FreshVersions } from './catalogue/fresh-versions.ts'
+import { candlesEndpoint } from './endpoints/candles.ts'
+import { climateGapsEndpoint } from './endpoints/climate-gaps.ts'
+import { climateEndpoint } from './endpoints/climate.ts'
+import { documentationEndpoints } from './endpoints/documentation.ts'
+import { healthEndpoint, readyzEndpoint } from './endpoints/health.ts'
+import { livezEndpoint } from './endpoints/livez.ts'
+import { lobEndpoint } from './endpoints/lob.ts'
+import { marketEndpoint, marketListEndpoint } from './endpoints/markets.ts'
+import { metricsEndpoint } from './endpoints/metrics.ts'
+import { observationsEndpoint } from './endpoints/observations.ts'
+import { seriesEndpoint, seriesListEndpoint } from './endpoints/series.ts'
+import { embeddedDbCheck } from './health/embedded-db-check.ts'
+import { HealthMonitor } from './health/health-monitor.ts'
+import type { Endpoint } from './http/endpoint.ts'
+import { LobAnswers } from './lob/lob-answers.ts'
+import { RecordAnswers } from './records/record-answers.ts'
+import { RecordPool } from './records/record-pool.ts'
+import { RecordValidators } from './records/record-validators.ts'
+import { siteEndpoints } from './site/site-endpoints.ts'
+import { readVersion } from './version.ts'
+import { type Background, cachePolicyOf, type ServerDependencies } from './background.ts'
+
+function recordEndpoints(
+  pool: RecordPool | undefined,
+  validators: RecordValidators,
+  answerCache: AnswerCache,
+): Endpoint[] {
+  if (pool === undefined) return []
+  const service = { answers: new RecordAnswers(pool, validators, answerCache), validators }
+  return [
+    candlesEndpoint(service),
+    observationsEndpoint(service),
+    climateEndpoint(service),
+    climateGapsEndpoint(service),
+  ]
+}
+
+/** The endpoints of the API, in the order in which the documentation lists them. */
+export function createEndpoints(
+  config: ServeConfig,
+  dependencies: ServerDependencies,
+  catalogue: Catalogue,
+  { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics, answerCache, blockCache }: Background,
+): Endpoint[] {
+  const { store, checkEmbeddedDb } = dependencies
+  const monitor = new HealthMonitor({
+    embeddedDb: checkEmbeddedDb ?? recordPool?.checkDatabase ?? embeddedDbCheck(),
+    // Where none is wanted (--store off) none can be missing.
+    hostedDb: store === undefined ? async () => config.store === null : store.ping,
+    sync: () => lakeWatch.status,
+    async samples() {
+      const { sampleCount } = await lakeBooks.firstFigures(HEALTH_CHECK_TIMEOUT_MS)
+      return { files: sampleCount, records: store?.hasSampleRecords?.() ?? false }
+    },
+  })
+  const cachePolicy = cachePolicyOf(config)
+  const version = readVersion()
+  const versions = (): DataVersions => feed?.versions ?? new Map<string, string>()
+  const freshVersions =
+    store &&
+    new FreshVersions({
+      read: async () => store.catalogue.versions(new AbortController().signal),
+      isAway: () => versions().size === 0,
+    })
+  const validators = new RecordValidators({ versions, freshVersions, cachePolicy, version })
+  const endpoints = [
+    lobEndpoint({ answers: new LobAnswers(lobPool, blockCache), catalogue, cachePolicy, version }),
+    ...recordEndpoints(recordPool, validators, answerCache),
+    seriesListEndpoint(catalogue),
+    seriesEndpoint(catalogue),
+    marketListEndpoint(catalogue),
+    marketEndpoint(catalogue),
+    healthEndpoint(monitor),
+    readyzEndpoint(() => store === undefined || catalogue.isLoaded),
+    livezEndpoint,
+  ]
+  if (config.metrics === 'on') endpoints.push(metricsEndpoint(metrics))
+  const described = [...endpoints, ...documentationEndpoints(endpoints)]
+  return [...described, ...siteEndpoints(described, config)]
+}
