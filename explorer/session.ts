@@ -2,7 +2,7 @@
 // the page is.
 
 import { Answer, Bookcast } from '../clients/typescript/bookcast.ts'
-import type { CallOptions, Connection } from '../clients/typescript/request.ts'
+import type { CallOptions, Connection } from '../clients/typescript/call.ts'
 import type { RecordedSeries } from './recorded-days.ts'
 
 const RECORDINGS = {

@@ -3,7 +3,7 @@
 
 import { BookcastError, IncompleteError, MoreRowsError } from './errors.ts'
 import { writeWhole } from './file.ts'
-import type { Connection } from './request.ts'
+import type { Connection } from './call.ts'
 import { type Format, ndjsonBatches, readJson, wholeBytes, withoutFirstLine } from './rows.ts'
 import { openTransfer, type Transfer } from './transfer.ts'
 import type { EndpointForm } from './wire.ts'

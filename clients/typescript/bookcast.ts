@@ -7,7 +7,7 @@
 
 import { Answer, encoded, type ParameterValue, targetOf } from './answer.ts'
 import { BookcastError } from './errors.ts'
-import type { CallOptions, Connection, RetryPolicy } from './request.ts'
+import type { CallOptions, Connection, RetryPolicy } from './call.ts'
 import { readJson, wholeBytes } from './rows.ts'
 import { openTransfer } from './transfer.ts'
 import {
@@ -193,5 +193,5 @@ export class Bookcast {
 export { Answer, type FileResult } from './answer.ts'
 export * from './errors.ts'
 export type { Format } from './rows.ts'
-export type { CallOptions, Progress, RetryPolicy, Waiting } from './request.ts'
+export type { CallOptions, Progress, RetryPolicy, Waiting } from './call.ts'
 export type * from './wire.ts'

@@ -4,7 +4,9 @@
 // of another tag, or of none, is not put together with what came before: the reader is told that it is not whole.
 
 import { ApiError, ConnectionError, IncompleteError, TimeoutError } from './errors.ts'
-import { type AnswerBody, type Connection, openBody, waitForResume } from './request.ts'
+import type { AnswerBody } from './body.ts'
+import type { Connection } from './call.ts'
+import { openBody, waitForResume } from './request.ts'
 
 /** An answer of status 200 whose body has not been read. */
 export class Transfer {
