@@ -34,7 +34,6 @@ export const CHUNK_BUFFERS_KEPT_MAX = 8
 export const LOB_SECTION_CHUNKS_MAX = 80
 /** Snapshot rows gathered into one row group of a parquet answer; the first one is small, for the first byte. */
 export const PARQUET_OUT_ROW_GROUP_ROWS = 16_384
-export const PARQUET_OUT_FIRST_ROW_GROUP_ROWS = 2_048
 
 /** Rows of one lob.v1 row group at most (contract.md 34). */
 export const LOB_ROW_GROUP_ROWS_MAX = 40_960
@@ -46,8 +45,6 @@ export const SPILL_BUFFER_BYTES_MAX = 64 * 1024 * 1024
 export const MARKET_ID_BYTES_MAX = 256
 /** Age from which a left-over temporary file of a killed process is removed. */
 export const STALE_TEMP_AGE_MS = 24 * 60 * 60 * 1000
-/** Left-over temporary entries removed from one directory in one run. */
-export const STALE_TEMPS_REMOVED_MAX = 1000
 /** Bytes of one recorded message (one ndjson line). An exchange raised its frame limit to 64 MiB in 2026. */
 export const IMPORT_LINE_BYTES_MAX = 64 * 1024 * 1024
 /** Price changes of one token kept for its first book, which may be older than they are. */
@@ -57,14 +54,6 @@ export const IMPORT_HELD_CHANGES_MAX = 1_000
  * without a bound one wrong time would fill the lake with keyframes up to it.
  */
 export const IMPORT_SILENCE_MS_MAX = 24 * 60 * 60 * 1000
-/** Latest messages of a subscription that a message with an old sequence number is compared with. */
-export const IMPORT_DUPLICATE_WINDOW = 1_024
-/** Commands whose answer an import still waits for. */
-export const IMPORT_COMMANDS_MAX = 1_024
-/** Message types that an import counts by name; further ones are counted together. */
-export const IMPORT_TYPES_MAX = 100
-/** Bad lines that an import shows in full; all are counted. */
-export const IMPORT_BAD_LINES_SHOWN = 5
 /** Footer bytes a reader accepts: a larger one is taken for damage. */
 export const FOOTER_BYTES_MAX = 64 * 1024 * 1024
 /** Bytes of one row group (compressed or not) that the reader is willing to hold. */
@@ -112,8 +101,6 @@ export const LOB_THREAD_HEAP_MB_MAX = 512
 export const WORKER_CANCEL_TIMEOUT_MS = 10_000
 /** Bodies below this size are sent as they are: they fit in one packet anyway. */
 export const COMPRESSED_BODY_BYTES_MIN = 1_400
-/** Bytes of one piece that a compressor gives. */
-export const COMPRESSED_CHUNK_BYTES = 64 * 1024
 /** What configuration accepts for the rate of a client, API keys and proxies. */
 export const RATE_LIMIT_PER_SECOND_MAX = 1_000_000
 /** Pages of series and markets. */
@@ -136,8 +123,6 @@ export const STORE_READ_BATCH_ROWS = 1_000
 export const EMBEDDED_MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 /** Answer bytes a client of the embedded store may leave unread before it is cut off. */
 export const EMBEDDED_UNREAD_BYTES_MAX = 256 * 1024 * 1024
-/** A store thread that died is started again after growing pauses; one that lived so long begins with the first. */
-export const EMBEDDED_HEALTHY_MS = 60_000
 /** Log lines are written when there are so many bytes of them, and at the latest after so long. */
 export const LOG_BLOCK_BYTES = 16 * 1024
 /** Longer lines go round the block. */
@@ -151,13 +136,13 @@ export const LOG_LINE_BYTES_MAX = 64 * 1024
 export const LOB_THREAD_NICENESS = 10
 /** Threads that answer candles, observations and climate. */
 export const RECORD_THREADS = 2
+/** Rows that the record requests under way may ask for together; a request counts with its `limit`. */
+export const RECORD_ROWS_IN_FLIGHT_MAX = 2_000_000
 /**
  * Requests that one such thread serves at once: waiting for stores and slow clients interleaves, computing does not. So
  * many that a burst, or a second in which the processors are busy with order books, is waited out instead of refused.
  */
 export const RECORD_TASKS_PER_THREAD = 100
-/** Rows that the record requests under way may ask for together; a request counts with its `limit`. */
-export const RECORD_ROWS_IN_FLIGHT_MAX = 2_000_000
 /** What a request counts with at least, so that there are never more of them than the threads take. */
 export const RECORD_ROWS_COUNTED_MIN = Math.ceil(
   RECORD_ROWS_IN_FLIGHT_MAX / (RECORD_THREADS * RECORD_TASKS_PER_THREAD),
@@ -184,16 +169,12 @@ export const DUCKDB_MEMORY_MB_MAX = 512
 export const DUCKDB_TEMP_MB_MAX = 4_096
 /** Candle files of which a thread remembers which markets they hold. */
 export const CANDLE_INDEX_FILES_MAX = 512
-/** Candles up to which the files' rows of the markets asked for are remembered, market by market, instead of queried. */
-export const CANDLE_BLOCK_ROWS_MAX = 131_072
 /** Bytes of candle rows that a thread remembers. */
 export const CANDLE_CACHE_BYTES_MAX = 64 * 1024 * 1024
 /** Rows of one read from the relational store in a record thread. */
 export const RECORD_STORE_BATCH_ROWS = 5_000
 /** Rows that are encoded before the thread turns to its other requests. */
 export const RECORD_ENCODE_BATCH_ROWS = 4_096
-/** Rows of one row group of a parquet answer of records. */
-export const RECORD_ROW_GROUP_ROWS = 65_536
 /** Time zones a thread remembers, by the name they were asked for. */
 export const ZONES_CACHED_MAX = 1_024
 /** Times a record request is planned anew because a file or the manifest changed while it was read. */
@@ -205,10 +186,6 @@ export const INGEST_ARCHIVE_SETTLE_MS = 2 * 24 * 60 * 60 * 1000
 /** Objects transferred at once by one synchronization. */
 export const SYNC_PARALLEL_DEFAULT = 4
 export const SYNC_PARALLEL_MAX = 64
-/** Objects below one prefix; a larger listing is refused. A lake of 100 series for 10 years has 400,000. */
-export const SYNC_OBJECTS_MAX = 5_000_000
-/** Directory levels below the lake's root that a listing follows. */
-export const SYNC_DEPTH_MAX = 6
 /** Times one object is tried in one synchronization. */
 export const SYNC_ATTEMPTS_MAX = 5
 /** A transfer in which no byte moves for so long is broken off and tried again. */
@@ -227,8 +204,6 @@ export const SYNC_INTERVAL_MS = 25 * 1000
 export const COMPACTION_DELAY_MS = 36 * 60 * 60 * 1000
 export const COMPACTION_DELAY_HOURS_MAX = 24 * 366
 export const COMPACTION_GRACE_MINUTES_MAX = 7 * 24 * 60
-/** Rows of one row group of a records file: a market's month of minutes touches one or two. */
-export const LAKE_RECORD_ROW_GROUP_ROWS = 20_480
 /** Memory the database may use that writes a partition. */
 export const COMPACTION_MEMORY = '512MB'
 
@@ -244,40 +219,10 @@ export const WAL_QUEUE_BYTES_HIGH = 32 * 1024 * 1024
 export const WAL_QUEUE_BYTES_LOW = 8 * 1024 * 1024
 /** Bytes of a segment read at once by the consolidation. */
 export const WAL_READ_BYTES = 1024 * 1024
-/** A message may come so much after its UTC hour; later ones are placed at the start of the open hour. */
-export const RECORDER_HOUR_GRACE_MS = 15_000
-/** How far an exchange's time may be ahead of ours before ours is taken instead. */
-export const RECORDER_CLOCK_AHEAD_MS_MAX = 5_000
-/** Rows of the open hour that are encoded again at each publication; from so many on they are kept encoded. */
-export const RECORDER_SLICE_ROWS = 40_960
-/** The log's clock ticks so often. */
-export const RECORDER_CLOCK_MS = 1_000
-/** A time without any record after which the recorder is taken to have stood still, and every connection for lost. */
-export const RECORDER_PAUSE_MS_MAX = 60_000
-/** A market's series is forgotten so long after the log last stated it; the recorder states it every hour. */
-export const RECORDER_SERIES_HOURS_MAX = 48
 /** The open date is brought into the lake so often, or less often when that takes more than a fifth of the time. */
 export const RECORDER_PUBLISH_INTERVAL_MS = 3_000
-export const RECORDER_PUBLISH_SHARE_MAX = 0.2
-/** A consolidation thread that fails is started again after so long, twice as long each time up to the maximum. */
-export const RECORDER_THREAD_RESTART_MS_FIRST = 1_000
 /** Megabytes of JavaScript heap a consolidation thread may use. */
 export const RECORDER_THREAD_HEAP_MB_MAX = 1024
-/** A stopping recorder waits so long for the last publication. The log keeps what is not in the lake by then. */
-export const RECORDER_STOP_TIMEOUT_MS = 20_000
 
 /** A feed's handshake, and an answer to a command, may take so long. */
 export const FEED_HANDSHAKE_TIMEOUT_MS = 10_000
-/** A connection on which nothing at all, not even an answer to a ping, was heard for so long is given up. */
-export const FEED_IDLE_TIMEOUT_MS = 25_000
-/** A connection that lasted so long begins again with the first wait. */
-export const FEED_STABLE_MS = 30_000
-/** Open markets are looked up so often. */
-export const DISCOVERY_INTERVAL_MS = 60_000
-/** Pages of one listing that discovery follows. */
-export const DISCOVERY_PAGES_MAX = 50
-/** Days from today on whose events are looked for by name. */
-export const DISCOVERY_DAYS_AHEAD = 2
-/** Discovery asks no faster than this: so many at once after a rest, then one each interval. */
-export const DISCOVERY_BURST = 5
-export const DISCOVERY_REQUEST_INTERVAL_MS = 200

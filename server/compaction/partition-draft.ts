@@ -9,7 +9,7 @@ import {
   DuckDBTimestampTZValue,
 } from '@duckdb/node-api'
 import { open } from 'node:fs/promises'
-import { COMPACTION_MEMORY, LAKE_RECORD_ROW_GROUP_ROWS } from '../../shared/limits.ts'
+import { COMPACTION_MEMORY } from '../../shared/limits.ts'
 import {
   RECORD_CHECKSUM_KEY,
   RECORD_CHECKSUM_PLACEHOLDER,
@@ -18,6 +18,8 @@ import {
 } from '../../shared/record-file-checksum.ts'
 import type { ColumnType, RecordRow, RecordTable } from './record-table.ts'
 
+/** Rows of one row group of a records file: a market's month of minutes touches one or two. */
+const LAKE_RECORD_ROW_GROUP_ROWS = 20_480
 /** Type names in the database, and in the file. */
 const TYPES = {
   text: { sql: 'VARCHAR', file: 'BYTE_ARRAY UTF8' },

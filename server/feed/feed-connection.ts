@@ -4,13 +4,13 @@
 // and never shown to anybody.
 
 import { WebSocket } from 'ws'
-import {
-  FEED_HANDSHAKE_TIMEOUT_MS,
-  FEED_IDLE_TIMEOUT_MS,
-  FEED_STABLE_MS,
-  WAL_PAYLOAD_BYTES_MAX,
-} from '../../shared/limits.ts'
+import { FEED_HANDSHAKE_TIMEOUT_MS, WAL_PAYLOAD_BYTES_MAX } from '../../shared/limits.ts'
 import { type BackOff, backOffMs, FEED_BACK_OFF } from '../tasks/back-off.ts'
+
+/** A connection that lasted so long begins again with the first wait. */
+const FEED_STABLE_MS = 30_000
+/** A connection on which nothing at all, not even an answer to a ping, was heard for so long is given up. */
+const FEED_IDLE_TIMEOUT_MS = 25_000
 
 export interface FeedTiming {
   readonly pingMs: number

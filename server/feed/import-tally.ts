@@ -1,7 +1,9 @@
 // What an import has counted: nothing that the recording held is passed over in silence.
 
 import type { RunEnd } from './read-span.ts'
-import { IMPORT_TYPES_MAX } from '../../shared/limits.ts'
+
+/** Message types that an import counts by name; further ones are counted together. */
+const IMPORT_TYPES_MAX = 100
 
 /** Why a market's book is unknown. */
 export type GapCause =

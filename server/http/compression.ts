@@ -5,9 +5,11 @@ import { setImmediate } from 'node:timers/promises'
 import * as zlib from 'node:zlib'
 import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
-import { COMPRESSED_CHUNK_BYTES } from '../../shared/limits.ts'
 import type { ContentCoding } from './content-coding.ts'
 import type { ByteStream, StreamReader } from './byte-stream.ts'
+
+/** Bytes of one piece that a compressor gives. */
+const COMPRESSED_CHUNK_BYTES = 64 * 1024
 
 export type Compression = Exclude<ContentCoding, 'identity'>
 

@@ -2,7 +2,6 @@
 // All or nothing is published; a line that cannot be read stops it, or is counted where the caller wants so.
 
 import type { Readable } from 'node:stream'
-import { IMPORT_BAD_LINES_SHOWN } from '../../shared/limits.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
 import { LobRecordingWriter } from '../lake/lob-recording-writer.ts'
@@ -32,6 +31,8 @@ import type { RecordedLine } from './line-reader.ts'
 import { ownTimeKeysOf, parseRecordedLine } from './recorded-message.ts'
 import type { Frame } from '../feed/frame.ts'
 
+/** Bad lines that an import shows in full; all are counted. */
+const IMPORT_BAD_LINES_SHOWN = 5
 const SKIP_HINT =
   '--skip-bad imports the lines that can be read and counts the others; a recorder that was killed leaves half a last line'
 

@@ -5,8 +5,10 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { STALE_TEMPS_REMOVED_MAX, STALE_TEMP_AGE_MS } from '../../shared/limits.ts'
+import { STALE_TEMP_AGE_MS } from '../../shared/limits.ts'
 
+/** Left-over temporary entries removed from one directory in one run. */
+const STALE_TEMPS_REMOVED_MAX = 1000
 const TEMPORARY_NAME = /^\..*\.[0-9a-f]{12}\.tmp$/
 
 /** A fresh temporary path in the directory of `path`: a rename from one to the other never crosses file systems. */

@@ -3,10 +3,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import { RECORDER_PUBLISH_SHARE_MAX } from '../../shared/limits.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { Consolidation } from './consolidation.ts'
 import type { WalPosition } from './wal-segment.ts'
+
+const RECORDER_PUBLISH_SHARE_MAX = 0.2
 
 export interface ConsolidationThreadData {
   readonly lake: string

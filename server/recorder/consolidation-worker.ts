@@ -2,11 +2,7 @@
 // passes on what it reports. While it is down the log grows; nothing is lost.
 
 import { Worker } from 'node:worker_threads'
-import {
-  RECORDER_STOP_TIMEOUT_MS,
-  RECORDER_THREAD_HEAP_MB_MAX,
-  RECORDER_THREAD_RESTART_MS_FIRST,
-} from '../../shared/limits.ts'
+import { RECORDER_THREAD_HEAP_MB_MAX } from '../../shared/limits.ts'
 import type {
   ConsolidationMessage,
   ConsolidationOrder,
@@ -14,6 +10,11 @@ import type {
   ConsolidationThreadData,
 } from './consolidation-thread.ts'
 import type { WalPosition } from './wal-segment.ts'
+
+/** A consolidation thread that fails is started again after so long, twice as long each time up to the maximum. */
+const RECORDER_THREAD_RESTART_MS_FIRST = 1_000
+/** A stopping recorder waits so long for the last publication. The log keeps what is not in the lake by then. */
+const RECORDER_STOP_TIMEOUT_MS = 20_000
 
 // What ends a thread is most often a full disk: it is looked at again soon after there is space.
 const THREAD_RESTART_MS_MAX = 20_000

@@ -5,15 +5,8 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import {
-  RECORDER_CLOCK_AHEAD_MS_MAX,
-  RECORDER_HOUR_GRACE_MS,
-  RECORDER_PAUSE_MS_MAX,
-  RECORDER_SERIES_HOURS_MAX,
-  RECORDER_SLICE_ROWS,
-  SPILL_BUFFER_BYTES_MAX,
-} from '../../shared/limits.ts'
-import { MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
+import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
+import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import type { BookEventSink } from '../feed/feed-decoder.ts'
 import { FeedSpans } from '../feed/feed-spans.ts'
 import { ImportTally } from '../feed/import-tally.ts'
@@ -30,10 +23,17 @@ import type { WalRecord } from './wal-record.ts'
 import { endOfLog, listWalSegments, placeInLog } from './wal-segment.ts'
 import type { WalPosition } from './wal-segment.ts'
 
-const GRACE_NS = BigInt(RECORDER_HOUR_GRACE_MS) * NS_PER_MS
-const PAUSE_NS_MAX = BigInt(RECORDER_PAUSE_MS_MAX) * NS_PER_MS
+/** Rows of the open hour that are encoded again at each publication; from so many on they are kept encoded. */
+const RECORDER_SLICE_ROWS = 40_960
+/** A market's series is forgotten so long after the log last stated it; the recorder states it every hour. */
+const RECORDER_SERIES_HOURS_MAX = 48
+/** A time (ns) without any record after which the recorder is taken to have stood still, and every connection for lost. */
+const PAUSE_NS_MAX = 60_000_000_000n
+/** A message may come so much (ns) after its UTC hour; later ones are placed at the start of the open hour. */
+const GRACE_NS = 15_000_000_000n
+/** How far (ns) an exchange's time may be ahead of ours before ours is taken instead. */
+const AHEAD_NS_MAX = 5_000_000_000n
 const HOURS_REMEMBERED = 24
-const AHEAD_NS_MAX = BigInt(RECORDER_CLOCK_AHEAD_MS_MAX) * NS_PER_MS
 
 export interface ConsolidationOptions {
   readonly lake: string
@@ -41,7 +41,7 @@ export interface ConsolidationOptions {
   /** The recorder's own files: log, parts, checkpoints. */
   readonly workDirectory: string
   readonly onWarning?: (text: string) => void
-  /** Smaller bounds than shared/limits.ts, for tests. */
+  /** Smaller bounds than the usual ones, for tests. */
   readonly bounds?: { readonly sliceRows?: number; readonly spillBytes?: number; readonly groupRows?: number }
 }
 

@@ -1,7 +1,6 @@
 // The order-book recorder as a whole: one source recorder for each configured exchange, with its real connections and
 // directories. Exchanges fail apart from each other; only a log that cannot be written ends a source's recording.
 
-import { DISCOVERY_BURST, DISCOVERY_REQUEST_INTERVAL_MS } from '../../shared/limits.ts'
 import { exchanges } from '../exchanges/registry.ts'
 import { UpstreamHttp } from '../upstream/upstream-http.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
@@ -9,6 +8,10 @@ import type { RecordingConfig } from './recording-config.ts'
 import { SourceRecorder } from './source-recorder.ts'
 import type { TaskLog } from '../tasks/task-log.ts'
 import type { SourceRecorderOptions } from './source-recorder.ts'
+
+const DISCOVERY_REQUEST_INTERVAL_MS = 200
+/** Discovery asks no faster than this: so many at once after a rest, then one each interval. */
+const DISCOVERY_BURST = 5
 
 export interface RecorderOptions extends RecordingConfig {
   readonly logger: TaskLog

@@ -6,11 +6,7 @@ import { join } from 'node:path'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { TaskLog } from '../tasks/task-log.ts'
 import type { DataDirectoryLock } from '../storage/data-directory-lock.ts'
-import {
-  DISCOVERY_INTERVAL_MS,
-  RECORDER_CLOCK_MS,
-  RECORDER_PUBLISH_INTERVAL_MS,
-} from '../../shared/limits.ts'
+import { RECORDER_PUBLISH_INTERVAL_MS } from '../../shared/limits.ts'
 import { MS_PER_HOUR, NS_PER_MS } from '../../shared/utc-date.ts'
 import type { ConsolidationReport } from './consolidation-thread.ts'
 import { ConsolidationWorker } from './consolidation-worker.ts'
@@ -27,6 +23,11 @@ import { disconnectMark, heardMark } from '../feed/wal-mark.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalKind } from './wal-record.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
+
+/** The log's clock ticks so often. */
+const RECORDER_CLOCK_MS = 1_000
+/** Open markets are looked up so often. */
+const DISCOVERY_INTERVAL_MS = 60_000
 
 export interface SourceRecorderOptions {
   readonly source: LobSource

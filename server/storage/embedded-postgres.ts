@@ -8,12 +8,13 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { EMBEDDED_HEALTHY_MS } from '../../shared/limits.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { backOffMs, EMBEDDED_STORE_BACK_OFF } from '../tasks/back-off.ts'
 import { DataDirectoryLock } from './data-directory-lock.ts'
 import type { EmbeddedWorkerData, EmbeddedWorkerMessage } from './embedded-postgres-worker.ts'
 
+/** A store thread that died is started again after growing pauses; one that lived so long begins with the first. */
+const EMBEDDED_HEALTHY_MS = 60_000
 /** Start of the embedded store, the creation of its data directory included. */
 const EMBEDDED_START_MS_MAX = 120_000
 const EMBEDDED_CLOSE_MS_MAX = 10_000

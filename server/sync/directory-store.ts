@@ -10,7 +10,6 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isErrno } from '../../shared/errno.ts'
-import { SYNC_DEPTH_MAX } from '../../shared/limits.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import {
@@ -26,6 +25,8 @@ import {
 } from './object-store.ts'
 import { pumpBytes } from './transfer-pump.ts'
 
+/** Directory levels below the lake's root that a listing follows. */
+const SYNC_DEPTH_MAX = 6
 const READ_BYTES = 1024 * 1024
 
 export class DirectoryStore implements ObjectStore {

@@ -2,8 +2,9 @@
 // are relative, with forward slashes. A store shows an object only when it is whole.
 
 import type { Readable } from 'node:stream'
-import { SYNC_OBJECTS_MAX } from '../../shared/limits.ts'
 
+/** Objects below one prefix; a larger listing is refused. A lake of 100 series for 10 years has 400,000. */
+const SYNC_OBJECTS_MAX = 5_000_000
 /** An object of a listing. */
 export interface ListedObject {
   readonly key: string

@@ -3,11 +3,7 @@
 import assert from 'node:assert/strict'
 import { ApiError } from '../../shared/errors.ts'
 import type { FormatName } from '../../shared/formats.ts'
-import {
-  CHUNK_BYTES,
-  PARQUET_OUT_FIRST_ROW_GROUP_ROWS,
-  PARQUET_OUT_ROW_GROUP_ROWS,
-} from '../../shared/limits.ts'
+import { CHUNK_BYTES, PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import type { ChunkStream } from '../output/chunk-stream.ts'
 import { CENTS_PER_DOLLAR, type OrderBook } from './order-book.ts'
@@ -17,6 +13,7 @@ import { TextRowEncoder, type RowFormat } from './row-encoder.ts'
 import { CsvRowFormat } from './row-format-csv.ts'
 import { JsonRowFormat } from './row-format-json.ts'
 
+const PARQUET_OUT_FIRST_ROW_GROUP_ROWS = 2_048
 /** Takes rows in answer order. `makeRoom` must be awaited before `row` whenever `isFull`. */
 export interface SnapshotSink {
   readonly isFull: boolean

@@ -1,7 +1,6 @@
 // Cold candles. Few rows: remembered blocks of the markets' files. Many: one DuckDB query over the files that hold some of
 // them, sorted by it.
 
-import { CANDLE_BLOCK_ROWS_MAX } from '../../shared/limits.ts'
 import { firstAtOrAfter, mergeBlocks } from './candle-block-merge.ts'
 import { CandleBlocks } from './candle-blocks.ts'
 import type { IndexedPart, MarketSpan } from './candle-index.ts'
@@ -10,6 +9,8 @@ import { appendCandles, codedCandlesSql, marketBoundsSql } from './candle-values
 import { type DuckLake, readParquetSql, sqlInstant, sqlTexts } from './duck-lake.ts'
 import { lakeChunks, lakeRows } from './lake-query.ts'
 
+/** Candles up to which the files' rows of the markets asked for are remembered, market by market, instead of queried. */
+const CANDLE_BLOCK_ROWS_MAX = 131_072
 /** What to read: `fromMs` inclusive, `toMs` exclusive. */
 export interface ColdCandles {
   readonly parts: readonly IndexedPart[]

@@ -4,13 +4,14 @@
 // take objects or copies of everything.
 
 import type { SchemaElement } from 'hyparquet'
-import { RECORD_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import type { RecordField, RecordFieldType } from '../../shared/record-schema.ts'
 import type { ChunkStream } from '../output/chunk-stream.ts'
 import { ParquetFileWriter } from '../output/parquet-file-writer.ts'
 import { DateLeaf, NumberLeaf, type PhysicalType, type RecordLeaf, TextLeaf } from './record-leaf.ts'
 import type { RecordBatch, RecordEncoder } from './record-batch.ts'
 
+/** Rows of one row group of a parquet answer of records. */
+const RECORD_ROW_GROUP_ROWS = 65_536
 const PHYSICAL_TYPES: Readonly<Record<RecordFieldType, PhysicalType>> = {
   string: 'BYTE_ARRAY',
   date: 'INT32',

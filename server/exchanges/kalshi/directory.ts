@@ -1,13 +1,15 @@
 // The open markets of Kalshi series, and those that open soon, from the exchange's public REST API.
 
 import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
-import { DISCOVERY_PAGES_MAX } from '../../../shared/limits.ts'
 import { isFrame } from '../../feed/frame.ts'
 import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import type { Clock } from '../../tasks/clock.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import type { UpstreamHttp } from '../../upstream/upstream-http.ts'
 import type { DirectoryMarket, MarketDirectory } from '../../feed/market-directory.ts'
+
+/** Pages of one listing that discovery follows. */
+const DISCOVERY_PAGES_MAX = 50
 
 // A closed market may be opened again, but then it is active again.
 const FOLLOWED_STATUSES = new Set<unknown>(['active', 'inactive'])

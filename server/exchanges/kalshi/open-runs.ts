@@ -3,7 +3,7 @@
 // put together.
 
 import { isDeepStrictEqual } from 'node:util'
-import { IMPORT_DUPLICATE_WINDOW, IMPORT_SILENCE_MS_MAX } from '../../../shared/limits.ts'
+import { IMPORT_SILENCE_MS_MAX } from '../../../shared/limits.ts'
 import { NS_PER_MS } from '../../../shared/utc-date.ts'
 import type { FeedDecoderOptions, RunRecords } from '../../feed/feed-decoder.ts'
 import type { FeedReading, SequenceTrust } from '../../feed/feed-reading.ts'
@@ -18,6 +18,8 @@ import { LineOrder } from './line-order.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { SubscriptionsState } from './subscriptions.ts'
 
+/** Latest messages of a subscription that a message with an old sequence number is compared with. */
+const IMPORT_DUPLICATE_WINDOW = 1_024
 const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
 
 export interface OpenRunsState extends SubscriptionsState {

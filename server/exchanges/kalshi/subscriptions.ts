@@ -1,7 +1,8 @@
 // What is known of subscriptions before their first message: which of them were seen to begin, and whether their
 // commands asked for prices of the yes leg.
 
-import { IMPORT_COMMANDS_MAX } from '../../../shared/limits.ts'
+/** Commands whose answer an import still waits for. */
+const IMPORT_COMMANDS_MAX = 1_024
 
 export interface SubscriptionsState {
   readonly flagByCommand: readonly (readonly [number, boolean])[]

@@ -1,7 +1,6 @@
 // The tokens of Polymarket's daily temperature events. Searches by tag miss these events, so each is asked for by the name
 // it has: the series, `-on-`, and the date (`highest-temperature-in-nyc-on-june-22-2026`).
 
-import { DISCOVERY_DAYS_AHEAD } from '../../../shared/limits.ts'
 import { addDays, utcDateOf, utcDatesBetween, MONTH_NAMES } from '../../../shared/utc-date.ts'
 import { isFrame } from '../../feed/frame.ts'
 import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
@@ -9,6 +8,9 @@ import type { Clock } from '../../tasks/clock.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import type { UpstreamHttp } from '../../upstream/upstream-http.ts'
 import type { DirectoryMarket, MarketDirectory } from '../../feed/market-directory.ts'
+
+/** Days from today on whose events are looked for by name. */
+const DISCOVERY_DAYS_AHEAD = 2
 
 export class PolymarketDirectory implements MarketDirectory {
   readonly #http: UpstreamHttp
