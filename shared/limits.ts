@@ -49,11 +49,6 @@ export const STALE_TEMP_AGE_MS = 24 * 60 * 60 * 1000
 export const IMPORT_LINE_BYTES_MAX = 64 * 1024 * 1024
 /** Price changes of one token kept for its first book, which may be older than they are. */
 export const IMPORT_HELD_CHANGES_MAX = 1_000
-/**
- * Silence of a whole recording after which an import takes every book for unknown. Quiet markets are silent for hours;
- * without a bound one wrong time would fill the lake with keyframes up to it.
- */
-export const IMPORT_SILENCE_MS_MAX = 24 * 60 * 60 * 1000
 /** Footer bytes a reader accepts: a larger one is taken for damage. */
 export const FOOTER_BYTES_MAX = 64 * 1024 * 1024
 /** Bytes of one row group (compressed or not) that the reader is willing to hold. */

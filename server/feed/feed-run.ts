@@ -1,6 +1,7 @@
 // A run while it is read: a stretch of one file, or of the recorder's connection, in which nothing is missing. It goes
 // from span to span, one a UTC date.
 
+import { NS_PER_DAY } from '../../shared/utc-date.ts'
 import type { FeedSpan, NumberedMessage } from '../lake/feed-strand.ts'
 import type { GrowingSpan, RunEnd, RunFacts } from './read-span.ts'
 
@@ -21,6 +22,12 @@ export interface RunSpans {
     isPreviousSure?: boolean,
   ): number
 }
+
+/**
+ * Silence of a whole run after which its books are taken for unknown. Quiet markets are silent for hours; without a bound
+ * one wrong time would fill the lake with keyframes up to it.
+ */
+export const SILENCE_NS_MAX = NS_PER_DAY
 
 /** A run as plain data. */
 export interface FeedRunState {

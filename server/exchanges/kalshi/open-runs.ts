@@ -3,10 +3,9 @@
 // put together.
 
 import { isDeepStrictEqual } from 'node:util'
-import { IMPORT_SILENCE_MS_MAX } from '../../../shared/limits.ts'
-import { NS_PER_MS } from '../../../shared/utc-date.ts'
 import type { FeedDecoderOptions, RunRecords } from '../../feed/feed-decoder.ts'
 import type { FeedReading, SequenceTrust } from '../../feed/feed-reading.ts'
+import { SILENCE_NS_MAX } from '../../feed/feed-run.ts'
 import type { FeedRun, FeedRunState } from '../../feed/feed-run.ts'
 import type { FeedSpans } from '../../feed/feed-spans.ts'
 import type { Frame } from '../../feed/frame.ts'
@@ -20,7 +19,6 @@ import type { SubscriptionsState } from './subscriptions.ts'
 
 /** Latest messages of a subscription that a message with an old sequence number is compared with. */
 const IMPORT_DUPLICATE_WINDOW = 1_024
-const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
 
 export interface OpenRunsState extends SubscriptionsState {
   readonly name: string

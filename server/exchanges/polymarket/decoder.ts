@@ -2,12 +2,12 @@
 // books that are known already, or in the best prices that messages state (token-books.ts). Both tokens of a market are kept, each with a book of its own.
 
 import { EVENT_SET } from '../../../shared/lob-v1.ts'
-import { IMPORT_SILENCE_MS_MAX } from '../../../shared/limits.ts'
 import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
-import { NS_PER_MS, later } from '../../../shared/utc-date.ts'
+import { later } from '../../../shared/utc-date.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
 import { LEFT_OUT, RunRecords } from '../../feed/feed-decoder.ts'
 import type { FeedDecoderOptions, ResumableDecoder, Stamp } from '../../feed/feed-decoder.ts'
+import { SILENCE_NS_MAX } from '../../feed/feed-run.ts'
 import type { FeedRun, FeedRunState } from '../../feed/feed-run.ts'
 import type { FeedSpans } from '../../feed/feed-spans.ts'
 import type { RunEnd } from '../../feed/read-span.ts'
@@ -23,7 +23,6 @@ import { TokenBooks } from './token-books.ts'
 import type { TokenBook, TokenBooksState } from './token-books.ts'
 import type { RecordedMessage } from '../../feed/frame.ts'
 
-const SILENCE_NS_MAX = BigInt(IMPORT_SILENCE_MS_MAX) * NS_PER_MS
 // A `book` tells when it last changed. One that was received long after was not sent because it changed: its time is
 // that of its receipt.
 const BOOK_AGE_NS_MAX = 1_000_000_000n
