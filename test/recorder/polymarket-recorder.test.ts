@@ -183,7 +183,7 @@ test('a token added later is asked for on the connection, and on a new one when 
 test('a first book that a new connection does not bring either is asked for again later', async (t) => {
   const exchange = new LocalPolymarket()
   Object.assign(exchange.silent, { asset: '2', subscriptions: 2 })
-  const timing = { firstBookMs: 20, refreshMs: 100 }
+  const timing = { firstBookMs: 250, refreshMs: 100 }
   const { finish, recorder } = await record(t, await exchange.start(t), { list: ['1', '2'] }, timing)
   await eventually(() => recorder.metrics.lanes[0]?.subscribed === 2, 'the book of the second token')
   assert.equal(exchange.connections, 3)
