@@ -3,6 +3,7 @@
 // epoch, `fromMs` inclusive and `toMs` exclusive.
 
 import type { CandleInterval } from './candle.ts'
+import type { SeenFile } from './file-identity.ts'
 import type { FormatName } from './formats.ts'
 import type { ObservationType } from './observation.ts'
 import type { StoreAddress } from './sql/store-address.ts'
@@ -71,8 +72,10 @@ export type RecordQuery = CandleQuery | ObservationQuery | ClimateQuery | Climat
 
 /** What decides whether a client holds the answer already. */
 export interface RecordValidation {
-  /** Goes into the identity of every answer: the version of the program and those of the store's datasets. */
+  /** Goes into the identity of an answer: the version of the program and those of the store's datasets. */
   readonly seed: string
+  /** The same for an answer that is made of lake files alone: the version of the program. */
+  readonly lakeSeed: string
   /** Identities of answers that the client holds; `*` stands for any. */
   readonly held: readonly string[]
   /** Identities of answers that the server itself has kept: unlike a client it does not claim what it has not. */
@@ -119,6 +122,8 @@ export interface RecordHead extends StreamHead {
   readonly nextOffset: number | null
   /** Names the query, the files, the state of the store and whatever else the bytes depend on; null without a name. */
   readonly identity: string | null
+  /** What an answer that is made of lake files alone was made of: as long as it is there it is right. Else null. */
+  readonly seenFiles: readonly SeenFile[] | null
   /** The client or the server holds this very answer: no chunk follows. */
   readonly isHeld: boolean
   /** The request reads more than this thread is for: nothing follows. */

@@ -1,21 +1,32 @@
 // Record answers that are asked for again and again are made once. An answer is kept under its query and named as for its
 // ETag; before it is given again the thread that would make it plans it anew, which reads no row, and says whether it has
 // the same name still: the same versions of the store's datasets, read after the request came, and the same lake files.
-// So what is written to either store is seen as soon as by a server that keeps nothing, and a failure is never kept.
+// So what is written to either store is seen as soon as by a server that keeps nothing, and a failure is never kept. An
+// answer that was made of lake files alone is given again as long as these and their directories are as they were: neither
+// a thread nor the store is asked.
 
+import type { SeenFile } from '../../shared/file-identity.ts'
 import type { RecordHead, RecordQuery } from '../../shared/record-task.ts'
 import type { AnswerCache, KeptAnswer } from '../answers/answer-cache.ts'
 import { Rounds } from '../answers/rounds.ts'
+import type { DataVersions } from '../catalogue/catalogue-feed.ts'
 import type { ByteStream, StreamReader } from '../http/byte-stream.ts'
 import type { RequestContext } from '../http/endpoint.ts'
 import { heldIdentities } from '../http/etag.ts'
 import { ReadyStream } from '../http/ready-body.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
 import { isSmallByRows, type RecordPool } from './record-pool.ts'
+import { SeenFiles } from './seen-files.ts'
 import type { RecordValidators } from './record-validators.ts'
 
 /** Queries whose answers were found to be too long to be kept: they are not gathered again. */
 const LONG_KNOWN_MAX = 1_000
+
+/** The files that an answer was made of, under which manifest. */
+interface AnswerFiles {
+  readonly seen: readonly SeenFile[]
+  readonly manifest: string | undefined
+}
 
 type AnswerHead = Pick<RecordHead, 'nextOffset' | 'identity' | 'isHeld'>
 
@@ -34,6 +45,8 @@ interface AnswerFacts {
   readonly identity: string
   readonly nextOffset: number | null
   readonly rows: number
+  /** Where it is made of lake files alone, and these were not changing when it was planned last. */
+  files: AnswerFiles | undefined
 }
 
 /**
@@ -51,6 +64,7 @@ export class RecordAnswers {
   readonly #cache: AnswerCache
   readonly #rounds = new Rounds<RoundResult>()
   readonly #long = new Set<string>()
+  readonly #seenFiles = new SeenFiles()
 
   constructor(pool: RecordPool, validators: RecordValidators, cache: AnswerCache) {
     this.#pool = pool
@@ -113,9 +127,11 @@ export class RecordAnswers {
     round: { held: readonly string[]; client: string; signal: AbortSignal },
   ): Promise<RoundResult> {
     try {
+      const kept = this.#cache.find<AnswerFacts>(key)
+      if (kept !== undefined && (await this.#isStillRight(kept.facts)))
+        return { kind: 'kept', answer: kept, unserved: 0 }
       const versions = await this.#validators.fresh()
       if (versions === undefined) return single(() => undefined)
-      const kept = this.#cache.find<AnswerFacts>(key)
       const validation = this.#validators.validationOf(query.kind, versions, {
         held: round.held,
         kept: kept === undefined ? [] : [kept.facts.identity],
@@ -133,13 +149,15 @@ export class RecordAnswers {
         client: round.client,
       })
       const { isHeld, identity } = stream.head
+      const files = filesOf(stream.head, versions)
       if (isHeld) {
         await stream.close()
+        if (kept?.facts.identity === identity) kept.facts.files = files
         return kept?.facts.identity === identity
           ? { kind: 'kept', answer: kept, unserved: 0 }
           : { kind: 'held', identity }
       }
-      return await this.#gather(key, stream, abort)
+      return await this.#gather(key, stream, files, abort)
     } catch (error) {
       return single(() => {
         throw error
@@ -147,7 +165,18 @@ export class RecordAnswers {
     }
   }
 
-  async #gather(key: string, stream: WorkerStream<RecordHead>, abort: () => void): Promise<RoundResult> {
+  /** Whether an answer can be given again without being planned. */
+  async #isStillRight({ files }: AnswerFacts): Promise<boolean> {
+    if (files === undefined || files.manifest !== this.#validators.known.get('lake_manifest')) return false
+    return this.#seenFiles.areUnchanged(files.seen)
+  }
+
+  async #gather(
+    key: string,
+    stream: WorkerStream<RecordHead>,
+    files: AnswerFiles | undefined,
+    abort: () => void,
+  ): Promise<RoundResult> {
     this.#cache.figures.misses += 1
     const { identity, nextOffset, rows } = stream.head
     const chunks: Uint8Array[] = []
@@ -168,7 +197,7 @@ export class RecordAnswers {
       throw error
     }
     await stream.close()
-    const facts = { identity: identity ?? '', nextOffset, rows }
+    const facts = { identity: identity ?? '', nextOffset, rows, files }
     const answer = this.#cache.put(key, Buffer.concat(chunks), () => facts)
     return { kind: 'kept', answer, unserved: 1 }
   }
@@ -184,6 +213,10 @@ const NOTHING: ByteStream = {
   rows: 0,
   next: async () => null,
   close: async () => {},
+}
+
+function filesOf({ seenFiles }: RecordHead, versions: DataVersions): AnswerFiles | undefined {
+  return seenFiles === null ? undefined : { seen: seenFiles, manifest: versions.get('lake_manifest') }
 }
 
 function heldOf(ifNoneMatch: string): readonly string[] {

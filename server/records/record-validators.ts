@@ -57,7 +57,8 @@ export class RecordValidators {
   ): RecordValidation | null {
     const known = DATASETS[kind].map((dataset) => versions.get(dataset))
     if (known.includes(undefined)) return null
-    return { seed: [this.#options.version, ...known].join(' '), ...holders }
+    const { version } = this.#options
+    return { seed: [version, ...known].join(' '), lakeSeed: version, ...holders }
   }
 
   validatorOf(identity: string): Validator {

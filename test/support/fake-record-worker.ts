@@ -22,7 +22,14 @@ export default async function runFakeTask(
     return
   }
   const { port } = task
-  port.postMessage({ kind: 'head', rows: 0, nextOffset: null, identity: null, isHeld: false })
+  port.postMessage({
+    kind: 'head',
+    rows: 0,
+    nextOffset: null,
+    identity: null,
+    isHeld: false,
+    seenFiles: null,
+  })
   // A request under way, large enough for its head to be sent, and with `busy` a database that answers it.
   const left = new Promise((resolve) => port.once('close', resolve))
   const timer = setInterval(() => {

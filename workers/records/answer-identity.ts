@@ -1,18 +1,32 @@
 // The name of an answer, settled by its plan before a row is read: equal names mean equal bytes. It is made of the query,
 // the versions of the store's datasets, which the server looked up before the request came here, and the lake files. The
-// files are those that the plan reads, so a change of any of them, and of no other, gives the answer another name.
+// files are those that the plan reads, so a change of any of them, and of no other, gives the answer another name. What is
+// made of lake files alone goes by another name than before when they change, and not when rows are written to the store.
 
 import { contentIdentity } from '../../shared/content-identity.ts'
+import type { SeenFile } from '../../shared/file-identity.ts'
 import type { RecordQuery, RecordValidation } from '../../shared/record-task.ts'
 import type { LakePart } from './lake-partitions.ts'
 
 /** Thrown when the client or the server holds the answer that was planned: there is nothing to read. */
 export class AnswerHeld extends Error {}
 
+/** What an answer is made of, by its plan. */
+export interface AnswerSources {
+  readonly parts: readonly LakePart[]
+  /** What was found besides the files, as text. */
+  readonly facts: readonly string[]
+  /** Where nothing is asked of the store: what was looked at, or null while that is changing. */
+  readonly lakeOnly?: { readonly seenFiles: readonly SeenFile[] | null } | undefined
+}
+
 export class AnswerIdentity {
+  /** When the request was taken up: what it found was so then or later. */
+  readonly startedMs = Date.now()
   readonly #query: RecordQuery
   readonly #validation: RecordValidation | null
   #name: string | null = null
+  #seenFiles: readonly SeenFile[] | null = null
 
   constructor(query: RecordQuery, validation: RecordValidation | null) {
     this.#query = query
@@ -29,14 +43,20 @@ export class AnswerIdentity {
     return this.#name
   }
 
+  /** What an answer of lake files alone was made of, under the name settled last. */
+  get seenFiles(): readonly SeenFile[] | null {
+    return this.#seenFiles
+  }
+
   /**
    * Settles the name; a request that is planned anew settles it again.
-   * @param facts what was found besides the files, as text
    * @throws {AnswerHeld}
    */
-  settle(parts: readonly LakePart[], facts: readonly string[]): void {
+  settle({ parts, facts, lakeOnly }: AnswerSources): void {
     if (this.#validation === null) return
-    const { seed, held, kept } = this.#validation
+    const { held, kept } = this.#validation
+    const seed = lakeOnly === undefined ? this.#validation.seed : this.#validation.lakeSeed
+    this.#seenFiles = lakeOnly?.seenFiles ?? null
     // The moment of a request decides nothing by itself: what it decides is among the facts.
     const query = JSON.stringify({ ...this.#query, nowMs: undefined })
     const files = parts.map(

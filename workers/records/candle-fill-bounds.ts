@@ -60,6 +60,11 @@ function joinLastTrades(cold: ReadonlyMap<string, number>, hot: HotBounds): Map<
   return lastMs
 }
 
+/** Whether the bounds may need the store, as far as the plan tells without reading a row. */
+export function mayAskStore(plan: CandlePlan): boolean {
+  return needsStore(plan, lastColdTrades(plan), new Map())
+}
+
 /** Whether the store could know of a candle that changes what is filled. */
 function needsStore(
   plan: CandlePlan,

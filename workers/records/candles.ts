@@ -8,17 +8,19 @@ import { RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
+import type { AnswerSources } from './answer-identity.ts'
 import { type BucketEnd, CandleAggregate } from './candle-aggregate.ts'
 import { CandleFill, type CandleGrid } from './candle-fill.ts'
-import { findFillBounds } from './candle-fill-bounds.ts'
+import { findFillBounds, mayAskStore } from './candle-fill-bounds.ts'
 import { readHotCandles, unregisteredCover } from './candle-hot.ts'
+import type { ColdCandles } from './candle-lake.ts'
 import { mergeCandles } from './candle-merge.ts'
 import { CandlePage, CandleWindow } from './candle-page.ts'
 import { type CandlePlan, coldCandles, makeCandlePlan, rowsIn, rowsRead } from './candle-plan.ts'
 import type { CandleRows } from './candle-rows.ts'
 import { type CandleStretch, isStreamed, streamCandles } from './candle-stream.ts'
 import { checkNames } from './candle-selection.ts'
-import { checkUnchanged } from './lake-partitions.ts'
+import { checkUnchanged, seenFiles } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
 import { isPlanStale, movedError } from './stale-plan.ts'
@@ -57,10 +59,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const isLong = isStreamed(query, bucketMinutes)
   const areNamesChecked = markets.length === 0 && (!isHot || isLong || request.identity.mayBeHeld)
   if (areNamesChecked) await checkNames(query, parts, request)
-  request.identity.settle(
-    parts.map(({ part }) => part),
-    [JSON.stringify([selection.stored, selection.scopes])],
-  )
+  request.identity.settle(candleSources(plan, cold, isHot, request))
   assertInPlace(request, rowsRead(plan), cold.parts.length)
   const labelZone = await zonesOf(query, plan, request)
   if (isLong) return { ...(await streamCandles(plan, cold, isHot, request)), interval, labelZone }
@@ -91,6 +90,32 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
     await checkNames(query, parts, request)
   const sets = (): readonly CandleRows[] => [page.page]
   return { rows: page.page.length, hasMore: page.hasMore, sets, interval, labelZone }
+}
+
+/** What the answer is made of. Of lake files alone: names are the lake's too, since it has rows of the markets. */
+function candleSources(
+  plan: CandlePlan,
+  { markets }: ColdCandles,
+  isHot: boolean,
+  { context, identity }: RecordRequest,
+): AnswerSources {
+  const { query, selection } = plan
+  const { scopes } = selection
+  const parts = plan.parts.map(({ part }) => part)
+  const isLakeOnly =
+    !isHot &&
+    markets.length > 0 &&
+    scopes !== null &&
+    // What station a series belongs to the catalogue may say.
+    query.station === null &&
+    query.tz !== 'station' &&
+    !(query.fill && mayAskStore(plan))
+  const looked = { dataset: 'candles', scopes: scopes ?? [], startedMs: identity.startedMs } as const
+  return {
+    parts,
+    facts: [JSON.stringify([selection.stored, scopes])],
+    lakeOnly: isLakeOnly ? { seenFiles: seenFiles(context.lake, looked, parts) } : undefined,
+  }
 }
 
 async function makeFill(

@@ -27,7 +27,7 @@ export interface ClimateAnswer {
 export async function answerClimate(query: ClimateQuery, request: RecordRequest): Promise<ClimateAnswer> {
   const { run, signal } = request
   if (query.station !== null) await checkStation(query.station, request)
-  request.identity.settle([], [])
+  request.identity.settle({ parts: [], facts: [] })
   const { offset, limit, revisions } = query
   const selection = { stationCode: query.station, from: query.from, to: query.to }
   const options = {
@@ -54,7 +54,7 @@ export async function answerClimateGaps(
   const station = findStation(query.station)
   if (station === undefined) throw new ApiError('unknown_station', `No station is named ${query.station}.`)
   const lastClosedDate = lastClosedClimateDate(query.nowMs, station.standardOffsetHours)
-  identity.settle([], [lastClosedDate])
+  identity.settle({ parts: [], facts: [lastClosedDate] })
   const dates = await run<Pick<StoredClimateRecord, 'station_code' | 'observation_date' | 'report_type'>>(
     climateDates(station.code, query.from, query.to),
   )

@@ -4,11 +4,12 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { ApiError } from '../../shared/errors.ts'
+import { identityOf } from '../../shared/file-identity.ts'
 import { type FileVerdict, LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
 import { recordFileChecksum } from '../../shared/record-file-checksum.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { answered } from '../lake/watched-files.ts'
-import { assertRegular, identityOf, type LakePart } from './lake-partitions.ts'
+import { assertRegular, type LakePart } from './lake-partitions.ts'
 
 // Opening a pipe that nobody writes to would wait for ever.
 const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)

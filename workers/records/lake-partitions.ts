@@ -5,6 +5,7 @@
 import { type BigIntStats, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
+import { identityOf, type SeenFile } from '../../shared/file-identity.ts'
 import {
   periodInstants,
   RECORD_PARTITIONS,
@@ -42,6 +43,11 @@ export interface PartSelection {
   readonly fromMs: number
   readonly toMs: number
 }
+
+/** Files and directories up to which an answer is worth looking at them all before it is given again. */
+const SEEN_FILES_MAX = 40
+/** A directory that changed so shortly ago may change again without showing it: clocks of file systems are coarse. */
+const STILL_MS_MIN = 2_000
 
 /** The series or stations that have a directory in the lake, sorted. */
 export function lakeScopes(lake: string, dataset: RecordDataset): string[] {
@@ -95,6 +101,27 @@ export function findParts(
   return parts.toSorted((left, right) => left.fromMs - right.fromMs || (left.scope < right.scope ? -1 : 1))
 }
 
+/**
+ * What a plan that began at `startedMs` was made of, as it was then: its files, and the directories in which it looked for
+ * them. Null when these are many or have changed lately.
+ */
+export function seenFiles(
+  lake: string,
+  { dataset, scopes, startedMs }: { dataset: RecordDataset; scopes: readonly string[]; startedMs: number },
+  parts: readonly LakePart[],
+): readonly SeenFile[] | null {
+  if (parts.length + scopes.length >= SEEN_FILES_MAX) return null
+  const seen: SeenFile[] = parts.map(({ path, identity }) => ({ path, identity }))
+  const directories = scopes.map((scope) => `${dataset}/${RECORD_PARTITIONS[dataset].scope}=${scope}`)
+  for (const name of [dataset, ...directories]) {
+    const path = join(lake, name)
+    const stat = statOf(path, name)
+    if (Number(stat.mtimeMs) > startedMs - STILL_MS_MIN) return null
+    seen.push({ path, identity: identityOf(stat) })
+  }
+  return seen
+}
+
 /** Throws `lake_file_changed` when a file is no longer the one that was planned with. */
 export function checkUnchanged(lake: string, parts: readonly LakePart[]): void {
   for (const part of parts) {
@@ -138,11 +165,6 @@ function statOf(path: string, name: string): BigIntStats {
     if (error instanceof ApiError) throw error
     throw lakeFileError(name, 'it is not there or may not be read', error)
   }
-}
-
-/** Changes when a file is replaced or written to. */
-export function identityOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
-  return `${ino} ${size} ${mtimeNs} ${ctimeNs}`
 }
 
 /** Throws `lake_file_invalid` for a directory, a pipe or a device: opening or reading one may never come to an end. */

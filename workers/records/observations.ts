@@ -8,6 +8,8 @@ import { fieldsOf, type RecordField } from '../../shared/record-schema.ts'
 import type { ObservationQuery } from '../../shared/record-task.ts'
 import { observationCount, type ObservationKey } from '../../shared/sql/observation-queries.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
+import type { AnswerSources } from './answer-identity.ts'
+import { seenFiles } from './lake-partitions.ts'
 import type { ObservationRows } from './observation-lake.ts'
 import {
   makeObservationPlan,
@@ -38,7 +40,7 @@ export async function answerObservations(
   for (let attempt = 1; ; attempt++) {
     try {
       const plan = await makeObservationPlan(query, request)
-      request.identity.settle(plan.parts, [])
+      request.identity.settle(observationSources(query, plan, request))
       assertInPlace(request, 0, plan.cold.parts.length)
       return await answer(query, plan, request)
     } catch (error) {
@@ -47,6 +49,17 @@ export async function answerObservations(
       if (attempt >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Observations', error)
     }
   }
+}
+
+function observationSources(
+  { station }: ObservationQuery,
+  { parts, isHot }: ObservationPlan,
+  { context, identity }: RecordRequest,
+): AnswerSources {
+  // Where a station is not named the store may have others.
+  if (station === null || isHot || parts.length === 0) return { parts, facts: [] }
+  const looked = { dataset: 'observations', scopes: [station], startedMs: identity.startedMs } as const
+  return { parts, facts: [], lakeOnly: { seenFiles: seenFiles(context.lake, looked, parts) } }
 }
 
 /** The whole page, and a row behind it that says that there is more. */

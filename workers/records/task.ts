@@ -77,7 +77,7 @@ export default async function runRecordTask(
 
 /** The request is to be asked of a thread for bulk work. */
 function sendMisplaced(port: RecordTask['port']): void {
-  const nothing = { rows: 0, nextOffset: null, identity: null, isHeld: false }
+  const nothing = { rows: 0, nextOffset: null, identity: null, isHeld: false, seenFiles: null }
   port.postMessage({ kind: 'head', ...nothing, isMisplaced: true } satisfies RecordHead)
   port.postMessage({ kind: 'end', rows: 0 })
 }
@@ -90,6 +90,7 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
     rows,
     nextOffset: hasMore ? query.offset + rows : null,
     identity: request.identity.name,
+    seenFiles: request.identity.seenFiles,
     isHeld: planned === undefined,
     isMisplaced: false,
   }

@@ -1,0 +1,14 @@
+// What a file or directory is told from its successor by.
+
+import type { BigIntStats } from 'node:fs'
+
+/** A file or directory as somebody found it. */
+export interface SeenFile {
+  readonly path: string
+  readonly identity: string
+}
+
+/** Changes when a file is replaced or written to, and when something comes into a directory or leaves it. */
+export function identityOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return `${ino} ${size} ${mtimeNs} ${ctimeNs}`
+}
