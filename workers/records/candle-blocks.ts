@@ -1,12 +1,16 @@
 // Remembered candles: the rows of one market in one file, in time order. Who draws a chart or a table of a day asks for
-// the same few markets again and again, and a query costs DuckDB milliseconds however little it finds.
+// the same few markets again and again, and then for others of their event. A query costs DuckDB milliseconds however
+// little it finds, most of them for the row group in which those lie beside each other: so they are all fetched at once.
 
 import { CANDLE_CACHE_BYTES_MAX } from '../../shared/limits.ts'
-import type { IndexedPart } from './candle-index.ts'
+import type { IndexedPart, MarketSpan } from './candle-index.ts'
 import { CandleRows } from './candle-rows.ts'
 import { appendCandles, codedCandlesSql, marketBoundsSql } from './candle-values.ts'
 import { type DuckLake, readParquetSql, sqlInstant } from './duck-lake.ts'
 import { lakeChunks } from './lake-query.ts'
+
+/** Rows up to which the other markets of an event are fetched with those that are asked for. */
+const EVENT_ROWS_MAX = 40_960
 
 export class CandleBlocks {
   readonly #lake: DuckLake
@@ -30,7 +34,9 @@ export class CandleBlocks {
     const there = new Set(spans.filter((span) => span.interval === interval).map(({ market }) => market))
     const inPart = markets.filter((market) => there.has(market))
     const missing = inPart.filter((market) => !this.#blocks.has(keyOf(market)))
-    const fresh = await this.#read(indexed, missing, interval, signal)
+    const wanted = missing.length === 0 ? [] : withTheirEvents(missing, spans, interval)
+    const fresh = await this.#read(indexed, wanted, interval, signal)
+    for (const [market, block] of fresh) this.#remember(keyOf(market), block)
     const blocks = inPart.map((market) => {
       const key = keyOf(market)
       // Another request may have put it there, or made this one forget it, in the meantime.
@@ -79,4 +85,18 @@ export class CandleBlocks {
       this.#sizeBytes -= sizeBytes
     }
   }
+}
+
+/** Some markets (sorted) and the others of their events, if these have few rows together. */
+function withTheirEvents(
+  markets: readonly string[],
+  spans: readonly MarketSpan[],
+  interval: number,
+): readonly string[] {
+  const asked = new Set(markets)
+  const events = new Set(spans.filter(({ market }) => asked.has(market)).map(({ event }) => event))
+  const ofEvents = spans.filter((span) => span.interval === interval && events.has(span.event))
+  const rows = ofEvents.reduce((sum, span) => sum + span.rows, 0)
+  if (rows > EVENT_ROWS_MAX) return markets
+  return ofEvents.map(({ market }) => market).toSorted((left, right) => (left < right ? -1 : 1))
 }
