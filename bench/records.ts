@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
+import { storeServices } from '../server/catalogue/store-services.ts'
 import { readServeCall, type ServeConfig } from '../server/config.ts'
 import { startServer } from '../server/server.ts'
 import { openRelationalStore } from '../server/storage/relational-store.ts'
@@ -68,6 +69,8 @@ export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<
   await store.migrate()
   const server = await startServer(benchConfig(root), {
     logger: pino({ level: 'silent' }),
+    // As `bookcast serve` has it: without these no answer is kept.
+    store: storeServices(store.postgres),
     storeAddress: store.postgres.address,
   })
   const peer = await RecordPeer.start(file)
@@ -81,6 +84,9 @@ export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<
       () => fetchBody(same.ours),
       () => fetchBody(same.peer),
     ])
+    // Another limit is another request, whose answer is made of the rows that are remembered.
+    let limit = 10_000
+    const [made = []] = await alternate(rounds, 0, [() => fetchBody(`${same.ours}&limit=${limit--}`)])
     let next = 0
     const another = (): Promise<{ ms: number }> => {
       const [day, strike] = [1 + (Math.floor(next / CANDLE_STRIKES) % days), next++ % CANDLE_STRIKES]
@@ -104,9 +110,9 @@ export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<
         async () => elapsedMs(() => peer.copyObservations(pattern, columns, join(root, 'copy.parquet'))),
       ],
     )
-    const [ourMs, peerMs, firstMs] = [ours, theirs, first].map((bodies) =>
+    const [ourMs, peerMs, madeMs, firstMs] = [ours, theirs, made, first].map((bodies) =>
       median(bodies.map(({ ms }) => ms)),
-    ) as [number, number, number]
+    ) as [number, number, number, number]
     const [exportMs, copyMs] = [median(exports), median(copies)]
     const [reportMs, reportCopyMs] = [median(reportExports), median(reportCopies)]
     return {
@@ -116,6 +122,7 @@ export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<
         { name: 'a day of one market as json', value: ourMs, unit: 'ms' },
         { name: 'the same by fastify and DuckDB', value: peerMs, unit: 'ms' },
         { name: 'bookcast is faster by', value: peerMs / ourMs, unit: '×', atLeast: 6 },
+        { name: 'a day of which the rows are remembered, not the answer', value: madeMs, unit: 'ms' },
         { name: 'a market that was not asked for before', value: firstMs, unit: 'ms', atMost: 5 },
         { name: `${exportRows} candles as parquet`, value: exportMs, unit: 'ms' },
         { name: 'COPY of the same rows', value: copyMs, unit: 'ms' },
@@ -125,7 +132,9 @@ export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<
         { name: 'speed of that COPY', value: reportCopyMs / reportMs, unit: '×', atLeast: 1 },
       ],
       hashes: { bookcast: ours.at(-1)?.sha256 ?? '', 'fastify and DuckDB': theirs.at(-1)?.sha256 ?? '' },
-      notes: ['Bookcast remembers the rows of markets asked for before; the fourth figure is without that.'],
+      notes: [
+        'The same day again is given from memory after a look at the files it was made of. A market that was not asked for before is seldom the first of its event, with whose rows those of the others come.',
+      ],
     }
   } finally {
     await peer.close()
