@@ -44,20 +44,28 @@ export class DuckLake {
     this.#onAnswer = onAnswer
   }
 
-  /** Chunks of up to 2,048 rows. The query is over when the generator is, however that happens. */
+  /**
+   * Chunks of up to 2,048 rows, of which the next is made while one is used. The query is over when the generator is,
+   * however that happens.
+   */
   async *chunks(sql: string, signal: AbortSignal): AsyncGenerator<DuckDBDataChunk, void, void> {
     const connection = await this.#take()
     const onAbort = (): void => connection.interrupt()
     signal.addEventListener('abort', onAbort)
     let isClean = false
+    let next: Promise<DuckDBDataChunk | null> = Promise.resolve(null)
     try {
       signal.throwIfAborted()
       const result = await connection.stream(sql)
+      next = result.fetchChunk()
       for (;;) {
-        const chunk = await result.fetchChunk()
+        const chunk = await next
         this.#onAnswer()
         signal.throwIfAborted()
         if (chunk === null || chunk.rowCount === 0) break
+        next = result.fetchChunk()
+        // Whoever gave up before it came hears nothing of its failure.
+        next.catch(() => {})
         yield chunk
       }
       isClean = true
@@ -66,6 +74,8 @@ export class DuckLake {
       throw error
     } finally {
       signal.removeEventListener('abort', onAbort)
+      // A connection is not closed under a chunk that is being made.
+      if (!isClean) await interrupted(connection, next)
       // A result that was not read to its end stays with its connection.
       if (isClean && this.#idle.length < DUCKDB_IDLE_CONNECTIONS_MAX) this.#idle.push(connection)
       else connection.closeSync()
@@ -106,6 +116,12 @@ export class DuckLake {
     this.#instance = undefined
     for (const connection of this.#idle.splice(0)) connection.closeSync()
   }
+}
+
+/** Stops what a connection is making, if anything, and resolves when it has stopped. */
+async function interrupted(connection: DuckDBConnection, making: Promise<unknown>): Promise<void> {
+  connection.interrupt()
+  await making.catch(() => {})
 }
 
 async function openDatabase(): Promise<DuckDBInstance> {

@@ -1,37 +1,55 @@
 // The values of DuckDB's vectors many at a time. Its library gives them one by one, each with a look at a bitmap of big
 // integers, which takes longer than everything else about a long answer. Underneath a vector lies as DuckDB has it:
-// numbers side by side, nulls as cleared bits, texts as sixteen bytes of length and, up to twelve bytes, the text.
+// numbers side by side, nulls as cleared bits, texts as sixteen bytes of length and, up to twelve bytes, the text; longer
+// ones lie elsewhere, most of them one behind the other.
 // Source: https://duckdb.org/docs/stable/internals/vector. Where the library hides something it is asked value by value.
 
 import { type DuckDBVector } from '@duckdb/node-api'
+import bindings from '@duckdb/node-bindings'
 
 const TWO_POWER_32 = 0x1_0000_0000
 const TEXT_BYTES = 16
 /** Bytes of the longest text that stands in the vector itself. */
 const INLINE_BYTES_MAX = 12
+const POINTER_OFFSET = 8
 
-/**
- * Copies integers of up to 64 bits or doubles, as doubles. Of a null the query must have made NaN already. Integers
- * beyond 2^53 are rounded.
- */
+/** Copies integers of up to 64 bits or doubles, as doubles: NaN of a null. Integers beyond 2^53 are rounded. */
 export function copyNumbers(vector: DuckDBVector, target: Float64Array, start: number): void {
   const items: unknown = Reflect.get(vector, 'items')
-  if (items instanceof Float64Array || items instanceof Int32Array) {
-    target.set(items, start)
+  const validity = validityOf(vector)
+  const isPlain = items instanceof Float64Array || items instanceof Int32Array
+  if (validity === undefined || !(isPlain || items instanceof BigInt64Array)) {
+    copyEach(vector, target, start)
     return
   }
-  if (items instanceof BigInt64Array) {
+  if (isPlain) target.set(items, start)
+  else {
     const words = new Int32Array(items.buffer, items.byteOffset, 2 * items.length)
     for (let row = 0; row < items.length; row++)
       target[start + row] = words[2 * row + 1]! * TWO_POWER_32 + (words[2 * row]! >>> 0)
-    return
   }
+  if (validity === null) return
+  for (let row = 0; row < items.length; row++)
+    if ((validity[row >>> 3]! & (1 << (row & 7))) === 0) target[start + row] = Number.NaN
+}
+
+function copyEach(vector: DuckDBVector, target: Float64Array, start: number): void {
   for (let row = 0; row < vector.itemCount; row++) {
     const value = vector.getItem(row)
     if (value === null) target[start + row] = Number.NaN
     else if (typeof value === 'number' || typeof value === 'bigint') target[start + row] = Number(value)
     else throw new Error('a column is not of numbers')
   }
+}
+
+/** A bit for each row, clear where it is null; null for none, undefined where the library hides them. */
+function validityOf(vector: DuckDBVector): Uint8Array | null | undefined {
+  const validity: unknown = Reflect.get(vector, 'validity')
+  const bits: unknown = validity instanceof Object ? Reflect.get(validity, 'data') : undefined
+  if (bits === null) return null
+  return bits instanceof BigUint64Array
+    ? new Uint8Array(bits.buffer, bits.byteOffset, bits.byteLength)
+    : undefined
 }
 
 /** Texts of a vector, valid until the next chunk of its result is fetched. */
@@ -41,19 +59,25 @@ export class TextVector {
   readonly #start: number
   /** Undefined where it is not known how the texts lie. */
   readonly #view: DataView | undefined
-  readonly #validity: Uint8Array | undefined
+  /** Null where no text is. */
+  readonly #validity: Uint8Array | null
+  #longs: LongTexts | undefined
 
   constructor(vector: DuckDBVector, start = 0, stop = vector.itemCount) {
     this.#vector = vector
     this.#start = start
     this.length = stop - start
     const view: unknown = Reflect.get(vector, 'dataView')
-    const validity: unknown = Reflect.get(vector, 'validity')
-    const bits: unknown = validity instanceof Object ? Reflect.get(validity, 'data') : undefined
-    const isKnown = view instanceof DataView && (bits === null || bits instanceof BigUint64Array)
-    this.#view = isKnown ? view : undefined
-    this.#validity =
-      isKnown && bits !== null ? new Uint8Array(bits.buffer, bits.byteOffset, bits.byteLength) : undefined
+    const validity = validityOf(vector)
+    this.#view = view instanceof DataView && validity !== undefined ? view : undefined
+    this.#validity = validity ?? null
+  }
+
+  /** The texts that do not stand in the vector itself; undefined where it is not known how they lie. */
+  get longs(): LongTexts | undefined {
+    if (this.#view === undefined) return undefined
+    this.#longs ??= longTexts(this.#view, (row) => this.inlineAt(row) === -1, this.#start, this.length)
+    return this.#longs
   }
 
   slice(from: number, to: number): TextVector {
@@ -73,7 +97,7 @@ export class TextVector {
   inlineAt(row: number): number {
     const index = this.#start + row
     if (this.#view === undefined) return this.#vector.getItem(index) === null ? -2 : -1
-    if (this.#validity !== undefined && (this.#validity[index >>> 3]! & (1 << (index & 7))) === 0) return -2
+    if (this.#validity !== null && (this.#validity[index >>> 3]! & (1 << (index & 7))) === 0) return -2
     const at = index * TEXT_BYTES
     return this.#view.getUint32(at, true) <= INLINE_BYTES_MAX ? at + 4 : -1
   }
@@ -81,4 +105,55 @@ export class TextVector {
   get inlineView(): DataView | undefined {
     return this.#view
   }
+}
+
+/** The long texts of some rows: all of their bytes, and where each row's lie. */
+export interface LongTexts {
+  readonly bytes: Buffer
+  /** By row; what stands there for a row without a long text means nothing. */
+  readonly starts: Int32Array
+  readonly ends: Int32Array
+  /** Stretches of memory in which they lay. */
+  readonly stretches: number
+}
+
+/** Copies texts that lie one behind the other at once: a call for each takes longer than all else about them. */
+function longTexts(
+  view: DataView,
+  isLong: (row: number) => boolean,
+  firstIndex: number,
+  rows: number,
+): LongTexts {
+  const starts = new Int32Array(rows)
+  const ends = new Int32Array(rows)
+  const runs: { readonly pointerAt: number; sizeBytes: number }[] = []
+  let sizeBytes = 0
+  let run = { pointerAt: 0, sizeBytes: 0 }
+  let runEndLow = -1
+  let runEndHigh = -1
+  for (let row = 0; row < rows; row++) {
+    if (!isLong(row)) continue
+    const at = (firstIndex + row) * TEXT_BYTES
+    const length = view.getUint32(at, true)
+    const low = view.getUint32(at + POINTER_OFFSET, true)
+    const high = view.getUint32(at + POINTER_OFFSET + 4, true)
+    if (low !== runEndLow || high !== runEndHigh) {
+      run = { pointerAt: view.byteOffset + at + POINTER_OFFSET, sizeBytes: 0 }
+      runs.push(run)
+    }
+    run.sizeBytes += length
+    // A run that passes a multiple of 2^32 goes on as another one.
+    runEndLow = low + length
+    runEndHigh = high
+    starts[row] = sizeBytes
+    sizeBytes += length
+    ends[row] = sizeBytes
+  }
+  const bytes = Buffer.allocUnsafe(sizeBytes)
+  let end = 0
+  for (const { pointerAt, sizeBytes: runBytes } of runs) {
+    bytes.set(bindings.get_data_from_pointer(view.buffer as ArrayBuffer, pointerAt, runBytes), end)
+    end += runBytes
+  }
+  return { bytes, starts, ends, stretches: runs.length }
 }

@@ -27,6 +27,9 @@ const OBSERVATIONS_SCHEMA: LakeFileSchema = {
   ),
 }
 
+/** What rows are sorted by; read whether it is asked for or not. */
+const KEY_COLUMNS = ['epoch_ms(observed_at)', 'station_code', 'observation_type']
+
 /** Which observations: `fromMs` inclusive, `toMs` exclusive, null is no condition. */
 export interface ColdObservations {
   readonly parts: readonly LakePart[]
@@ -101,9 +104,10 @@ export class ObservationLake {
     signal: AbortSignal,
   ): AsyncGenerator<ObservationRows, void, void> {
     if (wanted.parts.length === 0) return
-    const values = fields.map((field) => valueSql(field))
+    const columns = [...new Set([...KEY_COLUMNS, ...fields.map(valueSql)])]
+    const places = fields.map((field) => columns.indexOf(valueSql(field)))
     const sql =
-      `SELECT ${['epoch_ms(observed_at)::DOUBLE AS observed_ms', 'station_code', 'observation_type', ...values].join(', ')}` +
+      `SELECT ${columns.join(', ')}` +
       ` FROM ${sourceSql(wanted)} ${after === undefined ? '' : behindSql(after)} ORDER BY observed_at, station_code, observation_type LIMIT ${rowsMax}`
     const arrays = fields.map(() => new Float64Array(isPacked ? DuckDBVector.standardSize() : 0))
     for await (const chunk of lakeChunks(this.#lake, wanted.parts, sql, signal)) {
@@ -112,13 +116,16 @@ export class ObservationLake {
       copyNumbers(chunk.getColumnVector(0), observedMs, 0)
       const texts = (index: number): TextVector | string[] =>
         isPacked ? new TextVector(chunk.getColumnVector(index)) : (chunk.getColumnValues(index) as string[])
-      const columns = fields.map((field, index) => {
-        if (!isNumeric(field)) return texts(3 + index)
+      const keys = { station: texts(1), type: texts(2) }
+      const values = fields.map((field, index) => {
+        const place = places[index]!
+        if (!isNumeric(field)) return place === 1 ? keys.station : place === 2 ? keys.type : texts(place)
         const column = isPacked ? arrays[index]!.subarray(0, rows) : new Float64Array(rows)
-        copyNumbers(chunk.getColumnVector(3 + index), column, 0)
+        if (place === 0) column.set(observedMs)
+        else copyNumbers(chunk.getColumnVector(place), column, 0)
         return column
       })
-      yield { length: rows, observedMs, station: texts(1), type: texts(2), columns }
+      yield { length: rows, observedMs, ...keys, columns: values }
     }
   }
 
@@ -139,11 +146,9 @@ export class ObservationLake {
   }
 }
 
-/** A field as a double, which is NaN instead of null, or a text. */
-function valueSql(field: RecordField): string {
-  if (!isNumeric(field)) return field.name
-  const value = field.type === 'instant' ? `epoch_ms(${field.name})` : field.name
-  return `coalesce(${value}::DOUBLE, 'nan'::DOUBLE)`
+/** A field as it is stored: what is sorted is as narrow as can be. */
+function valueSql({ name, type }: RecordField): string {
+  return type === 'instant' ? `epoch_ms(${name})` : name
 }
 
 function behindSql({ observedMs, stationCode, type }: ObservationKey): string {

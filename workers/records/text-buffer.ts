@@ -4,7 +4,7 @@
 
 import type { EncodedChunk, ChunkPages } from '../output/parquet-leaf.ts'
 import { appendCodes, CodeArray, PageBuffer } from '../output/parquet-pages.ts'
-import { TextVector } from './duck-vectors.ts'
+import { type LongTexts, TextVector } from './duck-vectors.ts'
 
 /** Distinct texts of one row group up to which a dictionary is worth it. */
 const DICTIONARY_ENTRIES_MAX = 16_384
@@ -76,6 +76,7 @@ export class TextBuffer {
     const at = vector.inlineAt(row)
     const view = vector.inlineView
     if (at === -2) this.#takeText(null)
+    else if (at === -1 && this.#isPlain && vector.longs !== undefined) this.#takeLong(vector.longs, row)
     else if (at < 0 || view === undefined) this.#takeText(vector.at(row))
     else if (this.#isPlain) this.#takePlainBytes(view, at)
     else {
@@ -109,6 +110,15 @@ export class TextBuffer {
     const start = this.#plain.reserve(length)
     const { bytes } = this.#plain
     for (let byte = 0; byte < length; byte++) bytes[start + byte] = view.getUint8(at + byte)
+    this.#codes[this.#rows++] = 0
+    this.#valueCount++
+  }
+
+  #takeLong({ bytes, starts, ends }: LongTexts, row: number): void {
+    const [start, end] = [starts[row]!, ends[row]!]
+    this.#plain.appendUint32(end - start)
+    const at = this.#plain.reserve(end - start)
+    bytes.copy(this.#plain.bytes, at, start, end)
     this.#codes[this.#rows++] = 0
     this.#valueCount++
   }
