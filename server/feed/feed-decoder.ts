@@ -117,14 +117,13 @@ export class RunRecords {
 
   /** Whether the run speaks of the market. */
   follows(run: FeedRun, id: string): boolean {
-    const series = this.#seriesById.get(id)
-    return series !== undefined && run.has(series, id)
+    return run.has(this.#seriesNow(id), id)
   }
 
   /** The run speaks of the market no more. */
   leave(run: FeedRun, id: string, { ts, recvTs, seq }: Stamp): void {
-    const series = this.#seriesById.get(id)
-    if (series === undefined || !run.has(series, id)) return
+    const series = this.#seriesNow(id)
+    if (!run.has(series, id)) return
     const event = { marketId: id, ts, recvTs, seq: BigInt(seq), event: FEED_LEFT, side: SIDE_BID }
     this.#sink.append(series, { ...event, price: 0, qty: 0, span: run.number })
     run.removeMarket(series, id)
@@ -144,6 +143,11 @@ export class RunRecords {
   /** Markets that are over leave the memory, or it would grow for ever; they are new if they come back. */
   forgetMarkets(): void {
     this.#seriesById.clear()
+  }
+
+  // A market that has said nothing since midnight is forgotten here, and the run still speaks of it.
+  #seriesNow(id: string): string {
+    return this.#seriesById.get(id) ?? this.#seriesOf(id)
   }
 
   #open(run: FeedRun, id: string, ts: bigint): string {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { HELD_MESSAGES_MAX } from '../../server/feed/waiting-messages.ts'
 import { ContradictionError } from '../../server/lake/record-order.ts'
 import { EVENT_GAP } from '../../shared/lob-v1.ts'
+import { KalshiDecoder } from '../../server/exchanges/kalshi/decoder.ts'
 import { decoderHarness } from '../support/import-harness.ts'
 import { B, MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
 
@@ -245,6 +246,19 @@ test('a level below zero makes its book unknown', async () => {
     `${MS + 5} ${B} add bid 4500 5`,
   ])
   assert.equal(harness.tally.negativeLevels, 1)
+})
+
+test('a book that nothing was said of since midnight is unknown when it is no longer followed', async () => {
+  const left = { sid: 1, seq: 3, type: 'ok', msg: { market_tickers: [B], ts_ms: MS + 9 } }
+  const harness = decoderHarness('kalshi').feed(snapshot(1, { ts_ms: MS }), snapshot(2, { market_ticker: B }))
+  const { decoder } = harness
+  assert.ok(decoder instanceof KalshiDecoder)
+  decoder.forgetMarkets()
+  harness.feed(left)
+  assert.deepEqual(
+    (await harness.done()).filter((row) => row.endsWith(' gap')),
+    [`${MS + 9} ${T} gap`],
+  )
 })
 
 test('books that are no longer followed or finished become unknown at once, those cut off after their last message', async () => {

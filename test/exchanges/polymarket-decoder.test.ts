@@ -4,6 +4,7 @@ import { BadLineError } from '../../server/feed/bad-line.ts'
 import { HELD_MESSAGES_MAX } from '../../server/feed/waiting-messages.ts'
 import { EVENT_GAP } from '../../shared/lob-v1.ts'
 import { IMPORT_HELD_CHANGES_MAX } from '../../shared/limits.ts'
+import type { PolymarketDecoder } from '../../server/exchanges/polymarket/decoder.ts'
 import { decoderHarness } from '../support/import-harness.ts'
 
 const MARKET = `0x${'ab'.repeat(32)}`
@@ -387,4 +388,20 @@ test('no first book is known before it last changed, however far behind the cloc
     `${MS + 1_500} ${Y} set bid 4000 1`,
     `${MS + 2_150} ${Y} set bid 4100 3`,
   ])
+})
+
+test('a token that is no longer listened to is unknown from then on, and forgotten', async () => {
+  const received = (ms: number, data: unknown): object => ({ recv_ts: `${ms}000000`, data })
+  const harness = decoderHarness('polymarket').feed(
+    received(MS, [book(MS, { bids: [level('0.4', '1')] }), { ...book(MS), asset_id: NO }]),
+    received(MS + 9, change(MS + 5)),
+    received(MS + 20, { assets_ids: [YES, '5'], operation: 'unsubscribe', initial_dump: true }),
+    received(MS + 40, change(MS + 30, { asset_id: NO, price: '0.6', size: '7' })),
+  )
+  const { tokens } = (harness.decoder as PolymarketDecoder).state()
+  assert.deepEqual(
+    tokens.map(([id]) => id),
+    [N],
+  )
+  assert.deepEqual((await harness.done()).slice(-2), [`${MS + 20} ${Y} gap`, `${MS + 30} ${N} set bid 6000 7`])
 })

@@ -201,6 +201,9 @@ export class PolymarketDecoder implements ResumableDecoder {
       case 'changes':
         this.#applyChanges(this.#runFrom(false, stamp), body.changes, stamp)
         return
+      case 'left':
+        this.#leave(body.tokens, stamp)
+        return
       case 'disconnect':
         if (this.#run === undefined) this.#spans.endsBefore.push(recvTs)
         this.#end('disconnect')
@@ -253,6 +256,14 @@ export class PolymarketDecoder implements ResumableDecoder {
       else token.hold(stamp, change.level)
     }
     for (const [token, change] of lastChanges) if (!token.hasBest(change)) this.#tally.bestPriceMismatches++
+  }
+
+  // Without this the books of markets that are over would seem known, and stay, for as long as the connection lives.
+  #leave(tokens: readonly string[], stamp: Stamp): void {
+    const run = this.#run
+    if (run === undefined) return
+    const ts = later(stamp.ts, run.lastTs)
+    for (const id of this.#tokens.forget(new Set(tokens))) this.#records.leave(run, id, { ...stamp, ts })
   }
 
   #set(run: FeedRun, id: string, stamp: Stamp, level: BookLevel): void {

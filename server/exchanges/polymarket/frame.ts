@@ -24,6 +24,8 @@ export type PolymarketBody =
   | { readonly kind: 'book'; readonly marketId: string; readonly levels: readonly BookLevel[] }
   | { readonly kind: 'changes'; readonly changes: readonly PriceChange[] }
   | { readonly kind: 'disconnect' }
+  /** The recorder's own word that it listens to these tokens no more. */
+  | { readonly kind: 'left'; readonly tokens: readonly string[] }
   /** The recorder's own word that it has listened until then. */
   | { readonly kind: 'heard'; readonly name: 'heartbeat' }
   /** Stands for a line that could not be read. */
@@ -62,10 +64,11 @@ export function isTypicalPolymarketFrame(frame: Frame): boolean {
   return type === undefined && TYPICAL_CONTENT.some((key) => frame[key] !== undefined)
 }
 
-/** The first books lack a kind. */
+/** The first books lack a kind, and so does what the client asks for. */
 export function isUntypedPolymarketFrame(value: Frame): boolean {
   return (
-    value['market'] !== undefined && (value['asset_id'] !== undefined || value['price_changes'] !== undefined)
+    (Array.isArray(value['assets_ids']) && value['operation'] !== undefined) ||
+    (value['market'] !== undefined && (value['asset_id'] !== undefined || value['price_changes'] !== undefined))
   )
 }
 
@@ -81,6 +84,8 @@ export function parsePolymarketFrame(frame: Frame): PolymarketMessage {
 }
 
 function parseBody(frame: Frame): PolymarketBody {
+  const { operation, assets_ids: tokens } = frame
+  if (operation === 'unsubscribe' && Array.isArray(tokens)) return { kind: 'left', tokens: tokens.map(String) }
   const type = frame['event_type'] ?? frame['type'] ?? typeOfUntyped(frame)
   switch (type) {
     case 'book':

@@ -115,11 +115,14 @@ export class PolymarketLane implements FeedLane {
   // Some clients report that changes are ignored: the check notices and makes a new connection.
   #change(operation: 'subscribe' | 'unsubscribe', ids: readonly string[]): void {
     if (ids.length === 0) return
-    this.#connection.send(JSON.stringify({ assets_ids: ids, operation, initial_dump: true }))
+    const command = { assets_ids: ids, operation, initial_dump: true }
+    this.#connection.send(JSON.stringify(command))
     if (operation === 'subscribe') {
       this.#await(ids)
       return
     }
+    // Nobody answers it, and nothing else says that these are heard of no more.
+    this.#options.log.command(JSON.stringify({ type: operation, ...command }))
     for (const id of ids) {
       this.#asked.delete(id)
       this.#awaited.delete(id)

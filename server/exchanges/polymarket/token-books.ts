@@ -97,6 +97,13 @@ export class TokenBooks {
     this.#tokens.delete(id)
   }
 
+  /** Forgets the books of tokens, whichever their markets are, and returns their ids. */
+  forget(tokens: ReadonlySet<string>): string[] {
+    const ids = [...this.#tokens.keys()].filter((id) => tokens.has(id.slice(id.lastIndexOf(':') + 1)))
+    for (const id of ids) this.#tokens.delete(id)
+    return ids
+  }
+
   clear(): void {
     this.#tokens.clear()
   }

@@ -1,0 +1,69 @@
+// One connection that lives for days while markets open and end: what the recorder keeps of them is that of the open ones.
+
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { readCheckpoint } from '../../server/recorder/checkpoint.ts'
+import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { WAL_KIND } from '../../server/recorder/wal-record.ts'
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { type ScriptRecord, writeWal } from '../support/wal-script.ts'
+
+const START_MS = Date.parse('2026-06-24T01:00:00Z')
+const DAYS = 5
+const TOKENS_A_DAY = 6
+const MARKET = `0x${'ab'.repeat(32)}`
+const SERIES = 'highest-temperature-in-nyc'
+const CLOCK_MS = 30_000
+
+const tokensOf = (day: number): string[] =>
+  Array.from({ length: TOKENS_A_DAY }, (_, index) => String(10_000 + day * 100 + index))
+
+const bookOf = (token: string, ms: number): object => ({
+  event_type: 'book',
+  market: MARKET,
+  asset_id: token,
+  timestamp: String(ms),
+  bids: [{ price: '0.4', size: '5' }],
+  asks: [],
+})
+
+/** A day's tokens are listened to from its beginning to the next one's, through one connection. */
+function recordsOf(day: number): ScriptRecord[] {
+  const ms = START_MS + day * MS_PER_DAY
+  const entries = Object.fromEntries(tokensOf(day).map((token) => [`${MARKET}:${token}`, SERIES]))
+  const left = { type: 'unsubscribe', assets_ids: tokensOf(day - 1), operation: 'unsubscribe', initial_dump: true }
+  return [
+    { kind: WAL_KIND.series, ms, frame: entries },
+    { ms: ms + 10, frame: tokensOf(day).map((token) => bookOf(token, ms)) },
+    ...(day === 0 ? [] : [{ kind: WAL_KIND.command, ms: ms + 20, frame: left }]),
+    ...Array.from({ length: MS_PER_DAY / CLOCK_MS - 1 }, (_, tick) => {
+      return { kind: WAL_KIND.clock, ms: ms + (tick + 1) * CLOCK_MS }
+    }),
+  ]
+}
+
+test('books of markets that are over leave the recorder, though its connection lives on', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  const workDirectory = join(lake, '.recorder')
+  const kept: number[][] = []
+  const start = [{ kind: WAL_KIND.start, ms: START_MS - 1 }]
+  let limit = await writeWal(workDirectory, 'polymarket', start)
+  const consolidation = await Consolidation.open({ lake, source: 'polymarket', workDirectory })
+  for (let day = 0; day < DAYS; day++) {
+    limit = await writeWal(workDirectory, 'polymarket', recordsOf(day))
+    while (await consolidation.advance(limit));
+    const state = await readCheckpoint(join(workDirectory, 'polymarket-latest.checkpoint'))
+    assert.ok(state !== undefined)
+    const { tokens } = state.lanes[0]?.decoder as { tokens: readonly unknown[] }
+    const [series] = state.series
+    kept.push([tokens.length, series?.recording.markets.length ?? 0, series?.folds.length ?? 0])
+  }
+  const { gaps, badLines } = consolidation.figures.tally
+  assert.deepEqual([[...gaps], badLines], [[['no longer followed', (DAYS - 1) * TOKENS_A_DAY]], 0])
+  await consolidation.close()
+  // The day that is over and the one before it, of which something is in the open date's file.
+  for (const [tokens, markets, folds] of kept.slice(1))
+    assert.ok(tokens! <= TOKENS_A_DAY && markets! <= 2 * TOKENS_A_DAY && folds! <= 2 * TOKENS_A_DAY, kept.join(' | '))
+})
