@@ -403,5 +403,8 @@ test('a token that is no longer listened to is unknown from then on, and forgott
     tokens.map(([id]) => id),
     [N],
   )
-  assert.deepEqual((await harness.done()).slice(-2), [`${MS + 20} ${Y} gap`, `${MS + 30} ${N} set bid 6000 7`])
+  assert.deepEqual((await harness.done()).slice(-2), [
+    `${MS + 20} ${Y} gap`,
+    `${MS + 30} ${N} set bid 6000 7`,
+  ])
 })

@@ -33,7 +33,12 @@ const bookOf = (token: string, ms: number): object => ({
 function recordsOf(day: number): ScriptRecord[] {
   const ms = START_MS + day * MS_PER_DAY
   const entries = Object.fromEntries(tokensOf(day).map((token) => [`${MARKET}:${token}`, SERIES]))
-  const left = { type: 'unsubscribe', assets_ids: tokensOf(day - 1), operation: 'unsubscribe', initial_dump: true }
+  const left = {
+    type: 'unsubscribe',
+    assets_ids: tokensOf(day - 1),
+    operation: 'unsubscribe',
+    initial_dump: true,
+  }
   return [
     { kind: WAL_KIND.series, ms, frame: entries },
     { ms: ms + 10, frame: tokensOf(day).map((token) => bookOf(token, ms)) },
@@ -65,5 +70,8 @@ test('books of markets that are over leave the recorder, though its connection l
   await consolidation.close()
   // The day that is over and the one before it, of which something is in the open date's file.
   for (const [tokens, markets, folds] of kept.slice(1))
-    assert.ok(tokens! <= TOKENS_A_DAY && markets! <= 2 * TOKENS_A_DAY && folds! <= 2 * TOKENS_A_DAY, kept.join(' | '))
+    assert.ok(
+      tokens! <= TOKENS_A_DAY && markets! <= 2 * TOKENS_A_DAY && folds! <= 2 * TOKENS_A_DAY,
+      kept.join(' | '),
+    )
 })

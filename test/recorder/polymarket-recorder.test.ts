@@ -180,6 +180,25 @@ test('a token added later is asked for on the connection, and on a new one when 
   assert.equal(bookText(books.get(`${MARKET}:3`)), '0:4000=10500000')
 })
 
+test('a token that is over is left, and its book is unknown from then on', async (t) => {
+  const exchange = new LocalPolymarket()
+  const tokens = { list: ['1', '2'] }
+  const { finish, recorder } = await record(t, await exchange.start(t), tokens)
+  await eventually(() => recorder.metrics.lanes[0]?.subscribed === 2, 'first books')
+  tokens.list = ['1']
+  await eventually(() => recorder.metrics.consolidation?.gaps['no longer followed'] === 1, 'it is left')
+  assert.equal(exchange.subscriptions[1]?.operation, 'unsubscribe')
+  const gaps = (await finish(exchange))
+    .filter(({ event }) => event === 3)
+    .toSorted((a, b) => (a.ts < b.ts ? -1 : 1))
+  // The other one when the recorder ends.
+  assert.deepEqual(
+    gaps.map(({ market_id: id }) => id),
+    [`${MARKET}:2`, `${MARKET}:1`],
+  )
+  assert.deepEqual([exchange.connections, recorder.metrics.consolidation?.badLines], [1, 0])
+})
+
 test('a first book that a new connection does not bring either is asked for again later', async (t) => {
   const exchange = new LocalPolymarket()
   Object.assign(exchange.silent, { asset: '2', subscriptions: 2 })

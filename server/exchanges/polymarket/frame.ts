@@ -68,7 +68,8 @@ export function isTypicalPolymarketFrame(frame: Frame): boolean {
 export function isUntypedPolymarketFrame(value: Frame): boolean {
   return (
     (Array.isArray(value['assets_ids']) && value['operation'] !== undefined) ||
-    (value['market'] !== undefined && (value['asset_id'] !== undefined || value['price_changes'] !== undefined))
+    (value['market'] !== undefined &&
+      (value['asset_id'] !== undefined || value['price_changes'] !== undefined))
   )
 }
 
@@ -85,7 +86,8 @@ export function parsePolymarketFrame(frame: Frame): PolymarketMessage {
 
 function parseBody(frame: Frame): PolymarketBody {
   const { operation, assets_ids: tokens } = frame
-  if (operation === 'unsubscribe' && Array.isArray(tokens)) return { kind: 'left', tokens: tokens.map(String) }
+  if (operation === 'unsubscribe' && Array.isArray(tokens))
+    return { kind: 'left', tokens: tokens.map(String) }
   const type = frame['event_type'] ?? frame['type'] ?? typeOfUntyped(frame)
   switch (type) {
     case 'book':
