@@ -61,7 +61,7 @@ test('books of markets that are over leave the recorder, though its connection l
     while (await consolidation.advance(limit));
     const state = await readCheckpoint(join(workDirectory, 'polymarket-latest.checkpoint'))
     assert.ok(state !== undefined)
-    const { tokens } = state.lanes[0]?.decoder as { tokens: readonly unknown[] }
+    const { tokens } = state.lanes[0]!.decoder as { tokens: readonly unknown[] }
     const [series] = state.series
     kept.push([tokens.length, series?.recording.markets.length ?? 0, series?.folds.length ?? 0])
   }
