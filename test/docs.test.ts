@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { SERVE_OPTIONS } from '../server/serve-options.ts'
@@ -28,6 +28,22 @@ test('README names every folder', () => {
     .map(({ name }) => `${name}/`)
   assert.deepEqual(
     [...folders, ...rooms].filter((name) => !README.includes(name)),
+    [],
+  )
+})
+
+test('the page of rooms has every folder of source', () => {
+  const rooms = TEXT_OF.get('docs/rooms.md') ?? ''
+  const roots = ['server', 'workers', 'shared', 'clients', 'explorer', 'bench', 'operations']
+  const inside = roots.slice(0, 4).flatMap((root) =>
+    readdirSync(join(ROOT, root), { withFileTypes: true, recursive: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => `${relative(ROOT, entry.parentPath)}/${entry.name}`),
+  )
+  const folders = [...roots, ...inside].filter((path) => path !== 'clients')
+  assert.ok(folders.length > 40)
+  assert.deepEqual(
+    folders.filter((path) => !rooms.includes(`\`${path}/\``)),
     [],
   )
 })
