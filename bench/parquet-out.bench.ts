@@ -294,5 +294,5 @@ function arrowLevels(side: SnapshotSide, start: number, end: number): Data {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const size = process.argv[2] === 'smoke' ? 'smoke' : 'full'
-  await runParquetOutBench(size, console.log)
+  void runParquetOutBench(size, console.log)
 }

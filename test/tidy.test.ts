@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { build, type BuildFailure } from 'esbuild'
 import { lobSources } from '../shared/lob-sources.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -67,15 +68,14 @@ function filesBelow(folder: string): string[] {
 
 const SOURCES = ['server', 'workers', 'shared'].flatMap(filesBelow).filter((path) => path.endsWith('.ts'))
 const TEXTS = new Map(SOURCES.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]))
-const IMPORT = /(?:from|import\()\s*'(\.[^']+\.ts)'/g
+const IMPORT = /(?:from|import|import\()\s*'(\.[^']+\.ts)'/g
+
+function importedBy(path: string, text: string): string[] {
+  return [...text.matchAll(IMPORT)].map(([, name = '']) => join(dirname(path), name))
+}
 
 /** Each file with those that it imports, for values or for types. */
-const IMPORTS = new Map(
-  [...TEXTS].map(([path, text]) => [
-    path,
-    [...text.matchAll(IMPORT)].map(([, name = '']) => join(dirname(path), name)),
-  ]),
-)
+const IMPORTS = new Map([...TEXTS].map(([path, text]) => [path, importedBy(path, text)]))
 
 function folderOf(path: string): string {
   return path.split('/').slice(0, -1).slice(0, 2).join('/')
@@ -122,11 +122,11 @@ test('nobody else knows an exchange by its name', () => {
 })
 
 /** Everything a file reaches by imports. */
-function reachOf(path: string): Set<string> {
+function reachOf(path: string, imports = IMPORTS): Set<string> {
   const reached = new Set<string>()
   const waiting = [path]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop())
-    for (const other of IMPORTS.get(next) ?? [])
+    for (const other of imports.get(next) ?? [])
       if (!reached.has(other)) {
         reached.add(other)
         waiting.push(other)
@@ -142,6 +142,46 @@ test('no files import each other, not even for types', () => {
       .join(' '),
   )
   assert.deepEqual([...new Set(circles)].toSorted(), CIRCLES)
+})
+
+/** Those of some files that wait while they are loaded, which no CommonJS module can. */
+async function waitingFiles(paths: readonly string[]): Promise<string[]> {
+  try {
+    await build({
+      absWorkingDir: ROOT,
+      entryPoints: [...paths],
+      outdir: 'not-written',
+      write: false,
+      format: 'cjs',
+      logLevel: 'silent',
+      logLimit: 0,
+    })
+    return []
+  } catch (error) {
+    const { errors } = error as BuildFailure
+    for (const { text } of errors) assert.match(text, /Top-level await/)
+    return [...new Set(errors.map(({ location }) => location?.file ?? ''))]
+  }
+}
+
+test('no test file waits while it is loaded, nor does what it loads', async () => {
+  // Where several share a process, what is registered after a wait may join the tests of another one.
+  const paths = ['server', 'workers', 'shared', 'explorer', 'clients', 'bench', 'test']
+    .flatMap(filesBelow)
+    .filter((path) => path.endsWith('.ts'))
+  const imports = new Map(
+    paths.map((path) => {
+      const text = readFileSync(join(ROOT, path), 'utf8')
+      return [path, importedBy(path, text.replaceAll(/^(?:import|export) type [^']*'[^']*'/gm, ''))]
+    }),
+  )
+  const loaded = new Set(paths.filter((path) => path.endsWith('.test.ts')))
+  assert.ok(loaded.size > 200)
+  for (const path of paths)
+    if (path.endsWith('.test.ts')) for (const other of reachOf(path, imports)) loaded.add(other)
+  assert.deepEqual(await waitingFiles([...loaded]), [])
+  // A program of its own may.
+  assert.deepEqual(await waitingFiles(['server/main.ts']), ['server/main.ts'])
 })
 
 /** Names of files in text: with an ending that sources and documents have, in words of their own. */

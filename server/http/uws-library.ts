@@ -1,11 +1,11 @@
 // uWebSockets.js, loaded with the settings it reads only then, and how its applications listen.
 
+// oxlint-disable-next-line no-unassigned-import -- it must be loaded before the library
+import './uws-settings.ts'
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js'
-import { REQUEST_HEAD_BYTES_MAX } from '../../shared/limits.ts'
+import * as uWS from 'uWebSockets.js'
 
-// Its own default of 4 KiB is less than a request target may have here.
-process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(REQUEST_HEAD_BYTES_MAX)
-export const uWS = await import('uWebSockets.js')
+export { uWS }
 
 // uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT: exported under another name than its types say, so given by value.
 const LISTEN_EXCLUSIVE_PORT = 1

@@ -2,6 +2,7 @@
 // uWebSockets.js has no binary. CI runs those of conformance, slow readers and faults on it too.
 
 import process from 'node:process'
+import { describe } from 'node:test'
 import { IS_FULL_EFFORT } from '../support/effort.ts'
 
 process.env['BOOKCAST_HTTP'] = 'node'
@@ -10,4 +11,6 @@ process.env['BOOKCAST_HTTP'] = 'node'
 const LONG = IS_FULL_EFFORT ? ['streaming'] : []
 
 for (const name of ['request-framing', 'request-lifecycle', 'connections', 'compression', ...LONG])
-  await import(`./${name}.test.js`)
+  describe(name, async () => {
+    await import(`./${name}.test.js`)
+  })

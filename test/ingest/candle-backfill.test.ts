@@ -31,7 +31,6 @@ const ALL: TimeWindow = { fromMs: FIRST_MS - 4 * DAY_MS, toMs: LAST_MS + 25 * DA
 /** Every window of it is settled. */
 const END_MS = ALL.toMs + 4 * DAY_MS
 const BOTH = ['exchange-catalogue', 'exchange-candles'] as const
-const MIGRATIONS = await readMigrations()
 
 const file = storeOfThisFile()
 
@@ -134,7 +133,7 @@ async function oldStore(random: SeededRandom, exchange: RandomExchange): Promise
   const command = (text: string): Promise<unknown> => postgres.run({ text, parameters: [] })
   await command('DROP SCHEMA public CASCADE')
   await command('CREATE SCHEMA public')
-  await migrate(postgres, MIGRATIONS.slice(0, 5))
+  await migrate(postgres, (await readMigrations()).slice(0, 5))
   for (const series of exchange.series) {
     for (const source of BOTH) {
       const span = random.isWithin(0.5) ? ALL : randomSpan(random)

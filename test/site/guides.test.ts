@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -45,7 +46,7 @@ async function output(directory: string, language: string, library: string | und
   return python === null ? undefined : (await run(python, ['-c', text], options)).stdout
 }
 
-for (const name of await readdir(GUIDES)) {
+for (const name of readdirSync(GUIDES)) {
   test(`the snippets of ${name} run`, async (t) => {
     const guide = await readFile(new URL(name, GUIDES), 'utf8')
     const directory = await temporaryDirectory(t)

@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { type Migration, MigrationError, migrate, readMigrations } from '../../server/storage/migrations.ts'
 import { Postgres } from '../../server/storage/postgres.ts'
 import { STORED_OBSERVATION_COLUMNS } from '../../shared/sql/observation-queries.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const MIGRATIONS = await readMigrations()
-const NAMES = MIGRATIONS.map(({ name }) => name)
 const file = storeOfThisFile()
+let migrations: readonly Migration[]
+let names: readonly string[]
+
+before(async () => {
+  migrations = await readMigrations()
+  names = migrations.map(({ name }) => name)
+})
 
 beforeEach(async () => {
   await command('DROP SCHEMA public CASCADE')
@@ -19,7 +24,7 @@ beforeEach(async () => {
 
 test('applies all files to an empty store, and nothing the second time', async () => {
   const { store } = file
-  assert.deepEqual(await store.migrate(), NAMES)
+  assert.deepEqual(await store.migrate(), names)
   assert.deepEqual(await store.migrate(), [])
   assert.deepEqual(await tables(), [
     'candles',
@@ -46,30 +51,30 @@ test('replicas that start at once apply each file once', async (t) => {
   t.after(() => replica.close(0))
   const applied = await Promise.all([
     store.migrate(),
-    migrate(replica, MIGRATIONS),
-    migrate(replica, MIGRATIONS),
+    migrate(replica, migrations),
+    migrate(replica, migrations),
   ])
-  assert.deepEqual(applied.flat(), NAMES)
+  assert.deepEqual(applied.flat(), names)
   const rows = await store.postgres.run<{ name: string }>({
     text: 'SELECT name FROM schema_migrations ORDER BY name COLLATE "C"',
     parameters: [],
   })
   assert.deepEqual(
     rows.map(({ name }) => name),
-    NAMES,
+    names,
   )
 })
 
 test('a file that changed after it was applied is refused and nothing else is applied', async () => {
   const { store } = file
   await store.migrate()
-  const changed: Migration[] = MIGRATIONS.map((migration, index) =>
+  const changed: Migration[] = migrations.map((migration, index) =>
     index === 1 ? { ...migration, checksum: 'f'.repeat(64) } : migration,
   )
   const added = { name: '0099_more.sql', text: 'CREATE TABLE more (id int)', checksum: '0'.repeat(64) }
   await assert.rejects(migrate(store.postgres, [...changed, added]), (error) => {
     assert.ok(error instanceof MigrationError)
-    assert.match(error.message, new RegExp(`${NAMES[1]} was changed`))
+    assert.match(error.message, new RegExp(`${names[1]} was changed`))
     return true
   })
   assert.ok(!(await tables()).includes('more'))
@@ -78,13 +83,13 @@ test('a file that changed after it was applied is refused and nothing else is ap
 test('a store that is newer than the files is refused', async () => {
   const { store } = file
   await store.migrate()
-  await assert.rejects(migrate(store.postgres, MIGRATIONS.slice(0, -1)), /does not know/)
+  await assert.rejects(migrate(store.postgres, migrations.slice(0, -1)), /does not know/)
 })
 
 test('a file that sorts before an applied one is refused', async () => {
   const { store } = file
-  await migrate(store.postgres, MIGRATIONS.slice(1).map(withoutContent))
-  await assert.rejects(migrate(store.postgres, MIGRATIONS.map(withoutContent)), /was added before/)
+  await migrate(store.postgres, migrations.slice(1).map(withoutContent))
+  await assert.rejects(migrate(store.postgres, migrations.map(withoutContent)), /was added before/)
 })
 
 test('a file that fails leaves the store as it was', async () => {
@@ -94,9 +99,9 @@ test('a file that fails leaves the store as it was', async () => {
     text: 'CREATE TABLE half (id int); SELECT nonsense',
     checksum: 'b',
   }
-  await assert.rejects(migrate(store.postgres, [...MIGRATIONS, broken]), /nonsense/)
+  await assert.rejects(migrate(store.postgres, [...migrations, broken]), /nonsense/)
   assert.deepEqual(await tables(), [])
-  assert.deepEqual(await store.migrate(), NAMES)
+  assert.deepEqual(await store.migrate(), names)
 })
 
 test('the stored observation columns are those of the table', async () => {

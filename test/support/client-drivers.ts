@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type * as client from '../../clients/typescript/bookcast.ts'
+import * as bookcast from 'bookcast/client'
 import { BrowserClient } from './browser-client.ts'
 import { IS_FULL_EFFORT } from './effort.ts'
 import { withoutChromium } from './chromium.ts'
@@ -14,6 +14,7 @@ import { LineProcess } from './line-process.ts'
 import { callClient, type ClientCall, type ClientResult } from './typescript-calls.ts'
 
 export type { ClientCall } from './typescript-calls.ts'
+export { bookcast }
 
 const SERVED = fileURLToPath(new URL('../../site/clients/', import.meta.url))
 const TYPESCRIPT_DRIVER = fileURLToPath(new URL('typescript-driver.js', import.meta.url))
@@ -25,10 +26,6 @@ export interface ClientDriver {
   readonly hasFiles: boolean
   call(call: ClientCall): Promise<ClientResult>
 }
-
-export const bookcast = (await import(
-  new URL('../../site/clients/bookcast.js', import.meta.url).href
-)) as typeof client
 
 const typescriptClient: ClientDriver = {
   name: 'TypeScript',

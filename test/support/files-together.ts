@@ -2,13 +2,20 @@
 
 import { after, describe } from 'node:test'
 
-/** Files by their names: the URL of each. A process that ends before all of their tests have run fails, whoever ended it. */
+/**
+ * Files by their names: the URL of each. No test runs before all files are loaded, which keeps the process busy for
+ * seconds. A process that ends before all of their tests have run fails, whoever ended it.
+ */
 export function testTogether(files: Readonly<Record<string, string>>): void {
   const running = new Set(Object.keys(files))
+  const loading: Promise<unknown>[] = []
   for (const [name, url] of Object.entries(files))
     describe(name, async () => {
       after(() => void running.delete(name))
-      await import(url)
+      const loaded = import(url)
+      loading.push(loaded)
+      await loaded
+      await Promise.allSettled(loading)
     })
   process.on('exit', () => {
     if (running.size === 0) return
