@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
-import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { makeEmbeddedStore } from '../support/postgres.ts'
+import { bookcast } from '../support/program.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 
-interface Ended {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-}
+const compact = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
+  bookcast(['compact', ...args], { env: { DATABASE_URL: '', ...env } })
 
 test('moves closed days of the embedded store to the lake and says what it moved', async (t) => {
   const place = await makeEmbeddedStore()
@@ -39,7 +35,7 @@ test('moves closed days of the embedded store to the lake and says what it moved
   const lake = await temporaryDirectory(t)
   const path = 'candles/series=KXHIGHNY/month=2025-07.parquet'
   const args = ['--lake', lake, '--data-dir', place.dataDirectory]
-  const ended = await run(args)
+  const ended = await compact(args)
   assert.equal(ended.code, 0, ended.stderr)
   assert.equal(ended.stdout, `${path}: 1 rows moved, 1 in the file\n1 files written, 0 failed\n`)
   assert.ok((await entriesBelow(lake)).includes(path))
@@ -55,27 +51,9 @@ test('wrong use is told with the option in question, a password is not repeated'
       /DATABASE_URL must be a URL that begins with/,
     ],
   ] as const) {
-    const { code, stderr } = await run(args, environment)
+    const { code, stderr } = await compact(args, environment)
     assert.equal(code, 2, stderr)
     assert.match(stderr, message)
     assert.doesNotMatch(stderr, /secret/)
   }
 })
-
-function run(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ended> {
-  return new Promise((resolve) => {
-    const env = { ...process.env, DATABASE_URL: '', ...environment }
-    execFile(
-      process.execPath,
-      [...PROGRAM_ARGUMENTS, 'compact', ...args],
-      { env },
-      (error, stdout, stderr) => {
-        resolve({
-          code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1,
-          stdout,
-          stderr,
-        })
-      },
-    )
-  })
-}

@@ -2,56 +2,26 @@
 // file, from stdin and as gzip gives the same bytes, and what cannot be read is refused with file, line and what to do.
 
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { NS_PER_DAY } from '../../shared/utc-date.ts'
+import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { runs } from '../support/effort.ts'
 import { MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
 import { readRows } from '../support/lob-rows.ts'
+import { bookcast, type Ended, processEnd, type ProgramSurroundings } from '../support/program.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 import { lakeHashes } from '../import/pieces/lake-reader.ts'
-import { START_FLAGS } from '../support/start-flags.ts'
 
-const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const NOBODY = 65_534
 
-interface Run {
-  readonly code: number | null
-  readonly out: string
-  readonly err: string
-}
+const IMPORT = ['import', '--source', 'kalshi'] as const
 
-/** Runs the program, or `command` before it. */
-async function bookcast(
-  args: readonly string[],
-  { input = Buffer.alloc(0), before = [], uid }: { input?: Buffer; before?: string[]; uid?: number } = {},
-): Promise<Run> {
-  const [command, ...rest] = [
-    ...before,
-    process.execPath,
-    ...START_FLAGS,
-    MAIN,
-    'import',
-    '--source',
-    'kalshi',
-    ...args,
-  ]
-  const child = spawn(command!, rest, uid === undefined ? {} : { uid, gid: uid })
-  let [out, err] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (piece: string) => (out += piece))
-  child.stderr.setEncoding('utf8').on('data', (piece: string) => (err += piece))
-  // A program that refuses its input early does not read all of it.
-  child.stdin.on('error', () => undefined)
-  child.stdin.end(input)
-  const code = await new Promise<number | null>((done, failed) => {
-    child.once('close', done)
-    child.once('error', failed)
-  })
-  return { code, out, err }
+function importing(args: readonly string[], surroundings: ProgramSurroundings = {}): Promise<Ended> {
+  return bookcast([...IMPORT, ...args], surroundings)
 }
 
 const FRAMES = [snapshot(1, { yes: [[40, 9]] }), delta(2), delta(3, { side: 'no' }), delta(4)]
@@ -90,8 +60,8 @@ test('each wrapper from a file, from stdin and as gzip gives the same lake', asy
     const tried = index < SECOND_WAYS ? [ways[0]!, ways[1 + (index % 3)]!] : [ways[0]!]
     for (const [way, [args, input]] of tried.entries()) {
       const lake = join(directory, `lake-${index}-${way}`)
-      const run = await bookcast(['--lake', lake, ...args], input === undefined ? {} : { input })
-      assert.equal(run.code, 0, `${name}: ${run.err}`)
+      const run = await importing(['--lake', lake, ...args], input === undefined ? {} : { input })
+      assert.equal(run.code, 0, `${name}: ${run.stderr}`)
       const hashes = await lakeHashes(lake)
       assert.equal(hashes.size, 1)
       assert.deepEqual(
@@ -117,11 +87,11 @@ test('zstd is read like plain text, where the compressor is installed', async (t
   await writeFile(path, zstd.stdout)
   const lakes = ['plain', 'file', 'stdin'].map((name) => join(directory, name))
   const results = [
-    await bookcast(['--lake', lakes[0]!], { input: text }),
-    await bookcast(['--lake', lakes[1]!, path]),
-    await bookcast(['--lake', lakes[2]!], { input: zstd.stdout }),
+    await importing(['--lake', lakes[0]!], { input: text }),
+    await importing(['--lake', lakes[1]!, path]),
+    await importing(['--lake', lakes[2]!], { input: zstd.stdout }),
   ]
-  for (const { code, err } of results) assert.equal(code, 0, err)
+  for (const { code, stderr } of results) assert.equal(code, 0, stderr)
   const [plain, ...others] = await Promise.all(lakes.map(lakeHashes))
   for (const other of others) assert.deepEqual(other, plain)
 })
@@ -182,12 +152,12 @@ test('what cannot be read is refused with its file and line, and with what to do
     await writeFile(path, content)
     const isFile = index % 2 === 0
     const run = isFile
-      ? await bookcast(['--lake', lake, path])
-      : await bookcast(['--lake', lake], { input: Buffer.from(content) })
-    assert.equal(run.code, 1, `${name}: ${run.err}`)
-    assert.match(run.err, message)
-    assert.ok(run.err.includes(`bookcast import: ${isFile ? path : 'stdin'}:`), run.err)
-    assert.match(run.err, /\(nothing was written to the lake\)\n$/)
+      ? await importing(['--lake', lake, path])
+      : await importing(['--lake', lake], { input: Buffer.from(content) })
+    assert.equal(run.code, 1, `${name}: ${run.stderr}`)
+    assert.match(run.stderr, message)
+    assert.ok(run.stderr.includes(`bookcast import: ${isFile ? path : 'stdin'}:`), run.stderr)
+    assert.match(run.stderr, /\(nothing was written to the lake\)\n$/)
   }
   assert.deepEqual(await entriesBelow(lake), [])
 })
@@ -198,9 +168,9 @@ test('a name of 200 letters, or one that is no name, is refused before anything 
     ['s'.repeat(200), /--series takes a series' name; "s{200}" .*(?:long|at most|letters|bytes)/],
     ['../up', /--series takes a series' name; "\.\.\/up"/],
   ] as const) {
-    const { code, err } = await bookcast(['--lake', lake, '--series', series, '/none'])
-    assert.equal(code, 2, err)
-    assert.match(err, problem)
+    const { code, stderr } = await importing(['--lake', lake, '--series', series, '/none'])
+    assert.equal(code, 2, stderr)
+    assert.match(stderr, problem)
   }
 })
 
@@ -209,9 +179,9 @@ test('a lake that may not be written is said to be so, with the reason', async (
   const input = Buffer.from(`${WRAPPERS[0]![1](FRAMES[0]!, 1)}\n`)
   const file = join(directory, 'file')
   await writeFile(file, '')
-  const onFile = await bookcast(['--lake', file], { input })
+  const onFile = await importing(['--lake', file], { input })
   assert.equal(onFile.code, 1)
-  assert.match(onFile.err, /the lake .*file cannot be written: .*\n\(nothing was written to the lake\)\n$/)
+  assert.match(onFile.stderr, /the lake .*file cannot be written: .*\n\(nothing was written to the lake\)\n$/)
   await t.test('its directory belongs to others', async (part) => {
     const lake = join(directory, 'owned')
     await mkdir(lake)
@@ -221,14 +191,16 @@ test('a lake that may not be written is said to be so, with the reason', async (
     const uid = process.getuid?.() === 0 ? NOBODY : undefined
     if (
       uid !== undefined &&
-      spawnSync(process.execPath, [MAIN, '--version'], { uid, gid: uid }).status !== 0
+      spawnSync(process.execPath, [...PROGRAM_ARGUMENTS, '--version'], { uid, gid: uid }).status !== 0
     ) {
       part.skip('another user cannot run the program here')
       return
     }
-    const { code, err } = await bookcast(['--lake', lake], uid === undefined ? { input } : { input, uid })
-    assert.equal(code, 1, err)
-    assert.match(err, /the lake .*owned cannot be written: this user may not; .* \(EACCES at .*owned/)
+    const identity = uid === undefined ? {} : { uid, gid: uid }
+    const program = [process.execPath, ...PROGRAM_ARGUMENTS, ...IMPORT, '--lake', lake]
+    const { code, stderr } = await processEnd(program, { input }, identity)
+    assert.equal(code, 1, stderr)
+    assert.match(stderr, /the lake .*owned cannot be written: this user may not; .* \(EACCES at .*owned/)
     assert.deepEqual(await readdir(lake), [])
   })
   await t.test('it is mounted read-only', async (part) => {
@@ -240,9 +212,10 @@ test('a lake that may not be written is said to be so, with the reason', async (
       part.skip('nothing can be mounted here')
       return
     }
-    const { code, err } = await bookcast(['--lake', lake], { input, before })
-    assert.equal(code, 1, err)
-    assert.match(err, /the lake .*mounted cannot be written: its file system is mounted read-only \(EROFS/)
+    const program = [process.execPath, ...PROGRAM_ARGUMENTS, ...IMPORT, '--lake', lake]
+    const { code, stderr } = await processEnd([...before, ...program], { input })
+    assert.equal(code, 1, stderr)
+    assert.match(stderr, /the lake .*mounted cannot be written: its file system is mounted read-only \(EROFS/)
   })
 })
 
@@ -262,8 +235,10 @@ test('--report writes as JSON what the lake shows', async (t) => {
     at(60, delta(7, { ts_ms: Date.UTC(2099, 0, 1) })),
     at(100, delta(8, seconds(100))),
   ].join('')
-  const { code, out, err } = await bookcast(['--lake', lake, '--report', path], { input: Buffer.from(text) })
-  assert.equal(code, 0, err)
+  const { code, stdout, stderr } = await importing(['--lake', lake, '--report', path], {
+    input: Buffer.from(text),
+  })
+  assert.equal(code, 0, stderr)
   const report = JSON.parse(await readFile(path, 'utf8'))
   const [market] = report.markets
   const [day] = market.dates
@@ -293,12 +268,12 @@ test('--report writes as JSON what the lake shows', async (t) => {
   const share = Number(known) / Number(NS_PER_DAY)
   assert.ok(Math.abs(day.known_share_of_day - share) < 1e-6, `${day.known_share_of_day} ${share}`)
   assert.match(
-    out,
+    stdout,
     new RegExp(`known for ${(report.known_share_of_covered * 100).toFixed(2)}% of the covered time`),
   )
-  const wrong = await bookcast(['--lake', lake, '--report', join(directory, 'none/report.json'), '/none'])
+  const wrong = await importing(['--lake', lake, '--report', join(directory, 'none/report.json'), '/none'])
   assert.equal(wrong.code, 1)
-  assert.match(wrong.err, /--report .*: there is no directory .*none/)
+  assert.match(wrong.stderr, /--report .*: there is no directory .*none/)
 })
 
 /** The one order-book file of a lake. */

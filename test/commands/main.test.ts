@@ -1,39 +1,28 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { START_FLAGS } from '../support/start-flags.ts'
+import { bookcast } from '../support/program.ts'
 
-const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const PACKAGE = new URL('../../../package.json', import.meta.url)
 
-function bookcast(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [...START_FLAGS, MAIN, ...args], {
-    encoding: 'utf8',
-    env: { ...process.env, ...env },
-  })
-  return { status, stdout, stderr }
-}
-
-test('describes itself and its version on stdout', () => {
-  const help = bookcast(['--help'])
-  assert.equal(help.status, 0)
+test('describes itself and its version on stdout', async () => {
+  const help = await bookcast(['--help'])
+  assert.equal(help.code, 0)
   assert.match(help.stdout, /^Usage: bookcast <command>[^]*\n  serve /)
   const { version }: { version: string } = JSON.parse(readFileSync(PACKAGE, 'utf8'))
-  assert.deepEqual(bookcast(['--version']), { status: 0, stdout: `${version}\n`, stderr: '' })
+  assert.deepEqual(await bookcast(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' })
 })
 
-test('describes serve with every option and its environment variable', () => {
-  const { status, stdout } = bookcast(['serve', '--help'])
-  assert.equal(status, 0)
+test('describes serve with every option and its environment variable', async () => {
+  const { code, stdout } = await bookcast(['serve', '--help'])
+  assert.equal(code, 0)
   for (const name of ['lake', 'port', 'host', 'stall-timeout-ms', 'shutdown-timeout-ms', 'log-level']) {
     assert.match(stdout, new RegExp(`--${name} `))
     assert.match(stdout, new RegExp(`BOOKCAST_${name.toUpperCase().replaceAll('-', '_')}\n`))
   }
 })
 
-test('exits 2 and names what is wrong', () => {
+test('exits 2 and names what is wrong', async () => {
   const lake = ['serve', '--lake', '.']
   for (const [args, env, message] of [
     [[], {}, /^Usage: bookcast/],
@@ -51,8 +40,8 @@ test('exits 2 and names what is wrong', () => {
     [[...lake, '--colour'], {}, /--colour/],
     [[...lake, 'more'], {}, /more/],
   ] as const) {
-    const { status, stdout, stderr } = bookcast(args, env)
-    assert.equal(status, 2, args.join(' '))
+    const { code, stdout, stderr } = await bookcast(args, { env })
+    assert.equal(code, 2, args.join(' '))
     assert.match(stderr, message)
     assert.equal(stdout, '')
   }

@@ -10,6 +10,7 @@ import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
 import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
+import { soon } from '../support/collecting-process.ts'
 import { FaultProxy } from '../support/fault-proxy.ts'
 import { makeEmbeddedStore, makeEmptyStore, SERVER_URL } from '../support/postgres.ts'
 import { startWorld } from '../support/upstream-world.ts'
@@ -173,10 +174,15 @@ test('keeps its catalogue in an embedded database when no other is named', async
   const env = { BOOKCAST_STORE: 'on', DATABASE_URL: '', BOOKCAST_DATA_DIR: place.dataDirectory }
   const serving = runServe(t, ['--lake', SAMPLE_LAKE, '--port', '0'], env)
   const url = /http:\/\/[\d.:]+/.exec(await greeting(serving))?.[0] ?? ''
-  assert.equal((await fetch(`${url}/readyz`)).status, 200)
+  // On a busy machine the first reading of the catalogue may fail, and the first question about its health take too long.
+  const isReady = async () => (await fetch(`${url}/readyz`)).status === 200
+  await soon(isReady, () => `not ready: ${serving.stderr()}`)
   assert.equal(await (await fetch(`${url}/api/v1/series`)).text(), '[]')
-  const health: { hosted_db: string } = JSON.parse(await (await fetch(`${url}/health`)).text())
-  assert.equal(health.hosted_db, 'ok')
+  const health = async () => (await (await fetch(`${url}/health`)).json()) as { hosted_db: string }
+  await soon(
+    async () => (await health()).hosted_db === 'ok',
+    () => `not healthy: ${serving.stderr()}`,
+  )
   serving.child.kill('SIGTERM')
   assert.equal(await serving.exit, 0)
 })

@@ -1,21 +1,20 @@
 // `bookcast status` beside what it tells of: a running server that has the embedded store, and a recorder.
 
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { promisify } from 'node:util'
 import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { makeEmbeddedStore } from '../support/postgres.ts'
+import { bookcast } from '../support/program.ts'
 import { eventually, recordKalshi } from '../support/recorder-harness.ts'
 import { SAMPLE_LAKE } from '../support/sample-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const run = promisify(execFile)
 const MARKETS = ['KXHIGHNY-26NOV20-B45.5', 'KXHIGHNY-26NOV20-T49'] as const
 
 test('asks a running server for what is in its embedded store; samples are known as such', async (t) => {
@@ -38,9 +37,7 @@ test('asks a running server for what is in its embedded store; samples are known
       })
     }
   })
-  const { stdout } = await run(process.execPath, [...PROGRAM_ARGUMENTS, 'status', '--lake', SAMPLE_LAKE], {
-    env: environment,
-  })
+  const { stdout } = await bookcast(['status', '--lake', SAMPLE_LAKE], { env: environment })
   assert.match(stdout, /^source +parts +rows +last success/m)
   assert.match(stdout, /^station NYC +2026-07-03T23:51:00Z +\d+ d/m)
   assert.match(stdout, /^disk of lake +[\d.]+ \w+ free of [\d.]+ \w+/m)
@@ -53,10 +50,9 @@ test('asks a running server for what is in its embedded store; samples are known
   await once(serve, 'exit')
 
   // Nothing real comes to lie among what is invented.
-  const refused = run(process.execPath, [...PROGRAM_ARGUMENTS, 'ingest', '--once', '--source', 'none'], {
-    env: environment,
-  })
-  await assert.rejects(refused, /holds the sample records, which are invented/)
+  const refused = await bookcast(['ingest', '--once', '--source', 'none'], { env: environment })
+  assert.notEqual(refused.code, 0)
+  assert.match(refused.stderr, /holds the sample records, which are invented/)
 })
 
 test('tells what the recorders of a lake do, and when they did it last', async (t) => {
@@ -68,10 +64,13 @@ test('tells what the recorders of a lake do, and when they did it last', async (
   const { recorder, lake, workDirectory } = await recordKalshi(t, exchange, root, MARKETS)
   await eventually(() => recorder.metrics.lanes[0]?.refused === 1, 'the refusal is counted')
   await eventually(() => existsSync(lake), 'there is a lake')
-  const environment = { ...process.env, DATABASE_URL: '', BOOKCAST_DATA_DIR: join(root, 'data') }
+  const environment = { DATABASE_URL: '', BOOKCAST_DATA_DIR: join(root, 'data') }
   const status = async (): Promise<string> => {
-    const args = [...PROGRAM_ARGUMENTS, 'status', '--lake', lake, '--work', workDirectory]
-    return (await run(process.execPath, args, { env: environment })).stdout
+    const { code, stdout, stderr } = await bookcast(['status', '--lake', lake, '--work', workDirectory], {
+      env: environment,
+    })
+    assert.equal(code, 0, stderr)
+    return stdout
   }
   const pattern = new RegExp(`^kalshi +runs as process ${process.pid} on \\S+ +2 +1 +1 +0 +1 `, 'm')
   await eventually(async () => pattern.test(await status()), 'the recorder is shown')
@@ -89,9 +88,9 @@ test('a lake that is not there is told as such, before anything is opened or mad
     [['--lake', lake], {}, `bookcast status: --lake: there is no directory ${lake}\n`],
     [[], { BOOKCAST_LAKE: file }, `bookcast status: BOOKCAST_LAKE: there is no directory ${file}\n`],
   ] as const) {
-    const environment = { ...process.env, DATABASE_URL: '', BOOKCAST_DATA_DIR: dataDirectory, ...variables }
-    const status = run(process.execPath, [...PROGRAM_ARGUMENTS, 'status', ...args], { env: environment })
-    await assert.rejects(status, { code: 1, stdout: '', stderr: told })
+    const environment = { DATABASE_URL: '', BOOKCAST_DATA_DIR: dataDirectory, ...variables }
+    const status = await bookcast(['status', ...args], { env: environment })
+    assert.deepEqual(status, { code: 1, stdout: '', stderr: told })
   }
   assert.deepEqual(await readdir(root), ['file'])
 })

@@ -1,14 +1,11 @@
 // What people see: marks on terminals alone, text that keeps to the width, and what a misspelt word was meant to be.
 
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { fitted, styleOf, wrapText } from '../../server/commands/terminal.ts'
 import { closest } from '../../server/options/closest.ts'
-import { START_FLAGS } from '../support/start-flags.ts'
+import { bookcast } from '../support/program.ts'
 
-const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const COMMANDS = ['serve', 'import', 'ingest', 'status', 'sync', 'compact', 'record', 'sample-data']
 
 function stream(isTTY: boolean): NodeJS.WriteStream {
@@ -69,17 +66,15 @@ test('a help text fits a terminal, each description below its own beginning, and
   ])
 })
 
-test('a wrong command and a wrong option say what to try next', () => {
-  const run = (...args: string[]) =>
-    spawnSync(process.execPath, [...START_FLAGS, MAIN, ...args], { encoding: 'utf8' })
-  const command = run('serv')
-  assert.equal(command.status, 2)
+test('a wrong command and a wrong option say what to try next', async () => {
+  const command = await bookcast(['serv'])
+  assert.equal(command.code, 2)
   assert.equal(command.stderr, 'bookcast: there is no command "serv"\nDid you mean "bookcast serve"?\n')
-  const option = run('serve', '--lakes', '.')
-  assert.equal(option.status, 2)
+  const option = await bookcast(['serve', '--lakes', '.'])
+  assert.equal(option.code, 2)
   assert.match(option.stderr, /Unknown option '--lakes'[^]*\nDid you mean --lake\?\n"bookcast serve --help"/)
-  const nothing = run()
-  assert.deepEqual([nothing.status, nothing.stdout], [2, ''])
+  const nothing = await bookcast([])
+  assert.deepEqual([nothing.code, nothing.stdout], [2, ''])
   assert.match(nothing.stderr, /^Usage: bookcast <command>[^]*To begin:\n  bookcast serve --lake <dir>/)
   assert.ok(!nothing.stderr.includes('\u001b'))
 })

@@ -2,15 +2,15 @@
 // units call it with options that it has, and names, ports and volumes are those of who is meant. Docker itself is not run.
 
 import assert from 'node:assert/strict'
-import { execFile, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { promisify } from 'node:util'
 import { parse } from 'yaml'
 import { soon } from '../support/collecting-process.ts'
-import { PROGRAM, ROOT, type Running, Shell, startPostgres } from '../support/operating-page.ts'
+import { ROOT, type Running, Shell, startPostgres } from '../support/operating-page.ts'
+import { bookcast } from '../support/program.ts'
 import { BUCKET, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
@@ -44,7 +44,7 @@ async function ownServices(): Promise<[name: string, service: Service][]> {
 }
 
 async function helpOf(command: string): Promise<string> {
-  return (await promisify(execFile)(process.execPath, [PROGRAM, command, '--help'])).stdout
+  return (await bookcast([command, '--help'])).stdout
 }
 
 test('every name, port and file of compose.yaml is one that is there', async () => {

@@ -1,6 +1,6 @@
 // How much a test run does. Tests that repeat themselves (random cases, kills, clients that leave) do it a few times in
 // the quick gear, which `npm test` is, and as long as it takes in the full one: `BOOKCAST_TEST_EFFORT=full npm test`. CI runs
-// the files that import this one in the full gear. Both gears run the same tests with the same assertions, but for a few that
+// the files that import this one, or what does more for it (.ci/run names those), in the full gear. Both gears run the same tests with the same assertions, but for a few that
 // the quick one leaves out, and says so: most benchmarks at smoke size, and variants of what a browser shows.
 
 const EFFORT = process.env['BOOKCAST_TEST_EFFORT'] ?? 'quick'

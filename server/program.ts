@@ -1,0 +1,160 @@
+// The command-line program but for its process: it finds the command and turns what that returns or throws into an exit
+// code: 0 done, 1 failed, 2 wrong use. Commands are loaded when they are asked for, so that serving does not load what
+// importing needs.
+
+import { lobSources } from '../shared/lob-sources.ts'
+import { type Command, type CommandIo } from './commands/command.ts'
+import { UsageError } from './options/usage-error.ts'
+import { fitted, styleOf } from './commands/terminal.ts'
+import { closest } from './options/closest.ts'
+import { readVersion } from './version.ts'
+
+/** The process as the program sees it. */
+export interface ProgramIo extends Omit<CommandIo, 'signal'> {
+  /** Called when a command begins; see CommandIo. */
+  readonly stopSignal: () => AbortSignal
+}
+
+interface CommandEntry {
+  readonly summary: string
+  readonly load: () => Promise<Command>
+}
+
+const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
+  [
+    'serve',
+    {
+      summary: 'serve a lake over HTTP',
+      load: async () => (await import('./commands/serve.ts')).serveCommand,
+    },
+  ],
+  [
+    'import',
+    {
+      summary: 'turn recorded exchange messages into order-book files of a lake',
+      load: async () => (await import('./commands/import.ts')).importCommand,
+    },
+  ],
+  [
+    'ingest',
+    {
+      summary: 'collect markets, candles, weather and climate reports',
+      load: async () => (await import('./commands/ingest.ts')).ingestCommand,
+    },
+  ],
+  [
+    'status',
+    {
+      summary: 'show how current every source of data is',
+      load: async () => (await import('./commands/status.ts')).statusCommand,
+    },
+  ],
+  [
+    'verify',
+    {
+      summary: 'count what is stored against what there should be, and open what is missing',
+      load: async () => (await import('./commands/verify.ts')).verifyCommand,
+    },
+  ],
+  [
+    'sync',
+    {
+      summary: 'bring a lake and object storage up to date with each other',
+      load: async () => (await import('./commands/sync.ts')).syncCommand,
+    },
+  ],
+  [
+    'prune',
+    {
+      summary: 'show and remove order-book files of old dates',
+      load: async () => (await import('./commands/prune.ts')).pruneCommand,
+    },
+  ],
+  [
+    'compact',
+    {
+      summary: 'move closed days of candles and observations to a lake',
+      load: async () => (await import('./commands/compact.ts')).compactCommand,
+    },
+  ],
+  [
+    'record',
+    {
+      summary: "record exchanges' order books into a lake",
+      load: async () => (await import('./commands/record.ts')).recordCommand,
+    },
+  ],
+  [
+    'sample-data',
+    {
+      summary: 'write the generated sample lake',
+      load: async () => (await import('./commands/sample-data.ts')).sampleDataCommand,
+    },
+  ],
+])
+
+const EXIT_FAILED = 1
+const EXIT_WRONG_USE = 2
+
+const NAME_COLUMNS = 16
+
+function helpText(stream: CommandIo['stdout'], env: CommandIo['env']): string {
+  const { bold, dim } = styleOf(stream, env)
+  const lines = [...COMMANDS].map(
+    ([name, { summary }]) => `  ${bold(name)}${' '.repeat(NAME_COLUMNS - 2 - name.length)}${summary}\n`,
+  )
+  const text = `Usage: bookcast <command> [options]
+
+Serves order books, candles, weather and climate reports of temperature markets, and collects them.
+
+${bold('Commands:')}
+${lines.join('')}
+${bold('To begin:')}
+  bookcast serve --lake <dir>                            ${dim('a lake that you have')}
+  bookcast import --source ${lobSources()[0]} --lake <dir> <files>   ${dim('a lake out of recordings')}
+  bookcast sample-data --out <dir>                       ${dim('an invented lake, in <dir>/lake')}
+
+"bookcast <command> --help" describes a command. "bookcast --version" prints the version.
+`
+  return fitted(text, stream)
+}
+
+async function runCommand(name: string, args: readonly string[], program: ProgramIo): Promise<number> {
+  const { env, stdin, stdout, stderr } = program
+  const entry = COMMANDS.get(name)
+  if (entry === undefined) {
+    const { red } = styleOf(stderr, env)
+    const meant = closest(name, COMMANDS.keys())
+    const next = meant === undefined ? `\n${helpText(stderr, env)}` : `Did you mean "bookcast ${meant}"?\n`
+    stderr.write(`${red('bookcast:')} there is no command ${JSON.stringify(name)}\n${next}`)
+    return EXIT_WRONG_USE
+  }
+  const io: CommandIo = { env, stdin, stdout, stderr, signal: program.stopSignal() }
+  try {
+    const command = await entry.load()
+    return await command(args, io)
+  } catch (error) {
+    const isUsage = error instanceof UsageError
+    const text = isUsage
+      ? `${error.message}\n"bookcast ${name} --help" lists the options.`
+      : error instanceof Error
+        ? error.message
+        : String(error)
+    stderr.write(`${styleOf(stderr, env).red(`bookcast ${name}:`)} ${text}\n`)
+    return isUsage ? EXIT_WRONG_USE : EXIT_FAILED
+  }
+}
+
+/** Runs the program with its arguments and resolves to the exit code. */
+export async function runProgram(args: readonly string[], io: ProgramIo): Promise<number> {
+  const { env, stdout, stderr } = io
+  const [first, ...rest] = args
+  if (first === undefined) {
+    stderr.write(helpText(stderr, env))
+    return EXIT_WRONG_USE
+  }
+  if (first === '--help' || first === '-h' || first === 'help') stdout.write(helpText(stdout, env))
+  else if (first === '--version' || first === '-v') stdout.write(`${readVersion()}\n`)
+  else return runCommand(first, rest, io)
+  return 0
+}
