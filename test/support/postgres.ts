@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -113,6 +113,8 @@ async function emptyTemplate(): Promise<string> {
   return keptTemplate(version, async (directory) => {
     const embedded = await EmbeddedPostgres.start({ directory })
     await embedded.close()
+    // Clearing the usual 128 MB takes as long as everything else at each start.
+    await appendFile(join(directory, 'pglite', 'postgresql.conf'), 'shared_buffers = 8MB\n')
   })
 }
 
@@ -158,13 +160,14 @@ async function grownTemplate(
 }
 
 async function keptTemplate(name: string, make: (directory: string) => Promise<void>): Promise<string> {
-  const path = join(tmpdir(), `bookcast-test-pglite-${name}-${process.getuid?.() ?? 0}`)
+  const path = join(tmpdir(), `bookcast-test-store-${name}-${process.getuid?.() ?? 0}`)
   if (await exists(path)) return path
   const isMaker = await beginsMaking(path)
   if (!isMaker && (await isMadeSoon(path))) return path
   const draft = await mkdtemp(`${path}-`)
   try {
     await make(draft)
+    await makeSparse(draft)
     await rename(draft, path).catch(async (error: unknown) => {
       // Another process was faster, or thought that this one would not come to an end.
       if (!(await exists(path))) throw error
@@ -174,6 +177,20 @@ async function keptTemplate(name: string, make: (directory: string) => Promise<v
     await rm(makingOf(path), { recursive: true, force: true })
   }
   return path
+}
+
+/** Leaves holes where a template's files have zeros, most of its log: a copy then takes a third of the time. */
+async function makeSparse(directory: string): Promise<void> {
+  const [dense, sparse] = ['pglite', 'sparse'].map((name) => join(directory, name)) as [string, string]
+  try {
+    await promisify(execFile)('cp', ['-R', '--sparse=always', dense, sparse])
+  } catch {
+    // Only GNU's copies so.
+    await rm(sparse, { recursive: true, force: true })
+    return
+  }
+  await rm(dense, { recursive: true })
+  await rename(sparse, dense)
 }
 
 /** How long a process waits for a template that another one makes. */
