@@ -10,6 +10,7 @@ import { serviceOfThisFile } from '../support/conformance-service.ts'
 import {
   coloursAt,
   hasColour,
+  leaveExplorer,
   openExplorer,
   type Rgb,
   tableCells,
@@ -46,7 +47,7 @@ for (const view of ['day', 'book', 'weather', 'candles'])
       assert.match(page.url(), /date=2026-07-01/)
       assert.equal(await page.locator('.missing').count(), 0)
       assert.deepEqual(own(faults), [])
-      await page.close()
+      await leaveExplorer(page)
     },
   )
 
@@ -57,14 +58,14 @@ test('a date of any length keeps the page as wide as it is', { skip }, async () 
     await page.getByRole('alert').waitFor()
     assert.ok((await page.evaluate<number>('document.documentElement.scrollWidth')) <= 1280, view)
     assert.ok((await page.locator('h2').innerText()).length < 200, view)
-    await page.close()
+    await leaveExplorer(page)
   }
 })
 
 test('a day between recorded ones leads to the next', { skip }, async () => {
   const { page } = await open('#view=book&series=KXHIGHDEN&date=2026-07-02&event=all')
   await page.getByRole('button', { name: 'Show 2026-07-03 instead' }).waitFor()
-  await page.close()
+  await leaveExplorer(page)
 })
 
 for (const [view, sentence] of [
@@ -84,7 +85,7 @@ for (const [view, sentence] of [
     assert.ok((await wholeRows(page)) > 10_000)
     assert.match(page.url(), /view=day&source=polymarket/)
     assert.deepEqual(faults, [])
-    await page.close()
+    await leaveExplorer(page)
   })
 
 test('the mids of several events are no distribution', { skip }, async () => {
@@ -95,7 +96,7 @@ test('the mids of several events are no distribution', { skip }, async () => {
   assert.equal(await page.locator('.plot').count(), 1)
   assert.ok(await page.getByLabel('Time', { exact: true }).isVisible())
   assert.deepEqual(faults, [])
-  await page.close()
+  await leaveExplorer(page)
 })
 
 test('a day that ends early is hatched behind its end', { skip }, async () => {
@@ -111,7 +112,7 @@ test('a day that ends early is hatched behind its end', { skip }, async () => {
   assert.ok(hasColour(await coloursAt(page, [0.9, 0.5], { radiusPx: 6 }), colour))
   assert.ok(!hasColour(await coloursAt(page, [0.1, 0.5], { radiusPx: 6 }), colour))
   assert.deepEqual(faults, [])
-  await page.close()
+  await leaveExplorer(page)
 })
 
 for (const fragment of [
@@ -128,5 +129,5 @@ for (const fragment of [
     await mark.filter({ hasText: 'sample' }).waitFor()
     assert.match(await mark.innerText(), /^(Invented sample data|Some of the data is an invented sample)$/)
     assert.deepEqual(faults, [])
-    await page.close()
+    await leaveExplorer(page)
   })

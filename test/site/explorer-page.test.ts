@@ -10,7 +10,14 @@ import { sha256Hex } from '../../server/http/api-keys.ts'
 import { writeMarkets } from '../../server/storage/catalogue-store.ts'
 import { browserOfThisFile, withoutChromium } from '../support/chromium.ts'
 import { marketRecord, serviceOfThisFile } from '../support/conformance-service.ts'
-import { codeIn, openExplorer, pictureOf, tableCells, wholeRows } from '../support/explorer-page.ts'
+import {
+  codeIn,
+  leaveExplorer,
+  openExplorer,
+  pictureOf,
+  tableCells,
+  wholeRows,
+} from '../support/explorer-page.ts'
 import { startSampleServer } from '../support/sample-server.ts'
 import { readProblem } from '../support/test-server.ts'
 import { inFullGear } from '../support/effort.ts'
@@ -72,7 +79,7 @@ test('a link shows the same picture, and so do Back and Forward', { skip }, asyn
   await page.locator('caption', { hasText: 'Candles' }).waitFor({ state: 'attached' })
   assert.match(page.url(), /view=candles/)
   assert.deepEqual(faults, [])
-  await page.close()
+  await leaveExplorer(page)
 })
 
 const WRONG: readonly (readonly [fragment: string, target: string, parameters: readonly string[]])[] = [
@@ -117,7 +124,7 @@ test("what is refused shows the server's own sentence and the parameter", { skip
     assert.ok((await alert.innerText()).includes(problem.detail), `${fragment}: ${await alert.innerText()}`)
     const named = await alert.locator('li code').allInnerTexts()
     assert.deepEqual(named, parameters, fragment)
-    await page.close()
+    await leaveExplorer(page)
   }
 })
 
@@ -148,7 +155,7 @@ test('a long answer is drawn while it arrives and stops when it is told to', { s
   const again = await file.service.get('/api/v1/lob?market=KXHIGHNY-26JUL02-B80.5&date=2026-07-02&hour=1')
   assert.equal(again.status, 200)
   await again.arrayBuffer()
-  await page.close()
+  await leaveExplorer(page)
 })
 
 test('everything works with the keyboard alone', { skip }, async () => {
@@ -196,7 +203,7 @@ test('everything works with the keyboard alone', { skip }, async () => {
   await page.keyboard.press('Escape')
   assert.ok(await page.locator('.calendar').isHidden())
   assert.deepEqual(faults, [])
-  await page.close()
+  await leaveExplorer(page)
 })
 
 interface AxeResult {
@@ -220,7 +227,7 @@ for (const colorScheme of ['light', 'dark'] as const)
         const found = violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html.slice(0, 200))])
         assert.deepEqual(found, [], view)
         assert.deepEqual(faults, [])
-        await page.close()
+        await leaveExplorer(page)
       }
     },
   )
@@ -245,7 +252,7 @@ test('nothing is wider than a screen of 360 pixels', { skip }, async () => {
     await shown(page, view)
     assert.ok((await page.evaluate<number>('document.documentElement.scrollWidth')) <= 360, view)
     assert.deepEqual(faults, [])
-    await page.close()
+    await leaveExplorer(page)
   }
 })
 
@@ -275,7 +282,7 @@ test('whatever a market is called, it is shown as text', { skip }, async () => {
       faults.filter((fault) => !fault.startsWith('Failed to load resource')),
       [],
     )
-    await page.close()
+    await leaveExplorer(page)
   }
 })
 

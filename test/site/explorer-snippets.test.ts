@@ -11,7 +11,7 @@ import type { Page } from 'playwright-core'
 import { browserOfThisFile, withoutChromium } from '../support/chromium.ts'
 import { PYTHON, PYTHON_ENVIRONMENT } from '../support/client-drivers.ts'
 import { serviceOfThisFile } from '../support/conformance-service.ts'
-import { codeIn, openExplorer, wholeRows } from '../support/explorer-page.ts'
+import { codeIn, leaveExplorer, openExplorer, wholeRows } from '../support/explorer-page.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { inFullGear } from '../support/effort.ts'
 
@@ -107,7 +107,7 @@ for (const fragment of [
       }
       assert.equal(rows, shown)
       assert.deepEqual(faults, [])
-      await page.close()
+      await leaveExplorer(page)
     },
   )
 
@@ -128,7 +128,7 @@ test('the snippets of the data view run, and say what /health says', { skip: wit
   const sql = await codeIn(page, 'DuckDB')
   await sh(directory, preparation(sql))
   assert.equal(await countInDuckDb(directory, sql), 1)
-  await page.close()
+  await leaveExplorer(page)
 })
 
 test('Copy copies, and a download is the answer in its format', { skip: withoutChromium }, async (t) => {
@@ -157,5 +157,5 @@ test('Copy copies, and a download is the answer in its format', { skip: withoutC
   const copied: string = await page.evaluate('navigator.clipboard.readText()')
   assert.equal(copied.trim(), code.trim())
   assert.deepEqual(faults, [])
-  await page.close()
+  await leaveExplorer(page)
 })

@@ -12,6 +12,7 @@ import {
   assertColour,
   coloursAt,
   hasColour,
+  leaveExplorer,
   openExplorer,
   pictureOf,
   type Rgb,
@@ -79,7 +80,7 @@ test('/ shows a whole day of all strikes of an event at once', { skip }, async (
     assertColour(colours, colourOf(swatches[place] ?? ''), `strike ${markets[place]} at ${mid}`)
   }
   assert.deepEqual(faults, [])
-  await page.close()
+  await leaveExplorer(page)
 })
 
 test('the picture of the README, where one is wanted', { skip: skip || withoutPicture }, async () => {
@@ -122,7 +123,7 @@ test('the table of the day has the mids of every strike, and its gap is hatched'
   assertColour(await coloursAt(page, [outage, 0.97]), hatchColour, 'the outage')
   assert.ok(!hasColour(await coloursAt(page, [outage + 0.02, 0.97]), hatchColour))
   assert.deepEqual(faults, [])
-  await page.close()
+  await leaveExplorer(page)
 })
 
 test('the book shows every level in its shade and the ladder at the cursor', { skip }, async () => {
@@ -157,7 +158,7 @@ test('the book shows every level in its shade and the ladder at the cursor', { s
     String(row.best_ask),
   ])
   assert.deepEqual(faults, [])
-  await page.close()
+  await leaveExplorer(page)
 })
 
 test('zooming into an hour asks for every second of it by itself', { skip }, async () => {
@@ -182,7 +183,7 @@ test('zooming into an hour asks for every second of it by itself', { skip }, asy
   await whole
   assert.equal(await wholeRows(page), 1440)
   assert.deepEqual(faults, [])
-  await page.close()
+  await leaveExplorer(page)
 })
 
 test(
@@ -238,7 +239,7 @@ test(
     assert.equal(lefts.length, 2)
     assert.ok(Math.abs((lefts[0] ?? 0) - (lefts[1] ?? 9)) < 1.5, String(lefts))
     assert.deepEqual(faults, [])
-    await page.close()
+    await leaveExplorer(page)
   },
 )
 
@@ -279,7 +280,7 @@ test('candles: bodies where prices were, volumes below, all of it in the table',
     assertColour(at, (close >= opened ? rise : fall) ?? [0, 0, 0], `the candle of ${end}`, 14)
   }
   assert.deepEqual(faults, [])
-  await page.close()
+  await leaveExplorer(page)
 })
 
 test(
@@ -307,7 +308,7 @@ test(
       ),
     )
     assert.deepEqual(faults, [])
-    await page.close()
+    await leaveExplorer(page)
   },
 )
 
@@ -325,7 +326,7 @@ test('Polymarket: every token of the date, by its own name', { skip }, async () 
   const rows = await snapshots(`source=polymarket&market=${market}&date=2026-07-03&interval=60`)
   assert.equal(count, rows.length)
   assert.deepEqual(faults, [])
-  await page.close()
+  await leaveExplorer(page)
 })
 
 test('nothing moves for who wants no motion', { skip }, async () => {
@@ -336,7 +337,7 @@ test('nothing moves for who wants no motion', { skip }, async () => {
   await wholeRows(page)
   assert.equal(await animations(), 0)
   assert.ok(await page.evaluate<boolean>(`matchMedia('(prefers-reduced-motion: reduce)').matches`))
-  await page.close()
+  await leaveExplorer(page)
 })
 
 test('the calendar offers the recorded days and no others', { skip }, async () => {
@@ -350,5 +351,5 @@ test('the calendar offers the recorded days and no others', { skip }, async () =
   await wholeRows(page)
   assert.match(page.url(), /event=KXHIGHCHI-26JUL01&.*date=2026-07-01/)
   assert.deepEqual(faults, [])
-  await page.close()
+  await leaveExplorer(page)
 })

@@ -11,7 +11,7 @@ import type { Page } from 'playwright-core'
 import { sha256Hex } from '../../server/http/api-keys.ts'
 import { browserOfThisFile, withoutChromium } from '../support/chromium.ts'
 import { serviceOfThisFile } from '../support/conformance-service.ts'
-import { codeIn, openExplorer, tableCells, wholeRows } from '../support/explorer-page.ts'
+import { codeIn, leaveExplorer, openExplorer, tableCells, wholeRows } from '../support/explorer-page.ts'
 import { MemoryStore, seriesRow } from '../support/memory-store.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
 import { startTestServer } from '../support/test-server.ts'
@@ -57,7 +57,7 @@ test('without a store the order books are shown, and what needs one says so', { 
   await page.getByText('Asked at').waitFor()
   const stores = new Map((await tableCells(page, 'Stores and sync')).map(([name, state]) => [name, state]))
   assert.equal(stores.get('Parquet files'), '12')
-  await page.close()
+  await leaveExplorer(page)
 })
 
 test(
@@ -82,7 +82,7 @@ test(
     await goTo(page, 'Book')
     await named.waitFor({ state: 'attached' })
     assert.equal(await wholeRows(page), 1440)
-    await page.close()
+    await leaveExplorer(page)
   },
 )
 
@@ -97,7 +97,7 @@ test('without order books there are weather and candles, of any day', { skip }, 
       faults.filter((fault) => !fault.startsWith('Failed to load resource')),
       [],
     )
-    await page.close()
+    await leaveExplorer(page)
   }
   const { page } = await openExplorer(
     chromium.browser,
@@ -118,7 +118,7 @@ test('without order books there are weather and candles, of any day', { skip }, 
   await goTo(page, 'Candles')
   await page.locator('caption', { hasText: 'Candles' }).waitFor({ state: 'attached' })
   assert.ok((await wholeRows(page)) > 0)
-  await page.close()
+  await leaveExplorer(page)
 })
 
 test('a lake without anything says what adds some', { skip }, async (t) => {
@@ -129,7 +129,7 @@ test('a lake without anything says what adds some', { skip }, async (t) => {
     assert.equal(await page.locator('.missing button').count(), 0)
     assert.ok(await page.getByRole('alert').isHidden())
     assert.deepEqual(faults, [])
-    await page.close()
+    await leaveExplorer(page)
   }
 })
 
@@ -209,6 +209,6 @@ test(
     await goTo(page, 'Day')
     assert.equal(await wholeRows(page), 6 * 1440)
     assert.ok(await told.isHidden())
-    await page.close()
+    await leaveExplorer(page)
   },
 )

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { IS_FULL_EFFORT } from './effort.ts'
 
 export type Rgb = readonly [red: number, green: number, blue: number]
 
@@ -12,6 +13,41 @@ export interface ExplorerPage {
   readonly faults: string[]
 }
 
+/** Who is told of a page's faults, and which server the page may ask. */
+interface Watch {
+  readonly url: string
+  readonly faults: string[]
+}
+
+/** Pages by what they were made with, open for the next test: making one takes longer than loading most of what is shown. */
+const SPARE = new WeakMap<Browser, Map<string, Page[]>>()
+const WATCHES = new WeakMap<Page, { readonly madeWith: string; watch: Watch | undefined }>()
+
+async function makePage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options })
+  const place: { readonly madeWith: string; watch: Watch | undefined } = {
+    madeWith: JSON.stringify(options),
+    watch: undefined,
+  }
+  WATCHES.set(page, place)
+  const fault = (text: string): void => void place.watch?.faults.push(text)
+  page.on('console', (message) => {
+    // That the tests read pixels is no fault of the page.
+    const isOurs = message.text().includes('willReadFrequently')
+    if (!isOurs && (message.type() === 'error' || message.type() === 'warning')) fault(message.text())
+  })
+  page.on('pageerror', (error) => fault(error.message))
+  page.on('dialog', (dialog) => {
+    fault(`a dialog says ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on('request', (request) => {
+    if (place.watch !== undefined && !request.url().startsWith(`${place.watch.url}/`))
+      fault(`asked ${request.url()}`)
+  })
+  return page
+}
+
 /** Opens the page with a state and gives it as soon as the browser has begun to load it. */
 export async function openExplorer(
   browser: Browser,
@@ -19,23 +55,24 @@ export async function openExplorer(
   fragment = '',
   options: BrowserContextOptions = {},
 ): Promise<ExplorerPage> {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options })
-  const faults: string[] = []
-  page.on('console', (message) => {
-    // That the tests read pixels is no fault of the page.
-    const isOurs = message.text().includes('willReadFrequently')
-    if (!isOurs && (message.type() === 'error' || message.type() === 'warning')) faults.push(message.text())
-  })
-  page.on('pageerror', (error) => faults.push(error.message))
-  page.on('dialog', (dialog) => {
-    faults.push(`a dialog says ${dialog.message()}`)
-    void dialog.dismiss()
-  })
-  page.on('request', (request) => {
-    if (!request.url().startsWith(`${url}/`)) faults.push(`asked ${request.url()}`)
-  })
+  const page = SPARE.get(browser)?.get(JSON.stringify(options))?.pop() ?? (await makePage(browser, options))
+  const watch: Watch = { url, faults: [] }
+  const place = WATCHES.get(page)
+  if (place !== undefined) place.watch = watch
   await page.goto(`${url}/${fragment}`, { waitUntil: 'commit' })
-  return { page, faults }
+  return { page, faults: watch.faults }
+}
+
+/** Gives a page up: in the quick gear to the next test that opens one of its kind. What it changes for good must close it. */
+export async function leaveExplorer(page: Page): Promise<void> {
+  const browser = page.context().browser()
+  const place = WATCHES.get(page)
+  if (IS_FULL_EFFORT || browser === null || place === undefined) return page.close()
+  place.watch = undefined
+  await page.goto('about:blank')
+  const spare = SPARE.get(browser) ?? new Map<string, Page[]>()
+  SPARE.set(browser, spare)
+  spare.set(place.madeWith, [...(spare.get(place.madeWith) ?? []), page])
 }
 
 const WHOLE = /^([\d,]+) rows, \S+ [kMG]?B$/
