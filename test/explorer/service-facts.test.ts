@@ -5,59 +5,29 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseSamples } from '../../explorer/prometheus-text.ts'
 import { type FactTable, healthTable, metricTables, sampleText } from '../../explorer/service-facts.ts'
+import type { CollectionMetrics } from '../../server/collect/collection.ts'
 import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
+import { goodLane, goodRecorder, goodTask } from '../support/collector-figures.ts'
 
 const NOW_MS = Date.UTC(2026, 6, 3, 12)
 
-const COLLECTED = {
+const COLLECTED: CollectionMetrics = {
   tasks: [
     {
-      task: 'aviation-weather',
+      ...goodTask(NOW_MS),
       runCount: 1200,
       rowCount: 34_000,
       errorCount: 2,
-      emptyRunCount: 3,
-      lastRowsAtMs: NOW_MS,
       lastSuccessAtMs: NOW_MS - 5000,
-      lastFailureAtMs: null,
-      lastFailure: null,
-      failureCount: 0,
-      nextRunAtMs: null,
     },
   ],
-  recorders: [
-    {
-      source: 'kalshi',
-      isRunning: true,
-      startedAtMs: NOW_MS,
-      frames: 5678,
-      bytes: 100_000,
-      framesPerSecond: 10,
-      lastFrameMs: NOW_MS,
-      lagMs: 5,
-      markets: 6,
-      unplacedMarkets: 0,
-      syncedRecords: 1000,
-      syncDelayMs: 1,
-      queuedBytes: 0,
-      isCongested: false,
-      congestions: 0,
-      discoveredAtMs: NOW_MS,
-      discoveryFailures: 0,
-      consolidationFailures: 0,
-      logPosition: { segment: 1, offset: 8 },
-      consolidation: undefined,
-      lanes: [
-        { isConnected: true, connections: 1, subscribed: 6, refused: 0, repairs: 0, lastHeardMs: NOW_MS },
-      ],
-    },
-  ],
+  recorders: [{ ...goodRecorder(NOW_MS), frames: 5678, lanes: [goodLane(NOW_MS)] }],
   storage: {
     disks: [{ place: 'lake', freeBytes: 5e9, sizeBytes: 20e9, isLow: false }],
     lakeBytes: 1000,
     walBytes: {},
   },
-} as const
+}
 
 function tableOf(tables: readonly FactTable[], caption: string): FactTable['rows'] {
   return tables.find((table) => table.caption === caption)?.rows ?? []
@@ -80,8 +50,8 @@ test('collectors, recorders, disks and lag are read from the metrics that the se
 })
 
 test('a recorder that failed is down, and nothing is told of what there is not', async () => {
-  const [recorder] = COLLECTED.recorders
-  const down = { ...COLLECTED, tasks: [], recorders: [{ ...recorder, isRunning: false, lanes: [] }] }
+  const recorder = { ...goodRecorder(NOW_MS), frames: 5678, isRunning: false, lanes: [] }
+  const down = { ...COLLECTED, tasks: [], recorders: [recorder] }
   const tables = metricTables(parseSamples(await new CollectorMetrics(() => down).text()), NOW_MS)
   assert.deepEqual(tableOf(tables, 'Recorders'), [['kalshi', 'down', '0', '0', '5,678', '0']])
   assert.deepEqual(

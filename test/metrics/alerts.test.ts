@@ -13,6 +13,7 @@ import type { NewestRow } from '../../server/metrics/newest-rows.ts'
 import { AnswerCache } from '../../server/answers/answer-cache.ts'
 import { ServiceMetrics } from '../../server/metrics/service-metrics.ts'
 import { firing, metricsOf, readAlertRules } from '../support/alert-rules.ts'
+import { goodLane, goodRecorder, goodTask } from '../support/collector-figures.ts'
 
 const RULES = readAlertRules(fileURLToPath(new URL('../../../operations/alerts.yml', import.meta.url)))
 const NOW_MS = Date.now()
@@ -31,42 +32,9 @@ interface World {
 /** Everything as it should be. */
 function goodWorld(): World {
   return {
-    task: {
-      task: 'aviation-weather',
-      runCount: 10,
-      rowCount: 100,
-      errorCount: 0,
-      emptyRunCount: 3,
-      lastRowsAtMs: NOW_MS,
-      lastSuccessAtMs: NOW_MS,
-      lastFailureAtMs: null,
-      lastFailure: null,
-      failureCount: 0,
-      nextRunAtMs: null,
-    },
-    lane: { isConnected: true, connections: 1, subscribed: 6, refused: 0, repairs: 0, lastHeardMs: NOW_MS },
-    recorder: {
-      source: 'kalshi',
-      isRunning: true,
-      startedAtMs: NOW_MS,
-      frames: 1000,
-      bytes: 100_000,
-      framesPerSecond: 10,
-      lastFrameMs: NOW_MS,
-      lagMs: 5,
-      markets: 6,
-      unplacedMarkets: 0,
-      syncedRecords: 1000,
-      syncDelayMs: 1,
-      queuedBytes: 0,
-      isCongested: false,
-      congestions: 0,
-      discoveredAtMs: NOW_MS,
-      discoveryFailures: 0,
-      consolidationFailures: 0,
-      logPosition: { segment: 1, offset: 8 },
-      consolidation: consolidated(NOW_MS),
-    },
+    task: goodTask(NOW_MS),
+    lane: goodLane(NOW_MS),
+    recorder: { ...goodRecorder(NOW_MS), consolidation: consolidated(NOW_MS) },
     storage: { disks: [disk(50, false)], lakeBytes: 1000, walBytes: { kalshi: 100 } },
     newest: newestRows(NOW_MS),
     books: { sampleCount: 0, coveredToMs: { kalshi: NOW_MS } },

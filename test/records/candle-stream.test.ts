@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import { JSON_ROWS_MAX } from '../../shared/formats.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
 import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
@@ -11,7 +10,7 @@ import { AnswerIdentity } from '../../workers/records/answer-identity.ts'
 import { answerCandles } from '../../workers/records/candles.ts'
 import { RecordContext } from '../../workers/records/record-context.ts'
 import { candleSet, distribute } from '../support/candle-sets.ts'
-import { runs } from '../support/effort.ts'
+import { moveDays, movesBehind } from '../support/moves-between-batches.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { fetchRows } from '../support/record-rows.ts'
 import { startRecordServer } from '../support/record-server.ts'
@@ -107,17 +106,6 @@ function expectedRows(): string[] {
   )
 }
 
-/** Moves happen before these batches, up to the end of these days. */
-const MOVES: readonly ReadonlyMap<number, number>[] = [
-  new Map([[2, 1]]),
-  new Map([[3, 9]]),
-  new Map([
-    [1, 1],
-    [3, 2],
-    [5, 9],
-  ]),
-]
-
 const isBatch = ({ text }: SqlStatement): boolean => / AS generation FROM candles /.test(text)
 
 for (const [name, offset, limit] of [
@@ -126,7 +114,7 @@ for (const [name, offset, limit] of [
 ] as const) {
   test(`candles that move to the lake between two batches are neither lost nor doubled: ${name}`, async (t) => {
     const query = { ...QUERY, offset, limit }
-    for (const moves of offset === 0 ? MOVES : MOVES.slice(-runs(1, MOVES.length))) {
+    for (const moves of movesBehind(offset)) {
       await fillStore()
       const lake = await temporaryDirectory(t)
       const context = new RecordContext(lake, place.store.postgres.address)
@@ -138,16 +126,8 @@ for (const [name, offset, limit] of [
         if (isBatch(statement)) {
           batches += 1
           const days = moves.get(batches)
-          if (days !== undefined) {
-            const { partitions, failures } = await compactClosedDays({
-              postgres: place.store.postgres,
-              lake,
-              delayMs: 0,
-              clock: { nowMs: () => FROM_MS + days * DAY, sleep: async () => {} },
-            })
-            assert.deepEqual(failures, [])
-            moved += partitions.reduce((sum, { movedRows }) => sum + movedRows, 0n)
-          }
+          if (days !== undefined)
+            moved += await moveDays(days, { postgres: place.store.postgres, lake, fromMs: FROM_MS })
         }
         return reader(statement)
       }

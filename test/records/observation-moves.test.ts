@@ -2,13 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import type { ObservationQuery } from '../../shared/record-task.ts'
 import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
 import { AnswerIdentity } from '../../workers/records/answer-identity.ts'
 import { answerObservations } from '../../workers/records/observations.ts'
 import { RecordContext, type RecordRequest } from '../../workers/records/record-context.ts'
-import { runs } from '../support/effort.ts'
+import { moveDays, movesBehind } from '../support/moves-between-batches.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
@@ -84,16 +83,9 @@ async function readRows(query: ObservationQuery, request: RecordRequest): Promis
   return rows
 }
 
-/** Moves happen before these batches, up to the end of these days. */
-const MOVES: readonly ReadonlyMap<number, number>[] = [
-  new Map([[2, 1]]),
-  new Map([[3, 9]]),
-  new Map([
-    [1, 1],
-    [3, 2],
-    [5, 9],
-  ]),
-]
+/** Moves so many days to a lake. */
+const move = (lake: string, days: number): Promise<bigint> =>
+  moveDays(days, { postgres: place.store.postgres, lake, fromMs: FROM_MS })
 
 const isBatch = ({ text }: SqlStatement): boolean => / AS generation FROM observations /.test(text)
 
@@ -103,7 +95,7 @@ for (const [name, offset, limit] of [
 ] as const) {
   test(`rows that move to the lake between two batches are neither lost nor doubled: ${name}`, async (t) => {
     const query = { ...QUERY, offset, limit }
-    for (const moves of offset === 0 ? MOVES : MOVES.slice(-runs(1, MOVES.length))) {
+    for (const moves of movesBehind(offset)) {
       await fillStore()
       let batches = 0
       let moved = 0n
@@ -111,15 +103,7 @@ for (const [name, offset, limit] of [
         if (!isBatch(statement)) return
         batches += 1
         const days = moves.get(batches)
-        if (days === undefined) return
-        const { partitions, failures } = await compactClosedDays({
-          postgres: place.store.postgres,
-          lake,
-          delayMs: 0,
-          clock: { nowMs: () => FROM_MS + days * DAY, sleep: async () => {} },
-        })
-        assert.deepEqual(failures, [])
-        moved += partitions.reduce((sum, { movedRows }) => sum + movedRows, 0n)
+        if (days !== undefined) moved += await move(lake, days)
       })
       const rows = await readRows(query, request)
       assert.deepEqual(rows, expectedRows().slice(offset, offset + limit))
@@ -130,21 +114,14 @@ for (const [name, offset, limit] of [
 
 test('a lake file that is replaced while it is read is read again, behind the last row', async (t) => {
   await fillStore()
-  const compact = (lake: string, days: number): Promise<unknown> =>
-    compactClosedDays({
-      postgres: place.store.postgres,
-      lake,
-      delayMs: 0,
-      clock: { nowMs: () => FROM_MS + days * DAY, sleep: async () => {} },
-    })
   let isFirst = true
   const { lake, request } = await makeRequest(t, QUERY, async (statement) => {
     if (!isBatch(statement) || !isFirst) return
     isFirst = false
     // The file of the first day gets the second one's rows.
-    await compact(lake, 2)
+    await move(lake, 2)
   })
-  await compact(lake, 1)
+  await move(lake, 1)
   assert.deepEqual(await readRows(QUERY, request), expectedRows())
   assert.equal(isFirst, false)
 })
@@ -155,12 +132,7 @@ test('gives up on rows that move again and again before a single one is read', a
   const { lake, request } = await makeRequest(t, QUERY, async (statement) => {
     if (!isBatch(statement)) return
     days += 1
-    await compactClosedDays({
-      postgres: place.store.postgres,
-      lake,
-      delayMs: 0,
-      clock: { nowMs: () => FROM_MS + days * DAY, sleep: async () => {} },
-    })
+    await move(lake, days)
   })
   await assert.rejects(readRows({ ...QUERY, station: 'NYC' }, request), { code: 'lake_file_changed' })
 })

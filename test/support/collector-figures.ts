@@ -1,0 +1,53 @@
+// What a collector that is well says of itself, for tests of what is made of it.
+
+import type { LaneFigures } from '../../server/feed/feed-lane.ts'
+import type { TaskMetrics } from '../../server/ingest/task-loop.ts'
+import type { RecorderMetrics } from '../../server/recorder/recorder-metrics.ts'
+
+/** Of the aviation weather, whose last run has just brought rows. */
+export function goodTask(nowMs: number): TaskMetrics {
+  return {
+    task: 'aviation-weather',
+    runCount: 10,
+    rowCount: 100,
+    errorCount: 0,
+    emptyRunCount: 3,
+    lastRowsAtMs: nowMs,
+    lastSuccessAtMs: nowMs,
+    lastFailureAtMs: null,
+    lastFailure: null,
+    failureCount: 0,
+    nextRunAtMs: null,
+  }
+}
+
+/** A connection with six markets. */
+export function goodLane(nowMs: number): LaneFigures {
+  return { isConnected: true, connections: 1, subscribed: 6, refused: 0, repairs: 0, lastHeardMs: nowMs }
+}
+
+/** Of six markets, nothing of which is consolidated yet. */
+export function goodRecorder(nowMs: number): Omit<RecorderMetrics, 'lanes'> {
+  return {
+    source: 'kalshi',
+    isRunning: true,
+    startedAtMs: nowMs,
+    frames: 1000,
+    bytes: 100_000,
+    framesPerSecond: 10,
+    lastFrameMs: nowMs,
+    lagMs: 5,
+    markets: 6,
+    unplacedMarkets: 0,
+    syncedRecords: 1000,
+    syncDelayMs: 1,
+    queuedBytes: 0,
+    isCongested: false,
+    congestions: 0,
+    discoveredAtMs: nowMs,
+    discoveryFailures: 0,
+    consolidationFailures: 0,
+    logPosition: { segment: 1, offset: 8 },
+    consolidation: undefined,
+  }
+}

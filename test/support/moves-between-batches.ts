@@ -1,0 +1,40 @@
+// Rows of the store that move to the lake while an answer of several batches is read.
+
+import assert from 'node:assert/strict'
+import { compactClosedDays } from '../../server/compaction/compaction.ts'
+import type { Postgres } from '../../server/storage/postgres.ts'
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import { runs } from './effort.ts'
+
+/** Days by the number of the batch before which they move, counted from 1. */
+type Moves = ReadonlyMap<number, number>
+
+const MOVES: readonly Moves[] = [
+  new Map([[2, 1]]),
+  new Map([[3, 9]]),
+  new Map([
+    [1, 1],
+    [3, 2],
+    [5, 9],
+  ]),
+]
+
+/** The moves during which an answer is read from `offset` on. */
+export function movesBehind(offset: number): readonly Moves[] {
+  return offset === 0 ? MOVES : MOVES.slice(-runs(1, MOVES.length))
+}
+
+/** Moves so many days from an instant on, and says how many rows they had. */
+export async function moveDays(
+  days: number,
+  { postgres, lake, fromMs }: { readonly postgres: Postgres; readonly lake: string; readonly fromMs: number },
+): Promise<bigint> {
+  const { partitions, failures } = await compactClosedDays({
+    postgres,
+    lake,
+    delayMs: 0,
+    clock: { nowMs: () => fromMs + days * MS_PER_DAY, sleep: async () => {} },
+  })
+  assert.deepEqual(failures, [])
+  return partitions.reduce((sum, { movedRows }) => sum + movedRows, 0n)
+}
