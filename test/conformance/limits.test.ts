@@ -5,9 +5,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
+import type { RunningServer } from '../../server/server.ts'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
 import { type JsonRecord, putLongLists, serviceOfThisFile } from '../support/conformance-service.ts'
 import { bookEvent, SECOND } from '../support/recorded-events.ts'
+import { startSampleServer } from '../support/sample-server.ts'
 import { readProblem, until } from '../support/test-server.ts'
 import { LIMIT_ROWS, ROWS_SERIES } from './limit-rows.ts'
 
@@ -70,9 +72,8 @@ test('LOB result rows, csv: all 500,000 of them arrive', async () => {
 })
 
 /** A client that has asked for a long answer and reads none of it. */
-async function holdingClient(t: TestContext): Promise<Socket> {
-  const { server } = file.service
-  const socket = connect(server.port, '127.0.0.1')
+async function holdingClient(t: TestContext, { port }: RunningServer): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {})
   t.after(() => socket.destroy())
   await once(socket, 'connect')
@@ -86,22 +87,26 @@ async function holdingClient(t: TestContext): Promise<Socket> {
 }
 
 test('LOB concurrency: four requests are processed at once, the fifth is 429 with Retry-After', async (t) => {
-  const { service } = file
-  const target = '/api/v1/lob?series=KXHIGHNY&date=2026-07-01&interval=3600'
+  // Time stands still: whoever had read nothing for seconds would be cut off for the fifth, and who held a slot for longer
+  // than another second would be expected to hold it on.
+  const nowMs = performance.now()
+  t.mock.method(performance, 'now', () => nowMs)
+  const { server, url } = await startSampleServer(t)
+  const ask = () => fetch(`${url}/api/v1/lob?series=KXHIGHNY&date=2026-07-01&interval=3600`)
   const holders: Socket[] = []
   for (let count = 0; count < 4; count++) {
-    assert.equal((await service.get(target)).status, 200, `with ${count} held`)
-    await until(() => service.server.lobPool.takenSlots === count)
-    holders.push(await holdingClient(t))
+    assert.equal((await ask()).status, 200, `with ${count} held`)
+    await until(() => server.lobPool.takenSlots === count)
+    holders.push(await holdingClient(t, server))
   }
-  await until(() => service.server.lobPool.takenSlots === 4)
-  const refused = await service.get(target)
+  await until(() => server.lobPool.takenSlots === 4)
+  const refused = await ask()
   assert.equal(refused.status, 429)
   assert.equal(refused.headers.get('retry-after'), '1')
   assert.equal((await readProblem(refused)).code, 'too_many_requests')
   holders[0]?.destroy()
-  await until(() => service.server.lobPool.takenSlots === 3)
-  assert.equal((await service.get(target)).status, 200)
+  await until(() => server.lobPool.takenSlots === 3)
+  assert.equal((await ask()).status, 200)
 })
 
 test('health staleness: two hours after the last sync is not stale, any more is', async (t) => {
