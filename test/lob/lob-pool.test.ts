@@ -121,7 +121,7 @@ test('closes while threads are starting', async (t) => {
 })
 
 test('ends a thread whose heap grows over the limit, and only its request', async (t) => {
-  const { lobUrl } = await startWarm(t)
+  const { lobUrl } = await startTestServer(t)
   const failed = await fetch(lobUrl('die.heap'))
   assert.equal(failed.status, 503)
   assert.equal((await readProblem(failed)).code, 'worker_failed')
@@ -144,7 +144,7 @@ test('a thread that dies in mid-answer leaves the other answers whole', async (t
 })
 
 test('passes on what the worker refuses, with its parameters', async (t) => {
-  const { lobUrl } = await startWarm(t)
+  const { lobUrl } = await startTestServer(t)
   const response = await fetch(lobUrl('refuse'))
   assert.equal(response.status, 400)
   const problem = await readProblem(response)
@@ -154,7 +154,7 @@ test('passes on what the worker refuses, with its parameters', async (t) => {
 })
 
 test('keeps the text of an internal error of the worker inside', async (t) => {
-  const { lobUrl, log } = await startWarm(t)
+  const { lobUrl, log } = await startTestServer(t)
   const response = await fetch(lobUrl('secret'))
   assert.equal(response.status, 500)
   assert.doesNotMatch((await readProblem(response)).detail, /secret/)
