@@ -35,8 +35,6 @@ export interface ServerDependencies {
   /** Other workers than the real ones, for tests. */
   readonly lobWorkerUrl?: URL
   readonly recordWorkerUrl?: URL
-  /** Threads of each pool before their first task; all of them unless a test is to start sooner. */
-  readonly threadsAtStart?: number
 }
 
 const BYTES_PER_MB = 1024 * 1024
@@ -82,9 +80,9 @@ function createPools(
   { lake, shares }: ServeConfig,
   dependencies: ServerDependencies,
 ): Pick<Background, 'lobPool' | 'recordPool'> {
-  const { logger, storeAddress: store, threadsAtStart } = dependencies
+  const { logger, storeAddress: store } = dependencies
   const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
-  const common = { lake, logger, shares, threadsAtStart }
+  const common = { lake, logger, shares }
   return {
     lobPool: new LobPool({ ...common, workerUrl: lobWorkerUrl }),
     recordPool: store && new RecordPool({ ...common, store, workerUrl: recordWorkerUrl }),

@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { LobRecordingWriter } from '../server/lake/lob-recording-writer.ts'
-import { type RunningServer, startServer } from '../server/server.ts'
+import type { RunningServer } from '../server/server.ts'
 import { runs } from './support/effort.ts'
-import { REAL_WORKERS } from './support/cold-workers.ts'
+import { startColdServer } from './support/cold-workers.ts'
 import { runImport } from './support/import-harness.ts'
 import { naiveSnapshots, type NaiveEvent, type NaiveRow } from './support/naive-lob.ts'
 import { PARQUET_READERS, rowText } from './support/parquet-readers.ts'
@@ -50,10 +50,7 @@ async function serve(t: TestContext, lake: string): Promise<Lob> {
 }
 
 async function open(lake: string): Promise<Lob> {
-  const server = await startServer(
-    { ...TEST_CONFIG, lake },
-    { logger: pino({ level: 'silent' }), ...REAL_WORKERS },
-  )
+  const server = await startColdServer({ ...TEST_CONFIG, lake }, { logger: pino({ level: 'silent' }) })
   const get = (query: string, init?: RequestInit): Promise<Response> =>
     fetch(`http://127.0.0.1:${server.port}/api/v1/lob?${query}`, init)
   const rows = async (query: string): Promise<NaiveRow[]> => {

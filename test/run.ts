@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { IS_FULL_EFFORT } from './support/effort.ts'
-import { START_FLAGS } from './support/start-flags.ts'
+import { COLD_THREADS, START_FLAGS } from './support/start-flags.ts'
 
 /** More than processors: most tests wait now and then. */
 const PROCESSES_AT_ONCE = 4
@@ -92,9 +92,13 @@ const files =
     : grouped(named.length > 0 ? named : allTests()).map(([key, members], place) =>
         groupFile(place, key, members),
       )
-const child = spawn(process.execPath, ['--enable-source-maps', ...START_FLAGS, ...runner, ...files], {
-  stdio: 'inherit',
-})
+const child = spawn(
+  process.execPath,
+  ['--enable-source-maps', ...START_FLAGS, ...COLD_THREADS, ...runner, ...files],
+  {
+    stdio: 'inherit',
+  },
+)
 child.on('close', (code) => {
   rmSync(directory, { recursive: true })
   process.exitCode = code ?? 1

@@ -37,8 +37,6 @@ export interface LobPoolOptions {
   readonly shares?: ClientShares | undefined
   /** How long a file may keep a request waiting; another time than the usual one for tests. */
   readonly fileAnswerMs?: number | undefined
-  /** Before their first task; all of them unless a test is to start sooner. */
-  readonly threadsAtStart?: number | undefined
 }
 
 export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validation'> & {
@@ -72,7 +70,6 @@ export class LobPool {
       name: 'order-book',
       workerUrl,
       threads: LOB_CONCURRENT_REQUESTS_MAX,
-      threadsAtStart: options.threadsAtStart,
       tasksPerThread: 1,
       heapMb: LOB_THREAD_HEAP_MB_MAX,
       niceness: LOB_THREAD_NICENESS,

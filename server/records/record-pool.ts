@@ -67,8 +67,6 @@ export interface RecordPoolOptions {
   readonly shares?: ClientShares | undefined
   /** How long a file may keep a thread waiting; another time than the usual one for tests. */
   readonly fileAnswerMs?: number | undefined
-  /** Of each kind, before their first task; all of them unless a test is to start sooner. */
-  readonly threadsAtStart?: number | undefined
 }
 
 export interface RecordOpenOptions {
@@ -98,8 +96,8 @@ export class RecordPool {
   constructor({ lake, store, workerUrl, logger, shares = DEFAULT_SHARES, ...options }: RecordPoolOptions) {
     this.#lake = lake
     this.#store = store
-    const { fileAnswerMs, threadsAtStart } = options
-    const common = { workerUrl, heapMb: RECORD_THREAD_HEAP_MB_MAX, logger, fileAnswerMs, threadsAtStart }
+    const { fileAnswerMs } = options
+    const common = { workerUrl, heapMb: RECORD_THREAD_HEAP_MB_MAX, logger, fileAnswerMs }
     const refusal = `The requests being processed ask for ${RECORD_ROWS_IN_FLIGHT_MAX} rows together, which is the most at once`
     const rows = { max: RECORD_ROWS_IN_FLIGHT_MAX, retryAfterS: RECORD_RETRY_AFTER_S, refusal }
     this.#small = {

@@ -11,8 +11,6 @@ export interface TaskThreadOptions {
   /** The compiled worker file; its default export takes the tasks and the warm task. */
   readonly workerUrl: URL
   readonly threads: number
-  /** Threads that are there before their first task; all of them unless a test is to start sooner. */
-  readonly threadsAtStart?: number | undefined
   readonly tasksPerThread: number
   readonly heapMb: number
   /** Steps of scheduling priority below the event loop. */
@@ -84,7 +82,6 @@ export class TaskThreads {
 
   #makePiscina(): Piscina {
     const { name, workerUrl, threads, tasksPerThread, heapMb, niceness, logger } = this.#options
-    const { threadsAtStart = threads } = this.#options
     const threadData: WorkerThreadData = {
       taskUrl: workerUrl.href,
       niceness,
@@ -94,7 +91,7 @@ export class TaskThreads {
       filename: THREAD_URL.href,
       workerData: threadData,
       execArgv: THREAD_OPTIONS,
-      minThreads: Math.min(threads, threadsAtStart),
+      minThreads: threads,
       maxThreads: threads,
       idleTimeout: Infinity,
       concurrentTasksPerWorker: tasksPerThread,

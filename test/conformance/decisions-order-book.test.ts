@@ -11,10 +11,10 @@ import { tableFromIPC } from 'apache-arrow'
 import { readParquet } from 'parquet-wasm'
 import { pino } from 'pino'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
-import { type RunningServer, startServer } from '../../server/server.ts'
+import type { RunningServer } from '../../server/server.ts'
 import type { BookEvent } from '../../server/lake/series-recording.ts'
 import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET } from '../../shared/lob-v1.ts'
-import { REAL_WORKERS } from '../support/cold-workers.ts'
+import { startColdServer } from '../support/cold-workers.ts'
 import { MemoryStore, marketRow, seriesRow } from '../support/memory-store.ts'
 import { bookEvent, DAY_START, HOUR, SECOND, SERIES } from '../support/recorded-events.ts'
 import { startSampleServer } from '../support/sample-server.ts'
@@ -79,7 +79,7 @@ let recordings = 0
 
 before(async () => {
   lake = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
-  server = await startServer({ ...TEST_CONFIG, lake }, { logger: pino({ level: 'silent' }), ...REAL_WORKERS })
+  server = await startColdServer({ ...TEST_CONFIG, lake }, { logger: pino({ level: 'silent' }) })
 })
 after(async () => {
   await server?.close()

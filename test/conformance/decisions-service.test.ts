@@ -11,8 +11,7 @@ import { describeConfig, readServeCall, type ServeConfig } from '../../server/co
 import { HealthMonitor } from '../../server/health/health-monitor.ts'
 import { LakeScan } from '../../server/health/lake-scan.ts'
 import { sha256Hex } from '../../server/http/api-keys.ts'
-import { startServer } from '../../server/server.ts'
-import { REAL_WORKERS } from '../support/cold-workers.ts'
+import { startColdServer } from '../support/cold-workers.ts'
 import { type JsonRecord, serviceOfThisFile } from '../support/conformance-service.ts'
 import { MemoryStore } from '../support/memory-store.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
@@ -61,13 +60,12 @@ test('health is 200 with status degraded, and error where a database does not an
   store.isAway = true
   const hosted = { status: 'degraded', embedded_db: 'ok', hosted_db: 'error' }
   assert.equal((await awaitedHealthOf(url, hosted)).status, 200)
-  const server = await startServer(
+  const server = await startColdServer(
     { ...TEST_CONFIG, lake: SAMPLE_LAKE },
     {
       logger: pino({ level: 'silent' }),
       store: new MemoryStore(),
       checkEmbeddedDb: async () => false,
-      ...REAL_WORKERS,
     },
   )
   t.after(() => server.close())

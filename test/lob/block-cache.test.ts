@@ -18,8 +18,8 @@ import { test, type TestContext } from 'node:test'
 import * as zlib from 'node:zlib'
 import { pino } from 'pino'
 import { BlockCache } from '../../server/lob/block-cache.ts'
-import { type RunningServer, startServer } from '../../server/server.ts'
-import { REAL_WORKERS } from '../support/cold-workers.ts'
+import type { RunningServer } from '../../server/server.ts'
+import { startColdServer } from '../support/cold-workers.ts'
 import { EVENT_ADD, EVENT_CLEAR } from '../../shared/lob-v1.ts'
 import { bookEvent, DAY_START, HOUR, pathOfDate, SERIES, writeEvents } from '../support/recorded-events.ts'
 import { onSmallDisk } from '../support/small-disk.ts'
@@ -56,9 +56,9 @@ interface Keeping {
 }
 
 async function start(t: TestContext, lake: string, directory: string, bytesMax = GB): Promise<Keeping> {
-  const server = await startServer(
+  const server = await startColdServer(
     { ...TEST_CONFIG, lake, blockCache: { directory, bytesMax } },
-    { logger: pino({ level: 'silent' }), ...REAL_WORKERS },
+    { logger: pino({ level: 'silent' }) },
   )
   t.after(() => server.close())
   const address = `http://127.0.0.1:${server.port}`

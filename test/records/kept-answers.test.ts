@@ -8,14 +8,14 @@ import { test, type TestContext } from 'node:test'
 import { pino } from 'pino'
 import { storeServices } from '../../server/catalogue/store-services.ts'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
-import { type RunningServer, startServer } from '../../server/server.ts'
+import type { RunningServer } from '../../server/server.ts'
 import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { writeClimateEstimates } from '../../server/storage/climate-store.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'
 import { recordFileName } from '../../shared/lake-layout.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
-import { REAL_WORKERS } from '../support/cold-workers.ts'
+import { startColdServer } from '../support/cold-workers.ts'
 import { runs } from '../support/effort.ts'
 import { candleSet } from '../support/candle-sets.ts'
 import { observationSet } from '../support/observation-sets.ts'
@@ -36,13 +36,12 @@ const DAY_OF_MARKET = `candles?market=${MARKET}&from=2026-07-01&to=2026-07-01`
 
 async function start(t: TestContext, lake: string, answerCacheMb: number): Promise<RunningServer> {
   const { postgres } = place.store
-  const server = await startServer(
+  const server = await startColdServer(
     { ...TEST_CONFIG, lake, answerCacheMb },
     {
       logger: pino({ level: 'silent' }),
       store: storeServices(postgres),
       storeAddress: postgres.address,
-      ...REAL_WORKERS,
     },
   )
   t.after(() => server.close())

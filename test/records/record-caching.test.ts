@@ -8,10 +8,9 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { pino } from 'pino'
 import { storeServices } from '../../server/catalogue/store-services.ts'
-import { startServer } from '../../server/server.ts'
 import { recordFileName } from '../../shared/lake-layout.ts'
 import { candleSet, distribute, SET_SERIES } from '../support/candle-sets.ts'
-import { REAL_WORKERS } from '../support/cold-workers.ts'
+import { startColdServer } from '../support/cold-workers.ts'
 import { distributeObservations, observationSet } from '../support/observation-sets.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { writeCandleFile } from '../support/record-server.ts'
@@ -38,13 +37,12 @@ async function startGetter(
   lake: string,
 ): Promise<(target: string, held?: string) => Promise<Got>> {
   const { postgres } = place.store
-  const server = await startServer(
+  const server = await startColdServer(
     { ...TEST_CONFIG, lake },
     {
       logger: pino({ level: 'silent' }),
       store: storeServices(postgres),
       storeAddress: postgres.address,
-      ...REAL_WORKERS,
     },
   )
   t.after(() => server.close())

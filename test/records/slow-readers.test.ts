@@ -6,8 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { pino } from 'pino'
 import { CANDLE_SERIES, candleDate, candleMarket, writeCandleMonth } from '../../bench/candle-file.ts'
-import { startServer } from '../../server/server.ts'
-import { REAL_WORKERS } from '../support/cold-workers.ts'
+import { startColdServer } from '../support/cold-workers.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { startRecordServer } from '../support/record-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -56,9 +55,9 @@ test('slow readers of long answers hold nobody else up', { timeout: 120_000 }, a
 test('what reads much is moved to the threads of bulk work by its plan', { timeout: 120_000 }, async (t) => {
   const lake = await temporaryDirectory(t)
   await writeCandleMonth(lake, DAYS)
-  const server = await startServer(
+  const server = await startColdServer(
     { ...TEST_CONFIG, lake },
-    { logger: pino({ level: 'silent' }), storeAddress: place.store.postgres.address, ...REAL_WORKERS },
+    { logger: pino({ level: 'silent' }), storeAddress: place.store.postgres.address },
   )
   t.after(() => server.close())
   const url = `http://127.0.0.1:${server.port}`

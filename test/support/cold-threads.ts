@@ -1,37 +1,46 @@
-// Loaded before the program (`node --import`): the threads that serve get the workers which load with their first task, and
-// start with the tasks that need them. A server in a process of its own then starts as quickly as one in the test's.
+// Loaded before everything else (`node --import`) in the quick gear: a server that is started cold has no thread before its
+// first task, and each thread loads its worker with its first one. Starting then takes a fifth of the processor time, and most
+// tests ask one thread of seven. The program knows nothing of it. Where it was not loaded first, servers start as usual.
 
-import { createRequire, syncBuiltinESMExports } from 'node:module'
-import { isMainThread, type WorkerOptions } from 'node:worker_threads'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { createRequire } from 'node:module'
+import { isMainThread } from 'node:worker_threads'
 import type { Piscina } from 'piscina'
 import type { WorkerThreadData } from '../../shared/stream-task.ts'
 
-const COLD_WORKERS: ReadonlyMap<string, string> = new Map(
-  ['lob', 'record'].map((kind) => [
-    new URL(`../../workers/${kind === 'lob' ? 'lob' : 'records'}/task.js`, import.meta.url).href,
-    new URL(`./cold-${kind}-worker.js`, import.meta.url).href,
-  ]),
-)
-// The CommonJS form of the module is the one that can be changed, and that Piscina asks.
-const threads = createRequire(import.meta.url)('node:worker_threads') as {
-  Worker: typeof import('node:worker_threads').Worker
+const COLD_WORKERS: ReadonlyMap<string, string> = new Map([
+  [
+    new URL('../../workers/lob/task.js', import.meta.url).href,
+    new URL('./cold-lob-worker.js', import.meta.url).href,
+  ],
+  [
+    new URL('../../workers/records/task.js', import.meta.url).href,
+    new URL('./cold-record-worker.js', import.meta.url).href,
+  ],
+])
+const starting = new AsyncLocalStorage<true>()
+const [, program = '', command] = process.argv
+
+/** Starts a server whose threads are cold. */
+export function withColdThreads<T>(start: () => T): T {
+  return starting.run(true, start)
 }
 
-threads.Worker = class extends threads.Worker {
-  constructor(file: string | URL, options: WorkerOptions = {}) {
-    const data = options.workerData as Partial<WorkerThreadData> | undefined
-    const taskUrl = COLD_WORKERS.get(data?.taskUrl ?? '')
-    super(file, taskUrl === undefined ? options : { ...options, workerData: { ...data, taskUrl } })
-  }
-}
-syncBuiltinESMExports()
+type PoolOptions = NonNullable<ConstructorParameters<typeof Piscina>[0]>
 
-// As above, before its form for ES modules is made of it. Only a server has pools.
-if (isMainThread && process.argv[2] === 'serve') {
+function coldOptions(options: PoolOptions): PoolOptions {
+  const data = options.workerData as Partial<WorkerThreadData> | undefined
+  const taskUrl = COLD_WORKERS.get(data?.taskUrl ?? '') ?? data?.taskUrl
+  return { ...options, minThreads: 0, workerData: { ...data, taskUrl } }
+}
+
+// Only servers have pools, those of tests and those of the program.
+if (isMainThread && (command === 'serve' || !program.endsWith('server/main.js'))) {
+  // The CommonJS form of the module is the one that can be changed, before its form for ES modules is made of it.
   const pools = createRequire(import.meta.url)('piscina') as { Piscina: typeof Piscina }
   const Pool = class extends pools.Piscina {
-    constructor(options: ConstructorParameters<typeof Piscina>[0]) {
-      super({ ...options, minThreads: 0 })
+    constructor(options: PoolOptions = {}) {
+      super(command === 'serve' || starting.getStore() === true ? coldOptions(options) : options)
     }
   }
   // It has only a getter.

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { storeServices } from '../../server/catalogue/store-services.ts'
 import type { ServeConfig } from '../../server/config.ts'
-import { type RunningServer, startServer } from '../../server/server.ts'
+import type { RunningServer } from '../../server/server.ts'
 import {
   type MarketRecord,
   type SeriesRecord,
@@ -23,7 +23,7 @@ import { openRelationalStore } from '../../server/storage/relational-store.ts'
 import { OBSERVATION_FIELDS } from '../../shared/observation.ts'
 import type { StoredObservation } from '../../shared/sql/observation-queries.ts'
 import { addDays } from '../../shared/utc-date.ts'
-import { REAL_WORKERS } from './cold-workers.ts'
+import { startColdServer } from './cold-workers.ts'
 import { makeSampleStore } from './postgres.ts'
 import { SAMPLE_LAKE } from './sample-server.ts'
 import { SharedByFiles } from './shared-by-files.ts'
@@ -113,13 +113,12 @@ async function startService(
   endings.push(() => rm(lake, { recursive: true, force: true }))
   await cp(SAMPLE_LAKE, lake, { recursive: true })
   await options.prepare?.(lake, store.postgres)
-  const server = await startServer(
+  const server = await startColdServer(
     { ...TEST_CONFIG, lake, ...options.config },
     {
       logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
       store: storeServices(store.postgres),
       storeAddress: store.postgres.address,
-      ...REAL_WORKERS,
     },
   )
   endings.push(() => server.close())

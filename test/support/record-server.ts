@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import { pino } from 'pino'
-import { type RunningServer, startServer } from '../../server/server.ts'
+import type { RunningServer } from '../../server/server.ts'
 import type { RelationalStore } from '../../server/storage/relational-store.ts'
 import { recordFileName } from '../../shared/lake-layout.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
-import { REAL_WORKERS } from './cold-workers.ts'
+import { startColdServer } from './cold-workers.ts'
 import { withDuckDb } from './duckdb.ts'
 import { temporaryDirectory } from './temporary-lake.ts'
 import { TEST_CONFIG } from './test-server.ts'
@@ -60,7 +60,7 @@ export async function startRecordServer(
 
 function serveRecords(lake: string, storeAddress: StoreAddress): Promise<RunningServer> {
   const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' })
-  return startServer({ ...TEST_CONFIG, lake }, { logger, storeAddress, ...REAL_WORKERS })
+  return startColdServer({ ...TEST_CONFIG, lake }, { logger, storeAddress })
 }
 
 /** The month (`2026-07`) of an instant, UTC. */

@@ -4,8 +4,7 @@ import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import type { ServeConfig } from '../../server/config.ts'
-import { startServer } from '../../server/server.ts'
-import { REAL_WORKERS } from './cold-workers.ts'
+import { startColdServer } from './cold-workers.ts'
 import { MemoryStore, marketRow, seriesRow } from './memory-store.ts'
 import { TEST_CONFIG } from './test-server.ts'
 
@@ -26,9 +25,9 @@ export async function startSampleServer(
   config: Partial<ServeConfig> = {},
   store = sampleStore(),
 ) {
-  const server = await startServer(
+  const server = await startColdServer(
     { ...TEST_CONFIG, lake: SAMPLE_LAKE, ...config },
-    { logger: pino({ level: 'silent' }), store, ...REAL_WORKERS },
+    { logger: pino({ level: 'silent' }), store },
   )
   t.after(() => server.close())
   return { server, store, url: `http://127.0.0.1:${server.port}` }

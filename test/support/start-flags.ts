@@ -13,3 +13,8 @@ const FLAGS = [
 
 /** For processes that a test or the test run starts. */
 export const START_FLAGS: readonly string[] = IS_FULL_EFFORT ? [] : FLAGS
+
+/** For those of them that serve: see cold-threads.ts. */
+export const COLD_THREADS: readonly string[] = IS_FULL_EFFORT
+  ? []
+  : ['--import', new URL('./cold-threads.js', import.meta.url).href]

@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test'
 import { pino } from 'pino'
 import type { ServeConfig } from '../../server/config.ts'
 import { type RunningServer, startServer } from '../../server/server.ts'
-import { NO_THREADS_AT_START, REAL_WORKERS } from './cold-workers.ts'
+import { startColdServer } from './cold-workers.ts'
 
 const FAKE_WORKER_URL = new URL('./fake-lob-worker.js', import.meta.url)
 
@@ -96,12 +96,9 @@ export async function startTestServer(
   { worker = 'fake', isWarm = false }: { worker?: 'fake' | 'real'; isWarm?: boolean } = {},
 ): Promise<TestServer> {
   const log = new LogCollector()
-  const fake = { lobWorkerUrl: FAKE_WORKER_URL, ...(isWarm ? {} : NO_THREADS_AT_START) }
-  const dependencies = worker === 'fake' ? fake : REAL_WORKERS
-  const server = await startServer(
-    { ...TEST_CONFIG, ...config },
-    { logger: pino(log.stream), ...dependencies },
-  )
+  const dependencies = worker === 'fake' ? { lobWorkerUrl: FAKE_WORKER_URL } : {}
+  const start = isWarm ? startServer : startColdServer
+  const server = await start({ ...TEST_CONFIG, ...config }, { logger: pino(log.stream), ...dependencies })
   t.after(() => server.close())
   const url = `http://127.0.0.1:${server.port}`
   return {

@@ -12,10 +12,9 @@ import { pino } from 'pino'
 import { Bookcast } from '../../clients/typescript/bookcast.ts'
 import { storeServices } from '../../server/catalogue/store-services.ts'
 import { type Collection, startCollection } from '../../server/collect/collection.ts'
-import { startServer } from '../../server/server.ts'
 import { openRelationalStore, type RelationalStore } from '../../server/storage/relational-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
-import { REAL_WORKERS } from '../support/cold-workers.ts'
+import { startColdServer } from '../support/cold-workers.ts'
 import { startCollectingWorld } from '../support/collecting-world.ts'
 import { SERIES } from '../support/exchange-world.ts'
 import { readTree } from '../support/lake-tree.ts'
@@ -73,13 +72,12 @@ async function serve(
 ): Promise<string> {
   const { s3, collection } = more
   const sync = s3 === undefined ? null : { from: `s3://${BUCKET}/x`, endpoint: s3.endpoint, intervalMs: 300 }
-  const server = await startServer(
+  const server = await startColdServer(
     { ...TEST_CONFIG, lake, sync },
     {
       logger,
       store: storeServices(postgres),
       storeAddress: postgres.address,
-      ...REAL_WORKERS,
       ...(collection === undefined ? {} : { collection: () => collection.metrics() }),
     },
   )
