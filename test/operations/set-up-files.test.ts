@@ -2,11 +2,12 @@
 // units call it with options that it has, and names, ports and volumes are those of who is meant. Docker itself is not run.
 
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { promisify } from 'node:util'
 import { parse } from 'yaml'
 import { soon } from '../support/collecting-process.ts'
 import { ROOT, type Running, Shell, startPostgres } from '../support/operating-page.ts'
