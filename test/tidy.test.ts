@@ -21,8 +21,8 @@ const FLOORS = [
   ['workers/lob', 'workers/records', 'workers'],
   ['server/health', 'server/http'],
   ['server/answers', 'server/openapi', 'server/site', 'server/workers'],
-  ['server/lob', 'server/records'],
   ['server/catalogue'],
+  ['server/lob', 'server/records'],
   ['server/endpoints', 'server/ingest', 'server/recorder'],
   ['server/compaction', 'server/sample-data', 'server/verify', 'server/metrics'],
   ['server/sync'],
@@ -43,8 +43,6 @@ const UPWARDS = [
   'server/http/endpoint.ts > server/openapi/documentation.ts',
   'server/metrics/collection-metrics.ts > server/collect/collection.ts',
   'server/metrics/service-metrics.ts > server/collect/collection.ts',
-  'server/records/record-validators.ts > server/catalogue/catalogue-feed.ts',
-  'server/records/record-validators.ts > server/catalogue/fresh-versions.ts',
   'server/site/site-endpoints.ts > server/version.ts',
 ]
 

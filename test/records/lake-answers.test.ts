@@ -9,12 +9,11 @@ import { pino } from 'pino'
 import { storeServices } from '../../server/catalogue/store-services.ts'
 import { RecordPool } from '../../server/records/record-pool.ts'
 import { SeenFiles } from '../../server/records/seen-files.ts'
-import { startServer } from '../../server/server.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { recordFileName } from '../../shared/lake-layout.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import { candleSet } from '../support/candle-sets.ts'
-import { REAL_WORKERS } from '../support/cold-workers.ts'
+import { startColdServer } from '../support/cold-workers.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { writeCandleFile } from '../support/record-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -54,13 +53,12 @@ async function start(t: TestContext) {
   await writeCandleFile(lake, SERIES, '2026-07', candles(JULY_MS, 4_000))
   await calm(lake)
   const { postgres } = place.store
-  const server = await startServer(
+  const server = await startColdServer(
     { ...TEST_CONFIG, lake, answerCacheMb: 8 },
     {
       logger: pino({ level: 'silent' }),
       store: storeServices(postgres),
       storeAddress: postgres.address,
-      ...REAL_WORKERS,
     },
   )
   t.after(() => server.close())

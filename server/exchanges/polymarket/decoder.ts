@@ -16,7 +16,7 @@ import { MessageClock } from '../../feed/message-clock.ts'
 import type { MessageClockState } from '../../feed/message-clock-options.ts'
 import { AHEAD_NS_MAX, BEHIND_NS_MAX } from '../../feed/recorder-clock.ts'
 import { HELD_MESSAGES_MAX } from '../../feed/waiting-messages.ts'
-import { LOST_MESSAGE, parsePolymarketFrame } from './frame.ts'
+import { LOST_MESSAGE, parsePolymarketFrame, tokenOf } from './frame.ts'
 import type { PolymarketMessage, PriceChange } from './frame.ts'
 import { RecentMessages } from './recent-messages.ts'
 import { TokenBooks } from './token-books.ts'
@@ -293,9 +293,4 @@ function bookTime({ ts }: PolymarketMessage, isFirst: boolean, time: bigint, rec
   if (ts === undefined || ts - recvTs > AHEAD_NS_MAX) return time
   const isFresh = !isFirst && recvTs - ts <= BOOK_AGE_NS_MAX
   return isFresh ? ts : later(time, ts)
-}
-
-function tokenOf({ body }: PolymarketMessage): string | undefined {
-  if (body.kind === 'changes') return body.changes[0]?.marketId
-  return body.kind === 'book' ? body.marketId : undefined
 }

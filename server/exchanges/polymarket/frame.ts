@@ -178,3 +178,9 @@ function bestPrice(value: unknown, empty: number): number | undefined {
   const price = scaledValue(value, PRICE_DIGITS)
   return price === 0 ? empty : price
 }
+
+/** The id of the (first) token that a message is about. */
+export function tokenOf({ body }: PolymarketMessage): string | undefined {
+  if (body.kind === 'changes') return body.changes[0]?.marketId
+  return body.kind === 'book' ? body.marketId : undefined
+}
