@@ -2,7 +2,7 @@
 // exist. In the stores prices are 1/10000 dollar and quantities 1/100 contract; what is served is whole cents and
 // contracts, rounded only there (workers/records/record-columns.ts).
 
-import type { RecordField } from './record-schema.ts'
+import type { RecordField } from './record-field.ts'
 
 // oxfmt-ignore
 export const CANDLE_FIELDS = [

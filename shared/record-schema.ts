@@ -3,22 +3,8 @@
 
 import { CANDLE_FIELDS } from './candle.ts'
 import { CLIMATE_FIELDS } from './climate.ts'
-import { OBSERVATION_FIELDS, type UnitKind } from './observation.ts'
-
-/**
- * `instant` is milliseconds since the Unix epoch in memory; text formats give RFC 3339, parquet a UTC timestamp. `date`
- * is `YYYY-MM-DD` in memory; parquet gives a DATE. `integer` is INT32 in parquet, or INT64 when `isWide`.
- */
-export type RecordFieldType = 'string' | 'date' | 'number' | 'integer' | 'boolean' | 'instant'
-
-export interface RecordField {
-  readonly name: string
-  readonly type: RecordFieldType
-  readonly unit: UnitKind
-  readonly nullable: boolean
-  readonly isWide?: boolean
-  readonly meaning: string
-}
+import { OBSERVATION_FIELDS } from './observation.ts'
+import type { RecordField } from './record-field.ts'
 
 /** A run of missing climate dates (contract.md 21). */
 // oxfmt-ignore

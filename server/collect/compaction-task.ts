@@ -2,12 +2,12 @@
 // the store for as long as other servers need to fetch the files that hold them from now on.
 
 import type { Logger } from 'pino'
-import {
-  type CompactionFailure,
-  type CompactionOptions,
-  compactClosedDays,
-  type CompactionResult,
-} from '../compaction/compaction.ts'
+import { compactClosedDays } from '../compaction/compaction.ts'
+import type {
+  CompactionFailure,
+  CompactionOptions,
+  CompactionResult,
+} from '../compaction/compaction-options.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { RepeatedWarnings, warningKey } from '../ingest/repeated-warnings.ts'
 import { TaskLoop, type TaskOutcome } from '../ingest/task-loop.ts'

@@ -13,10 +13,16 @@ import { periodInstants, recordFileName } from '../../shared/lake-layout.ts'
 import { COMPACTION_DELAY_MS } from '../../shared/limits.ts'
 import { StoreError } from '../../shared/store-error.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
-import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { readLatePartitions } from '../storage/manifest-store.ts'
 import { PartitionChanged, readScopesBefore } from '../storage/partition-rows.ts'
 import type { Postgres } from '../storage/postgres.ts'
+import type {
+  CompactionFailure,
+  CompactionOptions,
+  CompactionResult,
+  CompactionResultDraft,
+} from './compaction-options.ts'
 import { compactPartition, type CompactionWork } from './partition-compaction.ts'
 import { RECORD_TABLES, type RecordTable } from './record-table.ts'
 
@@ -25,62 +31,6 @@ const COMPACTION_ATTEMPTS_MAX = 5
 
 /** In the system's words, as Node and DuckDB pass them on. */
 const FULL_DISK = /ENOSPC|EDQUOT|no space left on device|disk quota exceeded/i
-
-/** What has just been done for a partition. */
-export type CompactionStep = 'noted' | 'written' | 'verified' | 'registered' | 'renamed' | 'committed'
-
-export interface CompactionOptions {
-  readonly postgres: Postgres
-  /** The lake's root directory. */
-  readonly lake: string
-  /** Time after a day's end before it counts as closed. */
-  readonly delayMs?: number
-  /**
-   * Rows leave the store only when the file that holds them was published before this instant (milliseconds since the
-   * epoch). Absent: they leave it as soon as the file is there.
-   */
-  readonly retireBeforeMs?: number
-  /** Brings a file that the lake lacks, named below its root, from where others may have pushed it; or nothing. */
-  readonly fetchFile?: ((path: string, signal: AbortSignal | undefined) => Promise<void>) | undefined
-  readonly clock?: Clock
-  readonly signal?: AbortSignal
-  /** Waited for; what it throws ends the partition's compaction as if the step had failed. */
-  readonly onStep?: (step: CompactionStep, path: string) => Promise<void> | void
-}
-
-export interface CompactedPartition {
-  /** Below the lake's root. */
-  readonly path: string
-  readonly movedRows: bigint
-  readonly fileRows: bigint
-}
-
-/** A partition whose rows are in the lake and still in the store. */
-export interface PublishedPartition {
-  readonly path: string
-  readonly rows: bigint
-  readonly fileRows: bigint
-}
-
-export interface CompactionResult {
-  readonly partitions: readonly CompactedPartition[]
-  readonly published: readonly PublishedPartition[]
-  /** Partitions that stay as they were. */
-  readonly failures: readonly CompactionFailure[]
-}
-
-export interface CompactionFailure {
-  readonly path: string
-  readonly reason: string
-  /** The disk is full or the store away: nothing is wrong with the partition. */
-  readonly isPassing: boolean
-}
-
-/** A result while it is put together. */
-export interface CompactionResultDraft {
-  readonly partitions: CompactedPartition[]
-  readonly published: PublishedPartition[]
-}
 
 /**
  * Compacts every partition that has closed rows in the store. Resolves also when partitions failed (see the result);

@@ -25,7 +25,7 @@ import {
   readPublication,
   retirePublication,
 } from '../storage/publication-store.ts'
-import type { CompactionOptions, CompactionResultDraft } from './compaction.ts'
+import type { CompactionOptions, CompactionResultDraft } from './compaction-options.ts'
 import { readHotRows } from './hot-rows.ts'
 import { PartitionDraft } from './partition-draft.ts'
 import type { RecordTable } from './record-table.ts'

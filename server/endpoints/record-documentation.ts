@@ -2,12 +2,9 @@
 
 import { formatContentTypes } from '../../shared/formats.ts'
 import type { ErrorCode } from '../../shared/errors.ts'
-import {
-  RECORD_FIELDS,
-  type RecordField,
-  type RecordFieldType,
-  type RecordKind,
-} from '../../shared/record-schema.ts'
+import type { RecordField } from '../../shared/record-field.ts'
+import type { RecordFieldType } from '../../shared/record-field.ts'
+import { RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
 import type { EndpointDocumentation, ExampleRequest, JsonSchema } from '../openapi/documentation.ts'
 
 const TYPES: Readonly<Record<RecordFieldType, JsonSchema>> = {

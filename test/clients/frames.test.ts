@@ -7,12 +7,9 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
-import {
-  RECORD_FIELDS,
-  type RecordField,
-  type RecordFieldType,
-  type RecordKind,
-} from '../../shared/record-schema.ts'
+import type { RecordField } from '../../shared/record-field.ts'
+import type { RecordFieldType } from '../../shared/record-field.ts'
+import { RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
 import {
   PANDAS_PYTHON,
   PYTHON,

@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto'
 import { open, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, test } from 'node:test'
-import {
-  compactClosedDays,
-  type CompactionOptions,
-  type CompactionResult,
-  type CompactionStep,
-} from '../../server/compaction/compaction.ts'
+import { compactClosedDays } from '../../server/compaction/compaction.ts'
+import type {
+  CompactionOptions,
+  CompactionResult,
+  CompactionStep,
+} from '../../server/compaction/compaction-options.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { readPartitions } from '../../server/storage/manifest-store.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'

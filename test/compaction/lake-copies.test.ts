@@ -8,11 +8,8 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { PushLog } from '../../server/collect/push-log.ts'
-import {
-  compactClosedDays,
-  type CompactionOptions,
-  type CompactionResult,
-} from '../../server/compaction/compaction.ts'
+import { compactClosedDays } from '../../server/compaction/compaction.ts'
+import type { CompactionOptions, CompactionResult } from '../../server/compaction/compaction-options.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'

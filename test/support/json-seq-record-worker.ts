@@ -1,7 +1,7 @@
 // The record worker with an encoder of the made-up format.
 
 import { RECORD_SEPARATOR } from './json-seq-format.ts'
-import type { RecordField } from '../../shared/record-schema.ts'
+import type { RecordField } from '../../shared/record-field.ts'
 import type { ChunkStream } from '../../workers/output/chunk-stream.ts'
 import { TextVector } from '../../workers/records/duck-vectors.ts'
 import type { ColumnValues, RecordBatch, RecordEncoder } from '../../workers/records/record-batch.ts'

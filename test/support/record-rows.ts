@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { parquetReadObjects } from 'hyparquet'
-import { fieldsOf, RECORD_FIELDS, type RecordField, type RecordKind } from '../../shared/record-schema.ts'
+import type { RecordField } from '../../shared/record-field.ts'
+import { fieldsOf, RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
 import { arrayBufferOf, queryWithDuckDb } from './parquet-readers.ts'
 
 export type PlainRow = Readonly<Record<string, string | number | boolean | null>>

@@ -5,8 +5,8 @@
 import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR } from '../../shared/utc-date.ts'
 import { decodeInt32, decodeInt64, decodeStrings } from './decode-column.ts'
+import type { ColumnChunk } from './column-pages.ts'
 import type { FileFooter, RowGroup } from './file-footer.ts'
-import type { LakeFile } from './lake-file.ts'
 
 /** ns of an hour, the unit of seeking. */
 export const HOUR_NS = MS_PER_HOUR * 1e6
@@ -52,8 +52,15 @@ export interface FileIndex {
   readonly tellsMidnight: boolean
 }
 
+/** An open file. */
+interface ChunkReader {
+  /** Of its date's midnight. */
+  readonly baseNs: bigint
+  readChunk(chunk: ColumnChunk): Uint8Array
+}
+
 /** Builds the index, scanning the rows only when the footer does not say enough. */
-export function indexFile(file: LakeFile, footer: FileFooter): FileIndex {
+export function indexFile(file: ChunkReader, footer: FileFooter): FileIndex {
   return indexFromFooter(footer) ?? new FileScan(file, footer).index()
 }
 
@@ -109,7 +116,7 @@ interface ScannedMarket {
 
 /** One pass over ts, market_id and event of every row. */
 class FileScan {
-  readonly #file: LakeFile
+  readonly #file: ChunkReader
   readonly #footer: FileFooter
   readonly #markets: ScannedMarket[] = []
   readonly #numbers = new Map<string, number>()
@@ -117,7 +124,7 @@ class FileScan {
   #isContinued = false
   #coversTo = Number.NEGATIVE_INFINITY
 
-  constructor(file: LakeFile, footer: FileFooter) {
+  constructor(file: ChunkReader, footer: FileFooter) {
     this.#file = file
     this.#footer = footer
   }

@@ -199,3 +199,6 @@ function idsOfList(bytes: Buffer): readonly string[] | undefined {
     return undefined
   }
 }
+
+/** The opened file of a date; undefined when there is none. */
+export type FileOfDate = (date: string) => LakeFile | undefined

@@ -6,9 +6,9 @@ import { CHUNK_BYTES } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import { SECONDS_PER_DAY, SECONDS_PER_HOUR } from '../../shared/utc-date.ts'
 import { mayHoldMarket } from './file-index.ts'
+import type { FileOfDate } from './lake-file.ts'
 import type { DatePlan, LobPlan } from './plan.ts'
 import type { SinkPlan } from './snapshot-sink.ts'
-import type { FileOfDate } from './snapshots.ts'
 
 /** Ticks `firstTick` to `lastTick` of one date of a plan; at least one market has a row there. */
 export interface Section {

@@ -5,15 +5,12 @@ import type { LobQuery } from '../../shared/lob-task.ts'
 import { addDays, NS_PER_SECOND, utcDatesBetween } from '../../shared/utc-date.ts'
 import { EventSource } from './event-source.ts'
 import { HOUR_NS } from './file-index.ts'
-import type { LakeFile } from './lake-file.ts'
+import type { FileOfDate, LakeFile } from './lake-file.ts'
 import { MarketReplay } from './market-replay.ts'
 import { OrderBook } from './order-book.ts'
 import type { DatePlan, LobPlan, MarketPlan } from './plan.ts'
 import type { Section } from './sections.ts'
 import type { SectionSink, SnapshotSink } from './snapshot-sink.ts'
-
-/** The opened file of a date; undefined when there is none. */
-export type FileOfDate = (date: string) => LakeFile | undefined
 
 /** What the rows of one answer are made from and where they go. */
 export interface SnapshotJob<Sink extends SnapshotSink = SnapshotSink> {

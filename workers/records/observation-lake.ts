@@ -3,7 +3,7 @@
 
 import { DuckDBVector } from '@duckdb/node-api'
 import { CANDLE_INDEX_FILES_MAX } from '../../shared/limits.ts'
-import type { RecordField } from '../../shared/record-schema.ts'
+import type { RecordField } from '../../shared/record-field.ts'
 import { type ObservationKey, STORED_OBSERVATION_COLUMNS } from '../../shared/sql/observation-queries.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { type DuckLake, readParquetSql, sqlInstant, sqlText } from './duck-lake.ts'

@@ -1,6 +1,6 @@
 // Two streams of observations by (observed_at, station_code, observation_type) as one. A report is in one of them only.
 
-import type { RecordField } from '../../shared/record-schema.ts'
+import type { RecordField } from '../../shared/record-field.ts'
 import type { ObservationRows } from './observation-lake.ts'
 import { emptyColumns } from './record-batch.ts'
 

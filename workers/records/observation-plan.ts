@@ -4,7 +4,7 @@
 // batch of the store comes with the manifest's generation.
 
 import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
-import type { RecordField } from '../../shared/record-schema.ts'
+import type { RecordField } from '../../shared/record-field.ts'
 import type { ObservationQuery } from '../../shared/record-task.ts'
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import { generationOf, ManifestChanged, type RegisteredPartition } from '../../shared/sql/manifest-queries.ts'

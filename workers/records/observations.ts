@@ -4,7 +4,8 @@
 
 import { ApiError } from '../../shared/errors.ts'
 import { RECORD_PLAN_ATTEMPTS_MAX, RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
-import { fieldsOf, type RecordField } from '../../shared/record-schema.ts'
+import type { RecordField } from '../../shared/record-field.ts'
+import { fieldsOf } from '../../shared/record-schema.ts'
 import type { ObservationQuery } from '../../shared/record-task.ts'
 import { observationCount, type ObservationKey } from '../../shared/sql/observation-queries.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'

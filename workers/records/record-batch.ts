@@ -2,7 +2,7 @@
 // instants (milliseconds since the epoch) are doubles in which NaN stands for null; strings and dates are texts or null,
 // or still in the vector that DuckDB gave, where the encoder can take them from it.
 
-import type { RecordField } from '../../shared/record-schema.ts'
+import type { RecordField } from '../../shared/record-field.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
 import type { TextVector } from './duck-vectors.ts'
 

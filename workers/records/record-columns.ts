@@ -2,7 +2,7 @@
 // (the nearest; half a cent goes up), whole contracts (part of one is dropped).
 
 import { RECORD_ENCODE_BATCH_ROWS } from '../../shared/limits.ts'
-import type { RecordField } from '../../shared/record-schema.ts'
+import type { RecordField } from '../../shared/record-field.ts'
 import type { UnitSystem } from '../../shared/record-task.ts'
 import type { CandleRows } from './candle-rows.ts'
 import type { CandleAnswer } from './candles.ts'

@@ -1,7 +1,7 @@
 // How records are written, format by format.
 
 import type { FormatName } from '../../shared/formats.ts'
-import type { RecordField } from '../../shared/record-schema.ts'
+import type { RecordField } from '../../shared/record-field.ts'
 import type { ChunkStream } from '../output/chunk-stream.ts'
 import type { RecordEncoder } from './record-batch.ts'
 import { RecordParquetEncoder } from './record-parquet.ts'

@@ -4,7 +4,7 @@
 // take objects or copies of everything.
 
 import type { SchemaElement } from 'hyparquet'
-import type { RecordField, RecordFieldType } from '../../shared/record-schema.ts'
+import type { RecordField, RecordFieldType } from '../../shared/record-field.ts'
 import type { ChunkStream } from '../output/chunk-stream.ts'
 import { ParquetFileWriter } from '../output/parquet-file-writer.ts'
 import { DateLeaf, NumberLeaf, type PhysicalType, type RecordLeaf, TextLeaf } from './record-leaf.ts'

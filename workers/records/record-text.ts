@@ -2,7 +2,7 @@
 // nothing in csv, where an empty text is `""`. csv follows RFC 4180, lines end with LF.
 
 import { RECORD_ENCODE_BATCH_ROWS } from '../../shared/limits.ts'
-import type { RecordField } from '../../shared/record-schema.ts'
+import type { RecordField } from '../../shared/record-field.ts'
 import { TimeZone } from '../../shared/time-zone.ts'
 import { writeDigits } from '../output/ascii-digits.ts'
 import type { ChunkStream } from '../output/chunk-stream.ts'

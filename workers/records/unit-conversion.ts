@@ -2,7 +2,7 @@
 // that has no unit of the table stays as it is. Converted values are rounded to what an instrument could tell apart.
 
 import type { UnitKind } from '../../shared/observation.ts'
-import type { RecordField } from '../../shared/record-schema.ts'
+import type { RecordField } from '../../shared/record-field.ts'
 import type { UnitSystem } from '../../shared/record-task.ts'
 import {
   HPA_PER_INHG,

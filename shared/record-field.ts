@@ -1,0 +1,18 @@
+// What is said of a field of the data endpoints' records.
+
+import type { UnitKind } from './observation.ts'
+
+/**
+ * `instant` is milliseconds since the Unix epoch in memory; text formats give RFC 3339, parquet a UTC timestamp. `date`
+ * is `YYYY-MM-DD` in memory; parquet gives a DATE. `integer` is INT32 in parquet, or INT64 when `isWide`.
+ */
+export type RecordFieldType = 'string' | 'date' | 'number' | 'integer' | 'boolean' | 'instant'
+
+export interface RecordField {
+  readonly name: string
+  readonly type: RecordFieldType
+  readonly unit: UnitKind
+  readonly nullable: boolean
+  readonly isWide?: boolean
+  readonly meaning: string
+}
