@@ -8,7 +8,7 @@ import type {
   ConsolidationOrder,
   ConsolidationReport,
   ConsolidationThreadData,
-} from './consolidation-thread.ts'
+} from './consolidation-loop.ts'
 import type { WalPosition } from './wal-segment.ts'
 
 /** A consolidation thread that fails is started again after so long, twice as long each time up to the maximum. */

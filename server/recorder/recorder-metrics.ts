@@ -1,7 +1,7 @@
 // What the recorder says of itself, for a metrics page and a status table.
 
 import type { LobSource } from '../../shared/lob-sources.ts'
-import type { ConsolidationReport } from './consolidation-thread.ts'
+import type { ConsolidationReport } from './consolidation-loop.ts'
 import type { LaneFigures } from '../feed/feed-lane.ts'
 import type { WalPosition } from './wal-segment.ts'
 

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { ConsolidationLoop } from '../../server/recorder/consolidation-loop.ts'
 import { heardMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { listWalSegments } from '../../server/recorder/wal-segment.ts'
@@ -113,6 +114,24 @@ test('recorded and imported messages give the same files', async (t) => {
       `the bytes of ${date} are equal`,
     )
   }
+})
+
+test('a last order that comes while the one before is told of is followed to its limit', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+  const limit = await writeWal(work, 'kalshi', script(40, HOUR_MS / 2))
+  const data = { lake, source: 'kalshi', workDirectory: work, publishIntervalMs: 1_000 } as const
+  const positions: WalPosition[] = []
+  const loop: ConsolidationLoop = new ConsolidationLoop(
+    { ...data, limit: { segment: 1, offset: 0 } },
+    (message) => {
+      if (message.kind === 'report') positions.push(message.position)
+      loop.order({ limit, isLast: true })
+    },
+  )
+  await loop.run()
+  assert.deepEqual(positions.at(-1), limit)
+  assert.equal((await readRows(pathOf(lake, DATES[0]!))).filter(({ seq }) => seq > 2n).length, 40)
 })
 
 test('an hour that is closed frees its segments', async (t) => {

@@ -1,0 +1,131 @@
+// Reads one source's log as it grows, publishes its lake files again and again, and tells what it did.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { Consolidation } from './consolidation.ts'
+import type { WalPosition } from './wal-segment.ts'
+
+const RECORDER_PUBLISH_SHARE_MAX = 0.2
+
+export interface ConsolidationThreadData {
+  readonly lake: string
+  readonly source: LobSource
+  readonly workDirectory: string
+  readonly publishIntervalMs: number
+  readonly limit: WalPosition
+}
+
+/** To the thread: everything before `limit` is on disk; or read to there, publish, and end. */
+export interface ConsolidationOrder {
+  readonly limit: WalPosition
+  readonly isLast: boolean
+}
+
+/** From the thread, about once a second while it works. */
+export interface ConsolidationReport {
+  readonly kind: 'report'
+  readonly position: WalPosition
+  readonly messages: number
+  readonly events: number
+  readonly duplicates: number
+  readonly badLines: number
+  readonly negativeLevels: number
+  readonly gaps: Readonly<Record<string, number>>
+  readonly movedEvents: number
+  readonly lostStretches: number
+  readonly closedHours: number
+  readonly publications: number
+  readonly publishMs: number
+  readonly publishedAtMs: number
+  /** Followed or not, markets that a snapshot would help. */
+  readonly gappedMarkets: readonly string[]
+}
+
+export type ConsolidationMessage = ConsolidationReport | { readonly kind: 'warning'; readonly text: string }
+
+const REPORT_INTERVAL_MS = 1_000
+
+export class ConsolidationLoop {
+  readonly #data: ConsolidationThreadData
+  readonly #post: (message: ConsolidationMessage) => void
+  #limit: WalPosition
+  #isLast = false
+  #wake = new AbortController()
+  #publications = 0
+  #publishMs = 0
+  #publishedAtMs = 0
+  #nextPublishMs = 0
+  #nextReportMs = 0
+
+  constructor(data: ConsolidationThreadData, post: (message: ConsolidationMessage) => void) {
+    this.#data = data
+    this.#post = post
+    this.#limit = data.limit
+  }
+
+  order({ limit, isLast }: ConsolidationOrder): void {
+    this.#limit = limit
+    this.#isLast ||= isLast
+    this.#wake.abort()
+  }
+
+  async run(): Promise<void> {
+    const { lake, source, workDirectory } = this.#data
+    const onWarning = (text: string): void => this.#post({ kind: 'warning', text })
+    const consolidation = await Consolidation.open({ lake, source, workDirectory, onWarning })
+    for (;;) {
+      this.#wake = new AbortController()
+      // The last order may come while this one is published: it moves the limit, too.
+      const isLast = this.#isLast
+      const hasAdvanced = await consolidation.advance(this.#limit)
+      if (performance.now() >= this.#nextPublishMs) await this.#publish(consolidation)
+      if (performance.now() >= this.#nextReportMs) this.#report(consolidation)
+      if (hasAdvanced) continue
+      if (isLast) break
+      await this.#pause()
+    }
+    await this.#publish(consolidation)
+    this.#report(consolidation)
+    await consolidation.close()
+  }
+
+  async #pause(): Promise<void> {
+    const untilMs = Math.min(this.#nextPublishMs, this.#nextReportMs)
+    const waitMs = Math.max(1, untilMs - performance.now())
+    await sleep(waitMs, undefined, { signal: this.#wake.signal }).catch(() => undefined)
+  }
+
+  async #publish(consolidation: Consolidation): Promise<void> {
+    const startMs = performance.now()
+    await consolidation.publish()
+    const tookMs = performance.now() - startMs
+    this.#publications++
+    this.#publishMs = tookMs
+    this.#publishedAtMs = Date.now()
+    const waitMs = Math.max(this.#data.publishIntervalMs, tookMs / RECORDER_PUBLISH_SHARE_MAX)
+    this.#nextPublishMs = startMs + waitMs
+  }
+
+  #report(consolidation: Consolidation): void {
+    const { tally, movedEvents, lostStretches, closedHours, position } = consolidation.figures
+    const { messages, events, duplicates, badLines, negativeLevels, gaps } = tally
+    this.#nextReportMs = performance.now() + REPORT_INTERVAL_MS
+    this.#post({
+      kind: 'report',
+      position,
+      messages,
+      events,
+      duplicates,
+      badLines,
+      negativeLevels,
+      gaps: Object.fromEntries(gaps),
+      movedEvents,
+      lostStretches,
+      closedHours,
+      publications: this.#publications,
+      publishMs: this.#publishMs,
+      publishedAtMs: this.#publishedAtMs,
+      gappedMarkets: consolidation.gappedMarkets(),
+    })
+  }
+}
