@@ -3,7 +3,7 @@
 
 /** So often a file may go back, and once in so many messages. */
 const BACKS_MAX = 8
-const MESSAGES_PER_BACK_MIN = 32
+const MESSAGES_PER_BACK_MIN = 16
 
 export class LineOrder {
   readonly #isLive: boolean
