@@ -82,8 +82,12 @@ export async function wholeRows(page: Page): Promise<number> {
   const status = page.locator('#request .status').filter({ hasText: WHOLE })
   await status.waitFor()
   // What is drawn follows with the next picture of the screen.
-  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+  await nextPicture(page)
   return Number((WHOLE.exec((await status.textContent()) ?? '')?.[1] ?? '').replaceAll(',', ''))
+}
+
+async function nextPicture(page: Page): Promise<void> {
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
 }
 
 /** All cells of the table with this caption, its rows' headings included; opens what it is hidden in. */
@@ -93,6 +97,8 @@ export async function tableCells(page: Page, caption: string): Promise<string[][
   if ((await details.count()) > 0 && (await details.getAttribute('open')) === null)
     await details.locator('summary').click()
   await table.waitFor()
+  // A table is filled when the browser tells that it is open, which is after the click.
+  await nextPicture(page)
   return page.evaluate(`(() => {
     const captions = [...document.querySelectorAll('caption')]
     const caption = captions.find(({ textContent }) => textContent.includes(${JSON.stringify(caption)}))
