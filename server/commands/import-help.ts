@@ -90,8 +90,8 @@ Files may come in any order and overlap, in one run or in many: messages are put
 (subscription and number, connection, receive time), and added to what the lake has. A message that is there already is
 a repeat and adds nothing; several recorders of one market fill each other's gaps; two different messages under one
 number are refused with both sources. The lake's files are those that one import of everything would have written.
-Within a file lines stand in the order in which they came, recordings one after the other; numbered messages that go
-back again and again (reversed, shuffled, written by two recorders at once) are refused by their file's name.
+Within a file lines stand in the order in which they came, recordings one after the other; a file that goes back again
+and again (reversed, shuffled, written by two recorders at once) is refused by its name.
 
 ${GAPS}
 

@@ -12,11 +12,12 @@ import type { FeedRun, FeedRunState } from '../../feed/feed-run.ts'
 import type { FeedSpans } from '../../feed/feed-spans.ts'
 import type { RunEnd } from '../../feed/read-span.ts'
 import type { ImportTally } from '../../feed/import-tally.ts'
+import { LineOrder } from '../../feed/line-order.ts'
 import { MessageClock } from '../../feed/message-clock.ts'
 import type { MessageClockState } from '../../feed/message-clock-options.ts'
 import { AHEAD_NS_MAX, BEHIND_NS_MAX } from '../../feed/recorder-clock.ts'
 import { HELD_MESSAGES_MAX } from '../../feed/waiting-messages.ts'
-import { LOST_MESSAGE, parsePolymarketFrame, tokenOf } from './frame.ts'
+import { LOST_MESSAGE, latestChange, parsePolymarketFrame, tokenOf } from './frame.ts'
 import type { PolymarketMessage, PriceChange } from './frame.ts'
 import { RecentMessages } from './recent-messages.ts'
 import { TokenBooks } from './token-books.ts'
@@ -62,6 +63,7 @@ export class PolymarketDecoder implements ResumableDecoder {
   /** Books at the head of a file without receive times: they were sent when the recording began. */
   #waiting: Arrival[] = []
   readonly #recent = new RecentMessages()
+  readonly #lineOrder: LineOrder
   /** When a file without receive times began; undefined until a message tells. */
   #startTs: bigint | undefined
 
@@ -69,6 +71,7 @@ export class PolymarketDecoder implements ResumableDecoder {
     this.#tally = options.tally
     this.#spans = options.spans
     this.#isLive = options.isLive ?? false
+    this.#lineOrder = new LineOrder(this.#isLive)
     this.#records = new RunRecords(options, LOB_SOURCES.polymarket.seriesOf)
     this.#clockOptions = {
       deliver: (arrival, ts, recvTs) => this.#take(arrival, ts, recvTs),
@@ -110,6 +113,7 @@ export class PolymarketDecoder implements ResumableDecoder {
     this.#name = name
     this.#clock = new MessageClock(this.#clockOptions)
     this.#recent.clear()
+    this.#lineOrder.startFile(name)
     this.#startTs = undefined
     this.#end('end of file')
   }
@@ -120,6 +124,7 @@ export class PolymarketDecoder implements ResumableDecoder {
       for (const frame of frames) this.#tally.countRepeat(tokenOf(parsePolymarketFrame(frame)))
       return
     }
+    this.#lineOrder.countReceipt(recvTs)
     const messages = frames.map(parsePolymarketFrame)
     for (const message of messages) this.#checkMarkets(message)
     const books = messages.flatMap(({ body }) => (body.kind === 'book' ? [body.marketId] : []))
@@ -142,6 +147,7 @@ export class PolymarketDecoder implements ResumableDecoder {
     this.#releaseWaiting()
     this.#clock.finish()
     this.#end('end of file')
+    this.#lineOrder.refuseDisorder()
   }
 
   #arrive(arrival: Arrival, recvTs: bigint | undefined): void {
@@ -279,11 +285,6 @@ export class PolymarketDecoder implements ResumableDecoder {
 }
 
 const LOST: Arrival = { message: LOST_MESSAGE, dump: undefined, ts: undefined, isReceived: false }
-
-function latestChange(messages: readonly PolymarketMessage[]): bigint | undefined {
-  const times = messages.flatMap(({ ts }) => (ts === undefined ? [] : [ts]))
-  return times.length === 0 ? undefined : times.reduce(later)
-}
 
 /**
  * When a received book is known: when it changed, if that is why it was sent. No book is older than its last change: where

@@ -2,6 +2,7 @@
 // `buys`/`sells`, in any order of levels, also where `event_type` is missing; `price_change` in its three forms: a
 // `price_changes` list, a `changes` list for one token, and one flat change. Sizes are absolute.
 
+import { later } from '../../../shared/utc-date.ts'
 import { PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT, SIDE_ASK, SIDE_BID } from '../../../shared/lob-v1.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
 import { BadLineError } from '../../feed/bad-line.ts'
@@ -183,4 +184,10 @@ function bestPrice(value: unknown, empty: number): number | undefined {
 export function tokenOf({ body }: PolymarketMessage): string | undefined {
   if (body.kind === 'changes') return body.changes[0]?.marketId
   return body.kind === 'book' ? body.marketId : undefined
+}
+
+/** The latest time that messages have. */
+export function latestChange(messages: readonly PolymarketMessage[]): bigint | undefined {
+  const times = messages.flatMap(({ ts }) => (ts === undefined ? [] : [ts]))
+  return times.length === 0 ? undefined : times.reduce(later)
 }

@@ -10,6 +10,7 @@ export class LineOrder {
   #name = ''
   #backs = 0
   #messages = 0
+  #lastRecvTs: bigint | undefined
   /** Where a subscription's numbers were left last. */
   readonly #left = new Map<number, number>()
 
@@ -22,11 +23,20 @@ export class LineOrder {
     this.#name = name
     this.#backs = 0
     this.#messages = 0
+    this.#lastRecvTs = undefined
     this.#left.clear()
   }
 
   countMessage(): void {
     this.#messages++
+  }
+
+  /** Where messages have no numbers, receipts alone tell. */
+  countReceipt(recvTs: bigint | undefined): void {
+    this.#messages++
+    if (recvTs === undefined) return
+    if (this.#lastRecvTs !== undefined && recvTs < this.#lastRecvTs) this.#backs++
+    this.#lastRecvTs = recvTs
   }
 
   /** What follows came before what stands before it. */
