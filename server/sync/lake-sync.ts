@@ -1,8 +1,7 @@
 // Brings a target up to date with a source: pull (object storage to lake) and push (lake to object storage) are the same
 // work. New and changed objects are transferred, several at once; what is the same already is only noted. Nothing is
-// ever deleted. Unless asked, no object in the remote place is replaced by one that covers less, and none that was
-// written by somebody else but by one that covers as much: else it is a conflict (replacement.ts). One object's failure
-// does not keep the others. Samples are never pushed.
+// deleted. Unless asked, no remote object is replaced by one that covers less, nor one that somebody else wrote but by one
+// that covers as much: else it is a conflict (replacement.ts). One object's failure keeps no other. No sample is pushed.
 
 import { mkdir } from 'node:fs/promises'
 import { lobFileOfKey } from '../../shared/lake-layout.ts'
@@ -136,6 +135,7 @@ class SyncRun {
   #transferredBytes = 0
   /** Order books written to the remote place, with the version that they became there. */
   #written = new Map<string, string>()
+  #pulledBefore: ReturnType<typeof SyncJournal.read> | undefined
 
   constructor(
     source: ObjectStore,
@@ -290,10 +290,11 @@ class SyncRun {
 
   /** Whether this lake wrote the object, or its file was made from it: a copy that rows were added to before a push. */
   async #isOwn(target: ObjectHead): Promise<boolean> {
-    if (wasWritten(this.#journal.get(target.key), target)) return true
     const { lake, remote, direction } = this.#options
-    if (direction === 'pull') return false
-    const pulled = (await SyncJournal.read(lake, `pull ${remote.name}`)).get(target.key)
+    const isWritten = wasWritten(this.#journal.get(target.key), target)
+    if (isWritten || direction === 'pull') return isWritten
+    this.#pulledBefore ??= SyncJournal.read(lake, `pull ${remote.name}`)
+    const pulled = (await this.#pulledBefore).get(target.key)
     return pulled !== undefined && wasWritten({ ...pulled, targetVersion: pulled.sourceVersion }, target)
   }
 }
