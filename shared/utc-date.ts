@@ -53,7 +53,12 @@ export const MONTH_NAMES = [
   'december',
 ] as const
 
-export function later(a: bigint, b: bigint): bigint {
+/** The later instant, or the one that is known. */
+export function later(a: bigint, b: bigint | undefined): bigint
+export function later(a: bigint | undefined, b: bigint): bigint
+export function later(a: bigint | undefined, b: bigint | undefined): bigint | undefined
+export function later(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
+  if (a === undefined || b === undefined) return a ?? b
   return a > b ? a : b
 }
 

@@ -5,6 +5,7 @@
 // with both, those with a receive time alone wait. A message without any time takes the previous one's where that says
 // nothing new, else it waits for the next.
 
+import { later } from '../../shared/utc-date.ts'
 import { BadLineError } from './bad-line.ts'
 import {
   BACK_NS_MAX,
@@ -286,9 +287,4 @@ export class MessageClock<T> {
     this.#lastTs = later(ts, this.#lastTs)
     this.#lastRecvTs = later(recvTs, this.#lastRecvTs)
   }
-}
-
-function later(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
-  if (a === undefined || b === undefined) return a ?? b
-  return a > b ? a : b
 }

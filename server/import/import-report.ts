@@ -1,7 +1,7 @@
 // What an import has learned of each market and UTC date: how much of it is known, where the gaps are and why. It is
 // collected while the files are folded, at every change of a book between known and unknown and once at a date's end.
 
-import { NS_PER_DAY } from '../../shared/utc-date.ts'
+import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
 import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
 import type { UnknownReason } from '../lake/market-fold.ts'
 import type { FoldedDate, SeriesStrands } from '../lake/series-consolidation.ts'
@@ -184,10 +184,6 @@ function knownSince({ knownNs, firstKnown }: MarketKnowledge, coversFrom: bigint
   if (firstKnown === undefined || firstKnown[0] >= coversFrom) return knownNs
   const [from, to] = firstKnown
   return knownNs - ((to < coversFrom ? to : coversFrom) - from)
-}
-
-function later(a: bigint | undefined, b: bigint): bigint {
-  return a !== undefined && a > b ? a : b
 }
 
 function startNextDate(market: MarketKnowledge, start: bigint): void {
