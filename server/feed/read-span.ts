@@ -1,7 +1,7 @@
 // A span of a recording while it is read: how far it has come, the markets that it speaks of, and why it ended.
 
 import { AnchorCollector } from '../lake/feed-strand.ts'
-import type { AnchorState, FeedAnchor, FeedSpan, NumberedMessage } from '../lake/feed-strand.ts'
+import type { AnchorState, FeedAnchor, FeedSpan, NumberedMessage, SpanExtent } from '../lake/feed-strand.ts'
 import { NS_PER_DAY } from '../../shared/utc-date.ts'
 
 /** Why a run ended. */
@@ -67,13 +67,7 @@ interface SpanPlace {
 }
 
 /** A span as plain data. */
-export interface SpanState extends SpanPlace {
-  readonly firstSeq: number
-  readonly lastSeq: number
-  readonly firstTs: bigint
-  readonly lastTs: bigint
-  readonly firstRecvTs: bigint
-  readonly lastRecvTs: bigint
+export interface SpanState extends SpanPlace, SpanExtent {
   readonly end: RunEnd
   readonly members: readonly (readonly [string, readonly string[], bigint])[]
   readonly hasMessages: boolean

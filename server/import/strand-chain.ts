@@ -1,6 +1,6 @@
 // A strand while it is put together: the spans that it has so far, and what the next one may have in common with it.
 
-import type { FeedAnchor, FeedSpan, NumberedMessage } from '../lake/feed-strand.ts'
+import type { FeedAnchor, FeedSpan, NumberedMessage, SpanExtent } from '../lake/feed-strand.ts'
 import type { RunEnd } from '../feed/read-span.ts'
 import { goneOn, paceOfTail } from './message-pace.ts'
 import type { MessagePace } from './message-pace.ts'
@@ -27,15 +27,11 @@ export interface LooseSpan extends FeedSpan {
 }
 
 /** Spans without loss between them, in feed order. */
-export interface Strand {
+export interface Strand extends SpanExtent {
   readonly spans: readonly number[]
   readonly sid: number | null
-  readonly firstSeq: number
-  readonly lastSeq: number
-  readonly firstTs: bigint
   /** Until then it was heard of: by its own last message, or by others of its connection. */
   readonly lastTs: bigint
-  readonly lastRecvTs: bigint
   readonly isTurned: boolean | null
   /** Its recordings hold some of the subscription's markets. */
   readonly isPartial: true | undefined

@@ -16,10 +16,8 @@ export interface FeedAnchor {
 /** A message of a subscription. */
 export type NumberedMessage = Pick<FeedAnchor, 'seq' | 'recvTs'>
 
-/** A span's outline: all that is compared when spans are put together. */
-export interface FeedSpan {
-  /** The subscription that numbers the messages; null where nothing does. */
-  readonly sid: number | null
+/** From where to where a stretch of messages goes. */
+export interface SpanExtent {
   readonly firstSeq: number
   readonly lastSeq: number
   /** Event times of the first and last message, whatever market they are about; never decreasing from span to span. */
@@ -27,6 +25,12 @@ export interface FeedSpan {
   readonly lastTs: bigint
   readonly firstRecvTs: bigint
   readonly lastRecvTs: bigint
+}
+
+/** A span's outline: all that is compared when spans are put together. */
+export interface FeedSpan extends SpanExtent {
+  /** The subscription that numbers the messages; null where nothing does. */
+  readonly sid: number | null
   /** Whether `no` prices come on the yes leg, as its subscription said; null where the recording does not say. */
   readonly isTurned: boolean | null
   /** Its first message begins a connection: nothing precedes it. */
