@@ -1,6 +1,8 @@
 // Whether a file's lines stand in the order in which they came. Recordings may stand one after the other in one file; in
 // stretches of a few messages nothing tells any more whose the next number is, and such a file is refused.
 
+import { BACK_NS_MAX } from './recorder-clock.ts'
+
 /** So often a file may go back, and once in so many messages. */
 const BACKS_MAX = 8
 const MESSAGES_PER_BACK_MIN = 16
@@ -31,11 +33,11 @@ export class LineOrder {
     this.#messages++
   }
 
-  /** Where messages have no numbers, receipts alone tell. */
+  /** Where messages have no numbers, receipts alone tell; those of several connections may overtake each other a little. */
   countReceipt(recvTs: bigint | undefined): void {
     this.#messages++
     if (recvTs === undefined) return
-    if (this.#lastRecvTs !== undefined && recvTs < this.#lastRecvTs) this.#backs++
+    if (this.#lastRecvTs !== undefined && recvTs < this.#lastRecvTs - BACK_NS_MAX) this.#backs++
     this.#lastRecvTs = recvTs
   }
 
