@@ -241,23 +241,28 @@ export class PolymarketDecoder implements ResumableDecoder {
     this.#tokens.delete(id)
   }
 
-  #applyBook(run: FeedRun, id: string, stamp: Stamp, levels: readonly BookLevel[], ownTs: bigint): void {
-    const { held, droppedTs } = this.#tokens.of(id).become(levels)
+  #applyBook(run: FeedRun, id: string, received: Stamp, levels: readonly BookLevel[], ownTs: bigint): void {
+    const token = this.#tokens.of(id)
+    const stamp = { ...received, recvTs: token.receive(received.recvTs) }
+    const { held, droppedTs } = token.become(levels)
     this.#records.snapshot(run, id, stamp, levels)
     for (const change of held) {
       if (change.stamp.ts <= ownTs) continue
-      this.#set(run, id, { ...change.stamp, recvTs: stamp.recvTs }, change.level)
+      token.set(change.level)
+      this.#records.level(run, id, { ...change.stamp, recvTs: stamp.recvTs }, EVENT_SET, change.level)
     }
     if (droppedTs <= ownTs) return
     this.#records.leave(run, id, { ...stamp, ts: later(stamp.ts, run.lastTs) })
     this.#tally.countGap('too many changes held')
   }
 
-  #applyChanges(run: FeedRun, changes: readonly PriceChange[], stamp: Stamp): void {
+  #applyChanges(run: FeedRun, changes: readonly PriceChange[], received: Stamp): void {
     const lastChanges = new Map<TokenBook, PriceChange>()
     for (const change of changes) {
-      this.#set(run, change.marketId, stamp, change.level)
       const token = this.#tokens.of(change.marketId)
+      const stamp = { ...received, recvTs: token.receive(received.recvTs, received.ts) }
+      token.set(change.level)
+      this.#records.level(run, change.marketId, stamp, EVENT_SET, change.level)
       if (token.isKnown) lastChanges.set(token, change)
       else token.hold(stamp, change.level)
     }
@@ -270,11 +275,6 @@ export class PolymarketDecoder implements ResumableDecoder {
     if (run === undefined) return
     const ts = later(stamp.ts, run.lastTs)
     for (const id of this.#tokens.forget(new Set(tokens))) this.#records.leave(run, id, { ...stamp, ts })
-  }
-
-  #set(run: FeedRun, id: string, stamp: Stamp, level: BookLevel): void {
-    this.#tokens.of(id).set(level)
-    this.#records.level(run, id, stamp, EVENT_SET, level)
   }
 
   #end(reason: RunEnd): void {

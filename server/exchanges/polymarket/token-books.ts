@@ -22,23 +22,57 @@ interface TokenState {
   readonly levels: readonly BookLevel[] | undefined
   readonly held: readonly HeldChange[]
   readonly droppedTs: bigint
+  readonly arrival?: ArrivalState | undefined
 }
+
+/** What was received last of a token. */
+interface ArrivalState {
+  readonly recvTs: bigint
+  /** Time of the latest change. */
+  readonly changeTs: bigint
+  /** The clock of the receipts was put back, and has not caught up. */
+  readonly isPutBack: boolean
+}
+
+const NOTHING_ARRIVED: ArrivalState = { recvTs: -1n, changeTs: -1n, isPutBack: false }
 
 export class TokenBook {
   readonly #book: ExactBook
   #held: HeldChange[]
   /** Time of the latest change that found no place. */
   #droppedTs: bigint
+  #recvTs: bigint
+  #changeTs: bigint
+  #isPutBack: boolean
 
   constructor(state?: TokenState) {
     this.#book = state?.levels === undefined ? new ExactBook() : ExactBook.of(state.levels)
     this.#held = [...(state?.held ?? [])]
     this.#droppedTs = state?.droppedTs ?? -1n
+    const { recvTs, changeTs, isPutBack } = state?.arrival ?? NOTHING_ARRIVED
+    this.#recvTs = recvTs
+    this.#changeTs = changeTs
+    this.#isPutBack = isPutBack
   }
 
   state(): TokenState {
     const levels = this.#book.isKnown ? this.#book.levels() : undefined
-    return { levels, held: [...this.#held], droppedTs: this.#droppedTs }
+    const arrival = { recvTs: this.#recvTs, changeTs: this.#changeTs, isPutBack: this.#isPutBack }
+    return { levels, held: [...this.#held], droppedTs: this.#droppedTs, arrival }
+  }
+
+  /**
+   * When a change at `changeTs`, or a book, was received, for the order of messages. Where the receipts go back and the
+   * exchange's times go on, the recorder's clock was put back, and the messages came as they stand; where both go back,
+   * lines stand swapped.
+   */
+  receive(recvTs: bigint, changeTs?: bigint): bigint {
+    const isBack = recvTs < this.#recvTs
+    const goesOn = changeTs !== undefined && changeTs > this.#changeTs
+    this.#isPutBack = isBack && (this.#isPutBack || goesOn)
+    if (!isBack) this.#recvTs = recvTs
+    if (goesOn) this.#changeTs = changeTs
+    return this.#isPutBack ? this.#recvTs : recvTs
   }
 
   get isKnown(): boolean {
