@@ -6,34 +6,7 @@ import { EVENT_GAP } from '../../shared/lob-v1.ts'
 import { IMPORT_HELD_CHANGES_MAX } from '../../shared/limits.ts'
 import type { PolymarketDecoder } from '../../server/exchanges/polymarket/decoder.ts'
 import { decoderHarness } from '../support/import-harness.ts'
-
-const MARKET = `0x${'ab'.repeat(32)}`
-const YES = '7'.repeat(77)
-const NO = '8'.repeat(77)
-const Y = `${MARKET}:${YES}`
-const N = `${MARKET}:${NO}`
-const MS = 1_770_921_570_954
-
-function book(timestamp: number, content: object = {}): object {
-  return { event_type: 'book', market: MARKET, asset_id: YES, timestamp: String(timestamp), ...content }
-}
-
-function level(price: string, size: string): object {
-  return { price, size }
-}
-
-function change(timestamp: number, ...changes: object[]): object {
-  // Without any given, one change of the YES token.
-  const list = changes.length === 0 ? [{}] : changes
-  const price_changes = list.map((item) => ({
-    asset_id: YES,
-    price: '0.5',
-    size: '200',
-    side: 'BUY',
-    ...item,
-  }))
-  return { event_type: 'price_change', market: MARKET, timestamp: String(timestamp), price_changes }
-}
+import { MARKET, MS, N, NO, Y, YES, book, change, level } from './polymarket-frames.ts'
 
 test('a book is read in any order of its levels, in the old form, and without a type', async () => {
   const forms = [
@@ -356,88 +329,6 @@ test('books of a new connection, without receive times, are of the moment when t
     `${MS + 2 * hour + 9} ${Y} set bid 5000 200`,
   ])
   assert.deepEqual(harness.tally.setAside, { ts: 0, recvTs: 0 })
-})
-
-test('a book received before it last changed is not known: one of both clocks is wrong, and nothing tells which', async () => {
-  const received = (ms: number, message: unknown): string => JSON.stringify({ recv_ts: ms, msg: message })
-  const HOUR = 3_600_000
-  const bids = { bids: [level('0.4', '30')] }
-  const harness = decoderHarness('polymarket').feed(
-    received(MS - HOUR, [book(MS - 60_000, bids), book(MS - 2 * HOUR, { asset_id: NO, ...bids })]),
-    received(MS - HOUR + 10_000, 'PONG'),
-  )
-  // The other token's book was as it is since before that time.
-  assert.deepEqual(await harness.done(), [`${MS - HOUR} ${N} clear`, `${MS - HOUR} ${N} set bid 4000 30`])
-  assert.deepEqual(harness.tally.setAside, { ts: 0, recvTs: 1 })
-})
-
-test('receive times that go back by milliseconds again and again are those of several connections', async () => {
-  const received = (ms: number, message: unknown): string => JSON.stringify({ recv_ts: ms, msg: message })
-  const changes = Array.from({ length: 200 }, (_, index) => {
-    const [token, late] = index % 2 === 0 ? [YES, 20] : [NO, 14]
-    return received(MS + index + late, change(MS + index, { asset_id: token, size: String(index + 1) }))
-  })
-  const harness = decoderHarness('polymarket').feed(
-    received(MS, [book(MS), book(MS, { asset_id: NO })]),
-    ...changes,
-  )
-  const events = await harness.done()
-  assert.deepEqual(
-    [Y, N].map((id) => events.findLast((event) => event.includes(` ${id} `))),
-    [`${MS + 198} ${Y} set bid 5000 199`, `${MS + 199} ${N} set bid 5000 200`],
-  )
-})
-
-test('the order of lines counts where the clock of the receipts was put back and the exchange’s went on', async () => {
-  const received = (ms: number, message: unknown): string => JSON.stringify({ recv_ts: ms, msg: message })
-  const line = (after: number, backMs: number): string =>
-    received(MS + after + 20 - backMs, change(MS + after, { size: String(after) }))
-  const harness = decoderHarness('polymarket').feed(
-    received(MS + 10, [book(MS)]),
-    ...[100, 900, 1_700].map((after) => line(after, 0)),
-    ...[1_800, 1_850].map((after) => line(after, 1_500)),
-    received(MS + 1_900 - 1_500, book(MS + 100, { bids: [level('0.5', '1850')] })),
-    ...[2_000, 4_000].map((after) => line(after, 1_500)),
-  )
-  assert.deepEqual((await harness.done()).slice(-9), [
-    ...[100, 900, 1_700, 1_800, 1_850].map((after) => `${MS + after} ${Y} set bid 5000 ${after}`),
-    `${MS + 1_850} ${Y} clear`,
-    `${MS + 1_850} ${Y} set bid 5000 1850`,
-    ...[2_000, 4_000].map((after) => `${MS + after} ${Y} set bid 5000 ${after}`),
-  ])
-})
-
-test('two lines of one market that stand swapped are put in the order of their receipts', async () => {
-  const received = (ms: number, message: unknown): string => JSON.stringify({ recv_ts: ms, msg: message })
-  const line = (after: number): string =>
-    received(MS + after + 20, change(MS + after, { size: String(after) }))
-  const harness = decoderHarness('polymarket').feed(
-    received(MS + 10, [book(MS)]),
-    ...[100, 300, 200, 400].map(line),
-  )
-  assert.deepEqual(
-    (await harness.done()).slice(-4),
-    [100, 200, 300, 400].map((after) => `${MS + after} ${Y} set bid 5000 ${after}`),
-  )
-})
-
-test('no first book is known before it last changed, however far behind the clock of its receipt is', async () => {
-  const received = (ms: number, data: unknown): object => ({ recv_ts: `${ms}000000`, data })
-  // Sent at MS + 2000 by the exchange's clock; the recorder's is two seconds behind.
-  const harness = decoderHarness('polymarket').feed(
-    received(MS, [
-      book(MS + 1_500, { bids: [level('0.4', '1')] }),
-      { ...book(MS - 60_000, { bids: [level('0.6', '2')] }), asset_id: NO },
-    ]),
-    received(MS + 200, change(MS + 2_150, { price: '0.41', size: '3' })),
-  )
-  assert.deepEqual(await harness.done(), [
-    `${MS} ${N} clear`,
-    `${MS} ${N} set bid 6000 2`,
-    `${MS + 1_500} ${Y} clear`,
-    `${MS + 1_500} ${Y} set bid 4000 1`,
-    `${MS + 2_150} ${Y} set bid 4100 3`,
-  ])
 })
 
 test('a token that is no longer listened to is unknown from then on, and forgotten', async () => {

@@ -1,0 +1,87 @@
+// When a Polymarket message was received decides its place and, for books, its time.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { decoderHarness } from '../support/import-harness.ts'
+import { MS, N, NO, Y, YES, book, change, level } from './polymarket-frames.ts'
+
+function received(ms: number, message: unknown): string {
+  return JSON.stringify({ recv_ts: `${ms}000000`, msg: message })
+}
+
+test('a book received before it last changed is not known: one of both clocks is wrong, and nothing tells which', async () => {
+  const HOUR = 3_600_000
+  const bids = { bids: [level('0.4', '30')] }
+  const harness = decoderHarness('polymarket').feed(
+    received(MS - HOUR, [book(MS - 60_000, bids), book(MS - 2 * HOUR, { asset_id: NO, ...bids })]),
+    received(MS - HOUR + 10_000, 'PONG'),
+  )
+  // The other token's book was as it is since before that time.
+  assert.deepEqual(await harness.done(), [`${MS - HOUR} ${N} clear`, `${MS - HOUR} ${N} set bid 4000 30`])
+  assert.deepEqual(harness.tally.setAside, { ts: 0, recvTs: 1 })
+})
+
+test('receive times that go back by milliseconds again and again are those of several connections', async () => {
+  const changes = Array.from({ length: 200 }, (_, index) => {
+    const [token, late] = index % 2 === 0 ? [YES, 20] : [NO, 14]
+    return received(MS + index + late, change(MS + index, { asset_id: token, size: String(index + 1) }))
+  })
+  const harness = decoderHarness('polymarket').feed(
+    received(MS, [book(MS), book(MS, { asset_id: NO })]),
+    ...changes,
+  )
+  const events = await harness.done()
+  assert.deepEqual(
+    [Y, N].map((id) => events.findLast((event) => event.includes(` ${id} `))),
+    [`${MS + 198} ${Y} set bid 5000 199`, `${MS + 199} ${N} set bid 5000 200`],
+  )
+})
+
+test('the order of lines counts where the clock of the receipts was put back and the exchange’s went on', async () => {
+  const line = (after: number, backMs: number): string =>
+    received(MS + after + 20 - backMs, change(MS + after, { size: String(after) }))
+  const harness = decoderHarness('polymarket').feed(
+    received(MS + 10, [book(MS)]),
+    ...[100, 900, 1_700].map((after) => line(after, 0)),
+    ...[1_800, 1_850].map((after) => line(after, 1_500)),
+    received(MS + 1_900 - 1_500, book(MS + 100, { bids: [level('0.5', '1850')] })),
+    ...[2_000, 4_000].map((after) => line(after, 1_500)),
+  )
+  assert.deepEqual((await harness.done()).slice(-9), [
+    ...[100, 900, 1_700, 1_800, 1_850].map((after) => `${MS + after} ${Y} set bid 5000 ${after}`),
+    `${MS + 1_850} ${Y} clear`,
+    `${MS + 1_850} ${Y} set bid 5000 1850`,
+    ...[2_000, 4_000].map((after) => `${MS + after} ${Y} set bid 5000 ${after}`),
+  ])
+})
+
+test('two lines of one market that stand swapped are put in the order of their receipts', async () => {
+  const line = (after: number): string =>
+    received(MS + after + 20, change(MS + after, { size: String(after) }))
+  const harness = decoderHarness('polymarket').feed(
+    received(MS + 10, [book(MS)]),
+    ...[100, 300, 200, 400].map(line),
+  )
+  assert.deepEqual(
+    (await harness.done()).slice(-4),
+    [100, 200, 300, 400].map((after) => `${MS + after} ${Y} set bid 5000 ${after}`),
+  )
+})
+
+test('no first book is known before it last changed, however far behind the clock of its receipt is', async () => {
+  // Sent at MS + 2000 by the exchange's clock; the recorder's is two seconds behind.
+  const harness = decoderHarness('polymarket').feed(
+    received(MS, [
+      book(MS + 1_500, { bids: [level('0.4', '1')] }),
+      { ...book(MS - 60_000, { bids: [level('0.6', '2')] }), asset_id: NO },
+    ]),
+    received(MS + 200, change(MS + 2_150, { price: '0.41', size: '3' })),
+  )
+  assert.deepEqual(await harness.done(), [
+    `${MS} ${N} clear`,
+    `${MS} ${N} set bid 6000 2`,
+    `${MS + 1_500} ${Y} clear`,
+    `${MS + 1_500} ${Y} set bid 4000 1`,
+    `${MS + 2_150} ${Y} set bid 4100 3`,
+  ])
+})
