@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { BenchLake } from './bench-lake.ts'
 import { runCatalogue } from './catalogue.ts'
 import { runClients } from './clients.ts'
+import { runEndurance } from './endurance.ts'
 import { readEnvironment } from './environment.ts'
 import { runExplorer } from './explorer.ts'
 import { runImportBench } from './import.bench.ts'
@@ -24,10 +25,11 @@ import { runSoakHours } from './soak-hours.ts'
 import { runSoak, type SoakLength } from './soak.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 
-interface AskedSoak extends Partial<SoakLength> {
+/** What long benchmarks are asked for. */
+interface AskedLength extends Partial<SoakLength> {
   readonly hours?: number
 }
-type Benchmark = (lake: BenchLake, size: BenchSize, soak: AskedSoak) => Promise<BenchReport>
+type Benchmark = (lake: BenchLake, size: BenchSize, length: AskedLength) => Promise<BenchReport>
 
 const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map<string, Benchmark>([
   ['lob-end-to-end', runEndToEnd],
@@ -44,12 +46,16 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map<string, Benchmark>([
   ['explorer', runExplorer],
   ['recorder', (_lake, size) => runRecorderBench(size)],
   ['import', (_lake, size) => runImportBench(size)],
-  ['soak', (_lake, size, soak) => runSoak(size, soak)],
-  ['soak-hours', (_lake, size, soak) => runSoakHours(size, soak)],
+  [
+    'endurance',
+    (lake, size, { durationMs }) => runEndurance(lake, size, durationMs === undefined ? {} : { durationMs }),
+  ],
+  ['soak', (_lake, size, length) => runSoak(size, length)],
+  ['soak-hours', (_lake, size, length) => runSoakHours(size, length)],
 ])
 
 /** They take half an hour and more, and run when they are named. */
-const LONG = new Set(['soak', 'soak-hours'])
+const LONG = new Set(['endurance', 'soak', 'soak-hours'])
 
 const MS_PER_MINUTE = 60_000
 
@@ -57,8 +63,8 @@ const HELP = `Usage: npm run bench -- [options]
 
   --only <name>    one of ${[...BENCHMARKS.keys()].join(', ')}; may be repeated
   --smoke          small inputs: checks that everything runs, measures nothing of worth
-  --soak-minutes <n>, --soak-rate <n>
-                   a soak of other length than 60 minutes, or at another rate than 5000 changes/s
+  --minutes <n>    a soak of other length than 60 minutes, endurance of other length than 30
+  --soak-rate <n>  a soak at another rate than 5000 changes/s
   --soak-hours <n> hours of the clock of soak-hours, which is 12 times as fast, instead of 5
   --json <file>    also writes the reports as JSON
   -h, --help       this text
@@ -102,7 +108,7 @@ async function main(args: string[]): Promise<void> {
       only: { type: 'string', multiple: true },
       smoke: { type: 'boolean', default: false },
       json: { type: 'string' },
-      'soak-minutes': { type: 'string' },
+      minutes: { type: 'string' },
       'soak-rate': { type: 'string' },
       'soak-hours': { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
@@ -115,8 +121,8 @@ async function main(args: string[]): Promise<void> {
   const names = values.only ?? [...BENCHMARKS.keys()].filter((name) => !LONG.has(name))
   const unknown = names.filter((name) => !BENCHMARKS.has(name))
   if (unknown.length > 0) throw new Error(`no benchmark is called ${unknown.join(', ')}\n\n${HELP}`)
-  const soak = {
-    ...asked('soak-minutes', values['soak-minutes'], (minutes) => ({ durationMs: minutes * MS_PER_MINUTE })),
+  const length = {
+    ...asked('minutes', values.minutes, (minutes) => ({ durationMs: minutes * MS_PER_MINUTE })),
     ...asked('soak-hours', values['soak-hours'], (hours) => ({ hours })),
     ...asked('soak-rate', values['soak-rate'], (perSecond) => ({ perSecond })),
   }
@@ -126,7 +132,7 @@ async function main(args: string[]): Promise<void> {
   const reports: BenchReport[] = []
   try {
     for (const name of names) {
-      const report = await BENCHMARKS.get(name)!(lake, values.smoke ? 'smoke' : 'full', soak)
+      const report = await BENCHMARKS.get(name)!(lake, values.smoke ? 'smoke' : 'full', length)
       process.stdout.write(`${reportMarkdown(report)}\n`)
       reports.push(report)
     }

@@ -42,7 +42,7 @@ const HISTOGRAM_STEP_MS = 10
 const STREAMS_SHARE_MIN = 70
 
 /** One target for every endpoint and store; those of candles for several markets. */
-function targetsOf(days: number): string[] {
+export function smallTargetsOf(days: number): string[] {
   const sample = 'from=2026-07-01&to=2026-07-02'
   return [
     '/api/v1/series',
@@ -139,7 +139,7 @@ export async function runMixedLoad(
     const load: MixedLoad = {
       address: server.address,
       pid: server.pid,
-      targets: targetsOf(days),
+      targets: smallTargetsOf(days),
       phases: PHASES,
       streamTarget: lobTarget({ series, intervalS }),
       streams: STREAMS,

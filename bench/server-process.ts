@@ -31,10 +31,14 @@ export async function startBookcast(lake: string, options: readonly string[] = [
   return await startChild([...serveArguments(lake), '--store', 'off', ...options])
 }
 
-/** Starts `bookcast serve` with an embedded store that is filled with the sample records, unless it has them. */
-export async function startBookcastWithStore(lake: string, dataDirectory: string): Promise<ChildServer> {
+/** Starts `bookcast serve` with a store that is filled with the sample records, unless it has them: an embedded one. */
+export async function startBookcastWithStore(
+  lake: string,
+  dataDirectory: string,
+  databaseUrl = '',
+): Promise<ChildServer> {
   const store = ['--sample-records', '--data-dir', dataDirectory]
-  return await startChild([...serveArguments(lake), ...store])
+  return await startChild([...serveArguments(lake), ...store], { DATABASE_URL: databaseUrl })
 }
 
 /** Starts a process that sends `sizeBytes` of plain TCP to whoever connects. */
@@ -51,8 +55,12 @@ export async function startCatalogueServer(
 }
 
 /** Starts a Node program that prints `http://host:port` or `tcp://host:port` once it listens. */
-async function startChild(args: readonly string[]): Promise<ChildServer> {
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] })
+async function startChild(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<ChildServer> {
+  const env = { ...process.env, ...environment }
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'], env })
   const stop = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return
     const closed = once(child, 'close')

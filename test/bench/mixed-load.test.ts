@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { BenchLake } from '../../bench/bench-lake.ts'
+import { runEndurance } from '../../bench/endurance.ts'
 import { runMixedLoad } from '../../bench/mixed-load.ts'
 import { runRecordMemory } from '../../bench/record-memory.ts'
 import { startBenchServersCold } from '../support/cold-workers.ts'
@@ -30,6 +31,26 @@ test('the mixed load is answered in full beside four streams', { skip: inFullGea
   for (const state of ['idle', '50/s', '200/s', '4 callers'])
     assert.ok((value(`${state}: event-loop delay p99`) ?? 0) > 0)
 })
+
+test(
+  'small requests are answered for as long as everything else goes on beside them',
+  { skip: inFullGear },
+  async () => {
+    const { figures, notes } = await runEndurance(lake, 'smoke', { storeDirectory: store.dataDirectory })
+    if (process.platform !== 'linux') return assert.match(notes.join(), /not measured/)
+    const value = (name: string): number =>
+      figures.find((figure) => figure.name === name)?.value ?? Number.NaN
+    assert.equal(value('small requests and streams that failed'), 0, notes.join('\n'))
+    for (const name of [
+      'small requests answered',
+      'streams read whole',
+      'threads, late',
+      'descriptors, late',
+    ])
+      assert.ok(value(name) > 0, name)
+    assert.ok(Number.isFinite(value('slope of resident memory')))
+  },
+)
 
 test(
   'the memory of record pages is read from the server process, or said to be out of reach',
