@@ -17,7 +17,9 @@ const ANSWER_SHARE_MAX = 1 / 4
 /** After a failure, such as a full disk, nothing is kept for so long. */
 const PAUSE_MS = 60_000
 /** Files that are served from at once; more requests are answered by threads. */
-const READERS_MAX = 64
+const READERS_MAX = 32
+/** Files that are known to be as they were written. */
+const CHECKED_FILES_MAX = 4_096
 const PART_SUFFIX = '.part'
 
 export type KeptCoding = BlockFileHeader['coding']
@@ -49,11 +51,27 @@ function isRemovable({ path, usedMs }: StoredFile): boolean {
   return !path.endsWith(PART_SUFFIX) || Date.now() - usedMs > STALE_TEMP_AGE_MS
 }
 
+/** What was added first is forgotten first. */
+class RecentSet extends Set<string> {
+  readonly #sizeMax: number
+
+  constructor(sizeMax: number) {
+    super()
+    this.#sizeMax = sizeMax
+  }
+
+  override add(value: string): this {
+    if (this.size >= this.#sizeMax) for (const first of this.values()) if (this.delete(first)) break
+    return super.add(value)
+  }
+}
+
 export class BlockCache implements KeptFiles, BlockDirectory {
   readonly figures: BlockCacheFigures = { hits: 0, misses: 0, evicted: 0, damaged: 0, servedBytes: 0 }
   readonly #directory: string
   readonly #bytesMax: number
   readonly #logger: Logger
+  readonly #checked = new RecentSet(CHECKED_FILES_MAX)
   #pausedUntilMs = 0
   #readers = 0
   /** Of all files there when they were last counted. */
@@ -76,7 +94,7 @@ export class BlockCache implements KeptFiles, BlockDirectory {
     const path = this.#pathOf(key, coding)
     this.#readers++
     try {
-      const file = await BlockFile.open(path)
+      const file = await BlockFile.open(path, this.#checked)
       if (file?.header.coding === coding) return new KeptBody(this, path, file, () => (this.#readers -= 1))
       await file?.close()
     } catch (error) {

@@ -1,17 +1,28 @@
-// A kept body on disk: a header that names it, then its bytes in blocks that each carry a checksum, then an end that says
-// how many bytes there are. Nothing of a block is given before it is checked; a file that breaks off has no end.
+// A kept body on disk: a header that names it, then its bytes, then the checksums of every span of them. Nothing of a
+// span is given before it is checked; a file that breaks off has no end.
 //
-//   "BKBLOCK1" · length and CRC-32 of the header · header (JSON) · { length · CRC-32 · bytes }… · 0 · CRC-32 of the total
+// Checksums cost as much as all else that a second reading does, so a file that was checked to its end is taken for what
+// it was while it is the same one of the same times, which is asked anew for every span.
+//
+//   "BKBLOCK2" · length and CRC-32 of the header · header (JSON) · bytes · CRC-32 of each span · CRC-32 of these and the
+//   number of bytes
 
 import { type FileHandle, open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
+import { identityOf } from '../../shared/file-identity.ts'
 
-const MAGIC = Buffer.from('BKBLOCK1', 'latin1')
-/** Of a length and a checksum. */
+const MAGIC = Buffer.from('BKBLOCK2', 'latin1')
+const CHECKSUM_BYTES = 4
+/** Of the header's length and its checksum. */
 const PREFIX_BYTES = 8
 const HEADER_BYTES_MAX = 4096
-/** As long as the longest chunk of a stream; longer ones become several blocks. */
-export const BLOCK_BYTES_MAX = 1024 * 1024
+/**
+ * Bytes that are read, checked and given at once. Every reading is two errands of another thread, which cost the event
+ * loop as much as some 100 KiB sent; a turn of it takes about half a millisecond.
+ */
+export const SPAN_BYTES = 2 * 1024 * 1024
+/** Times of files are as coarse as this at worst: a change soon after another one may not show in them. */
+const TIME_STEP_MS = 2_000
 
 export interface BlockFileHeader {
   /** The identity of the answer: its files, its query and the program that made it. */
@@ -23,75 +34,94 @@ export interface BlockFileHeader {
 /** The bytes on disk are not what was written. */
 export class BlockDamaged extends Error {}
 
-function prefixOf(length: number, checksum: number): Buffer {
-  const prefix = Buffer.alloc(PREFIX_BYTES)
-  prefix.writeUInt32LE(length, 0)
-  prefix.writeUInt32LE(checksum, 4)
-  return prefix
-}
-
-function totalChecksum(totalBytes: number): number {
-  return crc32(String(totalBytes))
-}
-
-/** What stands before the blocks. */
+/** What stands before the bytes. */
 export function headerBytes(header: BlockFileHeader): Buffer {
   const json = Buffer.from(JSON.stringify(header))
-  return Buffer.concat([MAGIC, prefixOf(json.length, crc32(json)), json])
+  const prefix = Buffer.alloc(PREFIX_BYTES)
+  prefix.writeUInt32LE(json.length, 0)
+  prefix.writeUInt32LE(crc32(json), CHECKSUM_BYTES)
+  return Buffer.concat([MAGIC, prefix, json])
 }
 
-/** A chunk as blocks, copied: the chunk's memory is used again. */
-export function blockBytes(chunk: Uint8Array): Buffer[] {
-  const blocks: Buffer[] = []
-  for (let at = 0; at < chunk.length; at += BLOCK_BYTES_MAX) {
-    const part = chunk.subarray(at, at + BLOCK_BYTES_MAX)
-    const block = Buffer.allocUnsafe(PREFIX_BYTES + part.length)
-    block.set(part, PREFIX_BYTES)
-    block.writeUInt32LE(part.length, 0)
-    block.writeUInt32LE(crc32(part), 4)
-    blocks.push(block)
+/** The checksums of a body that comes in chunks of any size. */
+export class SpanChecksums {
+  readonly #whole: number[] = []
+  #bodyBytes = 0
+  /** Of the span begun last. */
+  #checksum = 0
+
+  add(chunk: Uint8Array): void {
+    for (let at = 0; at < chunk.length;) {
+      const part = chunk.subarray(at, at + SPAN_BYTES - (this.#bodyBytes % SPAN_BYTES))
+      this.#checksum = crc32(part, this.#checksum)
+      this.#bodyBytes += part.length
+      at += part.length
+      if (this.#bodyBytes % SPAN_BYTES === 0) this.#endSpan()
+    }
   }
-  return blocks
+
+  /** What stands behind the bytes. */
+  endBytes(): Buffer {
+    if (this.#bodyBytes % SPAN_BYTES > 0) this.#endSpan()
+    const end = Buffer.alloc((this.#whole.length + 1) * CHECKSUM_BYTES)
+    for (const [index, checksum] of this.#whole.entries()) end.writeUInt32LE(checksum, index * CHECKSUM_BYTES)
+    end.writeUInt32LE(endChecksum(end, this.#bodyBytes), end.length - CHECKSUM_BYTES)
+    return end
+  }
+
+  #endSpan(): void {
+    this.#whole.push(this.#checksum)
+    this.#checksum = 0
+  }
 }
 
-/** What stands behind the blocks. */
-export function endBytes(totalBytes: number): Buffer {
-  return prefixOf(0, totalChecksum(totalBytes))
+function endChecksum(end: Buffer, bodyBytes: number): number {
+  return crc32(String(bodyBytes), crc32(end.subarray(0, -CHECKSUM_BYTES)))
+}
+
+/** Which files were found as they were written, all of them. */
+export interface CheckedFiles {
+  has(identity: string): boolean
+  add(identity: string): void
+}
+
+interface OpenedFile {
+  readonly handle: FileHandle
+  readonly header: BlockFileHeader
+  readonly usedMs: number
+  /** Changes with every write. */
+  readonly identity: string
+  /** A write from now on shows in the identity. */
+  readonly isSettled: boolean
+  /** Where the body begins. */
+  readonly startAt: number
+  readonly bodyBytes: number
+  /** Of its spans. */
+  readonly checksums: Buffer
 }
 
 /** Reads a kept body from its beginning. Rejects with BlockDamaged where the file is not what was written. */
 export class BlockFile {
-  readonly header: BlockFileHeader
-  readonly sizeBytes: number
-  readonly #handle: FileHandle
-  readonly #startAt: number
-  readonly #start: Prefix
-  /** Used in turns: the bytes given last are left alone while the next block is read. */
+  readonly #file: OpenedFile
+  readonly #checked: CheckedFiles
+  /** Its bytes need no check while its identity stays. */
+  #isTrusted: boolean
+  /** Every span so far had its checksum. */
+  #isAllChecked = true
+  /** Used in turns: the bytes given last are left alone while the next ones are read. */
   readonly #buffers = [new Uint8Array(0), new Uint8Array(0)]
   #turn = 0
-  #at: number
-  #next: Prefix
-  #bodyBytes = 0
+  #span = 0
   #reading: Promise<Uint8Array | null> | undefined
 
-  private constructor(
-    handle: FileHandle,
-    sizeBytes: number,
-    header: BlockFileHeader,
-    at: number,
-    next: Prefix,
-  ) {
-    this.#handle = handle
-    this.sizeBytes = sizeBytes
-    this.header = header
-    this.#startAt = at
-    this.#start = next
-    this.#at = at
-    this.#next = next
+  private constructor(file: OpenedFile, checked: CheckedFiles) {
+    this.#file = file
+    this.#checked = checked
+    this.#isTrusted = checked.has(file.identity)
   }
 
   /** Undefined where there is no such file. */
-  static async open(path: string): Promise<BlockFile | undefined> {
+  static async open(path: string, checked: CheckedFiles): Promise<BlockFile | undefined> {
     let handle: FileHandle
     try {
       handle = await open(path, 'r')
@@ -100,20 +130,25 @@ export class BlockFile {
       throw error
     }
     try {
-      const { size } = await handle.stat()
-      const head = await readExactly(handle, MAGIC.length + PREFIX_BYTES, 0)
-      const { length, checksum } = prefixAt(head, MAGIC.length)
-      if (!MAGIC.equals(head.subarray(0, MAGIC.length)) || length > HEADER_BYTES_MAX)
-        throw new BlockDamaged('it has no header')
-      const rest = await readExactly(handle, length + PREFIX_BYTES, head.length)
-      const json = rest.subarray(0, length)
-      if (crc32(json) !== checksum) throw new BlockDamaged('its header has a wrong checksum')
-      const header = JSON.parse(json.toString()) as BlockFileHeader
-      return new BlockFile(handle, size, header, head.length + rest.length, prefixAt(rest, length))
+      return new BlockFile(await readHead(handle), checked)
     } catch (error) {
       await handle.close()
       throw error
     }
+  }
+
+  get header(): BlockFileHeader {
+    return this.#file.header
+  }
+
+  /** Of all that `next` gives. */
+  get bodyBytes(): number {
+    return this.#file.bodyBytes
+  }
+
+  /** When it was last said to be in use. */
+  get usedMs(): number {
+    return this.#file.usedMs
   }
 
   /** The next bytes, valid until the next call; null behind the last. */
@@ -128,50 +163,84 @@ export class BlockFile {
     return block
   }
 
-  /** Reads all of it, and begins anew. */
+  /** Reads all of it, unless it is known, and begins anew. */
   async verify(): Promise<void> {
+    if (this.#isTrusted) return
     while ((await this.#read()) !== null);
-    this.#at = this.#startAt
-    this.#next = this.#start
-    this.#bodyBytes = 0
+    this.#span = 0
   }
 
   async close(): Promise<void> {
     await this.#reading?.catch(() => {})
-    await this.#handle.close()
+    await this.#file.handle.close()
   }
 
   async #read(): Promise<Uint8Array | null> {
-    const { length, checksum } = this.#next
-    if (length === 0) {
-      if (checksum !== totalChecksum(this.#bodyBytes) || this.#at !== this.sizeBytes)
-        throw new BlockDamaged('its end is not that of its bytes')
+    const { handle, bodyBytes, startAt, checksums } = this.#file
+    const at = this.#span * SPAN_BYTES
+    if (at >= bodyBytes) {
+      if (this.#isAllChecked && (await this.#isUntouched())) this.#trust()
       return null
     }
-    if (length > BLOCK_BYTES_MAX) throw new BlockDamaged('a block is too long')
     this.#turn = 1 - this.#turn
-    const wanted = length + PREFIX_BYTES
-    if (this.#buffers[this.#turn]!.length < wanted)
-      this.#buffers[this.#turn] = new Uint8Array(BLOCK_BYTES_MAX + PREFIX_BYTES)
-    const buffer = this.#buffers[this.#turn]!.subarray(0, wanted)
-    await readInto(this.#handle, buffer, this.#at)
-    const block = buffer.subarray(0, length)
-    if (crc32(block) !== checksum) throw new BlockDamaged('a block has a wrong checksum')
-    this.#at += wanted
-    this.#bodyBytes += length
-    this.#next = prefixAt(buffer, length)
-    return block
+    if (this.#buffers[this.#turn]!.length === 0)
+      this.#buffers[this.#turn] = new Uint8Array(Math.min(SPAN_BYTES, bodyBytes))
+    const bytes = this.#buffers[this.#turn]!.subarray(0, bodyBytes - at)
+    await readInto(handle, bytes, startAt + at)
+    // Asked behind the reading: what was written before it shows.
+    this.#isTrusted &&= await this.#isUntouched()
+    if (this.#isTrusted) this.#isAllChecked = false
+    else if (crc32(bytes) !== checksums.readUInt32LE(this.#span * CHECKSUM_BYTES))
+      throw new BlockDamaged('a span has a wrong checksum')
+    this.#span++
+    return bytes
+  }
+
+  async #isUntouched(): Promise<boolean> {
+    const { handle, identity } = this.#file
+    return identityOf(await handle.stat({ bigint: true })) === identity
+  }
+
+  #trust(): void {
+    if (!this.#file.isSettled) return
+    this.#isTrusted = true
+    this.#checked.add(this.#file.identity)
   }
 }
 
-interface Prefix {
-  readonly length: number
-  readonly checksum: number
-}
-
-function prefixAt(bytes: Uint8Array, at: number): Prefix {
-  const view = new DataView(bytes.buffer, bytes.byteOffset + at, PREFIX_BYTES)
-  return { length: view.getUint32(0, true), checksum: view.getUint32(4, true) }
+async function readHead(handle: FileHandle): Promise<OpenedFile> {
+  const found = await handle.stat({ bigint: true })
+  const isSettled = Date.now() - Number(found.ctimeMs) > TIME_STEP_MS
+  const sizeBytes = Number(found.size)
+  const head = await readExactly(
+    handle,
+    Math.min(MAGIC.length + PREFIX_BYTES + HEADER_BYTES_MAX, sizeBytes),
+    0,
+  )
+  const jsonAt = MAGIC.length + PREFIX_BYTES
+  if (sizeBytes < jsonAt || !MAGIC.equals(head.subarray(0, MAGIC.length)))
+    throw new BlockDamaged('it has no header')
+  const startAt = jsonAt + head.readUInt32LE(MAGIC.length)
+  const json = head.subarray(jsonAt, startAt)
+  if (crc32(json) !== head.readUInt32LE(MAGIC.length + CHECKSUM_BYTES))
+    throw new BlockDamaged('its header has a wrong checksum')
+  const restBytes = sizeBytes - startAt - CHECKSUM_BYTES
+  const spans = Math.ceil(restBytes / (SPAN_BYTES + CHECKSUM_BYTES))
+  const bodyBytes = restBytes - spans * CHECKSUM_BYTES
+  if (bodyBytes < 0) throw new BlockDamaged('it breaks off')
+  const checksums = await readExactly(handle, (spans + 1) * CHECKSUM_BYTES, startAt + bodyBytes)
+  if (endChecksum(checksums, bodyBytes) !== checksums.readUInt32LE(spans * CHECKSUM_BYTES))
+    throw new BlockDamaged('its end is not that of its bytes')
+  return {
+    handle,
+    header: JSON.parse(json.toString()) as BlockFileHeader,
+    usedMs: Number(found.mtimeMs),
+    identity: identityOf(found),
+    isSettled,
+    startAt,
+    bodyBytes,
+    checksums,
+  }
 }
 
 async function readExactly(handle: FileHandle, length: number, position: number): Promise<Buffer> {

@@ -3,7 +3,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { rename, rm } from 'node:fs/promises'
 import { withinTime } from '../../shared/within-time.ts'
-import { blockBytes, type BlockFileHeader, endBytes, headerBytes } from './block-file.ts'
+import { type BlockFileHeader, headerBytes, SpanChecksums } from './block-file.ts'
 
 /** Bytes that wait for the disk, from which on the client waits as well. */
 const QUEUED_BYTES_MAX = 8 * 1024 * 1024
@@ -39,6 +39,7 @@ export class BlockWriter {
   readonly #directory: BlockDirectory
   readonly #options: WriterOptions
   readonly #queue: Buffer[]
+  readonly #checksums = new SpanChecksums()
   #queuedBytes = 0
   #patienceMs = DISK_WAIT_MS_MAX
   #bodyBytes = 0
@@ -59,7 +60,11 @@ export class BlockWriter {
     this.#bodyBytes += chunk.length
     this.#queuedBytes += chunk.length
     if (this.#bodyBytes > this.#options.bytesMax) this.#giveUp()
-    else this.#queue.push(...blockBytes(chunk))
+    else {
+      this.#checksums.add(chunk)
+      // A copy: the chunk's memory is used again.
+      this.#queue.push(Buffer.from(chunk))
+    }
     this.#writing ??= this.#write()
   }
 
@@ -79,7 +84,7 @@ export class BlockWriter {
 
   /** All was given: the file appears under its name, or goes. */
   async finish(): Promise<void> {
-    if (!this.#isGivenUp) this.#queue.push(endBytes(this.#bodyBytes))
+    if (!this.#isGivenUp) this.#queue.push(this.#checksums.endBytes())
     await (this.#writing ??= this.#write())
     const part = this.#part
     this.#part = undefined

@@ -2,6 +2,9 @@
 
 import { BlockDamaged, type BlockFile, type BlockFileHeader } from './block-file.ts'
 
+/** Whether a file is in use is said so seldom: saying so changes its times, and it is checked anew then. */
+const USE_STEP_MS = 5 * 60_000
+
 /** The directory in which answers are kept. */
 export interface KeptFiles {
   readonly figures: { hits: number; servedBytes: number }
@@ -55,6 +58,7 @@ export class KeptBody {
   /** It is going to be served. */
   async use(): Promise<void> {
     this.#files.figures.hits++
+    if (Date.now() - this.#file.usedMs < USE_STEP_MS) return
     await this.#files.touch(this.#path)
   }
 
