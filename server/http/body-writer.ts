@@ -18,11 +18,9 @@ import {
   BODY_PIECE_SHARE,
   BODY_RESERVE_BYTES,
 } from '../../shared/limits.ts'
-import { type BodySink, ConnectionLoss, type ConnectionLossReason } from './exchange.ts'
+import type { BodySink, ConnectionLossReason } from './exchange.ts'
 import { ReaderPace } from './reader-pace.ts'
-
-/** How often a stalled stream offers the socket another byte, which also keeps uWebSockets' own 10 s timer off. */
-export const STALL_PROBE_MS = 4_000
+import { RoomWait } from './room-wait.ts'
 
 /** The three operations on a response that a body needs. */
 export interface BodySocket {
@@ -36,37 +34,32 @@ export interface BodySocket {
   close(): void
 }
 
-interface Waiter {
-  resolve(): void
-  reject(error: ConnectionLoss): void
-}
-
 export class BodyWriter implements BodySink {
   readonly #socket: BodySocket
-  readonly #stallTimeoutMs: number
   readonly #pace: ReaderPace
+  readonly #room: RoomWait
   readonly #reserve = new Uint8Array(BODY_RESERVE_BYTES)
   #reserveStart = 0
   #reserveEnd = 0
-  #waiter: Waiter | undefined
-  #probeTimer: NodeJS.Timeout | undefined
   /** Nothing of what was passed on is left in the library's own memory. */
   #isDrained = true
   /** What was passed on since the socket was full. */
   #freeBytes = 0
-  /** Time without a sign that the client takes anything. */
-  #quietMs = 0
-  #loss: ConnectionLoss | undefined
   bytesWritten = 0
 
   constructor(socket: BodySocket, stallTimeoutMs: number, pace: ReaderPace = new ReaderPace(0)) {
     this.#socket = socket
     this.#pace = pace
-    this.#stallTimeoutMs = stallTimeoutMs
+    this.#room = new RoomWait({
+      offer: () => this.#offer(),
+      close: () => socket.close(),
+      stallTimeoutMs,
+      pace,
+    })
   }
 
   async write(chunk: Uint8Array): Promise<void> {
-    if (this.#loss !== undefined) throw this.#loss
+    this.#room.assertOpen()
     for (let start = 0; start < chunk.length;) {
       const pieceBytes = Math.max(BODY_PIECE_BYTES_MIN, Math.floor(this.#freeBytes / BODY_PIECE_SHARE))
       const piece = chunk.subarray(start, start + pieceBytes)
@@ -78,7 +71,7 @@ export class BodyWriter implements BodySink {
   }
 
   async end(): Promise<void> {
-    if (this.#loss !== undefined) throw this.#loss
+    this.#room.assertOpen()
     const surplusBytes = this.#reserveEnd - this.#reserveStart - BODY_LAST_BYTES_MAX
     if (surplusBytes > 0) this.#spend(surplusBytes)
     await this.#drained()
@@ -87,18 +80,12 @@ export class BodyWriter implements BodySink {
     this.#socket.end(last)
   }
 
-  /** The socket has room again. */
   onWritable(): void {
-    this.#quietMs = 0
-    if (this.#waiter !== undefined) this.#offer()
+    this.#room.onWritable()
   }
 
-  /** The connection is lost: whoever waits for it learns why. */
   abort(reason: ConnectionLossReason): void {
-    this.#loss ??= new ConnectionLoss(reason)
-    clearTimeout(this.#probeTimer)
-    this.#waiter?.reject(this.#loss)
-    this.#waiter = undefined
+    this.#room.abort(reason)
   }
 
   /** Passes on the reserve and the chunk, but for their last bytes: half of them at most, so that something moves. */
@@ -121,7 +108,7 @@ export class BodyWriter implements BodySink {
     this.bytesWritten += bytes.length
     this.#pace.took(bytes.length)
     this.#isDrained = this.#socket.write(bytes)
-    if (this.#isDrained) this.#quietMs = 0
+    if (this.#isDrained) this.#room.noteProgress()
   }
 
   #spend(sizeBytes: number): void {
@@ -137,33 +124,14 @@ export class BodyWriter implements BodySink {
 
   /** Resolves when the backlog is gone, or no byte is left to offer: then the next chunk is the offer. */
   async #drained(): Promise<void> {
-    if (this.#loss !== undefined) throw this.#loss
-    if (this.#isDrained || this.#isSpent()) return
-    this.#pace.beginWait()
-    await new Promise<void>((resolve, reject) => {
-      this.#waiter = { resolve, reject }
-      this.#armProbe()
-    })
-    this.#pace.endWait()
+    this.#room.assertOpen()
+    if (!this.#isDrained && !this.#isSpent()) await this.#room.wait()
   }
 
-  #armProbe(): void {
-    const delayMs = Math.min(STALL_PROBE_MS, this.#stallTimeoutMs - this.#quietMs)
-    this.#probeTimer = setTimeout(() => {
-      this.#quietMs += delayMs
-      if (this.#quietMs >= this.#stallTimeoutMs) this.#cutOff('stalled')
-      else this.#offer()
-    }, delayMs)
-  }
-
-  #offer(): void {
-    clearTimeout(this.#probeTimer)
+  #offer(): boolean {
     const isSpent = this.#isSpent()
     if (!isSpent) this.#spend(1)
-    if (isSpent || this.#isDrained) {
-      this.#waiter?.resolve()
-      this.#waiter = undefined
-    } else this.#armProbe()
+    return isSpent || this.#isDrained
   }
 
   get isSlow(): boolean {
@@ -171,11 +139,6 @@ export class BodyWriter implements BodySink {
   }
 
   displace(): void {
-    this.#cutOff('displaced')
-  }
-
-  #cutOff(reason: ConnectionLossReason): void {
-    this.abort(reason)
-    this.#socket.close()
+    this.#room.cutOff('displaced')
   }
 }

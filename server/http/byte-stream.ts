@@ -13,6 +13,8 @@ export interface ByteStream {
   close(): Promise<void>
   /** Records given, for the access log; null when the stream cannot tell. */
   readonly rows: number | null
+  /** Bytes of the whole body, where that is known; asked behind the first chunk. */
+  readonly sizeBytes?: number | undefined
   /** The same body in coded form, in place of this stream; only where coded forms are kept ready. */
   inCoding?(coding: ContentCoding): ByteStream
   /** Called at most once, before the first byte leaves: who takes the chunks. */

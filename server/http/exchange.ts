@@ -76,8 +76,8 @@ export interface Exchange {
   sendWhole(head: ReplyHead, body: Uint8Array): void
   /** Sends status and headers only; a Content-Length among them is that of the body that GET would have. */
   sendHead(head: ReplyHead): void
-  /** Sends status and headers together with the first bytes of a chunked body. */
-  startBody(head: ReplyHead): BodySink
+  /** Sends status and headers together with the first bytes of a body: a chunked one, unless its length is known. */
+  startBody(head: ReplyHead, sizeBytes: number | undefined): BodySink
   /**
    * Sends a whole answer and closes the connection behind it. What the client has sent behind the request is never
    * taken for another one. `body` must bear white space behind it.

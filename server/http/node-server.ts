@@ -112,8 +112,8 @@ class NodeExchange implements Exchange {
     this.#endWith(body)
   }
 
-  startBody(head: ReplyHead): BodySink {
-    this.#writeHead(head, {})
+  startBody(head: ReplyHead, sizeBytes: number | undefined): BodySink {
+    this.#writeHead(head, sizeBytes === undefined ? {} : { 'Content-Length': String(sizeBytes) })
     const { stallTimeoutMs, fairBytesPerS = 0 } = this.#options
     const socket = this.#socket
     const body = new NodeBody(

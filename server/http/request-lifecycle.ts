@@ -213,7 +213,7 @@ export class RequestLifecycle {
     let chunk = await stream.next()
     if (exchange.isAborted) throw new ConnectionLoss('client_gone')
     record.answered(status)
-    const sink = exchange.startBody({ status, headers, commonHeaders })
+    const sink = exchange.startBody({ status, headers, commonHeaders }, stream.sizeBytes)
     stream.attach?.(sink)
     try {
       for (; chunk !== null; chunk = await stream.next()) {

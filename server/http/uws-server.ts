@@ -11,10 +11,9 @@
 // and when the kernel takes nothing of that, the write's own bytes are dropped, though their chunk's size line is kept
 // (AsyncSocket::uncork of version 20; later ones mend it). So the head and short pieces of a body go out in pieces that
 // fit, each in its own cork; long ones outside of it (foreign-cork.ts), because one call of the kernel for a megabyte
-// costs both ends about half of what sixty-four cost; and what is long but whole goes through `tryEnd`, which says how much
-// was taken.
+// costs both ends about half of what sixty-four cost; and what is long but of known length goes through `tryEnd`, which
+// says how much was taken and keeps nothing.
 
-import { STATUS_CODES } from 'node:http'
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js'
 import { AbortNotice } from './abort-notice.ts'
 import { type BodySocket, BodyWriter } from './body-writer.ts'
@@ -31,11 +30,9 @@ import { DESCRIPTORS_RESERVED, descriptorsMax } from './descriptor-limit.ts'
 import { ForeignCork } from './foreign-cork.ts'
 import { ReaderPace } from './reader-pace.ts'
 import { RequestHeaders } from './request-headers.ts'
+import { SizedBody } from './sized-body.ts'
+import { writeHead } from './uws-head.ts'
 import { listen, uWS } from './uws-library.ts'
-
-const STATUS_LINES: ReadonlyMap<number, string> = new Map(
-  Object.entries(STATUS_CODES).map(([status, text]) => [Number(status), `${status} ${text}`]),
-)
 
 /** Bytes of the library's cork buffer. */
 const CORK_BUFFER_BYTES = 16 * 1024
@@ -57,7 +54,7 @@ class UwsExchange implements Exchange {
   /** The library's handler runs: the response is in its cork. */
   #isInHandler = true
   readonly #notice = new AbortNotice()
-  #writer: BodyWriter | undefined
+  #writer: BodyWriter | SizedBody | undefined
   #isOver = false
 
   constructor(
@@ -100,7 +97,7 @@ class UwsExchange implements Exchange {
 
   sendWhole(head: ReplyHead, body: Uint8Array): void {
     this.#finish(() => {
-      this.#writeHead(head)
+      writeHead(this.#response, head)
       this.#echoClose()
       if (body.length <= FIRST_PIECE_BYTES) this.#response.end(body)
       else this.#endLong(body)
@@ -111,7 +108,7 @@ class UwsExchange implements Exchange {
     if (this.#isOver) return
     this.#isOver = true
     const response = this.#response
-    this.#writeHead({ ...head, headers: { ...head.headers, Connection: 'close' } })
+    writeHead(this.#response, { ...head, headers: { ...head.headers, Connection: 'close' } })
     // More than the cork buffer takes, so that all of it goes to the kernel now. The library has an answer under way
     // then, and closes the connection at the next request that it finds in what the client has sent.
     const padded = new Uint8Array(CORK_BUFFER_BYTES + body.length).fill(SPACE)
@@ -135,19 +132,53 @@ class UwsExchange implements Exchange {
   sendHead(head: ReplyHead): void {
     // The length goes into a header line: given to endWithoutBody it leaves the response open for ever.
     this.#finish(() => {
-      this.#writeHead(head)
+      writeHead(this.#response, head)
       this.#echoClose()
       this.#response.endWithoutBody()
     })
   }
 
-  startBody(head: ReplyHead): BodySink {
+  startBody(head: ReplyHead, sizeBytes: number | undefined): BodySink {
+    const writer = sizeBytes === undefined ? this.#chunkedBody(head) : this.#sizedBody(head, sizeBytes)
+    this.#writer = writer
+    this.#response.onWritable(() => {
+      writer.onWritable()
+      return true
+    })
+    return writer
+  }
+
+  #sizedBody(head: ReplyHead, sizeBytes: number): SizedBody {
+    let isHeadSent = false
+    const offer = (bytes: Uint8Array): number => {
+      if (this.#isOver) return 0
+      const response = this.#response
+      const before = response.getWriteOffset()
+      let isDone = false
+      response.cork(() => {
+        if (!isHeadSent) {
+          writeHead(response, head)
+          this.#echoClose()
+        }
+        isHeadSent = true
+        isDone = response.tryEnd(bytes, sizeBytes)[1]
+      })
+      // A response that is done may not be asked any more: all was taken.
+      this.#isOver ||= isDone
+      return isDone ? bytes.length : response.getWriteOffset() - before
+    }
+    const { stallTimeoutMs, fairBytesPerS = 0 } = this.#options
+    const pace = new ReaderPace(fairBytesPerS)
+    return new SizedBody({ offer, close: () => this.destroy() }, { sizeBytes, stallTimeoutMs, pace })
+  }
+
+  #chunkedBody(head: ReplyHead): BodyWriter {
     let isHeadSent = false
     const inCork = (action: () => boolean): boolean => {
       if (this.#isOver) return true
       let isDrained = true
       this.#response.cork(() => {
-        if (!isHeadSent) this.#writeHead(head)
+        if (!isHeadSent) writeHead(this.#response, head)
         isHeadSent = true
         isDrained = action()
       })
@@ -177,13 +208,7 @@ class UwsExchange implements Exchange {
       close: () => this.destroy(),
     }
     const { stallTimeoutMs, fairBytesPerS = 0 } = this.#options
-    const writer = new BodyWriter(socket, stallTimeoutMs, new ReaderPace(fairBytesPerS))
-    this.#writer = writer
-    this.#response.onWritable(() => {
-      writer.onWritable()
-      return true
-    })
-    return writer
+    return new BodyWriter(socket, stallTimeoutMs, new ReaderPace(fairBytesPerS))
   }
 
   /** While the library's handler runs, the response is in the library's cork. */
@@ -211,13 +236,6 @@ class UwsExchange implements Exchange {
     // The library itself corks what happens inside its handler.
     if (!this.#isInHandler) this.#response.cork(send)
     else send()
-  }
-
-  #writeHead({ status, headers, commonHeaders }: ReplyHead): void {
-    const response = this.#response
-    if (status !== 200) response.writeStatus(STATUS_LINES.get(status) ?? String(status))
-    for (const name of Object.keys(headers)) response.writeHeader(name, headers[name] ?? '')
-    for (const name of Object.keys(commonHeaders)) response.writeHeader(name, commonHeaders[name] ?? '')
   }
 
   /**

@@ -33,6 +33,10 @@ export class KeptBody {
     return this.#file.header
   }
 
+  get sizeBytes(): number {
+    return this.#file.bodyBytes
+  }
+
   /** The next bytes, valid until the next call; null behind the last. Rejects with BlockDamaged. */
   async next(): Promise<Uint8Array | null> {
     try {

@@ -93,6 +93,11 @@ export class KeptStream implements ByteStream {
     return this.#isWhole ? this.#options.rows : null
   }
 
+  /** Also of an answer that is made again: its bytes are the same. */
+  get sizeBytes(): number | undefined {
+    return this.#body?.sizeBytes
+  }
+
   attach(reader: StreamReader): void {
     this.#reader = reader
     this.#remade?.attach?.(reader)
@@ -165,6 +170,10 @@ class KeptCodedStream implements ByteStream {
   get rows(): number | null {
     if (this.#coded !== undefined) return this.#coded.rows
     return this.#isWhole ? this.#rows : null
+  }
+
+  get sizeBytes(): number | undefined {
+    return this.#coded === undefined ? this.#body.sizeBytes : undefined
   }
 
   attach(reader: StreamReader): void {

@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { BodyWriter, type BodySocket, STALL_PROBE_MS } from '../../server/http/body-writer.ts'
+import { BodyWriter, type BodySocket } from '../../server/http/body-writer.ts'
+import { STALL_PROBE_MS } from '../../server/http/room-wait.ts'
 import {
   BODY_LAST_BYTES_MAX,
   BODY_PIECE_BYTES_MIN,

@@ -62,7 +62,7 @@ for (const isHeld of [true, false]) {
     }
     const server = await startUwsServer(
       options,
-      (exchange) => void write(exchange.startBody(head)),
+      (exchange) => void write(exchange.startBody(head, undefined)),
       foreignCork,
     )
     t.after(() => server.close())
