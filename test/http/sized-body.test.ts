@@ -58,9 +58,8 @@ test('passes every byte on in order, however the room for them comes', async () 
         const bytes = patternBytes(sizes.reduce((sum, size) => sum + size, 0))
         const socket = new SocketModel(firstRoom)
         const body = new SizedBody(socket, { sizeBytes: bytes.length, stallTimeoutMs: 60_000 })
-        let isDone = false
-        const done = writeAll(body, bytes, sizes).then(() => (isDone = true))
-        for (let turn = 0; !isDone; turn++) {
+        const done = writeAll(body, bytes, sizes)
+        for (let turn = 0; body.bytesWritten < bytes.length; turn++) {
           socket.roomBytes += rooms[turn % rooms.length]!
           body.onWritable()
           await new Promise(setImmediate)
