@@ -96,14 +96,17 @@ export async function runEndurance(
   }
 }
 
-/** Order books and candles in every format. */
+/** Order books and candles in every format; JSON has bounds that the others do not have. */
 function streamTargetsOf(series: string, intervalS: number, days: number): string[] {
-  const formats = ['ndjson', 'csv', 'json', 'parquet'] as const
-  const candles = `/api/v1/candles?series=${CANDLE_SERIES}&from=${candleDate(1)}&to=${candleDate(days)}&limit=500000`
-  return formats.flatMap((format) => [
-    lobTarget({ series, intervalS, levels: 10, format }),
-    `${candles}&format=${format}`,
-  ])
+  const candles = `/api/v1/candles?series=${CANDLE_SERIES}&from=${candleDate(1)}&to=${candleDate(days)}`
+  return [
+    ...(['ndjson', 'csv', 'parquet'] as const).flatMap((format) => [
+      lobTarget({ series, intervalS, levels: 10, format }),
+      `${candles}&limit=500000&format=${format}`,
+    ]),
+    lobTarget({ series, intervalS: 60, levels: 10, format: 'json' }),
+    `${candles}&limit=10000`,
+  ]
 }
 
 async function storeProxy(): Promise<{ readonly proxy: FaultProxy; readonly url: string } | undefined> {
