@@ -17,7 +17,7 @@ import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
 import { Slots } from '../workers/slots.ts'
 import { WorkerPool } from '../workers/worker-pool.ts'
 import { LobProgress } from './lob-progress.ts'
-import { LobStream } from './lob-stream.ts'
+import { LobStream, type LobWorkerStream } from './lob-stream.ts'
 
 /** Threads that may help the one which leads an answer. */
 const LOB_ASSISTANTS_MAX = 3
@@ -109,31 +109,26 @@ export class LobPool {
     const makeTask = this.#taskMaker(query, options)
     const leader = await this.#pool.open((port, watch) => makeTask(port, watch, null), { ...slot, signal })
     const { sections, identity, isHeld } = leader.head
-    const onWhole = (whole: LobStream): void => this.#progress.learn(query, whole)
-    if (sections === null || isHeld || options.headOnly) {
-      const alone = new LobStream(leader, [], onWhole)
-      slot.follow(() => this.#progress.of(query, alone))
-      return alone
-    }
-    const assistantCount = Math.min(
-      LOB_ASSISTANTS_MAX,
-      sections.count - 1,
-      this.#pool.idlePlaces,
-      this.#processors - this.#pool.runningTasks,
-    )
-    const stream = new LobStream(
-      leader,
-      Array.from({ length: Math.max(assistantCount, 0) }, () =>
+    const assist = (): LobWorkerStream[] => {
+      if (sections === null || isHeld || options.headOnly || signal.aborted) return []
+      const assistantCount = Math.min(
+        LOB_ASSISTANTS_MAX,
+        sections.count - 1,
+        this.#pool.idlePlaces,
+        this.#processors - this.#pool.runningTasks,
+      )
+      if (assistantCount > 0) this.#assisted.add(stream)
+      return Array.from({ length: Math.max(assistantCount, 0) }, () =>
         this.#pool.start((port, watch) => makeTask(port, watch, { identity, sections }), {
           release: () => this.#assisted.delete(stream),
           signal,
           hasHead: false,
         }),
-      ),
-      onWhole,
-    )
+      )
+    }
+    const stream = new LobStream(leader, assist, (whole) => this.#progress.learn(query, whole))
     slot.follow(() => this.#progress.of(query, stream))
-    if (assistantCount > 0) this.#assisted.add(stream)
+    setImmediate(() => stream.askForHelp())
     return stream
   }
 

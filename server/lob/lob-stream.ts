@@ -9,13 +9,15 @@ import type { WorkerStream } from '../workers/worker-stream.ts'
 /** Chunks under way per thread of a shared answer: about an hour's rows of 50 levels, so that nobody waits. */
 export const LOB_SECTION_WINDOW = 24
 
-type LobWorkerStream = WorkerStream<LobHead>
+export type LobWorkerStream = WorkerStream<LobHead>
 
 export class LobStream implements ByteStream {
   readonly head: LobHead
   readonly #leader: LobWorkerStream
-  readonly #assistants: readonly LobWorkerStream[]
-  readonly #workers: readonly LobWorkerStream[]
+  readonly #assist: () => readonly LobWorkerStream[]
+  #isHelpAsked = false
+  #assistants: readonly LobWorkerStream[] = []
+  #workers: readonly LobWorkerStream[]
   #section = 0
   /** The worker whose chunk was given last. */
   #lender: LobWorkerStream | undefined
@@ -23,20 +25,19 @@ export class LobStream implements ByteStream {
   #bytesGiven = 0
 
   /**
-   * `leader` has sent its head; `assistants` have just been started, and there are none where it shares nothing out.
-   * `onWhole` is called when all of the answer has been given.
+   * `leader` has sent its head and its first chunk. `assist` starts assistants, none where the answer is not shared out; it
+   * is called by `askForHelp`. `onWhole` is called when all of the answer has been given.
    */
   constructor(
     leader: LobWorkerStream,
-    assistants: readonly LobWorkerStream[],
+    assist: () => readonly LobWorkerStream[],
     onWhole: (stream: LobStream) => void = () => {},
   ) {
     this.#onWhole = onWhole
     this.head = leader.head
     this.#leader = leader
-    this.#assistants = assistants
-    this.#workers = [leader, ...assistants]
-    if (assistants.length > 0) for (const worker of this.#workers) worker.widen(LOB_SECTION_WINDOW)
+    this.#assist = assist
+    this.#workers = [leader]
   }
 
   /** Rows of the answer; null until it is complete. */
@@ -47,6 +48,17 @@ export class LobStream implements ByteStream {
       rows += worker.rows
     }
     return rows
+  }
+
+  /** Shares the answer out, once: as soon as its first chunk is on its way, which assistants would hold up. */
+  askForHelp(): void {
+    if (this.#isHelpAsked) return
+    this.#isHelpAsked = true
+    this.#assistants = this.#assist()
+    if (this.#assistants.length === 0) return
+    this.#workers = [this.#leader, ...this.#assistants]
+    this.#lender = this.#leader
+    for (const worker of this.#workers) worker.widen(LOB_SECTION_WINDOW)
   }
 
   /**
@@ -70,6 +82,8 @@ export class LobStream implements ByteStream {
   }
 
   async next(): Promise<Uint8Array | null> {
+    // From the second chunk on the leader's next one may not be the answer's.
+    if (this.#bytesGiven > 0) this.askForHelp()
     const chunk = this.#assistants.length > 0 ? await this.#nextOfAll() : await this.#leader.next()
     if (chunk === null) {
       this.#assertWhole()
@@ -79,6 +93,7 @@ export class LobStream implements ByteStream {
   }
 
   async close(): Promise<void> {
+    this.#isHelpAsked = true
     await Promise.all(this.#workers.map(async (worker) => worker.close()))
   }
 

@@ -27,10 +27,8 @@ async function openAnswer({ workers, sections, rows }: { workers: number; sectio
   all[0].say(head)
   all[0].saySection(0, ['<0>'], false)
   await all[0].stream.ready()
-  const stream = new LobStream(
-    all[0].stream,
-    all.slice(1).map((worker) => worker.stream),
-  )
+  const stream = new LobStream(all[0].stream, () => all.slice(1).map((worker) => worker.stream))
+  stream.askForHelp()
   return { client, all, stream }
 }
 
@@ -127,6 +125,43 @@ test('gives every buffer back to the worker that it is of, also where the answer
   leader.sayChunk('<3>')
   assert.equal(await waiting, '<3>')
   await closeAll(stream, all)
+})
+
+test('asks for help once, at the second chunk at the latest, and not when it is closed', async () => {
+  const client = new AbortController()
+  for (const isClosed of [false, true]) {
+    const leader = handWorker(client.signal, { hasHead: true })
+    leader.say({
+      kind: 'head',
+      rows: 2,
+      missingDates: [],
+      identity: 'i',
+      writtenAtMs: 0,
+      isHeld: false,
+      sections: { count: 2, next: new SharedArrayBuffer(4) },
+    })
+    leader.saySection(0, ['<0>', '<1>'])
+    await leader.stream.ready()
+    let asked = 0
+    const stream = new LobStream(leader.stream, () => {
+      asked++
+      return []
+    })
+    assert.equal(await nextText(stream), '<0>')
+    assert.equal(asked, 0)
+    if (isClosed) {
+      const closing = stream.close()
+      leader.endTask()
+      await closing
+      stream.askForHelp()
+      assert.equal(asked, 0)
+      continue
+    }
+    assert.equal(await nextText(stream), '<1>')
+    stream.askForHelp()
+    assert.equal(asked, 1)
+    await closeAll(stream, [leader])
+  }
 })
 
 test('waits for the section whose turn it is, and no longer than its client stays', async () => {
