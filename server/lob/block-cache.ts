@@ -16,7 +16,7 @@ import { KeptBody, type KeptFiles } from './kept-body.ts'
 const ANSWER_SHARE_MAX = 1 / 4
 /** After a failure, such as a full disk, nothing is kept for so long. */
 const PAUSE_MS = 60_000
-/** Files that are served from at once; more requests are answered by threads. */
+/** Files that are served from at once, each with two spans in memory; more requests are answered by threads. */
 const READERS_MAX = 32
 /** Files that are known to be as they were written. */
 const CHECKED_FILES_MAX = 4_096

@@ -97,6 +97,10 @@ test('the second reader gets the same bytes from disk, also of another process',
   const csv = await get(`${QUERY}&format=csv`)
   assert.ok((await get(`${QUERY}&format=csv`)).equals(csv))
   assert.equal(await metric('hits_total'), 2)
+  const { headers } = await fetch(`http://127.0.0.1:${server.port}/api/v1/lob?${QUERY}&format=ndjson`, {
+    headers: { 'accept-encoding': 'identity' },
+  })
+  assert.equal(headers.get('content-length'), String(first.length))
   // A slot is only held while it is found out that nothing has changed.
   assert.equal(server.lobPool.takenSlots, 0)
   const other = await start(t, lake, directory)
