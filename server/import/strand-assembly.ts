@@ -7,6 +7,7 @@ import { isStrideAnchor } from '../lake/feed-strand.ts'
 import { comparePaces, paceOfHead } from './message-pace.ts'
 import type { MessagePace } from './message-pace.ts'
 import { missesChange } from './missed-changes.ts'
+import { endAtMissingNumbers } from './missing-numbers.ts'
 import { Chain, ChainIndex, keyOf, longest, longestSilence } from './strand-chain.ts'
 import type { LooseSpan, Strand } from './strand-chain.ts'
 
@@ -37,6 +38,7 @@ export function assembleStrands(spans: readonly LooseSpan[], endsBefore: readonl
     chainOf.set(number, chain)
   }
   for (const ts of endsBefore) endLatest(chains, ts)
+  endAtMissingNumbers(chains)
   hearThroughConnections(chains)
   return chains.toSorted(compareChains)
 }

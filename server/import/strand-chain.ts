@@ -68,11 +68,15 @@ export class Chain implements Strand, HeardFeed {
   lastSeq: number
   lastTs: bigint
   lastRecvTs: bigint
+  /** The latest time of its own messages; 0 where none is known. */
+  #ownTs = 0n
   silenceNs = 0n
   pace: MessagePace = { lagNs: undefined, beats: [] }
   isTurned: boolean | null = null
   readonly isPartial: true | undefined
   carriedAt: bigint | undefined
+  /** As its first span has it. */
+  readonly beforeHole: NumberedMessage | undefined
   afterHole: NumberedMessage | undefined
   isEnded = false
   /** One recording holds its last span and what follows it: nothing else goes on with it. */
@@ -90,13 +94,24 @@ export class Chain implements Strand, HeardFeed {
     this.lastSeq = span.lastSeq
     this.lastTs = span.lastTs
     this.lastRecvTs = span.lastRecvTs
+    this.beforeHole = span.beforeHole
+  }
+
+  /** Its next numbers are missing: they may have come right behind its own last message. */
+  endAtHole(): void {
+    if (this.isEnded || (this.end !== undefined && this.end !== 'end of file')) return
+    this.end = 'sequence break'
+    if (this.#ownTs > 0n && this.#ownTs < this.lastTs) this.lastTs = this.#ownTs
   }
 
   add(index: number, span: LooseSpan, { sure, likely }: Followed): void {
     this.spans.push(index)
     for (const id of span.marketIds) this.markets.add(id)
     if (span.connection !== undefined) this.connections.add(span.connection)
-    for (const anchor of span.anchors) this.anchors.set(keyOf(this.sid, anchor), anchor)
+    for (const anchor of span.anchors) {
+      this.anchors.set(keyOf(this.sid, anchor), anchor)
+      if (anchor.ts > this.#ownTs) this.#ownTs = anchor.ts
+    }
     const isLast = this.sid === null ? span.lastRecvTs >= this.lastRecvTs : span.lastSeq >= this.lastSeq
     if (isLast) {
       if (this.end === 'new connection' && this.lastConnection !== undefined)

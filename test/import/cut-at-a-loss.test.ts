@@ -1,0 +1,79 @@
+// Messages that are missing where a recording was cut: what else was heard of the connection before the cut proves no more
+// than it does within one file.
+
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { B, MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
+import { runImport } from '../support/import-harness.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { UNKNOWN, textAt } from './pieces/book-steps.ts'
+import { lakeHashes, readLake } from './pieces/lake-reader.ts'
+
+const MINUTE = 60_000
+const at = (minutes: number): bigint => BigInt(MS + minutes * MINUTE) * 1_000_000n
+
+const line = (minutes: number, frame: object): string =>
+  `${JSON.stringify({ recv_ts: MS + minutes * MINUTE, msg: frame })}\n`
+
+const change = (seq: number, minutes: number, market = T): string =>
+  line(minutes, delta(seq, { market_ticker: market, ts_ms: MS + minutes * MINUTE }))
+
+/** It has no number of its own. */
+const ticker = (minutes: number): string =>
+  line(minutes, { type: 'ticker', sid: 2, msg: { market_ticker: T, ts_ms: MS + minutes * MINUTE } })
+
+const book = (seq: number, minutes: number, market = T): string =>
+  line(minutes, snapshot(seq, { market_ticker: market, yes: [[40, 9]] }))
+
+/** A lake of files `0`, `1` …, each list of numbers in an import of its own. */
+async function lakeOf(
+  directory: string,
+  files: readonly string[],
+  imports: readonly (readonly number[])[],
+): Promise<string> {
+  const lake = join(directory, `lake-${JSON.stringify(imports)}`)
+  for (const numbers of imports) {
+    const paths = numbers.map((number) => join(directory, `${files.length}-${number}.ndjson`))
+    for (const [index, path] of paths.entries()) await writeFile(path, files[numbers[index]!]!)
+    await runImport(lake, 'kalshi', { paths })
+  }
+  return lake
+}
+
+test('numbers that are missing at a cut make books unknown from the last number before it', async (t) => {
+  const directory = await temporaryDirectory(t)
+  // Numbers 3 and 4 may have come at any time after 2: the tickers say nothing of them.
+  const before = book(1, 0) + change(2, 10) + ticker(20) + ticker(29)
+  const after = ticker(31) + change(5, 40) + book(6, 50) + change(7, 55)
+  const whole = await lakeOf(directory, [before + after], [[0]])
+  const wholeBooks = await readLake(whole)
+  assert.notEqual(textAt(wholeBooks.steps.get(T)!, at(10)), UNKNOWN)
+  assert.equal(textAt(wholeBooks.steps.get(T)!, at(11)), UNKNOWN)
+  for (const imports of [[[0, 1]], [[1, 0]], [[0], [1]], [[1], [0]]]) {
+    const lake = await lakeOf(directory, [before, after], imports)
+    assert.deepEqual(await lakeHashes(lake), await lakeHashes(whole), JSON.stringify(imports))
+  }
+})
+
+test('a subscription that begins anew after a cut leaves what was heard before it', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const before = book(1, 0) + change(2, 10) + ticker(29)
+  const next = book(1, 30) + change(2, 35) + ticker(38)
+  const later = change(5, 40) + book(6, 50)
+  for (const imports of [[[0, 1, 2]], [[2], [1], [0]]]) {
+    const { steps } = await readLake(await lakeOf(directory, [before, next, later], imports))
+    assert.notEqual(textAt(steps.get(T)!, at(28)), UNKNOWN)
+    assert.notEqual(textAt(steps.get(T)!, at(35)), UNKNOWN)
+    assert.equal(textAt(steps.get(T)!, at(36)), UNKNOWN)
+  }
+})
+
+test('what another recorder missed at its cut costs this one nothing', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const own = book(1, 0) + change(2, 10) + ticker(29)
+  const other = change(5, 40, B) + book(6, 50, B)
+  const { steps } = await readLake(await lakeOf(directory, [own, other], [[0, 1]]))
+  assert.notEqual(textAt(steps.get(T)!, at(28)), UNKNOWN)
+})
