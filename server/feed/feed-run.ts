@@ -148,17 +148,20 @@ export class FeedRun {
    * whatever else was heard of the connection meanwhile.
    */
   missUntil(message: NumberedMessage): void {
-    if (this.#spans.mayTakeBack) this.#takeBackHearing()
+    this.forgetHearing(0n)
     if (this.#span !== undefined) this.#span.afterHole = message
   }
 
-  #takeBackHearing(): void {
-    for (let span = this.#span; span?.isEmpty === true && span.previous !== undefined; span = this.#span) {
+  /** What others of the connection have said after `ts` proves nothing of this run, where it is not in a file yet. */
+  forgetHearing(ts: bigint): void {
+    if (!this.#spans.mayTakeBack) return
+    for (let span = this.#span; span?.isEmpty === true && span.firstTs > ts; span = this.#span) {
       const { previous } = span
+      if (previous === undefined) break
       span.becomeNothing()
       this.#number = previous
     }
-    this.#span?.forgetHearing()
+    this.#span?.forgetHearing(ts)
   }
 
   end(reason: RunEnd): void {

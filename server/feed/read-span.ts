@@ -246,9 +246,10 @@ export class GrowingSpan implements ReadSpan {
     this.lastTs = this.firstTs
   }
 
-  /** What others of the connection have said proves nothing of this subscription. */
-  forgetHearing(): void {
-    if (this.#hasMessages && this.sid !== null) this.lastTs = this.#ownTs
+  /** What others of the connection have said after `ts` proves nothing of this subscription. */
+  forgetHearing(ts: bigint): void {
+    if (!this.#hasMessages || this.sid === null || this.lastTs <= ts) return
+    this.lastTs = this.#ownTs > ts ? this.#ownTs : ts
   }
 
   hear(ts: bigint, recvTs: bigint): void {

@@ -249,8 +249,7 @@ function extend(group: readonly Chain[]): void {
   // A subscription's first message looked like another connection's, but the others' numbers went on.
   const wentOn = new Set(group.flatMap((chain) => [...chain.wentOn]))
   const mayGoOn = (chain: Chain): boolean =>
-    chain.end === undefined ||
-    chain.end === 'end of file' ||
+    (!chain.isCut && (chain.end === undefined || chain.end === 'end of file')) ||
     (chain.end === 'new connection' &&
       (wentOn.has(chain.lastConnection ?? '') ||
         group.some((other) => other.firstTs <= chain.lastTs && other.lastTs > chain.lastTs)))

@@ -83,6 +83,8 @@ export class Chain implements Strand, HeardFeed {
   isContinued = false
   /** As it seems. */
   isExpected = false
+  /** Numbers that follow it are missing, so that what its connection says later proves nothing of it. */
+  isCut = false
   end: RunEnd | undefined
 
   constructor(span: LooseSpan) {
@@ -100,7 +102,7 @@ export class Chain implements Strand, HeardFeed {
   /** Its next numbers are missing: they may have come right behind its own last message. */
   endAtHole(): void {
     if (this.isEnded || (this.end !== undefined && this.end !== 'end of file')) return
-    this.end = 'sequence break'
+    this.isCut = true
     if (this.#ownTs > 0n && this.#ownTs < this.lastTs) this.lastTs = this.#ownTs
   }
 

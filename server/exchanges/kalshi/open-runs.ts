@@ -13,6 +13,7 @@ import type { ImportTally } from '../../feed/import-tally.ts'
 import { LineOrder } from '../../feed/line-order.ts'
 import type { RunEnd } from '../../feed/read-span.ts'
 import type { NumberedMessage } from '../../lake/feed-strand.ts'
+import { later } from '../../../shared/utc-date.ts'
 import type { KalshiMessage } from './frame.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { SubscriptionsState } from './subscriptions.ts'
@@ -55,6 +56,8 @@ export class OpenRuns {
   /** Counts the connections that the file shows. */
   #connection: number
   readonly #lineOrder: LineOrder
+  /** By subscription that a word says to have begun: until when its connection was heard of before. */
+  readonly #heardBefore = new Map<number, bigint>()
 
   constructor(
     { spans, tally, sequence, useYesPrice, isLive }: FeedDecoderOptions & FeedReading,
@@ -140,6 +143,7 @@ export class OpenRuns {
       if (body.kind === 'subscribed') this.startSubscription(body.id, body.subscription)
       return body.kind === 'snapshot' || body.kind === 'delta' ? this.#plainRun(ts) : undefined
     }
+    if (body.kind === 'snapshot' && this.#isToldAnew(sid, body.ticker)) this.#leaveBehind(sid)
     const open = this.#runs.get(sid)
     if (open === undefined) {
       // A subscription that begins beside others that went on from before the file: another connection, as a rule.
@@ -194,6 +198,7 @@ export class OpenRuns {
     // Beside others that went on from before the file it is another connection's, as a rule.
     if (this.#runs.has(sid) || this.#hasOlderRuns()) this.close('new connection')
     this.#subscriptions.begin(command, sid)
+    this.#heardBefore.set(sid, [...this].map(({ lastTs }) => lastTs).reduce(later, 0n))
   }
 
   /** The exchange has ended the subscription. */
@@ -213,6 +218,21 @@ export class OpenRuns {
     this.#connection++
     this.#runs = new Map()
     this.#plain = undefined
+    this.#heardBefore.clear()
+  }
+
+  /** Whether one subscription tells a market's book that another follows: no connection has a market twice. */
+  #isToldAnew(sid: number, ticker: string): boolean {
+    const own = this.#runs.get(sid)?.run
+    if (own !== undefined && this.#records.follows(own, ticker)) return false
+    return [...this.#runs.values()].some(({ run }) => run !== own && this.#records.follows(run, ticker))
+  }
+
+  /** What was open is another connection's than the subscription, which may have been announced. */
+  #leaveBehind(sid: number): void {
+    const heardTs = this.#heardBefore.get(sid)
+    if (heardTs !== undefined) for (const run of this) run.forgetHearing(heardTs)
+    this.close('new connection')
   }
 
   #isNext(run: FeedRun, seq: number, ts: bigint): boolean {
