@@ -64,3 +64,81 @@ test('a market of its own under another subscription is the same connection’s'
   assert.equal(bookAt(T, 40), '0:4000=9000000 0:4500=10000000')
   assert.equal(bookAt(B, 40), '0:3000=9000000 0:4500=5000000')
 })
+
+const MARKET = `0x${'ab'.repeat(32)}`
+const [Y, N] = [`${MARKET}:7`, `${MARKET}:8`]
+
+/** A token's book as it is since `changed`, alone in its line. */
+const tokenBook = (minutes: number, token: string, changed: number, price: string, market = MARKET): string =>
+  line(minutes, {
+    event_type: 'book',
+    market,
+    asset_id: token,
+    timestamp: String(MS + changed * MINUTE),
+    bids: [{ price, size: '9' }],
+    asks: [],
+  })
+
+const tokenChange = (minutes: number, token: string, price: string): string =>
+  line(minutes, {
+    event_type: 'price_change',
+    market: MARKET,
+    timestamp: String(MS + minutes * MINUTE),
+    price_changes: [{ asset_id: token, price, size: '5', side: 'BUY' }],
+  })
+
+const FIRST_BOOKS = tokenBook(0, '7', -30, '0.4') + tokenBook(0.001, '8', -40, '0.6')
+
+test('first books in lines of their own begin a connection like a list of them', async (t) => {
+  const before = FIRST_BOOKS + tokenChange(10, '7', '0.1')
+  // The first token's book changed after what was heard last; the other's is as it was.
+  const after =
+    tokenBook(20, '7', 15, '0.3') + tokenBook(20.001, '8', -40, '0.6') + tokenChange(30, '7', '0.2')
+  const bookAt = await booksOf(await temporaryDirectory(t), 'polymarket', [before + after])
+  assert.equal(bookAt(Y, 10), '0:1000=5000000 0:4000=9000000')
+  for (const id of [Y, N]) for (const minutes of [11, 19.9]) assert.equal(bookAt(id, minutes), UNKNOWN)
+  assert.equal(bookAt(Y, 20), '0:3000=9000000')
+  assert.equal(bookAt(Y, 30), '0:2000=5000000 0:3000=9000000')
+  assert.equal(bookAt(N, 30), '0:6000=9000000')
+})
+
+test('a file that begins with first books in lines of their own goes on with nothing', async (t) => {
+  const before = FIRST_BOOKS + tokenChange(10, '7', '0.1')
+  const after = tokenBook(10.5, '7', 10.1, '0.3') + tokenBook(10.501, '8', -40, '0.6')
+  const files = [before, after + tokenChange(30, '7', '0.2')]
+  const bookAt = await booksOf(await temporaryDirectory(t), 'polymarket', files)
+  assert.equal(bookAt(Y, 10), '0:1000=5000000 0:4000=9000000')
+  assert.equal(bookAt(Y, 10.4), UNKNOWN)
+  assert.equal(bookAt(N, 10.4), UNKNOWN)
+  assert.equal(bookAt(Y, 11), '0:3000=9000000')
+  assert.equal(bookAt(N, 11), '0:6000=9000000')
+})
+
+test('an old book that says what was known, or a new one that does not, ends nothing', async (t) => {
+  const lines = [
+    FIRST_BOOKS + tokenChange(10, '7', '0.1'),
+    // It was asked for.
+    tokenBook(20, '8', -40, '0.6') + tokenChange(30, '7', '0.2'),
+    // A trade came before what it changed.
+    tokenBook(40, '7', 39.99, '0.3') + tokenChange(50, '7', '0.3'),
+  ]
+  const bookAt = await booksOf(await temporaryDirectory(t), 'polymarket', [lines.join('')])
+  assert.equal(bookAt(Y, 25), '0:1000=5000000 0:4000=9000000')
+  assert.equal(bookAt(N, 50), '0:6000=9000000')
+  assert.equal(bookAt(Y, 45), '0:3000=9000000')
+})
+
+test('the books of several conditions in lines of their own begin a connection, however lately they changed', async (t) => {
+  const other = `0x${'cd'.repeat(32)}`
+  const books = (minutes: number, price: string): string =>
+    ['7', '8'].map((token, place) => tokenBook(minutes + place / 1000, token, minutes, price)).join('') +
+    ['5', '6'].map((token) => tokenBook(minutes + 0.002, token, minutes, price, other)).join('')
+  const recording =
+    books(0, '0.4') + tokenChange(10, '7', '0.1') + books(20, '0.3') + tokenChange(30, '7', '0.1')
+  const bookAt = await booksOf(await temporaryDirectory(t), 'polymarket', [recording])
+  for (const id of [Y, N, `${other}:5`]) {
+    assert.notEqual(bookAt(id, 10), UNKNOWN)
+    assert.equal(bookAt(id, 19.9), UNKNOWN)
+    assert.equal(bookAt(id, 21), '0:3000=9000000')
+  }
+})

@@ -12,31 +12,20 @@ import type { FeedRun, FeedRunState } from '../../feed/feed-run.ts'
 import type { FeedSpans } from '../../feed/feed-spans.ts'
 import type { RunEnd } from '../../feed/read-span.ts'
 import type { ImportTally } from '../../feed/import-tally.ts'
+import { LOST, firstBooksOf } from './arrival.ts'
+import type { Arrival } from './arrival.ts'
 import { LineOrder } from '../../feed/line-order.ts'
 import { MessageClock } from '../../feed/message-clock.ts'
 import type { MessageClockState } from '../../feed/message-clock-options.ts'
 import { AHEAD_NS_MAX, BEHIND_NS_MAX } from '../../feed/recorder-clock.ts'
 import { HELD_MESSAGES_MAX } from '../../feed/waiting-messages.ts'
-import { LOST_MESSAGE, latestChange, parsePolymarketFrame, tokenOf } from './frame.ts'
+import { latestChange, parsePolymarketFrame, tokenOf } from './frame.ts'
 import type { PolymarketMessage, PriceChange } from './frame.ts'
+import { LoneBookLines, bookTime } from './lone-books.ts'
 import { RecentMessages } from './recent-messages.ts'
 import { TokenBooks } from './token-books.ts'
 import type { TokenBook, TokenBooksState } from './token-books.ts'
 import type { RecordedMessage } from '../../feed/frame.ts'
-
-// A `book` tells when it last changed. One that was received long after was not sent because it changed: its time is
-// that of its receipt.
-const BOOK_AGE_NS_MAX = 1_000_000_000n
-
-/** A message, and the tokens of the list of books that it came with: a connection's first ones. */
-interface Arrival {
-  readonly message: PolymarketMessage
-  readonly dump: readonly string[] | undefined
-  /** The exchange's time; of a list of books that of the book that changed last: then all of them were as they are. */
-  readonly ts: bigint | undefined
-  /** The recording says when it was received. */
-  readonly isReceived: boolean
-}
 
 export interface PolymarketDecoderOptions extends FeedDecoderOptions {
   readonly state?: PolymarketDecoderState | undefined
@@ -63,6 +52,7 @@ export class PolymarketDecoder implements ResumableDecoder {
   /** Books at the head of a file without receive times: they were sent when the recording began. */
   #waiting: Arrival[] = []
   readonly #recent = new RecentMessages()
+  readonly #lone = new LoneBookLines()
   readonly #lineOrder: LineOrder
   /** When a file without receive times began; undefined until a message tells. */
   #startTs: bigint | undefined
@@ -115,6 +105,7 @@ export class PolymarketDecoder implements ResumableDecoder {
     this.#recent.clear()
     this.#lineOrder.startFile(name)
     this.#startTs = undefined
+    this.#lone.clear()
     this.#end('end of file')
   }
 
@@ -127,23 +118,41 @@ export class PolymarketDecoder implements ResumableDecoder {
     this.#lineOrder.countReceipt(recvTs)
     const messages = frames.map(parsePolymarketFrame)
     for (const message of messages) this.#checkMarkets(message)
+    if (recvTs !== undefined && !isList && this.#holdsBack(messages[0], recvTs)) return
+    this.#releaseLone()
     const books = messages.flatMap(({ body }) => (body.kind === 'book' ? [body.marketId] : []))
     const dump = isList && books.length > 0 ? books : undefined
     const changedTs = dump === undefined ? undefined : latestChange(messages)
     for (const message of messages) {
       const ts = message.body.kind === 'book' ? (changedTs ?? message.ts) : message.ts
       this.#arrive({ message, dump, ts, isReceived: recvTs !== undefined }, recvTs)
+      if (recvTs !== undefined) this.#lone.pass(message, recvTs)
     }
+  }
+
+  /** Whether it is a book alone, which then waits for others that may have come with it. */
+  #holdsBack(message: PolymarketMessage | undefined, recvTs: bigint): boolean {
+    if (this.#isLive || message === undefined) return false
+    if (this.#lone.add(message, recvTs)) return true
+    this.#releaseLone()
+    return this.#lone.add(message, recvTs)
+  }
+
+  #releaseLone(): void {
+    for (const { message, recvTs, lone } of this.#lone.take())
+      this.#arrive({ message, lone, ts: message.ts, isReceived: true }, recvTs)
   }
 
   // Which token a lost message was about is not known.
   skipBadLine(): void {
+    this.#releaseLone()
     if (this.#waiting.length > 0) this.#waiting.push(LOST)
     else if (this.#clock.isHolding) this.#clock.push(LOST, undefined, undefined, false)
     else this.#end('bad line')
   }
 
   finishFile(): void {
+    this.#releaseLone()
     this.#releaseWaiting()
     this.#clock.finish()
     this.#end('end of file')
@@ -182,9 +191,14 @@ export class PolymarketDecoder implements ResumableDecoder {
     if (body.kind === 'changes') for (const { marketId } of body.changes) this.#records.checkId(marketId)
   }
 
-  #take({ message, dump, isReceived }: Arrival, time: bigint, recvTs: bigint): void {
+  #take(arrival: Arrival, time: bigint, recvTs: bigint): void {
+    const { message, isReceived } = arrival
     const { body } = message
-    const ts = body.kind === 'book' && isReceived ? bookTime(message, dump !== undefined, time, recvTs) : time
+    const dump = firstBooksOf(arrival, this.#tokens)
+    const ts =
+      body.kind === 'book' && isReceived
+        ? bookTime(message.ts, dump !== undefined, time, recvTs, AHEAD_NS_MAX)
+        : time
     if (body.kind === 'lost') {
       this.#end('bad line')
       return
@@ -282,16 +296,4 @@ export class PolymarketDecoder implements ResumableDecoder {
     this.#run = undefined
     this.#tokens.clear()
   }
-}
-
-const LOST: Arrival = { message: LOST_MESSAGE, dump: undefined, ts: undefined, isReceived: false }
-
-/**
- * When a received book is known: when it changed, if that is why it was sent. No book is older than its last change: where
- * it seems to be, the recorder's clock is behind.
- */
-function bookTime({ ts }: PolymarketMessage, isFirst: boolean, time: bigint, recvTs: bigint): bigint {
-  if (ts === undefined || ts - recvTs > AHEAD_NS_MAX) return time
-  const isFresh = !isFirst && recvTs - ts <= BOOK_AGE_NS_MAX
-  return isFresh ? ts : later(time, ts)
 }

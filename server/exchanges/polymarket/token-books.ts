@@ -98,6 +98,11 @@ export class TokenBook {
     else this.#droppedTs = later(this.#droppedTs, stamp.ts)
   }
 
+  /** Whether it is known and has these levels. */
+  isAsTold(levels: readonly BookLevel[]): boolean {
+    return this.#book.equals(ExactBook.of(levels))
+  }
+
   hasBest({ bestBid, bestAsk }: PriceChange): boolean {
     const bid = this.#book.best(SIDE_BID) ?? 0
     const ask = this.#book.best(SIDE_ASK) ?? PRICE_UNITS_PER_DOLLAR
@@ -118,6 +123,17 @@ export class TokenBooks {
 
   has(id: string): boolean {
     return this.#tokens.has(id)
+  }
+
+  /** The ids of those whose book is known. */
+  known(): string[] {
+    return [...this.#tokens].flatMap(([id, token]) => (token.isKnown ? [id] : []))
+  }
+
+  /** Whether nothing contradicts that the token's book is of these levels. */
+  isAsTold(id: string, levels: readonly BookLevel[]): boolean {
+    const token = this.#tokens.get(id)
+    return token === undefined || !token.isKnown || token.isAsTold(levels)
   }
 
   of(id: string): TokenBook {
