@@ -85,6 +85,8 @@ function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
 function isLikelier(span: LooseSpan, chain: Chain, best: Chain, pace: MessagePace): boolean {
   const isBefore = ({ lastRecvTs }: Chain): boolean => lastRecvTs <= span.firstRecvTs
   if (isBefore(chain) !== isBefore(best)) return isBefore(chain)
+  // Recorders of other markets count alike too.
+  if (mayBeAbout(chain, span) !== mayBeAbout(best, span)) return mayBeAbout(chain, span)
   // Of recorders that count one apart, one's message is the other's next: it came no later than itself.
   if (isSaidBefore(chain, span) !== isSaidBefore(best, span)) return isSaidBefore(best, span)
   // What came after it in its own file was another's.
@@ -94,6 +96,11 @@ function isLikelier(span: LooseSpan, chain: Chain, best: Chain, pace: MessagePac
   const isAlive = isWithin(laterNs, -HEARTBEAT_NS, HEARTBEAT_NS)
   const likeness = isAlive ? comparePaces(chain.pace, best.pace, pace) : 0
   return likeness === 0 ? laterNs > 0n : likeness < 0
+}
+
+/** Whether both speak of some market, as far as that is known. */
+function mayBeAbout({ markets }: Chain, { marketIds }: LooseSpan): boolean {
+  return markets.size === 0 || marketIds.size === 0 || [...marketIds].some((id) => markets.has(id))
 }
 
 /** Whether the chain's last message says what happened no earlier than the span's first. */
@@ -119,9 +126,7 @@ function isHeardOfAgain(chain: Chain, span: LooseSpan): boolean {
     !chain.isEnded &&
     isWithin(span.firstRecvTs - chain.lastRecvTs, 0n, boundNs) &&
     // Heartbeats alone name no market.
-    (span.marketIds.size === 0 ||
-      chain.markets.size === 0 ||
-      [...span.marketIds].some((id) => chain.markets.has(id)))
+    mayBeAbout(chain, span)
   )
 }
 

@@ -93,6 +93,27 @@ test('of two recorders at one number each goes on with its own', () => {
   ])
 })
 
+test('of two recorders of different markets each goes on with its own', () => {
+  const [a, b] = [{ marketIds: new Set(['A']) }, { marketIds: new Set(['B']) }]
+  // The other was heard of a moment later, or earlier.
+  for (const later of [0.3, -0.3]) {
+    assert.deepEqual(
+      strandsOf(
+        numbered(1, 4, 0, a),
+        numbered(1, 4, later, b),
+        numbered(5, 6, 10, a),
+        numbered(5, 6, 10 + later, b),
+      ),
+      [
+        [0, 2],
+        [1, 3],
+      ].toSorted((x, y) => (later > 0 ? x[0]! - y[0]! : y[0]! - x[0]!)),
+    )
+  }
+  // One connection cut market by market.
+  assert.deepEqual(strandsOf(numbered(1, 4, 0, a), numbered(5, 6, 10, b)), [[0, 1]])
+})
+
 test('of two recorders that count one apart, neither goes on with the same message of the other', () => {
   const changes = (from: number, at: number, lagMs: number, count = 1): LooseSpan => {
     const anchors = Array.from({ length: count }, (_, index) => {
