@@ -257,7 +257,10 @@ function extend(group: readonly Chain[]): void {
     (!chain.isCut && (chain.end === undefined || chain.end === 'end of file')) ||
     (chain.end === 'new connection' &&
       (wentOn.has(chain.lastConnection ?? '') ||
-        group.some((other) => other.firstTs <= chain.lastTs && other.lastTs > chain.lastTs)))
+        group.some(
+          ({ sid, firstTs, lastTs: otherTs }) =>
+            sid !== null && firstTs <= chain.lastTs && otherTs > chain.lastTs,
+        )))
   const ended = group.find((chain) => chain.isEnded && chain.lastTs === lastTs)
   for (const chain of group) {
     // What came after it in its own subscription begins anew, or after a loss.

@@ -273,3 +273,13 @@ test('two recorders that say at the same instants that they have listened are tw
   // Another copy of a recording is the same.
   assert.deepEqual(strandsOf(...loose, { ...loose[1]!, name: 'copy' }), [[0], [1, 2]])
 })
+
+test('without numbers, a connection ends where the next one begins, though its last message came a moment later', () => {
+  const connection = 'one file'
+  const first = heard(0, 100, 200, { connection, end: 'new connection' })
+  const next = heard(99.9, 600, 200, { connection, isBegun: true })
+  assert.deepEqual(
+    assembleStrands([first, next]).map(({ lastTs }) => lastTs),
+    [first.lastTs, next.lastTs],
+  )
+})
