@@ -66,6 +66,15 @@ export class FeedSpans implements RunSpans {
     return new FeedRun(this, state)
   }
 
+  /** Whether no other run may begin. */
+  get isFull(): boolean {
+    return this.#runs >= this.#runsMax
+  }
+
+  get #runsMax(): number {
+    return this.#partsAtSilence ? RUNS_MAX : LIVE_RUNS_MAX
+  }
+
   /** Spans that ended before `ts` are needed no more. */
   forgetBefore(ts: bigint): void {
     for (const [number, { dayEnd, previous }] of this.#spans) {
@@ -97,8 +106,7 @@ export class FeedSpans implements RunSpans {
     isPreviousSure = true,
   ): number {
     const before = previous === undefined ? undefined : this.#spans.get(previous)
-    const runsMax = this.#partsAtSilence ? RUNS_MAX : LIVE_RUNS_MAX
-    if (before === undefined && ++this.#runs > runsMax) throw new Error(TOO_MANY_SPANS)
+    if (before === undefined && ++this.#runs > this.#runsMax) throw new Error(`${name}: ${TOO_MANY_SPANS}`)
     const number = this.#next++
     const place = { facts, name, previous, isPreviousSure, root: before?.root ?? number }
     this.#spans.set(number, GrowingSpan.begin(place, ts, before))

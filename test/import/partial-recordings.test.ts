@@ -61,3 +61,31 @@ test('trades with numbers of their own beside a market’s book begin no other c
   assert.equal(textAt(steps.get(T)!, at(9)), '0:4000=9000000')
   assert.equal(textAt(steps.get(T)!, at(10)), '0:4000=9000000 0:4500=5000000')
 })
+
+test('a long file whose lines are in no order is told so by its name, and one with many holes by its own', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const numbers = Array.from({ length: 20_100 }, (_, index) => index + 1)
+  const fileOf = async (name: string, seqs: readonly number[]): Promise<string> => {
+    const path = join(directory, name)
+    await writeFile(path, seqs.map((seq) => change(seq, seq / 1000, T)).join(''))
+    return path
+  }
+  const reversed = await fileOf('reversed.ndjson', numbers.toReversed())
+  await assert.rejects(runImport(join(directory, 'lake'), 'kalshi', { paths: [reversed] }), (error) => {
+    assert.ok(error instanceof Error)
+    assert.match(
+      error.message,
+      /reversed\.ndjson: it goes back \d+ times in \d+ messages: .* sort them by receive time/,
+    )
+    return true
+  })
+  const odd = await fileOf(
+    'odd.ndjson',
+    numbers.map((number) => number * 2),
+  )
+  await assert.rejects(runImport(join(directory, 'lake'), 'kalshi', { paths: [odd] }), (error) => {
+    assert.ok(error instanceof Error)
+    assert.match(error.message, /odd\.ndjson: more than 20000 holes .* --sequence per-market/)
+    return true
+  })
+})

@@ -241,6 +241,8 @@ export class OpenRuns {
   }
 
   #openRun(sid: number, beforeHole?: NumberedMessage): FeedRun {
+    // What looks like parts of connections may as well be lines in no order.
+    if (this.#spans.isFull) this.#lineOrder.refuseDisorder()
     // Nor is one subscription heard of through another there.
     if (this.#lineOrder.goesBack) this.#connection++
     const isPartial = this.#sequence === 'per-market' ? (true as const) : undefined
