@@ -69,7 +69,7 @@ export class FeedLedger {
   }
 
   /** What a strand's part in a date was put together of; empty when that is not known. */
-  partsOf(date: string, strand: Pick<FeedSpan, 'sid' | 'firstSeq' | 'firstRecvTs'>): readonly HeardSpan[] {
+  partsOf(date: string, strand: FeedSpan): readonly HeardSpan[] {
     return this.#byStrand.get(spanKey({ ...strand, date })) ?? []
   }
 

@@ -4,11 +4,20 @@
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { LooseSpan } from './strand-chain.ts'
 
-/** Names a span by its date and its first message. */
-export function spanKey(
-  span: Pick<FeedSpan, 'sid' | 'firstSeq' | 'firstRecvTs'> & { readonly date: string },
-): string {
-  const { date, sid, firstSeq, firstRecvTs } = span
+/** So many messages name a span: recorders of one machine receive the first of a date at the same millisecond. */
+const NAMING_MESSAGES = 16
+
+type NamedSpan = Pick<FeedSpan, 'sid' | 'firstSeq' | 'firstRecvTs' | 'anchors'> & { readonly date: string }
+
+/** Names a span by its date and its first messages. */
+export function spanKey(span: NamedSpan): string {
+  const times = span.anchors.slice(0, NAMING_MESSAGES).map(({ recvTs }) => recvTs)
+  const name = times.reduce((sum, recvTs) => BigInt.asUintN(64, sum * 31n + recvTs), 0n)
+  return `${shortKey(span)} ${name}`
+}
+
+/** As the ledger named spans before: by their first message alone. */
+function shortKey({ date, sid, firstSeq, firstRecvTs }: NamedSpan): string {
   return `${date} ${sid} ${firstSeq} ${firstRecvTs}`
 }
 
@@ -20,7 +29,10 @@ interface LinkedSpan extends LooseSpan {
 
 /** Finds among `spans` those that others of them follow. */
 export function linkSpans(spans: LinkedSpan[]): void {
-  const numbers = new Map(spans.map((span, number) => [spanKey(span), number]))
+  const numbers = new Map([
+    ...spans.map((span, number) => [shortKey(span), number] as const),
+    ...spans.map((span, number) => [spanKey(span), number] as const),
+  ])
   for (const [number, span] of spans.entries()) {
     const previous = span.previousKey === undefined ? undefined : numbers.get(span.previousKey)
     if (previous !== undefined) spans[number] = { ...span, previous }

@@ -105,3 +105,39 @@ test('a later connection that misses the same number does not go on with the ear
     assert.equal(gap?.ts, BigInt(MS + 3000 - 20) * 1_000_000n + 1n, name)
   }
 })
+
+test('recorders whose first messages of a date came at one millisecond stay apart', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const midnight = Date.UTC(2026, 5, 25)
+  const recorded = (wayMs: (place: number) => number): string[] => {
+    const frame = (ms: number, content: object): object => ({
+      market: '0xc0',
+      timestamp: String(ms),
+      ...content,
+    })
+    const book = { event_type: 'book', asset_id: '7', bids: [{ price: '0.4', size: '9' }], asks: [] }
+    const line = (ms: number, way: number, frames: object): string =>
+      JSON.stringify({ recv_ts: ms + way, msg: frames })
+    const changes = [{ asset_id: '7', price: '0.5', size: '5', side: 'BUY' }]
+    return [
+      line(midnight - 9_000, wayMs(0), [frame(midnight - 9_000, book)]),
+      ...Array.from({ length: 40 }, (_, place) => {
+        const ms = midnight - 2_000 + place * 2_000
+        return line(ms, wayMs(place), frame(ms, { event_type: 'price_change', price_changes: changes }))
+      }),
+    ]
+  }
+  // The second was nearer to the exchange but for the first message of the date. The third finds both in the lake.
+  const recordings = [recorded(() => 20), recorded((place) => (place === 1 ? 20 : 7)), recorded(() => 11)]
+  const [whole, apart] = [join(directory, 'whole'), join(directory, 'apart')]
+  const paths = recordings.map((_, index) => join(directory, `${index}.ndjson`))
+  for (const [index, lines] of recordings.entries()) await writeFile(paths[index]!, lines.join('\n'))
+  await runImport(whole, 'polymarket', { paths })
+  for (const path of paths) await runImport(apart, 'polymarket', { paths: [path] })
+  assert.deepEqual(await lakeHashes(apart), await lakeHashes(whole))
+  const strands = await readFooterValue(
+    join(apart, 'lob/source=polymarket/series=0xc0/date=2026-06-25.parquet'),
+    'strands',
+  )
+  assert.equal((JSON.parse(strands!) as unknown[]).length, 3)
+})
