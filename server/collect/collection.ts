@@ -13,7 +13,8 @@ import type { Postgres } from '../storage/postgres.ts'
 import type { StorageFigures } from '../health/storage-watch.ts'
 import { ConflictMerge } from '../sync/conflict-merge.ts'
 import { LakeSyncSchedule } from '../sync/lake-sync-schedule.ts'
-import { type LakeSyncResult, pullMissing, syncLake } from '../sync/lake-sync.ts'
+import { fetchLakeFile, type WantedFile } from '../sync/lake-fetch.ts'
+import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import { logSync } from '../sync/sync-log.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
@@ -128,7 +129,8 @@ function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Cl
   return {
     schedule,
     // What a lake that begins anew lacks is not made anew without the rows of before.
-    fetchFile: (key: string, signal: AbortSignal | undefined) => pullMissing(lake, remote, key, signal),
+    fetchFile: (file: WantedFile, signal: AbortSignal | undefined) =>
+      fetchLakeFile(lake, remote, file, signal),
     /** Lets a push that runs end, if that takes no longer than may be waited for: one broken off leaves half of its files. */
     async rest(): Promise<void> {
       const untilMs = performance.now() + LAST_PUSH_MS_MAX

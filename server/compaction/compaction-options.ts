@@ -17,8 +17,16 @@ export interface CompactionOptions {
    * epoch). Absent: they leave it as soon as the file is there.
    */
   readonly retireBeforeMs?: number
-  /** Brings a file that the lake lacks, named below its root, from where others may have pushed it; or nothing. */
-  readonly fetchFile?: ((path: string, signal: AbortSignal | undefined) => Promise<void>) | undefined
+  /**
+   * Brings a file that the lake lacks, or has in an earlier revision, from where others may have pushed it; or nothing. The
+   * key is its name below the lake's root.
+   */
+  readonly fetchFile?:
+    | ((
+        file: { readonly key: string; readonly revision: bigint },
+        signal: AbortSignal | undefined,
+      ) => Promise<void>)
+    | undefined
   readonly clock?: Clock
   readonly signal?: AbortSignal
   /** Waited for; what it throws ends the partition's compaction as if the step had failed. */

@@ -2,7 +2,7 @@
 // together with what the manifest says of it. See compaction.ts for the order of things and why.
 
 import { createHash } from 'node:crypto'
-import { createReadStream, existsSync, type Stats } from 'node:fs'
+import { createReadStream, type Stats } from 'node:fs'
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isErrno } from '../../shared/errno.ts'
@@ -11,6 +11,7 @@ import { isSeriesName } from '../../shared/series-name.ts'
 import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
+import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
 import { commitCompaction, dropMergedRows, readPartitions } from '../storage/manifest-store.ts'
 import {
@@ -70,6 +71,7 @@ export async function compactPartition(
 ): Promise<void> {
   const partition = await findPartition(options, work)
   const { published, name: path } = partition
+  await fetchLatest(partition, options)
   if (published !== undefined) {
     const isDue = published.publishedMs < (options.retireBeforeMs ?? Infinity)
     const movedRows = isDue ? await retire(options, partition, published) : undefined
@@ -171,7 +173,7 @@ async function writeDraft(
 ): Promise<Draft | undefined> {
   const { postgres, signal, onStep } = options
   const { table, scope, fromMs, toMs, name, path, registered, published } = partition
-  const cold = (await isThere(partition, options)) ? await draft.loadCold(path) : NO_FILE
+  const cold = (await isThere(partition)) ? await draft.loadCold(path) : NO_FILE
   if (registered !== undefined && cold.revision < registered.revision) {
     throw new Error(`${path} is older than the file in the manifest`)
   }
@@ -241,19 +243,32 @@ function publisher({ onStep }: CompactionOptions, { path, name }: Partition, tem
 }
 
 /**
- * Whether the partition has a file; one that the lake lacks is fetched first. One that the manifest counts on must be
- * there: without it rows would be lost.
+ * Fetches the partition's file where the lake has none, or an earlier one than the manifest or a publication tells of: another
+ * collector has gone on from it.
  */
-async function isThere(
-  { name, path, registered, fromMs }: Partition,
-  { fetchFile, signal }: CompactionOptions,
-): Promise<boolean> {
+async function fetchLatest(
+  { name: key, path, registered, published }: Partition,
+  { fetchFile, retireBeforeMs, signal }: CompactionOptions,
+): Promise<void> {
+  if (fetchFile === undefined) return
+  const [told, next] = [registered?.revision ?? 0n, published?.partition.revision ?? 0n]
+  const revision = told > next ? told : next
+  const found = await stat(path).catch(() => undefined)
+  // What is damaged, or no file, is told when it is read.
+  if (
+    found !== undefined &&
+    (!found.isFile() || ((await lakeFileFacts(path))?.revision ?? revision) >= revision)
+  )
+    return
+  await fetchFile({ key, revision }, signal).catch((error: unknown) => {
+    // Of rows that stay in the store until their file is in object storage none is lost.
+    if (retireBeforeMs === undefined || revision > 0n) throw error
+  })
+}
+
+/** Whether the partition has a file. One that the manifest counts on must be there: without it rows would be lost. */
+async function isThere({ path, registered, fromMs }: Partition): Promise<boolean> {
   const isNeeded = registered !== undefined && registered.cut_over > fromMs
-  if (fetchFile !== undefined && !existsSync(path)) {
-    await fetchFile(name, signal).catch((error: unknown) => {
-      if (isNeeded) throw error
-    })
-  }
   let found: Stats
   try {
     found = await stat(path)

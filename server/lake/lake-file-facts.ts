@@ -16,6 +16,8 @@ const MAGIC = 'PAR1'
 
 export interface LakeFileFacts {
   readonly rows: bigint
+  /** Of a file of records: which of its versions it is. 0 where it does not say it. */
+  readonly revision: bigint
   /** Invented data, not to be passed off as recorded. */
   readonly isSample: boolean
   /** Of an order-book file: ns, both inclusive. Null for other files, and for foreign ones that do not say it. */
@@ -50,7 +52,12 @@ export async function readLakeFileFacts(
     const footer = Uint8Array.from(tail.subarray(tail.length - wanted)).buffer
     const { num_rows: rows, key_value_metadata: pairs = [] } = parquetMetadata(footer, { geoparquet: false })
     const values = new Map(pairs.map(({ key, value }) => [key, value ?? '']))
-    return { rows, isSample: values.get(KEYS.sample) === 'true', coverage: coverageOf(values) }
+    return {
+      rows,
+      revision: BigInt(values.get('revision') ?? 0),
+      isSample: values.get(KEYS.sample) === 'true',
+      coverage: coverageOf(values),
+    }
   } catch {
     return undefined
   }

@@ -98,30 +98,8 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
   }
 }
 
-/**
- * Brings one object to a lake that has no file of its name; nothing when the remote place has none either. Rejects when
- * it cannot be fetched.
- */
-export async function pullMissing(
-  lake: string,
-  remote: ObjectStore,
-  key: string,
-  signal?: AbortSignal,
-): Promise<void> {
-  const object = await remote.head(key, signal)
-  if (object === undefined) return
-  const journal = await SyncJournal.open(lake, `pull ${remote.name}`)
-  try {
-    const options = { lake, remote, direction: 'pull', ...(signal === undefined ? {} : { signal }) } as const
-    const run = new SyncRun(remote, new DirectoryStore(lake), journal, new Map(), options)
-    const { failures } = await run.transferAll([object])
-    for (const { reason } of failures) throw new Error(`${key} cannot be fetched: ${reason}`)
-  } finally {
-    await journal.close()
-  }
-}
-
-class SyncRun {
+/** What one synchronization does with the objects that it is given. */
+export class SyncRun {
   readonly #source: ObjectStore
   readonly #target: ObjectStore
   readonly #journal: SyncJournal

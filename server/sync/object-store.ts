@@ -108,3 +108,16 @@ export async function listAll(
   }
   return objects
 }
+
+/** Reads an object from an offset to its end. */
+export function readTail(
+  store: ObjectStore,
+  object: ListedObject,
+  signal: AbortSignal | undefined,
+): (offset: number) => Promise<Buffer> {
+  return async (offset) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of await store.get(object, offset, signal)) chunks.push(chunk as Buffer)
+    return Buffer.concat(chunks)
+  }
+}

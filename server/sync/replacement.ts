@@ -4,7 +4,7 @@
 
 import { coversLess, lacksStrands, type LakeFileFacts, readLakeFileFacts } from '../lake/lake-file-facts.ts'
 import { UNMARKED_SAMPLE_SIZES, UNMARKED_SAMPLES } from '../sample-data/unmarked-samples.ts'
-import type { ListedObject, ObjectHead, ObjectStore } from './object-store.ts'
+import { type ListedObject, type ObjectHead, type ObjectStore, readTail } from './object-store.ts'
 
 export interface Replacement {
   readonly source: ObjectStore
@@ -74,9 +74,5 @@ async function factsOf(
   object: ListedObject,
   signal: AbortSignal | undefined,
 ): Promise<LakeFileFacts | undefined> {
-  return await readLakeFileFacts(object.sizeBytes, async (offset) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of await store.get(object, offset, signal)) chunks.push(chunk as Buffer)
-    return Buffer.concat(chunks)
-  })
+  return await readLakeFileFacts(object.sizeBytes, readTail(store, object, signal))
 }

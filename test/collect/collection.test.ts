@@ -1,7 +1,7 @@
 // Everything that collects in one process: sources, recorder, compaction and push beside each other.
 
 import assert from 'node:assert/strict'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeEach, test } from 'node:test'
@@ -246,10 +246,6 @@ test('a collector with an empty lake, or a copied one, goes on from what object 
 test('a collector with an empty lake fetches the days that have moved before it adds to them', async (t) => {
   const root = await temporaryDirectory(t)
   const world = await startWorld(t)
-  const rowsOf = async (lake: string): Promise<number> => {
-    const [row] = await query(`SELECT count(*)::INT AS rows FROM ${parquet(join(lake, NEW_YORK))}`)
-    return row!['rows'] as number
-  }
   await mkdir(join(root, 'remote'))
   await write([observationAt(Date.parse('2026-08-20T11:51:00Z'))])
   await collecting(world.config, root, undefined, async ({ task }) => {
@@ -266,6 +262,33 @@ test('a collector with an empty lake fetches the days that have moved before it 
     )
   })
 })
+
+test('a collector goes on from where another one went on from its lake', async (t) => {
+  const root = await temporaryDirectory(t)
+  const world = await startWorld(t)
+  const [lake, old] = [join(root, 'lake'), join(root, 'old')]
+  await Promise.all(['lake', 'old', 'remote'].map((name) => mkdir(join(root, name))))
+  for (const [index, hour] of [10, 11, 12, 13].entries()) {
+    await write([observationAt(Date.parse(`2026-08-20T${hour}:51:00Z`))])
+    await collecting(world.config, root, undefined, async ({ collection, task }) => {
+      await eventually(() => task('compaction').rowCount === 1, `row ${index + 1} moves`)
+      await eventually(async () => (await rowsOf(join(root, 'remote'))) === index + 1, 'they are pushed')
+      assert.deepEqual(
+        collection.metrics().syncs?.map(({ conflictCount }) => conflictCount),
+        [0],
+      )
+    })
+    // Each of two machines has its turn.
+    await rename(lake, join(root, 'changing'))
+    await rename(old, lake)
+    await rename(join(root, 'changing'), old)
+  }
+})
+
+async function rowsOf(lake: string): Promise<number> {
+  const [row] = await query(`SELECT count(*)::INT AS rows FROM ${parquet(join(lake, NEW_YORK))}`)
+  return row!['rows'] as number
+}
 
 /** The rows of messages in the order books below a directory. */
 async function toldIn(directory: string): Promise<string[]> {

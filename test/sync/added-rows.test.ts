@@ -7,7 +7,8 @@ import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
-import { type LakeSyncResult, pullMissing, syncLake } from '../../server/sync/lake-sync.ts'
+import { fetchLakeFile } from '../../server/sync/lake-fetch.ts'
+import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import { query } from '../support/moved-rows.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
@@ -59,11 +60,11 @@ test('rows that another collector has pushed since the copy are not replaced', a
 test('a file that a lake lacks is fetched alone, and what is made of it is pushed', async (t) => {
   const [old, empty, remote] = await Promise.all([1, 2, 3].map(() => temporaryDirectory(t)))
   const store = new DirectoryStore(remote!)
-  await pullMissing(empty!, store, KEY)
+  await fetchLakeFile(empty!, store, { key: KEY, revision: 0n })
   assert.ok(!existsSync(join(empty!, KEY)), 'nobody has it')
   await writeRows(old!, 0, 5)
   await sync(old!, remote!, 'push')
-  await pullMissing(empty!, store, KEY)
+  await fetchLakeFile(empty!, store, { key: KEY, revision: 0n })
   assert.deepEqual(await rowsOf(empty!), { first: 0, last: 4 })
   await writeRows(empty!, 0, 6)
   assert.deepEqual((await sync(empty!, remote!, 'push')).conflicts, [])

@@ -1,0 +1,58 @@
+// A lake that begins anew while object storage, which may have its files, does not answer.
+
+import assert from 'node:assert/strict'
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { compactClosedDays } from '../../server/compaction/compaction.ts'
+import type { CompactionOptions, CompactionResult } from '../../server/compaction/compaction-options.ts'
+import { writeObservations } from '../../server/storage/observation-store.ts'
+import type { StoredObservation } from '../../shared/sql/observation-queries.ts'
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import { JULY_MS, manyObservations, observationAt, parquet, query } from '../support/moved-rows.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const file = storeOfThisFile()
+const OBSERVATIONS = 'observations/station=NYC/year=2026.parquet'
+const CLOCK = { nowMs: () => Date.UTC(2026, 6, 4, 12), sleep: async () => {} }
+
+function compact(lake: string, fetchFile?: CompactionOptions['fetchFile']): Promise<CompactionResult> {
+  return compactClosedDays({ postgres: file.store.postgres, lake, fetchFile, clock: CLOCK })
+}
+
+async function write(observations: readonly StoredObservation[]): Promise<void> {
+  const rows = observations.map((observation) => ({ observation, filled: {} }))
+  await file.store.postgres.transaction((transaction) =>
+    writeObservations(transaction, rows, (_, incoming) => incoming),
+  )
+}
+
+async function hotCount(): Promise<number> {
+  const text = 'SELECT count(*)::int4 AS count FROM observations'
+  const [row] = await file.store.postgres.run<{ readonly count: number }>({ text, parameters: [] })
+  return row!.count
+}
+
+test('rows stay in the store while object storage does not tell whether it has their file', async (t) => {
+  const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  await write(manyObservations(1))
+  await compact(other)
+  // The store is lost, and the lake with it: the file is all that there is.
+  await file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
+  await write([observationAt(JULY_MS + MS_PER_DAY)])
+  let isAway = true
+  const fetchFile = async (): Promise<void> => {
+    if (isAway) throw new Error('HTTP 500')
+    await cp(other, lake, { recursive: true })
+  }
+  const { failures } = await compact(lake, fetchFile)
+  assert.deepEqual(failures, [{ path: OBSERVATIONS, reason: 'HTTP 500', isPassing: false }])
+  assert.equal(await hotCount(), 1)
+
+  isAway = false
+  assert.deepEqual((await compact(lake, fetchFile)).failures, [])
+  assert.equal(await hotCount(), 0)
+  const [row] = await query(`SELECT count(*)::INT AS rows FROM ${parquet(join(lake, OBSERVATIONS))}`)
+  assert.equal(row?.['rows'], manyObservations(1).length + 1)
+})
