@@ -83,7 +83,7 @@ export class TaskLoop<Name extends string = string> {
         metrics.nextRunAtMs = null
         this.#isWoken = false
         const backoffMs = await this.#runOnce(signal)
-        const restMs = backoffMs ?? Math.max(startMs + this.#options.intervalMs - this.#clock.nowMs(), 0)
+        const restMs = backoffMs ?? this.#restAfter(startMs)
         metrics.nextRunAtMs = this.#clock.nowMs() + restMs
         // A run that took longer than its interval is followed at once, but not before others had their turn.
         await nextTurn()
@@ -98,6 +98,12 @@ export class TaskLoop<Name extends string = string> {
   wake(): void {
     this.#isWoken = true
     this.#rest?.abort()
+  }
+
+  /** What is left of the interval; all of it where the clock was put back meanwhile. */
+  #restAfter(startMs: number): number {
+    const { intervalMs } = this.#options
+    return Math.min(Math.max(startMs + intervalMs - this.#clock.nowMs(), 0), intervalMs)
   }
 
   async #sleep(restMs: number, signal: AbortSignal): Promise<void> {

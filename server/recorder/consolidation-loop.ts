@@ -6,6 +6,9 @@ import { Consolidation } from './consolidation.ts'
 import type { WalPosition } from './wal-segment.ts'
 
 const RECORDER_PUBLISH_SHARE_MAX = 0.2
+/** The log may be so far ahead of the clock; more is a clock that was put back. */
+const AHEAD_MS_USUAL = 60_000
+const REMIND_MS = 60 * 60 * 1000
 
 export interface ConsolidationThreadData {
   readonly lake: string
@@ -56,6 +59,8 @@ export class ConsolidationLoop {
   #publishedAtMs = 0
   #nextPublishMs = 0
   #nextReportMs = 0
+  /** When it was last told that the clock is behind the log. */
+  #toldMs = Number.NEGATIVE_INFINITY
 
   constructor(data: ConsolidationThreadData, post: (message: ConsolidationMessage) => void) {
     this.#data = data
@@ -107,8 +112,9 @@ export class ConsolidationLoop {
   }
 
   #report(consolidation: Consolidation): void {
-    const { tally, movedEvents, lostStretches, closedHours, position } = consolidation.figures
+    const { tally, movedEvents, lostStretches, closedHours, position, heardMs } = consolidation.figures
     const { messages, events, duplicates, badLines, negativeLevels, gaps } = tally
+    this.#noticeClock(heardMs)
     this.#nextReportMs = performance.now() + REPORT_INTERVAL_MS
     this.#post({
       kind: 'report',
@@ -126,6 +132,18 @@ export class ConsolidationLoop {
       publishMs: this.#publishMs,
       publishedAtMs: this.#publishedAtMs,
       gappedMarkets: consolidation.gappedMarkets(),
+    })
+  }
+
+  /** Time in the log does not go back: what is heard meanwhile is placed where the clock was before. */
+  #noticeClock(heardMs: number): void {
+    const aheadMs = heardMs - Date.now()
+    if (aheadMs < AHEAD_MS_USUAL || performance.now() - this.#toldMs < REMIND_MS) return
+    this.#toldMs = performance.now()
+    const [seconds, until] = [Math.round(aheadMs / 1000), new Date(heardMs).toISOString()]
+    this.#post({
+      kind: 'warning',
+      text: `the clock is ${seconds} s behind the log: what is heard before ${until} is not shown at its time`,
     })
   }
 }

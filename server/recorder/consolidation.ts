@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
-import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
 import type { BookEventSink } from '../feed/feed-decoder.ts'
 import { FeedSpans } from '../feed/feed-spans.ts'
 import { ImportTally } from '../feed/import-tally.ts'
@@ -15,8 +15,7 @@ import type { BookEvent } from '../lake/series-recording.ts'
 import { checkpointPath, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { ConsolidationState, StatedSeries } from './checkpoint.ts'
 import { LaneDecoders } from './lane-decoders.ts'
-import { LiveSeries } from './live-series.ts'
-import type { LiveSeriesOptions, LiveSeriesState } from './live-series.ts'
+import { LiveSeries, type LiveSeriesOptions, type LiveSeriesState } from './live-series.ts'
 import { WalReader } from './wal-reader.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalRecord } from './wal-record.ts'
@@ -53,6 +52,8 @@ export interface ConsolidationFigures {
   readonly lostStretches: number
   readonly closedHours: number
   readonly position: WalPosition
+  /** The latest receive time of what was read, ms since the epoch. */
+  readonly heardMs: number
 }
 
 /** The directory of a source's log. */
@@ -139,6 +140,7 @@ export class Consolidation implements BookEventSink {
       lostStretches: this.#lostStretches,
       closedHours: this.#closedHours,
       position: this.#reader.position,
+      heardMs: Number(this.#now / NS_PER_MS),
     }
   }
 

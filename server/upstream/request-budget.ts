@@ -1,6 +1,7 @@
 // A token bucket that plans instead of counting: it remembers when the bucket would be empty-handed and gives each
 // request the wait until its token exists (generic cell rate algorithm). Requests therefore go out in the order asked,
-// no timer runs while nobody waits, and a pause that an upstream asked for moves everybody back.
+// no timer runs while nobody waits, and a pause that an upstream asked for moves everybody back. A clock that is put back
+// takes the plan with it: else nothing would go out until it has caught up.
 
 export interface RequestRate {
   /** Requests that may go out at once after a rest. */
@@ -15,6 +16,7 @@ export class RequestBudget {
   /** When the bucket is full again. */
   #fullAtMs = Number.NEGATIVE_INFINITY
   #pausedUntilMs = Number.NEGATIVE_INFINITY
+  #nowMs = Number.NEGATIVE_INFINITY
 
   constructor(rate: RequestRate) {
     this.#intervalMs = rate.intervalMs
@@ -26,6 +28,7 @@ export class RequestBudget {
    * `undefined` when that is more than `waitMsMax`.
    */
   reserve(nowMs: number, waitMsMax: number): number | undefined {
+    this.#noteTime(nowMs)
     // While the upstream asked for a pause, the plan starts at its end; else a burst would follow every pause.
     const fullAtMs = Math.max(this.#fullAtMs, nowMs, this.#pausedUntilMs)
     const startMs = Math.max(fullAtMs - this.#toleranceMs, nowMs, this.#pausedUntilMs)
@@ -34,8 +37,16 @@ export class RequestBudget {
     return startMs - nowMs
   }
 
-  /** Lets nothing go out before `untilMs`. */
-  pause(untilMs: number): void {
-    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, untilMs)
+  /** Lets nothing go out for `pauseMs` from `nowMs` on. */
+  pause(nowMs: number, pauseMs: number): void {
+    this.#noteTime(nowMs)
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + pauseMs)
+  }
+
+  #noteTime(nowMs: number): void {
+    const backMs = Math.max(this.#nowMs - nowMs, 0)
+    this.#nowMs = nowMs
+    this.#fullAtMs -= backMs
+    this.#pausedUntilMs -= backMs
   }
 }

@@ -147,7 +147,7 @@ export class UpstreamHttp {
     const pauseMs = backOffMs(UPSTREAM_BACK_OFF, attempts, this.#options.random)
     const waitMs = Math.max(failure.retryAfterMs ?? 0, pauseMs)
     if (failure.failure === 'rate_limited' || failure.retryAfterMs !== undefined) {
-      this.#budget.pause(this.#clock.nowMs() + waitMs)
+      this.#budget.pause(this.#clock.nowMs(), waitMs)
     }
     return waitMs
   }

@@ -56,6 +56,27 @@ test('a loop that is woken runs at once, and so does one that is woken while it 
   await ended
 })
 
+test('a clock that is put back during a run makes no rest longer than the interval', async () => {
+  const { rests, next, clock } = restingClock()
+  const controller = new AbortController()
+  let nowMs = 7_200_000
+  const loop = new TaskLoop({
+    task: 'made-up',
+    intervalMs: 7_000,
+    clock: { ...clock, nowMs: () => nowMs },
+    run: async () => {
+      nowMs = 0
+      return DONE
+    },
+  })
+  const resting = next()
+  const ended = loop.run(controller.signal)
+  await resting
+  assert.deepEqual(rests, [7_000])
+  controller.abort(new Error('enough'))
+  await ended
+})
+
 test('a run that is broken off by the stop is neither a success nor a failure', async () => {
   const controller = new AbortController()
   const loop = new TaskLoop({

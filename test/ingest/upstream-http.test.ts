@@ -310,3 +310,13 @@ test('a budget that refuses takes no token', () => {
   assert.equal(budget.reserve(0, 999), undefined)
   assert.equal(budget.reserve(0, 1000), 1000)
 })
+
+test('a clock that is put back keeps no request waiting for it to catch up', () => {
+  const budget = new RequestBudget({ burst: 1, intervalMs: 1000 })
+  const hourMs = 3_600_000
+  assert.equal(budget.reserve(2 * hourMs, 0), 0)
+  assert.equal(budget.reserve(0, 1000), 1000)
+  budget.pause(hourMs, 5_000)
+  assert.equal(budget.reserve(0, 10_000), 5_000, 'what an upstream asked for is kept')
+  assert.equal(budget.reserve(10_000, 0), 0)
+})

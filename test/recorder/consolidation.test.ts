@@ -134,6 +134,27 @@ test('a last order that comes while the one before is told of is followed to its
   assert.equal((await readRows(pathOf(lake, DATES[0]!))).filter(({ seq }) => seq > 2n).length, 40)
 })
 
+test('a clock that is behind the log is told, once', async (t) => {
+  for (const [aheadMs, count] of [
+    [2 * HOUR_MS, 1],
+    [1_000, 0],
+  ] as const) {
+    const root = await temporaryDirectory(t)
+    const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+    const limit = await writeWal(work, 'kalshi', [{ kind: WAL_KIND.start, ms: Date.now() + aheadMs }])
+    const warnings: string[] = []
+    let reports = 0
+    const data = { lake, source: 'kalshi', workDirectory: work, publishIntervalMs: 10, limit } as const
+    const loop: ConsolidationLoop = new ConsolidationLoop(data, (message) => {
+      if (message.kind === 'warning') warnings.push(message.text)
+      else if (++reports === 2) loop.order({ limit, isLast: true })
+    })
+    await loop.run()
+    assert.equal(warnings.length, count, warnings.join())
+    for (const text of warnings) assert.match(text, /^the clock is 7(200|199|198) s behind the log/)
+  }
+})
+
 test('an hour that is closed frees its segments', async (t) => {
   const root = await temporaryDirectory(t)
   const work = join(root, 'work')
