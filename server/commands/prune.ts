@@ -12,6 +12,7 @@ import type { ObjectStore } from '../sync/object-store.ts'
 import { OBJECT_STORE_OPTIONS, readPlace } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { type Command } from './command.ts'
+import { mustBeDirectory } from './directories.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
   describeOptions,
@@ -75,6 +76,8 @@ export const pruneCommand: Command = async (args, { env, stdout, stderr, signal 
   const local = new DirectoryStore(lake)
   let [count, bytes, keptCount] = [0, 0, 0]
   try {
+    const option = options.get('lake')
+    if (option !== undefined) await mustBeDirectory(option)
     for await (const { key, series, source } of filesBefore(lake, before)) {
       signal?.throwIfAborted()
       const path = join(lake, key)

@@ -2,7 +2,6 @@
 // be asked beside a running server: an embedded store that another process has is asked through that process.
 
 import { existsSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { pino } from 'pino'
@@ -15,6 +14,7 @@ import { DataDirectoryLocked } from '../storage/data-directory-lock.ts'
 import { Postgres } from '../storage/postgres.ts'
 import type { RelationalStoreOptions } from '../storage/relational-store.ts'
 import type { Command } from './command.ts'
+import { isDirectory, isStoreThere, mustBeDirectory, noStoreIn } from './directories.ts'
 import {
   describeOptions,
   type OptionDeclaration,
@@ -64,32 +64,39 @@ export const statusCommand: Command = async (args, { env, stdout }) => {
   }
   const settings = readStoreOptions(options)
   await mustBeThere(options)
-  const store = await openStore(settings)
-  try {
-    const nowMs = SYSTEM_CLOCK.nowMs()
-    stdout.write(sourceTable(await readSourceStatus(store.postgres, nowMs)))
-    stdout.write(newestLines(await newestRowsOf(store.postgres)(), nowMs))
-  } finally {
-    await store.close()
-  }
   const lake = options.get('lake')?.text ?? null
   const work = workDirectoryOf(options, lake)
-  if (work !== null) stdout.write(recorderTable(await readRecorderStatus(work), SYSTEM_CLOCK.nowMs()))
-  if (lake !== null) stdout.write(storageLines(await lookAtStorage(lake, work, settings)))
+  try {
+    stdout.write(await storeLines(settings, work !== null))
+  } finally {
+    // What lies on this machine is shown whatever becomes of the store.
+    if (work !== null) stdout.write(recorderTable(await readRecorderStatus(work), SYSTEM_CLOCK.nowMs()))
+    if (lake !== null) stdout.write(storageLines(await lookAtStorage(lake, work, settings)))
+  }
   return 0
 }
 
-/** A lake that is not there has no figures: zeros would be taken for them. A recorder makes it when it first publishes. */
-async function mustBeThere(options: ParsedOptions): Promise<void> {
-  const lake = options.get('lake')
-  if (lake === undefined || (await isDirectory(lake.text))) return
-  const work = options.get('work')
-  if (work !== undefined && (await isDirectory(work.text))) return
-  throw new Error(`${lake.origin}: there is no directory ${lake.text}`)
+/** @param isOptional whether there may be none: a machine may only record */
+async function storeLines(settings: RelationalStoreOptions, isOptional: boolean): Promise<string> {
+  if (!(await isStoreThere(settings))) {
+    if (!isOptional) throw new Error(noStoreIn(settings))
+    return `${noStoreIn(settings)}\n`
+  }
+  const store = await openStore(settings)
+  try {
+    const nowMs = SYSTEM_CLOCK.nowMs()
+    const sources = sourceTable(await readSourceStatus(store.postgres, nowMs))
+    return sources + newestLines(await newestRowsOf(store.postgres)(), nowMs)
+  } finally {
+    await store.close()
+  }
 }
 
-async function isDirectory(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined))?.isDirectory() === true
+/** A recorder makes the lake when it first publishes. */
+async function mustBeThere(options: ParsedOptions): Promise<void> {
+  const [lake, work] = [options.get('lake'), options.get('work')]
+  if (lake === undefined || (work !== undefined && (await isDirectory(work.text)))) return
+  await mustBeDirectory(lake)
 }
 
 /** The store, or a connection to the process that has it. */

@@ -11,6 +11,7 @@ import type { ScopeReport, VerifyContext } from '../verify/finding.ts'
 import { checkObservations } from '../verify/observation-check.ts'
 import { repairCandles, repairObservations } from '../verify/repair.ts'
 import { type Command, type CommandIo } from './command.ts'
+import { isStoreThere, noStoreIn } from './directories.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
   describeOptions,
@@ -82,7 +83,9 @@ export const verifyCommand: Command = async (args, io) => {
   }
   if (!options.has('store')) throw new UsageError('--store is missing: it says what is to be verified')
   const dates = readDates(options)
-  const store = await openMigratedStore(readStoreOptions(options))
+  const settings = readStoreOptions(options)
+  if (!(await isStoreThere(settings))) throw new Error(noStoreIn(settings))
+  const store = await openMigratedStore(settings)
   try {
     const context: VerifyContext = {
       postgres: store.postgres,

@@ -55,6 +55,13 @@ test('refuses dates that are still written, and calls without a lake or a date',
   }
 })
 
+test('a lake that is not there is told, not taken for one without old files', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'nowhere')
+  await assert.rejects(prune('--lake', lake, '--before', '2026-07-01', '--apply'), {
+    message: `--lake: there is no directory ${lake}`,
+  })
+})
+
 test('what another writes to meanwhile stays', async (t) => {
   const lake = await temporaryDirectory(t)
   await cp(SAMPLE_LAKE, lake, { recursive: true })

@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readdir, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
@@ -93,4 +94,40 @@ test('a lake that is not there is told as such, before anything is opened or mad
     assert.deepEqual(status, { code: 1, stdout: '', stderr: told })
   }
   assert.deepEqual(await readdir(root), ['file'])
+})
+
+test('a store that is not there is told, and not made', async (t) => {
+  const root = await temporaryDirectory(t)
+  const dataDirectory = join(root, 'data')
+  const environment = { DATABASE_URL: '', BOOKCAST_DATA_DIR: dataDirectory }
+  const told = `there is no store in ${dataDirectory}; DATABASE_URL or --data-dir say where it is\n`
+  for (const args of [['status'], ['verify', '--store']]) {
+    const { code, stdout, stderr } = await bookcast(args, { env: environment })
+    assert.deepEqual(
+      { code, stdout, stderr },
+      { code: 1, stdout: '', stderr: `bookcast ${args[0]}: ${told}` },
+    )
+  }
+  // A machine may only record.
+  const { code, stdout } = await bookcast(['status', '--lake', root], { env: environment })
+  assert.equal(code, 0)
+  assert.ok(stdout.startsWith(told), stdout)
+  assert.match(stdout, /^disk of lake +[\d.]+ \w+ free/m)
+  assert.deepEqual(await readdir(root), [])
+})
+
+test('recorders and disks are shown while the store is away', async (t) => {
+  const root = await temporaryDirectory(t)
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  // Nobody listens there any more.
+  server.close()
+  await once(server, 'close')
+  const environment = { DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none` }
+  const { code, stdout, stderr } = await bookcast(['status', '--lake', root], { env: environment })
+  assert.equal(code, 1)
+  assert.match(stderr, /^bookcast status: The relational store cannot be reached/)
+  assert.match(stdout, /^disk of lake +[\d.]+ \w+ free/m)
 })
