@@ -9,6 +9,7 @@ import type {
   CompactionResult,
 } from '../compaction/compaction-options.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { LatestFiles } from '../compaction/latest-files.ts'
 import { RepeatedWarnings, warningKey } from '../ingest/repeated-warnings.ts'
 import { TaskLoop, type TaskOutcome } from '../ingest/task-loop.ts'
 import type { Postgres } from '../storage/postgres.ts'
@@ -31,13 +32,14 @@ export function compactionTask(options: CompactionTaskOptions): TaskLoop {
   const { config, postgres, logger, onChange, clock = SYSTEM_CLOCK } = options
   const { lake, delayMs, intervalMs } = config
   const warnings = new RepeatedWarnings()
+  const latest = new LatestFiles()
   return new TaskLoop({
     task: 'compaction',
     intervalMs,
     clock,
     async run(signal) {
       const retireBeforeMs = retiredBefore(options, clock.nowMs())
-      const result = await compactClosedDays({
+      const compaction = {
         postgres,
         lake,
         delayMs,
@@ -45,7 +47,9 @@ export function compactionTask(options: CompactionTaskOptions): TaskLoop {
         signal,
         clock,
         ...(retireBeforeMs === undefined ? {} : { retireBeforeMs }),
-      })
+      }
+      const fetchedCount = await latest.fetch(compaction)
+      const result = await compactClosedDays(compaction)
       logResult(result, logger)
       for (const { path, reason, isPassing } of result.failures) {
         // A full disk's words name another temporary file each time.
@@ -53,7 +57,7 @@ export function compactionTask(options: CompactionTaskOptions): TaskLoop {
         const times = warnings.timesToTell(key, clock.nowMs())
         if (times !== null) logger.warn({ path, reason, times }, 'a partition cannot be compacted')
       }
-      if (result.partitions.length + result.published.length > 0) onChange()
+      if (fetchedCount + result.partitions.length + result.published.length > 0) onChange()
       return outcomeOf(result)
     },
     onError: (error) => logger.error({ err: error }, 'a compaction failed'),

@@ -2,7 +2,7 @@
 // together with what the manifest says of it. See compaction.ts for the order of things and why.
 
 import { createHash } from 'node:crypto'
-import { createReadStream, type Stats } from 'node:fs'
+import { createReadStream, existsSync, type Stats } from 'node:fs'
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isErrno } from '../../shared/errno.ts'
@@ -11,7 +11,6 @@ import { isSeriesName } from '../../shared/series-name.ts'
 import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
-import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
 import { commitCompaction, dropMergedRows, readPartitions } from '../storage/manifest-store.ts'
 import {
@@ -28,6 +27,7 @@ import {
 } from '../storage/publication-store.ts'
 import type { CompactionOptions, CompactionResultDraft } from './compaction-options.ts'
 import { readHotRows } from './hot-rows.ts'
+import { isOutdated } from './latest-files.ts'
 import { PartitionDraft } from './partition-draft.ts'
 import type { RecordTable } from './record-table.ts'
 
@@ -253,13 +253,7 @@ async function fetchLatest(
   if (fetchFile === undefined) return
   const [told, next] = [registered?.revision ?? 0n, published?.partition.revision ?? 0n]
   const revision = told > next ? told : next
-  const found = await stat(path).catch(() => undefined)
-  // What is damaged, or no file, is told when it is read.
-  if (
-    found !== undefined &&
-    (!found.isFile() || ((await lakeFileFacts(path))?.revision ?? revision) >= revision)
-  )
-    return
+  if (existsSync(path) && !(await isOutdated(path, revision))) return
   await fetchFile({ key, revision }, signal).catch((error: unknown) => {
     // Of rows that stay in the store until their file is in object storage none is lost.
     if (retireBeforeMs === undefined || revision > 0n) throw error

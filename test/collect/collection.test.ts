@@ -1,7 +1,7 @@
 // Everything that collects in one process: sources, recorder, compaction and push beside each other.
 
 import assert from 'node:assert/strict'
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeEach, test } from 'node:test'
@@ -289,6 +289,28 @@ async function rowsOf(lake: string): Promise<number> {
   const [row] = await query(`SELECT count(*)::INT AS rows FROM ${parquet(join(lake, NEW_YORK))}`)
   return row!['rows'] as number
 }
+
+test('a file that no row comes to any more is fetched where another collector has gone on from it', async (t) => {
+  const root = await temporaryDirectory(t)
+  const world = await startWorld(t)
+  const [lake, old] = [join(root, 'lake'), join(root, 'old')]
+  await Promise.all(['lake', 'remote'].map((name) => mkdir(join(root, name))))
+  for (const hour of [10, 11]) {
+    await write([observationAt(Date.parse(`2026-08-20T${hour}:51:00Z`))])
+    await collecting(world.config, root, undefined, async ({ task }) => {
+      await eventually(() => task('compaction').rowCount === 1, 'the row moves')
+    })
+    if (hour === 10) await cp(lake, old, { recursive: true })
+  }
+  // The first machine comes back as it was.
+  await rm(lake, { recursive: true })
+  await rename(old, lake)
+  await collecting(world.config, root, undefined, async ({ collection }) => {
+    await eventually(async () => (await rowsOf(lake)) === 2, 'the file is fetched')
+    const conflicts = () => collection.metrics().syncs?.map(({ conflictCount }) => conflictCount)
+    await eventually(() => conflicts()?.join() === '0', 'nothing is in conflict')
+  })
+})
 
 /** The rows of messages in the order books below a directory. */
 async function toldIn(directory: string): Promise<string[]> {
