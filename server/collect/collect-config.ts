@@ -102,6 +102,11 @@ export function readCollectConfig(
   }
 }
 
+/** Of a command that only asks sources, in whatever environment: nothing is recorded, moved or pushed. */
+export function readSourcesConfig(options: ParsedOptions): CollectConfig {
+  return { ingest: readIngestConfig(options), recording: null, compaction: null, push: null }
+}
+
 /** What cannot be done without a lake of one's own. */
 function refuseWithoutLake(options: ParsedOptions): void {
   for (const name of [...seriesOptions().map((option) => option.name), 'sync-to']) {

@@ -7,7 +7,12 @@ import { tmpdir } from 'node:os'
 import { pino } from 'pino'
 import { addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
-import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from '../collect/collect-config.ts'
+import {
+  COLLECT_OPTIONS,
+  type CollectConfig,
+  readCollectConfig,
+  readSourcesConfig,
+} from '../collect/collect-config.ts'
 import { refuseSampleStore } from '../sample-data/sample-mark.ts'
 import type { Collection, CollectionMetrics } from '../collect/collection.ts'
 import { StorageWatch } from '../health/storage-watch.ts'
@@ -142,10 +147,12 @@ function readSettings(args: readonly string[], { env }: CommandIo): Settings | '
   const isOnce = options.has('once')
   const span = readSpan(options)
   const metrics = options.get('metrics')
-  const lake = options.get('lake')?.text ?? null
+  const isCollecting = !isOnce && span === null
+  // A collector's environment names its lake's business: that is not a backfill's.
+  const lake = isCollecting ? (options.get('lake')?.text ?? null) : null
   if (isOnce && span !== null) throw new UsageError('--once and --from exclude one another')
   return {
-    config: readCollectConfig(options, env, lake),
+    config: isCollecting ? readCollectConfig(options, env, lake) : readSourcesConfig(options),
     lake,
     metrics: metrics === undefined ? null : addressOption(metrics),
     store: readStoreOptions(options),

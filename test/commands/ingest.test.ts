@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { test, type TestContext } from 'node:test'
 import type { CommandIo } from '../../server/commands/command.ts'
@@ -8,6 +10,7 @@ import { ingestCommand } from '../../server/commands/ingest.ts'
 import { statusCommand } from '../../server/commands/status.ts'
 import { send } from '../support/local-upstream.ts'
 import { makeEmptyStore } from '../support/postgres.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { startWorld, type UpstreamWorld } from '../support/upstream-world.ts'
 
 interface Terminal {
@@ -60,6 +63,17 @@ test('a backfill brings the catalogue first, says every step and is shown by sta
   assert.match(status.out(), /^source +parts +rows +last success +lag +gaps +failing$/m)
   assert.match(status.out(), /^exchange-candles +1 +\d+ +\d{4}-\S+Z +\d+ s +0 +0$/m)
   assert.match(status.out(), /^ncei +0 +0 +never +- +0 +0$/m)
+})
+
+test('a backfill in the environment of a collector leaves its lake alone', async (t) => {
+  const world = await startWorld(t)
+  const { io } = (await terminal(t, world))()
+  const lake = join(await temporaryDirectory(t), 'lake')
+  const env = { ...io.env, BOOKCAST_KALSHI_SERIES: 'KXHIGHNY', BOOKCAST_SYNC_TO: 's3://lake/v1' }
+  const range = ['--from', '2026-08-20', '--to', '2026-08-29', '--source', 'exchange-catalogue']
+  assert.equal(await ingestCommand(range, { ...io, env }), 0)
+  assert.equal(await ingestCommand([...range, '--lake', lake], { ...io, env }), 0)
+  assert.ok(!existsSync(lake))
 })
 
 test('one look at a source that fails is exit code 1 and names the upstream', async (t) => {
