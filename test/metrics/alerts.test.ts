@@ -79,6 +79,10 @@ const FAULTS: Readonly<Record<string, (world: World) => Partial<World>>> = {
   BookcastTaskSilent: ({ task }) => ({ task: { ...task, lastSuccessAtMs: NOW_MS - 181 * MINUTE_MS } }),
   BookcastObservationsStale: () => ({ newest: newestRows(NOW_MS - 121 * MINUTE_MS) }),
   BookcastLiveWeatherStale: () => ({ newest: newestRows(NOW_MS - 91 * MINUTE_MS) }),
+  BookcastLiveWeatherEmpty: ({ task }) => ({
+    task: { ...task, rowCount: 0, emptyRunCount: task.runCount, lastRowsAtMs: null },
+    newest: [],
+  }),
   BookcastRecorderDown: ({ recorder }) => ({ recorder: { ...recorder, isRunning: false } }),
   BookcastRecorderDisconnected: ({ lane }) => ({ lane: { ...lane, isConnected: false } }),
   BookcastFeedSilent: ({ recorder }) => ({ recorder: { ...recorder, lastFrameMs: NOW_MS - 6 * MINUTE_MS } }),

@@ -1,5 +1,5 @@
 // The forms of Prometheus' expressions that operations/alerts.yml uses, evaluated over one scrape: `time() - metric`,
-// `metric`, `metric / metric`, each with label matchers, compared with a number.
+// `metric`, `metric / metric`, each with label matchers, compared with a number; and `metric unless metric`.
 
 import { readFileSync } from 'node:fs'
 
@@ -16,6 +16,7 @@ interface Sample {
   readonly value: number
 }
 
+const UNLESS = /^(?<metric>[a-z_]+)(?:\{(?<labels>[^}]*)\})? unless (?<divisor>[a-z_]+)$/
 const EXPRESSION =
   /^(?<time>time\(\) - )?(?<metric>[a-z_]+)(?:\{(?<labels>[^}]*)\})?(?: \/ (?<divisor>[a-z_]+))? (?<operator>==|>|<) (?<bound>[\d.]+)$/
 
@@ -46,17 +47,23 @@ export function firing(expression: string, text: string, nowS: number): Readonly
     .filter((sample) => sample.metric === metric)
     .filter((sample) => Object.entries(wanted).every(([name, value]) => sample.labels[name] === value))
     .filter((sample) => {
+      if (operator === undefined) return !isThere(samples, divisor ?? '', sample)
       const value = time === undefined ? sample.value : nowS - sample.value
       const right = divisor === undefined ? 1 : matching(samples, divisor, sample).value
-      return compare(value / right, operator ?? '', Number(bound))
+      return compare(value / right, operator, Number(bound))
     })
     .map((sample) => sample.labels)
 }
 
 function partsOf(expression: string): Record<string, string | undefined> {
-  const parts = EXPRESSION.exec(expression)?.groups
+  const parts = (UNLESS.exec(expression) ?? EXPRESSION.exec(expression))?.groups
   if (parts === undefined) throw new Error(`an expression of a form that is not known: ${expression}`)
   return parts
+}
+
+function isThere(samples: readonly Sample[], metric: string, { labels }: Sample): boolean {
+  const key = JSON.stringify(labels)
+  return samples.some((sample) => sample.metric === metric && JSON.stringify(sample.labels) === key)
 }
 
 function matching(samples: readonly Sample[], metric: string, { labels }: Sample): Sample {
