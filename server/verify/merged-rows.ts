@@ -18,7 +18,7 @@ export interface MergedSelection {
   readonly columns: string
 }
 
-/** Throws when rows have moved to a lake that is not given, or when the lake's file cannot be read. */
+/** Throws when rows have moved to a lake that is not given, or when the lake's file is an older one or cannot be read. */
 export async function mergedRows(
   { postgres, lake, signal }: VerifyContext,
   { dataset, scope, period, columns }: MergedSelection,
@@ -34,7 +34,10 @@ export async function mergedRows(
     if (partition !== undefined) {
       const name = recordFileName(dataset, scope, period)
       if (lake === null) throw new Error(`rows have moved to ${name}: name the lake that has it with --lake`)
-      await draft.loadCold(join(lake, ...name.split('/')))
+      const path = join(lake, ...name.split('/'))
+      const { revision } = await draft.loadCold(path)
+      if (revision < partition.revision)
+        throw new Error(`${path} is older than the file in the manifest: bring the lake up to date first`)
     }
     for await (const rows of readHotRows(postgres, table, { dataset, scope, fromMs, toMs }, signal)) {
       await draft.addHot(rows)

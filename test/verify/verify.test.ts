@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, test, type TestContext } from 'node:test'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
@@ -141,6 +141,21 @@ test('candles that have moved to the lake are counted there', async (t) => {
   assert.ok(name !== undefined)
   await writeFile(join(lake, name), 'no parquet')
   await assert.rejects(candleFindings(world, lake), /parquet/i)
+})
+
+test('a copy of the lake that lacks rows which have moved since is told, not counted', async (t) => {
+  const [lake, copy] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  const day = { fromMs: FIRST_MS + DAY_MS, toMs: FIRST_MS + 2 * DAY_MS }
+  const clock = { nowMs: () => NOW_MS, sleep: async () => {} }
+  for (const date of ['2026-09-10', '2026-09-11']) {
+    await command(`INSERT INTO observations (station_code, observed_at, observation_type, source)
+      SELECT 'NYC', '${date}T00:51:00Z'::timestamptz + hour * interval '1 hour', 'METAR', 'iem'
+      FROM generate_series(0, 23) hour`)
+    await cp(lake, copy, { recursive: true })
+    await compactClosedDays({ postgres: file.store.postgres, lake, clock })
+  }
+  assert.deepEqual((await checkObservations(context(lake, day), 'NYC')).findings, [])
+  await assert.rejects(checkObservations(context(copy, day), 'NYC'), /is older than the file in the manifest/)
 })
 
 test('what was never asked for is said to be so', async (t) => {
