@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { IS_FULL_EFFORT } from './support/effort.ts'
-import { COLD_THREADS, START_FLAGS } from './support/start-flags.ts'
+import { COLD_THREADS, PLAIN_PROMISES, START_FLAGS } from './support/start-flags.ts'
 
 /** More than processors: most tests wait now and then. */
 const PROCESSES_AT_ONCE = 4
@@ -94,7 +94,7 @@ const files =
       )
 const child = spawn(
   process.execPath,
-  ['--enable-source-maps', ...START_FLAGS, ...COLD_THREADS, ...runner, ...files],
+  ['--enable-source-maps', ...START_FLAGS, ...COLD_THREADS, ...PLAIN_PROMISES, ...runner, ...files],
   {
     stdio: 'inherit',
   },

@@ -2,7 +2,6 @@
 // first task, and each thread loads its worker with its first one. Starting then takes a fifth of the processor time, and most
 // tests ask one thread of seven. The program knows nothing of it. Where it was not loaded first, servers start as usual.
 
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { createRequire } from 'node:module'
 import { isMainThread } from 'node:worker_threads'
 import type { Piscina } from 'piscina'
@@ -18,12 +17,18 @@ const COLD_WORKERS: ReadonlyMap<string, string> = new Map([
     new URL('./cold-record-worker.js', import.meta.url).href,
   ],
 ])
-const starting = new AsyncLocalStorage<true>()
+/** How many servers are being started cold. */
+let starting = 0
 const [, program = '', command] = process.argv
 
-/** Starts a server whose threads are cold. */
-export function withColdThreads<T>(start: () => T): T {
-  return starting.run(true, start)
+/** Starts a server whose threads are cold; no other one starts meanwhile in this process. */
+export async function withColdThreads<T>(start: () => Promise<T>): Promise<T> {
+  starting += 1
+  try {
+    return await start()
+  } finally {
+    starting -= 1
+  }
 }
 
 type PoolOptions = NonNullable<ConstructorParameters<typeof Piscina>[0]>
@@ -40,7 +45,7 @@ if (isMainThread && (command === 'serve' || !program.endsWith('server/main.js'))
   const pools = createRequire(import.meta.url)('piscina') as { Piscina: typeof Piscina }
   const Pool = class extends pools.Piscina {
     constructor(options: PoolOptions = {}) {
-      super(command === 'serve' || starting.getStore() === true ? coldOptions(options) : options)
+      super(command === 'serve' || starting > 0 ? coldOptions(options) : options)
     }
   }
   // It has only a getter.

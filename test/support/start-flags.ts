@@ -18,3 +18,8 @@ export const START_FLAGS: readonly string[] = IS_FULL_EFFORT ? [] : FLAGS
 export const COLD_THREADS: readonly string[] = IS_FULL_EFFORT
   ? []
   : ['--import', new URL('./cold-threads.js', import.meta.url).href]
+
+/** For those that run tests: see plain-promises.ts. */
+export const PLAIN_PROMISES: readonly string[] = IS_FULL_EFFORT
+  ? []
+  : ['--import', new URL('./plain-promises.js', import.meta.url).href]
