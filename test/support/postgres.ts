@@ -160,7 +160,8 @@ async function grownTemplate(
 }
 
 async function keptTemplate(name: string, make: (directory: string) => Promise<void>): Promise<string> {
-  const path = join(tmpdir(), `bookcast-test-store-${name}-${process.getuid?.() ?? 0}`)
+  const parent = process.env['BOOKCAST_TEST_TEMPLATES'] ?? tmpdir()
+  const path = join(parent, `bookcast-test-store-${name}-${process.getuid?.() ?? 0}`)
   if (await exists(path)) return path
   const isMaker = await beginsMaking(path)
   if (!isMaker && (await isMadeSoon(path))) return path
