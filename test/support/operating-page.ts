@@ -8,11 +8,10 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { PROGRAM_ARGUMENTS } from './cold-workers.ts'
 import { temporaryDirectory } from './temporary-lake.ts'
-import { START_FLAGS } from './start-flags.ts'
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
-export const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const WAIT_MS_MAX = 120_000
 
 /** The commands below a heading of the page, one text for each block. */
@@ -58,7 +57,7 @@ export class Shell {
     const directory = await temporaryDirectory(t)
     const bin = join(directory, '.bin')
     await mkdir(bin)
-    const bookcast = `exec '${process.execPath}' ${START_FLAGS.join(' ')} --enable-source-maps '${PROGRAM}' "$@"`
+    const bookcast = `exec '${process.execPath}' --enable-source-maps ${PROGRAM_ARGUMENTS.join(' ')} "$@"`
     for (const [name, text] of Object.entries({ bookcast, ...programs })) {
       await writeFile(join(bin, name), `#!/usr/bin/env bash\n${text}\n`)
       await chmod(join(bin, name), 0o755)
