@@ -12,7 +12,7 @@ import { IS_FULL_EFFORT } from './support/effort.ts'
 import { COLD_THREADS, PLAIN_PROMISES, START_FLAGS } from './support/start-flags.ts'
 
 /** More than processors: most tests wait now and then. */
-const PROCESSES_AT_ONCE = 4
+const PROCESSES_AT_ONCE = 6
 
 const MEMORY = '/dev/shm'
 /** Several times what a run has there at any time. */

@@ -11,6 +11,7 @@ import { TaskLoop } from '../../server/ingest/task-loop.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import type { Postgres } from '../../server/storage/postgres.ts'
 import { StoreError } from '../../shared/store-error.ts'
+import { runs } from '../support/effort.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { JULY_MS, manyCandles } from '../support/moved-rows.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
@@ -42,7 +43,7 @@ function storeWithSpaceFrom(spaceAtMs: number, clock: ManualClock): Postgres {
 for (const name of ['iem', 'ncei'] as const) {
   test(`${name}, which is asked once an hour, goes on within a minute of space`, async (t) => {
     const world = await startWorld(t)
-    for (const fullMs of [1_000, 59_000, 7 * HOUR_MS + 123_456]) {
+    for (const fullMs of [1_000, 59_000, runs(2, 7) * HOUR_MS + 123_456]) {
       const clock = new ManualClock(WORLD_NOW_MS)
       const spaceAtMs = WORLD_NOW_MS + fullMs
       const ended = new AbortController()
@@ -71,16 +72,16 @@ for (const name of ['iem', 'ncei'] as const) {
 test('an upstream that fails once after hours of a full disk is asked again as after its first failure', async () => {
   const clock = new ManualClock(WORLD_NOW_MS)
   const ended = new AbortController()
-  let runs = 0
+  let runCount = 0
   const loop = new TaskLoop({
     task: 'iem',
     intervalMs: HOUR_MS,
     clock,
     random: () => 1,
     async run() {
-      runs += 1
-      if (runs <= 100) throw new StoreError('store_unavailable', 'no space left on device (53100)')
-      if (runs === 102) ended.abort(new Error('enough'))
+      runCount += 1
+      if (runCount <= 100) throw new StoreError('store_unavailable', 'no space left on device (53100)')
+      if (runCount === 102) ended.abort(new Error('enough'))
       return { rowCount: 0, errorCount: 1, failure: { message: 'status 500', retryAfterMs: 0 } }
     },
   })

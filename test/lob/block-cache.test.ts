@@ -28,7 +28,7 @@ import { TEST_CONFIG, until } from '../support/test-server.ts'
 
 const GB = 1e9
 /** Some megabytes: several blocks. */
-const QUERY = `series=${SERIES}&date=2026-07-01&interval=1&levels=3&columns=ts,best_bid,best_ask,mid`
+const QUERY = `series=${SERIES}&date=2026-07-01&interval=2&levels=3&columns=ts,best_bid,best_ask,mid`
 const DAY = 24n * HOUR
 const hasZstd = 'zstdDecompressSync' in zlib
 
@@ -117,9 +117,9 @@ test('what differs in any way is another answer', async (t) => {
   const queries = [
     QUERY,
     QUERY.replace('levels=3', 'levels=2').replace('mid', 'bids'),
-    QUERY.replace('interval=1', 'interval=2'),
+    QUERY.replace('interval=2', 'interval=3'),
     QUERY.replace(',mid', ''),
-    `market=${SERIES}-26JUL01-B70.5&date=2026-07-01&interval=1&levels=4`,
+    `market=${SERIES}-26JUL01-B70.5&date=2026-07-01&interval=2&levels=4`,
   ]
   for (const query of queries) bodies.add((await get(`${query}&format=ndjson`)).toString('latin1'))
   assert.equal(bodies.size, queries.length)
@@ -243,7 +243,7 @@ test('it takes no more room than it may, and gives up what was not read for long
     const { get } = both[step & 1]!
     await get(`${QUERY.replace(',mid', step % 2 === 0 ? '' : ',spread')}&format=ndjson`)
     await get(`${QUERY}&format=${step % 3 === 0 ? 'csv' : 'ndjson'}`)
-    await get(`${QUERY.replace('interval=1', `interval=${1 + (step % 3)}`)}&format=ndjson`)
+    await get(`${QUERY.replace('interval=2', `interval=${2 + (step % 3)}`)}&format=ndjson`)
     const used = kept(directory).reduce((sum, path) => sum + statSync(path).size, 0)
     assert.ok(used <= bytesMax, `${used} bytes of ${bytesMax} are used`)
   }

@@ -95,7 +95,7 @@ for (const [processors, others, threads] of [
   })
 }
 
-const LEAVING = runs(100, 1000)
+const LEAVING = runs(40, 1000)
 
 test('no more threads help than there are sections left', async (t) => {
   const { openWords } = startFakePool(t, 4)
