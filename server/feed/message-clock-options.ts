@@ -4,6 +4,8 @@
 export interface MessageClockState {
   readonly lastTs: bigint | undefined
   readonly lastRecvTs: bigint | undefined
+  /** The latest of the exchange’s times. */
+  readonly toldTs?: bigint | undefined
 }
 
 export interface MessageClockOptions<T> {

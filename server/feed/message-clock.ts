@@ -37,6 +37,8 @@ export class MessageClock<T> {
   /** The latest times in use; undefined in a connection until it has told one. */
   #lastTs: bigint | undefined
   #lastRecvTs: bigint | undefined
+  /** The latest of the exchange's times among them: a receipt by a clock that is ahead would hide that they are right. */
+  #toldTs: bigint | undefined
   /** The latest receipt of the connections before. */
   #beforeTs: bigint | undefined
   /** The recorder's clock less the right one. */
@@ -50,12 +52,13 @@ export class MessageClock<T> {
     this.#options = options
     this.#lastTs = options.state?.lastTs
     this.#lastRecvTs = options.state?.lastRecvTs
+    this.#toldTs = options.state?.toldTs
   }
 
   /** Throws while messages wait. */
   state(): MessageClockState {
     if (this.isHolding) throw new Error('messages that wait for a time cannot be kept')
-    return { lastTs: this.#lastTs, lastRecvTs: this.#lastRecvTs }
+    return { lastTs: this.#lastTs, lastRecvTs: this.#lastRecvTs, toldTs: this.#toldTs }
   }
 
   get isHolding(): boolean {
@@ -91,6 +94,7 @@ export class MessageClock<T> {
   #forgetConnection(): void {
     this.#beforeTs = later(this.#lastRecvTs, this.#beforeTs)
     this.#lastTs = undefined
+    this.#toldTs = undefined
     this.#lastRecvTs = undefined
     this.#isSettled = false
   }
@@ -115,11 +119,11 @@ export class MessageClock<T> {
       if (this.#isSettled || !agrees(ts, recvTs, 0n)) return false
       this.#offset = 0n
     }
-    const isBack = this.#lastTs !== undefined && ts < this.#lastTs - BACK_NS_MAX
+    const isBack = this.#toldTs !== undefined && ts < this.#toldTs - BACK_NS_MAX
     if (isBack && this.#isOfAnother(recvTs - this.#offset)) return false
     this.#isSettled = true
     if (isBack && this.#options.isNext(item)) this.#setAside(item, 'ts', ts, recvTs - this.#offset)
-    else this.#correct(item, ts, recvTs)
+    else this.#correctPair(item, ts, recvTs)
     return true
   }
 
@@ -204,7 +208,7 @@ export class MessageClock<T> {
     if (verdict.wrong === 'recvTs') {
       return { times: { ts: ts!, recvTs: ts! }, deliver: () => this.#setAside(item, 'recvTs', time, ts!) }
     }
-    return { times: { ts: ts!, recvTs: time }, deliver: () => this.#correct(item, ts!, recvTs) }
+    return { times: { ts: ts!, recvTs: time }, deliver: () => this.#correctPair(item, ts!, recvTs) }
   }
 
   /** One clock alone leapt ahead: it was wrong when the next message goes back, or when nothing bears it out. */
@@ -268,6 +272,11 @@ export class MessageClock<T> {
   #correct(item: T, ts: bigint, recvTs: bigint, offset = this.#offset): void {
     if (offset !== 0n) this.#options.onSetAside(item, 'recvTs', offset < 0n ? -offset : offset)
     this.#deliver(item, ts, recvTs - offset)
+  }
+
+  #correctPair(item: T, ts: bigint, recvTs: bigint): void {
+    this.#correct(item, ts, recvTs)
+    this.#toldTs = later(ts, this.#toldTs)
   }
 
   /** Delivers at `time` what a clock put elsewhere. */

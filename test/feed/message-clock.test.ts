@@ -163,6 +163,25 @@ test('of receive times the longest ascending choice is kept, the later one of tw
   assert.deepEqual(timesInOrder([5n, undefined, 1n, 8n], 2n, 7n, 0n), [5n, undefined, undefined, undefined])
 })
 
+test('a recorder’s clock that is ahead by seconds or minutes sets no time of the exchange aside', async () => {
+  for (const aheadMs of [6_000, 90_000]) {
+    const received = (at: number, frame: object): string => `${MS + at + aheadMs} ${JSON.stringify(frame)}`
+    const changes = Array.from({ length: 40 }, (_, index) => {
+      const at = (index + 1) * 5_000
+      return received(at + 20, delta(index + 2, { ts_ms: MS + at }))
+    })
+    const harness = decoderHarness('kalshi').feed(received(0, snapshot(1)), ...changes)
+    const lines = await harness.done()
+    // Nothing is known before the snapshot was received, as the recorder has it; from then on it stands where it was.
+    const expected = changes.map((_, index) => Math.max((index + 1) * 5_000, aheadMs))
+    assert.deepEqual(
+      lines.slice(-40).map((line) => Number(line.split(' ', 1)[0]) - MS),
+      expected,
+    )
+    assert.deepEqual(harness.tally.setAside, { ts: 0, recvTs: 0 })
+  }
+})
+
 test('a connection without any time at the end of a file is left out, and said', async () => {
   const harness = decoderHarness('kalshi').feed(
     snapshot(1, { ts_ms: MS }),
