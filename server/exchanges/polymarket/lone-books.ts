@@ -12,7 +12,7 @@ import type { TokenBooks } from './token-books.ts'
 // that of its receipt.
 const BOOK_AGE_NS_MAX = 1_000_000_000n
 /** Books of one beginning come within so long. */
-const TOGETHER_NS_MAX = 2_000_000_000n
+const TOGETHER_NS_MAX = 500_000_000n
 const TOGETHER_MAX = 1_000
 /** So many with nothing between them are not trades that happened at once. */
 const ALL_MIN = 3

@@ -30,7 +30,7 @@ import type { LobSource } from '../../../shared/lob-sources.ts'
 /** Cases that showed what the others did not. */
 const ONCE_FAILED: Readonly<Record<LobSource, readonly number[]>> = {
   kalshi: [193, 370, 576, 1164, 1265],
-  polymarket: [612, 934],
+  polymarket: [612, 934, 801],
 }
 
 interface PiecesOutcome {
