@@ -2,7 +2,7 @@
 
 import { AnchorCollector } from '../lake/feed-strand.ts'
 import type { AnchorState, FeedAnchor, FeedSpan, NumberedMessage, SpanExtent } from '../lake/feed-strand.ts'
-import { NS_PER_DAY } from '../../shared/utc-date.ts'
+import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
 
 /** Why a run ended. */
 export type RunEnd =
@@ -249,7 +249,7 @@ export class GrowingSpan implements ReadSpan {
   /** What others of the connection have said after `ts` proves nothing of this subscription. */
   forgetHearing(ts: bigint): void {
     if (!this.#hasMessages || this.sid === null || this.lastTs <= ts) return
-    this.lastTs = this.#ownTs > ts ? this.#ownTs : ts
+    this.lastTs = later(this.#ownTs, ts)
   }
 
   hear(ts: bigint, recvTs: bigint): void {

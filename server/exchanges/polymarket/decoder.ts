@@ -196,9 +196,7 @@ export class PolymarketDecoder implements ResumableDecoder {
     const { body } = message
     const dump = firstBooksOf(arrival, this.#tokens)
     const ts =
-      body.kind === 'book' && isReceived
-        ? bookTime(message.ts, dump !== undefined, time, recvTs, AHEAD_NS_MAX)
-        : time
+      body.kind === 'book' && isReceived ? bookTime(message.ts, dump !== undefined, time, recvTs) : time
     if (body.kind === 'lost') {
       this.#end('bad line')
       return

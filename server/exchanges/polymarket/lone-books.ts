@@ -4,6 +4,7 @@
 // times: what changed long ago was not sent for that, and where such a book is another than was known, changes are missing.
 
 import { later } from '../../../shared/utc-date.ts'
+import { AHEAD_NS_MAX } from '../../feed/recorder-clock.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
 import type { PolymarketMessage } from './frame.ts'
 import type { TokenBooks } from './token-books.ts'
@@ -133,16 +134,10 @@ export class LoneBookLines {
 
 /**
  * When a received book is known: when it changed, if that is why it was sent. No book is older than its last change: where
- * it seems to be, the recorder's clock is behind by more than `aheadNsMax`.
+ * it seems to be, the recorder's clock is behind.
  */
-export function bookTime(
-  ts: bigint | undefined,
-  isFirst: boolean,
-  time: bigint,
-  recvTs: bigint,
-  aheadNsMax: bigint,
-): bigint {
-  if (ts === undefined || ts - recvTs > aheadNsMax) return time
+export function bookTime(ts: bigint | undefined, isFirst: boolean, time: bigint, recvTs: bigint): bigint {
+  if (ts === undefined || ts - recvTs > AHEAD_NS_MAX) return time
   const isFresh = !isFirst && recvTs - ts <= BOOK_AGE_NS_MAX
   return isFresh ? ts : later(time, ts)
 }
