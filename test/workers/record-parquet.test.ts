@@ -56,7 +56,7 @@ const numbers = fc.oneof(
   fc.integer({ min: -400, max: 400 }).map((tenths) => tenths / 10),
   fc.integer({ min: -9999, max: 9999 }).map((hundredths) => hundredths / 100),
   fc.double({ noNaN: true, noDefaultInfinity: true }),
-  fc.constantFrom(0, -0, 0.1 + 0.2, 1e300),
+  fc.constantFrom(0, -0, 0.1 + 0.2, 1e300, Infinity),
 )
 const someRows: fc.Arbitrary<Row> = fc.record({
   text: fc.option(texts),
@@ -174,4 +174,10 @@ test('texts that repeat, that do not, and that begin to in a later row group', a
     }
   })
   await check(rows)
+})
+
+test('a column of infinities is written as it is', async () => {
+  await check(
+    Array.from({ length: 8 }, (): Row => ({ text: 'a', key: 'b', number: Infinity, count: 1, at: 0 })),
+  )
 })

@@ -1,20 +1,17 @@
 // The columns of a record answer as they wait for their row group, and how each is encoded: levels where there may be
-// nulls, then values. Numbers that are whole multiples of one, a tenth or a hundredth within a narrow span are dictionary
-// codes by their place in it, found without a search; what is compressed is then a quarter as long.
+// nulls, then values. Numbers of a narrow span are dictionary codes by their place in it.
 
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import type { ChunkPages, EncodedChunk, LeafColumn } from '../output/parquet-leaf.ts'
-import { appendCodes, CodeArray, type PageBuffer } from '../output/parquet-pages.ts'
+import { appendByteCodes, appendCodes, CodeArray, type PageBuffer } from '../output/parquet-pages.ts'
+import { spanOf, valuesOf, writeCodes } from './number-span.ts'
 import type { ColumnValues } from './record-batch.ts'
 import { TextBuffer } from './text-buffer.ts'
 
 const TWO_POWER_32 = 0x1_0000_0000
 const MICROSECONDS_PER_MS = 1000
-/** What numbers may be whole multiples of. */
-const PER_UNIT = [1, 10, 100] as const
-/** Values of a span up to which it may be a dictionary: codes have two bytes. Fewer rows than four a value do without. */
-const SPAN_MAX = 0x1_0000
-const ROWS_PER_ENTRY_MIN = 4
+/** Values whose codes have one byte. */
+const BYTE_CODES_MAX = 0x100
 
 export type PhysicalType = 'BOOLEAN' | 'INT32' | 'INT64' | 'DOUBLE' | 'BYTE_ARRAY'
 
@@ -104,6 +101,7 @@ export class NumberLeaf implements RecordLeaf {
   readonly #isInstant: boolean
   readonly #values: Float64Array
   readonly #codes: CodeArray
+  readonly #byteCodes: Uint8Array
   #rows = 0
 
   /** Instants are milliseconds in memory and microseconds in the file. */
@@ -114,6 +112,7 @@ export class NumberLeaf implements RecordLeaf {
     this.#isInstant = isInstant
     this.#values = new Float64Array(rowsMax)
     this.#codes = new CodeArray(isInstant || type === 'BOOLEAN' ? 0 : rowsMax)
+    this.#byteCodes = new Uint8Array(this.#codes.capacity)
   }
 
   take(values: ColumnValues, from: number, count: number): void {
@@ -127,68 +126,23 @@ export class NumberLeaf implements RecordLeaf {
     const values = this.#values.subarray(0, this.#rows)
     const nullCount = this.#isNullable ? appendNumberLevels(pages.data, values) : 0
     const chunk = { valueCount: this.#rows, nullCount }
-    const span = this.#codes.capacity === 0 ? undefined : spanOf(values, type, this.#rows - nullCount)
+    const span =
+      this.#codes.capacity === 0 ? undefined : spanOf(values, this.#rows - nullCount, type === 'DOUBLE')
     if (span !== undefined) {
-      for (let code = 0; code < span.size; code++)
-        appendNumber(pages.dictionary, type, (span.first + code) / span.perUnit)
-      const count = writeCodes(values, span, this.#codes)
-      appendCodes(pages.data, this.#codes, count, span.size)
+      appendNumbers(pages.dictionary, type, valuesOf(span))
+      if (span.size <= BYTE_CODES_MAX)
+        appendByteCodes(pages.data, this.#byteCodes, writeCodes(values, span, this.#byteCodes))
+      else appendCodes(pages.data, this.#codes, writeCodes(values, span, this.#codes.low), span.size)
       return { ...chunk, dictionaryCount: span.size, encoding: 'RLE_DICTIONARY' }
     }
-    const plain = { ...chunk, dictionaryCount: 0, encoding: 'PLAIN' } as const
     if (type === 'BOOLEAN') appendBooleans(pages.data, values, nullCount)
-    else if (type === 'INT32') appendInt32s(pages.data, values)
-    else if (type === 'DOUBLE') appendDoubles(pages.data, values)
-    else appendInt64s(pages.data, values, this.#isInstant ? MICROSECONDS_PER_MS : 1)
-    return plain
+    else appendNumbers(pages.data, type, values, this.#isInstant ? MICROSECONDS_PER_MS : 1)
+    return { ...chunk, dictionaryCount: 0, encoding: 'PLAIN' }
   }
 
   clear(): void {
     this.#rows = 0
   }
-}
-
-/** The multiples of 1/perUnit from `first` on, `size` of them, that all of some numbers are among. */
-interface Span {
-  readonly perUnit: number
-  readonly first: number
-  readonly size: number
-}
-
-function spanOf(values: Float64Array, type: PhysicalType, count: number): Span | undefined {
-  const sizeMax = Math.min(SPAN_MAX, count / ROWS_PER_ENTRY_MIN)
-  for (const perUnit of type === 'DOUBLE' ? PER_UNIT : [1]) {
-    const span = spanOfMultiples(values, perUnit, sizeMax)
-    if (span !== undefined) return span
-  }
-  return undefined
-}
-
-function spanOfMultiples(values: Float64Array, perUnit: number, sizeMax: number): Span | undefined {
-  let first = Infinity
-  let last = -Infinity
-  for (let row = 0; row < values.length; row++) {
-    const value = values[row]!
-    // NaN, which is null, is equal to nothing.
-    if (value !== value) continue
-    const multiple = Math.round(value * perUnit)
-    // The very same double has to come back, and -0 is another one than 0.
-    if (multiple / perUnit !== value || (value === 0 && 1 / value < 0)) return undefined
-    if (multiple < first) first = multiple
-    if (multiple > last) last = multiple
-    if (last - first >= sizeMax) return undefined
-  }
-  return last < first ? undefined : { perUnit, first, size: last - first + 1 }
-}
-
-/** Writes the codes of the numbers that are not null, and returns how many there are. */
-function writeCodes(values: Float64Array, { perUnit, first }: Span, { low }: CodeArray): number {
-  let at = 0
-  for (let row = 0; row < values.length; row++) {
-    const value = values[row]!
-    if (value === value) low[at++] = Math.round(value * perUnit) - first
-  }
-  return at
 }
 
 /** One bit a row, set where there is a value, as one bit-packed run behind its size; returns the number of nulls. */
@@ -225,11 +179,11 @@ function reserveLevels(page: PageBuffer, rows: number): number {
   return start
 }
 
-function appendNumber(page: PageBuffer, type: PhysicalType, value: number): void {
-  const one = Float64Array.of(value)
-  if (type === 'INT32') appendInt32s(page, one)
-  else if (type === 'DOUBLE') appendDoubles(page, one)
-  else appendInt64s(page, one, 1)
+/** Numbers as they are; integers of 64 bits times a factor. */
+function appendNumbers(page: PageBuffer, type: PhysicalType, values: Float64Array, factor = 1): void {
+  if (type === 'INT32') appendInt32s(page, values)
+  else if (type === 'DOUBLE') appendDoubles(page, values)
+  else appendInt64s(page, values, factor)
 }
 
 function appendBooleans(page: PageBuffer, values: Float64Array, nullCount: number): void {
