@@ -48,7 +48,7 @@ async function startLake(t: TestContext, markets: readonly string[], rows: numbe
   const { signal } = new AbortController()
   const indexed = await new CandleIndex(duck, new FileChecks()).of(part, signal)
   const candleLake = new CandleLake(duck)
-  const queries = t.mock.method(DuckLake.prototype, 'chunks')
+  const queries = t.mock.method(DuckLake.prototype, 'heldChunks')
   /** The closes of a market's candles, each once, and what reading them cost. */
   return async (market: string) => {
     queries.mock.resetCalls()

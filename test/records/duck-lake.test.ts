@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DuckDBConnection, DuckDBResult } from '@duckdb/node-api'
+import { DuckDBConnection, DuckDBInstance, DuckDBResult } from '@duckdb/node-api'
 import { DuckLake } from '../../workers/records/duck-lake.ts'
 import { TextVector } from '../../workers/records/duck-vectors.ts'
 import { TextBuffer } from '../../workers/records/text-buffer.ts'
@@ -51,6 +51,27 @@ test('a connection is closed when the chunk that was being made is there', async
   client.abort()
   await assert.rejects(aborted.next())
   assert.equal(steps.at(-1), 'close')
+  assert.equal((await lake.rows(NUMBERS, signal)).length, ROWS)
+})
+
+test('a held result is whole and in order, and its connection serves the next query before it is read', async (t) => {
+  const lake = new DuckLake()
+  const opened = t.mock.method(DuckDBInstance.prototype, 'connect')
+  const first = await lake.heldChunks(NUMBERS, signal)
+  const second = await lake.heldChunks(NUMBERS, signal)
+  assert.equal(opened.mock.callCount(), 1)
+  for (const chunks of [first, second]) {
+    const numbers = [...chunks].flatMap((chunk) => chunk.getColumnValues(0).map(Number))
+    assert.deepEqual(numbers, [...Array.from({ length: ROWS }).keys()])
+  }
+})
+
+test('a cancelled request ends a held query in the midst of it, and others go on', async () => {
+  const lake = new DuckLake()
+  const client = new AbortController()
+  const long = lake.heldChunks('SELECT count(*) FROM range(1000000) a, range(1000000) b', client.signal)
+  setTimeout(() => client.abort(), 20)
+  await assert.rejects(long)
   assert.equal((await lake.rows(NUMBERS, signal)).length, ROWS)
 })
 

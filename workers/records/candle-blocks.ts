@@ -7,7 +7,7 @@ import type { IndexedPart, MarketSpan } from './candle-index.ts'
 import { CandleRows } from './candle-rows.ts'
 import { appendCandles, codedCandlesSql, marketBoundsSql } from './candle-values.ts'
 import { type DuckLake, readParquetSql, sqlInstant } from './duck-lake.ts'
-import { lakeChunks } from './lake-query.ts'
+import { heldLakeChunks } from './lake-query.ts'
 
 /** Rows up to which the other markets of an event are fetched with those that are asked for. */
 const EVENT_ROWS_MAX = 40_960
@@ -62,7 +62,7 @@ export class CandleBlocks {
       ` AND end_period_ts >= ${sqlInstant(part.fromMs)} AND end_period_ts < ${sqlInstant(part.toMs)})`
     const rows = new CandleRows(2048)
     const sql = codedCandlesSql(source, markets, { order: 'code, end_ms' })
-    for await (const chunk of lakeChunks(this.#lake, [part], sql, signal)) {
+    for (const chunk of await heldLakeChunks(this.#lake, [part], sql, signal)) {
       rows.clear()
       appendCandles(rows, chunk, markets)
       for (let from = 0, to = 0; from < rows.length; from = to) {

@@ -7,10 +7,13 @@ import type { IndexedPart, MarketSpan } from './candle-index.ts'
 import { CandleRows } from './candle-rows.ts'
 import { appendCandles, codedCandlesSql, marketBoundsSql } from './candle-values.ts'
 import { type DuckLake, readParquetSql, sqlInstant, sqlTexts } from './duck-lake.ts'
-import { lakeChunks, lakeRows } from './lake-query.ts'
+import { heldLakeChunks, lakeChunks, lakeRows } from './lake-query.ts'
 
 /** Candles up to which the files' rows of the markets asked for are remembered, market by market, instead of queried. */
 const CANDLE_BLOCK_ROWS_MAX = 131_072
+/** Candles of a query, of 44 bytes each, up to which its result is held instead of fetched piece by piece. */
+const HELD_ROWS_MAX = 600_000
+
 /** What to read: `fromMs` inclusive, `toMs` exclusive. */
 export interface ColdCandles {
   readonly parts: readonly IndexedPart[]
@@ -65,12 +68,12 @@ export class CandleLake {
       behind: behindSql(wanted),
     })
     const rows = new CandleRows(2048)
-    for await (const chunk of lakeChunks(
-      this.#lake,
-      wanted.parts.map(({ part }) => part),
-      sql,
-      signal,
-    )) {
+    const parts = wanted.parts.map(({ part }) => part)
+    const isHeld = rowsMax !== null && rowsMax <= HELD_ROWS_MAX
+    const read = isHeld
+      ? await heldLakeChunks(this.#lake, parts, sql, signal)
+      : lakeChunks(this.#lake, parts, sql, signal)
+    for await (const chunk of read) {
       rows.clear()
       appendCandles(rows, chunk, markets)
       yield rows

@@ -5,7 +5,12 @@
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api'
+import {
+  type DuckDBConnection,
+  type DuckDBDataChunk,
+  DuckDBInstance,
+  type DuckDBMaterializedResult,
+} from '@duckdb/node-api'
 import { DUCKDB_MEMORY_MB_MAX, DUCKDB_TEMP_MB_MAX } from '../../shared/limits.ts'
 
 const DUCKDB_THREADS = 2
@@ -33,6 +38,11 @@ export interface DuckLakeOptions {
 // After an internal error DuckDB refuses everything else that this database is asked.
 const FATAL = /database has been invalidated/i
 
+interface OneQuery {
+  readonly connection: DuckDBConnection
+  readonly end: (isClean: boolean) => void
+}
+
 export class DuckLake {
   readonly #open: () => Promise<DuckDBInstance>
   readonly #onAnswer: () => void
@@ -49,9 +59,7 @@ export class DuckLake {
    * however that happens.
    */
   async *chunks(sql: string, signal: AbortSignal): AsyncGenerator<DuckDBDataChunk, void, void> {
-    const connection = await this.#take()
-    const onAbort = (): void => connection.interrupt()
-    signal.addEventListener('abort', onAbort)
+    const { connection, end } = await this.#begin(signal)
     let isClean = false
     let next: Promise<DuckDBDataChunk | null> = Promise.resolve(null)
     try {
@@ -70,22 +78,42 @@ export class DuckLake {
       }
       isClean = true
     } catch (error) {
-      if (error instanceof Error && FATAL.test(error.message)) this.#forget()
+      this.#noteFatal(error)
       throw error
     } finally {
-      signal.removeEventListener('abort', onAbort)
       // A connection is not closed under a chunk that is being made.
       if (!isClean) await interrupted(connection, next)
       // A result that was not read to its end stays with its connection.
-      if (isClean && this.#idle.length < DUCKDB_IDLE_CONNECTIONS_MAX) this.#idle.push(connection)
-      else connection.closeSync()
+      end(isClean)
+    }
+  }
+
+  /**
+   * The chunks of a result that is small enough to be held: it is made at once, on all threads, in half the time that
+   * chunk after chunk takes. The connection is free again before the first is read.
+   */
+  async heldChunks(sql: string, signal: AbortSignal): Promise<Iterable<DuckDBDataChunk>> {
+    const { connection, end } = await this.#begin(signal)
+    let isClean = false
+    try {
+      signal.throwIfAborted()
+      const result = await connection.run(sql)
+      this.#onAnswer()
+      signal.throwIfAborted()
+      isClean = true
+      return chunksOf(result)
+    } catch (error) {
+      this.#noteFatal(error)
+      throw error
+    } finally {
+      end(isClean)
     }
   }
 
   /** All rows of a small result, as arrays in column order. */
   async rows(sql: string, signal: AbortSignal): Promise<unknown[][]> {
     const rows: unknown[][] = []
-    for await (const chunk of this.chunks(sql, signal)) for (const row of chunk.getRows()) rows.push(row)
+    for (const chunk of await this.heldChunks(sql, signal)) for (const row of chunk.getRows()) rows.push(row)
     return rows
   }
 
@@ -93,6 +121,19 @@ export class DuckLake {
   async probe(): Promise<void> {
     const [row] = await this.rows('SELECT 41 + 1', new AbortController().signal)
     if (row?.[0] !== 42) throw new Error(`DuckDB says that 41 + 1 is ${String(row?.[0])}`)
+  }
+
+  /** A connection for one query, which is interrupted when the request is cancelled. `end` gives it back, if it is clean. */
+  async #begin(signal: AbortSignal): Promise<OneQuery> {
+    const connection = await this.#take()
+    const onAbort = (): void => connection.interrupt()
+    signal.addEventListener('abort', onAbort)
+    const end = (isClean: boolean): void => {
+      signal.removeEventListener('abort', onAbort)
+      if (isClean && this.#idle.length < DUCKDB_IDLE_CONNECTIONS_MAX) this.#idle.push(connection)
+      else connection.closeSync()
+    }
+    return { connection, end }
   }
 
   async #take(): Promise<DuckDBConnection> {
@@ -111,11 +152,20 @@ export class DuckLake {
     }
   }
 
+  /** A database that is invalid answers nothing any more. */
+  #noteFatal(error: unknown): void {
+    if (error instanceof Error && FATAL.test(error.message)) this.#forget()
+  }
+
   /** What is asked next is asked of a new database. */
   #forget(): void {
     this.#instance = undefined
     for (const connection of this.#idle.splice(0)) connection.closeSync()
   }
+}
+
+function* chunksOf(result: DuckDBMaterializedResult): Generator<DuckDBDataChunk, void, void> {
+  for (let index = 0; index < result.chunkCount; index++) yield result.getChunk(index)
 }
 
 /** Stops what a connection is making, if anything, and resolves when it has stopped. */

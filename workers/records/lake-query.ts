@@ -41,6 +41,20 @@ export async function* lakeChunks(
   }
 }
 
+/** The chunks of a query over some files whose result is small enough to be held. */
+export async function heldLakeChunks(
+  lake: DuckLake,
+  parts: readonly LakePart[],
+  sql: string,
+  signal: AbortSignal,
+): Promise<Iterable<DuckDBDataChunk>> {
+  try {
+    return await answered(parts, lake.heldChunks(sql, signal))
+  } catch (error) {
+    throw await faultOf(lake, parts, error, signal)
+  }
+}
+
 /** All rows of a small result over some files, as arrays in column order. */
 export async function lakeRows(
   lake: DuckLake,

@@ -10,8 +10,11 @@ import { type DuckLake, readParquetSql, sqlInstant, sqlText } from './duck-lake.
 import { copyNumbers, TextVector } from './duck-vectors.ts'
 import type { FileChecks } from './file-checks.ts'
 import { checkRevision, type LakePart } from './lake-partitions.ts'
-import { checkLakeFile, lakeChunks, type LakeFileSchema, lakeRows } from './lake-query.ts'
+import { checkLakeFile, heldLakeChunks, lakeChunks, type LakeFileSchema, lakeRows } from './lake-query.ts'
 import { type ColumnValues, isNumeric } from './record-batch.ts'
+
+/** Observations of a query, of some 350 bytes each, up to which its result is held instead of fetched piece by piece. */
+const HELD_ROWS_MAX = 16_384
 
 const DUCKDB_TYPES = {
   text: ['VARCHAR'],
@@ -110,7 +113,11 @@ export class ObservationLake {
       `SELECT ${columns.join(', ')}` +
       ` FROM ${sourceSql(wanted)} ${after === undefined ? '' : behindSql(after)} ORDER BY observed_at, station_code, observation_type LIMIT ${rowsMax}`
     const arrays = fields.map(() => new Float64Array(isPacked ? DuckDBVector.standardSize() : 0))
-    for await (const chunk of lakeChunks(this.#lake, wanted.parts, sql, signal)) {
+    const read =
+      rowsMax <= HELD_ROWS_MAX
+        ? await heldLakeChunks(this.#lake, wanted.parts, sql, signal)
+        : lakeChunks(this.#lake, wanted.parts, sql, signal)
+    for await (const chunk of read) {
       const rows = chunk.rowCount
       const observedMs = new Float64Array(rows)
       copyNumbers(chunk.getColumnVector(0), observedMs, 0)
