@@ -98,7 +98,7 @@ ${GAPS}
 At the end a report says what is known of each market and date, and why the rest is not; it warns of those of which
 less than half of the covered time is known. Equal input makes equal bytes.
 
-Exit codes: 0 done, 1 failed or interrupted (nothing was written, unless only the report failed), 2 wrong usage.
+Exit codes: 0 done, 1 failed or interrupted (nothing was written, unless it says so), 2 wrong usage.
 
 Example
   bookcast import --source ${lobSources()[0]} --lake ./lake recordings/*.ndjson.gz

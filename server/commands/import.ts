@@ -8,7 +8,7 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 import { UnreadableInputError } from '../import/import-input.ts'
 import { SEQUENCE_TRUSTS } from '../feed/feed-reading.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
-import { importRecordings } from '../import/recording-import.ts'
+import { PublishedInPartError, importRecordings } from '../import/recording-import.ts'
 import type { ImportOptions, ImportResult } from '../import/recording-import.ts'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { UsageError } from '../options/usage-error.ts'
@@ -18,6 +18,9 @@ import { ImportProgressView } from './import-progress.ts'
 import { checkReportPath, writeImportReport } from './import-report-file.ts'
 import { importSummary } from './import-summary.ts'
 import { fitted } from './terminal.ts'
+
+/** Files of an import that ended in the midst of publishing that are named. */
+const PATHS_SHOWN_MAX = 5
 
 interface Settings extends Pick<
   ImportOptions,
@@ -46,10 +49,11 @@ async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Prom
     result = await importRecordings({ ...settings, stdin: io.stdin, signal, progress: view })
   } catch (error) {
     view.stop()
-    const nothing = 'nothing was written to the lake'
+    const written = writtenText(error)
     const isOfInput = error instanceof UnreadableInputError
     const reason = (isOfInput ? undefined : describeLakeWriteError(error, settings.lake)) ?? messageOf(error)
-    const text = signal.aborted ? `interrupted; ${nothing}` : `${reason}\n(${nothing})`
+    const isInterrupted = signal.aborted && !(error instanceof PublishedInPartError)
+    const text = isInterrupted ? `interrupted; ${written}` : `${reason}\n(${written})`
     io.stderr.write(`bookcast import: ${text}\n`)
     return 1
   }
@@ -59,6 +63,16 @@ async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Prom
   if (result.files.length > 0) return isReported ? 0 : 1
   io.stderr.write('bookcast import: there is no order-book message in the input\n')
   return 1
+}
+
+function writtenText(error: unknown): string {
+  if (!(error instanceof PublishedInPartError)) return 'nothing was written to the lake'
+  const { paths } = error
+  const others = paths.length > PATHS_SHOWN_MAX ? ` and ${paths.length - PATHS_SHOWN_MAX} more` : ''
+  return (
+    `${paths.slice(0, PATHS_SHOWN_MAX).join(', ')}${others} ${paths.length === 1 ? 'was' : 'were'} written before that; ` +
+    'the same import again completes it'
+  )
 }
 
 async function report(result: ImportResult, settings: Settings, { stderr }: CommandIo): Promise<boolean> {

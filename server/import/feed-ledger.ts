@@ -2,6 +2,7 @@
 // own files prove what they hold; the ledger proves besides that a subscription went on while it spoke of other series.
 // It is one small file a date beside the series (ledger-file.ts); losing it loses no row, only such proofs.
 
+import { renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { lobSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -9,8 +10,9 @@ import { addDays } from '../../shared/utc-date.ts'
 import type { FeedSpans } from '../feed/feed-spans.ts'
 import { joinOutlines, outlineOf } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
+import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import { namesIn } from './lake-dates.ts'
-import { readLedgerFile, writeLedgerFile } from './ledger-file.ts'
+import { readLedgerFile, stageLedgerFile } from './ledger-file.ts'
 import type { HeardSpan } from './ledger-file.ts'
 import { dateOf, datesOf, isSilent, marketIdsOf } from './series-spans.ts'
 import { linkSpans, spanKey } from './span-links.ts'
@@ -31,6 +33,8 @@ export class FeedLedger {
   readonly damaged: string[] = []
   /** The spans of a date's strand, by how it begins. */
   readonly #byStrand = new Map<string, HeardSpan[]>()
+  /** Where what a file is to hold lies, by its path. */
+  readonly #staged = new Map<string, string>()
 
   constructor(lake: string, source: LobSource) {
     this.#lake = lake
@@ -73,8 +77,12 @@ export class FeedLedger {
     return this.#byStrand.get(spanKey({ ...strand, date })) ?? []
   }
 
-  /** Adds what the recording has heard. Comes when its rows are in the lake: a ledger never proves what is not there. */
-  write(spans: FeedSpans): void {
+  /**
+   * Writes what the recording has heard under temporary names, so that a disk that is full is told before any row is in
+   * the lake.
+   */
+  async stage(spans: FeedSpans): Promise<void> {
+    await removeStaleTemporaries(this.#directory)
     const numbers = new Map([...spans.list.keys()].map((number, index) => [number, index]))
     const read = [...spans.list.values()].map((span) => ({
       ...outlineOf(span),
@@ -102,8 +110,24 @@ export class FeedLedger {
       const written = strands.flatMap((parts, strand) =>
         (parts.get(date) ?? []).map((part) => ({ ...part, strand })),
       )
-      if (written.length > 0) writeLedgerFile(this.#pathOf(date), written)
+      if (written.length === 0) continue
+      const path = this.#pathOf(date)
+      this.#staged.set(path, stageLedgerFile(path, written))
     }
+  }
+
+  /** Adds what was staged. Comes when the rows are in the lake: a ledger never proves what is not there. */
+  publish(): void {
+    for (const [path, temporary] of this.#staged) {
+      renameSync(temporary, path)
+      this.#staged.delete(path)
+    }
+  }
+
+  /** Removes what was staged and not published. */
+  discard(): void {
+    for (const temporary of this.#staged.values()) rmSync(temporary, { force: true })
+    this.#staged.clear()
   }
 
   #readDate(date: string): HeardSpan[] {

@@ -1,6 +1,6 @@
 // A date's file of the ledger: its spans as gzip of JSON. Markets that several spans share are written once.
 
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
@@ -70,7 +70,8 @@ export function readLedgerFile(path: string, date: string): HeardSpan[] {
   return read
 }
 
-export function writeLedgerFile(path: string, spans: readonly HeardSpan[]): void {
+/** Writes what `path` is to hold beside it, and returns where that lies. */
+export function stageLedgerFile(path: string, spans: readonly HeardSpan[]): string {
   const connections = new Map<string, number>()
   const places = new Map<string, number>()
   const values = spans.map((span, place): WrittenSpan => {
@@ -102,8 +103,13 @@ export function writeLedgerFile(path: string, spans: readonly HeardSpan[]): void
   })
   mkdirSync(dirname(path), { recursive: true })
   const temporary = temporaryPath(path)
-  writeFileSync(temporary, gzipSync(JSON.stringify(values)))
-  renameSync(temporary, path)
+  try {
+    writeFileSync(temporary, gzipSync(JSON.stringify(values)), { flush: true })
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw error
+  }
+  return temporary
 }
 
 function writtenMessage({ seq, recvTs }: NumberedMessage): readonly [number, string] {

@@ -80,7 +80,22 @@ export interface ImportResult {
   readonly damagedLedgers: readonly string[]
 }
 
-/** Imports everything or throws: an error for the user, or the signal's reason. Nothing temporary stays behind. */
+/** The system failed between two steps of publishing: some files are in the lake. The same import again completes them. */
+export class PublishedInPartError extends Error {
+  /** Relative to the lake. */
+  readonly paths: readonly string[]
+
+  constructor(paths: readonly string[], cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    this.name = 'PublishedInPartError'
+    this.paths = paths
+  }
+}
+
+/**
+ * Imports everything or throws: an error for the user, or the signal's reason. Nothing temporary stays behind.
+ * @throws {PublishedInPartError} when the disk or the system fails in the midst of publishing
+ */
 export async function importRecordings(options: ImportOptions): Promise<ImportResult> {
   const { source, lake, replace, progress, bounds, signal } = options
   const inputs = await openInputs(options.paths, options.stdin, signal)
@@ -101,6 +116,7 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
         if (strands !== undefined) report.startSeries(strands)
         return strands
       },
+      beforePublish: () => ledger.stage(spans),
     },
     onKnowledge: report.onKnowledge,
     onDate: report.onDate,
@@ -128,17 +144,19 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
       touch = touchSeries
       ledger.read(spans)
       const written = await writer.finish()
-      ledger.write(spans)
+      ledger.publish()
       return written
     })
     const days = reportedDays(report, files, spans)
     countLosses(days, tally)
     return { files, tally, badLines, days, raisedTimes, damagedLedgers: ledger.damaged }
   } catch (error) {
+    if (writer.published.length > 0) throw new PublishedInPartError(writer.published, error)
     signal.throwIfAborted()
     throw lost ?? error
   } finally {
     signal.removeEventListener('abort', abort)
+    ledger.discard()
     await writer.abort()
   }
 }

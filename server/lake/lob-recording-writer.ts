@@ -53,6 +53,8 @@ export interface LobMerging {
   seriesTouched(): Promise<readonly string[]>
   /** The strands of a series; undefined when nothing of it changes. */
   strandsOf(recording: SeriesRecording): Promise<SeriesStrands | undefined>
+  /** Called when every file is finished and none is published; nothing is when it fails. */
+  beforePublish?(): Promise<void>
 }
 
 export interface WrittenLobFile {
@@ -87,6 +89,8 @@ export class LobRecordingWriter {
   readonly #abort = new AbortController()
   readonly #writers: LobFileWriter[] = []
   readonly #createdDirectories: { readonly first: string; readonly last: string }[] = []
+  /** Relative to the lake. */
+  readonly #published: string[] = []
   #heldBytes = 0
   #events = 0
   #rows = 0
@@ -133,9 +137,14 @@ export class LobRecordingWriter {
     return { events, nsMax }
   }
 
+  /** Files that are published, relative to the lake: should the system fail in the midst of it, not all of them. */
+  get published(): readonly string[] {
+    return this.#published
+  }
+
   /**
-   * Writes, verifies and publishes every file. When it is rejected nothing was published and nothing temporary is left;
-   * LobFileExistsError says that existing data stood in the way.
+   * Writes, verifies and publishes every file. When it is rejected nothing temporary is left, nor is anything published
+   * but what `published` tells; LobFileExistsError says that existing data stood in the way.
    */
   async finish(): Promise<WrittenLobFile[]> {
     this.#finishing ??= this.#finish()
@@ -203,9 +212,12 @@ export class LobRecordingWriter {
       throw new LobFileExistsError(inTheWay.map(({ writer }) => relative(this.#options.lake, writer.path)))
     }
     const sizes = await Promise.all(files.map(async ({ writer }) => (await stat(writer.temporaryPath)).size))
+    await this.#options.merging?.beforePublish?.()
     this.#abort.signal.throwIfAborted()
     for (const [index, { writer }] of files.entries()) {
-      if (statuses[index] !== 'unchanged') renameSync(writer.temporaryPath, writer.path)
+      if (statuses[index] === 'unchanged') continue
+      renameSync(writer.temporaryPath, writer.path)
+      this.#published.push(relative(this.#options.lake, writer.path))
     }
     for (const directory of new Set(files.map(({ writer }) => dirname(writer.path)))) {
       await syncDirectory(directory)

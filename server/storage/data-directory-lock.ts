@@ -2,17 +2,19 @@
 // file that names its owner. An owner that died is recognised (lock-owner.ts, lock-beat.ts).
 
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, open, rm, rmdir, stat, writeFile } from 'node:fs/promises'
+import { link, mkdir, open, readdir, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isErrno } from '../../shared/errno.ts'
+import { STALE_TEMP_AGE_MS } from '../../shared/limits.ts'
 import { LockBeat } from './lock-beat.ts'
 import { isAlive, type LockOwner, parseOwner, processSpace, processStart, readIfThere } from './lock-owner.ts'
 
 /** A process that died while it took over a dead one's lock is forgotten after so long. */
 const LOCK_TAKEOVER_MS_MAX = 10_000
 const LOCK_RETRY_MS = 20
+const DRAFT_NAME = /^lock\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 /** Rounds in which a starting process looks at the lock before it gives up. */
 const LOCK_ATTEMPTS_MAX = 1_000
 
@@ -79,6 +81,7 @@ export class DataDirectoryLock {
         if (await succeeds(link(draftPath, path), 'EEXIST')) {
           const lock = new DataDirectoryLock(path, content)
           if (onLost !== undefined) await lock.#beat(draftPath, onLost)
+          await removeOldDrafts(directory)
           return lock
         }
         await removeStale(directory, path, draftPath)
@@ -103,6 +106,16 @@ export class DataDirectoryLock {
       await this.release()
       throw error
     }
+  }
+}
+
+/** Removes what processes left that were killed while they took the lock. Best effort. */
+async function removeOldDrafts(directory: string): Promise<void> {
+  for (const name of await readdir(directory).catch(() => [])) {
+    if (!DRAFT_NAME.test(name)) continue
+    const path = join(directory, name)
+    const modifiedMs = (await stat(path).catch(() => undefined))?.mtimeMs ?? Infinity
+    if (modifiedMs < Date.now() - STALE_TEMP_AGE_MS) await rm(path, { force: true }).catch(() => undefined)
   }
 }
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { mkdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -11,6 +12,7 @@ import type { CommandIo } from '../../server/commands/command.ts'
 import { importCommand } from '../../server/commands/import.ts'
 import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+import { onSmallDisk } from '../support/small-disk.ts'
 import { START_FLAGS } from '../support/start-flags.ts'
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
@@ -246,6 +248,57 @@ test('SIGINT while it waits for input ends the process with nothing written', as
   assert.equal(code, 1, text)
   assert.match(text, /interrupted; nothing was written to the lake/)
   assert.deepEqual(await entriesBelow(lake), [])
+})
+
+test('an import that ends in the midst of publishing says what is written, and completes it when run again', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const [lake, clean] = [join(directory, 'lake'), join(directory, 'clean')]
+  await run(['--source', 'kalshi', '--lake', clean], { input: TEXT })
+  // Nothing can be renamed to what is a directory.
+  const inTheWay = join(lake, 'lob/source=kalshi/feed/date=2026-06-24.json.gz')
+  await mkdir(join(inTheWay, 'something'), { recursive: true })
+  const broken = await run(['--source', 'kalshi', '--lake', lake], { input: TEXT })
+  assert.equal(broken.code, 1)
+  assert.match(
+    broken.err,
+    /cannot be written: .*\n\(lob\/source=kalshi\/series=KXHIGHNY\/date=2026-06-24\.parquet was written before that; the same import again completes it\)\n$/,
+  )
+  await rm(inTheWay, { recursive: true })
+  assert.deepEqual(
+    (await entriesBelow(lake)).filter((name) => name.endsWith('.tmp')),
+    [],
+  )
+  const again = await run(['--source', 'kalshi', '--lake', lake], { input: TEXT })
+  assert.match(again.out, /^unchanged /)
+  for (const name of ['series=KXHIGHNY/date=2026-06-24.parquet', 'feed/date=2026-06-24.json.gz']) {
+    const [own, whole] = [lake, clean].map((root) => readFileSync(join(root, 'lob/source=kalshi', name)))
+    assert.deepEqual(own, whole, name)
+  }
+})
+
+test('on a disk that is nearly full all of an import is written or nothing', async (t) => {
+  await onSmallDisk(t, 1, async (disk) => {
+    const lake = join(disk.path, 'lake')
+    let failures = 0
+    for (let pages = 0, code = 1; code !== 0; pages++) {
+      assert.ok(pages < 40, 'a few pages are enough')
+      await disk.fill()
+      const filler = join(disk.path, '.filler')
+      await truncate(filler, (await stat(filler)).size - pages * 4_096)
+      const ran = await run(['--source', 'kalshi', '--lake', lake], { input: TEXT })
+      code = ran.code
+      await disk.free()
+      if (code === 0) continue
+      failures++
+      assert.match(ran.err, /its disk is full; .*\n\(nothing was written to the lake\)\n$/)
+      assert.deepEqual(await entriesBelow(lake), [], `${pages} pages`)
+    }
+    assert.ok(failures >= 2, `${failures}`)
+    assert.deepEqual(
+      (await entriesBelow(lake)).filter((name) => /\.\w+$/.test(name)).map((name) => extname(name)),
+      ['.gz', '.parquet'],
+    )
+  })
 })
 
 test('a part of a connection is recognised by its holes, and --sequence per-market knows its books', async (t) => {

@@ -2,9 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { lockRecorder } from '../../server/recorder/recorder-lock.ts'
 import { DataDirectoryLock, DataDirectoryLocked } from '../../server/storage/data-directory-lock.ts'
@@ -113,4 +114,15 @@ test('a lock that found no space leaves nothing behind', async (t) => {
     await assert.rejects(DataDirectoryLock.acquire(disk.path, ''), { code: 'ENOSPC' })
     assert.deepEqual(await entriesBelow(disk.path), ['.filler'])
   })
+})
+
+test('what a process left that was killed while it took the lock is removed after a day', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const [old, young] = [randomUUID(), randomUUID()].map((id) => join(directory, `lock.${id}`))
+  for (const path of [old!, young!]) await writeFile(path, '{}')
+  const before = new Date(Date.now() - 25 * 3_600_000)
+  await utimes(old!, before, before)
+  const lock = await lockRecorder(directory, IGNORE)
+  await lock.release()
+  assert.deepEqual(await entriesBelow(directory), [basename(young!)])
 })
