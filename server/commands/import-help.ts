@@ -61,7 +61,9 @@ ${option('--series <name>', 'BOOKCAST_IMPORT_SERIES', `files every market under 
                               dump); missing numbers are other markets', and
                               what was really lost goes unnoticed. A file
                               does not go on with another then.
-                              ignore: numbers mean nothing
+                              ignore: numbers mean nothing; lost messages
+                              and reconnects that no line tells of go
+                              unnoticed
   --report <file>             writes the whole report as JSON, market by       BOOKCAST_IMPORT_REPORT
                               market
 ${option('--use-yes-price', 'BOOKCAST_USE_YES_PRICE', `the ${WITH_NO_LEG.join(' or ')} recording was made with use_yes_price; a recorded subscribe command that says so is noticed without this`)}

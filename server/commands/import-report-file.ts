@@ -12,7 +12,8 @@ import { NS_PER_DAY } from '../../shared/utc-date.ts'
 import type { SummarySettings } from './import-summary.ts'
 
 const NS_PER_SECOND = 1_000_000_000n
-const SHARE_DIGITS = 6
+/** Shares are rounded down to such parts: 1 is said only of what is known all the time. */
+const SHARE_PARTS = 1_000_000n
 const MS_DIGITS = 3
 
 /** Throws where no file can be made at `path`, before anything is read. */
@@ -121,7 +122,7 @@ function dayOf(day: MarketDay) {
 }
 
 function share(part: bigint, whole: bigint): number | null {
-  return whole === 0n ? null : rounded(Number(part) / Number(whole), SHARE_DIGITS)
+  return whole === 0n ? null : Number((part * SHARE_PARTS) / whole) / Number(SHARE_PARTS)
 }
 
 function rounded(value: number, digits: number): number {

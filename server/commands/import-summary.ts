@@ -5,6 +5,7 @@ import type { WrittenLobFile } from '../lake/lob-recording-writer.ts'
 import type { MarketDay } from '../import/import-report.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
 import type { ImportResult } from '../import/recording-import.ts'
+import { exchangeOf } from '../exchanges/registry.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { NS_PER_DAY, NS_PER_MS } from '../../shared/utc-date.ts'
 
@@ -16,6 +17,14 @@ const WARNED_SHARE = 0.5
 /** Holes in the numbers that look like a filter's: at least so many, a tenth of the numbers, and hardly a new connection. */
 const FILTER_HOLES_MIN = 3
 const FILTER_PART = 10
+/** What the sequence numbers would have told. */
+const UNNOTICED: Readonly<Record<Exclude<SequenceTrust, 'strict'>, string>> = {
+  'per-market':
+    'with --sequence per-market no lost message is noticed: after one, a book is shown as known that is not right',
+  ignore:
+    'with --sequence ignore neither a lost message nor, unless the recording tells it, a new connection is noticed: ' +
+    'after one, a book is shown as known that is not right',
+}
 
 /** What the summary needs to know of how the import was called. */
 export interface SummarySettings {
@@ -129,7 +138,7 @@ function shareText(part: bigint, whole: bigint): string {
   return `${(Number(perTenThousand) / 100).toFixed(2)}%`
 }
 
-function adviceLines({ tally, days }: ImportResult, { sequence }: SummarySettings): string[] {
+function adviceLines({ tally, days }: ImportResult, { sequence, source }: SummarySettings): string[] {
   const isAnythingKnown = days.some(({ knownNs }) => knownNs > 0n)
   const lines: string[] = []
   if (tally.snapshots === 0 && tally.events > 0 && !isAnythingKnown) {
@@ -137,10 +146,14 @@ function adviceLines({ tally, days }: ImportResult, { sequence }: SummarySetting
       `${count(tally.events, 'change')}, but no snapshot: the books stay unknown; record from the subscription's beginning`,
     )
   }
+  if (sequence !== 'strict' && exchangeOf(source).isNumbered && tally.events > 0)
+    lines.push(UNNOTICED[sequence])
   const { taken, missing, holes, restarts } = tally.numbers
   const looksFiltered =
     holes >= FILTER_HOLES_MIN && missing * FILTER_PART > taken + missing && restarts * FILTER_PART <= holes
-  if (sequence === 'strict' && looksFiltered) {
+  // Where other files have what is missing in one, no book is unknown for it.
+  const isFelt = (tally.gaps.get('sequence break') ?? 0) > 0 || !isAnythingKnown
+  if (sequence === 'strict' && looksFiltered && isFelt) {
     lines.push(
       `${missing.toLocaleString('en-US')} of ${(taken + missing).toLocaleString('en-US')} sequence numbers are missing, ` +
         `in ${count(holes, 'hole')}: if this is a part of a recording (some of its markets), import it with --sequence per-market`,

@@ -3,14 +3,14 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { basename, extname, join } from 'node:path'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { UsageError } from '../../server/options/usage-error.ts'
 import type { CommandIo } from '../../server/commands/command.ts'
 import { importCommand } from '../../server/commands/import.ts'
-import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
+import { B, MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 import { onSmallDisk } from '../support/small-disk.ts'
 import { START_FLAGS } from '../support/start-flags.ts'
@@ -301,6 +301,20 @@ test('on a disk that is nearly full all of an import is written or nothing', asy
   })
 })
 
+test('numbers that one file lacks and another has are not told to be missing', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const frames = [snapshot(1, { yes: [[40, 9]], ts_ms: MS })]
+  for (let seq = 2; seq <= 40; seq++) frames.push(delta(seq, seq % 2 === 0 ? {} : { market_ticker: B }))
+  const paths = [T, B].map((market) => join(directory, market))
+  for (const path of paths) {
+    const lines = frames.map((frame) => JSON.stringify(frame)).filter((text) => text.includes(basename(path)))
+    await writeFile(path, lines.join('\n'))
+  }
+  const { out } = await run(['--source', 'kalshi', '--lake', join(directory, 'lake'), ...paths])
+  assert.match(out, /KXHIGHNY/)
+  assert.doesNotMatch(out, /sequence break|numbers are missing/)
+})
+
 test('a part of a connection is recognised by its holes, and --sequence per-market knows its books', async (t) => {
   const lake = await temporaryDirectory(t)
   const frames = [snapshot(1, { yes: [[40, 9]], ts_ms: MS }), delta(5), delta(9), delta(14)]
@@ -312,6 +326,10 @@ test('a part of a connection is recognised by its holes, and --sequence per-mark
   const filtered = await run(['--source', 'kalshi', '--lake', join(lake, 'b')], { env, input })
   assert.match(filtered.out, /known for 100\.00% of the covered time/)
   assert.doesNotMatch(filtered.out, /sequence numbers are missing/)
+  assert.match(filtered.out, /with --sequence per-market no lost message is noticed/)
+  const args = ['--source', 'kalshi', '--lake', join(lake, 'd'), '--sequence', 'ignore']
+  const unnumbered = await run(args, { input })
+  assert.match(unnumbered.out, /with --sequence ignore neither a lost message nor, .* is noticed/)
   const bookless = await run(['--source', 'kalshi', '--lake', join(lake, 'c')], { input: LINES[1]! })
   assert.match(bookless.out, /1 change, but no snapshot: the books stay unknown/)
   await assert.rejects(

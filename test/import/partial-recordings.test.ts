@@ -89,3 +89,26 @@ test('a long file whose lines are in no order is told so by its name, and one wi
     return true
   })
 })
+
+test('without numbers, a subscription that is announced anew is another connection', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const path = join(directory, 'recording.ndjson')
+  const announced = { id: 1, type: 'subscribed', msg: { channel: 'orderbook_delta', sid: 1 } }
+  const trades = { id: 2, type: 'subscribed', msg: { channel: 'trade', sid: 2 } }
+  await writeFile(
+    path,
+    line(0, announced) +
+      line(0, snapshot(1, { market_ticker: T, yes: [[40, 9]] })) +
+      line(1, trades) +
+      change(2, 10, T) +
+      line(30, announced) +
+      line(40, snapshot(1, { market_ticker: T, yes: [[40, 9]] })),
+  )
+  const lake = join(directory, 'lake')
+  await runImport(lake, 'kalshi', { paths: [path] }, { sequence: 'ignore' })
+  const steps = (await readLake(lake)).steps.get(T)!
+  assert.notEqual(textAt(steps, at(9)), UNKNOWN)
+  assert.notEqual(textAt(steps, at(10)), UNKNOWN)
+  for (const minutes of [11, 29, 39]) assert.equal(textAt(steps, at(minutes)), UNKNOWN, `${minutes}`)
+  assert.notEqual(textAt(steps, at(40)), UNKNOWN)
+})

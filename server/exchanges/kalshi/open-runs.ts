@@ -195,8 +195,10 @@ export class OpenRuns {
 
   startSubscription(command: number, sid: number | undefined): void {
     if (sid === undefined) return
+    // Where messages have no number that counts, only being announced twice shows that a subscription begins anew.
+    const isAnnouncedAnew = this.#plain !== undefined && this.#heardBefore.has(sid)
     // Beside others that went on from before the file it is another connection's, as a rule.
-    if (this.#runs.has(sid) || this.#hasOlderRuns()) this.close('new connection')
+    if (this.#runs.has(sid) || isAnnouncedAnew || this.#hasOlderRuns()) this.close('new connection')
     this.#subscriptions.begin(command, sid)
     this.#heardBefore.set(sid, [...this].map(({ lastTs }) => lastTs).reduce(later, 0n))
   }
