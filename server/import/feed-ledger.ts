@@ -28,12 +28,15 @@ const PARTS_MAX = 20_000
 export class FeedLedger {
   readonly #lake: string
   readonly #source: LobSource
-  readonly #heard: HeardSpan[] = []
+  #heard: HeardSpan[] = []
   /** Files that could not be read, and why. */
   readonly damaged: string[] = []
   /** The spans of a date's strand, by how it begins. */
   readonly #byStrand = new Map<string, HeardSpan[]>()
-  /** Where what a file is to hold lies, by its path. */
+  /** Dates of which something was forgotten. */
+  readonly #forgotten = new Set<string>()
+  /** Where what a file is to hold lies, by its path: once something is forgotten, and at the end. */
+  readonly #stagedWithout = new Map<string, string>()
   readonly #staged = new Map<string, string>()
 
   constructor(lake: string, source: LobSource) {
@@ -103,31 +106,52 @@ export class FeedLedger {
       ...read,
       ...this.#heard.map((span) => ({ ...span, name: '', previous: undefined })),
     ]
-    linkSpans(all)
-    const strands = assembleStrands(all).map(({ spans: numbersOf }) => partsByDate(all, numbersOf))
-    const touched = new Set(read.flatMap(({ date }) => [date, addDays(date, 1)]))
-    for (const date of touched) {
-      const written = strands.flatMap((parts, strand) =>
-        (parts.get(date) ?? []).map((part) => ({ ...part, strand })),
-      )
-      if (written.length === 0) continue
-      const path = this.#pathOf(date)
-      this.#staged.set(path, stageLedgerFile(path, written))
-    }
+    const touched = read.flatMap(({ date }) => [date, addDays(date, 1)])
+    this.#stageDates([...touched, ...this.#forgotten], all, this.#staged)
+    this.#stageDates([...this.#forgotten], all.slice(read.length), this.#stagedWithout)
+  }
+
+  /**
+   * Forgets what was heard of a series in a date, from what is staged on: its rows are replaced, and with them goes what
+   * they prove. That others of its subscription went on is proven by their own files.
+   */
+  forget(series: string, date: string): void {
+    const left = this.#heard.filter((span) => span.date !== date || !span.series.includes(series))
+    if (left.length < this.#heard.length) this.#forgotten.add(date)
+    this.#heard = left
+  }
+
+  /** Drops what was forgotten. Comes before rows are replaced: a ledger never proves what is not there. */
+  publishForgotten(): void {
+    publishStaged(this.#stagedWithout)
   }
 
   /** Adds what was staged. Comes when the rows are in the lake: a ledger never proves what is not there. */
   publish(): void {
-    for (const [path, temporary] of this.#staged) {
-      renameSync(temporary, path)
-      this.#staged.delete(path)
-    }
+    publishStaged(this.#staged)
   }
 
   /** Removes what was staged and not published. */
   discard(): void {
-    for (const temporary of this.#staged.values()) rmSync(temporary, { force: true })
-    this.#staged.clear()
+    for (const staged of [this.#staged, this.#stagedWithout]) {
+      for (const temporary of staged.values()) rmSync(temporary, { force: true })
+      staged.clear()
+    }
+  }
+
+  #stageDates(dates: readonly string[], all: readonly LooseHeardSpan[], staged: Map<string, string>): void {
+    if (dates.length === 0) return
+    const spans = all.map((span) => ({ ...span }))
+    linkSpans(spans)
+    const strands = assembleStrands(spans).map(({ spans: numbersOf }) => partsByDate(spans, numbersOf))
+    for (const date of new Set(dates)) {
+      const written = strands.flatMap((parts, strand) =>
+        (parts.get(date) ?? []).map((part) => ({ ...part, strand })),
+      )
+      if (written.length === 0 && !this.#forgotten.has(date)) continue
+      const path = this.#pathOf(date)
+      staged.set(path, stageLedgerFile(path, written))
+    }
   }
 
   #readDate(date: string): HeardSpan[] {
@@ -146,6 +170,13 @@ export class FeedLedger {
 
   #pathOf(date: string): string {
     return join(this.#directory, `date=${date}.json.gz`)
+  }
+}
+
+function publishStaged(staged: Map<string, string>): void {
+  for (const [path, temporary] of staged) {
+    renameSync(temporary, path)
+    staged.delete(path)
   }
 }
 

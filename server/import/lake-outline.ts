@@ -3,7 +3,7 @@
 
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { MS_PER_HOUR, addDays } from '../../shared/utc-date.ts'
+import { MS_PER_HOUR, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import type { FeedSpans } from '../feed/feed-spans.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { StatedStrand } from '../lake/lob-evidence.ts'
@@ -78,6 +78,7 @@ export async function outlineLake(
   const hasFile = (date: string): boolean => dates.has(date) || (replace && hasEvents(recording, date))
   for (const span of ledger.spansFor(series, first, hasFile))
     spans.push({ ...span, ownIds: NO_MARKETS, fromTs: undefined })
+  if (replace) for (const date of datesWithEvents(recording)) ledger.forget(series, date)
   linkSpans(spans)
   return { dates, others, opaque }
 }
@@ -107,6 +108,10 @@ export function refuseOpaque(
   const inTheWay = opaque.filter((date) => touched.includes(date) && hasEvents(recording, date))
   if (inTheWay.length === 0 || replace) return
   throw new OpaqueFileError(inTheWay.map((date) => lobFilePath(lake, source, recording.series, date)))
+}
+
+function datesWithEvents({ hours }: SeriesRecording): Set<string> {
+  return new Set([...hours.keys()].map((hour) => utcDateOf(hour * MS_PER_HOUR)))
 }
 
 function hasEvents({ hours }: SeriesRecording, date: string): boolean {

@@ -55,6 +55,8 @@ export interface LobMerging {
   strandsOf(recording: SeriesRecording): Promise<SeriesStrands | undefined>
   /** Called when every file is finished and none is published; nothing is when it fails. */
   beforePublish?(): Promise<void>
+  /** Called at once before the first file is published. */
+  onPublish?(): void
 }
 
 export interface WrittenLobFile {
@@ -214,6 +216,7 @@ export class LobRecordingWriter {
     const sizes = await Promise.all(files.map(async ({ writer }) => (await stat(writer.temporaryPath)).size))
     await this.#options.merging?.beforePublish?.()
     this.#abort.signal.throwIfAborted()
+    this.#options.merging?.onPublish?.()
     for (const [index, { writer }] of files.entries()) {
       if (statuses[index] === 'unchanged') continue
       renameSync(writer.temporaryPath, writer.path)

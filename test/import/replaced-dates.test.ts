@@ -1,0 +1,59 @@
+// A date that was replaced (`--replace`): what the lake held of it before proves nothing any more, neither to what replaces
+// it nor to what is added later.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
+import { runImport } from '../support/import-harness.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+import { UNKNOWN, textAt } from './pieces/book-steps.ts'
+import { readLake } from './pieces/lake-reader.ts'
+
+const MINUTE = 60_000
+/** After the connection's beginning; midnight is 490 minutes and 5 seconds after it. */
+const at = (minutes: number): bigint => BigInt(MS + minutes * MINUTE) * 1_000_000n
+
+function line(seq: number, minutes: number): string {
+  const frame = seq === 1 ? snapshot(1, { yes: [[40, 9]] }) : delta(seq, { ts_ms: MS + minutes * MINUTE })
+  return `${JSON.stringify({ recv_ts: MS + minutes * MINUTE, msg: frame })}\n`
+}
+
+/** Messages 1 to 200, one every 3 minutes; the first of the next date is number 165. */
+const LINES = Array.from({ length: 200 }, (_, index) => line(index + 1, index * 3))
+
+async function importInto(
+  lake: string,
+  lines: readonly string[],
+  { replace = false }: { replace?: boolean } = {},
+) {
+  const path = `${lake}.ndjson`
+  await writeFile(path, lines.join(''))
+  await runImport(lake, 'kalshi', { paths: [path] }, { replace })
+}
+
+test('what a replaced date had heard carries no book over what is no longer there', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  await importInto(lake, LINES.slice(0, 164))
+  await importInto(lake, LINES.slice(0, 60), { replace: true })
+  await importInto(lake, LINES.slice(164))
+  const steps = (await readLake(lake)).steps.get(T)!
+  for (const minutes of [30, 177]) assert.notEqual(textAt(steps, at(minutes)), UNKNOWN, `${minutes}`)
+  for (const minutes of [178, 300, 480, 491, 515, 590])
+    assert.equal(textAt(steps, at(minutes)), UNKNOWN, `${minutes}`)
+})
+
+test('what was replaced and is imported again gives the files of one import', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const [lake, whole] = [join(directory, 'lake'), join(directory, 'whole')]
+  await importInto(whole, LINES)
+  await importInto(lake, LINES)
+  await importInto(lake, LINES.slice(40, 90), { replace: true })
+  await importInto(lake, LINES.slice(0, 164))
+  const files = await entriesBelow(whole)
+  assert.deepEqual(await entriesBelow(lake), files)
+  for (const name of files.filter((file) => file.includes('.')))
+    assert.deepEqual(readFileSync(join(lake, name)), readFileSync(join(whole, name)), name)
+})
