@@ -116,9 +116,13 @@ export class FeedLedger {
    * they prove. That others of its subscription went on is proven by their own files.
    */
   forget(series: string, date: string): void {
-    const left = this.#heard.filter((span) => span.date !== date || !span.series.includes(series))
-    if (left.length < this.#heard.length) this.#forgotten.add(date)
-    this.#heard = left
+    const isLeft = (span: HeardSpan): boolean => span.date !== date || !span.series.includes(series)
+    const keys = new Set(this.#heard.filter((span) => !isLeft(span)).map(spanKey))
+    if (keys.size === 0) return
+    this.#forgotten.add(date)
+    this.#heard = this.#heard
+      .filter(isLeft)
+      .map((span) => (keys.has(span.previousKey ?? '') ? { ...span, previousKey: undefined } : span))
   }
 
   /** Drops what was forgotten. Comes before rows are replaced: a ledger never proves what is not there. */

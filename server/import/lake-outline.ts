@@ -14,7 +14,7 @@ import { outlineOfFile } from './lake-records.ts'
 import type { LakeFile } from './lake-records.ts'
 import { NO_MARKETS, datesOf, isSilent } from './series-spans.ts'
 import type { SeriesSpan } from './series-spans.ts'
-import { linkSpans } from './span-links.ts'
+import { dateOfKey, linkSpans } from './span-links.ts'
 import { lastSpanOf, strandParts } from './strand-parts.ts'
 import type { OutlinedFile } from './strand-parts.ts'
 
@@ -78,7 +78,7 @@ export async function outlineLake(
   const hasFile = (date: string): boolean => dates.has(date) || (replace && hasEvents(recording, date))
   for (const span of ledger.spansFor(series, first, hasFile))
     spans.push({ ...span, ownIds: NO_MARKETS, fromTs: undefined })
-  if (replace) for (const date of datesWithEvents(recording)) ledger.forget(series, date)
+  if (replace) forgetReplaced(datesWithEvents(recording), series, spans, ledger)
   linkSpans(spans)
   return { dates, others, opaque }
 }
@@ -108,6 +108,20 @@ export function refuseOpaque(
   const inTheWay = opaque.filter((date) => touched.includes(date) && hasEvents(recording, date))
   if (inTheWay.length === 0 || replace) return
   throw new OpaqueFileError(inTheWay.map((date) => lobFilePath(lake, source, recording.series, date)))
+}
+
+// What begins as a span that is replaced has its name: what followed that one does not therefore follow it.
+function forgetReplaced(
+  dates: ReadonlySet<string>,
+  series: string,
+  spans: SeriesSpan[],
+  ledger: FeedLedger,
+): void {
+  for (const date of dates) ledger.forget(series, date)
+  for (const [number, span] of spans.entries()) {
+    const isOfReplaced = span.previousKey !== undefined && dates.has(dateOfKey(span.previousKey))
+    if (isOfReplaced) spans[number] = { ...span, previousKey: undefined }
+  }
 }
 
 function datesWithEvents({ hours }: SeriesRecording): Set<string> {

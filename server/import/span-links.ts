@@ -21,6 +21,10 @@ function shortKey({ date, sid, firstSeq, firstRecvTs }: NamedSpan): string {
   return `${date} ${sid} ${firstSeq} ${firstRecvTs}`
 }
 
+export function dateOfKey(key: string): string {
+  return key.slice(0, key.indexOf(' '))
+}
+
 interface LinkedSpan extends LooseSpan {
   readonly date: string
   /** The key of the span that it follows, where that is kept. */

@@ -45,6 +45,16 @@ test('what a replaced date had heard carries no book over what is no longer ther
     assert.equal(textAt(steps, at(minutes)), UNKNOWN, `${minutes}`)
 })
 
+test('what a replaced date was followed by does not follow what replaces it', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  await importInto(lake, LINES)
+  await importInto(lake, LINES.slice(0, 60), { replace: true })
+  const steps = (await readLake(lake)).steps.get(T)!
+  for (const minutes of [30, 177]) assert.notEqual(textAt(steps, at(minutes)), UNKNOWN, `${minutes}`)
+  for (const minutes of [178, 300, 480, 491, 515, 590])
+    assert.equal(textAt(steps, at(minutes)), UNKNOWN, `${minutes}`)
+})
+
 test('what was replaced and is imported again gives the files of one import', async (t) => {
   const directory = await temporaryDirectory(t)
   const [lake, whole] = [join(directory, 'lake'), join(directory, 'whole')]
@@ -54,6 +64,6 @@ test('what was replaced and is imported again gives the files of one import', as
   await importInto(lake, LINES.slice(0, 164))
   const files = await entriesBelow(whole)
   assert.deepEqual(await entriesBelow(lake), files)
-  for (const name of files.filter((file) => file.includes('.')))
+  for (const name of files.filter((file) => file.endsWith('.parquet')))
     assert.deepEqual(readFileSync(join(lake, name)), readFileSync(join(whole, name)), name)
 })
