@@ -12,6 +12,7 @@ import { joinOutlines, outlineOf } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import { namesIn } from './lake-dates.ts'
+import { ConnectionEnds, readEndsFile, stageEndsFile } from './connection-ends.ts'
 import { readLedgerFile, stageLedgerFile } from './ledger-file.ts'
 import type { HeardSpan } from './ledger-file.ts'
 import { dateOf, datesOf, isSilent, marketIdsOf } from './series-spans.ts'
@@ -22,6 +23,7 @@ import type { LooseSpan } from './strand-chain.ts'
 /** A span of the ledger, to be put together with others. */
 type LooseHeardSpan = LooseSpan & HeardSpan
 
+const NO_ENDS = { endsBefore: [] }
 /** A strand of more parts than that is kept as one: what was put together wrongly stays so. */
 const PARTS_MAX = 20_000
 
@@ -29,6 +31,8 @@ export class FeedLedger {
   readonly #lake: string
   readonly #source: LobSource
   #heard: HeardSpan[] = []
+  /** Words that a connection had ended, by date. */
+  readonly #ends = new Map<string, readonly bigint[]>()
   /** Files that could not be read, and why. */
   readonly damaged: string[] = []
   /** The spans of a date's strand, by how it begins. */
@@ -49,8 +53,12 @@ export class FeedLedger {
     const [first] = datesOf(spans)
     if (first === undefined) return
     for (const name of namesIn(this.#directory)) {
-      const date = /^date=(\d{4}-\d{2}-\d{2})\.json\.gz$/.exec(name)?.[1]
+      const [, kind, date] = /^(date|ends)=(\d{4}-\d{2}-\d{2})\.json(?:\.gz)?$/.exec(name) ?? []
       if (date === undefined || date < addDays(first, -1)) continue
+      if (kind === 'ends') {
+        this.#ends.set(date, this.#proven(this.#endsPathOf(date), readEndsFile))
+        continue
+      }
       const heard = this.#readDate(date)
       this.#heard.push(...heard)
       for (const strand of groupedBy(heard, (span) => span.strand).values()) {
@@ -73,6 +81,11 @@ export class FeedLedger {
       .filter((strand) => strand[0]!.date >= addDays(date, -1) && !isTold(strand))
       .flat()
       .map((span) => ({ ...span, previous: undefined, name: this.#pathOf(span.date) }))
+  }
+
+  /** All words that a connection had ended: the recording's, and those that were read before it. */
+  endsWith({ endsBefore }: Pick<FeedSpans, 'endsBefore'>): ConnectionEnds {
+    return new ConnectionEnds([...this.#ends.values(), endsBefore].flat())
   }
 
   /** What a strand's part in a date was put together of; empty when that is not known. */
@@ -106,9 +119,16 @@ export class FeedLedger {
       ...read,
       ...this.#heard.map((span) => ({ ...span, name: '', previous: undefined })),
     ]
-    const touched = read.flatMap(({ date }) => [date, addDays(date, 1)])
-    this.#stageDates([...touched, ...this.#forgotten], all, this.#staged)
-    this.#stageDates([...this.#forgotten], all.slice(read.length), this.#stagedWithout)
+    const ends = groupedBy(spans.endsBefore, dateOf)
+    for (const [date, own] of ends) {
+      const path = this.#endsPathOf(date)
+      this.#staged.set(path, stageEndsFile(path, [...own, ...(this.#ends.get(date) ?? [])]))
+    }
+    const dates = [...read.map(({ date }) => date), ...ends.keys()]
+    const touched = dates.flatMap((date) => [date, addDays(date, 1)])
+    this.#stageDates([...touched, ...this.#forgotten], all, this.endsWith(spans), this.#staged)
+    const left = all.slice(read.length)
+    this.#stageDates([...this.#forgotten], left, this.endsWith(NO_ENDS), this.#stagedWithout)
   }
 
   /**
@@ -143,11 +163,16 @@ export class FeedLedger {
     }
   }
 
-  #stageDates(dates: readonly string[], all: readonly LooseHeardSpan[], staged: Map<string, string>): void {
+  #stageDates(
+    dates: readonly string[],
+    all: readonly LooseHeardSpan[],
+    ends: ConnectionEnds,
+    staged: Map<string, string>,
+  ): void {
     if (dates.length === 0) return
     const spans = all.map((span) => ({ ...span }))
     linkSpans(spans)
-    const strands = assembleStrands(spans).map(({ spans: numbersOf }) => partsByDate(spans, numbersOf))
+    const strands = assembleStrands(spans, ends).map(({ spans: numbersOf }) => partsByDate(spans, numbersOf))
     for (const date of new Set(dates)) {
       const written = strands.flatMap((parts, strand) =>
         (parts.get(date) ?? []).map((part) => ({ ...part, strand })),
@@ -159,9 +184,12 @@ export class FeedLedger {
   }
 
   #readDate(date: string): HeardSpan[] {
-    const path = this.#pathOf(date)
+    return this.#proven(this.#pathOf(date), (path) => readLedgerFile(path, date))
+  }
+
+  #proven<T>(path: string, read: (path: string) => T[]): T[] {
     try {
-      return readLedgerFile(path, date)
+      return read(path)
     } catch (error) {
       this.damaged.push(`${path}: ${error instanceof Error ? error.message : String(error)}`)
       return []
@@ -174,6 +202,10 @@ export class FeedLedger {
 
   #pathOf(date: string): string {
     return join(this.#directory, `date=${date}.json.gz`)
+  }
+
+  #endsPathOf(date: string): string {
+    return join(this.#directory, `ends=${date}.json`)
   }
 }
 

@@ -10,9 +10,11 @@ import {
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
+import type { StatedStrand } from '../lake/lob-evidence.ts'
 import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
 import type { LakeDateOutline } from '../lake/lob-file-evidence.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
+import { ConnectionEnds } from './connection-ends.ts'
 import type { LakeFile } from './lake-records.ts'
 import type { FeedSpans } from '../feed/feed-spans.ts'
 import { datesOf, dayOf } from './series-spans.ts'
@@ -45,17 +47,23 @@ async function goesOn(
   to: string,
 ): Promise<boolean> {
   const sids = new Set([...spans.list.values()].map(({ sid }) => sid))
+  const ends = new ConnectionEnds(spans.endsBefore)
   for (const date of lakeDates(lake, source, series)) {
     if (date < from || date > to) continue
     const file = await LobFileEvidence.open(lobFilePath(lake, source, series, date))
     if (file === undefined) continue
     try {
-      if (file.strands.some(({ sid }) => sids.has(sid))) return true
+      if (file.strands.some((strand) => sids.has(strand.sid) || endsOne(ends, strand))) return true
     } finally {
       await file.close()
     }
   }
   return false
+}
+
+// Numbers go on whatever a recorder says of them: only what is heard of last ends there.
+function endsOne(ends: ConnectionEnds, { sid, firstRecvTs, lastRecvTs }: StatedStrand): boolean {
+  return ends.mayEnd(lastRecvTs) || (sid === null && ends.isBetween(firstRecvTs, lastRecvTs))
 }
 
 /** The lake holds files for these dates that cannot be merged with. */

@@ -48,7 +48,7 @@ export class LakeMerge implements SeriesStrands {
     this.#spans = spans
     this.#dates = dates
     this.#others = others
-    this.#strands = assembleStrands(spans, options.spans.endsBefore)
+    this.#strands = assembleStrands(spans, options.ledger.endsWith(options.spans))
     this.#inDates = new StrandDates(spans, this.#strands)
     for (const [number, strand] of this.#strands.entries()) {
       for (const [place, span] of strand.spans.entries()) {

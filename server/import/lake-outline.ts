@@ -88,14 +88,14 @@ function addSpans(
   spans: SeriesSpan[],
   strand: StatedStrand & FeedSpan,
   file: OutlinedFile,
-  { ledger, others }: LakeMergeOptions,
+  { ledger, others, spans: read }: LakeMergeOptions,
 ): number[] {
   const heard = ledger.partsOf(file.date, strand)
   // That it went on in silence follows from what it is put together of.
   const isHeardOf = heard.length > 0 || others !== undefined
   const before = !isHeardOf && isSilent(strand) ? lastSpanOf(spans, strand) : undefined
   if (before !== undefined) return [before]
-  return strandParts(strand, heard, file).map((part) => spans.push(part) - 1)
+  return strandParts(strand, heard, file, ledger.endsWith(read)).map((part) => spans.push(part) - 1)
 }
 
 /** @throws {OpaqueFileError} where the recording has events of a date whose file keeps no evidence */

@@ -1,14 +1,13 @@
 // A date's file of the ledger: its spans as gzip of JSON. Markets that several spans share are written once.
 
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
 import type { RunEnd } from '../feed/read-span.ts'
 import type { FeedSpan, NumberedMessage } from '../lake/feed-strand.ts'
 import { outlineValues, parseOutline } from '../lake/lob-evidence.ts'
 import type { OutlineValues } from '../lake/lob-evidence.ts'
-import { temporaryPath } from '../lake/temporary-file.ts'
+import { stageFile } from '../lake/temporary-file.ts'
 
 /** What one recording, or several that overlap, held of a strand in one date. */
 export interface HeardSpan extends FeedSpan {
@@ -101,15 +100,7 @@ export function stageLedgerFile(path: string, spans: readonly HeardSpan[]): stri
       connection: connections.get(name)!,
     }
   })
-  mkdirSync(dirname(path), { recursive: true })
-  const temporary = temporaryPath(path)
-  try {
-    writeFileSync(temporary, gzipSync(JSON.stringify(values)), { flush: true })
-  } catch (error) {
-    rmSync(temporary, { force: true })
-    throw error
-  }
-  return temporary
+  return stageFile(path, gzipSync(JSON.stringify(values)))
 }
 
 function writtenMessage({ seq, recvTs }: NumberedMessage): readonly [number, string] {

@@ -74,8 +74,10 @@ function sinceOf({ members, ownFrom, isPreviousSure }: ReadSpan, series: string)
   return isPreviousSure ? members.get(series)?.fromTs : ownFrom.get(series)
 }
 
-export function datesOf({ list }: FeedSpans): [string | undefined, string | undefined] {
-  const dates = [...list.values()].map(({ firstTs }) => dateOf(firstTs)).toSorted()
+/** The first and last date that a recording speaks of, if only to say that a connection had ended. */
+export function datesOf({ list, endsBefore }: FeedSpans): [string | undefined, string | undefined] {
+  const times = [...[...list.values()].map(({ firstTs }) => firstTs), ...endsBefore]
+  const dates = times.map(dateOf).toSorted()
   return [dates[0], dates.at(-1)]
 }
 

@@ -4,6 +4,7 @@
 
 import type { FeedAnchor, NumberedMessage } from '../lake/feed-strand.ts'
 import { isStrideAnchor } from '../lake/feed-strand.ts'
+import { ConnectionEnds } from './connection-ends.ts'
 import { comparePaces, paceOfHead } from './message-pace.ts'
 import type { MessagePace } from './message-pace.ts'
 import { missesChange } from './missed-changes.ts'
@@ -19,11 +20,9 @@ const SILENCE_NS_MIN = 60_000_000_000n
 const SILENCE_NS_MAX = 3_600_000_000_000n
 /** Of several that may go on, one heard of this much later than another is the likelier one: heartbeats come every 10 s. */
 const HEARTBEAT_NS = 12_000_000_000n
-/** A word that a connection had ended belongs to one heard of so lately. */
-const END_NS_MAX = 600_000_000_000n
 
-/** Strands in the order in which they began; `endsBefore` are receive times of words that some connection had ended. */
-export function assembleStrands(spans: readonly LooseSpan[], endsBefore: readonly bigint[] = []): Strand[] {
+/** Strands in the order in which they began. */
+export function assembleStrands(spans: readonly LooseSpan[], ends = ConnectionEnds.NONE): Strand[] {
   const order = [...spans.keys()].toSorted((a, b) => compareSpans(spans[a]!, spans[b]!) || a - b)
   const followed = { sure: followedBy(spans, true), likely: followedBy(spans, false) }
   const chains: Chain[] = []
@@ -32,12 +31,12 @@ export function assembleStrands(spans: readonly LooseSpan[], endsBefore: readonl
   for (const number of order) {
     const span = spans[number]!
     let chain = span.previous === undefined || !span.isPreviousSure ? undefined : chainOf.get(span.previous)
-    chain ??= sameFeed(span, index) ?? goingOn(span, index)
+    chain ??= sameFeed(span, index) ?? goingOn(span, index, ends)
     if (chain === undefined) chains.push((chain = new Chain(span)))
     index.add(chain, number, span, followed)
     chainOf.set(number, chain)
   }
-  for (const ts of endsBefore) endLatest(chains, ts)
+  ends.endChains(chains)
   endAtMissingNumbers(chains)
   hearThroughConnections(chains)
   return chains.toSorted(compareChains)
@@ -59,7 +58,7 @@ function sameFeed(span: LooseSpan, index: ChainIndex): Chain | undefined {
 }
 
 /** The chain whose next message is the span's first. */
-function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
+function goingOn(span: LooseSpan, index: ChainIndex, ends: ConnectionEnds): Chain | undefined {
   let best: Chain | undefined
   if (span.isBegun) return best
   const pace = paceOfHead(span.sid === null ? span.anchors : [])
@@ -68,7 +67,7 @@ function goingOn(span: LooseSpan, index: ChainIndex): Chain | undefined {
     // What one recording holds without a break goes on however long it was silent.
     const isSameRecording = span.previous !== undefined && chain.lastSpans.has(span.previous)
     const isNext =
-      isSameRecording || (span.sid === null ? isHeardOfAgain(chain, span) : isNextNumber(chain, span))
+      isSameRecording || (span.sid === null ? isHeardOfAgain(chain, span, ends) : isNextNumber(chain, span))
     // The next number of a part is as a rule another market's.
     if (!isSameRecording && (span.isPartial === true || chain.isPartial === true)) continue
     if (!isNext || (best !== undefined && !isSameRecording && !isLikelier(span, chain, best, pace))) continue
@@ -119,11 +118,12 @@ function isNextNumber(chain: Chain, span: LooseSpan): boolean {
   return isWithin(span.firstRecvTs - chain.lastRecvTs, -DISORDER_NS_MAX, PAUSE_NS_MAX)
 }
 
-function isHeardOfAgain(chain: Chain, span: LooseSpan): boolean {
+function isHeardOfAgain(chain: Chain, span: LooseSpan, ends: ConnectionEnds): boolean {
   const silenceNs = longest(SILENCE_NS_MIN, longest(chain.silenceNs, longestSilence(span.anchors)))
   const boundNs = silenceNs > SILENCE_NS_MAX ? SILENCE_NS_MAX : silenceNs
   return (
     !chain.isEnded &&
+    !ends.isBetween(chain.lastRecvTs, span.firstRecvTs) &&
     isWithin(span.firstRecvTs - chain.lastRecvTs, 0n, boundNs) &&
     // Heartbeats alone name no market.
     mayBeAbout(chain, span)
@@ -271,15 +271,6 @@ function extend(group: readonly Chain[]): void {
     chain.isEnded = true
     chain.end = ended.end
   }
-}
-
-function endLatest(chains: readonly Chain[], ts: bigint): void {
-  let latest: Chain | undefined
-  for (const chain of chains) {
-    if (chain.lastRecvTs > ts || ts - chain.lastRecvTs > END_NS_MAX) continue
-    if (latest === undefined || chain.lastRecvTs > latest.lastRecvTs) latest = chain
-  }
-  if (latest !== undefined) latest.isEnded = true
 }
 
 function isWithin(value: bigint, min: bigint, max: bigint): boolean {

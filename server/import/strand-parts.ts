@@ -4,6 +4,7 @@ import { outlineOf } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { StatedStrand } from '../lake/lob-evidence.ts'
 import type { LakeDateOutline } from '../lake/lob-file-evidence.ts'
+import type { ConnectionEnds } from './connection-ends.ts'
 import type { HeardSpan } from './ledger-file.ts'
 import type { LakeFile } from './lake-records.ts'
 import { NO_MARKETS, dayOf, isSilent } from './series-spans.ts'
@@ -18,6 +19,7 @@ export function strandParts(
   strand: StatedStrand & FeedSpan,
   heard: readonly HeardSpan[],
   { date, path, outline }: OutlinedFile,
+  ends: ConnectionEnds,
 ): SeriesSpan[] {
   const ownIds = new Set(outline.markets)
   const { isTurned } = strand
@@ -36,7 +38,8 @@ export function strandParts(
     ...outlineOf(part),
     ...common,
     isBegun: part.isBegun || (place === 0 && strand.isBegun),
-    isEnded: part.isEnded || (place === heard.length - 1 && strand.isEnded),
+    // What a word ended is told anew: messages that came before it may have been imported since.
+    isEnded: part.isEnded || (place === heard.length - 1 && strand.isEnded && !ends.mayEnd(part.lastRecvTs)),
     previousKey: part.previousKey,
     isPreviousSure: part.isPreviousSure,
     beforeHole: part.beforeHole,

@@ -3,6 +3,7 @@
 // and machines that share a lake: only its age decides.
 
 import { randomBytes } from 'node:crypto'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { STALE_TEMP_AGE_MS } from '../../shared/limits.ts'
@@ -15,6 +16,19 @@ const TEMPORARY_NAME = /^\..*\.[0-9a-f]{12}\.tmp$/
 export function temporaryPath(path: string): string {
   const unique = randomBytes(6).toString('hex')
   return join(dirname(path), `.${basename(path)}.${unique}.tmp`)
+}
+
+/** Writes what `path` is to hold beside it, for a rename, and returns where that lies. */
+export function stageFile(path: string, content: string | Uint8Array): string {
+  mkdirSync(dirname(path), { recursive: true })
+  const temporary = temporaryPath(path)
+  try {
+    writeFileSync(temporary, content, { flush: true })
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw error
+  }
+  return temporary
 }
 
 /** Removes temporary entries that nobody has touched for a day. Best effort: what resists is left for the next run. */
