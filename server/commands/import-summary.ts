@@ -14,6 +14,8 @@ const DAYS_SHOWN_MAX = 10
 /** A market day that is known for less of what is covered is named. */
 const NAMED_SHARE = 0.95
 const WARNED_SHARE = 0.5
+/** A market day whose messages came later than that after what they tell, as a rule, is counted. */
+const LATE_MS = 5_000
 /** Holes in the numbers that look like a filter's: at least so many, a tenth of the numbers, and hardly a new connection. */
 const FILTER_HOLES_MIN = 3
 const FILTER_PART = 10
@@ -52,6 +54,7 @@ export function importSummary(result: ImportResult, settings: SummarySettings, e
     ...remark(tally.bestPriceMismatches, 'message', 'with best prices other than the rebuilt book’s'),
     ...raisedLine(result),
     ...setAsideLine(result),
+    ...lateLine(result.days),
     ...knownLines(result.days),
     ...adviceLines(result, settings),
     ...badLines(result),
@@ -86,6 +89,17 @@ function setAsideLine({ tally: { setAside, setAsideNsMax } }: ImportResult): str
   return [
     `${count(setAside.ts, 'time')} of the exchange and ${count(setAside.recvTs, 'receive time')} set aside that no right ` +
       `clock can have shown, at most ${seconds} s off`,
+  ]
+}
+
+// A clock that is ahead and a connection that is slow look the same: only the safe side is right for both.
+function lateLine(days: readonly MarketDay[]): string[] {
+  const late = days.flatMap(({ lag }) => (lag !== undefined && lag.p50Ms > LATE_MS ? [lag.p50Ms] : []))
+  if (late.length === 0) return []
+  return [
+    `messages of ${count(late.length, 'market day')} were received more than ${LATE_MS / 1000} s after what they tell, ` +
+      `as a rule by up to ${Math.round(Math.max(...late) / 1000)} s: the recorder’s clock was ahead, or its connection ` +
+      'slow; nothing tells which, so snapshots, which have no time of the exchange, count from their receipt',
   ]
 }
 
