@@ -1,6 +1,6 @@
 // Recordings cut into files in any way, and files put into imports in any way. A file keeps its recorder's order; what its
-// name says means nothing. No cut parts a recorder's mark from the line before it (alone at the head of a file it would
-// say of no connection that it ended), nor messages with one receive time (between files nothing would order them).
+// name says means nothing. A recorder's mark may stand apart from the line before it. No cut parts messages with one
+// receive time (between files nothing would order them).
 
 import { gzipSync } from 'node:zlib'
 import { writeFile } from 'node:fs/promises'
@@ -146,7 +146,10 @@ function randomInstants(world: TrueWorld, messages: readonly Message[], random: 
     random.chance(0.5) ? random.instant(first, last) : random.pick(messages).recvTs,
   )
   const chosen = world.source === 'kalshi' ? instants : instants.map((ts) => world.quietAfter(ts))
-  return [...BigInt64Array.from(chosen).toSorted()]
+  // A mark may begin a file, which then does not say whose end it is.
+  const marks = messages.flatMap(({ other, recvTs }) => (other === 'disconnect' ? [recvTs] : []))
+  const parted = marks.filter(() => random.chance(0.5))
+  return [...BigInt64Array.from([...chosen, ...parted]).toSorted()]
 }
 
 // Pieces of the messages before, between and after the instants.
@@ -155,7 +158,7 @@ function atInstants(messages: readonly Message[], instants: readonly bigint[]): 
   let next = 0
   for (const message of messages) {
     const passed = instants.findLastIndex((ts) => ts <= message.recvTs) + 1
-    if (passed > next && message.other !== 'disconnect') {
+    if (passed > next) {
       next = passed
       pieces.push([])
     }
@@ -169,8 +172,7 @@ function overlapping(pieces: readonly Message[][], random: SeededRandom): Messag
   return pieces.map((piece, index) => {
     const before = pieces[index - 1] ?? []
     const tail = before.slice(before.length - Math.min(before.length, random.int(0, 30)))
-    const clean = tail[0]?.other === 'disconnect' ? tail.slice(1) : tail
-    return [...clean, ...piece]
+    return [...tail, ...piece]
   })
 }
 
