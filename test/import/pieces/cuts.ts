@@ -1,6 +1,7 @@
 // Recordings cut into files in any way, and files put into imports in any way. A file keeps its recorder's order; what its
-// name says means nothing. A recorder's mark may stand apart from the line before it. No cut parts messages with one
-// receive time (between files nothing would order them).
+// name says means nothing. Without numbers a recorder's mark may stand apart from the line before it; where there are
+// numbers it does not: of a connection that was quiet for more than ten minutes it would not be known to tell. Nor does a
+// cut part messages with one receive time (between files nothing would order them).
 
 import { gzipSync } from 'node:zlib'
 import { writeFile } from 'node:fs/promises'
@@ -118,13 +119,13 @@ function piecesOf(
     case 'whole':
       return [[...messages]]
     case 'midnight':
-      return atInstants(messages, boundaries(world, messages, 24n * NS_PER_HOUR))
+      return atInstants(world, messages, boundaries(world, messages, 24n * NS_PER_HOUR))
     case 'hourly':
-      return atInstants(messages, boundaries(world, messages, NS_PER_HOUR))
+      return atInstants(world, messages, boundaries(world, messages, NS_PER_HOUR))
     case 'random':
-      return atInstants(messages, randomInstants(world, messages, random))
+      return atInstants(world, messages, randomInstants(world, messages, random))
     case 'overlap':
-      return overlapping(atInstants(messages, randomInstants(world, messages, random)), random)
+      return overlapping(world, atInstants(world, messages, randomInstants(world, messages, random)), random)
     case 'connection':
       return by(messages, (message) => message.connection)
     default:
@@ -148,17 +149,26 @@ function randomInstants(world: TrueWorld, messages: readonly Message[], random: 
   const chosen = world.source === 'kalshi' ? instants : instants.map((ts) => world.quietAfter(ts))
   // A mark may begin a file, which then does not say whose end it is.
   const marks = messages.flatMap(({ other, recvTs }) => (other === 'disconnect' ? [recvTs] : []))
-  const parted = marks.filter(() => random.chance(0.5))
+  const parted = world.source === 'kalshi' ? [] : marks.filter(() => random.chance(0.5))
   return [...BigInt64Array.from([...chosen, ...parted]).toSorted()]
 }
 
+/** Whether a file may begin with the message. */
+function mayBegin({ source }: TrueWorld, { other }: Message): boolean {
+  return other !== 'disconnect' || source !== 'kalshi'
+}
+
 // Pieces of the messages before, between and after the instants.
-function atInstants(messages: readonly Message[], instants: readonly bigint[]): Message[][] {
+function atInstants(
+  world: TrueWorld,
+  messages: readonly Message[],
+  instants: readonly bigint[],
+): Message[][] {
   const pieces: Message[][] = [[]]
   let next = 0
   for (const message of messages) {
     const passed = instants.findLastIndex((ts) => ts <= message.recvTs) + 1
-    if (passed > next) {
+    if (passed > next && mayBegin(world, message)) {
       next = passed
       pieces.push([])
     }
@@ -168,11 +178,12 @@ function atInstants(messages: readonly Message[], instants: readonly bigint[]): 
 }
 
 // Each piece also has the end of the one before it.
-function overlapping(pieces: readonly Message[][], random: SeededRandom): Message[][] {
+function overlapping(world: TrueWorld, pieces: readonly Message[][], random: SeededRandom): Message[][] {
   return pieces.map((piece, index) => {
     const before = pieces[index - 1] ?? []
     const tail = before.slice(before.length - Math.min(before.length, random.int(0, 30)))
-    return [...tail, ...piece]
+    const clean = tail[0] === undefined || mayBegin(world, tail[0]) ? tail : tail.slice(1)
+    return [...clean, ...piece]
   })
 }
 
