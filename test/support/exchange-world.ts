@@ -49,7 +49,7 @@ export function exchangeAnswer(request: AskedRequest, basePath: string): Answer 
   const query = url.searchParams
   if (path === '/series') return json({ series: [seriesEntry(SERIES), RAIN] })
   if (path === '/historical/cutoff') return json({ market_settled_ts: new Date(CUTOFF_MS).toISOString() })
-  if (path === '/events') return json({ events: eventEntries(), cursor: '' })
+  if (path === '/events') return json({ events: eventEntries(query), cursor: '' })
   if (path === '/markets') return marketPage(query, (market) => settledMs(market) >= CUTOFF_MS)
   if (path === '/historical/markets') return marketPage(query, (market) => settledMs(market) < CUTOFF_MS)
   if (path === '/markets/candlesticks') {
@@ -93,8 +93,11 @@ function seriesEntry(ticker: string): Record<string, unknown> {
   }
 }
 
-function eventEntries(): Record<string, unknown>[] {
-  return [...new Set(MARKETS.map(({ event }) => event))].map((event) => ({
+/** Events of which a market closes at or after the instant asked for. */
+function eventEntries(query: URLSearchParams): Record<string, unknown>[] {
+  const minMs = Number(query.get('min_close_ts') ?? 0) * 1000
+  const listed = MARKETS.filter(({ closeMs }) => closeMs >= minMs)
+  return [...new Set(listed.map(({ event }) => event))].map((event) => ({
     event_ticker: event,
     series_ticker: SERIES,
     title: `Highest temperature in NYC on ${event.slice(-5)}?`,

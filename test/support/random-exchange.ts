@@ -199,7 +199,7 @@ function answerOf(exchange: RandomExchange, request: AskedRequest, basePath: str
     return json({ market_settled_ts: new Date(cutoffOf(nowMs)).toISOString() })
   }
   const listed = markets.filter((market) => isListed(market, nowMs))
-  if (path === '/events') return json({ events: eventEntries(listed, query), cursor: '' })
+  if (path === '/events') return json({ events: eventEntries(listed, query, nowMs), cursor: '' })
   const isPast = path.startsWith('/historical/')
   const onRoute = listed.filter((market) => isHistorical(market, nowMs) === isPast)
   if (path === '/markets' || path === '/historical/markets') return marketPage(onRoute, query, nowMs)
@@ -236,8 +236,12 @@ function seriesEntry(ticker: string): object {
   }
 }
 
-function eventEntries(listed: readonly RandomMarket[], query: URLSearchParams): object[] {
-  const ofSeries = listed.filter(({ series }) => series === query.get('series_ticker'))
+/** Events of which a market closes at or after the instant asked for. */
+function eventEntries(listed: readonly RandomMarket[], query: URLSearchParams, nowMs: number): object[] {
+  const minMs = Number(query.get('min_close_ts') ?? 0) * 1000
+  const ofSeries = listed
+    .filter(({ series }) => series === query.get('series_ticker'))
+    .filter((market) => closeOf(market, nowMs) >= minMs)
   return [...new Set(ofSeries.map(({ event }) => event))].map((event) => ({
     event_ticker: event,
     series_ticker: query.get('series_ticker'),

@@ -113,20 +113,13 @@ export class KalshiClient {
     return await this.#markets('/markets', parameters, query, events)
   }
 
-  /** Markets on the historical routes, which know no bounds of time: filtered here. */
+  /** Every market of a series on the historical routes, which know no bounds of time. */
   async historicalMarkets(
-    query: MarketQuery,
+    query: Pick<MarketQuery, 'seriesTicker' | 'signal'>,
     events: ReadonlyMap<string, ExchangeEvent>,
   ): Promise<ExchangeRows<MarketRecord>> {
     const parameters = { limit: EXCHANGE_MARKETS_PER_PAGE, series_ticker: query.seriesTicker }
-    const { rows, rejected } = await this.#markets('/historical/markets', parameters, query, events)
-    const { closeFromMs, closeToMs } = query
-    return {
-      rows: rows.filter(
-        ({ close_time }) => close_time >= (closeFromMs ?? 0) && close_time <= (closeToMs ?? Infinity),
-      ),
-      rejected,
-    }
+    return await this.#markets('/historical/markets', parameters, query, events)
   }
 
   /**
@@ -186,8 +179,8 @@ export class KalshiClient {
 
   async #markets(
     path: string,
-    parameters: Parameters,
-    query: MarketQuery,
+    parameters: ListParameters,
+    query: Pick<MarketQuery, 'signal'>,
     events: ReadonlyMap<string, ExchangeEvent>,
   ): Promise<ExchangeRows<MarketRecord>> {
     const eventOf = (ticker: string): ExchangeEvent | undefined => events.get(ticker)
@@ -196,23 +189,37 @@ export class KalshiClient {
     )
   }
 
-  /** Every page of a list, until one gives no cursor. */
+  /**
+   * Every page of a list, until one gives no cursor. The exchange ends a list with an empty page only where the page
+   * before it was full; any other empty end stands for entries that did not come.
+   */
   async #pages<T>(
     path: string,
-    parameters: Parameters,
+    parameters: ListParameters,
     signal: AbortSignal | undefined,
     parse: (body: JsonObject) => Page<T>,
   ): Promise<ExchangeRows<T>> {
     const rows: T[] = []
     const rejected: string[] = []
+    const cursors = new Set<string>()
     let cursor: string | null = null
+    let wasFull = true
     for (let pageIndex = 0; pageIndex < EXCHANGE_PAGES_MAX; pageIndex += 1) {
       const page: Page<T> = parse(await this.#get(path, { ...parameters, cursor }, signal))
       rows.push(...page.items)
       rejected.push(...page.rejected)
-      if (page.cursor === null) return { rows, rejected }
-      if (page.cursor === cursor) throw new UpstreamError(KALSHI, 'malformed', `${path} repeats its cursor`)
+      const count = page.items.length + page.rejected.length
+      if (page.cursor === null) {
+        if (count === 0 && !wasFull)
+          rejected.push(`${path} ends with an empty page after one that was not full`)
+        return { rows, rejected }
+      }
+      if (cursors.has(page.cursor)) {
+        throw new UpstreamError(KALSHI, 'malformed', `${path} repeats its cursor`)
+      }
+      cursors.add(page.cursor)
       cursor = page.cursor
+      wasFull = count >= parameters.limit
     }
     throw new UpstreamError(KALSHI, 'malformed', `${path} has more than ${EXCHANGE_PAGES_MAX} pages`)
   }
@@ -243,6 +250,8 @@ export class KalshiClient {
 }
 
 type Parameters = Readonly<Record<string, string | number | null>>
+/** `limit`: entries of a full page. */
+type ListParameters = Parameters & { readonly limit: number }
 
 const MS_PER_MINUTE = 60_000
 

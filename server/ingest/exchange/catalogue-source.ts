@@ -9,11 +9,13 @@ import { settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../source.ts'
 import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 import type { ExchangeEvent } from '../../exchanges/kalshi/rest-parse.ts'
+import { listGaps } from './list-gaps.ts'
 import { unsettledCloses } from './unsettled-markets.ts'
 
 /** Markets that closed so long ago are still looked at in every poll of the catalogue: they are being settled. */
 const EXCHANGE_SETTLING_MS = 7 * 24 * 60 * 60 * 1000
 
+const MS_PER_S = 1000
 const NAME = 'exchange-catalogue'
 const SERIES_LIST = 'series'
 /** Whoever opens a market before an instant has listed it so long after. */
@@ -41,10 +43,10 @@ export function catalogueSource(options: CatalogueSourceOptions): IngestSource {
       missing: missingPast,
       // One look at the exchange's lists answers for any window.
       windows: (span) => [span],
-      step: (scope, window, { clock }) => ({
+      step: (scope, window, context) => ({
         scope,
         title: `${scope} ${windowTitle(window)}`,
-        fetch: (signal) => fetchPast(client, scope, window, clock.nowMs(), signal),
+        fetch: (signal) => fetchPast(client, scope, window, { ...context, signal }),
       }),
     },
     async *poll(context) {
@@ -138,28 +140,38 @@ export function missingCatalogue(
 
 /**
  * Every market of a series that trades in the window. The exchange's lists know bounds of the close time only, so all are
- * asked for that close after the window's beginning, and those are left out that open after its end.
+ * asked for that close after the window's beginning, and those are left out that open after its end. Lists that cannot be
+ * all there is complete nothing; what they do hold is written.
  */
 async function fetchPast(
   client: KalshiClient,
   seriesTicker: string,
   window: TimeWindow,
-  nowMs: number,
-  signal: AbortSignal,
+  context: SourceContext,
 ): Promise<FetchedRows> {
-  const closeFromMs = window.fromMs - LAST_CANDLE_MS
+  const { clock, signal } = context
+  const nowMs = clock.nowMs()
+  // The exchange's bounds are whole seconds.
+  const closeFromMs = Math.floor((window.fromMs - LAST_CANDLE_MS) / MS_PER_S) * MS_PER_S
   const query = { seriesTicker, closeFromMs, closeToMs: null, signal }
   const events = await client.events(query)
   const known = byTicker(events.rows)
   const live = await client.markets(query, known)
   // Asked for after the live list, so that what had left it by then is asked for on the other route.
   const cutoffMs = await client.historicalCutoffMs(signal, true)
-  const past = closeFromMs < cutoffMs ? await client.historicalMarkets(query, known) : NO_ROWS
+  const lists = { seriesTicker, closeFromMs, events: events.rows }
+  // One that was settled long before the close it had announced is on the historical route all the same.
+  const isPast =
+    closeFromMs < cutoffMs || (await listGaps(context, { ...lists, markets: live.rows })).length > 0
+  const past = isPast ? await client.historicalMarkets(query, known) : NO_ROWS
   // A market on both routes is the same market; the live one is written last.
-  const rows = [...past.rows, ...live.rows].filter(
-    ({ open_time }) => open_time === null || open_time < window.toMs,
+  const markets = [...past.rows, ...live.rows]
+  const rows = markets.filter(
+    ({ open_time, close_time }) =>
+      close_time >= closeFromMs && (open_time === null || open_time < window.toMs),
   )
   const problems = [...events.rejected, ...past.rejected, ...live.rejected]
+  problems.push(...(await listGaps(context, { ...lists, markets })))
   const listed = settledPart(window, LISTING_DELAY_MS, nowMs)
   return {
     write: (transaction) => writeMarkets(transaction, rows),

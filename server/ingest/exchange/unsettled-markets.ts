@@ -6,7 +6,7 @@ import type { TimeWindow } from '../../storage/cursor-store.ts'
 import type { SourceContext } from '../source.ts'
 
 /** The status after which a market does not change any more. */
-const FINAL_STATUS = 'finalized'
+export const FINAL_STATUS = 'finalized'
 
 /** From the first to the last close of such markets of a series within a window; null when there is none. */
 export async function unsettledCloses(

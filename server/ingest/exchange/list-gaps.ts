@@ -1,0 +1,73 @@
+// Whether the exchange's lists can be all there is. A list that is cut or empty by a fault is answered with status 200
+// like any other; it shows only where something else says that there must be more: an event that is listed has markets,
+// and a market that was settled stays listed. Where nothing is listed and nothing is known, there is nothing.
+
+import { StatementBuilder } from '../../../shared/sql/statement.ts'
+import type { MarketRecord } from '../../storage/catalogue-store.ts'
+import type { ExchangeEvent } from '../../exchanges/kalshi/rest-parse.ts'
+import type { SourceContext } from '../source.ts'
+import { FINAL_STATUS } from './unsettled-markets.ts'
+
+/** What the exchange lists of a series for markets that close at `closeFromMs` or later. */
+export interface SeriesLists {
+  readonly seriesTicker: string
+  readonly closeFromMs: number
+  readonly events: readonly ExchangeEvent[]
+  /** Of the live and the historical route. */
+  readonly markets: readonly MarketRecord[]
+}
+
+/** What must be missing in the lists, for people; empty where nothing is known to be. */
+export async function listGaps(context: SourceContext, lists: SeriesLists): Promise<readonly string[]> {
+  const { seriesTicker } = lists
+  const [empty, absent] = [await emptyEvents(context, lists), await absentMarkets(context, lists)]
+  const problems: string[] = []
+  if (empty[0] !== undefined) {
+    const are = empty.length === 1 ? '1 event' : `${empty.length} events`
+    const verb = empty.length === 1 ? 'is' : 'are'
+    problems.push(`${are} of ${seriesTicker} ${verb} listed without a market, first ${empty[0]}`)
+  }
+  if (absent[0] !== undefined) {
+    const are = absent.length === 1 ? '1 settled market' : `${absent.length} settled markets`
+    const verb = absent.length === 1 ? 'is' : 'are'
+    problems.push(`${are} of ${seriesTicker} ${verb} not listed, first ${absent[0]}`)
+  }
+  return problems
+}
+
+/** Events listed without a market, but for those of the store whose markets closed before the lists begin. */
+async function emptyEvents(
+  { postgres, signal }: SourceContext,
+  { seriesTicker, closeFromMs, events, markets }: SeriesLists,
+): Promise<readonly string[]> {
+  const filled = new Set(markets.map(({ event_ticker }) => event_ticker))
+  const empty = new Set(events.map(({ ticker }) => ticker).filter((ticker) => !filled.has(ticker)))
+  if (empty.size === 0) return []
+  const statement = new StatementBuilder()
+  statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
+  statement.where(`event_ticker = ANY (${statement.addList([...empty])})`)
+  statement.where(`close_time < ${statement.addInstant(closeFromMs)}`)
+  const past = await postgres.run<{ readonly event_ticker: string }>(
+    statement.build(`SELECT DISTINCT event_ticker FROM markets ${statement.whereClause}`),
+    { signal },
+  )
+  for (const { event_ticker } of past) empty.delete(event_ticker)
+  return [...empty].toSorted()
+}
+
+/** Settled markets of the store that close within the lists and are not in them. */
+async function absentMarkets(
+  { postgres, signal }: SourceContext,
+  { seriesTicker, closeFromMs, markets }: SeriesLists,
+): Promise<readonly string[]> {
+  const statement = new StatementBuilder()
+  statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
+  statement.where(`status = ${statement.add(FINAL_STATUS, 'text')}`)
+  statement.where(`close_time >= ${statement.addInstant(closeFromMs)}`)
+  statement.where(`ticker <> ALL (${statement.addList(markets.map(({ ticker }) => ticker))})`)
+  const rows = await postgres.run<{ readonly ticker: string }>(
+    statement.build(`SELECT ticker FROM markets ${statement.whereClause} ORDER BY ticker`),
+    { signal },
+  )
+  return rows.map(({ ticker }) => ticker)
+}

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { beforeEach, test, type TestContext } from 'node:test'
+import { backfillSource } from '../../server/ingest/run-source.ts'
+import { missingWindows, type TimeWindow } from '../../server/storage/cursor-store.ts'
+import { migrate, readMigrations } from '../../server/storage/migrations.ts'
+import { checkCandles } from '../../server/verify/candle-check.ts'
+import { MARKETS, SERIES } from '../support/exchange-world.ts'
+import { type Answer, type AskedRequest, send } from '../support/local-upstream.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+import {
+  startWorld,
+  type UpstreamWorld,
+  WORLD_NOW_MS,
+  worldContext,
+  worldSource,
+} from '../support/upstream-world.ts'
+
+const file = storeOfThisFile()
+const SPAN: TimeWindow = {
+  fromMs: Date.parse('2026-07-01T00:00:00Z'),
+  toMs: Date.parse('2026-08-29T00:00:00Z'),
+}
+const CATALOGUE = { source: 'exchange-catalogue', scope: SERIES } as const
+const NO_MARKETS = send(200, '{"markets":[],"cursor":""}')
+const NO_EVENTS = send(200, '{"events":[],"cursor":""}')
+
+beforeEach(async () => {
+  await command('TRUNCATE series, markets, candles, ingest_cursors')
+})
+
+function command<Row>(text: string): Promise<readonly Row[]> {
+  return file.store.postgres.run<Row>({ text, parameters: [] })
+}
+
+async function backfill(
+  t: TestContext,
+  world: UpstreamWorld,
+  name: 'exchange-catalogue' | 'exchange-candles' = 'exchange-catalogue',
+  span = SPAN,
+): Promise<{ readonly errorCount: number; readonly problems: readonly string[] }> {
+  const problems: string[] = []
+  const { errorCount } = await backfillSource(worldSource(t, world, name), span, {
+    ...worldContext(file.store.postgres),
+    onEvent: (event) => {
+      if (event.kind === 'rejected') problems.push(...event.problems)
+    },
+  })
+  return { errorCount, problems }
+}
+
+function missing(): Promise<readonly TimeWindow[]> {
+  return missingWindows(file.store.postgres, CATALOGUE, SPAN)
+}
+
+async function knownMarkets(): Promise<readonly string[]> {
+  const rows = await command<{ readonly ticker: string }>('SELECT ticker FROM markets ORDER BY ticker')
+  return rows.map(({ ticker }) => ticker)
+}
+
+function onLists(answer: (request: AskedRequest) => Answer | undefined): UpstreamWorld['fault'] {
+  return (request) => (/\/(historical\/)?markets\?/.test(request.url) ? answer(request) : undefined)
+}
+
+/** Those that trade within the span. */
+const ALL_TICKERS = MARKETS.filter(({ openMs }) => openMs < SPAN.toMs)
+  .map(({ ticker }) => ticker)
+  .toSorted()
+
+const FALSE_LISTS: readonly (readonly [string, UpstreamWorld['fault'], RegExp])[] = [
+  [
+    'both lists are empty',
+    onLists(() => NO_MARKETS),
+    /3 events of KXHIGHNY are listed without a market, first/,
+  ],
+  [
+    'the historical list is empty',
+    onLists(({ url }) => (url.includes('/historical/') ? NO_MARKETS : undefined)),
+    /1 event of KXHIGHNY is listed without a market, first KXHIGHNY-26JUL10/,
+  ],
+  [
+    'the live list is empty',
+    onLists(({ url }) => (url.includes('/historical/') ? undefined : NO_MARKETS)),
+    /2 events of KXHIGHNY are listed without a market, first KXHIGHNY-26AUG28/,
+  ],
+  [
+    'a list ends with an empty page',
+    onLists(({ url }) => (url.includes('cursor=2') ? NO_MARKETS : undefined)),
+    /\/markets ends with an empty page after one that was not full/,
+  ],
+]
+
+for (const [what, fault, told] of FALSE_LISTS) {
+  test(`no window of the catalogue is complete when ${what}, and the next run has every market`, async (t) => {
+    const world = await startWorld(t)
+    world.fault = fault
+    const { problems } = await backfill(t, world)
+    assert.match(problems.join('\n'), told)
+    assert.deepEqual(await missing(), [SPAN])
+    world.fault = () => undefined
+    assert.deepEqual(await backfill(t, world), { errorCount: 0, problems: [] })
+    assert.deepEqual(await missing(), [])
+    assert.deepEqual(await knownMarkets(), ALL_TICKERS)
+  })
+}
+
+test('lists that lack markets which the store knows complete nothing, whatever the events say', async (t) => {
+  const world = await startWorld(t)
+  await backfill(t, world)
+  await command("UPDATE ingest_cursors SET completed = '{}'")
+  await command("DELETE FROM markets WHERE ticker LIKE '%26AUG28%'")
+  world.fault = ({ url }) =>
+    url.includes('/events?') ? NO_EVENTS : /markets\?/.test(url) ? NO_MARKETS : undefined
+  const { problems } = await backfill(t, world)
+  assert.match(problems.join('\n'), /2 settled markets of KXHIGHNY are not listed, first KXHIGHNY-26JUL10-/)
+  assert.deepEqual(await missing(), [SPAN])
+  world.fault = () => undefined
+  assert.equal((await backfill(t, world)).errorCount, 0)
+  assert.deepEqual(await knownMarkets(), ALL_TICKERS)
+})
+
+test('a series without events is complete, and is not asked for twice', async (t) => {
+  const world = await startWorld(t)
+  world.fault = ({ url }) =>
+    url.includes('/events?') ? NO_EVENTS : /markets\?/.test(url) ? NO_MARKETS : undefined
+  assert.equal((await backfill(t, world)).errorCount, 0)
+  assert.deepEqual(await missing(), [])
+  const before = world.asked.length
+  await backfill(t, world)
+  assert.equal(world.asked.length, before)
+})
+
+test('cursors that go round are an error at once', async (t) => {
+  const world = await startWorld(t)
+  let pages = 0
+  world.fault = onLists(() => {
+    pages += 1
+    return send(200, `{"markets":[],"cursor":"${pages % 2 === 0 ? 'a' : 'b'}"}`)
+  })
+  assert.equal((await backfill(t, world)).errorCount, 1)
+  assert.equal(pages, 3)
+})
+
+test('a store whose catalogue was closed by empty lists is opened, named, and filled', async (t) => {
+  const world = await startWorld(t)
+  await backfill(t, world)
+  await backfill(t, world, 'exchange-candles')
+  const candles = 'SELECT market_ticker, period_interval, end_period_ts FROM candles ORDER BY 1, 2, 3'
+  const expected = await command(candles)
+  assert.ok(expected.length > 0)
+  await command('DROP SCHEMA public CASCADE')
+  await command('CREATE SCHEMA public')
+  await migrate(file.store.postgres, (await readMigrations()).slice(0, 6))
+  await command(`INSERT INTO series (ticker, measure_type, title, category, frequency, tags, active,
+      settlement_sources, last_seen_at)
+    VALUES ('${SERIES}', 'high', 'Highest temperature', 'Climate and Weather', 'daily', '[]', true, '[]', now())`)
+  for (const source of ['exchange-catalogue', 'exchange-candles']) {
+    await command(`INSERT INTO ingest_cursors (source, scope, completed)
+      VALUES ('${source}', '${SERIES}', '{[2026-07-01T00:00:00Z,2026-08-29T00:00:00Z)}')`)
+  }
+  await file.store.migrate()
+  const { signal } = new AbortController()
+  const verified = { postgres: file.store.postgres, lake: null, span: SPAN, nowMs: WORLD_NOW_MS, signal }
+  const { findings } = await checkCandles(verified, SERIES)
+  assert.deepEqual(
+    findings.map(({ of }) => of),
+    [`${SERIES}: the catalogue`],
+  )
+  await backfill(t, world)
+  await backfill(t, world, 'exchange-candles')
+  assert.deepEqual(await command(candles), expected)
+})
