@@ -51,12 +51,7 @@ export function compactionTask(options: CompactionTaskOptions): TaskLoop {
       const fetchedCount = await latest.fetch(compaction)
       const result = await compactClosedDays(compaction)
       logResult(result, logger)
-      for (const { path, reason, isPassing } of result.failures) {
-        // A full disk's words name another temporary file each time.
-        const key = warningKey(path, isPassing ? 'passing' : reason)
-        const times = warnings.timesToTell(key, clock.nowMs())
-        if (times !== null) logger.warn({ path, reason, times }, 'a partition cannot be compacted')
-      }
+      warnOf(result.failures, { logger, warnings, nowMs: clock.nowMs() })
       if (fetchedCount + result.partitions.length + result.published.length > 0) onChange()
       return outcomeOf(result)
     },
@@ -71,6 +66,32 @@ function retiredBefore(
 ): number | undefined {
   if (graceMs === 0) return undefined
   return pushes === null ? nowMs - graceMs : (pushes.pushedBefore(nowMs, graceMs) ?? 0)
+}
+
+interface Warner {
+  readonly logger: Logger
+  readonly warnings: RepeatedWarnings
+  readonly nowMs: number
+}
+
+/** A full disk and a store that is away are every partition's: one warning says how many. Others are their own. */
+function warnOf(failures: readonly CompactionFailure[], { logger, warnings, nowMs }: Warner): void {
+  const passing = failures.filter(({ isPassing }) => isPassing)
+  const [first] = passing
+  // A full disk's words name another temporary file each time.
+  const passingTimes = first === undefined ? null : warnings.timesToTell(warningKey('passing'), nowMs)
+  if (first !== undefined && passingTimes !== null) {
+    const { path, reason } = first
+    const context = { path, reason, partitions: passing.length, times: passingTimes }
+    logger.warn(
+      context,
+      passing.length === 1 ? 'a partition cannot be compacted' : 'partitions cannot be compacted',
+    )
+  }
+  for (const { path, reason } of failures.filter(({ isPassing }) => !isPassing)) {
+    const times = warnings.timesToTell(warningKey(path, reason), nowMs)
+    if (times !== null) logger.warn({ path, reason, times }, 'a partition cannot be compacted')
+  }
 }
 
 function logResult({ partitions, published }: CompactionResult, logger: Logger): void {
