@@ -37,6 +37,8 @@ export interface FeedConnectionOptions {
   readonly onClose: (lastHeardMs: number) => void
   /** Why a connection ended or did not come about. */
   readonly onTrouble: (reason: string) => void
+  /** The time by which signs of life are told, ms since the epoch. */
+  readonly nowMs: () => number
   /** A number in [0, 1), for the chance in the waits. */
   readonly random?: () => number
 }
@@ -47,7 +49,9 @@ export class FeedConnection {
   #isOpen = false
   #isPaused = false
   #isStopped = false
+  /** Steady time (performance.now) of the opening, and of the last sign of life. */
   #openedMs = 0
+  #signMs = 0
   #lastHeardMs = 0
   #attempts = 0
   #reason = ''
@@ -94,7 +98,7 @@ export class FeedConnection {
     if (isPaused) {
       this.#socket?.pause()
     } else {
-      this.#lastHeardMs = Date.now()
+      this.#noteHeard()
       this.#socket?.resume()
     }
   }
@@ -118,13 +122,11 @@ export class FeedConnection {
     socket.on('open', () => this.#opened(socket))
     socket.on('message', (data: Buffer) => {
       if (socket !== this.#socket) return
-      this.#lastHeardMs = Date.now()
+      this.#noteHeard()
       this.#options.onMessage(data)
     })
     for (const sign of ['ping', 'pong'] as const) {
-      socket.on(sign, () => {
-        this.#lastHeardMs = Date.now()
-      })
+      socket.on(sign, () => this.#noteHeard())
     }
     socket.on('unexpected-response', (request, response) => {
       this.#reason = `the handshake was answered with status ${response.statusCode}`
@@ -145,17 +147,23 @@ export class FeedConnection {
     if (socket !== this.#socket) return
     this.#isOpen = true
     this.connections++
-    this.#openedMs = Date.now()
-    this.#lastHeardMs = this.#openedMs
+    this.#openedMs = performance.now()
+    this.#noteHeard()
     const { timing, ping } = this.#options
     const idleMs = timing.idleTimeoutMs ?? FEED_IDLE_TIMEOUT_MS
     this.#watch = setInterval(() => {
       // A paused connection hears nothing because we do not listen.
-      if (!this.#isPaused && Date.now() - this.#lastHeardMs > idleMs) this.#giveUp(`silent for ${idleMs} ms`)
+      const silentMs = performance.now() - this.#signMs
+      if (!this.#isPaused && silentMs > idleMs) this.#giveUp(`silent for ${idleMs} ms`)
       else if (socket.readyState === WebSocket.OPEN) ping(socket)
     }, timing.pingMs)
     if (this.#isPaused) socket.pause()
     this.#options.onOpen()
+  }
+
+  #noteHeard(): void {
+    this.#signMs = performance.now()
+    this.#lastHeardMs = this.#options.nowMs()
   }
 
   #giveUp(reason: string): void {
@@ -174,7 +182,7 @@ export class FeedConnection {
     this.#isOpen = false
     if (wasOpen) this.#options.onClose(this.#lastHeardMs)
     if (this.#isStopped) return
-    if (wasOpen && Date.now() - this.#openedMs > FEED_STABLE_MS) this.#attempts = 0
+    if (wasOpen && performance.now() - this.#openedMs > FEED_STABLE_MS) this.#attempts = 0
     this.#options.onTrouble(this.#reason)
     this.#retry = setTimeout(() => this.#connect(), this.#waitMs())
   }

@@ -12,6 +12,8 @@ export interface LaneLog {
   closed(lastHeardMs: number): void
   /** The exchange says that a market came or opened; it may be one of any series. */
   announced(id: string): void
+  /** The time of what is received now, ms since the epoch: never less than before. */
+  nowMs(): number
   /** Something to tell people about; never holds a secret. */
   trouble(text: string): void
 }

@@ -59,6 +59,8 @@ export class ConsolidationLoop {
   #publishedAtMs = 0
   #nextPublishMs = 0
   #nextReportMs = 0
+  /** The log's time at the last report. */
+  #heardMs = 0
   /** When it was last told that the clock is behind the log. */
   #toldMs = Number.NEGATIVE_INFINITY
 
@@ -135,10 +137,15 @@ export class ConsolidationLoop {
     })
   }
 
-  /** Time in the log does not go back: what is heard meanwhile is placed where the clock was before. */
+  /**
+   * Time in the log does not go back: where it stands still, what is heard meanwhile is placed where the clock was before.
+   * Where it goes on it is right and the machine's clock is not (receive-clock.ts).
+   */
   #noticeClock(heardMs: number): void {
     const aheadMs = heardMs - Date.now()
-    if (aheadMs < AHEAD_MS_USUAL || performance.now() - this.#toldMs < REMIND_MS) return
+    const isStanding = heardMs === this.#heardMs
+    this.#heardMs = heardMs
+    if (!isStanding || aheadMs < AHEAD_MS_USUAL || performance.now() - this.#toldMs < REMIND_MS) return
     this.#toldMs = performance.now()
     const [seconds, until] = [Math.round(aheadMs / 1000), new Date(heardMs).toISOString()]
     this.#post({

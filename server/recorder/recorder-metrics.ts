@@ -3,6 +3,7 @@
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { ConsolidationReport } from './consolidation-loop.ts'
 import type { LaneFigures } from '../feed/feed-lane.ts'
+import { exchangeMsOf } from '../feed/receive-clock.ts'
 import type { WalPosition } from './wal-segment.ts'
 
 export interface RecorderMetrics {
@@ -40,7 +41,6 @@ export interface RecorderMetrics {
 
 const WINDOW_MS = 10_000
 const LAG_EVERY_FRAMES = 64
-const TIME = /"(?:ts_ms|timestamp)":\s?"?(\d{13})\b/
 
 /** Counts messages and looks into one of many for its age. */
 export class FrameRate {
@@ -80,7 +80,7 @@ export class FrameRate {
   }
 
   #measureLag(data: Buffer, nowMs: number): void {
-    const match = TIME.exec(data.toString('latin1', 0, Math.min(512, data.length)))
-    if (match !== null) this.#lagMs = nowMs - Number(match[1])
+    const exchangeMs = exchangeMsOf(data)
+    if (exchangeMs !== undefined) this.#lagMs = nowMs - exchangeMs
   }
 }

@@ -7,7 +7,7 @@ import type { RecorderMetrics } from './recorder-metrics.ts'
 import type { RecordingConfig } from './recording-config.ts'
 import { SourceRecorder } from './source-recorder.ts'
 import type { TaskLog } from '../tasks/task-log.ts'
-import type { SourceRecorderOptions } from './source-recorder.ts'
+import type { SourceRecorderOptions } from './source-recorder-options.ts'
 
 const DISCOVERY_REQUEST_INTERVAL_MS = 200
 /** Discovery asks no faster than this: so many at once after a rest, then one each interval. */

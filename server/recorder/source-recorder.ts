@@ -3,15 +3,13 @@
 
 import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
-import type { LobSource } from '../../shared/lob-sources.ts'
-import type { TaskLog } from '../tasks/task-log.ts'
 import type { DataDirectoryLock } from '../storage/data-directory-lock.ts'
 import { RECORDER_PUBLISH_INTERVAL_MS } from '../../shared/limits.ts'
 import { MS_PER_HOUR, NS_PER_MS } from '../../shared/utc-date.ts'
 import type { ConsolidationReport } from './consolidation-loop.ts'
 import { ConsolidationWorker } from './consolidation-worker.ts'
-import type { FeedLane, LaneLog } from '../feed/feed-lane.ts'
-import type { DirectoryMarket, MarketDirectory } from '../feed/market-directory.ts'
+import type { FeedLane } from '../feed/feed-lane.ts'
+import type { DirectoryMarket } from '../feed/market-directory.ts'
 import { LanePlaces } from './lane-places.ts'
 import type { LanePlace } from './lane-places.ts'
 import { MarketDiscovery } from './market-discovery.ts'
@@ -19,6 +17,8 @@ import { lockRecorder } from './recorder-lock.ts'
 import { FrameRate } from './recorder-metrics.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
 import { writeRecorderStatus } from './recorder-status.ts'
+import { ReceiveClock } from '../feed/receive-clock.ts'
+import type { SourceRecorderOptions } from './source-recorder-options.ts'
 import { disconnectMark, heardMark } from '../feed/wal-mark.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalKind } from './wal-record.ts'
@@ -28,25 +28,6 @@ import { WriteAheadLog } from './write-ahead-log.ts'
 const RECORDER_CLOCK_MS = 1_000
 /** Open markets are looked up so often. */
 const DISCOVERY_INTERVAL_MS = 60_000
-
-export interface SourceRecorderOptions {
-  readonly source: LobSource
-  readonly lake: string
-  /** The recorder's own files. */
-  readonly workDirectory: string
-  readonly directory: MarketDirectory
-  readonly lanesMax: number
-  readonly marketsPerLaneMax: number
-  readonly makeLane: (log: LaneLog) => FeedLane
-  readonly logger: TaskLog
-  /** The log cannot be written: recording is over. */
-  readonly onFailed: (error: Error) => void
-  readonly publishIntervalMs?: number
-  readonly discoveryIntervalMs?: number
-  readonly clockMs?: number
-  /** Without it frames are only kept, for tests and for consolidating elsewhere. */
-  readonly isConsolidating?: boolean
-}
 
 const NOTHING = Buffer.alloc(0)
 // What was heard may be overtaken by an older message that is still on its way.
@@ -65,6 +46,8 @@ export class SourceRecorder {
   #worker: ConsolidationWorker | undefined
   #report: ConsolidationReport | undefined
   #clock: NodeJS.Timeout | undefined
+  readonly #receiveClock: ReceiveClock
+  #toldStepMs = 0
   #statedHour = -1
   #lastTs = 0n
   #lastEpoch = 0
@@ -80,6 +63,7 @@ export class SourceRecorder {
     this.#options = options
     this.#log = log
     this.#lock = lock
+    this.#receiveClock = options.receiveClock ?? new ReceiveClock()
     this.#places = new LanePlaces({ ...options, makeLane: (place) => this.#makeLane(place) })
     this.#discovery = new MarketDiscovery({
       source: options.source,
@@ -214,10 +198,12 @@ export class SourceRecorder {
     return makeLane({
       frame: (data) => {
         this.#rate.count(data, Date.now())
+        this.#receiveClock.heard(data)
         this.#append(WAL_KIND.frame, number, place.epoch, data)
       },
       command: (text) => this.#append(WAL_KIND.command, number, place.epoch, Buffer.from(text)),
       opened: () => {
+        this.#receiveClock.reconnected()
         this.#lastEpoch = Math.max(this.#lastEpoch + 1, Date.now())
         place.epoch = this.#lastEpoch
         logger.info({ source, lane: number }, 'connected')
@@ -227,13 +213,20 @@ export class SourceRecorder {
         this.#append(WAL_KIND.mark, number, place.epoch, mark, lastHeardMs)
       },
       announced: (id) => this.#discovery.announce(id),
+      nowMs: () => this.#receiveClock.nowMs(),
       trouble: (reason) => logger.warn({ source, lane: number, reason }, 'trouble with the feed'),
     })
   }
 
   // The log.
 
-  #append(kind: WalKind, lane: number, epoch: number, payload: Uint8Array, atMs = Date.now()): void {
+  #append(
+    kind: WalKind,
+    lane: number,
+    epoch: number,
+    payload: Uint8Array,
+    atMs = this.#receiveClock.nowMs(),
+  ): void {
     const ts = BigInt(atMs) * NS_PER_MS
     // Time does not go back within the log, except for words about an earlier time.
     if (kind !== WAL_KIND.mark && ts > this.#lastTs) this.#lastTs = ts
@@ -255,10 +248,23 @@ export class SourceRecorder {
       this.#append(WAL_KIND.mark, place.number, place.epoch, mark, lastHeardMs)
     }
     this.#append(WAL_KIND.clock, 0, 0, NOTHING)
-    const hour = Math.floor(nowMs / MS_PER_HOUR)
+    const hour = Math.floor(this.#receiveClock.nowMs() / MS_PER_HOUR)
     if (hour !== this.#statedHour && this.#markets.size > 0) this.#stateSeries([...this.#markets.values()])
     this.#statedHour = hour
-    if (nowMs - this.#statedMs > STATUS_INTERVAL_MS) this.#writeStatus(nowMs)
+    if (Math.abs(nowMs - this.#statedMs) > STATUS_INTERVAL_MS) this.#writeStatus(nowMs)
+    this.#tellStep()
+  }
+
+  #tellStep(): void {
+    const { steppedByMs } = this.#receiveClock
+    if (steppedByMs !== 0 && this.#toldStepMs === 0) {
+      const { source, logger } = this.#options
+      const way = steppedByMs > 0 ? 'forward' : 'back'
+      const seconds = Math.round(Math.abs(steppedByMs) / 1000)
+      const text = `the clock was put ${way} by ${seconds} s: receive times follow when the exchange's times agree`
+      logger.warn({ source }, text)
+    }
+    this.#toldStepMs = steppedByMs
   }
 
   #writeStatus(nowMs: number): void {

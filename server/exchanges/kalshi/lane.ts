@@ -72,6 +72,7 @@ export class KalshiLane implements FeedLane {
         this.#next()
       },
       onMessage: (data) => this.#receive(data),
+      nowMs: () => log.nowMs(),
       onClose: (lastHeardMs) => {
         this.#reset()
         log.closed(lastHeardMs)

@@ -46,6 +46,7 @@ export class PolymarketLane implements FeedLane {
         this.#subscribe()
       },
       onMessage: (data) => this.#receive(data),
+      nowMs: () => log.nowMs(),
       onClose: (lastHeardMs) => {
         this.#forget()
         log.closed(lastHeardMs)

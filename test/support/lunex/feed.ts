@@ -38,6 +38,7 @@ export class LunexLane implements FeedLane {
         this.#follow()
       },
       onMessage: (data) => log.frame(data),
+      nowMs: () => log.nowMs(),
       onClose: (lastHeardMs) => log.closed(lastHeardMs),
       onTrouble: (reason) => log.trouble(reason),
     })

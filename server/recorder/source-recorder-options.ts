@@ -1,0 +1,28 @@
+// What the recorder of one exchange is given.
+
+import type { LobSource } from '../../shared/lob-sources.ts'
+import type { FeedLane, LaneLog } from '../feed/feed-lane.ts'
+import type { MarketDirectory } from '../feed/market-directory.ts'
+import type { ReceiveClock } from '../feed/receive-clock.ts'
+import type { TaskLog } from '../tasks/task-log.ts'
+
+export interface SourceRecorderOptions {
+  readonly source: LobSource
+  readonly lake: string
+  /** The recorder's own files. */
+  readonly workDirectory: string
+  readonly directory: MarketDirectory
+  readonly lanesMax: number
+  readonly marketsPerLaneMax: number
+  readonly makeLane: (log: LaneLog) => FeedLane
+  readonly logger: TaskLog
+  /** The log cannot be written: recording is over. */
+  readonly onFailed: (error: Error) => void
+  readonly publishIntervalMs?: number
+  readonly discoveryIntervalMs?: number
+  readonly clockMs?: number
+  /** By default one of its own, of the machine's clock. */
+  readonly receiveClock?: ReceiveClock
+  /** Without it frames are only kept, for tests and for consolidating elsewhere. */
+  readonly isConsolidating?: boolean
+}

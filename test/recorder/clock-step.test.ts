@@ -1,0 +1,42 @@
+// The recorder beside a local exchange while the machine's clock is put wrong for a while: every book stands at its time.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ReceiveClock } from '../../server/feed/receive-clock.ts'
+import { LocalKalshi } from '../support/local-kalshi.ts'
+import { checkAgainst, eventually, readSeries, recordKalshi } from '../support/recorder-harness.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const TICKER = 'KXHIGHNY-26NOV20-B45.5'
+const NS_PER_MS = 1_000_000n
+const MINUTE_MS = 60_000
+
+for (const [what, stepMs] of [
+  ['put back by 30 minutes', -30 * MINUTE_MS],
+  ['put forward by two hours', 120 * MINUTE_MS],
+] as const) {
+  test(`a clock that is ${what} and then right again moves no book, and is told`, async (t) => {
+    const exchange = await LocalKalshi.start(t)
+    exchange.setBook(TICKER, [[0, 40, 1000]])
+    let offMs = 0
+    const receiveClock = new ReceiveClock(() => Date.now() + offMs)
+    const startMs = Date.now()
+    const root = await temporaryDirectory(t)
+    const { recorder, lake, log } = await recordKalshi(t, exchange, root, [TICKER], { receiveClock })
+    await exchange.until(() => exchange.isFollowed(TICKER))
+    for (const nextMs of [stepMs, 0, 0]) {
+      for (let index = 0; index < 100; index += 1) exchange.change(TICKER, index % 2, 30 + (index % 20), 100)
+      await eventually(() => recorder.metrics.frames >= exchange.sentFrames, 'everything sent has come')
+      if (offMs !== 0) await eventually(() => log.lines.length > 2, 'it is told')
+      offMs = nextMs
+    }
+    await recorder.stop()
+    const rows = await readSeries(lake, 'kalshi', 'KXHIGHNY')
+    const { known, unknown, gaps } = checkAgainst(exchange, rows)
+    assert.deepEqual([known, unknown, gaps], [300, 0, 0])
+    const [from, to] = [BigInt(startMs) * NS_PER_MS, BigInt(Date.now()) * NS_PER_MS]
+    const outside = rows.filter(({ ts }) => ts < from || ts > to)
+    assert.equal(outside.length, 0, `${outside.length} of ${rows.length} rows stand at another time`)
+    assert.equal(log.lines.filter((line) => /^the clock was put (back|forward) by/.test(line)).length, 1)
+  })
+}
