@@ -2,7 +2,7 @@
 // together with what the manifest says of it. See compaction.ts for the order of things and why.
 
 import { createHash } from 'node:crypto'
-import { createReadStream, existsSync, type Stats } from 'node:fs'
+import { createReadStream, type Stats } from 'node:fs'
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isErrno } from '../../shared/errno.ts'
@@ -71,7 +71,7 @@ export async function compactPartition(
 ): Promise<void> {
   const partition = await findPartition(options, work)
   const { published, name: path } = partition
-  await fetchLatest(partition, options)
+  const hasCome = await fetchLatest(partition, options)
   if (published !== undefined) {
     const isDue = published.publishedMs < (options.retireBeforeMs ?? Infinity)
     const movedRows = isDue ? await retire(options, partition, published) : undefined
@@ -81,7 +81,7 @@ export async function compactPartition(
     // What closed or came late since then is written now; rows that are published only wait.
     const toMs = Math.min(partition.toMs, Math.max(closedMs, published.partition.cut_over))
     const state = await compactionState(options.postgres, { ...scopeOf(partition), toMs })
-    if (state.rows === 0n || (!isDue && state.digest === published.digest)) return
+    if (state.rows === 0n || (!isDue && !hasCome && state.digest === published.digest)) return
   }
   const now = published === undefined ? partition : await findPartition(options, work)
   await writeClosedRows(options, now, closedMs, result)
@@ -244,20 +244,26 @@ function publisher({ onStep }: CompactionOptions, { path, name }: Partition, tem
 
 /**
  * Fetches the partition's file where the lake has none, or an earlier one than the manifest or a publication tells of: another
- * collector has gone on from it.
+ * collector has gone on from it. As long as all rows of a published file are in the store, it may have been made while object
+ * storage did not answer: what that has goes before it, and the rows are added to it. Returns whether a file has come.
  */
 async function fetchLatest(
-  { name: key, path, registered, published }: Partition,
+  { name: key, path, fromMs, registered, published }: Partition,
   { fetchFile, retireBeforeMs, signal }: CompactionOptions,
-): Promise<void> {
-  if (fetchFile === undefined) return
+): Promise<boolean> {
+  if (fetchFile === undefined) return false
   const [told, next] = [registered?.revision ?? 0n, published?.partition.revision ?? 0n]
   const revision = told > next ? told : next
-  if (existsSync(path) && !(await isOutdated(path, revision))) return
+  const before = await stat(path).catch(() => undefined)
+  const isThereNow = before !== undefined
+  const isOnlyPublished = published !== undefined && (registered?.cut_over ?? fromMs) <= fromMs
+  if (isThereNow && !isOnlyPublished && !(await isOutdated(path, revision))) return false
   await fetchFile({ key, revision }, signal).catch((error: unknown) => {
     // Of rows that stay in the store until their file is in object storage none is lost.
-    if (retireBeforeMs === undefined || revision > 0n) throw error
+    const isInStore = retireBeforeMs !== undefined && (revision === 0n || (isThereNow && isOnlyPublished))
+    if (!isInStore) throw error
   })
+  return (await stat(path).catch(() => undefined))?.ino !== before?.ino
 }
 
 /** Whether the partition has a file. One that the manifest counts on must be there: without it rows would be lost. */

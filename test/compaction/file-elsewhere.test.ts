@@ -7,9 +7,12 @@ import { test } from 'node:test'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import type { CompactionOptions, CompactionResult } from '../../server/compaction/compaction-options.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'
+import { fetchLakeFile } from '../../server/sync/lake-fetch.ts'
+import { syncLake } from '../../server/sync/lake-sync.ts'
 import type { StoredObservation } from '../../shared/sql/observation-queries.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { JULY_MS, manyObservations, observationAt, parquet, query } from '../support/moved-rows.ts'
+import { startS3Server } from '../support/s3-server.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
@@ -17,8 +20,12 @@ const file = storeOfThisFile()
 const OBSERVATIONS = 'observations/station=NYC/year=2026.parquet'
 const CLOCK = { nowMs: () => Date.UTC(2026, 6, 4, 12), sleep: async () => {} }
 
-function compact(lake: string, fetchFile?: CompactionOptions['fetchFile']): Promise<CompactionResult> {
-  return compactClosedDays({ postgres: file.store.postgres, lake, fetchFile, clock: CLOCK })
+function compact(
+  lake: string,
+  fetchFile?: CompactionOptions['fetchFile'],
+  grace: Pick<CompactionOptions, 'retireBeforeMs'> = {},
+): Promise<CompactionResult> {
+  return compactClosedDays({ postgres: file.store.postgres, lake, fetchFile, clock: CLOCK, ...grace })
 }
 
 async function write(observations: readonly StoredObservation[]): Promise<void> {
@@ -34,8 +41,35 @@ async function hotCount(): Promise<number> {
   return row!.count
 }
 
+test('a file published while object storage did not answer goes on from the one that is there, and is no conflict', async (t) => {
+  const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  await file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
+  await write(manyObservations(1))
+  await compact(other)
+  await file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
+  await write([observationAt(JULY_MS + MS_PER_DAY)])
+  const s3 = await startS3Server(t)
+  const remote = s3.store()
+  t.after(() => remote.close())
+  assert.deepEqual((await syncLake({ lake: other, remote, direction: 'push' })).conflicts, [])
+  const grace = { retireBeforeMs: 0 } as const
+  const fetchFile: CompactionOptions['fetchFile'] = (wanted, signal) =>
+    fetchLakeFile(lake, remote, wanted, signal)
+  s3.fault = () => ({ status: 403 })
+  assert.equal((await compact(lake, fetchFile, grace)).published.length, 1)
+  // Until the next run it is told, and the rows stay in the store.
+  s3.fault = () => undefined
+  assert.deepEqual((await syncLake({ lake, remote, direction: 'push' })).conflicts, [OBSERVATIONS])
+  assert.deepEqual((await compact(lake, fetchFile, grace)).failures, [])
+  assert.deepEqual((await syncLake({ lake, remote, direction: 'push' })).conflicts, [])
+  assert.equal(await hotCount(), 1)
+  const [row] = await query(`SELECT count(*)::INT AS rows FROM ${parquet(join(lake, OBSERVATIONS))}`)
+  assert.equal(row?.['rows'], manyObservations(1).length + 1)
+})
+
 test('rows stay in the store while object storage does not tell whether it has their file', async (t) => {
   const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  await file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
   await write(manyObservations(1))
   await compact(other)
   // The store is lost, and the lake with it: the file is all that there is.
