@@ -156,8 +156,9 @@ function differences(market: Market, volumes: Volumes, settledMs: number): Findi
   const isSettled = ({ window }: Difference): boolean => window.toMs <= settledMs
   const found = [...hourDifferences(volumes), ...dayDifferences(volumes)].filter(isSettled)
   const life = lifeOf(market)
-  const total = sumOf(volumes.days.values())
-  if (found.length === 0 && isOver(market, settledMs) && market.volume !== null && total !== market.volume) {
+  const total = totalOf(volumes)
+  // What the differences do not make up for is missing at every length.
+  if (isOver(market, settledMs) && market.volume !== null && total !== market.volume) {
     found.push({ what: 'days hold', sum: total, expected: market.volume, window: life })
   }
   const byDay = new Map<string, Difference>()
@@ -195,20 +196,42 @@ function* hourDifferences({ minutesOfHour, hours }: Volumes): Generator<Differen
   }
 }
 
-/** Days against their hours. The exchange's days end at an hour of its own. */
-function* dayDifferences({ hours, days }: Volumes): Generator<Difference, void, void> {
-  const ofDays = new Set<number>()
-  for (const [endMs, expected] of days) {
-    const within = [...hours.keys()].filter((hourMs) => hourMs > endMs - MS_PER_DAY && hourMs <= endMs)
-    for (const hourMs of within) ofDays.add(hourMs)
-    const sum = sumOf(within.map((hourMs) => hours.get(hourMs) ?? 0n))
+/** Days against their hours, as far as anything tells of them. The exchange's days end at an hour of its own. */
+function* dayDifferences(volumes: Volumes): Generator<Difference, void, void> {
+  const { ofDays, others } = hoursByDay(volumes)
+  for (const [endMs, expected] of volumes.days) {
+    const sum = ofDays.get(endMs) ?? 0n
     const window = { fromMs: endMs - MS_PER_DAY, toMs: endMs + MS_PER_MINUTE }
     if (sum !== expected) yield { what: 'hours hold', sum, expected, window }
   }
-  for (const [hourMs, expected] of hours) {
+  for (const [hourMs, expected] of others) {
     const window = { fromMs: hourMs, toMs: hourMs + MS_PER_DAY + MS_PER_MINUTE }
-    if (!ofDays.has(hourMs)) yield { what: 'days hold', sum: 0n, expected, window }
+    yield { what: 'days hold', sum: 0n, expected, window }
   }
+}
+
+/** What is known of the market's volume, whichever candles tell of it. */
+function totalOf(volumes: Volumes): bigint {
+  const { ofDays, others } = hoursByDay(volumes)
+  const days = [...volumes.days].map(([endMs, volume]) => larger(volume, ofDays.get(endMs)))
+  return sumOf(days) + sumOf(others.values())
+}
+
+/** Volumes of the hours, each by its own candle or its minutes', summed up by day; and of those without a day. */
+function hoursByDay({ minutesOfHour, hours, days }: Volumes) {
+  const ofDays = new Map<number, bigint>()
+  const others = new Map<number, bigint>()
+  for (const hourMs of new Set([...minutesOfHour.keys(), ...hours.keys()])) {
+    const volume = larger(hours.get(hourMs) ?? 0n, minutesOfHour.get(hourMs))
+    const endMs = [...days.keys()].find((end) => hourMs > end - MS_PER_DAY && hourMs <= end)
+    if (endMs === undefined) others.set(hourMs, volume)
+    else ofDays.set(endMs, (ofDays.get(endMs) ?? 0n) + volume)
+  }
+  return { ofDays, others }
+}
+
+function larger(a: bigint, b: bigint | undefined): bigint {
+  return b !== undefined && b > a ? b : a
 }
 
 function sumOf(volumes: Iterable<bigint>): bigint {

@@ -90,6 +90,8 @@ const LOSSES = [
   ['hours', 'period_interval = 60'],
   ['days', 'period_interval = 1440'],
   ['a market', 'market_ticker = (SELECT max(market_ticker) FROM candles)'],
+  ['hours and days', 'period_interval > 1'],
+  ['every third candle', 'mod(extract(epoch FROM end_period_ts)::int8 / 60 + period_interval / 60, 3) = 0'],
   ['minutes and hours of a day', "period_interval < 1440 AND end_period_ts < '2026-09-14'"],
   ['everything', 'true'],
 ] as const
