@@ -129,6 +129,22 @@ test('a series without events is complete, and is not asked for twice', async (t
   assert.equal(world.asked.length, before)
 })
 
+test('what was empty while nothing was known is asked for once more when the series has markets', async (t) => {
+  const world = await startWorld(t)
+  const early = { fromMs: SPAN.fromMs, toMs: Date.parse('2026-07-20T00:00:00Z') }
+  const late = { fromMs: Date.parse('2026-08-20T00:00:00Z'), toMs: SPAN.toMs }
+  world.fault = ({ url }) =>
+    url.includes('/events?') ? NO_EVENTS : /markets\?/.test(url) ? NO_MARKETS : undefined
+  assert.equal((await backfill(t, world, 'exchange-catalogue', early)).errorCount, 0)
+  world.fault = () => undefined
+  await backfill(t, world, 'exchange-catalogue', late)
+  assert.equal((await backfill(t, world)).errorCount, 0)
+  assert.deepEqual(await knownMarkets(), ALL_TICKERS)
+  const before = world.asked.length
+  await backfill(t, world)
+  assert.equal(world.asked.length, before)
+})
+
 test('cursors that go round are an error at once', async (t) => {
   const world = await startWorld(t)
   let pages = 0

@@ -9,6 +9,7 @@ import { settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../source.ts'
 import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 import type { ExchangeEvent } from '../../exchanges/kalshi/rest-parse.ts'
+import { doubtfulLooks, rememberLook } from './empty-looks.ts'
 import { listGaps } from './list-gaps.ts'
 import { unsettledCloses } from './unsettled-markets.ts'
 
@@ -130,12 +131,14 @@ function covers(window: TimeWindow, { fromMs, toMs }: TimeWindow): boolean {
 }
 
 /** The parts of a window of which it is not known that all markets that traded in them are in the store. */
-export function missingCatalogue(
-  { postgres }: SourceContext,
+export async function missingCatalogue(
+  context: SourceContext,
   seriesTicker: string,
   window: TimeWindow,
 ): Promise<readonly TimeWindow[]> {
-  return missingWindows(postgres, { source: NAME, scope: seriesTicker }, window)
+  const cursor = { source: NAME, scope: seriesTicker }
+  const unseen = await missingWindows(context.postgres, cursor, window)
+  return [...unseen, ...(await doubtfulLooks(context, cursor, window, unseen.length > 0))]
 }
 
 /**
@@ -172,11 +175,18 @@ async function fetchPast(
   )
   const problems = [...events.rejected, ...past.rejected, ...live.rejected]
   problems.push(...(await listGaps(context, { ...lists, markets })))
-  const listed = settledPart(window, LISTING_DELAY_MS, nowMs)
+  const completed = problems.length > 0 ? null : settledPart(window, LISTING_DELAY_MS, nowMs)
+  const isEmpty = events.rows.length === 0 && markets.length === 0
+  const cursor = { source: NAME, scope: seriesTicker }
+  const remember =
+    completed === null ? undefined : await rememberLook(context, cursor, { isEmpty, completed })
   return {
-    write: (transaction) => writeMarkets(transaction, rows),
+    async write(transaction) {
+      await remember?.(transaction)
+      return await writeMarkets(transaction, rows)
+    },
     problems,
-    ...(listed === null || problems.length > 0 ? {} : { completed: listed }),
+    ...(completed === null ? {} : { completed }),
   }
 }
 
