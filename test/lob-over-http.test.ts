@@ -66,7 +66,7 @@ const NY = 'series=KXHIGHNY'
 const DAY = `${NY}&date=2026-07-02`
 
 /** Of four clients each. */
-const LEAVING_ROUNDS = runs(12, 250)
+const LEAVING_ROUNDS = runs(6, 250)
 
 test('serves the same rows as json, ndjson, csv and parquet, whatever columns are asked for', async () => {
   const { get, rows } = samples

@@ -17,9 +17,9 @@ import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
 import { answerForms, refuse, startRaw, startScripted } from '../support/scripted-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const CUTS = runs(20, 200)
+const CUTS = runs(10, 200)
 /** In other runtimes than Node's. */
-const CUTS_ELSEWHERE = runs(10, 40)
+const CUTS_ELSEWHERE = runs(5, 40)
 const LINES = Array.from({ length: 200 }, (_, index) =>
   JSON.stringify({ ts: index, text: 'ü'.repeat(index % 7) }),
 )

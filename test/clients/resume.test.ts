@@ -14,9 +14,9 @@ import { startSampleServer } from '../support/sample-server.ts'
 import { answerForms, type Script, startRaw, startScripted } from '../support/scripted-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const CUTS = runs(60, 200)
+const CUTS = runs(25, 200)
 /** In other runtimes than Node's. */
-const CUTS_ELSEWHERE = runs(20, 40)
+const CUTS_ELSEWHERE = runs(10, 40)
 const QUICK = { firstWaitMs: 1, resumes: 3 }
 const LOB = { method: 'lob', parameters: { series: 'KXHIGHNY', date: '2026-07-01' } } as const
 const LINES = Array.from({ length: 200 }, (_, index) => JSON.stringify({ ts: index, mid: index / 2 }))

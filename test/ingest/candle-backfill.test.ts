@@ -21,7 +21,7 @@ import { worldConfig } from '../support/upstream-world.ts'
 
 const SEED = Number(process.env['BACKFILL_SEED'] ?? 2026)
 const SEQUENCES = Number(process.env['BACKFILL_SEQUENCES'] ?? 2)
-const RUNS = runs(8, 50)
+const RUNS = runs(5, 50)
 const DAY_MS = 86_400_000
 const FIRST_MS = Date.parse('2026-09-10T00:00:00Z')
 const DAYS = 18

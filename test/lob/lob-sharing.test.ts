@@ -10,7 +10,7 @@ import { LobPool, type LobOpenOptions } from '../../server/lob/lob-pool.ts'
 import type { LobStream } from '../../server/lob/lob-stream.ts'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
-import { runs } from '../support/effort.ts'
+import { IS_FULL_EFFORT, runs } from '../support/effort.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
 import { SERIES } from '../support/recorded-events.ts'
 import { SECTION_DATES, writeSectionsLake, writeStillLake } from '../support/sections-lake.ts'
@@ -18,7 +18,11 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { startTestServer, until } from '../support/test-server.ts'
 
 const FAKE_WORKER = new URL('../support/fake-lob-worker.js', import.meta.url)
-const REAL_WORKER = new URL('../../workers/lob/task.js', import.meta.url)
+/** In the quick gear its threads do not warm up, which takes longer than most of what they do here. */
+const REAL_WORKER = new URL(
+  IS_FULL_EFFORT ? '../../workers/lob/task.js' : '../support/cold-lob-worker.js',
+  import.meta.url,
+)
 const DATES = [SECTION_DATES[0]]
 
 function startPool(t: TestContext, lake: string, processors: number, workerUrl = REAL_WORKER): LobPool {
@@ -95,13 +99,17 @@ for (const [processors, others, threads] of [
   })
 }
 
-const LEAVING = runs(40, 1000)
+/** So often nothing has to be as it was before, and this is so often done once before that. */
+const LEAVING = runs(16, 1000)
+const LEFT_BEFORE = runs(8, 20)
 
 test('no more threads help than there are sections left', async (t) => {
   const { openWords } = startFakePool(t, 4)
   const makers = sectionMakers(await readBody(await openWords('sections.2.until-taken.2')))
   assert.equal(new Set(makers.map(({ thread }) => thread)).size, 2)
 })
+
+const DEATHS = runs(2, 5)
 
 for (const [what, words, code] of [
   ['an assistant dies', 'assistant-dies', 'worker_failed'],
@@ -111,7 +119,7 @@ for (const [what, words, code] of [
 ] as const) {
   test(`an answer breaks off when ${what} after it took a section, and the pool serves on`, async (t) => {
     const { pool, openWords } = startFakePool(t, 4)
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < DEATHS; round++) {
       await assert.rejects(readBody(await openWords(`sections.20.until-taken.4.${words}`)), { code })
       assert.equal(pool.takenSlots, 0)
     }
@@ -231,7 +239,7 @@ test('clients that leave a shared answer, a thousand of them with full effort, l
     await stream.close()
     assert.equal(pool.takenSlots, 0)
   }
-  for (let round = 0; round < 20; round++) await leave(round)
+  for (let round = 0; round < LEFT_BEFORE; round++) await leave(round)
   const before = heldThings()
   for (let round = 0; round < LEAVING; round++) await leave(round)
   const after = heldThings()

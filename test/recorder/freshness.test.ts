@@ -7,8 +7,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pino } from 'pino'
-import { startServer } from '../../server/server.ts'
-import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
+import { PROGRAM_ARGUMENTS, startColdServer } from '../support/cold-workers.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { TEST_KEY_ID, TEST_PRIVATE_KEY, checkAgainst, readSeries } from '../support/recorder-harness.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -49,7 +48,7 @@ test('a change is in the answer of /lob within ten seconds, and the command ends
   }
   await exchange.until(() => exchange.isFollowed(A))
   assert.equal(exchange.isFollowed('KXHIGHNY-26NOV19-B45.5'), false)
-  const server = await startServer({ ...TEST_CONFIG, lake }, { logger: pino({ level: 'silent' }) })
+  const server = await startColdServer({ ...TEST_CONFIG, lake }, { logger: pino({ level: 'silent' }) })
   t.after(() => server.close())
   const lastBid = async (): Promise<number | undefined> => {
     const date = new Date().toISOString().slice(0, 10)
@@ -69,7 +68,7 @@ test('a change is in the answer of /lob within ten seconds, and the command ends
         `${cents} is not there after ${FRESH_MS} ms:\n${output}`,
       )
       await new Promise((resolve) => {
-        setTimeout(resolve, 50)
+        setTimeout(resolve, 200)
       })
     }
     ages.push(performance.now() - sentMs)

@@ -27,8 +27,8 @@ import type { ScriptRecord } from '../support/wal-script.ts'
 
 const A = 'KXHIGHNY-26NOV20-B45.5'
 const B = 'KXHIGHNY-26NOV20-T49'
-const KILLS = runs(5, 100)
-const CONSOLIDATION_KILLS = runs(3, 12)
+const KILLS = runs(4, 100)
+const CONSOLIDATION_KILLS = runs(2, 12)
 
 function child(name: string, args: readonly string[]): ChildProcess {
   return fork(new URL(`../support/${name}.js`, import.meta.url), args, {

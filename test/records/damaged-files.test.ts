@@ -18,7 +18,7 @@ import { storeOfThisFile } from '../support/postgres.ts'
 import { startRecordServer } from '../support/record-server.ts'
 
 const place = storeOfThisFile()
-const FLIPS = runs(20, 120, 'BOOKCAST_FLIPS')
+const FLIPS = runs(12, 120, 'BOOKCAST_FLIPS')
 const DAYS = 12
 const CANDLES = 'candles/series=KXHIGHNY/month=2026-07.parquet'
 const OBSERVATIONS = 'observations/station=NYC/year=2026.parquet'

@@ -29,7 +29,7 @@ const place = storeOfThisFile()
 const DAY = 86_400_000
 const JUNE_MS = Date.parse('2026-06-28T00:00:00Z')
 const FROM_TO = 'from=2026-06-28&to=2026-07-04'
-const STEPS = runs(30, 120)
+const STEPS = runs(16, 120)
 /** One that the random writes know nothing of. */
 const MARKET = 'KXFRESH-A-1'
 const DAY_OF_MARKET = `candles?market=${MARKET}&from=2026-07-01&to=2026-07-01`

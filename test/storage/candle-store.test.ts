@@ -108,7 +108,7 @@ test('pages of any size joined together are the whole, in order of end and ticke
         assert.deepEqual(plain(rows), whole.slice(offset, offset + limit))
       },
     ),
-    { numRuns: runs(10, 40) },
+    { numRuns: runs(6, 40) },
   )
 })
 

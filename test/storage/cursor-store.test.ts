@@ -37,7 +37,7 @@ test('what is missing of a window is what was not completed, against a naive cou
       const found = await missingWindows(file.store.postgres, CURSOR, hours(0, 36))
       assert.deepEqual(found, runsOf([...missing]))
     }),
-    { numRuns: runs(10, 30) },
+    { numRuns: runs(6, 30) },
   )
 })
 

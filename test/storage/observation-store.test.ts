@@ -91,7 +91,7 @@ test('whatever the order in which reports arrive, the store ends with what mergi
       const expected = mergeObservations(observations).map(({ observation }) => observation)
       assert.deepEqual(await read(), expected)
     }),
-    { numRuns: runs(15, 60) },
+    { numRuns: runs(8, 60) },
   )
 })
 

@@ -13,7 +13,7 @@ import type { CollectingWorld } from './collecting-world.ts'
 import { temporaryDirectory } from './temporary-lake.ts'
 
 const WAIT_MS_MAX = 120_000
-const LOOK_MS = 50
+const LOOK_MS = 100
 
 export interface CollectingProcess {
   readonly url: string
@@ -90,8 +90,8 @@ export async function soon(
     if (await isReached()) return
     const endMs = performance.now()
     if (endMs > deadlineMs) assert.fail(await complaint())
-    // A look takes a fifth of the time at most.
-    await delay(Math.max(LOOK_MS, 4 * (endMs - beginMs)))
+    // A look takes a tenth of the time at most.
+    await delay(Math.max(LOOK_MS, 9 * (endMs - beginMs)))
   }
 }
 

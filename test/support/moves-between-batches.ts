@@ -21,7 +21,7 @@ const MOVES: readonly Moves[] = [
 
 /** The moves during which an answer is read from `offset` on. */
 export function movesBehind(offset: number): readonly Moves[] {
-  return offset === 0 ? MOVES : MOVES.slice(-runs(1, MOVES.length))
+  return MOVES.slice(-runs(offset === 0 ? 2 : 1, MOVES.length))
 }
 
 /** Moves so many days from an instant on, and says how many rows they had. */

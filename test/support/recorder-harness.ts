@@ -130,8 +130,8 @@ export async function eventually(isReached: () => boolean | Promise<boolean>, wh
     if (await isReached()) return
     const endMs = performance.now()
     assert.ok(endMs < deadlineMs, `not reached: ${what}`)
-    // A look that reads whole files takes a fifth of the time at most: what is waited for needs the rest.
-    await delay(Math.max(5, 4 * (endMs - beginMs)))
+    // A look that reads whole files takes a tenth of the time at most: what is waited for needs the rest.
+    await delay(Math.max(5, 9 * (endMs - beginMs)))
   }
 }
 

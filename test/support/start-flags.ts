@@ -7,8 +7,11 @@ import { IS_FULL_EFFORT } from './effort.ts'
 const FLAGS = [
   // WebAssembly stays with its first, quick translation.
   '--liftoff-only',
-  // Functions are optimized thirty times later. Newer versions of Node decide it otherwise and refuse the flag.
-  ...(process.versions.node.startsWith('20.') ? ['--interrupt-budget=2000000'] : []),
+  // Functions are optimized thirty times later, and a function of WebAssembly is checked when it is called, not all of a
+  // module with each start. Newer versions of Node decide it otherwise and may refuse the flags.
+  ...(process.versions.node.startsWith('20.')
+    ? ['--interrupt-budget=2000000', '--wasm-lazy-validation']
+    : []),
 ]
 
 /** For processes that a test or the test run starts. */

@@ -146,7 +146,7 @@ test('an hour of pushes and pulls moves a small part of what the files have toge
   const first = (await readFile(pathOf(recording.lake))).length
   const before = pushedBytes(server)
   let [together, pulled] = [0, 0]
-  const stepMs = HOUR_MS / runs(12, 144)
+  const stepMs = HOUR_MS / runs(6, 144)
   for (let ms = at('22:00:00') + stepMs; ms <= at('22:00:00') + HOUR_MS; ms += stepMs) {
     await recording.recordUntil(ms)
     assert.equal((await recording.push()).transferredCount, 1)

@@ -19,13 +19,14 @@ import { metarEntry } from '../support/upstream-world.ts'
 const MARKET = 'KXHIGHNY-26NOV20-B45.5'
 const REPORT_MS = 6_000
 const DELTA_MS = 10_000
+const LOOK_MS = 200
 
 /** Waits until the answer is as wanted, at most so long, and returns how long that took. */
 async function fresh(isThere: () => Promise<boolean>, boundMs: number, what: () => string): Promise<number> {
   const startMs = performance.now()
   while (!(await isThere())) {
     assert.ok(performance.now() - startMs < boundMs, `${what()} is not there after ${boundMs} ms`)
-    await delay(50)
+    await delay(LOOK_MS)
   }
   return performance.now() - startMs
 }

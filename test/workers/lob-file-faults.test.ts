@@ -75,7 +75,7 @@ test('every flipped byte of a written file leads to an error that names the file
   const whole = readFileSync(path)
   const expected = await collectLob(lake, QUERY)
   assert.equal(expected.failure, undefined)
-  const stride = runs(24, 1)
+  const stride = runs(48, 1)
   let refused = 0
   for (let offset = 0; offset < whole.length; offset += stride * (1 + (offset % 13))) {
     const damaged = Buffer.from(whole)

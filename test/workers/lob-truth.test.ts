@@ -30,7 +30,7 @@ import {
 } from '../support/truth-lakes.ts'
 
 /** More runs for a longer search: `TRUTH_RUNS=2000 npm test`. */
-const RUNS = runs(10, 200, 'TRUTH_RUNS')
+const RUNS = runs(6, 200, 'TRUTH_RUNS')
 
 async function bodyOf(lake: string, query: LobQuery): Promise<string> {
   const answer = await collectLob(lake, query)

@@ -351,7 +351,7 @@ test('three readers decode exactly the rows that were appended, for any columns,
     fc.asyncProperty(anyFile, async ({ options, rows }) => {
       await assertReadersAgree(rows, options)
     }),
-    { numRuns: runs(10, 60) },
+    { numRuns: runs(6, 60) },
   )
 })
 

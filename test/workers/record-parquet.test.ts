@@ -13,7 +13,7 @@ import { RecordParquetEncoder } from '../../workers/records/record-parquet.ts'
 import { runs } from '../support/effort.ts'
 import { arrayBufferOf } from '../support/parquet-readers.ts'
 
-const RUNS = runs(30, 600, 'RECORD_PARQUET_RUNS')
+const RUNS = runs(15, 600, 'RECORD_PARQUET_RUNS')
 
 const field = (name: string, type: RecordField['type'], nullable: boolean): RecordField => ({
   name,

@@ -27,7 +27,7 @@ const MINUTE_NS = 60_000_000_000n
 for (const source of ['kalshi', 'polymarket'] as const) {
   test(`${source}: every book that the reference knows was the true book at that instant`, () => {
     let known = 0n
-    for (const seed of seedsOf(6, 40)) {
+    for (const seed of seedsOf(3, 40)) {
       const { world, recordings } = recordedWorld(source, seed)
       const reference = referenceOf(recordings, world.markets.length)
       for (const [market, steps] of reference.steps.entries()) {
@@ -43,7 +43,7 @@ for (const source of ['kalshi', 'polymarket'] as const) {
   test(`${source}: a careful reading of recordings with faults invents nothing`, () => {
     const kinds = possibleFaults(source).filter((kind) => !kind.startsWith('receive time'))
     const counts = new Map(kinds.map((kind) => [kind, 0]))
-    for (const seed of seedsOf(12, 80)) {
+    for (const seed of seedsOf(6, 80)) {
       const { world, recordings } = recordedWorld(source, seed)
       const random = new SeededRandom(seed)
       const kind = kinds[seed % kinds.length]!
@@ -56,12 +56,12 @@ for (const source of ['kalshi', 'polymarket'] as const) {
       }
     }
     for (const [kind, count] of counts)
-      assert.ok(kind === 'none' || count > 0 || seedsOf(12, 80).length < 80, kind)
+      assert.ok(kind === 'none' || count > 0 || seedsOf(6, 80).length < 80, kind)
   })
 
   test(`${source}: one connection, imported whole, gives the reference's books`, async (t) => {
     const outcomes: CaseOutcome[] = []
-    for (const seed of seedsOf(5, 30)) {
+    for (const seed of seedsOf(3, 30)) {
       const { world, recordings } = recordedWorld(source, seed, true)
       const { messages, form } = recordings[0]!
       const one = { form, messages: messages.filter((message) => message.connection === 0) }

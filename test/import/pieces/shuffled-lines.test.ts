@@ -137,7 +137,7 @@ function together(recordings: readonly Recording[], order: Order, random: Seeded
 test('kalshi: lines in any order show no book that never was', async (t) => {
   const root = await workDirectory(t)
   const outcomes: ShuffledOutcome[] = []
-  for (const seed of seedsOf(10, 60)) outcomes.push(await runCase(join(root, String(seed)), 'kalshi', seed))
+  for (const seed of seedsOf(6, 60)) outcomes.push(await runCase(join(root, String(seed)), 'kalshi', seed))
   const report = failureReport(outcomes)
   assert.ok(report === undefined, report)
   // A single line, or a few long stretches, cost no more than what they part.
@@ -150,7 +150,7 @@ test('kalshi: lines in any order show no book that never was', async (t) => {
 test('polymarket: a file whose lines are out of order again and again shows no book that never was', async (t) => {
   const root = await workDirectory(t)
   const outcomes: ShuffledOutcome[] = []
-  for (const seed of seedsOf(10, 60))
+  for (const seed of seedsOf(6, 60))
     outcomes.push(await runCase(join(root, String(seed)), 'polymarket', seed))
   const report = failureReport(outcomes)
   assert.ok(report === undefined, report)
