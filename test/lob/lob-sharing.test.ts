@@ -14,7 +14,7 @@ import { IS_FULL_EFFORT, runs } from '../support/effort.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
 import { SERIES } from '../support/recorded-events.ts'
 import { SECTION_DATES, writeSectionsLake, writeStillLake } from '../support/sections-lake.ts'
-import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { lakeOfThisFile, temporaryDirectory } from '../support/temporary-lake.ts'
 import { startTestServer, until } from '../support/test-server.ts'
 
 const FAKE_WORKER = new URL('../support/fake-lob-worker.js', import.meta.url)
@@ -24,6 +24,9 @@ const REAL_WORKER = new URL(
   import.meta.url,
 )
 const DATES = [SECTION_DATES[0]]
+/** In the quick gear a day has 52,000 rows, which are shared out as well. */
+const INTERVAL_S = runs(5, 1)
+const SECTIONS = lakeOfThisFile(writeSectionsLake)
 
 function startPool(t: TestContext, lake: string, processors: number, workerUrl = REAL_WORKER): LobPool {
   const pool = new LobPool({ lake, workerUrl, logger: pino({ level: 'silent' }), processors })
@@ -133,12 +136,11 @@ for (const [format, part] of [
   ['csv', { levels: 2 }],
 ] as const) {
   test(`one, two and four processors make the same ${format}`, async (t) => {
-    const lake = await temporaryDirectory(t)
-    await writeSectionsLake(lake)
+    const lake = SECTIONS.path
     const query = lobQuery({
       series: SERIES,
       dates: [SECTION_DATES[1]],
-      intervalS: 1,
+      intervalS: INTERVAL_S,
       levels: 1,
       ...part,
       format,
@@ -253,14 +255,13 @@ test('clients that leave a shared answer, a thousand of them with full effort, l
 })
 
 test('over HTTP a shared answer is the same in every coding, and has a head and a tag like any other', async (t) => {
-  const lake = await temporaryDirectory(t)
-  await writeSectionsLake(lake)
+  const lake = SECTIONS.path
   const { url, server } = await startTestServer(t, { lake }, { worker: 'real' })
-  const address = `${url}/api/v1/lob?series=${SERIES}&date=${SECTION_DATES[1]}&interval=1&levels=1&format=csv`
+  const address = `${url}/api/v1/lob?series=${SERIES}&date=${SECTION_DATES[1]}&interval=${INTERVAL_S}&levels=1&format=csv`
   const query = lobQuery({
     series: SERIES,
     dates: [SECTION_DATES[1]],
-    intervalS: 1,
+    intervalS: INTERVAL_S,
     levels: 1,
     format: 'csv',
   })

@@ -10,9 +10,10 @@ import { bodyOfShares, collectShares, TINY_SHARES, type SharedAnswer } from '../
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
 import { DAY_START, HOUR, pathOfDate, SERIES } from '../support/recorded-events.ts'
 import { BUSY, SECTION_DATES, writeSectionsLake, writeStillLake } from '../support/sections-lake.ts'
-import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { lakeOfThisFile, temporaryDirectory } from '../support/temporary-lake.ts'
 import { LOB_SECTIONS_ROWS_MIN } from '../../workers/lob/task.ts'
 
+const SECTIONS = lakeOfThisFile(writeSectionsLake)
 const QUERY = lobQuery({ series: SERIES, dates: SECTION_DATES, format: 'ndjson' })
 
 const assistantSections = ({ shares }: SharedAnswer): number =>
@@ -46,9 +47,8 @@ const CASES: readonly (readonly [string, Partial<LobQuery>])[] = [
 ]
 
 for (const [what, part] of CASES) {
-  test(`sections of three threads are the answer of one: ${what}`, async (t) => {
-    const lake = await temporaryDirectory(t)
-    await writeSectionsLake(lake)
+  test(`sections of three threads are the answer of one: ${what}`, async () => {
+    const lake = SECTIONS.path
     const query = { ...QUERY, ...part }
     const expected = await collectLob(lake, query)
     assert.equal(expected.failure, undefined, expected.failure?.detail)
@@ -61,9 +61,8 @@ for (const [what, part] of CASES) {
   })
 }
 
-test('a market that closes in the midst of an hour ends there, whoever makes the hour', async (t) => {
-  const lake = await temporaryDirectory(t)
-  await writeSectionsLake(lake)
+test('a market that closes in the midst of an hour ends there, whoever makes the hour', async () => {
+  const lake = SECTIONS.path
   const closesAtMs = { [BUSY]: Number((DAY_START + 20n * HOUR) / 1_000_000n) + 90_000 }
   const catalogue = { series: SERIES, markets: null, closesAtMs }
   const expected = await collectLob(lake, QUERY, { catalogue })
@@ -72,9 +71,8 @@ test('a market that closes in the midst of an hour ends there, whoever makes the
   assert.ok(expected.endRows! < (await collectLob(lake, QUERY)).endRows!)
 })
 
-test('no thread has more chunks under way than it may, and sections keep to their bound', async (t) => {
-  const lake = await temporaryDirectory(t)
-  await writeSectionsLake(lake)
+test('no thread has more chunks under way than it may, and sections keep to their bound', async () => {
+  const lake = SECTIONS.path
   const query = { ...QUERY, intervalS: 5, levels: 50 }
   const sectionChunksMax = 3
   const answer = await collectShares(lake, query, {

@@ -7,15 +7,14 @@ import { test, type TestContext } from 'node:test'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
 import { bookEvent, DAY_START, HOUR, SERIES, writeEvents } from '../support/recorded-events.ts'
-import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { lakeOfThisFile, temporaryDirectory } from '../support/temporary-lake.ts'
 
 const DATE = '2026-07-01'
 const MARKETS = 10
 const EVENTS_PER_HOUR = 300
 
 /** Ten equally busy markets all day; row groups hold a few hundred rows so that there is something to skip. */
-async function busyLake(t: TestContext): Promise<string> {
-  const lake = await temporaryDirectory(t)
+async function writeBusyLake(lake: string): Promise<void> {
   const events = Array.from({ length: 24 * EVENTS_PER_HOUR }, (_, index) => {
     const ts = DAY_START + (BigInt(index) * HOUR) / BigInt(EVENTS_PER_HOUR)
     return Array.from({ length: MARKETS }, (_unused, market) => {
@@ -34,8 +33,9 @@ async function busyLake(t: TestContext): Promise<string> {
     })
   }).flat()
   await writeEvents(lake, events, { bounds: { groupRows: EVENTS_PER_HOUR } }, DAY_START + 24n * HOUR - 1n)
-  return lake
 }
+
+const BUSY = lakeOfThisFile(writeBusyLake)
 
 /** Bytes read from files while a query is answered, the footer being known already. */
 async function bytesRead(t: TestContext, lake: string, query: Partial<LobQuery>): Promise<number> {
@@ -62,7 +62,7 @@ async function bytesRead(t: TestContext, lake: string, query: Partial<LobQuery>)
 }
 
 test('an hour is read without the hours before it', async (t) => {
-  const lake = await busyLake(t)
+  const lake = BUSY.path
   const day = await bytesRead(t, lake, {})
   const first = await bytesRead(t, lake, { hour: 0 })
   const last = await bytesRead(t, lake, { hour: 23 })
@@ -71,7 +71,7 @@ test('an hour is read without the hours before it', async (t) => {
 })
 
 test('one market of ten is read without most of the others', async (t) => {
-  const lake = await busyLake(t)
+  const lake = BUSY.path
   const all = await bytesRead(t, lake, {})
   const one = await bytesRead(t, lake, { series: null, market: `${SERIES}-26JUL01-B74.5` })
   assert.ok(one <= all / 4, `one market reads ${one} bytes, ten ${all}`)
@@ -99,7 +99,7 @@ test('hourly snapshots are read from the keyframes, not from the rows between th
 })
 
 test('a known footer is not read again', async (t) => {
-  const lake = await busyLake(t)
+  const lake = BUSY.path
   const hour = await bytesRead(t, lake, { hour: 5, intervalS: 3600 })
   const size = fs.statSync(`${lake}/lob/source=kalshi/series=${SERIES}/date=${DATE}.parquet`).size
   assert.ok(hour < size / 20, `${hour} of ${size} bytes were read for one hour`)
