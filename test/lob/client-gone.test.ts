@@ -8,7 +8,8 @@ import { runs } from '../support/effort.ts'
 import { startTestServer, until } from '../support/test-server.ts'
 
 const SAMPLE_LAKE = fileURLToPath(new URL('../../../data-samples/lake', import.meta.url))
-const ROUNDS = runs(6, 200)
+/** Each format equally often. */
+const ROUNDS = runs(8, 200)
 
 /** Lake files that this process (all its threads) holds open; undefined where /proc does not tell. */
 function openLakeFiles(): string[] | undefined {
