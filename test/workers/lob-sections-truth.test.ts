@@ -26,7 +26,7 @@ import {
   writeLake,
 } from '../support/truth-lakes.ts'
 
-const RUNS = runs(10, 200, 'TRUTH_RUNS')
+const RUNS = runs(20, 200, 'TRUTH_RUNS')
 /** Rows of the largest answer that a run makes. */
 const ROWS_MAX = 20_000
 
