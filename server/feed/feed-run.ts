@@ -3,6 +3,7 @@
 
 import { NS_PER_DAY } from '../../shared/utc-date.ts'
 import type { FeedSpan, NumberedMessage } from '../lake/feed-strand.ts'
+import { isSnapshotLate } from '../lake/record-order.ts'
 import type { GrowingSpan, RunEnd, RunFacts } from './read-span.ts'
 
 /** All spans that are read, as a run sees them. */
@@ -102,6 +103,8 @@ export class FeedRun {
     const span = this.#span
     this.#reach(ts, span !== undefined && this.#spans.isDoubtful(span, seq, recvTs))
     this.#span!.take(seq, ts, recvTs, isOwnWord)
+    // Only numbers tell which messages stand before it, and a recorder's own clock is right.
+    if (this.sid !== null && ts > recvTs && this.#spans.mayTakeBack) this.#span!.showBehind(ts - recvTs)
   }
 
   /** The connection was heard of: what is not said until then has not happened. */
@@ -115,8 +118,10 @@ export class FeedRun {
   addMarket(series: string, id: string, ts: bigint): void {
     const { isPreviousSure, ownFrom } = this.#span!
     if (!isPreviousSure && !ownFrom.has(series)) ownFrom.set(series, ts)
-    // A market's later events may have earlier times, which do not count.
-    if (this.has(series, id)) return
+    // A market's later events may have earlier times, which only count where they put its snapshot earlier.
+    const fromTs = this.#span!.members.get(series)?.fromTs
+    const isLate = this.sid !== null && this.#spans.mayTakeBack && isSnapshotLate(fromTs ?? ts, ts)
+    if (this.has(series, id) && !isLate) return
     const members = this.#span!.ownMembers()
     const own = members.get(series)
     if (own === undefined) {

@@ -89,6 +89,7 @@ export class GrowingSpan implements ReadSpan {
   // Only imports have such spans, and only the recorder puts them away: it is no part of the state.
   readonly ownFrom = new Map<string, bigint>()
   afterHole: NumberedMessage | undefined
+  behindNs: bigint | undefined
   readonly dayEnd: bigint
   firstTs: bigint
   firstSeq: number
@@ -230,6 +231,11 @@ export class GrowingSpan implements ReadSpan {
     if (!isOwnWord || this.#anchors.isEmpty) this.#anchors.add(seq, recvTs, ts)
     if (recvTs > this.lastRecvTs) this.lastRecvTs = recvTs
     this.hear(ts, recvTs)
+  }
+
+  /** A message happened so long after its receipt. */
+  showBehind(ns: bigint): void {
+    this.behindNs = later(ns, this.behindNs)
   }
 
   /** Whether nothing was said in it. */

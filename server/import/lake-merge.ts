@@ -7,6 +7,7 @@ import { MS_PER_HOUR, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import type { RunEnd } from '../feed/read-span.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
+import { passOnSnapshots } from '../lake/early-snapshots.ts'
 import type { CarriedMarket, StatedStrand } from '../lake/lob-evidence.ts'
 import { RECORDING_OVER, STRAND_OVER } from '../lake/market-fold.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
@@ -24,6 +25,7 @@ import { StrandDates } from './strand-dates.ts'
 
 export class LakeMerge implements SeriesStrands {
   readonly isTold = false
+  readonly hasBehind: boolean
   readonly #options: LakeMergeOptions
   readonly #recording: SeriesRecording
   readonly #hasNoLeg: boolean
@@ -46,6 +48,7 @@ export class LakeMerge implements SeriesStrands {
     this.#hasNoLeg = exchangeOf(options.source).hasNoLeg
     this.#recording = recording
     this.#spans = spans
+    this.hasBehind = spans.some(({ behindNs }) => behindNs !== undefined)
     this.#dates = dates
     this.#others = others
     this.#strands = assembleStrands(spans, options.ledger.endsWith(options.spans))
@@ -71,6 +74,7 @@ export class LakeMerge implements SeriesStrands {
     refuseOpaque(outline, touched, options, recording)
     await merge.#load(touched)
     merge.#endStrands()
+    if (merge.hasBehind) passOnSnapshots(recording, merge)
     return merge
   }
 
@@ -90,6 +94,10 @@ export class LakeMerge implements SeriesStrands {
 
   isNumbered(strand: number): boolean {
     return this.#strands[strand]!.sid !== null
+  }
+
+  behindNs(strand: number, hour: number): bigint {
+    return this.#inDates.behindNs(strand, utcDateOf(hour * MS_PER_HOUR))
   }
 
   nameOf(span: number): string {

@@ -1,7 +1,8 @@
 // A file's records on their way back into a recording: as the feed told them, each with the span that it came with.
 
-import { EVENT_ADD, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK } from '../../shared/lob-v1.ts'
+import { EVENT_ADD, EVENT_CLEAR, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK } from '../../shared/lob-v1.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { earlier } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import { LobFileEvidence } from '../lake/lob-file-evidence.ts'
 import type { LakeDateOutline, LakeRecord } from '../lake/lob-file-evidence.ts'
@@ -48,7 +49,8 @@ export async function restoreRecords(
     await file.read(
       (record) => {
         const [number, span] = spanOf(record)
-        if (span.fromTs === undefined || record.ts < span.fromTs) span.fromTs = record.ts
+        const toldTs = toldTime(record, span)
+        if (span.fromTs === undefined || toldTs < span.fromTs) span.fromTs = toldTs
         const price = toldPrice(record, hasNoLeg && span.isTurned !== true)
         const seq = span.sid === null ? 0n : record.seq
         recording.restore({ ...record, marketId: record.market, price, seq, span: number })
@@ -59,6 +61,12 @@ export async function restoreRecords(
   } finally {
     await file.close()
   }
+}
+
+/** The time as its message had it: a snapshot that was put later has its receipt alone. */
+function toldTime({ event, ts, recvTs }: LakeRecord, { sid }: RestoredSpan): bigint {
+  const isSnapshot = event === EVENT_CLEAR || event === EVENT_SET
+  return sid !== null && isSnapshot ? earlier(ts, recvTs) : ts
 }
 
 /** The price as its message had it: on the `no` leg where the exchange has not turned it. */

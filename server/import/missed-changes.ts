@@ -22,7 +22,7 @@ export function missesChange(
   next: FeedAnchor,
   others: Iterable<HeardFeed>,
 ): boolean {
-  const [from, to] = [last.ts + DISORDER_NS_MAX, next.ts - DISORDER_NS_MAX]
+  const [from, to] = [rightTime(last, next) + DISORDER_NS_MAX, next.ts - DISORDER_NS_MAX]
   if (from >= to) return false
   for (const other of others) {
     if (other === feed || other.lastTs <= from || other.firstTs >= to) continue
@@ -35,4 +35,9 @@ export function missesChange(
     }
   }
   return false
+}
+
+/** When a message happened, `next` being the one after it: a receipt by a clock that is behind is too early by as much. */
+function rightTime({ ts, recvTs }: FeedAnchor, next: FeedAnchor): bigint {
+  return ts === recvTs && next.ts > next.recvTs ? ts + next.ts - next.recvTs : ts
 }

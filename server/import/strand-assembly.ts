@@ -215,6 +215,7 @@ function hearThroughConnections(chains: readonly Chain[]): void {
     }
   }
   const seen = new Set<Chain>()
+  let others = chains.length
   for (const [number, first] of chains.entries()) {
     const group: Chain[] = []
     for (const waiting = [first]; waiting.length > 0;) {
@@ -228,7 +229,9 @@ function hearThroughConnections(chains: readonly Chain[]): void {
         byConnection.delete(connection)
       }
     }
-    if (group.length > 1 && !isOfSeveral(group)) extend(group)
+    if (group.length < 2) continue
+    if (isOfSeveral(group)) for (const chain of group) chain.connection = others++
+    else extend(group)
   }
 }
 

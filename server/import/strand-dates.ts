@@ -4,6 +4,7 @@
 import { addDays, earlier, later } from '../../shared/utc-date.ts'
 import { joinOutlines } from '../lake/feed-strand.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
+import { isSnapshotLate } from '../lake/record-order.ts'
 import type { StatedStrand } from '../lake/lob-evidence.ts'
 import { coveredBetween, dateOf, dayOf, isSilent, silentOutline } from './series-spans.ts'
 import type { Covered, SeriesSpan } from './series-spans.ts'
@@ -15,11 +16,20 @@ export class StrandDates {
   // Both hold until a date is loaded and tells more of when strands begin.
   readonly #coverage = new Map<string, Covered | undefined>()
   readonly #starts = new Map<number, bigint | undefined>()
+  /** By connection and date. */
+  readonly #behindNs = new Map<string, bigint>()
 
   /** `strands` are made of `spans`, whose `fromTs` may change: then `forget` is due. */
   constructor(spans: readonly SeriesSpan[], strands: readonly Strand[]) {
     this.#spans = spans
     this.#strands = strands
+    for (const { connection, spans: numbers } of strands) {
+      for (const { date, behindNs } of numbers.map((number) => spans[number]!)) {
+        if (behindNs === undefined) continue
+        const key = `${connection} ${date}`
+        this.#behindNs.set(key, later(behindNs, this.#behindNs.get(key)))
+      }
+    }
   }
 
   /** Spans have changed. */
@@ -55,16 +65,37 @@ export class StrandDates {
   /** Dates in which the first `read` spans speak of the series, or let a strand begin earlier or go on longer. */
   touchedBy(read: number): Set<string> {
     const dates = new Set<string>()
+    const behind = this.#showingBehind(read)
     for (const [number, strand] of this.#strands.entries()) {
       const spans = strand.spans.map((span) => this.#spans[span]!)
       const own = new Set(strand.spans.filter((span) => span < read).map((span) => this.#spans[span]!.date))
       if (this.fromTs(number) !== undefined) for (const date of own) dates.add(date)
+      for (const date of this.#clockDates(strand, behind)) dates.add(date)
       for (const [place, { date, fromTs }] of spans.entries()) {
         const isNext = own.has(addDays(date, -1)) || own.has(addDays(date, 1))
         if (strand.spans[place]! >= read && fromTs !== undefined && isNext) dates.add(date)
       }
     }
     return dates
+  }
+
+  /** Connections of which one of the first `read` spans shows that their clock was behind, with the date. */
+  #showingBehind(read: number): Set<string> {
+    const keys = this.#strands.flatMap(({ connection, spans }) =>
+      spans
+        .filter((number) => number < read && this.#spans[number]!.behindNs !== undefined)
+        .map((number) => `${connection} ${this.#spans[number]!.date}`),
+    )
+    return new Set(keys)
+  }
+
+  /** A strand's dates in which its snapshots may stand at other times now. */
+  *#clockDates({ connection, spans }: Strand, behind: ReadonlySet<string>): Iterable<string> {
+    if (behind.size === 0) return
+    for (const { date, fromTs } of spans.map((number) => this.#spans[number]!)) {
+      const isShown = [date, addDays(date, 1)].some((day) => behind.has(`${connection} ${day}`))
+      if (fromTs !== undefined && isShown) yield date
+    }
   }
 
   #startOf(strand: Strand): bigint | undefined {
@@ -75,9 +106,23 @@ export class StrandDates {
       // Only the first that it says of a market counts: what follows may have an earlier time.
       const isNew = [...spokenIds].some((id) => !seen.has(id))
       for (const id of spokenIds) seen.add(id)
-      if (isNew && fromTs !== undefined && (from === undefined || fromTs < from)) from = fromTs
+      if (fromTs === undefined) continue
+      const isLate = strand.sid !== null && from !== undefined && isSnapshotLate(from, fromTs)
+      if (isLate || (isNew && (from === undefined || fromTs < from))) from = fromTs
     }
     return from
+  }
+
+  /**
+   * By how much the clock of a strand's recorder was behind in a date, ns, as its connection shows then, or on the day
+   * after: it may have begun shortly before midnight.
+   */
+  behindNs(number: number, date: string): bigint {
+    const { connection } = this.#strands[number]!
+    const [own = 0n, next = 0n] = [date, addDays(date, 1)].map((day) =>
+      this.#behindNs.get(`${connection} ${day}`),
+    )
+    return later(own, next)
   }
 
   /** Until when a strand was heard of in a date, and whether it ended then. */

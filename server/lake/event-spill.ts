@@ -52,8 +52,8 @@ export class EventRecords {
     this.ints[record * WORDS * 2 + 8] = price
   }
 
-  /** Moves a record to a later time. */
-  raise(record: number, ts: bigint): void {
+  /** Moves a record to another time. */
+  move(record: number, ts: bigint): void {
     this.words[record * WORDS] = ts
   }
 

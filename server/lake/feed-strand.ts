@@ -3,6 +3,8 @@
 // numbers nothing. Spans that are proven to follow each other are one strand. A book is known from its snapshot in a
 // strand to the strand's last message, and no further.
 
+import { later } from '../../shared/utc-date.ts'
+
 /** Where in the feed a message stood and when it came; `seq` is 0 where messages have no numbers. Times are ns. */
 export interface FeedAnchor {
   readonly seq: number
@@ -39,6 +41,8 @@ export interface FeedSpan extends SpanExtent {
   readonly isEnded: boolean
   /** It holds some of the subscription's markets: numbers that are missing prove nothing, and the next one says little. */
   readonly isPartial?: true | undefined
+  /** Some of its messages happened so long after their receipt, ns: the recorder's clock was behind by no less. */
+  readonly behindNs?: bigint | undefined
   /** Some of its messages, ascending: those at its ends, beside silences, and some between. */
   readonly anchors: readonly FeedAnchor[]
 }
@@ -219,6 +223,7 @@ export function outlineOf(span: FeedSpan): FeedSpan {
     isBegun: span.isBegun,
     isEnded: span.isEnded,
     isPartial: span.isPartial,
+    behindNs: span.behindNs,
     anchors: span.anchors,
   }
 }
@@ -234,6 +239,15 @@ export function joinOutlines(
     lastTs: spans.map(({ lastTs }) => lastTs).reduce((a, b) => (a > b ? a : b)),
     firstRecvTs: spans.map(({ firstRecvTs }) => firstRecvTs).reduce((a, b) => (a < b ? a : b)),
     lastRecvTs: spans.map(({ lastRecvTs }) => lastRecvTs).reduce((a, b) => (a > b ? a : b)),
+    behindNs: longestBehind(spans),
     anchors: joinAnchors(spans),
   }
+}
+
+/** By how much the recorder of the spans was behind, as far as their messages show, ns; undefined where none does. */
+function longestBehind(spans: readonly Pick<FeedSpan, 'behindNs'>[]): bigint | undefined {
+  return spans.reduce<bigint | undefined>(
+    (longest, { behindNs }) => (behindNs === undefined ? longest : later(behindNs, longest)),
+    undefined,
+  )
 }

@@ -11,6 +11,7 @@ import {
   SIDE_BID,
 } from '../../shared/lob-v1.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
+import { delaySnapshots } from './early-snapshots.ts'
 import { EventRecords, RECORD_BYTES } from './event-spill.ts'
 import type { SpilledEvents } from './event-spill.ts'
 import type { HourEvidence } from './lob-evidence.ts'
@@ -72,14 +73,13 @@ export class HourConsolidation {
     const active = order.filter(
       (market) => spill?.counts.has(market) || (pass.hasKeyframes && folds[market]!.isKnown),
     )
-    const keyframeTs = pass.hasKeyframes ? BigInt(hour) * NS_PER_HOUR : undefined
     for (let from = 0; from < active.length;) {
       const markets = marketsOfPass(active, from, spill, this.#options.passRowsMax)
       const sorted = sortRecords(markets, spill)
       let record = 0
       for (const market of markets) {
         const end = record + (spill?.counts.get(market) ?? 0)
-        await this.#writeMarket(market, keyframeTs, sorted, record, end, pass)
+        await this.#writeMarket(market, hour, sorted, [record, end], pass)
         record = end
       }
       from += markets.length
@@ -89,26 +89,27 @@ export class HourConsolidation {
 
   async #writeMarket(
     market: number,
-    keyframeTs: bigint | undefined,
+    hour: number,
     records: EventRecords,
-    from: number,
-    end: number,
+    [from, to]: readonly [from: number, to: number],
     pass: HourPass,
   ): Promise<void> {
+    const { strands } = this.#options
     const id = this.#markets.ids[market]!
     const fold = this.#markets.folds[market]!
     const rows = new MarketRows(id, fold, this.#options, pass)
-    if (keyframeTs !== undefined && fold.isKnown) {
-      rows.keyframe(keyframeTs, fold)
+    if (pass.hasKeyframes && fold.isKnown) {
+      rows.keyframe(BigInt(hour) * NS_PER_HOUR, fold)
       await this.#makeRoom(rows)
     }
-    if (!this.#options.strands.isTold) this.#invertPrices(records, from, end)
-    const order = orderOfRecords(id, records, from, end, this.#options.strands)
+    const end = strands.hasBehind ? delaySnapshots(records, from, to, strands, hour) : to
+    if (!strands.isTold) this.#invertPrices(records, from, end)
+    const order = orderOfRecords(id, records, from, end, strands)
     const count = order?.length ?? end - from
     if (fold.figures !== undefined) fold.figures.repeats += end - from - count
     for (let index = 0; index < count; index++) {
       const record = order?.[index] ?? from + index
-      fold.take(this.#options.strands.strandOf(records.span(record)), records, record, rows)
+      fold.take(strands.strandOf(records.span(record)), records, record, rows)
       if (rows.isWaiting || this.#options.group.isFull) await this.#makeRoom(rows)
     }
   }

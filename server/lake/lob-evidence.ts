@@ -185,6 +185,7 @@ export function outlineValues(span: Omit<FeedSpan, 'anchors'>): OutlineValues {
     begun: span.isBegun,
     ended: span.isEnded,
     ...(span.isPartial === true ? { partial: true } : {}),
+    ...(span.behindNs === undefined ? {} : { behind_ns: String(span.behindNs) }),
   }
 }
 
@@ -201,6 +202,7 @@ export function parseOutline(entry: OutlineValues): Omit<FeedSpan, 'anchors'> {
     isBegun: entry['begun'] === true,
     isEnded: entry['ended'] === true,
     isPartial: entry['partial'] === true ? true : undefined,
+    behindNs: entry['behind_ns'] === undefined ? undefined : BigInt(entry['behind_ns'] as string),
   }
 }
 

@@ -246,7 +246,9 @@ export class LobRecordingWriter {
     if (!isSeriesName(series))
       throw new RangeError(`"${series}" cannot be a series: it becomes a directory's name`)
     const prefix = `${this.#series.size}`
-    const recording = new SeriesRecording(series, (hour) => join(this.#spillDirectory, `${prefix}-${hour}`))
+    const spillPath = (hour: number): string => join(this.#spillDirectory, `${prefix}-${hour}`)
+    const isMerged = this.#options.merging !== undefined
+    const recording = new SeriesRecording(series, spillPath, undefined, isMerged)
     this.#series.set(series, recording)
     return recording
   }

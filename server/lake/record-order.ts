@@ -1,8 +1,12 @@
 // The order in which one market's records of an hour are folded. Each strand's messages come in the order of the feed
 // (its numbers, else arrival), without what several recordings of the feed have in common; strands come merged by time.
 
+import { EVENT_ADD, EVENT_SET } from '../../shared/lob-v1.ts'
 import type { EventRecords } from './event-spill.ts'
 import { FEED_LEFT } from './market-fold.ts'
+
+/** Channels of one connection overtake each other by less. */
+const LATE_NS = 5_000_000_000n
 
 /** What the records' span numbers mean. */
 export interface StrandTable {
@@ -14,6 +18,10 @@ export interface StrandTable {
   isNumbered(strand: number): boolean
   /** Whether its ask prices are still those of the `no` leg. */
   isInverted(span: number): boolean
+  /** Whether some recorder's clock was behind. */
+  readonly hasBehind: boolean
+  /** By how much the clock of a strand's recorder was behind in the date of an hour (counted since the epoch), ns. */
+  behindNs(strand: number, hour: number): bigint
   /** Where the span's messages come from, for messages. */
   nameOf(span: number): string
 }
@@ -25,6 +33,8 @@ export const TOLD: StrandTable = {
   placeOf: () => 0,
   isNumbered: () => false,
   isInverted: () => false,
+  hasBehind: false,
+  behindNs: () => 0n,
   nameOf: () => '',
 }
 
@@ -62,7 +72,9 @@ export function orderOfRecords(
   const lists = [...byStrand]
     .toSorted(([a], [b]) => a - b)
     .map(([strand, list]) => {
-      const ordered = new StrandOrder(market, records, table, table.isNumbered(strand)).order(list)
+      const isNumbered = table.isNumbered(strand)
+      const ordered = new StrandOrder(market, records, table, isNumbered).order(list)
+      if (isNumbered) lowerSnapshots(records, ordered)
       raiseTimes(records, ordered)
       return ordered
     })
@@ -177,10 +189,29 @@ class StrandOrder {
   }
 }
 
+/**
+ * Whether a snapshot, which has no time but its receipt, stands so long after the change that follows it by number that
+ * the recorder's clock must be ahead, or the message was long under way, ns.
+ */
+export function isSnapshotLate(ts: bigint, nextTs: bigint): boolean {
+  return ts > nextTs + LATE_NS
+}
+
+/** Lets late snapshots stand where the next change does: the book was there by then, and a change is not held back. */
+function lowerSnapshots(records: EventRecords, ordered: readonly number[]): void {
+  let next: bigint | undefined
+  for (const record of ordered.toReversed()) {
+    const event = records.event(record)
+    if (event === EVENT_ADD) next = records.ts(record)
+    else if (event > EVENT_SET) next = undefined
+    else if (next !== undefined && isSnapshotLate(records.ts(record), next)) records.move(record, next)
+  }
+}
+
 function raiseTimes(records: EventRecords, ordered: readonly number[]): void {
   let last = -1n
   for (const record of ordered) {
-    if (records.ts(record) < last) records.raise(record, last)
+    if (records.ts(record) < last) records.move(record, last)
     else last = records.ts(record)
   }
 }

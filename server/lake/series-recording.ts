@@ -2,11 +2,19 @@
 // checks and clamps; nothing is sorted before consolidation.
 
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
-import { EVENT_CLEAR, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
+import {
+  EVENT_ADD,
+  EVENT_CLEAR,
+  EVENT_SET,
+  PRICE_UNITS_PER_DOLLAR,
+  SIDE_ASK,
+  SIDE_BID,
+} from '../../shared/lob-v1.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 import { EventSpill } from './event-spill.ts'
 import { compareIds } from './lob-summary.ts'
 import { RECORDING_OVER } from './market-fold.ts'
+import { isSnapshotLate } from './record-order.ts'
 
 /** One book event in replay order; the units are lob.v1's. `qty` is a safe integer, 0 for `clear` and `gap`. */
 export interface BookEvent {
@@ -37,6 +45,8 @@ interface Market {
   /** The span of its latest event, and that event's time. */
   span: number
   lastTs: bigint
+  /** The latest time of its changes, in that span. */
+  changedTs: bigint
 }
 
 const TS_MAX = 2n ** 63n - NS_PER_HOUR
@@ -51,14 +61,22 @@ export class SeriesRecording {
   coversFrom: bigint | undefined
   coversTo: bigint | undefined
   readonly #spillPath: (hour: number) => string
+  readonly #mayLowerSnapshots: boolean
   readonly #markets: Market[] = []
   readonly #marketById = new Map<string, Market>()
   #hourStart = 0n
   #hourEnd = 0n
   #hour: EventSpill | undefined
 
-  constructor(series: string, spillPath: (hour: number) => string, state?: SeriesRecordingState) {
+  /** `mayLowerSnapshots`: in the end snapshots stand no later than what their strand says next (record-order.ts). */
+  constructor(
+    series: string,
+    spillPath: (hour: number) => string,
+    state?: SeriesRecordingState,
+    mayLowerSnapshots = false,
+  ) {
     this.series = series
+    this.#mayLowerSnapshots = mayLowerSnapshots
     this.#spillPath = spillPath
     if (state === undefined) return
     for (const { id, lastTs, span } of state.markets) this.#addMarket(id, lastTs, span)
@@ -85,10 +103,13 @@ export class SeriesRecording {
     const span = event.span ?? 0
     // Without numbers the order is only known when all is there.
     const isOrdered = event.span === undefined || event.seq !== 0n
-    const ts = event.ts < market.lastTs && span === market.span && isOrdered ? market.lastTs : event.ts
+    if (span !== market.span) market.changedTs = 0n
+    const isRaised = span === market.span && isOrdered && event.ts < this.#floorOf(market, event)
+    const ts = isRaised ? market.lastTs : event.ts
     if (ts !== event.ts) this.#countRaised(ts - event.ts)
     market.lastTs = ts
     market.span = span
+    if (event.event === EVENT_ADD) market.changedTs = ts
     this.cover(ts)
     return this.#add(market.index, event, ts)
   }
@@ -134,6 +155,12 @@ export class SeriesRecording {
   /** Market indexes in the order of their ids in a file. */
   marketOrder(): number[] {
     return this.#markets.toSorted((a, b) => compareIds(a.id, b.id)).map((market) => market.index)
+  }
+
+  /** Before which the market's next event does not stand: behind a snapshot where that may not be put earlier itself. */
+  #floorOf({ lastTs, changedTs }: Market, { ts, event }: BookEvent): bigint {
+    const isLate = this.#mayLowerSnapshots && event === EVENT_ADD && isSnapshotLate(lastTs, ts)
+    return isLate && ts / NS_PER_HOUR === lastTs / NS_PER_HOUR ? changedTs : lastTs
   }
 
   #add(market: number, event: BookEvent, ts: bigint): number {
@@ -188,7 +215,7 @@ export class SeriesRecording {
   }
 
   #addMarket(id: string, lastTs: bigint, span: number): Market {
-    const market = { id, index: this.#markets.length, lastTs, span }
+    const market = { id, index: this.#markets.length, lastTs, span, changedTs: 0n }
     this.#markets.push(market)
     this.#marketById.set(id, market)
     return market

@@ -47,6 +47,8 @@ export interface StrandEnd {
 
 export class LiveStrands implements StrandTable {
   readonly isTold = false
+  // Its own clock is the one that is right.
+  readonly hasBehind = false
   readonly #hasNoLeg: boolean
   readonly #series: string
   readonly #own: FeedSpans
@@ -85,6 +87,10 @@ export class LiveStrands implements StrandTable {
   isInverted(span: number): boolean {
     const isTurned = span < 0 ? this.fileSpan(span).isTurned : this.#own.list.get(span)?.isTurned
     return this.#hasNoLeg && isTurned !== true
+  }
+
+  behindNs(): bigint {
+    return 0n
   }
 
   nameOf(span: number): string {

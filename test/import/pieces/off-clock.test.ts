@@ -1,0 +1,100 @@
+// Recorders whose clocks are behind the exchange's, cut in any way: the lake is that of one import, and no book is shown
+// that was not there. `PIECES_RUNS` sets the number of cases, `PIECES_SEED` runs one.
+
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { UNKNOWN, differences, textAt } from './book-steps.ts'
+import type { BookStep } from './book-steps.ts'
+import { failureReport, instant, knownShare, lakeOf, seedsOf, stepsOf, workDirectory } from './case-runs.ts'
+import type { CaseOutcome } from './case-runs.ts'
+import { isTold, possibleCuts, randomCut } from './cuts.ts'
+import { lakeHashes, readLake } from './lake-reader.ts'
+import { recordedWorld } from './recording-model.ts'
+import type { Recording } from './recording-model.ts'
+import { referenceOf } from './reference.ts'
+import { SeededRandom } from './seeded-random.ts'
+
+/** Messages are under way for so much longer, or shorter, than others: by that a clock is not known better. */
+const JITTER_NS = 10_000_000n
+
+interface OffOutcome extends CaseOutcome {
+  readonly known: bigint
+  readonly provable: bigint
+}
+
+/** Without connections that brought nothing but books: nothing shows what their clock was worth. */
+function telling({ messages, form }: Recording): Recording {
+  const told = new Set(messages.flatMap(({ ts, connection }) => (ts === undefined ? [] : [connection])))
+  return { form, messages: messages.filter(({ connection }) => told.has(connection)) }
+}
+
+function ahead({ messages, form }: Recording, ns: bigint): Recording {
+  return { form, messages: messages.map((message) => ({ ...message, recvTs: message.recvTs + ns })) }
+}
+
+/** Where a book is shown that was not there then, nor a moment later. */
+function earlyBooks(id: string, truth: readonly BookStep[], found: readonly BookStep[]): string[] {
+  const soon = truth.map(({ ts, text }) => ({ ts: ts - JITTER_NS, text }))
+  return differences(
+    truth,
+    found,
+    (expected, text, ts) => text === UNKNOWN || text === expected || text === textAt(soon, ts),
+    soon.map(({ ts }) => ts),
+  ).map(
+    ({ from, to, expected, found: text }) =>
+      `${id} from ${instant(from)} to ${instant(to)}: truly ${expected}, found ${text}`,
+  )
+}
+
+async function runCase(directory: string, seed: number, sign: bigint): Promise<OffOutcome> {
+  const { world, recordings: all, features } = recordedWorld('kalshi', seed)
+  const right = all.map(telling).filter(({ messages }) => messages.length > 0)
+  const random = new SeededRandom(seed + 3_000_000)
+  const recordings = right.map((recording) =>
+    ahead(recording, sign * BigInt(random.int(1, 115_000)) * 1_000_000n),
+  )
+  const cut = randomCut(world, recordings, random.pick(possibleCuts('kalshi', features)), random)
+  const whole = recordings.map((recording) => ({ recording, messages: recording.messages }))
+  const reference = referenceOf(right, world.markets.length)
+  const provable = knownShare(reference.steps, reference)
+  const tags = [`cut=${cut.kind}`, `imports=${cut.grouping}`, `recorders=${features.recorders}`]
+  try {
+    const wholeLake = await lakeOf(join(directory, 'whole'), world, [whole], random)
+    const cutLake = await lakeOf(join(directory, 'cut'), world, cut.imports, random)
+    const books = await readLake(wholeLake)
+    const lakeSteps = world.markets.map(({ id }) => stepsOf(books, id))
+    const failures = world.markets.flatMap(({ id }, market) =>
+      earlyBooks(id, world.steps(market), lakeSteps[market]!),
+    )
+    const [expected, found] = [await lakeHashes(wholeLake), await lakeHashes(cutLake)]
+    // A mark that stands apart from its connection is no matter of clocks.
+    if (isTold(recordings, cut) && !features.hasMarks) {
+      for (const name of new Set([...expected.keys(), ...found.keys()]))
+        if (expected.get(name) !== found.get(name)) failures.push(`${name}: other bytes`)
+    }
+    return { seed, tags, failures, known: knownShare(lakeSteps, reference), provable }
+  } catch (error) {
+    const failure = `the import fails: ${error instanceof Error ? error.message.slice(0, 300) : String(error)}`
+    return { seed, tags, failures: [failure], known: 0n, provable }
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+for (const [name, sign] of [
+  ['behind', -1n],
+  ['ahead', 1n],
+] as const) {
+  test(`recorders whose clocks are ${name} show no book that was not there, however their files are cut`, async (t) => {
+    const root = await workDirectory(t)
+    const outcomes: OffOutcome[] = []
+    for (const seed of seedsOf(1, 30)) outcomes.push(await runCase(join(root, String(seed)), seed, sign))
+    const report = failureReport(outcomes)
+    assert.ok(report === undefined, report)
+    const known = outcomes.reduce((sum, outcome) => sum + outcome.known, 0n)
+    const provable = outcomes.reduce((sum, outcome) => sum + outcome.provable, 0n)
+    assert.ok(known * 10n > provable * 9n, `known ${known} of ${provable} ns`)
+  })
+}
