@@ -97,7 +97,7 @@ test('a database that could not be opened or broke down is opened anew', async (
       const connection = await instance.connect()
       const breaking = new Proxy(connection, {
         get: (target, name) => {
-          if (name === 'stream') return broken
+          if (name === 'run') return (sql: string) => (sql.startsWith('SET') ? target.run(sql) : broken())
           const value: unknown = Reflect.get(target, name)
           return typeof value === 'function' ? value.bind(target) : value
         },
