@@ -86,10 +86,11 @@ milliseconds, below 10^17 microseconds, else nanoseconds. A key that may be a ti
 by its name. An event's time is the exchange's, else the receive time, else that of the message before (of the next
 message for a book that was not known before it). A time that no right clock can have shown is set aside and counted:
 one that those around it contradict, or all receive times of a clock that differs from the exchange's by as much again
-and again, as local time written as UTC does; they are corrected by that. A Kalshi snapshot has no time but its receipt:
-where other messages of its connection happened after their own receipt, the recorder's clock was behind, and it is put
-later by as much. A clock that is ahead by two minutes or less cannot be told from a slow network: a first book is then
-known as much later, or from its first change on. PING, PONG and empty lines are passed over.
+and again, as local time written as UTC does; they are corrected by that. Where messages are numbered, a snapshot has no
+time but its receipt: if other messages of its connection happened after their own receipt, the recorder's clock was
+behind, and it is put later by as much. A clock that is ahead by two minutes or less cannot be told from a slow
+network: a first book is then known as much later, or from its first change on. PING, PONG and empty lines are passed
+over.
 
 Files may come in any order and overlap, in one run or in many: messages are put together by what is in them
 (subscription and number, connection, receive time), and added to what the lake has. A message that is there already is
