@@ -20,7 +20,7 @@ const JULY_MS = Date.parse('2026-07-01T00:00:00Z')
 const FIRST = candleSet(1, JULY_MS, 1)[0]!
 
 /** A file with so many one-minute candles of each market, which is named by its event and a strike. */
-async function startLake(t: TestContext, markets: readonly string[], rows: number) {
+async function startLake(t: TestContext, markets: readonly string[], rows: number, order?: string) {
   const lake = await temporaryDirectory(t)
   const candles = markets.flatMap((market, place) =>
     Array.from({ length: rows }, (_, minute) => ({
@@ -33,7 +33,7 @@ async function startLake(t: TestContext, markets: readonly string[], rows: numbe
       close: 100 * (1 + place),
     })),
   )
-  const name = await writeCandleFile(lake, SERIES, '2026-07', candles)
+  const name = await writeCandleFile(lake, SERIES, '2026-07', candles, order)
   const path = join(lake, name)
   const part: LakePart = {
     scope: SERIES,
@@ -61,10 +61,15 @@ async function startLake(t: TestContext, markets: readonly string[], rows: numbe
     }
     let count = 0
     const closes = new Set<number>()
+    let lastMs = -Infinity
     for await (const set of candleLake.read(wanted, null, signal)) {
       count += set.length
       for (const close of set.close.subarray(0, set.length)) closes.add(close)
       assert.ok(set.market.every((each) => each === market))
+      for (const endMs of set.endMs.subarray(0, set.length)) {
+        assert.ok(endMs > lastMs)
+        lastMs = endMs
+      }
     }
     return { count, closes: [...closes], queries: queries.mock.callCount() }
   }
@@ -84,4 +89,11 @@ test('an event of very many candles is read market by market', async (t) => {
   assert.deepEqual(await read('KXBLOCK-A-B10'), { count: 1_400, closes: [100], queries: 1 })
   assert.deepEqual(await read('KXBLOCK-A-B11'), { count: 1_400, closes: [200], queries: 1 })
   assert.deepEqual(await read('KXBLOCK-A-B10'), { count: 1_400, closes: [100], queries: 0 })
+})
+
+test('a file that is not sorted, as contract.md 36 wants it, is read in order all the same', async (t) => {
+  for (const order of ['end_period_ts DESC, market_ticker', 'hash(end_period_ts)']) {
+    const read = await startLake(t, ['KXBLOCK-A-B1', 'KXBLOCK-A-B2'], 3_000, order)
+    assert.deepEqual(await read('KXBLOCK-A-B2'), { count: 1_439, closes: [200], queries: 1 })
+  }
 })

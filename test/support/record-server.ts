@@ -77,6 +77,7 @@ export async function writeCandleFile(
   series: string,
   month: string,
   candles: readonly StoredCandle[],
+  order = 'market_ticker, period_interval, end_period_ts',
 ): Promise<string> {
   const name = recordFileName('candles', series, month)
   const rows = candles.map((candle) => {
@@ -84,13 +85,7 @@ export async function writeCandleFile(
     const numbers = [candle.open, candle.high, candle.low, candle.close, candle.volume, candle.open_interest]
     return `(${[...texts, candle.period_interval, `make_timestamptz(${candle.end_period_ts * 1000})`, ...numbers].join(',')})`
   })
-  await writeParquet(
-    join(lake, name),
-    CANDLE_TABLE,
-    rows,
-    'market_ticker, period_interval, end_period_ts',
-    'candles.v1',
-  )
+  await writeParquet(join(lake, name), CANDLE_TABLE, rows, order, 'candles.v1')
   return name
 }
 

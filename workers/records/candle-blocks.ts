@@ -61,7 +61,8 @@ export class CandleBlocks {
       ` AND ${marketBoundsSql(markets)}` +
       ` AND end_period_ts >= ${sqlInstant(part.fromMs)} AND end_period_ts < ${sqlInstant(part.toMs)})`
     const rows = new CandleRows(2048)
-    const sql = codedCandlesSql(source, markets, { order: 'code, end_ms' })
+    // Sorting takes DuckDB a quarter of the time, and the rows lie sorted in the file as a rule.
+    const sql = codedCandlesSql(source, markets)
     for (const chunk of await heldLakeChunks(this.#lake, [part], sql, signal)) {
       rows.clear()
       appendCandles(rows, chunk, markets)
@@ -71,6 +72,7 @@ export class CandleBlocks {
         blocks.get(market)!.copyAll(rows, from, to)
       }
     }
+    for (const [market, block] of blocks) blocks.set(market, sortedByEnd(block))
     return blocks
   }
 
@@ -99,4 +101,14 @@ function withTheirEvents(
   const rows = ofEvents.reduce((sum, span) => sum + span.rows, 0)
   if (rows > EVENT_ROWS_MAX) return markets
   return ofEvents.map(({ market }) => market).toSorted((left, right) => (left < right ? -1 : 1))
+}
+
+/** One market's rows in the order of their ends; the same set where they have it already. */
+function sortedByEnd(block: CandleRows): CandleRows {
+  const ends = block.endMs.subarray(0, block.length)
+  if (ends.every((endMs, row) => row === 0 || ends[row - 1]! <= endMs)) return block
+  const sorted = new CandleRows(block.length)
+  const order = [...ends.keys()].toSorted((left, right) => ends[left]! - ends[right]!)
+  for (const row of order) sorted.copy(block.market[row]!, ends[row]!, block, row)
+  return sorted
 }

@@ -8,16 +8,16 @@ import { copyNumbers } from './duck-vectors.ts'
 /** The values of a candle as they are stored: what DuckDB sorts is as narrow as can be. */
 const VALUES = `epoch_ms(end_period_ts) AS end_ms, open, high, low, close, volume, open_interest`
 
-/** The rows of some markets, numbered by their place in the list: for `appendCandles`. */
+/** The rows of some markets, numbered by their place in the list: for `appendCandles`. In any order where none is given. */
 export function codedCandlesSql(
   source: string,
   markets: readonly string[],
-  { order, behind = '' }: { readonly order: string; readonly behind?: string },
+  { order, behind = '' }: { readonly order?: string; readonly behind?: string } = {},
 ): string {
   return (
     `SELECT code, ${VALUES} FROM ${source} rows JOIN ` +
     `(SELECT unnest(${sqlTexts(markets)}) AS ticker, unnest(range(0, ${markets.length}))::INTEGER AS code) markets` +
-    ` ON rows.market_ticker = markets.ticker ${behind} ORDER BY ${order}`
+    ` ON rows.market_ticker = markets.ticker ${behind}${order === undefined ? '' : ` ORDER BY ${order}`}`
   )
 }
 
