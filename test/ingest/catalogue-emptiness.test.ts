@@ -20,6 +20,9 @@ const SPAN: TimeWindow = {
   fromMs: Date.parse('2026-07-01T00:00:00Z'),
   toMs: Date.parse('2026-08-29T00:00:00Z'),
 }
+/** Dates before the later events, and with the second of them. */
+const EARLY: TimeWindow = { fromMs: SPAN.fromMs, toMs: Date.parse('2026-07-20T00:00:00Z') }
+const LATE: TimeWindow = { fromMs: Date.parse('2026-08-20T00:00:00Z'), toMs: SPAN.toMs }
 const CATALOGUE = { source: 'exchange-catalogue', scope: SERIES } as const
 const NO_MARKETS = send(200, '{"markets":[],"cursor":""}')
 const NO_EVENTS = send(200, '{"events":[],"cursor":""}')
@@ -60,6 +63,10 @@ async function knownMarkets(): Promise<readonly string[]> {
 function onLists(answer: (request: AskedRequest) => Answer | undefined): UpstreamWorld['fault'] {
   return (request) => (/\/(historical\/)?markets\?/.test(request.url) ? answer(request) : undefined)
 }
+
+/** The exchange lists nothing at all. */
+const NOTHING: UpstreamWorld['fault'] = ({ url }) =>
+  url.includes('/events?') ? NO_EVENTS : /markets\?/.test(url) ? NO_MARKETS : undefined
 
 /** Those that trade within the span. */
 const ALL_TICKERS = MARKETS.filter(({ openMs }) => openMs < SPAN.toMs)
@@ -108,8 +115,7 @@ test('lists that lack markets which the store knows complete nothing, whatever t
   await backfill(t, world)
   await command("UPDATE ingest_cursors SET completed = '{}'")
   await command("DELETE FROM markets WHERE ticker LIKE '%26AUG28%'")
-  world.fault = ({ url }) =>
-    url.includes('/events?') ? NO_EVENTS : /markets\?/.test(url) ? NO_MARKETS : undefined
+  world.fault = NOTHING
   const { problems } = await backfill(t, world)
   assert.match(problems.join('\n'), /2 settled markets of KXHIGHNY are not listed, first KXHIGHNY-26JUL10-/)
   assert.deepEqual(await missing(), [SPAN])
@@ -120,8 +126,7 @@ test('lists that lack markets which the store knows complete nothing, whatever t
 
 test('a series without events is complete, and is not asked for twice', async (t) => {
   const world = await startWorld(t)
-  world.fault = ({ url }) =>
-    url.includes('/events?') ? NO_EVENTS : /markets\?/.test(url) ? NO_MARKETS : undefined
+  world.fault = NOTHING
   assert.equal((await backfill(t, world)).errorCount, 0)
   assert.deepEqual(await missing(), [])
   const before = world.asked.length
@@ -131,18 +136,60 @@ test('a series without events is complete, and is not asked for twice', async (t
 
 test('what was empty while nothing was known is asked for once more when the series has markets', async (t) => {
   const world = await startWorld(t)
-  const early = { fromMs: SPAN.fromMs, toMs: Date.parse('2026-07-20T00:00:00Z') }
-  const late = { fromMs: Date.parse('2026-08-20T00:00:00Z'), toMs: SPAN.toMs }
-  world.fault = ({ url }) =>
-    url.includes('/events?') ? NO_EVENTS : /markets\?/.test(url) ? NO_MARKETS : undefined
-  assert.equal((await backfill(t, world, 'exchange-catalogue', early)).errorCount, 0)
+  world.fault = NOTHING
+  assert.equal((await backfill(t, world, 'exchange-catalogue', EARLY)).errorCount, 0)
   world.fault = () => undefined
-  await backfill(t, world, 'exchange-catalogue', late)
+  await backfill(t, world, 'exchange-catalogue', LATE)
   assert.equal((await backfill(t, world)).errorCount, 0)
   assert.deepEqual(await knownMarkets(), ALL_TICKERS)
   const before = world.asked.length
   await backfill(t, world)
   assert.equal(world.asked.length, before)
+})
+
+test('what was empty though earlier markets were known is asked for once more, and no more when it is so', async (t) => {
+  const world = await startWorld(t)
+  await backfill(t, world, 'exchange-catalogue', EARLY)
+  world.fault = NOTHING
+  assert.equal((await backfill(t, world, 'exchange-catalogue', LATE)).errorCount, 0)
+  const before = world.asked.length
+  await backfill(t, world, 'exchange-catalogue', LATE)
+  assert.equal(world.asked.length, before)
+  world.fault = () => undefined
+  assert.equal((await backfill(t, world)).errorCount, 0)
+  assert.deepEqual(await knownMarkets(), ALL_TICKERS)
+  const done = world.asked.length
+  await backfill(t, world)
+  assert.equal(world.asked.length, done)
+})
+
+test('markets of any later look are taken into what had no events, and open it', async (t) => {
+  const world = await startWorld(t)
+  await backfill(t, world, 'exchange-catalogue', EARLY)
+  world.fault = NOTHING
+  await backfill(t, world, 'exchange-catalogue', LATE)
+  const middle = { fromMs: EARLY.toMs, toMs: LATE.fromMs }
+  world.fault = () => undefined
+  await backfill(t, world, 'exchange-catalogue', middle)
+  assert.deepEqual(await knownMarkets(), ALL_TICKERS)
+  const before = world.asked.length
+  await backfill(t, world)
+  assert.ok(world.asked.length > before)
+  const done = world.asked.length
+  await backfill(t, world)
+  assert.equal(world.asked.length, done)
+})
+
+test('lists of markets that come without any event are looked at once more', async (t) => {
+  const world = await startWorld(t)
+  // The live list is empty, too; the historical one has come.
+  world.fault = (request) => (request.url.includes('/historical/') ? undefined : NOTHING(request))
+  assert.equal((await backfill(t, world)).errorCount, 0)
+  assert.equal((await knownMarkets()).length, 2)
+  world.fault = () => undefined
+  await backfill(t, world, 'exchange-catalogue', { ...SPAN, toMs: SPAN.toMs - 1 })
+  await backfill(t, world, 'exchange-catalogue', { fromMs: SPAN.fromMs - 1, toMs: SPAN.toMs })
+  assert.deepEqual(await knownMarkets(), ALL_TICKERS)
 })
 
 test('cursors that go round are an error at once', async (t) => {

@@ -3,13 +3,19 @@
 // is a past of trading: a window's markets are those that trade in it, whenever they open and close.
 
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
-import { readSeries, retireSeries, writeMarkets, writeSeries } from '../../storage/catalogue-store.ts'
+import {
+  type MarketRecord,
+  readSeries,
+  retireSeries,
+  writeMarkets,
+  writeSeries,
+} from '../../storage/catalogue-store.ts'
 import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
 import { settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../source.ts'
 import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 import type { ExchangeEvent } from '../../exchanges/kalshi/rest-parse.ts'
-import { doubtfulLooks, rememberLook } from './empty-looks.ts'
+import { doubtfulLooks, emptyLooks, rememberLook } from './empty-looks.ts'
 import { listGaps } from './list-gaps.ts'
 import { unsettledCloses } from './unsettled-markets.ts'
 
@@ -154,8 +160,7 @@ async function fetchPast(
 ): Promise<FetchedRows> {
   const { clock, signal } = context
   const nowMs = clock.nowMs()
-  // The exchange's bounds are whole seconds.
-  const closeFromMs = Math.floor((window.fromMs - LAST_CANDLE_MS) / MS_PER_S) * MS_PER_S
+  const closeFromMs = closeFrom(window.fromMs)
   const query = { seriesTicker, closeFromMs, closeToMs: null, signal }
   const events = await client.events(query)
   const known = byTicker(events.rows)
@@ -169,25 +174,34 @@ async function fetchPast(
   const past = isPast ? await client.historicalMarkets(query, known) : NO_ROWS
   // A market on both routes is the same market; the live one is written last.
   const markets = [...past.rows, ...live.rows]
-  const rows = markets.filter(
-    ({ open_time, close_time }) =>
-      close_time >= closeFromMs && (open_time === null || open_time < window.toMs),
-  )
+  const cursor = { source: NAME, scope: seriesTicker }
+  // What an earlier look may have lacked is taken, too, where this one has it.
+  const wanted: readonly TimeWindow[] = [window, ...(await emptyLooks(context, cursor))]
+  const rows = markets.filter((market) => wanted.some((each) => isTradedIn(market, each)))
   const problems = [...events.rejected, ...past.rejected, ...live.rejected]
   problems.push(...(await listGaps(context, { ...lists, markets })))
   const completed = problems.length > 0 ? null : settledPart(window, LISTING_DELAY_MS, nowMs)
-  const isEmpty = events.rows.length === 0 && markets.length === 0
-  const cursor = { source: NAME, scope: seriesTicker }
+  const isEmpty = events.rows.length === 0
   const remember =
     completed === null ? undefined : await rememberLook(context, cursor, { isEmpty, completed })
   return {
     async write(transaction) {
+      const changed = await writeMarkets(transaction, rows)
       await remember?.(transaction)
-      return await writeMarkets(transaction, rows)
+      return changed
     },
     problems,
     ...(completed === null ? {} : { completed }),
   }
+}
+
+function isTradedIn({ open_time, close_time }: MarketRecord, { fromMs, toMs }: TimeWindow): boolean {
+  return close_time >= closeFrom(fromMs) && (open_time === null || open_time < toMs)
+}
+
+/** The first close of a market whose candles may end at `fromMs`; the exchange's bounds are whole seconds. */
+function closeFrom(fromMs: number): number {
+  return Math.floor((fromMs - LAST_CANDLE_MS) / MS_PER_S) * MS_PER_S
 }
 
 const NO_ROWS = { rows: [], rejected: [] } as const

@@ -1,40 +1,54 @@
-// Looks at the exchange's lists in which a series had nothing at all, while nothing was known of it. So is a series that has
-// no events; so are lists of which all are empty by a fault. Such a window is complete as long as nothing is known; once
-// the series turns out to have markets it is looked at again, one time.
+// Looks at the exchange's lists in which no event of a series was listed, so that nothing says whether its markets are all
+// there. So is a series that has none; so are lists that are empty by a fault. Such a window is complete, and is looked at
+// once more when the lists are asked for anyway, and whenever the store comes to know of a market that those lists lacked.
 
 import { StatementBuilder } from '../../../shared/sql/statement.ts'
+import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
 import type { StoreTransaction } from '../../storage/store-transaction.ts'
 import type { SourceContext } from '../source.ts'
+import { FINAL_STATUS } from './unsettled-markets.ts'
 
 /** Windows remembered of a series; beyond them the neighbours are joined to one. */
 const WINDOWS_MAX = 100
+/** A market's last daily candle ends up to a day after its close. */
+const LAST_CANDLE_MS = MS_PER_DAY
 
 interface Scope {
   readonly source: string
   readonly scope: string
 }
 
-/**
- * Windows that were complete because nothing was known of the series, of which something is known by now, or may be in a
- * moment: `isAsking` says that the lists are asked for anyway.
- */
+/** One such look. */
+export interface EmptyLook extends TimeWindow {
+  /** When it was made; undefined in what earlier versions remember. */
+  readonly atMs?: number
+  /** Settled markets that it must have listed, as far as the store knew them; null: it knew none of the series at all. */
+  readonly known?: number | null
+  /** A second look found no event either. */
+  readonly isConfirmed?: boolean
+}
+
+/** `isAsking` says that the lists are asked for anyway. */
 export async function doubtfulLooks(
   context: SourceContext,
   cursor: Scope,
-  { fromMs, toMs }: TimeWindow,
+  window: TimeWindow,
   isAsking: boolean,
 ): Promise<readonly TimeWindow[]> {
-  const looks = await emptyLooks(context, cursor)
-  const within = looks
-    .map((look) => ({ fromMs: Math.max(look.fromMs, fromMs), toMs: Math.min(look.toMs, toMs) }))
-    .filter((look) => look.fromMs < look.toMs)
-  return within.length > 0 && (isAsking || (await isKnown(context, cursor.scope))) ? within : []
+  const found: TimeWindow[] = []
+  for (const look of await emptyLooks(context, cursor)) {
+    const part = { fromMs: Math.max(look.fromMs, window.fromMs), toMs: Math.min(look.toMs, window.toMs) }
+    if (part.fromMs >= part.toMs) continue
+    const isNew = isAsking && look.isConfirmed !== true
+    if (isNew || (await countKnown(context, cursor.scope, look)) > (look.known ?? 0)) found.push(part)
+  }
+  return found
 }
 
 /**
- * What a look leaves to be remembered: undefined where nothing changes. `isEmpty`: it found nothing at all; `completed` is the
- * part of its window that is complete.
+ * What a look leaves to be remembered, once its markets are written: undefined where nothing changes. `isEmpty`: no event was
+ * listed; `completed` is the part of its window that is complete.
  */
 export async function rememberLook(
   context: SourceContext,
@@ -42,43 +56,72 @@ export async function rememberLook(
   { isEmpty, completed }: { readonly isEmpty: boolean; readonly completed: TimeWindow },
 ): Promise<((transaction: StoreTransaction) => Promise<void>) | undefined> {
   const looks = await emptyLooks(context, cursor)
-  const isDoubtful = isEmpty && !(await isKnown(context, cursor.scope))
-  if (!isDoubtful && looks.length === 0) return undefined
+  if (!isEmpty && looks.length === 0) return undefined
   const rest = looks.flatMap((look) => without(look, completed))
-  const empty = joined(isDoubtful ? [...rest, completed] : rest)
-  return (transaction) => writeCursorState(transaction, cursor, { empty })
+  const isConfirmed = looks.some(({ fromMs, toMs }) => fromMs < completed.toMs && toMs > completed.fromMs)
+  const look = { ...completed, atMs: context.clock.nowMs(), isConfirmed }
+  return async (transaction) => {
+    const postgres = { run: transaction.run.bind(transaction) }
+    const count = (known: number | null): Promise<number> =>
+      countKnown({ ...context, postgres }, cursor.scope, { ...look, known })
+    const known = (await count(null)) === 0 ? null : await count(0)
+    await writeCursorState(transaction, cursor, {
+      empty: joined(isEmpty ? [...rest, { ...look, known }] : rest),
+    })
+  }
 }
 
-async function emptyLooks({ postgres }: SourceContext, cursor: Scope): Promise<readonly TimeWindow[]> {
+/** Windows of such looks that are remembered of a series. */
+export async function emptyLooks(
+  { postgres }: Pick<SourceContext, 'postgres'>,
+  cursor: Scope,
+): Promise<readonly EmptyLook[]> {
   const state = await readCursorState(postgres, cursor)
   const { empty } = typeof state === 'object' && state !== null ? (state as { empty?: unknown }) : {}
-  return Array.isArray(empty) ? (empty as readonly TimeWindow[]) : []
+  return Array.isArray(empty) ? (empty as readonly EmptyLook[]) : []
 }
 
-async function isKnown({ postgres, signal }: SourceContext, seriesTicker: string): Promise<boolean> {
+/** Where it runs its statements: a transaction sees what it has just written. */
+interface Counting extends Pick<SourceContext, 'clock'> {
+  readonly postgres: Pick<StoreTransaction, 'run'>
+}
+
+/**
+ * Markets in the store that speak against a look: where nothing of the series was known, any; else settled ones that had
+ * opened when it was made, and close after its lists begin.
+ */
+async function countKnown(
+  { postgres, clock }: Counting,
+  seriesTicker: string,
+  { fromMs, atMs, known = null }: EmptyLook,
+): Promise<number> {
   const statement = new StatementBuilder()
-  const series = statement.add(seriesTicker, 'text')
-  const rows = await postgres.run(
-    statement.build(`SELECT ticker FROM markets WHERE series_ticker = ${series} LIMIT 1`),
-    { signal },
+  statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
+  if (known !== null) {
+    statement.where(`status = ${statement.add(FINAL_STATUS, 'text')}`)
+    statement.where(`close_time >= ${statement.addInstant(fromMs - LAST_CANDLE_MS)}`)
+    statement.where(`open_time < ${statement.addInstant(atMs ?? clock.nowMs())}`)
+  }
+  const rows = await postgres.run<{ readonly count: number }>(
+    statement.build(`SELECT count(*)::int4 AS count FROM markets ${statement.whereClause}`),
   )
-  return rows.length > 0
+  return rows[0]?.count ?? 0
 }
 
-function without(look: TimeWindow, { fromMs, toMs }: TimeWindow): readonly TimeWindow[] {
+function without(look: EmptyLook, { fromMs, toMs }: TimeWindow): readonly EmptyLook[] {
   return [
-    { fromMs: look.fromMs, toMs: Math.min(look.toMs, fromMs) },
-    { fromMs: Math.max(look.fromMs, toMs), toMs: look.toMs },
+    { ...look, toMs: Math.min(look.toMs, fromMs) },
+    { ...look, fromMs: Math.max(look.fromMs, toMs) },
   ].filter((part) => part.fromMs < part.toMs)
 }
 
-function joined(windows: readonly TimeWindow[]): readonly TimeWindow[] {
-  const found: TimeWindow[] = []
-  for (const window of windows.toSorted((a, b) => a.fromMs - b.fromMs)) {
+function joined(looks: readonly EmptyLook[]): readonly EmptyLook[] {
+  const found: EmptyLook[] = []
+  for (const look of looks.toSorted((a, b) => a.fromMs - b.fromMs)) {
     const last = found.at(-1)
-    const isTouching = last !== undefined && window.fromMs <= last.toMs
-    if (last === undefined || (!isTouching && found.length < WINDOWS_MAX)) found.push(window)
-    else found.splice(-1, 1, { fromMs: last.fromMs, toMs: Math.max(last.toMs, window.toMs) })
+    if (last === undefined || found.length < WINDOWS_MAX) found.push(look)
+    // What is remembered of two is what brings both back.
+    else found.splice(-1, 1, { fromMs: last.fromMs, toMs: Math.max(last.toMs, look.toMs) })
   }
   return found
 }
