@@ -11,6 +11,7 @@ import { isSeriesName } from '../../shared/series-name.ts'
 import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
+import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
 import { commitCompaction, dropMergedRows, readPartitions } from '../storage/manifest-store.ts'
 import {
@@ -244,7 +245,7 @@ function publisher({ onStep }: CompactionOptions, { path, name }: Partition, tem
 
 /**
  * Fetches the partition's file where the lake has none, or an earlier one than the manifest or a publication tells of: another
- * collector has gone on from it. As long as all rows of a published file are in the store, it may have been made while object
+ * collector has gone on from it. A file that neither tells of may be of a stale copy of a lake: a later one is asked for. As long as all rows of a published file are in the store, it may have been made while object
  * storage did not answer: what that has goes before it, and the rows are added to it. Returns whether a file has come.
  */
 async function fetchLatest(
@@ -253,14 +254,17 @@ async function fetchLatest(
 ): Promise<boolean> {
   if (fetchFile === undefined) return false
   const [told, next] = [registered?.revision ?? 0n, published?.partition.revision ?? 0n]
-  const revision = told > next ? told : next
   const before = await stat(path).catch(() => undefined)
   const isThereNow = before !== undefined
+  const isUnknown = before?.isFile() === true && registered === undefined && published === undefined
+  const later = isUnknown ? ((await lakeFileFacts(path))?.revision ?? 0n) + 1n : 0n
+  const revision = [told, next, later].reduce((highest, each) => (each > highest ? each : highest))
   const isOnlyPublished = published !== undefined && (registered?.cut_over ?? fromMs) <= fromMs
   if (isThereNow && !isOnlyPublished && !(await isOutdated(path, revision))) return false
   await fetchFile({ key, revision }, signal).catch((error: unknown) => {
     // Of rows that stay in the store until their file is in object storage none is lost.
-    const isInStore = retireBeforeMs !== undefined && (revision === 0n || (isThereNow && isOnlyPublished))
+    const isNew = revision === 0n || isUnknown || (isThereNow && isOnlyPublished)
+    const isInStore = retireBeforeMs !== undefined && isNew
     if (!isInStore) throw error
   })
   return (await stat(path).catch(() => undefined))?.ino !== before?.ino

@@ -90,3 +90,35 @@ test('rows stay in the store while object storage does not tell whether it has t
   const [row] = await query(`SELECT count(*)::INT AS rows FROM ${parquet(join(lake, OBSERVATIONS))}`)
   assert.equal(row?.['rows'], manyObservations(1).length + 1)
 })
+
+for (const [what, grace] of [
+  ['with a grace', { retireBeforeMs: 0 }],
+  ['without one', {}],
+] as const) {
+  test(`a stale copy of a lake goes on from what object storage has, ${what}, and lasts in no conflict`, async (t) => {
+    const [stale, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+    const truncate = (): Promise<unknown> =>
+      file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
+    await truncate()
+    const days = manyObservations(2)
+    await write(days.slice(0, 24))
+    await compact(other)
+    // By other means than ours: nothing in it tells where it is from.
+    await cp(other, stale, { recursive: true })
+    await write(days.slice(24))
+    await compact(other)
+    await truncate()
+    const s3 = await startS3Server(t)
+    const remote = s3.store()
+    t.after(() => remote.close())
+    await syncLake({ lake: other, remote, direction: 'push' })
+    await write([observationAt(JULY_MS + MS_PER_DAY + 1_800_000)])
+    const fetchFile: CompactionOptions['fetchFile'] = (wanted, signal) =>
+      fetchLakeFile(stale, remote, wanted, signal)
+    for (let run = 0; run < 2; run += 1)
+      assert.deepEqual((await compact(stale, fetchFile, grace)).failures, [])
+    assert.deepEqual((await syncLake({ lake: stale, remote, direction: 'push' })).conflicts, [])
+    const [row] = await query(`SELECT count(*)::INT AS rows FROM ${parquet(join(stale, OBSERVATIONS))}`)
+    assert.equal(row?.['rows'], days.length + 1)
+  })
+}
