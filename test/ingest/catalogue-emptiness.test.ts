@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test, type TestContext } from 'node:test'
-import { backfillSource } from '../../server/ingest/run-source.ts'
+import { backfillSource, pollSource } from '../../server/ingest/run-source.ts'
 import { missingWindows, type TimeWindow } from '../../server/storage/cursor-store.ts'
 import { migrate, readMigrations } from '../../server/storage/migrations.ts'
 import { checkCandles } from '../../server/verify/candle-check.ts'
@@ -163,18 +163,36 @@ test('what was empty though earlier markets were known is asked for once more, a
   assert.equal(world.asked.length, done)
 })
 
-test('markets of any later look are taken into what had no events, and open it', async (t) => {
+test('what had no events is answered by whole lists of earlier dates, too, and not asked for again', async (t) => {
   const world = await startWorld(t)
   await backfill(t, world, 'exchange-catalogue', EARLY)
   world.fault = NOTHING
   await backfill(t, world, 'exchange-catalogue', LATE)
-  const middle = { fromMs: EARLY.toMs, toMs: LATE.fromMs }
   world.fault = () => undefined
-  await backfill(t, world, 'exchange-catalogue', middle)
+  const middle = { fromMs: EARLY.toMs, toMs: LATE.fromMs }
+  assert.equal((await backfill(t, world, 'exchange-catalogue', middle)).errorCount, 0)
   assert.deepEqual(await knownMarkets(), ALL_TICKERS)
-  const before = world.asked.length
+  const done = world.asked.length
   await backfill(t, world)
-  assert.ok(world.asked.length > before)
+  assert.equal(world.asked.length, done)
+})
+
+test('what had no events is opened by a market that a poll has brought meanwhile', async (t) => {
+  const world = await startWorld(t)
+  await backfill(t, world, 'exchange-catalogue', EARLY)
+  world.fault = NOTHING
+  await backfill(t, world, 'exchange-catalogue', LATE)
+  await backfill(t, world, 'exchange-catalogue', { fromMs: EARLY.toMs, toMs: LATE.fromMs })
+  assert.deepEqual(await missing(), [])
+  world.fault = () => undefined
+  assert.equal((await backfill(t, world)).errorCount, 0)
+  const [source] = [worldSource(t, world, 'exchange-catalogue')]
+  await pollSource(source, worldContext(file.store.postgres))
+  assert.equal((await backfill(t, world)).errorCount, 0)
+  assert.deepEqual(
+    (await knownMarkets()).filter((ticker) => !ticker.includes('AUG30')),
+    ALL_TICKERS.filter((ticker) => !ticker.includes('AUG30')),
+  )
   const done = world.asked.length
   await backfill(t, world)
   assert.equal(world.asked.length, done)

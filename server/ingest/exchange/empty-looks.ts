@@ -57,7 +57,9 @@ export async function rememberLook(
 ): Promise<((transaction: StoreTransaction) => Promise<void>) | undefined> {
   const looks = await emptyLooks(context, cursor)
   if (!isEmpty && looks.length === 0) return undefined
-  const rest = looks.flatMap((look) => without(look, completed))
+  // Lists with events hold whatever closes after their beginning, those of later dates too.
+  const answered = isEmpty ? completed : { ...completed, toMs: Number.MAX_SAFE_INTEGER }
+  const rest = looks.flatMap((look) => without(look, answered))
   const isConfirmed = looks.some(({ fromMs, toMs }) => fromMs < completed.toMs && toMs > completed.fromMs)
   const look = { ...completed, atMs: context.clock.nowMs(), isConfirmed }
   return async (transaction) => {
