@@ -18,6 +18,11 @@ export async function isOutdated(path: string, revision: bigint): Promise<boolea
   return facts !== undefined && facts.revision < revision
 }
 
+/** 0 where none is known. */
+export function highestOf(...revisions: readonly (bigint | undefined)[]): bigint {
+  return revisions.reduce<bigint>((highest, each = 0n) => (each > highest ? each : highest), 0n)
+}
+
 export class LatestFiles {
   /** By path, of the files that were looked at: a revision that the lake has. */
   readonly #known = new Map<string, bigint>()

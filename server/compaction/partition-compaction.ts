@@ -28,7 +28,8 @@ import {
 } from '../storage/publication-store.ts'
 import type { CompactionOptions, CompactionResultDraft } from './compaction-options.ts'
 import { readHotRows } from './hot-rows.ts'
-import { isOutdated } from './latest-files.ts'
+import { forgetKept, keepingFile, keptBeside } from './kept-file.ts'
+import { highestOf, isOutdated } from './latest-files.ts'
 import { PartitionDraft } from './partition-draft.ts'
 import type { RecordTable } from './record-table.ts'
 
@@ -174,7 +175,8 @@ async function writeDraft(
 ): Promise<Draft | undefined> {
   const { postgres, signal, onStep } = options
   const { table, scope, fromMs, toMs, name, path, registered, published } = partition
-  const cold = (await isThere(partition)) ? await draft.loadCold(path) : NO_FILE
+  const kept = await keptBeside(path)
+  const cold = (await isThere(partition)) ? await draft.loadCold(path, kept) : NO_FILE
   if (registered !== undefined && cold.revision < registered.revision) {
     throw new Error(`${path} is older than the file in the manifest`)
   }
@@ -187,15 +189,13 @@ async function writeDraft(
   await onStep?.('noted', name)
   for await (const rows of readHotRows(postgres, table, hot, signal)) await draft.addHot(rows)
   await draft.mergeCommon()
-  if (registered?.revision === cold.revision && (await draft.isAsBefore())) {
+  if (kept === undefined && registered?.revision === cold.revision && (await draft.isAsBefore())) {
     // Rows behind the cut-over are served from the store, whatever the file holds.
     const { rows } = await compactionState(postgres, { ...hot, fromMs: registered.cut_over })
     const entry = { ...registered, dataset: table.dataset, cut_over: cutOverMs }
     if (rows === 0n) return { entry, state, coldToMs, isAsBefore: true }
   }
-  const revision = [cold.revision, registered?.revision ?? 0n, published?.partition.revision ?? 0n].reduce(
-    (highest, each) => (each > highest ? each : highest),
-  )
+  const revision = highestOf(cold.revision, registered?.revision, published?.partition.revision)
   const { rows } = await draft.write(temporary, revision + 1n)
   await onStep?.('written', name)
   await draft.verify(temporary, revision + 1n)
@@ -238,6 +238,7 @@ function publisher({ onStep }: CompactionOptions, { path, name }: Partition, tem
     // The transaction may be run again.
     if (!isRenamed) await rename(temporary, path)
     isRenamed = true
+    await forgetKept(path)
     await syncDirectory(dirname(path))
     await onStep?.('renamed', name)
   }
@@ -245,27 +246,26 @@ function publisher({ onStep }: CompactionOptions, { path, name }: Partition, tem
 
 /**
  * Fetches the partition's file where the lake has none, or an earlier one than the manifest or a publication tells of: another
- * collector has gone on from it. A file that neither tells of may be of a stale copy of a lake: a later one is asked for. As long as all rows of a published file are in the store, it may have been made while object
- * storage did not answer: what that has goes before it, and the rows are added to it. Returns whether a file has come.
+ * collector has gone on from it. While all rows of a published file are in the store, what object storage has goes before it.
+ * One that neither tells of may be of a stale copy: a later one takes its place, and its rows come back. Whether a file came.
  */
 async function fetchLatest(
   { name: key, path, fromMs, registered, published }: Partition,
   { fetchFile, retireBeforeMs, signal }: CompactionOptions,
 ): Promise<boolean> {
   if (fetchFile === undefined) return false
-  const [told, next] = [registered?.revision ?? 0n, published?.partition.revision ?? 0n]
   const before = await stat(path).catch(() => undefined)
   const isThereNow = before !== undefined
   const isUnknown = before?.isFile() === true && registered === undefined && published === undefined
   const later = isUnknown ? ((await lakeFileFacts(path))?.revision ?? 0n) + 1n : 0n
-  const revision = [told, next, later].reduce((highest, each) => (each > highest ? each : highest))
+  const revision = highestOf(later, registered?.revision, published?.partition.revision)
   const isOnlyPublished = published !== undefined && (registered?.cut_over ?? fromMs) <= fromMs
   if (isThereNow && !isOnlyPublished && !(await isOutdated(path, revision))) return false
-  await fetchFile({ key, revision }, signal).catch((error: unknown) => {
+  const fetching = (): Promise<void> => fetchFile({ key, revision }, signal)
+  await (isUnknown ? keepingFile(path, fetching) : fetching()).catch((error: unknown) => {
     // Of rows that stay in the store until their file is in object storage none is lost.
-    const isNew = revision === 0n || isUnknown || (isThereNow && isOnlyPublished)
-    const isInStore = retireBeforeMs !== undefined && isNew
-    if (!isInStore) throw error
+    const isNew = revision === 0n || (isThereNow && isOnlyPublished)
+    if (retireBeforeMs === undefined || !isNew) throw error
   })
   return (await stat(path).catch(() => undefined))?.ino !== before?.ino
 }

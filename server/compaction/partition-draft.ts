@@ -63,13 +63,23 @@ export class PartitionDraft {
   }
 
   /**
-   * Takes all rows of the partition's present file; resolves to the last one's instant and the file's revision. Rejects
-   * when the file's checksum is wrong: the new file would call its damage right.
+   * Takes all rows of the partition's present file, and those that only the one `kept` beside it has; resolves to the last
+   * one's instant and the file's revision. Rejects when a checksum is wrong: the new file would call the damage right.
    */
-  async loadCold(path: string): Promise<{ readonly lastMs: number; readonly revision: bigint }> {
+  async loadCold(
+    path: string,
+    kept?: string,
+  ): Promise<{ readonly lastMs: number; readonly revision: bigint }> {
     const names = this.#names()
     await assertChecksum(path, 'if there is one')
     await this.#connection.run(`INSERT INTO cold SELECT ${names} FROM ${fileSql(path)}`)
+    if (kept !== undefined) {
+      await assertChecksum(kept, 'if there is one')
+      const key = this.#table.key.join(', ')
+      await this.#connection.run(
+        `INSERT INTO cold SELECT ${names} FROM ${fileSql(kept)} ANTI JOIN cold USING (${key})`,
+      )
+    }
     const [row] = await this.#rows(`SELECT epoch_ms(max(${this.#table.time}))::DOUBLE FROM cold`)
     const last = row?.[0]
     const [stated] = await this.#rows(

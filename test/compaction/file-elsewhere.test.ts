@@ -122,3 +122,40 @@ for (const [what, grace] of [
     assert.equal(row?.['rows'], days.length + 1)
   })
 }
+
+for (const [what, grace] of [
+  ['with a grace', { retireBeforeMs: 0 }],
+  ['without one', {}],
+] as const) {
+  test(`a file that another lake's takes the place of loses no row, ${what}`, async (t) => {
+    const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+    const truncate = (): Promise<unknown> =>
+      file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
+    const days = manyObservations(2)
+    await truncate()
+    // Every hour in the one or the other, some in both.
+    await write(days.filter((_, index) => index % 3 !== 0))
+    await compact(lake)
+    await truncate()
+    for (const rest of [0, 1]) {
+      await write(days.filter((_, index) => index % 3 === rest))
+      await compact(other)
+    }
+    await truncate()
+    const s3 = await startS3Server(t)
+    const remote = s3.store()
+    t.after(() => remote.close())
+    await syncLake({ lake: other, remote, direction: 'push' })
+    await write([observationAt(JULY_MS + MS_PER_DAY + 1_800_000)])
+    const fetchFile: CompactionOptions['fetchFile'] = (wanted, signal) =>
+      fetchLakeFile(lake, remote, wanted, signal)
+    s3.fault = () => ({ status: 403 })
+    await compact(lake, fetchFile, grace)
+    s3.fault = () => undefined
+    for (let run = 0; run < 2; run += 1)
+      assert.deepEqual((await compact(lake, fetchFile, grace)).failures, [])
+    assert.deepEqual((await syncLake({ lake, remote, direction: 'push' })).conflicts, [])
+    const [row] = await query(`SELECT count(*)::INT AS rows FROM ${parquet(join(lake, OBSERVATIONS))}`)
+    assert.equal(row?.['rows'], days.length + 1)
+  })
+}
