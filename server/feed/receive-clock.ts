@@ -14,14 +14,19 @@ const BEFORE_MS_MAX = 5_000
 const AFTER_MS_MAX = 30_000
 /** A clock put forward is followed when no message has told anything for so long: the machine may have slept. */
 const QUIET_MS_MAX = 60_000
-/** The head of a message in which its time is looked for. */
+/** What is read so soon after a step may have waited in the socket while the machine slept: it speaks of before. */
+const WAITING_MS_MAX = 1_000
+/** The head of a message, and its end, in which its time is looked for. */
 const HEAD_BYTES_MAX = 512
+const END_BYTES_MAX = 256
 
 const EXCHANGE_TIME = /"(?:ts_ms|timestamp)":\s?"?(\d{13})\b/
 
-/** The exchange's time of a message, ms since the epoch; undefined where its head names none. */
+/** The exchange's time of a message, ms since the epoch; undefined where neither its head nor its end names one. */
 export function exchangeMsOf(data: Buffer): number | undefined {
-  const match = EXCHANGE_TIME.exec(data.toString('latin1', 0, Math.min(HEAD_BYTES_MAX, data.length)))
+  const match =
+    EXCHANGE_TIME.exec(data.toString('latin1', 0, Math.min(HEAD_BYTES_MAX, data.length))) ??
+    EXCHANGE_TIME.exec(data.toString('latin1', Math.max(0, data.length - END_BYTES_MAX)))
   return match === null ? undefined : Number(match[1])
 }
 
@@ -33,6 +38,8 @@ export class ReceiveClock {
   #lastMs = 0
   /** By how much the machine's clock differs since it was put forward or back; 0 while it is followed. */
   #steppedByMs = 0
+  /** Steady time at which the step was noticed. */
+  #steppedAtMs = 0
   /** Steady time since which no message has told anything of the step. */
   #quietSinceMs = 0
   #votes = 0
@@ -84,7 +91,7 @@ export class ReceiveClock {
       if (++this.#votes >= VOTES_MIN || lagMs < -BEFORE_MS_MAX) this.#follow(this.#wallMs(), steadyMs)
     } else {
       this.#votes = 0
-      this.#isRefused = true
+      if (steadyMs - this.#steppedAtMs >= WAITING_MS_MAX) this.#isRefused = true
     }
   }
 
@@ -96,6 +103,7 @@ export class ReceiveClock {
     }
     if (Math.abs(byMs - this.#steppedByMs) >= STEP_MS_MIN) {
       this.#steppedByMs = byMs
+      this.#steppedAtMs = steadyMs
       this.#quietSinceMs = steadyMs
       this.#votes = 0
       this.#isRefused = false

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
-import { ReceiveClock } from '../../server/feed/receive-clock.ts'
+import { ReceiveClock, exchangeMsOf } from '../../server/feed/receive-clock.ts'
 
 const START_MS = Date.parse('2026-09-10T12:00:00Z')
 const MINUTE_MS = 60_000
@@ -96,6 +96,29 @@ test('after a sleep of the machine a new connection has the right time from its 
   slept.offMs = HOUR_MS
   slept.clock.reconnected()
   assert.equal(slept.clock.nowMs(), slept.trueMs + HOUR_MS)
+})
+
+test('what waited in the socket while the machine slept does not speak for the time of before', () => {
+  const slept = new Machine()
+  slept.hear(5)
+  const before = Buffer.from(`{"type":"orderbook_delta","msg":{"ts_ms":${slept.trueMs - 80}}}`)
+  slept.offMs = HOUR_MS
+  for (let count = 0; count < 20; count += 1) slept.clock.heard(before)
+  slept.passedMs += 20_000
+  slept.clock.reconnected()
+  assert.equal(slept.clock.nowMs(), slept.trueMs + HOUR_MS)
+})
+
+test('a time that a message names at its end, as Polymarket does, is found', () => {
+  const changes = Array.from({ length: 20 }, (_, index) => ({
+    asset_id: '52114319501245915516055106046884209969926127482827954674443846427813813222426',
+    price: `0.${index + 10}`,
+    hash: 'bf32b3746fff40c76c98021b7f3f07261169dd26',
+  }))
+  const timestamp = String(START_MS)
+  const message = { market: '0x5f65', price_changes: changes, timestamp, event_type: 'price_change' }
+  assert.equal(exchangeMsOf(Buffer.from(JSON.stringify(message))), START_MS)
+  assert.equal(exchangeMsOf(Buffer.from(JSON.stringify({ ...message, timestamp: null }))), undefined)
 })
 
 test('without a message a clock put forward is followed after a minute, one put back is not', () => {
