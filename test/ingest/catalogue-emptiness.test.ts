@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test, type TestContext } from 'node:test'
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { backfillSource, pollSource } from '../../server/ingest/run-source.ts'
 import { missingWindows, type TimeWindow } from '../../server/storage/cursor-store.ts'
 import { migrate, readMigrations } from '../../server/storage/migrations.ts'
@@ -40,10 +41,13 @@ async function backfill(
   world: UpstreamWorld,
   name: 'exchange-catalogue' | 'exchange-candles' = 'exchange-catalogue',
   span = SPAN,
+  nowMs = WORLD_NOW_MS,
 ): Promise<{ readonly errorCount: number; readonly problems: readonly string[] }> {
   const problems: string[] = []
+  const context = worldContext(file.store.postgres)
   const { errorCount } = await backfillSource(worldSource(t, world, name), span, {
-    ...worldContext(file.store.postgres),
+    ...context,
+    clock: { ...context.clock, nowMs: () => nowMs },
     onEvent: (event) => {
       if (event.kind === 'rejected') problems.push(...event.problems)
     },
@@ -122,6 +126,58 @@ test('lists that lack markets which the store knows complete nothing, whatever t
   world.fault = () => undefined
   assert.equal((await backfill(t, world)).errorCount, 0)
   assert.deepEqual(await knownMarkets(), ALL_TICKERS)
+})
+
+const onDay = (t: TestContext, world: UpstreamWorld, day: number): ReturnType<typeof backfill> =>
+  backfill(t, world, 'exchange-catalogue', SPAN, WORLD_NOW_MS + day * MS_PER_DAY)
+
+for (const [what, isKnown, told] of [
+  [
+    'an event without a market',
+    false,
+    /1 event of KXHIGHNY is listed without a market, first KXHIGHNY-26JUL10/,
+  ],
+  ['a settled market that is listed no more', true, /2 settled markets of KXHIGHNY are not listed, first/],
+] as const) {
+  test(`${what} is told for a week, then taken as the exchange's word`, async (t) => {
+    const world = await startWorld(t)
+    if (isKnown) await backfill(t, world)
+    await command("UPDATE ingest_cursors SET completed = '{}'")
+    const noPast = onLists(({ url }) => (url.includes('/historical/') ? NO_MARKETS : undefined))
+    world.fault = (request) => (isKnown && request.url.includes('/events?') ? NO_EVENTS : noPast(request))
+    for (const day of [0, 0, 0, 3, 6]) {
+      assert.match((await onDay(t, world, day)).problems.join('\n'), told)
+      assert.deepEqual(await missing(), [SPAN])
+    }
+    // Lists that hold nothing at all are a fault however long it has been so.
+    world.fault = (request) =>
+      isKnown && request.url.includes('/events?') ? NO_EVENTS : onLists(() => NO_MARKETS)(request)
+    assert.ok((await onDay(t, world, 8)).errorCount > 0)
+    assert.deepEqual(await missing(), [SPAN])
+    world.fault = (request) => (isKnown && request.url.includes('/events?') ? NO_EVENTS : noPast(request))
+    const { problems } = await onDay(t, world, 8)
+    assert.match(problems.join('\n'), told)
+    assert.match(problems.join('\n'), /for a week: taken as so from now on/)
+    assert.deepEqual(await missing(), [])
+    const before = world.asked.length
+    assert.equal((await onDay(t, world, 9)).errorCount, 0)
+    assert.equal(world.asked.length, before)
+    await command("UPDATE ingest_cursors SET completed = '{}'")
+    assert.deepEqual(await onDay(t, world, 10), { errorCount: 0, problems: [] })
+  })
+}
+
+test('what is listed again in between is waited for anew', async (t) => {
+  const world = await startWorld(t)
+  const noPast = onLists(({ url }) => (url.includes('/historical/') ? NO_MARKETS : undefined))
+  world.fault = noPast
+  for (const day of [0, 3]) await onDay(t, world, day)
+  world.fault = () => undefined
+  await onDay(t, world, 4)
+  await command("UPDATE ingest_cursors SET completed = '{}'")
+  world.fault = noPast
+  assert.equal((await onDay(t, world, 8)).errorCount, 2)
+  assert.deepEqual(await missing(), [SPAN])
 })
 
 test('a series without events is complete, and is not asked for twice', async (t) => {

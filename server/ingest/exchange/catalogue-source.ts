@@ -10,13 +10,14 @@ import {
   writeMarkets,
   writeSeries,
 } from '../../storage/catalogue-store.ts'
-import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
+import { missingWindows, readCursorState, type TimeWindow } from '../../storage/cursor-store.ts'
 import { settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../source.ts'
 import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 import type { ExchangeEvent } from '../../exchanges/kalshi/rest-parse.ts'
 import { doubtfulLooks, emptyLooks, rememberLook } from './empty-looks.ts'
-import { listGaps } from './list-gaps.ts'
+import { isLasting, seenAgain, seenGapsOf, type SeenGaps } from './lasting-gaps.ts'
+import { gapProblems, listGaps, type ListGaps, type SeriesLists } from './list-gaps.ts'
 import { unsettledCloses } from './unsettled-markets.ts'
 
 /** Markets that closed so long ago are still looked at in every poll of the catalogue: they are being settled. */
@@ -169,8 +170,7 @@ async function fetchPast(
   const cutoffMs = await client.historicalCutoffMs(signal, true)
   const lists = { seriesTicker, closeFromMs, events: events.rows }
   // One that was settled long before the close it had announced is on the historical route all the same.
-  const isPast =
-    closeFromMs < cutoffMs || (await listGaps(context, { ...lists, markets: live.rows })).length > 0
+  const isPast = closeFromMs < cutoffMs || hasGaps(await listGaps(context, { ...lists, markets: live.rows }))
   const past = isPast ? await client.historicalMarkets(query, known) : NO_ROWS
   // A market on both routes is the same market; the live one is written last.
   const markets = [...past.rows, ...live.rows]
@@ -179,11 +179,12 @@ async function fetchPast(
   const wanted: readonly TimeWindow[] = [window, ...(await emptyLooks(context, cursor))]
   const rows = markets.filter((market) => wanted.some((each) => isTradedIn(market, each)))
   const problems = [...events.rejected, ...past.rejected, ...live.rejected]
-  problems.push(...(await listGaps(context, { ...lists, markets })))
-  const completed = problems.length > 0 ? null : settledPart(window, LISTING_DELAY_MS, nowMs)
+  const found = await judgeGaps(context, { ...lists, markets })
+  const isWhole = problems.length === 0 && found.open.length === 0
+  const completed = isWhole ? settledPart(window, LISTING_DELAY_MS, nowMs) : null
+  problems.push(...found.open, ...found.closed)
   const isEmpty = events.rows.length === 0
-  const remember =
-    completed === null ? undefined : await rememberLook(context, cursor, { isEmpty, completed })
+  const remember = await rememberLook(context, cursor, { isEmpty, completed, gaps: found.gaps })
   return {
     async write(transaction) {
       const changed = await writeMarkets(transaction, rows)
@@ -202,6 +203,41 @@ function isTradedIn({ open_time, close_time }: MarketRecord, { fromMs, toMs }: T
 /** The first close of a market whose candles may end at `fromMs`; the exchange's bounds are whole seconds. */
 function closeFrom(fromMs: number): number {
   return Math.floor((fromMs - LAST_CANDLE_MS) / MS_PER_S) * MS_PER_S
+}
+
+interface JudgedGaps {
+  /** What keeps the window open, for people. */
+  readonly open: readonly string[]
+  /** What keeps it open no longer, from this look on. */
+  readonly closed: readonly string[]
+  readonly gaps: SeenGaps
+}
+
+async function judgeGaps(context: SourceContext, lists: SeriesLists): Promise<JudgedGaps> {
+  const { seriesTicker, markets } = lists
+  const { empty, absent } = await listGaps(context, lists)
+  const before = seenGapsOf(await readCursorState(context.postgres, { source: NAME, scope: seriesTicker }))
+  // Lists that hold nothing are a fault, however often.
+  if (markets.length === 0) {
+    return { open: gapProblems(seriesTicker, { empty, absent }), closed: [], gaps: before }
+  }
+  const listed = new Set(markets.flatMap(({ ticker, event_ticker }) => [ticker, event_ticker]))
+  const gaps = seenAgain(before, [...empty, ...absent], listed, context.clock.nowMs())
+  const isOpen = (ticker: string): boolean => !isLasting(gaps, ticker)
+  const isNewlyClosed = (ticker: string): boolean => !isOpen(ticker) && !isLasting(before, ticker)
+  const only = (is: (ticker: string) => boolean): ListGaps => ({
+    empty: empty.filter(is),
+    absent: absent.filter(is),
+  })
+  return {
+    open: gapProblems(seriesTicker, only(isOpen)),
+    closed: gapProblems(seriesTicker, only(isNewlyClosed), ', for a week: taken as so from now on'),
+    gaps,
+  }
+}
+
+function hasGaps({ empty, absent }: ListGaps): boolean {
+  return empty.length + absent.length > 0
 }
 
 const NO_ROWS = { rows: [], rejected: [] } as const

@@ -7,6 +7,7 @@ import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
 import type { StoreTransaction } from '../../storage/store-transaction.ts'
 import type { SourceContext } from '../source.ts'
+import { type SeenGaps, seenGapsOf } from './lasting-gaps.ts'
 import { FINAL_STATUS } from './unsettled-markets.ts'
 
 /** Windows remembered of a series; beyond them the neighbours are joined to one. */
@@ -46,31 +47,53 @@ export async function doubtfulLooks(
   return found
 }
 
+interface Look {
+  /** No event was listed. */
+  readonly isEmpty: boolean
+  /** The part of its window that is complete, if any. */
+  readonly completed: TimeWindow | null
+  /** What is remembered of the lists' gaps. */
+  readonly gaps: SeenGaps
+}
+
 /**
- * What a look leaves to be remembered, once its markets are written: undefined where nothing changes. `isEmpty`: no event was
- * listed; `completed` is the part of its window that is complete.
+ * What a look leaves to be remembered, once its markets are written: undefined where nothing changes.
  */
 export async function rememberLook(
   context: SourceContext,
   cursor: Scope,
-  { isEmpty, completed }: { readonly isEmpty: boolean; readonly completed: TimeWindow },
+  { isEmpty, completed, gaps }: Look,
 ): Promise<((transaction: StoreTransaction) => Promise<void>) | undefined> {
-  const looks = await emptyLooks(context, cursor)
-  if (!isEmpty && looks.length === 0) return undefined
+  const state = await readCursorState(context.postgres, cursor)
+  const looks = emptyLooksOf(state)
+  const tellsOfLooks = completed !== null && (isEmpty || looks.length > 0)
+  const tellsOfGaps = [gaps, seenGapsOf(state)].some((seen) => Object.keys(seen).length > 0)
+  if (!tellsOfLooks && !tellsOfGaps) return undefined
+  return async (transaction) => {
+    const within = { clock: context.clock, postgres: { run: transaction.run.bind(transaction) } }
+    const empty =
+      completed === null ? looks : await looksAfter(within, cursor.scope, looks, { isEmpty, completed })
+    await writeCursorState(transaction, cursor, { empty, gaps })
+  }
+}
+
+/** The looks to remember after one whose markets are written. */
+async function looksAfter(
+  context: Counting,
+  seriesTicker: string,
+  looks: readonly EmptyLook[],
+  { isEmpty, completed }: { readonly isEmpty: boolean; readonly completed: TimeWindow },
+): Promise<readonly EmptyLook[]> {
   // Lists with events hold whatever closes after their beginning, those of later dates too.
   const answered = isEmpty ? completed : { ...completed, toMs: Number.MAX_SAFE_INTEGER }
   const rest = looks.flatMap((look) => without(look, answered))
+  if (!isEmpty) return joined(rest)
   const isConfirmed = looks.some(({ fromMs, toMs }) => fromMs < completed.toMs && toMs > completed.fromMs)
   const look = { ...completed, atMs: context.clock.nowMs(), isConfirmed }
-  return async (transaction) => {
-    const postgres = { run: transaction.run.bind(transaction) }
-    const count = (known: number | null): Promise<number> =>
-      countKnown({ ...context, postgres }, cursor.scope, { ...look, known })
-    const known = (await count(null)) === 0 ? null : await count(0)
-    await writeCursorState(transaction, cursor, {
-      empty: joined(isEmpty ? [...rest, { ...look, known }] : rest),
-    })
-  }
+  const count = (known: number | null): Promise<number> =>
+    countKnown(context, seriesTicker, { ...look, known })
+  const known = (await count(null)) === 0 ? null : await count(0)
+  return joined([...rest, { ...look, known }])
 }
 
 /** Windows of such looks that are remembered of a series. */
@@ -78,7 +101,10 @@ export async function emptyLooks(
   { postgres }: Pick<SourceContext, 'postgres'>,
   cursor: Scope,
 ): Promise<readonly EmptyLook[]> {
-  const state = await readCursorState(postgres, cursor)
+  return emptyLooksOf(await readCursorState(postgres, cursor))
+}
+
+function emptyLooksOf(state: unknown): readonly EmptyLook[] {
   const { empty } = typeof state === 'object' && state !== null ? (state as { empty?: unknown }) : {}
   return Array.isArray(empty) ? (empty as readonly EmptyLook[]) : []
 }

@@ -17,20 +17,30 @@ export interface SeriesLists {
   readonly markets: readonly MarketRecord[]
 }
 
-/** What must be missing in the lists, for people; empty where nothing is known to be. */
-export async function listGaps(context: SourceContext, lists: SeriesLists): Promise<readonly string[]> {
-  const { seriesTicker } = lists
-  const [empty, absent] = [await emptyEvents(context, lists), await absentMarkets(context, lists)]
+/** What must be missing in the lists; both are tickers in order, and empty where nothing is known to be. */
+export interface ListGaps {
+  /** Events listed without a market. */
+  readonly empty: readonly string[]
+  /** Settled markets that are not listed. */
+  readonly absent: readonly string[]
+}
+
+export async function listGaps(context: SourceContext, lists: SeriesLists): Promise<ListGaps> {
+  return { empty: await emptyEvents(context, lists), absent: await absentMarkets(context, lists) }
+}
+
+/** The same for people; `note` ends each line. */
+export function gapProblems(seriesTicker: string, { empty, absent }: ListGaps, note = ''): readonly string[] {
   const problems: string[] = []
   if (empty[0] !== undefined) {
     const are = empty.length === 1 ? '1 event' : `${empty.length} events`
     const verb = empty.length === 1 ? 'is' : 'are'
-    problems.push(`${are} of ${seriesTicker} ${verb} listed without a market, first ${empty[0]}`)
+    problems.push(`${are} of ${seriesTicker} ${verb} listed without a market, first ${empty[0]}${note}`)
   }
   if (absent[0] !== undefined) {
     const are = absent.length === 1 ? '1 settled market' : `${absent.length} settled markets`
     const verb = absent.length === 1 ? 'is' : 'are'
-    problems.push(`${are} of ${seriesTicker} ${verb} not listed, first ${absent[0]}`)
+    problems.push(`${are} of ${seriesTicker} ${verb} not listed, first ${absent[0]}${note}`)
   }
   return problems
 }
