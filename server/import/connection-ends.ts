@@ -51,12 +51,21 @@ export class ConnectionEnds {
   }
 }
 
-/** None where there is no such file. Throws where it is damaged. */
+/** None where there is no such file. Throws where it is damaged, and says what to do. */
 export function readEndsFile(path: string): bigint[] {
   if (!existsSync(path)) return []
-  const written: unknown = JSON.parse(readFileSync(path, 'utf8'))
-  if (!Array.isArray(written)) throw new Error('not a list of times')
-  return written.map((ts) => BigInt(String(ts)))
+  try {
+    const written: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    if (!Array.isArray(written)) throw new Error('not a list of times')
+    return written.map((ts) => BigInt(String(ts)))
+  } catch (error) {
+    throw new Error(
+      `${path} cannot be read (${error instanceof Error ? error.message : String(error)}); it says when connections ` +
+        'had ended, and without it books would go on over that: remove it and import all recordings of the date ' +
+        'again with --replace',
+      { cause: error },
+    )
+  }
 }
 
 /**

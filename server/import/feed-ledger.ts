@@ -42,13 +42,17 @@ export class FeedLedger {
   /** Where what a file is to hold lies, by its path: once something is forgotten, and at the end. */
   readonly #stagedWithout = new Map<string, string>()
   readonly #staged = new Map<string, string>()
+  readonly #stagedEnds = new Map<string, string>()
 
   constructor(lake: string, source: LobSource) {
     this.#lake = lake
     this.#source = source
   }
 
-  /** Reads the dates from the day before a recording on. A damaged file proves nothing. */
+  /**
+   * Reads the dates from the day before a recording on. A damaged file proves nothing.
+   * @throws {Error} when words that a connection had ended cannot be read: without them books would go on over them
+   */
   read(spans: FeedSpans): void {
     const [first] = datesOf(spans)
     if (first === undefined) return
@@ -56,7 +60,7 @@ export class FeedLedger {
       const [, kind, date] = /^(date|ends)=(\d{4}-\d{2}-\d{2})\.json(?:\.gz)?$/.exec(name) ?? []
       if (date === undefined || date < addDays(first, -1)) continue
       if (kind === 'ends') {
-        this.#ends.set(date, this.#proven(this.#endsPathOf(date), readEndsFile))
+        this.#ends.set(date, readEndsFile(this.#endsPathOf(date)))
         continue
       }
       const heard = this.#readDate(date)
@@ -122,7 +126,7 @@ export class FeedLedger {
     const ends = groupedBy(spans.endsBefore, dateOf)
     for (const [date, own] of ends) {
       const path = this.#endsPathOf(date)
-      this.#staged.set(path, stageEndsFile(path, [...own, ...(this.#ends.get(date) ?? [])]))
+      this.#stagedEnds.set(path, stageEndsFile(path, [...own, ...(this.#ends.get(date) ?? [])]))
     }
     const dates = [...read.map(({ date }) => date), ...ends.keys()]
     const touched = dates.flatMap((date) => [date, addDays(date, 1)])
@@ -145,8 +149,12 @@ export class FeedLedger {
       .map((span) => (keys.has(span.previousKey ?? '') ? { ...span, previousKey: undefined } : span))
   }
 
-  /** Drops what was forgotten. Comes before rows are replaced: a ledger never proves what is not there. */
-  publishForgotten(): void {
+  /**
+   * Adds words that a connection had ended, and drops what was forgotten. Comes before rows are replaced: a ledger never
+   * proves what is not there, and rows are never without what ends them.
+   */
+  publishBeforeRows(): void {
+    publishStaged(this.#stagedEnds)
     publishStaged(this.#stagedWithout)
   }
 
@@ -157,7 +165,7 @@ export class FeedLedger {
 
   /** Removes what was staged and not published. */
   discard(): void {
-    for (const staged of [this.#staged, this.#stagedWithout]) {
+    for (const staged of [this.#staged, this.#stagedWithout, this.#stagedEnds]) {
       for (const temporary of staged.values()) rmSync(temporary, { force: true })
       staged.clear()
     }

@@ -117,7 +117,7 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
         return strands
       },
       beforePublish: () => ledger.stage(spans),
-      onPublish: () => ledger.publishForgotten(),
+      onPublish: () => ledger.publishBeforeRows(),
     },
     onKnowledge: report.onKnowledge,
     onDate: report.onDate,
