@@ -6,6 +6,9 @@ export interface MessageClockState {
   readonly lastRecvTs: bigint | undefined
   /** The latest of the exchange’s times. */
   readonly toldTs?: bigint | undefined
+  /** By how much the last message with both times happened after its receipt, and one that was not believed, ns. */
+  readonly aheadNs?: bigint | undefined
+  readonly doubtedNs?: bigint | undefined
 }
 
 export interface MessageClockOptions<T> {

@@ -5,10 +5,9 @@
 // with both, those with a receive time alone wait. A message without any time takes the previous one's where that says
 // nothing new, else it waits for the next.
 
-import { later } from '../../shared/utc-date.ts'
 import { BadLineError } from './bad-line.ts'
+import { ConnectionTimes } from './connection-times.ts'
 import {
-  BACK_NS_MAX,
   BEHIND_NS_MAX,
   LEAP_NS_MAX,
   agrees,
@@ -34,31 +33,21 @@ interface Times {
 export class MessageClock<T> {
   readonly #options: MessageClockOptions<T>
   readonly #held = new WaitingMessages<T>()
-  /** The latest times in use; undefined in a connection until it has told one. */
-  #lastTs: bigint | undefined
-  #lastRecvTs: bigint | undefined
-  /** The latest of the exchange's times among them: a receipt by a clock that is ahead would hide that they are right. */
-  #toldTs: bigint | undefined
-  /** The latest receipt of the connections before. */
-  #beforeTs: bigint | undefined
+  readonly #times: ConnectionTimes
   /** The recorder's clock less the right one. */
   #offset = 0n
   /** Whether receive times are believed: a message of the connection had both, or too many waited for one. */
   #isSettled = false
-  /** Whether receipts have come in their order so far: where they have not, neighbours tell nothing of a doubtful time. */
-  #isInOrder = true
 
   constructor(options: MessageClockOptions<T>) {
     this.#options = options
-    this.#lastTs = options.state?.lastTs
-    this.#lastRecvTs = options.state?.lastRecvTs
-    this.#toldTs = options.state?.toldTs
+    this.#times = new ConnectionTimes(options.state)
   }
 
   /** Throws while messages wait. */
   state(): MessageClockState {
     if (this.isHolding) throw new Error('messages that wait for a time cannot be kept')
-    return { lastTs: this.#lastTs, lastRecvTs: this.#lastRecvTs, toldTs: this.#toldTs }
+    return this.#times.state()
   }
 
   get isHolding(): boolean {
@@ -77,11 +66,12 @@ export class MessageClock<T> {
   /** Delivers what still waits. Throws when the whole recording has no time. */
   finish(): void {
     if (this.#held.count === 0) return
-    if (this.#lastTs !== undefined || !this.#held.areTimeless) {
+    if (this.#times.lastTs !== undefined || !this.#held.areTimeless) {
       this.#settle(true)
       return
     }
-    if (this.#beforeTs === undefined) throw new BadLineError('no message of the recording carries a time')
+    if (this.#times.beforeTs === undefined)
+      throw new BadLineError('no message of the recording carries a time')
     for (const { item } of this.#held.take()) this.#options.onLeftOut(item, 'timeless')
   }
 
@@ -92,10 +82,7 @@ export class MessageClock<T> {
   }
 
   #forgetConnection(): void {
-    this.#beforeTs = later(this.#lastRecvTs, this.#beforeTs)
-    this.#lastTs = undefined
-    this.#toldTs = undefined
-    this.#lastRecvTs = undefined
+    this.#times.forget()
     this.#isSettled = false
   }
 
@@ -105,24 +92,32 @@ export class MessageClock<T> {
     if (ts !== undefined && recvTs !== undefined) return this.#takePair(entry, ts, recvTs)
     if (ts !== undefined) return this.#takeOne(entry, 'ts', ts)
     if (recvTs !== undefined) return this.#takeReceived(entry, recvTs)
-    if (this.#lastTs === undefined || !this.#options.saysNothingNew(item)) return false
-    this.#deliver(item, this.#lastTs, this.#lastTs)
+    if (this.#times.lastTs === undefined || !this.#options.saysNothingNew(item)) return false
+    this.#deliver(item, this.#times.lastTs, this.#times.lastTs)
     return true
   }
 
   #takePair({ item }: WaitingMessage<T>, ts: bigint, recvTs: bigint): boolean {
     if (!agrees(ts, recvTs, this.#offset)) {
       if (this.#options.trustsReceiveTimes) {
-        this.#setAside(item, 'ts', ts, recvTs)
+        this.#putAtReceipt(item, ts, recvTs)
         return true
       }
       if (this.#isSettled || !agrees(ts, recvTs, 0n)) return false
       this.#offset = 0n
     }
-    const isBack = this.#toldTs !== undefined && ts < this.#toldTs - BACK_NS_MAX
-    if (isBack && this.#isOfAnother(recvTs - this.#offset)) return false
+    const time = recvTs - this.#offset
+    if (this.#times.isAhead(ts, time)) {
+      if (!this.#options.trustsReceiveTimes) return false
+      if (this.#times.isAheadFirst(ts, time)) {
+        this.#putAtReceipt(item, ts, time)
+        return true
+      }
+    }
+    const isBack = this.#times.isBack(ts)
+    if (isBack && this.#isOfAnother(time)) return false
     this.#isSettled = true
-    if (isBack && this.#options.isNext(item)) this.#setAside(item, 'ts', ts, recvTs - this.#offset)
+    if (isBack && this.#options.isNext(item)) this.#putAtReceipt(item, ts, time)
     else this.#correctPair(item, ts, recvTs)
     return true
   }
@@ -130,7 +125,7 @@ export class MessageClock<T> {
   #takeReceived(entry: WaitingMessage<T>, recvTs: bigint): boolean {
     if (this.#options.trustsReceiveTimes) return this.#takeOne(entry, 'recvTs', recvTs)
     const time = recvTs - this.#offset
-    const last = this.#lastRecvTs
+    const last = this.#times.lastRecvTs
     // A time that goes back a little moves nothing: numbers, or the times themselves, tell what comes first.
     if (!this.#isSettled || last === undefined || distance(time, last) > BEHIND_NS_MAX) return false
     this.#correct(entry.item, time, recvTs)
@@ -138,7 +133,7 @@ export class MessageClock<T> {
   }
 
   #takeOne({ item }: WaitingMessage<T>, which: 'ts' | 'recvTs', time: bigint): boolean {
-    const last = this.#lastTs
+    const last = this.#times.lastTs
     if (!this.#options.trustsReceiveTimes) {
       if (isDoubtfulAlone({ time, isIdle: this.#options.isIdle(item), last })) return false
     }
@@ -149,7 +144,7 @@ export class MessageClock<T> {
 
   /** Delivers what waits as far as its times can be told; all of it when nothing more comes. */
   #settle(isFinal: boolean): void {
-    if (this.#lastTs === undefined && this.#held.areTimeless) return
+    if (this.#times.lastTs === undefined && this.#held.areTimeless) return
     while (this.#held.count > 0) {
       const place = this.#held.placeOfTold
       const offset = this.#offset
@@ -172,7 +167,7 @@ export class MessageClock<T> {
 
   /** Whether a message received then belongs to another recording than those before it. */
   #isOfAnother(recvTs: bigint | undefined): boolean {
-    const last = this.#lastRecvTs
+    const last = this.#times.lastRecvTs
     const { anotherRecording, trustsReceiveTimes } = this.#options
     if (trustsReceiveTimes || recvTs === undefined || last === undefined) return false
     return recvTs < last - anotherRecording.backNs
@@ -192,18 +187,20 @@ export class MessageClock<T> {
     const { item, ts, recvTs } = this.#held.at(place)
     if (recvTs === undefined) return this.#tellOnly(place, isFinal)
     const received = this.#held.receivedBefore(place)
-    const before = received === undefined ? this.#lastRecvTs : received - this.#offset
-    const verdict = judgePair({ ts: ts!, recvTs, before, beforeTs: this.#lastTs }, this.#held.after(place), {
+    const before = received === undefined ? this.#times.lastRecvTs : received - this.#offset
+    const pair = { ts: ts!, recvTs, before, beforeTs: this.#times.lastTs, aheadNs: this.#times.aheadNs }
+    const verdict = judgePair(pair, this.#held.after(place), {
       offset: this.#offset,
       isSettled: this.#isSettled,
       isFinal,
+      isInOrder: this.#times.isInOrder,
     })
     if (verdict === undefined) return undefined
     this.#offset = verdict.offset
     if (verdict.isTold) this.#isSettled = true
     const time = recvTs - verdict.offset
     if (verdict.wrong === 'ts') {
-      return { times: { ts: time, recvTs: time }, deliver: () => this.#setAside(item, 'ts', ts!, time) }
+      return { times: { ts: time, recvTs: time }, deliver: () => this.#putAtReceipt(item, ts!, time) }
     }
     if (verdict.wrong === 'recvTs') {
       return { times: { ts: ts!, recvTs: ts! }, deliver: () => this.#setAside(item, 'recvTs', time, ts!) }
@@ -216,7 +213,7 @@ export class MessageClock<T> {
     const { item, ts } = this.#held.at(place)
     const time = ts!
     const next = this.#held.after(place).find((entry) => !isTimeless(entry))
-    const alone = { time, isIdle: this.#options.isIdle(item), last: this.#lastTs }
+    const alone = { time, isIdle: this.#options.isIdle(item), last: this.#times.lastTs }
     if (next === undefined && !isFinal && isDoubtfulAlone(alone)) return undefined
     const right = judgeAlone(alone, next?.ts ?? next?.recvTs)
     const deliver = (): void => {
@@ -238,8 +235,8 @@ export class MessageClock<T> {
     const receipts = judgeReceipts(
       heads.map(({ item, recvTs }) => ({ recvTs, isIdle: this.#options.isIdle(item) })),
       {
-        before: this.#lastRecvTs,
-        beforeConnection: this.#beforeTs,
+        before: this.#times.lastRecvTs,
+        beforeConnection: this.#times.beforeTs,
         next: next?.recvTs,
         offsets: [offset, this.#offset],
       },
@@ -250,19 +247,20 @@ export class MessageClock<T> {
       else if (recvTs !== undefined) {
         // A book is not known before the next message came, and a word proves nothing after the one before.
         const [first, second] = this.#options.isIdle(item)
-          ? [this.#lastTs, following]
-          : [following, this.#lastTs]
+          ? [this.#times.lastTs, following]
+          : [following, this.#times.lastTs]
         const right = first ?? second ?? received!
         const waiting = [...heads.slice(index + 1), ...(next === undefined ? [] : [next])].map(
           (one) => one.item,
         )
-        if (this.#isInOrder && !this.#options.isOutOfPlace(item, waiting)) {
+        if (this.#times.isInOrder && !this.#options.isOutOfPlace(item, waiting)) {
           this.#setAside(item, 'recvTs', received!, right)
         } else if (distance(received!, right) < LEAP_NS_MAX) this.#correct(item, received!, recvTs, ownOffset)
         else this.#options.onLeftOut(item, 'out of order')
       } else {
-        const isNothingNew = this.#lastTs !== undefined && this.#options.saysNothingNew(item)
-        const right = isNothingNew ? this.#lastTs! : (following ?? next?.ts ?? this.#lastTs!)
+        const last = this.#times.lastTs
+        const isNothingNew = last !== undefined && this.#options.saysNothingNew(item)
+        const right = isNothingNew ? last : (following ?? next?.ts ?? last!)
         this.#deliver(item, right, right)
       }
     }
@@ -276,24 +274,26 @@ export class MessageClock<T> {
 
   #correctPair(item: T, ts: bigint, recvTs: bigint): void {
     this.#correct(item, ts, recvTs)
-    this.#toldTs = later(ts, this.#toldTs)
+    this.#times.tell(ts, recvTs - this.#offset)
+  }
+
+  /** Sets the exchange's time aside: the message happened at its receipt, by what the clock was worth before it. */
+  #putAtReceipt(item: T, ts: bigint, time: bigint): void {
+    this.#setAside(item, 'ts', ts, this.#times.happenedAt(time), time)
   }
 
   /** Delivers at `time` what a clock put elsewhere. */
-  #setAside(item: T, which: 'ts' | 'recvTs', wrong: bigint, time: bigint): void {
-    if (!this.#isInOrder && !this.#options.trustsReceiveTimes) {
+  #setAside(item: T, which: 'ts' | 'recvTs', wrong: bigint, time: bigint, recvTs = time): void {
+    if (!this.#times.isInOrder && !this.#options.trustsReceiveTimes) {
       this.#options.onLeftOut(item, 'out of order')
       return
     }
     this.#options.onSetAside(item, which, distance(wrong, time))
-    this.#deliver(item, time, time)
+    this.#deliver(item, time, recvTs)
   }
 
   #deliver(item: T, ts: bigint, recvTs: bigint): void {
-    const latest = later(this.#lastRecvTs, this.#beforeTs)
-    if (latest !== undefined && recvTs < latest - BACK_NS_MAX) this.#isInOrder = false
     this.#options.deliver(item, ts, recvTs)
-    this.#lastTs = later(ts, this.#lastTs)
-    this.#lastRecvTs = later(recvTs, this.#lastRecvTs)
+    this.#times.add(ts, recvTs)
   }
 }

@@ -18,6 +18,10 @@ const ZONE_AHEAD_NS_MAX = 30_000_000_000n
 const FURTHER_MIN = 3
 /** Of so many that agree with nothing, each is judged alone. */
 const FURTHER_MAX = 8
+/** So many messages, most of them without the exchange's time, are waited for. */
+const FOLLOWING_MAX = 2_000
+/** Further messages that contradict one which happened after its own receipt: one of them may be wrong itself. */
+const CONTRADICTING_MIN = 2
 
 /** Whether both times are of one moment, the recorder's clock being off by `offset`. */
 export function agrees(ts: bigint, recvTs: bigint, offset: bigint): boolean {
@@ -32,6 +36,8 @@ export interface DoubtfulPair {
   /** The receipt before it, corrected, and the event before it. */
   readonly before: bigint | undefined
   readonly beforeTs: bigint | undefined
+  /** By how much the connection's message before it happened after its receipt, ns; undefined where none tells. */
+  readonly aheadNs: bigint | undefined
 }
 
 export interface TimesGiven {
@@ -54,12 +60,24 @@ export function judgePair(
     offset,
     isSettled,
     isFinal,
-  }: { readonly offset: bigint; readonly isSettled: boolean; readonly isFinal: boolean },
+    isInOrder,
+  }: {
+    readonly offset: bigint
+    readonly isSettled: boolean
+    readonly isFinal: boolean
+    /** Receipts have come in their order so far: only then do neighbours tell what was ahead. */
+    readonly isInOrder: boolean
+  },
 ): PairVerdict | undefined {
   const known = isSettled ? [offset] : [offset, 0n]
   const own = known.find((one) => agrees(pair.ts, pair.recvTs, one))
-  if (own !== undefined) return { offset: own, wrong: undefined, isTold: true }
   const pairs = following.filter((one): one is { ts: bigint; recvTs: bigint } => isPair(one))
+  const mayTell = !isFinal && pairs.length < FURTHER_MAX && following.length < FOLLOWING_MAX
+  if (own !== undefined) {
+    const isWrong = isInOrder ? isWronglyAhead(pair, pairs, own) : false
+    if (isWrong === undefined && mayTell) return undefined
+    return { offset: own, wrong: isWrong === true ? 'ts' : undefined, isTold: isWrong !== true }
+  }
   for (const one of known) {
     if (pairs.some(({ ts, recvTs }) => agrees(ts, recvTs, one))) {
       return { offset: one, wrong: wrongAlone(pair, following, one), isTold: false }
@@ -70,8 +88,40 @@ export function judgePair(
   const alike = pairs.filter(({ ts, recvTs }) => agrees(ts, recvTs, shift)).length
   if (alike >= (zone === undefined ? FURTHER_MIN : 1))
     return { offset: shift, wrong: undefined, isTold: true }
-  if (!isFinal && pairs.length < FURTHER_MAX) return undefined
+  if (mayTell) return undefined
   return { offset, wrong: wrongAlone(pair, following, offset), isTold: false }
+}
+
+/** Whether a message happened so long after its receipt that the recorder's clock is behind, or the message wrong, ns. */
+export function isAheadAlone(aheadNs: bigint, before: bigint | undefined): boolean {
+  return aheadNs > notNegative(before) + BACK_NS_MAX
+}
+
+/**
+ * Whether a message that happened well after its own receipt is wrong: those that follow happened before it and near
+ * their receipts, or as near as what came before. Not where one of them is ahead alike: then the clock is behind.
+ * Undefined where they do not tell.
+ */
+function isWronglyAhead(
+  { ts, recvTs, aheadNs: before }: DoubtfulPair,
+  pairs: readonly { readonly ts: bigint; readonly recvTs: bigint }[],
+  offset: bigint,
+): boolean | undefined {
+  const aheadNs = ts - recvTs + offset
+  if (!isAheadAlone(aheadNs, before)) return false
+  let contradicting = 0
+  for (const pair of pairs) {
+    const ownNs = pair.ts - pair.recvTs + offset
+    if (ownNs >= aheadNs - BACK_NS_MAX) return false
+    const isBefore = before !== undefined || pair.ts < ts - BACK_NS_MAX
+    if (isBefore && distance(ownNs, notNegative(before)) <= BACK_NS_MAX) contradicting++
+    if (contradicting === CONTRADICTING_MIN) return true
+  }
+  return undefined
+}
+
+export function notNegative(ns: bigint | undefined): bigint {
+  return ns === undefined || ns < 0n ? 0n : ns
 }
 
 function isPair({ ts, recvTs }: TimesGiven): boolean {

@@ -21,13 +21,16 @@ interface Told {
 }
 
 /** Where each message is put, in ms after the beginning, and what was set aside. */
-function placed(messages: readonly Told[]): { readonly times: number[]; readonly aside: string[] } {
+function placed(
+  messages: readonly Told[],
+  { isLive = false } = {},
+): { readonly times: number[]; readonly aside: string[] } {
   const times: number[] = []
   const aside: string[] = []
   const clock = new MessageClock<number>({
     deliver: (item, ts) => (times[item] = Number(ts / 1_000_000n) - MS),
     onSetAside: (item, which) => aside.push(`${item} ${which}`),
-    trustsReceiveTimes: false,
+    trustsReceiveTimes: isLive,
     isNext: () => false,
     isOutOfPlace: () => false,
     isIdle: (item) => messages[item]!.isIdle ?? false,
@@ -108,6 +111,55 @@ test('one wrong time is set aside, whichever clock it is of and wherever it stan
       assert.deepEqual(aside, [`${place} ts`])
       assert.deepEqual(times, RIGHT.with(place, RIGHT[place]! + 20))
     }
+  }
+})
+
+test('one time of the exchange that is ahead of its receipt by less than two minutes moves nothing', () => {
+  for (const offset of [0, -50_000]) {
+    const messages = Array.from({ length: 12 }, (_, at): Told => {
+      return { ts: at * 1_000, recv: at * 1_000 + 20 + offset }
+    })
+    for (const ahead of [26_000, 69_000]) {
+      // The first of a connection may be what shows that the clock is behind.
+      for (const place of offset === 0 ? [0, 4, 9] : [4, 9]) {
+        const { times, aside } = placed(
+          messages.with(place, { ...messages[place]!, ts: place * 1_000 + ahead }),
+        )
+        assert.deepEqual(aside, [`${place} ts`], `${ahead} at ${place} of ${offset}`)
+        // Where it was received, by what the clock is worth: 20 ms are not known where it is behind.
+        const right = place * 1_000 + (offset === 0 ? 20 : 0)
+        assert.deepEqual(times, messages.map(({ ts }) => ts!).with(place, right))
+      }
+    }
+  }
+})
+
+test('a message that is ahead is decided in a bounded wait, whatever follows it', () => {
+  const books = Array.from({ length: 12_000 }, (_, at): Told => ({ recv: at + 100 }))
+  const { times } = placed([{ ts: 50, recv: 70 }, { ts: 60_000, recv: 80 }, ...books])
+  assert.deepEqual(times.slice(0, 2), [50, 60_000])
+  assert.equal(times.length, 12_002)
+})
+
+test('a live recorder, whose clock goes evenly, believes that it is behind when a second message says so', () => {
+  const messages = Array.from({ length: 12 }, (_, at): Told => ({ ts: at * 1_000, recv: at * 1_000 + 20 }))
+  const alone = messages.with(5, { ts: 80_000, recv: 5_020 })
+  assert.deepEqual(placed(alone, { isLive: true }), {
+    times: messages.map(({ ts }) => ts!).with(5, 5_020),
+    aside: ['5 ts'],
+  })
+  const behind = messages.map(({ ts, recv }, at): Told => {
+    return { ...(ts === undefined ? {} : { ts }), recv: recv! - (at < 5 ? 0 : 50_000) }
+  })
+  assert.deepEqual(placed(behind, { isLive: true }).aside, ['5 ts'])
+})
+
+test('a clock that is behind from the first message on, or from some moment on, sets no time of the exchange aside', () => {
+  for (const from of [0, 1, 5, 11]) {
+    const messages = Array.from({ length: 12 }, (_, at): Told => {
+      return { ts: at * 1_000, recv: at * 1_000 + 20 - (at < from ? 0 : 50_000) }
+    })
+    assert.deepEqual(placed(messages), { times: messages.map(({ ts }) => ts!), aside: [] })
   }
 })
 

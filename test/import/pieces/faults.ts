@@ -27,7 +27,8 @@ export const FAULT_KINDS = [
   'receive time',
   'receive time of another',
 ] as const
-export type FaultKind = (typeof FAULT_KINDS)[number]
+/** The last is a fault of its own tests: cut right behind it, a recording does not tell of it. */
+export type FaultKind = (typeof FAULT_KINDS)[number] | 'exchange time ahead'
 
 /** From `from` to `to` a market may show any true book since just before `from`. */
 export interface LateSpan {
@@ -44,6 +45,8 @@ export interface Faulty {
 }
 
 const HOUR_NS = 3_600_000_000_000n
+/** Messages overtake each other by less. */
+const AHEAD_TOLD_NS = 6_000_000_000n
 const IN_2099 = BigInt(Date.UTC(2099, 0, 1, 12)) * 1_000_000n
 
 // Without numbers nothing tells a message that was received late from one whose clock was wrong.
@@ -64,7 +67,7 @@ export function withFaults(recording: Recording, kind: FaultKind, random: Seeded
 
 // From the last to the first, so that indexes stay right; apart, so that faults do not meet.
 function chooseSome(places: readonly number[], kind: FaultKind, random: SeededRandom): number[] {
-  const isClock = kind === 'exchange time' || kind.startsWith('receive time')
+  const isClock = kind.startsWith('exchange time') || kind.startsWith('receive time')
   const count = isClock ? 1 : random.int(1, 5)
   const chosen = [...new Set(Array.from({ length: count }, () => random.pick(places)))].toSorted(
     (a, b) => b - a,
@@ -78,7 +81,8 @@ function placesOf(messages: readonly Message[], kind: FaultKind): number[] {
     const message = messages[index]!
     if (message.other === 'disconnect') return false
     if (kind === 'doubled') return true
-    if (kind === 'exchange time') return message.ts !== undefined && message.parts[0]?.kind === 'change'
+    if (kind.startsWith('exchange time'))
+      return message.ts !== undefined && message.parts[0]?.kind === 'change'
     if (kind === 'receive time') return message.parts.length > 0
     if (kind === 'receive time of another') return message.parts.length === 0
     return isAmongChanges(messages, index, kind === 'swapped' ? 2 : 1)
@@ -119,8 +123,10 @@ function applied(
       return messages.toSpliced(index, 2, messages[index + 1]!, message)
     case 'delayed':
       return delayed(messages, index, BigInt(random.int(200, 5_000)) * 1_000_000n)
-    case 'exchange time': {
-      const ts = wrongTime(messages, index, message.ts!, random)
+    case 'exchange time':
+    case 'exchange time ahead': {
+      const isAhead = kind === 'exchange time ahead'
+      const ts = (isAhead ? timeAhead : wrongTime)(messages, index, message.ts!, random)
       if (ts === undefined) return [...messages]
       for (const { market } of message.parts) {
         lateSpans.push({ market, from: message.ts!, to: message.recvTs })
@@ -178,4 +184,19 @@ function wrongTime(
     wrong > ts ? after !== undefined && after < wrong : before !== undefined && before > wrong,
   )
   return candidates.length === 0 ? undefined : random.pick(candidates)
+}
+
+/** Ahead by less than clocks may differ. `undefined` where no two messages behind it would happen before it. */
+function timeAhead(
+  messages: readonly Message[],
+  index: number,
+  ts: bigint,
+  random: SeededRandom,
+): bigint | undefined {
+  const { connection } = messages[index]!
+  const wrong = ts + BigInt(random.int(6_000, 119_000)) * 1_000_000n
+  const behind = messages
+    .slice(index + 1)
+    .filter((message) => message.connection === connection && message.ts !== undefined)
+  return behind.length >= 2 && behind[1]!.ts! < wrong - AHEAD_TOLD_NS ? wrong : undefined
 }

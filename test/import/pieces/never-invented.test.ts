@@ -12,6 +12,7 @@ import { failureReport, knownShare, lakeOf, seedsOf, stepsOf, workDirectory } fr
 import type { CaseOutcome } from './case-runs.ts'
 import { randomCut } from './cuts.ts'
 import { possibleFaults, withFaults } from './faults.ts'
+import type { FaultKind } from './faults.ts'
 import { inventedBooks } from './invented-books.ts'
 import { readLake } from './lake-reader.ts'
 import type { LakeBooks } from './lake-reader.ts'
@@ -29,11 +30,19 @@ interface FaultyOutcome extends CaseOutcome {
   readonly provable: bigint
 }
 
-async function runCase(directory: string, source: LobSource, seed: number): Promise<FaultyOutcome> {
+function faultOf(source: LobSource, seed: number): FaultKind {
+  const kinds = possibleFaults(source)
+  return kinds[seed % kinds.length]!
+}
+
+async function runCase(
+  directory: string,
+  source: LobSource,
+  seed: number,
+  kind = faultOf(source, seed),
+): Promise<FaultyOutcome> {
   const { world, recordings, features } = recordedWorld(source, seed)
   const random = new SeededRandom(seed + 2_000_000)
-  const kinds = possibleFaults(source)
-  const kind = kinds[seed % kinds.length]!
   const faulty = recordings.map((recording, index) =>
     withFaults(recording, index === 0 || random.chance(0.5) ? kind : 'none', random),
   )
@@ -41,7 +50,9 @@ async function runCase(directory: string, source: LobSource, seed: number): Prom
   const cut = randomCut(
     world,
     faulty.map(({ recording }) => recording),
-    random.pick(['whole', 'whole', 'random', 'connection', 'overlap']),
+    kind === 'exchange time ahead'
+      ? random.pick(['whole', 'connection'])
+      : random.pick(['whole', 'whole', 'random', 'connection', 'overlap']),
     random,
   )
   const reference = referenceOf(recordings, world.markets.length)
@@ -86,5 +97,19 @@ for (const source of ['kalshi', 'polymarket'] as const) {
     const known = outcomes.reduce((sum, outcome) => sum + outcome.known, 0n)
     const provable = outcomes.reduce((sum, outcome) => sum + outcome.provable, 0n)
     assert.ok(known * 2n > provable, `known ${known} of ${provable} ns`)
+  })
+}
+
+for (const source of ['kalshi', 'polymarket'] as const) {
+  test(`${source}: one time of the exchange that is somewhat ahead moves no other change, and costs nothing`, async (t) => {
+    const root = await workDirectory(t)
+    const outcomes: FaultyOutcome[] = []
+    for (const seed of seedsOf(1, 15))
+      outcomes.push(await runCase(join(root, String(seed)), source, seed, 'exchange time ahead'))
+    const report = failureReport(outcomes)
+    assert.ok(report === undefined, report)
+    const known = outcomes.reduce((sum, outcome) => sum + outcome.known, 0n)
+    const provable = outcomes.reduce((sum, outcome) => sum + outcome.provable, 0n)
+    assert.ok(known * 1_000n >= provable * 999n, `known ${known} of ${provable} ns`)
   })
 }
