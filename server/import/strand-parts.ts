@@ -14,32 +14,36 @@ export interface OutlinedFile extends LakeFile {
   readonly outline: LakeDateOutline
 }
 
-/** The strand's parts in feed order; one where `heard` does not tell what it was made of. */
+/**
+ * The strand's parts in feed order; one where `heard` does not tell what it was made of. Where an import was killed when its
+ * rows were published and its ledger was not, `heard` ends before the strand, which then is a part itself.
+ */
 export function strandParts(
   strand: StatedStrand & FeedSpan,
   heard: readonly HeardSpan[],
-  { date, path, outline }: OutlinedFile,
+  file: OutlinedFile,
   ends: ConnectionEnds,
 ): SeriesSpan[] {
+  const { date, path, outline } = file
   const ownIds = new Set(outline.markets)
   const { isTurned } = strand
   // As the file's prices were taken.
   const common = { isTurned, name: path, previous: undefined, ownIds, date }
-  const isCarried = strand.fromTs === dayOf(date).start
   if (heard.length === 0) {
-    const marketIds = strand.sid === null ? ownIds : NO_MARKETS
-    const unknown = { isPreviousSure: true, connection: undefined, end: undefined, marketIds }
-    const { fromTs } = strand
+    const isCarried = strand.fromTs === dayOf(date).start
     return [
-      { ...outlineOf(strand), ...common, ...unknown, carriedAt: isCarried ? fromTs : undefined, fromTs },
+      { ...wholePart(strand, file), carriedAt: isCarried ? strand.fromTs : undefined, fromTs: strand.fromTs },
     ]
   }
-  return heard.map((part, place) => ({
+  const isWhole = heard.some(({ lastRecvTs }) => lastRecvTs >= strand.lastRecvTs)
+  const parts = heard.map((part, place) => ({
     ...outlineOf(part),
     ...common,
     isBegun: part.isBegun || (place === 0 && strand.isBegun),
     // What a word ended is told anew: messages that came before it may have been imported since.
-    isEnded: part.isEnded || (place === heard.length - 1 && strand.isEnded && !ends.mayEnd(part.lastRecvTs)),
+    isEnded:
+      part.isEnded ||
+      (isWhole && place === heard.length - 1 && strand.isEnded && !ends.mayEnd(part.lastRecvTs)),
     previousKey: part.previousKey,
     isPreviousSure: part.isPreviousSure,
     beforeHole: part.beforeHole,
@@ -50,6 +54,25 @@ export function strandParts(
     // Since when the others speak of the series shows when they are read.
     fromTs: place === 0 ? strand.fromTs : undefined,
   }))
+  return isWhole ? parts : [...parts, wholePart(strand, file)]
+}
+
+/** The strand as the file outlines it. */
+function wholePart(strand: StatedStrand & FeedSpan, { date, path, outline }: OutlinedFile): SeriesSpan {
+  const ownIds = new Set(outline.markets)
+  return {
+    ...outlineOf(strand),
+    name: path,
+    previous: undefined,
+    ownIds,
+    date,
+    marketIds: strand.sid === null ? ownIds : NO_MARKETS,
+    isPreviousSure: true,
+    connection: undefined,
+    end: undefined,
+    carriedAt: undefined,
+    fromTs: undefined,
+  }
 }
 
 /** The span whose last message is a silent strand's. */

@@ -1,0 +1,121 @@
+// An import that is killed between its rows and its ledger leaves a ledger that is older than the rows. The same import
+// again, alone or with more, makes the lake whole.
+
+import assert from 'node:assert/strict'
+import { cp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { runImport } from '../support/import-harness.ts'
+import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { lakeHashes } from './pieces/lake-reader.ts'
+
+const MARKET = `0x${'ab'.repeat(32)}`
+const at = (seconds: number, frame: unknown): string =>
+  `${JSON.stringify({ recv_ts: MS + seconds * 1000, msg: frame })}\n`
+const tokenBook = (seconds: number): string => {
+  const timestamp = String(MS + seconds * 1000)
+  const levels = { bids: [{ price: '0.4', size: '9' }], asks: [] }
+  return at(seconds, [{ event_type: 'book', market: MARKET, asset_id: '7', timestamp, ...levels }])
+}
+const tokenChange = (seconds: number): string => {
+  const change = { asset_id: '7', price: '0.41', size: String(seconds), side: 'BUY' }
+  const timestamp = String(MS + seconds * 1000 - 20)
+  return at(seconds, { event_type: 'price_change', market: MARKET, timestamp, price_changes: [change] })
+}
+const kalshiChange = (seconds: number, seq: number): string =>
+  at(seconds, delta(seq, { ts_ms: MS + seconds * 1000 - 20 }))
+
+const PART_S = 300
+const CHANGE_S = 20
+
+/** Changes of a part, each made of its time and how many came before it. */
+function changes(part: number, made: (seconds: number, count: number) => string): string {
+  const counts = Array.from({ length: PART_S / CHANGE_S - 1 }, (_, index) => index + 1)
+  return counts
+    .map((count) => made(part * PART_S + count * CHANGE_S, part * counts.length + count - 1))
+    .join('')
+}
+
+/** A connection's lines, in four parts; its end is told long after the first of them. */
+const PARTS: Readonly<Record<'kalshi' | 'polymarket', readonly string[]>> = {
+  polymarket: [
+    tokenBook(0) + changes(0, tokenChange),
+    changes(1, tokenChange),
+    changes(2, tokenChange),
+    changes(3, tokenChange) + at(4 * PART_S, { event_type: 'disconnect' }),
+  ],
+  kalshi: [
+    at(0, snapshot(1, { yes: [[40, 9]] })) + changes(0, (seconds, count) => kalshiChange(seconds, count + 2)),
+    changes(1, (seconds, count) => kalshiChange(seconds, count + 2)),
+    changes(2, (seconds, count) => kalshiChange(seconds, count + 2)),
+    changes(3, (seconds, count) => kalshiChange(seconds, count + 2)) + at(4 * PART_S, { type: 'disconnect' }),
+  ],
+}
+
+/** Which parts the lake has, which the import that is killed adds, and which the one after it reads. */
+const CASES = [
+  [[0], [1, 2, 3], [1, 2, 3]],
+  [
+    [0, 1],
+    [2, 3],
+    [2, 3],
+  ],
+  [[0, 1], [2], [2, 3]],
+  [[0], [1], [0, 1, 2, 3]],
+  [
+    [0, 3],
+    [1, 2],
+    [1, 2],
+  ],
+  [
+    [1, 2],
+    [0, 3],
+    [0, 3],
+  ],
+  [[0, 2, 3], [1], [1]],
+  [[1, 2, 3], [0], [0]],
+] as const
+
+for (const source of ['kalshi', 'polymarket'] as const) {
+  test(`${source}: an import that was killed before it wrote its ledger is completed by the next one`, async (t) => {
+    const directory = await temporaryDirectory(t)
+    const paths = await Promise.all(
+      PARTS[source].map(async (text, part) => {
+        const path = join(directory, `${part}.ndjson`)
+        await writeFile(path, text)
+        return path
+      }),
+    )
+    const add = async (lake: string, parts: readonly number[]): Promise<void> => {
+      await runImport(lake, source, { paths: parts.map((part) => paths[part]!) })
+    }
+    const whole = join(directory, 'whole')
+    await add(whole, [0, 1, 2, 3])
+    const expected = await lakeHashes(whole)
+    assert.equal(expected.size, 1)
+    const broken: string[] = []
+    for (const [number, [before, killed, again]] of CASES.entries()) {
+      const lake = join(directory, `lake-${number}`)
+      await add(lake, before)
+      await putBackLedger(lake, source, async () => await add(lake, killed))
+      await add(lake, again)
+      if (!isDeepStrictEqual(await lakeHashes(lake), expected))
+        broken.push([before, killed, again].map((parts) => parts.join()).join(' + '))
+    }
+    assert.deepEqual(broken, [])
+  })
+}
+
+/** Does `work` on a lake whose ledger of dates is then as it was before. */
+async function putBackLedger(lake: string, source: LobSource, work: () => Promise<void>): Promise<void> {
+  const path = join(lake, `lob/source=${source}/feed`)
+  const name = 'date=2026-06-24.json.gz'
+  const copy = join(lake, 'ledger-before')
+  await cp(join(path, name), copy)
+  await work()
+  await cp(copy, join(path, name))
+  await rm(copy)
+}
