@@ -7,6 +7,7 @@ import { MS_PER_HOUR, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import type { RunEnd } from '../feed/read-span.ts'
 import type { FeedSpan } from '../lake/feed-strand.ts'
+import { passOnChanges } from '../lake/early-changes.ts'
 import { passOnSnapshots } from '../lake/early-snapshots.ts'
 import type { CarriedMarket, StatedStrand } from '../lake/lob-evidence.ts'
 import { RECORDING_OVER, STRAND_OVER } from '../lake/market-fold.ts'
@@ -75,6 +76,7 @@ export class LakeMerge implements SeriesStrands {
     await merge.#load(touched)
     merge.#endStrands()
     if (merge.hasBehind) passOnSnapshots(recording, merge)
+    passOnChanges(recording, merge)
     return merge
   }
 

@@ -2,6 +2,7 @@
 // (its numbers, else arrival), without what several recordings of the feed have in common; strands come merged by time.
 
 import { EVENT_ADD, EVENT_SET } from '../../shared/lob-v1.ts'
+import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 import type { EventRecords } from './event-spill.ts'
 import { FEED_LEFT } from './market-fold.ts'
 
@@ -191,10 +192,11 @@ class StrandOrder {
 
 /**
  * Whether a snapshot, which has no time but its receipt, stands so long after the change that follows it by number that
- * the recorder's clock must be ahead, or the message was long under way, ns.
+ * the recorder's clock must be ahead, or the message was long under way, ns. Over the end of an hour none is put earlier:
+ * hours are folded one by one.
  */
 export function isSnapshotLate(ts: bigint, nextTs: bigint): boolean {
-  return ts > nextTs + LATE_NS
+  return ts > nextTs + LATE_NS && ts / NS_PER_HOUR === nextTs / NS_PER_HOUR
 }
 
 /** Lets late snapshots stand where the next change does: the book was there by then, and a change is not held back. */

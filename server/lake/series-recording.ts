@@ -50,11 +50,15 @@ interface Market {
 }
 
 const TS_MAX = 2n ** 63n - NS_PER_HOUR
+/** A snapshot comes no longer after what follows it by number: a clock that is ahead, or a slow connection. */
+const SNAPSHOT_LATE_NS_MAX = 600_000_000_000n
 
 export class SeriesRecording {
   readonly series: string
   /** Events by UTC hour since the epoch. */
   readonly hours = new Map<number, EventSpill>()
+  /** Hours that have a snapshot so early that what follows it by number may lie in the hour before. */
+  readonly hoursWithEarlyBooks = new Set<number>()
   /** Events whose time was raised to their market's previous one, and by how much at most (ns). */
   raisedEvents = 0
   raisedNsMax = 0n
@@ -160,11 +164,13 @@ export class SeriesRecording {
   /** Before which the market's next event does not stand: behind a snapshot where that may not be put earlier itself. */
   #floorOf({ lastTs, changedTs }: Market, { ts, event }: BookEvent): bigint {
     const isLate = this.#mayLowerSnapshots && event === EVENT_ADD && isSnapshotLate(lastTs, ts)
-    return isLate && ts / NS_PER_HOUR === lastTs / NS_PER_HOUR ? changedTs : lastTs
+    return isLate ? changedTs : lastTs
   }
 
   #add(market: number, event: BookEvent, ts: bigint): number {
     if (this.#hour === undefined || ts < this.#hourStart || ts >= this.#hourEnd) this.#enterHour(ts)
+    if (event.event === EVENT_CLEAR && ts - this.#hourStart < SNAPSHOT_LATE_NS_MAX)
+      this.hoursWithEarlyBooks.add(Number(this.#hourStart / NS_PER_HOUR))
     return this.#hour!.add(market, ts === event.ts ? event : { ...event, ts })
   }
 
