@@ -55,6 +55,9 @@ export async function backfillSource(
 ): Promise<RunOutcome> {
   const { history } = source
   if (history === null) return NOTHING_RUN
+  const first = (await history.first?.(span, options)) ?? null
+  const before = first === null ? NOTHING_RUN : await runSteps(source, [first], options, null)
+  if (before.failure !== null && isUpstreamDown(before.failure)) return before
   const steps: IngestStep[] = []
   for (const scope of await history.scopes(options)) {
     const cursor = { source: source.name, scope }
@@ -65,7 +68,14 @@ export async function backfillSource(
       steps.push(history.step(scope, window, options))
     }
   }
-  return await runSteps(source, steps, options, steps.length)
+  const rest = await runSteps(source, steps, options, steps.length)
+  return {
+    stepCount: before.stepCount + rest.stepCount,
+    rowCount: before.rowCount + rest.rowCount,
+    errorCount: before.errorCount + rest.errorCount,
+    failure: rest.failure ?? before.failure,
+    needsBackoff: rest.needsBackoff || (before.needsBackoff && rest.stepCount === 0),
+  }
 }
 
 const NOTHING_RUN: RunOutcome = {

@@ -49,6 +49,8 @@ export interface IngestStep {
 
 /** The past of a source, in windows that can be asked one by one. */
 export interface SourceHistory {
+  /** A step that goes before the others of a span, because the scopes follow from it; null where it is not due. */
+  first?(span: TimeWindow, context: SourceContext): Promise<IngestStep | null>
   scopes(context: SourceContext): Promise<readonly string[]>
   /** The parts of a span that a scope has yet to be asked for; by default those that no step completed. */
   missing?(scope: string, span: TimeWindow, context: SourceContext): Promise<readonly TimeWindow[]>

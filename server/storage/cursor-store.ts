@@ -87,6 +87,16 @@ export async function missingWindows(
   return rows.map(({ from_ts, to_ts }) => ({ fromMs: from_ts, toMs: to_ts }))
 }
 
+/** The windows that are complete, in order. */
+export async function completedWindows(postgres: Postgres, cursor: CursorName): Promise<TimeWindow[]> {
+  const rows = await postgres.run<{ readonly from_ts: number; readonly to_ts: number }>({
+    text: `SELECT lower(part) AS from_ts, upper(part) AS to_ts FROM ingest_cursors, unnest(completed) AS part
+      WHERE source = $1::text AND scope = $2::text ORDER BY part`,
+    parameters: [cursor.source, cursor.scope],
+  })
+  return rows.map(({ from_ts, to_ts }) => ({ fromMs: from_ts, toMs: to_ts }))
+}
+
 /** The source's own state: any JSON value it stored, or undefined. */
 export async function readCursorState(postgres: Postgres, cursor: CursorName): Promise<unknown> {
   const [row] = await postgres.run<{ readonly state: unknown }>({

@@ -266,6 +266,20 @@ test('lists of markets that come without any event are looked at once more', asy
   assert.deepEqual(await knownMarkets(), ALL_TICKERS)
 })
 
+test('a market that the lists once lacked is taken from later ones, whatever dates they are asked for', async (t) => {
+  const world = await startWorld(t)
+  await backfill(t, world)
+  // As a list leaves it that is cut within an event: nothing says that there must be more.
+  const lacking = 'KXHIGHNY-26AUG28-T75'
+  await command(`DELETE FROM markets WHERE ticker = '${lacking}'`)
+  const earlier = { fromMs: SPAN.fromMs - MS_PER_DAY, toMs: SPAN.toMs }
+  assert.equal((await backfill(t, world, 'exchange-catalogue', earlier)).errorCount, 0)
+  assert.deepEqual(await knownMarkets(), ALL_TICKERS)
+  await backfill(t, world, 'exchange-candles')
+  const rows = await command(`SELECT FROM candles WHERE market_ticker = '${lacking}' AND period_interval = 1`)
+  assert.ok(rows.length > 0)
+})
+
 test('cursors that go round are an error at once', async (t) => {
   const world = await startWorld(t)
   let pages = 0

@@ -15,8 +15,8 @@ import type { MarketName } from '../../exchanges/kalshi/rest-parse.ts'
 
 /** Statuses of a request that is wrong in itself; others are about who asks. */
 const WRONG_REQUEST: ReadonlySet<number | null> = new Set([400, 404, 422])
-/** So many refused markets in one poll are no single market's fault. */
-const REFUSED_MARKETS_MAX = 5
+/** Refused markets of so many events, and nothing answered, are no single event's fault: a few may have been taken away. */
+export const REFUSED_EVENTS_MAX = 3
 
 export interface BatchedCandles extends ExchangeRows<StoredCandle> {
   /** Tickers of the markets left out. */
@@ -27,6 +27,9 @@ interface Found {
   readonly rows: StoredCandle[]
   readonly rejected: string[]
   readonly refused: Set<string>
+  /** Events of refused markets. */
+  readonly refusedEvents: Set<string>
+  isAnswered: boolean
 }
 
 /** Finished candles of every length that end from `fromMs` to `toMs`. Throws `UpstreamError`. */
@@ -36,7 +39,13 @@ export async function fetchBatches(
   { fromMs, toMs }: TimeWindow,
   signal: AbortSignal,
 ): Promise<BatchedCandles> {
-  const found: Found = { rows: [], rejected: [], refused: new Set() }
+  const found: Found = {
+    rows: [],
+    rejected: [],
+    refused: new Set(),
+    refusedEvents: new Set(),
+    isAnswered: false,
+  }
   for (const interval of CANDLE_INTERVALS) {
     for (const span of finishedSpans(interval, fromMs, toMs)) {
       const left = markets.filter(({ ticker }) => !found.refused.has(ticker))
@@ -58,14 +67,16 @@ async function fetchBatch(
 ): Promise<void> {
   try {
     const { rows, rejected } = await client.batchCandles(batch, span, signal)
+    found.isAnswered = true
     found.rows.push(...rows)
     found.rejected.push(...rejected)
   } catch (error) {
     if (!(error instanceof UpstreamError) || !WRONG_REQUEST.has(error.status)) throw error
     const [only] = batch
     if (batch.length === 1 && only !== undefined) {
-      if (found.refused.size >= REFUSED_MARKETS_MAX) throw error
       found.refused.add(only.ticker)
+      found.refusedEvents.add(only.eventTicker)
+      if (!found.isAnswered && found.refusedEvents.size >= REFUSED_EVENTS_MAX) throw error
       found.rejected.push(`${only.ticker}: ${error.message}`)
       return
     }

@@ -16,6 +16,7 @@ import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
 import { settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, SourceContext, SourceHistory } from '../source.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
+import { REFUSED_EVENTS_MAX } from './candle-batches.ts'
 import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
 import { knownSeries, missingCatalogue } from './catalogue-source.ts'
 import { KALSHI } from '../../exchanges/kalshi/rest-parse.ts'
@@ -24,8 +25,6 @@ import type { ExchangeRows, KalshiClient } from '../../exchanges/kalshi/rest-cli
 const NAME = 'exchange-candles'
 /** Days of one window: its minutes are fewer than one request may ask for. */
 const WINDOW_DAYS = 3
-/** So many refusals before the first answer are no single market's. */
-const REFUSED_PARTS_MAX = 5
 
 export function candleHistory(client: KalshiClient): SourceHistory {
   // One complaint a series, not one for each of its windows.
@@ -121,13 +120,15 @@ async function fetchParts(
   const found: Found = { candles: [], problems: [], completed: [], refused: [] }
   const cutoffMs = parts.length === 0 ? 0 : await client.historicalCutoffMs(signal)
   const asked: { readonly part: MissingCandles; readonly rows: ExchangeRows<StoredCandle> }[] = []
+  const refusedEvents = new Set<string>()
   for (const part of parts) {
     try {
       asked.push({ part, rows: await fetchPart(client, part, { nowMs, cutoffMs }, signal) })
     } catch (error) {
       if (!(error instanceof UpstreamError) || !isOfOneMarket(error)) throw error
       found.refused.push(error)
-      if (asked.length === 0 && found.refused.length >= REFUSED_PARTS_MAX) throw error
+      refusedEvents.add(part.eventTicker)
+      if (asked.length === 0 && refusedEvents.size >= REFUSED_EVENTS_MAX) throw error
       found.problems.push(`${part.ticker}: ${error.message}`)
     }
   }

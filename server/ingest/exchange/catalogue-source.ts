@@ -10,12 +10,18 @@ import {
   writeMarkets,
   writeSeries,
 } from '../../storage/catalogue-store.ts'
-import { missingWindows, readCursorState, type TimeWindow } from '../../storage/cursor-store.ts'
+import {
+  completedWindows,
+  missingWindows,
+  readCursorState,
+  type TimeWindow,
+  writeCursorState,
+} from '../../storage/cursor-store.ts'
 import { settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../source.ts'
 import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 import type { ExchangeEvent } from '../../exchanges/kalshi/rest-parse.ts'
-import { doubtfulLooks, emptyLooks, rememberLook } from './empty-looks.ts'
+import { doubtfulLooks, rememberLook } from './empty-looks.ts'
 import { isLasting, seenAgain, seenGapsOf, type SeenGaps } from './lasting-gaps.ts'
 import { gapProblems, listGaps, type ListGaps, type SeriesLists } from './list-gaps.ts'
 import { unsettledCloses } from './unsettled-markets.ts'
@@ -26,6 +32,9 @@ const EXCHANGE_SETTLING_MS = 7 * 24 * 60 * 60 * 1000
 const MS_PER_S = 1000
 const NAME = 'exchange-catalogue'
 const SERIES_LIST = 'series'
+const SERIES_CURSOR = { source: NAME, scope: SERIES_LIST } as const
+/** A list of series counts for so long where nothing else is asked for. */
+const SERIES_LIST_MS_MAX = MS_PER_DAY
 /** Whoever opens a market before an instant has listed it so long after. */
 const LISTING_DELAY_MS = MS_PER_DAY
 /** A market's last daily candle ends up to a day after its close. */
@@ -43,11 +52,9 @@ export function catalogueSource(options: CatalogueSourceOptions): IngestSource {
     name: NAME,
     intervalMs,
     history: {
-      async scopes(context) {
-        // A backfill may be the first thing that ever runs.
-        if ((await knownSeries(context, null)).length === 0) await storeSeriesNow(options, context)
-        return await knownSeries(context, null)
-      },
+      first: async (span, context) =>
+        (await isSeriesListDue(span, context)) ? seriesStep(options, context) : null,
+      scopes: (context) => knownSeries(context, null),
       missing: missingPast,
       // One look at the exchange's lists answers for any window.
       windows: (span) => [span],
@@ -58,11 +65,7 @@ export function catalogueSource(options: CatalogueSourceOptions): IngestSource {
       }),
     },
     async *poll(context) {
-      yield {
-        scope: SERIES_LIST,
-        title: options.category,
-        fetch: (signal) => fetchSeries(options, context.clock.nowMs(), signal),
-      }
+      yield seriesStep(options, context)
       for (const series of await knownSeries(context, true)) yield pollStep(client, series, context)
     },
     close: () => client.close(),
@@ -81,9 +84,26 @@ export async function knownSeries(
   return tickers
 }
 
-async function storeSeriesNow(options: CatalogueSourceOptions, context: SourceContext): Promise<void> {
-  const fetched = await fetchSeries(options, context.clock.nowMs(), context.signal)
-  await context.postgres.transaction((transaction) => fetched.write(transaction), { signal: context.signal })
+/**
+ * Whether a backfill asks for the list of series: when other lists are asked for anyway, and once a day. It may be the first
+ * thing that ever runs, the list of before may have been cut, and the exchange opens series.
+ */
+async function isSeriesListDue(span: TimeWindow, context: SourceContext): Promise<boolean> {
+  const state = await readCursorState(context.postgres, SERIES_CURSOR)
+  const { atMs } = typeof state === 'object' && state !== null ? (state as { atMs?: unknown }) : {}
+  if (typeof atMs !== 'number' || context.clock.nowMs() - atMs > SERIES_LIST_MS_MAX) return true
+  for (const series of await knownSeries(context, null)) {
+    if ((await missingPast(series, span, context)).length > 0) return true
+  }
+  return false
+}
+
+function seriesStep(options: CatalogueSourceOptions, { clock }: SourceContext): IngestStep {
+  return {
+    scope: SERIES_LIST,
+    title: options.category,
+    fetch: (signal) => fetchSeries(options, clock.nowMs(), signal),
+  }
 }
 
 async function fetchSeries(
@@ -92,14 +112,17 @@ async function fetchSeries(
   signal: AbortSignal,
 ): Promise<FetchedRows> {
   const { rows, rejected } = await client.temperatureSeries(category, signal)
+  const problems =
+    rows.length === 0 ? [...rejected, `no temperature series is listed of ${category}`] : rejected
   return {
     async write(transaction) {
       const changed = await writeSeries(transaction, rows)
       // An empty or partly unreadable list says nothing about what the exchange has given up.
-      if (rows.length === 0 || rejected.length > 0) return changed
+      if (problems.length > 0) return changed
+      await writeCursorState(transaction, SERIES_CURSOR, { atMs: nowMs })
       return changed + (await retireSeries(transaction, nowMs)).length
     },
-    problems: rejected,
+    problems,
   }
 }
 
@@ -175,8 +198,8 @@ async function fetchPast(
   // A market on both routes is the same market; the live one is written last.
   const markets = [...past.rows, ...live.rows]
   const cursor = { source: NAME, scope: seriesTicker }
-  // What an earlier look may have lacked is taken, too, where this one has it.
-  const wanted: readonly TimeWindow[] = [window, ...(await emptyLooks(context, cursor))]
+  // What an earlier look lacked is taken, too, where this one has it: nothing else would ever ask for it again.
+  const wanted: readonly TimeWindow[] = [window, ...(await completedWindows(context.postgres, cursor))]
   const rows = markets.filter((market) => wanted.some((each) => isTradedIn(market, each)))
   const problems = [...events.rejected, ...past.rejected, ...live.rejected]
   const found = await judgeGaps(context, { ...lists, markets })

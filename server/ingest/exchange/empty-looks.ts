@@ -21,7 +21,7 @@ interface Scope {
 }
 
 /** One such look. */
-export interface EmptyLook extends TimeWindow {
+interface EmptyLook extends TimeWindow {
   /** When it was made; undefined in what earlier versions remember. */
   readonly atMs?: number
   /** Settled markets that it must have listed, as far as the store knew them; null: it knew none of the series at all. */
@@ -38,7 +38,7 @@ export async function doubtfulLooks(
   isAsking: boolean,
 ): Promise<readonly TimeWindow[]> {
   const found: TimeWindow[] = []
-  for (const look of await emptyLooks(context, cursor)) {
+  for (const look of emptyLooksOf(await readCursorState(context.postgres, cursor))) {
     const part = { fromMs: Math.max(look.fromMs, window.fromMs), toMs: Math.min(look.toMs, window.toMs) }
     if (part.fromMs >= part.toMs) continue
     const isNew = isAsking && look.isConfirmed !== true
@@ -94,14 +94,6 @@ async function looksAfter(
     countKnown(context, seriesTicker, { ...look, known })
   const known = (await count(null)) === 0 ? null : await count(0)
   return joined([...rest, { ...look, known }])
-}
-
-/** Windows of such looks that are remembered of a series. */
-export async function emptyLooks(
-  { postgres }: Pick<SourceContext, 'postgres'>,
-  cursor: Scope,
-): Promise<readonly EmptyLook[]> {
-  return emptyLooksOf(await readCursorState(postgres, cursor))
 }
 
 function emptyLooksOf(state: unknown): readonly EmptyLook[] {
