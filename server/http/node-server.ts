@@ -47,6 +47,8 @@ class NodeExchange implements Exchange {
   readonly #headers = new RequestHeaders()
   readonly #notice = new AbortNotice()
   #body: NodeBody | undefined
+  /** Of a body whose length the client knows. */
+  #leftBytes = Infinity
   #isOver = false
 
   constructor(
@@ -84,6 +86,11 @@ class NodeExchange implements Exchange {
     return this.#isOver
   }
 
+  /** Whether the client may have all of the answer and ask again; of a body without a length that is when it is over. */
+  get isGiven(): boolean {
+    return this.#isOver || this.#leftBytes <= 0
+  }
+
   get signal(): AbortSignal {
     return this.#notice.signal
   }
@@ -114,11 +121,15 @@ class NodeExchange implements Exchange {
 
   startBody(head: ReplyHead, sizeBytes: number | undefined): BodySink {
     this.#writeHead(head, sizeBytes === undefined ? {} : { 'Content-Length': String(sizeBytes) })
+    this.#leftBytes = sizeBytes ?? Infinity
     const { stallTimeoutMs, fairBytesPerS = 0 } = this.#options
     const socket = this.#socket
     const body = new NodeBody(
       {
-        write: (bytes, onTaken) => void this.#response.write(bytes, onTaken),
+        write: (bytes, onTaken) => {
+          this.#leftBytes -= bytes.length
+          this.#response.write(bytes, onTaken)
+        },
         end: () => {
           if (this.#isOver) return
           this.#endWith(undefined)
@@ -225,7 +236,7 @@ export async function startNodeServer(
     const connection = connectionOf(request.socket)
     // What comes behind a request that was refused is no request.
     if (connection.isCondemned) return
-    if (connection.current !== undefined && !connection.current.isOver) {
+    if (connection.current !== undefined && !connection.current.isGiven) {
       connection.isCondemned = true
       request.socket.destroy()
       return

@@ -5,16 +5,20 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { App, type HttpResponse, us_socket_local_port } from 'uWebSockets.js'
+import type { HttpResponse } from 'uWebSockets.js'
 import { patternBytes } from '../support/byte-pattern.ts'
 import { decodeChunked, readToEnd, until } from '../support/test-server.ts'
+import { uwsOrSkip } from '../support/uws-binary.ts'
 
 const BIG_BYTES = 24_000_000
 
 /** One request whose handler has returned, and the client that has not read a byte. */
 async function openResponse(
   t: TestContext,
-): Promise<{ response: HttpResponse; client: Socket; isAborted: () => boolean }> {
+): Promise<{ response: HttpResponse; client: Socket; isAborted: () => boolean } | undefined> {
+  const library = await uwsOrSkip(t)
+  if (library === undefined) return undefined
+  const { App, us_socket_local_port } = library
   const app = App()
   t.after(() => app.close())
   let isAborted = false
@@ -47,7 +51,9 @@ function write(response: HttpResponse, bytes: Uint8Array): boolean {
 }
 
 test('write takes everything, and says false when the kernel did not', async (t) => {
-  const { response, client } = await openResponse(t)
+  const opened = await openResponse(t)
+  if (opened === undefined) return
+  const { response, client } = opened
   const body = patternBytes(BIG_BYTES)
   assert.equal(write(response, body.slice(0, 1000)), true)
   assert.equal(write(response, body.slice(1000)), false)
@@ -60,7 +66,9 @@ test('write takes everything, and says false when the kernel did not', async (t)
 })
 
 test('the writable event comes once and sends nothing; one byte more sends the backlog', async (t) => {
-  const { response, client } = await openResponse(t)
+  const opened = await openResponse(t)
+  if (opened === undefined) return
+  const { response, client } = opened
   let eventCount = 0
   response.onWritable(() => {
     eventCount += 1
@@ -90,7 +98,9 @@ test('the writable event comes once and sends nothing; one byte more sends the b
 })
 
 test('close runs the abort handler at once', async (t) => {
-  const { response, client, isAborted } = await openResponse(t)
+  const opened = await openResponse(t)
+  if (opened === undefined) return
+  const { response, client, isAborted } = opened
   write(response, patternBytes(1000))
   response.close()
   assert.equal(isAborted(), true)
@@ -99,7 +109,9 @@ test('close runs the abort handler at once', async (t) => {
 
 test('a request pipelined behind one that is not answered yet ends the connection, and pausing hides who is gone', async (t) => {
   for (const isPaused of [false, true]) {
-    const { response, client, isAborted } = await openResponse(t)
+    const opened = await openResponse(t)
+    if (opened === undefined) return
+    const { response, client, isAborted } = opened
     if (isPaused) response.pause()
     client.resume()
     const closed = once(client, 'close')

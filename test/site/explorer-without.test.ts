@@ -17,7 +17,7 @@ import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
 import { startTestServer } from '../support/test-server.ts'
 
 const MARKET = 'series=KXHIGHNY&event=KXHIGHNY-26JUL02&market=KXHIGHNY-26JUL02-B80.5&date=2026-07-02'
-const LONG_BYTES = 500_000
+const LONG_BYTES = 120_000
 const EMPTY_LAKE = 'The lake has no order books yet'
 
 /** With the sample's records, but without its order books. */
