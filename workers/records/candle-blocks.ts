@@ -5,7 +5,7 @@
 import { CANDLE_CACHE_BYTES_MAX } from '../../shared/limits.ts'
 import type { IndexedPart, MarketSpan } from './candle-index.ts'
 import { CandleRows } from './candle-rows.ts'
-import { appendCandles, codedCandlesSql, marketBoundsSql } from './candle-values.ts'
+import { appendCandles, codedCandlesSql, ofMarketsSql } from './candle-values.ts'
 import { type DuckLake, readParquetSql, sqlInstant } from './duck-lake.ts'
 import { heldLakeChunks } from './lake-query.ts'
 
@@ -49,16 +49,17 @@ export class CandleBlocks {
   }
 
   async #read(
-    { part }: IndexedPart,
+    indexed: IndexedPart,
     markets: readonly string[],
     interval: number,
     signal: AbortSignal,
   ): Promise<Map<string, CandleRows>> {
+    const { part } = indexed
     const blocks = new Map(markets.map((market) => [market, new CandleRows()]))
     if (markets.length === 0) return blocks
     const source =
       `(SELECT * FROM ${readParquetSql([part.path])} WHERE period_interval = ${interval}` +
-      ` AND ${marketBoundsSql(markets)}` +
+      ` AND ${ofMarketsSql(markets, [indexed])}` +
       ` AND end_period_ts >= ${sqlInstant(part.fromMs)} AND end_period_ts < ${sqlInstant(part.toMs)})`
     const rows = new CandleRows(2048)
     // Sorting takes DuckDB a quarter of the time, and the rows lie sorted in the file as a rule.

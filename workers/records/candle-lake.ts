@@ -5,7 +5,7 @@ import { firstAtOrAfter, mergeBlocks } from './candle-block-merge.ts'
 import { CandleBlocks } from './candle-blocks.ts'
 import type { IndexedPart, MarketSpan } from './candle-index.ts'
 import { CandleRows } from './candle-rows.ts'
-import { appendCandles, codedCandlesSql, marketBoundsSql } from './candle-values.ts'
+import { appendCandles, codedCandlesSql, ofMarketsSql } from './candle-values.ts'
 import { type DuckLake, readParquetSql, sqlInstant, sqlTexts } from './duck-lake.ts'
 import { heldLakeChunks, lakeChunks, lakeRows } from './lake-query.ts'
 
@@ -64,8 +64,8 @@ export class CandleLake {
     }
     const limit = rowsMax === null ? '' : ` LIMIT ${rowsMax}`
     const sql = codedCandlesSql(sourceSql(wanted), markets, {
-      order: `end_ms, code${limit}`,
-      behind: behindSql(wanted),
+      order: `end_ms, market${limit}`,
+      where: behindSql(wanted),
     })
     const rows = new CandleRows(2048)
     const parts = wanted.parts.map(({ part }) => part)
@@ -155,15 +155,14 @@ function lastOfBlocks(blocks: readonly CandleRows[], { fromMs, toMs }: ColdCandl
 }
 
 function behindSql({ after, markets }: ColdCandles): string {
-  if (after === undefined) return ''
+  if (after === undefined) return 'true'
   const codesMax = markets.filter((market) => market <= after.market).length
-  const endSql = 'epoch_ms(end_period_ts)'
-  return `WHERE ${endSql} > ${after.endMs} OR (${endSql} = ${after.endMs} AND code >= ${codesMax})`
+  return `end_ms > ${after.endMs} OR (end_ms = ${after.endMs} AND enum_code(market) >= ${codesMax})`
 }
 
 /** The rows of interval and span; a file that counts only in part is clipped to it. */
 function sourceSql({ parts, markets, interval, fromMs, toMs }: ColdCandles): string {
-  const bounds = marketBoundsSql(markets)
+  const bounds = ofMarketsSql(markets, parts)
   const branchSql = (paths: readonly string[], from: number, to: number): string =>
     `SELECT market_ticker, end_period_ts, open, high, low, close, volume, open_interest FROM ${readParquetSql(paths)}` +
     ` WHERE period_interval = ${interval} AND end_period_ts >= ${sqlInstant(from)}` +

@@ -1,34 +1,49 @@
 // Candles as DuckDB gives them: which columns are asked for, and how they get into CandleRows.
 
 import type { DuckDBDataChunk } from '@duckdb/node-api'
+import type { IndexedPart, MarketSpan } from './candle-index.ts'
 import type { CandleRows } from './candle-rows.ts'
-import { sqlText, sqlTexts } from './duck-lake.ts'
+import { sqlText } from './duck-lake.ts'
 import { copyNumbers } from './duck-vectors.ts'
 
 /** The values of a candle as they are stored: what DuckDB sorts is as narrow as can be. */
-const VALUES = `epoch_ms(end_period_ts) AS end_ms, open, high, low, close, volume, open_interest`
+const VALUES = 'open, high, low, close, volume, open_interest'
 
-/** The rows of some markets, numbered by their place in the list: for `appendCandles`. In any order where none is given. */
+/**
+ * The candles of some markets (sorted, at least one), for `appendCandles`, in any order where none is given. A market is a
+ * value of an ENUM, its place in the list: it is found faster than by a join, and sorted without comparing texts.
+ */
 export function codedCandlesSql(
   source: string,
   markets: readonly string[],
-  { order, behind = '' }: { readonly order?: string; readonly behind?: string } = {},
+  { where = 'true', order }: { readonly where?: string; readonly order?: string } = {},
 ): string {
+  const places = `ENUM(${markets.map(sqlText).join(',')})`
   return (
-    `SELECT code, ${VALUES} FROM ${source} rows JOIN ` +
-    `(SELECT unnest(${sqlTexts(markets)}) AS ticker, unnest(range(0, ${markets.length}))::INTEGER AS code) markets` +
-    ` ON rows.market_ticker = markets.ticker ${behind}${order === undefined ? '' : ` ORDER BY ${order}`}`
+    `SELECT enum_code(market)::INTEGER AS code, end_ms, ${VALUES} FROM (SELECT try_cast(market_ticker AS ${places}) AS market,` +
+    ` epoch_ms(end_period_ts) AS end_ms, ${VALUES} FROM ${source} rows) WHERE market IS NOT NULL AND (${where})` +
+    (order === undefined ? '' : ` ORDER BY ${order}`)
   )
 }
 
 /**
- * A condition that all of some markets (sorted) meet: files are sorted by market, so it tells DuckDB which row groups to
- * leave alone. Only of ASCII is the order of texts the same here and there.
+ * The condition that keeps some markets (sorted) of those that files have. Files are sorted by market, so bounds tell DuckDB
+ * which row groups to leave alone; only of ASCII is the order of texts the same here and there. Others between them are
+ * left out here: each that no ENUM has costs more than ten that it has.
  */
-export function marketBoundsSql(markets: readonly string[]): string {
+export function ofMarketsSql(
+  markets: readonly string[],
+  parts: readonly Pick<IndexedPart, 'spans'>[],
+): string {
+  const wanted = new Set(markets)
   const [first, last] = [markets[0], markets.at(-1)]
-  if (first === undefined || last === undefined || !markets.every(isAscii)) return 'true'
-  return `market_ticker BETWEEN ${sqlText(first)} AND ${sqlText(last)}`
+  if (first === undefined || last === undefined) return 'false'
+  const areBound = markets.every(isAscii)
+  const isStranger = ({ market }: MarketSpan): boolean =>
+    !wanted.has(market) && (!areBound || (first <= market && market <= last))
+  const bounds = areBound ? `market_ticker BETWEEN ${sqlText(first)} AND ${sqlText(last)}` : 'true'
+  if (!parts.some(({ spans }) => spans.some(isStranger))) return bounds
+  return `${bounds} AND market_ticker IN (${markets.map(sqlText).join(',')})`
 }
 
 function isAscii(text: string): boolean {

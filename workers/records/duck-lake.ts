@@ -5,11 +5,11 @@
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  type DuckDBConnection,
-  type DuckDBDataChunk,
+import type {
+  DuckDBConnection,
+  DuckDBDataChunk,
   DuckDBInstance,
-  type DuckDBMaterializedResult,
+  DuckDBMaterializedResult,
 } from '@duckdb/node-api'
 import { DUCKDB_MEMORY_MB_MAX, DUCKDB_TEMP_MB_MAX } from '../../shared/limits.ts'
 
@@ -174,7 +174,13 @@ async function interrupted(connection: DuckDBConnection, making: Promise<unknown
   await making.catch(() => {})
 }
 
+/** DuckDB's library takes most of a thread's start: a thread loads it ahead, or with what it first reads of a lake. */
+export function loadDuckDb(): Promise<typeof import('@duckdb/node-api')> {
+  return import('@duckdb/node-api')
+}
+
 async function openDatabase(): Promise<DuckDBInstance> {
+  const { DuckDBInstance } = await loadDuckDb()
   // DuckDB makes the directory when it first spills, and removes it.
   const directory = join(tmpdir(), `bookcast-duckdb-${randomUUID()}`)
   return DuckDBInstance.create(':memory:', { ...SETTINGS, temp_directory: directory })

@@ -4,7 +4,7 @@
 // ones lie elsewhere, most of them one behind the other.
 // Source: https://duckdb.org/docs/stable/internals/vector. Where the library hides something it is asked value by value.
 
-import { type DuckDBVector } from '@duckdb/node-api'
+import type { DuckDBVector } from '@duckdb/node-api'
 import bindings from '@duckdb/node-bindings'
 
 const TWO_POWER_32 = 0x1_0000_0000

@@ -1,7 +1,7 @@
 // Cold observations: DuckDB over the yearly files of the stations, in the answer's order. What a file's first and last
 // row are is read once and remembered until the file is replaced.
 
-import { DuckDBVector } from '@duckdb/node-api'
+import bindings from '@duckdb/node-bindings'
 import { CANDLE_INDEX_FILES_MAX } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import { type ObservationKey, STORED_OBSERVATION_COLUMNS } from '../../shared/sql/observation-queries.ts'
@@ -112,7 +112,7 @@ export class ObservationLake {
     const sql =
       `SELECT ${columns.join(', ')}` +
       ` FROM ${sourceSql(wanted)} ${after === undefined ? '' : behindSql(after)} ORDER BY observed_at, station_code, observation_type LIMIT ${rowsMax}`
-    const arrays = fields.map(() => new Float64Array(isPacked ? DuckDBVector.standardSize() : 0))
+    const arrays = fields.map(() => new Float64Array(isPacked ? bindings.vector_size() : 0))
     const read =
       rowsMax <= HELD_ROWS_MAX
         ? await heldLakeChunks(this.#lake, wanted.parts, sql, signal)

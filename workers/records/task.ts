@@ -17,7 +17,7 @@ import { failureOf } from '../output/stream-failure.ts'
 import { watchFiles } from '../lake/watched-files.ts'
 import { answerCandles } from './candles.ts'
 import { answerClimate, answerClimateGaps } from './climate.ts'
-import { DuckLake } from './duck-lake.ts'
+import { DuckLake, loadDuckDb } from './duck-lake.ts'
 import { answerObservations } from './observations.ts'
 import { AnswerHeld, AnswerIdentity } from './answer-identity.ts'
 import type { RecordBatch, RecordEncoder } from './record-batch.ts'
@@ -48,7 +48,7 @@ let context: RecordContext | undefined
 export default async function runRecordTask(
   task: RecordTask | RecordWarmTask | RecordProbeTask,
 ): Promise<void> {
-  if ('warm' in task) return
+  if ('warm' in task) return void (await loadDuckDb())
   if ('probe' in task) return duck.probe()
   const { port } = task
   const unwatch = watchFiles(task.watch, task.silentFiles)
