@@ -74,7 +74,10 @@ export async function startS3Server(t: TestContext): Promise<S3Server> {
     seen: SeenRequest,
   ): Promise<void> => {
     await state.gate(seen)
-    if (request.method !== 'PUT') return serve(request, response, seen)
+    if (request.method !== 'PUT') {
+      await puts.before(seen.key)
+      return serve(request, response, seen)
+    }
     const { 'if-match': match, 'if-none-match': none } = state.heedsConditions ? request.headers : {}
     await puts.take(seen.key, { match, none }, request, response, () => serve(request, response, seen))
   }
@@ -116,10 +119,18 @@ export async function startS3Server(t: TestContext): Promise<S3Server> {
   return state
 }
 
-/** One PUT of a key at a time, as s3rver would mix two up, and only on the version that it names. */
+/**
+ * One PUT of a key at a time, as s3rver would mix two up, and only on the version that it names; no other request of the
+ * key in its midst, as s3rver writes bytes and ETag one after the other.
+ */
 class OrderedPuts {
   readonly #etags = new Map<string, string>()
   readonly #last = new Map<string, Promise<void>>()
+
+  /** Settles once the PUTs that have begun are done. */
+  async before(key: string): Promise<void> {
+    await this.#last.get(key)
+  }
 
   async take(
     key: string,
@@ -129,7 +140,8 @@ class OrderedPuts {
     serve: () => void,
   ): Promise<void> {
     const before = this.#last.get(key)
-    const closed = once(response, 'close').then(() => undefined)
+    // Noted before the next of the key is looked at, which waits for this one already.
+    const closed = once(response, 'close').then(() => this.#note(key, response))
     this.#last.set(key, closed)
     await before
     const { match, none } = condition
@@ -141,7 +153,9 @@ class OrderedPuts {
       return
     }
     serve()
-    await closed
+  }
+
+  #note(key: string, response: ServerResponse): void {
     const written = response.getHeader('etag')
     if (response.statusCode === 200 && typeof written === 'string') this.#etags.set(key, written)
   }

@@ -93,6 +93,8 @@ for (const heedsConditions of [true, false]) {
       together(server, 2)
       await Promise.all(pushing.map((each) => each.push()))
       const whole = await readFile(join(await lakeOf(t, ...before, one, other), KEY))
+      const puts = server.requests.filter(({ method, key }) => method === 'PUT' && key === KEY).length
+      if (heedsConditions) assert.equal(puts, hasObject ? 4 : 3, 'the second of two is refused once')
       // What the second of two has overwritten unseen is found by the first at its next push.
       if (!heedsConditions) for (const each of pushing) await each.push()
       assert.ok((await objectOf(t, server)).equals(whole))
