@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { utcDateOf } from '../../../shared/utc-date.ts'
-import { runs } from '../../support/effort.ts'
+import { IS_FULL_EFFORT, runs } from '../../support/effort.ts'
 import { UNKNOWN, differences, knownNs } from './book-steps.ts'
 import type { BookStep } from './book-steps.ts'
 import { importLake } from './import-lake.ts'
@@ -23,12 +23,13 @@ const WAY_MS = 2000
 
 /**
  * Cases of a test: `PIECES_SEED` runs that one alone (`17`) or those (`101-200`), `PIECES_RUNS` so many from seed 1 on,
- * whatever the effort; else `always` come too.
+ * whatever the effort; else `found` come too, which once failed: the last of them alone in the quick gear.
  */
-export function seedsOf(quick: number, full: number, always: readonly number[] = []): number[] {
+export function seedsOf(quick: number, full: number, found: readonly number[] = []): number[] {
   const only = process.env['PIECES_SEED']
   if (only === undefined) {
-    return [...new Set([...seedsBetween(1, runs(quick, full, 'PIECES_RUNS')), ...always])]
+    const foundNow = IS_FULL_EFFORT ? found : found.slice(-1)
+    return [...new Set([...seedsBetween(1, runs(quick, full, 'PIECES_RUNS')), ...foundNow])]
   }
   const [first = NaN, last = first] = only.split('-').map(Number)
   return seedsBetween(first, last)
