@@ -19,6 +19,7 @@ import {
   candleMarket,
   writeCandleMonth,
 } from './candle-file.ts'
+import { readStream } from './http-stream.ts'
 import { alternate, median } from './measure.ts'
 import { OBSERVATION_YEAR, writeObservationYear } from './observation-file.ts'
 import { RecordPeer } from './record-peer.ts'
@@ -43,15 +44,18 @@ function benchConfig(lake: string): ServeConfig {
   return call.config
 }
 
-async function fetchBody(address: string): Promise<{ ms: number; sha256: string; sizeBytes: number }> {
-  const startMs = performance.now()
-  // The peer does not compress, so neither shall the server.
-  const response = await fetch(address, { headers: { 'accept-encoding': 'identity' } })
-  const body = new Uint8Array(await response.arrayBuffer())
-  const ms = performance.now() - startMs
-  if (response.status !== 200)
-    throw new Error(`${address}: ${response.status} ${new TextDecoder().decode(body)}`)
-  return { ms, sha256: createHash('sha256').update(body).digest('hex'), sizeBytes: body.length }
+/** Neither compresses: the client does not ask for it. */
+async function readBody(address: string): Promise<{ ms: number; sha256: string }> {
+  const { hostname, port, pathname, search } = new URL(address)
+  const pieces: Buffer[] = []
+  const { status, totalMs } = await readStream({
+    address: { host: hostname, port: Number(port) },
+    target: pathname + search,
+    onBody: (bytes) => pieces.push(Buffer.from(bytes)),
+  })
+  const body = Buffer.concat(pieces)
+  if (status !== 200) throw new Error(`${address}: ${status} ${body.toString()}`)
+  return { ms: totalMs, sha256: createHash('sha256').update(body).digest('hex') }
 }
 
 async function elapsedMs(action: () => Promise<void>): Promise<number> {
@@ -81,17 +85,17 @@ export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<
     const to = `&to=${candleDate(2)}T00:00:00Z`
     const same = { ours: `${candles}?${market(1, 3)}${to}`, peer: `${peer.url}/candles?${market(1, 3)}${to}` }
     const [ours = [], theirs = []] = await alternate(rounds, 5, [
-      () => fetchBody(same.ours),
-      () => fetchBody(same.peer),
+      () => readBody(same.ours),
+      () => readBody(same.peer),
     ])
     // Another limit is another request, whose answer is made of the rows that are remembered.
     let limit = 10_000
-    const [made = []] = await alternate(rounds, 0, [() => fetchBody(`${same.ours}&limit=${limit--}`)])
+    const [made = []] = await alternate(rounds, 0, [() => readBody(`${same.ours}&limit=${limit--}`)])
     let next = 0
     const another = (): Promise<{ ms: number }> => {
       const [day, strike] = [1 + (Math.floor(next / CANDLE_STRIKES) % days), next++ % CANDLE_STRIKES]
       const end = new Date(Date.parse(`${CANDLE_MONTH}-01T00:00:00Z`) + day * 86_400_000).toISOString()
-      return fetchBody(`${candles}?${market(day, strike)}&to=${end}`)
+      return readBody(`${candles}?${market(day, strike)}&to=${end}`)
     }
     const [first = []] = await alternate(rounds, 0, [another])
     const exported = `${candles}?series=${CANDLE_SERIES}&from=${CANDLE_MONTH}-01&to=2026-08-05&limit=${exportRows}&format=parquet`
@@ -104,9 +108,9 @@ export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<
       Math.ceil(rounds / 6),
       1,
       [
-        async () => (await fetchBody(exported)).ms,
+        async () => (await readBody(exported)).ms,
         async () => elapsedMs(() => peer.copy(exportRows, join(root, 'copy.parquet'))),
-        async () => (await fetchBody(reported)).ms,
+        async () => (await readBody(reported)).ms,
         async () => elapsedMs(() => peer.copyObservations(pattern, columns, join(root, 'copy.parquet'))),
       ],
     )
