@@ -76,7 +76,9 @@ export function judgePair(
   if (own !== undefined) {
     const isWrong = isInOrder ? isWronglyAhead(pair, pairs, own) : false
     if (isWrong === undefined && mayTell) return undefined
-    return { offset: own, wrong: isWrong === true ? 'ts' : undefined, isTold: isWrong !== true }
+    // Where its receipt goes back against those around it, its own time is right.
+    const wrong = isWrong === true ? wrongAlone(pair, following, own) : undefined
+    return { offset: own, wrong, isTold: wrong === undefined }
   }
   for (const one of known) {
     if (pairs.some(({ ts, recvTs }) => agrees(ts, recvTs, one))) {

@@ -134,6 +134,19 @@ test('one time of the exchange that is ahead of its receipt by less than two min
   }
 })
 
+test('one receive time that goes back against those around it leaves the exchange’s time where it is', () => {
+  const messages = Array.from({ length: 12 }, (_, at): Told => ({ ts: at * 1_000, recv: at * 1_000 + 20 }))
+  for (const behind of [7_000, 20_000, 110_000]) {
+    const { times, aside } = placed(messages.with(8, { ts: 8_000, recv: 8_020 - behind }))
+    assert.deepEqual(aside, ['8 recvTs'], `${behind}`)
+    assert.deepEqual(
+      times,
+      messages.map(({ ts }) => ts!),
+      `${behind}`,
+    )
+  }
+})
+
 test('a message that is ahead is decided in a bounded wait, whatever follows it', () => {
   const books = Array.from({ length: 12_000 }, (_, at): Told => ({ recv: at + 100 }))
   const { times } = placed([{ ts: 50, recv: 70 }, { ts: 60_000, recv: 80 }, ...books])
