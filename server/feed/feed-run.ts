@@ -1,7 +1,7 @@
 // A run while it is read: a stretch of one file, or of the recorder's connection, in which nothing is missing. It goes
 // from span to span, one a UTC date.
 
-import { NS_PER_DAY } from '../../shared/utc-date.ts'
+import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
 import type { FeedSpan, NumberedMessage } from '../lake/feed-strand.ts'
 import { isSnapshotLate } from '../lake/record-order.ts'
 import type { GrowingSpan, RunEnd, RunFacts } from './read-span.ts'
@@ -87,6 +87,11 @@ export class FeedRun {
 
   get lastRecvTs(): bigint {
     return this.#span?.lastRecvTs ?? 0n
+  }
+
+  /** The place right behind all that was said, for a message of the run whatever its clocks show. */
+  behindAll<T extends { readonly ts: bigint; readonly recvTs: bigint }>(stamp: T): T {
+    return { ...stamp, ts: later(stamp.ts, this.lastTs), recvTs: later(stamp.recvTs, this.lastRecvTs) }
   }
 
   /** The number of the span in which the latest message stands. */

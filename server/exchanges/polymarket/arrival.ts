@@ -13,6 +13,8 @@ export interface Arrival {
   readonly lone?: LoneBooks | undefined
   /** The exchange's time; of a list of books that of the book that changed last: then all of them were as they are. */
   readonly ts: bigint | undefined
+  /** When it was sent at the latest, as the message after it shows by the exchange's clock; undefined where none does. */
+  readonly sentTs?: bigint | undefined
   /** The recording says when it was received. */
   readonly isReceived: boolean
 }

@@ -3,39 +3,33 @@
 
 import { EVENT_SET } from '../../../shared/lob-v1.ts'
 import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
-import { later } from '../../../shared/utc-date.ts'
+import { earlier, later } from '../../../shared/utc-date.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
 import { LEFT_OUT, RunRecords } from '../../feed/feed-decoder.ts'
 import type { FeedDecoderOptions, ResumableDecoder, Stamp } from '../../feed/feed-decoder.ts'
 import { SILENCE_NS_MAX } from '../../feed/feed-run.ts'
-import type { FeedRun, FeedRunState } from '../../feed/feed-run.ts'
+import type { FeedRun } from '../../feed/feed-run.ts'
 import type { FeedSpans } from '../../feed/feed-spans.ts'
 import type { RunEnd } from '../../feed/read-span.ts'
 import type { ImportTally } from '../../feed/import-tally.ts'
 import { LOST, firstBooksOf } from './arrival.ts'
 import type { Arrival } from './arrival.ts'
+import type { PolymarketDecoderState } from './decoder-state.ts'
 import { LineOrder } from '../../feed/line-order.ts'
 import { MessageClock } from '../../feed/message-clock.ts'
-import type { MessageClockState } from '../../feed/message-clock-options.ts'
 import { AHEAD_NS_MAX, BEHIND_NS_MAX } from '../../feed/recorder-clock.ts'
 import { HELD_MESSAGES_MAX } from '../../feed/waiting-messages.ts'
 import { latestChange, parsePolymarketFrame, tokenOf } from './frame.ts'
 import type { PolymarketMessage, PriceChange } from './frame.ts'
-import { LoneBookLines, bookTime } from './lone-books.ts'
+import { LoneBookLines } from './lone-books.ts'
+import { MessageTimes } from './message-times.ts'
 import { RecentMessages } from './recent-messages.ts'
 import { TokenBooks } from './token-books.ts'
-import type { TokenBook, TokenBooksState } from './token-books.ts'
+import type { TokenBook } from './token-books.ts'
 import type { RecordedMessage } from '../../feed/frame.ts'
 
 export interface PolymarketDecoderOptions extends FeedDecoderOptions {
   readonly state?: PolymarketDecoderState | undefined
-}
-
-export interface PolymarketDecoderState {
-  readonly clock: MessageClockState
-  readonly name: string
-  readonly run: FeedRunState | undefined
-  readonly tokens: TokenBooksState
 }
 
 export class PolymarketDecoder implements ResumableDecoder {
@@ -51,6 +45,7 @@ export class PolymarketDecoder implements ResumableDecoder {
   readonly #tokens: TokenBooks
   /** Books at the head of a file without receive times: they were sent when the recording began. */
   #waiting: Arrival[] = []
+  readonly #times: MessageTimes
   readonly #recent = new RecentMessages()
   readonly #lone = new LoneBookLines()
   readonly #lineOrder: LineOrder
@@ -80,6 +75,7 @@ export class PolymarketDecoder implements ResumableDecoder {
     }
     const { state } = options
     this.#tokens = new TokenBooks(state?.tokens)
+    this.#times = new MessageTimes(state?.lagNs)
     this.#clock = new MessageClock({ ...this.#clockOptions, state: state?.clock })
     if (state === undefined) return
     this.#name = state.name
@@ -92,6 +88,7 @@ export class PolymarketDecoder implements ResumableDecoder {
       name: this.#name,
       run: this.#run?.state(),
       tokens: this.#tokens.state(),
+      lagNs: this.#times.lagNs,
     }
   }
 
@@ -119,7 +116,7 @@ export class PolymarketDecoder implements ResumableDecoder {
     const messages = frames.map(parsePolymarketFrame)
     for (const message of messages) this.#checkMarkets(message)
     if (recvTs !== undefined && !isList && this.#holdsBack(messages[0], recvTs)) return
-    this.#releaseLone()
+    this.#releaseLone(messages[0], recvTs)
     const books = messages.flatMap(({ body }) => (body.kind === 'book' ? [body.marketId] : []))
     const dump = isList && books.length > 0 ? books : undefined
     const changedTs = dump === undefined ? undefined : latestChange(messages)
@@ -134,13 +131,14 @@ export class PolymarketDecoder implements ResumableDecoder {
   #holdsBack(message: PolymarketMessage | undefined, recvTs: bigint): boolean {
     if (this.#isLive || message === undefined) return false
     if (this.#lone.add(message, recvTs)) return true
-    this.#releaseLone()
+    this.#releaseLone(message, recvTs)
     return this.#lone.add(message, recvTs)
   }
 
-  #releaseLone(): void {
-    for (const { message, recvTs, lone } of this.#lone.take())
-      this.#arrive({ message, lone, ts: message.ts, isReceived: true }, recvTs)
+  /** `next` comes after them. */
+  #releaseLone(next?: PolymarketMessage, nextRecvTs?: bigint): void {
+    for (const { recvTs, ...line } of this.#lone.take(next, nextRecvTs))
+      this.#arrive({ ...line, ts: line.message.ts, isReceived: true }, recvTs)
   }
 
   // Which token a lost message was about is not known.
@@ -195,8 +193,8 @@ export class PolymarketDecoder implements ResumableDecoder {
     const { message, isReceived } = arrival
     const { body } = message
     const dump = firstBooksOf(arrival, this.#tokens)
-    const ts =
-      body.kind === 'book' && isReceived ? bookTime(message.ts, dump !== undefined, time, recvTs) : time
+    const isAnother = dump !== undefined && this.#isNewConnection(dump, recvTs)
+    const ts = this.#times.of(arrival, this.#tokens, { isFirst: dump !== undefined, isAnother }, time, recvTs)
     if (body.kind === 'lost') {
       this.#end('bad line')
       return
@@ -207,7 +205,7 @@ export class PolymarketDecoder implements ResumableDecoder {
       this.#end('silence of more than a day')
     switch (body.kind) {
       case 'book': {
-        if (dump !== undefined && this.#isNewConnection(dump, recvTs)) this.#end('new connection')
+        if (isAnother) this.#end('new connection')
         const run = this.#runFrom(dump !== undefined, stamp)
         const ownTs = message.ts ?? ts
         // One of both clocks is wrong, and nothing tells which: the book was another then, or came later.
@@ -249,14 +247,15 @@ export class PolymarketDecoder implements ResumableDecoder {
 
   #forget(run: FeedRun, id: string, stamp: Stamp, ownTs: bigint): void {
     this.#tally.countSetAside('recvTs', ownTs - stamp.recvTs, id)
-    this.#records.leave(run, id, stamp)
+    const last = run.behindAll(stamp)
+    this.#records.leave(run, id, { ...last, ts: earlier(last.ts, ownTs) })
     this.#tokens.delete(id)
   }
 
   #applyBook(run: FeedRun, id: string, received: Stamp, levels: readonly BookLevel[], ownTs: bigint): void {
     const token = this.#tokens.of(id)
-    const stamp = { ...received, recvTs: token.receive(received.recvTs) }
-    const { held, droppedTs } = token.become(levels)
+    const stamp = { ...received, recvTs: token.receive(received.recvTs, ownTs) }
+    const { held, droppedTs } = token.become(levels, stamp.ts)
     this.#records.snapshot(run, id, stamp, levels)
     for (const change of held) {
       if (change.stamp.ts <= ownTs) continue
@@ -264,7 +263,7 @@ export class PolymarketDecoder implements ResumableDecoder {
       this.#records.level(run, id, { ...change.stamp, recvTs: stamp.recvTs }, EVENT_SET, change.level)
     }
     if (droppedTs <= ownTs) return
-    this.#records.leave(run, id, { ...stamp, ts: later(stamp.ts, run.lastTs) })
+    this.#records.leave(run, id, run.behindAll(stamp))
     this.#tally.countGap('too many changes held')
   }
 
@@ -272,7 +271,8 @@ export class PolymarketDecoder implements ResumableDecoder {
     const lastChanges = new Map<TokenBook, PriceChange>()
     for (const change of changes) {
       const token = this.#tokens.of(change.marketId)
-      const stamp = { ...received, recvTs: token.receive(received.recvTs, received.ts) }
+      const recvTs = token.receive(received.recvTs, received.ts)
+      const stamp = { ...received, ts: token.timeOfChange(received.ts), recvTs }
       token.set(change.level)
       this.#records.level(run, change.marketId, stamp, EVENT_SET, change.level)
       if (token.isKnown) lastChanges.set(token, change)
@@ -285,13 +285,13 @@ export class PolymarketDecoder implements ResumableDecoder {
   #leave(tokens: readonly string[], stamp: Stamp): void {
     const run = this.#run
     if (run === undefined) return
-    const ts = later(stamp.ts, run.lastTs)
-    for (const id of this.#tokens.forget(new Set(tokens))) this.#records.leave(run, id, { ...stamp, ts })
+    for (const id of this.#tokens.forget(new Set(tokens))) this.#records.leave(run, id, run.behindAll(stamp))
   }
 
   #end(reason: RunEnd): void {
     if (this.#run !== undefined) this.#records.end(this.#run, reason)
     this.#run = undefined
     this.#tokens.clear()
+    this.#times.forget()
   }
 }

@@ -8,7 +8,7 @@ import {
 } from './configuration.ts'
 import type { PolymarketRecording } from './configuration.ts'
 import { PolymarketDecoder } from './decoder.ts'
-import type { PolymarketDecoderState } from './decoder.ts'
+import type { PolymarketDecoderState } from './decoder-state.ts'
 import { isTypicalPolymarketFrame, isUntypedPolymarketFrame } from './frame.ts'
 
 export const POLYMARKET: Exchange<PolymarketRecording> = {

@@ -3,15 +3,12 @@
 // changed. It shows in how many they are, as what changes a book changes none of another condition's; and in their own
 // times: what changed long ago was not sent for that, and where such a book is another than was known, changes are missing.
 
+import { notNegative } from '../../feed/recorder-clock.ts'
 import { later } from '../../../shared/utc-date.ts'
-import { AHEAD_NS_MAX } from '../../feed/recorder-clock.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
 import type { PolymarketMessage } from './frame.ts'
 import type { TokenBooks } from './token-books.ts'
 
-// A `book` tells when it last changed. One that was received long after was not sent because it changed: its time is
-// that of its receipt.
-const BOOK_AGE_NS_MAX = 1_000_000_000n
 /** Books of one beginning come within so long. */
 const TOGETHER_NS_MAX = 500_000_000n
 const TOGETHER_MAX = 1_000
@@ -94,6 +91,8 @@ interface LoneLine {
   readonly message: PolymarketMessage
   readonly recvTs: bigint
   readonly lone: LoneBooks
+  /** When it was sent at the latest, by the message after it. */
+  readonly sentTs?: bigint | undefined
 }
 
 /** Books alone wait here until something else comes. */
@@ -123,21 +122,14 @@ export class LoneBookLines {
     return true
   }
 
-  /** What waits, which then does so no more. */
-  take(): readonly LoneLine[] {
+  /** What waits, which then does so no more; `next` is the message after it. */
+  take(next?: PolymarketMessage, nextRecvTs?: bigint): readonly LoneLine[] {
     const lines = this.#lines
     this.#books = undefined
     this.#lines = []
-    return lines
+    if (next?.ts === undefined || next.body.kind === 'book' || nextRecvTs === undefined) return lines
+    const { ts } = next
+    // One received later all the same has a wrong receipt.
+    return lines.map((line) => ({ ...line, sentTs: ts - notNegative(nextRecvTs - line.recvTs) }))
   }
-}
-
-/**
- * When a received book is known: when it changed, if that is why it was sent. No book is older than its last change: where
- * it seems to be, the recorder's clock is behind.
- */
-export function bookTime(ts: bigint | undefined, isFirst: boolean, time: bigint, recvTs: bigint): bigint {
-  if (ts === undefined || ts - recvTs > AHEAD_NS_MAX) return time
-  const isFresh = !isFirst && recvTs - ts <= BOOK_AGE_NS_MAX
-  return isFresh ? ts : later(time, ts)
 }

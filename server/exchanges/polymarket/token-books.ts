@@ -3,7 +3,7 @@
 
 import { IMPORT_HELD_CHANGES_MAX } from '../../../shared/limits.ts'
 import { EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../../shared/lob-v1.ts'
-import { later } from '../../../shared/utc-date.ts'
+import { NS_PER_HOUR, later } from '../../../shared/utc-date.ts'
 import type { Stamp } from '../../feed/feed-decoder.ts'
 import { ExactBook } from '../../lake/exact-book.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
@@ -23,6 +23,7 @@ interface TokenState {
   readonly held: readonly HeldChange[]
   readonly droppedTs: bigint
   readonly arrival?: ArrivalState | undefined
+  readonly bookTs?: bigint | undefined
 }
 
 /** What was received last of a token. */
@@ -44,6 +45,10 @@ export class TokenBook {
   #recvTs: bigint
   #changeTs: bigint
   #isPutBack: boolean
+  /** The last message stands after one that was received later. */
+  #isBack = false
+  /** Where its latest book stands. */
+  #bookTs: bigint
 
   constructor(state?: TokenState) {
     this.#book = state?.levels === undefined ? new ExactBook() : ExactBook.of(state.levels)
@@ -53,12 +58,13 @@ export class TokenBook {
     this.#recvTs = recvTs
     this.#changeTs = changeTs
     this.#isPutBack = isPutBack
+    this.#bookTs = state?.bookTs ?? -1n
   }
 
   state(): TokenState {
     const levels = this.#book.isKnown ? this.#book.levels() : undefined
     const arrival = { recvTs: this.#recvTs, changeTs: this.#changeTs, isPutBack: this.#isPutBack }
-    return { levels, held: [...this.#held], droppedTs: this.#droppedTs, arrival }
+    return { levels, held: [...this.#held], droppedTs: this.#droppedTs, arrival, bookTs: this.#bookTs }
   }
 
   /**
@@ -71,6 +77,7 @@ export class TokenBook {
     const goesOn = changeTs !== undefined && changeTs > this.#changeTs
     this.#isPutBack = isBack && (this.#isPutBack || goesOn)
     if (!isBack) this.#recvTs = recvTs
+    this.#isBack = isBack && !this.#isPutBack
     if (goesOn) this.#changeTs = changeTs
     return this.#isPutBack ? this.#recvTs : recvTs
   }
@@ -79,9 +86,22 @@ export class TokenBook {
     return this.#book.isKnown
   }
 
-  /** The whole book anew. Returns what waited for it, and the time of the latest change that is missing among that. */
-  become(levels: readonly BookLevel[]): { readonly held: readonly HeldChange[]; readonly droppedTs: bigint } {
+  /**
+   * Where a change stands that was received after the book. By a clock that is ahead, or when the book was long under way,
+   * that may stand in a later hour: hours are folded one by one, and within one they see to it themselves.
+   */
+  timeOfChange(ts: bigint): bigint {
+    const isBehindHour = !this.#isBack && ts / NS_PER_HOUR < this.#bookTs / NS_PER_HOUR
+    return isBehindHour ? this.#bookTs : ts
+  }
+
+  /** The whole book anew, at `ts`. Returns what waited for it, and the time of the latest change that is missing among that. */
+  become(
+    levels: readonly BookLevel[],
+    ts: bigint,
+  ): { readonly held: readonly HeldChange[]; readonly droppedTs: bigint } {
     this.#book.become(levels)
+    this.#bookTs = ts
     const waited = { held: this.#held, droppedTs: this.#droppedTs }
     this.#held = []
     this.#droppedTs = -1n

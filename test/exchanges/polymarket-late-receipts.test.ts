@@ -1,0 +1,126 @@
+// A recorder's clock that is ahead and a connection that is slow look the same: everything is received late. Changes stand
+// at the exchange's time all the same, and what has none must not stand after them, or keep a book alive meanwhile.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { decoderHarness } from '../support/import-harness.ts'
+import { MS, N, NO, Y, YES, book, change, level } from './polymarket-frames.ts'
+
+const LATE_MS = [3_000, 20_000, 110_000]
+
+/** A line of what was sent so long after the beginning. */
+function line(afterMs: number, lateMs: number, message: unknown): string {
+  return JSON.stringify({ recv_ts: `${MS + afterMs + lateMs}000000`, msg: message })
+}
+
+/** The first books of both tokens, which have not changed for a minute. */
+function firstBooks(): object[] {
+  return [YES, NO].map((token) =>
+    book(MS - 60_000, { asset_id: token, bids: [level('0.4', '1'), level('0.3', '7')] }),
+  )
+}
+
+const others = (events: readonly string[], id: string): string[] =>
+  events.filter((event) => event.includes(` ${id} `))
+
+for (const late of LATE_MS) {
+  test(`a book that is sent as it changes stands where it changed, received ${late / 1000} s later`, async () => {
+    const at = late + 10_000
+    const harness = decoderHarness('polymarket').feed(
+      line(0, late, firstBooks()),
+      line(at, late, change(MS + at, { price: '0.41', size: '2' })),
+      line(at + 500, late, book(MS + at + 500, { bids: [level('0.4', '5')] })),
+      line(at + 900, late, change(MS + at + 900, { price: '0.42', size: '3' })),
+    )
+    assert.deepEqual(others(await harness.done(), Y).slice(3), [
+      `${MS + at} ${Y} set bid 4100 2`,
+      `${MS + at + 500} ${Y} clear`,
+      `${MS + at + 500} ${Y} set bid 4000 5`,
+      `${MS + at + 900} ${Y} set bid 4200 3`,
+    ])
+  })
+
+  test(`a book that says what is known holds nothing back that is received ${late / 1000} s late too`, async () => {
+    const at = late + 10_000
+    const harness = decoderHarness('polymarket').feed(
+      line(0, 20, firstBooks()),
+      line(at, 20, change(MS + at, { price: '0.41', size: '2' })),
+      // Nothing before it shows that the connection is slow now.
+      line(at + 5_000, late, {
+        ...book(MS + at),
+        bids: [level('0.41', '2'), level('0.4', '1'), level('0.3', '7')],
+      }),
+      line(at + 5_100, late, change(MS + at + 5_100, { price: '0.42', size: '3' })),
+    )
+    assert.equal(others(await harness.done(), Y).at(-1), `${MS + at + 5_100} ${Y} set bid 4200 3`)
+  })
+
+  test(`a word received ${late / 1000} s late does not keep a connection's books alive after its end`, async () => {
+    const at = late + 10_000
+    const harness = decoderHarness('polymarket').feed(
+      line(0, late, firstBooks()),
+      line(at, late, change(MS + at, { price: '0.41', size: '2' })),
+      line(at + 400, late, 'PONG'),
+      line(at + 2_000, late, firstBooks()),
+    )
+    const gap = others(await harness.done(), Y).find((event) => event.endsWith('gap'))
+    assert.equal(gap, `${MS + at + 400}.000001 ${Y} gap`)
+  })
+}
+
+test('changes of the hour before follow a first book that stands behind the hour', async () => {
+  const HOUR = 3_600_000
+  const toHour = HOUR - (MS % HOUR)
+  const harness = decoderHarness('polymarket').feed(
+    line(toHour - 9_000, 20_000, firstBooks()),
+    line(toHour - 5_000, 20_000, change(MS + toHour - 5_000, { price: '0.4', size: '0' })),
+    line(toHour + 30_000, 20_000, change(MS + toHour + 30_000, { price: '0.42', size: '3' })),
+  )
+  const standing = MS + toHour + 11_000
+  assert.deepEqual(others(await harness.done(), Y), [
+    `${standing} ${Y} clear`,
+    `${standing} ${Y} set bid 4000 1`,
+    `${standing} ${Y} set bid 3000 7`,
+    `${standing} ${Y} set bid 4000 0`,
+    `${MS + toHour + 30_000} ${Y} set bid 4200 3`,
+  ])
+})
+
+test('a book with a receive time of its own, behind or ahead, changes no order of messages', async () => {
+  for (const wrongMs of [-100_000, 20_000]) {
+    const harness = decoderHarness('polymarket').feed(
+      line(0, 20, firstBooks()),
+      line(1_000, 20, change(MS + 1_000, { price: '0.41', size: '2' })),
+      line(400_000, 20, change(MS + 400_000, { price: '0.41', size: '0' })),
+      line(401_000, wrongMs, book(MS + 401_000, { bids: [level('0.4', '5')] })),
+      line(402_000, 20, change(MS + 402_000, { price: '0.43', size: '3' })),
+    )
+    assert.deepEqual(
+      others(await harness.done(), Y).slice(3),
+      [
+        `${MS + 1_000} ${Y} set bid 4100 2`,
+        `${MS + 400_000} ${Y} set bid 4100 0`,
+        `${MS + 401_000} ${Y} clear`,
+        `${MS + 401_000} ${Y} set bid 4000 5`,
+        `${MS + 402_000} ${Y} set bid 4300 3`,
+      ],
+      `${wrongMs} ms`,
+    )
+  }
+})
+
+test('a book received minutes before it changed makes its token unknown from there on', async () => {
+  const harness = decoderHarness('polymarket').feed(
+    line(0, 20, firstBooks()),
+    line(400_000, 20, change(MS + 400_000, { price: '0.41', size: '2' })),
+    line(401_000, -300_000, book(MS + 401_000, { bids: [level('0.4', '5')] })),
+    line(402_000, 20, change(MS + 402_000, { price: '0.43', size: '3' })),
+  )
+  const events = await harness.done()
+  assert.deepEqual(others(events, Y).slice(3), [
+    `${MS + 400_000} ${Y} set bid 4100 2`,
+    `${MS + 400_000} ${Y} gap`,
+    `${MS + 402_000} ${Y} set bid 4300 3`,
+  ])
+  assert.ok(others(events, N).every((event) => !event.endsWith('gap')))
+})
