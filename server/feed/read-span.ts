@@ -180,8 +180,8 @@ export class GrowingSpan implements ReadSpan {
   }
 
   get isEnded(): boolean {
-    // What a lost line said is missed where nothing is numbered, as if the connection had ended.
-    return this.end === 'disconnect' || (this.sid === null && this.end === 'bad line')
+    // What a lost line said is missed where no number tells, as if the connection had ended.
+    return this.end === 'disconnect' || this.end === 'bad line'
   }
 
   get anchors(): FeedAnchor[] {

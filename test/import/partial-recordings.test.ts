@@ -62,6 +62,30 @@ test('trades with numbers of their own beside a market’s book begin no other c
   assert.equal(textAt(steps.get(T)!, at(10)), '0:4000=9000000 0:4500=5000000')
 })
 
+test('a skipped line may have been any market’s: its books are unknown until they are told anew', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const path = join(directory, 'recording.ndjson')
+  const lines = [
+    line(0, snapshot(1, { market_ticker: T, yes: [[40, 9]] })),
+    line(1, snapshot(2, { market_ticker: B, yes: [[40, 9]] })),
+    change(5, 10, T),
+    change(7, 12, B).slice(0, 40) + '\n',
+    change(9, 20, T),
+    line(30, snapshot(12, { market_ticker: B, yes: [[40, 9]] })),
+    change(15, 40, T),
+  ]
+  await writeFile(path, lines.join(''))
+  for (const sequence of ['per-market', 'ignore'] as const) {
+    const lake = join(directory, sequence)
+    await runImport(lake, 'kalshi', { paths: [path] }, { sequence, skipBad: true })
+    const { steps } = await readLake(lake)
+    const isKnown = (market: string): boolean[] =>
+      [9, 11, 29, 31].map((minutes) => textAt(steps.get(market)!, at(minutes)) !== UNKNOWN)
+    assert.deepEqual(isKnown(T), [true, false, false, false], sequence)
+    assert.deepEqual(isKnown(B), [true, false, false, true], sequence)
+  }
+})
+
 test('a long file whose lines are in no order is told so by its name, and one with many holes by its own', async (t) => {
   const directory = await temporaryDirectory(t)
   const numbers = Array.from({ length: 20_100 }, (_, index) => index + 1)

@@ -208,8 +208,10 @@ export class OpenRuns {
     this.#runs.delete(sid)
   }
 
-  // A numbered message that is missing shows in the numbers. Books without numbers have only this sign.
+  // A numbered message that is missing shows in the numbers. Books without numbers have only this sign, and those of a part
+  // of a connection, where missing numbers are other markets'.
   lose(): void {
+    if (this.#sequence === 'per-market') this.close('bad line')
     if (this.#plain === undefined) return
     this.#records.end(this.#plain, 'bad line')
     this.#plain = undefined
