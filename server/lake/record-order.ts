@@ -1,7 +1,7 @@
 // The order in which one market's records of an hour are folded. Each strand's messages come in the order of the feed
 // (its numbers, else arrival), without what several recordings of the feed have in common; strands come merged by time.
 
-import { EVENT_ADD, EVENT_SET } from '../../shared/lob-v1.ts'
+import { EVENT_ADD, EVENT_CLEAR, EVENT_SET } from '../../shared/lob-v1.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 import type { EventRecords } from './event-spill.ts'
 import { FEED_LEFT } from './market-fold.ts'
@@ -156,9 +156,17 @@ class StrandOrder {
     for (const other of others) {
       const missing = this.#missing(kept, other)
       if (this.#isNumbered) this.#refuseOther(kept, missing)
-      kept.push(...missing)
+      kept.push(...(this.#isAnotherBook(kept, other, missing) ? other : missing))
     }
     return kept
+  }
+
+  /** Without numbers, two books may come at one time: their levels do not belong together. */
+  #isAnotherBook(kept: readonly number[], other: readonly number[], missing: readonly number[]): boolean {
+    const isClear = (record: number): boolean => this.#records.event(record) === EVENT_CLEAR
+    if (this.#isNumbered || missing.length === 0 || missing.some(isClear) || !other.some(isClear))
+      return false
+    return this.#missing(other, kept).length > 0
   }
 
   /** What `other` holds besides; a content that stands twice in it must stand twice. */

@@ -1,0 +1,53 @@
+// A recorder whose clock shows whole seconds, or that read several messages at once, may begin a new file among messages with
+// one receive time.
+
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { runImport } from '../support/import-harness.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { textAt } from './pieces/book-steps.ts'
+import { readLake } from './pieces/lake-reader.ts'
+
+const MS = 1_782_316_140_000
+const MARKET = `0x${'ab'.repeat(32)}`
+
+/** A book of the token that changed so long after the beginning, received in the second that it changed in. */
+function bookLine(afterMs: number, prices: readonly string[]): string {
+  const bids = prices.map((price) => ({ price, size: '7' }))
+  const timestamp = String(MS + afterMs)
+  const frame = { event_type: 'book', market: MARKET, asset_id: '7', timestamp, bids, asks: [] }
+  const received = MS + Math.floor(afterMs / 1000) * 1000
+  return `${JSON.stringify({ recv_ts: received, msg: afterMs === 0 ? [frame] : frame })}\n`
+}
+
+test('two books of a token with one receive time are never put together to one', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const files = [
+    bookLine(0, ['0.4', '0.3']) + bookLine(5_540, ['0.4', '0.35']),
+    bookLine(5_568, ['0.4', '0.31']) + bookLine(9_000, ['0.4']),
+  ]
+  const paths = files.map((_, number) => join(directory, `${number}.ndjson`))
+  for (const [number, path] of paths.entries()) await writeFile(path, files[number]!)
+  const [first, second] = paths as [string, string]
+  for (const imports of [[[first, second]], [[second, first]], [[first], [second]], [[second], [first]]]) {
+    const lake = join(
+      directory,
+      imports
+        .flat()
+        .map((path) => paths.indexOf(path))
+        .join('') + imports.length,
+    )
+    for (const given of imports) await runImport(lake, 'polymarket', { paths: given })
+    const [steps = []] = (await readLake(lake)).steps.values()
+    const texts = [5_000, 5_567, 5_568, 8_000].map((after) =>
+      textAt(steps, BigInt(MS + after) * 1_000_000n).replaceAll('=7000000', ''),
+    )
+    assert.deepEqual(
+      texts,
+      ['0:3000 0:4000', '0:3500 0:4000', '0:3100 0:4000', '0:3100 0:4000'],
+      imports.join(' | '),
+    )
+  }
+})
