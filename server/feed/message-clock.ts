@@ -9,7 +9,7 @@ import { BadLineError } from './bad-line.ts'
 import { ConnectionTimes } from './connection-times.ts'
 import {
   BEHIND_NS_MAX,
-  LEAP_NS_MAX,
+  HEARD_BEFORE_NS_MAX,
   agrees,
   distance,
   isDoubtfulAlone,
@@ -255,7 +255,8 @@ export class MessageClock<T> {
         )
         if (this.#times.isInOrder && !this.#options.isOutOfPlace(item, waiting)) {
           this.#setAside(item, 'recvTs', received!, right)
-        } else if (distance(received!, right) < LEAP_NS_MAX) this.#correct(item, received!, recvTs, ownOffset)
+        } else if (distance(received!, right) < HEARD_BEFORE_NS_MAX)
+          this.#correct(item, received!, recvTs, ownOffset)
         else this.#options.onLeftOut(item, 'out of order')
       } else {
         const last = this.#times.lastTs

@@ -124,3 +124,17 @@ test('a book received minutes before it changed makes its token unknown from the
   ])
   assert.ok(others(events, N).every((event) => !event.endsWith('gap')))
 })
+
+test('a receipt a day ahead is not believed, though others of the file have gone back before', async () => {
+  const DAY = 86_400_000
+  const harness = decoderHarness('polymarket').feed(
+    line(0, 20, firstBooks()),
+    line(1_000, 20, change(MS + 1_000, { price: '0.41', size: '2' })),
+    line(1_500, 20_000, book(MS + 1_500, { bids: [level('0.4', '5')] })),
+    line(2_000, 20, change(MS + 2_000, { price: '0.42', size: '3' })),
+    line(3_000, DAY, book(MS + 3_000, { bids: [level('0.4', '6')] })),
+    line(4_000, 20, change(MS + 4_000, { price: '0.43', size: '3' })),
+  )
+  const times = (await harness.done()).map((event) => Number(event.split(' ')[0]))
+  assert.ok(Math.max(...times) < MS + 60_000, `${Math.max(...times) - MS} ms`)
+})
