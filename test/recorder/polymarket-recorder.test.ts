@@ -13,7 +13,7 @@ import { SourceRecorder } from '../../server/recorder/source-recorder.ts'
 import { bookText, replayRows } from '../support/lob-rows.ts'
 import type { LobRow } from '../support/lob-rows.ts'
 import { LogLines, eventually, readSeries } from '../support/recorder-harness.ts'
-import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { endAfter, temporaryDirectory } from '../support/temporary-lake.ts'
 
 const MARKET = '0xab'
 const SERIES = 'highest-temperature-in-nyc'
@@ -124,7 +124,7 @@ async function record(
     discoveryIntervalMs: 20,
     clockMs: 20,
   })
-  t.after(() => recorder.stop())
+  endAfter(t, () => recorder.stop())
   const finish = async (exchange: LocalPolymarket): Promise<LobRow[]> => {
     await eventually(() => recorder.metrics.frames >= exchange.sentFrames, 'everything sent has come')
     await recorder.stop()

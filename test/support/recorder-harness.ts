@@ -15,6 +15,7 @@ import type { WalPosition } from '../../server/recorder/wal-segment.ts'
 import type { LocalKalshi } from './local-kalshi.ts'
 import { applyNaively, bookText, readRows } from './lob-rows.ts'
 import type { LobRow, NaiveBook } from './lob-rows.ts'
+import { endAfter } from './temporary-lake.ts'
 
 let markers = 0
 const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -95,7 +96,7 @@ export async function recordKalshi(
     clockMs: 20,
     ...rest,
   })
-  t.after(() => recorder.stop())
+  endAfter(t, () => recorder.stop())
   const settle = async (): Promise<void> => {
     const marker = JSON.stringify({ type: 'marker', msg: { number: markers++ } })
     exchange.say(marker)

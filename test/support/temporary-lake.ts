@@ -5,11 +5,29 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, after, before } from 'node:test'
 
-/** A fresh directory that is removed after the test. */
+/** What is still to end before a test's directories go. */
+const writers = new WeakMap<TestContext, (() => Promise<unknown>)[]>()
+
+/** A fresh directory that is removed after the test. What writes there to the end is given to `endAfter`. */
 export async function temporaryDirectory(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
-  t.after(() => rm(path, { recursive: true, force: true }))
+  t.after(async () => {
+    await endWriters(t)
+    await rm(path, { recursive: true, force: true })
+  })
   return path
+}
+
+/** Ends what writes into directories of the test, before these go: hooks run in the order in which they were set. */
+export function endAfter(t: TestContext, end: () => Promise<unknown>): void {
+  writers.set(t, [...(writers.get(t) ?? []), end])
+  t.after(() => endWriters(t))
+}
+
+async function endWriters(t: TestContext): Promise<void> {
+  const ends = writers.get(t) ?? []
+  writers.delete(t)
+  for (const end of ends) await end()
 }
 
 /** A lake that `write` makes once and that the tests of this file only read. Call it at top level. */
