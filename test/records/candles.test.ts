@@ -128,7 +128,7 @@ test('answers what the rules say in every format, wherever the rows are', async 
           const other = await fetchRows(addressOf(url, set.fromMs, query, format).href, 'candles')
           assert.deepEqual(other.rows, expectedRows(candles, set.fromMs, query, false), `${name}, ${format}`)
         }),
-        { numRuns: runs(2, 40), seed: 7 },
+        { numRuns: runs(2, 30), seed: 7 },
       )
     }
   }
