@@ -15,6 +15,7 @@ import type { RequestContext } from '../http/endpoint.ts'
 import { heldIdentities } from '../http/etag.ts'
 import { ReadyStream } from '../http/ready-body.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
+import { openNamed } from './named-answer.ts'
 import { isSmallByRows, type RecordPool } from './record-pool.ts'
 import { SeenFiles } from './seen-files.ts'
 import type { RecordValidators } from './record-validators.ts'
@@ -130,24 +131,18 @@ export class RecordAnswers {
       const kept = this.#cache.find<AnswerFacts>(key)
       if (kept !== undefined && (await this.#isStillRight(kept.facts)))
         return { kind: 'kept', answer: kept, unserved: 0 }
-      const versions = await this.#validators.fresh()
-      if (versions === undefined) return single(() => undefined)
-      const validation = this.#validators.validationOf(query.kind, versions, {
-        held: round.held,
-        kept: kept === undefined ? [] : [kept.facts.identity],
-      })
-      if (validation === null) return single(() => undefined)
       const reading = new AbortController()
       const abort = (): void => reading.abort()
       round.signal.addEventListener('abort', abort, { once: true })
       round.signal.throwIfAborted()
-      const stream = await this.#pool.open(query, {
-        headOnly: false,
-        validation,
-        versions: this.#validators.rememberedOf(versions),
-        signal: reading.signal,
+      const opened = await openNamed(this.#pool, this.#validators, query, {
+        held: round.held,
+        kept: kept === undefined ? [] : [kept.facts.identity],
         client: round.client,
+        signal: reading.signal,
       })
+      if (opened === undefined) return single(() => undefined)
+      const { stream, versions } = opened
       const { isHeld, identity } = stream.head
       const files = filesOf(stream.head, versions)
       if (isHeld) {

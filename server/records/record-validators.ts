@@ -27,6 +27,9 @@ const DATASETS: Readonly<Record<RecordQuery['kind'], readonly DatasetName[]>> = 
   'climate-gaps': ['climate'],
 }
 
+/** The datasets of which threads remember something. */
+const REMEMBERED: readonly DatasetName[] = ['series', 'lake_manifest']
+
 export class RecordValidators {
   readonly #options: RecordValidatorOptions
 
@@ -47,6 +50,12 @@ export class RecordValidators {
   /** The versions of what threads remember. */
   rememberedOf(versions: DataVersions): RememberedVersions {
     return { series: versions.get('series') ?? null, manifest: versions.get('lake_manifest') ?? null }
+  }
+
+  /** Whether all that an answer depends on has the same versions. */
+  areSame(kind: RecordQuery['kind'], left: DataVersions, right: DataVersions): boolean {
+    const datasets = [...DATASETS[kind], ...REMEMBERED]
+    return datasets.every((dataset) => left.get(dataset) === right.get(dataset))
   }
 
   /** What the answer to a query is named by, and who holds which; null when it cannot be named. */

@@ -1,0 +1,115 @@
+// When a thread begins an answer that versions name, and what becomes of it where they are others by now.
+
+import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
+import { test } from 'node:test'
+import { CachePolicy } from '../../server/http/cache-policy.ts'
+import { openNamed } from '../../server/records/named-answer.ts'
+import type { RecordOpenOptions, RecordPool } from '../../server/records/record-pool.ts'
+import { RecordValidators } from '../../server/records/record-validators.ts'
+import type { RecordQuery } from '../../shared/record-task.ts'
+
+const QUERY = { kind: 'climate' } as RecordQuery
+
+type Opened = Awaited<ReturnType<RecordPool['open']>>
+
+/** A pool that notes what it is asked for; streams are noted when they are closed. */
+class NotingPool {
+  readonly seeds: (string | undefined)[] = []
+  readonly closed: (string | undefined)[] = []
+  readonly #answer: (options: RecordOpenOptions) => Promise<void>
+
+  constructor(answer: (options: RecordOpenOptions) => Promise<void> = async () => {}) {
+    this.#answer = answer
+  }
+
+  async open(_: RecordQuery, options: RecordOpenOptions): Promise<Opened> {
+    const seed = options.validation?.seed
+    this.seeds.push(seed)
+    await this.#answer(options)
+    return { head: { identity: seed }, close: async () => void this.closed.push(seed) } as unknown as Opened
+  }
+}
+
+function versions(climate: string): ReadonlyMap<string, string> {
+  return new Map([
+    ['climate', climate],
+    ['series', '1'],
+    ['lake_manifest', '1'],
+  ])
+}
+
+function validatorsOf(
+  known: ReadonlyMap<string, string>,
+  now: Promise<ReadonlyMap<string, string> | undefined>,
+) {
+  return new RecordValidators({
+    versions: () => known,
+    freshVersions: { now: () => now } as never,
+    cachePolicy: new CachePolicy({ isShared: true }),
+    version: 'v',
+  })
+}
+
+async function rejectsWhen(signal: AbortSignal): Promise<never> {
+  await once(signal, 'abort')
+  throw signal.reason
+}
+
+function request(signal = new AbortController().signal) {
+  return { held: [], kept: [], client: 'c', signal }
+}
+
+test('a thread begins while the store is asked, and its answer is taken where nothing has changed', async () => {
+  const pool = new NotingPool()
+  const store = new EventEmitter<{ told: [ReadonlyMap<string, string>] }>()
+  const now = once(store, 'told').then(([told]) => told as ReadonlyMap<string, string>)
+  const opening = openNamed(pool, validatorsOf(versions('7'), now), QUERY, request())
+  assert.deepEqual(pool.seeds, ['v 7'])
+  store.emit('told', versions('7'))
+  const answer = await opening
+  assert.equal(answer?.stream.head.identity, 'v 7')
+  assert.deepEqual([pool.seeds, pool.closed], [['v 7'], []])
+})
+
+test('what was begun with older versions is closed, and the answer is made with those of now', async () => {
+  const pool = new NotingPool()
+  const validators = validatorsOf(versions('7'), Promise.resolve(versions('8')))
+  const answer = await openNamed(pool, validators, QUERY, request())
+  assert.equal(answer?.stream.head.identity, 'v 8')
+  assert.deepEqual(pool.closed, ['v 7'])
+})
+
+test('a failure counts where nothing has changed, and is forgotten where something has', async () => {
+  const fails = async ({ validation }: RecordOpenOptions): Promise<void> => {
+    if (validation?.seed === 'v 7') throw new Error('unknown')
+  }
+  const same = validatorsOf(versions('7'), Promise.resolve(versions('7')))
+  await assert.rejects(openNamed(new NotingPool(fails), same, QUERY, request()), /unknown/)
+  const other = validatorsOf(versions('7'), Promise.resolve(versions('8')))
+  const answer = await openNamed(new NotingPool(fails), other, QUERY, request())
+  assert.equal(answer?.stream.head.identity, 'v 8')
+})
+
+test('what was begun is cancelled when something has changed or the store is away', async () => {
+  const waits = async ({ validation, signal }: RecordOpenOptions): Promise<void> => {
+    if (validation?.seed === 'v 7') await rejectsWhen(signal)
+  }
+  const other = validatorsOf(versions('7'), Promise.resolve(versions('8')))
+  const answer = await openNamed(new NotingPool(waits), other, QUERY, request())
+  assert.equal(answer?.stream.head.identity, 'v 8')
+  const away = validatorsOf(versions('7'), Promise.resolve(undefined))
+  assert.equal(await openNamed(new NotingPool(waits), away, QUERY, request()), undefined)
+})
+
+test('without older versions the store is waited for', async () => {
+  const pool = new NotingPool()
+  const answer = await openNamed(
+    pool,
+    validatorsOf(new Map(), Promise.resolve(versions('8'))),
+    QUERY,
+    request(),
+  )
+  assert.equal(answer?.stream.head.identity, 'v 8')
+  assert.deepEqual(pool.seeds, ['v 8'])
+})
