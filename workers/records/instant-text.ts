@@ -3,13 +3,13 @@
 
 import type { TimeZone } from '../../shared/time-zone.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import { paddedText, putText } from '../output/padded-text.ts'
 
 const MS_PER_MINUTE = 60_000
 const QUOTE = 0x22
 const COLON = 0x3a
 const DOT = 0x2e
 const ZERO = 0x30
-const encoder = new TextEncoder()
 
 /** `Z`, `+05:30`, `-04:00`; whole minutes. */
 function offsetText(offsetMinutes: number): string {
@@ -19,20 +19,27 @@ function offsetText(offsetMinutes: number): string {
   return `${offsetMinutes < 0 ? '-' : '+'}${hours}:${String(minutes % 60).padStart(2, '0')}`
 }
 
+/** The same memory twice. */
+interface ByteTarget {
+  readonly bytes: Uint8Array
+  readonly view: DataView
+}
+
 export class InstantWriter {
   readonly #isQuoted: boolean
   #day = Number.NaN
-  #date = new Uint8Array(0)
+  #date = paddedText('')
   #offset = Number.NaN
-  #suffix = new Uint8Array(0)
+  #suffix = paddedText('')
 
   /** Json quotes instants, csv does not. */
   constructor(isQuoted: boolean) {
     this.#isQuoted = isQuoted
   }
 
-  /** Writes an instant and returns the position after it. */
-  write(bytes: Uint8Array, start: number, instantMs: number, zone: TimeZone): number {
+  /** Writes an instant and returns the position after it, behind which seven bytes may be touched. */
+  write(target: ByteTarget, start: number, instantMs: number, zone: TimeZone): number {
+    const { bytes, view } = target
     let position = start
     // Offsets of the nineteenth and early twentieth century have seconds, which a label cannot show.
     const offset = Math.trunc(zone.offsetMs(instantMs) / MS_PER_MINUTE)
@@ -40,17 +47,16 @@ export class InstantWriter {
     const day = Math.floor(localMs / MS_PER_DAY)
     if (day !== this.#day) {
       this.#day = day
-      this.#date = encoder.encode(new Date(day * MS_PER_DAY).toISOString().slice(0, 11))
+      this.#date = paddedText(new Date(day * MS_PER_DAY).toISOString().slice(0, 11))
     }
     if (offset !== this.#offset) {
       this.#offset = offset
-      this.#suffix = encoder.encode(offsetText(offset))
+      this.#suffix = paddedText(offsetText(offset))
     }
     if (this.#isQuoted) bytes[position++] = QUOTE
-    bytes.set(this.#date, position)
-    position = writeClock(bytes, position + this.#date.length, localMs - day * MS_PER_DAY)
-    bytes.set(this.#suffix, position)
-    position += this.#suffix.length
+    position = putText(view, position, this.#date)
+    position = writeClock(bytes, position, localMs - day * MS_PER_DAY)
+    position = putText(view, position, this.#suffix)
     if (this.#isQuoted) bytes[position++] = QUOTE
     return position
   }
