@@ -66,7 +66,9 @@ function isNegativeZero(value: number): boolean {
 
 /** The numbers of a span: the dictionary. */
 export function valuesOf({ perUnit, first, size }: NumberSpan): Float64Array {
-  return Float64Array.from({ length: size }, (_, code) => (first + code) / perUnit)
+  const values = new Float64Array(size)
+  for (let code = 0; code < size; code++) values[code] = (first + code) / perUnit
+  return values
 }
 
 /** Writes the codes of the numbers that are not null, and returns how many there are. */
