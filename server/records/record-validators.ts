@@ -1,7 +1,7 @@
 // The server's part in the entity tags of record answers: which versions of the store's datasets an answer is made from.
-// They are read anew before the request is handed on, so a tag is never newer than the bytes; the thread that plans the
-// answer adds the query and the lake files. An answer whose range moves with the clock has no tag, and none has while the
-// store is away.
+// They are read after the request came, and before its rows or while nothing changed (named-answer.ts), so a tag is never
+// newer than the bytes; the thread that plans the answer adds the query and the lake files. An answer whose range moves with
+// the clock has no tag, and none has while the store is away.
 
 import type { RecordQuery, RecordValidation, RememberedVersions } from '../../shared/record-task.ts'
 import type { DataVersions } from '../catalogue/catalogue-feed.ts'
