@@ -1,7 +1,7 @@
 // Why the lake could not be written, as a sentence for whoever runs a command: the system's own words ("EACCES: permission
 // denied, mkdir …") tell neither what was wanted nor what to do.
 
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, constants, existsSync, readlinkSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 
 /** Calls that also reading makes, on files outside the lake, and that name no path. */
@@ -17,10 +17,11 @@ export function describeLakeWriteError(error: unknown, lake: string): string | u
   if (found === undefined) return undefined
   const { path, dest, syscall = '' } = found
   const code = codeOf(found)
-  const place = [path, dest].find((one) => one !== undefined && isAtOrBelow(lake, one))
+  // A rename tells both its names: what lies in the way lies at the second, and the first is a temporary one.
+  const place = [dest, path].find((one) => one !== undefined && isAtOrBelow(lake, one))
   const isAboveLake = path !== undefined && isAtOrBelow(path, lake)
   if (path === undefined ? READING_CALLS.has(syscall) : place === undefined && !isAboveLake) return undefined
-  const reason = REASONS[code]?.(place ?? path ?? lake)
+  const reason = linkToNowhere(code, place ?? path ?? lake) ?? REASONS[code]?.(place ?? path ?? lake)
   const at = path === undefined || path === lake ? code : `${code} at ${place ?? path}`
   return reason === undefined ? undefined : `the lake ${lake} cannot be written: ${reason} (${at})`
 }
@@ -72,6 +73,27 @@ function codeOf({ code = '', path, syscall }: SystemError): string {
     return code
   } catch (error) {
     return systemErrorOf(error)?.code ?? code
+  }
+}
+
+// The system says of a link to nowhere that something is missing, is there already, or is no directory.
+function linkToNowhere(code: string, place: string): string | undefined {
+  if (code !== 'ENOTDIR' && code !== 'EEXIST' && code !== 'ENOENT') return undefined
+  let at = resolve(place)
+  let target = linkTarget(at)
+  while ((target === undefined || existsSync(at)) && dirname(at) !== at) {
+    at = dirname(at)
+    target = linkTarget(at)
+  }
+  if (target === undefined) return undefined
+  return `${at} is a link to ${target}, which does not exist; make that directory or remove the link`
+}
+
+function linkTarget(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
   }
 }
 

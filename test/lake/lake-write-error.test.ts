@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createReadStream } from 'node:fs'
-import { mkdir, open, readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { describeLakeWriteError } from '../../server/lake/lake-write-error.ts'
@@ -51,6 +51,35 @@ test('what the system really says about a lake becomes a sentence with the lake,
     assert.match(sentence ?? '', reason)
     assert.ok(sentence!.startsWith(`the lake ${lake} cannot be written: `), sentence)
   }
+})
+
+test('a link to nowhere is said to be one, wherever in the way it stands', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const link = join(directory, 'link')
+  await symlink(join(directory, 'gone'), link)
+  const cases: [string, string][] = [
+    [link, join(link, 'lob', 'feed')],
+    [link, link],
+    [join(link, 'lake'), join(link, 'lake', 'lob')],
+    [directory, join(link, 'lob')],
+  ]
+  for (const [lake, made] of cases) {
+    const sentence = describeLakeWriteError(await errorOf(mkdir(made, { recursive: true })), lake)
+    assert.match(sentence ?? '', /\/link is a link to .*\/gone, which does not exist/, made)
+  }
+})
+
+test('a file that cannot take its place is named as what it was to be', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const temporary = join(lake, '.ledger.json.0123456789ab.tmp')
+  await writeFile(temporary, '')
+  const place = join(lake, 'ledger.json')
+  await mkdir(place)
+  const sentence = describeLakeWriteError(await errorOf(rename(temporary, place)), lake)
+  assert.equal(
+    sentence,
+    `the lake ${lake} cannot be written: ${place} is a directory where a file must be (EISDIR at ${place})`,
+  )
 })
 
 test('rights and mounts are told from each other, also wrapped and above the lake', () => {
