@@ -52,6 +52,7 @@ export function importSummary(result: ImportResult, settings: SummarySettings, e
     ...remark(tally.duplicates, 'message', 'dropped as repeated'),
     ...remark(tally.negativeLevels, 'delta', 'below zero: the book is unknown until its next snapshot'),
     ...remark(tally.bestPriceMismatches, 'message', 'with best prices other than the rebuilt book’s'),
+    ...endsLine(result),
     ...raisedLine(result),
     ...setAsideLine(result),
     ...lateLine(result.days),
@@ -72,6 +73,13 @@ function fileLine(file: WrittenLobFile, lake: string): string {
     `${file.status} ${relative(lake, file.path)}: ${count(file.rows, 'row')}, ` +
     `${count(file.markets, 'market')}, ${count(file.gaps, 'gap')}, ${timeText(file.coversFrom)} to ${timeText(file.coversTo)}`
   )
+}
+
+function endsLine({ connectionEnds }: ImportResult): string[] {
+  if (connectionEnds === 0) return []
+  return [
+    `the lake remembers when connections had ended: ${count(connectionEnds, 'time')}, with no message before it in its file`,
+  ]
 }
 
 function raisedLine({ raisedTimes: { events, nsMax } }: ImportResult): string[] {

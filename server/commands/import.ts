@@ -60,7 +60,7 @@ async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Prom
   view.stop()
   io.stdout.write(importSummary(result, settings, performance.now() - startMs))
   const isReported = await report(result, settings, io)
-  if (result.files.length > 0) return isReported ? 0 : 1
+  if (result.files.length > 0 || result.connectionEnds > 0) return isReported ? 0 : 1
   io.stderr.write('bookcast import: there is no order-book message in the input\n')
   return 1
 }

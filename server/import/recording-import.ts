@@ -76,6 +76,8 @@ export interface ImportResult {
   /** What is known of each market in the dates that the recording has to do with. */
   readonly days: readonly MarketDay[]
   readonly raisedTimes: { readonly events: number; readonly nsMax: bigint }
+  /** Words that a connection had ended, with no message before them in their files, which the ledger keeps. */
+  readonly connectionEnds: number
   /** Files of what earlier imports have heard that could not be read, and why; what they proved is no longer known. */
   readonly damagedLedgers: readonly string[]
 }
@@ -150,7 +152,8 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
     })
     const days = reportedDays(report, files, spans)
     countLosses(days, tally)
-    return { files, tally, badLines, days, raisedTimes, damagedLedgers: ledger.damaged }
+    const connectionEnds = new Set(spans.endsBefore).size
+    return { files, tally, badLines, days, raisedTimes, connectionEnds, damagedLedgers: ledger.damaged }
   } catch (error) {
     if (writer.published.length > 0) throw new PublishedInPartError(writer.published, error)
     signal.throwIfAborted()

@@ -135,6 +135,18 @@ test('says what is wrong with the input and exits with 1', async (t) => {
   assert.deepEqual(await entriesBelow(lake), [])
 })
 
+test('words that connections had ended are taken without any message', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const words = [70, 80].map(
+    (second) => `${JSON.stringify({ recv_ts: MS + second * 1000, msg: { type: 'disconnect' } })}\n`,
+  )
+  for (const input of [words.join(''), words[0]!]) {
+    const { code, out, err } = await run(['--source', 'kalshi', '--lake', lake], { input })
+    assert.equal(code, 0, err)
+    assert.match(out, /the lake remembers when connections had ended: [12] times?, with no message before/)
+  }
+})
+
 test('wrong use names the option', async () => {
   const cases: [string[], NodeJS.ProcessEnv, RegExp][] = [
     [[], {}, /--source kalshi or polymarket is missing/],
