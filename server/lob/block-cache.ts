@@ -8,6 +8,7 @@ import { mkdir, open, readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { STALE_TEMP_AGE_MS } from '../../shared/limits.ts'
+import { withinTime } from '../../shared/within-time.ts'
 import { BlockDamaged, BlockFile, type BlockFileHeader } from './block-file.ts'
 import { type BlockDirectory, BlockWriter, type PartFile } from './block-writer.ts'
 import { KeptBody, type KeptFiles } from './kept-body.ts'
@@ -16,6 +17,8 @@ import { KeptBody, type KeptFiles } from './kept-body.ts'
 const ANSWER_SHARE_MAX = 1 / 4
 /** After a failure, such as a full disk, nothing is kept for so long. */
 const PAUSE_MS = 60_000
+/** A disk that takes longer to say what is kept is not asked again until it has: every question holds a pool thread. */
+const LOOK_MS_MAX = 2_000
 /** Files that are served from at once, each with two spans in memory; more requests are answered by threads. */
 const READERS_MAX = 32
 /** Files that are known to be as they were written. */
@@ -74,6 +77,8 @@ export class BlockCache implements KeptFiles, BlockDirectory {
   readonly #checked = new RecentSet(CHECKED_FILES_MAX)
   #pausedUntilMs = 0
   #readers = 0
+  /** Questions that the disk has not answered in time. */
+  #silentLooks = 0
   /** Of all files there when they were last counted. */
   storedBytes = 0
 
@@ -88,19 +93,21 @@ export class BlockCache implements KeptFiles, BlockDirectory {
     return createHash('sha256').update(JSON.stringify(parts)).digest('hex')
   }
 
-  /** The kept form of an answer in a coding; undefined where there is none that can be read. Must be closed. */
+  /** The kept form of an answer in a coding; undefined where none can be read soon. Must be closed. */
   async find(key: string, coding: KeptCoding): Promise<KeptBody | undefined> {
-    if (this.#readers >= READERS_MAX) return undefined
-    const path = this.#pathOf(key, coding)
-    this.#readers++
-    try {
-      const file = await BlockFile.open(path, this.#checked)
-      if (file?.header.coding === coding) return new KeptBody(this, path, file, () => (this.#readers -= 1))
-      await file?.close()
-    } catch (error) {
-      await this.giveUp(path, error)
-    }
-    this.#readers--
+    if (this.#readers >= READERS_MAX || this.#silentLooks > 0) return undefined
+    const look = this.#look(this.#pathOf(key, coding), coding)
+    const found = await withinTime(
+      look.then((body) => ({ body })),
+      LOOK_MS_MAX,
+    )
+    if (found !== undefined) return found.body
+    this.#silentLooks++
+    this.#logger.warn({ directory: this.#directory }, 'the disk of kept answers does not answer')
+    void look
+      .then(async (body) => body?.close())
+      .catch(() => {})
+      .finally(() => (this.#silentLooks -= 1))
     return undefined
   }
 
@@ -145,6 +152,20 @@ export class BlockCache implements KeptFiles, BlockDirectory {
   pause(error: unknown): void {
     this.#pausedUntilMs = Date.now() + PAUSE_MS
     this.#logger.warn({ err: error }, 'answers cannot be kept for now')
+  }
+
+  /** Never rejects. */
+  async #look(path: string, coding: KeptCoding): Promise<KeptBody | undefined> {
+    this.#readers++
+    try {
+      const file = await BlockFile.open(path, this.#checked)
+      if (file?.header.coding === coding) return new KeptBody(this, path, file, () => (this.#readers -= 1))
+      await file?.close()
+    } catch (error) {
+      await this.giveUp(path, error)
+    }
+    this.#readers--
+    return undefined
   }
 
   #pathOf(key: string, coding: KeptCoding): string {

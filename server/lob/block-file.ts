@@ -7,6 +7,7 @@
 //   "BKBLOCK2" · length and CRC-32 of the header · header (JSON) · bytes · CRC-32 of each span · CRC-32 of these and the
 //   number of bytes
 
+import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { identityOf } from '../../shared/file-identity.ts'
@@ -16,6 +17,8 @@ const CHECKSUM_BYTES = 4
 /** Of the header's length and its checksum. */
 const PREFIX_BYTES = 8
 const HEADER_BYTES_MAX = 4096
+/** Opening a pipe does not wait for who writes into it. */
+const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 /**
  * Bytes that are read, checked and given at once. Every reading is two errands of another thread, which cost the event
  * loop as much as some 100 KiB sent; a turn of it takes about half a millisecond.
@@ -124,7 +127,7 @@ export class BlockFile {
   static async open(path: string, checked: CheckedFiles): Promise<BlockFile | undefined> {
     let handle: FileHandle
     try {
-      handle = await open(path, 'r')
+      handle = await open(path, READ_FLAGS)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
       throw error
@@ -210,6 +213,7 @@ export class BlockFile {
 
 async function readHead(handle: FileHandle): Promise<OpenedFile> {
   const found = await handle.stat({ bigint: true })
+  if (!found.isFile()) throw new BlockDamaged('it is not a file')
   const isSettled = Date.now() - Number(found.ctimeMs) > TIME_STEP_MS
   const sizeBytes = Number(found.size)
   const head = await readExactly(
