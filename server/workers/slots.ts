@@ -2,16 +2,14 @@
 // is refused at once, so that a load balancer can try the next replica, or waits for a bounded time where that is set.
 //
 // Permits are for those who use them. No client holds more than its share. One that takes its answer below a fair rate
-// is cut off when somebody else would be refused for it. And who was refused while others held more than it goes first:
-// a permit that comes free soon after is kept from those others.
+// is cut off when somebody else would be refused for it. And a permit that comes free is kept for who was refused, from
+// those who hold more or have just had one (owed-permits.ts).
 
 import { ApiError } from '../../shared/errors.ts'
 import type { StreamReader } from '../http/byte-stream.ts'
 import { ExpectedWait, type RunningHold } from './expected-wait.ts'
+import { OwedPermits } from './owed-permits.ts'
 
-/** A permit is kept for a client that was refused from a second before until so long after it was told to come again. */
-const OWED_AFTER_MS = 2_000
-const OWED_CLIENTS_MAX = 64
 /** A cut-off stream's worker obeys within milliseconds; who waits for its permit is refused after so long. */
 const DISPLACEMENT_MS_MAX = 2_000
 /** How often those who wait look for holders that have become slow. */
@@ -78,8 +76,7 @@ export class Slots {
   readonly #options: SlotsOptions
   readonly #holders = new Set<Holder>()
   readonly #waiters = new Set<Waiter>()
-  /** Clients that were refused lately, around when permits are kept for them, and how many. */
-  readonly #owed = new Map<string, { readonly backAtMs: number; readonly count: number }>()
+  readonly #owed = new OwedPermits()
   readonly #expectedWait = new ExpectedWait()
   #takenCount = 0
   #lookTimer: NodeJS.Timeout | undefined
@@ -110,7 +107,7 @@ export class Slots {
     const heldCount = clientMax < max ? this.#heldBy(client) : 0
     if (heldCount > 0 && heldCount + count > clientMax)
       throw this.#clientRefusal(client, heldCount + count, clientMax)
-    if (this.#waiters.size === 0 && this.#hasRoom(count) && !this.#isOwedToOthers(client, count))
+    if (this.#waiters.size === 0 && this.#hasRoom(count) && !this.#isOwed(client, count))
       return this.#grantAfter(0, { client, count })
     let wantedCount = count
     for (const waiter of this.#waiters) wantedCount += waiter.count
@@ -131,17 +128,9 @@ export class Slots {
     return this.#takenCount === 0 || this.#takenCount + count <= this.#options.max
   }
 
-  /** Whether clients that hold less than this one were refused what it would take. */
-  #isOwedToOthers(client: string, count: number): boolean {
-    if (this.#owed.size === 0) return false
-    const heldCount = this.#heldBy(client)
-    const nowMs = performance.now()
-    let owedCount = 0
-    for (const [other, { backAtMs, count: wanted }] of this.#owed) {
-      if (backAtMs + OWED_AFTER_MS < nowMs) this.#owed.delete(other)
-      else if (backAtMs > nowMs + 1_000) continue
-      else if (other !== client && this.#heldBy(other) < heldCount) owedCount += wanted
-    }
+  /** Whether a client would take what is kept for others. */
+  #isOwed(client: string, count: number): boolean {
+    const owedCount = this.#owed.countBefore(client, (one) => this.#heldBy(one))
     return owedCount > 0 && this.#takenCount + count + owedCount > this.#options.max
   }
 
@@ -162,12 +151,13 @@ export class Slots {
     }
     this.#holders.add(holder)
     this.#takenCount += count
-    this.#owed.delete(client)
+    this.#owed.granted(client)
     this.figures.granted += 1
     return {
       release: () => {
         if (!this.#holders.delete(holder)) return
         this.#takenCount -= count
+        this.#owed.gaveBack(client)
         this.#expectedWait.learn(performance.now() - holder.startMs)
         this.#serveWaiters()
       },
@@ -284,10 +274,7 @@ export class Slots {
     let wantedCount = this.#takenCount + count - max
     for (const waiter of this.#waiters) wantedCount += waiter.count
     const retryAfterS = this.#expectedWait.retryAfterS(this.#holdsOf(), wantedCount, minS)
-    this.#owed.delete(client)
-    this.#owed.set(client, { backAtMs: performance.now() + 1000 * retryAfterS, count })
-    const oldest = this.#owed.keys().next().value
-    if (this.#owed.size > OWED_CLIENTS_MAX && oldest !== undefined) this.#owed.delete(oldest)
+    this.#owed.refused(client, { count, retryAfterS })
     return new ApiError('too_many_requests', `${refusal}; retry in ${retryAfterS} s.`, {
       headers: { 'Retry-After': String(retryAfterS) },
     })

@@ -61,6 +61,20 @@ test('a permit that comes free is kept for who was refused and holds less', asyn
   assert.equal(slots.takenCount, 4)
 })
 
+test('a permit that comes free is kept for who was refused from who has just had it', async () => {
+  const slots = new Slots(OPTIONS)
+  const [first, second] = await takeAll(slots, ['a', 'b', 'c', 'd'])
+  for (const client of ['e', 'f'])
+    await assert.rejects(slots.take({ count: 1, client }), refusedWith('too_many_requests'))
+  first?.release()
+  await assert.rejects(slots.take({ count: 1, client: 'a' }), refusedWith('too_many_requests'))
+  second?.release()
+  await assert.rejects(slots.take({ count: 1, client: 'b' }), refusedWith('too_many_requests'))
+  // Who never had one has no less right to it than who was refused.
+  await takeAll(slots, ['g', 'e'])
+  assert.equal(slots.takenCount, 4)
+})
+
 test('slow readers are cut off for who would be refused, fast ones are not', async () => {
   const slots = new Slots(OPTIONS)
   const holds = await takeAll(slots, ['a', 'b', 'c', 'd'])

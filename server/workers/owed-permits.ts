@@ -1,0 +1,60 @@
+// Who was refused and comes again when it was told to is not overtaken: neither by clients that hold more, nor by those that
+// have had a permit since it was refused and ask for the next one.
+
+/** A permit is kept for a client that was refused from a second before until so long after it was told to come again. */
+const KEPT_BEFORE_MS = 1_000
+const KEPT_AFTER_MS = 2_000
+const CLIENTS_MAX = 64
+
+interface Refusal {
+  readonly atMs: number
+  readonly backAtMs: number
+  readonly count: number
+}
+
+export class OwedPermits {
+  /** Clients that were refused lately and have got nothing since. */
+  readonly #refusals = new Map<string, Refusal>()
+  /** When clients last gave permits back, while anybody is owed one. */
+  readonly #gaveBackMs = new Map<string, number>()
+
+  refused(client: string, { count, retryAfterS }: { count: number; retryAfterS: number }): void {
+    const atMs = performance.now()
+    putLast(this.#refusals, client, { atMs, backAtMs: atMs + 1000 * retryAfterS, count })
+  }
+
+  granted(client: string): void {
+    this.#refusals.delete(client)
+  }
+
+  gaveBack(client: string): void {
+    if (this.#refusals.size > 0) putLast(this.#gaveBackMs, client, performance.now())
+    else this.#gaveBackMs.clear()
+  }
+
+  /** Permits that are kept for others before a client gets one. `heldBy` tells how many a client holds. */
+  countBefore(client: string, heldBy: (client: string) => number): number {
+    if (this.#refusals.size === 0) return 0
+    const nowMs = performance.now()
+    const heldCount = heldBy(client)
+    const gaveBackMs = this.#gaveBackMs.get(client) ?? -Infinity
+    let count = 0
+    for (const [other, { atMs, backAtMs, count: wanted }] of this.#refusals) {
+      if (backAtMs + KEPT_AFTER_MS < nowMs) this.#refusals.delete(other)
+      else if (other === client || backAtMs - KEPT_BEFORE_MS > nowMs) continue
+      else {
+        const othersCount = heldBy(other)
+        if (othersCount < heldCount || (othersCount === heldCount && atMs < gaveBackMs)) count += wanted
+      }
+    }
+    return count
+  }
+}
+
+/** Puts an entry behind the others; the first one goes where there are too many. */
+function putLast<Value>(entries: Map<string, Value>, client: string, value: Value): void {
+  entries.delete(client)
+  entries.set(client, value)
+  const [first] = entries.keys()
+  if (entries.size > CLIENTS_MAX && first !== undefined) entries.delete(first)
+}
