@@ -1,6 +1,6 @@
 // Answers that the versions of now name. A thread begins with the versions of a moment ago while the store is asked for
 // those of now: mostly they are the same still, and then nothing changed while the rows were read either. Where they are
-// not, the answer is begun anew.
+// not, the answer is begun anew. One that is made of lake files alone has no version in its name, and waits for none.
 
 import type { RecordHead, RecordQuery } from '../../shared/record-task.ts'
 import type { DataVersions } from '../catalogue/catalogue-feed.ts'
@@ -42,6 +42,12 @@ export async function openNamed(
   const early = openWith(known, AbortSignal.any([request.signal, change.signal]))
   // Where other versions are found nobody asks how it went.
   early.catch(() => {})
+  const lakeAlone = early.then(
+    (answer) => (answer !== undefined && answer.stream.head.seenFiles !== null ? answer : undefined),
+    () => undefined,
+  )
+  const first = await Promise.race([lakeAlone, fresh.then(() => undefined)])
+  if (first !== undefined) return first
   const versions = await fresh
   if (versions !== undefined && validators.areSame(query.kind, versions, known)) return early
   change.abort(new Error('the store has changed'))

@@ -7,6 +7,7 @@ import { CachePolicy } from '../../server/http/cache-policy.ts'
 import { openNamed } from '../../server/records/named-answer.ts'
 import type { RecordOpenOptions, RecordPool } from '../../server/records/record-pool.ts'
 import { RecordValidators } from '../../server/records/record-validators.ts'
+import type { SeenFile } from '../../shared/file-identity.ts'
 import type { RecordQuery } from '../../shared/record-task.ts'
 
 const QUERY = { kind: 'climate' } as RecordQuery
@@ -17,6 +18,7 @@ type Opened = Awaited<ReturnType<RecordPool['open']>>
 class NotingPool {
   readonly seeds: (string | undefined)[] = []
   readonly closed: (string | undefined)[] = []
+  seenFiles: readonly SeenFile[] | null = null
   readonly #answer: (options: RecordOpenOptions) => Promise<void>
 
   constructor(answer: (options: RecordOpenOptions) => Promise<void> = async () => {}) {
@@ -27,7 +29,10 @@ class NotingPool {
     const seed = options.validation?.seed
     this.seeds.push(seed)
     await this.#answer(options)
-    return { head: { identity: seed }, close: async () => void this.closed.push(seed) } as unknown as Opened
+    return {
+      head: { identity: seed, seenFiles: this.seenFiles },
+      close: async () => void this.closed.push(seed),
+    } as unknown as Opened
   }
 }
 
@@ -70,6 +75,14 @@ test('a thread begins while the store is asked, and its answer is taken where no
   const answer = await opening
   assert.equal(answer?.stream.head.identity, 'v 7')
   assert.deepEqual([pool.seeds, pool.closed], [['v 7'], []])
+})
+
+test('an answer of lake files alone does not wait for the store', async () => {
+  const pool = new NotingPool()
+  pool.seenFiles = []
+  const never = new Promise<never>(() => {})
+  const answer = await openNamed(pool, validatorsOf(versions('7'), never), QUERY, request())
+  assert.deepEqual([answer?.stream.head.identity, pool.closed], ['v 7', []])
 })
 
 test('what was begun with older versions is closed, and the answer is made with those of now', async () => {
