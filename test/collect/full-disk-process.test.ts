@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type CollectingProcess, soon, startCollecting } from '../support/collecting-process.ts'
 import { type CollectingWorld, startCollectingWorld } from '../support/collecting-world.ts'
+import { inFullGear } from '../support/effort.ts'
 import { makeEmbeddedStore } from '../support/postgres.ts'
 import { onSmallDisk, type SmallDisk } from '../support/small-disk.ts'
 import { metarEntry } from '../support/upstream-world.ts'
@@ -177,7 +178,8 @@ test('a full disk below the embedded store: nothing wrong, and everything with t
   })
 })
 
-test('a full disk below the temporary files: it is told, and collecting and serving go on', async (t) => {
+const temporaryTitle = 'a full disk below the temporary files: it is told, and collecting and serving go on'
+test(temporaryTitle, { skip: inFullGear }, async (t) => {
   const { world, reports } = await startWorld(t)
   const place = await makeEmbeddedStore()
   t.after(place.remove)
