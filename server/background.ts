@@ -55,13 +55,13 @@ export interface Background {
   readonly blockCache: BlockCache | undefined
 }
 
-/** Resolves to whether every thread has ended. */
+/** Resolves to whether every thread has ended, and none of Node's own waits for a disk. */
 export async function endBackground(background: Background): Promise<boolean> {
-  const { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics } = background
+  const { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics, blockCache } = background
   const pools = Promise.all([lobPool.close(), recordPool?.close() ?? true])
   await Promise.all([feed?.close(), lakeWatch.close(), lakeBooks.close(), pools])
   metrics.close()
-  return (await pools).every(Boolean)
+  return (await pools).every(Boolean) && ((await blockCache?.disk.rests()) ?? true)
 }
 
 /** What this process collects, its pull of the lake included. */

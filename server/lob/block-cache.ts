@@ -8,16 +8,16 @@ import { mkdir, open, readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { STALE_TEMP_AGE_MS } from '../../shared/limits.ts'
-import { withinTime } from '../../shared/within-time.ts'
 import { BlockDamaged, BlockFile, type BlockFileHeader } from './block-file.ts'
 import { type BlockDirectory, BlockWriter, type PartFile } from './block-writer.ts'
 import { KeptBody, type KeptFiles } from './kept-body.ts'
+import { KeptDisk } from './kept-disk.ts'
 
 /** A single answer may not push out most of the others. */
 const ANSWER_SHARE_MAX = 1 / 4
 /** After a failure, such as a full disk, nothing is kept for so long. */
 const PAUSE_MS = 60_000
-/** A disk that takes longer to say what is kept is not asked again until it has: every question holds a pool thread. */
+/** A disk that takes longer to say what is kept is not asked again until it has. */
 const LOOK_MS_MAX = 2_000
 /** Files that are served from at once, each with two spans in memory; more requests are answered by threads. */
 const READERS_MAX = 32
@@ -74,11 +74,10 @@ export class BlockCache implements KeptFiles, BlockDirectory {
   readonly #directory: string
   readonly #bytesMax: number
   readonly #logger: Logger
+  readonly disk: KeptDisk
   readonly #checked = new RecentSet(CHECKED_FILES_MAX)
   #pausedUntilMs = 0
   #readers = 0
-  /** Questions that the disk has not answered in time. */
-  #silentLooks = 0
   /** Of all files there when they were last counted. */
   storedBytes = 0
 
@@ -86,6 +85,7 @@ export class BlockCache implements KeptFiles, BlockDirectory {
     this.#directory = directory
     this.#bytesMax = bytesMax
     this.#logger = logger
+    this.disk = new KeptDisk(directory, logger)
   }
 
   /** The name of an answer, whatever state of the lake it is made of. */
@@ -95,33 +95,24 @@ export class BlockCache implements KeptFiles, BlockDirectory {
 
   /** The kept form of an answer in a coding; undefined where none can be read soon. Must be closed. */
   async find(key: string, coding: KeptCoding): Promise<KeptBody | undefined> {
-    if (this.#readers >= READERS_MAX || this.#silentLooks > 0) return undefined
+    if (this.#readers >= READERS_MAX || this.disk.isSilent) return undefined
     const look = this.#look(this.#pathOf(key, coding), coding)
-    const found = await withinTime(
-      look.then((body) => ({ body })),
-      LOOK_MS_MAX,
-    )
-    if (found !== undefined) return found.body
-    this.#silentLooks++
-    this.#logger.warn({ directory: this.#directory }, 'the disk of kept answers does not answer')
-    void look
-      .then(async (body) => body?.close())
-      .catch(() => {})
-      .finally(() => (this.#silentLooks -= 1))
+    if (await this.disk.answers(look, LOOK_MS_MAX)) return look
+    void look.then((body) => body?.close())
     return undefined
   }
 
   /** A place for an answer that is being made; undefined while nothing can be kept. */
   keep(key: string, header: BlockFileHeader): BlockWriter | undefined {
-    if (Date.now() < this.#pausedUntilMs) return undefined
+    if (this.disk.isSilent || Date.now() < this.#pausedUntilMs) return undefined
     const path = this.#pathOf(key, header.coding)
     return new BlockWriter(this, { path, header, bytesMax: this.#bytesMax * ANSWER_SHARE_MAX })
   }
 
   async openPart(path: string): Promise<PartFile> {
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 })
+    await this.disk.ask(() => mkdir(this.#directory, { recursive: true, mode: 0o700 }))
     const partPath = `${path}.${process.pid}-${randomUUID()}${PART_SUFFIX}`
-    return { handle: await open(partPath, 'wx', 0o600), partPath }
+    return { handle: await this.disk.ask(() => open(partPath, 'wx', 0o600)), partPath }
   }
 
   async makeRoom(bytes: number): Promise<boolean> {
@@ -130,7 +121,7 @@ export class BlockCache implements KeptFiles, BlockDirectory {
     const oldest = files.filter(isRemovable).toSorted((left, right) => left.usedMs - right.usedMs)
     for (const { path, sizeBytes } of oldest) {
       if (used + bytes <= this.#bytesMax) break
-      await rm(path, { force: true })
+      await this.disk.ask(() => rm(path, { force: true }))
       this.figures.evicted++
       used -= sizeBytes
     }
@@ -140,13 +131,16 @@ export class BlockCache implements KeptFiles, BlockDirectory {
 
   async touch(path: string): Promise<void> {
     const now = new Date()
-    await utimes(path, now, now).catch(() => {})
+    await this.disk.ask(() => utimes(path, now, now)).catch(() => {})
   }
 
   async giveUp(path: string, error: unknown): Promise<void> {
     if (error instanceof BlockDamaged || error instanceof SyntaxError) this.figures.damaged++
     this.#logger.warn({ err: error, path }, 'a kept answer is given up')
-    await rm(path, { force: true }).catch(() => {})
+    await this.disk.answers(
+      this.disk.ask(() => rm(path, { force: true })),
+      LOOK_MS_MAX,
+    )
   }
 
   pause(error: unknown): void {
@@ -158,7 +152,7 @@ export class BlockCache implements KeptFiles, BlockDirectory {
   async #look(path: string, coding: KeptCoding): Promise<KeptBody | undefined> {
     this.#readers++
     try {
-      const file = await BlockFile.open(path, this.#checked)
+      const file = await BlockFile.open(this.disk, path, this.#checked)
       if (file?.header.coding === coding) return new KeptBody(this, path, file, () => (this.#readers -= 1))
       await file?.close()
     } catch (error) {
@@ -173,12 +167,12 @@ export class BlockCache implements KeptFiles, BlockDirectory {
   }
 
   async #list(): Promise<StoredFile[]> {
-    const names = await readdir(this.#directory)
+    const names = await this.disk.ask(() => readdir(this.#directory))
     const files = await Promise.all(
       names.map(async (name): Promise<StoredFile[]> => {
         const path = join(this.#directory, name)
         // Another process may have removed it.
-        const found = await stat(path).catch(() => undefined)
+        const found = await this.disk.ask(() => stat(path)).catch(() => undefined)
         return found?.isFile() === true ? [{ path, sizeBytes: found.size, usedMs: found.mtimeMs }] : []
       }),
     )

@@ -11,6 +11,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { identityOf } from '../../shared/file-identity.ts'
+import { DiskSilent, type KeptDisk } from './kept-disk.ts'
 
 const MAGIC = Buffer.from('BKBLOCK2', 'latin1')
 const CHECKSUM_BYTES = 4
@@ -24,6 +25,8 @@ const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
  * loop as much as some 100 KiB sent; a turn of it takes about half a millisecond.
  */
 export const SPAN_BYTES = 2 * 1024 * 1024
+/** A span that takes longer is not waited for: who reads is given the answer another way. */
+const SPAN_MS_MAX = 5_000
 /** Times of files are as coarse as this at worst: a change soon after another one may not show in them. */
 const TIME_STEP_MS = 2_000
 
@@ -105,6 +108,7 @@ interface OpenedFile {
 
 /** Reads a kept body from its beginning. Rejects with BlockDamaged where the file is not what was written. */
 export class BlockFile {
+  readonly #disk: KeptDisk
   readonly #file: OpenedFile
   readonly #checked: CheckedFiles
   /** Its bytes need no check while its identity stays. */
@@ -117,25 +121,26 @@ export class BlockFile {
   #span = 0
   #reading: Promise<Uint8Array | null> | undefined
 
-  private constructor(file: OpenedFile, checked: CheckedFiles) {
+  private constructor(disk: KeptDisk, file: OpenedFile, checked: CheckedFiles) {
+    this.#disk = disk
     this.#file = file
     this.#checked = checked
     this.#isTrusted = checked.has(file.identity)
   }
 
   /** Undefined where there is no such file. */
-  static async open(path: string, checked: CheckedFiles): Promise<BlockFile | undefined> {
+  static async open(disk: KeptDisk, path: string, checked: CheckedFiles): Promise<BlockFile | undefined> {
     let handle: FileHandle
     try {
-      handle = await open(path, READ_FLAGS)
+      handle = await disk.ask(() => open(path, READ_FLAGS))
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
       throw error
     }
     try {
-      return new BlockFile(await readHead(handle), checked)
+      return new BlockFile(disk, await disk.ask(() => readHead(handle)), checked)
     } catch (error) {
-      await handle.close()
+      await disk.ask(() => handle.close())
       throw error
     }
   }
@@ -156,8 +161,7 @@ export class BlockFile {
 
   /** The next bytes, valid until the next call; null behind the last. */
   async next(): Promise<Uint8Array | null> {
-    const block = await (this.#reading ?? this.#read())
-    this.#reading = undefined
+    const block = await this.#awaitRead()
     if (block !== null) {
       this.#reading = this.#read()
       // Who awaits it hears of it.
@@ -169,13 +173,22 @@ export class BlockFile {
   /** Reads all of it, unless it is known, and begins anew. */
   async verify(): Promise<void> {
     if (this.#isTrusted) return
-    while ((await this.#read()) !== null);
+    while ((await this.#awaitRead()) !== null);
     this.#span = 0
   }
 
+  /** Waits for what is being read, which a silent disk may make long. */
   async close(): Promise<void> {
     await this.#reading?.catch(() => {})
-    await this.#file.handle.close()
+    await this.#disk.ask(() => this.#file.handle.close())
+  }
+
+  /** What is being read, or else read now. Rejects with DiskSilent where that takes too long. */
+  async #awaitRead(): Promise<Uint8Array | null> {
+    const reading = (this.#reading ??= this.#read())
+    if (!(await this.#disk.answers(reading, SPAN_MS_MAX))) throw new DiskSilent('its disk does not answer')
+    this.#reading = undefined
+    return reading
   }
 
   async #read(): Promise<Uint8Array | null> {
@@ -189,7 +202,7 @@ export class BlockFile {
     if (this.#buffers[this.#turn]!.length === 0)
       this.#buffers[this.#turn] = new Uint8Array(Math.min(SPAN_BYTES, bodyBytes))
     const bytes = this.#buffers[this.#turn]!.subarray(0, bodyBytes - at)
-    await readInto(handle, bytes, startAt + at)
+    await this.#disk.ask(() => readInto(handle, bytes, startAt + at))
     // Asked behind the reading: what was written before it shows.
     this.#isTrusted &&= await this.#isUntouched()
     if (this.#isTrusted) this.#isAllChecked = false
@@ -201,7 +214,7 @@ export class BlockFile {
 
   async #isUntouched(): Promise<boolean> {
     const { handle, identity } = this.#file
-    return identityOf(await handle.stat({ bigint: true })) === identity
+    return identityOf(await this.#disk.ask(() => handle.stat({ bigint: true }))) === identity
   }
 
   #trust(): void {

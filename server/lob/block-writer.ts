@@ -4,6 +4,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { rename, rm } from 'node:fs/promises'
 import { withinTime } from '../../shared/within-time.ts'
 import { type BlockFileHeader, headerBytes, SpanChecksums } from './block-file.ts'
+import type { KeptDisk } from './kept-disk.ts'
 
 /** Bytes that wait for the disk, from which on the client waits as well. */
 const QUEUED_BYTES_MAX = 8 * 1024 * 1024
@@ -20,6 +21,7 @@ export interface PartFile {
 
 /** The directory in which answers are kept. */
 export interface BlockDirectory {
+  readonly disk: KeptDisk
   /** Opens a file of a name of its own. */
   openPart(path: string): Promise<PartFile>
   /** Removes what was not used for longest until `bytes` more have room; false where that is not possible. */
@@ -48,6 +50,7 @@ export class BlockWriter {
   #isGivenUp = false
   #writing: Promise<void> | undefined
   #part: PartFile | undefined
+  #ending: Promise<void> | undefined
 
   constructor(directory: BlockDirectory, options: WriterOptions) {
     this.#directory = directory
@@ -74,7 +77,7 @@ export class BlockWriter {
     const startMs = performance.now()
     await withinTime(this.#writing, this.#patienceMs)
     this.#patienceMs -= performance.now() - startMs
-    if (this.#patienceMs <= 0) this.#giveUp()
+    if (this.#patienceMs <= 0) await this.abandon()
   }
 
   #giveUp(): void {
@@ -82,29 +85,36 @@ export class BlockWriter {
     this.#queue.length = 0
   }
 
-  /** All was given: the file appears under its name, or goes. */
+  /** All was given: the file appears under its name, or goes; later, where the disk takes too long. */
   async finish(): Promise<void> {
+    if (this.#ending !== undefined) return
     if (!this.#isGivenUp) this.#queue.push(this.#checksums.endBytes())
-    await (this.#writing ??= this.#write())
-    const part = this.#part
-    this.#part = undefined
-    if (part === undefined) return
-    try {
-      await part.handle.close()
-      if (!this.#isGivenUp) {
-        await rename(part.partPath, this.#options.path)
-        return
-      }
-    } catch (error) {
-      this.#directory.pause(error)
-    }
-    await rm(part.partPath, { force: true }).catch(() => {})
+    this.#ending = this.#end()
+    await this.#directory.disk.answers(this.#ending, Math.max(this.#patienceMs, 0))
   }
 
   /** It will not be whole. */
   async abandon(): Promise<void> {
     this.#giveUp()
     await this.finish()
+  }
+
+  async #end(): Promise<void> {
+    await (this.#writing ??= this.#write())
+    const part = this.#part
+    if (part === undefined) return
+    const { disk } = this.#directory
+    const { handle, partPath } = part
+    try {
+      await disk.ask(() => handle.close())
+      if (!this.#isGivenUp) {
+        await disk.ask(() => rename(partPath, this.#options.path))
+        return
+      }
+    } catch (error) {
+      this.#directory.pause(error)
+    }
+    await disk.ask(() => rm(partPath, { force: true })).catch(() => {})
   }
 
   async #write(): Promise<void> {
@@ -117,7 +127,8 @@ export class BlockWriter {
           this.#giveUp()
           return
         }
-        const { bytesWritten } = await this.#part.handle.writev(blocks)
+        const { handle } = this.#part
+        const { bytesWritten } = await this.#directory.disk.ask(() => handle.writev(blocks))
         if (bytesWritten !== bytes) throw new Error(`${bytesWritten} of ${bytes} bytes were written`)
         this.#writtenBytes += bytes
         this.#queuedBytes = Math.max(this.#queuedBytes - bytes, 0)

@@ -1,6 +1,7 @@
 // A kept answer on its way to a client. One that is not as it was written is given up.
 
 import { BlockDamaged, type BlockFile, type BlockFileHeader } from './block-file.ts'
+import { DiskSilent } from './kept-disk.ts'
 
 /** Whether a file is in use is said so seldom: saying so changes its times, and it is checked anew then. */
 const USE_STEP_MS = 5 * 60_000
@@ -8,7 +9,7 @@ const USE_STEP_MS = 5 * 60_000
 /** The directory in which answers are kept. */
 export interface KeptFiles {
   readonly figures: { hits: number; servedBytes: number }
-  /** A file was read: it is given up last. */
+  /** A file was read: it is given up last. Never rejects. */
   touch(path: string): Promise<void>
   /** A file cannot be read, or not as it was written. */
   giveUp(path: string, error: unknown): Promise<void>
@@ -60,24 +61,28 @@ export class KeptBody {
   }
 
   /** It is going to be served. */
-  async use(): Promise<void> {
+  use(): void {
     this.#files.figures.hits++
     if (Date.now() - this.#file.usedMs < USE_STEP_MS) return
-    await this.#files.touch(this.#path)
+    void this.#files.touch(this.#path)
   }
 
-  async close(): Promise<void> {
+  /** Nobody waits for the disk here: it counts as read until it has answered. */
+  close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    await this.#file.close()
-    this.#onClose()
+    void this.#file
+      .close()
+      .catch(() => {})
+      .finally(this.#onClose)
   }
 
   /** A disk that gives an error is as bad as one that gives other bytes. */
   async #damaged(error: unknown): Promise<BlockDamaged> {
     const damage =
       error instanceof BlockDamaged ? error : new BlockDamaged('it cannot be read', { cause: error })
-    await this.#files.giveUp(this.#path, damage)
+    // What a silent disk has may be whole.
+    if (!(error instanceof DiskSilent)) await this.#files.giveUp(this.#path, damage)
     return damage
   }
 }

@@ -118,13 +118,13 @@ export class KeptStream implements ByteStream {
   }
 
   async close(): Promise<void> {
-    for (const body of this.#options.bodies.values()) await body.close()
+    for (const body of this.#options.bodies.values()) body.close()
     await this.#remade?.close()
   }
 
   async #nextKept(): Promise<Uint8Array | null> {
     try {
-      if (this.#givenBytes === 0) await this.#body?.use()
+      if (this.#givenBytes === 0) this.#body?.use()
       if (this.#body !== undefined) return await this.#body.next()
     } catch (error) {
       if (!(error instanceof BlockDamaged)) throw error
@@ -184,7 +184,7 @@ class KeptCodedStream implements ByteStream {
   async next(): Promise<Uint8Array | null> {
     if (!this.#isChecked) {
       this.#isChecked = true
-      if (await this.#body.isWhole()) await this.#body.use()
+      if (await this.#body.isWhole()) this.#body.use()
       else {
         this.#coded = this.#code()
         if (this.#reader !== undefined) this.#coded.attach?.(this.#reader)

@@ -57,13 +57,13 @@ export class LobAnswers {
       isServed = true
       for (const [coding, body] of bodies) {
         if (body.header.identity === head.identity) continue
-        await body.close()
+        body.close()
         bodies.delete(coding)
       }
       const remake = async (): Promise<ByteStream> => this.#remake(query, options, head.identity)
       return { head, stream: new KeptStream({ rows: head.rows, bodies, remake, keeperOf }) }
     } finally {
-      if (!isServed) for (const body of bodies.values()) await body.close()
+      if (!isServed) for (const body of bodies.values()) body.close()
     }
   }
 

@@ -8,10 +8,12 @@ import { pino } from 'pino'
 import { identityOf } from '../../shared/file-identity.ts'
 import { BlockCache } from '../../server/lob/block-cache.ts'
 import { BlockDamaged, BlockFile, SPAN_BYTES } from '../../server/lob/block-file.ts'
+import { KeptDisk } from '../../server/lob/kept-disk.ts'
 import { patternBytes } from '../support/byte-pattern.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const BODY = patternBytes(3 * SPAN_BYTES + 1000)
+const DISK = new KeptDisk('', pino({ level: 'silent' }))
 /** A byte of the third span. */
 const DAMAGED_AT = 2 * SPAN_BYTES + 5000
 
@@ -30,7 +32,7 @@ async function keep(t: TestContext, sizes: readonly number[] = [BODY.length]): P
 
 /** All that is given; rejects with what the file rejects with. */
 async function readAll(path: string, checked: Set<string>): Promise<Buffer> {
-  const file = (await BlockFile.open(path, checked))!
+  const file = (await BlockFile.open(DISK, path, checked))!
   try {
     const parts: Buffer[] = []
     for (let part = await file.next(); part !== null; part = await file.next()) parts.push(Buffer.from(part))
@@ -83,7 +85,7 @@ test('a file of which not all was checked is not known', async (t) => {
   const path = await keep(t)
   later(t)
   const checked = new Set<string>()
-  const file = (await BlockFile.open(path, checked))!
+  const file = (await BlockFile.open(DISK, path, checked))!
   for (let count = 0; count < 3; count++) await file.next()
   await file.close()
   assert.equal(checked.size, 0)
@@ -113,7 +115,7 @@ test('damage in the midst of reading a file that is known is noticed', async (t)
   later(t)
   const checked = new Set<string>()
   await readAll(path, checked)
-  const file = (await BlockFile.open(path, checked))!
+  const file = (await BlockFile.open(DISK, path, checked))!
   t.after(() => file.close())
   // The second span is being read by now.
   await file.next()
