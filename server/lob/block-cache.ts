@@ -104,7 +104,7 @@ export class BlockCache implements KeptFiles, BlockDirectory {
 
   /** A place for an answer that is being made; undefined while nothing can be kept. */
   keep(key: string, header: BlockFileHeader): BlockWriter | undefined {
-    if (this.disk.isSilent || Date.now() < this.#pausedUntilMs) return undefined
+    if (this.disk.isSilent || performance.now() < this.#pausedUntilMs) return undefined
     const path = this.#pathOf(key, header.coding)
     return new BlockWriter(this, { path, header, bytesMax: this.#bytesMax * ANSWER_SHARE_MAX })
   }
@@ -144,7 +144,7 @@ export class BlockCache implements KeptFiles, BlockDirectory {
   }
 
   pause(error: unknown): void {
-    this.#pausedUntilMs = Date.now() + PAUSE_MS
+    this.#pausedUntilMs = performance.now() + PAUSE_MS
     this.#logger.warn({ err: error }, 'answers cannot be kept for now')
   }
 

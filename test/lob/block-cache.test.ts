@@ -284,3 +284,18 @@ test('a full disk and a directory that cannot be costs nobody an answer', async 
   const { get } = await start(t, lake, join(file, 'blocks'))
   assert.ok((await get()).equals(await get()))
 })
+
+test('a clock that is put back makes no pause longer', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const cache = new BlockCache({ directory, bytesMax: GB, logger: pino({ level: 'silent' }) })
+  const canKeep = (): boolean => cache.keep('a', { identity: 'a', coding: 'identity', rows: 1 }) !== undefined
+  const beganMs = performance.now()
+  let passedMs = 0
+  t.mock.method(performance, 'now', () => beganMs + passedMs)
+  cache.pause(new Error('no room'))
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() - 86_400_000 })
+  passedMs = 50_000
+  assert.equal(canKeep(), false)
+  passedMs = 70_000
+  assert.equal(canKeep(), true)
+})
