@@ -7,6 +7,10 @@ import type { SqlStatement } from './statement.ts'
 import { driverOptions, type DriverSettings, type StoreAddress } from './store-address.ts'
 import { StoreError } from '../store-error.ts'
 import { DriverSockets } from './driver-sockets.ts'
+import { withinTime } from '../within-time.ts'
+
+/** A server that is not told so soon that a statement is given up ends it by its time-out. */
+const CANCEL_MS_MAX = 2_000
 
 export interface StatementLimits {
   /** When the caller gives up. */
@@ -20,8 +24,13 @@ export interface StatementLimits {
 export interface RunningStatement<Row> {
   /** Rejects at once when the signal aborts or the caller's time is over. */
   readonly rows: Promise<readonly Row[]>
-  /** Resolves when the connection is free again, which may be later. */
+  /** Resolves when the connection is free again, and nothing under way may cancel the next statement on it. */
   readonly isIdle: Promise<void>
+}
+
+/** A statement of the driver, which tells the server through another connection that it is given up. */
+interface CancellableQuery {
+  canceller: ((query: CancellableQuery) => Promise<unknown>) | null
 }
 
 export class DriverConnections {
@@ -51,10 +60,11 @@ export class DriverConnections {
     const parameters = [...statement.parameters] as postgres.ParameterOrJSON<never>[]
     const query = this.#driver.unsafe(statement.text, parameters, { prepare: true }).execute()
     this.#runningCount += 1
+    let cancelled: Promise<void> | undefined
     const giveUp = new Promise<never>((_, reject) => {
       const onAbort = (): void => {
         reject(limits.signal?.reason)
-        this.#cancel(query)
+        cancelled = this.#cancel(query as unknown as CancellableQuery)
       }
       const answerTimer = setTimeout(() => reject(lateError(limits.answerMs)), limits.answerMs)
       const overdueTimer = setTimeout(limits.onOverdue, limits.overdueMs)
@@ -70,7 +80,7 @@ export class DriverConnections {
       isIdle: whenSettled(query, () => {
         this.#runningCount -= 1
         if (this.#runningCount === 0) this.#onIdle?.()
-      }),
+      }).then(() => cancelled),
     }
   }
 
@@ -95,12 +105,17 @@ export class DriverConnections {
     if (this.#runningCount === 0) this.#onIdle()
   }
 
-  /** Asks the server to stop. The embedded store cannot: its statement runs to its end, which is bounded. */
-  #cancel(query: { cancel(): void }): void {
-    if (!this.#canCancel) return
-    const request: unknown = query.cancel()
-    // A request that gets lost changes nothing: the statement's time-out ends it then.
-    if (request instanceof Promise) request.catch(() => {})
+  /**
+   * Asks the server to stop, and resolves when it has heard that. The embedded store cannot: its statement runs to its
+   * end, which is bounded. A request that gets lost changes nothing: the statement's time-out ends it then. The driver's
+   * own `cancel` drops the promise of the request: nobody could catch its rejection, which would end the thread.
+   */
+  async #cancel(query: CancellableQuery): Promise<void> {
+    const { canceller } = query
+    if (!this.#canCancel || canceller === null) return
+    query.canceller = null
+    const heard = canceller(query).catch(() => {})
+    await withinTime(heard, CANCEL_MS_MAX)
   }
 }
 

@@ -6,6 +6,8 @@ import { createConnection, Socket } from 'node:net'
 
 /** Connections in a row that a server may close without a word before it counts as down. */
 const STORE_SILENT_CLOSES_MAX = 2
+/** All that is written to tell a server that a statement is given up; it never answers that. */
+const CANCEL_REQUEST_BYTES = 16
 
 /** The server as the driver read it from its options. Of several hosts only the first is used. */
 interface DriverTarget {
@@ -37,6 +39,7 @@ export class DriverSockets {
   #connect(target: DriverTarget): Socket {
     const socket = connect(target)
     socket.once('close', (hadError) => {
+      if (socket.bytesWritten === CANCEL_REQUEST_BYTES) return
       const isSilent = socket.bytesRead === 0 && !hadError
       this.#silentCloses = isSilent ? this.#silentCloses + 1 : 0
     })

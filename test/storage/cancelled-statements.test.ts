@@ -1,0 +1,133 @@
+// Statements that are given up on a PostgreSQL server: it is told each time, nothing else suffers from the telling, and
+// whoever gets the connection next is not hit by it. The server here speaks just as much of the protocol as that takes.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { StatementRunner } from '../../shared/sql/statement-runner.ts'
+import { until } from '../support/test-server.ts'
+
+const CANCEL_REQUEST = 80_877_102
+const STATEMENT = { text: 'SELECT 1', parameters: [] }
+
+function message(type: string, ...parts: readonly (number | string)[]): Buffer {
+  const bodies = parts.map((part) => {
+    if (typeof part === 'string') return Buffer.from(part)
+    const bytes = Buffer.alloc(4)
+    bytes.writeInt32BE(part)
+    return bytes
+  })
+  const body = Buffer.concat(bodies)
+  const length = Buffer.alloc(4)
+  length.writeInt32BE(body.length + 4)
+  return Buffer.concat([Buffer.from(type), length, body])
+}
+
+const READY = message('Z', 'I')
+const WELCOME = Buffer.concat([message('R', 0), message('K', 1, 2), READY])
+const CANCELLED = Buffer.concat([message('E', 'SERROR\0VERROR\0C57014\0Mgiven up\0\0'), READY])
+
+/** Answers no statement but by the error of one that is cancelled. */
+class EndlessServer {
+  /** What happened, in order. */
+  readonly events: ('statement' | 'cancel' | 'cancel told')[] = []
+  readonly #server: Server
+  readonly #sessions: Socket[] = []
+
+  constructor(t: TestContext) {
+    this.#server = createServer((socket) => this.#greet(socket)).listen(0, '127.0.0.1')
+    t.after(() => {
+      for (const socket of this.#sessions) socket.destroy()
+      this.#server.close()
+    })
+  }
+
+  /** A runner with one connection to it. */
+  async runner(t: TestContext): Promise<StatementRunner> {
+    if (!this.#server.listening) await once(this.#server, 'listening')
+    const { port } = this.#server.address() as AddressInfo
+    const runner = new StatementRunner({
+      address: { kind: 'server', url: `postgres://nobody@127.0.0.1:${port}/nothing` },
+      applicationName: 'test',
+      connections: 1,
+      statementTimeoutMs: 10_000,
+      connectTimeoutMs: 1_000,
+    })
+    t.after(() => runner.close(0))
+    return runner
+  }
+
+  count(event: EndlessServer['events'][number]): number {
+    return this.events.filter((one) => one === event).length
+  }
+
+  /** Takes no more connections, also none that tell of a cancelled statement. */
+  stopListening(): void {
+    this.#server.close()
+  }
+
+  /** Ends the statement that runs. */
+  fail(): void {
+    for (const socket of this.#sessions) socket.write(CANCELLED)
+  }
+
+  #greet(socket: Socket): void {
+    socket.on('error', () => {})
+    socket.once('data', (first) => {
+      if (first.length === 16 && first.readInt32BE(4) === CANCEL_REQUEST) void this.#cancel(socket)
+      else {
+        this.#sessions.push(socket)
+        socket.write(WELCOME)
+        socket.on('data', () => this.events.push('statement'))
+      }
+    })
+  }
+
+  async #cancel(socket: Socket): Promise<void> {
+    this.events.push('cancel')
+    this.fail()
+    // The statement is over before who cancelled it hears that he was heard.
+    await setTimeout(20)
+    this.events.push('cancel told')
+    socket.end()
+  }
+}
+
+/** Gives a statement up as soon as the server has it. */
+async function giveUp(runner: StatementRunner, server: EndlessServer): Promise<void> {
+  const before = server.count('statement')
+  const gone = new AbortController()
+  const rows = runner.run(STATEMENT, { signal: gone.signal })
+  const reason = new Error('the client is gone')
+  const rejected = assert.rejects(rows, reason)
+  await until(() => server.count('statement') > before)
+  gone.abort(reason)
+  await rejected
+}
+
+test('the server is told of every statement that is given up, before the next one', async (t) => {
+  const server = new EndlessServer(t)
+  const runner = await server.runner(t)
+  for (let count = 0; count < 5; count++) await giveUp(runner, server)
+  await until(() => server.count('cancel told') === 5)
+  assert.deepEqual(
+    server.events,
+    Array.from({ length: 5 }, () => ['statement', 'cancel', 'cancel told']).flat(),
+  )
+})
+
+test('that a server cannot be told does no harm', async (t) => {
+  const server = new EndlessServer(t)
+  const runner = await server.runner(t)
+  await giveUp(runner, server)
+  await until(() => server.count('cancel told') === 1)
+  server.stopListening()
+  await giveUp(runner, server)
+  // A rejection that nobody hears would have ended the test by now.
+  await setTimeout(20)
+  server.fail()
+  await giveUp(runner, server)
+  assert.equal(server.count('statement'), 3)
+})
