@@ -5,11 +5,14 @@ import { test, type TestContext } from 'node:test'
 import type { ObservationQuery } from '../../shared/record-task.ts'
 import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
 import { AnswerIdentity } from '../../workers/records/answer-identity.ts'
+import { DuckLake } from '../../workers/records/duck-lake.ts'
 import { answerObservations } from '../../workers/records/observations.ts'
 import { RecordContext, type RecordRequest } from '../../workers/records/record-context.ts'
 import { moveDays, movesBehind } from '../support/moves-between-batches.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+type HeldCall = Parameters<DuckLake['heldChunks']>
 
 const NO_VERSIONS = { series: null, manifest: null }
 const place = storeOfThisFile()
@@ -122,6 +125,24 @@ test('a lake file that is replaced while it is read is read again, behind the la
     await move(lake, 2)
   })
   await move(lake, 1)
+  assert.deepEqual(await readRows(QUERY, request), expectedRows())
+  assert.equal(isFirst, false)
+})
+
+test('a lake file that is replaced between two looks of DuckDB at it is read again', async (t) => {
+  await fillStore()
+  const { lake, request } = await makeRequest(t, QUERY, async () => {})
+  await move(lake, 1)
+  // oxlint-disable-next-line typescript/unbound-method -- called with its object
+  const { heldChunks } = DuckLake.prototype
+  let isFirst = true
+  t.mock.method(DuckLake.prototype, 'heldChunks', async function (this: DuckLake, ...asked: HeldCall) {
+    if (!isFirst || !asked[0].startsWith('SELECT count(*)')) return heldChunks.apply(this, asked)
+    isFirst = false
+    await move(lake, 2)
+    // What it says of pages that it looks for at the places of the file before.
+    throw new Error('Invalid Error: TProtocolException: Invalid data')
+  })
   assert.deepEqual(await readRows(QUERY, request), expectedRows())
   assert.equal(isFirst, false)
 })

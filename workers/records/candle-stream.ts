@@ -40,10 +40,7 @@ export async function streamCandles(
   const { context, signal } = request
   const coldCount = await context.candleLake.count(cold, signal)
   const hotCount = isHot ? await countHotCandles(plan, query.offset + query.limit + 1, request) : 0
-  checkUnchanged(
-    context.lake,
-    cold.parts.map(({ part }) => part),
-  )
+  checkUnchanged(cold.parts.map(({ part }) => part))
   const total = coldCount + hotCount
   const rows = Math.max(0, Math.min(total - query.offset, query.limit))
   const hasMore = total > query.offset + query.limit
@@ -112,11 +109,11 @@ async function* readCold(
   let isChecked = false
   for await (const rows of context.candleLake.read(wanted, rowsMax, signal)) {
     // DuckDB sorts, so it has read the files to their ends before it gives the first candle.
-    if (!isChecked) checkUnchanged(context.lake, parts)
+    if (!isChecked) checkUnchanged(parts)
     isChecked = true
     yield rows
   }
-  if (!isChecked) checkUnchanged(context.lake, parts)
+  if (!isChecked) checkUnchanged(parts)
 }
 
 async function* noCandles(): AsyncGenerator<CandleRows, void, void> {}

@@ -123,11 +123,12 @@ export function seenFiles(
 }
 
 /** Throws `lake_file_changed` when a file is no longer the one that was planned with. */
-export function checkUnchanged(lake: string, parts: readonly LakePart[]): void {
-  for (const part of parts) {
-    if (partOf(lake, part).identity !== part.identity) {
-      throw new ApiError('lake_file_changed', `The lake file ${part.name} was replaced while it was read.`)
-    }
+export function checkUnchanged(parts: readonly LakePart[]): void {
+  for (const { name, path, identity } of parts) {
+    const stat = statOf(path, name)
+    assertRegular(name, stat)
+    if (identityOf(stat) !== identity)
+      throw new ApiError('lake_file_changed', `The lake file ${name} was replaced while it was read.`)
   }
 }
 

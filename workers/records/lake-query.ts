@@ -6,7 +6,7 @@ import type { DuckDBDataChunk } from '@duckdb/node-api'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { answered } from '../lake/watched-files.ts'
 import { type DuckLake, readParquetSql, sqlText } from './duck-lake.ts'
-import type { LakePart } from './lake-partitions.ts'
+import { checkUnchanged, type LakePart } from './lake-partitions.ts'
 
 /** Column names and the DuckDB types they may have. */
 export interface LakeFileSchema {
@@ -121,7 +121,10 @@ async function statedPairs(
   }
 }
 
-/** Which file made a query fail: the one its message names, or else the first that cannot be read on its own. */
+/**
+ * Which file made a query fail: one that was replaced, since DuckDB opens a file again for its rows and takes the places of
+ * the one before; the one its message names; or else the first that cannot be read on its own.
+ */
 async function faultOf(
   lake: DuckLake,
   parts: readonly LakePart[],
@@ -129,6 +132,11 @@ async function faultOf(
   signal: AbortSignal,
 ): Promise<unknown> {
   if (signal.aborted || error instanceof ApiError) return error
+  try {
+    checkUnchanged(parts)
+  } catch (changed) {
+    return changed
+  }
   const text = error instanceof Error ? error.message : String(error)
   const named = parts.find(({ path }) => text.includes(path))
   if (named !== undefined) return lakeFileError(named.name, reasonOf(error, named.path), error)

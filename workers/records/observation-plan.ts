@@ -88,11 +88,11 @@ async function* readCold(
 ): AsyncGenerator<ObservationRows, void, void> {
   let isChecked = false
   for await (const rows of context.observationLake.read(plan.cold, span.fields, span, signal)) {
-    if (!isChecked) checkUnchanged(context.lake, plan.cold.parts)
+    if (!isChecked) checkUnchanged(plan.cold.parts)
     isChecked = true
     yield rows
   }
-  if (!isChecked) checkUnchanged(context.lake, plan.cold.parts)
+  if (!isChecked) checkUnchanged(plan.cold.parts)
 }
 
 /** Hot rows in the form of cold ones; those for which an unregistered file counts are left out. */
