@@ -76,7 +76,7 @@ export class DriverConnections {
       })
     })
     return {
-      rows: Promise.race([query as unknown as Promise<readonly Row[]>, giveUp]),
+      rows: Promise.race([query.then((rows) => withoutHoles(rows as unknown as readonly Row[])), giveUp]),
       isIdle: whenSettled(query, () => {
         this.#runningCount -= 1
         if (this.#runningCount === 0) this.#onIdle?.()
@@ -117,6 +117,14 @@ export class DriverConnections {
     const heard = canceller(query).catch(() => {})
     await withinTime(heard, CANCEL_MS_MAX)
   }
+}
+
+/**
+ * A result without the places that the driver leaves in front of it: behind a statement that broke off in the midst of its
+ * rows, as one does that is given up, it goes on counting where that one stood.
+ */
+function withoutHoles<Row>(rows: readonly Row[]): readonly Row[] {
+  return rows.length === 0 || 0 in rows ? rows : rows.filter(() => true)
 }
 
 function lateError(answerMs: number): StoreError {

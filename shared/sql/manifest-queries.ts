@@ -82,7 +82,7 @@ export function manifestCheckpoint(
 ): () => Promise<void> {
   return async () => {
     const [newest] = await run<{ readonly generation: bigint }>(newestGeneration(selection))
-    if (newest !== undefined && newest.generation !== plannedGeneration) throw new ManifestChanged(selection)
+    if (newest?.generation !== plannedGeneration) throw new ManifestChanged(selection)
   }
 }
 

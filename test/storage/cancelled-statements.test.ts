@@ -25,9 +25,24 @@ function message(type: string, ...parts: readonly (number | string)[]): Buffer {
   return Buffer.concat([Buffer.from(type), length, body])
 }
 
+/** Of two bytes. */
+function short(number: number): string {
+  return String.fromCharCode(number >> 8, number & 255)
+}
+
 const READY = message('Z', 'I')
 const WELCOME = Buffer.concat([message('R', 0), message('K', 1, 2), READY])
 const CANCELLED = Buffer.concat([message('E', 'SERROR\0VERROR\0C57014\0Mgiven up\0\0'), READY])
+
+/** A statement of one column, which is a text, and the first row of its result, to which there may be more. */
+const PREPARED = Buffer.concat([
+  message('1'),
+  message('t', short(0)),
+  message('T', short(1), 'n\0', 0, short(0), 25, short(1), 0, short(0)),
+])
+const BOUND = message('2')
+const ROW = message('D', short(1), 1, 'x')
+const DONE = Buffer.concat([message('C', 'SELECT 1\0'), READY])
 
 /** Answers no statement but by the error of one that is cancelled. */
 class EndlessServer {
@@ -35,6 +50,8 @@ class EndlessServer {
   readonly events: ('statement' | 'cancel' | 'cancel told')[] = []
   readonly #server: Server
   readonly #sessions: Socket[] = []
+  /** What the next statement is answered. */
+  reply = Buffer.alloc(0)
 
   constructor(t: TestContext) {
     this.#server = createServer((socket) => this.#greet(socket)).listen(0, '127.0.0.1')
@@ -80,7 +97,10 @@ class EndlessServer {
       else {
         this.#sessions.push(socket)
         socket.write(WELCOME)
-        socket.on('data', () => this.events.push('statement'))
+        socket.on('data', () => {
+          this.events.push('statement')
+          socket.write(this.reply)
+        })
       }
     })
   }
@@ -130,4 +150,18 @@ test('that a server cannot be told does no harm', async (t) => {
   server.fail()
   await giveUp(runner, server)
   assert.equal(server.count('statement'), 3)
+})
+
+test('the result behind a statement that breaks off in the midst of its rows is whole', async (t) => {
+  const server = new EndlessServer(t)
+  const runner = await server.runner(t)
+  server.reply = Buffer.concat([PREPARED, BOUND, ROW, ROW, ROW])
+  await giveUp(runner, server)
+  server.reply = Buffer.concat([BOUND, ROW, ROW, DONE])
+  const rows = await runner.run<{ n: string }>(STATEMENT)
+  assert.equal(rows.length, 2)
+  assert.deepEqual(
+    Array.from(rows, (row) => ({ ...row })),
+    [{ n: 'x' }, { n: 'x' }],
+  )
 })
