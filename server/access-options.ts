@@ -18,6 +18,8 @@ const API_KEYS_MAX = 1_000
 const API_KEY_CHARACTERS_MIN = 16
 
 const KEY_NAME = /^[A-Za-z0-9_.-]{1,64}$/
+/** Libraries write and read other characters of a header in several ways, and a bearer token has no spaces. */
+const KEY_TEXT = /^[!-~]+$/
 const SHA256 = /^[0-9a-f]{64}$/i
 
 function member(entry: unknown, name: string): unknown {
@@ -38,9 +40,9 @@ function keyOfEntry(entry: unknown, origin: string): ApiKey {
 function keyOfText(text: string, index: number, origin: string): ApiKey {
   const equals = text.indexOf('=')
   const key = text.slice(equals + 1)
-  if (equals === -1 || key.length < API_KEY_CHARACTERS_MIN)
+  if (equals === -1 || key.length < API_KEY_CHARACTERS_MIN || !KEY_TEXT.test(key))
     throw new UsageError(
-      `${origin}: entry ${index + 1} must be <name>=<key> with a key of at least ${API_KEY_CHARACTERS_MIN} characters`,
+      `${origin}: entry ${index + 1} must be <name>=<key> with a key of at least ${API_KEY_CHARACTERS_MIN} characters, all of them ASCII and none a space`,
     )
   return { name: text.slice(0, equals), sha256: sha256Hex(key) }
 }

@@ -131,6 +131,8 @@ test('refuses what it does not understand, naming the option and never a key', a
     [['--api-keys', `a=${KEY}`], {}, /api-keys/],
     [[], { BOOKCAST_API_KEYS: `a=${KEY},${KEY}` }, /BOOKCAST_API_KEYS: entry 2 must be <name>=<key>/],
     [[], { BOOKCAST_API_KEYS: 'a=short' }, /at least 16 characters/],
+    [[], { BOOKCAST_API_KEYS: `a=${KEY},b=schl\u00fcssel-f\u00fcr-alle` }, /entry 2 .*ASCII/],
+    [[], { BOOKCAST_API_KEYS: 'a=a key of several words' }, /entry 1 .*none a space/],
     [[], { BOOKCAST_API_KEYS: `a=${KEY},b=${KEY}` }, /entry 2 repeats/],
     [[], { BOOKCAST_API_KEYS: `a b=${KEY}` }, /the name of entry 1/],
     [['--rate-limit', '0'], {}, /--rate-limit must be a number above 0/],
