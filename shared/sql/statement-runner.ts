@@ -13,6 +13,8 @@ import type { StoreAddress } from './store-address.ts'
 const STORE_TRANSACTION_IDLE_MS = 60_000
 /** Statements that may run or wait for a connection at once; the next one fails as if the store were down. */
 const STORE_PENDING_STATEMENTS_MAX = 512
+/** Times a statement is asked that is ended by what was meant for another one on its connection. */
+const CANCELLED_ATTEMPTS_MAX = 4
 
 export interface StatementRunnerOptions {
   readonly address: StoreAddress
@@ -55,7 +57,8 @@ export class StatementRunner {
         options.signal?.throwIfAborted()
         // A cancel request aims at a connection, not at a statement: one meant for its last statement may come late.
         const isOwnTimeout = performance.now() - startedMs >= this.#options.statementTimeoutMs
-        if (attempt > 1 || isOwnTimeout || !isStatementCancelled(error)) throw asStoreError(error)
+        if (attempt >= CANCELLED_ATTEMPTS_MAX || isOwnTimeout || !isStatementCancelled(error))
+          throw asStoreError(error)
       }
     }
   }

@@ -50,8 +50,8 @@ class EndlessServer {
   readonly events: ('statement' | 'cancel' | 'cancel told')[] = []
   readonly #server: Server
   readonly #sessions: Socket[] = []
-  /** What the next statement is answered. */
-  reply = Buffer.alloc(0)
+  /** What the next statements are answered; the last one goes for all behind it. */
+  replies: Buffer[] = []
 
   constructor(t: TestContext) {
     this.#server = createServer((socket) => this.#greet(socket)).listen(0, '127.0.0.1')
@@ -99,7 +99,9 @@ class EndlessServer {
         socket.write(WELCOME)
         socket.on('data', () => {
           this.events.push('statement')
-          socket.write(this.reply)
+          const [reply] = this.replies
+          if (reply !== undefined) socket.write(reply)
+          if (this.replies.length > 1) this.replies.shift()
         })
       }
     })
@@ -155,13 +157,23 @@ test('that a server cannot be told does no harm', async (t) => {
 test('the result behind a statement that breaks off in the midst of its rows is whole', async (t) => {
   const server = new EndlessServer(t)
   const runner = await server.runner(t)
-  server.reply = Buffer.concat([PREPARED, BOUND, ROW, ROW, ROW])
+  server.replies = [Buffer.concat([PREPARED, BOUND, ROW, ROW, ROW])]
   await giveUp(runner, server)
-  server.reply = Buffer.concat([BOUND, ROW, ROW, DONE])
+  server.replies = [Buffer.concat([BOUND, ROW, ROW, DONE])]
   const rows = await runner.run<{ n: string }>(STATEMENT)
   assert.equal(rows.length, 2)
   assert.deepEqual(
     Array.from(rows, (row) => ({ ...row })),
     [{ n: 'x' }, { n: 'x' }],
   )
+})
+
+test('a statement that is ended in place of others is asked again', async (t) => {
+  const server = new EndlessServer(t)
+  const runner = await server.runner(t)
+  server.replies = [CANCELLED, CANCELLED, CANCELLED, Buffer.concat([PREPARED, BOUND, ROW, DONE])]
+  assert.equal((await runner.run(STATEMENT)).length, 1)
+  server.replies = [CANCELLED]
+  await assert.rejects(runner.run(STATEMENT), { code: 'store_timeout' })
+  assert.equal(server.count('statement'), 8)
 })
