@@ -30,6 +30,8 @@ export interface RunningStatement<Row> {
 
 /** A statement of the driver, which tells the server through another connection that it is given up. */
 interface CancellableQuery {
+  /** The connection on which it was sent; null before that. */
+  readonly state: unknown
   canceller: ((query: CancellableQuery) => Promise<unknown>) | null
 }
 
@@ -111,8 +113,9 @@ export class DriverConnections {
    * own `cancel` drops the promise of the request: nobody could catch its rejection, which would end the thread.
    */
   async #cancel(query: CancellableQuery): Promise<void> {
-    const { canceller } = query
-    if (!this.#canCancel || canceller === null) return
+    const { canceller, state } = query
+    // The driver would lose a connection that was opened for a statement which it then need not send.
+    if (!this.#canCancel || canceller === null || state === null) return
     query.canceller = null
     const heard = canceller(query).catch(() => {})
     await withinTime(heard, CANCEL_MS_MAX)

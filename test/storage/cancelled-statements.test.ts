@@ -52,6 +52,8 @@ class EndlessServer {
   readonly #sessions: Socket[] = []
   /** What the next statements are answered; the last one goes for all behind it. */
   replies: Buffer[] = []
+  /** How long a client waits for its welcome. */
+  welcomeMs = 0
 
   constructor(t: TestContext) {
     this.#server = createServer((socket) => this.#greet(socket)).listen(0, '127.0.0.1')
@@ -96,7 +98,7 @@ class EndlessServer {
       if (first.length === 16 && first.readInt32BE(4) === CANCEL_REQUEST) void this.#cancel(socket)
       else {
         this.#sessions.push(socket)
-        socket.write(WELCOME)
+        void setTimeout(this.welcomeMs).then(() => socket.write(WELCOME))
         socket.on('data', () => {
           this.events.push('statement')
           const [reply] = this.replies
@@ -176,4 +178,19 @@ test('a statement that is ended in place of others is asked again', async (t) =>
   server.replies = [CANCELLED]
   await assert.rejects(runner.run(STATEMENT), { code: 'store_timeout' })
   assert.equal(server.count('statement'), 8)
+})
+
+test('a statement that is given up while its connection is opened takes none away', async (t) => {
+  const server = new EndlessServer(t)
+  server.welcomeMs = 50
+  const runner = await server.runner(t)
+  const result = Buffer.concat([BOUND, ROW, DONE])
+  server.replies = [Buffer.concat([PREPARED, result]), result]
+  const gone = new AbortController()
+  const reason = new Error('the client is gone')
+  const rejected = assert.rejects(runner.run(STATEMENT, { signal: gone.signal }), reason)
+  await setTimeout(20)
+  gone.abort(reason)
+  await rejected
+  assert.equal((await runner.run(STATEMENT)).length, 1)
 })
