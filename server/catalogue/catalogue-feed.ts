@@ -2,6 +2,7 @@
 // again when theirs changed and the changed markets when theirs did. While the store is away it keeps asking.
 
 import type { Logger } from 'pino'
+import { RepeatedTurns } from '../tasks/repeated-turns.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { MarketRow, SeriesRow } from './catalogue-entry.ts'
 
@@ -39,9 +40,7 @@ export interface CatalogueFeedOptions {
 
 export class CatalogueFeed {
   readonly #options: CatalogueFeedOptions
-  readonly #closing = new AbortController()
-  #timer: NodeJS.Timeout | undefined
-  #turn: Promise<void> = Promise.resolve()
+  readonly #turns: RepeatedTurns
   #versions: DataVersions = new Map()
   #seriesVersion: string | undefined
   #marketsVersion: string | undefined
@@ -51,6 +50,8 @@ export class CatalogueFeed {
 
   constructor(options: CatalogueFeedOptions) {
     this.#options = options
+    const pollMs = options.pollMs ?? DATA_VERSION_POLL_MS
+    this.#turns = new RepeatedTurns(pollMs, (signal) => this.#takeTurn(signal))
   }
 
   /** What was last read; empty before the first answer of the store and while it is away. */
@@ -60,39 +61,30 @@ export class CatalogueFeed {
 
   /** Reads the catalogue, and from now on its changes. Resolves after the first attempt, whether it succeeded or not. */
   async start(): Promise<void> {
-    this.#turn = this.#takeTurn()
-    await this.#turn
+    await this.#turns.start()
   }
 
   /** Stops asking and resolves when nothing runs any more. */
   async close(): Promise<void> {
-    this.#closing.abort()
-    clearTimeout(this.#timer)
-    await this.#turn
+    await this.#turns.close()
   }
 
-  async #takeTurn(): Promise<void> {
-    const { logger, pollMs = DATA_VERSION_POLL_MS } = this.#options
+  async #takeTurn(signal: AbortSignal): Promise<void> {
+    const { logger } = this.#options
     try {
-      await this.#refresh()
+      await this.#refresh(signal)
       if (this.#isAway) logger.info('the catalogue is fresh again')
       this.#isAway = false
     } catch (error) {
       this.#versions = new Map()
-      if (!this.#isAway && !this.#closing.signal.aborted)
+      if (!this.#isAway && !signal.aborted)
         logger.warn({ err: error }, 'the catalogue cannot be read; what is known is served')
       this.#isAway = true
     }
-    if (this.#closing.signal.aborted) return
-    this.#timer = setTimeout(() => {
-      this.#turn = this.#takeTurn()
-    }, pollMs)
-    this.#timer.unref()
   }
 
-  async #refresh(): Promise<void> {
+  async #refresh(signal: AbortSignal): Promise<void> {
     const { catalogue, source } = this.#options
-    const { signal } = this.#closing
     const versions = await source.versions(signal)
     this.#versions = versions
     const manifest = versions.get('lake_manifest') ?? ''

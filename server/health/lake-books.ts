@@ -9,6 +9,7 @@ import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
 import { NS_PER_MS, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
+import { RepeatedTurns } from '../tasks/repeated-turns.ts'
 
 export interface LakeBooksFigures {
   /** Order-book files whose books are invented. */
@@ -30,12 +31,10 @@ const FILES_MAX = 1_000_000
 export class LakeBooks {
   readonly #lake: string
   readonly #logger: Logger
-  readonly #closing = new AbortController()
+  readonly #turns = new RepeatedTurns(INTERVAL_MS, (signal) => this.#takeTurn(signal))
   /** By path: the footers read so far. */
   readonly #known = new Map<string, KnownFile>()
   #figures: LakeBooksFigures = { sampleCount: 0, coveredToMs: {} }
-  #timer: NodeJS.Timeout | undefined
-  #turn: Promise<void> = Promise.resolve()
   #first: Promise<void> | undefined
   #rounds = 0
 
@@ -56,33 +55,29 @@ export class LakeBooks {
 
   /** Looks now and, from then on, a while after each look. */
   start(): void {
-    this.#turn = this.#look()
-      .catch((error: unknown) => {
-        if (!this.#closing.signal.aborted)
-          this.#logger.warn({ err: error }, 'the order books cannot be looked at')
-      })
-      .finally(() => {
-        if (this.#closing.signal.aborted) return
-        this.#timer = setTimeout(() => this.start(), INTERVAL_MS)
-        this.#timer.unref()
-      })
-    this.#first ??= this.#turn
+    this.#first = this.#turns.start()
   }
 
   async close(): Promise<void> {
-    this.#closing.abort()
-    clearTimeout(this.#timer)
-    await this.#turn
+    await this.#turns.close()
   }
 
-  async #look(): Promise<void> {
+  async #takeTurn(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#look(signal)
+    } catch (error) {
+      if (!signal.aborted) this.#logger.warn({ err: error }, 'the order books cannot be looked at')
+    }
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
     const today = utcDateOf(Date.now())
     const openDates = new Set([today, addDays(today, -1)])
     const isAll = this.#rounds++ % ALL_EVERY_ROUNDS === 0
     const seen = new Set<string>()
     const coveredToMs: Record<string, number> = {}
     for (const source of lobSources()) {
-      for await (const { path, date } of this.#files(source)) {
+      for await (const { path, date } of this.#files(source, signal)) {
         if (seen.size === FILES_MAX) break
         seen.add(path)
         const isOpen = openDates.has(date)
@@ -103,11 +98,11 @@ export class LakeBooks {
     this.#figures = { sampleCount, coveredToMs }
   }
 
-  async *#files(source: LobSource): AsyncGenerator<{ path: string; date: string }> {
+  async *#files(source: LobSource, signal: AbortSignal): AsyncGenerator<{ path: string; date: string }> {
     const root = lobSourceDirectory(this.#lake, source)
     for (const series of await readdir(root).catch(() => [])) {
       for (const name of await readdir(join(root, series)).catch(() => [])) {
-        this.#closing.signal.throwIfAborted()
+        signal.throwIfAborted()
         const date = dateOfLakeFileName(name)
         if (date !== undefined) yield { path: join(root, series, name), date }
       }

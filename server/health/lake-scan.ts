@@ -4,6 +4,7 @@
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { RepeatedTurns } from '../tasks/repeated-turns.ts'
 
 /** Looks at the lake directory: the pause between two, and the entries and levels that one visits at most. */
 const LAKE_SCAN_INTERVAL_MS = 5 * 60 * 1000
@@ -38,9 +39,7 @@ async function countParquetFiles(lake: string, signal: AbortSignal): Promise<num
 export class LakeScan {
   readonly #lake: string
   readonly #logger: Logger
-  readonly #closing = new AbortController()
-  #timer: NodeJS.Timeout | undefined
-  #turn: Promise<void> = Promise.resolve()
+  readonly #turns = new RepeatedTurns(LAKE_SCAN_INTERVAL_MS, (signal) => this.#scan(signal))
   #status: SyncStatus = { lastSyncMs: null, fileCount: 0 }
 
   constructor(lake: string, logger: Logger) {
@@ -54,26 +53,20 @@ export class LakeScan {
 
   /** Scans now and, from then on, a while after each scan. */
   start(): void {
-    this.#turn = this.#scan()
+    void this.#turns.start()
   }
 
   /** Resolves when no scan runs any more. */
   async close(): Promise<void> {
-    this.#closing.abort()
-    clearTimeout(this.#timer)
-    await this.#turn
+    await this.#turns.close()
   }
 
-  async #scan(): Promise<void> {
+  async #scan(signal: AbortSignal): Promise<void> {
     try {
-      const fileCount = await countParquetFiles(this.#lake, this.#closing.signal)
+      const fileCount = await countParquetFiles(this.#lake, signal)
       this.#status = { lastSyncMs: Date.now(), fileCount }
     } catch (error) {
-      if (!this.#closing.signal.aborted)
-        this.#logger.warn({ err: error }, 'the lake directory cannot be scanned')
+      if (!signal.aborted) this.#logger.warn({ err: error }, 'the lake directory cannot be scanned')
     }
-    if (this.#closing.signal.aborted) return
-    this.#timer = setTimeout(() => this.start(), LAKE_SCAN_INTERVAL_MS)
-    this.#timer.unref()
   }
 }

@@ -4,6 +4,7 @@
 import { opendir, stat, statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { lobSources } from '../../shared/lob-sources.ts'
+import { RepeatedTurns } from '../tasks/repeated-turns.ts'
 import type { TaskLog } from '../tasks/task-log.ts'
 
 export type StoragePlace = 'lake' | 'recorder' | 'data' | 'temporary'
@@ -50,15 +51,16 @@ const PARENTS_MAX = 64
 
 export class StorageWatch {
   readonly #options: StorageWatchOptions
-  readonly #closing = new AbortController()
+  readonly #turns: RepeatedTurns
   readonly #warnedMs = new Map<StoragePlace, number>()
   #figures: StorageFigures = { disks: [], lakeBytes: null, walBytes: {} }
-  #timer: NodeJS.Timeout | undefined
-  #turn: Promise<void> = Promise.resolve()
   #rounds = 0
 
   constructor(options: StorageWatchOptions) {
     this.#options = options
+    this.#turns = new RepeatedTurns(options.intervalMs ?? INTERVAL_MS, async (signal) => {
+      await this.look(signal)
+    })
   }
 
   get figures(): StorageFigures {
@@ -67,24 +69,15 @@ export class StorageWatch {
 
   /** Looks now and, from then on, a while after each look. */
   start(): void {
-    this.#turn = this.#lookAndRest()
-  }
-
-  async #lookAndRest(): Promise<void> {
-    await this.look()
-    if (this.#closing.signal.aborted) return
-    this.#timer = setTimeout(() => this.start(), this.#options.intervalMs ?? INTERVAL_MS)
-    this.#timer.unref()
+    void this.#turns.start()
   }
 
   async close(): Promise<void> {
-    this.#closing.abort()
-    clearTimeout(this.#timer)
-    await this.#turn
+    await this.#turns.close()
   }
 
   /** Looks once. */
-  async look(): Promise<StorageFigures> {
+  async look(signal?: AbortSignal): Promise<StorageFigures> {
     const { lake, recorder, data, temporary } = this.#options
     const places = { lake, recorder, data, temporary }
     const disks: DiskFigures[] = []
@@ -95,14 +88,9 @@ export class StorageWatch {
       this.#tell(disk, path!)
     }
     const isLakeDue = this.#rounds++ % LAKE_EVERY_ROUNDS === 0
-    const lakeBytes = isLakeDue ? await this.#lakeBytes() : this.#figures.lakeBytes
+    const lakeBytes = isLakeDue ? await lakeBytesOf(lake, signal) : this.#figures.lakeBytes
     this.#figures = { disks, lakeBytes, walBytes: recorder === null ? {} : await logBytes(recorder) }
     return this.#figures
-  }
-
-  async #lakeBytes(): Promise<number | null> {
-    const { lake } = this.#options
-    return lake === null ? null : await bytesBelow(lake, '.parquet', this.#closing.signal).catch(() => null)
   }
 
   #tell({ place, freeBytes, sizeBytes, isLow }: DiskFigures, path: string): void {
@@ -117,6 +105,10 @@ export class StorageWatch {
       logger.info(context, 'the disk has room again')
     }
   }
+}
+
+async function lakeBytesOf(lake: string | null, signal: AbortSignal | undefined): Promise<number | null> {
+  return lake === null ? null : await bytesBelow(lake, '.parquet', signal).catch(() => null)
 }
 
 /** Of the directory, or of the nearest one above it where it is still to be made. */
