@@ -2,9 +2,10 @@
 // that a short absence heals without a backfill. A month's window is complete only when nothing can arrive in it any
 // more; until then it is asked again.
 
+import { findStation, type Station } from '../../shared/stations.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { missingWindows, type TimeWindow } from '../storage/cursor-store.ts'
-import type { IngestStep, SourceContext, SourceHistory, SourceName } from './source.ts'
+import type { FetchedRows, IngestStep, SourceContext, SourceHistory, SourceName } from './source.ts'
 
 /** Days that the polls of the archives look back at, so that a few days without a collector heal by themselves. */
 const INGEST_ARCHIVE_POLL_DAYS = 3
@@ -35,6 +36,32 @@ export function settledPart(window: TimeWindow, settleMs: number, nowMs: number)
   const settledToMs = Math.floor((nowMs - settleMs) / MS_PER_DAY) * MS_PER_DAY
   const toMs = Math.min(window.toMs, settledToMs)
   return toMs > window.fromMs ? { fromMs: window.fromMs, toMs } : null
+}
+
+/** The past of an archive that is asked station by station: `fetch` brings one station's part of a window. */
+export function stationHistory(
+  stations: readonly Station[],
+  windows: SourceHistory['windows'],
+  fetch: (
+    station: Station,
+    window: TimeWindow,
+    context: SourceContext,
+    signal: AbortSignal,
+  ) => Promise<FetchedRows>,
+): SourceHistory {
+  return {
+    scopes: async () => stations.map(({ code }) => code),
+    windows,
+    step: (scope, window, context) => ({
+      scope,
+      title: `${scope} ${windowTitle(window)}`,
+      async fetch(signal) {
+        const station = stations.find(({ code }) => code === scope) ?? findStation(scope)
+        if (station === undefined) throw new RangeError(`there is no station ${scope}`)
+        return await fetch(station, window, context, signal)
+      },
+    }),
+  }
 }
 
 /** The steps of an archive's poll: what the last days miss, scope by scope. */

@@ -50,6 +50,6 @@ export function fetchedObservations(
       return insertedCount + updatedCount
     },
     problems,
-    ...(completed === null ? {} : { completed }),
+    completed,
   }
 }

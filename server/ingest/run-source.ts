@@ -140,7 +140,7 @@ async function store(
   const rowCount = await postgres.transaction(
     async (transaction) => {
       const changed = await fetched.write(transaction)
-      if (fetched.completed !== undefined) await completeWindow(transaction, cursor, fetched.completed)
+      if (fetched.completed) await completeWindow(transaction, cursor, fetched.completed)
       await recordSuccess(transaction, cursor, clock.nowMs(), changed)
       return changed
     },

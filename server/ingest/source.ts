@@ -2,6 +2,7 @@
 // and the rows they bring); running them, writing, remembering completed windows, counting and backing off are the
 // same for all of them (run-source.ts, schedule.ts).
 
+import type { Station } from '../../shared/stations.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { StoreTransaction } from '../storage/store-transaction.ts'
@@ -30,12 +31,19 @@ export interface SourceContext {
 export interface FetchedRows {
   /** Writes the rows and returns how many are new or changed. May run again when the transaction is repeated. */
   write(transaction: StoreTransaction): Promise<number>
-  /** The window that is complete once the rows are written; absent when more can still arrive in it. */
-  readonly completed?: TimeWindow
+  /** The window that is complete once the rows are written; none when more can still arrive in it. */
+  readonly completed?: TimeWindow | null
   /** Entries that could not be read and are left out. */
   readonly problems: readonly string[]
   /** Called after the commit. */
   committed?(): void
+}
+
+/** What a source of reports of stations is made of. */
+export interface StationSourceOptions<Client> {
+  readonly client: Client
+  readonly stations: readonly Station[]
+  readonly intervalMs: number
 }
 
 export interface IngestStep {

@@ -8,7 +8,7 @@ import type { Station } from '../../../shared/stations.ts'
 import { MS_PER_HOUR } from '../../../shared/utc-date.ts'
 import { readCursorStatus } from '../../storage/cursor-store.ts'
 import { fetchedObservations, requireRows } from '../fetched-observations.ts'
-import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../source.ts'
+import type { FetchedRows, IngestSource, IngestStep, SourceContext, StationSourceOptions } from '../source.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import type { AviationWeatherClient } from './client.ts'
 import { AWC } from './parse.ts'
@@ -18,12 +18,6 @@ const LIVE = 'live'
 const HOURS_MIN = 2
 /** So many hours of a single station fit into one answer. */
 const HOURS_MAX = Math.min(Math.floor(AWC_ENTRIES_MAX / AWC_REPORTS_PER_STATION_HOUR_MAX), AWC_HOURS_MAX)
-
-export interface AviationWeatherSourceOptions {
-  readonly client: AviationWeatherClient
-  readonly stations: readonly Station[]
-  readonly intervalMs: number
-}
 
 export class AviationWeatherSource implements IngestSource {
   readonly name = NAME
@@ -37,7 +31,7 @@ export class AviationWeatherSource implements IngestSource {
   /** An answer was taken whose rows are not known to be stored. */
   #isOwed = false
 
-  constructor(options: AviationWeatherSourceOptions) {
+  constructor(options: StationSourceOptions<AviationWeatherClient>) {
     this.#client = options.client
     this.#stations = options.stations
     this.intervalMs = options.intervalMs

@@ -1,10 +1,9 @@
 // The archive of climate reports: each station's products, month by month of their issue.
 
 import { AFOS_SETTLE_MS } from '../../../shared/limits.ts'
-import type { Station } from '../../../shared/stations.ts'
 import { addDays, MS_PER_DAY, utcDateOf } from '../../../shared/utc-date.ts'
-import { monthsOf, pollRecentDays, settledPart, windowTitle } from '../archive-windows.ts'
-import type { IngestSource, SourceHistory } from '../source.ts'
+import { monthsOf, pollRecentDays, settledPart, stationHistory } from '../archive-windows.ts'
+import type { IngestSource, StationSourceOptions } from '../source.ts'
 import type { AfosClient } from './afos-client.ts'
 import type { ClimateReport } from './parse.ts'
 import type { ClimateReportError } from './report-error.ts'
@@ -12,38 +11,22 @@ import { fetchedReports } from './stored-reports.ts'
 
 const NAME = 'climate-afos'
 
-export interface AfosSourceOptions {
-  readonly client: AfosClient
-  readonly stations: readonly Station[]
-  readonly intervalMs: number
-}
-
-export function afosSource({ client, stations, intervalMs }: AfosSourceOptions): IngestSource {
-  const history: SourceHistory = {
-    scopes: async () => stations.map(({ code }) => code),
-    windows: monthsOf,
-    step: (scope, window, { clock }) => ({
-      scope,
-      title: `${scope} ${windowTitle(window)}`,
-      async fetch(signal) {
-        const station = stations.find(({ code }) => code === scope)
-        if (station === undefined) throw new RangeError(`there is no station ${scope}`)
-        const nowMs = clock.nowMs()
-        const reports: ClimateReport[] = []
-        const errors: ClimateReportError[] = []
-        // The archive is asked by dates: whole ones that cover the window.
-        const from = utcDateOf(window.fromMs)
-        const to = addDays(utcDateOf(window.toMs - 1), 1)
-        for await (const part of client.windows({ pil: station.climatePil, from, to, nowMs, signal })) {
-          reports.push(...part.reports)
-          errors.push(...part.errors)
-        }
-        const asked = { fromMs: window.fromMs, toMs: Date.parse(to) }
-        const completed = settledPart(asked, Math.max(AFOS_SETTLE_MS, MS_PER_DAY), nowMs)
-        return fetchedReports({ reports, errors }, stations, 'iem', { completed, nowMs })
-      },
-    }),
-  }
+export function afosSource({ client, stations, intervalMs }: StationSourceOptions<AfosClient>): IngestSource {
+  const history = stationHistory(stations, monthsOf, async (station, window, { clock }, signal) => {
+    const nowMs = clock.nowMs()
+    const reports: ClimateReport[] = []
+    const errors: ClimateReportError[] = []
+    // The archive is asked by dates: whole ones that cover the window.
+    const from = utcDateOf(window.fromMs)
+    const to = addDays(utcDateOf(window.toMs - 1), 1)
+    for await (const part of client.windows({ pil: station.climatePil, from, to, nowMs, signal })) {
+      reports.push(...part.reports)
+      errors.push(...part.errors)
+    }
+    const asked = { fromMs: window.fromMs, toMs: Date.parse(to) }
+    const completed = settledPart(asked, Math.max(AFOS_SETTLE_MS, MS_PER_DAY), nowMs)
+    return fetchedReports({ reports, errors }, stations, 'iem', { completed, nowMs })
+  })
   return {
     name: NAME,
     intervalMs,

@@ -4,20 +4,14 @@
 
 import type { Station } from '../../../shared/stations.ts'
 import { readCursorState, writeCursorState } from '../../storage/cursor-store.ts'
-import type { IngestSource, IngestStep, SourceContext } from '../source.ts'
+import type { IngestSource, IngestStep, SourceContext, StationSourceOptions } from '../source.ts'
 import { readStoredValidators } from '../validators-state.ts'
 import type { NwsClient, SeenProducts } from './nws-client.ts'
 import { fetchedReports } from './stored-reports.ts'
 
 const NAME = 'climate-nws'
 
-export interface NwsSourceOptions {
-  readonly client: NwsClient
-  readonly stations: readonly Station[]
-  readonly intervalMs: number
-}
-
-export function nwsSource(options: NwsSourceOptions): IngestSource {
+export function nwsSource(options: StationSourceOptions<NwsClient>): IngestSource {
   const { client, stations, intervalMs } = options
   return {
     name: NAME,
@@ -35,7 +29,7 @@ export function nwsSource(options: NwsSourceOptions): IngestSource {
 }
 
 function stepOf(
-  { client, stations }: NwsSourceOptions,
+  { client, stations }: StationSourceOptions<NwsClient>,
   station: Station,
   { clock }: SourceContext,
 ): IngestStep {

@@ -32,6 +32,6 @@ export function fetchedReports(
     write: (transaction) => writeClimateReports(transaction, matched, classifyReports),
     problems: [...parsed.errors.map(({ message }) => message), ...byTime.problems],
     aheadCount: byTime.ahead.length,
-    ...(completed === null ? {} : { completed }),
+    completed,
   }
 }

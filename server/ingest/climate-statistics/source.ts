@@ -8,37 +8,21 @@ import type { Station } from '../../../shared/stations.ts'
 import { utcDateOf, utcDatesBetween } from '../../../shared/utc-date.ts'
 import { readClimateDates, writeClimateEstimates } from '../../storage/climate-store.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
-import { monthsOf, pollRecentDays, settledPart, windowTitle } from '../archive-windows.ts'
-import type { FetchedRows, IngestSource, SourceContext, SourceHistory } from '../source.ts'
+import { monthsOf, pollRecentDays, settledPart, stationHistory } from '../archive-windows.ts'
+import type { FetchedRows, IngestSource, SourceContext, StationSourceOptions } from '../source.ts'
 import type { ClimateStatisticsClient } from './client.ts'
 import { estimatedRecords } from './estimates.ts'
 
 const NAME = 'climate-statistics'
 
-export interface ClimateStatisticsSourceOptions {
-  readonly client: ClimateStatisticsClient
-  readonly stations: readonly Station[]
-  readonly intervalMs: number
-}
-
 export function climateStatisticsSource({
   client,
   stations,
   intervalMs,
-}: ClimateStatisticsSourceOptions): IngestSource {
-  const history: SourceHistory = {
-    scopes: async () => stations.map(({ code }) => code),
-    windows: monthsOf,
-    step: (scope, window, context) => ({
-      scope,
-      title: `${scope} ${windowTitle(window)}`,
-      async fetch(signal) {
-        const station = stations.find(({ code }) => code === scope)
-        if (station === undefined) throw new RangeError(`there is no station ${scope}`)
-        return await fetchEstimates(client, station, window, context, signal)
-      },
-    }),
-  }
+}: StationSourceOptions<ClimateStatisticsClient>): IngestSource {
+  const history = stationHistory(stations, monthsOf, (station, window, context, signal) =>
+    fetchEstimates(client, station, window, context, signal),
+  )
   return {
     name: NAME,
     intervalMs,
@@ -60,12 +44,11 @@ async function fetchEstimates(
   const from = utcDateOf(window.fromMs)
   const last = utcDateOf(window.toMs - 1)
   const to = last < lastClosedDate ? last : lastClosedDate
-  const settled = settledPart(window, INGEST_ARCHIVE_SETTLE_MS, nowMs)
-  const completed = settled === null ? {} : { completed: settled }
+  const completed = settledPart(window, INGEST_ARCHIVE_SETTLE_MS, nowMs)
   const known = await readClimateDates(postgres, station.code, from, to)
   const official = new Set(known.filter(isOfficial).map(({ observation_date }) => observation_date))
   if (utcDatesBetween(from, to).every((date) => official.has(date))) {
-    return { write: async () => 0, problems: [], ...completed }
+    return { write: async () => 0, problems: [], completed }
   }
   const problems: string[] = []
   const range = { sid: station.icao, from, to }
@@ -74,6 +57,6 @@ async function fetchEstimates(
   return {
     write: (transaction) => writeClimateEstimates(transaction, estimates),
     problems,
-    ...(problems.length > 0 ? {} : completed),
+    completed: problems.length > 0 ? null : completed,
   }
 }

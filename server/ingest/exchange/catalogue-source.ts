@@ -215,7 +215,7 @@ async function fetchPast(
       return changed
     },
     problems,
-    ...(completed === null ? {} : { completed }),
+    completed,
   }
 }
 

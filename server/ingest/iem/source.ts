@@ -2,57 +2,32 @@
 // that are not as the poll before told them.
 
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
-import { findStation, type Station } from '../../../shared/stations.ts'
-import { monthsOf, pollRecentDays, settledPart, windowTitle } from '../archive-windows.ts'
+import type { Station } from '../../../shared/stations.ts'
+import { monthsOf, pollRecentDays, settledPart, stationHistory } from '../archive-windows.ts'
 import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
 import { fetchedObservations, requireRows, type RequiredRows } from '../fetched-observations.ts'
-import type { FetchedRows, IngestSource, SourceContext, SourceHistory } from '../source.ts'
+import type { FetchedRows, IngestSource, SourceContext, StationSourceOptions } from '../source.ts'
 import { changedDays, readToldDays } from '../told-days.ts'
 import type { IemClient } from './client.ts'
 
 const NAME = 'iem'
 
-export interface IemSourceOptions {
-  readonly client: IemClient
-  readonly stations: readonly Station[]
-  readonly intervalMs: number
-}
-
-export function iemSource({ client, stations, intervalMs }: IemSourceOptions): IngestSource {
+export function iemSource({ client, stations, intervalMs }: StationSourceOptions<IemClient>): IngestSource {
   const ask = async (
-    scope: string,
+    station: Station,
     window: TimeWindow,
     nowMs: number,
     signal: AbortSignal,
-  ): Promise<RequiredRows> => {
-    const station = stations.find(({ code }) => code === scope) ?? findStation(scope)
-    if (station === undefined) throw new RangeError(`there is no station ${scope}`)
-    return requireRows(await client.fetch({ station, ...window, signal }), nowMs)
-  }
-  const history: SourceHistory = {
-    scopes: async () => stations.map(({ code }) => code),
-    windows: monthsOf,
-    step: (scope, window, { clock }) => ({
-      scope,
-      title: `${scope} ${windowTitle(window)}`,
-      async fetch(signal) {
-        const nowMs = clock.nowMs()
-        const { rows, problems } = await ask(scope, window, nowMs, signal)
-        return fetchedObservations(rows, problems, settledPart(window, INGEST_ARCHIVE_SETTLE_MS, nowMs))
-      },
-    }),
-  }
-  const polled: SourceHistory = {
-    ...history,
-    step: (scope, window, context) => ({
-      scope,
-      title: `${scope} ${windowTitle(window)}`,
-      async fetch(signal) {
-        const found = await ask(scope, window, context.clock.nowMs(), signal)
-        return await changedReports(scope, window, found, context)
-      },
-    }),
-  }
+  ): Promise<RequiredRows> => requireRows(await client.fetch({ station, ...window, signal }), nowMs)
+  const history = stationHistory(stations, monthsOf, async (station, window, { clock }, signal) => {
+    const nowMs = clock.nowMs()
+    const { rows, problems } = await ask(station, window, nowMs, signal)
+    return fetchedObservations(rows, problems, settledPart(window, INGEST_ARCHIVE_SETTLE_MS, nowMs))
+  })
+  const polled = stationHistory(stations, monthsOf, async (station, window, context, signal) => {
+    const found = await ask(station, window, context.clock.nowMs(), signal)
+    return await changedReports(station, window, found, context)
+  })
   return {
     name: NAME,
     intervalMs,
@@ -63,7 +38,7 @@ export function iemSource({ client, stations, intervalMs }: IemSourceOptions): I
 }
 
 async function changedReports(
-  scope: string,
+  { code: scope }: Station,
   window: TimeWindow,
   { rows, problems }: RequiredRows,
   { postgres, clock }: SourceContext,

@@ -4,9 +4,9 @@
 
 import type { Station } from '../../../shared/stations.ts'
 import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
-import { settledPart, windowTitle, yearsOf } from '../archive-windows.ts'
+import { settledPart, stationHistory, yearsOf } from '../archive-windows.ts'
 import { fetchedObservations, requireRows } from '../fetched-observations.ts'
-import type { FetchedRows, IngestSource, IngestStep, SourceContext, SourceHistory } from '../source.ts'
+import type { FetchedRows, IngestSource, IngestStep, SourceContext, StationSourceOptions } from '../source.ts'
 import { changedDays, readToldDays } from '../told-days.ts'
 import type { Validators } from '../../upstream/upstream-http.ts'
 import { readStoredValidators } from '../validators-state.ts'
@@ -17,30 +17,14 @@ const INGEST_YEARLY_SETTLE_MS = 60 * 24 * 60 * 60 * 1000
 
 const NAME = 'ncei'
 
-export interface NceiSourceOptions {
-  readonly client: NceiClient
-  readonly stations: readonly Station[]
-  readonly intervalMs: number
-}
-
-export function nceiSource({ client, stations, intervalMs }: NceiSourceOptions): IngestSource {
-  const history: SourceHistory = {
-    scopes: async () => stations.map(({ code }) => code),
-    windows: yearsOf,
-    step: (scope, window, { clock }) => ({
-      scope,
-      title: `${scope} ${windowTitle(window)}`,
-      async fetch(signal) {
-        const station = stations.find(({ code }) => code === scope)
-        if (station === undefined) throw new RangeError(`there is no station ${scope}`)
-        const year = new Date(window.fromMs).getUTCFullYear()
-        const nowMs = clock.nowMs()
-        const { rows, problems } = requireRows(await client.fetch({ station, year, signal }), nowMs)
-        const wanted = rows.filter(({ observed_at }) => isWithin(observed_at, window))
-        return fetchedObservations(wanted, problems, settledPart(window, INGEST_YEARLY_SETTLE_MS, nowMs))
-      },
-    }),
-  }
+export function nceiSource({ client, stations, intervalMs }: StationSourceOptions<NceiClient>): IngestSource {
+  const history = stationHistory(stations, yearsOf, async (station, window, { clock }, signal) => {
+    const year = new Date(window.fromMs).getUTCFullYear()
+    const nowMs = clock.nowMs()
+    const { rows, problems } = requireRows(await client.fetch({ station, year, signal }), nowMs)
+    const wanted = rows.filter(({ observed_at }) => isWithin(observed_at, window))
+    return fetchedObservations(wanted, problems, settledPart(window, INGEST_YEARLY_SETTLE_MS, nowMs))
+  })
   return {
     name: NAME,
     intervalMs,
