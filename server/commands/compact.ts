@@ -9,7 +9,6 @@ import { MS_PER_HOUR } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { compactClosedDays } from '../compaction/compaction.ts'
 import type { CompactionResult } from '../compaction/compaction-options.ts'
-import { openRelationalStore } from '../storage/relational-store.ts'
 import { type Command, type CommandIo } from './command.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
@@ -19,7 +18,8 @@ import {
   type ParsedOptions,
   parseOptions,
 } from '../options/options.ts'
-import { fitted } from './terminal.ts'
+import { openMigratedStore, readStoreOptions } from './store-options.ts'
+import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   {
@@ -61,45 +61,31 @@ const OPTIONS: readonly OptionDeclaration[] = [
 
 const MS_PER_MINUTE = 60_000
 
-export const compactCommand: Command = async (args, io) => {
-  const options = parseOptions(args, io.env, OPTIONS)
-  if (options.help) {
-    io.stdout.write(
-      fitted(
-        `Usage: bookcast compact --lake <dir> [options]
+const HELP = `Usage: bookcast compact --lake <dir> [options]
 
 Moves closed days of candles and observations from the relational store to the lake. Each file is read back before the
 rows are deleted; a run that was killed is completed by the next one. With --grace-minutes rows are deleted by a run so long
 after the one that wrote their file.
 
 ${describeOptions(OPTIONS)}
-`,
-        io.stdout,
-      ),
-    )
-    return 0
-  }
+`
+
+export const compactCommand: Command = async (args, io) => {
+  const options = parseOptions(args, io.env, OPTIONS)
+  if (options.help) return showHelp(HELP, io.stdout)
   return await run(options, io)
 }
 
 async function run(options: ParsedOptions, io: CommandIo): Promise<number> {
   const lake = options.get('lake')?.text
   if (lake === undefined || lake === '') throw new UsageError('--lake <dir> is missing (or BOOKCAST_LAKE)')
-  const url = options.get('database-url')
-  // The message must not show the text, which may hold a password.
-  if (url !== undefined && !/^postgres(?:ql)?:\/\/./.test(url.text)) {
-    throw new UsageError(`${url.origin} must be a URL that begins with postgres://`)
-  }
+  const place = readStoreOptions(options)
   const delay = options.get('delay-hours') ?? { text: '', origin: '--delay-hours' }
   const delayMs = integerOption(delay, 0, COMPACTION_DELAY_HOURS_MAX) * MS_PER_HOUR
   const grace = options.get('grace-minutes') ?? { text: '', origin: '--grace-minutes' }
   const graceMs = integerOption(grace, 0, COMPACTION_GRACE_MINUTES_MAX) * MS_PER_MINUTE
-  const store = await openRelationalStore({
-    databaseUrl: url?.text ?? null,
-    dataDirectory: options.get('data-dir')?.text ?? '',
-  })
+  const store = await openMigratedStore(place)
   try {
-    await store.migrate()
     const signal = io.signal ?? new AbortController().signal
     const result = await compactClosedDays({
       postgres: store.postgres,

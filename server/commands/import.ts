@@ -1,7 +1,6 @@
 // `bookcast import`: the command line around server/import. It reads options and environment, shows progress, and prints
 // what became of the recording.
 
-import { parseArgs } from 'node:util'
 import { seriesNameProblem } from '../../shared/series-name.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -11,13 +10,14 @@ import type { SequenceTrust } from '../feed/feed-reading.ts'
 import { PublishedInPartError, importRecordings } from '../import/recording-import.ts'
 import type { ImportOptions, ImportResult } from '../import/recording-import.ts'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
+import { parseArguments } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
 import type { Command, CommandIo } from './command.ts'
 import { IMPORT_HELP } from './import-help.ts'
 import { ImportProgressView } from './import-progress.ts'
 import { checkReportPath, writeImportReport } from './import-report-file.ts'
 import { importSummary } from './import-summary.ts'
-import { fitted } from './terminal.ts'
+import { showHelp } from './terminal.ts'
 
 /** Files of an import that ended in the midst of publishing that are named. */
 const PATHS_SHOWN_MAX = 5
@@ -33,10 +33,7 @@ interface Settings extends Pick<
 
 export const importCommand: Command = async (args, io) => {
   const settings = readSettings(args, io)
-  if (settings === 'help') {
-    io.stdout.write(fitted(IMPORT_HELP, io.stdout))
-    return 0
-  }
+  if (settings === 'help') return showHelp(IMPORT_HELP, io.stdout)
   return await run(settings, io, io.signal ?? new AbortController().signal)
 }
 
@@ -87,7 +84,7 @@ async function report(result: ImportResult, settings: Settings, { stderr }: Comm
 }
 
 function readSettings(args: readonly string[], { env, stdin }: CommandIo): Settings | 'help' {
-  const { values, positionals } = parseOrRefuse(args)
+  const { values, positionals } = parse(args)
   if (values.help === true) return 'help'
   const series = values.series ?? textOf(env, 'BOOKCAST_IMPORT_SERIES')
   const problem = series === undefined ? undefined : seriesNameProblem(series)
@@ -111,17 +108,9 @@ function readSettings(args: readonly string[], { env, stdin }: CommandIo): Setti
   }
 }
 
-// Not parseOptions: this command has flags and takes files.
-function parseOrRefuse(args: readonly string[]): ReturnType<typeof parse> {
-  try {
-    return parse(args)
-  } catch (error) {
-    throw new UsageError(messageOf(error))
-  }
-}
-
+// Not parseOptions: this command takes files.
 function parse(args: readonly string[]) {
-  return parseArgs({
+  return parseArguments({
     args: [...args],
     allowPositionals: true,
     options: {

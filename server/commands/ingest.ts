@@ -38,7 +38,7 @@ import {
 } from '../options/options.ts'
 import { RECORD_SECRETS_HELP, seriesOptions } from '../recorder/recording-config.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
-import { fitted } from './terminal.ts'
+import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   {
@@ -121,10 +121,7 @@ interface Settings {
 
 export const ingestCommand: Command = async (args, io) => {
   const settings = readSettings(args, io)
-  if (settings === 'help') {
-    io.stdout.write(fitted(HELP, io.stdout))
-    return 0
-  }
+  if (settings === 'help') return showHelp(HELP, io.stdout)
   const signal = io.signal ?? new AbortController().signal
   if (settings.lake !== null) await mkdir(settings.lake, { recursive: true })
   const store = await openMigratedStore({

@@ -20,7 +20,7 @@ import {
   parseOptions,
   type ParsedOptions,
 } from '../options/options.ts'
-import { fitted } from './terminal.ts'
+import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   { name: 'lake', placeholder: '<dir>', description: 'the lake; required', env: 'BOOKCAST_LAKE' },
@@ -68,10 +68,7 @@ interface Settings {
 
 export const pruneCommand: Command = async (args, { env, stdout, stderr, signal }) => {
   const options = parseOptions(args, env, OPTIONS)
-  if (options.help) {
-    stdout.write(fitted(HELP, stdout))
-    return 0
-  }
+  if (options.help) return showHelp(HELP, stdout)
   const { lake, before, keptIn, isApplied } = readSettings(options)
   const local = new DirectoryStore(lake)
   let [count, bytes, keptCount] = [0, 0, 0]

@@ -10,7 +10,7 @@ import type { Command, CommandIo } from './command.ts'
 import { describeOptions } from '../options/options.ts'
 import { RECORD_OPTIONS, readRecordConfig } from './record-config.ts'
 import type { RecordConfig } from './record-config.ts'
-import { fitted } from './terminal.ts'
+import { showHelp } from './terminal.ts'
 
 const HELP = `Usage: bookcast record --lake <dir> --${seriesOptions()[0]!.name} <list> [options]
 
@@ -25,10 +25,7 @@ ${RECORD_SECRETS_HELP}
 
 export const recordCommand: Command = async (args, io) => {
   const config = readRecordConfig(args, io.env)
-  if (config === 'help') {
-    io.stdout.write(fitted(HELP, io.stdout))
-    return 0
-  }
+  if (config === 'help') return showHelp(HELP, io.stdout)
   return await record(config, io)
 }
 

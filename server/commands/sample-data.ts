@@ -10,7 +10,7 @@ import type { Command } from './command.ts'
 import { UsageError } from '../options/usage-error.ts'
 import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
 import { describeOptions, integerOption, parseOptions } from '../options/options.ts'
-import { fitted } from './terminal.ts'
+import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   {
@@ -61,10 +61,7 @@ ${describeOptions(OPTIONS)}
 
 export const sampleDataCommand: Command = async (args, io) => {
   const options = parseOptions(args, io.env, OPTIONS)
-  if (options.help) {
-    io.stdout.write(fitted(HELP, io.stdout))
-    return 0
-  }
+  if (options.help) return showHelp(HELP, io.stdout)
   const directory = required(options, 'out').text
   const seed = integerOption(required(options, 'seed'), 0, SEED_MAX)
   const markets = integerOption(required(options, 'markets'), 1, MARKETS_MAX)

@@ -20,7 +20,7 @@ import type { Command, CommandIo } from './command.ts'
 import { openLog } from '../log.ts'
 import { exampleRequests } from './example-requests.ts'
 import { describeOptions } from '../options/options.ts'
-import { fitted, type Style, styleOf } from './terminal.ts'
+import { showHelp, type Style, styleOf } from './terminal.ts'
 
 /** Pause between two attempts to bring the store's tables up to date while it is away. */
 const MIGRATION_RETRY_MS = 2_000
@@ -198,10 +198,7 @@ async function serve(config: ServeConfig, { env, stdout, signal }: CommandIo): P
 
 export const serveCommand: Command = async (args, io) => {
   const call = readServeCall(args, io.env)
-  if (call === 'help') {
-    io.stdout.write(fitted(HELP, io.stdout))
-    return 0
-  }
+  if (call === 'help') return showHelp(HELP, io.stdout)
   const { config, isCheckOnly } = call
   // A replica begins with nothing.
   if (config.sync !== null && !isCheckOnly) await mkdir(config.lake, { recursive: true })

@@ -23,7 +23,7 @@ import {
 } from '../options/options.ts'
 import { newestLines, recorderTable, sourceTable, storageLines } from './status-text.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
-import { fitted } from './terminal.ts'
+import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   ...STORE_OPTIONS,
@@ -58,10 +58,7 @@ const WAIT_MS = 15_000
 
 export const statusCommand: Command = async (args, { env, stdout }) => {
   const options = parseOptions(args, env, OPTIONS)
-  if (options.help) {
-    stdout.write(fitted(HELP, stdout))
-    return 0
-  }
+  if (options.help) return showHelp(HELP, stdout)
   const settings = readStoreOptions(options)
   await mustBeThere(options)
   const lake = options.get('lake')?.text ?? null

@@ -1,6 +1,5 @@
 // `bookcast sync`: the command line around server/sync.
 
-import { parseArgs } from 'node:util'
 import { SYNC_PARALLEL_DEFAULT, SYNC_PARALLEL_MAX } from '../../shared/limits.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
@@ -8,9 +7,9 @@ import { readEndpoint, readPathStyle } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { type Command, type CommandIo } from './command.ts'
 import { UsageError } from '../options/usage-error.ts'
-import { integerOption, type OptionText } from '../options/options.ts'
+import { integerOption, type OptionText, parseArguments } from '../options/options.ts'
 import { SyncProgressView } from './sync-progress.ts'
-import { fitted } from './terminal.ts'
+import { showHelp } from './terminal.ts'
 
 /** Objects with a problem that a summary names; all are counted. */
 const SYNC_PROBLEMS_SHOWN = 20
@@ -45,10 +44,7 @@ interface Settings {
 
 export const syncCommand: Command = async (args, io) => {
   const settings = readSettings(args, io.env)
-  if (settings === 'help') {
-    io.stdout.write(fitted(HELP, io.stdout))
-    return 0
-  }
+  if (settings === 'help') return showHelp(HELP, io.stdout)
   return await run(settings, io)
 }
 
@@ -95,7 +91,7 @@ function problems({ failures, conflictReasons, sampleCount }: LakeSyncResult): s
 }
 
 function readSettings(args: readonly string[], env: CommandIo['env']): Settings | 'help' {
-  const values = parseOrRefuse(args)
+  const values = parse(args)
   if (values.help === true) return 'help'
   // An empty variable counts as none.
   const textOf = (option: string | undefined, name: string): string | undefined =>
@@ -136,16 +132,8 @@ function optionText(origin: string, text: string | undefined): OptionText | unde
   return text === undefined ? undefined : { text, origin }
 }
 
-function parseOrRefuse(args: readonly string[]): ReturnType<typeof parse> {
-  try {
-    return parse(args)
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
-  }
-}
-
 function parse(args: readonly string[]) {
-  return parseArgs({
+  return parseArguments({
     args: [...args],
     allowPositionals: false,
     options: {

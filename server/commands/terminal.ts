@@ -64,6 +64,12 @@ export function fitted(text: string, { isTTY, columns }: CommandIo['stdout']): s
     .join('\n')
 }
 
+/** Writes a help text and says the exit code. */
+export function showHelp(text: string, stdout: CommandIo['stdout']): number {
+  stdout.write(fitted(text, stdout))
+  return 0
+}
+
 function fittedLine(line: string, columns: number): string {
   const indent = /^\s*/.exec(line)?.[0] ?? ''
   const whole = LINE_HEAD.exec(line)?.[0] ?? indent

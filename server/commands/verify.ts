@@ -20,7 +20,7 @@ import {
   parseOptions,
 } from '../options/options.ts'
 import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
-import { fitted } from './terminal.ts'
+import { showHelp } from './terminal.ts'
 
 /** Days that are looked at when no date is given. */
 const DAYS_DEFAULT = 30
@@ -77,10 +77,7 @@ ${describeOptions(OPTIONS)}
 
 export const verifyCommand: Command = async (args, io) => {
   const options = parseOptions(args, io.env, OPTIONS)
-  if (options.help) {
-    io.stdout.write(fitted(HELP, io.stdout))
-    return 0
-  }
+  if (options.help) return showHelp(HELP, io.stdout)
   if (!options.has('store')) throw new UsageError('--store is missing: it says what is to be verified')
   const dates = readDates(options)
   const settings = readStoreOptions(options)

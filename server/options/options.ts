@@ -2,7 +2,7 @@
 // configuration file; the command line wins, then the environment. One declaration gives the parser, the help text and
 // the name that an error mentions.
 
-import { parseArgs } from 'node:util'
+import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { UsageError } from './usage-error.ts'
 import { closest } from './closest.ts'
 
@@ -60,7 +60,10 @@ export function parseOptions(
       { type: isFlag === true ? ('boolean' as const) : ('string' as const) },
     ]),
   )
-  const parsed = parseOrRefuse(args, { ...options, help: { type: 'boolean', short: 'h' } })
+  const known = { ...options, help: { type: 'boolean' as const, short: 'h' } }
+  const parsed: Readonly<Record<string, unknown>> = parseArguments({ args: [...args], options: known }, () =>
+    meantOption(args, known),
+  ).values
   if (file !== undefined) refuseUnknownNames(file, declarations)
   const find = (name: string): OptionDeclaration => {
     const declaration = declarations.find((candidate) => candidate.name === name)
@@ -113,16 +116,15 @@ function meantOption(args: readonly string[], options: Readonly<Record<string, u
   return meant === undefined ? '' : `\nDid you mean --${meant}?`
 }
 
-function parseOrRefuse(
-  args: readonly string[],
-  options: Record<string, { type: 'string' | 'boolean'; short?: string }>,
-): Record<string, unknown> {
+/** What Node's parser finds. @throws {UsageError} in its words, and `hint()` behind them */
+export function parseArguments<Config extends ParseArgsConfig>(
+  config: Config,
+  hint: () => string = () => '',
+): ReturnType<typeof parseArgs<Config>> {
   try {
-    return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values
+    return parseArgs(config)
   } catch (error) {
-    throw new UsageError(
-      `${error instanceof Error ? error.message : String(error)}${meantOption(args, options)}`,
-    )
+    throw new UsageError(`${error instanceof Error ? error.message : String(error)}${hint()}`)
   }
 }
 
