@@ -52,8 +52,8 @@ export interface UpstreamRequest {
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  readonly validators?: Validators
-  readonly signal?: AbortSignal
+  readonly validators?: Validators | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
 /** A success (status 2xx; the body of a 204 is empty), decompressed. */
@@ -100,6 +100,13 @@ export class UpstreamHttp {
       bodyTimeout: timeoutMs,
       maxResponseSize: options.bodyBytesMax ?? UPSTREAM_BODY_BYTES_MAX_DEFAULT,
     })
+  }
+
+  /** Asks without validators: whatever is no body is an `UpstreamError`. */
+  async fetchBody(request: Omit<UpstreamRequest, 'validators'>): Promise<Buffer> {
+    const answer = await this.fetch(request)
+    if (answer.kind === 'body') return answer.body
+    throw new UpstreamError(this.name, 'malformed', 'status 304 to an unconditional request')
   }
 
   /**

@@ -237,15 +237,12 @@ export class KalshiClient {
     for (const [name, value] of Object.entries(parameters)) {
       if (value !== null) query.set(name, String(value))
     }
-    const answer = await this.#http.fetch({
+    const body = await this.#http.fetchBody({
       path: query.size === 0 ? path : `${path}?${query.toString()}`,
       headers: { accept: 'application/json' },
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     })
-    if (answer.kind !== 'body') {
-      throw new UpstreamError(KALSHI, 'malformed', 'status 304 to an unconditional request')
-    }
-    return parseBody(answer.body)
+    return parseBody(body)
   }
 }
 

@@ -59,8 +59,8 @@ export class AviationWeatherClient {
     const path = `/api/data/metar?ids=${ids}&format=json&taf=false&hours=${hours}`
     const answer = await this.#http.fetch({
       path,
-      ...(this.#last?.path === path ? { validators: this.#last.validators } : {}),
-      ...(signal === undefined ? {} : { signal }),
+      validators: this.#last?.path === path ? this.#last.validators : undefined,
+      signal,
     })
     if (answer.kind === 'not_modified') return { kind: 'not_modified' }
     // 204 is how the feed says that no report exists.

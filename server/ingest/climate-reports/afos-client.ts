@@ -30,7 +30,7 @@ export interface AfosRequest extends IssueWindow {
   /** Product identifier, for example `CLINYC`. */
   readonly pil: string
   readonly nowMs: number
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 const UPSTREAM = 'iem-afos'
@@ -72,13 +72,12 @@ export class AfosClient {
       edate: `${to}T00:00Z`,
       order: 'asc',
     })
-    const answer = await this.#http.fetch({
+    const body = await this.#http.fetchBody({
       path: `/cgi-bin/afos/retrieve.py?${query.toString()}`,
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     })
-    if (answer.kind !== 'body') throw this.#error('malformed', 'status 304 to an unconditional request')
     const isClosed = Date.parse(`${to}T00:00:00Z`) + AFOS_SETTLE_MS <= nowMs
-    return { from, to, isClosed, ...this.#read(pil, answer.body.toString('latin1')) }
+    return { from, to, isClosed, ...this.#read(pil, body.toString('latin1')) }
   }
 
   #read(pil: string, text: string): ParsedClimateText {

@@ -75,8 +75,8 @@ export class NwsClient {
     const answer = await this.#http.fetch({
       path: `/products/types/CLI/locations/${encodeURIComponent(place)}`,
       headers: ACCEPT,
-      ...(seen === undefined || seen.validators === null ? {} : { validators: seen.validators }),
-      ...(signal === undefined ? {} : { signal }),
+      validators: seen?.validators ?? undefined,
+      signal,
     })
     if (answer.kind === 'not_modified') {
       return { reports: [], errors: [], failures: [], seen: null, acknowledge: () => {} }
@@ -126,7 +126,7 @@ export class NwsClient {
     const answer = await this.#http.fetch({
       path: `/products/${id}`,
       headers: ACCEPT,
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     })
     const product = answer.kind === 'body' ? this.#readJson(answer.body) : undefined
     if (product?.['id'] !== id || typeof product['productText'] !== 'string') {

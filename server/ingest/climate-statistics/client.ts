@@ -1,7 +1,6 @@
 // The regional climate centers' web service (ACIS): daily maximum and minimum of one station over a range of dates,
 // one POST per range. A plain station identifier is asked, not a "threaded" one, which would join different sites.
 
-import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { UpstreamHttp, type UpstreamOptions } from '../../upstream/upstream-http.ts'
 import { type DailyExtremes, parseDailyExtremes, type StationRange } from './parse.ts'
 
@@ -27,7 +26,7 @@ export class ClimateStatisticsClient {
     signal?: AbortSignal,
     onProblem?: (problem: string) => void,
   ): Promise<DailyExtremes[]> {
-    const answer = await this.#http.fetch({
+    const body = await this.#http.fetchBody({
       path: '/StnData',
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json' },
@@ -39,11 +38,8 @@ export class ClimateStatisticsClient {
         meta: 'sids',
         output: 'json',
       }),
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     })
-    if (answer.kind !== 'body') {
-      throw new UpstreamError(UPSTREAM, 'malformed', 'status 304 to an unconditional request')
-    }
-    return parseDailyExtremes(answer.body.toString('utf8'), range, UPSTREAM, onProblem)
+    return parseDailyExtremes(body.toString('utf8'), range, UPSTREAM, onProblem)
   }
 }

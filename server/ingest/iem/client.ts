@@ -65,7 +65,7 @@ export class IemClient {
     for (const { type, parameter } of REPORT_TYPES) {
       const answer = await this.#http.fetch({
         path: `/cgi-bin/request/asos.py?${queryOf(request, parameter)}`,
-        ...(request.signal === undefined ? {} : { signal: request.signal }),
+        signal: request.signal,
       })
       const text = answer.kind === 'body' ? answer.body.toString('utf8') : ''
       const table = { station: request.station, type, required: IEM_COLUMNS }

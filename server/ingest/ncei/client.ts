@@ -15,7 +15,7 @@ export interface NceiRequest {
   readonly station: Station
   readonly year: number
   /** Of the last answer for the same station and year. */
-  readonly validators?: Validators
+  readonly validators?: Validators | undefined
   readonly signal?: AbortSignal
 }
 
@@ -41,8 +41,8 @@ export class NceiClient {
   async #fetch({ station, year, validators, signal }: NceiRequest): Promise<ObservationFetch> {
     const answer = await this.#http.fetch({
       path: `/oa/global-historical-climatology-network/hourly/access/by-year/${year}/psv/GHCNh_${station.ghcnId}_${year}.psv`,
-      ...(validators === undefined ? {} : { validators }),
-      ...(signal === undefined ? {} : { signal }),
+      validators,
+      signal,
     })
     if (answer.kind === 'not_modified') return { kind: 'not_modified' }
     const text = answer.body.toString('utf8')

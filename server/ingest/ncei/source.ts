@@ -52,7 +52,7 @@ async function* pollCurrentYear(
           station,
           year,
           signal,
-          ...(validators === undefined ? {} : { validators }),
+          validators,
         })
         const { rows, problems, aheadCount } = requireRows(fetched, context.clock.nowMs())
         const { rows: changed, told } = changedDays(rows, readToldDays(state))
