@@ -1,6 +1,6 @@
 // The table behind a plot: the same rows as the picture, a page of them at a time, with the row at the cursor marked.
 
-import { button, element } from './element.ts'
+import { button, element, headRow, scroller, tableRow } from './element.ts'
 import { countText } from './number-text.ts'
 
 export interface TableRows {
@@ -33,12 +33,7 @@ export class DataTable {
       this.#place,
     )
     const table = element('table', {}, element('caption', {}, caption), this.#head, this.#body)
-    const scroller = element(
-      'div',
-      { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': caption },
-      table,
-    )
-    this.root = element('details', { class: 'data-table' }, this.#summary, pages, scroller)
+    this.root = element('details', { class: 'data-table' }, this.#summary, pages, scroller(caption, table))
     this.root.addEventListener('toggle', () => this.#show())
   }
 
@@ -70,22 +65,13 @@ export class DataTable {
   #show(): void {
     // A table that nobody sees costs nothing.
     if (!this.root.open) return
-    this.#head.replaceChildren(
-      element('tr', {}, ...this.#columns.map((name) => element('th', { scope: 'col' }, name))),
-    )
+    this.#head.replaceChildren(headRow(this.#columns))
     const first = this.#page * PAGE_ROWS
     const last = Math.min(this.#rows.count, first + PAGE_ROWS)
     const rows: HTMLTableRowElement[] = []
     for (let index = first; index < last; index += 1) {
       const [heading = '', ...cells] = this.#rows.cellsOf(index)
-      rows.push(
-        element(
-          'tr',
-          index === this.#current ? { 'aria-current': 'true' } : {},
-          element('th', { scope: 'row' }, heading),
-          ...cells.map((text) => element('td', {}, text)),
-        ),
-      )
+      rows.push(tableRow(heading, cells, { 'aria-current': index === this.#current ? 'true' : undefined }))
     }
     this.#body.replaceChildren(...rows)
     this.#place.textContent =

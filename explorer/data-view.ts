@@ -3,7 +3,7 @@
 import { ApiError, type ClimateGap } from '../clients/typescript/bookcast.ts'
 import { addDays, utcDateOf } from '../shared/utc-date.ts'
 import { answerOf, type ApiRequest } from './api-request.ts'
-import { button, element } from './element.ts'
+import { button, element, scroller, tableHead, tableRow } from './element.ts'
 import { instantText } from './number-text.ts'
 import { parseSamples } from './prometheus-text.ts'
 import { daysBetween, type RecordedSeries } from './recorded-days.ts'
@@ -15,23 +15,15 @@ const CLIMATE_GAP_DAYS = 365
 const SERIES_NAME_CHARACTERS_MAX = 60
 
 function tableOf({ caption, columns, rows }: FactTable): HTMLElement {
-  const head = columns.map((name) => element('th', { scope: 'col' }, name))
-  const body = rows.map(([heading = '', ...cells]) =>
-    element(
-      'tr',
-      {},
-      element('th', { scope: 'row' }, heading),
-      ...cells.map((text) => element('td', {}, text)),
-    ),
-  )
+  const body = rows.map(([heading = '', ...cells]) => tableRow(heading, cells))
   const table = element(
     'table',
     {},
     element('caption', {}, caption),
-    element('thead', {}, element('tr', {}, ...head)),
+    tableHead(columns),
     element('tbody', {}, ...body),
   )
-  return element('div', { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': caption }, table)
+  return scroller(caption, table)
 }
 
 function recordingTable(recorded: readonly RecordedSeries[]): FactTable {

@@ -28,6 +28,34 @@ export function button(
   return made
 }
 
+/** The head of a table with one row of names. */
+export function tableHead(names: readonly string[]): HTMLTableSectionElement {
+  return element('thead', {}, headRow(names))
+}
+
+export function headRow(names: readonly string[]): HTMLTableRowElement {
+  return element('tr', {}, ...names.map((name) => element('th', { scope: 'col' }, name)))
+}
+
+/** A row that begins with what it is about. */
+export function tableRow(
+  heading: string | readonly Node[],
+  cells: readonly string[],
+  attributes: Attributes = {},
+): HTMLTableRowElement {
+  return element(
+    'tr',
+    attributes,
+    element('th', { scope: 'row' }, ...(typeof heading === 'string' ? [heading] : heading)),
+    ...cells.map((text) => element('td', {}, text)),
+  )
+}
+
+/** What scrolls by itself, also with the keyboard. */
+export function scroller(label: string, content: HTMLElement): HTMLDivElement {
+  return element('div', { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': label }, content)
+}
+
 /** The element of the page with this id. */
 export function pageElement(id: string): HTMLElement {
   const found = document.getElementById(id)

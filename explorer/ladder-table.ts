@@ -1,7 +1,7 @@
 // The book of one instant as a table: asks above, bids below, best prices in the middle.
 
 import type { Ladder } from './book-history.ts'
-import { element } from './element.ts'
+import { element, scroller, tableHead } from './element.ts'
 import { countText } from './number-text.ts'
 
 export class LadderTable {
@@ -10,19 +10,14 @@ export class LadderTable {
   readonly #body = element('tbody')
 
   constructor() {
-    const head = ['Bid', 'Price', 'Ask'].map((name) => element('th', { scope: 'col' }, name))
     const table = element(
       'table',
       { class: 'ladder' },
       this.#caption,
-      element('thead', {}, element('tr', {}, ...head)),
+      tableHead(['Bid', 'Price', 'Ask']),
       this.#body,
     )
-    this.root = element(
-      'div',
-      { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': 'Ladder' },
-      table,
-    )
+    this.root = scroller('Ladder', table)
   }
 
   show(caption: string, { bids, asks }: Ladder): void {

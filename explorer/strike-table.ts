@@ -1,6 +1,6 @@
 // The strikes of an event at one instant: quotes, their middle and what they imply. It is the legend of the plot as well.
 
-import { button, element } from './element.ts'
+import { button, element, scroller, tableHead, tableRow } from './element.ts'
 import { impliedDistribution } from './implied-distribution.ts'
 import type { MarketLine } from './market-lines.ts'
 import { valueText } from './number-text.ts'
@@ -18,21 +18,14 @@ export class StrikeTable {
   /** @param onChoose told the market whose book is wanted */
   constructor(onChoose: (market: string) => void) {
     this.#onChoose = onChoose
-    const head = ['Strike', 'Bid', 'Ask', 'Mid', 'Implied'].map((name) =>
-      element('th', { scope: 'col' }, name),
-    )
     const table = element(
       'table',
       { class: 'strikes' },
       this.#caption,
-      element('thead', {}, element('tr', {}, ...head)),
+      tableHead(['Strike', 'Bid', 'Ask', 'Mid', 'Implied']),
       this.#body,
     )
-    this.root = element(
-      'div',
-      { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': 'Strikes' },
-      table,
-    )
+    this.root = scroller('Strikes', table)
   }
 
   /** @param hasShares whether the markets exclude one another, so that their prices are a distribution */
@@ -70,12 +63,7 @@ export class StrikeTable {
           valueText(mids[place]),
           share === null || share === undefined ? '–' : `${share.toFixed(1)} %`,
         ]
-        return element(
-          'tr',
-          {},
-          element('th', { scope: 'row' }, swatch, open),
-          ...cells.map((text) => element('td', {}, text)),
-        )
+        return tableRow([swatch, open], cells)
       }),
     )
   }

@@ -44,11 +44,6 @@ export class TimeView {
     return this.#window
   }
 
-  /** Null until somebody has pointed at an instant. */
-  get cursorMs(): number | null {
-    return this.#cursorMs
-  }
-
   /** Shows the cursor again, or for the first time at an instant that the data suggest. */
   showCursor(suggestedMs: number): void {
     const ms = this.#cursorMs ?? suggestedMs

@@ -3,7 +3,7 @@
 
 import type { ApiRequest } from './api-request.ts'
 import { DataTable } from './data-table.ts'
-import { element } from './element.ts'
+import { element, scroller, tableHead, tableRow } from './element.ts'
 import { ImpliedPlot } from './implied-plot.ts'
 import { LinePlot } from './line-plot.ts'
 import { indexAt } from './market-lines.ts'
@@ -178,19 +178,14 @@ class WeatherView implements View {
   }
 
   #reportTable(): HTMLElement {
-    const head = ['Report', 'Issued', 'High', 'Low'].map((name) => element('th', { scope: 'col' }, name))
     const table = element(
       'table',
       {},
       element('caption', {}, 'Climate reports'),
-      element('thead', {}, element('tr', {}, ...head)),
+      tableHead(['Report', 'Issued', 'High', 'Low']),
       this.#reports,
     )
-    return element(
-      'div',
-      { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': 'Climate reports' },
-      table,
-    )
+    return scroller('Climate reports', table)
   }
 
   #showReports(): void {
@@ -199,12 +194,7 @@ class WeatherView implements View {
         ({ report_type: type, issued_at: issuedAt, high_temp_f: high, low_temp_f: low }) => {
           const issued = issuedAt === null ? '–' : `${instantText(Date.parse(issuedAt)).slice(5, 16)}Z`
           const cells = [issued, valueText(high), valueText(low)]
-          return element(
-            'tr',
-            {},
-            element('th', { scope: 'row' }, type),
-            ...cells.map((text) => element('td', {}, text)),
-          )
+          return tableRow(type, cells)
         },
       ),
     )
