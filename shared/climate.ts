@@ -2,6 +2,7 @@
 // of one station and date is served. Pure, so that SQL, compaction and tests can be held against it. It does not
 // decide what type a report has: that is the ingest's classification (server/ingest/climate-reports/station-reports.ts).
 
+import { groupedBy } from './grouped-by.ts'
 import type { UnitKind } from './observation.ts'
 
 /** Report types, the highest priority first. */
@@ -93,14 +94,7 @@ export function servedRecords(records: Iterable<ClimateRecord>): ClimateRecord[]
 export function groupByStationDate<R extends Pick<ClimateRecord, 'station_code' | 'observation_date'>>(
   records: Iterable<R>,
 ): R[][] {
-  const groups = new Map<string, R[]>()
-  for (const record of records) {
-    const key = `${record.station_code} ${record.observation_date}`
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, [record])
-    else group.push(record)
-  }
-  return [...groups.values()]
+  return [...groupedBy(records, (record) => `${record.station_code} ${record.observation_date}`).values()]
 }
 
 /** By issue time, then product id; null (an estimate) last. */

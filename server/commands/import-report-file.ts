@@ -8,6 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import { exchangeOf } from '../exchanges/registry.ts'
 import type { MarketDay } from '../import/import-report.ts'
 import type { ImportResult } from '../import/recording-import.ts'
+import { groupedBy } from '../../shared/grouped-by.ts'
 import { NS_PER_DAY } from '../../shared/utc-date.ts'
 import type { SummarySettings } from './import-summary.ts'
 
@@ -91,14 +92,7 @@ function headOf({ tally, files, badLines, days }: ImportResult, { lake, source, 
 
 /** The days of each market, together. */
 function marketsOf(days: readonly MarketDay[]): Iterable<readonly [MarketDay, ...MarketDay[]]> {
-  const markets = new Map<string, [MarketDay, ...MarketDay[]]>()
-  for (const day of days) {
-    const key = `${day.series} ${day.market}`
-    const list = markets.get(key)
-    if (list === undefined) markets.set(key, [day])
-    else list.push(day)
-  }
-  return markets.values()
+  return groupedBy(days, ({ series, market }) => `${series} ${market}`).values()
 }
 
 function dayOf(day: MarketDay) {

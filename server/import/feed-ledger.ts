@@ -4,6 +4,7 @@
 
 import { renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { groupedBy } from '../../shared/grouped-by.ts'
 import { lobSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays } from '../../shared/utc-date.ts'
@@ -69,7 +70,7 @@ export class FeedLedger {
         // As files outline it: a span without messages counts only where there is no other.
         const telling = strand.filter((span) => !isSilent(span))
         const outline = joinOutlines(telling.length === 0 ? strand : telling)
-        this.#byStrand.set(spanKey({ ...outline, sid: strand[0]!.sid, date }), strand)
+        this.#byStrand.set(spanKey({ ...outline, sid: strand[0].sid, date }), strand)
       }
     }
   }
@@ -276,15 +277,4 @@ function joined(a: LooseHeardSpan, b: LooseHeardSpan): LooseHeardSpan {
     series: [...new Set([...a.series, ...b.series])],
     marketIds: new Set([...a.marketIds, ...b.marketIds]),
   }
-}
-
-function groupedBy<T, K>(list: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
-  const groups = new Map<K, T[]>()
-  for (const item of list) {
-    const key = keyOf(item)
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, [item])
-    else group.push(item)
-  }
-  return groups
 }

@@ -2,6 +2,7 @@
 // heard of the connection after the last number says nothing of those that are missing (server/feed/feed-run.ts); where it
 // was cut there, or a whole file is missing, that shows only when all strands are known.
 
+import { groupedBy } from '../../shared/grouped-by.ts'
 import type { Chain } from './strand-chain.ts'
 
 /** Strands end one after the other; so many are looked at for the one that was cut. */
@@ -11,14 +12,8 @@ const PAUSE_NS_MAX = 86_400_000_000_000n
 
 /** Lets strands whose next numbers are missing end at their own last message. */
 export function endAtMissingNumbers(chains: readonly Chain[]): void {
-  const bySid = new Map<number, Chain[]>()
-  for (const chain of chains) {
-    if (chain.sid === null) continue
-    const list = bySid.get(chain.sid)
-    if (list === undefined) bySid.set(chain.sid, [chain])
-    else list.push(chain)
-  }
-  for (const list of bySid.values()) {
+  const numbered = chains.filter(({ sid }) => sid !== null)
+  for (const list of groupedBy(numbered, ({ sid }) => sid).values()) {
     const ended = list.toSorted((a, b) => (a.lastRecvTs < b.lastRecvTs ? -1 : 1))
     for (const chain of list) if (isCutOff(chain)) endBefore(chain, ended)
   }

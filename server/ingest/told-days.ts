@@ -3,6 +3,7 @@
 // Else every poll would bring rows back into the relational store that have moved to the lake.
 
 import { createHash } from 'node:crypto'
+import { groupedBy } from '../../shared/grouped-by.ts'
 import type { Observation } from '../../shared/observation.ts'
 import { utcDateOf } from '../../shared/utc-date.ts'
 
@@ -18,13 +19,7 @@ export function changedDays(
   rows: readonly Observation[],
   told: ToldDays,
 ): { readonly rows: readonly Observation[]; readonly told: ToldDays } {
-  const days = new Map<string, Observation[]>()
-  for (const row of rows) {
-    const date = utcDateOf(row.observed_at)
-    const day = days.get(date)
-    if (day === undefined) days.set(date, [row])
-    else day.push(row)
-  }
+  const days = groupedBy(rows, ({ observed_at }) => utcDateOf(observed_at))
   const digests = new Map([...days].map(([date, day]) => [date, digestOf(day)]))
   return {
     rows: [...days].flatMap(([date, day]) => (told[date] === digests.get(date) ? [] : day)),

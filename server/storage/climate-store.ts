@@ -3,6 +3,7 @@
 // ingest's rule and comes in as a function over all reports of a date. An estimate is stored only where no official
 // report is, and a newer estimate replaces it.
 
+import { groupByStationDate } from '../../shared/climate.ts'
 import {
   climateDates,
   STORED_CLIMATE_COLUMNS,
@@ -87,7 +88,8 @@ export async function writeClimateReports(
 ): Promise<number> {
   await lockWriters(transaction)
   let changedCount = 0
-  for (const batch of writeBatches(wholeDates(reports))) {
+  // A batch never splits a date.
+  for (const batch of writeBatches(groupByStationDate(reports))) {
     const incoming = batch.flat()
     const dates = bulkStatement(REPORTS_OF_DATES, lastOfEachKey(incoming, dateKey), DATE_TYPES)
     const stored = await transaction.run<ClimateReportRow>(dates)
@@ -126,17 +128,6 @@ export function readClimateDates(
 /** One writer at a time: a report's type depends on the other reports of its date. Readers are not held up. */
 async function lockWriters(transaction: StoreTransaction): Promise<void> {
   await transaction.run({ text: 'LOCK TABLE climate_records IN SHARE ROW EXCLUSIVE MODE', parameters: [] })
-}
-
-/** Reports grouped by station and date, so that a batch never splits a date. */
-function wholeDates(reports: readonly ClimateReportRow[]): ClimateReportRow[][] {
-  const groups = new Map<string, ClimateReportRow[]>()
-  for (const report of reports) {
-    const group = groups.get(dateKey(report))
-    if (group === undefined) groups.set(dateKey(report), [report])
-    else group.push(report)
-  }
-  return [...groups.values()]
 }
 
 /** Each product once, as it will be stored: the first copy, with values that it lacks from the later ones. */
