@@ -3,7 +3,7 @@
 
 import { rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { isErrno } from '../../shared/errno.ts'
+import { noneThere } from '../../shared/errno.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { isMergeRefusal, mergeLakeFile } from '../import/lake-file-merge.ts'
@@ -225,11 +225,6 @@ async function isContained(path: string, whole: string): Promise<boolean> {
 }
 
 async function versionOf(path: string): Promise<string | undefined> {
-  try {
-    const { size, mtimeNs, ino } = await stat(path, { bigint: true })
-    return `${size}-${mtimeNs}-${ino}`
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined
-    throw error
-  }
+  const found = await stat(path, { bigint: true }).catch(noneThere)
+  return found && `${found.size}-${found.mtimeNs}-${found.ino}`
 }

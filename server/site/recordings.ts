@@ -2,7 +2,7 @@
 // no file is opened, and whoever asks again within some seconds gets the same list.
 
 import { readdir } from 'node:fs/promises'
-import { isErrno } from '../../shared/errno.ts'
+import { noneThere } from '../../shared/errno.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
@@ -22,12 +22,7 @@ export interface RecordedSeries {
 
 /** Names in a directory that may not be there. */
 async function names(directory: string): Promise<string[]> {
-  try {
-    return (await readdir(directory)).toSorted()
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return []
-    throw error
-  }
+  return ((await readdir(directory).catch(noneThere)) ?? []).toSorted()
 }
 
 /** Ascending dates as spans. */

@@ -4,7 +4,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import { isErrno } from '../../shared/errno.ts'
+import { noneThere } from '../../shared/errno.ts'
 
 // A lock that beats is written this often; one that did not change for so long while it was watched is nobody's, and
 // so is one that was old already. Clocks of machines that share a file system may differ by less than that.
@@ -75,8 +75,4 @@ export async function isBeating(path: string, draftPath: string, freshMs = -1): 
 
 async function modifiedMs(path: string): Promise<number | undefined> {
   return (await stat(path).catch(noneThere))?.mtimeMs
-}
-
-function noneThere(error: unknown): undefined {
-  if (!isErrno(error, 'ENOENT')) throw error
 }

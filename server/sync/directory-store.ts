@@ -9,7 +9,7 @@ import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { isErrno } from '../../shared/errno.ts'
+import { isErrno, noneThere } from '../../shared/errno.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import {
@@ -44,7 +44,9 @@ export class DirectoryStore implements ObjectStore {
     const pending = [{ path: '', depth: 0 }]
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       const directory = join(this.#root, next.path)
-      for await (const entry of next.depth === 0 ? await opendir(directory) : await entriesOf(directory)) {
+      for await (const entry of next.depth === 0
+        ? await opendir(directory)
+        : ((await opendir(directory).catch(noneThere)) ?? [])) {
         signal?.throwIfAborted()
         const key = next.path === '' ? entry.name : `${next.path}/${entry.name}`
         if (entry.isDirectory() && next.depth < SYNC_DEPTH_MAX && !entry.name.startsWith('.')) {
@@ -68,7 +70,7 @@ export class DirectoryStore implements ObjectStore {
   }
 
   async get(object: ListedObject, offset: number, signal?: AbortSignal): Promise<Readable> {
-    const file = await open(this.#path(object.key)).catch(noFile)
+    const file = await open(this.#path(object.key)).catch(noneThere)
     if (file === undefined) throw new ObjectChanged(object.key)
     // What is open stays what it is: files here are replaced, never written into.
     const isSame = versionOf(await file.stat({ bigint: true })) === object.version
@@ -111,7 +113,7 @@ export class DirectoryStore implements ObjectStore {
   }
 
   async #listed(key: string): Promise<ListedObject | undefined> {
-    const found = await stat(this.#path(key), { bigint: true }).catch(noFile)
+    const found = await stat(this.#path(key), { bigint: true }).catch(noneThere)
     return found?.isFile() === true
       ? { key, sizeBytes: Number(found.size), version: versionOf(found) }
       : undefined
@@ -130,7 +132,7 @@ async function fillFile(
   openBytes: OpenBytes,
   { signal, onBytes }: WriteOptions,
 ): Promise<WrittenObject & { readonly md5: string }> {
-  const present = await stat(temporary).catch(noFile)
+  const present = await stat(temporary).catch(noneThere)
   if (present !== undefined && present.size > head.sizeBytes) await rm(temporary, { force: true })
   // Never truncated: should another process work on the same content, it may have given this very file its real name.
   const file = await openForWriting(temporary)
@@ -169,9 +171,9 @@ async function fillFile(
 
 /** Begins a transfer with the first bytes of the file that it replaces; whether they are right shows at its end. */
 async function copyPrefix(path: string, temporary: string, prefixBytes: number): Promise<void> {
-  const present = await stat(path).catch(noFile)
+  const present = await stat(path).catch(noneThere)
   if (prefixBytes === 0 || present === undefined || present.size < prefixBytes) return
-  if ((await stat(temporary).catch(noFile)) !== undefined) return
+  if ((await stat(temporary).catch(noneThere)) !== undefined) return
   const prefix = createReadStream(path, { end: prefixBytes - 1, highWaterMark: READ_BYTES })
   await pipeline(prefix, createWriteStream(temporary, { flags: 'wx' }))
 }
@@ -225,17 +227,4 @@ function partialPath(path: string, head: ObjectHead): string {
 
 function versionOf({ size, mtimeNs, ino }: { size: bigint; mtimeNs: bigint; ino: bigint }): string {
   return `${size}-${mtimeNs}-${ino}`
-}
-
-async function entriesOf(path: string) {
-  try {
-    return await opendir(path)
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return []
-    throw error
-  }
-}
-
-function noFile(error: unknown): undefined {
-  if (!isErrno(error, 'ENOENT')) throw error
 }
