@@ -4,7 +4,7 @@
 import { ApiError } from '../../shared/errors.ts'
 import type { HealthMonitor } from '../health/health-monitor.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
-import type { JsonSchema } from '../openapi/documentation.ts'
+import { type JsonSchema, objectSchema } from '../openapi/documentation.ts'
 
 const DATABASE_STATUS: JsonSchema = { type: 'string', enum: ['ok', 'error'] }
 
@@ -14,28 +14,21 @@ const HEALTH_SCHEMA: JsonSchema = {
     status: { type: 'string', enum: ['ok', 'degraded'], description: 'ok when everything below is.' },
     embedded_db: { ...DATABASE_STATUS, description: 'The embedded analytical database.' },
     hosted_db: { ...DATABASE_STATUS, description: 'The relational database.' },
-    sync: {
-      type: 'object',
-      description:
-        'The last synchronization of the lake; without object storage, the last look at its directory.',
-      properties: {
+    sync: objectSchema(
+      {
         last_sync: { type: ['string', 'null'], format: 'date-time' },
         file_count: { type: 'integer', description: 'Parquet files in the lake.' },
         is_stale: { type: 'boolean', description: 'Whether it was more than two hours ago.' },
       },
-      required: ['last_sync', 'file_count', 'is_stale'],
-      additionalProperties: false,
-    },
-    samples: {
-      type: 'object',
-      description: 'Only where invented data is served, to try the service with.',
-      properties: {
+      'The last synchronization of the lake; without object storage, the last look at its directory.',
+    ),
+    samples: objectSchema(
+      {
         files: { type: 'integer', description: 'Order-book files of the lake that are samples.' },
         records: { type: 'boolean', description: 'Whether the relational store holds the sample records.' },
       },
-      required: ['files', 'records'],
-      additionalProperties: false,
-    },
+      'Only where invented data is served, to try the service with.',
+    ),
   },
   required: ['status', 'embedded_db', 'hosted_db', 'sync'],
   additionalProperties: false,
@@ -77,12 +70,7 @@ export function readyzEndpoint(isReady: () => boolean): Endpoint {
     documentation: {
       tag: 'Service',
       contentTypes: ['application/json'],
-      schema: {
-        type: 'object',
-        properties: { status: { type: 'string', enum: ['ready'] } },
-        required: ['status'],
-        additionalProperties: false,
-      },
+      schema: objectSchema({ status: { type: 'string', enum: ['ready'] } }),
       errors: ['not_ready'],
       examples: [{ title: 'May requests come?', values: {} }],
       exampleRecord: { status: 'ready' },

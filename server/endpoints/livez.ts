@@ -2,6 +2,7 @@
 // is for.
 
 import { defineEndpoint, jsonReply } from '../http/endpoint.ts'
+import { objectSchema } from '../openapi/documentation.ts'
 
 export const livezEndpoint = defineEndpoint({
   path: '/livez',
@@ -11,12 +12,7 @@ export const livezEndpoint = defineEndpoint({
   documentation: {
     tag: 'Service',
     contentTypes: ['application/json'],
-    schema: {
-      type: 'object',
-      properties: { status: { type: 'string', enum: ['ok'] } },
-      required: ['status'],
-      additionalProperties: false,
-    },
+    schema: objectSchema({ status: { type: 'string', enum: ['ok'] } }),
     examples: [{ title: 'Is it there?', values: {} }],
     exampleRecord: { status: 'ok' },
   },

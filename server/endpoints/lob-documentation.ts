@@ -4,19 +4,14 @@ import { formatContentTypes } from '../../shared/formats.ts'
 import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
-import type { EndpointDocumentation, JsonSchema } from '../openapi/documentation.ts'
+import { type EndpointDocumentation, type JsonSchema, objectSchema } from '../openapi/documentation.ts'
 
 const SECOND_SOURCE = lobSources()[1]
 
-const LEVEL: JsonSchema = {
-  type: 'object',
-  properties: {
-    price: { type: 'integer', description: 'Cents.' },
-    qty: { type: 'integer', description: 'Contracts.' },
-  },
-  required: ['price', 'qty'],
-  additionalProperties: false,
-}
+const LEVEL = objectSchema({
+  price: { type: 'integer', description: 'Cents.' },
+  qty: { type: 'integer', description: 'Contracts.' },
+})
 
 const COLUMN_SCHEMAS: Readonly<Record<SnapshotColumn, JsonSchema>> = {
   ts: { type: 'integer', format: 'int64', description: 'Nanoseconds since the Unix epoch.' },

@@ -4,25 +4,20 @@ import { ApiError } from '../../shared/errors.ts'
 import { findStation } from '../../shared/stations.ts'
 import type { Catalogue, MarketFilter } from '../catalogue/catalogue.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
-import type { JsonSchema } from '../openapi/documentation.ts'
+import { objectSchema } from '../openapi/documentation.ts'
 import { instantMs, lastInstantMs } from '../query/time-range.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 import { PAGE_HEADERS, PAGE_PARAMETERS, pageReply } from './page-parameters.ts'
 
-const MARKET_SCHEMA: JsonSchema = {
-  type: 'object',
-  properties: {
-    ticker: { type: 'string', description: 'Market ticker.' },
-    event_ticker: { type: 'string', description: 'Ticker of the event that the strike belongs to.' },
-    series_ticker: { type: 'string', description: 'Ticker of the series that the event belongs to.' },
-    status: { type: 'string', description: 'Status, as the exchange has it.' },
-    result: { type: 'string', description: 'Result; empty while there is none.' },
-    close_time: { type: 'string', format: 'date-time', description: 'Close time, UTC.' },
-  },
-  required: ['ticker', 'event_ticker', 'series_ticker', 'status', 'result', 'close_time'],
-  additionalProperties: false,
-}
+const MARKET_SCHEMA = objectSchema({
+  ticker: { type: 'string', description: 'Market ticker.' },
+  event_ticker: { type: 'string', description: 'Ticker of the event that the strike belongs to.' },
+  series_ticker: { type: 'string', description: 'Ticker of the series that the event belongs to.' },
+  status: { type: 'string', description: 'Status, as the exchange has it.' },
+  result: { type: 'string', description: 'Result; empty while there is none.' },
+  close_time: { type: 'string', format: 'date-time', description: 'Close time, UTC.' },
+})
 
 const EXAMPLE_RECORD = {
   ticker: 'KXHIGHNY-26JUL01-B81.5',

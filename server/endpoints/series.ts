@@ -2,42 +2,27 @@
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
-import type { JsonSchema } from '../openapi/documentation.ts'
+import { objectSchema } from '../openapi/documentation.ts'
 import { PAGE_HEADERS, PAGE_PARAMETERS, pageReply } from './page-parameters.ts'
 
-const SERIES_SCHEMA: JsonSchema = {
-  type: 'object',
-  properties: {
-    ticker: { type: 'string', description: 'Series ticker.' },
-    measure_type: { type: 'string', description: 'Kind of measure: daily high or low temperature.' },
-    title: { type: 'string', description: 'Title.' },
-    station_code: {
-      type: ['string', 'null'],
-      description: 'Station that settles it; null when it is none of ours.',
-    },
-    category: { type: 'string', description: 'Category.' },
-    frequency: { type: 'string', description: 'Frequency.' },
-    tags: { type: 'array', items: { type: 'string' }, description: 'Tags.' },
-    active: { type: 'boolean', description: 'Whether the exchange still lists it.' },
-    last_seen_at: {
-      type: 'string',
-      format: 'date-time',
-      description: 'When it was last listed, with milliseconds.',
-    },
+const SERIES_SCHEMA = objectSchema({
+  ticker: { type: 'string', description: 'Series ticker.' },
+  measure_type: { type: 'string', description: 'Kind of measure: daily high or low temperature.' },
+  title: { type: 'string', description: 'Title.' },
+  station_code: {
+    type: ['string', 'null'],
+    description: 'Station that settles it; null when it is none of ours.',
   },
-  required: [
-    'ticker',
-    'measure_type',
-    'title',
-    'station_code',
-    'category',
-    'frequency',
-    'tags',
-    'active',
-    'last_seen_at',
-  ],
-  additionalProperties: false,
-}
+  category: { type: 'string', description: 'Category.' },
+  frequency: { type: 'string', description: 'Frequency.' },
+  tags: { type: 'array', items: { type: 'string' }, description: 'Tags.' },
+  active: { type: 'boolean', description: 'Whether the exchange still lists it.' },
+  last_seen_at: {
+    type: 'string',
+    format: 'date-time',
+    description: 'When it was last listed, with milliseconds.',
+  },
+})
 
 const EXAMPLE_RECORD = {
   ticker: 'KXHIGHNY',

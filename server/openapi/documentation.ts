@@ -48,3 +48,17 @@ export interface EndpointDocumentation {
   /** The JSON answer to the first example; of a list its first record alone. */
   readonly exampleRecord: object
 }
+
+/** An object that has all of these properties and no other. */
+export function objectSchema(
+  properties: Readonly<Record<string, JsonSchema>>,
+  description?: string,
+): JsonSchema {
+  return {
+    type: 'object',
+    ...(description === undefined ? {} : { description }),
+    properties,
+    required: Object.keys(properties),
+    additionalProperties: false,
+  }
+}
