@@ -78,6 +78,11 @@ function summary(result: LakeSyncResult, seconds: number): string {
   )
 }
 
+/** Replacing alone gives up what only the replaced file has; an import adds to what was pulled. */
+const KEEP_BOTH =
+  'to lose nothing of order books in conflict: sync --from <place> --replace, import your recordings of their dates ' +
+  'again, sync --to <place>; --replace alone loses what only the replaced file has\n'
+
 function problems({ failures, conflictReasons, sampleCount }: LakeSyncResult): string {
   const lines = [
     ...failures.map(({ key, reason }) => `failed: ${key}: ${reason}\n`),
@@ -87,7 +92,8 @@ function problems({ failures, conflictReasons, sampleCount }: LakeSyncResult): s
     ...(sampleCount === 0 ? [] : [`${sampleCount} samples were not pushed: their data is invented\n`]),
   ]
   const rest = lines.length - SYNC_PROBLEMS_SHOWN
-  return lines.slice(0, SYNC_PROBLEMS_SHOWN).join('') + (rest > 0 ? `and ${rest} more\n` : '')
+  const advice = [...conflictReasons.keys()].some((key) => key.startsWith('lob/')) ? KEEP_BOTH : ''
+  return lines.slice(0, SYNC_PROBLEMS_SHOWN).join('') + (rest > 0 ? `and ${rest} more\n` : '') + advice
 }
 
 function readSettings(args: readonly string[], env: CommandIo['env']): Settings | 'help' {

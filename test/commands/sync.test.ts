@@ -35,6 +35,22 @@ test('pushes to and pulls from a bucket, one line a step, and says what is in co
   assert.deepEqual(await readTree(copy), await readTree(lake))
 })
 
+test('a conflict of order books says how both are kept, one of other rows does not', async (t) => {
+  const [lake, place] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  const advice = /sync --from <place> --replace, import your recordings .* again, sync --to <place>/
+  for (const [key, isTold] of [
+    [KEY, false],
+    ['lob/source=kalshi/series=KXHIGHNY/date=2026-07-02.parquet', true],
+  ] as const) {
+    await writeTree(lake, { [key]: 'ours' })
+    await writeTree(place, { [key]: 'others' })
+    const { code, stderr } = await sync(['--lake', lake, '--to', place])
+    assert.equal(code, 1)
+    assert.match(stderr, new RegExp(`conflict: ${key}`))
+    assert.equal(advice.test(stderr), isTold, stderr)
+  }
+})
+
 test('wrong use is told with the option in question', async () => {
   for (const [args, message] of [
     [['--from', 'x'], /--lake <dir> is missing/],
