@@ -2,10 +2,10 @@
 // own files prove what they hold; the ledger proves besides that a subscription went on while it spoke of other series.
 // It is one small file a date beside the series (ledger-file.ts); losing it loses no row, only such proofs.
 
-import { renameSync, rmSync } from 'node:fs'
+import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { groupedBy } from '../../shared/grouped-by.ts'
-import { lobSourceDirectory } from '../../shared/lake-layout.ts'
+import { lobFilePath, lobSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import type { FeedSpans } from '../feed/feed-spans.ts'
@@ -40,6 +40,8 @@ export class FeedLedger {
   readonly #byStrand = new Map<string, HeardSpan[]>()
   /** Dates of which something was forgotten. */
   readonly #forgotten = new Set<string>()
+  /** Whether there is a file of a series and date, or will be, by its path. */
+  readonly #filed = new Map<string, boolean>()
   /** Where what a file is to hold lies, by its path: once something is forgotten, and at the end. */
   readonly #stagedWithout = new Map<string, string>()
   readonly #staged = new Map<string, string>()
@@ -88,6 +90,12 @@ export class FeedLedger {
       .map((span) => ({ ...span, previous: undefined, name: this.#pathOf(span.date) }))
   }
 
+  /** Dates of which it has heard something that the series' file had, and for which `hasFile` knows no file any more. */
+  goneDates(series: string, hasFile: (date: string) => boolean): Set<string> {
+    const filed = this.#heard.filter((span) => span.filed.includes(series))
+    return new Set(filed.map(({ date }) => date).filter((date) => !hasFile(date)))
+  }
+
   /** All words that a connection had ended: the recording's, and those that were read before it. */
   endsWith({ endsBefore }: Pick<FeedSpans, 'endsBefore'>): ConnectionEnds {
     return new ConnectionEnds([...this.#ends.values(), endsBefore].flat())
@@ -100,9 +108,10 @@ export class FeedLedger {
 
   /**
    * Writes what the recording has heard under temporary names, so that a disk that is full is told before any row is in
-   * the lake.
+   * the lake. `paths` are the files that are about to be published.
    */
-  async stage(spans: FeedSpans): Promise<void> {
+  async stage(spans: FeedSpans, paths: readonly string[]): Promise<void> {
+    for (const path of paths) this.#filed.set(path, true)
     await removeStaleTemporaries(this.#directory)
     const numbers = new Map([...spans.list.keys()].map((number, index) => [number, index]))
     const read = [...spans.list.values()].map((span) => ({
@@ -113,6 +122,7 @@ export class FeedLedger {
       connection: `${span.name} ${span.connection}`,
       date: dateOf(span.firstTs),
       series: [...span.members.keys()],
+      filed: [],
       marketIds: marketIdsOf(span),
       end: span.end,
       beforeHole: span.beforeHole,
@@ -137,8 +147,8 @@ export class FeedLedger {
   }
 
   /**
-   * Forgets what was heard of a series in a date, from what is staged on: its rows are replaced, and with them goes what
-   * they prove. That others of its subscription went on is proven by their own files.
+   * Forgets what was heard of a series in a date, from what is staged on: its rows are replaced, or gone, and with them
+   * goes what they prove. That others of its subscription went on is proven by their own files.
    */
   forget(series: string, date: string): void {
     const isLeft = (span: HeardSpan): boolean => span.date !== date || !span.series.includes(series)
@@ -184,7 +194,7 @@ export class FeedLedger {
     const strands = assembleStrands(spans, ends).map(({ spans: numbersOf }) => partsByDate(spans, numbersOf))
     for (const date of new Set(dates)) {
       const written = strands.flatMap((parts, strand) =>
-        (parts.get(date) ?? []).map((part) => ({ ...part, strand })),
+        (parts.get(date) ?? []).map((part) => ({ ...part, strand, filed: this.#filedOf(part) })),
       )
       if (written.length === 0 && !this.#forgotten.has(date)) continue
       const path = this.#pathOf(date)
@@ -192,13 +202,20 @@ export class FeedLedger {
     }
   }
 
-  #readDate(date: string): HeardSpan[] {
-    return this.#proven(this.#pathOf(date), (path) => readLedgerFile(path, date))
+  #filedOf({ date, series, filed }: HeardSpan): string[] {
+    return series.filter((each) => filed.includes(each) || this.#isFiled(each, date))
   }
 
-  #proven<T>(path: string, read: (path: string) => T[]): T[] {
+  #isFiled(series: string, date: string): boolean {
+    const path = lobFilePath(this.#lake, this.#source, series, date)
+    if (!this.#filed.has(path)) this.#filed.set(path, existsSync(path))
+    return this.#filed.get(path)!
+  }
+
+  #readDate(date: string): HeardSpan[] {
+    const path = this.#pathOf(date)
     try {
-      return read(path)
+      return readLedgerFile(path, date)
     } catch (error) {
       this.damaged.push(`${path}: ${error instanceof Error ? error.message : String(error)}`)
       return []
@@ -275,6 +292,7 @@ function joined(a: LooseHeardSpan, b: LooseHeardSpan): LooseHeardSpan {
     end,
     afterHole,
     series: [...new Set([...a.series, ...b.series])],
+    filed: [...new Set([...a.filed, ...b.filed])],
     marketIds: new Set([...a.marketIds, ...b.marketIds]),
   }
 }

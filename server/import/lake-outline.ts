@@ -74,11 +74,13 @@ export async function outlineLake(
     if (otherFiles.some(({ path }) => path === file.path)) others.push(lakeDate)
     else dates.set(file.date, lakeDate)
   }
-  // What is replaced proves nothing of what replaces it.
-  const hasFile = (date: string): boolean => dates.has(date) || (replace && hasEvents(recording, date))
+  // What is replaced proves nothing of what replaces it, and what is gone nothing of what comes behind it.
+  const forgotten = ledger.goneDates(series, (date) => dates.has(date))
+  if (replace) for (const date of datesWithEvents(recording)) forgotten.add(date)
+  const hasFile = (date: string): boolean => dates.has(date) || forgotten.has(date)
   for (const span of ledger.spansFor(series, first, hasFile))
     spans.push({ ...span, ownIds: NO_MARKETS, fromTs: undefined })
-  if (replace) forgetReplaced(datesWithEvents(recording), series, spans, ledger)
+  forgetDates(forgotten, series, spans, ledger)
   linkSpans(spans)
   return { dates, others, opaque }
 }
@@ -110,8 +112,8 @@ export function refuseOpaque(
   throw new OpaqueFileError(inTheWay.map((date) => lobFilePath(lake, source, recording.series, date)))
 }
 
-// What begins as a span that is replaced has its name: what followed that one does not therefore follow it.
-function forgetReplaced(
+// What begins as a span that is forgotten has its name: what followed that one does not therefore follow it.
+function forgetDates(
   dates: ReadonlySet<string>,
   series: string,
   spans: SeriesSpan[],
@@ -119,8 +121,8 @@ function forgetReplaced(
 ): void {
   for (const date of dates) ledger.forget(series, date)
   for (const [number, span] of spans.entries()) {
-    const isOfReplaced = span.previousKey !== undefined && dates.has(dateOfKey(span.previousKey))
-    if (isOfReplaced) spans[number] = { ...span, previousKey: undefined }
+    const isBehindForgotten = span.previousKey !== undefined && dates.has(dateOfKey(span.previousKey))
+    if (isBehindForgotten) spans[number] = { ...span, previousKey: undefined }
   }
 }
 

@@ -16,6 +16,8 @@ export interface HeardSpan extends FeedSpan {
   readonly strand: number
   /** Series that it speaks of. */
   readonly series: readonly string[]
+  /** Those of them that had a file of the date, in which the rows of its messages are. */
+  readonly filed: readonly string[]
   /** Strands of one number were heard through one connection. */
   readonly connection: string | undefined
   /** Why it ended, where that was seen. */
@@ -34,6 +36,8 @@ interface WrittenSpan {
   readonly anchors: readonly (readonly [number, string, string, 0 | 1])[]
   readonly strand: number
   readonly series: readonly string[]
+  /** Left out where they are all of `series`. */
+  readonly filed?: readonly string[]
   readonly connection: number
   /** Or the place in the file of a span with the same ones. */
   readonly markets: readonly string[] | number
@@ -56,6 +60,7 @@ export function readLedgerFile(path: string, date: string): HeardSpan[] {
       }),
       strand: written.strand,
       series: written.series,
+      filed: written.filed ?? written.series,
       date,
       connection: `${path} ${written.connection}`,
       marketIds: typeof markets === 'number' ? read[markets]!.marketIds : new Set(markets),
@@ -89,6 +94,7 @@ export function stageLedgerFile(path: string, spans: readonly HeardSpan[]): stri
         anchor.isAfterSilence ? 1 : 0,
       ]),
       series: span.series.toSorted(),
+      ...(span.filed.length === span.series.length ? {} : { filed: span.filed.toSorted() }),
       end: span.end ?? null,
       ...(span.beforeHole === undefined ? {} : { beforeHole: writtenMessage(span.beforeHole) }),
       ...(span.afterHole === undefined ? {} : { afterHole: writtenMessage(span.afterHole) }),

@@ -118,7 +118,7 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
         if (strands !== undefined) report.startSeries(strands)
         return strands
       },
-      beforePublish: () => ledger.stage(spans),
+      beforePublish: (paths) => ledger.stage(spans, paths),
       onPublish: () => ledger.publishBeforeRows(),
     },
     onKnowledge: report.onKnowledge,

@@ -53,8 +53,8 @@ export interface LobMerging {
   seriesTouched(): Promise<readonly string[]>
   /** The strands of a series; undefined when nothing of it changes. */
   strandsOf(recording: SeriesRecording): Promise<SeriesStrands | undefined>
-  /** Called when every file is finished and none is published; nothing is when it fails. */
-  beforePublish?(): Promise<void>
+  /** Called when every file is finished and none is published, with their paths; nothing is when it fails. */
+  beforePublish?(paths: readonly string[]): Promise<void>
   /** Called at once before the first file is published. */
   onPublish?(): void
 }
@@ -214,7 +214,7 @@ export class LobRecordingWriter {
       throw new LobFileExistsError(inTheWay.map(({ writer }) => relative(this.#options.lake, writer.path)))
     }
     const sizes = await Promise.all(files.map(async ({ writer }) => (await stat(writer.temporaryPath)).size))
-    await this.#options.merging?.beforePublish?.()
+    await this.#options.merging?.beforePublish?.(files.map(({ writer }) => writer.path))
     this.#abort.signal.throwIfAborted()
     this.#options.merging?.onPublish?.()
     for (const [index, { writer }] of files.entries()) {

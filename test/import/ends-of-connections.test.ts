@@ -151,7 +151,7 @@ test('words that a connection had ended are in the ledger before any row is', as
   const spans = new FeedSpans({ partsAtSilence: true })
   const word = BigInt(MS + 70_000) * 1_000_000n
   spans.endsBefore.push(word)
-  await ledger.stage(spans)
+  await ledger.stage(spans, [])
   ledger.publishBeforeRows()
   ledger.discard()
   const path = join(lake, 'lob', 'source=polymarket', 'feed', 'ends=2026-06-24.json')
