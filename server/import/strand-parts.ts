@@ -16,14 +16,16 @@ export interface OutlinedFile extends LakeFile {
 
 /**
  * The strand's parts in feed order; one where `heard` does not tell what it was made of. Where an import was killed when its
- * rows were published and its ledger was not, `heard` ends before the strand, which then is a part itself.
+ * rows were published and its ledger was not, `heard` ends before the strand, which then is a part itself. Where the file
+ * was put back from an older copy, `heard` goes on behind the strand, and the rows of that are gone.
  */
 export function strandParts(
   strand: StatedStrand & FeedSpan,
-  heard: readonly HeardSpan[],
+  allHeard: readonly HeardSpan[],
   file: OutlinedFile,
   ends: ConnectionEnds,
 ): SeriesSpan[] {
+  const heard = allHeard.filter((part) => endsWithin(part, strand))
   const { date, path, outline } = file
   const ownIds = new Set(outline.markets)
   const { isTurned } = strand
@@ -55,6 +57,10 @@ export function strandParts(
     fromTs: place === 0 ? strand.fromTs : undefined,
   }))
   return isWhole ? parts : [...parts, wholePart(strand, file)]
+}
+
+function endsWithin(part: FeedSpan, strand: FeedSpan): boolean {
+  return strand.sid === null ? part.lastRecvTs <= strand.lastRecvTs : part.lastSeq <= strand.lastSeq
 }
 
 /** The strand as the file outlines it. */

@@ -2,7 +2,7 @@
 // earlier imports have heard proves nothing of rows that are gone.
 
 import assert from 'node:assert/strict'
-import { cp, rm, writeFile } from 'node:fs/promises'
+import { cp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { lobFilePath } from '../../shared/lake-layout.ts'
@@ -18,7 +18,8 @@ const MIDNIGHT_MS = Date.parse(`${DATES[1]}T00:00:00Z`)
 const MARKET = `0x${'ab'.repeat(32)}`
 const SERIES = { kalshi: T.slice(0, T.indexOf('-')), polymarket: MARKET } as const
 const CHANGE_S = 20
-const PART_CHANGES = 10
+/** More than name a span (span-links.ts). */
+const PART_CHANGES = 20
 
 type Exchange = keyof typeof SERIES
 
@@ -102,6 +103,12 @@ for (const exchange of ['kalshi', 'polymarket'] as const) {
     await cp(fileOf(DATES[0]), copy)
     await add(1)
     await cp(copy, fileOf(DATES[0]))
+    await add(0)
+    assert.deepEqual(
+      await readFile(fileOf(DATES[0])),
+      await readFile(copy),
+      'known until the first part ends',
+    )
     await add(2)
     assert.equal(bookText(await last(DATES[0])), 'unknown')
     await add(1)
