@@ -90,9 +90,10 @@ export class FeedLedger {
       .map((span) => ({ ...span, previous: undefined, name: this.#pathOf(span.date) }))
   }
 
-  /** Dates of which it has heard something that the series' file had, and for which `hasFile` knows no file any more. */
+  /** Dates of which it had read something that the series' file had, and for which `hasFile` knows no file any more. */
   goneDates(series: string, hasFile: (date: string) => boolean): Set<string> {
-    const filed = this.#heard.filter((span) => span.filed.includes(series))
+    // What is forgotten for one series still tells that another one's file is gone.
+    const filed = [...this.#byStrand.values()].flat().filter((span) => span.filed.includes(series))
     return new Set(filed.map(({ date }) => date).filter((date) => !hasFile(date)))
   }
 
