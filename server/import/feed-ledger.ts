@@ -40,8 +40,10 @@ export class FeedLedger {
   readonly #byStrand = new Map<string, HeardSpan[]>()
   /** Dates of which something was forgotten. */
   readonly #forgotten = new Set<string>()
-  /** Whether there is a file of a series and date, or will be, by its path. */
-  readonly #filed = new Map<string, boolean>()
+  /** By date: series whose file had what was heard of them, when that was written down. */
+  readonly #filedIn = new Map<string, Set<string>>()
+  /** Paths of the files that are about to be published. */
+  #published: ReadonlySet<string> = new Set()
   /** Where what a file is to hold lies, by its path: once something is forgotten, and at the end. */
   readonly #stagedWithout = new Map<string, string>()
   readonly #staged = new Map<string, string>()
@@ -92,9 +94,8 @@ export class FeedLedger {
 
   /** Dates of which it had read something that the series' file had, and for which `hasFile` knows no file any more. */
   goneDates(series: string, hasFile: (date: string) => boolean): Set<string> {
-    // What is forgotten for one series still tells that another one's file is gone.
-    const filed = [...this.#byStrand.values()].flat().filter((span) => span.filed.includes(series))
-    return new Set(filed.map(({ date }) => date).filter((date) => !hasFile(date)))
+    const gone = [...this.#filedIn].filter(([date, filed]) => filed.has(series) && !hasFile(date))
+    return new Set(gone.map(([date]) => date))
   }
 
   /** All words that a connection had ended: the recording's, and those that were read before it. */
@@ -112,7 +113,7 @@ export class FeedLedger {
    * the lake. `paths` are the files that are about to be published.
    */
   async stage(spans: FeedSpans, paths: readonly string[]): Promise<void> {
-    for (const path of paths) this.#filed.set(path, true)
+    this.#published = new Set(paths)
     await removeStaleTemporaries(this.#directory)
     const numbers = new Map([...spans.list.keys()].map((number, index) => [number, index]))
     const read = [...spans.list.values()].map((span) => ({
@@ -123,7 +124,6 @@ export class FeedLedger {
       connection: `${span.name} ${span.connection}`,
       date: dateOf(span.firstTs),
       series: [...span.members.keys()],
-      filed: [],
       marketIds: marketIdsOf(span),
       end: span.end,
       beforeHole: span.beforeHole,
@@ -153,6 +153,7 @@ export class FeedLedger {
    */
   forget(series: string, date: string): void {
     const isLeft = (span: HeardSpan): boolean => span.date !== date || !span.series.includes(series)
+    this.#filedIn.get(date)?.delete(series)
     const keys = new Set(this.#heard.filter((span) => !isLeft(span)).map(spanKey))
     if (keys.size === 0) return
     this.#forgotten.add(date)
@@ -195,28 +196,29 @@ export class FeedLedger {
     const strands = assembleStrands(spans, ends).map(({ spans: numbersOf }) => partsByDate(spans, numbersOf))
     for (const date of new Set(dates)) {
       const written = strands.flatMap((parts, strand) =>
-        (parts.get(date) ?? []).map((part) => ({ ...part, strand, filed: this.#filedOf(part) })),
+        (parts.get(date) ?? []).map((part) => ({ ...part, strand })),
       )
       if (written.length === 0 && !this.#forgotten.has(date)) continue
       const path = this.#pathOf(date)
-      staged.set(path, stageLedgerFile(path, written))
+      staged.set(path, stageLedgerFile(path, { spans: written, filed: this.#filedOf(date, written) }))
     }
   }
 
-  #filedOf({ date, series, filed }: HeardSpan): string[] {
-    return series.filter((each) => filed.includes(each) || this.#isFiled(each, date))
+  #filedOf(date: string, spans: readonly HeardSpan[]): ReadonlySet<string> {
+    const filed = new Set(this.#filedIn.get(date))
+    for (const series of new Set(spans.flatMap((span) => span.series))) {
+      const path = lobFilePath(this.#lake, this.#source, series, date)
+      if (this.#published.has(path) || existsSync(path)) filed.add(series)
+    }
+    return filed
   }
 
-  #isFiled(series: string, date: string): boolean {
-    const path = lobFilePath(this.#lake, this.#source, series, date)
-    if (!this.#filed.has(path)) this.#filed.set(path, existsSync(path))
-    return this.#filed.get(path)!
-  }
-
-  #readDate(date: string): HeardSpan[] {
+  #readDate(date: string): readonly HeardSpan[] {
     const path = this.#pathOf(date)
     try {
-      return readLedgerFile(path, date)
+      const { spans, filed } = readLedgerFile(path, date)
+      this.#filedIn.set(date, new Set(filed))
+      return spans
     } catch (error) {
       this.damaged.push(`${path}: ${error instanceof Error ? error.message : String(error)}`)
       return []
@@ -293,7 +295,6 @@ function joined(a: LooseHeardSpan, b: LooseHeardSpan): LooseHeardSpan {
     end,
     afterHole,
     series: [...new Set([...a.series, ...b.series])],
-    filed: [...new Set([...a.filed, ...b.filed])],
     marketIds: new Set([...a.marketIds, ...b.marketIds]),
   }
 }

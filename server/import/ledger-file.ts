@@ -16,8 +16,6 @@ export interface HeardSpan extends FeedSpan {
   readonly strand: number
   /** Series that it speaks of. */
   readonly series: readonly string[]
-  /** Those of them that had a file of the date, in which the rows of its messages are. */
-  readonly filed: readonly string[]
   /** Strands of one number were heard through one connection. */
   readonly connection: string | undefined
   /** Why it ended, where that was seen. */
@@ -36,7 +34,7 @@ interface WrittenSpan {
   readonly anchors: readonly (readonly [number, string, string, 0 | 1])[]
   readonly strand: number
   readonly series: readonly string[]
-  /** Left out where they are all of `series`. */
+  /** Those of `series` that had a file of the date, with the rows of its messages; left out where all of them had. */
   readonly filed?: readonly string[]
   readonly connection: number
   /** Or the place in the file of a span with the same ones. */
@@ -47,12 +45,21 @@ interface WrittenSpan {
   readonly previous?: readonly [key: string, isSure: boolean]
 }
 
+/** What a date's file of the ledger holds. */
+export interface LedgerDate {
+  readonly spans: readonly HeardSpan[]
+  /** Series that had a file of the date, in which the rows of what was heard are. */
+  readonly filed: ReadonlySet<string>
+}
+
 /** Throws where the file is damaged. */
-export function readLedgerFile(path: string, date: string): HeardSpan[] {
+export function readLedgerFile(path: string, date: string): LedgerDate {
   const text = gunzipSync(readFileSync(path), { maxOutputLength: FOOTER_BYTES_MAX }).toString('utf8')
   const read: HeardSpan[] = []
+  const filed = new Set<string>()
   for (const written of JSON.parse(text) as WrittenSpan[]) {
     const { anchors, markets, end, previous, beforeHole, afterHole } = written
+    for (const series of written.filed ?? written.series) filed.add(series)
     read.push({
       ...parseOutline(written.outline),
       anchors: anchors.map(([seq, recvTs, ts, flag]) => {
@@ -60,7 +67,6 @@ export function readLedgerFile(path: string, date: string): HeardSpan[] {
       }),
       strand: written.strand,
       series: written.series,
-      filed: written.filed ?? written.series,
       date,
       connection: `${path} ${written.connection}`,
       marketIds: typeof markets === 'number' ? read[markets]!.marketIds : new Set(markets),
@@ -71,11 +77,11 @@ export function readLedgerFile(path: string, date: string): HeardSpan[] {
       isPreviousSure: previous?.[1] ?? true,
     })
   }
-  return read
+  return { spans: read, filed }
 }
 
 /** Writes what `path` is to hold beside it, and returns where that lies. */
-export function stageLedgerFile(path: string, spans: readonly HeardSpan[]): string {
+export function stageLedgerFile(path: string, { spans, filed }: LedgerDate): string {
   const connections = new Map<string, number>()
   const places = new Map<string, number>()
   const values = spans.map((span, place): WrittenSpan => {
@@ -94,7 +100,9 @@ export function stageLedgerFile(path: string, spans: readonly HeardSpan[]): stri
         anchor.isAfterSilence ? 1 : 0,
       ]),
       series: span.series.toSorted(),
-      ...(span.filed.length === span.series.length ? {} : { filed: span.filed.toSorted() }),
+      ...(span.series.every((series) => filed.has(series))
+        ? {}
+        : { filed: span.series.filter((series) => filed.has(series)).toSorted() }),
       end: span.end ?? null,
       ...(span.beforeHole === undefined ? {} : { beforeHole: writtenMessage(span.beforeHole) }),
       ...(span.afterHole === undefined ? {} : { afterHole: writtenMessage(span.afterHole) }),

@@ -10,6 +10,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
+import { noneThere } from '../../shared/errno.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { DiskSilent, type KeptDisk } from './kept-disk.ts'
 
@@ -130,13 +131,8 @@ export class BlockFile {
 
   /** Undefined where there is no such file. */
   static async open(disk: KeptDisk, path: string, checked: CheckedFiles): Promise<BlockFile | undefined> {
-    let handle: FileHandle
-    try {
-      handle = await disk.ask(() => open(path, READ_FLAGS))
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw error
-    }
+    const handle = await disk.ask(() => open(path, READ_FLAGS)).catch(noneThere)
+    if (handle === undefined) return undefined
     try {
       return new BlockFile(disk, await disk.ask(() => readHead(handle)), checked)
     } catch (error) {
