@@ -125,9 +125,7 @@ export function seenFiles(
 /** Throws `lake_file_changed` when a file is no longer the one that was planned with. */
 export function checkUnchanged(parts: readonly LakePart[]): void {
   for (const { name, path, identity } of parts) {
-    const stat = statOf(path, name)
-    assertRegular(name, stat)
-    if (identityOf(stat) !== identity)
+    if (fileIdentity(path, name) !== identity)
       throw new ApiError('lake_file_changed', `The lake file ${name} was replaced while it was read.`)
   }
 }
@@ -154,9 +152,13 @@ function registeredPart(lake: string, partition: RegisteredPartition): LakePart 
 
 function partOf(lake: string, part: Omit<LakePart, 'path' | 'identity'>): LakePart {
   const path = join(lake, ...part.name.split('/'))
-  const stat = statOf(path, part.name)
-  assertRegular(part.name, stat)
-  return { ...part, path, identity: identityOf(stat) }
+  return { ...part, path, identity: fileIdentity(path, part.name) }
+}
+
+function fileIdentity(path: string, name: string): string {
+  const stat = statOf(path, name)
+  assertRegular(name, stat)
+  return identityOf(stat)
 }
 
 function statOf(path: string, name: string): BigIntStats {
