@@ -11,6 +11,7 @@ import { isSeriesName } from '../../shared/series-name.ts'
 import { RECORD_OFFSET_MAX } from '../../shared/limits.ts'
 import { RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
 import { findStation } from '../../shared/stations.ts'
+import { utcDateStartMs } from '../../shared/utc-date.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter } from '../query/parameters.ts'
 import { instantMs, rangeEndMs } from '../query/time-range.ts'
@@ -127,7 +128,9 @@ export function instantRange(
 
 export function checkInstantRange(values: SharedValues, spanMs: number, report: Report): void {
   const { fromMs, toMs } = instantRange(values, Date.now(), spanMs)
-  if (fromMs <= toMs) return
+  // A date that ends where the range begins lies before it.
+  const isDate = values.to !== undefined && utcDateStartMs(values.to) !== undefined
+  if (fromMs < toMs || (fromMs === toMs && !isDate)) return
   if (values.from === undefined) report('from', 'from is needed with a to that is more than 24 hours ago.')
   else if (values.to === undefined)
     report('from', `from must not be after now, which is the default of to, but is ${values.from}.`)

@@ -22,6 +22,8 @@ const WRONG: readonly (readonly [target: string, parameters: readonly string[]])
   ['candles?from=2026-07-01T12:00:00', ['from']],
   ['candles?from=2026-07-01T12:00:00+02:00', ['from']],
   ['candles?from=2026-07-02&to=2026-06-30', ['to']],
+  ['candles?from=2026-07-02&to=2026-07-01', ['to']],
+  ['observations?from=2026-07-02T00:00:00Z&to=2026-07-01', ['to']],
   ['candles?to=2001-01-01', ['from']],
   ['candles?from=2200-01-01', ['from']],
   [`${CANDLES}&interval=2`, ['interval']],
@@ -96,6 +98,7 @@ test('accepts the limits themselves', async () => {
     `${OBSERVATIONS}&limit=500000&format=parquet&tz=Etc/GMT%2B5`,
     'climate?limit=1&offset=10000000',
     'analysis/climate-gaps?station=NYC&from=2010-01-01&to=2020-01-01',
+    'candles?from=2026-07-02&to=2026-07-02T00:00:00Z',
     'candles?from=2026-07-01T12:00:00%2B02:00&to=2026-07-01t12:00:00.123456789z',
   ]) {
     const response = await fetch(`${url}/api/v1/${target}`)
