@@ -15,7 +15,7 @@ export interface EmbeddedWorkerData {
   readonly socketPath: string
 }
 
-export type EmbeddedWorkerMessage = 'ready' | 'closed'
+export type EmbeddedWorkerMessage = 'created' | 'ready' | 'closed'
 
 async function serve(paths: EmbeddedWorkerData): Promise<void> {
   const database = await PGlite.create({ dataDir: paths.databaseDirectory })

@@ -3,7 +3,8 @@
 // all the time, so after a restart they only connect again. PGlite never syncs its files to the disk: a killed process
 // loses nothing, a power cut may damage the store. What must survive that belongs into a real PostgreSQL.
 
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -12,6 +13,9 @@ import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { backOffMs, EMBEDDED_STORE_BACK_OFF } from '../tasks/back-off.ts'
 import { DataDirectoryLock } from './data-directory-lock.ts'
 import type { EmbeddedWorkerData, EmbeddedWorkerMessage } from './embedded-postgres-worker.ts'
+
+const CREATION = new URL('./embedded-postgres-creation.js', import.meta.url)
+const STORE = new URL('./embedded-postgres-worker.js', import.meta.url)
 
 /** A store thread that died is started again after growing pauses; one that lived so long begins with the first. */
 const EMBEDDED_HEALTHY_MS = 60_000
@@ -53,6 +57,7 @@ export class EmbeddedPostgres {
     const paths = { databaseDirectory: join(directory, 'pglite'), socketDirectory, socketPath }
     const store = new EmbeddedPostgres(options, paths, lock)
     try {
+      if (!existsSync(paths.databaseDirectory)) await store.#create()
       await store.#startWorker()
     } catch (error) {
       await lock.release()
@@ -79,13 +84,38 @@ export class EmbeddedPostgres {
     await this.#lock.release()
   }
 
+  /**
+   * Makes the database's files in a thread that ends before another one opens them: making them takes half a gigabyte, which
+   * no thread that lives on would give back. They get their name when they are whole.
+   */
+  async #create(): Promise<void> {
+    const { databaseDirectory } = this.#paths
+    const draft = `${databaseDirectory}.new`
+    await rm(draft, { recursive: true, force: true })
+    const { worker } = await this.#begin(CREATION, draft, 'created')
+    await worker.terminate()
+    await rename(draft, databaseDirectory)
+  }
+
   async #startWorker(): Promise<void> {
     await Promise.all(
       ['clients', 'session'].map((name) => rm(join(this.#paths.socketDirectory, name), { force: true })),
     )
-    const worker = new Worker(new URL('./embedded-postgres-worker.js', import.meta.url), {
-      workerData: this.#paths,
+    const { end } = await this.#begin(STORE, this.#paths, 'ready')
+    const readyAtMs = performance.now()
+    end.catch((error: unknown) => {
+      if (performance.now() - readyAtMs >= EMBEDDED_HEALTHY_MS) this.#restarts = 0
+      void this.#restart(error)
     })
+  }
+
+  /** Resolves when a thread has said what is expected of it. Its `end` rejects when it ends, and with why. */
+  async #begin(
+    file: URL,
+    data: EmbeddedWorkerData | string,
+    expected: EmbeddedWorkerMessage,
+  ): Promise<{ readonly worker: Worker; readonly end: Promise<never> }> {
+    const worker = new Worker(file, { workerData: data })
     this.#worker = worker
     let failure = new Error('The thread of the embedded store ended.')
     worker.on('error', (error) => {
@@ -93,26 +123,24 @@ export class EmbeddedPostgres {
         cause: error,
       })
     })
-    const exit = new Promise<never>((_, reject) => {
+    const end = new Promise<never>((_, reject) => {
       worker.once('exit', () => {
         if (this.#worker === worker) this.#worker = undefined
         reject(failure)
       })
     })
+    // Whoever waits for no end hears nothing of it.
+    end.catch(() => {})
     const timer = setTimeout(() => {
       failure = new Error(`The embedded store did not start in ${EMBEDDED_START_MS_MAX} ms.`)
       void worker.terminate()
     }, EMBEDDED_START_MS_MAX)
     try {
-      await Promise.race([nextMessage(worker, 'ready'), exit])
+      await Promise.race([nextMessage(worker, expected), end])
     } finally {
       clearTimeout(timer)
     }
-    const readyAtMs = performance.now()
-    exit.catch((error: unknown) => {
-      if (performance.now() - readyAtMs >= EMBEDDED_HEALTHY_MS) this.#restarts = 0
-      void this.#restart(error)
-    })
+    return { worker, end }
   }
 
   // It is never given up: what ends it again and again is most often a full disk, which has space again some day.
