@@ -67,6 +67,22 @@ test('takes the command line before the environment, that before the file, and a
   assert.deepEqual(configOf([], { BOOKCAST_CONFIG: path }).lake, 'f')
 })
 
+test('a flag is what its variable or the file says, and not that something is said', async (t) => {
+  const path = await fileOf(t, { lake: 'f', 'sample-records': true })
+  const samples = (env: NodeJS.ProcessEnv): boolean => configOf(['--config', path], env).hasSampleRecords
+  assert.equal(samples({}), true)
+  assert.equal(samples({ BOOKCAST_SAMPLE_RECORDS: 'off' }), false)
+  for (const text of ['0', 'false', 'No']) {
+    assert.equal(configOf(['--lake', 'l'], { BOOKCAST_COLLECT: text }).collect, null)
+  }
+  assert.equal(configOf(['--lake', 'l'], { BOOKCAST_SAMPLE_RECORDS: '1' }).hasSampleRecords, true)
+  const maybe = { BOOKCAST_COLLECT: 'maybe' }
+  assert.throws(
+    () => configOf(['--lake', 'l'], maybe),
+    /BOOKCAST_COLLECT takes 1, true, 0 or false, not "maybe"/,
+  )
+})
+
 test('reads keys from a file as hashes and from the environment as they are', async (t) => {
   const keys = [{ name: 'charts', sha256: sha256Hex(KEY).toUpperCase() }]
   const path = await fileOf(t, { 'api-keys': keys })

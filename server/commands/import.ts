@@ -10,7 +10,7 @@ import type { SequenceTrust } from '../feed/feed-reading.ts'
 import { PublishedInPartError, importRecordings } from '../import/recording-import.ts'
 import type { ImportOptions, ImportResult } from '../import/recording-import.ts'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
-import { parseArguments } from '../options/options.ts'
+import { flagOption, parseArguments } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
 import type { Command, CommandIo } from './command.ts'
 import { IMPORT_HELP } from './import-help.ts'
@@ -150,10 +150,8 @@ function textOf(env: CommandIo['env'], name: string): string | undefined {
 }
 
 function flagOf(env: CommandIo['env'], name: string): boolean {
-  const text = textOf(env, name)?.toLowerCase()
-  if (text === undefined || text === '0' || text === 'false') return false
-  if (text === '1' || text === 'true') return true
-  throw new UsageError(`${name} takes 1, true, 0 or false, not "${text}"`)
+  const text = textOf(env, name)
+  return flagOption(text === undefined ? undefined : { text, origin: name })
 }
 
 function messageOf(error: unknown): string {

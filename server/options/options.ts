@@ -40,7 +40,7 @@ export interface OptionFile {
 
 export interface ParsedOptions {
   readonly help: boolean
-  /** Whether a flag stands on the command line or its variable is set. */
+  /** Whether a flag stands on the command line, or its variable or the file says so. @throws {UsageError} */
   has(name: string): boolean
   /** The option's text; its default when it is given nowhere; `undefined` when it has none. */
   get(name: string): OptionText | undefined
@@ -70,18 +70,19 @@ export function parseOptions(
     if (declaration === undefined) throw new Error(`option ${name} is not declared`)
     return declaration
   }
+  const get = (name: string): OptionText | undefined => {
+    const declaration = find(name)
+    const given = parsed[name]
+    if (typeof given === 'string') return { text: given, origin: `--${name}` }
+    // An empty variable counts as not set, as container files often pass one through.
+    const inherited = env[declaration.env]
+    if (inherited !== undefined && inherited !== '') return { text: inherited, origin: declaration.env }
+    return fileText(file, name) ?? defaultText(declaration)
+  }
   return {
     help: parsed['help'] === true,
-    has: (name) => parsed[name] === true || (env[find(name).env] ?? '') !== '',
-    get(name) {
-      const declaration = find(name)
-      const given = parsed[name]
-      if (typeof given === 'string') return { text: given, origin: `--${name}` }
-      // An empty variable counts as not set, as container files often pass one through.
-      const inherited = env[declaration.env]
-      if (inherited !== undefined && inherited !== '') return { text: inherited, origin: declaration.env }
-      return fileText(file, name) ?? defaultText(declaration)
-    },
+    get,
+    has: (name) => parsed[name] === true || flagOption(get(name)),
   }
 }
 
@@ -126,6 +127,14 @@ export function parseArguments<Config extends ParseArgsConfig>(
   } catch (error) {
     throw new UsageError(`${error instanceof Error ? error.message : String(error)}${hint()}`)
   }
+}
+
+/** What a variable or a file says of a flag: nothing is no. @throws {UsageError} naming the option */
+export function flagOption(option: OptionText | undefined): boolean {
+  const text = option?.text.toLowerCase()
+  if (text === undefined || ['0', 'false', 'no', 'off'].includes(text)) return false
+  if (['1', 'true', 'yes', 'on'].includes(text)) return true
+  throw new UsageError(`${option?.origin} takes 1, true, 0 or false, not ${JSON.stringify(option?.text)}`)
 }
 
 /** @throws {UsageError} naming the option when it is not a whole number within the bounds */
