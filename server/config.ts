@@ -21,7 +21,7 @@ import type { RateLimit } from './http/rate-limiter.ts'
 import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from './collect/collect-config.ts'
 import type { MetricsAddress } from './metrics/metrics-text.ts'
 import { readSync, type SyncConfig } from './sync/sync-options.ts'
-import { LOG_LEVELS, SERVE_OPTIONS, type ServeOptionName } from './serve-options.ts'
+import { LOG_LEVELS, SERVE_OPTIONS } from './serve-options.ts'
 
 const TRUSTED_PROXIES_MAX = 10
 
@@ -65,13 +65,6 @@ export interface ServeConfig extends Partial<FairnessConfig> {
 /** The environment of this process. */
 export const processEnvironment: NodeJS.ProcessEnv = process.env
 
-function demand(options: ParsedOptions, name: ServeOptionName): OptionText {
-  const option = options.get(name)
-  const env = SERVE_OPTIONS.find((declaration) => declaration.name === name)?.env
-  if (option === undefined || option.text === '') throw new UsageError(`--${name} (or ${env}) must be given`)
-  return option
-}
-
 function readFile({ text: path, origin }: OptionText): OptionFile {
   let values: unknown
   try {
@@ -86,12 +79,12 @@ function readFile({ text: path, origin }: OptionText): OptionFile {
 }
 
 function readStore(options: ParsedOptions): StoreConfig | null {
-  if (choiceOption(demand(options, 'store'), ['on', 'off']) === 'off') return null
+  if (choiceOption(options.demand('store'), ['on', 'off']) === 'off') return null
   const url = options.get('database-url')
   // The message must not show the text, which may hold a password.
   if (url !== undefined && !/^postgres(?:ql)?:\/\/./.test(url.text))
     throw new UsageError(`${url.origin} must be a URL that begins with postgres://`)
-  return { databaseUrl: url?.text ?? null, dataDirectory: demand(options, 'data-dir').text }
+  return { databaseUrl: url?.text ?? null, dataDirectory: options.demand('data-dir').text }
 }
 
 /** What is collected in the serving process: set up by the environment's variables, into the lake that is served. */
@@ -99,7 +92,7 @@ function readCollect(options: ParsedOptions, env: NodeJS.ProcessEnv): CollectCon
   if (!options.has('collect')) return null
   if (options.get('store')?.text === 'off') throw new UsageError('--collect needs the store')
   // Whoever keeps a copy of a lake leaves it to its owner what is in it.
-  const lake = options.get('sync-from') === undefined ? demand(options, 'lake').text : null
+  const lake = options.get('sync-from') === undefined ? options.demand('lake').text : null
   return readCollectConfig(parseOptions([], env, COLLECT_OPTIONS), env, lake)
 }
 
@@ -124,23 +117,23 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
   const path = withoutFile.get('config')
   const options = path === undefined ? withoutFile : parseOptions(args, env, SERVE_OPTIONS, readFile(path))
   const config = Object.freeze({
-    lake: demand(options, 'lake').text,
-    host: demand(options, 'host').text,
-    port: integerOption(demand(options, 'port'), 0, 65_535),
+    lake: options.demand('lake').text,
+    host: options.demand('host').text,
+    port: integerOption(options.demand('port'), 0, 65_535),
     store: readStore(options),
     collect: readCollect(options, env),
     hasSampleRecords: options.has('sample-records'),
     sync: readSync(options),
-    hasExplorer: choiceOption(demand(options, 'explorer'), ['on', 'off']) === 'on',
-    metrics: readMetricsPlace(demand(options, 'metrics')),
+    hasExplorer: choiceOption(options.demand('explorer'), ['on', 'off']) === 'on',
+    metrics: readMetricsPlace(options.demand('metrics')),
     apiKeys: readApiKeys(options.get('api-keys')),
     rateLimit: readRateLimit(options),
-    trustedProxies: integerOption(demand(options, 'trusted-proxies'), 0, TRUSTED_PROXIES_MAX),
+    trustedProxies: integerOption(options.demand('trusted-proxies'), 0, TRUSTED_PROXIES_MAX),
     ...readFairness(options),
     corsOrigins: readCorsOrigins(options.get('cors-origins')),
-    stallTimeoutMs: integerOption(demand(options, 'stall-timeout-ms'), 1, CONFIGURED_TIMEOUT_MS_MAX),
-    shutdownTimeoutMs: integerOption(demand(options, 'shutdown-timeout-ms'), 0, CONFIGURED_TIMEOUT_MS_MAX),
-    logLevel: choiceOption(demand(options, 'log-level'), LOG_LEVELS),
+    stallTimeoutMs: integerOption(options.demand('stall-timeout-ms'), 1, CONFIGURED_TIMEOUT_MS_MAX),
+    shutdownTimeoutMs: integerOption(options.demand('shutdown-timeout-ms'), 0, CONFIGURED_TIMEOUT_MS_MAX),
+    logLevel: choiceOption(options.demand('log-level'), LOG_LEVELS),
   })
   return { config, isCheckOnly: options.has('check-config') }
 }

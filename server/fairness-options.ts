@@ -93,9 +93,7 @@ export interface FairnessConfig {
 }
 
 function integerOf(options: ParsedOptions, name: string, min: number, max: number): number {
-  const option = options.get(name)
-  if (option === undefined) throw new Error(`--${name} has no default`)
-  return integerOption(option, min, max)
+  return integerOption(options.demand(name), min, max)
 }
 
 const SIZE = /^(\d{1,9})(?:(MB|GB|TB))?$/
@@ -103,8 +101,7 @@ const SIZE_UNITS: Readonly<Record<string, number>> = { MB: 1e6, GB: 1e9, TB: 1e1
 
 /** Bytes of a text such as `4GB`; a number alone is 0 or wrong, since nobody knows of what. */
 function sizeOf(options: ParsedOptions, name: string): number {
-  const option = options.get(name)
-  if (option === undefined) throw new Error(`--${name} has no default`)
+  const option = options.demand(name)
   const [, digits, unit] = SIZE.exec(option.text) ?? []
   const bytes = Number(digits) * (SIZE_UNITS[unit ?? ''] ?? (Number(digits) === 0 ? 0 : Number.NaN))
   if (Number.isFinite(bytes)) return bytes

@@ -153,5 +153,3 @@ export const SERVE_OPTIONS = [
     default: 'info',
   },
 ] as const satisfies readonly OptionDeclaration[]
-
-export type ServeOptionName = (typeof SERVE_OPTIONS)[number]['name']

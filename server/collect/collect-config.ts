@@ -7,7 +7,6 @@ import {
   choiceOption,
   integerOption,
   type OptionDeclaration,
-  type OptionText,
   type ParsedOptions,
 } from '../options/options.ts'
 import {
@@ -85,7 +84,7 @@ export function readCollectConfig(
 ): CollectConfig {
   const to = options.get('sync-to')
   if (lake === null) refuseWithoutLake(options)
-  const isCompacting = choiceOption(given(options, 'compact'), ['on', 'off']) === 'on'
+  const isCompacting = choiceOption(options.demand('compact'), ['on', 'off']) === 'on'
   return {
     ingest: readIngestConfig(options),
     recording: lake === null ? null : readRecording(options, env, lake),
@@ -118,7 +117,7 @@ function refuseWithoutLake(options: ParsedOptions): void {
 }
 
 function readCompaction(options: ParsedOptions, lake: string, isPushed: boolean): CompactionConfig {
-  const delay = given(options, 'compact-delay-hours')
+  const delay = options.demand('compact-delay-hours')
   const grace = options.get('compact-grace-minutes')
   const usualGraceMs = isPushed ? COMPACTION_GRACE_MS : 0
   return {
@@ -128,16 +127,6 @@ function readCompaction(options: ParsedOptions, lake: string, isPushed: boolean)
       grace === undefined
         ? usualGraceMs
         : integerOption(grace, 0, COMPACTION_GRACE_MINUTES_MAX) * MS_PER_MINUTE,
-    intervalMs: intervalOption(options, 'compact-interval-ms'),
+    intervalMs: integerOption(options.demand('compact-interval-ms'), 1_000, CONFIGURED_TIMEOUT_MS_MAX),
   }
-}
-
-type OptionName = (typeof COLLECT_OPTIONS)[number]['name']
-
-function given(options: ParsedOptions, name: OptionName): OptionText {
-  return options.get(name) ?? { text: '', origin: `--${name}` }
-}
-
-function intervalOption(options: ParsedOptions, name: OptionName): number {
-  return integerOption(given(options, name), 1_000, CONFIGURED_TIMEOUT_MS_MAX)
 }

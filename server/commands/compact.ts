@@ -10,7 +10,6 @@ import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { compactClosedDays } from '../compaction/compaction.ts'
 import type { CompactionResult } from '../compaction/compaction-options.ts'
 import { type Command, type CommandIo } from './command.ts'
-import { UsageError } from '../options/usage-error.ts'
 import {
   describeOptions,
   integerOption,
@@ -77,13 +76,11 @@ export const compactCommand: Command = async (args, io) => {
 }
 
 async function run(options: ParsedOptions, io: CommandIo): Promise<number> {
-  const lake = options.get('lake')?.text
-  if (lake === undefined || lake === '') throw new UsageError('--lake <dir> is missing (or BOOKCAST_LAKE)')
+  const lake = options.demand('lake').text
   const place = readStoreOptions(options)
-  const delay = options.get('delay-hours') ?? { text: '', origin: '--delay-hours' }
-  const delayMs = integerOption(delay, 0, COMPACTION_DELAY_HOURS_MAX) * MS_PER_HOUR
-  const grace = options.get('grace-minutes') ?? { text: '', origin: '--grace-minutes' }
-  const graceMs = integerOption(grace, 0, COMPACTION_GRACE_MINUTES_MAX) * MS_PER_MINUTE
+  const delayMs = integerOption(options.demand('delay-hours'), 0, COMPACTION_DELAY_HOURS_MAX) * MS_PER_HOUR
+  const graceMs =
+    integerOption(options.demand('grace-minutes'), 0, COMPACTION_GRACE_MINUTES_MAX) * MS_PER_MINUTE
   const store = await openMigratedStore(place)
   try {
     const signal = io.signal ?? new AbortController().signal

@@ -73,8 +73,7 @@ export const pruneCommand: Command = async (args, { env, stdout, stderr, signal 
   const local = new DirectoryStore(lake)
   let [count, bytes, keptCount] = [0, 0, 0]
   try {
-    const option = options.get('lake')
-    if (option !== undefined) await mustBeDirectory(option)
+    await mustBeDirectory(options.demand('lake'))
     for await (const { key, series, source } of filesBefore(lake, before)) {
       signal?.throwIfAborted()
       const path = join(lake, key)
@@ -104,10 +103,7 @@ export const pruneCommand: Command = async (args, { env, stdout, stderr, signal 
 }
 
 function readSettings(options: ParsedOptions): Settings {
-  const lake = options.get('lake')
-  const before = options.get('before')
-  if (lake === undefined) throw new UsageError('--lake (or BOOKCAST_LAKE) must be given')
-  if (before === undefined) throw new UsageError('--before (or BOOKCAST_PRUNE_BEFORE) must be given')
+  const [lake, before] = [options.demand('lake'), options.demand('before')]
   // A recorder still writes today's file, and yesterday's may just be finished.
   const latest = addDays(utcDateOf(Date.now()), -2)
   if (utcDateStartMs(before.text) === undefined || before.text > latest) {

@@ -29,12 +29,10 @@ export const RECORD_OPTIONS: readonly OptionDeclaration[] = [
 export function readRecordConfig(args: readonly string[], env: NodeJS.ProcessEnv): RecordConfig | 'help' {
   const options = parseOptions(args, env, RECORD_OPTIONS)
   if (options.help) return 'help'
-  const lake = options.get('lake')?.text ?? ''
-  if (lake === '') throw new UsageError('--lake (or BOOKCAST_LAKE) must be given')
-  const recording = readRecording(options, env, lake)
+  const recording = readRecording(options, env, options.demand('lake').text)
   if (recording === null) {
     const names = seriesOptions().map(({ name }) => `--${name}`)
     throw new UsageError(`${names.join(' or ')} must name what to record`)
   }
-  return { ...recording, logLevel: choiceOption(options.get('log-level')!, LOG_LEVELS) }
+  return { ...recording, logLevel: choiceOption(options.demand('log-level'), LOG_LEVELS) }
 }

@@ -7,8 +7,7 @@ import type { SampleLakeOptions } from '../sample-data/sample-lake.ts'
 import { writeSampleLake } from '../sample-data/sample-lake.ts'
 import { SAMPLE_FIRST_DATE } from '../sample-data/sample-series.ts'
 import type { Command } from './command.ts'
-import { UsageError } from '../options/usage-error.ts'
-import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
+import type { OptionDeclaration } from '../options/options.ts'
 import { describeOptions, integerOption, parseOptions } from '../options/options.ts'
 import { showHelp } from './terminal.ts'
 
@@ -62,9 +61,9 @@ ${describeOptions(OPTIONS)}
 export const sampleDataCommand: Command = async (args, io) => {
   const options = parseOptions(args, io.env, OPTIONS)
   if (options.help) return showHelp(HELP, io.stdout)
-  const directory = required(options, 'out').text
-  const seed = integerOption(required(options, 'seed'), 0, SEED_MAX)
-  const markets = integerOption(required(options, 'markets'), 1, MARKETS_MAX)
+  const directory = options.demand('out').text
+  const seed = integerOption(options.demand('seed'), 0, SEED_MAX)
+  const markets = integerOption(options.demand('markets'), 1, MARKETS_MAX)
   const deltas = options.get('deltas')
   const signal = io.signal === undefined ? {} : { signal: io.signal }
   io.stdout.write(
@@ -96,10 +95,4 @@ async function writeSample(options: SampleLakeOptions): Promise<string> {
 async function writeBusyDay(options: BenchmarkLakeOptions): Promise<string> {
   const events = await generateBenchmarkLake(options)
   return `Wrote ${events} events of series ${options.series}, ${options.date}, to ${options.lake}\n`
-}
-
-function required(options: ParsedOptions, name: string) {
-  const option = options.get(name)
-  if (option === undefined || option.text === '') throw new UsageError(`--${name} needs a value`)
-  return option
 }

@@ -2,8 +2,7 @@
 // variables are declared in one table, from which the help text comes too.
 
 import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
-import { integerOption } from '../options/options.ts'
-import { UsageError } from '../options/usage-error.ts'
+import { integerOption, urlOption } from '../options/options.ts'
 import { KALSHI_URL_OPTION } from '../exchanges/kalshi/configuration.ts'
 import { CONFIGURED_TIMEOUT_MS_MAX } from '../../shared/limits.ts'
 
@@ -47,20 +46,10 @@ type OptionName = (typeof INGEST_OPTIONS)[number]['name']
 
 /** @throws {UsageError} that names the wrong option */
 export function readIngestConfig(options: ParsedOptions): IngestConfig {
-  const text = (name: OptionName): string => {
-    const value = options.get(name)?.text.trim() ?? ''
-    if (value === '') throw new UsageError(`--${name} must not be empty`)
-    return value
-  }
-  const url = (name: OptionName): string => {
-    const value = text(name)
-    if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
-      throw new UsageError(`--${name} must be an http or https address, not ${JSON.stringify(value)}`)
-    }
-    return value
-  }
+  const text = (name: OptionName): string => options.demand(name).text.trim()
+  const url = (name: OptionName): string => urlOption(options.demand(name), ['http:', 'https:'])
   const integer = (name: OptionName, minimum: number, maximum: number): number =>
-    integerOption(options.get(name) ?? { text: '', origin: `--${name}` }, minimum, maximum)
+    integerOption(options.demand(name), minimum, maximum)
   const intervalMs = (name: OptionName): number => integer(name, 1_000, CONFIGURED_TIMEOUT_MS_MAX)
   return Object.freeze({
     userAgent: text('user-agent'),

@@ -44,6 +44,8 @@ export interface ParsedOptions {
   has(name: string): boolean
   /** The option's text; its default when it is given nowhere; `undefined` when it has none. */
   get(name: string): OptionText | undefined
+  /** The same of an option that there must be. @throws {UsageError} naming it when it is given nowhere, or empty */
+  demand(name: string): OptionText
 }
 
 /** @throws {UsageError} for unknown options, missing values and arguments that are no options */
@@ -82,6 +84,11 @@ export function parseOptions(
   return {
     help: parsed['help'] === true,
     get,
+    demand(name) {
+      const option = get(name)
+      if (option !== undefined && option.text.trim() !== '') return option
+      throw new UsageError(`--${name} (or ${find(name).env}) must be given`)
+    },
     has: (name) => parsed[name] === true || flagOption(get(name)),
   }
 }

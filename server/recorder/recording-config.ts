@@ -49,7 +49,7 @@ export function readRecording(
   return {
     lake,
     workDirectory: textOf(options, 'work') ?? join(lake, '.recorder'),
-    userAgent: textOf(options, 'user-agent')!,
+    userAgent: options.demand('user-agent').text,
     ...Object.fromEntries(
       recordings.map(([source, series, exchange]) => [
         source,

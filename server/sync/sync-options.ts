@@ -59,8 +59,7 @@ export function readSync(options: ParsedOptions): SyncConfig | null {
 
 /** @throws {UsageError} */
 export function readSyncInterval(options: ParsedOptions): number {
-  const interval = options.get('sync-interval-ms') ?? { text: '', origin: '--sync-interval-ms' }
-  return integerOption(interval, 1_000, CONFIGURED_TIMEOUT_MS_MAX)
+  return integerOption(options.demand('sync-interval-ms'), 1_000, CONFIGURED_TIMEOUT_MS_MAX)
 }
 
 /**

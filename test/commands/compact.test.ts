@@ -43,7 +43,7 @@ test('moves closed days of the embedded store to the lake and says what it moved
 
 test('wrong use is told with the option in question, a password is not repeated', async () => {
   for (const [args, environment, message] of [
-    [[], {}, /--lake <dir> is missing/],
+    [[], {}, /--lake \(or BOOKCAST_LAKE\) must be given/],
     [['--lake', 'x', '--delay-hours', 'soon'], {}, /--delay-hours must be a whole number/],
     [
       ['--lake', 'x'],

@@ -48,8 +48,8 @@ export function readKalshiRecording(
   return {
     series,
     credentials: readCredentials(env),
-    socketUrl: urlOption(options.get('kalshi-ws-url')!, ['ws:', 'wss:']),
-    restUrl: urlOption(options.get('kalshi-url')!, ['http:', 'https:']),
+    socketUrl: urlOption(options.demand('kalshi-ws-url'), ['ws:', 'wss:']),
+    restUrl: urlOption(options.demand('kalshi-url'), ['http:', 'https:']),
   }
 }
 

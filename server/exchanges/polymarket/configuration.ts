@@ -29,7 +29,7 @@ export function readPolymarketRecording(
 ): PolymarketRecording {
   return {
     series,
-    socketUrl: urlOption(options.get('polymarket-ws-url')!, ['ws:', 'wss:']),
-    restUrl: urlOption(options.get('polymarket-url')!, ['http:', 'https:']),
+    socketUrl: urlOption(options.demand('polymarket-ws-url'), ['ws:', 'wss:']),
+    restUrl: urlOption(options.demand('polymarket-url'), ['http:', 'https:']),
   }
 }
