@@ -17,7 +17,7 @@ import {
   type ParsedOptions,
   parseOptions,
 } from '../options/options.ts'
-import { openMigratedStore, readStoreOptions } from './store-options.ts'
+import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
 import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
@@ -27,20 +27,7 @@ const OPTIONS: readonly OptionDeclaration[] = [
     description: 'the lake to which rows move; required',
     env: 'BOOKCAST_LAKE',
   },
-  {
-    name: 'database-url',
-    placeholder: '<url>',
-    description: 'PostgreSQL server; without it, the embedded store',
-    env: 'DATABASE_URL',
-    isSecret: true,
-  },
-  {
-    name: 'data-dir',
-    placeholder: '<dir>',
-    description: 'directory of the embedded store, which no other process may use meanwhile',
-    env: 'BOOKCAST_DATA_DIR',
-    default: 'bookcast-data',
-  },
+  ...STORE_OPTIONS,
   {
     name: 'delay-hours',
     placeholder: '<n>',
@@ -64,7 +51,7 @@ const HELP = `Usage: bookcast compact --lake <dir> [options]
 
 Moves closed days of candles and observations from the relational store to the lake. Each file is read back before the
 rows are deleted; a run that was killed is completed by the next one. With --grace-minutes rows are deleted by a run so long
-after the one that wrote their file.
+after the one that wrote their file. No other process may use an embedded store meanwhile.
 
 ${describeOptions(OPTIONS)}
 `

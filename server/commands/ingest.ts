@@ -100,9 +100,7 @@ is fetched too. Neither touches a lake. Exit code 1 when a source failed.
 
 Sources: ${SOURCE_NAMES.join(', ')}
 
-Options:
 ${describeOptions(OPTIONS)}
-  -h, --help                  this text
 
 ${RECORD_SECRETS_HELP}
 `

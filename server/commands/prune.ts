@@ -54,9 +54,7 @@ const HELP = `Usage: bookcast prune --lake <dir> --before <date> [--kept-in <pla
 Shows which order-book files are older than a date, and with --apply removes them. Candles, observations and object
 storage are left alone. A lake that pulls (sync --from, serve --sync-from) would fetch them again: prune those that push.
 
-Options:
 ${describeOptions(OPTIONS)}
-  -h, --help                  this text
 `
 
 interface Settings {

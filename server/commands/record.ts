@@ -16,9 +16,7 @@ const HELP = `Usage: bookcast record --lake <dir> --${seriesOptions()[0]!.name} 
 
 Records the order books of open markets into a lake: today's books are seconds old, closed dates become finished files.
 
-Options:
 ${describeOptions(RECORD_OPTIONS)}
-  -h, --help                  this text
 
 ${RECORD_SECRETS_HELP}
 `

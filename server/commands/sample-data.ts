@@ -53,9 +53,7 @@ const HELP = `Usage: bookcast sample-data [options]
 Writes a small lake of simulated order books: three Kalshi series and one Polymarket series over three dates. It
 replaces an earlier sample in the same directory and nothing else. With --deltas it writes a busy day for load tests.
 
-Options:
 ${describeOptions(OPTIONS)}
-  -h, --help                  this text
 `
 
 export const sampleDataCommand: Command = async (args, io) => {

@@ -29,9 +29,7 @@ const HELP = `Usage: bookcast serve --lake <dir> [options]
 
 Serves a lake over HTTP.
 
-Options:
 ${describeOptions(SERVE_OPTIONS)}
-  -h, --help                  this text
 `
 
 async function isDirectory(path: string): Promise<boolean> {

@@ -47,9 +47,7 @@ Prints a table of the sources of data. "lag" is the time since the last success 
 holes between the windows of time that were fetched completely, "failing" the parts whose last run failed. Then the
 newest rows that there are, and with --lake the recorders, disks, lake and logs. A running server is not disturbed.
 
-Options:
 ${describeOptions(OPTIONS)}
-  -h, --help                  this text
 `
 
 const SILENT = pino({ level: 'silent' })

@@ -70,9 +70,7 @@ routine reports (METAR) of every station against its schedule, one an hour. Noth
 With --repair exactly the windows that are missing are opened, and "bookcast ingest --from <date> --to <date>" over the same
 dates fetches them and nothing else that is complete. Exit code 1 when something is missing.
 
-Options:
 ${describeOptions(OPTIONS)}
-  -h, --help                  this text
 `
 
 export const verifyCommand: Command = async (args, io) => {

@@ -64,7 +64,7 @@ export function parseOptions(
   )
   const known = { ...options, help: { type: 'boolean' as const, short: 'h' } }
   const parsed: Readonly<Record<string, unknown>> = parseArguments({ args: [...args], options: known }, () =>
-    meantOption(args, known),
+    meantOption(args, known, declarations),
   ).values
   if (file !== undefined) refuseUnknownNames(file, declarations)
   const find = (name: string): OptionDeclaration => {
@@ -116,10 +116,16 @@ function refuseUnknownNames(file: OptionFile, declarations: readonly OptionDecla
   }
 }
 
-/** The option that a misspelt one was meant to be, as the end of a message. */
-function meantOption(args: readonly string[], options: Readonly<Record<string, unknown>>): string {
+/** Where an option belongs that is a secret, or what a misspelt one was meant to be, as the end of a message. */
+function meantOption(
+  args: readonly string[],
+  options: Readonly<Record<string, unknown>>,
+  declarations: readonly OptionDeclaration[],
+): string {
   const names = args.filter((arg) => arg.startsWith('--')).map((arg) => arg.slice(2).split('=', 1)[0] ?? '')
   const unknown = names.find((name) => !(name in options))
+  const secret = declarations.find(({ name }) => name === unknown)
+  if (secret !== undefined) return `\nIt is a secret, which others read on a command line; set ${secret.env}.`
   const meant = unknown === undefined ? undefined : closest(unknown, Object.keys(options))
   return meant === undefined ? '' : `\nDid you mean --${meant}?`
 }
@@ -199,21 +205,19 @@ export function listOption(option: OptionText | undefined): string[] {
     .filter((part) => part !== '')
 }
 
-/** The option lines of a help text. */
+/** The options' part of a help text. */
 export function describeOptions(declarations: readonly OptionDeclaration[]): string {
-  return declarations
-    .map((option) => {
-      const value = option.isFlag === true ? '' : ` ${option.placeholder}`
-      const head =
-        option.isSecret === true ? `  ${option.env}=${option.placeholder}` : `  --${option.name}${value}`
-      const fallback = option.default === undefined ? '' : ` (default ${option.default})`
-      const alternative =
-        option.isSecret === true
-          ? `only in the environment or, as ${option.name}, in the file`
-          : `also ${option.env}`
-      const indent = ' '.repeat(HELP_COLUMN)
-      const first = head.length < HELP_COLUMN ? head.padEnd(HELP_COLUMN) : `${head}\n${indent}`
-      return `${first}${option.description}${fallback}\n${indent}${alternative}`
-    })
-    .join('\n')
+  const hasFile = declarations.some(({ name }) => name === 'config')
+  const indent = ' '.repeat(HELP_COLUMN)
+  const lines = declarations.map((option) => {
+    const value = option.isFlag === true ? '' : ` ${option.placeholder}`
+    const head =
+      option.isSecret === true ? `  ${option.env}=${option.placeholder}` : `  --${option.name}${value}`
+    const fallback = option.default === undefined ? '' : ` (default ${option.default})`
+    const secretPlace = `only in the environment${hasFile ? ` or, as ${option.name}, in the file` : ''}`
+    const alternative = option.isSecret === true ? secretPlace : `also ${option.env}`
+    const first = head.length < HELP_COLUMN ? head.padEnd(HELP_COLUMN) : `${head}\n${indent}`
+    return `${first}${option.description}${fallback}\n${indent}${alternative}\n`
+  })
+  return `Options:\n${lines.join('')}${'  -h, --help'.padEnd(HELP_COLUMN)}this text`
 }
