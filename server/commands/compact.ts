@@ -17,7 +17,7 @@ import {
   type ParsedOptions,
   parseOptions,
 } from '../options/options.ts'
-import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
+import { openExistingStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
 import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
@@ -68,7 +68,7 @@ async function run(options: ParsedOptions, io: CommandIo): Promise<number> {
   const delayMs = integerOption(options.demand('delay-hours'), 0, COMPACTION_DELAY_HOURS_MAX) * MS_PER_HOUR
   const graceMs =
     integerOption(options.demand('grace-minutes'), 0, COMPACTION_GRACE_MINUTES_MAX) * MS_PER_MINUTE
-  const store = await openMigratedStore(place)
+  const store = await openExistingStore(place)
   try {
     const signal = io.signal ?? new AbortController().signal
     const result = await compactClosedDays({

@@ -5,6 +5,7 @@ import {
   type RelationalStore,
   type RelationalStoreOptions,
 } from '../storage/relational-store.ts'
+import { isStoreThere, noStoreIn } from './directories.ts'
 import { UsageError } from '../options/usage-error.ts'
 import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
 
@@ -32,6 +33,12 @@ export function readStoreOptions(options: ParsedOptions): RelationalStoreOptions
     throw new UsageError(`${url.origin} must be a URL that begins with postgres://`)
   }
   return { databaseUrl: url?.text ?? null, dataDirectory: options.get('data-dir')?.text ?? '' }
+}
+
+/** The store that is there: a command that adds nothing must not make an empty one. */
+export async function openExistingStore(options: RelationalStoreOptions): Promise<RelationalStore> {
+  if (!(await isStoreThere(options))) throw new Error(noStoreIn(options))
+  return await openMigratedStore(options)
 }
 
 /** The store with every migration applied; closed again when that fails. */

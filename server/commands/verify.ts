@@ -11,7 +11,6 @@ import type { ScopeReport, VerifyContext } from '../verify/finding.ts'
 import { checkObservations } from '../verify/observation-check.ts'
 import { repairCandles, repairObservations } from '../verify/repair.ts'
 import { type Command, type CommandIo } from './command.ts'
-import { isStoreThere, noStoreIn } from './directories.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
   describeOptions,
@@ -19,7 +18,7 @@ import {
   type ParsedOptions,
   parseOptions,
 } from '../options/options.ts'
-import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
+import { openExistingStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
 import { showHelp } from './terminal.ts'
 
 /** Days that are looked at when no date is given. */
@@ -78,9 +77,7 @@ export const verifyCommand: Command = async (args, io) => {
   if (options.help) return showHelp(HELP, io.stdout)
   if (!options.has('store')) throw new UsageError('--store is missing: it says what is to be verified')
   const dates = readDates(options)
-  const settings = readStoreOptions(options)
-  if (!(await isStoreThere(settings))) throw new Error(noStoreIn(settings))
-  const store = await openMigratedStore(settings)
+  const store = await openExistingStore(readStoreOptions(options))
   try {
     const context: VerifyContext = {
       postgres: store.postgres,

@@ -41,6 +41,19 @@ test('moves closed days of the embedded store to the lake and says what it moved
   assert.ok((await entriesBelow(lake)).includes(path))
 })
 
+test('a store that is not there is told, not made and taken for one without rows', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const { code, stdout, stderr } = await compact([
+    '--lake',
+    `${directory}/lake`,
+    '--data-dir',
+    `${directory}/data`,
+  ])
+  assert.deepEqual([code, stdout], [1, ''])
+  assert.match(stderr, /there is no store in .*data; DATABASE_URL or --data-dir say where it is/)
+  assert.deepEqual(await entriesBelow(directory), [])
+})
+
 test('wrong use is told with the option in question, a password is not repeated', async () => {
   for (const [args, environment, message] of [
     [[], {}, /--lake \(or BOOKCAST_LAKE\) must be given/],
