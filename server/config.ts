@@ -20,6 +20,7 @@ import type { ApiKey } from './http/api-keys.ts'
 import type { RateLimit } from './http/rate-limiter.ts'
 import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from './collect/collect-config.ts'
 import type { MetricsAddress } from './metrics/metrics-text.ts'
+import { readStoreOptions, type StorePlace } from './storage/store-options.ts'
 import { readSync, type SyncConfig } from './sync/sync-options.ts'
 import { LOG_LEVELS, SERVE_OPTIONS } from './serve-options.ts'
 
@@ -28,12 +29,6 @@ const TRUSTED_PROXIES_MAX = 10
 /** On the port of the API, on one of its own, or nowhere. */
 export type MetricsPlace = 'on' | 'off' | MetricsAddress
 
-export interface StoreConfig {
-  /** Null: the embedded one. May hold a password. */
-  readonly databaseUrl: string | null
-  readonly dataDirectory: string
-}
-
 export interface ServeConfig extends Partial<FairnessConfig> {
   readonly host: string
   /** 0 lets the system choose. */
@@ -41,7 +36,7 @@ export interface ServeConfig extends Partial<FairnessConfig> {
   /** The lake's root directory. */
   readonly lake: string
   /** Null: no relational store. */
-  readonly store: StoreConfig | null
+  readonly store: StorePlace | null
   /** Null where nothing is collected. */
   readonly collect: CollectConfig | null
   /** Fill a store that has no series with the sample's records. */
@@ -78,13 +73,9 @@ function readFile({ text: path, origin }: OptionText): OptionFile {
   return { path, values: { ...values } }
 }
 
-function readStore(options: ParsedOptions): StoreConfig | null {
-  if (choiceOption(options.demand('store'), ['on', 'off']) === 'off') return null
-  const url = options.get('database-url')
-  // The message must not show the text, which may hold a password.
-  if (url !== undefined && !/^postgres(?:ql)?:\/\/./.test(url.text))
-    throw new UsageError(`${url.origin} must be a URL that begins with postgres://`)
-  return { databaseUrl: url?.text ?? null, dataDirectory: options.demand('data-dir').text }
+function readStore(options: ParsedOptions): StorePlace | null {
+  const isOff = choiceOption(options.demand('store'), ['on', 'off']) === 'off'
+  return isOff ? null : readStoreOptions(options)
 }
 
 /** What is collected in the serving process: set up by the environment's variables, into the lake that is served. */

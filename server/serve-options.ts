@@ -3,6 +3,7 @@
 import { RATE_LIMIT_PER_SECOND_MAX, STALL_TIMEOUT_MS_DEFAULT } from '../shared/limits.ts'
 import type { OptionDeclaration } from './options/options.ts'
 import { FAIRNESS_OPTIONS } from './fairness-options.ts'
+import { STORE_OPTIONS } from './storage/store-options.ts'
 import { SYNC_OPTIONS } from './sync/sync-options.ts'
 
 /** Running streams get so long to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
@@ -46,26 +47,13 @@ export const SERVE_OPTIONS = [
     env: 'BOOKCAST_HOST',
     default: '127.0.0.1',
   },
-  {
-    name: 'database-url',
-    placeholder: 'postgres://…',
-    description: 'a PostgreSQL server, 15 or later. None: an embedded one in the data directory',
-    env: 'DATABASE_URL',
-    isSecret: true,
-  },
+  ...STORE_OPTIONS,
   {
     name: 'sample-records',
     placeholder: '',
     description: 'fill a store that has no series with the generated sample records',
     env: 'BOOKCAST_SAMPLE_RECORDS',
     isFlag: true,
-  },
-  {
-    name: 'data-dir',
-    placeholder: '<dir>',
-    description: 'where the embedded PostgreSQL keeps its files',
-    env: 'BOOKCAST_DATA_DIR',
-    default: 'bookcast-data',
   },
   {
     name: 'store',

@@ -17,7 +17,8 @@ import {
   type ParsedOptions,
   parseOptions,
 } from '../options/options.ts'
-import { openExistingStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
+import { readStoreOptions, STORE_OPTIONS } from '../storage/store-options.ts'
+import { openExistingStore } from './open-store.ts'
 import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [

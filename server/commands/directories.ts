@@ -3,7 +3,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { OptionText } from '../options/options.ts'
-import type { RelationalStoreOptions } from '../storage/relational-store.ts'
+import type { StorePlace } from '../storage/store-options.ts'
 
 export async function isDirectory(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() === true
@@ -15,11 +15,11 @@ export async function mustBeDirectory({ origin, text }: OptionText): Promise<voi
 }
 
 /** Whether there is a store, or a server that may have one: who only looks must not make an empty one. */
-export async function isStoreThere({ databaseUrl, dataDirectory }: RelationalStoreOptions): Promise<boolean> {
+export async function isStoreThere({ databaseUrl, dataDirectory }: StorePlace): Promise<boolean> {
   return databaseUrl !== null || (await isDirectory(join(dataDirectory, 'pglite')))
 }
 
 /** A sentence for people. */
-export function noStoreIn({ dataDirectory }: RelationalStoreOptions): string {
+export function noStoreIn({ dataDirectory }: StorePlace): string {
   return `there is no store in ${dataDirectory}; DATABASE_URL or --data-dir say where it is`
 }

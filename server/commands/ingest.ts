@@ -25,7 +25,6 @@ import { backfillSource, pollSource, type RunOptions, type RunOutcome } from '..
 import { type IngestSource, SOURCE_NAMES, type SourceName } from '../ingest/source.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
-import type { RelationalStoreOptions } from '../storage/relational-store.ts'
 import { type Command, type CommandIo } from './command.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { IngestProgressView } from './ingest-progress.ts'
@@ -37,7 +36,8 @@ import {
   type ParsedOptions,
 } from '../options/options.ts'
 import { RECORD_SECRETS_HELP, seriesOptions } from '../recorder/recording-config.ts'
-import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
+import { readStoreOptions, STORE_OPTIONS, type StorePlace } from '../storage/store-options.ts'
+import { openMigratedStore } from './open-store.ts'
 import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
@@ -110,7 +110,7 @@ interface Settings {
   readonly lake: string | null
   /** Null: none. */
   readonly metrics: MetricsAddress | null
-  readonly store: RelationalStoreOptions
+  readonly store: StorePlace
   readonly names: readonly SourceName[]
   readonly isOnce: boolean
   /** Null without a backfill. */

@@ -12,7 +12,6 @@ import { readSourceStatus } from '../ingest/source-status.ts'
 import { newestRowsOf } from '../metrics/newest-rows.ts'
 import { DataDirectoryLocked } from '../storage/data-directory-lock.ts'
 import { Postgres } from '../storage/postgres.ts'
-import type { RelationalStoreOptions } from '../storage/relational-store.ts'
 import type { Command } from './command.ts'
 import { isDirectory, isStoreThere, mustBeDirectory, noStoreIn } from './directories.ts'
 import {
@@ -22,7 +21,8 @@ import {
   type ParsedOptions,
 } from '../options/options.ts'
 import { newestLines, recorderTable, sourceTable, storageLines } from './status-text.ts'
-import { openMigratedStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
+import { readStoreOptions, STORE_OPTIONS, type StorePlace } from '../storage/store-options.ts'
+import { openMigratedStore } from './open-store.ts'
 import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
@@ -72,7 +72,7 @@ export const statusCommand: Command = async (args, { env, stdout }) => {
 }
 
 /** @param isOptional whether there may be none: a machine may only record */
-async function storeLines(settings: RelationalStoreOptions, isOptional: boolean): Promise<string> {
+async function storeLines(settings: StorePlace, isOptional: boolean): Promise<string> {
   if (!(await isStoreThere(settings))) {
     if (!isOptional) throw new Error(noStoreIn(settings))
     return `${noStoreIn(settings)}\n`
@@ -96,7 +96,7 @@ async function mustBeThere(options: ParsedOptions): Promise<void> {
 
 /** The store, or a connection to the process that has it. */
 async function openStore(
-  options: RelationalStoreOptions,
+  options: StorePlace,
 ): Promise<{ readonly postgres: Postgres; close(): Promise<void> }> {
   try {
     return await openMigratedStore(options)
@@ -127,7 +127,7 @@ function workDirectoryOf(options: ParsedOptions, lake: string | null): string | 
 async function lookAtStorage(
   lake: string,
   recorder: string | null,
-  { databaseUrl, dataDirectory }: RelationalStoreOptions,
+  { databaseUrl, dataDirectory }: StorePlace,
 ): Promise<StorageFigures> {
   const data = databaseUrl === null ? dataDirectory : null
   // What it would warn of is in the figures.

@@ -18,7 +18,8 @@ import {
   type ParsedOptions,
   parseOptions,
 } from '../options/options.ts'
-import { openExistingStore, readStoreOptions, STORE_OPTIONS } from './store-options.ts'
+import { readStoreOptions, STORE_OPTIONS } from '../storage/store-options.ts'
+import { openExistingStore } from './open-store.ts'
 import { showHelp } from './terminal.ts'
 
 /** Days that are looked at when no date is given. */

@@ -6,6 +6,7 @@ import { maintainTables } from './embedded-maintenance.ts'
 import { EmbeddedPostgres, type EmbeddedPostgresOptions } from './embedded-postgres.ts'
 import { migrate, readMigrations } from './migrations.ts'
 import { Postgres } from './postgres.ts'
+import type { StorePlace } from './store-options.ts'
 
 /** Connections of one process to the relational store. `DATABASE_URL`'s server needs replicas × (this + workers). */
 const STORE_POOL_SIZE_DEFAULT = 10
@@ -14,11 +15,7 @@ const STORE_POOL_SIZE_EMBEDDED = 4
 /** How often the embedded store looks after its tables, and the dead rows of a table that are worth removing. */
 const EMBEDDED_MAINTENANCE_MS = 60_000
 
-export interface RelationalStoreOptions {
-  /** A PostgreSQL server, or null for the embedded store. */
-  readonly databaseUrl: string | null
-  /** Where the embedded store keeps its files; unused with a server. */
-  readonly dataDirectory: string
+export interface RelationalStoreOptions extends StorePlace {
   readonly poolSize?: number
   readonly statementTimeoutMs?: number
   readonly connectTimeoutMs?: number
