@@ -113,7 +113,6 @@ function recorderTasks(
 function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Clock = SYSTEM_CLOCK) {
   const { lake, to, settings, intervalMs } = config
   const remote = openObjectStore(to, settings)
-  if (remote === undefined) throw new Error(`${to} is no place to synchronize with`)
   const log = logSync(logger, 'pushed')
   const common = { lake, remote, direction: 'push', conflictMerge: new ConflictMerge(lake) } as const
   const schedule = new LakeSyncSchedule({

@@ -9,7 +9,7 @@ import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { MergeBusy, type SeriesPlace, withSeries } from '../import/merge-lock.ts'
 import { DirectoryStore } from '../sync/directory-store.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
-import { OBJECT_STORE_OPTIONS, readPlace } from '../sync/sync-options.ts'
+import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { type Command } from './command.ts'
 import { mustBeDirectory } from './directories.ts'
@@ -43,7 +43,7 @@ const OPTIONS: readonly OptionDeclaration[] = [
     description: 'remove the files; without it they are only shown',
     env: 'BOOKCAST_PRUNE_APPLY',
   },
-  ...OBJECT_STORE_OPTIONS.filter(({ name }) => name !== 'sync-interval-ms'),
+  ...S3_OPTIONS,
 ]
 
 /** A publication of a recorder takes no longer; an import does, and is not waited for. */

@@ -3,16 +3,57 @@
 import { SYNC_PARALLEL_DEFAULT, SYNC_PARALLEL_MAX } from '../../shared/limits.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
-import { readEndpoint, readPathStyle } from '../sync/sync-options.ts'
+import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
+import { parsePlace } from '../sync/sync-place.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { type Command, type CommandIo } from './command.ts'
+import { mustBeDirectory } from './directories.ts'
 import { UsageError } from '../options/usage-error.ts'
-import { integerOption, type OptionText, parseArguments } from '../options/options.ts'
+import {
+  describeOptions,
+  integerOption,
+  type OptionDeclaration,
+  type OptionText,
+  parseOptions,
+  type ParsedOptions,
+} from '../options/options.ts'
 import { SyncProgressView } from './sync-progress.ts'
 import { showHelp } from './terminal.ts'
 
 /** Objects with a problem that a summary names; all are counted. */
 const SYNC_PROBLEMS_SHOWN = 20
+
+const OPTIONS: readonly OptionDeclaration[] = [
+  { name: 'lake', placeholder: '<dir>', description: "the lake's directory; required", env: 'BOOKCAST_LAKE' },
+  {
+    name: 'from',
+    placeholder: '<place>',
+    description: 'pull from s3://bucket/prefix or a directory',
+    env: 'BOOKCAST_SYNC_FROM',
+  },
+  {
+    name: 'to',
+    placeholder: '<place>',
+    description: 'push to s3://bucket/prefix or a directory',
+    env: 'BOOKCAST_SYNC_TO',
+  },
+  ...S3_OPTIONS,
+  { name: 'region', placeholder: '<name>', description: "the bucket's region", env: 'AWS_REGION' },
+  {
+    name: 'parallel',
+    placeholder: '<n>',
+    description: 'files at once',
+    env: 'BOOKCAST_SYNC_PARALLEL',
+    default: String(SYNC_PARALLEL_DEFAULT),
+  },
+  {
+    name: 'replace',
+    placeholder: '',
+    isFlag: true,
+    description: 'replace files that somebody else wrote to the receiving side, or that cover more, too',
+    env: 'BOOKCAST_SYNC_REPLACE',
+  },
+]
 
 const HELP = `Usage: bookcast sync --lake <dir> (--from|--to) <place> [options]
 
@@ -20,15 +61,7 @@ Brings the lake up to date with object storage (--from) or object storage with t
 only; each is checked by size and checksum before it appears under its name. Nothing is deleted. An interrupted run is
 taken up where it stopped.
 
-  --lake <dir>        the lake's directory; also BOOKCAST_LAKE
-  --from <place>      pull from s3://bucket/prefix or a directory; also BOOKCAST_SYNC_FROM
-  --to <place>        push to s3://bucket/prefix or a directory; also BOOKCAST_SYNC_TO
-  --endpoint <url>    another S3 service than Amazon's; also BOOKCAST_S3_ENDPOINT
-  --region <name>     also AWS_REGION
-  --path-style <yes|no>  the bucket in the path, not in the host name (default yes with --endpoint);
-                      also BOOKCAST_S3_PATH_STYLE
-  --parallel <n>      files at once (default ${SYNC_PARALLEL_DEFAULT}); also BOOKCAST_SYNC_PARALLEL
-  --replace           replace files that somebody else wrote to the receiving side, or that cover more, too
+${describeOptions(OPTIONS)}
 
 Credentials come from the usual places of AWS tools: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, a
 container's or an instance's role. Exit code 1 when a file failed or is in conflict.
@@ -43,9 +76,9 @@ interface Settings {
 }
 
 export const syncCommand: Command = async (args, io) => {
-  const settings = readSettings(args, io.env)
-  if (settings === 'help') return showHelp(HELP, io.stdout)
-  return await run(settings, io)
+  const options = parseOptions(args, io.env, OPTIONS)
+  if (options.help) return showHelp(HELP, io.stdout)
+  return await run(await readSettings(options), io)
 }
 
 async function run(settings: Settings, io: CommandIo): Promise<number> {
@@ -96,62 +129,30 @@ function problems({ failures, conflictReasons, sampleCount }: LakeSyncResult): s
   return lines.slice(0, SYNC_PROBLEMS_SHOWN).join('') + (rest > 0 ? `and ${rest} more\n` : '') + advice
 }
 
-function readSettings(args: readonly string[], env: CommandIo['env']): Settings | 'help' {
-  const values = parse(args)
-  if (values.help === true) return 'help'
-  // An empty variable counts as none.
-  const textOf = (option: string | undefined, name: string): string | undefined =>
-    option ?? (env[name] || undefined)
-  const lake = textOf(values.lake, 'BOOKCAST_LAKE')
-  if (lake === undefined) throw new UsageError('--lake <dir> is missing (or BOOKCAST_LAKE)')
-  // What the command line says of the direction wins over the environment as a whole.
-  const isGiven = values.from !== undefined || values.to !== undefined
-  const from = isGiven ? values.from : textOf(undefined, 'BOOKCAST_SYNC_FROM')
-  const to = isGiven ? values.to : textOf(undefined, 'BOOKCAST_SYNC_TO')
-  if ((from === undefined) === (to === undefined)) {
+async function readSettings(options: ParsedOptions): Promise<Settings> {
+  const lake = options.demand('lake')
+  const [from, to] = readDirection(options)
+  const place = from ?? to
+  if (place === undefined || (from !== undefined && to !== undefined)) {
     throw new UsageError('one of --from <place> and --to <place> must be given')
   }
-  const place = from ?? to ?? ''
-  const remote = openObjectStore(place, {
-    endpoint: readEndpoint(optionText('--endpoint', textOf(values.endpoint, 'BOOKCAST_S3_ENDPOINT'))),
-    region: values.region,
-    pathStyle: readPathStyle(
-      optionText('--path-style', textOf(values['path-style'], 'BOOKCAST_S3_PATH_STYLE')),
-    ),
-  })
-  if (remote === undefined) {
-    throw new UsageError(
-      `--from and --to take s3://bucket/prefix or a directory, not ${JSON.stringify(place)}`,
-    )
-  }
-  const parallel = textOf(values.parallel, 'BOOKCAST_SYNC_PARALLEL') ?? String(SYNC_PARALLEL_DEFAULT)
+  const s3 = { ...readPlace(place, options), region: options.get('region')?.text }
+  const parallel = integerOption(options.demand('parallel'), 1, SYNC_PARALLEL_MAX)
+  // Only the receiving side may be made.
+  const source = from ?? lake
+  if (parsePlace(source.text)?.kind !== 's3') await mustBeDirectory(source)
   return {
-    lake,
-    remote,
+    lake: lake.text,
+    remote: openObjectStore(place.text, s3),
     direction: from === undefined ? 'push' : 'pull',
-    parallel: integerOption({ text: parallel, origin: '--parallel' }, 1, SYNC_PARALLEL_MAX),
-    replace: values.replace === true,
+    parallel,
+    replace: options.has('replace'),
   }
 }
 
-function optionText(origin: string, text: string | undefined): OptionText | undefined {
-  return text === undefined ? undefined : { text, origin }
-}
-
-function parse(args: readonly string[]) {
-  return parseArguments({
-    args: [...args],
-    allowPositionals: false,
-    options: {
-      lake: { type: 'string' },
-      from: { type: 'string' },
-      to: { type: 'string' },
-      endpoint: { type: 'string' },
-      region: { type: 'string' },
-      'path-style': { type: 'string' },
-      parallel: { type: 'string' },
-      replace: { type: 'boolean' },
-      help: { type: 'boolean', short: 'h' },
-    },
-  }).values
+/** What the command line says of the direction wins over the environment as a whole. */
+function readDirection(options: ParsedOptions): (OptionText | undefined)[] {
+  const both = [options.get('from'), options.get('to')]
+  const given = both.map((option) => (option?.origin.startsWith('--') === true ? option : undefined))
+  return given.some((option) => option !== undefined) ? given : both
 }

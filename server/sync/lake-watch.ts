@@ -28,7 +28,6 @@ export async function createLakeWatch(
   // The client of object storage is half of what a server loads, and most have a directory.
   const { openObjectStore } = await import('./sync-target.ts')
   const remote = openObjectStore(sync.from, sync)
-  if (remote === undefined) throw new Error(`${sync.from} is no place to synchronize with`)
   const schedule = new LakeSyncSchedule({
     lake,
     remote,

@@ -17,15 +17,8 @@ export interface SyncConfig extends S3Settings {
   readonly intervalMs?: number
 }
 
-/** How object storage is reached, and how often, whoever asks. */
-export const OBJECT_STORE_OPTIONS = [
-  {
-    name: 'sync-interval-ms',
-    placeholder: '<ms>',
-    description: 'between two synchronizations with object storage',
-    env: 'BOOKCAST_SYNC_INTERVAL_MS',
-    default: String(SYNC_INTERVAL_MS),
-  },
+/** How object storage is reached, whoever asks. */
+export const S3_OPTIONS = [
   {
     name: 's3-endpoint',
     placeholder: '<url>',
@@ -38,6 +31,18 @@ export const OBJECT_STORE_OPTIONS = [
     description: 'the bucket in the path, not in the host name. None: yes with an endpoint of its own',
     env: 'BOOKCAST_S3_PATH_STYLE',
   },
+] as const satisfies readonly OptionDeclaration[]
+
+/** How object storage is reached, and how often, where that goes on. */
+export const OBJECT_STORE_OPTIONS = [
+  {
+    name: 'sync-interval-ms',
+    placeholder: '<ms>',
+    description: 'between two synchronizations with object storage',
+    env: 'BOOKCAST_SYNC_INTERVAL_MS',
+    default: String(SYNC_INTERVAL_MS),
+  },
+  ...S3_OPTIONS,
 ] as const satisfies readonly OptionDeclaration[]
 
 export const SYNC_OPTIONS = [
@@ -80,13 +85,13 @@ export function readPlace(place: OptionText, options: ParsedOptions): S3Settings
 }
 
 /** @throws {UsageError} */
-export function readEndpoint(option: OptionText | undefined): string | undefined {
+function readEndpoint(option: OptionText | undefined): string | undefined {
   if (option === undefined || /^https?:\/\/[^/]/.test(option.text)) return option?.text
   throw new UsageError(`${option.origin} takes an http or https address, not ${JSON.stringify(option.text)}`)
 }
 
 /** @throws {UsageError} */
-export function readPathStyle(option: OptionText | undefined): boolean | undefined {
+function readPathStyle(option: OptionText | undefined): boolean | undefined {
   if (option === undefined) return undefined
   if (option.text === 'yes' || option.text === 'no') return option.text === 'yes'
   throw new UsageError(`${option.origin} takes yes or no, not ${JSON.stringify(option.text)}`)

@@ -12,10 +12,10 @@ export interface S3Settings {
   readonly pathStyle?: boolean | undefined
 }
 
-/** The place a text names, or undefined for an `s3:` address without a valid bucket. Opens no connection. */
-export function openObjectStore(text: string, settings: S3Settings = {}): ObjectStore | undefined {
+/** The place a text names. Opens no connection. @throws {Error} for an `s3:` address without a valid bucket */
+export function openObjectStore(text: string, settings: S3Settings = {}): ObjectStore {
   const place = parsePlace(text)
-  if (place === undefined) return undefined
+  if (place === undefined) throw new Error(`${text} is no place to synchronize with`)
   return place.kind === 's3'
     ? new TailedStore(new S3Store({ ...place, ...settings }))
     : new DirectoryStore(place.path)

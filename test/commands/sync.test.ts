@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
 import { test } from 'node:test'
 import { readTree, writeTree } from '../support/lake-tree.ts'
 import { bookcast } from '../support/program.ts'
@@ -14,7 +15,7 @@ test('pushes to and pulls from a bucket, one line a step, and says what is in co
   const [lake, copy] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   await writeTree(lake, { [KEY]: 'rows' })
   const place = `s3://${BUCKET}/some/prefix`
-  const pushed = await sync(['--lake', lake, '--to', place, '--endpoint', server.endpoint])
+  const pushed = await sync(['--lake', lake, '--to', place, '--s3-endpoint', server.endpoint])
   assert.equal(pushed.code, 0, pushed.stderr)
   assert.match(pushed.stdout, /^1 files, 1 transferred \(0\.0 MiB\), 0 conflicts, 0 failed/)
   assert.match(pushed.stderr, new RegExp(`transferred ${KEY}\n`))
@@ -27,7 +28,7 @@ test('pushes to and pulls from a bucket, one line a step, and says what is in co
   assert.deepEqual(await readTree(copy), await readTree(lake))
   await writeTree(copy, { [KEY]: 'local' })
   await writeTree(lake, { [KEY]: 'newer' })
-  assert.equal((await sync(['--lake', lake, '--to', place, '--endpoint', server.endpoint])).code, 0)
+  assert.equal((await sync(['--lake', lake, '--to', place, '--s3-endpoint', server.endpoint])).code, 0)
   const conflict = await sync([], environment)
   assert.equal(conflict.code, 1)
   assert.match(conflict.stderr, new RegExp(`conflict: ${KEY}`))
@@ -51,15 +52,32 @@ test('a conflict of order books says how both are kept, one of other rows does n
   }
 })
 
+test('a side that is not there has no files, and is told by its option', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const [there, nowhere] = [`${directory}/there`, `${directory}/nowhere`]
+  await writeTree(there, { [KEY]: 'rows' })
+  const pulled = await sync(['--lake', there, '--from', nowhere])
+  assert.deepEqual(
+    [pulled.code, pulled.stderr.includes(`--from: there is no directory ${nowhere}`)],
+    [1, true],
+  )
+  const pushed = await sync(['--lake', nowhere, '--to', `${directory}/made`])
+  assert.deepEqual(
+    [pushed.code, pushed.stderr.includes(`--lake: there is no directory ${nowhere}`)],
+    [1, true],
+  )
+  assert.deepEqual(await readdir(directory), ['there'])
+})
+
 test('wrong use is told with the option in question', async () => {
   for (const [args, message] of [
-    [['--from', 'x'], /--lake <dir> is missing/],
+    [['--from', 'x'], /--lake \(or BOOKCAST_LAKE\) must be given/],
     [['--lake', 'x'], /one of --from <place> and --to <place>/],
     [['--lake', 'x', '--from', 'a', '--to', 'b'], /one of --from/],
-    [['--lake', 'x', '--from', 's3://UPPER'], /--from and --to take s3:\/\/bucket/],
+    [['--lake', 'x', '--from', 's3://UPPER'], /--from takes s3:\/\/bucket/],
     [['--lake', 'x', '--from', 'a', '--parallel', '0'], /--parallel must be a whole number from 1 to 64/],
-    [['--lake', 'x', '--from', 's3://abc', '--endpoint', 'ftp://x'], /--endpoint takes an http/],
-    [['--lake', 'x', '--from', 's3://abc', '--path-style', 'maybe'], /--path-style takes yes or no/],
+    [['--lake', 'x', '--from', 's3://abc', '--s3-endpoint', 'ftp://x'], /--s3-endpoint takes an http/],
+    [['--lake', 'x', '--from', 's3://abc', '--s3-path-style', 'maybe'], /--s3-path-style takes yes or no/],
   ] as const) {
     const { code, stderr } = await sync(args)
     assert.equal(code, 2, stderr)
