@@ -22,7 +22,8 @@ import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from './collec
 import type { MetricsAddress } from './metrics/metrics-text.ts'
 import { readStoreOptions, type StorePlace } from './storage/store-options.ts'
 import { readSync, type SyncConfig } from './sync/sync-options.ts'
-import { LOG_LEVELS, SERVE_OPTIONS } from './serve-options.ts'
+import { type LogLevel, readLogLevel } from './options/log-level.ts'
+import { SERVE_OPTIONS } from './serve-options.ts'
 
 const TRUSTED_PROXIES_MAX = 10
 
@@ -54,7 +55,7 @@ export interface ServeConfig extends Partial<FairnessConfig> {
   readonly corsOrigins: readonly string[]
   readonly stallTimeoutMs: number
   readonly shutdownTimeoutMs: number
-  readonly logLevel: (typeof LOG_LEVELS)[number]
+  readonly logLevel: LogLevel
 }
 
 /** The environment of this process. */
@@ -124,7 +125,7 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
     corsOrigins: readCorsOrigins(options.get('cors-origins')),
     stallTimeoutMs: integerOption(options.demand('stall-timeout-ms'), 1, CONFIGURED_TIMEOUT_MS_MAX),
     shutdownTimeoutMs: integerOption(options.demand('shutdown-timeout-ms'), 0, CONFIGURED_TIMEOUT_MS_MAX),
-    logLevel: choiceOption(options.demand('log-level'), LOG_LEVELS),
+    logLevel: readLogLevel(options),
   })
   return { config, isCheckOnly: options.has('check-config') }
 }

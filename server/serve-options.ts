@@ -2,14 +2,13 @@
 
 import { RATE_LIMIT_PER_SECOND_MAX, STALL_TIMEOUT_MS_DEFAULT } from '../shared/limits.ts'
 import type { OptionDeclaration } from './options/options.ts'
+import { LOG_LEVEL_OPTION } from './options/log-level.ts'
 import { FAIRNESS_OPTIONS } from './fairness-options.ts'
 import { STORE_OPTIONS } from './storage/store-options.ts'
 import { SYNC_OPTIONS } from './sync/sync-options.ts'
 
 /** Running streams get so long to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
 const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
-
-export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
 export const SERVE_OPTIONS = [
   {
@@ -133,11 +132,5 @@ export const SERVE_OPTIONS = [
     env: 'BOOKCAST_SHUTDOWN_TIMEOUT_MS',
     default: String(SHUTDOWN_TIMEOUT_MS_DEFAULT),
   },
-  {
-    name: 'log-level',
-    placeholder: '<level>',
-    description: LOG_LEVELS.join(', '),
-    env: 'BOOKCAST_LOG_LEVEL',
-    default: 'info',
-  },
+  LOG_LEVEL_OPTION,
 ] as const satisfies readonly OptionDeclaration[]

@@ -25,9 +25,13 @@ export interface IngestConfig {
 }
 
 // oxfmt-ignore
+export const USER_AGENT_OPTION =
+  { name: 'user-agent', placeholder: '<text>', description: 'how to call oneself; put an address for questions in it', env: 'BOOKCAST_USER_AGENT', default: 'bookcast/0.1' } as const satisfies OptionDeclaration
+
+// oxfmt-ignore
 export const INGEST_OPTIONS = [
-  { name: 'user-agent', placeholder: '<text>', description: 'how to call oneself; put an address for questions in it', env: 'BOOKCAST_USER_AGENT', default: 'bookcast/0.1' },
-  { ...KALSHI_URL_OPTION, description: 'exchange' },
+  USER_AGENT_OPTION,
+  KALSHI_URL_OPTION,
   { name: 'exchange-category', placeholder: '<name>', description: 'category whose temperature series are followed', env: 'BOOKCAST_EXCHANGE_CATEGORY', default: 'Climate and Weather' },
   { name: 'kalshi-requests-per-second', placeholder: '<n>', description: 'budget of requests to the exchange', env: 'BOOKCAST_KALSHI_REQUESTS_PER_SECOND', default: '10' },
   { name: 'aviation-weather-url', placeholder: '<url>', description: 'live weather', env: 'BOOKCAST_AVIATION_WEATHER_URL', default: 'https://aviationweather.gov' },
