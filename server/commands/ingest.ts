@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { pino } from 'pino'
-import { addDays, utcDateStartMs } from '../../shared/utc-date.ts'
+import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import {
   COLLECT_OPTIONS,
@@ -26,10 +26,12 @@ import { type IngestSource, SOURCE_NAMES, type SourceName } from '../ingest/sour
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import { type Command, type CommandIo } from './command.ts'
+import { LOG_LEVEL_OPTION, type LogLevel, readLogLevel } from '../options/log-level.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { IngestProgressView } from './ingest-progress.ts'
 import {
   addressOption,
+  dateOption,
   describeOptions,
   type OptionDeclaration,
   parseOptions,
@@ -81,6 +83,7 @@ const OPTIONS: readonly OptionDeclaration[] = [
   },
   ...STORE_OPTIONS,
   ...COLLECT_OPTIONS,
+  LOG_LEVEL_OPTION,
 ]
 
 const SERIES_OPTIONS = seriesOptions()
@@ -111,6 +114,7 @@ interface Settings {
   /** Null: none. */
   readonly metrics: MetricsAddress | null
   readonly store: StorePlace
+  readonly logLevel: LogLevel
   readonly names: readonly SourceName[]
   readonly isOnce: boolean
   /** Null without a backfill. */
@@ -151,6 +155,7 @@ function readSettings(args: readonly string[], { env }: CommandIo): Settings | '
     lake,
     metrics: metrics === undefined ? null : addressOption(metrics),
     store: readStoreOptions(options),
+    logLevel: readLogLevel(options),
     names: readNames(options),
     isOnce,
     span,
@@ -169,31 +174,25 @@ function readNames(options: ParsedOptions): readonly SourceName[] {
 
 /** Both dates are inclusive, so the span ends at the midnight after the last one. */
 function readSpan(options: ParsedOptions): TimeWindow | null {
-  const today = new Date(SYSTEM_CLOCK.nowMs()).toISOString().slice(0, 10)
-  const from = readDate(options, 'from')
-  const to = readDate(options, 'to')
-  if (from === null && to === null) return null
-  if (from === null) throw new UsageError('--to needs --from')
-  const last = to ?? today
-  if (last < from) throw new UsageError(`--to must not be before --from (${from})`)
+  const from = dateOption(options.get('from'))
+  const to = dateOption(options.get('to'))
+  if (from === undefined) {
+    if (to === undefined) return null
+    throw new UsageError('--to needs --from')
+  }
+  const last = to ?? utcDateOf(SYSTEM_CLOCK.nowMs())
+  if (last < from) throw new UsageError(`--from (${from}) must not be after the last date (${last})`)
   return { fromMs: Date.parse(from), toMs: Date.parse(addDays(last, 1)) }
 }
 
-function readDate(options: ParsedOptions, name: 'from' | 'to'): string | null {
-  const option = options.get(name)
-  if (option === undefined) return null
-  if (utcDateStartMs(option.text) !== undefined) return option.text
-  throw new UsageError(`${option.origin} must be a date (YYYY-MM-DD), not ${JSON.stringify(option.text)}`)
-}
-
 async function runUntilStopped(
-  { config, lake, names, metrics, store }: Settings,
+  { config, lake, logLevel, names, metrics, store }: Settings,
   postgres: Postgres,
   { stdout }: CommandIo,
   signal: AbortSignal,
 ): Promise<number> {
   const destination = pino.destination({ fd: 2, sync: false })
-  const logger = pino({ base: null }, destination)
+  const logger = pino({ level: logLevel, base: null }, destination)
   let collection: Collection | undefined
   const storage = new StorageWatch({
     lake,
@@ -214,7 +213,7 @@ async function runUntilStopped(
     const { startCollection } = await import('../collect/collection.ts')
     collection = startCollection({ config, names, postgres, logger })
     const tasks = collection.metrics().tasks.map(({ task }) => task)
-    stdout.write(`Bookcast collects from ${tasks.join(', ')}\n`)
+    stdout.write(`Bookcast collects from ${tasks.join(', ') || 'no source'}\n`)
     if (server !== undefined) logger.info({ ...metrics, port: server.port }, 'metrics')
     if (!signal.aborted) await once(signal, 'abort')
   } finally {

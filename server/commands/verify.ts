@@ -3,7 +3,7 @@
 import { Presets, SingleBar } from 'cli-progress'
 import { STATIONS } from '../../shared/stations.ts'
 import { StoreError } from '../../shared/store-error.ts'
-import { addDays, MS_PER_DAY, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
+import { addDays, MS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { knownSeries } from '../ingest/exchange/catalogue-source.ts'
 import { checkCandles } from '../verify/candle-check.ts'
@@ -13,6 +13,7 @@ import { repairCandles, repairObservations } from '../verify/repair.ts'
 import { type Command, type CommandIo } from './command.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
+  dateOption,
   describeOptions,
   type OptionDeclaration,
   type ParsedOptions,
@@ -101,14 +102,9 @@ interface Dates {
 }
 
 function readDates(options: ParsedOptions): Dates {
-  const read = (name: 'from' | 'to'): string | undefined => {
-    const option = options.get(name)
-    if (option === undefined || utcDateStartMs(option.text) !== undefined) return option?.text
-    throw new UsageError(`${option.origin} must be a date (YYYY-MM-DD), not ${JSON.stringify(option.text)}`)
-  }
-  const to = read('to') ?? addDays(utcDateOf(SYSTEM_CLOCK.nowMs()), -1)
-  const from = read('from') ?? addDays(to, 1 - DAYS_DEFAULT)
-  if (to < from) throw new UsageError(`--to must not be before --from (${from})`)
+  const to = dateOption(options.get('to')) ?? addDays(utcDateOf(SYSTEM_CLOCK.nowMs()), -1)
+  const from = dateOption(options.get('from')) ?? addDays(to, 1 - DAYS_DEFAULT)
+  if (to < from) throw new UsageError(`--from (${from}) must not be after the last date (${to})`)
   return { from, to }
 }
 

@@ -3,6 +3,7 @@
 // the name that an error mentions.
 
 import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { utcDateStartMs } from '../../shared/utc-date.ts'
 import { UsageError } from './usage-error.ts'
 import { closest } from './closest.ts'
 
@@ -157,6 +158,12 @@ export function integerOption(option: OptionText, minimum: number, maximum: numb
   throw new UsageError(
     `${option.origin} must be a whole number from ${minimum} to ${maximum}, not ${JSON.stringify(option.text)}`,
   )
+}
+
+/** The date of an option that is given. @throws {UsageError} naming the option when it is none */
+export function dateOption(option: OptionText | undefined): string | undefined {
+  if (option === undefined || utcDateStartMs(option.text) !== undefined) return option?.text
+  throw new UsageError(`${option.origin} must be a date (YYYY-MM-DD), not ${JSON.stringify(option.text)}`)
 }
 
 /** @throws {UsageError} naming the option when it is none of the choices */

@@ -106,10 +106,14 @@ test('wrong use is refused with the option named, before anything is opened', as
     [['--source', 'iem,metars'], /--source .*"metars"/],
     [['--to', '2026-01-01'], /--to needs --from/],
     [['--from', '2026-02-30'], /--from must be a date/],
-    [['--from', '2026-02-02', '--to', '2026-02-01'], /--to must not be before --from/],
+    [
+      ['--from', '2026-02-02', '--to', '2026-02-01'],
+      /--from \(2026-02-02\) must not be after the last date \(2026-02-01\)/,
+    ],
     [['--once', '--from', '2026-02-02'], /exclude one another/],
     [['--kalshi-url', 'ftp://example.org'], /--kalshi-url/],
     [['--candles-interval-ms', '5'], /--candles-interval-ms/],
+    [['--log-level', 'loud'], /--log-level must be one of silent/],
   ] as const) {
     await assert.rejects(ingestCommand(args, io), (error) => {
       assert.ok(error instanceof UsageError, String(error))

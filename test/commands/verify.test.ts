@@ -42,7 +42,10 @@ test('wrong use is refused with the option named, before anything is opened', as
   for (const [args, message] of [
     [[], /--store is missing/],
     [['--store', '--from', '2026-02-30'], /--from must be a date/],
-    [['--store', '--from', '2026-02-02', '--to', '2026-02-01'], /--to must not be before --from/],
+    [
+      ['--store', '--from', '2026-02-02', '--to', '2026-02-01'],
+      /--from \(2026-02-02\) must not be after the last date \(2026-02-01\)/,
+    ],
     [['--store', '--fix'], /--fix/],
   ] as const) {
     await assert.rejects(verifyCommand(args, io), (error) => {
