@@ -6,6 +6,7 @@
 import { WebSocket } from 'ws'
 import { FEED_HANDSHAKE_TIMEOUT_MS, WAL_PAYLOAD_BYTES_MAX } from '../../shared/limits.ts'
 import { type BackOff, backOffMs, FEED_BACK_OFF } from '../tasks/back-off.ts'
+import type { LaneLog } from './feed-lane.ts'
 
 /** A connection that lasted so long begins again with the first wait. */
 const FEED_STABLE_MS = 30_000
@@ -30,15 +31,13 @@ export interface FeedConnectionOptions {
   readonly headers?: () => Readonly<Record<string, string>>
   readonly timing: FeedTiming
   readonly ping: (socket: WebSocket) => void
+  /** Told of every beginning and end, and why a connection ended or did not come about. */
+  readonly log: Pick<LaneLog, 'opened' | 'closed' | 'nowMs' | 'trouble'>
   readonly onOpen: () => void
   /** A message as it came; the buffer is the receiver's. */
   readonly onMessage: (data: Buffer) => void
-  /** An opened connection is over; `lastHeardMs` is when it last gave a sign of life. */
-  readonly onClose: (lastHeardMs: number) => void
-  /** Why a connection ended or did not come about. */
-  readonly onTrouble: (reason: string) => void
-  /** The time by which signs of life are told, ms since the epoch. */
-  readonly nowMs: () => number
+  /** An opened connection is over. */
+  readonly onClose?: () => void
   /** A number in [0, 1), for the chance in the waits. */
   readonly random?: () => number
 }
@@ -158,12 +157,13 @@ export class FeedConnection {
       else if (socket.readyState === WebSocket.OPEN) ping(socket)
     }, timing.pingMs)
     if (this.#isPaused) socket.pause()
+    this.#options.log.opened()
     this.#options.onOpen()
   }
 
   #noteHeard(): void {
     this.#signMs = performance.now()
-    this.#lastHeardMs = this.#options.nowMs()
+    this.#lastHeardMs = this.#options.log.nowMs()
   }
 
   #giveUp(reason: string): void {
@@ -180,10 +180,13 @@ export class FeedConnection {
     clearInterval(this.#watch)
     const wasOpen = this.#isOpen
     this.#isOpen = false
-    if (wasOpen) this.#options.onClose(this.#lastHeardMs)
+    if (wasOpen) {
+      this.#options.onClose?.()
+      this.#options.log.closed(this.#lastHeardMs)
+    }
     if (this.#isStopped) return
     if (wasOpen && performance.now() - this.#openedMs > FEED_STABLE_MS) this.#attempts = 0
-    this.#options.onTrouble(this.#reason)
+    this.#options.log.trouble(this.#reason)
     this.#retry = setTimeout(() => this.#connect(), this.#waitMs())
   }
 

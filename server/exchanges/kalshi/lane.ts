@@ -67,17 +67,10 @@ export class KalshiLane implements FeedLane {
       headers: () => kalshiHeaders(credentials, 'GET', url, Date.now()),
       timing: { pingMs: PING_MS, ...options.timing },
       ping: (socket) => socket.ping(),
-      onOpen: () => {
-        log.opened()
-        this.#next()
-      },
+      log,
+      onOpen: () => this.#next(),
       onMessage: (data) => this.#receive(data),
-      nowMs: () => log.nowMs(),
-      onClose: (lastHeardMs) => {
-        this.#reset()
-        log.closed(lastHeardMs)
-      },
-      onTrouble: (reason) => log.trouble(reason),
+      onClose: () => this.#reset(),
     })
   }
 

@@ -41,17 +41,10 @@ export class PolymarketLane implements FeedLane {
       url,
       timing: { pingMs: PING_MS, ...timing },
       ping: (socket) => socket.send('PING'),
-      onOpen: () => {
-        log.opened()
-        this.#subscribe()
-      },
+      log,
+      onOpen: () => this.#subscribe(),
       onMessage: (data) => this.#receive(data),
-      nowMs: () => log.nowMs(),
-      onClose: (lastHeardMs) => {
-        this.#forget()
-        log.closed(lastHeardMs)
-      },
-      onTrouble: (reason) => log.trouble(reason),
+      onClose: () => this.#forget(),
     })
   }
 

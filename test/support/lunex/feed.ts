@@ -33,14 +33,9 @@ export class LunexLane implements FeedLane {
       url,
       timing: { pingMs: 1_000, backoffMsFirst: 5, backoffMsMax: 40 },
       ping: (socket) => socket.ping(),
-      onOpen: () => {
-        log.opened()
-        this.#follow()
-      },
+      log,
+      onOpen: () => this.#follow(),
       onMessage: (data) => log.frame(data),
-      nowMs: () => log.nowMs(),
-      onClose: (lastHeardMs) => log.closed(lastHeardMs),
-      onTrouble: (reason) => log.trouble(reason),
     })
   }
 
