@@ -2,6 +2,7 @@
 // manifest entry declares cold is left out even when its row is still there (it arrived late and waits for the next
 // compaction), so that a minute never comes from both stores. Filling, rolling up and rounding happen elsewhere.
 
+import { countOutside, type CoveredSpan } from './covered-spans.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
 import { generationColumn, type WithGeneration } from './manifest-queries.ts'
 import { type SqlStatement, StatementBuilder } from './statement.ts'
@@ -61,6 +62,7 @@ interface CandleKey {
   readonly marketTicker: string
 }
 
+const COUNTED = { from: 'candles c', scope: 'c.series_ticker', instant: 'c.end_period_ts' }
 const COLUMNS = Object.keys(STORED_CANDLE_COLUMNS).join(', ')
 // By the whole key of the one partition that a candle can belong to, a month of its series.
 const IS_HOT =
@@ -79,35 +81,17 @@ export function plannedCandleRead(
   return { statementFor: (start) => rangeStatement(selection, range, start, columns), keyOf: candleKey }
 }
 
-/** A series' instants for which something else than this table counts. */
-export interface CoveredCandles {
-  readonly seriesTicker: string
-  readonly fromMs: number
-  readonly toMs: number
-}
-
 /** One row with `rows`: how many candles there are outside the covered spans, counted up to `countMax`. */
 export function candleCount(
   selection: CandleSelection,
   range: CandleRange,
-  covered: readonly CoveredCandles[],
+  covered: readonly CoveredSpan[],
   countMax: number,
 ): SqlStatement {
   const statement = selected(selection)
   statement.where(`c.end_period_ts >= ${statement.addInstant(range.fromMs)}`)
   statement.where(`c.end_period_ts < ${statement.addInstant(range.toMs)}`)
-  for (const { seriesTicker, fromMs, toMs } of covered) {
-    const series = statement.add(seriesTicker, 'text')
-    const from = statement.addInstant(fromMs)
-    const to = statement.addInstant(toMs)
-    statement.where(
-      `NOT (c.series_ticker = ${series} AND c.end_period_ts >= ${from} AND c.end_period_ts < ${to})`,
-    )
-  }
-  return statement.build(
-    `SELECT count(*)::int8 AS rows FROM (SELECT FROM candles c ${statement.whereClause}` +
-      ` LIMIT ${statement.add(countMax, 'int8')}) counted`,
-  )
+  return countOutside(statement, COUNTED, covered, countMax)
 }
 
 function candleKey(row: StoredCandle): CandleKey {

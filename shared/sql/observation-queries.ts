@@ -2,6 +2,7 @@
 // declares cold is left out here. Unit conversion and time zones are the caller's.
 
 import type { Observation, ObservationType } from '../observation.ts'
+import { countOutside, type CoveredSpan } from './covered-spans.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
 import { generationColumn, type WithGeneration } from './manifest-queries.ts'
 import { type SqlStatement, StatementBuilder } from './statement.ts'
@@ -62,6 +63,7 @@ export interface ObservationKey {
   readonly type: string
 }
 
+const COUNTED = { from: 'observations o', scope: 'o.station_code', instant: 'o.observed_at' }
 const COLUMNS = Object.keys(STORED_OBSERVATION_COLUMNS).join(', ')
 // By the whole key of the one partition that an observation can belong to, a year of its station.
 const IS_HOT =
@@ -83,13 +85,6 @@ function observationKey(row: StoredObservation): ObservationKey {
   return { observedMs: row.observed_at, stationCode: row.station_code, type: row.observation_type }
 }
 
-/** A station's instants for which something else than this table counts. */
-export interface CoveredSpan {
-  readonly stationCode: string
-  readonly fromMs: number
-  readonly toMs: number
-}
-
 /** One row with `rows`: how many observations there are outside the covered spans, counted up to `countMax`. */
 export function observationCount(
   selection: ObservationSelection,
@@ -98,18 +93,7 @@ export function observationCount(
 ): SqlStatement {
   const statement = selected(selection)
   statement.where(`o.observed_at >= ${statement.addInstant(selection.fromMs)}`)
-  for (const { stationCode, fromMs, toMs } of covered) {
-    const station = statement.add(stationCode, 'text')
-    const from = statement.addInstant(fromMs)
-    const to = statement.addInstant(toMs)
-    statement.where(
-      `NOT (o.station_code = ${station} AND o.observed_at >= ${from} AND o.observed_at < ${to})`,
-    )
-  }
-  return statement.build(
-    `SELECT count(*)::int8 AS rows FROM (SELECT FROM observations o ${statement.whereClause}` +
-      ` LIMIT ${statement.add(countMax, 'int8')}) counted`,
-  )
+  return countOutside(statement, COUNTED, covered, countMax)
 }
 
 function rangeStatement(

@@ -17,16 +17,21 @@ import type { IndexedPart } from './candle-index.ts'
 import type { CandlePlace, LastCandle } from './candle-lake.ts'
 import type { CandlePlan } from './candle-plan.ts'
 import { CandleRows } from './candle-rows.ts'
+import type { LakePart } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 
 /** Whether an unregistered file counts for a candle. */
 export type IsCold = (series: string, endMs: number) => boolean
 
 export function unregisteredCover(parts: readonly IndexedPart[]): IsCold {
-  const unregistered = parts.map(({ part }) => part).filter((part) => !part.isRegistered)
+  const unregistered = unregisteredOf(parts)
   if (unregistered.length === 0) return () => false
   return (series, endMs) =>
     unregistered.some((part) => part.scope === series && part.fromMs <= endMs && endMs < part.toMs)
+}
+
+function unregisteredOf(parts: readonly IndexedPart[]): LakePart[] {
+  return parts.map(({ part }) => part).filter((part) => !part.isRegistered)
 }
 
 /**
@@ -74,12 +79,9 @@ export async function countHotCandles(
   countMax: number,
   { run, context }: RecordRequest,
 ): Promise<number> {
-  const covered = plan.parts
-    .filter(({ part }) => !part.isRegistered)
-    .map(({ part }) => ({ seriesTicker: part.scope, fromMs: part.fromMs, toMs: part.toMs }))
   const range = { fromMs: plan.readFromMs, toMs: plan.query.toMs }
   const [row] = await run<{ readonly rows: bigint }>(
-    candleCount(plan.selection.stored, range, covered, countMax),
+    candleCount(plan.selection.stored, range, unregisteredOf(plan.parts), countMax),
   )
   await context.candleManifest.check(run, plan.manifest)
   return Number(row?.rows ?? 0)

@@ -6,10 +6,10 @@
 import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import type { ObservationQuery } from '../../shared/record-task.ts'
+import type { CoveredSpan } from '../../shared/sql/covered-spans.ts'
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import { generationOf, ManifestChanged, type RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import {
-  type CoveredSpan,
   type ObservationSelection,
   plannedObservationRead,
   type StoredObservation,
@@ -52,9 +52,7 @@ export async function makeObservationPlan(
 
 /** The spans of stations for which a file counts that the manifest does not know. */
 export function unregisteredSpans({ parts }: ObservationPlan): CoveredSpan[] {
-  return parts
-    .filter((part) => !part.isRegistered)
-    .map(({ scope: stationCode, fromMs, toMs }) => ({ stationCode, fromMs, toMs }))
+  return parts.filter((part) => !part.isRegistered)
 }
 
 /** The rows behind `after`, of which no more than `rowsMax` are wanted. */
@@ -104,8 +102,8 @@ async function* readHot(
   const covered = unregisteredSpans(plan)
   const isHot = (row: StoredObservation): boolean =>
     !covered.some(
-      ({ stationCode, fromMs, toMs }) =>
-        stationCode === row.station_code && fromMs <= row.observed_at && row.observed_at < toMs,
+      ({ scope, fromMs, toMs }) =>
+        scope === row.station_code && fromMs <= row.observed_at && row.observed_at < toMs,
     )
   const planned = generationOf(plan.manifest)
   const batchUnits = Math.min(RECORD_STORE_BATCH_ROWS, rowsMax)
