@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import type { OptionDeclaration } from '../server/options/options.ts'
 import { SERVE_OPTIONS } from '../server/serve-options.ts'
 import { ERROR_TYPES } from '../shared/errors.ts'
 import { startTestServer } from './support/test-server.ts'
@@ -57,11 +58,17 @@ test('the pages name every error code', () => {
   )
 })
 
-test('the pages name every option of serve', () => {
-  const names: readonly string[] = SERVE_OPTIONS.map(({ name }) => name)
+test('the pages name every option of serve as it is given: secrets by their variables', () => {
+  const options: readonly OptionDeclaration[] = SERVE_OPTIONS
+  const names = options.map(({ name, env, isSecret }) => (isSecret === true ? env : `--${name}`))
   assert.ok(names.length > 20)
   assert.deepEqual(
-    names.filter((name) => !new RegExp(`--${name}\\b(?!-)`).test(ALL)),
+    names.filter((name) => !new RegExp(`${name}\\b(?!-)`).test(ALL)),
+    [],
+  )
+  const secrets = options.filter(({ isSecret }) => isSecret === true).map(({ name }) => `--${name}`)
+  assert.deepEqual(
+    secrets.filter((name) => ALL.includes(name)),
     [],
   )
 })
