@@ -175,7 +175,11 @@ export class ParameterParser<const P extends readonly Parameter[]> {
       const declared = this.#declared.get(name)
       const accepted = declared === undefined ? 'left out' : acceptedValues(declared.schema)
       const given = texts.get(name)
-      report(name, `${name} must be ${accepted}${given === undefined ? '' : `, not ${quote(given)}`}.`)
+      const detail =
+        given === undefined
+          ? `is missing; it must be ${accepted}`
+          : `must be ${accepted}, not ${quote(given)}`
+      report(name, `${name} ${detail}.`)
     }
   }
 }

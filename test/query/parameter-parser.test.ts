@@ -92,7 +92,7 @@ for (const [query, parameter, fragment] of [
   ['station=NYC&columns=ts,ts', 'columns', 'a comma-separated list, without repeats, of ts, mid'],
   ['station=NYC&columns=ts,', 'columns', 'of ts, mid'],
   ['station=NYC&columns=ts, mid', 'columns', 'of ts, mid'],
-  ['', 'station', 'station must be a text that is not empty'],
+  ['', 'station', 'station is missing; it must be a text that is not empty'],
   ['station=', 'station', 'a text that is not empty; it is empty'],
 ] as const) {
   test(`refuses "${query.slice(0, 60)}" and names ${parameter}`, () => {
