@@ -138,9 +138,9 @@ async function readSettings(options: ParsedOptions): Promise<Settings> {
   }
   const s3 = { ...readPlace(place, options), region: options.get('region')?.text }
   const parallel = integerOption(options.demand('parallel'), 1, SYNC_PARALLEL_MAX)
-  // Only the receiving side may be made.
-  const source = from ?? lake
-  if (parsePlace(source.text)?.kind !== 's3') await mustBeDirectory(source)
+  // Only a lake that receives is made: a place that is not there may be a share that is not mounted.
+  if (parsePlace(place.text)?.kind === 'directory') await mustBeDirectory(place)
+  if (from === undefined) await mustBeDirectory(lake)
   return {
     lake: lake.text,
     remote: openObjectStore(place.text, s3),

@@ -56,16 +56,15 @@ test('a side that is not there has no files, and is told by its option', async (
   const directory = await temporaryDirectory(t)
   const [there, nowhere] = [`${directory}/there`, `${directory}/nowhere`]
   await writeTree(there, { [KEY]: 'rows' })
-  const pulled = await sync(['--lake', there, '--from', nowhere])
-  assert.deepEqual(
-    [pulled.code, pulled.stderr.includes(`--from: there is no directory ${nowhere}`)],
-    [1, true],
-  )
-  const pushed = await sync(['--lake', nowhere, '--to', `${directory}/made`])
-  assert.deepEqual(
-    [pushed.code, pushed.stderr.includes(`--lake: there is no directory ${nowhere}`)],
-    [1, true],
-  )
+  for (const [args, option] of [
+    [['--lake', `${directory}/made`, '--from', nowhere], '--from'],
+    [['--lake', there, '--to', nowhere], '--to'],
+    [['--lake', nowhere, '--to', there], '--lake'],
+  ] as const) {
+    const { code, stderr } = await sync(args)
+    assert.equal(code, 1)
+    assert.equal(stderr, `bookcast sync: ${option}: there is no directory ${nowhere}\n`)
+  }
   assert.deepEqual(await readdir(directory), ['there'])
 })
 
