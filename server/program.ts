@@ -153,6 +153,7 @@ export async function runProgram(args: readonly string[], io: ProgramIo): Promis
     stderr.write(helpText(stderr, env))
     return EXIT_WRONG_USE
   }
+  if (first === 'help' && rest[0] !== undefined) return runCommand(rest[0], ['--help'], io)
   if (first === '--help' || first === '-h' || first === 'help') stdout.write(helpText(stdout, env))
   else if (first === '--version' || first === '-v') stdout.write(`${readVersion()}\n`)
   else return runCommand(first, rest, io)

@@ -20,6 +20,8 @@ test('describes serve with every option and its environment variable', async () 
     assert.match(stdout, new RegExp(`--${name} `))
     assert.match(stdout, new RegExp(`BOOKCAST_${name.toUpperCase().replaceAll('-', '_')}\n`))
   }
+  assert.deepEqual(await bookcast(['help', 'serve']), { code, stdout, stderr: '' })
+  assert.equal((await bookcast(['help', 'publish'])).code, 2)
 })
 
 test('exits 2 and names what is wrong', async () => {
