@@ -37,7 +37,7 @@ const OPTIONS: readonly OptionDeclaration[] = [
     description: 'push to s3://bucket/prefix or a directory',
     env: 'BOOKCAST_SYNC_TO',
   },
-  ...S3_OPTIONS,
+  ...S3_OPTIONS.map((option) => ({ ...option, formerName: option.name.slice('s3-'.length) })),
   { name: 'region', placeholder: '<name>', description: "the bucket's region", env: 'AWS_REGION' },
   {
     name: 'parallel',

@@ -12,6 +12,8 @@ const HELP_COLUMN = 30
 export interface OptionDeclaration {
   /** Without its dashes: `stall-timeout-ms`. */
   readonly name: string
+  /** A name it had, which the command line takes too. */
+  readonly formerName?: string
   /** What stands for the value in the help text: `<ms>`. */
   readonly placeholder: string
   readonly description: string
@@ -58,10 +60,12 @@ export function parseOptions(
 ): ParsedOptions {
   const onCommandLine = declarations.filter((declaration) => declaration.isSecret !== true)
   const options = Object.fromEntries(
-    onCommandLine.map(({ name, isFlag }) => [
-      name,
-      { type: isFlag === true ? ('boolean' as const) : ('string' as const) },
-    ]),
+    onCommandLine.flatMap(({ name, formerName = name, isFlag }) =>
+      [name, formerName].map((each) => [
+        each,
+        { type: isFlag === true ? ('boolean' as const) : ('string' as const) },
+      ]),
+    ),
   )
   const known = { ...options, help: { type: 'boolean' as const, short: 'h' } }
   const parsed: Readonly<Record<string, unknown>> = parseArguments({ args: [...args], options: known }, () =>
@@ -75,8 +79,10 @@ export function parseOptions(
   }
   const get = (name: string): OptionText | undefined => {
     const declaration = find(name)
-    const given = parsed[name]
-    if (typeof given === 'string') return { text: given, origin: `--${name}` }
+    for (const each of [name, declaration.formerName ?? name]) {
+      const given = parsed[each]
+      if (typeof given === 'string') return { text: given, origin: `--${each}` }
+    }
     // An empty variable counts as not set, as container files often pass one through.
     const inherited = env[declaration.env]
     if (inherited !== undefined && inherited !== '') return { text: inherited, origin: declaration.env }

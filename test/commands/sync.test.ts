@@ -28,7 +28,7 @@ test('pushes to and pulls from a bucket, one line a step, and says what is in co
   assert.deepEqual(await readTree(copy), await readTree(lake))
   await writeTree(copy, { [KEY]: 'local' })
   await writeTree(lake, { [KEY]: 'newer' })
-  assert.equal((await sync(['--lake', lake, '--to', place, '--s3-endpoint', server.endpoint])).code, 0)
+  assert.equal((await sync(['--lake', lake, '--to', place, '--endpoint', server.endpoint])).code, 0)
   const conflict = await sync([], environment)
   assert.equal(conflict.code, 1)
   assert.match(conflict.stderr, new RegExp(`conflict: ${KEY}`))
