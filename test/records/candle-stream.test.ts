@@ -145,3 +145,34 @@ for (const [name, offset, limit] of [
     }
   })
 }
+
+test('candles that come in the midst of an answer push none out of its end', async (t) => {
+  await fillStore()
+  const context = new RecordContext(await temporaryDirectory(t), place.store.postgres.address)
+  const { signal } = new AbortController()
+  const reader = context.reader(signal)
+  let batches = 0
+  const run: RunStatement = async (statement) => {
+    if (isBatch(statement) && ++batches === 2) await addLateCandles()
+    return reader(statement)
+  }
+  const identity = new AnswerIdentity(QUERY, null)
+  const answer = await answerCandles(QUERY, { context, run, signal, identity, versions: NO_VERSIONS })
+  const rows: string[] = []
+  for await (const set of answer.sets())
+    for (let row = 0; row < set.length; row++)
+      rows.push(`${set.endMs[row]} ${set.market[row]} ${set.close[row]}`)
+  const late = `${FROM_MS + 6_000 * MINUTE} KXHIGHNY-A-B3 1`
+  assert.deepEqual(rows, expectedRows().toSpliced(6_001 * 2, 0, late))
+})
+
+/** One among those that were sent, one among those to come. */
+async function addLateCandles(): Promise<void> {
+  await place.store.postgres.transaction(async (transaction) => {
+    const text = `INSERT INTO candles SELECT 'KXHIGHNY-A-B3', 'KXHIGHNY-A', 'KXHIGHNY', 1,
+        to_timestamp(${FROM_MS / 1000}) + make_interval(mins => minute::int), 1, 1, 1, 1, 1, 1
+      FROM (VALUES (10), (6000)) late(minute)`
+    await transaction.run({ text, parameters: [] })
+    transaction.markChanged('candles')
+  })
+}

@@ -82,7 +82,7 @@ async function readRows(query: ObservationQuery, request: RecordRequest): Promis
   for await (const { rows: count, columns } of answer.batches()) {
     for (let row = 0; row < count; row++) rows.push(columns.map((column) => column.at(row)).join(' '))
   }
-  assert.equal(rows.length, answer.rows)
+  assert.ok(answer.hasMore ? rows.length === answer.rows : rows.length >= answer.rows)
   return rows
 }
 
@@ -114,6 +114,35 @@ for (const [name, offset, limit] of [
     }
   })
 }
+
+/** A report half a minute behind the given minute, which was late. */
+const lateReport = async (minute: number): Promise<void> =>
+  place.store.postgres.transaction(async (transaction) => {
+    const text = `INSERT INTO observations (station_code, observed_at, observation_type, source, temp_f)
+      VALUES ('NYC', to_timestamp(${FROM_MS / 1000 + minute * 60 + 30}), 'METAR', 'awc', -1)`
+    await transaction.run({ text, parameters: [] })
+    transaction.markChanged('observations')
+  })
+
+/** Reads an answer before whose second batch two late rows come: one among those sent, one among those to come. */
+async function readWithLateRows(t: TestContext, query: ObservationQuery): Promise<string[]> {
+  await fillStore()
+  let batches = 0
+  const { request } = await makeRequest(t, query, async (statement) => {
+    if (isBatch(statement) && ++batches === 2) for (const minute of [10, 6_000]) await lateReport(minute)
+  })
+  return readRows(query, request)
+}
+
+test('rows that come in the midst of an answer push none out of its end', async (t) => {
+  const rows = await readWithLateRows(t, QUERY)
+  const late = `${FROM_MS + 6_000 * MINUTE + 30_000} NYC -1`
+  assert.deepEqual(rows, expectedRows().toSpliced(6_001 * 2, 0, late))
+  // A page behind which another one is named keeps its length: the next one begins with what was pushed out.
+  assert.equal((await readWithLateRows(t, { ...QUERY, limit: 12_999 })).length, 12_999)
+  // Without room, and without a next page to name, it is no whole answer.
+  await assert.rejects(readWithLateRows(t, { ...QUERY, limit: 13_000 }), { code: 'lake_file_changed' })
+})
 
 test('a lake file that is replaced while it is read is read again, behind the last row', async (t) => {
   await fillStore()

@@ -44,40 +44,54 @@ export async function streamCandles(
   const total = coldCount + hotCount
   const rows = Math.max(0, Math.min(total - query.offset, query.limit))
   const hasMore = total > query.offset + query.limit
-  return { rows, hasMore, sets: () => readPage(plan, rows, request) }
+  return { rows, hasMore, sets: () => readPage(plan, { rows, hasMore }, request) }
 }
 
+/**
+ * Candles that come meanwhile push none out: where no page behind this one is named, it goes on to the end of what there is.
+ */
 async function* readPage(
   firstPlan: CandlePlan,
-  rows: number,
+  { rows, hasMore }: { readonly rows: number; readonly hasMore: boolean },
   request: RecordRequest,
 ): AsyncGenerator<CandleRows, void, void> {
+  if (rows === 0) return
   const { query } = firstPlan
   const part = new CandleRows()
   let plan = firstPlan
   let attempt = 1
   let toSkip = query.offset
-  let remaining = rows
+  let taken = 0
+  let rowsMax = rows
   let after: CandlePlace | undefined
-  while (remaining > 0) {
+  for (;;) {
     try {
-      for await (const set of readCandles(plan, after, toSkip + remaining, request)) {
+      let isOverfull = false
+      const wanted = toSkip + rowsMax - taken + (hasMore ? 0 : 1)
+      for await (const set of readCandles(plan, after, wanted, request)) {
         const from = Math.min(toSkip, set.length)
-        const to = Math.min(set.length, from + remaining)
-        if (to === 0) continue
-        attempt = 1
-        after = { endMs: set.endMs[to - 1]!, market: set.market[to - 1]! }
-        toSkip -= from
-        remaining -= to - from
-        if (to - from === set.length) yield set
-        else if (to > from) {
-          part.clear()
-          part.copyAll(set, from, to)
-          yield part
+        const to = Math.min(set.length, from + rowsMax - taken)
+        isOverfull = to < set.length
+        if (to > 0) {
+          attempt = 1
+          after = { endMs: set.endMs[to - 1]!, market: set.market[to - 1]! }
+          toSkip -= from
+          taken += to - from
+          if (to - from === set.length) yield set
+          else if (to > from) {
+            part.clear()
+            part.copyAll(set, from, to)
+            yield part
+          }
         }
-        if (remaining === 0) return
+        if (isOverfull || (hasMore && taken === rows)) break
       }
-      throw new ApiError('lake_file_changed', 'Candles went away while they were read.')
+      if (hasMore && taken === rows) return
+      if (taken < rows) throw new ApiError('lake_file_changed', 'Candles went away while they were read.')
+      if (!isOverfull) return
+      if (rowsMax === query.limit)
+        throw new ApiError('lake_file_changed', 'More candles came while they were read.')
+      rowsMax = query.limit
     } catch (error) {
       if (!isPlanStale(error)) throw error
       if (attempt++ >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Candles', error)

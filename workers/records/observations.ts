@@ -99,11 +99,8 @@ async function countAnswer(
   if (plan.isHot) await context.observationManifest.check(run, plan.manifest)
   const total = coldCount + hotCount
   const rows = Math.max(0, Math.min(total - query.offset, query.limit))
-  return {
-    rows,
-    hasMore: total > query.offset + query.limit,
-    batches: () => streamPage(query, plan, rows, request),
-  }
+  const hasMore = total > query.offset + query.limit
+  return { rows, hasMore, batches: () => streamPage(query, plan, { rows, hasMore }, request) }
 }
 
 async function countHot(plan: ObservationPlan, countMax: number, { run }: RecordRequest): Promise<number> {
@@ -112,31 +109,36 @@ async function countHot(plan: ObservationPlan, countMax: number, { run }: Record
   return Number(row?.rows ?? 0)
 }
 
-/** The rows of a page whose number is known, in batches that are read while they are sent. */
+/**
+ * The rows of a page that were counted, in batches that are read while they are sent. Rows that come meanwhile push none
+ * out: where no page behind this one is named, it goes on to the end of what there is.
+ */
 async function* streamPage(
   query: ObservationQuery,
   firstPlan: ObservationPlan,
-  rows: number,
+  { rows, hasMore }: { readonly rows: number; readonly hasMore: boolean },
   request: RecordRequest,
 ): AsyncGenerator<RecordBatch, void, void> {
+  if (rows === 0) return
   const page = new PageCut(query, rows, request)
   let plan = firstPlan
   let attempt = 1
-  while (page.taken < rows) {
+  for (;;) {
     try {
-      const span = {
-        fields: page.fields,
-        after: page.last,
-        rowsMax: query.offset + rows - page.passed,
-        isPacked: query.format === 'parquet',
-      }
+      const rowsMax = query.offset + page.rowsMax - page.passed + (hasMore ? 0 : 1)
+      const span = { fields: page.fields, after: page.last, rowsMax, isPacked: query.format === 'parquet' }
       for await (const merged of readObservations(plan, span, request)) {
+        const { passed } = page
         const batch = page.cut(merged)
-        attempt = 1
+        if (page.passed > passed) attempt = 1
         if (batch !== undefined) yield batch
-        if (page.taken === rows) return
+        if (page.taken === rows && hasMore) return
+        if (page.isOverfull) break
       }
-      throw new ApiError('lake_file_changed', 'Observations went away while they were read.')
+      if (page.taken < rows)
+        throw new ApiError('lake_file_changed', 'Observations went away while they were read.')
+      if (!page.isOverfull) return
+      page.widen()
     } catch (error) {
       if (!isPlanStale(error)) throw error
       if (attempt++ >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Observations', error)
@@ -150,12 +152,14 @@ async function* streamPage(
 class PageCut {
   readonly fields: readonly RecordField[]
   readonly #query: ObservationQuery
-  readonly #rowsMax: number
   readonly #zoneOf: (station: string) => TimeZone
+  #rowsMax: number
   /** Rows skipped or taken, and of them the last. */
   passed = 0
   last: ObservationKey | undefined
   taken = 0
+  /** Whether rows came for which there was no room. */
+  isOverfull = false
 
   constructor(query: ObservationQuery, rowsMax: number, request: RecordRequest) {
     this.fields = fieldsOf('observations', query.columns)
@@ -164,9 +168,25 @@ class PageCut {
     this.#zoneOf = labelZones(query, request)
   }
 
+  get rowsMax(): number {
+    return this.#rowsMax
+  }
+
+  /**
+   * Makes room for all that the query allows.
+   * @throws {ApiError} `lake_file_changed` when that is full, too
+   */
+  widen(): void {
+    if (this.#rowsMax === this.#query.limit)
+      throw new ApiError('lake_file_changed', 'More observations came while they were read.')
+    this.#rowsMax = this.#query.limit
+    this.isOverfull = false
+  }
+
   cut(rows: ObservationRows): RecordBatch | undefined {
     const from = Math.min(Math.max(this.#query.offset - this.passed, 0), rows.length)
     const count = Math.min(rows.length - from, this.#rowsMax - this.taken)
+    this.isOverfull ||= from + count < rows.length
     const at = from + count - 1
     if (at < 0) return undefined
     this.passed += from + count
