@@ -9,6 +9,7 @@ import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
 import { MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
 import type { BookEventSink } from '../feed/feed-decoder.ts'
 import { FeedSpans } from '../feed/feed-spans.ts'
+import { AHEAD_NS_MAX } from '../feed/recorder-clock.ts'
 import { ImportTally } from '../feed/import-tally.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { BookEvent } from '../lake/series-recording.ts'
@@ -30,8 +31,6 @@ const RECORDER_SERIES_HOURS_MAX = 48
 const PAUSE_NS_MAX = 60_000_000_000n
 /** A message may come so much (ns) after its UTC hour; later ones are placed at the start of the open hour. */
 const GRACE_NS = 15_000_000_000n
-/** How far (ns) an exchange's time may be ahead of ours before ours is taken instead. */
-const AHEAD_NS_MAX = 5_000_000_000n
 const HOURS_REMEMBERED = 24
 
 export interface ConsolidationOptions {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ReceiveClock } from '../../server/feed/receive-clock.ts'
+import { EVENT_ADD } from '../../shared/lob-v1.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { checkAgainst, eventually, readSeries, recordKalshi } from '../support/recorder-harness.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -38,5 +39,23 @@ for (const [what, stepMs] of [
     const outside = rows.filter(({ ts }) => ts < from || ts > to)
     assert.equal(outside.length, 0, `${outside.length} of ${rows.length} rows stand at another time`)
     assert.equal(log.lines.filter((line) => /^the clock was put (back|forward) by/.test(line)).length, 1)
+  })
+}
+
+for (const behindMs of [8_000, 20_000]) {
+  test(`a clock that is ${behindMs / 1000} s behind moves no change`, async (t) => {
+    const exchange = await LocalKalshi.start(t)
+    exchange.setBook(TICKER, [[0, 40, 1000]])
+    const receiveClock = new ReceiveClock(() => Date.now() - behindMs)
+    const root = await temporaryDirectory(t)
+    const { recorder, lake } = await recordKalshi(t, exchange, root, [TICKER], { receiveClock })
+    await exchange.until(() => exchange.isFollowed(TICKER))
+    const startMs = Date.now()
+    for (let index = 0; index < 100; index += 1) exchange.change(TICKER, index % 2, 30 + (index % 20), 100)
+    await eventually(() => recorder.metrics.frames >= exchange.sentFrames, 'everything sent has come')
+    await recorder.stop()
+    const changes = (await readSeries(lake, 'kalshi', 'KXHIGHNY')).filter(({ event }) => event === EVENT_ADD)
+    const early = changes.filter(({ ts }) => ts < BigInt(startMs) * NS_PER_MS)
+    assert.deepEqual([changes.length, early.length], [100, 0])
   })
 }
