@@ -216,10 +216,8 @@ export class MessageClock<T> {
     const alone = { time, isIdle: this.#options.isIdle(item), last: this.#times.lastTs }
     if (next === undefined && !isFinal && isDoubtfulAlone(alone)) return undefined
     const right = judgeAlone(alone, next?.ts ?? next?.recvTs)
-    const deliver = (): void => {
-      if (right === time) this.#deliver(item, time, time)
-      else this.#setAside(item, 'ts', time, right)
-    }
+    const deliver = (): void =>
+      right === time ? this.#deliver(item, time, time) : this.#setAside(item, 'ts', time, right)
     return { times: { ts: right, recvTs: right }, deliver }
   }
 
@@ -275,7 +273,8 @@ export class MessageClock<T> {
 
   #correctPair(item: T, ts: bigint, recvTs: bigint): void {
     this.#correct(item, ts, recvTs)
-    this.#times.tell(ts, recvTs - this.#offset)
+    // What a live recorder itself says that it has heard tells nothing of the exchange's clock.
+    if (!this.#options.trustsReceiveTimes || ts !== recvTs) this.#times.tell(ts, recvTs - this.#offset)
   }
 
   /** Sets the exchange's time aside: the message happened at its receipt, by what the clock was worth before it. */
