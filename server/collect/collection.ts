@@ -114,9 +114,10 @@ function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Cl
   const { lake, to, settings, intervalMs } = config
   const remote = openObjectStore(to, settings)
   const log = logSync(logger, 'pushed')
-  const common = { lake, remote, direction: 'push', conflictMerge: new ConflictMerge(lake) } as const
+  const common = { lake, remote, direction: 'push' } as const
   const schedule = new LakeSyncSchedule({
     ...common,
+    conflictMerge: new ConflictMerge(lake),
     intervalMs,
     clock,
     onResult(result, startMs) {
@@ -138,8 +139,11 @@ function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Cl
     /** Pushes a last time what the lake has by now. */
     async close(): Promise<void> {
       await schedule.close()
+      // Nothing is put off to a later push.
+      const conflictMerge = new ConflictMerge(lake, { shareMax: 1 })
       try {
-        log.onResult(await syncLake({ ...common, signal: AbortSignal.timeout(LAST_PUSH_MS_MAX) }))
+        const signal = AbortSignal.timeout(LAST_PUSH_MS_MAX)
+        log.onResult(await syncLake({ ...common, conflictMerge, signal }))
       } catch (error) {
         log.onError(error)
       }

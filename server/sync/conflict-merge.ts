@@ -28,14 +28,25 @@ const KEYS_MAX = 10_000
 /** A recorder's publication takes no longer; an import does, and is not waited for. */
 const BUSY_WAIT_MS_MAX = 5_000
 
+export interface ConflictMergeOptions {
+  /** Of the time, at most, for what is merged again and again; 1 where nothing else is to come. */
+  readonly shareMax?: number
+  readonly nowMs?: () => number
+}
+
 export class ConflictMerge {
   readonly #lake: string
+  readonly #shareMax: number
   readonly #nowMs: () => number
   /** By key: not before. */
   readonly #nextMs = new Map<string, number>()
 
-  constructor(lake: string, nowMs: () => number = () => performance.now()) {
+  constructor(
+    lake: string,
+    { shareMax = MERGING_SHARE_MAX, nowMs = () => performance.now() }: ConflictMergeOptions = {},
+  ) {
     this.#lake = lake
+    this.#shareMax = shareMax
     this.#nowMs = nowMs
   }
 
@@ -71,7 +82,7 @@ export class ConflictMerge {
 
   #waitAfter(key: string, startMs: number): void {
     const nowMs = this.#nowMs()
-    this.#nextMs.set(key, nowMs + (nowMs - startMs) / MERGING_SHARE_MAX)
+    this.#nextMs.set(key, nowMs + (nowMs - startMs) * (1 / this.#shareMax - 1))
     for (const [other, untilMs] of this.#nextMs) {
       if (untilMs < nowMs || this.#nextMs.size > KEYS_MAX) this.#nextMs.delete(other)
     }

@@ -17,15 +17,17 @@ import { SyncJournal, wasWritten, writeOutcome } from './sync-journal.ts'
 /** `sample`: an invented file, which stays where it is. `later`: one that is merged with the target's before it goes. */
 type ObjectOutcome = 'transferred' | 'equal' | 'conflict' | 'sample' | 'later'
 
-/** One object's try. `merged`: the target's version that was merged into the source's object before. */
+/** One object's try. `merged`: the target's versions that were merged into the source's object before. */
 interface Attempt {
   readonly onBytes: (count: number) => void
   readonly isFirst: boolean
-  readonly merged?: string
+  readonly merged: readonly string[]
 }
 
 /** How often what was written is looked at again, at most. */
 const LOOKS_MAX = 3
+/** So often an object is merged with before it is written: another may take its place meanwhile. */
+const MERGES_MAX = 3
 
 /** How far a synchronization has come. Called often; keep it cheap. */
 export interface SyncProgress {
@@ -192,7 +194,7 @@ export class SyncRun {
         progress?.onBytes?.(count)
       }
       try {
-        const outcome = await this.#attempt(key, { onBytes, isFirst: isListed && attempt === 1 })
+        const outcome = await this.#attempt(key, { onBytes, isFirst: isListed && attempt === 1, merged: [] })
         progress?.onObject?.(key, outcome)
         return
       } catch (error) {
@@ -236,12 +238,11 @@ export class SyncRun {
             await this.#isOwn(target),
           )
       if (conflict !== undefined) {
-        // Merged with one version, and another has taken its place meanwhile.
-        const isOvertaken = merged !== undefined && merged !== target.version
-        const outcome = merged === undefined ? await this.#mergeWith(target) : undefined
-        if (outcome === 'merged') return await this.#attempt(key, { ...attempt, merged: target.version })
+        const outcome = await this.#mergeWith(target, merged)
+        if (outcome === 'merged')
+          return await this.#attempt(key, { ...attempt, merged: [...merged, target.version] })
         onBytes(source.sizeBytes)
-        if (outcome === 'later' || isOvertaken) return 'later'
+        if (outcome === 'later') return 'later'
         this.#conflicts.set(key, outcome === undefined ? conflict : `${conflict}; ${outcome.refusal}`)
         return 'conflict'
       }
@@ -261,9 +262,11 @@ export class SyncRun {
     return 'transferred'
   }
 
-  async #mergeWith(target: ObjectHead): Promise<ConflictOutcome | undefined> {
+  /** Undefined where no merge mends the conflict. */
+  async #mergeWith(target: ObjectHead, merged: readonly string[]): Promise<ConflictOutcome | undefined> {
     const { conflictMerge, direction, signal } = this.#options
-    return direction === 'push' ? await conflictMerge?.merge(this.#target, target, signal) : undefined
+    if (direction === 'pull' || merged.includes(target.version)) return undefined
+    return merged.length < MERGES_MAX ? await conflictMerge?.merge(this.#target, target, signal) : 'later'
   }
 
   /** Whether this lake wrote the object, or its file was made from it: a copy that rows were added to before a push. */

@@ -46,7 +46,7 @@ test('an import and the merge with an object of storage at the same time lose no
   const own = [connection(20, 900, 2), connection(40, 900, 3), connection(60, 900, 4), connection(80, 900, 5)]
   const lake = await temporaryDirectory(t)
   await runImport(lake, 'kalshi', { lines: linesOf(connection(100, 900, 6)) })
-  const merge = new ConflictMerge(lake, () => 0)
+  const merge = new ConflictMerge(lake, { nowMs: () => 0 })
   const merging = merge.merge(new DirectoryStore(remote), object!, undefined)
   for (const frames of own) await runImport(lake, 'kalshi', { lines: linesOf(frames) })
   let outcome = await merging

@@ -62,7 +62,7 @@ export class Collector {
     this.#markets = markets
     this.#random = random
     this.#writtenTo = at
-    this.#merge = new ConflictMerge(this.lake, () => 0)
+    this.#merge = new ConflictMerge(this.lake, { nowMs: () => 0 })
   }
 
   /** Starts at an instant, in a directory that may hold a lake already, or all of another collector. */

@@ -98,7 +98,7 @@ test('merging takes a bounded share of the time', async (t) => {
   const lake = await lakeOf(t, connection(0, 3))
   let nowMs = 0
   // Each look at the clock is a second later: a merge takes one.
-  const merge = new ConflictMerge(lake, () => (nowMs += 1000))
+  const merge = new ConflictMerge(lake, { nowMs: () => (nowMs += 1000) })
   const pushedTo = async (remote: string): Promise<[number, number]> => {
     const { transferredCount, conflicts } = await push(lake, remote, merge)
     return [transferredCount, conflicts.length]

@@ -40,7 +40,7 @@ class Pushing {
   constructor(server: S3Server, lake: string) {
     this.lake = lake
     this.#server = server
-    this.#merge = new ConflictMerge(lake, () => 0)
+    this.#merge = new ConflictMerge(lake, { nowMs: () => 0 })
   }
 
   async push(): Promise<LakeSyncResult> {

@@ -51,7 +51,7 @@ class Recording {
     this.lake = lake
     this.#work = work
     this.#consolidation = consolidation
-    this.#merge = new ConflictMerge(lake, () => 0)
+    this.#merge = new ConflictMerge(lake, { nowMs: () => 0 })
     this.#server = server
     this.#ms = ms
     this.#store = this.#newStore()

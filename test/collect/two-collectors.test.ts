@@ -1,0 +1,93 @@
+// Two collectors of one series that push to one place: what either has recorded is there when both have ended.
+
+import assert from 'node:assert/strict'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pino } from 'pino'
+import { type Collection, startCollection } from '../../server/collect/collection.ts'
+import type { IngestConfig } from '../../server/ingest/ingest-config.ts'
+import { outlineOfFile } from '../../server/import/lake-records.ts'
+import { LocalKalshi } from '../support/local-kalshi.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+import { eventually, TEST_CREDENTIALS } from '../support/recorder-harness.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+import { startWorld, WORLD_STATIONS } from '../support/upstream-world.ts'
+
+const file = storeOfThisFile()
+const MARKET = 'KXHIGHNY-26NOV20-B45.5'
+
+test('what a collector heard until its end is pushed, though it has just merged with another', async (t) => {
+  const root = await temporaryDirectory(t)
+  const remote = join(root, 'remote')
+  await mkdir(remote)
+  const { config: ingest } = await startWorld(t)
+  const collectors: Collector[] = []
+  for (const name of ['first', 'second']) {
+    // A second connection to this exchange would go on with the numbers of the first; those of the real one count anew.
+    const exchange = await LocalKalshi.start(t)
+    exchange.markets.set(MARKET, 'active')
+    exchange.setBook(MARKET, [[0, 40, 1000]])
+    const collector = new Collector(exchange, ingest, join(root, name), remote)
+    t.after(() => collector.stop())
+    collectors.push(collector)
+    await eventually(() => collector.frames > 1, `${name} listens`)
+  }
+  await eventually(async () => (await strandsBelow(remote)).length === 2, 'they have merged once')
+  for (const collector of collectors) {
+    await Promise.all(collectors.map((one) => one.change()))
+    await collector.stop()
+  }
+  const pushed = await strandsBelow(remote)
+  for (const name of ['first', 'second'])
+    for (const { firstRecvTs, lastSeq, lastRecvTs } of await strandsBelow(join(root, name))) {
+      const found = pushed.find((strand) => strand.firstRecvTs === firstRecvTs)
+      assert.ok(found !== undefined && found.lastSeq >= lastSeq && found.lastRecvTs >= lastRecvTs, name)
+    }
+})
+
+class Collector {
+  readonly #collection: Collection
+  readonly #exchange: LocalKalshi
+  #ended: Promise<void> | undefined
+
+  constructor(exchange: LocalKalshi, ingest: IngestConfig, lake: string, remote: string) {
+    this.#exchange = exchange
+    const { socketUrl, restUrl } = exchange
+    const kalshi = { series: ['KXHIGHNY'], credentials: TEST_CREDENTIALS, socketUrl, restUrl }
+    this.#collection = startCollection({
+      config: {
+        ingest,
+        recording: { lake, workDirectory: `${lake}-work`, userAgent: 'bookcast-test', kalshi },
+        compaction: null,
+        push: { lake, to: remote, settings: {}, intervalMs: 400 },
+      },
+      postgres: file.store.postgres,
+      logger: pino({ level: 'silent' }),
+      stations: WORLD_STATIONS,
+      names: ['climate-nws'],
+    })
+  }
+
+  get frames(): number {
+    return this.#collection.metrics().recorders[0]?.frames ?? 0
+  }
+
+  stop(): Promise<void> {
+    return (this.#ended ??= this.#collection.stop())
+  }
+
+  /** A change that is heard, unless the collector has ended. */
+  async change(): Promise<void> {
+    const before = this.frames
+    if (!this.#exchange.isFollowed(MARKET)) return
+    this.#exchange.change(MARKET, 0, 50, 100)
+    await eventually(() => this.frames > before, 'it is heard')
+  }
+}
+
+async function strandsBelow(directory: string) {
+  const names = (await entriesBelow(directory)).filter((name) => /^lob\/.*\.parquet$/.test(name))
+  const outlines = await Promise.all(names.map((name) => outlineOfFile(join(directory, name))))
+  return outlines.flatMap((outline) => outline?.strands ?? [])
+}
