@@ -108,8 +108,8 @@ export class FeedRun {
     const span = this.#span
     this.#reach(ts, span !== undefined && this.#spans.isDoubtful(span, seq, recvTs))
     this.#span!.take(seq, ts, recvTs, isOwnWord)
-    // Only numbers tell which messages stand before it, and a recorder's own clock is right.
-    if (this.sid !== null && ts > recvTs && this.#spans.mayTakeBack) this.#span!.showBehind(ts - recvTs)
+    // Only numbers tell which messages stand before it.
+    if (this.sid !== null && ts > recvTs) this.#span!.showBehind(ts - recvTs)
   }
 
   /** The connection was heard of: what is not said until then has not happened. */

@@ -72,6 +72,8 @@ export interface SpanState extends SpanPlace, SpanExtent {
   readonly members: readonly (readonly [string, readonly string[], bigint])[]
   readonly hasMessages: boolean
   readonly anchors: AnchorState | undefined
+  /** Older states do not say it. */
+  readonly behindNs?: bigint | undefined
 }
 
 /** By series. */
@@ -123,6 +125,7 @@ export class GrowingSpan implements ReadSpan {
     this.#hasMessages = state.hasMessages
     this.#ownTs = state.lastTs
     this.#anchors = new AnchorCollector(state.facts.sid !== null, state.anchors)
+    this.behindNs = state.behindNs
   }
 
   /** A new span at `ts`; `before` is the span of the same run that it follows. */
@@ -142,6 +145,7 @@ export class GrowingSpan implements ReadSpan {
       members: [],
       hasMessages: false,
       anchors: undefined,
+      behindNs: undefined,
     })
     if (before !== undefined) {
       span.#members = before.#members
@@ -205,6 +209,7 @@ export class GrowingSpan implements ReadSpan {
       members: [...this.#members].map(([series, { ids, fromTs }]) => [series, [...ids], fromTs] as const),
       hasMessages: this.#hasMessages,
       anchors: this.#anchors.state(),
+      behindNs: this.behindNs,
     }
   }
 

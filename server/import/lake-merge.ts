@@ -75,7 +75,7 @@ export class LakeMerge implements SeriesStrands {
     refuseOpaque(outline, touched, options, recording)
     await merge.#load(touched)
     merge.#endStrands()
-    if (merge.hasBehind) passOnSnapshots(recording, merge)
+    if (merge.hasBehind) passOnSnapshots(recording, merge, [...recording.hours.keys()])
     passOnChanges(recording, merge)
     return merge
   }

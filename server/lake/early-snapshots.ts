@@ -19,17 +19,10 @@ interface NextWords {
 }
 
 /**
- * Gives the snapshots among the records `[from, to)` of one market and hour (counted since the epoch) their times in
- * place, and returns where the records end now: those that belong into the next hour are gone (`passOnSnapshots`).
+ * Gives the snapshots among the records `[from, to)` of one market and hour their times in place, and returns where the
+ * records end now: those that belong into the next hour are gone (`passOnSnapshots`).
  */
-export function delaySnapshots(
-  records: EventRecords,
-  from: number,
-  to: number,
-  table: ClockTable,
-  hour: number,
-): number {
-  const clocks = new HourClocks(table, hour)
+export function delaySnapshots(records: EventRecords, from: number, to: number, clocks: HourClocks): number {
   const isEarly = (record: number): boolean =>
     isSnapshot(records, record) && clocks.behindNs(records.span(record)) > 0n
   let hasEarly = false
@@ -54,12 +47,16 @@ export function delaySnapshots(
   return end
 }
 
-/** Adds to each hour the snapshots of the one before that belong into it. A date keeps its own. */
-export function passOnSnapshots(recording: SeriesRecording, table: ClockTable): void {
-  const hours = Array.from(recording.hours)
-  for (const [hour, spill] of hours) {
-    const clocks = new HourClocks(table, hour)
-    if (!clocks.isLastOfDate) passOn(recording, spill, clocks)
+/** Adds to the hours behind `hours` (since the epoch) the snapshots of these that belong into them. A date keeps its own. */
+export function passOnSnapshots(
+  recording: SeriesRecording,
+  table: ClockTable,
+  hours: readonly number[],
+): void {
+  const spills = hours.map((hour) => recording.hours.get(hour))
+  for (const [index, spill] of spills.entries()) {
+    const clocks = new HourClocks(table, hours[index]!)
+    if (spill !== undefined && !clocks.isLastOfDate) passOn(recording, spill, clocks)
   }
 }
 
@@ -95,8 +92,8 @@ function passOn(recording: SeriesRecording, spill: EventSpill, clocks: HourClock
   for (const { key, seq, add } of late) if ((lastSeqs.get(key) ?? -1n) < seq) add()
 }
 
-/** What is known of the clocks in an hour. */
-class HourClocks {
+/** What is known of the clocks in an hour (counted since the epoch). */
+export class HourClocks {
   readonly #table: ClockTable
   readonly #hour: number
   readonly #behindNs = new Map<number, bigint>()

@@ -11,7 +11,7 @@ import {
   SIDE_BID,
 } from '../../shared/lob-v1.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
-import { delaySnapshots } from './early-snapshots.ts'
+import { HourClocks, delaySnapshots } from './early-snapshots.ts'
 import { EventRecords, RECORD_BYTES } from './event-spill.ts'
 import type { SpilledEvents } from './event-spill.ts'
 import type { HourEvidence } from './lob-evidence.ts'
@@ -58,6 +58,13 @@ export interface HourPass {
   readonly localOf: (strand: number) => number
 }
 
+/** An hour (counted since the epoch) while it is written. */
+interface OpenHour extends HourPass {
+  readonly hour: number
+  /** Undefined where no recorder's clock was behind. */
+  readonly clocks: HourClocks | undefined
+}
+
 export class HourConsolidation {
   readonly #markets: HourMarkets
   readonly #options: HourOptions
@@ -70,16 +77,18 @@ export class HourConsolidation {
   /** Writes an hour (counted since the epoch). */
   async write(hour: number, spill: SpilledEvents | undefined, pass: HourPass): Promise<void> {
     const { order, folds } = this.#markets
+    const { strands, passRowsMax } = this.#options
+    const open = { ...pass, hour, clocks: strands.hasBehind ? new HourClocks(strands, hour) : undefined }
     const active = order.filter(
       (market) => spill?.counts.has(market) || (pass.hasKeyframes && folds[market]!.isKnown),
     )
     for (let from = 0; from < active.length;) {
-      const markets = marketsOfPass(active, from, spill, this.#options.passRowsMax)
+      const markets = marketsOfPass(active, from, spill, passRowsMax)
       const sorted = sortRecords(markets, spill)
       let record = 0
       for (const market of markets) {
         const end = record + (spill?.counts.get(market) ?? 0)
-        await this.#writeMarket(market, hour, sorted, [record, end], pass)
+        await this.#writeMarket(market, sorted, [record, end], open)
         record = end
       }
       from += markets.length
@@ -89,10 +98,9 @@ export class HourConsolidation {
 
   async #writeMarket(
     market: number,
-    hour: number,
     records: EventRecords,
     [from, to]: readonly [from: number, to: number],
-    pass: HourPass,
+    { hour, clocks, ...pass }: OpenHour,
   ): Promise<void> {
     const { strands } = this.#options
     const id = this.#markets.ids[market]!
@@ -102,7 +110,7 @@ export class HourConsolidation {
       rows.keyframe(BigInt(hour) * NS_PER_HOUR, fold)
       await this.#makeRoom(rows)
     }
-    const end = strands.hasBehind ? delaySnapshots(records, from, to, strands, hour) : to
+    const end = clocks === undefined ? to : delaySnapshots(records, from, to, clocks)
     if (!strands.isTold) this.#invertPrices(records, from, end)
     const order = orderOfRecords(id, records, from, end, strands)
     const count = order?.length ?? end - from

@@ -7,6 +7,7 @@
 
 import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import type { FeedSpans } from '../feed/feed-spans.ts'
+import { passOnSnapshots } from '../lake/early-snapshots.ts'
 import { LobFileContents } from '../lake/lob-file-contents.ts'
 import type { MarketFold } from '../lake/market-fold.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
@@ -130,6 +131,7 @@ export class LiveSeries {
     const hour = this.#hour
     this.#markets.grow()
     const { recording, startFolds } = this.#markets
+    if (this.#strands.hasBehind) passOnSnapshots(recording, this.#strands, [hour])
     const hasRows = this.#hasRows(hour, startFolds)
     this.#part.cutSlices()
     if (hasRows) await this.#part.append((file) => this.#writeHour(file, hour, startFolds))

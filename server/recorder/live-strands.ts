@@ -1,12 +1,12 @@
 // The strands of one series' recording that goes on: a run of the recorder's connection is a strand, and ends for good.
 // Where the recording went on from a file (another recorder's, or an import's), that file's strands are before them.
 
-import { NS_PER_DAY, earlier, later } from '../../shared/utc-date.ts'
+import { MS_PER_HOUR, NS_PER_DAY, earlier, later, utcDateOf } from '../../shared/utc-date.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import type { FeedSpans } from '../feed/feed-spans.ts'
 import type { ReadSpan } from '../feed/read-span.ts'
-import { NO_MARKETS, coveredBetween, dayOf, isSilent, looseSpans } from '../import/series-spans.ts'
+import { NO_MARKETS, coveredBetween, dateOf, dayOf, isSilent, looseSpans } from '../import/series-spans.ts'
 import type { Covered } from '../import/series-spans.ts'
 import { assembleStrands } from '../import/strand-assembly.ts'
 import type { LooseSpan } from '../import/strand-chain.ts'
@@ -47,8 +47,6 @@ export interface StrandEnd {
 
 export class LiveStrands implements StrandTable {
   readonly isTold = false
-  // Its own clock is the one that is right.
-  readonly hasBehind = false
   readonly #hasNoLeg: boolean
   readonly #series: string
   readonly #own: FeedSpans
@@ -89,8 +87,20 @@ export class LiveStrands implements StrandTable {
     return this.#hasNoLeg && isTurned !== true
   }
 
-  behindNs(): bigint {
-    return 0n
+  get hasBehind(): boolean {
+    return [...this.#all()].some(({ span }) => span.behindNs !== undefined)
+  }
+
+  /** As an import tells it: by what the strand's connection shows in the hour's date, or on the day after. */
+  behindNs(strand: number, hour: number): bigint {
+    const dates = [utcDateOf(hour * MS_PER_HOUR), utcDateOf((hour + 24) * MS_PER_HOUR)]
+    const connections = new Set(this.#spansOf(strand).map(({ connection }) => connection))
+    const isOfConnection = ({ number, connection }: NumberedSpan): boolean =>
+      connection === undefined ? this.strandOf(number) === strand : connections.has(connection)
+    return [...this.#all()]
+      .filter((entry) => isOfConnection(entry) && dates.includes(dateOf(entry.span.firstTs)))
+      .map(({ span }) => span.behindNs ?? 0n)
+      .reduce(later, 0n)
   }
 
   nameOf(span: number): string {
@@ -201,9 +211,11 @@ export class LiveStrands implements StrandTable {
   *#all(): Iterable<NumberedSpan> {
     const { spans } = this.#state ?? { spans: [] }
     for (const [index, span] of spans.entries())
-      yield { number: index - spans.length, span, fromTs: span.fromTs }
-    for (const [number, span] of this.#own.list)
-      yield { number, span, fromTs: span.members.get(this.#series)?.fromTs }
+      yield { number: index - spans.length, span, connection: undefined, fromTs: span.fromTs }
+    for (const [number, span] of this.#own.list) {
+      const connection = `${span.name} ${span.connection}`
+      yield { number, span, connection, fromTs: span.members.get(this.#series)?.fromTs }
+    }
   }
 
   /** Since and until when the series was heard of, by span. */
@@ -223,6 +235,8 @@ export class LiveStrands implements StrandTable {
 interface NumberedSpan {
   readonly number: number
   readonly span: FeedSpan
+  /** Through which the recorder heard it; undefined where a file tells it. */
+  readonly connection: string | undefined
   /** Since when it speaks of the series; undefined when it does not. */
   readonly fromTs: bigint | undefined
 }
