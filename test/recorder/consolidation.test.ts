@@ -45,35 +45,35 @@ async function readAll(consolidation: Consolidation, limit: WalPosition): Promis
   }
 }
 
-/** A connection's messages over three hours around midnight, with the log's clock between them. */
-function script(count: number, spanMs: number): ScriptRecord[] {
+/** A connection's messages over three hours around midnight, with the log's clock between them, which may be behind. */
+function script(count: number, spanMs: number, startMs = START_MS, behindMs = 0): ScriptRecord[] {
   const records: ScriptRecord[] = [
     {
       kind: WAL_KIND.command,
-      ms: START_MS,
+      ms: startMs,
       frame: { id: 1, cmd: 'subscribe', params: { channels: ['orderbook_delta'], use_yes_price: true } },
     },
-    { ms: START_MS, frame: { id: 1, type: 'subscribed', msg: { channel: 'orderbook_delta', sid: 1 } } },
+    { ms: startMs, frame: { id: 1, type: 'subscribed', msg: { channel: 'orderbook_delta', sid: 1 } } },
   ]
   let seq = 0
   for (const ticker of [T, B]) {
     const content = { market_ticker: ticker, yes_dollars_fp: [['0.4000', '10.00']], no_dollars_fp: [] }
-    records.push({ ms: START_MS + 1, frame: snapshot(++seq, content) })
+    records.push({ ms: startMs + 1, frame: snapshot(++seq, content) })
   }
-  let clockMs = START_MS
+  let clockMs = startMs
   for (let index = 0; index < count; index++) {
-    const ms = START_MS + 2 + Math.floor((index * spanMs) / count)
+    const ms = startMs + 2 + Math.floor((index * spanMs) / count)
     for (; clockMs < ms; clockMs += 10_000) records.push(...heard(clockMs))
     const content = {
       market_ticker: index % 3 === 0 ? B : T,
       price_dollars: `0.4${index % 10}00`,
       delta_fp: `${1 + (index % 4)}.00`,
       side: index % 2 === 0 ? 'yes' : 'no',
-      ts_ms: ms - (index % 7),
+      ts_ms: ms + behindMs - (index % 7),
     }
     records.push({ ms, frame: delta(++seq, content) })
   }
-  for (; clockMs < START_MS + spanMs + HOUR_MS * 23; clockMs += 10_000) {
+  for (; clockMs < startMs + spanMs + HOUR_MS * 23; clockMs += 10_000) {
     records.push(...heard(clockMs))
   }
   return records
@@ -115,6 +115,31 @@ test('recorded and imported messages give the same files', async (t) => {
     )
   }
 })
+
+for (const [where, beforeHourMs] of [
+  ['within an hour', HOUR_MS / 2],
+  ['before the hour in which they came', 3_000],
+] as const) {
+  test(`books that a clock 8 s behind puts ${where} stand where an import puts them`, async (t) => {
+    const root = await temporaryDirectory(t)
+    const [lake, imported] = [join(root, 'lake'), join(root, 'imported')]
+    const startMs = Date.parse('2026-06-24T23:00:00Z') - beforeHourMs
+    const records = script(400, 3 * HOUR_MS, startMs, 8_000)
+    const limit = await writeWal(join(root, 'work'), 'kalshi', records)
+    const consolidation = await open(lake, join(root, 'work'))
+    await readAll(consolidation, limit)
+    await consolidation.close()
+    const sent = records.filter(({ kind }) => kind !== WAL_KIND.mark)
+    await runImport(imported, 'kalshi', { lines: linesOf(sent) })
+    const told = async (from: string) =>
+      (await Promise.all(DATES.map((date) => readRows(pathOf(from, date)))))
+        .flat()
+        .filter(({ seq }) => seq > 0n)
+    const mine = await told(lake)
+    assert.deepEqual(mine, await told(imported))
+    assert.ok(mine.every(({ ts }) => ts > BigInt(startMs + 8_000) * 1_000_000n))
+  })
+}
 
 test('a last order that comes while the one before is told of is followed to its limit', async (t) => {
   const root = await temporaryDirectory(t)
