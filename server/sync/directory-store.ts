@@ -5,11 +5,13 @@
 
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, link, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isErrno, noneThere } from '../../shared/errno.ts'
+import { lobFileOfKey } from '../../shared/lake-layout.ts'
+import { withSeries } from '../import/merge-lock.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import {
@@ -28,6 +30,8 @@ import { pumpBytes } from './transfer-pump.ts'
 /** Directory levels below the lake's root that a listing follows. */
 const SYNC_DEPTH_MAX = 6
 const READ_BYTES = 1024 * 1024
+/** A publication takes no longer; an import does, and a transfer is tried again. */
+const BUSY_WAIT_MS_MAX = 5_000
 
 export class DirectoryStore implements ObjectStore {
   readonly name: string
@@ -95,15 +99,32 @@ export class DirectoryStore implements ObjectStore {
     }
     await options.beforeVisible?.(written.sha256)
     options.signal?.throwIfAborted()
-    const { replaces } = options
-    if (replaces !== undefined && ((await this.#listed(head.key))?.version ?? null) !== replaces)
-      throw new ObjectChanged(head.key)
-    await rename(temporary, path)
+    await this.#giveName(temporary, head.key, options)
     await syncDirectory(dirname(path))
     return written
   }
 
   close(): void {}
+
+  async #giveName(temporary: string, key: string, { replaces, signal }: WriteOptions): Promise<void> {
+    const path = this.#path(key)
+    if (replaces === undefined) return await rename(temporary, path)
+    if (replaces === null) {
+      await link(temporary, path).catch((error: unknown) => {
+        throw isErrno(error, 'EEXIST') ? new ObjectChanged(key) : error
+      })
+      return await rm(temporary)
+    }
+    const replace = async (): Promise<void> => {
+      if ((await this.#listed(key))?.version !== replaces) throw new ObjectChanged(key)
+      await rename(temporary, path)
+    }
+    const file = lobFileOfKey(key)
+    if (file === undefined) return await replace()
+    // What a recorder or an import published between the look and the replacement would be lost.
+    const place = { lake: this.#root, source: file.source, series: file.series }
+    await withSeries(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, replace)
+  }
 
   async #prepare(directory: string): Promise<void> {
     await mkdir(directory, { recursive: true })

@@ -2,10 +2,12 @@
 // the end, whether the service heeds conditions or not.
 
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { withSeries } from '../../server/import/merge-lock.ts'
 import { ConflictMerge } from '../../server/sync/conflict-merge.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
@@ -119,6 +121,24 @@ test('a file that was replaced since it was looked at is not replaced', async (t
   assert.ok((await readFile(join(to, KEY))).equals(before))
   await put((await target.head(KEY))!.version)
   assert.ok((await readFile(join(to, KEY))).equals(await readFile(join(from, KEY))))
+})
+
+test('a file is not replaced while another publishes it, and not afterwards', async (t) => {
+  const [from, to] = [await lakeOf(t, connection(0, 5)), await lakeOf(t, connection(30, 5))]
+  const [source, target] = [new DirectoryStore(from), new DirectoryStore(to)]
+  const [next, present] = [(await source.head(KEY))!, (await target.head(KEY))!]
+  const other = join(await lakeOf(t, connection(60, 5)), KEY)
+  let put: Promise<unknown> | undefined
+  await withSeries({ lake: to, source: 'kalshi', series: 'KXHIGHNY' }, { waitMs: 0 }, async () => {
+    await new Promise<void>((resolve) => {
+      const options = { replaces: present.version, beforeVisible: async () => resolve() }
+      put = target.put(next, (offset) => source.get(next, offset), options)
+    })
+    await delay(50)
+    await copyFile(other, join(to, KEY))
+  })
+  await assert.rejects(put!, ObjectChanged)
+  assert.ok((await readFile(join(to, KEY))).equals(await readFile(other)))
 })
 
 test('a service that knows no conditions is written to without', async (t) => {
