@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { TestContext } from 'node:test'
 import { JSON_ROWS_MAX } from '../../shared/formats.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
 import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
@@ -85,14 +86,14 @@ const QUERY: CandleQuery = {
 const MINUTES = 6_500
 const MARKETS = ['KXHIGHNY-A-B1', 'KXHIGHNY-A-B2']
 
-async function fillStore(): Promise<void> {
+async function fillStore(minutes = MINUTES): Promise<void> {
   await place.store.postgres.transaction(async (transaction) => {
     for (const text of [
       'DELETE FROM candles',
       "DELETE FROM lake_manifest WHERE dataset = 'candles'",
       `INSERT INTO candles SELECT market, 'KXHIGHNY-A', 'KXHIGHNY', 1,
           to_timestamp(${FROM_MS / 1000}) + make_interval(mins => minute::int), 1, 1, 1, minute, 1, 1
-        FROM generate_series(0, ${MINUTES - 1}) minute, (VALUES ('${MARKETS.join("'), ('")}')) markets(market)`,
+        FROM generate_series(0, ${minutes - 1}) minute, (VALUES ('${MARKETS.join("'), ('")}')) markets(market)`,
     ])
       await transaction.run({ text, parameters: [] })
     transaction.markChanged('candles')
@@ -146,8 +147,8 @@ for (const [name, offset, limit] of [
   })
 }
 
-test('candles that come in the midst of an answer push none out of its end', async (t) => {
-  await fillStore()
+async function answerWithLateCandles(t: TestContext, limit: number) {
+  const query = { ...QUERY, limit }
   const context = new RecordContext(await temporaryDirectory(t), place.store.postgres.address)
   const { signal } = new AbortController()
   const reader = context.reader(signal)
@@ -156,14 +157,31 @@ test('candles that come in the midst of an answer push none out of its end', asy
     if (isBatch(statement) && ++batches === 2) await addLateCandles()
     return reader(statement)
   }
-  const identity = new AnswerIdentity(QUERY, null)
-  const answer = await answerCandles(QUERY, { context, run, signal, identity, versions: NO_VERSIONS })
+  const identity = new AnswerIdentity(query, null)
+  return await answerCandles(query, { context, run, signal, identity, versions: NO_VERSIONS })
+}
+
+test('candles that come in the midst of an answer push none out of its end', async (t) => {
+  await fillStore()
+  const answer = await answerWithLateCandles(t, QUERY.limit)
   const rows: string[] = []
   for await (const set of answer.sets())
     for (let row = 0; row < set.length; row++)
       rows.push(`${set.endMs[row]} ${set.market[row]} ${set.close[row]}`)
   const late = `${FROM_MS + 6_000 * MINUTE} KXHIGHNY-A-B3 1`
   assert.deepEqual(rows, expectedRows().toSpliced(6_001 * 2, 0, late))
+})
+
+test('an answer as long as its limit is broken off when more candles come', async (t) => {
+  const minutes = JSON_ROWS_MAX / MARKETS.length + 1
+  await fillStore(minutes)
+  const answer = await answerWithLateCandles(t, minutes * MARKETS.length)
+  let rows = 0
+  const read = async (): Promise<void> => {
+    for await (const set of answer.sets()) rows += set.length
+  }
+  await assert.rejects(read(), { code: 'lake_file_changed', message: /^More candles came/ })
+  assert.deepEqual([answer.hasMore, rows <= answer.rows], [false, true])
 })
 
 /** One among those that were sent, one among those to come. */
