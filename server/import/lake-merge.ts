@@ -98,8 +98,9 @@ export class LakeMerge implements SeriesStrands {
     return this.#strands[strand]!.sid !== null
   }
 
-  behindNs(strand: number, hour: number): bigint {
-    return this.#inDates.behindNs(strand, utcDateOf(hour * MS_PER_HOUR))
+  behindIn(hour: number): (strand: number) => bigint {
+    const date = utcDateOf(hour * MS_PER_HOUR)
+    return (strand) => this.#inDates.behindNs(strand, date)
   }
 
   nameOf(span: number): string {

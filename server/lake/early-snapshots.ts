@@ -10,7 +10,7 @@ import type { StrandTable } from './record-order.ts'
 import type { SeriesRecording } from './series-recording.ts'
 
 /** What is asked of a table for the strands of an hour. */
-type ClockTable = Pick<StrandTable, 'strandOf' | 'isNumbered' | 'behindNs'>
+type ClockTable = Pick<StrandTable, 'strandOf' | 'isNumbered' | 'behindIn'>
 
 /** What one strand says of a market in an hour besides snapshots, by number. */
 interface NextWords {
@@ -95,14 +95,14 @@ function passOn(recording: SeriesRecording, spill: EventSpill, clocks: HourClock
 /** What is known of the clocks in an hour (counted since the epoch). */
 export class HourClocks {
   readonly #table: ClockTable
-  readonly #hour: number
+  readonly #behindOf: (strand: number) => bigint
   readonly #behindNs = new Map<number, bigint>()
   /** The hour's last instant. */
   readonly lastTs: bigint
 
   constructor(table: ClockTable, hour: number) {
     this.#table = table
-    this.#hour = hour
+    this.#behindOf = table.behindIn(hour)
     this.lastTs = BigInt(hour + 1) * NS_PER_HOUR - 1n
   }
 
@@ -118,7 +118,7 @@ export class HourClocks {
     const strand = this.#table.strandOf(span)
     let ns = this.#behindNs.get(strand)
     if (ns === undefined) {
-      ns = this.#table.isNumbered(strand) ? this.#table.behindNs(strand, this.#hour) : 0n
+      ns = this.#table.isNumbered(strand) ? this.#behindOf(strand) : 0n
       this.#behindNs.set(strand, ns)
     }
     return ns

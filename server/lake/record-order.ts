@@ -22,7 +22,7 @@ export interface StrandTable {
   /** Whether some recorder's clock was behind. */
   readonly hasBehind: boolean
   /** By how much the clock of a strand's recorder was behind in the date of an hour (counted since the epoch), ns. */
-  behindNs(strand: number, hour: number): bigint
+  behindIn(hour: number): (strand: number) => bigint
   /** Where the span's messages come from, for messages. */
   nameOf(span: number): string
 }
@@ -35,7 +35,7 @@ export const TOLD: StrandTable = {
   isNumbered: () => false,
   isInverted: () => false,
   hasBehind: false,
-  behindNs: () => 0n,
+  behindIn: () => () => 0n,
   nameOf: () => '',
 }
 

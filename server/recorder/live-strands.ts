@@ -15,6 +15,8 @@ import type { FeedSpan } from '../lake/feed-strand.ts'
 import type { StatedStrand } from '../lake/lob-evidence.ts'
 import type { StrandTable } from '../lake/record-order.ts'
 
+const HOURS_PER_DAY = 24
+
 /** A strand as a file states it. */
 type FileStrand = StatedStrand & FeedSpan
 
@@ -88,19 +90,28 @@ export class LiveStrands implements StrandTable {
   }
 
   get hasBehind(): boolean {
-    return [...this.#all()].some(({ span }) => span.behindNs !== undefined)
+    if (this.#state?.spans.some(({ behindNs }) => behindNs !== undefined) === true) return true
+    for (const { behindNs } of this.#own.list.values()) if (behindNs !== undefined) return true
+    return false
   }
 
   /** As an import tells it: by what the strand's connection shows in the hour's date, or on the day after. */
-  behindNs(strand: number, hour: number): bigint {
-    const dates = [utcDateOf(hour * MS_PER_HOUR), utcDateOf((hour + 24) * MS_PER_HOUR)]
-    const connections = new Set(this.#spansOf(strand).map(({ connection }) => connection))
-    const isOfConnection = ({ number, connection }: NumberedSpan): boolean =>
-      connection === undefined ? this.strandOf(number) === strand : connections.has(connection)
-    return [...this.#all()]
-      .filter((entry) => isOfConnection(entry) && dates.includes(dateOf(entry.span.firstTs)))
-      .map(({ span }) => span.behindNs ?? 0n)
-      .reduce(later, 0n)
+  behindIn(hour: number): (strand: number) => bigint {
+    const dates = [utcDateOf(hour * MS_PER_HOUR), utcDateOf((hour + HOURS_PER_DAY) * MS_PER_HOUR)]
+    const shown = new Map<string, bigint>()
+    const connections = new Map<number, Set<string>>()
+    for (const { number, span, connection } of this.#all()) {
+      const strand = this.strandOf(number)
+      // What a file tells, it tells of its strands.
+      const name = connection ?? `strand ${strand}`
+      const names = connections.get(strand)
+      if (names === undefined) connections.set(strand, new Set([name]))
+      else names.add(name)
+      if (span.behindNs !== undefined && dates.includes(dateOf(span.firstTs)))
+        shown.set(name, later(span.behindNs, shown.get(name)))
+    }
+    return (strand) =>
+      [...(connections.get(strand) ?? [])].map((name) => shown.get(name) ?? 0n).reduce(later, 0n)
   }
 
   nameOf(span: number): string {
