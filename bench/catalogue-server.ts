@@ -8,9 +8,9 @@ import Fastify from 'fastify'
 import pg from 'pg'
 import * as uWS from 'uWebSockets.js'
 import { storeServices } from '../server/catalogue/store-services.ts'
-import type { ServeConfig } from '../server/config.ts'
-import { openLog } from '../server/log.ts'
-import { startServer } from '../server/server.ts'
+import type { ServeConfig } from '../server/service/config.ts'
+import { openLog } from '../server/service/log.ts'
+import { startServer } from '../server/service/server.ts'
 import { Postgres } from '../server/storage/postgres.ts'
 import type { StoreAddress } from '../shared/sql/store-address.ts'
 import { BENCH_SERIES_TICKER } from './catalogue-load.ts'
@@ -54,7 +54,7 @@ async function startBookcast(address: StoreAddress): Promise<number> {
     statementTimeoutMs: 5_000,
     connectTimeoutMs: 5_000,
   })
-  const { logger } = openLog(config.logLevel)
+  const { logger } = openLog(config.logLevel, false)
   const server = await startServer(config, { logger, store: storeServices(postgres) })
   return server.port
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The command-line program as a process: its streams, its environment and its signals.
 
-import { processEnvironment } from './config.ts'
+import { processEnvironment } from './service/config.ts'
 import { runProgram } from './program.ts'
 
 /** Aborts at the first SIGINT or SIGTERM; the second ends the process as the signal itself would have. */

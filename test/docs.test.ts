@@ -7,7 +7,7 @@ import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { OptionDeclaration } from '../server/options/options.ts'
-import { SERVE_OPTIONS } from '../server/serve-options.ts'
+import { SERVE_OPTIONS } from '../server/service/serve-options.ts'
 import { ERROR_TYPES } from '../shared/errors.ts'
 import { startTestServer } from './support/test-server.ts'
 

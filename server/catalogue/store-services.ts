@@ -2,9 +2,9 @@
 // the ingested data is. Lists are read page by page, so that no statement holds much memory or time.
 
 import type { SqlStatement } from '../../shared/sql/statement.ts'
-import { newestRowsOf } from '../metrics/newest-rows.ts'
+import { newestRowsOf } from '../storage/newest-rows.ts'
 import type { DatabaseCheck } from '../health/health-monitor.ts'
-import type { NewestRow } from '../metrics/newest-rows.ts'
+import type { NewestRow } from '../storage/newest-rows.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { SeriesRow } from './catalogue-entry.ts'
 import type { CatalogueSource, ChangedMarketRow } from './catalogue-feed.ts'

@@ -3,7 +3,7 @@
 import type { StorageFigures } from '../health/storage-watch.ts'
 import type { RecorderStatus } from '../recorder/recorder-status.ts'
 import type { SourceStatus } from '../ingest/source-status.ts'
-import type { NewestRow } from '../metrics/newest-rows.ts'
+import type { NewestRow } from '../storage/newest-rows.ts'
 
 /** A recorder that has said nothing for so long is not running, whatever it said last. */
 const SILENT_MS = 30_000

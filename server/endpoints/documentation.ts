@@ -5,7 +5,7 @@ import { defineEndpoint, type Endpoint, type ReplyHeaders, validatorHeaders } fr
 import { strongEtag } from '../http/etag.ts'
 import { openApiDocument } from '../openapi/document.ts'
 import { llmsText } from '../openapi/llms-text.ts'
-import { readVersion } from '../version.ts'
+import { readVersion } from '../http/version.ts'
 
 function documentEndpoint(path: string, summary: string, text: string, headers: ReplyHeaders): Endpoint {
   const body = new TextEncoder().encode(text)

@@ -2,7 +2,7 @@
 // is for.
 
 import { defineEndpoint, jsonReply } from '../http/endpoint.ts'
-import { objectSchema } from '../openapi/documentation.ts'
+import { objectSchema } from '../http/documentation.ts'
 
 export const livezEndpoint = defineEndpoint({
   path: '/livez',

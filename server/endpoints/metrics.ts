@@ -1,7 +1,7 @@
 // Prometheus metrics. On the API's own port they need a key where keys are configured: they tell who asks for what.
 
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
-import type { MetricsText } from '../metrics/metrics-text.ts'
+import type { MetricsText } from '../http/metrics-text.ts'
 
 export function metricsEndpoint(metrics: MetricsText): Endpoint {
   return defineEndpoint({

@@ -4,7 +4,7 @@ import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from '../../shared/limits.ts'
 import type { CataloguePage, PageBounds } from '../catalogue/catalogue.ts'
 import type { WholeReply } from '../http/endpoint.ts'
 import { nextLink } from '../http/next-link.ts'
-import type { ResponseHeader } from '../openapi/documentation.ts'
+import type { ResponseHeader } from '../http/documentation.ts'
 import type { Parameter } from '../query/parameters.ts'
 
 const LIST_OFFSET_MAX = 1_000_000_000

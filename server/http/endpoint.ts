@@ -1,6 +1,7 @@
 // What an endpoint is. To add one: declare its parameters, call `defineEndpoint` in a file of its own under
-// server/endpoints/, and add the result to the list in server/server.ts. The rest (routing, HEAD, OPTIONS, 405, parameter
-// errors, problem answers, streaming, cancelling, the access log) is done by request-lifecycle.ts for all of them alike.
+// server/endpoints/, and add the result to the list in server/service/endpoint-list.ts. The rest (routing, HEAD, OPTIONS,
+// 405, parameter errors, problem answers, streaming, cancelling, the access log) is done by request-lifecycle.ts for all of
+// them alike.
 //
 //   export const seriesEndpoint = (catalogue: Catalogue) => defineEndpoint({
 //     path: '/api/v1/series/{ticker}',
@@ -13,7 +14,7 @@
 //     },
 //   })
 
-import type { EndpointDocumentation } from '../openapi/documentation.ts'
+import type { EndpointDocumentation } from './documentation.ts'
 import type { ByteStream } from './byte-stream.ts'
 import type { ReadyBody } from './ready-body.ts'
 import { ParameterParser, type ParameterRule } from '../query/parameter-parser.ts'

@@ -6,7 +6,7 @@ import { metricsEndpoint } from '../endpoints/metrics.ts'
 import { RequestLifecycle } from '../http/request-lifecycle.ts'
 import type { HttpServer } from '../http/exchange.ts'
 import { startHttpServer } from '../http/http-server.ts'
-import type { MetricsAddress, MetricsText } from './metrics-text.ts'
+import type { MetricsAddress, MetricsText } from '../http/metrics-text.ts'
 
 export function startMetricsServer(
   address: MetricsAddress,

@@ -5,7 +5,7 @@ import { ERROR_TYPES, type ErrorCode } from '../../shared/errors.ts'
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import type { Endpoint } from '../http/endpoint.ts'
 import type { Parameter } from '../query/parameters.ts'
-import type { EndpointDocumentation, ExampleRequest, JsonSchema } from './documentation.ts'
+import type { EndpointDocumentation, ExampleRequest, JsonSchema } from '../http/documentation.ts'
 
 /** An endpoint that says what it answers. */
 export type DocumentedEndpoint = Endpoint & { readonly documentation: EndpointDocumentation }

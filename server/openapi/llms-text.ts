@@ -4,7 +4,7 @@
 import type { Endpoint } from '../http/endpoint.ts'
 import { acceptedValues, type Parameter } from '../query/parameters.ts'
 import { type DocumentedEndpoint, exampleTarget, isDocumented } from './document.ts'
-import type { JsonSchema } from './documentation.ts'
+import type { JsonSchema } from '../http/documentation.ts'
 
 function parameterLine(parameter: Parameter): string {
   const { schema } = parameter

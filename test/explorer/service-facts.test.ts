@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseSamples } from '../../explorer/prometheus-text.ts'
 import { type FactTable, healthTable, metricTables, sampleText } from '../../explorer/service-facts.ts'
-import type { CollectionMetrics } from '../../server/collect/collection.ts'
+import type { CollectionMetrics } from '../../server/metrics/collection-metrics.ts'
 import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
 import { goodLane, goodRecorder, goodTask } from '../support/collector-figures.ts'
 

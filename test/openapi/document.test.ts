@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Ajv2020 from 'ajv/dist/2020.js'
 import { LOB_PARAMETERS } from '../../server/endpoints/lob-parameters.ts'
-import type { JsonSchema } from '../../server/openapi/documentation.ts'
+import type { JsonSchema } from '../../server/http/documentation.ts'
 import { serviceOfThisFile } from '../support/conformance-service.ts'
 import { PARQUET_READERS } from '../support/parquet-readers.ts'
 

@@ -1,7 +1,7 @@
 // Servers of the quick gear start cold (see cold-threads.ts); those of the full gear as the program does.
 
 import { fileURLToPath } from 'node:url'
-import { startServer } from '../../server/server.ts'
+import { startServer } from '../../server/service/server.ts'
 import { withColdThreads } from './cold-threads.ts'
 import { IS_FULL_EFFORT } from './effort.ts'
 import { COLD_THREADS, START_FLAGS } from './start-flags.ts'

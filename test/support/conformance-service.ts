@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { storeServices } from '../../server/catalogue/store-services.ts'
-import type { ServeConfig } from '../../server/config.ts'
-import type { RunningServer } from '../../server/server.ts'
+import type { ServeConfig } from '../../server/service/config.ts'
+import type { RunningServer } from '../../server/service/server.ts'
 import {
   type MarketRecord,
   type SeriesRecord,

@@ -1,7 +1,7 @@
 // Scrapes of a collector's metrics for a test that must hold every one of them against something: what was exported, and what
 // was asked for.
 
-import type { CollectionMetrics } from '../../server/collect/collection.ts'
+import type { CollectionMetrics } from '../../server/metrics/collection-metrics.ts'
 import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
 
 /** Metrics that were exported to the scrapes of this process, and those that were held against something. */

@@ -3,7 +3,7 @@
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
-import type { ServeConfig } from '../../server/config.ts'
+import type { ServeConfig } from '../../server/service/config.ts'
 import { startColdServer } from './cold-workers.ts'
 import { MemoryStore, marketRow, seriesRow } from './memory-store.ts'
 import { TEST_CONFIG } from './test-server.ts'

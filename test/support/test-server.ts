@@ -6,8 +6,8 @@ import { connect, type Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { pino } from 'pino'
-import type { ServeConfig } from '../../server/config.ts'
-import { type RunningServer, startServer } from '../../server/server.ts'
+import type { ServeConfig } from '../../server/service/config.ts'
+import { type RunningServer, startServer } from '../../server/service/server.ts'
 import { startColdServer } from './cold-workers.ts'
 
 const FAKE_WORKER_URL = new URL('./fake-lob-worker.js', import.meta.url)

@@ -1,11 +1,11 @@
 // The options that say what one client may hold of what all share, and what is asked of it for that; and what is kept
 // for all of them.
 
-import { UsageError } from './options/usage-error.ts'
-import type { OptionDeclaration, ParsedOptions } from './options/options.ts'
-import { integerOption } from './options/options.ts'
-import { DESCRIPTORS_RESERVED } from './http/descriptor-limit.ts'
-import { type ClientShares, DEFAULT_SHARES } from './workers/client-shares.ts'
+import { UsageError } from '../options/usage-error.ts'
+import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
+import { integerOption } from '../options/options.ts'
+import { DESCRIPTORS_RESERVED } from '../http/descriptor-limit.ts'
+import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
 
 const FAIR_RATE_MAX = 1_000_000_000
 const QUEUE_MS_MAX = 60_000
@@ -20,14 +20,14 @@ export const FAIRNESS_OPTIONS = [
   {
     name: 'fair-rate',
     placeholder: '<bytes/s>',
-    description: 'cut a stream off whose client takes less while others wait for its slot; 0: never',
+    description: 'cut off a slower stream when another request needs its slot; 0 disables this',
     env: 'BOOKCAST_FAIR_RATE',
     default: String(DEFAULT_SHARES.fairBytesPerS),
   },
   {
     name: 'queue-ms',
     placeholder: '<ms>',
-    description: 'time an order-book or bulk request may wait for a slot before it is answered 429',
+    description: 'time an order-book or bulk request waits for a slot before the server responds 429',
     env: 'BOOKCAST_QUEUE_MS',
     default: String(DEFAULT_SHARES.queueMs),
   },
@@ -48,21 +48,28 @@ export const FAIRNESS_OPTIONS = [
   {
     name: 'client-rows',
     placeholder: '<n>',
-    description: 'rows that the long requests of one client may ask for together',
+    description: 'rows that the long requests of one client may request in total',
     env: 'BOOKCAST_CLIENT_ROWS',
     default: String(DEFAULT_SHARES.rows),
   },
   {
     name: 'max-connections',
     placeholder: '<n>',
-    description: `open connections; further ones are closed. Never more than descriptors but ${DESCRIPTORS_RESERVED}`,
+    description: `open connections; the server closes further ones. At most the descriptor limit less ${DESCRIPTORS_RESERVED}`,
     env: 'BOOKCAST_MAX_CONNECTIONS',
     default: '10000',
   },
   {
+    name: 'client-connections',
+    placeholder: '<n>',
+    description:
+      'open connections of one address (default: a tenth of all); not applied with --trusted-proxies',
+    env: 'BOOKCAST_CLIENT_CONNECTIONS',
+  },
+  {
     name: 'answer-cache-mb',
     placeholder: '<n>',
-    description: 'memory for small answers that are asked for again and again; 0: none is kept',
+    description: 'memory for repeated small responses; 0 disables this cache',
     env: 'BOOKCAST_ANSWER_CACHE_MB',
     default: String(ANSWER_CACHE_MB_DEFAULT),
   },
@@ -70,14 +77,14 @@ export const FAIRNESS_OPTIONS = [
     name: 'block-cache',
     placeholder: '<size>',
     description:
-      'disk for long order-book answers in ndjson and csv that are asked for again, as 4GB; 0: none is kept',
+      'disk for repeated long order-book responses in ndjson and csv, as 4GB; 0 disables this cache',
     env: 'BOOKCAST_BLOCK_CACHE',
     default: '0',
   },
   {
     name: 'block-cache-dir',
     placeholder: '<dir>',
-    description: 'where they lie; several processes may share it',
+    description: 'directory of this cache; several processes may share it',
     env: 'BOOKCAST_BLOCK_CACHE_DIR',
     default: 'bookcast-blocks',
   },
@@ -87,6 +94,8 @@ export interface FairnessConfig {
   readonly shares: ClientShares
   /** Fewer where the process may not open as many files. */
   readonly connectionsMax: number
+  /** Of one address; a tenth of all when undefined. */
+  readonly clientConnectionsMax?: number
   readonly answerCacheMb: number
   /** Null: no order-book answer is kept on disk. */
   readonly blockCache: { readonly directory: string; readonly bytesMax: number } | null
@@ -118,6 +127,7 @@ function blockCacheOf(options: ParsedOptions): FairnessConfig['blockCache'] {
 
 /** @throws {UsageError} that names the wrong option */
 export function readFairness(options: ParsedOptions): FairnessConfig {
+  const clientConnections = options.get('client-connections')
   return {
     shares: {
       fairBytesPerS: integerOf(options, 'fair-rate', 0, FAIR_RATE_MAX),
@@ -127,6 +137,9 @@ export function readFairness(options: ParsedOptions): FairnessConfig {
       rows: integerOf(options, 'client-rows', 1, ROWS_MAX),
     },
     connectionsMax: integerOf(options, 'max-connections', 1, CONNECTIONS_MAX),
+    ...(clientConnections && {
+      clientConnectionsMax: integerOption(clientConnections, 1, CONNECTIONS_MAX),
+    }),
     answerCacheMb: integerOf(options, 'answer-cache-mb', 0, ANSWER_CACHE_MB_MAX),
     blockCache: blockCacheOf(options),
   }

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { UsageError } from '../server/options/usage-error.ts'
-import { describeConfig, readServeCall, type ServeConfig } from '../server/config.ts'
-import { sha256Hex } from '../server/http/api-keys.ts'
-import { temporaryDirectory } from './support/temporary-lake.ts'
+import { UsageError } from '../../server/options/usage-error.ts'
+import { describeConfig, readServeCall, type ServeConfig } from '../../server/service/config.ts'
+import { sha256Hex } from '../../server/http/api-keys.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const DEFAULTS: ServeConfig = {
   lake: 'l',

@@ -3,22 +3,22 @@
 
 import type { Logger } from 'pino'
 import type { ServeConfig } from './config.ts'
-import type { StoreAddress } from '../shared/sql/store-address.ts'
-import { AnswerCache } from './answers/answer-cache.ts'
-import { Catalogue } from './catalogue/catalogue.ts'
-import { CatalogueFeed } from './catalogue/catalogue-feed.ts'
-import type { CollectionMetrics } from './collect/collection.ts'
+import type { StoreAddress } from '../../shared/sql/store-address.ts'
+import { AnswerCache } from '../answers/answer-cache.ts'
+import { Catalogue } from '../catalogue/catalogue.ts'
+import { CatalogueFeed } from '../catalogue/catalogue-feed.ts'
+import type { CollectionMetrics } from '../metrics/collection-metrics.ts'
 import { ANSWER_CACHE_MB_DEFAULT } from './fairness-options.ts'
-import type { DatabaseCheck } from './health/health-monitor.ts'
-import { LakeBooks } from './health/lake-books.ts'
-import type { StorageFigures } from './health/storage-watch.ts'
-import { CachePolicy } from './http/cache-policy.ts'
-import { BlockCache } from './lob/block-cache.ts'
-import { LobPool } from './lob/lob-pool.ts'
-import { ServiceMetrics } from './metrics/service-metrics.ts'
-import { RecordPool } from './records/record-pool.ts'
-import { createLakeWatch, type LakeWatch } from './sync/lake-watch.ts'
-import type { StoreServices } from './catalogue/store-services.ts'
+import type { DatabaseCheck } from '../health/health-monitor.ts'
+import { LakeBooks } from '../health/lake-books.ts'
+import type { StorageFigures } from '../health/storage-watch.ts'
+import { CachePolicy } from '../http/cache-policy.ts'
+import { BlockCache } from '../lob/block-cache.ts'
+import { LobPool } from '../lob/lob-pool.ts'
+import { ServiceMetrics } from '../metrics/service-metrics.ts'
+import { RecordPool } from '../records/record-pool.ts'
+import { createLakeWatch, type LakeWatch } from '../sync/lake-watch.ts'
+import type { StoreServices } from '../catalogue/store-services.ts'
 
 export interface ServerDependencies {
   readonly logger: Logger
@@ -38,8 +38,8 @@ export interface ServerDependencies {
 }
 
 const BYTES_PER_MB = 1024 * 1024
-const RECORD_WORKER_URL = new URL('../workers/records/task.js', import.meta.url)
-const LOB_WORKER_URL = new URL('../workers/lob/task.js', import.meta.url)
+const RECORD_WORKER_URL = new URL('../../workers/records/task.js', import.meta.url)
+const LOB_WORKER_URL = new URL('../../workers/lob/task.js', import.meta.url)
 
 /** What runs beside the requests and has to be ended. */
 export interface Background {

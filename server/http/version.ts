@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 
 export function readVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')
   const { version }: { version: string } = JSON.parse(text)
   return version
 }

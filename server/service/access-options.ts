@@ -1,17 +1,17 @@
 // Reads the options that say who may ask, how often and from which pages. Whatever is doubtful is refused when the
 // server starts: an API key that silently does not count would be worse than none.
 
-import { RATE_LIMIT_PER_SECOND_MAX } from '../shared/limits.ts'
-import { UsageError } from './options/usage-error.ts'
+import { RATE_LIMIT_PER_SECOND_MAX } from '../../shared/limits.ts'
+import { UsageError } from '../options/usage-error.ts'
 import {
   integerOption,
   listOption,
   type OptionText,
   type ParsedOptions,
   positiveOption,
-} from './options/options.ts'
-import { type ApiKey, sha256Hex } from './http/api-keys.ts'
-import type { RateLimit } from './http/rate-limiter.ts'
+} from '../options/options.ts'
+import { type ApiKey, sha256Hex } from '../http/api-keys.ts'
+import type { RateLimit } from '../http/rate-limiter.ts'
 
 const RATE_LIMIT_BURST_MAX = 1_000_000
 const API_KEYS_MAX = 1_000

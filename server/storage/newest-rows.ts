@@ -3,7 +3,7 @@
 
 import type { SqlStatement } from '../../shared/sql/statement.ts'
 import { withinTime } from '../../shared/within-time.ts'
-import type { Postgres } from '../storage/postgres.ts'
+import type { Postgres } from './postgres.ts'
 
 export interface NewestRow {
   /** `station`: observations of one station, whoever delivered them; else the dataset. */

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { LineBlocks } from '../server/log.ts'
-import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX } from '../shared/limits.ts'
+import { LineBlocks, readableLine } from '../../server/service/log.ts'
+import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX } from '../../shared/limits.ts'
 
 class TextCollector {
   readonly writes: string[] = []
@@ -56,4 +56,26 @@ test('does not keep a single line for long', async () => {
   await written
   clearInterval(alive)
   assert.deepEqual(sink.writes, ['one line\n'])
+})
+
+test('a line for a terminal has time, level, message and facts, and cannot move its cursor', () => {
+  const line = {
+    level: 30,
+    time: Date.UTC(2026, 6, 2, 18),
+    msg: 'request',
+    method: 'GET',
+    status: 200,
+    route: '/x y\u001b[2J',
+  }
+  assert.equal(
+    readableLine(JSON.stringify(line)),
+    '18:00:00 info request method=GET status=200 route="/x y\\u001b[2J"\n',
+  )
+  const failed = {
+    level: 50,
+    time: 0,
+    msg: 'no',
+    err: { type: 'Error', message: 'the disk is full', stack: 'Error: …' },
+  }
+  assert.equal(readableLine(JSON.stringify(failed)), '00:00:00 error no error="the disk is full"\n')
 })

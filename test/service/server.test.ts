@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { pino } from 'pino'
-import { startServer } from '../server/server.ts'
-import { patternBytes } from './support/byte-pattern.ts'
+import { startServer } from '../../server/service/server.ts'
+import { patternBytes } from '../support/byte-pattern.ts'
 import {
   decodeChunked,
   readProblem,
@@ -14,7 +14,7 @@ import {
   startTestServer,
   TEST_CONFIG,
   until,
-} from './support/test-server.ts'
+} from '../support/test-server.ts'
 
 test('finishes a running stream while it refuses new requests, then stops', async (t) => {
   const { url, lobUrl, openRaw, log, server } = await startTestServer(t, { shutdownTimeoutMs: 60_000 })
@@ -63,6 +63,6 @@ test('stops at once when only idle connections are open', async (t) => {
 
 test('does not start when the worker file cannot be loaded, and leaves nothing behind', async () => {
   const logger = pino({ level: 'silent' })
-  const lobWorkerUrl = new URL('./support/no-such-worker.js', import.meta.url)
+  const lobWorkerUrl = new URL('../support/no-such-worker.js', import.meta.url)
   await assert.rejects(startServer(TEST_CONFIG, { logger, lobWorkerUrl }), /no-such-worker/)
 })

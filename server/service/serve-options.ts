@@ -1,11 +1,11 @@
 // The options of `bookcast serve`: names, variables, defaults and the sentences of its help text.
 
-import { RATE_LIMIT_PER_SECOND_MAX, STALL_TIMEOUT_MS_DEFAULT } from '../shared/limits.ts'
-import type { OptionDeclaration } from './options/options.ts'
-import { LOG_LEVEL_OPTION } from './options/log-level.ts'
+import { RATE_LIMIT_PER_SECOND_MAX, STALL_TIMEOUT_MS_DEFAULT } from '../../shared/limits.ts'
+import type { OptionDeclaration } from '../options/options.ts'
+import { LOG_LEVEL_OPTION } from '../options/log-level.ts'
 import { FAIRNESS_OPTIONS } from './fairness-options.ts'
-import { STORE_OPTIONS } from './storage/store-options.ts'
-import { SYNC_OPTIONS } from './sync/sync-options.ts'
+import { STORE_OPTIONS } from '../storage/store-options.ts'
+import { SYNC_OPTIONS } from '../sync/sync-options.ts'
 
 /** Running streams get so long to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
 const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
@@ -20,14 +20,15 @@ export const SERVE_OPTIONS = [
   {
     name: 'config',
     placeholder: '<file>',
-    description: 'a JSON object of these options without their dashes; they win over it',
+    description:
+      'a JSON file of these options, without their dashes; the command line and environment override it',
     env: 'BOOKCAST_CONFIG',
     isNotInFile: true,
   },
   {
     name: 'check-config',
     placeholder: '',
-    description: 'check the configuration, print it without its secrets, and end',
+    description: 'check the configuration, print it without secrets, and exit',
     env: 'BOOKCAST_CHECK_CONFIG',
     isFlag: true,
     isNotInFile: true,
@@ -50,14 +51,14 @@ export const SERVE_OPTIONS = [
   {
     name: 'sample-records',
     placeholder: '',
-    description: 'fill a store that has no series with the generated sample records',
+    description: 'load the generated sample records into a store that has no series',
     env: 'BOOKCAST_SAMPLE_RECORDS',
     isFlag: true,
   },
   {
     name: 'store',
     placeholder: '<on|off>',
-    description: 'off: no relational store; only the order books of the lake are served',
+    description: 'off: no relational store; the server serves only the order books of the lake',
     env: 'BOOKCAST_STORE',
     default: 'on',
   },
@@ -87,20 +88,20 @@ export const SERVE_OPTIONS = [
     name: 'api-keys',
     placeholder: '<name>=<key>,…',
     description:
-      'clients that may ask for data; in the file a list of {"name", "sha256"}. None: everybody may',
+      'clients that may request data; in the file a list of {"name", "sha256"}. Default: no key is needed',
     env: 'BOOKCAST_API_KEYS',
     isSecret: true,
   },
   {
     name: 'rate-limit',
     placeholder: '<n>',
-    description: `requests a second that one client may keep up, at most ${RATE_LIMIT_PER_SECOND_MAX}. None: no limit`,
+    description: `requests per second that one client may sustain, at most ${RATE_LIMIT_PER_SECOND_MAX}. None: no limit`,
     env: 'BOOKCAST_RATE_LIMIT',
   },
   {
     name: 'rate-burst',
     placeholder: '<n>',
-    description: 'requests that one client may make at once. None: as many as in two seconds',
+    description: 'requests that one client may send at once. Default: the requests of two seconds',
     env: 'BOOKCAST_RATE_BURST',
   },
   {
@@ -114,13 +115,13 @@ export const SERVE_OPTIONS = [
   {
     name: 'cors-origins',
     placeholder: '<url>,…',
-    description: 'origins whose pages may read answers, or "*". None: no page of another origin',
+    description: 'origins whose pages may read responses, or "*". Default: no other origin',
     env: 'BOOKCAST_CORS_ORIGINS',
   },
   {
     name: 'stall-timeout-ms',
     placeholder: '<ms>',
-    description: 'cut off a client that takes no byte for so long',
+    description: 'disconnect a client that accepts no byte for this long',
     env: 'BOOKCAST_STALL_TIMEOUT_MS',
     default: String(STALL_TIMEOUT_MS_DEFAULT),
   },
@@ -128,7 +129,7 @@ export const SERVE_OPTIONS = [
   {
     name: 'shutdown-timeout-ms',
     placeholder: '<ms>',
-    description: 'time running requests have to finish after SIGTERM',
+    description: 'time that running requests get to finish after SIGTERM',
     env: 'BOOKCAST_SHUTDOWN_TIMEOUT_MS',
     default: String(SHUTDOWN_TIMEOUT_MS_DEFAULT),
   },

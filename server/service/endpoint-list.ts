@@ -1,31 +1,31 @@
 // The endpoints of the server, each given what it needs of what runs beside the requests.
 
-import { HEALTH_CHECK_TIMEOUT_MS } from '../shared/limits.ts'
+import { HEALTH_CHECK_TIMEOUT_MS } from '../../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
-import type { AnswerCache } from './answers/answer-cache.ts'
-import type { Catalogue } from './catalogue/catalogue.ts'
-import type { DataVersions } from './catalogue/catalogue-feed.ts'
-import { FreshVersions } from './catalogue/fresh-versions.ts'
-import { candlesEndpoint } from './endpoints/candles.ts'
-import { climateGapsEndpoint } from './endpoints/climate-gaps.ts'
-import { climateEndpoint } from './endpoints/climate.ts'
-import { documentationEndpoints } from './endpoints/documentation.ts'
-import { healthEndpoint, readyzEndpoint } from './endpoints/health.ts'
-import { livezEndpoint } from './endpoints/livez.ts'
-import { lobEndpoint } from './endpoints/lob.ts'
-import { marketEndpoint, marketListEndpoint } from './endpoints/markets.ts'
-import { metricsEndpoint } from './endpoints/metrics.ts'
-import { observationsEndpoint } from './endpoints/observations.ts'
-import { seriesEndpoint, seriesListEndpoint } from './endpoints/series.ts'
-import { embeddedDbCheck } from './health/embedded-db-check.ts'
-import { HealthMonitor } from './health/health-monitor.ts'
-import type { Endpoint } from './http/endpoint.ts'
-import { LobAnswers } from './lob/lob-answers.ts'
-import { RecordAnswers } from './records/record-answers.ts'
-import type { RecordPool } from './records/record-pool.ts'
-import { RecordValidators } from './records/record-validators.ts'
-import { siteEndpoints } from './site/site-endpoints.ts'
-import { readVersion } from './version.ts'
+import type { AnswerCache } from '../answers/answer-cache.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { DataVersions } from '../catalogue/catalogue-feed.ts'
+import { FreshVersions } from '../catalogue/fresh-versions.ts'
+import { candlesEndpoint } from '../endpoints/candles.ts'
+import { climateGapsEndpoint } from '../endpoints/climate-gaps.ts'
+import { climateEndpoint } from '../endpoints/climate.ts'
+import { documentationEndpoints } from '../endpoints/documentation.ts'
+import { healthEndpoint, readyzEndpoint } from '../endpoints/health.ts'
+import { livezEndpoint } from '../endpoints/livez.ts'
+import { lobEndpoint } from '../endpoints/lob.ts'
+import { marketEndpoint, marketListEndpoint } from '../endpoints/markets.ts'
+import { metricsEndpoint } from '../endpoints/metrics.ts'
+import { observationsEndpoint } from '../endpoints/observations.ts'
+import { seriesEndpoint, seriesListEndpoint } from '../endpoints/series.ts'
+import { embeddedDbCheck } from '../health/embedded-db-check.ts'
+import { HealthMonitor } from '../health/health-monitor.ts'
+import type { Endpoint } from '../http/endpoint.ts'
+import { LobAnswers } from '../lob/lob-answers.ts'
+import { RecordAnswers } from '../records/record-answers.ts'
+import type { RecordPool } from '../records/record-pool.ts'
+import { RecordValidators } from '../records/record-validators.ts'
+import { siteEndpoints } from '../site/site-endpoints.ts'
+import { readVersion } from '../http/version.ts'
 import { type Background, cachePolicyOf, type ServerDependencies } from './background.ts'
 
 function recordEndpoints(
@@ -43,6 +43,15 @@ function recordEndpoints(
   ]
 }
 
+function catalogueEndpoints(catalogue: Catalogue): Endpoint[] {
+  return [
+    seriesListEndpoint(catalogue),
+    seriesEndpoint(catalogue),
+    marketListEndpoint(catalogue),
+    marketEndpoint(catalogue),
+  ]
+}
+
 /** The endpoints of the API, in the order in which the documentation lists them. */
 export function createEndpoints(
   config: ServeConfig,
@@ -51,10 +60,10 @@ export function createEndpoints(
   { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics, answerCache, blockCache }: Background,
 ): Endpoint[] {
   const { store, checkEmbeddedDb } = dependencies
+  const isStoreOff = config.store === null && store === undefined
   const monitor = new HealthMonitor({
     embeddedDb: checkEmbeddedDb ?? recordPool?.checkDatabase ?? embeddedDbCheck(),
-    // Where none is wanted (--store off) none can be missing.
-    hostedDb: store === undefined ? async () => config.store === null : store.ping,
+    hostedDb: isStoreOff ? null : (store?.ping ?? (async () => false)),
     sync: () => lakeWatch.status,
     async samples() {
       const { sampleCount } = await lakeBooks.firstFigures(HEALTH_CHECK_TIMEOUT_MS)
@@ -74,10 +83,7 @@ export function createEndpoints(
   const endpoints = [
     lobEndpoint({ answers: new LobAnswers(lobPool, blockCache), catalogue, cachePolicy, version }),
     ...recordEndpoints(recordPool, validators, answerCache),
-    seriesListEndpoint(catalogue),
-    seriesEndpoint(catalogue),
-    marketListEndpoint(catalogue),
-    marketEndpoint(catalogue),
+    ...(isStoreOff ? [] : catalogueEndpoints(catalogue)),
     healthEndpoint(monitor),
     readyzEndpoint(() => store === undefined || catalogue.isLoaded),
     livezEndpoint,

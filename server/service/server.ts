@@ -2,18 +2,18 @@
 // the order-book threads at the back.
 
 import type { Logger } from 'pino'
-import { WORKER_CANCEL_TIMEOUT_MS } from '../shared/limits.ts'
+import { WORKER_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
-import { withinTime } from '../shared/within-time.ts'
-import { Admission } from './http/admission.ts'
-import { CorsPolicy } from './http/cors.ts'
-import { type LifecycleOptions, RequestLifecycle } from './http/request-lifecycle.ts'
-import type { HttpServer } from './http/exchange.ts'
-import { startHttpServer } from './http/http-server.ts'
-import type { LobPool } from './lob/lob-pool.ts'
-import { startMetricsServer } from './metrics/metrics-server.ts'
-import type { ServiceMetrics } from './metrics/service-metrics.ts'
-import { DEFAULT_SHARES } from './workers/client-shares.ts'
+import { withinTime } from '../../shared/within-time.ts'
+import { Admission } from '../http/admission.ts'
+import { CorsPolicy } from '../http/cors.ts'
+import { type LifecycleOptions, RequestLifecycle } from '../http/request-lifecycle.ts'
+import type { HttpServer } from '../http/exchange.ts'
+import { startHttpServer } from '../http/http-server.ts'
+import type { LobPool } from '../lob/lob-pool.ts'
+import { startMetricsServer } from '../metrics/metrics-server.ts'
+import type { ServiceMetrics } from '../metrics/service-metrics.ts'
+import { DEFAULT_SHARES } from '../workers/client-shares.ts'
 import { createBackground, endBackground, type ServerDependencies } from './background.ts'
 import { createEndpoints } from './endpoint-list.ts'
 
@@ -70,7 +70,9 @@ export async function startServer(
     if (typeof config.metrics !== 'string')
       metricsServer = await startMetricsServer(config.metrics, metrics, logger)
     const { fairBytesPerS } = config.shares ?? DEFAULT_SHARES
-    const http = await startHttpServer({ ...config, fairBytesPerS }, lifecycle.handle)
+    // Behind a proxy all connections come from its address.
+    const clientConnectionsMax = config.trustedProxies > 0 ? Infinity : config.clientConnectionsMax
+    const http = await startHttpServer({ ...config, fairBytesPerS, clientConnectionsMax }, lifecycle.handle)
     let areThreadsEnded = true
     const shutDown = async (): Promise<void> => {
       const drained = lifecycle.drain()

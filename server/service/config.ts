@@ -2,11 +2,11 @@
 // and frozen before anything starts. The only reader of the environment.
 
 import { readFileSync } from 'node:fs'
-import { CONFIGURED_TIMEOUT_MS_MAX } from '../shared/limits.ts'
+import { CONFIGURED_TIMEOUT_MS_MAX } from '../../shared/limits.ts'
 import { type FairnessConfig, readFairness } from './fairness-options.ts'
 import { readApiKeys, readCorsOrigins, readRateLimit } from './access-options.ts'
-import { describeRecording } from './recorder/recording-config.ts'
-import { UsageError } from './options/usage-error.ts'
+import { describeRecording } from '../recorder/recording-config.ts'
+import { UsageError } from '../options/usage-error.ts'
 import {
   addressOption,
   choiceOption,
@@ -15,14 +15,14 @@ import {
   type OptionText,
   type ParsedOptions,
   parseOptions,
-} from './options/options.ts'
-import type { ApiKey } from './http/api-keys.ts'
-import type { RateLimit } from './http/rate-limiter.ts'
-import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from './collect/collect-config.ts'
-import type { MetricsAddress } from './metrics/metrics-text.ts'
-import { readStoreOptions, type StorePlace } from './storage/store-options.ts'
-import { readSync, type SyncConfig } from './sync/sync-options.ts'
-import { type LogLevel, readLogLevel } from './options/log-level.ts'
+} from '../options/options.ts'
+import type { ApiKey } from '../http/api-keys.ts'
+import type { RateLimit } from '../http/rate-limiter.ts'
+import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from '../collect/collect-config.ts'
+import type { MetricsAddress } from '../http/metrics-text.ts'
+import { readStoreOptions, type StorePlace } from '../storage/store-options.ts'
+import { readSync, type SyncConfig } from '../sync/sync-options.ts'
+import { type LogLevel, readLogLevel } from '../options/log-level.ts'
 import { SERVE_OPTIONS } from './serve-options.ts'
 
 const TRUSTED_PROXIES_MAX = 10
