@@ -31,7 +31,7 @@ export class RecordPeer {
       const { market, from, to } = request.query as Record<string, string>
       const reader = await connection.runAndReadAll(
         `SELECT ${ROWS} FROM read_parquet('${file}') AS rows WHERE market_ticker = $market AND period_interval = 1
-          AND end_period_ts >= $from::TIMESTAMPTZ AND end_period_ts < $to::TIMESTAMPTZ
+          AND end_period_ts > $from::TIMESTAMPTZ AND end_period_ts <= $to::TIMESTAMPTZ
           ORDER BY rows.end_period_ts, market_ticker`,
         { market: market ?? '', from: from ?? '', to: to ?? '' },
       )

@@ -19,7 +19,6 @@ import {
   columnNames,
   columnsParameter,
   FORMAT_PARAMETER,
-  INSTANT_RANGE_PARAMETERS,
   instantRange,
   limitParameter,
   OFFSET_PARAMETER,
@@ -41,7 +40,19 @@ const CANDLE_PARAMETERS = [
       'Series ticker, or the ticker of one event of a series. All selectors that are given must hold.',
     schema: { type: 'string' },
   },
-  ...INSTANT_RANGE_PARAMETERS,
+  {
+    name: 'from',
+    in: 'query',
+    description: 'Start: candles whose period ends after it. RFC 3339 or a UTC date. Default: 24 hours ago.',
+    schema: { type: 'string', format: 'instant' },
+  },
+  {
+    name: 'to',
+    in: 'query',
+    description:
+      'End: candles whose period ends until then, inclusive. RFC 3339, or a UTC date, whose end is meant. Default: now.',
+    schema: { type: 'string', format: 'instant' },
+  },
   {
     name: 'interval',
     in: 'query',
@@ -53,6 +64,7 @@ const CANDLE_PARAMETERS = [
     in: 'query',
     description: 'Fill gaps between traded candles. Only for json; the other formats ignore it.',
     schema: { type: 'string', enum: ['true', 'false'], default: 'true' },
+    isForJsonAlone: true,
   },
   {
     name: 'aggregate',
@@ -79,14 +91,20 @@ const candleRule: ParameterRule<CandleParameters> = ({ values }, report) => {
     report('aggregate', `aggregate must be a multiple of interval (${interval}), not ${aggregate}.`)
 }
 
-function candleQueryOf(values: ParameterValues<CandleParameters>, nowMs: number): CandleQuery {
+function candleQueryOf(
+  values: ParameterValues<CandleParameters>,
+  range: ReturnType<typeof instantRange>,
+): CandleQuery {
   return {
     kind: 'candles',
     market: values.market ?? null,
     event: values.event ?? null,
     station: values.station === undefined ? null : stationCode(values.station),
     series: values.series ?? null,
-    ...instantRange(values, nowMs, RECORD_RANGE_MS_DEFAULT),
+    // A candle belongs to the period that it covers: from < end <= to. Ends are whole milliseconds, so that this is the
+    // half-open range of a millisecond later.
+    fromMs: range.fromMs + 1,
+    toMs: range.toMs + 1,
     interval: values.interval,
     aggregate: values.aggregate ?? null,
     fill: values.fill === 'true' && values.format === 'json',
@@ -140,22 +158,23 @@ export function candlesEndpoint(service: RecordService): Endpoint {
       exampleRecord: {
         market_ticker: 'KXHIGHNY-26JUL01-B81.5',
         period_interval: 60,
-        end_period_ts: '2026-06-30T20:00:00-04:00',
-        open: 34,
-        high: 37,
-        low: 34,
-        close: 36,
-        volume: 807,
-        open_interest: 2064,
+        end_period_ts: '2026-06-30T21:00:00-04:00',
+        open: 41,
+        high: 46,
+        low: 41,
+        close: 46,
+        volume: 2221,
+        open_interest: 1110,
         filled: false,
       },
       hasFormats: true,
     }),
     rule: candleRule,
     async handle(values, context) {
-      const query = candleQueryOf(values, Date.now())
-      const from = new Date(query.fromMs).toISOString()
-      const to = new Date(query.toMs).toISOString()
+      const range = instantRange(values, Date.now(), RECORD_RANGE_MS_DEFAULT)
+      const query = candleQueryOf(values, range)
+      const from = new Date(range.fromMs).toISOString()
+      const to = new Date(range.toMs).toISOString()
       const subject = values.market ?? values.event ?? values.series ?? values.station
       return recordReply(service, query, context, {
         path: PATH,

@@ -5,7 +5,7 @@ import type { ErrorCode } from '../../shared/errors.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import type { RecordFieldType } from '../../shared/record-field.ts'
 import { RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
-import type { EndpointDocumentation, ExampleRequest, JsonSchema } from '../openapi/documentation.ts'
+import type { EndpointDocumentation, ExampleRequest, JsonSchema } from '../http/documentation.ts'
 
 const TYPES: Readonly<Record<RecordFieldType, JsonSchema>> = {
   string: { type: 'string' },
@@ -78,6 +78,7 @@ export function recordDocumentation(
       'client_limit',
       'store_unavailable',
       'store_timeout',
+      'lake_unavailable',
       'worker_failed',
     ],
     examples,

@@ -133,10 +133,12 @@ export class ParameterParser<const P extends readonly Parameter[]> {
   ): Map<string, string> {
     const { entries, malformed } = splitQuery(rawQuery)
     const texts = new Map(Object.entries(pathValues))
+    const isOtherFormat = entries.some(({ name, value }) => name === 'format' && value !== 'json')
     for (const piece of malformed)
       report(piece.split('=', 1)[0] ?? '', `${quote(piece)} is not valid percent-encoded UTF-8.`)
     for (const { name, value } of entries) {
       const declared = this.#declared.get(name)
+      if (isOtherFormat && declared?.isForJsonAlone === true) continue
       if (declared === undefined || declared.in !== 'query') report(name, this.#unknownName(name))
       else if (texts.has(name)) {
         texts.set(name, '')

@@ -32,6 +32,8 @@ export interface Parameter {
   readonly description: string
   readonly schema: IntegerSchema | TextSchema | ListSchema
   readonly required?: boolean
+  /** Passed over, whatever it says, where the format is not json (contract.md 3). */
+  readonly isForJsonAlone?: boolean
 }
 
 type SchemaValue<S> = S extends { readonly type: 'integer' }

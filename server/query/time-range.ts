@@ -1,6 +1,6 @@
 // Instants and dates in requests. An instant is RFC 3339 with a zone, or a date, which stands for its midnight UTC and,
 // as the end of a range, for the end of that date. Ranges include their start; of instants they exclude the end, but for
-// close times, whose end is included.
+// close times, whose end is included, and for candles (contract.md 2).
 
 import { addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 

@@ -12,6 +12,8 @@ const SERIES = 'KXHIGHMIA'
 const EVENT = `${SERIES}-26MAR02`
 const MARKET = `${EVENT}-B80.5`
 const OTHER = `${EVENT}-B82.5`
+/** A market of another series, with candles that end at midnights. */
+const WHOLE_DAYS = 'KXHIGHPHIL-26MAR03-B80.5'
 
 /** A traded candle that ends so many minutes after the start; every price is `cents`, unless more are given. */
 function candle(
@@ -49,6 +51,15 @@ const STORED: readonly StoredCandle[] = [
   candle(60, 180, 78),
   candle(1440, 1440, 99),
   candle(1, 3, 60, { market_ticker: OTHER }),
+  ...[0, 1440, 2880].flatMap((minute) =>
+    ([1, 1440] as const).map((interval) =>
+      candle(interval, minute, 50, {
+        market_ticker: WHOLE_DAYS,
+        event_ticker: 'KXHIGHPHIL-26MAR03',
+        series_ticker: 'KXHIGHPHIL',
+      }),
+    ),
+  ),
 ]
 
 const file = serviceOfThisFile({
@@ -69,6 +80,26 @@ function minuteOf(row: JsonRecord): number {
 async function minutesAndCloses(target: string): Promise<readonly (readonly unknown[])[]> {
   return (await file.service.rows(target)).map((row) => [minuteOf(row), row['close']])
 }
+
+test('a range selects the candles whose period ends in it: from < end <= to, for instants and dates', async () => {
+  const ofDays = `${CANDLES}?market=${WHOLE_DAYS}&fill=false`
+  const minutes = async (query: string): Promise<number[]> =>
+    (await file.service.rows(`${ofDays}&${query}`)).map(minuteOf)
+  for (const interval of ['interval=1440', 'interval=1', 'interval=5', 'aggregate=1440']) {
+    assert.deepEqual(await minutes(`${DAY}&${interval}`), [1440], interval)
+    assert.deepEqual(await minutes(`from=2026-03-03&to=2026-03-03&${interval}`), [2880], interval)
+    const instants = 'from=2026-03-02T00:00:00Z&to=2026-03-03T00:00:00Z'
+    assert.deepEqual(await minutes(`${instants}&${interval}`), [1440], interval)
+    assert.deepEqual(await minutes(`from=2026-03-01T23:59:59.999Z&to=2026-03-02&${interval}`), [0, 1440])
+    assert.deepEqual(await minutes(`from=2026-03-02&to=2026-03-02T23:59:59.999Z&${interval}`), [])
+    assert.deepEqual(await minutes(`from=2026-03-03T00:00:00Z&to=2026-03-03T00:00:00Z&${interval}`), [])
+  }
+  const filled = await file.service.rows(`${CANDLES}?market=${WHOLE_DAYS}&${DAY}`)
+  assert.deepEqual(
+    filled.map(minuteOf),
+    Array.from({ length: 1440 }, (_, index) => index + 1),
+  )
+})
 
 test('interval is 1 by default', async () => {
   const text = await file.service.text(OF_MARKET)
@@ -169,7 +200,7 @@ test('limit and offset come last: they count filled candles', async () => {
 })
 
 test('a gap that begins before from is filled inside the window from the last candle before it', async () => {
-  const window = `${CANDLES}?market=${MARKET}&from=2026-03-02T00:20:00Z&to=2026-03-02T00:22:00Z`
+  const window = `${CANDLES}?market=${MARKET}&from=2026-03-02T00:19:00Z&to=2026-03-02T00:21:00Z`
   const rows = await file.service.rows(window)
   assert.deepEqual(
     rows.map((row) => [minuteOf(row), row['open'], row['close'], row['open_interest'], row['filled']]),
@@ -193,7 +224,7 @@ test("nothing is filled after a market's last traded candle", async () => {
 
 test('without a selector every market is served', async () => {
   const rows = await file.service.rows(`${CANDLES}?${DAY}&fill=false`)
-  assert.deepEqual(new Set(rows.map((row) => row['market_ticker'])), new Set([MARKET, OTHER]))
+  assert.deepEqual(new Set(rows.map((row) => row['market_ticker'])), new Set([MARKET, OTHER, WHOLE_DAYS]))
   const sample = await file.service.rows(`${CANDLES}?from=2026-07-01&to=2026-07-01&interval=60`)
   const series = new Set(sample.map((row) => String(row['market_ticker']).split('-')[0]))
   assert.deepEqual(series, new Set(['KXHIGHNY', 'KXHIGHCHI', 'KXHIGHDEN']))
@@ -205,7 +236,7 @@ test('market, event, series and station combine with AND', async () => {
     return [...new Set(rows.map((row) => row['market_ticker']))]
   }
   assert.deepEqual(await markets(`station=MIA&series=${SERIES}&event=${EVENT}&market=${OTHER}`), [OTHER])
-  assert.equal((await markets(`station=MIA&event=${EVENT}`)).length, 2)
+  assert.deepEqual(await markets(`station=MIA&event=${EVENT}`), [MARKET, OTHER])
   assert.deepEqual(await markets(`station=NYC&market=${MARKET}`), [])
   assert.deepEqual(await markets(`series=KXHIGHNY&event=${EVENT}`), [])
   assert.deepEqual(await markets(`market=${MARKET}&event=KXHIGHNY-26JUL01`), [])

@@ -87,17 +87,17 @@ async function refusalOf(target: string, parameter: string): Promise<string> {
   return found.detail
 }
 
-test('from is inclusive and to exclusive for instants', async () => {
-  for (const [target, field, from, to] of [
-    [MARKET, 'end_period_ts', '2026-07-02T10:00:00Z', '2026-07-02T10:05:00Z'],
-    [NYC, 'observed_at', '2026-07-02T10:51:00Z', '2026-07-02T12:51:00Z'],
-  ] as const) {
-    const rows = await file.service.rows(`${target}&from=${from}&to=${to}`)
-    assert.equal(rows[0]?.[field], from)
-    assert.ok(rows.length > 1 && rows.every((row) => String(row[field]) < to))
-    const longer = to.replace('00Z', '01Z')
-    assert.equal((await file.service.rows(`${target}&from=${from}&to=${longer}`)).at(-1)?.[field], to)
-  }
+test('from is inclusive and to exclusive for instants, but the other way round for the ends of candles', async () => {
+  const times = async (target: string, field: string): Promise<unknown[]> =>
+    (await file.service.rows(target)).map((row) => row[field])
+  const [from, to] = ['2026-07-02T10:51:00Z', '2026-07-02T12:51:00Z']
+  const observed = await times(`${NYC}&from=${from}&to=${to}`, 'observed_at')
+  assert.equal(observed[0], from)
+  assert.ok(observed.length > 1 && !observed.includes(to))
+  const longer = to.replace('00Z', '01Z')
+  assert.equal((await times(`${NYC}&from=${from}&to=${longer}`, 'observed_at')).at(-1), to)
+  const ends = await times(`${MARKET}&from=2026-07-02T10:00:00Z&to=2026-07-02T10:03:00Z`, 'end_period_ts')
+  assert.deepEqual(ends, ['2026-07-02T10:01:00Z', '2026-07-02T10:02:00Z', '2026-07-02T10:03:00Z'])
 })
 
 test('from and to are both inclusive for dates', async () => {
@@ -177,6 +177,14 @@ test('nothing is ignored but fill, and that for csv, ndjson and parquet alone', 
       await service.text(`${day}&format=${format}&fill=true`),
       await service.text(`${day}&format=${format}&fill=false`),
     )
+  for (const fill of ['fill=maybe', 'fill=', 'fill=true&fill=false'])
+    assert.equal(
+      await service.text(`${day}&${fill}&format=csv`),
+      await service.text(`${day}&format=csv`),
+      fill,
+    )
+  await refusalOf(`${day}&fill=maybe`, 'fill')
+  await refusalOf(`${day}&fill=maybe&format=json`, 'fill')
   assert.notEqual(await service.text(`${day}&fill=true`), await service.text(`${day}&fill=false`))
   // A parameter of another endpoint is unknown here.
   await refusalOf('/api/v1/climate?tz=UTC', 'tz')

@@ -35,13 +35,15 @@ async function assertLabels(ask: Ask, query: string, field: string): Promise<voi
   }
 }
 
-/** Instants of `field` are bounded: `from` inclusive and `to` exclusive, each as RFC 3339 or as a date. */
+/** Instants of `field` are bounded, each bound as RFC 3339 or as a date: from <= instant < to, from < end <= to of a candle. */
 async function assertBound(ask: Ask, query: string, field: string, bound: 'from' | 'to'): Promise<void> {
   const whole = await ask.rows(`${query}&from=2026-07-01&to=2026-07-02`)
   // An instant that a row has, so that inclusive and exclusive differ.
   const at = instants(whole, field)[Math.floor(whole.length / 2)]!
   const other = bound === 'from' ? 'to=2026-07-02' : 'from=2026-07-01'
-  const isWanted = (ms: number, boundMs: number): boolean => (bound === 'from' ? ms >= boundMs : ms < boundMs)
+  const isEnd = field === 'end_period_ts'
+  const isWanted = (ms: number, boundMs: number): boolean =>
+    (bound === 'from') === (ms > boundMs || (ms === boundMs && !isEnd))
   assertPart(await ask.rows(`${query}&${other}&${bound}=${new Date(at).toISOString()}`), whole, (row) =>
     isWanted(Date.parse(String(row[field])), at),
   )

@@ -204,6 +204,41 @@ test('serves a lake that the manifest does not know up to its last row, and the 
   assert.deepEqual(again.rows, rows)
 })
 
+test("a day has the candle that ends at the midnight after it, which a month's last day has in the next month's file", async () => {
+  const { url, lake } = await served()
+  const fromMs = Date.parse('2026-10-30T00:00:00Z')
+  const set = candleSet(3, fromMs, 4).filter(({ period_interval }) => period_interval === 1)
+  const midnights = [1, 2, 3].map((day) => ({
+    ...set.find(({ market_ticker }) => market_ticker === 'KXHIGHNY-A-B2')!,
+    end_period_ts: fromMs + day * DAY,
+  }))
+  const candles = [...set.filter(({ end_period_ts }) => (end_period_ts - fromMs) % DAY !== 0), ...midnights]
+  for (const [name, cutOverOf] of Object.entries(CUT_OVERS)) {
+    await rm(join(lake, 'candles'), { recursive: true, force: true })
+    await distribute(candles, cutOverOf, { lake, postgres: place.store.postgres, isDoubled: false })
+    for (const query of [
+      'fill=false',
+      'fill=true',
+      'aggregate=1440',
+      'interval=5&format=csv',
+      'format=parquet',
+    ]) {
+      const rowsOf = async (from: string, to: string): Promise<PlainRow[]> =>
+        (await fetchRows(`${url}/api/v1/candles?from=${from}&to=${to}&${query}&limit=50000`, 'candles')).rows
+      const days = ['2026-10-30', '2026-10-31', '2026-11-01', '2026-11-02']
+      const ofDays = await Promise.all(days.map((day) => rowsOf(day, day)))
+      assert.deepEqual(ofDays.flat(), await rowsOf(days[0]!, days.at(-1)!), `${name}, ${query}`)
+      for (const [index, { market_ticker, end_period_ts }] of midnights.entries())
+        assert.ok(
+          ofDays[index]!.some(
+            (row) => row['market_ticker'] === market_ticker && row['end_period_ts'] === end_period_ts,
+          ),
+          `${name}, ${query}, ${days[index]}`,
+        )
+    }
+  }
+})
+
 test('labels ends with the offset of tz, which filters nothing', async () => {
   const { url, lake } = await served()
   const set = SETS[1]!
@@ -214,7 +249,7 @@ test('labels ends with the offset of tz, which filters nothing', async () => {
   })
   const labels = async (tz: string): Promise<string[]> => {
     const response = await fetch(
-      `${url}/api/v1/candles?series=KXHIGHNY&from=2026-11-01T05:00:00Z&to=2026-11-01T07:30:00Z&interval=60&tz=${tz}`,
+      `${url}/api/v1/candles?series=KXHIGHNY&from=2026-11-01T04:59:00Z&to=2026-11-01T07:00:00Z&interval=60&tz=${tz}`,
     )
     const rows = (await response.json()) as { end_period_ts: string }[]
     return [...new Set(rows.map((row) => row.end_period_ts))]

@@ -48,7 +48,7 @@ export function naiveCandles(stored: readonly StoredCandle[], query: NaiveCandle
     )
   }
   return rows
-    .filter(({ endMs }) => endMs >= query.fromMs && endMs < query.toMs)
+    .filter(({ endMs }) => endMs > query.fromMs && endMs <= query.toMs)
     .toSorted((a, b) => a.endMs - b.endMs || (a.market < b.market ? -1 : 1))
     .map((row) => ({
       market_ticker: row.market,

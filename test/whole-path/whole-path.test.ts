@@ -12,6 +12,7 @@ import { pino } from 'pino'
 import { Bookcast } from '../../clients/typescript/bookcast.ts'
 import { storeServices } from '../../server/catalogue/store-services.ts'
 import { type Collection, startCollection } from '../../server/collect/collection.ts'
+import { SOURCE_NAMES } from '../../server/ingest/source.ts'
 import { openRelationalStore, type RelationalStore } from '../../server/storage/relational-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import { startColdServer } from '../support/cold-workers.ts'
@@ -28,7 +29,8 @@ const MARKET = 'KXHIGHNY-26NOV20-B45.5'
 const OTHER_MARKET = 'KXHIGHNY-26NOV20-T48'
 const FORMATS = ['json', 'ndjson', 'csv', 'parquet'] as const
 const OPEN = 'from=2026-08-26&to=2026-08-31'
-const CLOSED = 'from=2026-08-26&to=2026-08-29'
+/** All of it moves to the lake; a candle that ends at the next midnight moves a day later. */
+const CLOSED = 'from=2026-08-26&to=2026-08-29T23:59:00Z'
 
 const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' })
 /** The world's day. Rests are short, but sources that rest for more than a minute are asked once. */
@@ -167,6 +169,7 @@ test('a second server that pulls the lake answers as the one that collects, for 
   const collection = startCollection({
     config: {
       ingest: rest.config,
+      names: SOURCE_NAMES,
       recording: {
         lake,
         workDirectory: join(root, 'work'),
