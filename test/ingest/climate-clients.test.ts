@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import * as fc from 'fast-check'
-import { AfosClient, type AfosWindow, monthWindows } from '../../server/ingest/climate-reports/afos-client.ts'
+import { AfosClient } from '../../server/ingest/climate-reports/afos-client.ts'
 import { NwsClient } from '../../server/ingest/climate-reports/nws-client.ts'
 import { UpstreamError, type UpstreamFailure } from '../../server/upstream/upstream-error.ts'
-import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
+import type { ParsedClimateText } from '../../server/ingest/climate-reports/parse.ts'
 import { productText, wrapped } from '../support/climate-text.ts'
-import { type Answer, cutAfter, hangUp, send, stall } from '../support/local-upstream.ts'
+import { type Answer, cutAfter, send, stall, timeoutMsFor } from '../support/local-upstream.ts'
 import { clientBench } from '../support/upstream-client.ts'
 
-const NOW_MS = Date.parse('2026-08-30T12:00:00Z')
 const AUGUST_29 = productText({ summaries: [{ name: 'MIAMI', date: 'AUGUST 29 2026' }] })
 const AUGUST_28 = productText({
   header: 'CDUS42 KMFL 290824',
@@ -27,85 +25,38 @@ async function failureOf(promise: Promise<unknown>): Promise<UpstreamFailure> {
   return error.failure
 }
 
-async function allWindows(
+async function archived(
   t: TestContext,
   script: readonly Answer[],
-  span = { from: '2026-08-01', to: '2026-08-30' },
-): Promise<{ windows: AfosWindow[]; urls: string[] }> {
-  const { client, asked } = await clientBench(t, AfosClient, script, { timeoutMs: 300 })
-  const windows: AfosWindow[] = []
-  for await (const window of client.windows({ pil: 'CLIMIA', nowMs: NOW_MS, ...span })) {
-    windows.push(window)
-  }
-  return { windows, urls: asked.map(({ url }) => url) }
+): Promise<ParsedClimateText & { readonly urls: readonly string[] }> {
+  const { client, asked } = await clientBench(t, AfosClient, script, { timeoutMs: timeoutMsFor(script) })
+  const parsed = await client.products({ pil: 'CLIMIA', from: '2026-08-01', to: '2026-09-03' })
+  return { ...parsed, urls: asked.map(({ url }) => url) }
 }
 
-test('asks the archive month by month, in UTC, with its limit and oldest first', async (t) => {
-  const { windows, urls } = await allWindows(
-    t,
-    [send(200, 'ERROR: Could not Find: CLIMIA'), send(200, wrapped(AUGUST_28, AUGUST_29))],
-    { from: '2026-07-15', to: '2026-08-31' },
-  )
+test('asks the archive for a span in one request, in UTC, with its limit and oldest first', async (t) => {
+  const { reports, urls } = await archived(t, [send(200, wrapped(AUGUST_28, AUGUST_29))])
+  assert.deepEqual(urls, [
+    '/cgi-bin/afos/retrieve.py?pil=CLIMIA&fmt=text&limit=9999' +
+      '&sdate=2026-08-01T00%3A00Z&edate=2026-09-03T00%3A00Z&order=asc',
+  ])
   assert.deepEqual(
-    urls.map((url) => new URL(url, 'http://local').searchParams.toString()),
-    [
-      'pil=CLIMIA&fmt=text&limit=9999&sdate=2026-07-15T00%3A00Z&edate=2026-08-01T00%3A00Z&order=asc',
-      'pil=CLIMIA&fmt=text&limit=9999&sdate=2026-08-01T00%3A00Z&edate=2026-08-31T00%3A00Z&order=asc',
-    ],
-  )
-  assert.match(urls[0] ?? '', /^\/cgi-bin\/afos\/retrieve\.py\?/)
-  assert.deepEqual(
-    windows.map(({ from, to, isClosed, reports }) => [from, to, isClosed, reports.length]),
-    [
-      ['2026-07-15', '2026-08-01', true, 0],
-      ['2026-08-01', '2026-08-31', false, 2],
-    ],
-  )
-  assert.deepEqual(
-    windows[1]?.reports.map(({ climateDate }) => climateDate),
+    reports.map(({ climateDate }) => climateDate),
     ['2026-08-28', '2026-08-29'],
   )
 })
 
-test('goes on after an interruption without asking a finished window again', async (t) => {
-  const empty = send(200, 'ERROR: Could not Find: CLIMIA')
-  const { client, asked } = await clientBench(t, AfosClient, [
-    empty,
-    hangUp(),
-    hangUp(),
-    hangUp(),
-    hangUp(),
-    empty,
-    empty,
-  ])
-  let doneTo = '2026-04-01'
-  const run = async (): Promise<void> => {
-    for await (const window of client.windows({
-      pil: 'CLIMIA',
-      from: doneTo,
-      to: '2026-07-01',
-      nowMs: NOW_MS,
-    })) {
-      assert.ok(window.isClosed)
-      doneTo = window.to
-    }
-  }
-  assert.equal(await failureOf(run()), 'unreachable')
-  assert.equal(doneTo, '2026-05-01')
-  await run()
-  assert.equal(doneTo, '2026-07-01')
-  const starts = asked.map(({ url }) => new URL(url, 'http://local').searchParams.get('sdate')?.slice(0, 10))
-  assert.deepEqual([...new Set(starts)], ['2026-04-01', '2026-05-01', '2026-06-01'])
-  assert.equal(starts.filter((date) => date === '2026-04-01').length, 1)
+test('an archive without products of a span has no reports', async (t) => {
+  assert.deepEqual((await archived(t, [send(200, 'ERROR: Could not Find: CLIMIA')])).reports, [])
 })
 
 test('repeats a busy archive and reports everything that is no whole answer', async (t) => {
-  const { windows } = await allWindows(t, [
+  const { reports } = await archived(t, [
     send(503, 'busy'),
     cutAfter(40, wrapped(AUGUST_29)),
     send(200, wrapped(AUGUST_29)),
   ])
-  assert.equal(windows[0]?.reports.length, 1)
+  assert.equal(reports.length, 1)
   const cases: [UpstreamFailure, Answer][] = [
     ['malformed', send(200, '')],
     ['malformed', send(200, '<html>maintenance</html>')],
@@ -120,38 +71,20 @@ test('repeats a busy archive and reports everything that is no whole answer', as
   ]
   for (const [failure, answer] of cases) {
     const script = [answer, answer, answer, answer]
-    assert.equal(await failureOf(allWindows(t, script)), failure)
+    assert.equal(await failureOf(archived(t, script)), failure)
   }
 })
 
-test('keeps the readable reports of a window and names the others', async (t) => {
+test('keeps the readable reports of an answer and names the others', async (t) => {
   const stranger = productText({
     pil: 'CLIFLL',
     summaries: [{ name: 'FT LAUDERDALE', date: 'AUGUST 29 2026' }],
   })
-  const { windows } = await allWindows(t, [send(200, wrapped(AUGUST_29, 'GARBAGE', stranger))])
-  assert.equal(windows[0]?.reports.length, 1)
+  const { reports, errors } = await archived(t, [send(200, wrapped(AUGUST_29, 'GARBAGE', stranger))])
+  assert.equal(reports.length, 1)
   assert.deepEqual(
-    windows[0]?.errors.map(({ code }) => code),
+    errors.map(({ code }) => code),
     ['no_header', 'other_product'],
-  )
-})
-
-test('cuts a span into months that cover it exactly', () => {
-  assert.deepEqual(monthWindows('2026-01-31', '2026-03-01'), [
-    { from: '2026-01-31', to: '2026-02-01' },
-    { from: '2026-02-01', to: '2026-03-01' },
-  ])
-  const day = fc.nat(800).map((days) => addDays('2023-12-01', days))
-  fc.assert(
-    fc.property(day, day, (from, to) => {
-      const windows = monthWindows(from, to)
-      const dates = windows.flatMap((window) => utcDatesBetween(window.from, addDays(window.to, -1)))
-      assert.deepEqual(dates, utcDatesBetween(from, addDays(to, -1)))
-      for (const window of windows) {
-        assert.equal(addDays(window.to, -1).slice(0, 7), window.from.slice(0, 7))
-      }
-    }),
   )
 })
 

@@ -17,6 +17,7 @@ import {
   type LocalUpstream,
   send,
   startRoutedUpstream,
+  timeoutMsFor,
 } from './local-upstream.ts'
 import { ManualClock } from './manual-clock.ts'
 import { knownStation } from './stations.ts'
@@ -37,12 +38,15 @@ export interface UpstreamWorld extends LocalUpstream {
   fault: (request: AskedRequest) => Answer | undefined
   /** Reports of the live feed, replaced by a test that publishes one. */
   entries: readonly WorldEntry[]
+  /** How long its sources wait for an answer. */
+  timeoutMs: number
 }
 
 export async function startWorld(t: TestContext): Promise<UpstreamWorld> {
-  const state: Pick<UpstreamWorld, 'fault' | 'entries'> = {
+  const state: Pick<UpstreamWorld, 'fault' | 'entries' | 'timeoutMs'> = {
     fault: () => undefined,
     entries: [metarEntry('KNYC', '2026-08-30T11:51:00Z'), metarEntry('KMIA', '2026-08-30T11:53:00Z')],
+    timeoutMs: timeoutMsFor([]),
   }
   const upstream = await startRoutedUpstream(t, (request) => {
     return state.fault(request) ?? answer(request, state.entries) ?? send(404, `no route ${request.url}`)
@@ -74,7 +78,7 @@ export function worldSource(t: TestContext, world: UpstreamWorld, name: SourceNa
   const [source] = createSources(world.config, {
     names: [name],
     stations: WORLD_STATIONS,
-    http: { clock: new ManualClock(WORLD_NOW_MS), random: () => 0.5, timeoutMs: 300 },
+    http: { clock: new ManualClock(WORLD_NOW_MS), random: () => 0.5, timeoutMs: world.timeoutMs },
   })
   if (source === undefined) throw new Error(`there is no source ${name}`)
   t.after(() => source.close())

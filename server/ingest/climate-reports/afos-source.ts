@@ -1,31 +1,25 @@
-// The archive of climate reports: each station's products, month by month of their issue.
+// The archive of climate reports: each station's climate dates, month by month. The archive is asked by time of issue, and
+// a date's final report is issued on the next morning, so a window of dates is asked for together with the days after it.
 
-import { AFOS_SETTLE_MS } from '../../../shared/limits.ts'
-import { addDays, MS_PER_DAY, utcDateOf } from '../../../shared/utc-date.ts'
+import { CLIMATE_FINAL_DUE_MS } from '../../../shared/limits.ts'
+import { addDays, utcDateOf } from '../../../shared/utc-date.ts'
 import { monthsOf, pollRecentDays, settledPart, stationHistory } from '../archive-windows.ts'
 import type { IngestSource, StationSourceOptions } from '../source.ts'
 import type { AfosClient } from './afos-client.ts'
-import type { ClimateReport } from './parse.ts'
-import type { ClimateReportError } from './report-error.ts'
 import { fetchedReports } from './stored-reports.ts'
 
 const NAME = 'climate-afos'
+/** Days of issue after a climate date that are asked for: its final report, also a late one, and corrections. */
+const ISSUE_DAYS_AFTER = 3
 
 export function afosSource({ client, stations, intervalMs }: StationSourceOptions<AfosClient>): IngestSource {
   const history = stationHistory(stations, monthsOf, async (station, window, { clock }, signal) => {
     const nowMs = clock.nowMs()
-    const reports: ClimateReport[] = []
-    const errors: ClimateReportError[] = []
-    // The archive is asked by dates: whole ones that cover the window.
     const from = utcDateOf(window.fromMs)
-    const to = addDays(utcDateOf(window.toMs - 1), 1)
-    for await (const part of client.windows({ pil: station.climatePil, from, to, nowMs, signal })) {
-      reports.push(...part.reports)
-      errors.push(...part.errors)
-    }
-    const asked = { fromMs: window.fromMs, toMs: Date.parse(to) }
-    const completed = settledPart(asked, Math.max(AFOS_SETTLE_MS, MS_PER_DAY), nowMs)
-    return fetchedReports({ reports, errors }, stations, 'iem', { completed, nowMs })
+    const to = addDays(utcDateOf(window.toMs - 1), 1 + ISSUE_DAYS_AFTER)
+    const parsed = await client.products({ pil: station.climatePil, from, to, signal })
+    const completed = settledPart(window, CLIMATE_FINAL_DUE_MS, nowMs)
+    return fetchedReports(parsed, stations, 'iem', { completed, nowMs })
   })
   return {
     name: NAME,
