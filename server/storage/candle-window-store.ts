@@ -1,20 +1,22 @@
 // What is complete of the markets' candles. Completion is kept market by market, over the time in which a market's candles
 // can end, and follows from the catalogue as it is now: a market that was not known, or that traded longer than was
-// known, has missing windows whenever somebody asks.
+// known, has missing windows at the next request. The exchange shows some candles days late, so a settled market becomes
+// missing as a whole a bounded number of times, after growing pauses. A candle belongs to the period that it covers:
+// windows hold the ends after `fromMs` up to `toMs`, included.
 
 import { StatementBuilder } from '../../shared/sql/statement.ts'
-import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { bulkStatement, recordset, writeBatches } from './bulk-write.ts'
 import type { TimeWindow } from './cursor-store.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
-/** The last daily candle of a market ends up to a day after its close; that instant is included. */
-const LAST_CANDLE_MS = MS_PER_DAY + 60_000
+/** Days after a market's settlement at which its candles are asked for once more. */
+const LATE_LOOK_DAYS = [1, 3, 7]
+/** Days after its settlement in which a running collector takes these looks; what is older is left to a backfill. */
+const LATE_LOOKS_END_DAYS = 9
 
-/** A part of a market's life whose candles were not fetched. `fromMs` inclusive, `toMs` exclusive: ends of candles. */
-export interface MissingCandles extends TimeWindow {
-  readonly ticker: string
+/** A part of a market's life whose candles were not fetched. */
+export interface MissingCandles extends MarketWindow {
   readonly eventTicker: string
   readonly seriesTicker: string
   /** Null while the market is not known to be settled. */
@@ -26,6 +28,7 @@ interface Row {
   readonly event_ticker: string
   readonly series_ticker: string
   readonly settlement_ts: number | null
+  readonly look: number
   readonly from_ts: number
   readonly to_ts: number
 }
@@ -33,29 +36,64 @@ interface Row {
 /** A market and a window of its candles' ends. */
 export interface MarketWindow extends TimeWindow {
   readonly ticker: string
+  /** The looks after its settlement that were due when the window was found missing. */
+  readonly look: number
 }
 
-/** What a window lacks of the candles of a series' markets, by market and time. */
-export async function missingCandles(
+/**
+ * What a window lacks of the candles of a series' markets, by market and time. A look that is due at `nowMs` makes a market
+ * missing; null asks only for what no look has brought.
+ */
+export function missingCandles(
   postgres: Postgres,
   seriesTicker: string,
   window: TimeWindow,
+  nowMs: number | null,
   signal?: AbortSignal,
 ): Promise<readonly MissingCandles[]> {
   const statement = new StatementBuilder()
+  statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
+  return readMissing(postgres, statement, window, nowMs, signal)
+}
+
+/** The same of every market that was settled lately, a day or more ago. */
+export function missingOfLateLooks(
+  postgres: Postgres,
+  window: TimeWindow,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<readonly MissingCandles[]> {
+  const statement = new StatementBuilder()
+  const now = statement.addInstant(nowMs)
+  statement.where(`settlement_ts <= ${now} - interval '${LATE_LOOK_DAYS[0]} day'`)
+  statement.where(`settlement_ts > ${now} - interval '${LATE_LOOKS_END_DAYS} days'`)
+  // For the index: markets are settled after their close.
+  statement.where(`close_time >= ${statement.addInstant(window.fromMs)}`)
+  return readMissing(postgres, statement, window, nowMs, signal)
+}
+
+async function readMissing(
+  postgres: Postgres,
+  statement: StatementBuilder,
+  window: TimeWindow,
+  nowMs: number | null,
+  signal: AbortSignal | undefined,
+): Promise<readonly MissingCandles[]> {
   const from = statement.addInstant(window.fromMs)
   const to = statement.addInstant(window.toMs)
-  const afterClose = `close_time + ${statement.add(LAST_CANDLE_MS, 'int8')} * interval '1 millisecond'`
+  const now = nowMs === null ? "'-infinity'" : statement.addInstant(nowMs)
   const rows = await postgres.run<Row>(
     statement.build(`
-      SELECT ticker, event_ticker, series_ticker, settlement_ts,
+      SELECT ticker, event_ticker, series_ticker, settlement_ts, look,
         lower(missing) AS from_ts, upper(missing) AS to_ts
       FROM (
-        SELECT *, greatest(open_time, ${from}) AS life_from, least(${afterClose}, ${to}) AS life_to
-        FROM markets WHERE series_ticker = ${statement.add(seriesTicker, 'text')}
+        SELECT *, greatest(open_time, ${from}) AS life_from, least(close_time + interval '1 day', ${to}) AS life_to,
+          (SELECT count(*)::int4 FROM unnest('{${LATE_LOOK_DAYS.join(',')}}'::int4[]) AS days
+            WHERE settlement_ts + days * interval '1 day' <= ${now}) AS look
+        FROM markets ${statement.whereClause}
       ) market,
       unnest(CASE WHEN life_from < life_to THEN tstzmultirange(tstzrange(life_from, life_to)) ELSE '{}' END
-        - candles_completed) AS missing
+        - CASE WHEN candles_look < look THEN '{}' ELSE candles_completed END) AS missing
       ORDER BY ticker, missing`),
     { signal },
   )
@@ -64,24 +102,29 @@ export async function missingCandles(
     eventTicker: row.event_ticker,
     seriesTicker: row.series_ticker,
     settledAtMs: row.settlement_ts,
+    look: row.look,
     fromMs: row.from_ts,
     toMs: row.to_ts,
   }))
 }
 
-const WINDOW_TYPES = { market_ticker: 'text', from_ts: 'timestamptz', to_ts: 'timestamptz' } as const
-const RANGES =
-  `SELECT market_ticker, range_agg(tstzrange(from_ts, to_ts)) AS ranges` +
-  ` FROM ${recordset('written', WINDOW_TYPES)} GROUP BY market_ticker ORDER BY market_ticker`
-const COMPLETE = changeOf('+')
-const REOPEN = changeOf('-')
-
-function changeOf(operator: '+' | '-'): string {
-  return (
-    `UPDATE markets SET candles_completed = candles_completed ${operator} changed.ranges` +
-    ` FROM (${RANGES}) changed WHERE ticker = changed.market_ticker`
-  )
-}
+const WINDOW_TYPES = {
+  market_ticker: 'text',
+  look: 'int4',
+  from_ts: 'timestamptz',
+  to_ts: 'timestamptz',
+} as const
+const CHANGED =
+  `(SELECT market_ticker, max(look) AS look, range_agg(tstzrange(from_ts, to_ts)) AS ranges` +
+  ` FROM ${recordset('written', WINDOW_TYPES)} GROUP BY market_ticker ORDER BY market_ticker) changed`
+// What an earlier look brought says nothing about a later one.
+const COMPLETE = `
+  UPDATE markets SET candles_look = changed.look,
+    candles_completed = changed.ranges + CASE WHEN candles_look < changed.look THEN '{}' ELSE candles_completed END
+  FROM ${CHANGED} WHERE ticker = changed.market_ticker AND candles_look <= changed.look`
+const REOPEN = `
+  UPDATE markets SET candles_completed = candles_completed - changed.ranges
+  FROM ${CHANGED} WHERE ticker = changed.market_ticker`
 
 /** Notes that the candles of some markets' windows were fetched and are written by this transaction. */
 export async function completeCandles(
@@ -96,13 +139,14 @@ export async function completeCandles(
 /** Makes some markets' windows missing again. */
 export async function reopenCandles(
   transaction: StoreTransaction,
-  windows: readonly MarketWindow[],
+  windows: readonly Omit<MarketWindow, 'look'>[],
 ): Promise<void> {
   for (const batch of writeBatches(windows)) {
-    await transaction.run(bulkStatement(REOPEN, batch.map(rowOf), WINDOW_TYPES))
+    const rows = batch.map((window) => rowOf({ ...window, look: 0 }))
+    await transaction.run(bulkStatement(REOPEN, rows, WINDOW_TYPES))
   }
 }
 
-function rowOf({ ticker, fromMs, toMs }: MarketWindow): object {
-  return { market_ticker: ticker, from_ts: fromMs, to_ts: toMs }
+function rowOf({ ticker, look, fromMs, toMs }: MarketWindow): object {
+  return { market_ticker: ticker, look, from_ts: fromMs, to_ts: toMs }
 }

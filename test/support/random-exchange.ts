@@ -43,15 +43,22 @@ export interface RandomExchange {
   readonly series: readonly string[]
   readonly markets: readonly RandomMarket[]
   answer(request: AskedRequest, basePath: string): Answer | undefined
-  /** The candles that end in [fromMs, toMs) and are finished, of what is listed now. */
+  /** The candles that end in (fromMs, toMs] and are finished, of what is listed now. */
   candles(fromMs: number, toMs: number): ReadonlySet<CandleText>
 }
 
-/** Markets whose trading touches [fromMs, toMs). */
-export function randomExchange(random: SeededRandom, fromMs: number, toMs: number): RandomExchange {
+/** Markets whose trading touches [fromMs, toMs). A trade may be told so many hours late. */
+export function randomExchange(
+  random: SeededRandom,
+  fromMs: number,
+  toMs: number,
+  lateHours = 40,
+): RandomExchange {
   const series = ['KXHIGHNY', 'KXHIGHCHI']
   const markets = series.flatMap((name) =>
-    Array.from({ length: 5 + random.below(6) }, (_, index) => randomEvent(random, name, index, fromMs, toMs)),
+    Array.from({ length: 5 + random.below(6) }, (_, index) =>
+      randomEvent(random, name, index, fromMs, toMs, lateHours),
+    ),
   )
   const all = markets.flat()
   const exchange: RandomExchange = {
@@ -65,7 +72,7 @@ export function randomExchange(random: SeededRandom, fromMs: number, toMs: numbe
         for (const interval of [1, 60, 1440]) {
           for (const candle of candlesOf(market, interval, exchange.nowMs)) {
             const isFinished = candle.endMs <= exchange.nowMs
-            if (candle.endMs >= from && candle.endMs < to && isFinished) {
+            if (candle.endMs > from && candle.endMs <= to && isFinished) {
               found.add(textOf(market, interval, candle))
             }
           }
@@ -83,6 +90,7 @@ function randomEvent(
   index: number,
   fromMs: number,
   toMs: number,
+  lateHours: number,
 ): RandomMarket[] {
   const event = `${series}-E${index}`
   const openMs = minuteIn(random, fromMs - 3 * DAY_MS, toMs)
@@ -98,7 +106,7 @@ function randomEvent(
           ? plannedMs + random.below(60) * HOUR_MS
           : plannedMs
     const changedMs = Math.min(plannedMs, closeMs) - 10 * MINUTE_MS
-    const trades = tradesOf(random, openMs, closeMs)
+    const trades = tradesOf(random, openMs, closeMs, lateHours)
     return {
       ticker: `${event}-T${70 + strike}`,
       event,
@@ -114,7 +122,7 @@ function randomEvent(
   })
 }
 
-function tradesOf(random: SeededRandom, openMs: number, closeMs: number): Trade[] {
+function tradesOf(random: SeededRandom, openMs: number, closeMs: number, lateHours: number): Trade[] {
   const ends = new Set<number>()
   for (let count = random.below(14); count > 0; count -= 1)
     ends.add(minuteIn(random, openMs, closeMs) + MINUTE_MS)
@@ -126,7 +134,7 @@ function tradesOf(random: SeededRandom, openMs: number, closeMs: number): Trade[
       endMs,
       cents: 1 + random.below(98),
       volume: 1 + random.below(5_000),
-      toldMs: endMs + (random.isWithin(0.5) ? random.below(40) * HOUR_MS : 0),
+      toldMs: endMs + (random.isWithin(0.5) ? random.below(lateHours) * HOUR_MS : 0),
     }))
 }
 

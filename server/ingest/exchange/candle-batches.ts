@@ -32,7 +32,7 @@ interface Found {
   isAnswered: boolean
 }
 
-/** Finished candles of every length that end from `fromMs` to `toMs`. Throws `UpstreamError`. */
+/** Finished candles of every length that end after `fromMs`, up to and including `toMs`. Throws `UpstreamError`. */
 export async function fetchBatches(
   client: KalshiClient,
   markets: readonly MarketName[],

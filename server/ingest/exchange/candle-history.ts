@@ -1,6 +1,6 @@
-// The past of the candles, series by series in windows of three days. What is asked for is what the windows lack of the
-// markets that the catalogue knows by now, each from its opening to its last candle; what is complete is noted market by
-// market. A series' window is complete, for those who look at the sources' state, only where its catalogue is.
+// The past of the candles, series by series in windows of three days, which hold the candles whose period ends in them:
+// fromMs < end <= toMs. What is asked for is what the windows lack of the markets that the catalogue knows by now, each from
+// its opening to its last candle; what is complete is noted market by market. A series' window is complete, for those who look at the sources' state, only where its catalogue is.
 
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
 import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
@@ -11,10 +11,11 @@ import {
   type MarketWindow,
   type MissingCandles,
   missingCandles,
+  missingOfLateLooks,
 } from '../../storage/candle-window-store.ts'
 import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
 import { settledPart, windowTitle } from '../archive-windows.ts'
-import type { FetchedRows, SourceContext, SourceHistory } from '../source.ts'
+import type { FetchedRows, IngestStep, SourceContext, SourceHistory } from '../source.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { REFUSED_EVENTS_MAX } from './candle-batches.ts'
 import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
@@ -25,6 +26,8 @@ import type { ExchangeRows, KalshiClient } from '../../exchanges/kalshi/rest-cli
 const NAME = 'exchange-candles'
 /** Days of one window: its minutes are fewer than one request may ask for. */
 const WINDOW_DAYS = 3
+/** How far the late looks of a running collector go back. */
+const LATE_LOOK_SPAN_MS = 31 * MS_PER_DAY
 
 export function candleHistory(client: KalshiClient): SourceHistory {
   // One complaint a series, not one for each of its windows.
@@ -49,15 +52,45 @@ export function candleHistory(client: KalshiClient): SourceHistory {
 async function missingPast(
   seriesTicker: string,
   span: TimeWindow,
-  { postgres, signal }: SourceContext,
+  { postgres, clock, signal }: SourceContext,
 ): Promise<readonly TimeWindow[]> {
   const parts: readonly TimeWindow[] = [
     ...(await missingWindows(postgres, { source: NAME, scope: seriesTicker }, span)),
-    ...(await missingCandles(postgres, seriesTicker, span, signal)),
+    ...(await missingCandles(postgres, seriesTicker, span, clock.nowMs(), signal)),
   ]
   return threeDays(span).filter((window) =>
     parts.some(({ fromMs, toMs }) => fromMs < window.toMs && toMs > window.fromMs),
   )
+}
+
+/**
+ * The markets of one settled event whose candles are due to be looked at again, so that a collector that runs on needs no
+ * backfill for late candles. Undefined where none are. `turn` chooses the event: one that fails does not keep the others
+ * waiting.
+ */
+export async function lateLook(
+  client: KalshiClient,
+  { postgres, clock, signal }: SourceContext,
+  turn: number,
+): Promise<Omit<IngestStep, 'scope'> | undefined> {
+  const nowMs = clock.nowMs()
+  const span = settledPart(
+    { fromMs: nowMs - LATE_LOOK_SPAN_MS, toMs: nowMs },
+    INGEST_ARCHIVE_SETTLE_MS,
+    nowMs,
+  )
+  if (span === null) return undefined
+  const due = await missingOfLateLooks(postgres, span, nowMs, signal)
+  const events = [...new Set(due.map(({ eventTicker }) => eventTicker))]
+  const event = events[turn % events.length]
+  if (event === undefined) return undefined
+  const parts = due
+    .filter(({ eventTicker }) => eventTicker === event)
+    .flatMap((part) => threeDays(part).map((window) => ({ ...part, ...window })))
+  return {
+    title: `late candles of ${event}`,
+    fetch: async (fetchSignal) => fetchedRows(await fetchParts(client, parts, nowMs, fetchSignal)),
+  }
 }
 
 /** Candles of some markets, by what became of each part that was asked for. */
@@ -87,10 +120,8 @@ async function fetchPast(
   // First the catalogue's state, then its markets: what completes it in between is not counted on.
   const settled = settledPart(window, INGEST_ARCHIVE_SETTLE_MS, nowMs)
   const unknown = settled === null ? [] : await missingCatalogue(context, seriesTicker, settled)
-  const parts = await missingCandles(postgres, seriesTicker, window, signal)
+  const parts = await missingCandles(postgres, seriesTicker, window, nowMs, signal)
   const found = await fetchParts(client, parts, nowMs, signal)
-  const [refusal] = found.refused
-  if (refusal !== undefined && found.refused.length === parts.length) throw refusal
   const problems = [...found.problems]
   if (unknown[0] !== undefined && !complained.has(seriesTicker)) {
     complained.add(seriesTicker)
@@ -101,16 +132,23 @@ async function fetchPast(
   }
   const isWhole = found.problems.length === 0 && unknown.length === 0
   return {
-    async write(transaction) {
-      await completeCandles(transaction, found.completed)
-      return await writeCandles(transaction, found.candles)
-    },
+    ...fetchedRows(found),
     problems,
     ...(settled === null || !isWhole ? {} : { completed: settled }),
   }
 }
 
-/** One market's refusal is its own; whatever else fails is every part's. */
+function fetchedRows({ candles, completed, problems }: Found): FetchedRows {
+  return {
+    async write(transaction) {
+      await completeCandles(transaction, completed)
+      return await writeCandles(transaction, candles)
+    },
+    problems,
+  }
+}
+
+/** One market's refusal is its own; whatever else fails is every part's, and so is what every part was refused for. */
 async function fetchParts(
   client: KalshiClient,
   parts: readonly MissingCandles[],
@@ -141,8 +179,10 @@ async function fetchParts(
     if (hasLeft) found.problems.push(`${part.ticker} left the live route meanwhile; run again`)
     const settled = settledPart(part, INGEST_ARCHIVE_SETTLE_MS, nowMs)
     if (settled === null || hasLeft || rows.rejected.length > 0) continue
-    found.completed.push({ ticker: part.ticker, ...settled })
+    found.completed.push({ ticker: part.ticker, look: part.look, ...settled })
   }
+  const [refusal] = found.refused
+  if (refusal !== undefined && found.refused.length === parts.length) throw refusal
   return found
 }
 
@@ -196,8 +236,7 @@ async function fetchRoute(
 ): Promise<ExchangeRows<StoredCandle>> {
   const rows: StoredCandle[] = []
   const rejected: string[] = []
-  // A window's end belongs to the next window.
-  const toMs = Math.min(part.toMs - 1, nowMs)
+  const toMs = Math.min(part.toMs, nowMs)
   for (const interval of CANDLE_INTERVALS) {
     for (const span of finishedSpans(interval, part.fromMs, toMs)) {
       const found = await client.candles(part, route, span, signal)

@@ -1,11 +1,11 @@
 // Candles of the markets that the catalogue knows. A poll asks for the last minutes of every open market, in batches,
-// and for hours and days when one has ended; the past is candle-history.ts's. Only finished periods with a trade are
+// and for hours and days when one has ended, and takes one late look at a settled market; the past is candle-history.ts's. Only finished periods with a trade are
 // stored, so that a candle never changes once its minute is over.
 
 import { writeCandles } from '../../storage/candle-store.ts'
 import { readCursorState, readCursorStatus, writeCursorState } from '../../storage/cursor-store.ts'
 import type { IngestSource, IngestStep, SourceContext } from '../source.ts'
-import { candleHistory } from './candle-history.ts'
+import { candleHistory, lateLook } from './candle-history.ts'
 import { candleMarkets } from './candle-markets.ts'
 import { fetchBatches } from './candle-batches.ts'
 import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
@@ -25,6 +25,7 @@ export interface CandleSourceOptions {
 }
 
 export function candleSource({ client, intervalMs }: CandleSourceOptions): IngestSource {
+  let polls = 0
   return {
     name: NAME,
     intervalMs,
@@ -35,6 +36,9 @@ export function candleSource({ client, intervalMs }: CandleSourceOptions): Inges
       const live = cursors.find(({ source, scope }) => source === NAME && scope === LIVE)
       const known = readKnown(await readCursorState(postgres, CURSOR))
       yield liveStep(client, { completedToMs: live?.completed_to ?? null, known }, clock.nowMs(), context)
+      const look = await lateLook(client, context, polls++)
+      // A scope for each event would grow without a bound, and old ones would look late for ever.
+      if (look !== undefined) yield { ...look, scope: LIVE }
     },
     close: () => client.close(),
   }

@@ -7,12 +7,12 @@ import type { StoredInterval } from '../../exchanges/kalshi/rest-parse.ts'
 export const CANDLE_INTERVALS = [1, 60, 1440] as const satisfies readonly StoredInterval[]
 const MS_PER_MINUTE = 60_000
 
-/** Ends of finished periods from `fromMs` to `toMs`, both inclusive, in spans that one request may ask for. */
+/** Ends of finished periods after `fromMs`, up to and including `toMs`, in spans that one request may ask for. */
 export function finishedSpans(interval: StoredInterval, fromMs: number, toMs: number): CandleSpan[] {
   // The exchange's days end at an hour of its own; hours and minutes end on the full ones. So a day is asked for as
   // soon as an hour has ended.
   const gridMs = (interval === 1 ? 1 : 60) * MS_PER_MINUTE
-  const firstMs = Math.ceil(fromMs / gridMs) * gridMs
+  const firstMs = (Math.floor(fromMs / gridMs) + 1) * gridMs
   const lastMs = Math.floor(toMs / gridMs) * gridMs
   return firstMs > lastMs ? [] : splitSpan({ interval, fromMs: firstMs, toMs: lastMs })
 }
