@@ -2,17 +2,20 @@
 
 import { Presets, SingleBar } from 'cli-progress'
 import { STATIONS } from '../../shared/stations.ts'
+import type { Postgres } from '../storage/postgres.ts'
 import { StoreError } from '../../shared/store-error.ts'
 import { addDays, MS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { knownSeries } from '../ingest/exchange/catalogue-source.ts'
 import { checkCandles } from '../verify/candle-check.ts'
+import { checkClimateReports } from '../verify/climate-check.ts'
 import type { ScopeReport, VerifyContext } from '../verify/finding.ts'
 import { checkObservations } from '../verify/observation-check.ts'
-import { repairCandles, repairObservations } from '../verify/repair.ts'
+import { repairCandles, repairStation } from '../verify/repair.ts'
 import { type Command, type CommandIo } from './command.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
+  choiceOption,
   dateOption,
   describeOptions,
   type OptionDeclaration,
@@ -26,13 +29,53 @@ import { showHelp } from './terminal.ts'
 /** Days that are looked at when no date is given. */
 const DAYS_DEFAULT = 30
 
+/** What is verified of each kind of data, and how what is missing is opened. */
+interface Check {
+  readonly kind: string
+  readonly unit: string
+  scopes(context: VerifyContext): Promise<readonly string[]>
+  readonly check: (context: VerifyContext, scope: string) => Promise<ScopeReport>
+  readonly repair: (postgres: Postgres, report: ScopeReport) => Promise<number>
+}
+
+const CHECKS: readonly Check[] = [
+  {
+    kind: 'candles',
+    unit: 'market-days',
+    scopes: ({ postgres, signal }) => knownSeries({ postgres, clock: SYSTEM_CLOCK, signal }, null),
+    check: checkCandles,
+    repair: repairCandles,
+  },
+  {
+    kind: 'observations',
+    unit: 'station-days',
+    scopes: async () => STATIONS.map(({ code }) => code),
+    check: checkObservations,
+    repair: (postgres, report) => repairStation(postgres, report, ['iem', 'ncei']),
+  },
+  {
+    kind: 'climate',
+    unit: 'climate dates',
+    scopes: async () => STATIONS.map(({ code }) => code),
+    check: checkClimateReports,
+    repair: (postgres, report) => repairStation(postgres, report, ['climate-afos']),
+  },
+]
+const KINDS = CHECKS.map(({ kind }) => kind)
+
 const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'store',
     placeholder: '',
-    description: 'count the candles and observations of the relational store and the lake; required',
+    description: 'verify the relational store and the rows that have moved to the lake; required',
     env: 'BOOKCAST_VERIFY_STORE',
     isFlag: true,
+  },
+  {
+    name: 'only',
+    placeholder: '<kind>',
+    description: `verify only ${KINDS.join(', ')}; all of them when it is not given`,
+    env: 'BOOKCAST_VERIFY_ONLY',
   },
   {
     name: 'from',
@@ -43,30 +86,34 @@ const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'to',
     placeholder: '<date>',
-    description: 'last date; yesterday when it is not given',
+    description: 'last date; default: yesterday',
     env: 'BOOKCAST_VERIFY_TO',
   },
   {
     name: 'repair',
     placeholder: '',
-    description: 'open what is missing for the next backfill over these dates',
+    description: 'open the missing windows for the next backfill over these dates',
     env: 'BOOKCAST_VERIFY_REPAIR',
     isFlag: true,
   },
   {
     name: 'lake',
     placeholder: '<dir>',
-    description: 'the lake to which rows have moved; needed when some have',
+    description: 'the lake that rows have moved to; needed if any have',
     env: 'BOOKCAST_LAKE',
   },
   ...STORE_OPTIONS,
 ]
 
-const HELP = `Usage: bookcast verify --store [--from <date>] [--to <date>] [--lake <dir>] [--repair] [options]
+const HELP = `Usage: bookcast verify --store [--only <kind>] [--from <date>] [--to <date>] [--lake <dir>] [--repair] [options]
 
-Counts what is stored of each day against what there should be, and prints what is missing: the volume of a market's minute,
-hour and day candles against one another and against the volume that the exchange states, once the market is settled; the
-routine reports (METAR) of every station against its schedule, one an hour. Nothing is asked of any upstream.
+Compares what is stored of each day with what there should be, and prints what is missing. Only what lies between the dates
+counts. Nothing is asked of any upstream.
+
+  candles        the volumes of minute, hour and day candles against one another and, for a settled market whose life lies
+                 between the dates, against the volume that the exchange states
+  observations   the routine reports (METAR) of every station, one an hour
+  climate        the final climate report of every station and date, due at 18:00 UTC on the next day
 
 With --repair exactly the windows that are missing are opened, and "bookcast ingest --from <date> --to <date>" over the same
 dates fetches them and nothing else that is complete. Exit code 1 when something is missing.
@@ -79,6 +126,9 @@ export const verifyCommand: Command = async (args, io) => {
   if (options.help) return showHelp(HELP, io.stdout)
   if (!options.has('store')) throw new UsageError('--store is missing: it says what is to be verified')
   const dates = readDates(options)
+  const only = options.get('only')
+  const kinds = only === undefined ? KINDS : [choiceOption(only, KINDS)]
+  const checks = CHECKS.filter(({ kind }) => kinds.includes(kind))
   const store = await openExistingStore(readStoreOptions(options))
   try {
     const context: VerifyContext = {
@@ -88,7 +138,7 @@ export const verifyCommand: Command = async (args, io) => {
       nowMs: SYSTEM_CLOCK.nowMs(),
       signal: io.signal ?? new AbortController().signal,
     }
-    const totals = await verifyAll(context, options.has('repair'), io)
+    const totals = await verifyAll(context, checks, options.has('repair'), io)
     io.stdout.write(summary(totals, dates, options.has('repair')))
     return totals.missing === 0 ? 0 : 1
   } finally {
@@ -109,22 +159,21 @@ function readDates(options: ParsedOptions): Dates {
 }
 
 interface Totals {
-  marketDays: number
-  stationDays: number
+  /** `3 market-days`, … */
+  counted: string[]
   missing: number
   opened: number
 }
 
 async function verifyAll(
   context: VerifyContext,
+  checks: readonly Check[],
   isRepairing: boolean,
   { stdout, stderr }: Pick<CommandIo, 'stdout' | 'stderr'>,
 ): Promise<Totals> {
-  const { postgres, nowMs, signal } = context
-  const clock = { ...SYSTEM_CLOCK, nowMs: () => nowMs }
-  const series = await knownSeries({ postgres, clock, signal }, null)
-  const totals: Totals = { marketDays: 0, stationDays: 0, missing: 0, opened: 0 }
-  const bar = startBar(stderr, series.length + STATIONS.length)
+  const work = await Promise.all(checks.map(async (each) => ({ ...each, names: await each.scopes(context) })))
+  const totals: Totals = { counted: [], missing: 0, opened: 0 }
+  const bar = startBar(stderr, work.flatMap(({ names }) => names).length)
   const lines: string[] = []
   const add = ({ findings, scope }: ScopeReport): void => {
     totals.missing += findings.length
@@ -134,17 +183,15 @@ async function verifyAll(
     if (bar === undefined) stdout.write(lines.splice(0).join(''))
   }
   try {
-    for (const ticker of series) {
-      const report = await countedOr(context, ticker, checkCandles)
-      totals.marketDays += report.dayCount
-      if (isRepairing) totals.opened += await repairCandles(postgres, report)
-      add(report)
-    }
-    for (const { code } of STATIONS) {
-      const report = await countedOr(context, code, checkObservations)
-      totals.stationDays += report.dayCount
-      if (isRepairing) totals.opened += await repairObservations(postgres, report)
-      add(report)
+    for (const { names, unit, check, repair } of work) {
+      let dayCount = 0
+      for (const name of names) {
+        const report = await countedOr(context, name, check)
+        dayCount += report.dayCount
+        if (isRepairing) totals.opened += await repair(context.postgres, report)
+        add(report)
+      }
+      totals.counted.push(`${dayCount} ${unit}`)
     }
   } finally {
     bar?.stop()
@@ -154,11 +201,7 @@ async function verifyAll(
 }
 
 /** A lake file that cannot be read is a finding of its own, and hides no other one. */
-async function countedOr(
-  context: VerifyContext,
-  scope: string,
-  check: (context: VerifyContext, scope: string) => Promise<ScopeReport>,
-): Promise<ScopeReport> {
+async function countedOr(context: VerifyContext, scope: string, check: Check['check']): Promise<ScopeReport> {
   try {
     return await check(context, scope)
   } catch (error) {
@@ -178,8 +221,8 @@ function startBar(output: NodeJS.WriteStream, total: number): SingleBar | undefi
 }
 
 function summary(totals: Totals, { from, to }: Dates, isRepairing: boolean): string {
-  const { marketDays, stationDays, missing, opened } = totals
-  const counted = `${from} to ${to}: ${marketDays} market-days and ${stationDays} station-days counted, `
+  const { missing, opened } = totals
+  const counted = `${from} to ${to}: ${totals.counted.join(', ')} counted, `
   if (missing === 0) return `${counted}nothing is missing\n`
   if (!isRepairing) return `${counted}${missing} findings; --repair opens them\n`
   return (

@@ -10,7 +10,6 @@ import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Finding, ScopeReport, VerifyContext } from './finding.ts'
 import { mergedRows } from './merged-rows.ts'
 
-const MS_PER_MINUTE = 60_000
 const MARKETS_MAX = 100_000
 /** The status after which a market's volume does not change any more. */
 const FINAL_STATUS = 'finalized'
@@ -32,7 +31,10 @@ interface Volumes {
   readonly days: Map<number, bigint>
 }
 
-/** Counts the candles of the markets that trade in the context's span. */
+/**
+ * Counts the candles of the markets that trade in the context's span. What reaches beyond the span is not held against it: a
+ * backfill of the span does not bring all of its candles.
+ */
 export async function checkCandles(context: VerifyContext, seriesTicker: string): Promise<ScopeReport> {
   const { span, nowMs } = context
   const settledMs = Math.floor((nowMs - INGEST_ARCHIVE_SETTLE_MS) / MS_PER_DAY) * MS_PER_DAY
@@ -40,7 +42,7 @@ export async function checkCandles(context: VerifyContext, seriesTicker: string)
   if (settled.fromMs >= settled.toMs) return { scope: seriesTicker, dayCount: 0, findings: [] }
   const markets = await marketsOf(context, seriesTicker, settled)
   const volumes = await volumesOf(context, seriesTicker, markets)
-  const missing = await missingCandles(context.postgres, seriesTicker, settled, context.signal)
+  const missing = await missingCandles(context.postgres, seriesTicker, settled, null, context.signal)
   const unasked = new Set(missing.map(({ ticker }) => ticker))
   const findings: Finding[] = [...(await unknownMarkets(context, seriesTicker, settled))]
   let dayCount = 0
@@ -50,22 +52,22 @@ export async function checkCandles(context: VerifyContext, seriesTicker: string)
       fromMs: Math.max(life.fromMs, settled.fromMs),
       toMs: Math.min(life.toMs, settled.toMs),
     })
-    const found = differences(market, volumes.get(market.ticker) ?? emptyVolumes(), settledMs)
-    const isWhole = found.length === 0 && market.volume !== null && isOver(market, settledMs)
+    const found = differences(market, volumes.get(market.ticker) ?? emptyVolumes(), settled)
+    const isWhole = found.length === 0 && market.volume !== null && isOver(market, settled)
     // What polls have brought whole need not be asked for; what was not asked for cannot add up.
     if (isWhole) continue
     if (unasked.has(market.ticker)) {
       const parts = missing.filter(({ ticker }) => ticker === market.ticker)
       findings.push(...parts.map((part) => notAsked(market.ticker, part)))
     } else {
-      findings.push(...found.filter(({ window }) => window === null || overlaps(window, span)))
+      findings.push(...found)
     }
   }
   return { scope: seriesTicker, dayCount, findings }
 }
 
-function overlaps(a: TimeWindow, b: TimeWindow): boolean {
-  return a.fromMs < b.toMs && a.toMs > b.fromMs
+function liesIn(inner: TimeWindow, outer: TimeWindow): boolean {
+  return inner.fromMs >= outer.fromMs && inner.toMs <= outer.toMs
 }
 
 async function marketsOf(
@@ -86,9 +88,9 @@ async function marketsOf(
   )
 }
 
-/** From the first to the last end of its candles. */
+/** The ends of its candles: after `fromMs`, up to and including `toMs`. */
 function lifeOf({ open_time, close_time }: Market): TimeWindow {
-  return { fromMs: open_time ?? close_time - MS_PER_DAY, toMs: close_time + MS_PER_DAY + MS_PER_MINUTE }
+  return { fromMs: open_time ?? close_time - MS_PER_DAY, toMs: close_time + MS_PER_DAY }
 }
 
 function daysIn({ fromMs, toMs }: TimeWindow): number {
@@ -134,7 +136,7 @@ function emptyVolumes(): Volumes {
 function monthsOf(lives: readonly TimeWindow[]): readonly string[] {
   const months = new Set<string>()
   for (const { fromMs, toMs } of lives) {
-    for (let ms = fromMs; ms < toMs;) {
+    for (let ms = fromMs; ms <= toMs;) {
       const date = new Date(ms)
       months.add(date.toISOString().slice(0, 7))
       ms = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
@@ -151,14 +153,15 @@ interface Difference {
   readonly window: TimeWindow
 }
 
-/** What is settled and does not add up, a line a day. */
-function differences(market: Market, volumes: Volumes, settledMs: number): Finding[] {
-  const isSettled = ({ window }: Difference): boolean => window.toMs <= settledMs
-  const found = [...hourDifferences(volumes), ...dayDifferences(volumes)].filter(isSettled)
+/** What lies in the settled span and does not add up, a line a day. */
+function differences(market: Market, volumes: Volumes, settled: TimeWindow): Finding[] {
+  const found = [...hourDifferences(volumes), ...dayDifferences(volumes)].filter(({ window }) =>
+    liesIn(window, settled),
+  )
   const life = lifeOf(market)
   const total = totalOf(volumes)
   // What the differences do not make up for is missing at every length.
-  if (isOver(market, settledMs) && market.volume !== null && total !== market.volume) {
+  if (isOver(market, settled) && market.volume !== null && total !== market.volume) {
     found.push({ what: 'days hold', sum: total, expected: market.volume, window: life })
   }
   const byDay = new Map<string, Difference>()
@@ -182,14 +185,15 @@ function joined(a: Difference, b: Difference): Difference {
   return { what: a.what, sum: a.sum + b.sum, expected: a.expected + b.expected, window }
 }
 
-function isOver(market: Market, settledMs: number): boolean {
-  return lifeOf(market).toMs <= settledMs && market.status === FINAL_STATUS
+/** Whether all of its candles lie in the settled span, and its volume does not change any more. */
+function isOver(market: Market, settled: TimeWindow): boolean {
+  return liesIn(lifeOf(market), settled) && market.status === FINAL_STATUS
 }
 
 /** Hours against their minutes. */
 function* hourDifferences({ minutesOfHour, hours }: Volumes): Generator<Difference, void, void> {
   for (const endMs of new Set([...minutesOfHour.keys(), ...hours.keys()])) {
-    const window = { fromMs: endMs - MS_PER_HOUR, toMs: endMs + MS_PER_MINUTE }
+    const window = { fromMs: endMs - MS_PER_HOUR, toMs: endMs }
     const [minutes, hour] = [minutesOfHour.get(endMs) ?? 0n, hours.get(endMs) ?? 0n]
     if (minutes < hour) yield { what: 'minutes hold', sum: minutes, expected: hour, window }
     if (minutes > hour) yield { what: 'hours hold', sum: hour, expected: minutes, window }
@@ -201,11 +205,11 @@ function* dayDifferences(volumes: Volumes): Generator<Difference, void, void> {
   const { ofDays, others } = hoursByDay(volumes)
   for (const [endMs, expected] of volumes.days) {
     const sum = ofDays.get(endMs) ?? 0n
-    const window = { fromMs: endMs - MS_PER_DAY, toMs: endMs + MS_PER_MINUTE }
+    const window = { fromMs: endMs - MS_PER_DAY, toMs: endMs }
     if (sum !== expected) yield { what: 'hours hold', sum, expected, window }
   }
   for (const [hourMs, expected] of others) {
-    const window = { fromMs: hourMs, toMs: hourMs + MS_PER_DAY + MS_PER_MINUTE }
+    const window = { fromMs: hourMs - MS_PER_HOUR, toMs: hourMs + MS_PER_DAY }
     yield { what: 'days hold', sum: 0n, expected, window }
   }
 }

@@ -1,12 +1,10 @@
 // Opens what a verification found missing, and nothing else: the next backfill over these dates asks for it again.
 
+import type { SourceName } from '../ingest/source.ts'
 import { reopenCandles } from '../storage/candle-window-store.ts'
 import { reopenWindow, type TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { ScopeReport } from './finding.ts'
-
-/** The archives that a station's observations can be fetched from again. */
-const ARCHIVES = ['iem', 'ncei'] as const
 
 /** Opens the windows of a series' markets; returns how many. */
 export async function repairCandles(postgres: Postgres, report: ScopeReport): Promise<number> {
@@ -23,12 +21,16 @@ export async function repairCandles(postgres: Postgres, report: ScopeReport): Pr
   return opened.length
 }
 
-/** Opens the windows of a station in every archive; returns how many. */
-export async function repairObservations(postgres: Postgres, report: ScopeReport): Promise<number> {
+/** Opens the windows of a station in the archives that have them; returns how many. */
+export async function repairStation(
+  postgres: Postgres,
+  report: ScopeReport,
+  archives: readonly SourceName[],
+): Promise<number> {
   const opened = report.findings.flatMap(({ window }): TimeWindow[] => (window === null ? [] : [window]))
   if (opened.length === 0) return 0
   await postgres.transaction(async (transaction) => {
-    for (const source of ARCHIVES) {
+    for (const source of archives) {
       for (const window of opened) await reopenWindow(transaction, { source, scope: report.scope }, window)
     }
   })

@@ -29,10 +29,19 @@ test('a store without observations lists every station and day, and opens them w
   assert.match(
     found.out,
     new RegExp(
-      `^2026-03-01 to 2026-03-02: 0 market-days and ${days} station-days counted, ${days} findings;`,
+      `^2026-03-01 to 2026-03-02: 0 market-days, ${days} station-days, ${days} climate dates counted, ${2 * days} findings;`,
       'm',
     ),
   )
+  assert.match(found.out, /^NYC 2026-03-02: the final climate report is overdue, stored: nothing$/m)
+  const climate = await run(['--store', '--only', 'climate', ...dates])
+  assert.match(climate.out, new RegExp(`: ${days} climate dates counted, ${days} findings;`))
+  assert.doesNotMatch(climate.out, /hourly reports/)
+  const candles = await run(['--store', '--only', 'candles', ...dates])
+  assert.deepEqual(candles, {
+    code: 0,
+    out: '2026-03-01 to 2026-03-02: 0 market-days counted, nothing is missing\n',
+  })
   const repaired = await run(['--store', '--repair', ...dates])
   assert.match(repaired.out, /bookcast ingest --from 2026-03-01 --to 2026-03-02 fetches them$/m)
 })
@@ -47,6 +56,7 @@ test('wrong use is refused with the option named, before anything is opened', as
       /--from \(2026-02-02\) must not be after the last date \(2026-02-01\)/,
     ],
     [['--store', '--fix'], /--fix/],
+    [['--store', '--only', 'trades'], /--only must be one of candles, observations, climate, not "trades"/],
   ] as const) {
     await assert.rejects(verifyCommand(args, io), (error) => {
       assert.ok(error instanceof UsageError, String(error))

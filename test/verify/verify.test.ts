@@ -10,7 +10,7 @@ import { completeWindow, missingWindows, type TimeWindow } from '../../server/st
 import { checkCandles } from '../../server/verify/candle-check.ts'
 import type { Finding, VerifyContext } from '../../server/verify/finding.ts'
 import { checkObservations } from '../../server/verify/observation-check.ts'
-import { repairCandles, repairObservations } from '../../server/verify/repair.ts'
+import { repairCandles, repairStation } from '../../server/verify/repair.ts'
 import { type AskedRequest, send, startRoutedUpstream } from '../support/local-upstream.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { randomExchange, type RandomExchange, STORED_CANDLES } from '../support/random-exchange.ts'
@@ -39,7 +39,7 @@ function context(lake: string | null = null, span = SPAN): VerifyContext {
 interface Exchange {
   readonly exchange: RandomExchange
   readonly asked: readonly AskedRequest[]
-  backfill(): Promise<void>
+  backfill(span?: TimeWindow): Promise<void>
 }
 
 async function startExchange(t: TestContext, seed: number): Promise<Exchange> {
@@ -52,13 +52,13 @@ async function startExchange(t: TestContext, seed: number): Promise<Exchange> {
   return {
     exchange,
     asked,
-    async backfill() {
+    async backfill(span = SPAN) {
       const clock = { nowMs: () => NOW_MS, sleep: async () => {} }
       const names = ['exchange-catalogue', 'exchange-candles'] as const
       const sources = createSources(worldConfig(baseUrl), { names, http: { clock } })
       for (const source of sources) {
         const { signal } = new AbortController()
-        const outcome = await backfillSource(source, SPAN, { postgres: file.store.postgres, clock, signal })
+        const outcome = await backfillSource(source, span, { postgres: file.store.postgres, clock, signal })
         assert.equal(outcome.errorCount, 0)
         await source.close()
       }
@@ -66,9 +66,14 @@ async function startExchange(t: TestContext, seed: number): Promise<Exchange> {
   }
 }
 
-async function candleFindings({ exchange }: Exchange, lake: string | null = null): Promise<Finding[]> {
+async function candleFindings(
+  { exchange }: Exchange,
+  lake: string | null = null,
+  span = SPAN,
+): Promise<Finding[]> {
   const findings: Finding[] = []
-  for (const series of exchange.series) findings.push(...(await checkCandles(context(lake), series)).findings)
+  for (const series of exchange.series)
+    findings.push(...(await checkCandles(context(lake, span), series)).findings)
   return findings
 }
 
@@ -126,6 +131,25 @@ test('whatever candles are lost, they are named, opened, and fetched again, and 
     assert.deepEqual(await storedCandles(), expected, what)
     assert.deepEqual(await candleFindings(world), [], what)
   }
+})
+
+test('markets that cross the ends of a range are no findings, and what is missing within it is one', async (t) => {
+  const world = await startExchange(t, 10)
+  const range = { fromMs: FIRST_MS + 2 * DAY_MS, toMs: FIRST_MS + 8 * DAY_MS }
+  await world.backfill(range)
+  const crossing = world.exchange.markets.filter(
+    ({ openMs, trades }) => openMs < range.fromMs && trades.some(({ endMs }) => endMs < range.fromMs),
+  )
+  assert.ok(crossing.length > 0)
+  assert.deepEqual(await candleFindings(world, null, range), [])
+  const [lost] = await command<{ readonly market_ticker: string }>(
+    `DELETE FROM candles WHERE (market_ticker, end_period_ts, period_interval) IN (
+       SELECT market_ticker, end_period_ts, period_interval FROM candles WHERE period_interval = 1
+       AND end_period_ts BETWEEN '2026-09-14' AND '2026-09-15' ORDER BY 1, 2 LIMIT 1)
+     RETURNING market_ticker`,
+  )
+  const findings = await candleFindings(world, null, range)
+  assert.deepEqual([...new Set(findings.map(({ of }) => of))], [lost?.market_ticker])
 })
 
 test('candles that have moved to the lake are counted there', async (t) => {
@@ -190,7 +214,7 @@ test('hours without a routine report are named, and just their days are opened',
   assert.equal(report.dayCount, 3)
   assert.match(texts[0] ?? '', /^2026-09-11: 1 of 24 hourly reports, missing 00 01 02 03 04 05 07 08 /)
   assert.deepEqual(texts.slice(1), ['2026-09-12: 0 of 24 hourly reports'])
-  assert.equal(await repairObservations(postgres, report), 2)
+  assert.equal(await repairStation(postgres, report, ['iem', 'ncei']), 2)
   const missing = await missingWindows(postgres, { source: 'iem', scope: 'NYC' }, day)
   assert.deepEqual(missing, [{ fromMs: FIRST_MS + DAY_MS, toMs: FIRST_MS + 3 * DAY_MS }])
 })

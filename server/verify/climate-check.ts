@@ -1,0 +1,32 @@
+// Whether a station's final climate reports are all there: one for every date, due at 18:00 UTC on the next day.
+
+import { CLIMATE_FINAL_DUE_MS } from '../../shared/limits.ts'
+import { addDays, MS_PER_DAY, utcDateOf, utcDatesBetween } from '../../shared/utc-date.ts'
+import { readClimateDates } from '../storage/climate-store.ts'
+import type { Finding, ScopeReport, VerifyContext } from './finding.ts'
+
+/** Names every date of the span whose final report is overdue. A correction counts as final. */
+export async function checkClimateReports(
+  { postgres, span, nowMs }: VerifyContext,
+  station: string,
+): Promise<ScopeReport> {
+  const from = utcDateOf(span.fromMs)
+  const lastDue = addDays(utcDateOf(nowMs - CLIMATE_FINAL_DUE_MS), -1)
+  const last = utcDateOf(span.toMs - 1)
+  const to = last < lastDue ? last : lastDue
+  if (to < from) return { scope: station, dayCount: 0, findings: [] }
+  const records = await readClimateDates(postgres, station, from, to)
+  const types = new Map<string, string[]>()
+  for (const { observation_date, report_type } of records) {
+    types.set(observation_date, [...(types.get(observation_date) ?? []), report_type])
+  }
+  const dates = utcDatesBetween(from, to)
+  const findings = dates.flatMap((date): Finding[] => {
+    const stored = types.get(date) ?? []
+    if (stored.includes('final') || stored.includes('correction')) return []
+    const text = `${date}: the final climate report is overdue, stored: ${stored.join(' and ') || 'nothing'}`
+    const fromMs = Date.parse(date)
+    return [{ of: station, text, window: { fromMs, toMs: fromMs + MS_PER_DAY } }]
+  })
+  return { scope: station, dayCount: dates.length, findings }
+}
