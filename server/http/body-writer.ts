@@ -134,8 +134,8 @@ export class BodyWriter implements BodySink {
     return isSpent || this.#isDrained
   }
 
-  get isSlow(): boolean {
-    return this.#pace.isSlow
+  get slowInMs(): number {
+    return this.#pace.slowInMs
   }
 
   displace(): void {

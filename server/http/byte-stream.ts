@@ -23,8 +23,11 @@ export interface ByteStream {
 
 /** The client of a stream, as far as those who wait for what the stream holds may know of it. */
 export interface StreamReader {
-  /** Whether the stream has waited for it lately and it took less than a fair rate. */
-  readonly isSlow: boolean
+  /**
+   * Milliseconds until it counts as slow if it takes nothing more; below 0 it does: the stream has waited for it lately and
+   * it took less than a fair rate. Infinity while the stream does not wait for it.
+   */
+  readonly slowInMs: number
   /** Cuts the connection, so that what the stream holds is free for those who wait. */
   displace(): void
 }

@@ -51,8 +51,8 @@ export class NodeBody implements BodySink {
     this.#rejectWait = undefined
   }
 
-  get isSlow(): boolean {
-    return this.#pace.isSlow
+  get slowInMs(): number {
+    return this.#pace.slowInMs
   }
 
   displace(): void {

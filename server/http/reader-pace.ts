@@ -34,9 +34,11 @@ export class ReaderPace {
     this.#waitingSinceMs = undefined
   }
 
-  /** Whether the client waits to be waited for and is below the rate. */
-  get isSlow(): boolean {
-    return this.#fairBytesPerS > 0 && this.#credit() < 0
+  /** Until the client counts as slow, as `StreamReader` has it. */
+  get slowInMs(): number {
+    const creditBytes = this.#credit()
+    const isAwaited = this.#waitingSinceMs !== undefined || creditBytes < 0
+    return this.#fairBytesPerS > 0 && isAwaited ? (1000 * creditBytes) / this.#fairBytesPerS : Infinity
   }
 
   get #creditMaxBytes(): number {

@@ -66,8 +66,8 @@ export class SizedBody implements BodySink {
     this.#room.abort(reason)
   }
 
-  get isSlow(): boolean {
-    return this.#pace.isSlow
+  get slowInMs(): number {
+    return this.#pace.slowInMs
   }
 
   displace(): void {

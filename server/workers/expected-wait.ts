@@ -3,6 +3,8 @@
 
 /** The shortest and the longest time a client is told to wait, in seconds. */
 const RETRY_AFTER_S_MAX = 60
+/** A client that takes a ninth of the fair rate counts as slow so much later than one that takes nothing. */
+const SLOW_MARGIN = 9 / 8
 /** What the last hold counts among those before it. */
 const LAST_HOLD_WEIGHT = 0.2
 
@@ -11,6 +13,8 @@ export interface RunningHold {
   readonly heldMs: number
   /** The share of the work that is done, from 0 to 1; null when it is not known. */
   readonly progress: number | null
+  /** When it may be cut off for the one who asks, should its client take nothing more; Infinity: never. */
+  readonly displaceableInMs?: number
 }
 
 export class ExpectedWait {
@@ -37,7 +41,11 @@ export class ExpectedWait {
     return Math.min(Math.max(Math.ceil(waitMs / 1000), minS), RETRY_AFTER_S_MAX)
   }
 
-  #leftMs({ heldMs, progress }: RunningHold): number {
+  #leftMs(hold: RunningHold): number {
+    return Math.min(this.#lastsMs(hold), SLOW_MARGIN * Math.max(0, hold.displaceableInMs ?? Infinity))
+  }
+
+  #lastsMs({ heldMs, progress }: RunningHold): number {
     if (progress !== null && progress > 0) return (heldMs * (1 - Math.min(progress, 1))) / progress
     // What has lasted longer than others did may last half as long again.
     return Math.max((this.#meanMs ?? 0) - heldMs, heldMs / 2)

@@ -1,7 +1,10 @@
 // Who was refused and comes again when it was told to is not overtaken: neither by clients that hold more, nor by those that
 // have had a permit since it was refused and ask for the next one.
 
-/** A permit is kept for a client that was refused from a second before until so long after it was told to come again. */
+/**
+ * A permit is kept for a client that was refused from a second before until so long after it was told to come again. Some ask
+ * again every second, whatever they were told: for so long after each refusal.
+ */
 const KEPT_BEFORE_MS = 1_000
 const KEPT_AFTER_MS = 2_000
 const CLIENTS_MAX = 64
@@ -23,7 +26,8 @@ export class OwedPermits {
     putLast(this.#refusals, client, { atMs, backAtMs: atMs + 1000 * retryAfterS, count })
   }
 
-  granted(client: string): void {
+  /** It has what it asked for, or waits for it. */
+  cameBack(client: string): void {
     this.#refusals.delete(client)
   }
 
@@ -32,17 +36,20 @@ export class OwedPermits {
     else this.#gaveBackMs.clear()
   }
 
-  /** Permits that are kept for others before a client gets one. `heldBy` tells how many a client holds. */
-  countBefore(client: string, heldBy: (client: string) => number): number {
+  /**
+   * Permits that others are owed before a client gets one: those that are kept for them now, or, with `isEver`, also those
+   * that they are told to come for later. `heldBy` tells how many a client holds.
+   */
+  countBefore(client: string, heldBy: (client: string) => number, isEver: boolean): number {
     if (this.#refusals.size === 0) return 0
     const nowMs = performance.now()
     const heldCount = heldBy(client)
     const gaveBackMs = this.#gaveBackMs.get(client) ?? -Infinity
     let count = 0
     for (const [other, { atMs, backAtMs, count: wanted }] of this.#refusals) {
+      const isKept = nowMs >= backAtMs - KEPT_BEFORE_MS || nowMs <= atMs + KEPT_AFTER_MS
       if (backAtMs + KEPT_AFTER_MS < nowMs) this.#refusals.delete(other)
-      else if (other === client || backAtMs - KEPT_BEFORE_MS > nowMs) continue
-      else {
+      else if (other !== client && (isEver || isKept)) {
         const othersCount = heldBy(other)
         if (othersCount < heldCount || (othersCount === heldCount && atMs < gaveBackMs)) count += wanted
       }

@@ -1,14 +1,14 @@
 // The permits of what is expensive: order-book slots, rows of exports in flight, turns of computing. Who finds none free
 // is refused at once, so that a load balancer can try the next replica, or waits for a bounded time where that is set.
 //
-// Permits are for those who use them. No client holds more than its share. One that takes its answer below a fair rate
-// is cut off when somebody else would be refused for it. And a permit that comes free is kept for who was refused, from
-// those who hold more or have just had one (owed-permits.ts).
+// Permits are for those who use them. No client holds more than its share. One rule orders all claims (claim-line.ts). A stream
+// that its client takes below a fair rate is cut off for a claim that would then be granted, of the same client or one that
+// holds less.
 
 import { ApiError } from '../../shared/errors.ts'
 import type { StreamReader } from '../http/byte-stream.ts'
 import { ExpectedWait, type RunningHold } from './expected-wait.ts'
-import { OwedPermits } from './owed-permits.ts'
+import { ClaimLine, type WaitingClaim } from './claim-line.ts'
 
 /** A cut-off stream's worker obeys within milliseconds; who waits for its permit is refused after so long. */
 const DISPLACEMENT_MS_MAX = 2_000
@@ -65,18 +65,16 @@ interface Holder {
   isDisplaced: boolean
 }
 
-interface Waiter {
-  readonly client: string
-  readonly count: number
+interface Waiter extends WaitingClaim {
   readonly startMs: number
   grant(hold: SlotHold): void
+  refuse(): void
 }
 
 export class Slots {
   readonly #options: SlotsOptions
   readonly #holders = new Set<Holder>()
-  readonly #waiters = new Set<Waiter>()
-  readonly #owed = new OwedPermits()
+  readonly #line = new ClaimLine<Waiter>()
   readonly #expectedWait = new ExpectedWait()
   #takenCount = 0
   #lookTimer: NodeJS.Timeout | undefined
@@ -93,7 +91,7 @@ export class Slots {
   }
 
   get waitingCount(): number {
-    return this.#waiters.size
+    return this.#line.waitingCount
   }
 
   /**
@@ -104,34 +102,22 @@ export class Slots {
    */
   async take({ count, client = '', signal }: SlotClaim): Promise<SlotHold> {
     const { max, clientMax = max, queue } = this.#options
-    const heldCount = clientMax < max ? this.#heldBy(client) : 0
-    if (heldCount > 0 && heldCount + count > clientMax)
+    const heldCount = this.#line.heldBy(client)
+    if (clientMax < max && heldCount > 0 && heldCount + count > clientMax)
       throw this.#clientRefusal(client, heldCount + count, clientMax)
-    if (this.#waiters.size === 0 && this.#hasRoom(count) && !this.#isOwed(client, count))
-      return this.#grantAfter(0, { client, count })
-    let wantedCount = count
-    for (const waiter of this.#waiters) wantedCount += waiter.count
-    const isFreed = this.#free(wantedCount)
+    if (this.#hasRoom(count, this.#line.countBefore(client))) return this.#grantAfter(0, { client, count })
+    const isFreed = this.#free(client, count)
     const waitMs = Math.max(isFreed ? DISPLACEMENT_MS_MAX : 0, queue?.waitMs ?? 0)
-    if (waitMs === 0 || (!isFreed && this.#waiters.size >= (queue?.max ?? 0)))
-      throw this.#refusal(client, count)
-    return this.#wait({ client, count, signal, waitMs })
+    if (waitMs === 0) throw this.#refusal(client, count)
+    const hold = this.#wait({ client, count, signal, waitMs })
+    // A full line refuses its last claim, which need not be this one.
+    if (!isFreed && this.#line.waitingCount > (queue?.max ?? 0)) this.#line.last?.refuse()
+    return hold
   }
 
-  #heldBy(client: string): number {
-    let count = 0
-    for (const holder of this.#holders) if (holder.client === client) count += holder.count
-    return count
-  }
-
-  #hasRoom(count: number): boolean {
-    return this.#takenCount === 0 || this.#takenCount + count <= this.#options.max
-  }
-
-  /** Whether a client would take what is kept for others. */
-  #isOwed(client: string, count: number): boolean {
-    const owedCount = this.#owed.countBefore(client, (one) => this.#heldBy(one))
-    return owedCount > 0 && this.#takenCount + count + owedCount > this.#options.max
+  /** A claim that needs more than there is gets in when nothing is taken. */
+  #hasRoom(count: number, countBefore: number): boolean {
+    return this.#takenCount + countBefore === 0 || this.#takenCount + countBefore + count <= this.#options.max
   }
 
   #grantAfter(waitedMs: number, claim: { client: string; count: number }): SlotHold {
@@ -151,13 +137,13 @@ export class Slots {
     }
     this.#holders.add(holder)
     this.#takenCount += count
-    this.#owed.granted(client)
+    this.#line.granted(client, count)
     this.figures.granted += 1
     return {
       release: () => {
         if (!this.#holders.delete(holder)) return
         this.#takenCount -= count
-        this.#owed.gaveBack(client)
+        this.#line.gaveBack(client, count)
         this.#expectedWait.learn(performance.now() - holder.startMs)
         this.#serveWaiters()
       },
@@ -166,24 +152,33 @@ export class Slots {
     }
   }
 
-  /** Cuts off slow readers until there will be room; false when there are not enough of them. Nobody is cut in vain. */
-  #free(wantedCount: number): boolean {
-    let takenCount = this.#takenCount
-    for (const holder of this.#holders) if (holder.isDisplaced) takenCount -= holder.count
+  /**
+   * Cuts off slow readers until there will be room for a claim of a client and for those that go before it; false when there
+   * are not enough of them. Nobody is cut in vain.
+   */
+  #free(client: string, count: number, countBefore = this.#line.countBefore(client, 'ever')): boolean {
+    let leftCount = this.#takenCount + countBefore + count - this.#options.max
+    for (const holder of this.#holders) if (holder.isDisplaced) leftCount -= holder.count
     const chosen: Holder[] = []
     for (const holder of this.#holders) {
-      if (takenCount + wantedCount <= this.#options.max) break
-      if (holder.isDisplaced || holder.reader?.isSlow !== true) continue
+      if (leftCount <= 0) break
+      if (holder.isDisplaced || this.#displaceableInMs(holder, client) >= 0) continue
       chosen.push(holder)
-      takenCount -= holder.count
+      leftCount -= holder.count
     }
-    if (takenCount + wantedCount > this.#options.max || takenCount === this.#takenCount) return false
+    if (leftCount > 0) return false
     for (const holder of chosen) {
       holder.isDisplaced = true
       this.figures.displaced += 1
       holder.reader?.displace()
     }
     return true
+  }
+
+  /** In how many ms a stream may be cut off for a claim of the client; below 0 it may. */
+  #displaceableInMs({ client: holding, reader }: Holder, client: string): number {
+    const isFair = holding === client || this.#line.heldBy(holding) > this.#line.heldBy(client)
+    return isFair ? (reader?.slowInMs ?? Infinity) : Infinity
   }
 
   async #wait(claim: {
@@ -198,8 +193,8 @@ export class Slots {
       const leave = (): void => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', onAbort)
-        this.#waiters.delete(waiter)
-        if (this.#waiters.size > 0) return
+        this.#line.leave(waiter)
+        if (this.#line.waitingCount > 0) return
         clearInterval(this.#lookTimer)
         this.#lookTimer = undefined
       }
@@ -211,48 +206,47 @@ export class Slots {
           leave()
           resolve(hold)
         },
+        refuse: () => {
+          leave()
+          reject(this.#refusal(client, count))
+        },
       }
-      const timer = setTimeout(() => {
-        leave()
-        reject(this.#refusal(client, count))
-      }, waitMs)
+      const timer = setTimeout(() => waiter.refuse(), waitMs)
       const onAbort = (): void => {
         leave()
         reject(new Error('the client is gone'))
       }
       signal?.addEventListener('abort', onAbort)
-      this.#waiters.add(waiter)
+      this.#line.enter(waiter)
     })
   }
 
   /** Those who wait may not have found a slow reader when they came. */
   #look(): void {
     this.#serveWaiters()
-    const [first] = this.#waiters
-    if (first !== undefined) this.#free(first.count)
+    const next = this.#line.next
+    if (next === undefined) return
+    const owedCount = this.#line.owedBefore(next.client, 'ever')
+    this.#free(next.client, next.count, owedCount)
   }
 
-  /** Gives what is free to whose client holds least, of several to who came first. */
+  /** Gives what is free to those who wait, in their order. */
   #serveWaiters(): void {
     for (;;) {
-      let next: Waiter | undefined
-      let leastCount = Infinity
-      for (const waiter of this.#waiters) {
-        const heldCount = this.#heldBy(waiter.client)
-        if (heldCount >= leastCount) continue
-        next = waiter
-        leastCount = heldCount
-      }
-      if (next === undefined || !this.#hasRoom(next.count)) return
+      const next = this.#line.next
+      if (next === undefined) return
+      if (!this.#hasRoom(next.count, this.#line.owedBefore(next.client))) return
       next.grant(this.#grantAfter(performance.now() - next.startMs, next))
     }
   }
 
-  /** What is held, by everybody or by one client. */
-  *#holdsOf(client?: string): Generator<RunningHold> {
-    for (const { client: holding, count, startMs, progress } of this.#holders) {
-      if (client === undefined || client === holding)
-        yield { count, heldMs: performance.now() - startMs, progress: progress() }
+  /** What others hold, as a client sees it, or what the client itself does. */
+  *#holdsOf(client: string, isOwn: boolean): Generator<RunningHold> {
+    for (const holder of this.#holders) {
+      const { client: holding, count, startMs, progress } = holder
+      if (isOwn && client !== holding) continue
+      const displaceableInMs = isOwn ? Infinity : this.#displaceableInMs(holder, client)
+      yield { count, heldMs: performance.now() - startMs, progress: progress(), displaceableInMs }
     }
   }
 
@@ -260,7 +254,7 @@ export class Slots {
     this.figures.refusedClient += 1
     const surplusCount = wantedCount - clientMax
     const { retryAfterS: minS } = this.#options
-    const retryAfterS = this.#expectedWait.retryAfterS(this.#holdsOf(client), surplusCount, minS)
+    const retryAfterS = this.#expectedWait.retryAfterS(this.#holdsOf(client, true), surplusCount, minS)
     return new ApiError(
       'client_limit',
       `Requests of this client already hold its share, ${clientMax} at once; retry in ${retryAfterS} s.`,
@@ -271,10 +265,9 @@ export class Slots {
   #refusal(client: string, count: number): ApiError {
     this.figures.refusedBusy += 1
     const { max, retryAfterS: minS, refusal } = this.#options
-    let wantedCount = this.#takenCount + count - max
-    for (const waiter of this.#waiters) wantedCount += waiter.count
-    const retryAfterS = this.#expectedWait.retryAfterS(this.#holdsOf(), wantedCount, minS)
-    this.#owed.refused(client, { count, retryAfterS })
+    const wantedCount = this.#takenCount + this.#line.countBefore(client) + count - max
+    const retryAfterS = this.#expectedWait.retryAfterS(this.#holdsOf(client, false), wantedCount, minS)
+    this.#line.refused(client, { count, retryAfterS })
     return new ApiError('too_many_requests', `${refusal}; retry in ${retryAfterS} s.`, {
       headers: { 'Retry-After': String(retryAfterS) },
     })

@@ -14,7 +14,7 @@ function pausesUntilSlow(pauseMs: number, bytes: number, pausesMax: number): num
   for (let pause = 0; pause < pausesMax; pause += 1) {
     pace.beginWait()
     nowMs += pauseMs
-    if (pace.isSlow) return pause
+    if (pace.slowInMs < 0) return pause
     pace.endWait()
     pace.took(bytes)
   }
@@ -37,10 +37,12 @@ test('time in which nobody waits for the client does not count', () => {
   let nowMs = 0
   const pace = new ReaderPace(RATE, () => nowMs)
   nowMs += 1_000_000
-  assert.equal(pace.isSlow, false)
+  assert.equal(pace.slowInMs, Infinity)
   pace.beginWait()
-  nowMs += 9_000
-  assert.equal(pace.isSlow, true)
+  nowMs += 3_000
+  assert.equal(pace.slowInMs, 5_000)
+  nowMs += 6_000
+  assert.equal(pace.slowInMs, -1_000)
 })
 
 test('without a fair rate nobody is slow', () => {
@@ -48,5 +50,5 @@ test('without a fair rate nobody is slow', () => {
   const pace = new ReaderPace(0, () => nowMs)
   pace.beginWait()
   nowMs += 1_000_000
-  assert.equal(pace.isSlow, false)
+  assert.equal(pace.slowInMs, Infinity)
 })

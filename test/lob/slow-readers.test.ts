@@ -1,7 +1,11 @@
 // Order-book slots are for those who read: clients that take next to nothing give theirs up when somebody else comes.
 
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import { DEFAULT_SHARES } from '../../server/workers/client-shares.ts'
 import { readProblem, startTestServer, until } from '../support/test-server.ts'
@@ -35,6 +39,73 @@ test('clients that read next to nothing lose their slots to a newcomer, visibly'
   // Only as many as were wanted.
   assert.equal(log.lines.filter(({ ending }) => ending === 'displaced').length, 1)
   assert.equal(server.lobPool.slots.figures.displaced, 1)
+})
+
+/** Connections that take 3 kB/s of an answer, and ask again as soon as they are refused or cut off. */
+function takeSlowly(t: TestContext, url: string, connections: number): void {
+  const { port, pathname, search } = new URL(url)
+  let isOver = false
+  t.after(() => (isOver = true))
+  const ask = (): void => {
+    if (isOver) return
+    const socket = connect({
+      port: Number(port),
+      host: '127.0.0.1',
+      onread: {
+        buffer: Buffer.alloc(750),
+        callback(bytes, buffer) {
+          if (Buffer.from(buffer.buffer, 0, bytes).includes('HTTP/1.1 429')) socket.destroy()
+          return false
+        },
+      },
+    })
+    const timer = setInterval(() => socket.resume(), 250)
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      clearInterval(timer)
+      setTimeout(ask, 100)
+    })
+    socket.write(`GET ${pathname}${search} HTTP/1.1\r\nHost: test\r\n\r\n`)
+    t.after(() => socket.destroy())
+  }
+  for (let index = 0; index < connections; index += 1) ask()
+}
+
+async function getFrom(localAddress: string, url: string): Promise<IncomingMessage> {
+  const asked = request(url, { localAddress, agent: false })
+  asked.end()
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  response.resume()
+  await once(response, 'end')
+  return response
+}
+
+test('beside 40 slow connections of one address that ask again and again, other addresses are served', async (t) => {
+  const { lobUrl, server } = await startTestServer(t)
+  takeSlowly(t, lobUrl(BIG), 40)
+  await until(() => server.lobPool.takenSlots === LOB_CONCURRENT_REQUESTS_MAX)
+  const secondsUntilServed = async (
+    address: string,
+    pauseS: (response: IncomingMessage) => number,
+  ): Promise<number> => {
+    for (let seconds = 0; ;) {
+      const response = await getFrom(address, lobUrl('bytes.10'))
+      if (response.statusCode === 200) return seconds
+      assert.equal(response.statusCode, 429)
+      seconds += pauseS(response)
+      await delay(1000 * pauseS(response))
+    }
+  }
+  for (let round = 0; round < 2; round += 1) {
+    const waited = await Promise.all([
+      secondsUntilServed('127.0.0.2', () => 1),
+      secondsUntilServed('127.0.0.3', ({ headers }) => Number(headers['retry-after'])),
+    ])
+    assert.ok(
+      waited.every((seconds) => seconds <= 10),
+      `${waited.join(' and ')} s`,
+    )
+  }
 })
 
 test('a client has no more slots than its share', async (t) => {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { ExpectedWait } from '../../server/workers/expected-wait.ts'
 import { type SlotHold, Slots, type SlotsOptions } from '../../server/workers/slots.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -81,7 +82,7 @@ test('slow readers are cut off for who would be refused, fast ones are not', asy
   const cut: number[] = []
   for (const [index, hold] of holds.entries()) {
     hold.attach({
-      isSlow: index >= 2,
+      slowInMs: index >= 2 ? -1 : Infinity,
       displace: () => {
         cut.push(index)
         setImmediate(() => hold.release())
@@ -101,7 +102,7 @@ test('nobody is cut off in vain', async () => {
   const slots = new Slots(OPTIONS)
   const holds = await takeAll(slots, ['a', 'b', 'c', 'd'])
   let isCut = false
-  holds[0]?.attach({ isSlow: true, displace: () => (isCut = true) })
+  holds[0]?.attach({ slowInMs: -1, displace: () => (isCut = true) })
   await assert.rejects(slots.take({ count: 2, client: 'e' }), refusedWith('too_many_requests'))
   assert.equal(isCut, false)
 })
@@ -116,11 +117,28 @@ test('who waits is served client by client, and in the order of coming', async (
     setImmediate(() => hold.release())
   }
   const waiting = [wait('x', 'x1'), wait('x', 'x2'), wait('y', 'y1')]
-  await assert.rejects(slots.take({ count: 1, client: 'z' }), refusedWith('too_many_requests'))
+  await assert.rejects(slots.take({ count: 1, client: 'x' }), refusedWith('too_many_requests'))
   assert.equal(slots.waitingCount, 3)
   first.release()
   await Promise.all(waiting)
   assert.deepEqual(order, ['x1', 'x2', 'y1'])
+  assert.equal(slots.waitingCount, 0)
+})
+
+test('a full line refuses its last claim, not a newcomer that holds less', async () => {
+  const slots = new Slots({ ...OPTIONS, max: 2, queue: { waitMs: 60_000, max: 3 } })
+  const [first] = await takeAll(slots, ['x', 'x'])
+  const waiting = ['x', 'x', 'x'].map(async () => slots.take({ count: 1, client: 'x' }))
+  const refused = assert.rejects(waiting[2]!, refusedWith('too_many_requests'))
+  const newcomer = slots.take({ count: 1, client: 'y' })
+  await refused
+  assert.equal(slots.waitingCount, 3)
+  first?.release()
+  const hold = await newcomer
+  hold.release()
+  const second = await waiting[0]!
+  second.release()
+  await waiting[1]
   assert.equal(slots.waitingCount, 0)
 })
 
@@ -136,6 +154,89 @@ test('of those who wait, the client that holds least goes first', async () => {
   second?.release()
   await Promise.all(waiting)
   assert.deepEqual(order, ['y', 'x'])
+})
+
+test('a client that holds everything and asks for more keeps nobody from what its slow streams give back', async () => {
+  const slots = new Slots(OPTIONS)
+  const held: SlotHold[] = []
+  const takeSlowly = async (): Promise<void> => {
+    const hold = await slots.take({ count: 1, client: 'a' })
+    held.push(hold)
+    // The stream ends a while after it was cut off.
+    hold.attach({ slowInMs: -1, displace: () => setTimeout(() => hold.release(), 5) })
+  }
+  for (let index = 0; index < 4; index += 1) await takeSlowly()
+  const greedy = Array.from({ length: 36 }, () => takeSlowly().catch(() => {}))
+  await Promise.all(['b', 'c'].map((client) => slots.take({ count: 1, client })))
+  assert.ok(slots.figures.displaced <= 4)
+  await Promise.allSettled(greedy)
+})
+
+test('a client that asks every second is owed a permit, however late it was told to come', async () => {
+  const slots = new Slots(OPTIONS)
+  const holds = await takeAll(slots, ['a', 'a', 'a', 'a'])
+  for (const hold of holds) hold.follow(() => 0.000_001)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  await assert.rejects(slots.take({ count: 1, client: 'b' }), ({ headers }: ApiError) => {
+    assert.deepEqual(headers, { 'Retry-After': '60' })
+    return true
+  })
+  // Its own slow stream is not cut off for a claim that would go behind the one of b.
+  holds[0]?.attach({ slowInMs: -1, displace: () => holds[0]?.release() })
+  await assert.rejects(slots.take({ count: 1, client: 'a' }), ApiError)
+  assert.equal(slots.figures.displaced, 0)
+  await slots.take({ count: 1, client: 'b' })
+  assert.equal(slots.figures.displaced, 1)
+})
+
+test('who holds less is told to come when a stream of one that holds more will be slow', async () => {
+  const slots = new Slots(OPTIONS)
+  const holds = await takeAll(slots, ['a', 'a', 'b', 'b'])
+  for (const hold of holds) hold.follow(() => 0.000_001)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  holds[0]?.attach({ slowInMs: 3_000, displace: () => {} })
+  const retryAfter = async (client: string): Promise<unknown> =>
+    slots.take({ count: 1, client }).then(
+      () => 'granted',
+      ({ headers }: ApiError) => headers['Retry-After'],
+    )
+  assert.equal(await retryAfter('c'), '4')
+  assert.equal(await retryAfter('b'), '60', 'b holds no less than a')
+})
+
+test('no client gets a permit while one that holds less waits', async () => {
+  const step = fc.oneof(
+    fc.record({ client: fc.constantFrom('a', 'b', 'c'), count: fc.integer({ min: 1, max: 3 }) }),
+    fc.record({ release: fc.nat(5) }),
+  )
+  const property = fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+    const slots = new Slots({ ...OPTIONS, queue: { waitMs: 60_000, max: 100 } })
+    const held: { readonly client: string; readonly count: number; readonly hold: SlotHold }[] = []
+    const waiting = new Set<{ readonly client: string; readonly count: number }>()
+    const heldBy = (client: string): number =>
+      held.filter((each) => each.client === client).reduce((sum, { count }) => sum + count, 0)
+    const leaving = new AbortController()
+    for (const each of steps) {
+      if ('release' in each) held.splice(each.release, 1)[0]?.hold.release()
+      else {
+        const claim = { ...each }
+        waiting.add(claim)
+        const granted = (hold: SlotHold): void => {
+          waiting.delete(claim)
+          const heldCount = heldBy(claim.client)
+          for (const { client } of waiting)
+            assert.ok(heldBy(client) >= heldCount, `${claim.client} before ${client}`)
+          held.push({ ...claim, hold })
+        }
+        void slots.take({ ...claim, signal: leaving.signal }).then(granted, () => waiting.delete(claim))
+      }
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    leaving.abort()
+    for (const { hold } of held) hold.release()
+    assert.equal(slots.takenCount, 0)
+  })
+  await fc.assert(property, { numRuns: 300 })
 })
 
 test('a wait ends with its deadline, and with its client', async () => {

@@ -1,0 +1,79 @@
+// The order of claims: no client gets a permit while one that holds less waits or is owed one. Of clients that hold as much,
+// the one that came first is served first.
+
+import { OwedPermits } from './owed-permits.ts'
+
+export interface WaitingClaim {
+  readonly client: string
+  readonly count: number
+}
+
+export class ClaimLine<Claim extends WaitingClaim> {
+  readonly #waiting = new Set<Claim>()
+  readonly #heldCounts = new Map<string, number>()
+  readonly #owed = new OwedPermits()
+
+  get waitingCount(): number {
+    return this.#waiting.size
+  }
+
+  readonly heldBy = (client: string): number => this.#heldCounts.get(client) ?? 0
+
+  enter(claim: Claim): void {
+    this.#owed.cameBack(claim.client)
+    this.#waiting.add(claim)
+  }
+
+  leave(claim: Claim): void {
+    this.#waiting.delete(claim)
+  }
+
+  refused(client: string, refusal: { count: number; retryAfterS: number }): void {
+    this.#owed.refused(client, refusal)
+  }
+
+  granted(client: string, count: number): void {
+    this.#owed.cameBack(client)
+    this.#heldCounts.set(client, this.heldBy(client) + count)
+  }
+
+  gaveBack(client: string, count: number): void {
+    this.#owed.gaveBack(client)
+    const heldCount = this.heldBy(client) - count
+    if (heldCount === 0) this.#heldCounts.delete(client)
+    else this.#heldCounts.set(client, heldCount)
+  }
+
+  /** The waiting claim that is served next. */
+  get next(): Claim | undefined {
+    let next: Claim | undefined
+    for (const claim of this.#waiting)
+      if (next === undefined || this.heldBy(claim.client) < this.heldBy(next.client)) next = claim
+    return next
+  }
+
+  /** The waiting claim that is served last. */
+  get last(): Claim | undefined {
+    let last: Claim | undefined
+    for (const claim of this.#waiting)
+      if (last === undefined || this.heldBy(claim.client) >= this.heldBy(last.client)) last = claim
+    return last
+  }
+
+  /** Permits that go to others before a claim of the client that comes now. */
+  countBefore(client: string, when?: 'ever'): number {
+    let count = this.owedBefore(client, when)
+    if (this.#waiting.size === 0) return count
+    const heldCount = this.heldBy(client)
+    for (const claim of this.#waiting) if (this.heldBy(claim.client) <= heldCount) count += claim.count
+    return count
+  }
+
+  /**
+   * Permits that refused clients are owed before a client gets one: those that are kept for them now, or `ever`, also those
+   * that they were told to come for later.
+   */
+  owedBefore(client: string, when?: 'ever'): number {
+    return this.#owed.countBefore(client, this.heldBy, when === 'ever')
+  }
+}
