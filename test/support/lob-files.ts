@@ -7,6 +7,7 @@ import * as arrow from 'apache-arrow'
 import {
   Compression,
   EnabledStatistics,
+  Encoding,
   Table,
   writeParquet,
   WriterPropertiesBuilder,
@@ -33,6 +34,8 @@ export interface ForeignFile {
   readonly keyValues: Readonly<Record<string, string>>
   /** Value bytes of a page; as many as the writer likes when left out. */
   readonly pageBytes?: number
+  /** Of the market ids, where there is no dictionary; PLAIN when left out. */
+  readonly idEncoding?: keyof typeof Encoding
 }
 
 export const PLAIN_FOREIGN_FILE: ForeignFile = {
@@ -122,6 +125,7 @@ export function writeForeignFile(path: string, events: readonly NaiveEvent[], fi
     .setDictionaryEnabled(file.hasDictionary)
     .setStatisticsEnabled(file.hasStatistics ? EnabledStatistics.Chunk : EnabledStatistics.None)
     .setMaxRowGroupSize(file.rowGroupRows)
+    .setColumnEncoding('market_id', Encoding[file.idEncoding ?? 'PLAIN'])
     .setKeyValueMetadata(new Map(Object.entries(file.keyValues)))
   const { pageBytes } = file
   const paged =

@@ -18,6 +18,7 @@ import * as arrow from 'apache-arrow'
 import { parquetMetadata } from 'hyparquet'
 import { Table, writeParquet } from 'parquet-wasm/node'
 import { lobFilePath } from '../../shared/lake-layout.ts'
+import { pageCompressors } from '../../workers/lob/decompress.ts'
 import { runs } from '../support/effort.ts'
 import { PLAIN_FOREIGN_FILE, writeForeignLakeFile } from '../support/lob-files.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
@@ -188,6 +189,73 @@ test('a page that the answer does not need cannot shift the others by a wrong co
     if (hasWrongCount) assert.match(failure?.detail ?? '', /column price holds more than 8192 values/)
     else assert.equal(failure, undefined)
   }
+})
+
+test('a page with more bytes than its values can have is refused before it is unpacked', async (t) => {
+  const place = { source: 'kalshi', series: SERIES, date: DATE } as const
+  const plain = { ...PLAIN_FOREIGN_FILE, hasDictionary: false, rowGroupRows: 100_000 }
+  const eventsOf = (marketId: string, rows: number) =>
+    Array.from({ length: rows }, (_, row) => ({
+      marketId,
+      ts: DAY_START,
+      event: 0,
+      side: 0,
+      price: 0,
+      qty: row,
+    }))
+  let unpackedMax = 0
+  for (const codec of ['ZSTD', 'GZIP'] as const) {
+    const unpack = pageCompressors[codec]
+    t.mock.method(pageCompressors, codec, (input: Uint8Array, length: number) => {
+      unpackedMax = Math.max(unpackedMax, length)
+      return unpack(input, length)
+    })
+  }
+  const expected = await collectLob(writtenLake(await temporaryDirectory(t), place, `${SERIES}-A`), QUERY)
+  assert.equal(expected.failure, undefined)
+  function writtenLake(lake: string, where: typeof place, id: string, rows = 6, file = {}): string {
+    writeForeignLakeFile(lake, where, eventsOf(id, rows), { ...plain, ...file })
+    return lake
+  }
+  const long = 'A'.repeat(1_000_000)
+  for (const [id, rows, file, reason] of [
+    [long, 6, {}, /a page of column market_id claims 2000008 bytes for 2 values/],
+    [long, 6, { codec: 'gzip' }, /claims 2000008 bytes for 2 values/],
+    [long, 6, { hasDictionary: true }, /claims 1000004 bytes for 1 values/],
+    [long, 6, { idEncoding: 'DELTA_LENGTH_BYTE_ARRAY' }, /claims \d{7} bytes for \d values/],
+    ['A'.repeat(257), 6, {}, /a market id has 257 bytes; at most 256 are possible/],
+    ['A'.repeat(257), 6, { idEncoding: 'DELTA_LENGTH_BYTE_ARRAY' }, /a market id has 257 bytes/],
+    // Each value repeats the one before: 1.2 GB from 60 kB.
+    ['A'.repeat(60_000), 20_000, { idEncoding: 'DELTA_BYTE_ARRAY' }, /a market id has 60000 bytes/],
+  ] as const) {
+    unpackedMax = 0
+    const { failure } = await collectLob(
+      writtenLake(await temporaryDirectory(t), place, id, rows, file),
+      QUERY,
+    )
+    assert.equal(failure?.code, 'lake_file_invalid')
+    assert.match(failure.detail, reason)
+    assert.match(failure.detail, /date=2026-07-01\.parquet/)
+    assert.ok(unpackedMax < 400_000, `${unpackedMax} bytes were unpacked`)
+  }
+  for (const idEncoding of ['DELTA_LENGTH_BYTE_ARRAY', 'DELTA_BYTE_ARRAY'] as const) {
+    const lake = writtenLake(await temporaryDirectory(t), place, `${SERIES}-A`, 6, { idEncoding })
+    assert.deepEqual((await collectLob(lake, QUERY)).body, expected.body)
+  }
+  // The header of a page of 20,000 integers says 1,048,575 bytes instead of 160,000.
+  const lake = writtenLake(await temporaryDirectory(t), place, `${SERIES}-A`, 20_000)
+  const path = lobFilePath(lake, 'kalshi', SERIES, DATE)
+  const bytes = readFileSync(path)
+  const { offset, sizeBytes } = columnOf(bytes, 'qty')
+  const chunk = bytes.subarray(offset, offset + sizeBytes)
+  const header = Buffer.from([0x15, 0x00, 0x15, 0x80, 0xc4, 0x13])
+  assert.ok(chunk.includes(header))
+  chunk.set([0xfe, 0xff, 0x7f], chunk.indexOf(header) + 3)
+  writeFileSync(path, bytes)
+  unpackedMax = 0
+  const { failure } = await collectLob(lake, QUERY)
+  assert.match(failure?.detail ?? '', /a page of column qty claims 1048575 bytes for 20000 values/)
+  assert.ok(unpackedMax < 400_000, `${unpackedMax} bytes were unpacked`)
 })
 
 test('a file replaced by renaming while it is read leaves the answer whole', async (t) => {

@@ -6,8 +6,24 @@ import { crc32 } from 'node:zlib'
 import type { ColumnMetaData, SchemaTree } from 'hyparquet'
 import { parquetHeader, readColumn } from 'hyparquet/src/column.js'
 import { DEFAULT_PARSERS } from 'hyparquet/src/convert.js'
+import {
+  LOB_ROW_GROUP_ROWS_MAX,
+  MARKET_ID_BYTES_MAX,
+  PAGE_OVERHEAD_BYTES_MAX,
+  VALUE_OVERHEAD_BYTES_MAX,
+} from '../../shared/limits.ts'
 import { decompressPage, pageCompressors } from './decompress.ts'
-import { byteReader, readHybrid, type ByteReader } from './unpack-integers.ts'
+import { refuseLongId } from './plain-values.ts'
+import { byteReader, readDelta, readHybrid, type ByteReader } from './unpack-integers.ts'
+
+type Header = ReturnType<typeof parquetHeader>
+
+/** Bytes of one value at most, by the types of the columns. */
+const VALUE_BYTES_MAX: Readonly<Record<string, number>> = {
+  INT32: 4,
+  INT64: 8,
+  BYTE_ARRAY: MARKET_ID_BYTES_MAX,
+}
 
 /** Where one column chunk lies in its file and how it is packed. */
 export interface ColumnChunk {
@@ -62,12 +78,8 @@ export function visitPages(
   while (count < rows || (isAnySkipped && cursor.offset < bytes.length)) {
     if (cursor.offset >= bytes.length)
       throw new Error(`column ${chunk.name} ends after ${count} of ${rows} values`)
-    const header = parquetHeader(cursor)
-    const start = cursor.offset
-    const stop = start + header.compressed_page_size
-    if (!(stop >= start) || stop > bytes.length) throw new Error(`a page of column ${chunk.name} is cut off`)
-    cursor.offset = stop
-    const values = header.data_page_header?.num_values ?? header.data_page_header_v2?.num_values
+    const { header, body } = nextPage(bytes, cursor, chunk, rows)
+    const values = dataValuesOf(header)
     if (values !== undefined) {
       if (count + values > rows) throw new Error(`column ${chunk.name} holds more than ${rows} values`)
       if (count + values <= wanted.start || count >= wanted.stop) {
@@ -76,7 +88,6 @@ export function visitPages(
         continue
       }
     }
-    const body = bytes.subarray(start, stop)
     if (header.crc !== undefined && (crc32(body) | 0) !== header.crc) {
       throw new Error(`a page of column ${chunk.name} has a wrong checksum`)
     }
@@ -95,11 +106,33 @@ export function visitPages(
   }
 }
 
-function dataPage(
+function dataValuesOf(header: Header): number | undefined {
+  return header.data_page_header?.num_values ?? header.data_page_header_v2?.num_values
+}
+
+/** The page that begins at the cursor, which moves behind it. Refuses more bytes than the page's values can have. */
+function nextPage(
+  bytes: Uint8Array,
+  cursor: { readonly view: DataView; offset: number },
   chunk: ColumnChunk,
-  header: ReturnType<typeof parquetHeader>,
-  body: Uint8Array,
-): ValuePage | undefined {
+  rows: number,
+): { header: Header; body: Uint8Array } {
+  const header = parquetHeader(cursor)
+  const start = cursor.offset
+  const stop = start + header.compressed_page_size
+  if (!(stop >= start) || stop > bytes.length) throw new Error(`a page of column ${chunk.name} is cut off`)
+  cursor.offset = stop
+  const values = dataValuesOf(header) ?? header.dictionary_page_header?.num_values ?? 0
+  // Some writers store dictionary entries that no row uses.
+  const countedValues = Math.min(values, Math.max(rows, LOB_ROW_GROUP_ROWS_MAX))
+  const valueBytesMax = (VALUE_BYTES_MAX[chunk.metadata.type] ?? 0) + VALUE_OVERHEAD_BYTES_MAX
+  const claimedBytes = header.uncompressed_page_size
+  if (claimedBytes > PAGE_OVERHEAD_BYTES_MAX + countedValues * valueBytesMax)
+    throw new Error(`a page of column ${chunk.name} claims ${claimedBytes} bytes for ${values} values`)
+  return { header, body: bytes.subarray(start, stop) }
+}
+
+function dataPage(chunk: ColumnChunk, header: Header, body: Uint8Array): ValuePage | undefined {
   const v1 = header.data_page_header
   const v2 = header.data_page_header_v2
   const { codec } = chunk.metadata
@@ -139,9 +172,27 @@ function refuseNulls(chunk: ColumnChunk, reader: ByteReader, count: number): voi
   if (levels.includes(0)) throw nullFound(chunk)
 }
 
+/** Checks what hyparquet would not: the sizes of pages, and how much of each string is repeated from the one before. */
+function checkPages(bytes: Uint8Array, view: DataView, chunk: ColumnChunk, rows: number): void {
+  const cursor = { view, offset: 0 }
+  for (let count = 0; count < rows && cursor.offset < bytes.length;) {
+    const { header, body } = nextPage(bytes, cursor, chunk, rows)
+    const values = dataValuesOf(header) ?? 0
+    count += values
+    if (count > rows) throw new Error(`column ${chunk.name} holds more than ${rows} values`)
+    const encoding = header.data_page_header?.encoding ?? header.data_page_header_v2?.encoding
+    const page = encoding === 'DELTA_BYTE_ARRAY' ? dataPage(chunk, header, body) : undefined
+    if (page === undefined) continue
+    const prefixBytes = new Float64Array(values)
+    readDelta(page.reader, 0n, prefixBytes, 0, values)
+    for (const length of prefixBytes) refuseLongId(length)
+  }
+}
+
 /** Every value of a chunk through hyparquet: slow, but it knows every encoding. Throws on a null. */
 export function readUnusualColumn(bytes: Uint8Array, chunk: ColumnChunk, rows: number): readonly unknown[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  checkPages(bytes, view, chunk, rows)
   const element = chunk.schemaPath[chunk.schemaPath.length - 1]!.element
   const { data } = readColumn(
     { view, offset: 0 },

@@ -9,7 +9,7 @@ import {
   type RowRange,
   type ValuePage,
 } from './column-pages.ts'
-import { readPlainInt32, readPlainInt64, readPlainStrings } from './plain-values.ts'
+import { readPlainInt32, readPlainInt64, readPlainStrings, refuseLongId } from './plain-values.ts'
 import { readDelta, readHybrid, type ByteReader } from './unpack-integers.ts'
 
 function wholeOf(rows: number): RowRange {
@@ -211,7 +211,9 @@ export function decodeStrings(
     () => visitPages(bytes, chunk, rows, wholeOf(rows), visitor),
     () => {
       for (const [index, value] of readUnusualColumn(bytes, chunk, rows).entries()) {
-        out[index] = numberOf(String(value))
+        const id = String(value)
+        refuseLongId(Buffer.byteLength(id))
+        out[index] = numberOf(id)
       }
     },
   )

@@ -32,7 +32,7 @@ export async function prepareDecompression(): Promise<void> {
 export const pageCompressors = {
   ...libraryCompressors,
   ZSTD: (input: Uint8Array, length: number) => zstd.decode(input, length),
-  GZIP: (input: Uint8Array) => gunzipSync(input, { maxOutputLength: ROW_GROUP_BYTES_MAX }),
+  GZIP: (input: Uint8Array, length: number) => gunzipSync(input, { maxOutputLength: Math.max(1, length) }),
 }
 
 /**

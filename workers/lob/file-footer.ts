@@ -7,6 +7,7 @@ import { getSchemaPath } from 'hyparquet/src/schema.js'
 import { lobFooterChecksum } from '../../shared/lob-checksum.ts'
 import { KEYFRAMES_HOURLY, LOB_COLUMNS, LOB_FOOTER_KEYS, LOB_SCHEMA } from '../../shared/lob-v1.ts'
 import type { ColumnChunk } from './column-pages.ts'
+import { refuseLongId } from './plain-values.ts'
 
 type ColumnName = (typeof LOB_COLUMNS)[number]['name']
 
@@ -178,6 +179,7 @@ function parseMarkets(json: string, baseNs: bigint): FooterMarket[] {
     const { id, book_at_end: bookAtEnd } = entry
     const last = instantOf(entry['last_ts'], baseNs)
     if (typeof id !== 'string' || last === null) throw new Error('its list of markets is malformed')
+    refuseLongId(Buffer.byteLength(id))
     return {
       id,
       first: instantOf(entry['first_ts'], baseNs),

@@ -1,6 +1,7 @@
 // PLAIN values of parquet pages, read into typed arrays; parquet-format Encodings.md, "PLAIN". 64-bit values come out as
 // doubles relative to a base and must be exact there (below 2^53), else the caller is told.
 
+import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
 import { type ByteReader, TWO_32 } from './unpack-integers.ts'
 
 /** Reads `count` PLAIN little-endian 64-bit integers, minus `base`, into `out` from `start`. */
@@ -36,6 +37,12 @@ export function readPlainInt32(reader: ByteReader, out: Int32Array, start: numbe
   reader.offset += count * 4
 }
 
+/** Throws for a market id, which is what all strings are, that is too long. */
+export function refuseLongId(bytes: number): void {
+  if (bytes > MARKET_ID_BYTES_MAX)
+    throw new Error(`a market id has ${bytes} bytes; at most ${MARKET_ID_BYTES_MAX} are possible`)
+}
+
 /** Reads `count` PLAIN byte arrays as UTF-8 strings. */
 export function readPlainStrings(reader: ByteReader, count: number): string[] {
   const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -43,6 +50,7 @@ export function readPlainStrings(reader: ByteReader, count: number): string[] {
   for (let index = 0; index < count; index++) {
     if (reader.offset + 4 > reader.end) throw new Error('a page ends in the middle of a value')
     const length = reader.view.getUint32(reader.offset, true)
+    refuseLongId(length)
     const start = reader.offset + 4
     if (start + length > reader.end) throw new Error('a page ends in the middle of a value')
     strings.push(decoder.decode(reader.bytes.subarray(start, start + length)))
