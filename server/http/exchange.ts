@@ -98,6 +98,8 @@ export interface HttpServerOptions {
   readonly fairBytesPerS?: number
   /** Open connections at most; further ones are closed at once. They leave some descriptors to others in any case. */
   readonly connectionsMax?: number
+  /** Open connections of one address at most; a tenth of all when left out. */
+  readonly clientConnectionsMax?: number | undefined
 }
 
 export interface HttpServer {

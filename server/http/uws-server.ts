@@ -14,7 +14,7 @@
 // costs both ends about half of what sixty-four cost; and what is long but of known length goes through `tryEnd`, which
 // says how much was taken and keeps nothing.
 
-import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js'
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { AbortNotice } from './abort-notice.ts'
 import { type BodySocket, BodyWriter } from './body-writer.ts'
 import {
@@ -26,11 +26,11 @@ import {
   type ReplyHead,
   type RequestHeader,
 } from './exchange.ts'
-import { DESCRIPTORS_RESERVED, descriptorsMax } from './descriptor-limit.ts'
 import { ForeignCork } from './foreign-cork.ts'
 import { ReaderPace } from './reader-pace.ts'
 import { RequestHeaders } from './request-headers.ts'
 import { SizedBody } from './sized-body.ts'
+import { limitConnections, peerAddressOf } from './uws-connections.ts'
 import { writeHead } from './uws-head.ts'
 import { listen, uWS } from './uws-library.ts'
 
@@ -84,7 +84,7 @@ class UwsExchange implements Exchange {
   }
 
   get peerAddress(): string {
-    return this.#isOver ? '' : Buffer.from(this.#response.getRemoteAddressAsText()).toString('latin1')
+    return this.#isOver ? '' : peerAddressOf(this.#response)
   }
 
   get signal(): AbortSignal {
@@ -256,15 +256,6 @@ class UwsExchange implements Exchange {
   }
 }
 
-/** Closes connections beyond a bound as soon as they are accepted. */
-function limitConnections(app: TemplatedApp, connectionsMax: number): void {
-  let open = 0
-  app.filter((response, change) => {
-    open += change
-    if (change > 0 && open > connectionsMax) response.close()
-  })
-}
-
 /**
  * Starts listening; every request goes to `handler`, which must not throw. Rejects when the address cannot be bound.
  * `foreignCork` is closed with the server.
@@ -276,8 +267,8 @@ export async function startUwsServer(
 ): Promise<HttpServer> {
   const cork = foreignCork ?? (await ForeignCork.open())
   const app = uWS.App()
-  const affordable = descriptorsMax() - DESCRIPTORS_RESERVED
-  limitConnections(app, Math.min(options.connectionsMax ?? affordable, affordable))
+  let boundPort = options.port
+  limitConnections(app, options, () => boundPort)
   app.any('/*', (response, request) => {
     const exchange = new UwsExchange(response, request, options, cork)
     handler(exchange)
@@ -292,7 +283,8 @@ export async function startUwsServer(
       app.close()
       cork.close()
     }
-    return { port: uWS.us_socket_local_port(listening), close }
+    boundPort = uWS.us_socket_local_port(listening)
+    return { port: boundPort, close }
   } catch (error) {
     cork.close()
     throw error

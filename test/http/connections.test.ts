@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
+import { establishedConnections } from '../../server/http/connection-shares.ts'
 import { startHttpServer } from '../../server/http/http-server.ts'
 import { patternBytes } from '../support/byte-pattern.ts'
 import { startTestServer, until } from '../support/test-server.ts'
@@ -13,12 +14,15 @@ const REQUEST = 'GET /livez HTTP/1.1\r\nHost: test\r\n\r\n'
 
 /** What a connection says first; nothing when it is closed instead. */
 async function firstWords(socket: Socket): Promise<string> {
-  const [said] = (await Promise.race([once(socket, 'data'), once(socket, 'close')])) as [Buffer | boolean]
-  return typeof said === 'boolean' ? '' : said.toString('latin1')
+  return new Promise((resolve) => {
+    socket.once('data', (said) => resolve(said.toString('latin1')))
+    socket.once('close', () => resolve(''))
+  })
 }
 
 test('connections beyond the bound are closed, and make room when they go', async (t) => {
-  const { server } = await startTestServer(t, { connectionsMax: CONNECTIONS_MAX })
+  const limits = { connectionsMax: CONNECTIONS_MAX, clientConnectionsMax: CONNECTIONS_MAX }
+  const { server } = await startTestServer(t, limits)
   const open = (): Socket => {
     const socket = connect(server.port, '127.0.0.1').on('error', () => {})
     t.after(() => socket.destroy())
@@ -38,6 +42,64 @@ test('connections beyond the bound are closed, and make room when they go', asyn
   }
   held[0]?.destroy()
   while ((await firstWords(open())) === '');
+})
+
+test('one address has a tenth of the connections, closed ones make room, and behind a proxy it has all', async (t) => {
+  const share = 4
+  const connectionsMax = 10 * share
+  const { server } = await startTestServer(t, { connectionsMax })
+  const proxied = await startTestServer(t, { connectionsMax, trustedProxies: 1 })
+  const open = (localAddress: string, port = server.port): Socket => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {})
+    t.after(() => socket.destroy())
+    return socket
+  }
+  const isServed = async (socket: Socket): Promise<boolean> => {
+    socket.write(REQUEST)
+    return (await firstWords(socket)) !== ''
+  }
+  const idle = Array.from({ length: share }, () => open('127.0.0.1'))
+  await Promise.all(idle.map(async (socket) => once(socket, 'connect')))
+  for (let round = 0; round < 3 * connectionsMax; round += 1)
+    assert.equal(await isServed(open('127.0.0.1')), false)
+  assert.ok(await isServed(open('127.0.0.2')))
+  for (const socket of idle) assert.ok(await isServed(socket))
+  // Connections that were closed do not count, however many there were.
+  for (const socket of idle) socket.destroy()
+  while (!(await isServed(open('127.0.0.1'))));
+  for (let round = 0; round < connectionsMax; round += 1) {
+    const socket = open('127.0.0.2')
+    assert.ok(await isServed(socket))
+    socket.destroy()
+    await once(socket, 'close')
+  }
+  for (let count = 0; count < connectionsMax; count += 1)
+    assert.ok(await isServed(open('127.0.0.1', proxied.server.port)))
+})
+
+test('the kernel counts connections by address, of both kinds', async (t) => {
+  const listening = createServer().listen(0, '::')
+  t.after(() => listening.close())
+  await once(listening, 'listening')
+  const { port } = listening.address() as AddressInfo
+  for (const [host, count] of [
+    ['127.0.0.1', 2],
+    ['::1', 1],
+  ] as const)
+    for (let opened = 0; opened < count; opened += 1) {
+      const socket = connect(port, host)
+      t.after(() => socket.destroy())
+      await once(socket, 'connect')
+    }
+  assert.deepEqual(
+    establishedConnections(port),
+    process.platform === 'linux'
+      ? new Map([
+          ['127.0.0.1', 2],
+          ['0:0:0:0::/64', 1],
+        ])
+      : undefined,
+  )
 })
 
 test('a client that has the last byte of a body of known length may ask again before the server has ended it', async (t) => {

@@ -1,0 +1,99 @@
+// A bound on open connections, and a share of it for each address: thousands of idle connections from one address must not
+// keep the others out.
+
+import { readFileSync } from 'node:fs'
+import { clientAddress } from './client-address.ts'
+import { DESCRIPTORS_RESERVED, descriptorsMax } from './descriptor-limit.ts'
+import type { HttpServerOptions } from './exchange.ts'
+
+/** One address may have so much of all connections where nothing else is configured. */
+const SHARE = 1 / 10
+/** How long a count of the kernel's holds, unless so much of a share was opened since. */
+const COUNT_VALID_MS = 1_000
+const OPENED_SHARE_MAX = 1 / 10
+/** Addresses that are remembered between two counts. */
+const ADDRESSES_MAX = 100_000
+/** A line of /proc/net/tcp: local and remote address and port, in hexadecimal; 01 is an established connection. */
+const ESTABLISHED = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) ([0-9A-F]+):[0-9A-F]{4} 01 /gm
+
+/** Connections of all clients, and of one address, at most. */
+export function connectionLimits(options: HttpServerOptions): { max: number; clientMax: number } {
+  const affordable = descriptorsMax() - DESCRIPTORS_RESERVED
+  const max = Math.min(options.connectionsMax ?? affordable, affordable)
+  return { max, clientMax: options.clientConnectionsMax ?? Math.max(1, Math.floor(max * SHARE)) }
+}
+
+/** Open connections by address. */
+type Counts = Map<string, number>
+
+export class ConnectionShares {
+  readonly #clientMax: number
+  readonly #recount: (() => Counts | undefined) | undefined
+  #counts: Counts = new Map()
+  #countedMs = -Infinity
+  #openedCount = 0
+
+  /**
+   * @param recount for a library that does not say whose connection is closed: counts the open ones; undefined where the
+   * system cannot, which then has no shares
+   */
+  constructor(clientMax: number, recount?: () => Counts | undefined) {
+    this.#clientMax = clientMax
+    this.#recount = recount
+  }
+
+  /** Counts a new connection; false when its address has its share. */
+  open(peerAddress: string): boolean {
+    if (this.#clientMax === Infinity) return true
+    const address = clientAddress(peerAddress, '', 0)
+    let count = (this.#counts.get(address) ?? 0) + 1
+    if (this.#recount !== undefined && (count > this.#clientMax || this.#counts.size >= ADDRESSES_MAX)) {
+      const isOld = performance.now() - this.#countedMs >= COUNT_VALID_MS
+      if (isOld || this.#openedCount >= this.#clientMax * OPENED_SHARE_MAX) {
+        this.#counts = this.#recount() ?? new Map()
+        this.#countedMs = performance.now()
+        this.#openedCount = 0
+        // The kernel has counted the new one too.
+        count = this.#counts.get(address) ?? 1
+      }
+    }
+    if (count > this.#clientMax) return false
+    this.#counts.set(address, count)
+    this.#openedCount += 1
+    return true
+  }
+
+  /** A connection that was counted is closed. */
+  close(peerAddress: string): void {
+    const address = clientAddress(peerAddress, '', 0)
+    const count = (this.#counts.get(address) ?? 0) - 1
+    if (count > 0) this.#counts.set(address, count)
+    else this.#counts.delete(address)
+  }
+}
+
+/** The connections of a listening port by address, as the kernel lists them; undefined where it does not (not Linux). */
+export function establishedConnections(port: number): Counts | undefined {
+  const counts: Counts = new Map()
+  for (const file of ['tcp', 'tcp6']) {
+    let text = ''
+    try {
+      text = readFileSync(`/proc/self/net/${file}`, 'latin1')
+    } catch {
+      if (file === 'tcp') return undefined
+    }
+    for (const [, localPort = '', remote = ''] of text.matchAll(ESTABLISHED)) {
+      if (Number.parseInt(localPort, 16) !== port) continue
+      const address = clientAddress(addressOf(remote), '', 0)
+      counts.set(address, (counts.get(address) ?? 0) + 1)
+    }
+  }
+  return counts
+}
+
+/** An address of 32-bit words in the byte order of the processor, which is little-endian. */
+function addressOf(hex: string): string {
+  const bytes = Buffer.from(hex, 'hex').swap32()
+  if (bytes.length === 4) return bytes.join('.')
+  return Array.from({ length: 8 }, (_, group) => bytes.readUInt16BE(2 * group).toString(16)).join(':')
+}
