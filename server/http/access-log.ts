@@ -78,12 +78,17 @@ export class RequestRecord {
       streamOf(logger).write(this.#line(logger.levels.values['info'] ?? 0))
   }
 
+  /** What the client chose, as the log may have it. */
+  get #target(): { method: string; path: string; query: string } {
+    const { method, path, query } = this.#exchange
+    const logged = (text: string): string => loggedTarget(text, this.#isKey)
+    return { method: logged(method), path: path === this.route ? path : logged(path), query: logged(query) }
+  }
+
   #fields(): object {
     return {
       request_id: this.requestId,
-      method: this.#exchange.method,
-      path: loggedTarget(this.#exchange.path, this.#isKey),
-      query: loggedTarget(this.#exchange.query, this.#isKey),
+      ...this.#target,
       status: this.status,
       rows: this.rows,
       bytes: this.bytes,
@@ -96,9 +101,7 @@ export class RequestRecord {
 
   /** The same members as `#fields`. Only what clients choose has to be escaped. */
   #line(level: number): string {
-    const { method } = this.#exchange
-    const path = loggedTarget(this.#exchange.path, this.#isKey)
-    const query = loggedTarget(this.#exchange.query, this.#isKey)
+    const { method, path, query } = this.#target
     const firstByteMs = this.#firstByteMs === null ? null : roundedMs(this.#firstByteMs)
     const client = this.client === undefined ? '' : `,"client":${JSON.stringify(this.client)}`
     return (

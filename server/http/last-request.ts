@@ -8,7 +8,7 @@ import type { BodySink, Exchange, ReplyHead, RequestHeader } from './exchange.ts
 import { RequestHeaders } from './request-headers.ts'
 
 /** An error of the parser, with the bytes it was given last. */
-interface ParserError {
+export interface ParserError {
   readonly code: string
   readonly rawPacket?: Uint8Array
   readonly bytesParsed?: number
@@ -32,7 +32,8 @@ const STATUSES: Readonly<Record<string, number>> = {
 /** Answers what is no request at all, without a body, and closes the connection. */
 export function answerBarely(socket: Duplex, { code }: Pick<ParserError, 'code'>): void {
   const status = STATUSES[code] ?? 400
-  const text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`
+  const date = new Date().toUTCString()
+  const text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${date}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`
   socket.end(text, () => socket.destroy())
 }
 
@@ -63,7 +64,8 @@ export class LastRequest implements Exchange {
   constructor(socket: Duplex, peerAddress: string, [requestLine = '', ...lines]: readonly string[]) {
     this.#socket = socket
     this.peerAddress = peerAddress
-    const [method = '', target = ''] = requestLine.split(' ')
+    // The bytes are there as latin1; what is not ASCII is taken for UTF-8, as the other adapter does.
+    const [method = '', target = ''] = Buffer.from(requestLine, 'latin1').toString().split(' ')
     const mark = target.indexOf('?')
     this.method = method
     this.path = mark < 0 ? target : target.slice(0, mark)
@@ -84,6 +86,7 @@ export class LastRequest implements Exchange {
     const all = {
       ...headers,
       ...commonHeaders,
+      Date: new Date().toUTCString(),
       'Content-Length': String(body.length),
       Connection: 'close',
     }

@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import { REQUEST_HEAD_BYTES_MAX } from '../../shared/limits.ts'
 import { AbortNotice } from './abort-notice.ts'
-import { DESCRIPTORS_RESERVED, descriptorsMax } from './descriptor-limit.ts'
+import { ConnectionShares, connectionLimits } from './connection-shares.ts'
 import {
   type BodySink,
   type Exchange,
@@ -17,7 +17,7 @@ import {
   type ReplyHead,
   type RequestHeader,
 } from './exchange.ts'
-import { answerBarely, brokenHead, isParserError, LastRequest } from './last-request.ts'
+import { answerBarely, brokenHead, isParserError, LastRequest, type ParserError } from './last-request.ts'
 import { NodeBody } from './node-body.ts'
 import { ReaderPace } from './reader-pace.ts'
 import { RequestHeaders } from './request-headers.ts'
@@ -70,7 +70,6 @@ class NodeExchange implements Exchange {
     for (let index = 0; index + 1 < rawHeaders.length; index += 2)
       this.#headers.see((rawHeaders[index] ?? '').toLowerCase(), rawHeaders[index + 1] ?? '')
     this.framingFault = this.#headers.framingFault
-    response.sendDate = false
     response.on('close', () => this.#onClose())
   }
 
@@ -189,6 +188,12 @@ class NodeExchange implements Exchange {
   }
 }
 
+/** Whether only the method is unknown, or the target has characters that are not ASCII: our own words say that better. */
+function isOdd({ code }: ParserError, requestLine = ''): boolean {
+  if (code === 'HPE_INVALID_METHOD') return /^[A-Za-z]+ \//.test(requestLine)
+  return code === 'HPE_INVALID_URL' && /^[A-Z]+ \/[!-~\x80-\xff]* HTTP\/1\.1$/.test(requestLine)
+}
+
 /** Answers what Node's parser does not understand, as far as the answer cannot be taken for that of another request. */
 function onParserError(
   error: unknown,
@@ -206,8 +211,9 @@ function onParserError(
   }
   const head = brokenHead(error)
   const request = head === undefined ? undefined : new LastRequest(socket, socket.remoteAddress ?? '', head)
-  const isUnknownMethod = error.code === 'HPE_INVALID_METHOD' && /^[A-Za-z]+ \//.test(head?.[0] ?? '')
-  if (request !== undefined && (request.framingFault !== undefined || isUnknownMethod)) handler(request)
+  const isRefusedHere =
+    request !== undefined && (request.framingFault !== undefined || isOdd(error, head?.[0]))
+  if (isRefusedHere) handler(request)
   else answerBarely(socket, error)
 }
 
@@ -230,8 +236,14 @@ export async function startNodeServer(
     connectionsCheckingInterval: IDLE_CHECK_MS,
     noDelay: true,
   })
-  const affordable = descriptorsMax() - DESCRIPTORS_RESERVED
-  server.maxConnections = Math.min(options.connectionsMax ?? affordable, affordable)
+  const { max, clientMax } = connectionLimits(options)
+  server.maxConnections = max
+  const shares = new ConnectionShares(clientMax)
+  server.on('connection', (socket) => {
+    const { remoteAddress = '' } = socket
+    if (shares.open(remoteAddress)) socket.once('close', () => shares.close(remoteAddress))
+    else socket.destroy()
+  })
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const connection = connectionOf(request.socket)
     // What comes behind a request that was refused is no request.

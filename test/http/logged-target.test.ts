@@ -29,14 +29,45 @@ test('hides values of names that credentials are put under', () => {
 
 test('hides keys of ours wherever they stand', async (t) => {
   const admission = new Admission({ apiKeys: KEYS, rateLimit: null, trustedProxies: 0 })
-  const { url, logged } = await startEndpoints(t, [], { admission })
+  const { url, port, logged } = await startEndpoints(t, [], { admission })
   const encoded = Buffer.from(KEY).toString('hex').replaceAll(/../g, '%$&')
-  for (const target of [`/${KEY}`, `/a/${KEY}/b?c=${KEY}`, `/?${KEY}`, `/${encoded}?d=${encoded}`])
-    await (await fetch(url + target)).arrayBuffer()
-  assert.equal(logged.length, 4)
+  const targets = [
+    `/${KEY}`,
+    `/a/${KEY}/b?c=${KEY}`,
+    `/?${KEY}`,
+    `/${encoded}?d=${encoded}`,
+    `/?x=Bearer%20${KEY}`,
+    `/?x=Bearer+${encoded}`,
+    `/?${KEY}=1&${encoded}=2`,
+    `/?referer=http://${KEY}@host/`,
+    `/?x=${encodeURIComponent(encodeURIComponent(`http://${KEY}:${encoded}@host/`))}`,
+    `/?x="${KEY}"`,
+    // An amount of odd characters that would take long to look through hides what it surrounds.
+    `/?x=${'12345678,'.repeat(400)}${KEY}`,
+  ]
+  for (const target of targets) await (await fetch(url + target)).arrayBuffer()
+  const raw = async (requestLine: string): Promise<void> => {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    socket.write(`${requestLine} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    socket.resume()
+    await once(socket, 'close')
+  }
+  await raw(`${KEY} /`)
+  await raw(`GET http://${KEY}@host/`)
+  assert.ok(logged.length >= targets.length)
   for (const line of logged) {
     assert.doesNotMatch(line, new RegExp(`${KEY}|${encoded}`, 'i'))
     assert.match(line, /\.\.\./)
+  }
+})
+
+test('hides a key of any characters, and keeps what stands around it', () => {
+  for (const key of ['abc/def+ghi==', 'a,b;c&d?e=f%41', '-"quoted"-', 'plain-words-only']) {
+    const isKey = (text: string): boolean => text === key
+    const encoded = encodeURIComponent(key)
+    assert.equal(loggedTarget(`a=1&x=Bearer%20${encoded}&b=2`, isKey), 'a=1&x=Bearer ...&b=2')
+    assert.equal(loggedTarget(`/api/v1/${encoded}`, isKey), '/api/v1/...')
+    assert.equal(loggedTarget('a=%20&b=c,d,e&series=KXHIGHNY', isKey), 'a=%20&b=c,d,e&series=KXHIGHNY')
   }
 })
 

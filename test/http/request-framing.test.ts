@@ -120,6 +120,34 @@ test('a refused request is told why, with a problem, and its connection is close
   assert.equal(JSON.parse(logged[0] ?? '').status, 400)
 })
 
+test('a target of raw bytes that are not ASCII gets a problem, and every answer the date', async (t) => {
+  const endpoint = defineEndpoint({
+    path: '/first',
+    summary: 'first',
+    parameters: [],
+    handle: () => jsonReply('x'),
+  })
+  const { port, logged } = await startEndpoints(t, [endpoint])
+  const closing = ' HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n'
+  const bytes = Buffer.from('é').toString('latin1')
+  for (const [target, status, code] of [
+    [`/${bytes}`, 404, 'unknown_path'],
+    ['/\xe9', 404, 'unknown_path'],
+    [`/first?${bytes}=1`, 400, 'invalid_parameter'],
+  ] as const) {
+    const answer = await answerTo(port, `GET ${target}${closing}`)
+    assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
+    assert.match(answer, /\r\nContent-Type: application\/problem\+json\r\n/)
+    assert.ok(answer.includes(`"code":"${code}"`), answer)
+    assert.match(answer, /\r\nDate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n/)
+  }
+  assert.deepEqual(
+    logged.map((line) => JSON.parse(line).path),
+    ['/é', '/\ufffd', '/first'],
+  )
+  assert.match(await answerTo(port, `GET /first${closing}`), /\r\nDate: /)
+})
+
 test('plain requests with and without a length of nothing are answered in order', async (t) => {
   const endpoint = defineEndpoint({
     path: '/first',
