@@ -16,6 +16,7 @@ import {
   seriesOptions,
 } from '../recorder/recording-config.ts'
 import { INGEST_OPTIONS, type IngestConfig, readIngestConfig } from '../ingest/ingest-config.ts'
+import { SOURCE_NAMES, type SourceName } from '../ingest/source.ts'
 import { OBJECT_STORE_OPTIONS, readPlace, readSyncInterval } from '../sync/sync-options.ts'
 import type { S3Settings } from '../sync/sync-target.ts'
 import {
@@ -26,7 +27,7 @@ import {
 } from '../../shared/limits.ts'
 import { MS_PER_HOUR } from '../../shared/utc-date.ts'
 
-/** Pause between two compactions of a running process: so late a row is merged that came for a moved day. */
+/** Pause pause pause between two compactions of a running process: so late a row is merged that came for a moved day. */
 const COMPACTION_INTERVAL_MS = 15 * 60 * 1000
 /**
  * Rows stay in the relational store for so long after their file was brought to object storage, so that servers with a
@@ -55,6 +56,8 @@ export interface PushConfig {
 
 export interface CollectConfig {
   readonly ingest: IngestConfig
+  /** The sources that are asked. */
+  readonly names: readonly SourceName[]
   /** The next three are null where nothing is to be done. */
   readonly recording: RecordingConfig | null
   readonly compaction: CompactionConfig | null
@@ -63,13 +66,14 @@ export interface CollectConfig {
 
 // oxfmt-ignore
 export const COLLECT_OPTIONS = [
+  { name: 'source', placeholder: '<name,…>', description: 'only these sources; "none" for none', env: 'BOOKCAST_INGEST_SOURCES', default: SOURCE_NAMES.join(',') },
   ...INGEST_OPTIONS,
   ...RECORDER_OPTIONS,
-  { name: 'compact', placeholder: '<on|off>', description: 'whether closed days move from the relational store to the lake', env: 'BOOKCAST_COMPACT', default: 'on' },
-  { name: 'compact-delay-hours', placeholder: '<n>', description: "hours after a day's end (UTC) before it moves", env: 'BOOKCAST_COMPACT_DELAY_HOURS', default: String(COMPACTION_DELAY_MS / MS_PER_HOUR) },
-  { name: 'compact-grace-minutes', placeholder: '<n>', description: `rows stay in the store so long after their file has been pushed, for servers that pull the lake (default ${COMPACTION_GRACE_MS / MS_PER_MINUTE} with --sync-to, else 0)`, env: 'BOOKCAST_COMPACT_GRACE_MINUTES' },
-  { name: 'compact-interval-ms', placeholder: '<ms>', description: 'between two compactions', env: 'BOOKCAST_COMPACT_INTERVAL_MS', default: String(COMPACTION_INTERVAL_MS) },
-  { name: 'sync-to', placeholder: '<place>', description: 's3://bucket/prefix or a directory to which the lake is pushed', env: 'BOOKCAST_SYNC_TO' },
+  { name: 'compact', placeholder: '<on|off>', description: 'move closed days from the relational store to the lake', env: 'BOOKCAST_COMPACT', default: 'on' },
+  { name: 'compact-delay-hours', placeholder: '<n>', description: "hours between the end of a UTC day and its move", env: 'BOOKCAST_COMPACT_DELAY_HOURS', default: String(COMPACTION_DELAY_MS / MS_PER_HOUR) },
+  { name: 'compact-grace-minutes', placeholder: '<n>', description: `time that rows stay in the store after their file was pushed, for servers that pull the lake (default ${COMPACTION_GRACE_MS / MS_PER_MINUTE} with --sync-to, else 0)`, env: 'BOOKCAST_COMPACT_GRACE_MINUTES' },
+  { name: 'compact-interval-ms', placeholder: '<ms>', description: 'pause pause between two compactions', env: 'BOOKCAST_COMPACT_INTERVAL_MS', default: String(COMPACTION_INTERVAL_MS) },
+  { name: 'sync-to', placeholder: '<place>', description: 's3://bucket/prefix or a directory; the lake is pushed to it', env: 'BOOKCAST_SYNC_TO' },
   ...OBJECT_STORE_OPTIONS,
 ] as const satisfies readonly OptionDeclaration[]
 
@@ -87,6 +91,7 @@ export function readCollectConfig(
   const isCompacting = choiceOption(options.demand('compact'), ['on', 'off']) === 'on'
   return {
     ingest: readIngestConfig(options),
+    names: readNames(options),
     recording: lake === null ? null : readRecording(options, env, lake),
     compaction: lake === null || !isCompacting ? null : readCompaction(options, lake, to !== undefined),
     push:
@@ -103,7 +108,19 @@ export function readCollectConfig(
 
 /** Of a command that only asks sources, in whatever environment: nothing is recorded, moved or pushed. */
 export function readSourcesConfig(options: ParsedOptions): CollectConfig {
-  return { ingest: readIngestConfig(options), recording: null, compaction: null, push: null }
+  const [ingest, names] = [readIngestConfig(options), readNames(options)]
+  return { ingest, names, recording: null, compaction: null, push: null }
+}
+
+function readNames(options: ParsedOptions): readonly SourceName[] {
+  const { text: list, origin } = options.demand('source')
+  if (list.trim() === 'none') return []
+  return list.split(',').map((part) => {
+    const text = part.trim()
+    const name = SOURCE_NAMES.find((candidate) => candidate === text)
+    if (name !== undefined) return name
+    throw new UsageError(`${origin} takes ${SOURCE_NAMES.join(', ')}, not ${JSON.stringify(text)}`)
+  })
 }
 
 /** What cannot be done without a lake of one's own. */

@@ -7,16 +7,15 @@ import type { Logger } from 'pino'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { startCollector } from '../ingest/collector.ts'
 import type { RegistryOptions } from '../ingest/registry.ts'
-import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
-import type { TaskMetrics } from '../ingest/task-loop.ts'
+import type { CollectionMetrics } from '../metrics/collection-metrics.ts'
 import type { Postgres } from '../storage/postgres.ts'
-import type { StorageFigures } from '../health/storage-watch.ts'
 import { ConflictMerge } from '../sync/conflict-merge.ts'
 import { LakeSyncSchedule } from '../sync/lake-sync-schedule.ts'
 import { fetchLakeFile, type WantedFile } from '../sync/lake-fetch.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import { logSync } from '../sync/sync-log.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
+import { unpushedFiles } from '../sync/unpushed-files.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { RECORD_PARTITIONS } from '../../shared/lake-layout.ts'
 import type { CollectConfig, PushConfig } from './collect-config.ts'
@@ -27,32 +26,23 @@ import { RecorderTask } from './recorder-task.ts'
 /** Object storage that does not answer holds a process's end up for at most twice as long. */
 const LAST_PUSH_MS_MAX = 15_000
 const REST_LOOK_MS = 50
+/** Files named in the log when the last push failed. */
+const UNPUSHED_TOLD_MAX = 100
 
-export interface CollectionOptions extends RegistryOptions {
+export interface CollectionOptions extends Omit<RegistryOptions, 'names'> {
   readonly config: CollectConfig
   /** Migrated, and open until `stop` has resolved. */
   readonly postgres: Postgres
   readonly logger: Logger
 }
 
-export interface CollectionMetrics {
-  readonly tasks: readonly TaskMetrics[]
-  readonly recorders: readonly RecorderMetrics[]
-  /** Synchronizations with object storage: files that must not replace what is there. */
-  readonly syncs?: readonly SyncFigures[]
-  readonly storage?: StorageFigures | undefined
-}
-
-export interface SyncFigures {
-  /** As in `tasks`. */
-  readonly task: string
-  readonly conflictCount: number
-}
-
 export interface Collection {
   metrics(): CollectionMetrics
-  /** Lets nothing begin any more and resolves when what runs has ended. */
-  stop(): Promise<void>
+  /**
+   * Lets nothing begin any more and resolves when what runs has ended. False where the last push failed: the log names the
+   * files that are not in object storage.
+   */
+  stop(): Promise<boolean>
 }
 
 /** Starts at once. Nothing that fails in it reaches the caller: it is logged, counted and tried again. */
@@ -60,7 +50,7 @@ export function startCollection(options: CollectionOptions): Collection {
   const { config, postgres, logger } = options
   const clock = options.http?.clock
   const stopping = new AbortController()
-  const sources = startCollector({ ...options, config: config.ingest })
+  const sources = startCollector({ ...options, config: config.ingest, names: config.names })
   const pushes = new PushLog()
   const push = config.push === null ? undefined : openPush(config.push, pushes, logger, clock)
   const compaction =
@@ -95,7 +85,7 @@ export function startCollection(options: CollectionOptions): Collection {
       stopping.abort(new Error('collecting is stopped'))
       // What the recorders publish at their end is pushed after it.
       await Promise.all([sources.stop(), push?.rest(), ...running])
-      await push?.close()
+      return (await push?.close()) ?? true
     },
   }
 }
@@ -136,8 +126,8 @@ function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Cl
       const untilMs = performance.now() + LAST_PUSH_MS_MAX
       while (schedule.metrics.nextRunAtMs === null && performance.now() < untilMs) await sleep(REST_LOOK_MS)
     },
-    /** Pushes a last time what the lake has by now. */
-    async close(): Promise<void> {
+    /** Pushes a last time what the lake has by now; false where a file of it is not in object storage then. */
+    async close(): Promise<boolean> {
       await schedule.close()
       // Nothing is put off to a later push.
       const conflictMerge = new ConflictMerge(lake, { shareMax: 1 })
@@ -148,8 +138,17 @@ function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Cl
         log.onError(error)
       }
       remote.close()
+      return tellUnpushed(await unpushedFiles(lake, remote.name), logger)
     },
   }
+}
+
+/** Whether there is nothing to tell. */
+function tellUnpushed(keys: readonly string[], logger: Logger): boolean {
+  if (keys.length === 0) return true
+  const fields = { count: keys.length, files: keys.slice(0, UNPUSHED_TOLD_MAX) }
+  logger.error(fields, 'the last push failed: these lake files are not in object storage')
+  return false
 }
 
 /** Whether every file of records is in object storage now; what is wrong with order books keeps no row in the store. */

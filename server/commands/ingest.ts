@@ -14,15 +14,16 @@ import {
   readSourcesConfig,
 } from '../collect/collect-config.ts'
 import { refuseSampleStore } from '../sample-data/sample-mark.ts'
-import type { Collection, CollectionMetrics } from '../collect/collection.ts'
+import type { Collection } from '../collect/collection.ts'
+import type { CollectionMetrics } from '../metrics/collection-metrics.ts'
 import { StorageWatch } from '../health/storage-watch.ts'
 import { CollectorMetrics } from '../metrics/collection-metrics.ts'
 import { startMetricsServer } from '../metrics/metrics-server.ts'
-import type { MetricsAddress } from '../metrics/metrics-text.ts'
-import { newestRowsOf } from '../metrics/newest-rows.ts'
+import type { MetricsAddress } from '../http/metrics-text.ts'
+import { newestRowsOf } from '../storage/newest-rows.ts'
 import { createSources } from '../ingest/registry.ts'
 import { backfillSource, pollSource, type RunOptions, type RunOutcome } from '../ingest/run-source.ts'
-import { type IngestSource, SOURCE_NAMES, type SourceName } from '../ingest/source.ts'
+import { type IngestSource, SOURCE_NAMES } from '../ingest/source.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import { type Command, type CommandIo } from './command.ts'
@@ -46,39 +47,32 @@ const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'once',
     placeholder: '',
-    description: 'ask every source once, then stop',
+    description: 'query every source once, then exit',
     env: 'BOOKCAST_INGEST_ONCE',
     isFlag: true,
   },
   {
-    name: 'source',
-    placeholder: '<name,…>',
-    description: 'only these sources; "none" for none',
-    env: 'BOOKCAST_INGEST_SOURCES',
-    default: SOURCE_NAMES.join(','),
-  },
-  {
     name: 'from',
     placeholder: '<date>',
-    description: 'backfill from this UTC date on (YYYY-MM-DD), then stop',
+    description: 'backfill from this UTC date (YYYY-MM-DD), then exit',
     env: 'BOOKCAST_INGEST_FROM',
   },
   {
     name: 'to',
     placeholder: '<date>',
-    description: 'last date of the backfill; today when it is not given',
+    description: 'last date of the backfill; default: today',
     env: 'BOOKCAST_INGEST_TO',
   },
   {
     name: 'lake',
     placeholder: '<dir>',
-    description: 'the lake that is recorded into, to which closed days move, and that is pushed',
+    description: 'the lake: recordings and closed days are written to it, and --sync-to pushes it',
     env: 'BOOKCAST_LAKE',
   },
   {
     name: 'metrics',
     placeholder: '<host>:<port>',
-    description: 'where Prometheus finds /metrics; none: nowhere',
+    description: 'address that serves /metrics to Prometheus; default: none',
     env: 'BOOKCAST_INGEST_METRICS',
   },
   ...STORE_OPTIONS,
@@ -92,14 +86,14 @@ const SERIES_OPTIONS = seriesOptions()
 
 const HELP = `Usage: bookcast ingest [--once] [--source <name,…>] [--from <date> [--to <date>]] [options]
 
-Collects markets, candles, weather and climate reports into the relational store, until it is stopped. With --lake it also
-moves closed days to the lake, records the order books of the series named (${SERIES_OPTIONS}), and
-pushes the lake to object storage (--sync-to); what fails of all this is tried again and stops nothing else.
+Collects markets, candles, weather and climate reports into the relational store until you stop it. With --lake it also
+moves closed days to the lake, records order books (${SERIES_OPTIONS}), and pushes the lake to
+object storage (--sync-to). It retries each failed task; a failure stops no other task.
 
-With --once every source is asked once. With --from the past is fetched; run again after an interruption it goes on where
-it stopped and asks nothing twice that is complete. Candles are fetched for the markets that traded between the dates, as
-far as the catalogue knows them: ask exchange-catalogue for the same dates. What "bookcast verify --store --repair" opened
-is fetched too. Neither touches a lake. Exit code 1 when a source failed.
+--once queries every source once. --from backfills past dates: after an interruption, the next run resumes and requests nothing
+that is complete. It fetches candles for the markets that the catalogue lists between the dates, so include exchange-catalogue
+for the same dates. It also fetches what "bookcast verify --store --repair" reopened. --once and --from do not touch a lake. The
+exit code is 1 if a source failed, or if the last push before the end failed: the log then names the files that were not pushed.
 
 Sources: ${SOURCE_NAMES.join(', ')}
 
@@ -115,7 +109,6 @@ interface Settings {
   readonly metrics: MetricsAddress | null
   readonly store: StorePlace
   readonly logLevel: LogLevel
-  readonly names: readonly SourceName[]
   readonly isOnce: boolean
   /** Null without a backfill. */
   readonly span: TimeWindow | null
@@ -153,23 +146,12 @@ function readSettings(args: readonly string[], { env }: CommandIo): Settings | '
   return {
     config: isCollecting ? readCollectConfig(options, env, lake) : readSourcesConfig(options),
     lake,
-    metrics: metrics === undefined ? null : addressOption(metrics),
+    metrics: metrics === undefined || metrics.text === 'none' ? null : addressOption(metrics, 'none or '),
     store: readStoreOptions(options),
     logLevel: readLogLevel(options),
-    names: readNames(options),
     isOnce,
     span,
   }
-}
-
-function readNames(options: ParsedOptions): readonly SourceName[] {
-  const texts = (options.get('source')?.text ?? '').split(',').map((text) => text.trim())
-  if (texts.length === 1 && texts[0] === 'none') return []
-  return texts.map((text) => {
-    const name = SOURCE_NAMES.find((candidate) => candidate === text)
-    if (name !== undefined) return name
-    throw new UsageError(`--source takes ${SOURCE_NAMES.join(', ')}, not ${JSON.stringify(text)}`)
-  })
 }
 
 /** Both dates are inclusive, so the span ends at the midnight after the last one. */
@@ -186,7 +168,7 @@ function readSpan(options: ParsedOptions): TimeWindow | null {
 }
 
 async function runUntilStopped(
-  { config, lake, logLevel, names, metrics, store }: Settings,
+  { config, lake, logLevel, metrics, store }: Settings,
   postgres: Postgres,
   { stdout }: CommandIo,
   signal: AbortSignal,
@@ -201,6 +183,7 @@ async function runUntilStopped(
     temporary: tmpdir(),
     logger,
   })
+  let isPushed = true
   const figures = (): CollectionMetrics => {
     const collected = collection?.metrics() ?? { tasks: [], recorders: [] }
     return { ...collected, storage: storage.figures }
@@ -211,28 +194,29 @@ async function runUntilStopped(
     storage.start()
     // Object storage, compaction and recorder are loaded only for this.
     const { startCollection } = await import('../collect/collection.ts')
-    collection = startCollection({ config, names, postgres, logger })
+    collection = startCollection({ config, postgres, logger })
     const tasks = collection.metrics().tasks.map(({ task }) => task)
     stdout.write(`Bookcast collects from ${tasks.join(', ') || 'no source'}\n`)
     if (server !== undefined) logger.info({ ...metrics, port: server.port }, 'metrics')
     if (!signal.aborted) await once(signal, 'abort')
   } finally {
-    await Promise.all([collection?.stop(), storage.close()])
+    const [stopped] = await Promise.all([collection?.stop(), storage.close()])
+    isPushed = stopped ?? true
     server?.close()
     logger.info({ tasks: collection?.metrics().tasks }, 'stopped')
     destination.flushSync()
   }
-  return 0
+  return isPushed ? 0 : 1
 }
 
 /** Every source at once, but first the catalogue, which says what the others have to ask for. */
 async function runToEnd(
-  { config, names, span }: Settings,
+  { config, span }: Settings,
   postgres: Postgres,
   io: CommandIo,
   signal: AbortSignal,
 ): Promise<number> {
-  const sources = createSources(config.ingest, { names })
+  const sources = createSources(config.ingest, { names: config.names })
   const view = new IngestProgressView(io.stderr)
   const run = async (source: IngestSource): Promise<boolean> => {
     view.onStart(source.name)

@@ -7,17 +7,17 @@ import { tmpdir } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { storeServices } from '../catalogue/store-services.ts'
-import { describeConfig, readServeCall, type ServeConfig } from '../config.ts'
+import { describeConfig, readServeCall, type ServeConfig } from '../service/config.ts'
 import type { Collection } from '../collect/collection.ts'
 import { StorageWatch } from '../health/storage-watch.ts'
 import { httpAdapter } from '../http/http-server.ts'
-import { SERVE_OPTIONS } from '../serve-options.ts'
-import type { RunningServer } from '../server.ts'
+import { SERVE_OPTIONS } from '../service/serve-options.ts'
+import type { RunningServer } from '../service/server.ts'
 import { MigrationError } from '../storage/migrations.ts'
 import { openRelationalStore, type RelationalStore } from '../storage/relational-store.ts'
 import { holdsSampleRecords, refuseSampleStore } from '../sample-data/sample-mark.ts'
 import type { Command, CommandIo } from './command.ts'
-import { openLog } from '../log.ts'
+import { openLog } from '../service/log.ts'
 import { exampleRequests } from './example-requests.ts'
 import { describeOptions } from '../options/options.ts'
 import { showHelp, type Style, styleOf } from './terminal.ts'
@@ -48,11 +48,11 @@ function baseUrl({ host, port }: RunningServer): string {
 
 async function describe(
   server: RunningServer,
-  { lake, hasExplorer }: ServeConfig,
+  { lake, hasExplorer, apiKeys }: ServeConfig,
   { bold, dim }: Style,
 ): Promise<string> {
   const url = baseUrl(server)
-  const examples = await exampleRequests(lake, url)
+  const examples = await exampleRequests(lake, url, apiKeys.length > 0)
   const invitation =
     examples.length > 0
       ? `${dim(hasExplorer ? `Open ${url}/ in a browser, or try:` : 'Try:')}\n${examples.map((line) => `  ${line}\n`).join('')}`
@@ -146,9 +146,9 @@ function endHard(destination: { flushSync(): void }, logger: Logger): void {
 }
 
 /** The server, and what it needs to collect, are loaded once the options are right. */
-async function serve(config: ServeConfig, { env, stdout, signal }: CommandIo): Promise<void> {
-  const { startServer } = await import('../server.ts')
-  const { destination, logger } = openLog(config.logLevel)
+async function serve(config: ServeConfig, { env, stdout, stderr, signal }: CommandIo): Promise<number> {
+  const { startServer } = await import('../service/server.ts')
+  const { destination, logger } = openLog(config.logLevel, stderr.isTTY)
   try {
     const store = await openStore(config, logger)
     let collection: Collection | undefined
@@ -169,6 +169,7 @@ async function serve(config: ServeConfig, { env, stdout, signal }: CommandIo): P
       throw error
     })
     let isStuck = false
+    let isPushed = true
     try {
       storage.start()
       if (config.collect !== null && store) {
@@ -183,12 +184,14 @@ async function serve(config: ServeConfig, { env, stdout, signal }: CommandIo): P
       await untilStopped(signal, store?.migrated)
       logger.info('shutting down')
     } finally {
-      await Promise.all([server.close(), collection?.stop(), storage.close()])
+      const [stopped] = await Promise.all([collection?.stop(), server.close(), storage.close()])
+      isPushed = stopped ?? true
       isStuck = server.hasStuckThreads()
       await store?.close()
     }
     logger.info('stopped')
     if (isStuck) endHard(destination, logger)
+    return isPushed ? 0 : 1
   } finally {
     destination.flushSync()
   }
@@ -205,7 +208,7 @@ export const serveCommand: Command = async (args, io) => {
     io.stderr.write(`${red('bookcast serve:')} there is no lake directory at ${config.lake}\n`)
     return 1
   }
-  if (isCheckOnly) io.stdout.write(describeConfig(config))
-  else await serve(config, io)
+  if (!isCheckOnly) return await serve(config, io)
+  io.stdout.write(describeConfig(config))
   return 0
 }

@@ -10,7 +10,8 @@ import {
   type CollectConfig,
   readCollectConfig,
 } from '../../server/collect/collect-config.ts'
-import { describeConfig, readServeCall } from '../../server/config.ts'
+import { describeConfig, readServeCall } from '../../server/service/config.ts'
+import { SOURCE_NAMES } from '../../server/ingest/source.ts'
 import { TEST_KEY_ID, TEST_PRIVATE_KEY } from '../support/recorder-harness.ts'
 
 const KEY = { BOOKCAST_KALSHI_KEY_ID: TEST_KEY_ID, BOOKCAST_KALSHI_PRIVATE_KEY: TEST_PRIVATE_KEY }
@@ -23,6 +24,19 @@ function read(lake: string | null, args: readonly string[], env: NodeJS.ProcessE
 test('without a lake only the upstreams are asked', () => {
   const { recording, compaction, push } = read(null, [])
   assert.deepEqual([recording, compaction, push], [null, null, null])
+})
+
+test('a server and a collector ask the sources that BOOKCAST_INGEST_SOURCES names', () => {
+  const env = { BOOKCAST_COLLECT: 'yes', BOOKCAST_LAKE: 'l', BOOKCAST_INGEST_SOURCES: 'iem, climate-nws' }
+  const call = readServeCall([], env)
+  assert.ok(call !== 'help')
+  assert.deepEqual(call.config.collect?.names, ['iem', 'climate-nws'])
+  assert.deepEqual(read(null, ['--source', 'none'], env).names, [])
+  assert.deepEqual(read(null, []).names, SOURCE_NAMES)
+  assert.throws(() => readServeCall([], { ...env, BOOKCAST_INGEST_SOURCES: 'iem,iom' }), {
+    name: 'UsageError',
+    message: /^BOOKCAST_INGEST_SOURCES takes exchange-catalogue, .*, not "iom"$/,
+  })
 })
 
 test('a lake is compacted, and rows stay for a while when it is pushed', () => {
@@ -80,6 +94,11 @@ test('ingest refuses a metrics address that is none', async () => {
   const io = { env: {} } as unknown as CommandIo
   await assert.rejects(ingestCommand(['--metrics', 'on'], io), {
     name: 'UsageError',
-    message: /^--metrics must be <host>:<port>, not "on"$/,
+    message: /^--metrics must be none or <host>:<port>, not "on"$/,
+  })
+  // What is wrong after it is told, so "none" was taken.
+  await assert.rejects(ingestCommand(['--metrics', 'none', '--log-level', 'loud'], io), {
+    name: 'UsageError',
+    message: /^--log-level/,
   })
 })

@@ -60,6 +60,7 @@ async function collecting(
   const collection = startCollection({
     config: {
       ingest,
+      names: exchange === undefined ? [] : ['aviation-weather', 'iem', 'climate-nws'],
       recording:
         exchange === undefined
           ? null
@@ -80,7 +81,6 @@ async function collecting(
     postgres: file.store.postgres,
     logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
     stations: WORLD_STATIONS,
-    names: exchange === undefined ? [] : ['aviation-weather', 'iem', 'climate-nws'],
     http: { clock: CLOCK, random: () => 0.5 },
   })
   const task = (name: string) => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { writeObservations } from '../../server/storage/observation-store.ts'
@@ -53,3 +53,47 @@ test('compacts and pushes its lake, tells so in its metrics and ends tidily', as
   ingest.kill('SIGTERM')
   assert.deepEqual(await exited, [0, null], output)
 })
+
+test('a last push that fails ends with exit code 1 and names the files, which a sync then brings', async (t) => {
+  const place = await makeEmptyStore()
+  t.after(place.remove)
+  const root = await temporaryDirectory(t)
+  const [lake, remote] = [join(root, 'lake'), join(root, 'remote')]
+  await mkdir(remote)
+  await makeCandlesFile(lake, 'KXA')
+  const env = {
+    ...process.env,
+    DATABASE_URL: place.databaseUrl ?? '',
+    BOOKCAST_DATA_DIR: place.dataDirectory,
+  }
+  const args = ['--source', 'none', '--lake', lake, '--sync-to', remote, '--compact', 'off']
+  const ingest = spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'ingest', ...args], { env })
+  t.after(() => ingest.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [ingest.stdout, ingest.stderr]) stream.on('data', (data) => (output += String(data)))
+  const path = (series: string): string => `candles/series=${series}/month=2026-03.parquet`
+  await eventually(async () => (await entriesBelow(remote)).includes(path('KXA')), 'the file is pushed')
+  // Object storage is away from now on.
+  await rename(remote, `${remote}.away`)
+  await writeFile(remote, 'in the way')
+  await makeCandlesFile(lake, 'KXB')
+  const exited = once(ingest, 'exit')
+  ingest.kill('SIGTERM')
+  assert.deepEqual(await exited, [1, null], output)
+  const told = output.split('\n').find((line) => line.includes('the last push failed')) ?? '{}'
+  const { count, files } = JSON.parse(told) as { readonly count: number; readonly files: readonly string[] }
+  assert.deepEqual([count, files], [1, [path('KXB')]], output)
+  await rm(remote)
+  await rename(`${remote}.away`, remote)
+  const sync = spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'sync', '--lake', lake, '--to', remote], {
+    env,
+  })
+  assert.deepEqual(await once(sync, 'exit'), [0, null])
+  assert.ok((await entriesBelow(remote)).includes(path('KXB')))
+})
+
+async function makeCandlesFile(lake: string, series: string): Promise<void> {
+  const directory = join(lake, `candles/series=${series}`)
+  await mkdir(directory, { recursive: true })
+  await writeFile(join(directory, 'month=2026-03.parquet'), `rows of ${series}`)
+}

@@ -49,7 +49,7 @@ test('what a collector heard until its end is pushed, though it has just merged 
 class Collector {
   readonly #collection: Collection
   readonly #exchange: LocalKalshi
-  #ended: Promise<void> | undefined
+  #ended: Promise<boolean> | undefined
 
   constructor(exchange: LocalKalshi, ingest: IngestConfig, lake: string, remote: string) {
     this.#exchange = exchange
@@ -58,6 +58,7 @@ class Collector {
     this.#collection = startCollection({
       config: {
         ingest,
+        names: ['climate-nws'],
         recording: { lake, workDirectory: `${lake}-work`, userAgent: 'bookcast-test', kalshi },
         compaction: null,
         push: { lake, to: remote, settings: {}, intervalMs: 400 },
@@ -65,7 +66,6 @@ class Collector {
       postgres: file.store.postgres,
       logger: pino({ level: 'silent' }),
       stations: WORLD_STATIONS,
-      names: ['climate-nws'],
     })
   }
 
@@ -73,7 +73,7 @@ class Collector {
     return this.#collection.metrics().recorders[0]?.frames ?? 0
   }
 
-  stop(): Promise<void> {
+  stop(): Promise<boolean> {
     return (this.#ended ??= this.#collection.stop())
   }
 
