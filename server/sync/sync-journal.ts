@@ -26,15 +26,33 @@ export interface SyncOutcome {
 }
 
 const NOTHING_KNOWN: SyncRecord = { sourceVersion: null, targetVersion: null, own: [] }
-/** Lines for each record from which a journal is rewritten. */
-const JOURNAL_GROWTH_MAX = 8
+/** Lines for each record from which a journal is rewritten: reading it again costs no more than a few times what it tells. */
+const JOURNAL_GROWTH_MAX = 2
+/** Lines below which rewriting is not worth it. */
+const JOURNAL_LINES_MIN = 1_000
+/** Bytes of lines that are read at once: some milliseconds' work. A line has a few hundred. */
+const PIECE_BYTES = 256 * 1024
+
+/** What this process has read of a journal: what was added since, by whichever process, is read with the next look. */
+interface JournalText {
+  readonly records: Map<string, SyncRecord>
+  /** Of the file that was read. */
+  fileId: string
+  readBytes: number
+  lineCount: number
+  openCount: number
+  /** Ends when nobody reads or rewrites the file. */
+  isFree: Promise<unknown>
+}
+
+const TEXTS = new Map<string, JournalText>()
 
 export class SyncJournal {
-  readonly #records: Map<string, SyncRecord>
+  readonly #text: JournalText
   readonly #file: FileHandle
 
-  private constructor(records: Map<string, SyncRecord>, file: FileHandle) {
-    this.#records = records
+  private constructor(text: JournalText, file: FileHandle) {
+    this.#text = text
     this.#file = file
   }
 
@@ -42,42 +60,61 @@ export class SyncJournal {
   static async open(lake: string, name: string): Promise<SyncJournal> {
     const path = journalPath(lake, name)
     await mkdir(join(lake, '.sync'), { recursive: true })
-    const text = await readFile(path, 'utf8').catch(() => '')
-    const { records, lineCount } = readRecords(text)
-    if (lineCount > JOURNAL_GROWTH_MAX * (records.size + 1)) await rewrite(path, records)
-    const file = await open(path, 'a')
-    // Parts the next line from one that a dying process left incomplete.
-    if (text !== '' && !text.endsWith('\n')) await file.appendFile('\n')
-    return new SyncJournal(records, file)
+    return inTurn(path, async (text) => {
+      const file = await open(path, 'a+')
+      const sizeBytes = await readAdded(text, file)
+      // Parts the next line from one that a dying process left incomplete.
+      if (text.readBytes < sizeBytes) await file.appendFile('\n')
+      const isOutdated = text.lineCount > Math.max(JOURNAL_GROWTH_MAX * text.records.size, JOURNAL_LINES_MIN)
+      text.openCount += 1
+      // Whoever else has it open would go on writing to the old file.
+      if (!isOutdated || text.openCount > 1) return new SyncJournal(text, file)
+      await file.close()
+      await rewrite(path, text.records)
+      const rewritten = await open(path, 'a+')
+      const { size } = await rewritten.stat()
+      Object.assign(text, {
+        fileId: await fileIdOf(rewritten),
+        readBytes: size,
+        lineCount: text.records.size,
+      })
+      return new SyncJournal(text, rewritten)
+    })
   }
 
   /** What a journal says, without writing to it; nothing where there is none. */
   static async read(lake: string, name: string): Promise<ReadonlyMap<string, SyncRecord>> {
-    return readRecords(await readFile(journalPath(lake, name), 'utf8').catch(() => '')).records
+    return inTurn(journalPath(lake, name), async (text, path) => {
+      const file = await open(path).catch(() => undefined)
+      if (file === undefined) return new Map()
+      await readAdded(text, file).finally(() => file.close())
+      return text.records
+    })
   }
 
   get(key: string): SyncRecord | undefined {
-    return this.#records.get(key)
+    return this.#text.records.get(key)
   }
 
   /** Notes a content before it is written: whatever becomes of the process, the file is known as its own. */
   async noteOwn(key: string, sha256: string): Promise<void> {
-    const known = this.#records.get(key) ?? NOTHING_KNOWN
+    const known = this.#text.records.get(key) ?? NOTHING_KNOWN
     const own = [...known.own.filter((digest) => digest !== sha256), sha256]
     await this.#set(key, { ...known, own: own.slice(-SYNC_OWN_DIGESTS_MAX) })
   }
 
   /** Notes that two versions hold the same bytes. */
   async noteEqual(key: string, sourceVersion: string, targetVersion: string): Promise<void> {
-    await this.#set(key, { sourceVersion, targetVersion, own: this.#records.get(key)?.own ?? [] })
+    await this.#set(key, { sourceVersion, targetVersion, own: this.#text.records.get(key)?.own ?? [] })
   }
 
   async close(): Promise<void> {
+    this.#text.openCount -= 1
     await this.#file.close()
   }
 
   async #set(key: string, record: SyncRecord): Promise<void> {
-    this.#records.set(key, record)
+    this.#text.records.set(key, record)
     // One call for one line: lines of parallel transfers do not mix.
     await this.#file.appendFile(lineOf(key, record))
   }
@@ -115,20 +152,57 @@ function lineOf(key: string, record: SyncRecord): string {
   return `${JSON.stringify({ key, ...record })}\n`
 }
 
-/** The last line of every key. A line that a dying process left incomplete is skipped. */
-function readRecords(text: string): {
-  readonly records: Map<string, SyncRecord>
-  readonly lineCount: number
-} {
-  const records = new Map<string, SyncRecord>()
-  const lines = text.split('\n')
-  for (const line of lines) {
-    const record = parseLine(line)
-    if (record === undefined) continue
-    const { key, ...rest } = record
-    records.set(key, rest)
+/** Runs `work` on a journal when all that came before has ended. */
+function inTurn<Value>(
+  path: string,
+  work: (text: JournalText, path: string) => Promise<Value>,
+): Promise<Value> {
+  const text: JournalText = TEXTS.get(path) ?? {
+    records: new Map(),
+    fileId: '',
+    readBytes: 0,
+    lineCount: 0,
+    openCount: 0,
+    isFree: Promise.resolve(),
   }
-  return { records, lineCount: lines.length }
+  TEXTS.set(path, text)
+  const done = text.isFree.then(() => work(text, path))
+  text.isFree = done.catch(() => {})
+  return done
+}
+
+async function fileIdOf(file: FileHandle): Promise<string> {
+  const { ino, birthtimeMs } = await file.stat()
+  return `${ino} ${birthtimeMs}`
+}
+
+/**
+ * Reads what was added to the file, in pieces, between which other work gets its turn; all of it when it is another file.
+ * The last line of every key counts. Resolves to the file's size; a last line without an end is left to the next look.
+ */
+async function readAdded(text: JournalText, file: FileHandle): Promise<number> {
+  const { size } = await file.stat()
+  const fileId = await fileIdOf(file)
+  if (text.fileId !== fileId || text.readBytes > size) {
+    text.records.clear()
+    Object.assign(text, { fileId, readBytes: 0, lineCount: 0 })
+  }
+  while (text.readBytes < size) {
+    let piece = Buffer.alloc(Math.min(PIECE_BYTES, size - text.readBytes))
+    const { bytesRead } = await file.read(piece, 0, piece.length, text.readBytes)
+    piece = piece.subarray(0, bytesRead)
+    const end = piece.lastIndexOf('\n') + 1
+    if (end === 0) break
+    for (const line of piece.toString('utf8', 0, end - 1).split('\n')) {
+      text.lineCount += 1
+      const record = parseLine(line)
+      if (record === undefined) continue
+      const { key, ...known } = record
+      text.records.set(key, known)
+    }
+    text.readBytes += end
+  }
+  return size
 }
 
 async function rewrite(path: string, records: ReadonlyMap<string, SyncRecord>): Promise<void> {
