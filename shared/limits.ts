@@ -53,6 +53,9 @@ export const IMPORT_HELD_CHANGES_MAX = 1_000
 export const FOOTER_BYTES_MAX = 64 * 1024 * 1024
 /** Bytes of one row group (compressed or not) that the reader is willing to hold. */
 export const ROW_GROUP_BYTES_MAX = 512 * 1024 * 1024
+/** Bytes of an uncompressed page besides its values: block padding; and per value: its length, levels, run headers. */
+export const PAGE_OVERHEAD_BYTES_MAX = 64 * 1024
+export const VALUE_OVERHEAD_BYTES_MAX = 8
 
 /** Request target (path and query) in bytes; a longer one is 414. */
 export const REQUEST_TARGET_BYTES_MAX = 8 * 1024
@@ -68,8 +71,8 @@ export const BODY_PIECE_SHARE = 64
 export const BODY_RESERVE_BYTES = 1024
 /** Body bytes that may still be unsent when a stream ends its answer and gives up its slot. */
 export const BODY_LAST_BYTES_MAX = 64
-/** A span of the product archive counts as complete so long after its end: products can arrive late in it. */
-export const AFOS_SETTLE_MS = 24 * 60 * 60 * 1000
+/** So long after a climate date's end in UTC its final report is due: 18:00 UTC on the next day. */
+export const CLIMATE_FINAL_DUE_MS = 18 * 60 * 60 * 1000
 
 /** Body bytes of an upstream's answer, compressed or not, unless the upstream states another bound. */
 export const UPSTREAM_BODY_BYTES_MAX_DEFAULT = 16 * 1024 * 1024
@@ -162,8 +165,11 @@ export const RECORD_RANGE_MS_DEFAULT = 24 * 60 * 60 * 1000
  */
 export const DUCKDB_MEMORY_MB_MAX = 512
 export const DUCKDB_TEMP_MB_MAX = 4_096
-/** Candle files of which a thread remembers which markets they hold. */
-export const CANDLE_INDEX_FILES_MAX = 512
+/**
+ * Lake files that one record request may look into. Threads remember what as many hold: with fewer, a request for all of
+ * them would read each of them anew.
+ */
+export const RECORD_LAKE_FILES_MAX = 5_000
 /** Bytes of candle rows that a thread remembers. */
 export const CANDLE_CACHE_BYTES_MAX = 64 * 1024 * 1024
 /** Rows of one read from the relational store in a record thread. */

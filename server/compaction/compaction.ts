@@ -15,7 +15,7 @@ import { StoreError } from '../../shared/store-error.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { readLatePartitions } from '../storage/manifest-store.ts'
-import { PartitionChanged, readScopesBefore } from '../storage/partition-rows.ts'
+import { PartitionChanged, scopesBefore } from '../storage/partition-rows.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type {
   CompactionFailure,
@@ -69,7 +69,8 @@ async function findWork(postgres: Postgres, table: RecordTable, closedMs: number
     found.set(`${scope} ${work.period}`, work)
     return work
   }
-  for (const { scope, first } of await readScopesBefore(postgres, table.dataset, closedMs)) {
+  const scopes = await postgres.run<{ scope: string; first: number }>(scopesBefore(table.dataset, closedMs))
+  for (const { scope, first } of scopes) {
     for (let ms = first; ms < closedMs;) ms = periodInstants(add(scope, ms).period).toMs
   }
   for (const { scope, period_start } of await readLatePartitions(postgres, table.dataset))

@@ -135,8 +135,9 @@ export class PartitionDraft {
   /** Writes the merged rows as a lake file with its checksum. */
   async write(path: string, revision: bigint): Promise<PartitionFigures> {
     const figures = await this.#figures('merged')
+    // Only what is short may follow the checksum, which is looked for near the end.
     const metadata = {
-      ...this.#metadata(figures, revision),
+      ...(await this.#metadata(figures, revision, 'merged')),
       [RECORD_CHECKSUM_KEY]: RECORD_CHECKSUM_PLACEHOLDER,
     }
     const pairs = Object.entries(metadata).map(([key, value]) => `${key}: ${text(value)}`)
@@ -166,7 +167,7 @@ export class PartitionDraft {
       `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${text(path)})` +
         ` WHERE decode(key) <> '${RECORD_CHECKSUM_KEY}'`,
     )
-    const figures = this.#metadata(await this.#figures(file), revision)
+    const figures = await this.#metadata(await this.#figures(file), revision, file)
     if (JSON.stringify(Object.fromEntries(pairs)) !== JSON.stringify(figures))
       throw damage(path, 'its metadata')
     const [meant, read] = [await this.#digest('merged'), await this.#digest(file)]
@@ -188,14 +189,20 @@ export class PartitionDraft {
     return Object.keys(this.#table.columns).join(', ')
   }
 
-  #metadata({ rows, minTs, maxTs }: PartitionFigures, revision: bigint): Record<string, string> {
-    const { schema } = this.#table
+  async #metadata(
+    { rows, minTs, maxTs }: PartitionFigures,
+    revision: bigint,
+    source: string,
+  ): Promise<Record<string, string>> {
+    const { schema, summary } = this.#table
+    const summaryRows = summary === null ? [] : await this.#rows(summary.sql(source))
     return {
       schema,
       rows: String(rows),
       min_ts: String(minTs ?? ''),
       max_ts: String(maxTs ?? ''),
       revision: String(revision),
+      ...(summary === null ? {} : { [summary.key]: JSON.stringify(summaryRows) }),
     }
   }
 

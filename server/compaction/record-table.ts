@@ -1,6 +1,7 @@
 // The two datasets that compaction moves, as data: columns with their types in both stores, what identifies a row, and
 // how the lake sorts it. Rules: contract.md 36 and 37.
 
+import { CANDLE_SPANS_KEY, candleSpansSql } from '../../shared/candle-spans.ts'
 import type { RecordDataset } from '../../shared/lake-layout.ts'
 import { STORED_CANDLE_COLUMNS } from '../../shared/sql/candle-queries.ts'
 import { STORED_OBSERVATION_COLUMNS, type StoredObservation } from '../../shared/sql/observation-queries.ts'
@@ -24,6 +25,8 @@ export interface RecordTable {
   readonly readOrder: readonly string[]
   /** How the lake sorts. */
   readonly fileOrder: readonly string[]
+  /** What the footer tells of the rows besides their span: a JSON list under a key, made by a DuckDB statement. */
+  readonly summary: { readonly key: string; readonly sql: (source: string) => string } | null
   /** What counts of a row of the file and one that came to the relational store later. */
   readonly merge: (cold: RecordRow, hot: RecordRow) => RecordRow
 }
@@ -37,6 +40,7 @@ const CANDLES: RecordTable = {
   key: ['market_ticker', 'period_interval', 'end_period_ts'],
   readOrder: ['period_interval', 'end_period_ts', 'market_ticker'],
   fileOrder: ['market_ticker', 'period_interval', 'end_period_ts'],
+  summary: { key: CANDLE_SPANS_KEY, sql: candleSpansSql },
   // A candle that is written again replaces the one before.
   merge: (_cold, hot) => hot,
 }
@@ -50,6 +54,7 @@ const OBSERVATIONS: RecordTable = {
   key: ['observed_at', 'observation_type'],
   readOrder: ['observed_at', 'observation_type'],
   fileOrder: ['observed_at', 'observation_type'],
+  summary: null,
   merge(cold, hot) {
     // The lake does not keep where a report's single values came from: each row counts as wholly its source's.
     const [a, b] = [asObservation(cold), asObservation(hot)]

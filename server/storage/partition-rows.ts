@@ -59,19 +59,27 @@ export async function compactionState(postgres: Postgres, scope: CompactionScope
   return stateIn(await postgres.run<CompactionState>(stateStatement(scope)))
 }
 
-/** Scopes (series or stations) with rows in Postgres before an instant: what there is to compact. */
-export async function readScopesBefore(
-  postgres: Postgres,
-  dataset: CompactedDataset,
-  beforeMs: number,
-): Promise<readonly { readonly scope: string; readonly first: number }[]> {
+/**
+ * Scopes (series or stations) with rows in Postgres before an instant: what there is to compact. It steps through an index
+ * from scope to scope, because reading all rows takes longer than a statement may.
+ */
+export function scopesBefore(dataset: CompactedDataset, beforeMs: number): SqlStatement {
   const { scope, time } = PARTITION_COLUMNS[dataset]
   const statement = new StatementBuilder()
-  return postgres.run(
-    statement.build(
-      `SELECT ${scope} AS scope, min(${time}) AS first FROM ${dataset}` +
-        ` WHERE ${time} < ${statement.addInstant(beforeMs)} GROUP BY ${scope} ORDER BY ${scope}`,
-    ),
+  const nextScope = (condition: string): string =>
+    `SELECT ${scope} FROM ${dataset} ${condition} ORDER BY ${scope} LIMIT 1`
+  const firstOf = (condition: string): string =>
+    `(SELECT min(${time}) FROM ${dataset} WHERE ${scope} = scopes.scope${condition})`
+  // The index of candles has the interval between the series and the time.
+  const first =
+    dataset === 'candles'
+      ? `least(${[1, 60, 1440].map((interval) => firstOf(` AND period_interval = ${interval}`)).join(', ')})`
+      : firstOf('')
+  return statement.build(
+    `WITH RECURSIVE scopes(scope) AS ((${nextScope('')}) UNION ALL` +
+      ` SELECT (${nextScope(`WHERE ${scope} > scopes.scope`)}) FROM scopes WHERE scopes.scope IS NOT NULL)` +
+      ` SELECT scope, first FROM (SELECT scope, ${first} AS first FROM scopes WHERE scope IS NOT NULL) found` +
+      ` WHERE first < ${statement.addInstant(beforeMs)} ORDER BY scope`,
   )
 }
 

@@ -119,6 +119,51 @@ function rangeStatement(
   )
 }
 
+/** A market that may trade around a window; one row without a market tells the newest generation of the partitions. */
+export interface MarketAround {
+  readonly market_ticker: string | null
+  readonly series_ticker: string
+  /** Whether its life reaches into the window or over it. */
+  readonly overlaps: boolean
+  readonly generation: bigint
+}
+
+/** What `marketsAround` looks for besides the markets whose life in the store overlaps the window. */
+export interface LivesBeside {
+  /** Lives that end earlier than this do not count. Milliseconds since the epoch. */
+  readonly earliestMs: number
+  /** Series whose lives before the window are asked for too. */
+  readonly before: readonly string[]
+  /** Series whose lives behind the window are asked for too. */
+  readonly behind: readonly string[]
+}
+
+/** The markets whose candles in the store may surround a window or lie in it, found by their lives and not by candles. */
+export function marketsAround(
+  selection: CandleSelection,
+  range: CandleRange,
+  { earliestMs, before, behind }: LivesBeside,
+): SqlStatement {
+  const statement = selectedBy(selection, 'l')
+  const [from, to] = [statement.addInstant(range.fromMs), statement.addInstant(range.toMs)]
+  // Apart from one another, since an index serves each of them and none all of them together.
+  const lives = (overlaps: boolean, condition: string): string =>
+    `SELECT l.market_ticker, l.series_ticker, ${overlaps} AS overlaps, 0::int8 AS generation` +
+    ` FROM candle_lives l ${statement.whereClause} AND ${condition}`
+  const found = [lives(true, `l.life && tstzrange(${from}, ${to})`)]
+  const ofSeries = (series: readonly string[]): string =>
+    `l.series_ticker = ANY (${statement.addList(series)})`
+  if (before.length > 0) {
+    const sinceEarliest = `upper(l.life) > ${statement.addInstant(earliestMs)}`
+    found.push(lives(false, `${ofSeries(before)} AND upper(l.life) <= ${from} AND ${sinceEarliest}`))
+  }
+  if (behind.length > 0) found.push(lives(false, `${ofSeries(behind)} AND lower(l.life) >= ${to}`))
+  found.push(
+    `SELECT NULL, '', false, coalesce(max(generation), 0) FROM lake_manifest WHERE dataset = 'candles'`,
+  )
+  return statement.build(found.join(' UNION ALL '))
+}
+
 /** One row of `fillBounds`. */
 export interface FillBound {
   /** `last`: a market's last candle of all; `base`: its last one before the window; `generation`: see below. */
@@ -133,36 +178,45 @@ export interface FillBound {
 }
 
 /**
- * What a forward fill needs of the markets that traded at or after `fromMs`: the last candle of each, and the last one
- * before `fromMs`. One statement, because each costs a round trip.
+ * What a forward fill needs of some markets: the last candle of each at or after `fromMs`, and the last one of
+ * [earliestMs, fromMs). One statement, because each costs a round trip.
  */
-export function fillBounds(selection: CandleSelection, fromMs: number): SqlStatement {
+export function fillBounds(
+  selection: CandleSelection,
+  markets: readonly string[],
+  { earliestMs, fromMs }: { readonly earliestMs: number; readonly fromMs: number },
+): SqlStatement {
   const statement = selected(selection)
-  const from = statement.addInstant(fromMs)
-  const conditions = statement.whereClause
-  const values = 'market_ticker, series_ticker, end_period_ts, close, open_interest'
+  const [earliest, from] = [statement.addInstant(earliestMs), statement.addInstant(fromMs)]
+  const list = statement.addList(markets)
+  const lastOf = (kind: FillBound['kind'], span: string): string =>
+    `SELECT '${kind}' AS kind, found.* FROM unnest(${list}) AS wanted(market) CROSS JOIN LATERAL` +
+    ` (SELECT market_ticker, series_ticker, end_period_ts, close, open_interest FROM candles c ${statement.whereClause}` +
+    ` AND c.market_ticker = wanted.market AND ${span} ORDER BY c.end_period_ts DESC LIMIT 1) found`
   return statement.build(
-    `WITH last AS (SELECT DISTINCT ON (c.market_ticker) ${values} FROM candles c ${conditions}` +
-      ` AND c.end_period_ts >= ${from} ORDER BY c.market_ticker, c.end_period_ts DESC),` +
-      ` base AS (SELECT DISTINCT ON (c.market_ticker) ${values} FROM candles c ${conditions}` +
-      ` AND c.end_period_ts < ${from} ORDER BY c.market_ticker, c.end_period_ts DESC)` +
-      ` SELECT 'last' AS kind, ${values} FROM last UNION ALL SELECT 'base', ${values} FROM base` +
+    `${lastOf('last', `c.end_period_ts >= ${from}`)} UNION ALL` +
+      ` ${lastOf('base', `c.end_period_ts >= ${earliest} AND c.end_period_ts < ${from}`)}` +
       ` UNION ALL SELECT 'generation', '', '', to_timestamp(0), 0, coalesce(max(generation), 0)` +
       ` FROM lake_manifest WHERE dataset = 'candles'`,
   )
 }
 
 function selected(selection: CandleSelection): StatementBuilder {
+  return selectedBy(selection, 'c').where(IS_HOT)
+}
+
+/** The selection as conditions on candles or on their markets' lives, which share the names of columns. */
+function selectedBy(selection: CandleSelection, rows: 'c' | 'l'): StatementBuilder {
   const statement = new StatementBuilder()
-  statement.where(`c.period_interval = ${statement.add(selection.interval, 'int4')}`)
+  statement.where(`${rows}.period_interval = ${statement.add(selection.interval, 'int4')}`)
   if (selection.marketTicker !== null) {
-    statement.where(`c.market_ticker = ${statement.add(selection.marketTicker, 'text')}`)
+    statement.where(`${rows}.market_ticker = ${statement.add(selection.marketTicker, 'text')}`)
   }
   if (selection.eventTicker !== null) {
-    statement.where(`c.event_ticker = ${statement.add(selection.eventTicker, 'text')}`)
+    statement.where(`${rows}.event_ticker = ${statement.add(selection.eventTicker, 'text')}`)
   }
   if (selection.seriesTickers !== null) {
-    statement.where(`c.series_ticker = ANY (${statement.addList(selection.seriesTickers)})`)
+    statement.where(`${rows}.series_ticker = ANY (${statement.addList(selection.seriesTickers)})`)
   }
-  return statement.where(IS_HOT)
+  return statement
 }

@@ -8,7 +8,7 @@ export function marketKnown(ticker: string): SqlStatement {
 }
 
 export function eventKnown(ticker: string): SqlStatement {
-  return known('markets', 'event_ticker', 'candles', 'event_ticker', ticker)
+  return known('markets', 'event_ticker', 'candle_lives', 'event_ticker', ticker)
 }
 
 export function seriesKnown(ticker: string): SqlStatement {

@@ -75,6 +75,8 @@ test('the file tells its schema, rows and span, and the manifest its cut-over, s
   const path = join(lake, CANDLES)
   const rows = await query(`SELECT decode(key) AS k, decode(value) AS v FROM parquet_kv_metadata('${path}')`)
   const { file_crc32: checksum, ...stated } = Object.fromEntries(rows.map(({ k, v }) => [k, v]))
+  const event = 'KXHIGHNY-26JUL01'
+  const span = [1, JULY_MS + 60_000, JULY_MS + 60_000 + 23 * 3_600_000, 24]
   assert.match(String(checksum), /^[0-9a-f]{8}$/)
   assert.deepEqual(stated, {
     schema: 'candles.v1',
@@ -82,6 +84,7 @@ test('the file tells its schema, rows and span, and the manifest its cut-over, s
     min_ts: `${JULY_MS + 60_000}000000`,
     max_ts: `${JULY_MS + 60_000 + 23 * 3_600_000}000000`,
     revision: '1',
+    market_spans: JSON.stringify(['B81.5', 'T90'].map((strike) => [`${event}-${strike}`, event, ...span])),
   })
   const [partition] = await partitions('candles')
   const bytes = await readFile(path)

@@ -53,7 +53,7 @@ async function compactedServer(t: TestContext) {
   const server = await startRecordServer(t, postgres.address)
   await postgres.transaction(async (transaction) => {
     const other = { series_ticker: 'KXHIGHCHI', market_ticker: 'KXHIGHCHI-1-B1', event_ticker: 'KXHIGHCHI-1' }
-    await writeCandles(transaction, [...manyCandles(DAYS), candleAt(JULY_MS, other)])
+    await writeCandles(transaction, [...manyCandles(DAYS), candleAt(JULY_MS + 60_000, other)])
     const observations = [...manyObservations(DAYS), observationAt(JULY_MS, { station_code: 'MDW' })]
     await writeObservations(
       transaction,

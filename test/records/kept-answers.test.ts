@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { pino } from 'pino'
 import { storeServices } from '../../server/catalogue/store-services.ts'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
-import type { RunningServer } from '../../server/server.ts'
+import type { RunningServer } from '../../server/service/server.ts'
 import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { writeClimateEstimates } from '../../server/storage/climate-store.ts'
@@ -268,7 +268,7 @@ test('an answer too long to be kept is streamed to everybody who asks', async (t
     'KXLONG',
     '2026-06',
     Array.from({ length: 2_000 }, (_, minute) => ({
-      ...candle(Date.parse('2026-06-01T00:00:00Z') + minute * 60_000, 50),
+      ...candle(Date.parse('2026-06-01T00:01:00Z') + minute * 60_000, 50),
       series_ticker: 'KXLONG',
       event_ticker: 'KXLONG-A',
       market_ticker: 'KXLONG-A-1',

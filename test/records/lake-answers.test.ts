@@ -23,7 +23,7 @@ const place = storeOfThisFile()
 const SERIES = 'KXCOLD'
 const JULY_MS = Date.parse('2026-07-01T00:00:00Z')
 const ATTEMPTS_MAX = 20
-const FILLED = `market=${SERIES}-A-B1&from=2026-07-01T00:01:00Z&to=2026-07-01T02:00:00Z`
+const FILLED = `market=${SERIES}-A-B1&from=2026-07-01T00:00:00Z&to=2026-07-01T02:00:00Z`
 const PLAIN = `event=${SERIES}-A&from=2026-07-01T00:30:00Z&to=2026-07-01T02:00:00Z&format=csv`
 
 /** A candle every minute of two markets, three hours long. */

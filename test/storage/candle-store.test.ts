@@ -7,12 +7,19 @@ import {
   type CandleSelection,
   type FillBound,
   fillBounds,
+  type LivesBeside,
+  type MarketAround,
+  marketsAround,
   plannedCandleRead,
   type StoredCandle,
 } from '../../shared/sql/candle-queries.ts'
+import type { CandleQuery } from '../../shared/record-task.ts'
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
+import { resolveSelection } from '../../workers/records/candle-selection.ts'
 import { runs } from '../support/effort.ts'
+import { eventKnown } from '../../shared/sql/name-queries.ts'
+import { rowsRead } from '../support/statement-work.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { dataVersion, storedCandles } from '../support/store-reads.ts'
 
@@ -173,7 +180,9 @@ test('a fill finds the last candle before the range and who trades after it', as
   const other = { market_ticker: 'KXHIGHNY-26JUL01-T90' }
   await write([candleAt(1), candleAt(4), candleAt(2, other), candleAt(3, { period_interval: 60 })])
   const { postgres } = file.store
-  const bounds = await postgres.run<FillBound>(fillBounds(ALL, minute(4)))
+  const markets = ['KXHIGHNY-26JUL01-B81.5', other.market_ticker, 'KXHIGHNY-26JUL01-T0']
+  const span = { earliestMs: START_MS, fromMs: minute(4) }
+  const bounds = await postgres.run<FillBound>(fillBounds(ALL, markets, span))
   const found = bounds.map(({ kind, market_ticker: market, end_period_ts: endMs }) => ({
     kind,
     market,
@@ -186,6 +195,109 @@ test('a fill finds the last candle before the range and who trades after it', as
     { kind: 'generation', market: '', endMs: 0 },
   ])
 })
+
+test('the markets around a range are those whose lives reach into it or over it', async () => {
+  const days = 24 * 60
+  await write([
+    ...namedAt('BEFORE', 0),
+    ...namedAt('OVER', 0, 9 * days),
+    ...namedAt('IN', 5 * days),
+    ...namedAt('BEHIND', 9 * days),
+  ])
+  assert.deepEqual(await marketsIn(4 * days, 6 * days), ['IN', 'OVER'])
+  const beside = { before: ['KXHIGHNY'], behind: ['KXHIGHNY'] }
+  assert.deepEqual(await marketsIn(4 * days, 6 * days, beside), ['BEFORE', 'BEHIND', 'IN', 'OVER'])
+  // As compaction does it: a market of which candles are left keeps its life.
+  await command(`DELETE FROM candles WHERE end_period_ts < '${new Date(minute(days)).toISOString()}'`)
+  assert.deepEqual(await marketsIn(4 * days, 6 * days, beside), ['BEHIND', 'IN', 'OVER'])
+  await command('TRUNCATE candles')
+  assert.deepEqual(await marketsIn(4 * days, 6 * days, beside), [])
+})
+
+test('a market whose life grows while candles are removed is still found', async () => {
+  const days = 24 * 60
+  await write(namedAt('A', 0))
+  await write(namedAt('A', 6 * days))
+  await command(`DELETE FROM candles WHERE end_period_ts < '${new Date(minute(days)).toISOString()}'`)
+  assert.deepEqual(await marketsIn(6 * days, 7 * days), ['A'])
+})
+
+test('what a fill reads of the store does not grow with the history', async () => {
+  const { postgres } = file.store
+  const work: number[] = []
+  for (const days of [20, 200]) {
+    await command('TRUNCATE candles')
+    await command(`INSERT INTO candles SELECT 'KXHIGHNY-' || d || '-B' || m, 'KXHIGHNY-' || d, 'KXHIGHNY', 1,
+      to_timestamp(${START_MS / 1000} - 86400 * d - 3600 * h), 1, 1, 1, 1, 1, 1
+      FROM generate_series(0, ${days - 1}) d, generate_series(1, 6) m, generate_series(1, 24) h`)
+    await command('ANALYZE candles')
+    await command('ANALYZE candle_lives')
+    const range = { fromMs: START_MS - 3_600_000, toMs: START_MS }
+    const around = marketsAround(ALL, range, NOTHING_BESIDE)
+    const markets = (await postgres.run<MarketAround>(around)).flatMap((row) => row.market_ticker ?? [])
+    const bounds = fillBounds(ALL, markets, { earliestMs: START_MS - 366 * 86_400_000, fromMs: range.fromMs })
+    assert.equal((await postgres.run<FillBound>(bounds)).filter(({ kind }) => kind === 'base').length, 6)
+    // Series of the lake that the store does not have.
+    const ofLake = { ...NOTHING_BESIDE, before: ['KXHIGHMIA'], behind: ['KXHIGHMIA'] }
+    const counts = [
+      await rowsRead(postgres, around, 'candle_lives'),
+      await rowsRead(postgres, marketsAround(ALL, range, ofLake), 'candle_lives'),
+      await rowsRead(postgres, bounds, 'candles'),
+    ]
+    work.push(counts.reduce((sum, rows) => sum + rows, 0))
+  }
+  const [small = 0, large = Infinity] = work
+  assert.ok(large <= 1.3 * small, `${small} rows were read, and ${large} of ten times the history`)
+})
+
+test('an event is looked for without reading the candles of other events', async () => {
+  const { postgres } = file.store
+  await command(`INSERT INTO candles SELECT 'KXHIGHNY-' || n || '-B1', 'KXHIGHNY-' || n, 'KXHIGHNY', 1,
+    to_timestamp(${START_MS / 1000} + n), 1, 1, 1, 1, 1, 1 FROM generate_series(1, 3000) n`)
+  await command('ANALYZE candles')
+  await command('ANALYZE candle_lives')
+  const [known, unknown] = [eventKnown('KXHIGHNY-7'), eventKnown('KXHIGHNY-NONE')]
+  assert.deepEqual({ ...(await postgres.run<object>(known))[0] }, { known: true })
+  assert.deepEqual({ ...(await postgres.run<object>(unknown))[0] }, { known: false })
+  assert.equal(await rowsRead(postgres, unknown, 'candles'), 0)
+  assert.ok((await rowsRead(postgres, unknown, 'candle_lives')) < 5)
+})
+
+test('the candles of an unknown event are asked for with its series, which is indexed', async () => {
+  const { postgres } = file.store
+  await command(`INSERT INTO candles SELECT 'KXHIGHNY-' || n || '-B1', 'KXHIGHNY-' || n, 'KXHIGHNY', 1,
+    to_timestamp(${START_MS / 1000} + n), 1, 1, 1, 1, 1, 1 FROM generate_series(1, 3000) n`)
+  await command('ANALYZE candles')
+  const nothing = { market: null, station: null, series: null }
+  const query = { ...nothing, event: 'KXHIGHMIA-NONE' } as CandleQuery
+  // An event alone asks neither the lake nor the store what it means.
+  const { stored } = await resolveSelection(query, 1, undefined as never)
+  const start = { key: null, limit: 1000, offset: 0 }
+  const statement = plannedCandleRead(stored, { fromMs: 0, toMs: 2 * START_MS }).statementFor(start)
+  assert.equal((await postgres.run<object>(statement)).length, 0)
+  assert.equal(await rowsRead(postgres, statement, 'candles'), 0)
+})
+
+const NOTHING_BESIDE = { earliestMs: 0, before: [], behind: [] }
+
+async function command(text: string): Promise<void> {
+  await file.store.postgres.run({ text, parameters: [] })
+}
+
+function namedAt(name: string, ...minutes: number[]): StoredCandle[] {
+  return minutes.map((each) => candleAt(each, { market_ticker: name }))
+}
+
+async function marketsIn(
+  fromMinutes: number,
+  toMinutes: number,
+  beside: Partial<LivesBeside> = {},
+): Promise<string[]> {
+  const range = { fromMs: minute(fromMinutes), toMs: minute(toMinutes) }
+  const around = marketsAround(ALL, range, { ...NOTHING_BESIDE, ...beside })
+  const rows = await file.store.postgres.run<MarketAround>(around)
+  return rows.flatMap((row) => row.market_ticker ?? []).toSorted()
+}
 
 function candleAt(minutes: number, values: Partial<StoredCandle> = {}): StoredCandle {
   return {

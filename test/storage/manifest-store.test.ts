@@ -11,7 +11,7 @@ import {
   type CompactionScope,
   compactionState,
   PartitionChanged,
-  readScopesBefore,
+  scopesBefore,
 } from '../../server/storage/partition-rows.ts'
 import { Postgres } from '../../server/storage/postgres.ts'
 import type { CandleSelection, StoredCandle } from '../../shared/sql/candle-queries.ts'
@@ -22,7 +22,9 @@ import {
   manifestCheckpoint,
   type PartitionSelection,
 } from '../../shared/sql/manifest-queries.ts'
+import { listText } from '../../shared/sql/statement.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
+import { rowsRead } from '../support/statement-work.ts'
 import { storedCandles } from '../support/store-reads.ts'
 
 const file = storeOfThisFile()
@@ -155,13 +157,35 @@ test('late rows and what is left to compact are found', async () => {
   )
   assert.deepEqual(await readLatePartitions(postgres, 'observations').then((rows) => rows.length), 0)
   assert.deepEqual(
-    (await readScopesBefore(postgres, 'candles', MONTH_MS + DAY_MS)).map((row) => ({ ...row })),
+    (await postgres.run<object>(scopesBefore('candles', MONTH_MS + DAY_MS))).map((row) => ({ ...row })),
     [
       { scope: 'KXHIGHCHI', first: MONTH_MS + 3 * 60_000 },
       { scope: 'KXHIGHNY', first: MONTH_MS + 60_000 },
     ],
   )
 })
+
+test('what is left to compact is found by stepping through an index, however many rows there are', async () => {
+  const { postgres } = file.store
+  const series = ['KXHIGHCHI', 'KXHIGHNY', 'KXLOWNY']
+  await fillCandles(3_000, series)
+  const statement = scopesBefore('candles', MONTH_MS + DAY_MS)
+  assert.deepEqual(
+    (await postgres.run<{ scope: string }>(statement)).map(({ scope }) => scope),
+    series,
+  )
+  const read = await rowsRead(postgres, statement, 'candles')
+  assert.ok(read > 0 && read < 20, `${read} rows were read`)
+})
+
+async function fillCandles(rows: number, series: readonly string[]): Promise<void> {
+  await file.store.postgres.run({
+    text: `INSERT INTO candles SELECT s || '-A-B1', s || '-A', s, 1, to_timestamp(${MONTH_MS / 1000} + 60 * n), 1, 1, 1, 1, 1, 1
+      FROM unnest($1::text[]) s, generate_series(1, ${rows}) n`,
+    parameters: [listText(series)],
+  })
+  await file.store.postgres.run({ text: 'ANALYZE candles', parameters: [] })
+}
 
 test('a read notices that a partition it planned with was moved, before it hands out the batch', async () => {
   const { postgres } = file.store

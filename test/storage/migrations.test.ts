@@ -27,6 +27,7 @@ test('applies all files to an empty store, and nothing the second time', async (
   assert.deepEqual(await store.migrate(), names)
   assert.deepEqual(await store.migrate(), [])
   assert.deepEqual(await tables(), [
+    'candle_lives',
     'candles',
     'climate_records',
     'data_versions',

@@ -70,7 +70,7 @@ export async function storedEntry(
   const text = `SELECT * FROM ${table} WHERE ticker = $1::text`
   const [row] = await postgres.run<Record<string, unknown>>({ text, parameters: [ticker] })
   if (row === undefined) return undefined
-  const { written_at: _, candles_completed: __, ...written } = row
+  const { written_at: _, candles_completed: __, candles_look: ___, ...written } = row
   return written
 }
 

@@ -2,8 +2,9 @@
 // the same few markets again and again, and then for others of their event. A query costs DuckDB milliseconds however
 // little it finds, most of them for the row group in which those lie beside each other: so they are all fetched at once.
 
+import type { MarketSpan } from '../../shared/candle-spans.ts'
 import { CANDLE_CACHE_BYTES_MAX } from '../../shared/limits.ts'
-import type { IndexedPart, MarketSpan } from './candle-index.ts'
+import type { IndexedPart } from './candle-index.ts'
 import { CandleRows } from './candle-rows.ts'
 import { appendCandles, codedCandlesSql, ofMarketsSql } from './candle-values.ts'
 import { type DuckLake, readParquetSql, sqlInstant } from './duck-lake.ts'

@@ -1,15 +1,24 @@
 // What a forward fill needs from outside its window: the last candle before it, from which a gap is filled, and the last
 // trade of each market, after which nothing is. Both are looked for within CANDLE_FILL_GAP_DAYS_MAX of the window.
 
+import type { MarketSpan } from '../../shared/candle-spans.ts'
 import { CANDLE_FILL_GAP_DAYS_MAX } from '../../shared/limits.ts'
+import { groupedBy } from '../../shared/grouped-by.ts'
+import { seriesOfTicker } from '../../shared/series-name.ts'
+import { type MarketAround, marketsAround } from '../../shared/sql/candle-queries.ts'
 import { generationOf, ManifestChanged } from '../../shared/sql/manifest-queries.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
-import { type HotBounds, readHotBounds, unregisteredCover } from './candle-hot.ts'
+import { type HotBounds, readHotBounds } from './candle-hot.ts'
+import type { IndexedPart } from './candle-index.ts'
 import type { LastCandle } from './candle-lake.ts'
 import type { CandlePlan } from './candle-plan.ts'
+import { checkUnchanged } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 
 const FILL_GAP_MS = CANDLE_FILL_GAP_DAYS_MAX * MS_PER_DAY
+
+type MarketsOfSeries = ReadonlyMap<string, readonly string[]>
+type SpansOfPart = ReadonlyMap<IndexedPart, readonly MarketSpan[]>
 
 export interface FillBounds {
   /** The last candle before the window of each market that trades in it or behind it. */
@@ -18,37 +27,89 @@ export interface FillBounds {
 }
 
 export async function findFillBounds(plan: CandlePlan, request: RecordRequest): Promise<FillBounds> {
-  const coldLastMs = lastColdTrades(plan)
-  const coldBases = await findColdBases(plan, coldLastMs, request)
-  if (!needsStore(plan, coldLastMs, coldBases)) return { bases: [...coldBases.values()], lastMs: coldLastMs }
-  const hot = await readHotBounds(
-    plan.selection.stored,
-    plan.readFromMs,
-    unregisteredCover(plan.parts),
-    request.run,
-  )
+  const hotMarkets = await findHotMarkets(plan, request)
+  const spans = spansAround(plan, hotMarkets)
+  const coldLastMs = lastColdTrades(plan, spans)
+  const coldBases = await findColdBases(plan, spans, coldLastMs, request)
+  const markets = [...hotMarkets.values()].flat()
+  if (markets.length === 0 || !needsStore(plan, spans, coldLastMs, coldBases))
+    return { bases: [...coldBases.values()], lastMs: coldLastMs }
+  const earliestMs = plan.readFromMs - FILL_GAP_MS
+  const hot = await readHotBounds(plan, markets, earliestMs, request.run)
   if (hot.generation !== generationOf(plan.manifest)) throw new ManifestChanged(plan.partitions)
   const lastMs = joinLastTrades(coldLastMs, hot)
   // A market of the lake may have traded last in the store, and the other way round.
   const missing = new Map([...lastMs].filter(([market]) => !coldLastMs.has(market)))
-  const bases = new Map([...coldBases, ...(await findColdBases(plan, missing, request))])
-  const earliestMs = plan.readFromMs - FILL_GAP_MS
+  const bases = new Map([...coldBases, ...(await findColdBases(plan, spans, missing, request))])
   for (const base of hot.bases) {
     const known = bases.get(base.market)
-    const isWanted = lastMs.has(base.market) && base.endMs >= earliestMs
-    if (isWanted && (known === undefined || known.endMs < base.endMs)) bases.set(base.market, base)
+    if (lastMs.has(base.market) && (known === undefined || known.endMs < base.endMs))
+      bases.set(base.market, base)
   }
   return { bases: [...bases.values()], lastMs }
 }
 
-/** The last cold trade of every market that traded in the window or behind it. */
-function lastColdTrades(plan: CandlePlan): Map<string, number> {
-  const lastMs = new Map<string, number>()
-  for (const { spans } of plan.parts) {
-    for (const span of spans) {
-      if (span.lastMs < plan.readFromMs || !plan.selection.matches(span)) continue
-      lastMs.set(span.market, Math.max(span.lastMs, lastMs.get(span.market) ?? -Infinity))
+function scopesOf(parts: readonly IndexedPart[]): string[] {
+  return [...new Set(parts.map(({ part }) => part.scope))]
+}
+
+/** By series, the markets of the store that may trade around the window; a market that is named, whatever the store has. */
+async function findHotMarkets(plan: CandlePlan, { run }: RecordRequest): Promise<MarketsOfSeries> {
+  const { selection, readFromMs, query, parts } = plan
+  const named = selection.stored.marketTicker
+  if (named !== null) return new Map([[seriesOfTicker(named), [named]]])
+  if (!needsStore(plan, new Map(), new Map(), new Map())) return new Map()
+  const rows = await run<MarketAround>(
+    marketsAround(
+      selection.stored,
+      { fromMs: readFromMs, toMs: query.toMs },
+      {
+        earliestMs: readFromMs - FILL_GAP_MS,
+        before: scopesOf(parts.filter(({ part }) => part.toMs > readFromMs)),
+        behind: scopesOf(parts.filter(({ part }) => part.fromMs < query.toMs)),
+      },
+    ),
+  )
+  const found = rows.filter(({ market_ticker: market }) => market !== null)
+  const [checkpoint] = rows.filter(({ market_ticker: market }) => market === null)
+  if (checkpoint?.generation !== generationOf(plan.manifest)) throw new ManifestChanged(plan.partitions)
+  const partsOf = groupedBy(parts, ({ part }) => part.scope)
+  const markets = new Map<string, string[]>()
+  for (const { market_ticker: market, series_ticker: series, overlaps } of found) {
+    // One that trades on one side of the window alone is filled where the lake has it on the other.
+    const isAround = overlaps || partsOf.get(series)?.some((indexed) => indexed.markets.has(market!))
+    if (isAround) markets.set(series, [...(markets.get(series) ?? []), market!])
+  }
+  return markets
+}
+
+/**
+ * What the files have of the markets that may trade around the window. Of a file beside the window those are the markets
+ * that other files or the store have too: the lives of all others end in it.
+ */
+function spansAround(plan: CandlePlan, hotMarkets: MarketsOfSeries): SpansOfPart {
+  const { selection, readFromMs, query, sharedSpans } = plan
+  const spans = new Map<IndexedPart, readonly MarketSpan[]>()
+  for (const indexed of plan.parts) {
+    const { part, markets } = indexed
+    const isNear = part.fromMs < query.toMs && part.toMs > readFromMs
+    let own = isNear ? indexed.spans : sharedSpans.get(indexed)!
+    const hot = isNear ? [] : (hotMarkets.get(part.scope) ?? []).filter((market) => markets.has(market))
+    if (hot.length > 0) {
+      const wanted = new Set([...own.map(({ market }) => market), ...hot])
+      own = indexed.spans.filter(({ market }) => wanted.has(market))
     }
+    spans.set(indexed, own.filter(selection.matches))
+  }
+  return spans
+}
+
+/** The last cold trade of every market that traded in the window or behind it. */
+function lastColdTrades(plan: CandlePlan, spans: SpansOfPart): Map<string, number> {
+  const lastMs = new Map<string, number>()
+  for (const span of [...spans.values()].flat()) {
+    if (span.lastMs < plan.readFromMs) continue
+    lastMs.set(span.market, Math.max(span.lastMs, lastMs.get(span.market) ?? -Infinity))
   }
   return lastMs
 }
@@ -62,12 +123,15 @@ function joinLastTrades(cold: ReadonlyMap<string, number>, hot: HotBounds): Map<
 
 /** Whether the bounds may need the store, as far as the plan tells without reading a row. */
 export function mayAskStore(plan: CandlePlan): boolean {
-  return needsStore(plan, lastColdTrades(plan), new Map())
+  const market = plan.selection.stored.marketTicker
+  const spans = spansAround(plan, market === null ? new Map() : new Map([[seriesOfTicker(market), [market]]]))
+  return needsStore(plan, spans, lastColdTrades(plan, spans), new Map())
 }
 
 /** Whether the store could know of a candle that changes what is filled. */
 function needsStore(
   plan: CandlePlan,
+  spans: SpansOfPart,
   lastMs: ReadonlyMap<string, number>,
   bases: ReadonlyMap<string, LastCandle>,
 ): boolean {
@@ -81,25 +145,23 @@ function needsStore(
   const isOpenBehind = (lastMs.get(market) ?? -Infinity) + stepMs < query.toMs
   if (isOpenBehind && isHotIn(query.toMs, query.toMs + FILL_GAP_MS)) return true
   // Nor does it matter what was before a window that begins with a candle.
-  if (stepMs > 0 && firstColdTrade(plan) < query.fromMs + stepMs) return false
+  if (stepMs > 0 && firstColdTrade(plan, spans) < query.fromMs + stepMs) return false
   const sinceMs = (bases.get(market)?.endMs ?? readFromMs - FILL_GAP_MS) + 1
   return lastMs.has(market) && isHotIn(sinceMs, readFromMs)
 }
 
 /** The first cold trade, unless files that reach into the window or behind it have one before it too. */
-function firstColdTrade({ parts, selection, readFromMs }: CandlePlan): number {
+function firstColdTrade({ readFromMs }: CandlePlan, spans: SpansOfPart): number {
   let firstMs = Infinity
-  for (const { spans } of parts) {
-    for (const span of spans) {
-      if (span.lastMs >= readFromMs && selection.matches(span)) firstMs = Math.min(firstMs, span.firstMs)
-    }
-  }
+  for (const span of [...spans.values()].flat())
+    if (span.lastMs >= readFromMs) firstMs = Math.min(firstMs, span.firstMs)
   return firstMs < readFromMs ? Infinity : firstMs
 }
 
 /** The last cold candle before the window of each of some markets. */
 async function findColdBases(
   plan: CandlePlan,
+  spans: SpansOfPart,
   lastMs: ReadonlyMap<string, number>,
   request: RecordRequest,
 ): Promise<Map<string, LastCandle>> {
@@ -107,8 +169,9 @@ async function findColdBases(
   const earliestMs = readFromMs - FILL_GAP_MS
   const found = new Map<string, LastCandle>()
   for (const indexed of plan.parts.toReversed()) {
-    const markets = indexed.spans
-      .filter((span) => span.firstMs < readFromMs && span.lastMs >= earliestMs && selection.matches(span))
+    const markets = spans
+      .get(indexed)!
+      .filter((span) => span.firstMs < readFromMs && span.lastMs >= earliestMs)
       .map(({ market }) => market)
       .filter((market) => lastMs.has(market) && !found.has(market))
       .toSorted((left, right) => (left < right ? -1 : 1))
@@ -123,6 +186,7 @@ async function findColdBases(
     for (const candle of await request.context.candleLake.lastBefore(wanted, request.signal)) {
       found.set(candle.market, candle)
     }
+    checkUnchanged([indexed.part])
   }
   return found
 }

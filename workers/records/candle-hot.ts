@@ -1,11 +1,11 @@
 // Hot candles from the relational store, in the form and order of the cold ones. Rows for which an unregistered lake
 // file counts are left out; those that a registered one covers the statements leave out themselves.
 
+import { groupedBy } from '../../shared/grouped-by.ts'
 import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import {
   plannedCandleRead,
   candleCount,
-  type CandleSelection,
   type FillBound,
   fillBounds,
   type StoredCandle,
@@ -24,10 +24,9 @@ import type { RecordRequest } from './record-context.ts'
 export type IsCold = (series: string, endMs: number) => boolean
 
 export function unregisteredCover(parts: readonly IndexedPart[]): IsCold {
-  const unregistered = unregisteredOf(parts)
-  if (unregistered.length === 0) return () => false
+  const unregistered = groupedBy(unregisteredOf(parts), ({ scope }) => scope)
   return (series, endMs) =>
-    unregistered.some((part) => part.scope === series && part.fromMs <= endMs && endMs < part.toMs)
+    unregistered.get(series)?.some((part) => part.fromMs <= endMs && endMs < part.toMs) === true
 }
 
 function unregisteredOf(parts: readonly IndexedPart[]): LakePart[] {
@@ -97,15 +96,17 @@ export interface HotBounds {
 }
 
 export async function readHotBounds(
-  selection: CandleSelection,
-  fromMs: number,
-  isCold: IsCold,
+  plan: CandlePlan,
+  markets: readonly string[],
+  earliestMs: number,
   run: RunStatement,
 ): Promise<HotBounds> {
+  const isCold = unregisteredCover(plan.parts)
   const bases: LastCandle[] = []
   const lastMs = new Map<string, number>()
   let generation = 0n
-  for (const row of await run<FillBound>(fillBounds(selection, fromMs))) {
+  const statement = fillBounds(plan.selection.stored, markets, { earliestMs, fromMs: plan.readFromMs })
+  for (const row of await run<FillBound>(statement)) {
     const { market_ticker: market, end_period_ts: endMs, close, open_interest: openInterest } = row
     if (row.kind === 'generation') generation = openInterest
     else if (isCold(row.series_ticker, endMs)) continue

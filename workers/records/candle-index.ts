@@ -1,27 +1,27 @@
-// Which markets a candle file holds, and from when to when: read once from the file and remembered until it is replaced.
-// With it a request touches only files that have something for it, and knows each market's last trade without reading.
+// Which markets a candle file holds, and from when to when: read once from the file's footer, or from its rows where that
+// does not tell it, and remembered until the file is replaced. With it a request touches only files that have something for
+// it, and knows each market's last trade without reading.
 
-import { CANDLE_INDEX_FILES_MAX } from '../../shared/limits.ts'
+import {
+  CANDLE_SPANS_KEY,
+  candleSpansOf,
+  candleSpansSql,
+  type MarketSpan,
+  parseCandleSpans,
+} from '../../shared/candle-spans.ts'
+import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { type DuckLake, readParquetSql, sqlInstant } from './duck-lake.ts'
 import type { FileChecks } from './file-checks.ts'
 import { checkRevision, type LakePart } from './lake-partitions.ts'
-import { checkLakeFile, type LakeFileSchema, lakeRows } from './lake-query.ts'
-
-/** One market's candles of one interval in one file, within the part's instants. */
-export interface MarketSpan {
-  readonly market: string
-  readonly event: string
-  readonly interval: number
-  readonly firstMs: number
-  readonly lastMs: number
-  readonly rows: number
-}
+import { checkColumns, type LakeFileSchema, lakeRows, statedPairs, statedRevision } from './lake-query.ts'
 
 /** A part with its last instant known, and what lies in it. */
 export interface IndexedPart {
   readonly part: LakePart
   readonly spans: readonly MarketSpan[]
+  /** The markets of the spans. */
+  readonly markets: ReadonlySet<string>
   /** Whether the file also holds rows for which the part does not count. */
   readonly isClipped: boolean
   /** What the file states of itself. */
@@ -45,10 +45,18 @@ const CANDLES_SCHEMA: LakeFileSchema = {
   },
 }
 
+interface KnownPart {
+  readonly asked: LakePart
+  readonly indexed: IndexedPart
+}
+
 export class CandleIndex {
   readonly #lake: DuckLake
   readonly #checks: FileChecks
-  readonly #known = new Map<string, IndexedPart>()
+  /** By path. */
+  readonly #known = new Map<string, KnownPart>()
+  /** By series: see `sharedSpans`. */
+  readonly #shared = new Map<string, ReadonlyMap<IndexedPart, readonly MarketSpan[]>>()
 
   constructor(lake: DuckLake, checks: FileChecks) {
     this.#lake = lake
@@ -56,54 +64,91 @@ export class CandleIndex {
   }
 
   async of(part: LakePart, signal: AbortSignal): Promise<IndexedPart> {
-    const key = `${part.path} ${part.identity} ${part.fromMs} ${part.toMs} ${part.isRegistered}`
-    const known = this.#known.get(key)
+    const known = this.#known.get(part.path)
     // What was used last stands last: the first one is forgotten first.
-    this.#known.delete(key)
-    const indexed = known ?? (await this.#read(part, signal))
-    this.#known.set(key, indexed)
-    if (this.#known.size > CANDLE_INDEX_FILES_MAX) {
-      const [oldest] = this.#known.keys()
-      if (oldest !== undefined) this.#known.delete(oldest)
+    this.#known.delete(part.path)
+    if (known !== undefined && isSamePart(known.asked, part)) {
+      this.#known.set(part.path, known)
+      checkRevision(part, known.indexed.revision)
+      return known.indexed
     }
+    const indexed = await this.#read(part, signal)
+    this.#known.set(part.path, { asked: part, indexed })
+    this.#shared.delete(part.scope)
+    const [oldest] = this.#known.values()
+    if (this.#known.size > RECORD_LAKE_FILES_MAX && oldest !== undefined)
+      this.#known.delete(oldest.asked.path)
     checkRevision(part, indexed.revision)
     return indexed
   }
 
+  /** Of each of some parts, the spans of markets that other files of its series have too. */
+  sharedSpans(parts: readonly IndexedPart[]): ReadonlyMap<IndexedPart, readonly MarketSpan[]> {
+    // While other requests replace what is known, every span may be shared.
+    const areKnown = parts.every((indexed) => this.#known.get(indexed.part.path)?.indexed === indexed)
+    const spansOf = (indexed: IndexedPart): readonly MarketSpan[] =>
+      areKnown ? this.#sharedOf(indexed.part.scope).get(indexed)! : indexed.spans
+    return new Map(parts.map((indexed) => [indexed, spansOf(indexed)]))
+  }
+
+  #sharedOf(scope: string): ReadonlyMap<IndexedPart, readonly MarketSpan[]> {
+    let shared = this.#shared.get(scope)
+    if (shared === undefined) {
+      const parts = [...this.#known.values()]
+        .map(({ indexed }) => indexed)
+        .filter(({ part }) => part.scope === scope)
+      const files = new Map<string, number>()
+      for (const { markets } of parts)
+        for (const market of markets) files.set(market, (files.get(market) ?? 0) + 1)
+      const spansOf = ({ spans }: IndexedPart): MarketSpan[] =>
+        spans.filter(({ market }) => files.get(market)! > 1)
+      shared = new Map(parts.map((indexed) => [indexed, spansOf(indexed)]))
+      this.#shared.set(scope, shared)
+    }
+    return shared
+  }
+
   async #read(part: LakePart, signal: AbortSignal): Promise<IndexedPart> {
-    await this.#checks.check(part)
-    const revision = await checkLakeFile(this.#lake, part, CANDLES_SCHEMA, signal)
+    const verdict = await this.#checks.check(part)
+    const stated = await statedPairs(this.#lake, part, ['schema', 'revision', CANDLE_SPANS_KEY], signal)
+    const text = stated.get(CANDLE_SPANS_KEY)
+    // What the file's writer counted is as good as counting again while the file is as it was written, and counts as a whole.
+    const own = verdict === 'right' && text !== undefined ? parseCandleSpans(text) : undefined
+    const isWhole = own?.every(({ firstMs, lastMs }) => firstMs >= part.fromMs && lastMs < part.toMs)
+    const found =
+      own !== undefined && isWhole === true
+        ? { spans: own, isClipped: false }
+        : await this.#scan(part, signal)
+    const revision = statedRevision(part, CANDLES_SCHEMA, stated)
+    const indexed = { ...found, markets: new Set(found.spans.map(({ market }) => market)), revision }
+    if (part.isRegistered) return { ...indexed, part }
+    const lastMs = found.spans.reduce((last, span) => Math.max(last, span.lastMs), part.fromMs - 1)
+    return { ...indexed, part: { ...part, toMs: Math.min(part.toMs, lastMs + 1) } }
+  }
+
+  /** Reads a file that does not tell its spans, or of which a part counts. */
+  async #scan(part: LakePart, signal: AbortSignal): Promise<Pick<IndexedPart, 'spans' | 'isClipped'>> {
+    await checkColumns(this.#lake, part, CANDLES_SCHEMA, signal)
     const inPart = `end_period_ts >= ${sqlInstant(part.fromMs)} AND end_period_ts < ${sqlInstant(part.toMs)}`
     const hasNull = `${Object.keys(CANDLES_SCHEMA.columns).join(' IS NULL OR ')} IS NULL`
-    const rows = await lakeRows(
+    const source = readParquetSql([part.path])
+    const [counts] = await lakeRows(
       this.#lake,
       [part],
-      `SELECT market_ticker, any_value(event_ticker), period_interval::DOUBLE,
-        epoch_ms(min(end_period_ts) FILTER (${inPart}))::DOUBLE, epoch_ms(max(end_period_ts) FILTER (${inPart}))::DOUBLE,
-        (count(*) FILTER (${inPart}))::DOUBLE, count(*)::DOUBLE, (count(*) FILTER (${hasNull}))::DOUBLE
-      FROM ${readParquetSql([part.path])} GROUP BY market_ticker, period_interval`,
+      `SELECT (count(*) FILTER (${hasNull}))::DOUBLE, (count(*) FILTER (NOT (${inPart})))::DOUBLE FROM ${source}`,
       signal,
     )
-    const spans: MarketSpan[] = []
-    let isClipped = false
-    for (const row of rows) {
-      const [market, event, interval, firstMs, lastMs, count, allCount, nullCount] = row as [
-        string,
-        string,
-        number,
-        number | null,
-        number | null,
-        number,
-        number,
-        number,
-      ]
-      if (nullCount > 0) throw lakeFileError(part.name, 'a candle in it has a null')
-      if (count !== allCount) isClipped = true
-      if (firstMs !== null && lastMs !== null)
-        spans.push({ market, event, interval, firstMs, lastMs, rows: count })
-    }
-    if (part.isRegistered) return { part, spans, isClipped, revision }
-    const lastMs = spans.reduce((last, span) => Math.max(last, span.lastMs), part.fromMs - 1)
-    return { part: { ...part, toMs: Math.min(part.toMs, lastMs + 1) }, spans, isClipped, revision }
+    if (counts?.[0] !== 0) throw lakeFileError(part.name, 'a candle in it has a null')
+    const rows = await lakeRows(this.#lake, [part], candleSpansSql(`${source} WHERE ${inPart}`), signal)
+    return { spans: candleSpansOf(rows), isClipped: counts[1] !== 0 }
   }
+}
+
+function isSamePart(left: LakePart, right: LakePart): boolean {
+  return (
+    left.identity === right.identity &&
+    left.fromMs === right.fromMs &&
+    left.toMs === right.toMs &&
+    left.isRegistered === right.isRegistered
+  )
 }

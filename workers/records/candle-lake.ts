@@ -1,9 +1,10 @@
 // Cold candles. Few rows: remembered blocks of the markets' files. Many: one DuckDB query over the files that hold some of
 // them, sorted by it.
 
+import type { MarketSpan } from '../../shared/candle-spans.ts'
 import { firstAtOrAfter, mergeBlocks } from './candle-block-merge.ts'
 import { CandleBlocks } from './candle-blocks.ts'
-import type { IndexedPart, MarketSpan } from './candle-index.ts'
+import type { IndexedPart } from './candle-index.ts'
 import { CandleRows } from './candle-rows.ts'
 import { appendCandles, codedCandlesSql, ofMarketsSql } from './candle-values.ts'
 import { type DuckLake, readParquetSql, sqlInstant, sqlTexts } from './duck-lake.ts'

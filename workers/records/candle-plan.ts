@@ -1,6 +1,7 @@
 // What a candle request reads: the files that may matter and the instants for which the store must be asked. Only the
 // indexes of files are read here.
 
+import type { MarketSpan } from '../../shared/candle-spans.ts'
 import { storedIntervalOf } from '../../shared/candle.ts'
 import { CANDLE_FILL_GAP_DAYS_MAX } from '../../shared/limits.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
@@ -27,6 +28,8 @@ export interface CandlePlan {
   readonly partitions: PartitionSelection
   /** Every file that may matter for the window or for filling it. */
   readonly parts: readonly IndexedPart[]
+  /** What a part has of the markets that other files of its series have too; empty without a fill. */
+  readonly sharedSpans: ReadonlyMap<IndexedPart, readonly MarketSpan[]>
   /** Stored candles of [readFromMs, query.toMs) are read. */
   readonly readFromMs: number
   /** Whether some candle of the instants may be hot. */
@@ -45,7 +48,12 @@ export async function makeCandlePlan(
     bucketMinutes === null ? query.fromMs : query.fromMs - bucketMinutes * MS_PER_MINUTE - BUCKET_EXCESS_MS
   const gapMs = query.fill ? FILL_GAP_MS : 0
   const span = { fromMs: readFromMs - gapMs, toMs: query.toMs + gapMs }
-  const found = findParts(context.lake, { dataset: 'candles', scopes: selection.scopes, ...span }, manifest)
+  const found = findParts(
+    context.lake,
+    { dataset: 'candles', scopes: selection.scopes, ...span, near: { fromMs: readFromMs, toMs: query.toMs } },
+    manifest,
+    context.lakeDirectories,
+  )
   const parts: IndexedPart[] = []
   for (const part of found) parts.push(await context.candleIndex.of(part, signal))
   const isHotIn = (fromMs: number, toMs: number): boolean =>
@@ -62,6 +70,7 @@ export async function makeCandlePlan(
     manifest,
     partitions: request.context.candleManifest.selection,
     parts,
+    sharedSpans: context.candleIndex.sharedSpans(query.fill ? parts : []),
     readFromMs,
     isHotIn,
   }

@@ -1,13 +1,14 @@
 // From the selectors of a candle request to the series, event and market they mean. All that are given must hold. A name
 // is known when the catalogue, the station table, the lake or a stored row knows it; any other is a 404.
 
+import type { MarketSpan } from '../../shared/candle-spans.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
 import type { CandleSelection } from '../../shared/sql/candle-queries.ts'
 import { eventKnown, marketKnown, seriesKnown } from '../../shared/sql/name-queries.ts'
 import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
-import type { IndexedPart, MarketSpan } from './candle-index.ts'
+import type { IndexedPart } from './candle-index.ts'
 import { findParts, lakeScopes } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 import { SeriesStations } from './series-stations.ts'
@@ -39,8 +40,9 @@ export async function resolveSelection(
       throw new ApiError('unknown_station', `No station is named ${JSON.stringify(station)}.`)
     wanted.push(ofStation)
   }
-  const seriesTickers = intersection(wanted)
+  // An event's candles are found by its series, which is indexed.
   for (const event of events) wanted.push([seriesOfTicker(event)])
+  const seriesTickers = intersection(wanted)
   if (market !== null) wanted.push([seriesOfTicker(market)])
   const [eventTicker = null, otherEvent = eventTicker] = events
   const shared = intersection(wanted)

@@ -1,7 +1,8 @@
 // Candles as DuckDB gives them: which columns are asked for, and how they get into CandleRows.
 
+import type { MarketSpan } from '../../shared/candle-spans.ts'
 import type { DuckDBDataChunk } from '@duckdb/node-api'
-import type { IndexedPart, MarketSpan } from './candle-index.ts'
+import type { IndexedPart } from './candle-index.ts'
 import type { CandleRows } from './candle-rows.ts'
 import { sqlText } from './duck-lake.ts'
 import { copyNumbers } from './duck-vectors.ts'

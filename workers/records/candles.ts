@@ -82,7 +82,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   if (!selection.isEmpty)
     await mergeCandles(context.candleLake.read(cold, rowsMax, request.signal), hot, sink)
   sink.finish()
-  checkUnchanged(parts.map(({ part }) => part))
+  checkUnchanged(cold.parts.map(({ part }) => part))
   if (markets.length === 0 && !areNamesChecked && page.page.length === 0)
     await checkNames(query, parts, request)
   const sets = (): readonly CandleRows[] => [page.page]

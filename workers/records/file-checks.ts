@@ -18,11 +18,15 @@ export class FileChecks {
   readonly #verdicts = new LakeFileVerdicts()
   readonly #running = new Map<string, Promise<FileVerdict>>()
 
-  /** @throws {ApiError} `lake_file_invalid` when the checksum is wrong, `lake_file_changed` when the file was replaced */
-  async check(part: LakePart): Promise<void> {
+  /**
+   * Resolves to whether the file has a checksum, which is right then.
+   * @throws {ApiError} `lake_file_invalid` when the checksum is wrong, `lake_file_changed` when the file was replaced
+   */
+  async check(part: LakePart): Promise<FileVerdict> {
     const { path, identity, name } = part
     const verdict = this.#verdicts.of(path, identity) ?? (await this.#find(part))
     if (verdict === 'wrong') throw lakeFileError(name, 'it has a wrong checksum')
+    return verdict
   }
 
   /** Requests that come while a file is being read wait for the same reading. */

@@ -5,6 +5,7 @@
 import { type BigIntStats, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
+import { groupedBy } from '../../shared/grouped-by.ts'
 import { identityOf, type SeenFile } from '../../shared/file-identity.ts'
 import {
   periodInstants,
@@ -12,13 +13,11 @@ import {
   type RecordDataset,
   recordFileName,
 } from '../../shared/lake-layout.ts'
+import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { watched } from '../lake/watched-files.ts'
-
-/** Lake files one record request may look into. */
-const RECORD_LAKE_FILES_MAX = 5_000
 
 /** One lake file and the instants [fromMs, toMs) for which it counts. */
 export interface LakePart {
@@ -42,6 +41,8 @@ export interface PartSelection {
   readonly scopes: readonly string[] | null
   readonly fromMs: number
   readonly toMs: number
+  /** Files outside of this span are looked at only when something came into their directory or left it. Default: none. */
+  readonly near?: { readonly fromMs: number; readonly toMs: number }
 }
 
 /** Files and directories up to which an answer is worth looking at them all before it is given again. */
@@ -67,31 +68,43 @@ export function findParts(
   lake: string,
   selection: PartSelection,
   manifest: readonly RegisteredPartition[],
+  directories = new LakeDirectories(),
 ): LakePart[] {
-  const { dataset, fromMs, toMs } = selection
-  const registered = new Map(
-    manifest
-      .filter((partition) => partition.dataset === dataset)
-      .map((partition) => [`${partition.scope} ${partition.period_start}`, partition]),
+  const { dataset, fromMs, toMs, near = selection } = selection
+  const registered = groupedBy(
+    manifest.filter((partition) => partition.dataset === dataset),
+    ({ scope }) => scope,
   )
   const scopes = selection.scopes ?? scopesOf(lake, dataset, manifest)
   const parts: LakePart[] = []
-  for (const scope of scopes) {
-    const known = [...registered.values()].filter((partition) => partition.scope === scope)
+  for (const scope of scopes.filter(isSeriesName)) {
+    const known = registered.get(scope) ?? []
+    const directory = directories.at(join(lake, dataset, `${RECORD_PARTITIONS[dataset].scope}=${scope}`))
+    const add = (part: Omit<LakePart, 'path' | 'identity'>): void => {
+      const path = join(lake, ...part.name.split('/'))
+      const isNear = part.fromMs < near.toMs && part.toMs > near.fromMs
+      const remembered = isNear ? undefined : directory.identities.get(path)
+      const identity = remembered ?? fileIdentity(path, part.name)
+      directory.identities.set(path, identity)
+      parts.push({ ...part, path, identity })
+    }
     for (const partition of known) {
       if (
         partition.cut_over > partition.period_start &&
         partition.period_start < toMs &&
         partition.cut_over > fromMs
       ) {
-        parts.push(registeredPart(lake, partition))
+        const { path: name, period_start, cut_over, revision } = partition
+        const span = { fromMs: period_start, toMs: cut_over }
+        add({ scope, name, ...span, isRegistered: true, revisionMin: revision })
       }
     }
-    for (const period of periodsOnDisk(lake, dataset, scope)) {
+    const starts = new Set(known.map(({ period_start: startMs }) => startMs))
+    for (const period of periodsOf(directory, dataset)) {
       const span = periodInstants(period)
-      if (span.fromMs >= toMs || span.toMs <= fromMs || registered.has(`${scope} ${span.fromMs}`)) continue
+      if (span.fromMs >= toMs || span.toMs <= fromMs || starts.has(span.fromMs)) continue
       const name = recordFileName(dataset, scope, period)
-      parts.push(partOf(lake, { scope, name, ...span, isRegistered: false, revisionMin: 0n }))
+      add({ scope, name, ...span, isRegistered: false, revisionMin: 0n })
     }
   }
   if (parts.length > RECORD_LAKE_FILES_MAX) {
@@ -145,16 +158,6 @@ function scopesOf(lake: string, dataset: RecordDataset, manifest: readonly Regis
   return [...new Set([...lakeScopes(lake, dataset), ...known])]
 }
 
-function registeredPart(lake: string, partition: RegisteredPartition): LakePart {
-  const { scope, path, period_start: fromMs, cut_over: toMs, revision } = partition
-  return partOf(lake, { scope, name: path, fromMs, toMs, isRegistered: true, revisionMin: revision })
-}
-
-function partOf(lake: string, part: Omit<LakePart, 'path' | 'identity'>): LakePart {
-  const path = join(lake, ...part.name.split('/'))
-  return { ...part, path, identity: fileIdentity(path, part.name) }
-}
-
 function fileIdentity(path: string, name: string): string {
   const stat = statOf(path, name)
   assertRegular(name, stat)
@@ -175,21 +178,49 @@ export function assertRegular(name: string, stat: BigIntStats): void {
   if (!stat.isFile()) throw lakeFileError(name, 'it is no regular file')
 }
 
-function periodsOnDisk(lake: string, dataset: RecordDataset, scope: string): string[] {
-  const { scope: scopeName, periodPattern } = RECORD_PARTITIONS[dataset]
-  if (!isSeriesName(scope)) return []
-  return namesIn(join(lake, dataset, `${scopeName}=${scope}`))
-    .map((name) => periodPattern.exec(name)?.[1])
-    .filter((period) => period !== undefined)
+function periodsOf({ names }: LakeDirectory, dataset: RecordDataset): string[] {
+  const { periodPattern } = RECORD_PARTITIONS[dataset]
+  return names.map((name) => periodPattern.exec(name)?.[1]).filter((period) => period !== undefined)
 }
 
 function namesIn(directory: string): string[] {
+  return inDirectory(directory, () => readdirSync(directory)) ?? []
+}
+
+/** Undefined where there is no such directory. */
+function inDirectory<Value>(directory: string, ask: () => Value): Value | undefined {
+  const name = directory.split('/').slice(-2).join('/')
   try {
-    return watched(directory.split('/').slice(-2).join('/'), () => readdirSync(directory))
+    return watched(name, ask)
   } catch (error) {
     if (error instanceof ApiError) throw error
     if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
-      return []
-    throw lakeFileError(directory.split('/').slice(-2).join('/'), 'the directory cannot be listed', error)
+      return undefined
+    throw lakeFileError(name, 'the directory cannot be listed', error)
+  }
+}
+
+interface LakeDirectory {
+  readonly identity: string
+  readonly names: readonly string[]
+  /** Of the files that were asked for. */
+  readonly identities: Map<string, string>
+}
+
+/**
+ * What directories of the lake hold, remembered while nothing comes into them or leaves them. Files are replaced by a
+ * rename, which changes the directory: so one look at it tells that no file of it was replaced.
+ */
+export class LakeDirectories {
+  readonly #known = new Map<string, LakeDirectory>()
+
+  at(directory: string): LakeDirectory {
+    const stat = inDirectory(directory, () => statSync(directory, { bigint: true }))
+    const identity = stat === undefined ? '' : identityOf(stat)
+    const known = this.#known.get(directory)
+    if (stat !== undefined && known?.identity === identity) return known
+    const found = { identity, names: namesIn(directory), identities: new Map<string, string>() }
+    if (Number(stat?.mtimeMs) < Date.now() - STILL_MS_MIN) this.#known.set(directory, found)
+    return found
   }
 }

@@ -79,6 +79,17 @@ export async function checkLakeFile(
   contract: LakeFileSchema,
   signal: AbortSignal,
 ): Promise<bigint> {
+  await checkColumns(lake, part, contract, signal)
+  return statedRevision(part, contract, await statedPairs(lake, part, ['schema', 'revision'], signal))
+}
+
+/** @throws {ApiError} `lake_file_invalid` when columns are missing or have another type */
+export async function checkColumns(
+  lake: DuckLake,
+  part: LakePart,
+  contract: LakeFileSchema,
+  signal: AbortSignal,
+): Promise<void> {
   const described = await lakeRows(
     lake,
     [part],
@@ -92,7 +103,17 @@ export async function checkLakeFile(
     if (!accepted.includes(type))
       throw lakeFileError(part.name, `its column ${name} is ${type}, not ${accepted.join(' or ')}`)
   }
-  const stated = await statedPairs(lake, part, signal)
+}
+
+/**
+ * The revision that a file states, 0 when it states none.
+ * @throws {ApiError} `lake_file_invalid` when the footer's schema differs or the revision is no number
+ */
+export function statedRevision(
+  part: LakePart,
+  contract: LakeFileSchema,
+  stated: ReadonlyMap<string, string>,
+): bigint {
   const schema = stated.get('schema') ?? contract.schema
   if (schema !== contract.schema) {
     throw lakeFileError(part.name, `its schema is ${schema}, not ${contract.schema}`)
@@ -103,15 +124,16 @@ export async function checkLakeFile(
 }
 
 /** What the footer says of itself. A file whose words are no text is at fault, although its rows may be readable. */
-async function statedPairs(
+export async function statedPairs(
   lake: DuckLake,
   part: LakePart,
+  keys: readonly string[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
   // Keys of other writers may be any bytes.
   const sql =
     `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${sqlText(part.path)})` +
-    ` WHERE key IN (encode('schema'), encode('revision'))`
+    ` WHERE key IN (${keys.map((key) => `encode(${sqlText(key)})`).join(', ')})`
   try {
     const pairs = await lakeRows(lake, [part], sql, signal)
     return new Map(pairs.map(([key, value]) => [String(key), String(value)]))

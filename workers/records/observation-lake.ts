@@ -2,7 +2,7 @@
 // row are is read once and remembered until the file is replaced.
 
 import bindings from '@duckdb/node-bindings'
-import { CANDLE_INDEX_FILES_MAX } from '../../shared/limits.ts'
+import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import { type ObservationKey, STORED_OBSERVATION_COLUMNS } from '../../shared/sql/observation-queries.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
@@ -86,7 +86,7 @@ export class ObservationLake {
     let known = this.#known.get(key)
     if (known === undefined) {
       known = await this.#check(part, signal)
-      if (this.#known.size >= CANDLE_INDEX_FILES_MAX) this.#known.clear()
+      if (this.#known.size >= RECORD_LAKE_FILES_MAX) this.#known.clear()
       this.#known.set(key, known)
     }
     checkRevision(part, known.revision)

@@ -16,6 +16,7 @@ import { CandleIndex } from './candle-index.ts'
 import { CandleLake } from './candle-lake.ts'
 import { DuckLake } from './duck-lake.ts'
 import { FileChecks } from './file-checks.ts'
+import { LakeDirectories } from './lake-partitions.ts'
 import { ManifestCache } from './manifest-cache.ts'
 import { ObservationLake } from './observation-lake.ts'
 import { SeriesStations } from './series-stations.ts'
@@ -26,6 +27,7 @@ export const RECORD_STORE_CONNECTIONS = 2
 
 export class RecordContext {
   readonly lake: string
+  readonly lakeDirectories = new LakeDirectories()
   readonly candleIndex: CandleIndex
   readonly candleLake: CandleLake
   readonly observationLake: ObservationLake
