@@ -186,12 +186,12 @@ export class Catalogue {
       const row = this.#markets.find(market)
       return row === undefined ? [] : [row]
     }
-    const ofSeries = this.#markets.ofSeries(series ?? '')
-    return ofSeries.length > 0 ? ofSeries : this.#markets.ofEvent(series ?? '')
+    return this.#markets.ofSeriesOrEvent(series ?? '')
   }
 
+  /** The markets of a series, or of an event (contract.md 8). */
   #marketsOfSeries(ticker: string): readonly MarketRow[] {
-    const rows = this.#markets.ofSeries(ticker)
+    const rows = this.#markets.ofSeriesOrEvent(ticker)
     if (rows.length === 0 && !this.#series.has(ticker))
       throw new ApiError('unknown_series', `No series is named ${quote(ticker)}.`)
     return rows

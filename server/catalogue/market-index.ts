@@ -76,8 +76,9 @@ export class MarketIndex {
     return this.#all.rows
   }
 
-  ofSeries(ticker: string): readonly MarketRow[] {
-    return this.#bySeries.get(ticker)?.rows ?? []
+  /** Of the series of this ticker; where there is none, of the event. */
+  ofSeriesOrEvent(ticker: string): readonly MarketRow[] {
+    return this.#bySeries.get(ticker)?.rows ?? this.ofEvent(ticker)
   }
 
   ofEvent(ticker: string): readonly MarketRow[] {

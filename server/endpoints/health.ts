@@ -4,16 +4,18 @@
 import { ApiError } from '../../shared/errors.ts'
 import type { HealthMonitor } from '../health/health-monitor.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
-import { type JsonSchema, objectSchema } from '../openapi/documentation.ts'
-
-const DATABASE_STATUS: JsonSchema = { type: 'string', enum: ['ok', 'error'] }
+import { type JsonSchema, objectSchema } from '../http/documentation.ts'
 
 const HEALTH_SCHEMA: JsonSchema = {
   type: 'object',
   properties: {
     status: { type: 'string', enum: ['ok', 'degraded'], description: 'ok when everything below is.' },
-    embedded_db: { ...DATABASE_STATUS, description: 'The embedded analytical database.' },
-    hosted_db: { ...DATABASE_STATUS, description: 'The relational database.' },
+    embedded_db: { type: 'string', enum: ['ok', 'error'], description: 'The embedded analytical database.' },
+    hosted_db: {
+      type: 'string',
+      enum: ['ok', 'error', 'off'],
+      description: 'The relational database; off where the server runs without one.',
+    },
     sync: objectSchema(
       {
         last_sync: { type: ['string', 'null'], format: 'date-time' },

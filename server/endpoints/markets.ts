@@ -4,7 +4,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { findStation } from '../../shared/stations.ts'
 import type { Catalogue, MarketFilter } from '../catalogue/catalogue.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
-import { objectSchema } from '../openapi/documentation.ts'
+import { objectSchema } from '../http/documentation.ts'
 import { instantMs, lastInstantMs } from '../query/time-range.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
@@ -14,8 +14,15 @@ const MARKET_SCHEMA = objectSchema({
   ticker: { type: 'string', description: 'Market ticker.' },
   event_ticker: { type: 'string', description: 'Ticker of the event that the strike belongs to.' },
   series_ticker: { type: 'string', description: 'Ticker of the series that the event belongs to.' },
-  status: { type: 'string', description: 'Status, as the exchange has it.' },
-  result: { type: 'string', description: 'Result; empty while there is none.' },
+  status: {
+    type: 'string',
+    description:
+      'Status, as the exchange has it: initialized, inactive, active, closed, determined, disputed, amended or finalized. The exchange may add others.',
+  },
+  result: {
+    type: 'string',
+    description: 'Result: yes, no or scalar; empty while there is none.',
+  },
   close_time: { type: 'string', format: 'date-time', description: 'Close time, UTC.' },
 })
 
@@ -31,7 +38,12 @@ const EXAMPLE_RECORD = {
 const LIST_PATH = '/api/v1/markets'
 
 const LIST_PARAMETERS = [
-  { name: 'series', in: 'query', description: 'Series ticker.', schema: { type: 'string' } },
+  {
+    name: 'series',
+    in: 'query',
+    description: 'Series ticker, or the ticker of one event.',
+    schema: { type: 'string' },
+  },
   {
     name: 'station',
     in: 'query',
@@ -94,6 +106,7 @@ export function marketListEndpoint(catalogue: Catalogue): Endpoint {
       errors: ['unknown_series', 'unknown_station', 'store_unavailable'],
       examples: [
         { title: 'The markets of a series', values: { series: 'KXHIGHNY', limit: 10 } },
+        { title: 'The markets of an event', values: { series: 'KXHIGHNY-26JUL01' } },
         {
           title: 'The markets of a station that close in a span',
           values: { station: 'NYC', from: '2026-07-01' },

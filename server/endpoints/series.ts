@@ -2,19 +2,29 @@
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
-import { objectSchema } from '../openapi/documentation.ts'
+import { objectSchema } from '../http/documentation.ts'
 import { PAGE_HEADERS, PAGE_PARAMETERS, pageReply } from './page-parameters.ts'
 
 const SERIES_SCHEMA = objectSchema({
   ticker: { type: 'string', description: 'Series ticker.' },
-  measure_type: { type: 'string', description: 'Kind of measure: daily high or low temperature.' },
+  measure_type: {
+    type: 'string',
+    enum: ['high', 'low', 'hourly'],
+    description: "What the markets settle on: the day's high or low, or the temperature of an hour.",
+  },
   title: { type: 'string', description: 'Title.' },
   station_code: {
     type: ['string', 'null'],
     description: 'Station that settles it; null when it is none of ours.',
   },
-  category: { type: 'string', description: 'Category.' },
-  frequency: { type: 'string', description: 'Frequency.' },
+  category: {
+    type: 'string',
+    description: 'Category, as the exchange has it; Climate and Weather for temperatures.',
+  },
+  frequency: {
+    type: 'string',
+    description: 'How often there is an event, as the exchange has it, such as daily or hourly.',
+  },
   tags: { type: 'array', items: { type: 'string' }, description: 'Tags.' },
   active: { type: 'boolean', description: 'Whether the exchange still lists it.' },
   last_seen_at: {

@@ -1,38 +1,43 @@
 // Asks the embedded analytical database a query in a process that has no record threads, and so no DuckDB that serves
-// requests (record-pool.ts asks that one). It is loaded when it is first asked; a query that does not come back in time
-// counts as a failure, and is not asked again before it has ended.
+// requests (record-pool.ts asks that one). A thread of its own loads it when it is first asked, because loading stops a
+// thread for some 300 ms; a query that does not come back in time counts as a failure, and is not asked again before it
+// has ended.
 
-import type { DatabaseCheck } from './health-monitor.ts'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import { withinTime } from '../../shared/within-time.ts'
+import type { DatabaseCheck } from './health-monitor.ts'
 
-async function openDatabase(): Promise<() => Promise<boolean>> {
-  const { DuckDBInstance } = await import('@duckdb/node-api')
-  const instance = await DuckDBInstance.create(':memory:', { threads: '1' })
-  const connection = await instance.connect()
-  return async () => {
-    const result = await connection.runAndReadAll('SELECT 41 + 1')
-    return result.getRows()[0]?.[0] === 42
+const PROBE_URL = new URL('../../workers/records/probe.js', import.meta.url)
+
+export function embeddedDbCheck(): DatabaseCheck {
+  let thread: Worker | undefined
+  let running: Promise<boolean> | undefined
+  const start = (): Worker => {
+    const started = new Worker(PROBE_URL)
+    // It ends with the process.
+    started.unref()
+    started.on('error', () => {})
+    started.once('exit', () => (thread = undefined))
+    return started
+  }
+  return async (timeoutMs) => {
+    running ??= ask((thread ??= start())).finally(() => (running = undefined))
+    return (await withinTime(running, timeoutMs)) ?? false
   }
 }
 
-export function embeddedDbCheck(): DatabaseCheck {
-  let query: Promise<() => Promise<boolean>> | undefined
-  let running: Promise<boolean> | undefined
-  const ask = async (): Promise<boolean> => {
-    try {
-      query ??= openDatabase()
-      return await (
-        await query
-      )()
-    } catch {
-      query = undefined
-      return false
-    } finally {
-      running = undefined
-    }
-  }
-  return async (timeoutMs) => {
-    running ??= ask()
-    return (await withinTime(running, timeoutMs)) ?? false
+async function ask(thread: Worker): Promise<boolean> {
+  const over = new AbortController()
+  const { signal } = over
+  try {
+    thread.postMessage('probe')
+    const answers = [once(thread, 'message', { signal }), once(thread, 'exit', { signal })]
+    const [answer] = (await Promise.race(answers)) as [unknown]
+    return answer === true
+  } catch {
+    return false
+  } finally {
+    over.abort()
   }
 }

@@ -12,7 +12,8 @@ export type DatabaseCheck = (timeoutMs: number) => Promise<boolean>
 export interface HealthReport {
   readonly status: 'ok' | 'degraded'
   readonly embedded_db: 'ok' | 'error'
-  readonly hosted_db: 'ok' | 'error'
+  /** `off` where the server runs without a relational store. */
+  readonly hosted_db: 'ok' | 'error' | 'off'
   readonly sync: {
     /** RFC 3339; null before the first one. */
     readonly last_sync: string | null
@@ -32,7 +33,8 @@ export interface ServedSamples {
 
 export interface HealthSources {
   readonly embeddedDb: DatabaseCheck
-  readonly hostedDb: DatabaseCheck
+  /** Null where no store is wanted. */
+  readonly hostedDb: DatabaseCheck | null
   readonly sync: () => SyncStatus
   /** What is served that was invented; by default nothing. */
   readonly samples?: () => Promise<ServedSamples>
@@ -43,7 +45,7 @@ export class HealthMonitor {
   readonly #sources: HealthSources
   readonly #nowMs: () => number
   readonly #startedMs: number
-  #round: Promise<readonly [boolean, boolean]> | undefined
+  #round: Promise<readonly [boolean, boolean | null]> | undefined
   #roundMs = 0
 
   constructor(sources: HealthSources) {
@@ -59,9 +61,9 @@ export class HealthMonitor {
     const isStale = this.#nowMs() - (lastSyncMs ?? this.#startedMs) > HEALTH_STALE_MS
     const samples = (await this.#sources.samples?.()) ?? { files: 0, records: false }
     return {
-      status: isEmbeddedOk && isHostedOk && !isStale ? 'ok' : 'degraded',
+      status: isEmbeddedOk && isHostedOk !== false && !isStale ? 'ok' : 'degraded',
       embedded_db: isEmbeddedOk ? 'ok' : 'error',
-      hosted_db: isHostedOk ? 'ok' : 'error',
+      hosted_db: isHostedOk === null ? 'off' : isHostedOk ? 'ok' : 'error',
       sync: {
         last_sync: lastSyncMs === null ? null : new Date(lastSyncMs).toISOString(),
         file_count: fileCount,
@@ -71,12 +73,15 @@ export class HealthMonitor {
     }
   }
 
-  #check(): Promise<readonly [boolean, boolean]> {
+  #check(): Promise<readonly [boolean, boolean | null]> {
     const nowMs = this.#nowMs()
     if (this.#round === undefined || nowMs - this.#roundMs > HEALTH_REUSE_MS) {
       this.#roundMs = nowMs
       const { embeddedDb, hostedDb } = this.#sources
-      this.#round = Promise.all([embeddedDb(HEALTH_CHECK_TIMEOUT_MS), hostedDb(HEALTH_CHECK_TIMEOUT_MS)])
+      this.#round = Promise.all([
+        embeddedDb(HEALTH_CHECK_TIMEOUT_MS),
+        hostedDb?.(HEALTH_CHECK_TIMEOUT_MS) ?? null,
+      ])
     }
     return this.#round
   }

@@ -81,7 +81,7 @@ test('the market index lists in ticker order what was put last, in whatever batc
         const pairs = (list: MarketIndex['all']) => list.map((row) => [row.ticker, row.close_time])
         assert.deepEqual(pairs(index.all), expected)
         assert.deepEqual(
-          pairs(index.ofSeries('S1')),
+          pairs(index.ofSeriesOrEvent('S1')),
           expected.filter(([name]) => name.startsWith('S1-')),
         )
         assert.deepEqual(

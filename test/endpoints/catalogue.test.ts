@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { MemoryStore, marketRow, seriesRow } from '../support/memory-store.ts'
 import { startSampleServer } from '../support/sample-server.ts'
-import { readProblem } from '../support/test-server.ts'
+import { readProblem, startTestServer } from '../support/test-server.ts'
 
 const DAY_MS = 86_400_000
 
@@ -68,6 +68,8 @@ test('lists are in ticker order and filtered by every condition at once', async 
   const ny = ['KXHIGHNY-26JUL01-B81.5', 'KXHIGHNY-26JUL01-T86', 'KXHIGHNY-26JUL02-T86']
   assert.deepEqual(await tickers('markets'), ['KXHIGHCHI-26JUL01-T90', 'KXHIGHDEN-26JUL01-T90', ...ny])
   assert.deepEqual(await tickers('markets?series=KXHIGHNY'), ny)
+  assert.deepEqual(await tickers('markets?series=KXHIGHNY-26JUL01'), ny.slice(0, 2))
+  assert.deepEqual(await tickers('markets?series=KXHIGHNY-26JUL01&station=MDW'), [])
   // A market's own station wins over its series' one.
   assert.deepEqual(await tickers('markets?station=NYC'), ['KXHIGHCHI-26JUL01-T90', ...ny])
   assert.deepEqual(await tickers('markets?station=KMDW'), [])
@@ -177,6 +179,23 @@ test('answers carry tags that hold until the data changes', async (t) => {
     await new Promise((resolve) => setTimeout(resolve, 20))
   const etag = before.headers.get('etag') ?? ''
   assert.equal((await get('markets', { headers: { 'if-none-match': etag } })).status, 200)
+})
+
+test('without a store there is no catalogue, and nothing tells of one', async (t) => {
+  const { url } = await startTestServer(t)
+  for (const target of ['series', 'series/KXHIGHNY', 'markets', 'markets?series=KXHIGHNY', 'markets/X']) {
+    const response = await fetch(`${url}/api/v1/${target}`)
+    assert.equal(response.status, 404, target)
+    assert.equal((await readProblem(response)).code, 'unknown_path')
+  }
+  for (const target of ['', 'openapi.json', 'llms.txt']) {
+    const text = await (await fetch(`${url}/${target}`, { headers: { Accept: 'application/json' } })).text()
+    assert.match(text, /\/api\/v1\/lob/)
+    assert.doesNotMatch(text, /\/api\/v1\/(?:series|markets|candles|observations|climate|analysis)/, target)
+  }
+  const health = await (await fetch(`${url}/health`)).text()
+  assert.match(health, /"hosted_db":"off"/)
+  assert.equal((await fetch(`${url}/readyz`)).status, 200)
 })
 
 test('serves what it knew while the store is away, and 503 when it never knew anything', async (t) => {

@@ -1,9 +1,11 @@
 // /health: its exact shape, each dependency failing, staleness, and what asking costs.
 
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import { pino } from 'pino'
 import { embeddedDbCheck } from '../../server/health/embedded-db-check.ts'
 import { HealthMonitor, type HealthSources } from '../../server/health/health-monitor.ts'
@@ -55,6 +57,7 @@ test('is degraded when any part is, and says which', async () => {
     [{}, 'ok ok ok false'],
     [{ embeddedDb: async () => false }, 'degraded error ok false'],
     [{ hostedDb: async () => false }, 'degraded ok error false'],
+    [{ hostedDb: null }, 'ok ok off false'],
     [{ sync: () => ({ lastSyncMs: NOW_MS - HEALTH_STALE_MS - 1, fileCount: 7 }) }, 'degraded ok ok true'],
     [{ sync: () => ({ lastSyncMs: null, fileCount: 0 }) }, 'ok ok ok false'],
   ] as const
@@ -91,6 +94,22 @@ test('asks the embedded database a real query, and gives up when it takes too lo
   assert.equal(await check(30_000), true)
   // A database that is not even open yet cannot answer at once.
   assert.equal(await embeddedDbCheck()(0), false)
+})
+
+test('loads the embedded database in another thread than that of the requests', async (t) => {
+  const check = new URL('../../server/health/embedded-db-check.js', import.meta.url).href
+  const script = join(await temporaryDirectory(t), 'ask.mjs')
+  writeFileSync(
+    script,
+    `import { embeddedDbCheck } from '${check}'
+    const isOk = await embeddedDbCheck()(30_000)
+    const loaded = process.report.getReport().sharedObjects.some((path) => path.includes('duckdb.node'))
+    const { createRequire } = await import('node:module')
+    const here = Object.keys(createRequire('${check}').cache).filter((path) => path.includes('duckdb'))
+    console.log(JSON.stringify({ isOk, loaded, here }))`,
+  )
+  const { stdout } = await promisify(execFile)(process.execPath, [script])
+  assert.deepEqual(JSON.parse(stdout), { isOk: true, loaded: true, here: [] })
 })
 
 test('counts parquet files at any depth, and keeps the last count while the directory cannot be read', async (t) => {
