@@ -30,6 +30,8 @@ export interface LobQuery {
   readonly hour: number | null
   readonly format: FormatName
   readonly columns: readonly SnapshotColumn[]
+  /** Whether what a quote does not have is null, not 0 or -1. */
+  readonly nulls: boolean
 }
 
 /** What the catalogue knows of the markets that a request is about. */

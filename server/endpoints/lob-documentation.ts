@@ -4,7 +4,7 @@ import { formatContentTypes } from '../../shared/formats.ts'
 import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
-import { type EndpointDocumentation, type JsonSchema, objectSchema } from '../openapi/documentation.ts'
+import { type EndpointDocumentation, type JsonSchema, objectSchema } from '../http/documentation.ts'
 
 const SECOND_SOURCE = lobSources()[1]
 
@@ -16,10 +16,27 @@ const LEVEL = objectSchema({
 const COLUMN_SCHEMAS: Readonly<Record<SnapshotColumn, JsonSchema>> = {
   ts: { type: 'integer', format: 'int64', description: 'Nanoseconds since the Unix epoch.' },
   market_id: { type: 'string', description: 'Market identifier.' },
-  best_bid: { type: 'integer', minimum: 0, maximum: 99, description: 'Highest bid, cents; 0 without a bid.' },
-  best_ask: { type: 'integer', minimum: 0, maximum: 99, description: 'Lowest ask, cents; 0 without an ask.' },
-  spread: { type: 'integer', minimum: -1, description: 'Ask minus bid; -1 when there is no two-sided book.' },
-  mid: { type: 'number', description: '(bid + ask) / 2; 0 when there is no two-sided book.' },
+  best_bid: {
+    type: ['integer', 'null'],
+    minimum: 0,
+    maximum: 99,
+    description: 'Highest bid, cents; 0 without a bid, null with nulls=true.',
+  },
+  best_ask: {
+    type: ['integer', 'null'],
+    minimum: 0,
+    maximum: 99,
+    description: 'Lowest ask, cents; 0 without an ask, null with nulls=true.',
+  },
+  spread: {
+    type: ['integer', 'null'],
+    minimum: -1,
+    description: 'Ask minus bid; -1 when there is no two-sided book, null with nulls=true.',
+  },
+  mid: {
+    type: ['number', 'null'],
+    description: '(bid + ask) / 2; 0 when there is no two-sided book, null with nulls=true.',
+  },
   bids: { type: 'array', items: LEVEL, description: 'Bid levels, high to low.' },
   asks: { type: 'array', items: LEVEL, description: 'Ask levels, low to high.' },
 }
@@ -57,6 +74,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
     'no_data',
     'too_many_requests',
     'client_limit',
+    'lake_unavailable',
     'lake_file_invalid',
     'lake_file_changed',
     'worker_failed',
@@ -114,9 +132,9 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
     mid: 0,
     bids: [],
     asks: [
-      { price: 2, qty: 79 },
-      { price: 3, qty: 355 },
-      { price: 4, qty: 1440 },
+      { price: 2, qty: 544 },
+      { price: 3, qty: 3281 },
+      { price: 4, qty: 102 },
     ],
   },
 }

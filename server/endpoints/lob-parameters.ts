@@ -100,6 +100,13 @@ export const LOB_PARAMETERS = [
       minItems: 1,
     },
   },
+  {
+    name: 'nulls',
+    in: 'query',
+    description:
+      'true: best_bid and best_ask are null without a level on that side, spread and mid unless both sides have one.',
+    schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
+  },
 ] as const satisfies readonly Parameter[]
 
 type LobParameters = typeof LOB_PARAMETERS
@@ -167,5 +174,6 @@ export function lobQueryOf(values: LobValues): LobQuery {
     hour: values.hour ?? null,
     format: values.format,
     columns: values.columns ?? SNAPSHOT_COLUMNS,
+    nulls: values.nulls === 'true',
   }
 }

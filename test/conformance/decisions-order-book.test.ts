@@ -11,7 +11,7 @@ import { tableFromIPC } from 'apache-arrow'
 import { readParquet } from 'parquet-wasm'
 import { pino } from 'pino'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
-import type { RunningServer } from '../../server/server.ts'
+import type { RunningServer } from '../../server/service/server.ts'
 import type { BookEvent } from '../../server/lake/series-recording.ts'
 import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET } from '../../shared/lob-v1.ts'
 import { startColdServer } from '../support/cold-workers.ts'
@@ -301,6 +301,21 @@ test('no bid is best_bid 0, no ask best_ask 0; spread is -1 and mid 0 unless bot
   assert.deepEqual([ask.best_bid, ask.best_ask, ask.spread, ask.mid], [0, 43, -1, 0])
   const none = await snapshotOf([])
   assert.deepEqual([none.best_bid, none.best_ask, none.spread, none.mid], [0, 0, -1, 0])
+})
+
+test('with nulls=true what the quote does not have is null, empty in csv, and another ETag', async () => {
+  const { get, rows } = await record({
+    events: [clear(DAY_START), set(DAY_START, BID, 40 * CENT, CONTRACT)],
+    coversTo: DAY_START,
+  })
+  const [row] = await rows(`${HOURLY}&nulls=true`)
+  assert.deepEqual([row?.best_bid, row?.best_ask, row?.spread, row?.mid], [40, null, null, null])
+  const columns = 'columns=best_bid,best_ask,spread,mid'
+  const csv = await get(`${HOURLY}&format=csv&${columns}&nulls=true`)
+  assert.equal(await csv.text(), 'best_bid,best_ask,spread,mid\n40,,,\n')
+  const zeros = await get(`${HOURLY}&format=csv&${columns}&nulls=false`)
+  assert.equal(await zeros.text(), 'best_bid,best_ask,spread,mid\n40,0,-1,0\n')
+  assert.notEqual(csv.headers.get('etag'), zeros.headers.get('etag'))
 })
 
 test('a crossed or locked book keeps its levels and reports spread 0', async () => {

@@ -62,6 +62,8 @@ const WRONG: readonly (readonly [string, readonly string[]])[] = [
   ),
   ...['0', '51', '-1', '1.5', '', 'ten'].map((value) => [`${GOOD}&levels=${value}`, ['levels']] as const),
   ...['24', '-1', '1.5', '', 'noon'].map((value) => [`${GOOD}&hour=${value}`, ['hour']] as const),
+  ...['', 'maybe', 'True', '1', 'null'].map((value) => [`${GOOD}&nulls=${value}`, ['nulls']] as const),
+  [`${GOOD}&nulls=true&nulls=true`, ['nulls']],
   [`${GOOD}&format=`, ['format']],
   [`${GOOD}&format=csv&format=json`, ['format']],
   ...['', 'ts,ts', 'ts,', ',ts', 'price', 'TS', 'ts,%20mid', 'ts;mid', 'bid_price_1'].map(
@@ -144,10 +146,11 @@ test('turns parameters into the query of the worker', () => {
     hour: null,
     format: 'json',
     columns,
+    nulls: false,
   })
   assert.deepEqual(
     queryOf(
-      'market=0xab:12&source=polymarket&from=2026-02-27&to=2026-03-01&interval=3600&levels=50&hour=0&format=csv&columns=mid,ts',
+      'market=0xab:12&source=polymarket&from=2026-02-27&to=2026-03-01&interval=3600&levels=50&hour=0&format=csv&columns=mid,ts&nulls=true',
     ),
     {
       source: 'polymarket',
@@ -159,6 +162,7 @@ test('turns parameters into the query of the worker', () => {
       hour: 0,
       format: 'csv',
       columns: ['mid', 'ts'],
+      nulls: true,
     },
   )
   assert.equal(queryOf(`${SERIES}&from=2026-07-01&to=2026-07-31`).dates.length, 31)

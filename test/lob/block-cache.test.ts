@@ -18,7 +18,7 @@ import { test, type TestContext } from 'node:test'
 import * as zlib from 'node:zlib'
 import { pino } from 'pino'
 import { BlockCache } from '../../server/lob/block-cache.ts'
-import type { RunningServer } from '../../server/server.ts'
+import type { RunningServer } from '../../server/service/server.ts'
 import { startColdServer } from '../support/cold-workers.ts'
 import { EVENT_ADD, EVENT_CLEAR } from '../../shared/lob-v1.ts'
 import { bookEvent, DAY_START, HOUR, pathOfDate, SERIES, writeEvents } from '../support/recorded-events.ts'
@@ -119,6 +119,7 @@ test('what differs in any way is another answer', async (t) => {
     QUERY.replace('levels=3', 'levels=2').replace('mid', 'bids'),
     QUERY.replace('interval=2', 'interval=3'),
     QUERY.replace(',mid', ''),
+    `${QUERY}&nulls=true`,
     `market=${SERIES}-26JUL01-B70.5&date=2026-07-01&interval=2&levels=4`,
   ]
   for (const query of queries) bodies.add((await get(`${query}&format=ndjson`)).toString('latin1'))

@@ -3,10 +3,10 @@
 import { RECORD_SEPARATOR } from './json-seq-format.ts'
 import { JsonRowFormat } from '../../workers/lob/row-format-json.ts'
 import { SNAPSHOT_FORMATS } from '../../workers/lob/snapshot-sink.ts'
-import type { LobQuery } from '../../shared/lob-task.ts'
+import type { RowShape } from '../../workers/lob/row-encoder.ts'
 
 class JsonSeqRowFormat extends JsonRowFormat {
-  constructor(query: Pick<LobQuery, 'columns' | 'levels'>) {
+  constructor(query: RowShape) {
     super({ ...query, isArray: false })
     const texts = { ...this.texts }
     this.texts.before = (name, index) => `${index === 0 ? RECORD_SEPARATOR : ''}${texts.before(name, index)}`
@@ -14,7 +14,7 @@ class JsonSeqRowFormat extends JsonRowFormat {
 }
 
 Object.assign(SNAPSHOT_FORMATS, {
-  'json-seq': (query: Pick<LobQuery, 'columns' | 'levels'>) => new JsonSeqRowFormat(query),
+  'json-seq': (query: RowShape) => new JsonSeqRowFormat(query),
 })
 
 export { default } from '../../workers/lob/task.ts'

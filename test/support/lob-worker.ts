@@ -30,6 +30,7 @@ export function lobQuery(query: Partial<LobQuery> & Pick<LobQuery, 'dates'>): Lo
     hour: null,
     format: 'json',
     columns: SNAPSHOT_COLUMNS,
+    nulls: false,
     ...query,
   }
 }

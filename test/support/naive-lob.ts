@@ -30,6 +30,26 @@ export interface NaiveRow {
   readonly asks: readonly NaiveLevel[]
 }
 
+/** A row of a request with `nulls=true`. */
+export type NaiveNullRow = {
+  readonly [Name in keyof NaiveRow]:
+    | NaiveRow[Name]
+    | (Name extends 'best_bid' | 'best_ask' | 'spread' | 'mid' ? null : never)
+}
+
+/** The row with null for each value of its quote that the book does not have. */
+export function withNulls(row: NaiveRow): NaiveNullRow {
+  const hasBid = row.bids.length > 0
+  const hasAsk = row.asks.length > 0
+  return {
+    ...row,
+    best_bid: hasBid ? row.best_bid : null,
+    best_ask: hasAsk ? row.best_ask : null,
+    spread: hasBid && hasAsk ? row.spread : null,
+    mid: hasBid && hasAsk ? row.mid : null,
+  }
+}
+
 export interface NaiveOptions {
   /** Midnight UTC of the date whose rows are wanted, ms since the epoch. */
   readonly dateStartMs: number
@@ -43,7 +63,7 @@ export interface NaiveOptions {
   readonly closeTs?: ReadonlyMap<string, bigint>
 }
 
-interface NaiveBook {
+export interface NaiveBook {
   known: boolean
   readonly bids: Map<number, bigint>
   readonly asks: Map<number, bigint>
@@ -104,7 +124,8 @@ function marketRows(
   return rows
 }
 
-function applyEvent(book: NaiveBook, event: NaiveEvent): void {
+/** Changes a book as one event says. */
+export function applyEvent(book: NaiveBook, event: NaiveEvent): void {
   const qty = BigInt(event.qty)
   const side = event.side === 0 ? book.bids : book.asks
   switch (event.event) {

@@ -52,6 +52,18 @@ function summaryOf({ bids, asks }: TestRow): Summary {
   }
 }
 
+function nullSummaryOf(row: TestRow): Record<keyof Summary, number | null> {
+  const { bestBid, bestAsk, spread, mid } = summaryOf(row)
+  const hasBid = row.bids.length > 0
+  const hasAsk = row.asks.length > 0
+  return {
+    bestBid: hasBid ? bestBid : null,
+    bestAsk: hasAsk ? bestAsk : null,
+    spread: hasBid && hasAsk ? spread : null,
+    mid: hasBid && hasAsk ? mid : null,
+  }
+}
+
 /** The file of `rows`; a row group ends whenever `rowGroupRows` are buffered. */
 export function encodeRows(rows: readonly TestRow[], options: ParquetSnapshotOptions): Uint8Array {
   const sink = new MemorySink()
@@ -93,11 +105,12 @@ export function appendTestRow(encoder: ParquetSnapshotEncoder, row: TestRow): vo
 /** The text of every row as a reader should report it. */
 export function expectedTexts(
   rows: readonly TestRow[],
-  columns: readonly SnapshotColumn[],
-  marketIds: readonly string[],
+  { columns, marketIds, nulls = false }: ParquetSnapshotOptions,
 ): string[] {
   return rows.map((row) => {
-    const summary = summaryOf(row)
+    const summary: Readonly<Record<keyof Summary, number | null>> = nulls
+      ? nullSummaryOf(row)
+      : summaryOf(row)
     const values: Record<SnapshotColumn, unknown> = {
       ts: BigInt(row.tsSeconds) * BigInt(NS_PER_SECOND),
       market_id: marketIds[row.market],

@@ -6,7 +6,7 @@ import type { LobQuery } from '../../shared/lob-task.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { withKeyframes } from './book-scripts.ts'
 import { CODECS, writeForeignLakeFile, type ForeignFile } from './lob-files.ts'
-import { naiveSnapshots, type NaiveEvent, type NaiveRow } from './naive-lob.ts'
+import { type NaiveNullRow, naiveSnapshots, type NaiveEvent, type NaiveRow } from './naive-lob.ts'
 
 export const FIRST_DATE = '2026-07-01'
 export const DATES = [FIRST_DATE, addDays(FIRST_DATE, 1)]
@@ -101,7 +101,7 @@ export function expectedRows(events: readonly NaiveEvent[], shape: Shape, query:
   })
 }
 
-export function csvOf(rows: readonly NaiveRow[], levels: number): string {
+export function csvOf(rows: readonly NaiveNullRow[], levels: number): string {
   const numbers = Array.from({ length: levels }, (_, index) => index)
   const header = [
     'ts,market_id,best_bid,best_ask,spread,mid',
@@ -123,6 +123,6 @@ export function csvOf(rows: readonly NaiveRow[], levels: number): string {
   return [header, ...lines, ''].join('\n')
 }
 
-export function ndjsonOf(rows: readonly NaiveRow[]): string {
+export function ndjsonOf(rows: readonly NaiveNullRow[]): string {
   return rows.map((row) => `${JSON.stringify(row)}\n`).join('')
 }

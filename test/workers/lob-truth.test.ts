@@ -1,5 +1,5 @@
-// The truth test: whatever the file looks like, the worker's answer is the naive reference's, byte for byte in json and
-// ndjson and value for value in csv.
+// The truth test: whatever the file looks like, the worker's answer is the naive reference's, byte for byte in json,
+// ndjson and csv and value for value in parquet.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,7 +12,8 @@ import type { LobQuery } from '../../shared/lob-task.ts'
 import { bookEvents, type BookScript } from '../support/book-scripts.ts'
 import { runs } from '../support/effort.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
-import { naiveSnapshots } from '../support/naive-lob.ts'
+import { type NaiveNullRow, naiveSnapshots, withNulls } from '../support/naive-lob.ts'
+import { PARQUET_READERS, rowText } from '../support/parquet-readers.ts'
 import {
   csvOf,
   DATES,
@@ -39,7 +40,14 @@ async function bodyOf(lake: string, query: LobQuery): Promise<string> {
   return answer.body.toString()
 }
 
-test('answers json, ndjson and csv exactly as the naive reference whatever the file looks like', async () => {
+/** A row as readers of parquet give it: 64-bit integers as text. */
+function parquetText(row: NaiveNullRow): string {
+  const levels = (side: NaiveNullRow['bids']): object[] =>
+    side.map(({ price, qty }) => ({ price, qty: BigInt(qty) }))
+  return rowText({ ...row, ts: BigInt(row.ts), bids: levels(row.bids), asks: levels(row.asks) })
+}
+
+test('answers every format, with zeros or nulls, exactly as the naive reference whatever the file looks like', async () => {
   await fc.assert(
     fc.asyncProperty(
       bookEvents({ marketCount: 3, startNs: dateStartNs(FIRST_DATE), hours: 48 }),
@@ -122,6 +130,13 @@ async function check(script: BookScript, shape: Shape, request: Request): Promis
     assert.equal(await bodyOf(lake, query), ndjsonOf(rows))
     assert.equal(await bodyOf(lake, { ...query, format: 'json' }), JSON.stringify(rows))
     assert.equal(await bodyOf(lake, { ...query, format: 'csv' }), csvOf(rows, query.levels))
+    const withoutZeros = rows.map(withNulls)
+    const nulls = { ...query, nulls: true }
+    assert.equal(await bodyOf(lake, nulls), ndjsonOf(withoutZeros))
+    assert.equal(await bodyOf(lake, { ...nulls, format: 'json' }), JSON.stringify(withoutZeros))
+    assert.equal(await bodyOf(lake, { ...nulls, format: 'csv' }), csvOf(withoutZeros, query.levels))
+    const { body } = await collectLob(lake, { ...nulls, format: 'parquet' })
+    assert.deepEqual(await PARQUET_READERS['hyparquet']!(body), withoutZeros.map(parquetText))
   } finally {
     rmSync(lake, { recursive: true, force: true })
   }

@@ -26,7 +26,7 @@ type Options = ConstructorParameters<typeof ParquetSnapshotEncoder>[0]
 
 async function assertReadersAgree(rows: readonly TestRow[], options: Options): Promise<Uint8Array> {
   const file = encodeRows(rows, options)
-  const expected = expectedTexts(rows, options.columns, options.marketIds)
+  const expected = expectedTexts(rows, options)
   for (const [name, read] of Object.entries(PARQUET_READERS)) {
     const actual = await read(file)
     assert.equal(actual.length, expected.length, `${name}: number of rows`)
@@ -249,7 +249,7 @@ test('states minima and maxima by which DuckDB may skip row groups', async () =>
     ['best_ask >= 45', (row: TestRow) => (row.asks[0]?.price ?? 0) >= 45],
   ] as const) {
     const actual = await queryWithDuckDb(file, `SELECT * FROM file WHERE ${filter}`)
-    assert.deepEqual(actual, expectedTexts(rows.filter(keeps), SNAPSHOT_COLUMNS, marketIds), filter)
+    assert.deepEqual(actual, expectedTexts(rows.filter(keeps), { ...DEFAULTS, marketIds }), filter)
   }
 })
 
@@ -327,6 +327,7 @@ const anyFile = fc
       maxLength: 300,
     }),
     maxRowGroupRows: fc.integer({ min: 1, max: 100 }),
+    nulls: fc.boolean(),
   })
   .chain((options) =>
     fc

@@ -8,6 +8,7 @@ import type { BufferedColumn, ChunkPages, EncodedChunk, LeafColumn } from '../ou
 import {
   appendByteCodes,
   appendCodes,
+  appendDefinitionLevels,
   CodeArray,
   grownInto,
   type PageBuffer,
@@ -144,22 +145,27 @@ const PRICE_CODINGS = {
   mid: { type: 'DOUBLE', codesPerUnit: 2, offset: 0 },
 } as const satisfies Record<string, PriceCoding>
 
-/** A column of prices in cents. Its 256 possible values make the value itself the dictionary code. */
+/**
+ * A column of prices in cents. Its 256 possible values make the value itself the dictionary code. In each of these columns
+ * code 0 says that the book does not have the value: an optional column has a null there.
+ */
 export class PriceColumn implements BufferedColumn, LeafColumn {
   readonly path: readonly string[]
   readonly type: 'INT32' | 'DOUBLE'
   readonly schema: readonly SchemaElement[]
   readonly leaves = [this]
+  readonly #isOptional: boolean
   readonly #codesPerUnit: number
   readonly #offset: number
   #codes = new Uint8Array(ROWS_MIN)
   #rows = 0
 
-  constructor(name: keyof typeof PRICE_CODINGS) {
+  constructor(name: keyof typeof PRICE_CODINGS, isOptional: boolean) {
     const coding: PriceCoding = PRICE_CODINGS[name]
     this.path = [name]
     this.type = coding.type
-    this.schema = [{ name, type: coding.type, repetition_type: 'REQUIRED' }]
+    this.schema = [{ name, type: coding.type, repetition_type: isOptional ? 'OPTIONAL' : 'REQUIRED' }]
+    this.#isOptional = isOptional
     this.#codesPerUnit = coding.codesPerUnit
     this.#offset = coding.offset
   }
@@ -173,12 +179,23 @@ export class PriceColumn implements BufferedColumn, LeafColumn {
   }
 
   encode(pages: ChunkPages): EncodedChunk {
-    const { min, max } = rangeOf(this.#codes, this.#rows)
+    let codes = this.#codes.subarray(0, this.#rows)
+    let nullCount = 0
+    if (this.#isOptional) {
+      const all = codes
+      nullCount = appendDefinitionLevels(pages.data, this.#rows, (row) => all[row] === 0)
+      codes = codes.filter((code) => code !== 0)
+      // Without a value there is no dictionary either: readers differ on empty dictionary pages.
+      if (codes.length === 0)
+        return { valueCount: this.#rows, dictionaryCount: 0, nullCount, encoding: 'PLAIN' }
+    }
+    const { min, max } = rangeOf(codes, codes.length)
     for (let code = 0; code <= max; code++) this.#appendValue(pages.dictionary, this.#valueOf(code))
-    appendByteCodes(pages.data, this.#codes, this.#rows)
+    appendByteCodes(pages.data, codes, codes.length)
     return {
       valueCount: this.#rows,
       dictionaryCount: max + 1,
+      nullCount,
       encoding: 'RLE_DICTIONARY',
       // A minimum of zero is stated as −0: the format has readers of doubles take it for either.
       statistics: { min: this.#valueOf(min) || -0, max: this.#valueOf(max) },

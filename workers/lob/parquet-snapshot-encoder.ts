@@ -18,6 +18,8 @@ export interface ParquetSnapshotOptions {
   readonly columns: readonly SnapshotColumn[]
   /** Levels per side at most. */
   readonly levels: number
+  /** Whether what a quote does not have is null, not 0 or -1. */
+  readonly nulls?: boolean
   /** The ids that `marketIndex` counts. */
   readonly marketIds: readonly string[]
   /** Rows that one row group may hold: the bound of this encoder's memory. */
@@ -40,7 +42,13 @@ export class ParquetSnapshotEncoder {
   #isFinished = false
 
   constructor(options: ParquetSnapshotOptions) {
-    const { columns, levels, marketIds, maxRowGroupRows = PARQUET_OUT_ROW_GROUP_ROWS } = options
+    const {
+      columns,
+      levels,
+      nulls = false,
+      marketIds,
+      maxRowGroupRows = PARQUET_OUT_ROW_GROUP_ROWS,
+    } = options
     if (columns.length === 0 || new Set(columns).size !== columns.length)
       throw new RangeError(`columns are empty or repeated: ${columns.join(',')}`)
     if (!(maxRowGroupRows >= 1 && maxRowGroupRows * levels <= ROW_GROUP_LEVELS_MAX))
@@ -49,10 +57,10 @@ export class ParquetSnapshotEncoder {
     const asked = new Set(columns)
     this.#ts = asked.has('ts') ? new TimestampColumn() : undefined
     this.#marketId = asked.has('market_id') ? new MarketColumn(marketIds) : undefined
-    this.#bestBid = asked.has('best_bid') ? new PriceColumn('best_bid') : undefined
-    this.#bestAsk = asked.has('best_ask') ? new PriceColumn('best_ask') : undefined
-    this.#spread = asked.has('spread') ? new PriceColumn('spread') : undefined
-    this.#mid = asked.has('mid') ? new PriceColumn('mid') : undefined
+    this.#bestBid = asked.has('best_bid') ? new PriceColumn('best_bid', nulls) : undefined
+    this.#bestAsk = asked.has('best_ask') ? new PriceColumn('best_ask', nulls) : undefined
+    this.#spread = asked.has('spread') ? new PriceColumn('spread', nulls) : undefined
+    this.#mid = asked.has('mid') ? new PriceColumn('mid', nulls) : undefined
     this.#bids = asked.has('bids') ? new LevelListColumn('bids', levels) : undefined
     this.#asks = asked.has('asks') ? new LevelListColumn('asks', levels) : undefined
     const byName: Record<SnapshotColumn, BufferedColumn | undefined> = {

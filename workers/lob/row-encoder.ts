@@ -2,7 +2,7 @@
 // levels that a format writes (row-format-*.ts). A market whose row has not changed since its last one in the buffer is
 // copied with a new time stamp.
 
-import type { SnapshotColumn } from '../../shared/lob-task.ts'
+import type { LobQuery, SnapshotColumn } from '../../shared/lob-task.ts'
 import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
 import { TEXT_SLACK_BYTES, type TextTable } from '../output/text-table.ts'
 import type { BookSide, OrderBook } from './order-book.ts'
@@ -20,6 +20,9 @@ import {
 
 // An imported name is looked up at every use; a constant of this module is one of the compiled code.
 const view = rowView
+
+/** What of a query decides how its rows look. */
+export type RowShape = Pick<LobQuery, 'columns' | 'levels' | 'nulls'>
 
 /** A text format. */
 export interface RowFormat {

@@ -5,7 +5,7 @@ import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
 import { CENTS_PER_DOLLAR, type BookSide } from './order-book.ts'
 import { rowView } from './row-buffer.ts'
-import type { RowFormat } from './row-encoder.ts'
+import type { RowFormat, RowShape } from './row-encoder.ts'
 import type { RowTexts } from './row-layout.ts'
 
 // An imported name is read anew at every use; a constant of this module is one of its compiled code.
@@ -18,18 +18,20 @@ export class CsvRowFormat implements RowFormat {
   readonly columns: readonly SnapshotColumn[]
   readonly contentBefore: Uint8Array
   readonly separator = null
-  readonly texts: RowTexts = {
-    before: (_, index) => (index === 0 ? '' : ','),
-    market: csvField,
-    afterRow: '\n',
-  }
+  readonly texts: RowTexts
   readonly contentAfter = new Uint8Array(0)
   readonly sideBytesMax: number
   readonly #levels: number
 
-  constructor({ columns, levels }: { columns: readonly SnapshotColumn[]; levels: number }) {
+  constructor({ columns, levels, nulls }: RowShape) {
     const names = columns.flatMap((name) => csvColumnNames(name, levels))
     this.columns = columns
+    this.texts = {
+      before: (_, index) => (index === 0 ? '' : ','),
+      market: csvField,
+      missing: nulls ? '' : null,
+      afterRow: '\n',
+    }
     this.contentBefore = encoder.encode(`${names.join(',')}\n`)
     this.sideBytesMax = (levels + 1) * (4 + DIGITS_MAX)
     this.#levels = levels

@@ -5,7 +5,7 @@ import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
 import { littleEndianDoubles } from '../output/text-table.ts'
 import { CENTS_PER_DOLLAR, type BookSide } from './order-book.ts'
 import { rowView } from './row-buffer.ts'
-import type { RowFormat } from './row-encoder.ts'
+import type { RowFormat, RowShape } from './row-encoder.ts'
 import type { RowTexts } from './row-layout.ts'
 
 // An imported name is read anew at every use; a constant of this module is one of its compiled code.
@@ -42,8 +42,7 @@ export class JsonRowFormat implements RowFormat {
   readonly sideBytesMax: number
   readonly #levels: number
 
-  constructor(options: { columns: readonly SnapshotColumn[]; levels: number; isArray: boolean }) {
-    const { columns, levels, isArray } = options
+  constructor({ columns, levels, nulls, isArray }: RowShape & { isArray: boolean }) {
     this.columns = columns
     this.contentBefore = encoder.encode(isArray ? '[' : '')
     this.separator = isArray ? ',' : null
@@ -51,6 +50,7 @@ export class JsonRowFormat implements RowFormat {
     this.texts = {
       before: (name, index) => `${index === 0 ? '{' : ','}"${name}":`,
       market: (id) => JSON.stringify(id),
+      missing: nulls ? 'null' : null,
       afterRow: isArray ? '}' : '}\n',
     }
     this.sideBytesMax = (levels + 1) * (LEVEL_BYTES + DIGITS_MAX)

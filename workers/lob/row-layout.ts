@@ -5,7 +5,7 @@
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { TextTable } from '../output/text-table.ts'
 import { CENTS_PER_DOLLAR } from './order-book.ts'
-import { midOf, spreadOf } from './quote.ts'
+import { isMissing, midOf, spreadOf } from './quote.ts'
 
 export const PART_TEXT = 0
 export const PART_TS = 1
@@ -19,6 +19,8 @@ export interface RowTexts {
   /** What stands before the value of a column. */
   before(column: SnapshotColumn, index: number): string
   market(id: string): string
+  /** What stands for a value of the quote that the book does not have; null: the 0 or -1 of contract.md 29. */
+  readonly missing: string | null
   readonly afterRow: string
 }
 
@@ -46,7 +48,7 @@ const KIND_OF: Readonly<Record<SnapshotColumn, number>> = {
   bids: PART_BIDS,
   asks: PART_ASKS,
 }
-/** Best prices at which every value is as long as it can be. */
+/** Best prices at which every number is as long as it can be. */
 const LONG_BID = 10
 const LONG_ASK = 21
 
@@ -65,8 +67,10 @@ export class RowLayout {
       const firstText = this.texts.size
       if (kind === PART_TEXT) add(fill(items, () => ''))
       if (kind === PART_MARKET) for (const id of marketIds) add(fill(items, () => format.market(id)))
-      const quote = kind === PART_QUOTE ? new QuoteTexts(items, this.texts) : null
-      if (quote !== null) quote.textOf(LONG_BID, LONG_ASK)
+      const quote = kind === PART_QUOTE ? new QuoteTexts(items, this.texts, format.missing) : null
+      // The longest text has numbers alone or none.
+      quote?.textOf(LONG_BID, LONG_ASK)
+      quote?.textOf(0, 0)
       bytes += Math.max(0, ...this.texts.lengths.subarray(firstText, this.texts.size))
       return { kind, firstText, quote }
     })
@@ -78,12 +82,14 @@ export class RowLayout {
 export class QuoteTexts {
   readonly #items: readonly TemplateItem[]
   readonly #texts: TextTable
+  readonly #missing: string | null
   /** By `bid * 100 + ask`; -1 where it is not made so far. */
   readonly #numbers = new Int32Array(CENTS_PER_DOLLAR ** 2).fill(-1)
 
-  constructor(items: readonly TemplateItem[], texts: TextTable) {
+  constructor(items: readonly TemplateItem[], texts: TextTable, missing: string | null) {
     this.#items = items
     this.#texts = texts
+    this.#missing = missing
   }
 
   /** The number of the text of two best prices, cents, 0 for none. */
@@ -99,7 +105,9 @@ export class QuoteTexts {
       spread: spreadOf(bestBid, bestAsk),
       mid: midOf(bestBid, bestAsk),
     }
-    const number = this.#texts.add(fill(this.#items, (column) => String(values[column])))
+    const textOf = (column: SnapshotColumn): string =>
+      this.#missing !== null && isMissing(column, bestBid, bestAsk) ? this.#missing : String(values[column])
+    const number = this.#texts.add(fill(this.#items, textOf))
     this.#numbers[bestBid * CENTS_PER_DOLLAR + bestAsk] = number
     return number
   }

@@ -9,7 +9,7 @@ import type { ChunkStream } from '../output/chunk-stream.ts'
 import { CENTS_PER_DOLLAR, type OrderBook } from './order-book.ts'
 import { ParquetSnapshotEncoder } from './parquet-snapshot-encoder.ts'
 import { midOf, spreadOf } from './quote.ts'
-import { TextRowEncoder, type RowFormat } from './row-encoder.ts'
+import { TextRowEncoder, type RowFormat, type RowShape } from './row-encoder.ts'
 import { CsvRowFormat } from './row-format-csv.ts'
 import { JsonRowFormat } from './row-format-json.ts'
 
@@ -39,7 +39,7 @@ export interface SinkPlan<Sink extends SnapshotSink = SnapshotSink> {
   open(stream: ChunkStream): Sink
 }
 
-type RowFormatMaker = (query: Pick<LobQuery, 'columns' | 'levels'>) => RowFormat
+type RowFormatMaker = (query: RowShape) => RowFormat
 
 /** The text formats; null is written by row groups. */
 export const SNAPSHOT_FORMATS: Readonly<Record<FormatName, RowFormatMaker | null>> = {
@@ -57,12 +57,9 @@ export function planSink(query: LobQuery, marketIds: readonly string[]): SinkPla
 }
 
 /** The sink of a text format. */
-export function planTextSink(
-  { columns, levels, format }: LobQuery,
-  marketIds: readonly string[],
-): SinkPlan<SectionSink> {
-  const rowFormat = SNAPSHOT_FORMATS[format]?.({ columns, levels })
-  assert(rowFormat !== undefined, `${format} is no text`)
+export function planTextSink(query: LobQuery, marketIds: readonly string[]): SinkPlan<SectionSink> {
+  const rowFormat = SNAPSHOT_FORMATS[query.format]?.(query)
+  assert(rowFormat !== undefined, `${query.format} is no text`)
   const encoder = new TextRowEncoder(rowFormat, marketIds)
   const { reserveBytes } = encoder
   if (reserveBytes > CHUNK_BYTES) {
@@ -171,10 +168,11 @@ class ParquetSink implements SnapshotSink {
   #groupRows = PARQUET_OUT_FIRST_ROW_GROUP_ROWS
   readonly #bytes = { write: (bytes: Uint8Array): void => void this.#encoded.push(bytes.slice()) }
 
-  constructor({ columns, levels }: LobQuery, marketIds: readonly string[], stream: ChunkStream) {
+  constructor({ columns, levels, nulls }: LobQuery, marketIds: readonly string[], stream: ChunkStream) {
     this.#encoder = new ParquetSnapshotEncoder({
       columns,
       levels,
+      nulls,
       marketIds,
       maxRowGroupRows: PARQUET_OUT_ROW_GROUP_ROWS,
     })

@@ -18,7 +18,7 @@ const PARQUET_PASSES = 4
 /** Replays and encodes a few thousand made-up rows in every text format. */
 export function warmUp(): void {
   const events = madeUpEvents()
-  const options = { columns: SNAPSHOT_COLUMNS, levels: LEVELS }
+  const options = { columns: SNAPSHOT_COLUMNS, levels: LEVELS, nulls: false }
   const formats = [
     new JsonRowFormat({ ...options, isArray: false }),
     new JsonRowFormat({ ...options, isArray: true }),

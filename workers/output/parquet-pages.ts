@@ -160,6 +160,33 @@ function joinTo24(view: DataView, start: number, low: Uint16Array, high: Uint8Ar
   }
 }
 
+/** One bit a row, set where there is a value, as one bit-packed run behind its size; returns the number of nulls. */
+export function appendDefinitionLevels(
+  page: PageBuffer,
+  rows: number,
+  isNull: (row: number) => boolean,
+): number {
+  const start = reserveLevels(page, rows)
+  const { bytes } = page
+  let nullCount = 0
+  for (let row = 0; row < rows; row++) {
+    if (isNull(row)) nullCount++
+    else bytes[start + (row >>> 3)]! |= 1 << (row & 7)
+  }
+  return nullCount
+}
+
+/** Reserves a run of one bit a row, all clear, behind its size, and returns where its bits begin. */
+export function reserveLevels(page: PageBuffer, rows: number): number {
+  const sizeAt = page.reserve(4)
+  const groups = Math.ceil(rows / 8)
+  page.appendVarint(2 * groups + 1)
+  const start = page.reserve(groups)
+  page.view.setUint32(sizeAt, page.size - sizeAt - 4, true)
+  page.bytes.fill(0, start, start + groups)
+  return start
+}
+
 /**
  * Repetition and definition levels of a required list of required elements, both with maximum 1: a row of n elements
  * has n entries (one when it is empty), the first of which has repetition level 0; an empty row's definition level is 0.

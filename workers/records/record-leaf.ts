@@ -3,7 +3,14 @@
 
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import type { ChunkPages, EncodedChunk, LeafColumn } from '../output/parquet-leaf.ts'
-import { appendByteCodes, appendCodes, CodeArray, type PageBuffer } from '../output/parquet-pages.ts'
+import {
+  appendByteCodes,
+  appendCodes,
+  appendDefinitionLevels,
+  CodeArray,
+  type PageBuffer,
+  reserveLevels,
+} from '../output/parquet-pages.ts'
 import { spanOf, valuesOf, writeCodes } from './number-span.ts'
 import type { ColumnValues } from './record-batch.ts'
 import { TextBuffer } from './text-buffer.ts'
@@ -145,18 +152,6 @@ export class NumberLeaf implements RecordLeaf {
   }
 }
 
-/** One bit a row, set where there is a value, as one bit-packed run behind its size; returns the number of nulls. */
-function appendDefinitionLevels(page: PageBuffer, rows: number, isNull: (row: number) => boolean): number {
-  const start = reserveLevels(page, rows)
-  const { bytes } = page
-  let nullCount = 0
-  for (let row = 0; row < rows; row++) {
-    if (isNull(row)) nullCount++
-    else bytes[start + (row >>> 3)]! |= 1 << (row & 7)
-  }
-  return nullCount
-}
-
 function appendNumberLevels(page: PageBuffer, values: Float64Array): number {
   const start = reserveLevels(page, values.length)
   const { bytes } = page
@@ -167,16 +162,6 @@ function appendNumberLevels(page: PageBuffer, values: Float64Array): number {
     else nullCount++
   }
   return nullCount
-}
-
-function reserveLevels(page: PageBuffer, rows: number): number {
-  const sizeAt = page.reserve(4)
-  const groups = Math.ceil(rows / 8)
-  page.appendVarint(2 * groups + 1)
-  const start = page.reserve(groups)
-  page.view.setUint32(sizeAt, page.size - sizeAt - 4, true)
-  page.bytes.fill(0, start, start + groups)
-  return start
 }
 
 /** Numbers as they are; integers of 64 bits times a factor. */
