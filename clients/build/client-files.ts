@@ -3,8 +3,9 @@
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { readVersion } from '../../server/version.ts'
+import { readVersion } from '../../server/http/version.ts'
 import type { ClientEndpoint } from './declared-endpoints.ts'
+import { npmPackage, npmPackageName } from './npm-package.ts'
 import { oneModule } from './one-module.ts'
 import { withPythonTypes } from './python-types.ts'
 import { typescriptTypes } from './typescript-types.ts'
@@ -47,9 +48,12 @@ export async function writeServedFiles(): Promise<void> {
   const version = readVersion()
   const source = await readFile(PYTHON_SOURCE, 'utf8')
   const python = source.replace('__version__ = "0.0.0"', `__version__ = "${version}"`)
+  const module = await oneModule(entryPath('.js'), '.js')
+  const types = await oneModule(entryPath('.d.ts'), '.d.ts')
   const files: Readonly<Record<string, string | Uint8Array>> = {
-    'bookcast.js': await oneModule(entryPath('.js'), '.js'),
-    'bookcast.d.ts': await oneModule(entryPath('.d.ts'), '.d.ts'),
+    'bookcast.js': module,
+    'bookcast.d.ts': types,
+    [npmPackageName(version)]: npmPackage(module, types, version),
     'bookcast.py': python,
     [wheelName(version)]: pythonWheel(python, version),
   }

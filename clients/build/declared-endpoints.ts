@@ -13,8 +13,8 @@ import { observationsEndpoint } from '../../server/endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from '../../server/endpoints/series.ts'
 import type { Endpoint } from '../../server/http/endpoint.ts'
 import { type DocumentedEndpoint, isDocumented, operationId } from '../../server/openapi/document.ts'
-import type { JsonSchema } from '../../server/openapi/documentation.ts'
-import type { Parameter } from '../../server/query/parameters.ts'
+import type { JsonSchema } from '../../server/http/documentation.ts'
+import type { Parameter, TextSchema } from '../../server/query/parameters.ts'
 
 export interface ClientEndpoint {
   /** The method, in TypeScript's spelling. */
@@ -93,10 +93,16 @@ export function declaredEndpoints(): ClientEndpoint[] {
   return endpointsWithoutServices().filter(isDocumented).map(clientEndpoint)
 }
 
-/** The fields of a row. */
-export function rowFields({ schema }: ClientEndpoint): [string, JsonSchema][] {
+/** The fields of a row; where nulls have to be asked for, as they are without them. */
+export function rowFields(endpoint: ClientEndpoint): [string, JsonSchema][] {
+  const { schema } = endpoint
   const row = schema.type === 'array' ? (schema.items ?? {}) : schema
-  return Object.entries(row.properties ?? {})
+  const fields = Object.entries(row.properties ?? {})
+  if (!hasParameter(endpoint, 'nulls')) return fields
+  return fields.map(([name, { type, ...field }]) => [
+    name,
+    { ...field, ...(type && { type: [type].flat().filter((one) => one !== 'null') }) },
+  ])
 }
 
 /** The highest `limit`; null where there are no pages. */
@@ -107,6 +113,11 @@ export function limitMax({ parameters }: ClientEndpoint): number | null {
 
 export function hasParameter({ parameters }: ClientEndpoint, name: string): boolean {
   return parameters.some((parameter) => parameter.name === name)
+}
+
+/** Whether a parameter is a date or an instant. */
+export function isTime({ format }: TextSchema): boolean {
+  return format === 'date' || format === 'instant'
 }
 
 /**

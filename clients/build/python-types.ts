@@ -1,12 +1,13 @@
 // The part of clients/python/bookcast.py that is written from the server's declarations: the types of rows, the kinds of
 // columns and a method for every endpoint.
 
-import type { JsonSchema } from '../../server/openapi/documentation.ts'
+import type { JsonSchema } from '../../server/http/documentation.ts'
 import { acceptedValues, type Parameter } from '../../server/query/parameters.ts'
 import {
   type ClientEndpoint,
   endpointsByRow,
   hasParameter,
+  isTime,
   limitMax,
   rowFields,
 } from './declared-endpoints.ts'
@@ -69,6 +70,7 @@ function parameterType({ schema }: Parameter, row: string): string {
   if (schema.type === 'array') return `Sequence[${row}Column]`
   if (schema.enum?.join() === 'true,false') return 'bool'
   if (schema.enum !== undefined) return literalType(schema.enum)
+  if (schema.type === 'string' && isTime(schema)) return 'Union[str, datetime.date]'
   return schema.type === 'integer' ? 'int' : 'str'
 }
 

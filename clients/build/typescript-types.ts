@@ -1,12 +1,13 @@
 // clients/typescript/wire.ts: the types of rows and parameters, written from the declarations that validate requests and
 // the schemas that answers are documented, and tested, with.
 
-import type { JsonSchema } from '../../server/openapi/documentation.ts'
+import type { JsonSchema } from '../../server/http/documentation.ts'
 import { acceptedValues, type Parameter } from '../../server/query/parameters.ts'
 import {
   type ClientEndpoint,
   endpointsByRow,
   hasParameter,
+  isTime,
   limitMax,
   rowFields,
 } from './declared-endpoints.ts'
@@ -53,6 +54,7 @@ function parameterType({ schema }: Parameter): string {
   if (schema.type === 'array') return 'readonly Column[]'
   if (schema.enum?.join() === 'true,false') return 'boolean'
   if (schema.enum !== undefined) return schema.enum.map(literal).join(' | ')
+  if (schema.type === 'string' && isTime(schema)) return 'string | Date'
   return schema.type === 'integer' ? 'number' : 'string'
 }
 
@@ -105,12 +107,14 @@ function endpointTypes(endpoint: ClientEndpoint, isRowNew: boolean): string {
 }
 
 function endpointForm(endpoint: ClientEndpoint): string {
-  const { method, path, formats } = endpoint
+  const { method, path, formats, parameters } = endpoint
+  const dates = parameters.filter(({ schema }) => schema.type === 'string' && schema.format === 'date')
   return `  ${method}: {
     path: '${path}',
     formats: [${formats.map(literal).join(', ')}],
     limitMax: ${limitMax(endpoint) ?? 'null'},
     hasFill: ${hasParameter(endpoint, 'fill')},
+    dates: [${dates.map(({ name }) => literal(name)).join(', ')}],
   },
 `
 }
@@ -129,6 +133,8 @@ export interface EndpointForm {
   readonly limitMax: number | null
   /** Whether gaps between rows can be filled, which is done in json alone. */
   readonly hasFill: boolean
+  /** The parameters that are dates, not instants. */
+  readonly dates: readonly string[]
 }
 
 export const ENDPOINTS = {

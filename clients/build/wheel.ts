@@ -1,4 +1,4 @@
-// A Python wheel: a zip archive of the module and what PEP 427 asks for beside it. The same input gives the same bytes.
+// A Python wheel: a zip archive of the package and what PEP 427 asks for beside it. The same input gives the same bytes.
 
 import { createHash } from 'node:crypto'
 import { crc32, deflateRawSync } from 'node:zlib'
@@ -16,16 +16,21 @@ const ZIP_VERSION = 20
 const UNIX_ATTRIBUTES = (0o100644 << 16) >>> 0
 const MADE_BY_UNIX = (3 << 8) | ZIP_VERSION
 
+/** What the packages of the clients say of themselves. */
+export const SUMMARY =
+  'Client of a Bookcast server: order books, candles, weather and climate of temperature prediction markets'
+
 /** The name under which a wheel of a version is installed from. */
 export function wheelName(version: string): string {
   return `bookcast-${version}-py3-none-any.whl`
 }
 
-/** The wheel of the client, a module of one file. */
+/** The wheel of the client: its one file as a package, since type checkers look for `py.typed` only in packages (PEP 561). */
 export function pythonWheel(source: string, version: string): Buffer {
   const information = `bookcast-${version}.dist-info`
   const files = [
-    { name: 'bookcast.py', text: source },
+    { name: 'bookcast/__init__.py', text: source },
+    { name: 'bookcast/py.typed', text: '' },
     { name: `${information}/METADATA`, text: metadata(version) },
     { name: `${information}/WHEEL`, text: wheelMetadata() },
     { name: `${information}/top_level.txt`, text: 'bookcast\n' },
@@ -40,7 +45,7 @@ function metadata(version: string): string {
   return `Metadata-Version: 2.1
 Name: bookcast
 Version: ${version}
-Summary: Client of a Bookcast server: order books, candles, weather and climate of temperature prediction markets
+Summary: ${SUMMARY}
 License: MIT
 Requires-Python: >=3.9
 Provides-Extra: pandas

@@ -11,9 +11,14 @@
 A method gives an Answer, which sends its request when it is read. Rows are dicts as in the server's JSON; `ts` is in
 nanoseconds since the Unix epoch. What is not whole is an IncompleteError, never a short answer. `to_df`, `to_polars` and
 `to_arrow` need pandas, polars or pyarrow, and import it when they are called.
+
+Dates are text or datetime.date. Instants are text, datetime.date, or datetime.datetime with a time zone: one without is a
+BookcastError, since it could mean any zone.
 """
 
+import datetime
 import http.client
+import importlib.util
 import json
 import operator
 import os
@@ -41,6 +46,7 @@ from typing import (
     Tuple,
     TypedDict,
     TypeVar,
+    Union,
 )
 
 __version__ = "0.0.0"
@@ -182,7 +188,7 @@ class _Transfer:
     def __init__(self, connection: _Connection, target: str, cancelling: _Cancelling) -> None:
         self._connection = connection
         self._cancelling = cancelling
-        self._target = target
+        self.target = target
         self._http: Optional[http.client.HTTPConnection] = None
         self.rows = 0
         self.bytes = 0
@@ -192,12 +198,16 @@ class _Transfer:
     def _open(self, more: Dict[str, str]) -> http.client.HTTPResponse:
         attempt = 1
         while True:
-            response = self._ask(more)
-            if response.status == 200 or (response.status == 206 and "Range" in more):
-                return response
-            error = self._refusal(response)
-            self.close()
-            wait = self._wait_before(attempt, response, error)
+            try:
+                response = self._ask(more)
+                if response.status == 200 or (response.status == 206 and "Range" in more):
+                    return response
+                asked = response.headers.get("Retry-After") or "0"
+                error: BookcastError = self._refusal(response)
+                self.close()
+            except ConnectionError as lost:
+                error, asked = lost, "0"
+            wait = self._wait_before(attempt, asked) if _may_pass(error) else None
             if wait is None:
                 raise error
             self._cancelling.sleep(wait)
@@ -207,7 +217,7 @@ class _Transfer:
         base = self._connection.base
         self._cancelling.check()
         try:
-            self._http, path = _http_connection(base, self._connection.timeout, base.path + self._target)
+            self._http, path = _http_connection(base, self._connection.timeout, base.path + self.target)
             self._http.connect()
             self._cancelling.watch(self._http.sock)
             self._http.request("GET", path, headers={**self._connection.headers, **more})
@@ -243,17 +253,10 @@ class _Transfer:
             problem.get("request_id") or response.headers.get("X-Request-Id"),
         )
 
-    def _wait_before(
-        self, attempt: int, response: http.client.HTTPResponse, error: ApiError
-    ) -> Optional[float]:
-        # Waiting does not mend a damaged file.
-        may_pass = error.status == 429 or (error.status == 503 and error.code != "lake_file_invalid")
+    def _wait_before(self, attempt: int, asked: str) -> Optional[float]:
         connection = self._connection
-        if not may_pass or attempt >= connection.attempts:
-            return None
-        asked = response.headers.get("Retry-After") or "0"
         seconds = float(asked) if asked.isdigit() else 0.0
-        if seconds > connection.longest_wait:
+        if attempt >= connection.attempts or seconds > connection.longest_wait:
             return None
         own = self._own_wait(attempt)
         # Those who were refused together must not come back together.
@@ -365,6 +368,15 @@ class _Transfer:
             response.close()
         if self._http is not None:
             self._http.close()
+
+
+def _may_pass(error: BookcastError) -> bool:
+    """Whether the next try may fare better. Every request is a GET, so that sending it again changes nothing."""
+    if isinstance(error, ApiError):
+        # Waiting does not mend a damaged file.
+        return error.status == 429 or (error.status == 503 and error.code != "lake_file_invalid")
+    lost = (ConnectionRefusedError, ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
+    return isinstance(error.__cause__, lost)
 
 
 def _http_connection(
@@ -484,7 +496,7 @@ class Answer(Generic[Row]):
     def __init__(self, connection: _Connection, form: _Form, parameters: Dict[str, Any]) -> None:
         self._connection = connection
         self._form = form
-        self._parameters = parameters
+        self._parameters = {name: _text_of_time(value) for name, value in parameters.items()}
         self._cancelling = _Cancelling()
         self.missing_dates: List[str] = []
         """Requested dates of an order-book range without a recording; known once reading has begun."""
@@ -504,22 +516,60 @@ class Answer(Generic[Row]):
 
     def batches(self) -> Iterator[List[Row]]:
         """The rows as they arrive, some hundred at a time."""
+        return self._batches({})
+
+    def _batches(self, more: Dict[str, Any]) -> Iterator[List[Row]]:
         row_format = self._row_format()
         page_rows = _JSON_PAGE_ROWS if row_format == "json" else _STREAMED_PAGE_ROWS
         left = self._limit()
-        target = self._target(self._page_of(row_format, page_rows if left is None else min(left, page_rows)))
-        for _ in range(_PAGES_MAX):
-            transfer = self._open(target)
-            try:
-                yield from _json_batch(transfer) if row_format == "json" else _ndjson_batches(transfer)
-            finally:
-                transfer.close()
-            following = _next_target(transfer, target)
+
+        def following(transfer: _Transfer) -> Optional[str]:
+            nonlocal left
             if left is not None:
                 left -= transfer.rows
-            if following is None or (left is not None and left <= 0):
+                if left <= 0:
+                    return None
+            target = _next_target(transfer)
+            return target and _with_limit(target, page_rows if left is None else min(left, page_rows))
+
+        page = self._page_of(row_format, page_rows if left is None else min(left, page_rows))
+        for transfer in self._transfers({**page, **more}, following):
+            yield from _json_batch(transfer) if row_format == "json" else _ndjson_batches(transfer)
+
+    def _transfers(
+        self,
+        page: Dict[str, Any],
+        following: Callable[[_Transfer], Optional[str]],
+        *,
+        has_parts: bool = True,
+    ) -> Iterator[_Transfer]:
+        """Opens one request after another: the next page, and the parts of a range that has too many rows for one."""
+        self.missing_dates = []
+        waiting = [(self._target(page), page)]
+        for _ in range(_PAGES_MAX):
+            if not waiting:
                 return
-            target = _with_limit(following, page_rows if left is None else min(left, page_rows))
+            target, asked = waiting.pop()
+            try:
+                transfer = self._open(target)
+            except ApiError as error:
+                if error.code == "no_data" and asked is not page:
+                    # Of a range it is a date without a recording.
+                    self.missing_dates.append(asked["date"])
+                    continue
+                is_too_long = has_parts and error.code == "too_many_rows"
+                parts = _parts_of({**self._parameters, **asked}) if is_too_long else []
+                if not parts:
+                    raise
+                waiting.extend((self._target({**asked, **part}), {**asked, **part}) for part in reversed(parts))
+                continue
+            try:
+                yield transfer
+            finally:
+                transfer.close()
+            next_target = following(transfer)
+            if next_target is not None:
+                waiting.append((next_target, asked))
         raise BookcastError(f"The answer has more than {_PAGES_MAX} pages.")
 
     def to_list(self) -> List[Row]:
@@ -528,13 +578,15 @@ class Answer(Generic[Row]):
 
     def iter_bytes(self) -> Iterator[bytes]:
         """The body of one request in the format that was asked for, json unless said otherwise."""
+        self.missing_dates = []
         return _whole_bytes(self._open(self._target({})), self._parameters.get("format") or "json")
 
     def to_file(self, path: "str | os.PathLike[str]") -> int:
         """Writes the rows into a file, which has its name only when it is whole, and gives its size in bytes.
 
-        Without `format` the end of the name decides: .json, .ndjson, .csv or .parquet. Pages of ndjson and csv are put
-        one behind the other; json and parquet raise MoreRowsError when one answer does not hold all rows.
+        Without `format` the end of the name decides: .json, .ndjson, .csv or .parquet. Answers of ndjson and csv are put
+        one behind the other; json and parquet raise MoreRowsError when one page does not hold all rows, and an ApiError
+        of the code too_many_rows for a range of order books that one answer does not hold.
         """
         name = os.fspath(path)
         format = self._parameters.get("format") or _format_of_name(name)
@@ -554,76 +606,111 @@ class Answer(Generic[Row]):
             raise
         return size
 
-    def to_df(self) -> Any:
+    def to_df(self, *, raw: bool = False) -> Any:
         """A pandas.DataFrame of all rows.
 
-        Instants are datetime64[ns, UTC] (so is `ts`), dates datetime64[ns], whole numbers int64 or, where they may be
+        What the quote of an order book does not have is missing; raw=True keeps the 0 and -1 of the server. Instants are datetime64[ns, UTC] (so is `ts`), dates datetime64[ns], whole numbers int64 or, where they may be
         missing, Int64, other numbers float64 with NaN for null, flags bool or boolean, texts objects with None for null.
+        Where pyarrow is installed, rows travel as parquet, which is faster.
         """
         import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-        columns: Dict[str, List[Any]] = {name: [] for name in self._columns()}
-        for batch in self.batches():
-            for name, values in columns.items():
-                values.extend([row[name] for row in batch])  # type: ignore[index]
-        kinds = _KINDS[self._form.row]
+        nulls = self._nulls(raw)
+        kinds = self._kinds(nulls)
+        columns: Dict[str, Any] = {name: [] for name in self._columns()}
+        if self._is_faster_by_arrow():
+            table = self._arrow_table(nulls)
+            columns = {name: _arrow_values(kinds[name], table[name]) for name in columns}
+        else:
+            for batch in self._batches(nulls):
+                for name, values in columns.items():
+                    values.extend([row[name] for row in batch])  # type: ignore[index]
         series = {name: _pandas_series(pandas, kinds[name], values) for name, values in columns.items()}
         return pandas.DataFrame(series, columns=list(columns))
 
-    def to_polars(self) -> Any:
-        """A polars.DataFrame of all rows, read from parquet."""
+    def to_polars(self, *, raw: bool = False) -> Any:
+        """A polars.DataFrame of all rows, read from parquet; `ts` is Datetime(ns, UTC). raw: as to_df has it."""
         import io
 
         import polars  # type: ignore[import-not-found,unused-ignore]
 
-        return polars.concat([polars.read_parquet(io.BytesIO(page)) for page in self._parquet_pages()])
+        frames = [polars.read_parquet(io.BytesIO(page)) for page in self._parquet_pages(self._nulls(raw))]
+        frame = polars.concat(frames)
+        if not self._has_ts():
+            return frame
+        return frame.with_columns(polars.from_epoch("ts", time_unit="ns").dt.replace_time_zone("UTC"))
 
-    def to_arrow(self) -> Any:
-        """A pyarrow.Table of all rows, read from parquet."""
-        import io
-
+    def to_arrow(self, *, raw: bool = False) -> Any:
+        """A pyarrow.Table of all rows, read from parquet; `ts` is timestamp(ns, UTC). raw: as to_df has it."""
         import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        table = self._arrow_table(self._nulls(raw))
+        if not self._has_ts():
+            return table
+        instants = table["ts"].cast(pyarrow.timestamp("ns", "UTC"))
+        return table.set_column(table.column_names.index("ts"), "ts", instants)
+
+    def _arrow_table(self, more: Dict[str, Any]) -> Any:
+        import pyarrow
         import pyarrow.parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-        return pyarrow.concat_tables(
-            [pyarrow.parquet.read_table(io.BytesIO(page)) for page in self._parquet_pages()]
-        )
+        # Not a file of Python's: Arrow's threads would still want it when the interpreter ends, which kills the process.
+        pages = (pyarrow.BufferReader(page) for page in self._parquet_pages(more))
+        return pyarrow.concat_tables([pyarrow.parquet.read_table(page) for page in pages])
 
-    def _parquet_pages(self) -> Iterator[bytes]:
+    def _is_faster_by_arrow(self) -> bool:
+        """Whether there is pyarrow, and parquet holds the very rows that are asked for."""
+        is_limited = (self._limit() or 0) > (self._form.limit_max or 0)
+        if self._parameters.get("format") is not None or is_limited or not self._has_parquet():
+            return False
+        return importlib.util.find_spec("pyarrow") is not None
+
+    def _has_parquet(self) -> bool:
+        is_filled = self._form.has_fill and self._parameters.get("fill") not in (False, "false")
+        return "parquet" in self._form.formats and not is_filled
+
+    def _has_ts(self) -> bool:
+        return _KINDS[self._form.row].get("ts") == "nanoseconds" and "ts" in self._columns()
+
+    def _nulls(self, raw: bool) -> Dict[str, Any]:
+        """What a frame asks for besides the caller's parameters: missing values for the zeros of order books."""
+        is_open = "nulls" in self._parameters and self._parameters["nulls"] is None
+        return {"nulls": True} if is_open and not raw else {}
+
+    def _kinds(self, more: Dict[str, Any]) -> Dict[str, str]:
+        """The kinds of the columns; all numbers of an order book may be missing with `nulls`."""
+        kinds = _KINDS[self._form.row]
+        if {**self._parameters, **more}.get("nulls") not in (True, "true"):
+            return kinds
+        return {name: f"{kind}?" if kind in ("integer", "number") else kind for name, kind in kinds.items()}
+
+    def _parquet_pages(self, more: Dict[str, Any]) -> Iterator[bytes]:
         if "parquet" not in self._form.formats:
             raise BookcastError(f"{self._form.path} has no parquet: use to_df or to_list.")
-        if self._form.has_fill and self._parameters.get("fill") not in (False, "false"):
+        if not self._has_parquet():
             raise BookcastError("Filled candles come as rows alone: use to_df, or pass fill=False.")
         limit = self._limit()
-        target: Optional[str] = self._target(self._page_of("parquet", self._page_limit("parquet", limit)))
-        for _ in range(_PAGES_MAX):
-            if target is None:
-                return
-            transfer = self._open(target)
+        page = self._page_of("parquet", self._page_limit("parquet", limit))
+        # One page holds as much as the server gives, so that a limit is never spread over two.
+        following = _next_target if limit is None else _no_target
+        for transfer in self._transfers({**page, **more}, following):
             yield b"".join(_whole_bytes(transfer, "parquet"))
-            # One page holds as much as the server gives, so that a limit is never spread over two.
-            target = _next_target(transfer, target) if limit is None else None
 
     def _file_pages(self, format: str) -> Iterator[bytes]:
         limit = self._limit()
         is_joined = format in ("ndjson", "csv")
         most = self._page_limit(format, limit)
-        target: Optional[str] = self._target(self._page_of(format, most))
-        for page in range(_PAGES_MAX):
-            transfer = self._open(target or "")
-            following = _next_target(transfer, target or "") if limit is None else None
-            if following is not None and not is_joined:
-                transfer.close()
+        following = _next_target if limit is None else _no_target
+        is_first = True
+        for transfer in self._transfers(self._page_of(format, most), following, has_parts=is_joined):
+            if not is_joined and following(transfer) is not None:
                 raise MoreRowsError(
                     f"There are more than {most} rows, the most of one {format} answer: "
                     "narrow the range, or take ndjson or csv."
                 )
             chunks = _whole_bytes(transfer, format)
-            yield from _without_first_line(chunks) if format == "csv" and page > 0 else chunks
-            if following is None:
-                return
-            target = following
-        raise BookcastError(f"The answer has more than {_PAGES_MAX} pages.")
+            yield from chunks if is_first or format != "csv" else _without_first_line(chunks)
+            is_first = False
 
     def _limit(self) -> Optional[int]:
         """How many rows are wanted; None for all of them. What is no such number the server refuses."""
@@ -675,21 +762,42 @@ class Answer(Generic[Row]):
     def _open(self, target: str) -> _Transfer:
         transfer = _Transfer(self._connection, target, self._cancelling)
         missing = transfer.headers.get("Missing-Dates")
-        self.missing_dates = missing.split(",") if missing else []
+        self.missing_dates += missing.split(",") if missing else []
         return transfer
 
 
-def _pandas_series(pandas: Any, kind: str, values: List[Any]) -> Any:
+def _arrow_values(kind: str, column: Any) -> Any:
+    """The values of a column of Arrow: an array of numpy, or for the levels of books lists of dicts as rows have them."""
+    if kind != "other":
+        return column.to_numpy()
+    books: List[Any] = []
+    for chunk in column.chunks:
+        values = chunk.flatten()
+        levels = [
+            {"price": price, "qty": qty}
+            for price, qty in zip(values.field("price").to_pylist(), values.field("qty").to_pylist())
+        ]
+        at = 0
+        for count in chunk.value_lengths().to_pylist():
+            books.append(levels[at : at + count])
+            at += count
+    return books
+
+
+def _pandas_series(pandas: Any, kind: str, values: Any) -> Any:
     if kind == "nanoseconds":
         return pandas.to_datetime(pandas.Series(values, dtype="int64"), unit="ns", utc=True)
     if kind.startswith("instant"):
         # Strings, or None; in any zone.
+        if not isinstance(values, list):
+            return pandas.to_datetime(pandas.Series(values), utc=True).astype("datetime64[ns, UTC]")
         texts = pandas.Series(values, dtype="object")
         # Some have fractions of a second; from pandas 2 on that has to be said.
         options = {"format": "ISO8601"} if int(pandas.__version__.partition(".")[0]) >= 2 else {}
         return pandas.to_datetime(texts, utc=True, **options).astype("datetime64[ns, UTC]")
     if kind.startswith("date"):
-        return pandas.to_datetime(pandas.Series(values, dtype="object")).astype("datetime64[ns]")
+        dates = pandas.Series(values, dtype="object" if isinstance(values, list) else None)
+        return pandas.to_datetime(dates).astype("datetime64[ns]")
     dtypes = {
         "integer": "int64",
         "integer?": "Int64",
@@ -699,6 +807,16 @@ def _pandas_series(pandas: Any, kind: str, values: List[Any]) -> Any:
         "boolean?": "boolean",
     }
     return pandas.Series(values, dtype=dtypes.get(kind, "object"))
+
+
+def _text_of_time(value: Any) -> Any:
+    """Times as the server takes them; any other value as it is."""
+    if isinstance(value, datetime.datetime):
+        if value.utcoffset() is None:
+            text = value.isoformat()
+            raise BookcastError(f"The datetime {text} has no time zone: give it one, such as datetime.timezone.utc.")
+        return value.astimezone(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+    return value.isoformat() if isinstance(value, datetime.date) else value
 
 
 def _quoted(text: str, safe: str = "") -> str:
@@ -723,16 +841,34 @@ def _target_of(path: str, parameters: Dict[str, Any]) -> str:
     return f"{path}?{'&'.join(pairs)}" if pairs else path
 
 
-def _next_target(transfer: _Transfer, target: str) -> Optional[str]:
+def _next_target(transfer: _Transfer) -> Optional[str]:
     """The target of the page that the answer's Link names: its query alone, since only that is another one."""
     match = re.search(r'<([^>]*)>\s*;[^,]*\brel="?next"?', transfer.headers.get("Link") or "")
     if match is None:
         return None
     query = match.group(1).partition("?")[2]
-    following = f"{target.partition('?')[0]}?{query}"
-    if following == target:
+    following = f"{transfer.target.partition('?')[0]}?{query}"
+    if following == transfer.target:
         raise BookcastError("The server names a page as its own next page.")
     return following
+
+
+def _no_target(transfer: _Transfer) -> Optional[str]:
+    return None
+
+
+def _parts_of(parameters: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """What a range of order books is split into: its dates, or the hours of its one date; an hour is not split."""
+    day = parameters.get("date")
+    try:
+        first = datetime.date.fromisoformat(day or parameters["from"])
+        last = datetime.date.fromisoformat(day or parameters["to"])
+    except (KeyError, TypeError, ValueError):
+        return []
+    if last > first:
+        dates = [first + datetime.timedelta(days) for days in range((last - first).days + 1)]
+        return [{"date": date.isoformat(), "from": None, "to": None} for date in dates]
+    return [{"hour": hour} for hour in range(24)] if parameters.get("hour") is None else []
 
 
 def _with_limit(target: str, limit: int) -> str:
@@ -773,10 +909,10 @@ class _Requests:
 class Snapshot(TypedDict, total=False):
     ts: int  # Nanoseconds since the Unix epoch.
     market_id: str  # Market identifier.
-    best_bid: int  # Highest bid, cents; 0 without a bid.
-    best_ask: int  # Lowest ask, cents; 0 without an ask.
-    spread: int  # Ask minus bid; -1 when there is no two-sided book.
-    mid: float  # (bid + ask) / 2; 0 when there is no two-sided book.
+    best_bid: int  # Highest bid, cents; 0 without a bid, null with nulls=true.
+    best_ask: int  # Lowest ask, cents; 0 without an ask, null with nulls=true.
+    spread: int  # Ask minus bid; -1 when there is no two-sided book, null with nulls=true.
+    mid: float  # (bid + ask) / 2; 0 when there is no two-sided book, null with nulls=true.
     bids: List[Dict[str, Any]]  # Bid levels, high to low.
     asks: List[Dict[str, Any]]  # Ask levels, low to high.
 
@@ -925,11 +1061,11 @@ class ClimateGap(TypedDict, total=False):
 
 class Series(TypedDict, total=False):
     ticker: str  # Series ticker.
-    measure_type: str  # Kind of measure: daily high or low temperature.
+    measure_type: Literal["high", "low", "hourly"]  # What the markets settle on: the day's high or low, or the temperature of an hour.
     title: str  # Title.
     station_code: Optional[str]  # Station that settles it; null when it is none of ours.
-    category: str  # Category.
-    frequency: str  # Frequency.
+    category: str  # Category, as the exchange has it; Climate and Weather for temperatures.
+    frequency: str  # How often there is an event, as the exchange has it, such as daily or hourly.
     tags: List[str]  # Tags.
     active: bool  # Whether the exchange still lists it.
     last_seen_at: str  # When it was last listed, with milliseconds.
@@ -939,15 +1075,15 @@ class Market(TypedDict, total=False):
     ticker: str  # Market ticker.
     event_ticker: str  # Ticker of the event that the strike belongs to.
     series_ticker: str  # Ticker of the series that the event belongs to.
-    status: str  # Status, as the exchange has it.
-    result: str  # Result; empty while there is none.
+    status: str  # Status, as the exchange has it: initialized, inactive, active, closed, determined, disputed, amended or finalized. The exchange may add others.
+    result: str  # Result: yes, no or scalar; empty while there is none.
     close_time: str  # Close time, UTC.
 
 
 class Health(TypedDict, total=False):
     status: Literal["ok", "degraded"]  # ok when everything below is.
     embedded_db: Literal["ok", "error"]  # The embedded analytical database.
-    hosted_db: Literal["ok", "error"]  # The relational database.
+    hosted_db: Literal["ok", "error", "off"]  # The relational database; off where the server runs without one.
     sync: Dict[str, Any]  # The last synchronization of the lake; without object storage, the last look at its directory.
     samples: Dict[str, Any]  # Only where invented data is served, to try the service with.
 
@@ -1063,14 +1199,15 @@ class _Endpoints(_Requests):
         market: Optional[str] = None,
         series: Optional[str] = None,
         source: Optional[Literal["kalshi", "polymarket"]] = None,
-        date: Optional[str] = None,
-        start: Optional[str] = None,
-        end: Optional[str] = None,
+        date: Optional[Union[str, datetime.date]] = None,
+        start: Optional[Union[str, datetime.date]] = None,
+        end: Optional[Union[str, datetime.date]] = None,
         interval: Optional[int] = None,
         levels: Optional[int] = None,
         hour: Optional[int] = None,
         format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
         columns: Optional[Sequence[SnapshotColumn]] = None,
+        nulls: Optional[bool] = None,
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> "Answer[Snapshot]":
@@ -1089,6 +1226,8 @@ class _Endpoints(_Requests):
         hour: Only the snapshots of this UTC hour. A whole number from 0 to 23.
         format: Of bytes and files; rows are read in the form that suits them.
         columns: Comma-separated columns, in the order wanted. Default: all.
+        nulls: true: best_bid and best_ask are null without a level on that side, spread and mid
+            unless both sides have one. Default: false.
         """
         form = _Form("/api/v1/lob", "Snapshot", ("json", "csv", "parquet", "ndjson",), None, False)
         parameters: Dict[str, Any] = {
@@ -1103,6 +1242,7 @@ class _Endpoints(_Requests):
             "hour": hour,
             "format": format,
             "columns": columns,
+            "nulls": nulls,
         }
         return Answer(self._connection(timeout, on_progress), form, parameters)
 
@@ -1113,8 +1253,8 @@ class _Endpoints(_Requests):
         event: Optional[str] = None,
         station: Optional[str] = None,
         series: Optional[str] = None,
-        start: Optional[str] = None,
-        end: Optional[str] = None,
+        start: Optional[Union[str, datetime.date]] = None,
+        end: Optional[Union[str, datetime.date]] = None,
         interval: Optional[Literal[1, 5, 15, 30, 60, 1440]] = None,
         fill: Optional[bool] = None,
         aggregate: Optional[int] = None,
@@ -1133,8 +1273,10 @@ class _Endpoints(_Requests):
         station: Station code, three letters or ICAO.
         series: Series ticker, or the ticker of one event of a series. All selectors that are
             given must hold.
-        start: Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago.
-        end: End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now.
+        start: Start: candles whose period ends after it. RFC 3339 or a UTC date. Default: 24
+            hours ago.
+        end: End: candles whose period ends until then, inclusive. RFC 3339, or a UTC date,
+            whose end is meant. Default: now.
         interval: Length of a candle in minutes. One of 1, 5, 15, 30, 60, 1440. Default: 1.
         fill: Fill gaps between traded candles. Only for json; the other formats ignore it.
             Default: true.
@@ -1172,8 +1314,8 @@ class _Endpoints(_Requests):
         self,
         *,
         station: Optional[str] = None,
-        start: Optional[str] = None,
-        end: Optional[str] = None,
+        start: Optional[Union[str, datetime.date]] = None,
+        end: Optional[Union[str, datetime.date]] = None,
         type: Optional[Literal["METAR", "SPECI"]] = None,
         units: Optional[Literal["raw", "metric", "imperial"]] = None,
         tz: Optional[str] = None,
@@ -1218,8 +1360,8 @@ class _Endpoints(_Requests):
         self,
         *,
         station: Optional[str] = None,
-        start: Optional[str] = None,
-        end: Optional[str] = None,
+        start: Optional[Union[str, datetime.date]] = None,
+        end: Optional[Union[str, datetime.date]] = None,
         units: Optional[Literal["raw", "metric"]] = None,
         revisions: Optional[bool] = None,
         format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
@@ -1261,8 +1403,8 @@ class _Endpoints(_Requests):
         self,
         *,
         station: str,
-        start: Optional[str] = None,
-        end: Optional[str] = None,
+        start: Optional[Union[str, datetime.date]] = None,
+        end: Optional[Union[str, datetime.date]] = None,
         official: Optional[bool] = None,
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
@@ -1331,7 +1473,7 @@ class _Endpoints(_Requests):
     ) -> "Answer[Market]":
         """The markets of the catalogue, by ticker. Conditions combine with AND.
 
-        series: Series ticker.
+        series: Series ticker, or the ticker of one event.
         station: Station code, NYC or KNYC.
         start: Earliest close time: RFC 3339, or a date for its start.
         end: Latest close time, inclusive: RFC 3339, or a date for its end.
@@ -1399,9 +1541,9 @@ class Client(_Endpoints):
     """A Bookcast server.
 
     url: such as http://localhost:8080; a path in it stands before every request's. api_key: sent as `Authorization:
-    Bearer …`. timeout: the longest silence of the server, in seconds. attempts, first_wait, longest_wait: how 429 and
-    503 are waited for (in all; seconds before the second try, doubled from try to try; a server that wants more is not
-    waited for). resumes: how often an answer that breaks off is asked for again, to go on where it ended. compress:
+    Bearer …`. timeout: the longest silence of the server, in seconds. attempts, first_wait, longest_wait: how 429, 503 and
+    a connection that is refused or reset before an answer are waited for (in all; seconds before the second try, doubled
+    from try to try; a server that wants more is not waited for). resumes: how often an answer that breaks off is asked for again, to go on where it ended. compress:
     whether answers travel as gzip. on_progress: told after every piece of an answer.
     """
 

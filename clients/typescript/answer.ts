@@ -1,10 +1,19 @@
 // What a method of the client gives: a request that is sent when it is read, as rows, as batches of rows, as bytes or
 // into a file. Long lists are read page by page, in memory that does not grow with them.
 
-import { BookcastError, IncompleteError, MoreRowsError } from './errors.ts'
+import { ApiError, BookcastError, IncompleteError, MoreRowsError } from './errors.ts'
 import { writeWhole } from './file.ts'
 import type { Connection } from './call.ts'
 import { type Format, ndjsonBatches, readJson, wholeBytes, withoutFirstLine } from './rows.ts'
+import {
+  nextTarget,
+  type Parameters,
+  type ParameterValue,
+  partsOf,
+  targetOf,
+  textOfTime,
+  withLimit,
+} from './target.ts'
 import { openTransfer, type Transfer } from './transfer.ts'
 import type { EndpointForm } from './wire.ts'
 
@@ -15,8 +24,6 @@ const STREAMED_PAGE_ROWS = 100_000
 const JSON_FILE_ROWS = 50_000
 /** Against a server whose pages have no end. */
 const PAGES_MAX = 100_000
-
-export type ParameterValue = string | number | boolean | readonly string[] | undefined
 
 export interface FileResult {
   readonly path: string
@@ -30,16 +37,21 @@ export class Answer<Row> implements AsyncIterable<Row> {
   readonly #connection: Connection
   readonly #form: EndpointForm
   readonly #parameters: Readonly<Record<string, ParameterValue>>
-  #missingDates: readonly string[] = []
+  #missingDates: string[] = []
 
+  /** @throws {BookcastError} for a Date that is none */
   constructor(
     connection: Connection,
     form: EndpointForm,
-    parameters: Readonly<Record<string, ParameterValue>>,
+    parameters: Readonly<Record<string, ParameterValue | Date>>,
   ) {
     this.#connection = connection
     this.#form = form
-    this.#parameters = parameters
+    const texts = Object.entries(parameters).map(([name, value]) => [
+      name,
+      value instanceof Date ? textOfTime(value, form.dates.includes(name)) : value,
+    ])
+    this.#parameters = Object.fromEntries(texts) as Readonly<Record<string, ParameterValue>>
   }
 
   /** Requested dates of an order-book range that have no recording; known once reading has begun. */
@@ -64,19 +76,20 @@ export class Answer<Row> implements AsyncIterable<Row> {
    */
   async *batches(): AsyncGenerator<Row[], void, undefined> {
     const rowFormat = this.#rowFormat(this.#parameters['format'])
-    let left = this.#limit ?? Number.POSITIVE_INFINITY
     const pageRows = rowFormat === 'json' ? JSON_PAGE_ROWS : STREAMED_PAGE_ROWS
-    let target = this.#target(this.#pageOf(rowFormat, Math.min(left, pageRows)))
-    for (let page = 0; page < PAGES_MAX; page += 1) {
-      const transfer = await this.#open(target)
+    let left = this.#limit ?? Number.POSITIVE_INFINITY
+    const following = (transfer: Transfer): string | null => {
+      left -= transfer.rows
+      const next = left <= 0 ? null : nextTarget(transfer)
+      return next === null ? null : withLimit(next, Math.min(left, pageRows))
+    }
+    for await (const transfer of this.#transfers(
+      this.#pageOf(rowFormat, Math.min(left, pageRows)),
+      following,
+    )) {
       for await (const batch of rowFormat === 'json' ? jsonBatch(transfer) : ndjsonBatches(transfer))
         yield batch as Row[]
-      left -= transfer.rows
-      const next = nextTarget(transfer, target)
-      if (next === null || left <= 0) return
-      target = withLimit(next, Math.min(left, pageRows))
     }
-    throw new BookcastError(`The answer has more than ${PAGES_MAX} pages.`)
   }
 
   /** All rows, in memory. */
@@ -92,6 +105,7 @@ export class Answer<Row> implements AsyncIterable<Row> {
    */
   async *bytes(): AsyncGenerator<Uint8Array, void, undefined> {
     const format = (this.#parameters['format'] ?? 'json') as Format
+    this.#missingDates = []
     yield* wholeBytes(await this.#open(this.#target({})), format)
   }
 
@@ -117,25 +131,59 @@ export class Answer<Row> implements AsyncIterable<Row> {
     const isJoined = format === 'ndjson' || format === 'csv'
     const rowsMax = this.#form.limitMax ?? JSON_FILE_ROWS
     const most = format === 'json' ? Math.min(JSON_FILE_ROWS, rowsMax) : rowsMax
-    let target: string | null = this.#target(this.#pageOf(format, limit ?? most))
-    for (let page = 0; target !== null; page += 1) {
-      const transfer: Transfer = await this.#open(target)
-      const next: string | null = limit === undefined ? nextTarget(transfer, target) : null
-      if (next !== null && (!isJoined || page >= PAGES_MAX)) {
-        transfer.close()
+    const following = (transfer: Transfer) => (limit === undefined ? nextTarget(transfer) : null)
+    let isFirst = true
+    for await (const transfer of this.#transfers(this.#pageOf(format, limit ?? most), following, isJoined)) {
+      if (!isJoined && following(transfer) !== null)
         throw new MoreRowsError(
           `There are more than ${most} rows, the most of one ${format} answer: narrow the range, or take ndjson or csv.`,
         )
-      }
       const chunks = wholeBytes(transfer, format)
-      yield* format === 'csv' && page > 0 ? withoutFirstLine(chunks) : chunks
-      target = next
+      yield* isFirst || format !== 'csv' ? chunks : withoutFirstLine(chunks)
+      isFirst = false
     }
+  }
+
+  /** Opens one request after another: the next page, and the parts of a range that has too many rows for one. */
+  async *#transfers(
+    page: Parameters,
+    following: (transfer: Transfer) => string | null,
+    hasParts = true,
+  ): AsyncGenerator<Transfer, void, undefined> {
+    this.#missingDates = []
+    const waiting = [{ target: this.#target(page), asked: page }]
+    for (let count = 0; count < PAGES_MAX; count += 1) {
+      const next = waiting.pop()
+      if (next === undefined) return
+      const { target, asked } = next
+      const transfer = await this.#open(target).catch((error: unknown) => {
+        const code = error instanceof ApiError ? error.code : undefined
+        // Of a range it is a date without a recording.
+        if (code === 'no_data' && asked !== page) {
+          this.#missingDates.push(String(asked['date']))
+          return null
+        }
+        const parts = hasParts && code === 'too_many_rows' ? partsOf({ ...this.#parameters, ...asked }) : []
+        if (parts.length === 0) throw error
+        const all = parts.map((part) => ({ ...asked, ...part }))
+        waiting.push(...all.map((part) => ({ target: this.#target(part), asked: part })).toReversed())
+        return null
+      })
+      if (transfer === null) continue
+      try {
+        yield transfer
+      } finally {
+        transfer.close()
+      }
+      const followed = following(transfer)
+      if (followed !== null) waiting.push({ target: followed, asked })
+    }
+    throw new BookcastError(`The answer has more than ${PAGES_MAX} pages.`)
   }
 
   async #open(target: string): Promise<Transfer> {
     const transfer = await openTransfer(this.#connection, target)
-    this.#missingDates = transfer.headers.get('missing-dates')?.split(',') ?? []
+    this.#missingDates.push(...(transfer.headers.get('missing-dates')?.split(',') ?? []))
     return transfer
   }
 
@@ -203,43 +251,6 @@ async function* jsonBatch(transfer: Transfer): AsyncGenerator<unknown[], void, u
   const rows = await readJson(transfer)
   if (!Array.isArray(rows)) throw new IncompleteError('it is no list', transfer)
   yield rows
-}
-
-/** A text as a part of an address. @throws {BookcastError} for half of a surrogate pair, which is no character */
-export function encoded(text: string): string {
-  try {
-    return encodeURIComponent(text)
-  } catch (error) {
-    throw new BookcastError(`There is a character in ${JSON.stringify(text)} that is none.`, { cause: error })
-  }
-}
-
-/** Path and query of a request; what is not given is left out. */
-export function targetOf(path: string, parameters: Readonly<Record<string, ParameterValue>>): string {
-  const query = Object.entries(parameters)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${encoded(name)}=${encoded(String(value))}`)
-  return query.length === 0
-    ? path
-    : `${path}?${query.join('&').replaceAll('%2C', ',').replaceAll('%3A', ':')}`
-}
-
-/** The target of the page that the answer's Link names: its query alone, since only that is another one. */
-function nextTarget({ headers }: Transfer, target: string): string | null {
-  const link = /<([^>]*)>\s*;[^,]*\brel="?next"?/.exec(headers.get('link') ?? '')?.[1]
-  if (link === undefined) return null
-  const query = link.indexOf('?')
-  const [path] = target.split('?', 1)
-  const next = `${path}${query === -1 ? '' : link.slice(query)}`
-  if (next === target) throw new BookcastError('The server names a page as its own next page.')
-  return next
-}
-
-function withLimit(target: string, limit: number): string {
-  const [path = '', query = ''] = target.split('?', 2)
-  const parameters = new URLSearchParams(query)
-  parameters.set('limit', String(limit))
-  return `${path}?${parameters.toString()}`
 }
 
 function formatOfName(path: string): Format {

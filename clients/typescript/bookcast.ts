@@ -4,11 +4,14 @@
 //   const bookcast = new Bookcast('http://localhost:8080')
 //   for await (const row of bookcast.lob({ market, date, interval: 1 })) console.log(row.ts, row.mid)
 //   await bookcast.lob({ series, date }).toFile('day.parquet')
+//
+// Instants and dates are text or a Date; a date is the Date's in UTC.
 
-import { Answer, encoded, type ParameterValue, targetOf } from './answer.ts'
+import { Answer } from './answer.ts'
 import { BookcastError } from './errors.ts'
 import type { CallOptions, Connection, RetryPolicy } from './call.ts'
 import { readJson, wholeBytes } from './rows.ts'
+import { encoded, type ParameterValue, targetOf } from './target.ts'
 import { openTransfer } from './transfer.ts'
 import {
   type Candle,
@@ -49,6 +52,13 @@ export interface BookcastOptions extends CallOptions {
   readonly fetch?: typeof fetch | undefined
 }
 
+/** A snapshot of a request with `nulls`. */
+export type SnapshotWithNulls = {
+  readonly [Name in LobColumn]:
+    | Snapshot[Name]
+    | (Name extends 'best_bid' | 'best_ask' | 'spread' | 'mid' ? null : never)
+}
+
 const LOOPBACK = /^(?:localhost|127\.[\d.]+|\[::1\])$/
 
 /** What a header holds everywhere; a key of other characters is none that a server knows. */
@@ -85,10 +95,10 @@ export class Bookcast {
   }
 
   /** Order-book snapshots at a regular interval. `ts` is whole seconds in nanoseconds, which a number holds exactly. */
-  lob<Column extends LobColumn = LobColumn>(
-    parameters: LobParameters<Column>,
+  lob<Column extends LobColumn = LobColumn, Nulls extends boolean = false>(
+    parameters: LobParameters<Column> & { readonly nulls?: Nulls | undefined },
     options?: CallOptions,
-  ): Answer<Pick<Snapshot, Column>> {
+  ): Answer<Pick<[Nulls] extends [false] ? Snapshot : SnapshotWithNulls, Column>> {
     return this.#answer(ENDPOINTS.lob, parameters, options)
   }
 
@@ -171,7 +181,11 @@ export class Bookcast {
   }
 
   #answer<Row>(form: EndpointForm, parameters: object, options: CallOptions | undefined): Answer<Row> {
-    return new Answer<Row>(this.#with(options), form, parameters as Readonly<Record<string, ParameterValue>>)
+    return new Answer<Row>(
+      this.#with(options),
+      form,
+      parameters as Readonly<Record<string, ParameterValue | Date>>,
+    )
   }
 
   async #one(

@@ -1,6 +1,6 @@
 // What a caller may say of a request, and what it is told meanwhile.
 
-import type { ApiError, Reached } from './errors.ts'
+import type { ApiError, ConnectionError, Reached } from './errors.ts'
 
 /** How an answer is coming along. */
 export interface Progress extends Reached {
@@ -8,12 +8,12 @@ export interface Progress extends Reached {
   readonly totalBytes: number | null
 }
 
-/** The server asked to wait. */
+/** The server asked to wait, or there was no connection. */
 export interface Waiting {
   /** The try that was refused, from 1. */
   readonly attempt: number
   readonly waitMs: number
-  readonly error: ApiError
+  readonly error: ApiError | ConnectionError
 }
 
 export interface CallOptions {
@@ -23,11 +23,11 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined
   /** Told after every piece of the body, at most some thousand times a second. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** Told when the server is busy and the request waits for its next try. */
+  /** Told when the server is busy or away and the request waits for its next try. */
   readonly onWait?: ((waiting: Waiting) => void) | undefined
 }
 
-/** How 429 and 503 are waited for. */
+/** How 429, 503 and a connection that is refused or reset before an answer are waited for. */
 export interface RetryPolicy {
   /** Tries in all. Default: 8. */
   readonly attempts?: number

@@ -1,4 +1,5 @@
-// One request: refusals that pass are waited for, silence and the caller's signal end it.
+// One request: refusals that pass, and connections that end before an answer, are tried again; silence and the caller's
+// signal end it.
 
 import { AnswerBody, Watch } from './body.ts'
 import type { Connection, RetryPolicy } from './call.ts'
@@ -26,18 +27,18 @@ export async function openBody(
   const { retry, options } = connection
   for (let attempt = 1; ; attempt += 1) {
     const watch = new Watch(options)
+    let askedMs = 0
     try {
       const response = await ask(connection, target, { watch, more })
       if (response.ok) return new AnswerBody(response, watch)
-      const error = await refusal(response, watch)
-      const waitMs = waitBefore(attempt, response, error, retry)
-      if (waitMs === null) throw error
-      options.onWait?.({ attempt, waitMs, error })
-      watch.end()
-      await sleep(waitMs, options.signal)
+      askedMs = 1000 * Number(response.headers.get('retry-after') ?? 0)
+      throw await refusal(response, watch)
     } catch (error) {
       watch.end()
-      throw error
+      const waitMs = mayPass(error) ? waitBefore(attempt, askedMs, retry) : null
+      if (waitMs === null || !mayPass(error)) throw error
+      options.onWait?.({ attempt, waitMs, error })
+      await sleep(waitMs, options.signal)
     }
   }
 }
@@ -127,18 +128,32 @@ function parseProblem(text: string): Problem {
   }
 }
 
+/** Codes of connections that were refused, reset or closed, by Node and by Bun. */
+const LOST =
+  /^(?:ECONNREFUSED|ECONNRESET|EPIPE|UND_ERR_SOCKET|ConnectionRefused|ConnectionReset|ConnectionClosed)$/
+
+/** Whether the next try may fare better. Every request is a GET, so that sending it again changes nothing. */
+function mayPass(error: unknown): error is ApiError | ConnectionError {
+  // Browsers and Deno do not say why there was no answer.
+  if (error instanceof ConnectionError) return LOST.test(codeOf(error.cause) ?? 'ECONNRESET')
+  if (!(error instanceof ApiError)) return false
+  // Waiting does not mend a damaged file.
+  return error.status === 429 || (error.status === 503 && error.code !== 'lake_file_invalid')
+}
+
+/** The system's code of an error or of what caused it. */
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  return 'code' in error && typeof error.code === 'string' ? error.code : codeOf(error.cause)
+}
+
 /** How long to wait before the next try; null when there is to be none. */
 function waitBefore(
   attempt: number,
-  response: Response,
-  { status, code }: ApiError,
+  askedMs: number,
   { attempts = ATTEMPTS, firstWaitMs = FIRST_WAIT_MS, longestWaitMs = LONGEST_WAIT_MS }: RetryPolicy,
 ): number | null {
-  // Waiting does not mend a damaged file.
-  const mayPass = status === 429 || (status === 503 && code !== 'lake_file_invalid')
-  if (!mayPass || attempt >= attempts) return null
-  const askedMs = 1000 * Number(response.headers.get('retry-after') ?? 0)
-  if (askedMs > longestWaitMs) return null
+  if (attempt >= attempts || askedMs > longestWaitMs) return null
   const ownMs = ownWaitMs(attempt, firstWaitMs, longestWaitMs)
   // Those who were refused together must not come back together. A date in Retry-After is no number: our own time then.
   const jitterMs = (ownMs / 2) * Math.random()

@@ -11,11 +11,11 @@ import { openBody, waitForResume } from './request.ts'
 /** An answer of status 200 whose body has not been read. */
 export class Transfer {
   readonly headers: Headers
+  readonly target: string
   /** Whole rows found in the body so far, kept by who reads it. */
   rows = 0
   bytes = 0
   readonly #connection: Connection
-  readonly #target: string
   #body: AnswerBody
   /** Bytes at the beginning of `#body` that the reader has. */
   #held = 0
@@ -23,7 +23,7 @@ export class Transfer {
 
   constructor(connection: Connection, target: string, body: AnswerBody) {
     this.#connection = connection
-    this.#target = target
+    this.target = target
     this.#body = body
     this.headers = body.response.headers
   }
@@ -83,7 +83,7 @@ export class Transfer {
     const isRanged = !this.#body.isCoded && this.headers.get('accept-ranges') === 'bytes' && this.bytes > 0
     const range = isRanged ? { Range: `bytes=${this.bytes}-`, 'If-Range': tag } : undefined
     try {
-      this.#body = await openBody(this.#connection, this.#target, range)
+      this.#body = await openBody(this.#connection, this.target, range)
     } catch (error) {
       // A server that is gone is told by how far the answer came.
       if (error instanceof ApiError || error instanceof ConnectionError || error instanceof TimeoutError)

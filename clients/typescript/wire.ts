@@ -6,13 +6,13 @@ export interface Snapshot {
   readonly ts: number
   /** Market identifier. */
   readonly market_id: string
-  /** Highest bid, cents; 0 without a bid. */
+  /** Highest bid, cents; 0 without a bid, null with nulls=true. */
   readonly best_bid: number
-  /** Lowest ask, cents; 0 without an ask. */
+  /** Lowest ask, cents; 0 without an ask, null with nulls=true. */
   readonly best_ask: number
-  /** Ask minus bid; -1 when there is no two-sided book. */
+  /** Ask minus bid; -1 when there is no two-sided book, null with nulls=true. */
   readonly spread: number
-  /** (bid + ask) / 2; 0 when there is no two-sided book. */
+  /** (bid + ask) / 2; 0 when there is no two-sided book, null with nulls=true. */
   readonly mid: number
   /** Bid levels, high to low. */
   readonly bids: readonly { readonly price: number; readonly qty: number }[]
@@ -31,11 +31,11 @@ export interface LobParameters<Column extends LobColumn = LobColumn> {
   /** Data source. Default: kalshi. */
   readonly source?: 'kalshi' | 'polymarket' | undefined
   /** One UTC date. Either date, or from and to, are given. */
-  readonly date?: string | undefined
+  readonly date?: string | Date | undefined
   /** First UTC date of a range. */
-  readonly from?: string | undefined
+  readonly from?: string | Date | undefined
   /** Last UTC date of a range, of at most 31 days. */
-  readonly to?: string | undefined
+  readonly to?: string | Date | undefined
   /** Seconds from one snapshot to the next. A whole number from 1 to 3600. Default: 60. */
   readonly interval?: number | undefined
   /** Book levels per side. A whole number from 1 to 50. Default: 10. */
@@ -46,6 +46,8 @@ export interface LobParameters<Column extends LobColumn = LobColumn> {
   readonly format?: 'json' | 'csv' | 'parquet' | 'ndjson' | undefined
   /** Comma-separated columns, in the order wanted. Default: all. */
   readonly columns?: readonly Column[] | undefined
+  /** true: best_bid and best_ask are null without a level on that side, spread and mid unless both sides have one. Default: false. */
+  readonly nulls?: boolean | undefined
 }
 
 export interface Candle {
@@ -83,10 +85,10 @@ export interface CandlesParameters<Column extends CandleColumn = CandleColumn> {
   readonly station?: string | undefined
   /** Series ticker, or the ticker of one event of a series. All selectors that are given must hold. */
   readonly series?: string | undefined
-  /** Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago. */
-  readonly from?: string | undefined
-  /** End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now. */
-  readonly to?: string | undefined
+  /** Start: candles whose period ends after it. RFC 3339 or a UTC date. Default: 24 hours ago. */
+  readonly from?: string | Date | undefined
+  /** End: candles whose period ends until then, inclusive. RFC 3339, or a UTC date, whose end is meant. Default: now. */
+  readonly to?: string | Date | undefined
   /** Length of a candle in minutes. One of 1, 5, 15, 30, 60, 1440. Default: 1. */
   readonly interval?: 1 | 5 | 15 | 30 | 60 | 1440 | undefined
   /** Fill gaps between traded candles. Only for json; the other formats ignore it. Default: true. */
@@ -181,9 +183,9 @@ export interface ObservationsParameters<Column extends ObservationColumn = Obser
   /** Station code, three letters or ICAO. */
   readonly station?: string | undefined
   /** Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago. */
-  readonly from?: string | undefined
+  readonly from?: string | Date | undefined
   /** End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now. */
-  readonly to?: string | undefined
+  readonly to?: string | Date | undefined
   /** Only routine (METAR) or special (SPECI) reports. */
   readonly type?: 'METAR' | 'SPECI' | undefined
   /** Units of the values. Field names keep their raw suffix. Default: raw. */
@@ -226,9 +228,9 @@ export interface ClimateParameters<Column extends ClimateColumn = ClimateColumn>
   /** Station code, three letters or ICAO. */
   readonly station?: string | undefined
   /** First climate date. */
-  readonly from?: string | undefined
+  readonly from?: string | Date | undefined
   /** Last climate date. */
-  readonly to?: string | undefined
+  readonly to?: string | Date | undefined
   /** raw: degrees F; metric: degrees C. Field names keep their raw suffix. Default: raw. */
   readonly units?: 'raw' | 'metric' | undefined
   /** true: every product of a date instead of the one that counts. Default: false. */
@@ -259,9 +261,9 @@ export interface ClimateGapsParameters {
   /** Station code, three letters or ICAO. */
   readonly station: string
   /** First date. Default: 5 years ago. */
-  readonly from?: string | undefined
+  readonly from?: string | Date | undefined
   /** Last date. Default: today. The range is at most 10 years. */
-  readonly to?: string | undefined
+  readonly to?: string | Date | undefined
   /** true: a date that has nothing but an estimate is missing too. Default: false. */
   readonly official?: boolean | undefined
 }
@@ -269,15 +271,15 @@ export interface ClimateGapsParameters {
 export interface Series {
   /** Series ticker. */
   readonly ticker: string
-  /** Kind of measure: daily high or low temperature. */
-  readonly measure_type: string
+  /** What the markets settle on: the day's high or low, or the temperature of an hour. */
+  readonly measure_type: 'high' | 'low' | 'hourly'
   /** Title. */
   readonly title: string
   /** Station that settles it; null when it is none of ours. */
   readonly station_code: string | null
-  /** Category. */
+  /** Category, as the exchange has it; Climate and Weather for temperatures. */
   readonly category: string
-  /** Frequency. */
+  /** How often there is an event, as the exchange has it, such as daily or hourly. */
   readonly frequency: string
   /** Tags. */
   readonly tags: readonly string[]
@@ -304,9 +306,9 @@ export interface Market {
   readonly event_ticker: string
   /** Ticker of the series that the event belongs to. */
   readonly series_ticker: string
-  /** Status, as the exchange has it. */
+  /** Status, as the exchange has it: initialized, inactive, active, closed, determined, disputed, amended or finalized. The exchange may add others. */
   readonly status: string
-  /** Result; empty while there is none. */
+  /** Result: yes, no or scalar; empty while there is none. */
   readonly result: string
   /** Close time, UTC. */
   readonly close_time: string
@@ -314,7 +316,7 @@ export interface Market {
 
 /** The markets of the catalogue, by ticker. Conditions combine with AND. */
 export interface MarketsParameters {
-  /** Series ticker. */
+  /** Series ticker, or the ticker of one event. */
   readonly series?: string | undefined
   /** Station code, NYC or KNYC. */
   readonly station?: string | undefined
@@ -333,8 +335,8 @@ export interface Health {
   readonly status: 'ok' | 'degraded'
   /** The embedded analytical database. */
   readonly embedded_db: 'ok' | 'error'
-  /** The relational database. */
-  readonly hosted_db: 'ok' | 'error'
+  /** The relational database; off where the server runs without one. */
+  readonly hosted_db: 'ok' | 'error' | 'off'
   /** The last synchronization of the lake; without object storage, the last look at its directory. */
   readonly sync: {
     readonly last_sync: string | null
@@ -368,6 +370,8 @@ export interface EndpointForm {
   readonly limitMax: number | null
   /** Whether gaps between rows can be filled, which is done in json alone. */
   readonly hasFill: boolean
+  /** The parameters that are dates, not instants. */
+  readonly dates: readonly string[]
 }
 
 export const ENDPOINTS = {
@@ -376,71 +380,83 @@ export const ENDPOINTS = {
     formats: ['json', 'csv', 'parquet', 'ndjson'],
     limitMax: null,
     hasFill: false,
+    dates: ['date', 'from', 'to'],
   },
   candles: {
     path: '/api/v1/candles',
     formats: ['json', 'csv', 'parquet', 'ndjson'],
     limitMax: 500000,
     hasFill: true,
+    dates: [],
   },
   observations: {
     path: '/api/v1/observations',
     formats: ['json', 'csv', 'parquet', 'ndjson'],
     limitMax: 500000,
     hasFill: false,
+    dates: [],
   },
   climate: {
     path: '/api/v1/climate',
     formats: ['json', 'csv', 'parquet', 'ndjson'],
     limitMax: 500000,
     hasFill: false,
+    dates: ['from', 'to'],
   },
   climateGaps: {
     path: '/api/v1/analysis/climate-gaps',
     formats: ['json'],
     limitMax: null,
     hasFill: false,
+    dates: ['from', 'to'],
   },
   series: {
     path: '/api/v1/series',
     formats: ['json'],
     limitMax: 10000,
     hasFill: false,
+    dates: [],
   },
   seriesNamed: {
     path: '/api/v1/series/{ticker}',
     formats: ['json'],
     limitMax: null,
     hasFill: false,
+    dates: [],
   },
   markets: {
     path: '/api/v1/markets',
     formats: ['json'],
     limitMax: 10000,
     hasFill: false,
+    dates: [],
   },
   marketNamed: {
     path: '/api/v1/markets/{ticker}',
     formats: ['json'],
     limitMax: null,
     hasFill: false,
+    dates: [],
   },
   health: {
     path: '/health',
     formats: ['json'],
     limitMax: null,
     hasFill: false,
+    dates: [],
   },
   ready: {
     path: '/readyz',
     formats: ['json'],
     limitMax: null,
     hasFill: false,
+    dates: [],
   },
   live: {
     path: '/livez',
     formats: ['json'],
     limitMax: null,
     hasFill: false,
+    dates: [],
   },
 } as const satisfies Record<string, EndpointForm>

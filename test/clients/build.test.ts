@@ -12,12 +12,13 @@ import {
   clientEndpoint,
   declaredEndpoints,
 } from '../../clients/build/declared-endpoints.ts'
+import { npmPackage, npmPackageName } from '../../clients/build/npm-package.ts'
 import type { LobParameters, Snapshot } from '../../clients/typescript/bookcast.ts'
 import { defineEndpoint } from '../../server/http/endpoint.ts'
 import { isDocumented } from '../../server/openapi/document.ts'
 import { LOB_PARAMETERS } from '../../server/endpoints/lob-parameters.ts'
 import type { ParameterValues } from '../../server/query/parameters.ts'
-import { readVersion } from '../../server/version.ts'
+import { readVersion } from '../../server/http/version.ts'
 import { SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
 import { PYTHON, PYTHON_ENVIRONMENT, withoutPython } from '../support/client-drivers.ts'
 import { startSampleServer } from '../support/sample-server.ts'
@@ -154,6 +155,14 @@ void temperature; void ApiError`),
   assert.match(await compile(use(`client.lob({ day: 'D' })`)), /'day' does not exist/)
 })
 
+test('the npm package has the served module and its types, and the same bytes from build to build', async () => {
+  const [module, types] = await Promise.all(
+    ['bookcast.js', 'bookcast.d.ts'].map((name) => readFile(new URL(name, SERVED), 'utf8')),
+  )
+  const served = await readFile(new URL(npmPackageName(readVersion()), SERVED))
+  assert.deepEqual(npmPackage(module ?? '', types ?? '', readVersion()), served)
+})
+
 test('pip installs the wheel, without an index', { skip: withoutPython, timeout: 120_000 }, async (t) => {
   const directory = await temporaryDirectory(t)
   const wheel = fileURLToPath(new URL(`bookcast-${readVersion()}-py3-none-any.whl`, SERVED))
@@ -172,7 +181,8 @@ assert bookcast.__file__.startswith(${JSON.stringify(target)})
 assert zipfile.ZipFile(${JSON.stringify(wheel)}).testzip() is None
 [found] = importlib.metadata.distributions(path=[${JSON.stringify(target)}])
 record = {str(file): file for file in found.files}
-assert record["bookcast.py"].hash.value and found.metadata["Requires-Python"] == ">=3.9"
+assert record["bookcast/py.typed"].hash.value and record["bookcast/__init__.py"].hash.value
+assert found.metadata["Requires-Python"] == ">=3.9"
 print(found.metadata["Name"], found.version, bookcast.__version__)`
   const { stdout, stderr } = spawnSync(PYTHON ?? '', ['-c', program], {
     encoding: 'utf8',

@@ -12,6 +12,7 @@ import { sha256Hex } from '../../server/http/api-keys.ts'
 import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { type ClientCall, type ClientDriver, clientsOfThisFile } from '../support/client-drivers.ts'
 import { runs } from '../support/effort.ts'
+import { FaultProxy } from '../support/fault-proxy.ts'
 import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
 import { answerForms, refuse, startRaw, startScripted } from '../support/scripted-server.ts'
@@ -60,6 +61,30 @@ for (const client of clientsOfThisFile()) {
       assert.deepEqual([error?.status, error?.code, error?.message], [status, code, `It is ${code}.`])
       assert.equal(server.requests.length, 1, code)
     }
+  })
+
+  test(`${client.name}: a connection that ends before its answer is tried again, and no more often than is said`, async (t) => {
+    const call: ClientCall = { url: '', ...LOB, options: QUICK, action: 'rows' }
+    const dropping = await startScripted(t, ({ socket }, response, count) => {
+      if (count === 0) socket.resetAndDestroy()
+      else if (count === 1) socket.destroy()
+      else response.writeHead(200).end(NDJSON)
+    })
+    assert.equal((await client.call({ ...call, url: dropping.url })).rows?.length, 200)
+    // Browsers have tries of their own.
+    const isExact = ['TypeScript', 'Python'].includes(client.name)
+    if (isExact) assert.equal(dropping.requests.length, 3)
+    const never = await startScripted(t, ({ socket }) => void socket.destroy())
+    const { error } = await client.call({ ...call, url: never.url })
+    assert.equal(error?.type, 'ConnectionError')
+    if (isExact) assert.equal(never.requests.length, QUICK.attempts)
+    const proxy = await FaultProxy.tcp('127.0.0.1', Number(new URL(dropping.url).port))
+    t.after(() => proxy.refuse())
+    await proxy.refuse()
+    setTimeout(() => void proxy.accept(), 100)
+    const url = `http://127.0.0.1:${proxy.port}`
+    const later = await client.call({ ...call, url, options: { firstWaitMs: 50 } })
+    assert.equal(later.rows?.length, 200, later.error?.message)
   })
 
   test(`${client.name}: a refusal that is none of ours has its status`, async (t) => {
@@ -211,7 +236,12 @@ for (const client of clientsOfThisFile()) {
   })
 
   test(`${client.name}: a server that is not there, and one that names its own page as the next`, async (t) => {
-    const { error } = await client.call({ url: 'http://127.0.0.1:9', ...LOB, action: 'rows' })
+    const { error } = await client.call({
+      url: 'http://127.0.0.1:9',
+      ...LOB,
+      options: QUICK,
+      action: 'rows',
+    })
     assert.equal(error?.type, 'ConnectionError')
     assert.match(error.message, /^http:\/\/127\.0\.0\.1:9 cannot be reached: /)
     const circle = await startScripted(t, (request, response) => {

@@ -38,9 +38,10 @@ let pandas: PythonClient | undefined
 const withPandas = (): PythonClient => (pandas ??= new PythonClient(PANDAS_PYTHON ?? ''))
 after(() => pandas?.close())
 
-async function frameOf(method: string, parameters: object): Promise<Frame> {
+async function frameOf(method: string, parameters: object, raw = false): Promise<Frame> {
   const client = withPandas()
-  const frame = (await client.raw({ url: file.service.url, method, parameters, action: 'frame' })) as Frame
+  const call = { url: file.service.url, method, parameters, action: 'frame', raw }
+  const frame = (await client.raw(call)) as Frame
   assert.equal(frame.error, undefined)
   return frame
 }
@@ -61,8 +62,8 @@ const FRAMES: readonly (readonly [string, Record<string, unknown>, string, Recor
   [
     'lob',
     { series: 'KXHIGHNY', date: '2026-07-01', interval: 600, levels: 2 },
-    'lob?series=KXHIGHNY&date=2026-07-01&interval=600&levels=2',
-    { ts: INSTANT, market_id: 'object', best_bid: 'int64', mid: 'float64', bids: 'object' },
+    'lob?series=KXHIGHNY&date=2026-07-01&interval=600&levels=2&nulls=true',
+    { ts: INSTANT, market_id: 'object', best_bid: 'Int64', spread: 'Int64', mid: 'float64', bids: 'object' },
   ],
   [
     'candles',
@@ -115,6 +116,40 @@ test('to_df gives the rows of the JSON answer, with types and nulls', { skip: wi
   }
   assert.ok(nulls > 0, 'the sample has values that are not known')
 })
+
+test(
+  'order books have missing values for zeros, unless the frame is raw',
+  { skip: withoutPandas },
+  async () => {
+    const books = {
+      series: 'KXHIGHNY',
+      date: '2026-07-01',
+      interval: 600,
+      columns: ['best_ask', 'spread', 'mid'],
+    }
+    const rows = await file.service.rows(
+      '/api/v1/lob?series=KXHIGHNY&date=2026-07-01&interval=600&columns=best_ask,spread,mid',
+    )
+    const missing = await frameOf('lob', books)
+    assert.equal(
+      missing.values['mid']?.filter((mid) => mid === null).length,
+      rows.filter(({ mid }) => mid === 0).length,
+    )
+    assert.ok(missing.values['mid']?.every((mid) => mid !== 0))
+    assert.ok(missing.values['mid']?.includes(null))
+    const zeros = { best_ask: 'int64', spread: 'int64', mid: 'float64' }
+    for (const frame of [
+      await frameOf('lob', books, true),
+      await frameOf('lob', { ...books, nulls: false }),
+    ]) {
+      assert.deepEqual(frame.dtypes, zeros)
+      assert.deepEqual(
+        frame.values['mid'],
+        rows.map(({ mid }) => mid),
+      )
+    }
+  },
+)
 
 test('instants with and without fractions stand in one column', { skip: withoutPandas }, async (t) => {
   const times = ['2026-07-02T05:00:00Z', '2026-07-02T05:00:00.250Z', null]
@@ -170,13 +205,14 @@ interface ParquetAnswer {
   readonly types: Readonly<Record<string, string>>
 }
 
+const TIMESTAMP = 'TIMESTAMP WITH TIME ZONE'
 const DUCKDB_TYPES: Readonly<Record<RecordFieldType, string>> = {
   string: 'VARCHAR',
   date: 'DATE',
   number: 'DOUBLE',
   integer: 'INTEGER',
   boolean: 'BOOLEAN',
-  instant: 'TIMESTAMP WITH TIME ZONE',
+  instant: TIMESTAMP,
 }
 
 function typesOf(kind: RecordKind): Record<string, string> {
@@ -225,6 +261,7 @@ const PARQUET: readonly ParquetAnswer[] = [
 
 /** A value of the JSON answer as a reader gives it: instants in one spelling, dates as `dates` says. */
 function asRead(value: unknown, type: string | undefined, dates: 'midnight' | 'day'): unknown {
+  if (type === TIMESTAMP && typeof value === 'number') return new Date(value / 1e6).toISOString()
   if (typeof value !== 'string') return value
   if (type?.startsWith('TIMESTAMP') === true) return new Date(value).toISOString()
   return type === 'DATE' && dates === 'midnight' ? `${value}T00:00:00.000Z` : value
@@ -278,6 +315,16 @@ test(
   },
 )
 
+/** What the libraries give: of order books timestamps, and missing values unless they are raw. */
+const TABLES = PARQUET.flatMap((answer): (ParquetAnswer & { readonly raw: boolean })[] => {
+  if (answer.method !== 'lob') return [{ ...answer, raw: false }]
+  const types = { ...answer.types, ts: TIMESTAMP }
+  return [
+    { ...answer, types, target: `${answer.target}&nulls=true`, raw: false },
+    { ...answer, types, raw: true },
+  ]
+})
+
 for (const [library, method] of [
   ['pyarrow', 'to_arrow'],
   ['polars', 'to_polars'],
@@ -289,14 +336,15 @@ for (const [library, method] of [
     const client = new PythonClient(python ?? '')
     t.after(() => client.close())
     const { url, rows } = file.service
-    for (const answer of PARQUET) {
-      const { method: asked, parameters, target, types } = answer
+    for (const answer of TABLES) {
+      const { method: asked, parameters, target, types, raw } = answer
       const given = (await client.raw({
         url,
         method: asked,
         parameters,
         action: 'table',
         library: method,
+        raw,
       })) as { readonly types: Readonly<Record<string, string>>; readonly rows: readonly JsonRecord[] }
       assert.deepEqual(Object.keys(given.types), Object.keys(types))
       for (const [name, type] of Object.entries(given.types)) {
@@ -332,7 +380,10 @@ test(
     const reading =
       'def read(file):\n    data = file.read()\n    return [data[:4].decode(), data[-4:].decode(), len(data)]\n'
     await writeFile(join(directory, 'polars.py'), `${reading}read_parquet = read\nconcat = list\n`)
-    await writeFile(join(directory, 'pyarrow', '__init__.py'), 'concat_tables = list\n')
+    await writeFile(
+      join(directory, 'pyarrow', '__init__.py'),
+      'from io import BytesIO as BufferReader\nconcat_tables = list\n',
+    )
     await writeFile(join(directory, 'pyarrow', 'parquet.py'), `${reading}read_table = read\n`)
     const client = new PythonClient(PYTHON ?? '', [directory])
     t.after(() => client.close())

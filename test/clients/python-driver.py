@@ -1,6 +1,6 @@
 """Runs one call of the Python client and prints what came of it as JSON, for the tests that both clients go through.
 
-Reads {"url", "options", "method", "positional", "parameters", "action", "path", "call"} from its first argument. Actions:
+Reads {"url", "options", "method", "positional", "parameters", "action", "path", "raw"} from its first argument. Actions:
 rows, file, bytes, frame, table, one, cancel (from another thread, once a batch has come), leave (the loop, after ten rows), count
 (rows alone, with the memory they took). The error of a client is part of the result; any other error ends the program.
 """
@@ -111,11 +111,11 @@ def run(call):
     elif action == "bytes":
         result = {"bytes": sum(len(chunk) for chunk in answer.iter_bytes())}
     elif action == "frame":
-        result = frame_columns(answer.to_df())
+        result = frame_columns(answer.to_df(raw=bool(call.get("raw"))))
     elif action == "library":
         result = {"value": getattr(answer, call["library"])()}
     elif action == "table":
-        result = table_rows(getattr(answer, call["library"])())
+        result = table_rows(getattr(answer, call["library"])(raw=bool(call.get("raw"))))
     elif action == "cancel":
         result = {"rows": cancelled_answer(answer)}
     elif action == "leave":

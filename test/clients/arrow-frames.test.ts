@@ -1,0 +1,47 @@
+// to_df where pyarrow is installed: the frame that the rows make, read from parquet.
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { PYTHON_ENVIRONMENT, pythonWith } from '../support/client-drivers.ts'
+import { serviceOfThisFile } from '../support/conformance-service.ts'
+
+const file = serviceOfThisFile()
+const python = pythonWith('pandas, pyarrow')
+const skip =
+  python === null ? 'no Python with pandas and pyarrow is installed (BOOKCAST_TEST_PYTHON names one)' : false
+
+const JULY_1 = { start: '2026-07-01', end: '2026-07-01' }
+const CALLS = [
+  ['lob', { series: 'KXHIGHNY', date: '2026-07-01', interval: 600 }],
+  ['lob', { series: 'KXHIGHNY', date: '2026-07-01', interval: 600, levels: 2, nulls: false }],
+  ['lob', { series: 'KXHIGHNY', date: '2026-07-01', interval: 600, columns: ['mid', 'ts', 'best_ask'] }],
+  ['candles', { series: 'KXHIGHNY', ...JULY_1, interval: 60, fill: false, tz: 'station' }],
+  ['observations', { station: 'NYC', ...JULY_1 }],
+  ['observations', { station: 'NYC', ...JULY_1, limit: 7 }],
+  ['observations', { station: 'NYC', start: '2020-01-01', end: '2020-01-01' }],
+  ['climate', { start: '2026-06-20', end: '2026-07-03' }],
+]
+
+const PROGRAM = `
+import json, sys, bookcast
+from pandas.testing import assert_frame_equal
+client = bookcast.Client(sys.argv[1])
+read_rows = bookcast.Answer._batches
+for method, parameters in json.loads(sys.argv[2]):
+    frame = getattr(client, method)(**parameters, format="ndjson").to_df()
+    # Where rows are read after all, this fails.
+    bookcast.Answer._batches = None
+    assert_frame_equal(getattr(client, method)(**parameters).to_df(), frame)
+    bookcast.Answer._batches = read_rows
+    print(method)`
+
+test('to_df is the same through Arrow and through rows', { skip }, async () => {
+  const args = ['-c', PROGRAM, file.service.url, JSON.stringify(CALLS)]
+  const { stdout } = await promisify(execFile)(python ?? '', args, { env: PYTHON_ENVIRONMENT })
+  assert.deepEqual(
+    stdout.trimEnd().split('\n'),
+    CALLS.map(([method]) => method),
+  )
+})
