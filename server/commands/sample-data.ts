@@ -22,15 +22,15 @@ const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'seed',
     placeholder: '<n>',
-    description: 'whole number; the same seed gives the same bytes',
+    description: 'integer seed; the same seed gives the same bytes',
     env: 'BOOKCAST_SAMPLE_SEED',
-    // With this one the first event of KXHIGHNY is split at 79 °F, as in the examples of the documentation.
+    // The seed of the examples in the documentation, whose first event of KXHIGHNY is split at 79 °F.
     default: '20',
   },
   {
     name: 'deltas',
     placeholder: '<n>',
-    description: 'instead of the sample: one busy day with so many level changes, for load tests',
+    description: 'instead of the sample: one busy day with this many level changes, for load tests',
     env: 'BOOKCAST_SAMPLE_DELTAS',
   },
   {

@@ -107,8 +107,8 @@ export function climateEndpoint(service: RecordService): Endpoint {
       exampleRecord: {
         station_code: 'NYC',
         observation_date: '2026-07-01',
-        high_temp_f: 86,
-        low_temp_f: 68,
+        high_temp_f: 83,
+        low_temp_f: 64,
         report_type: 'final',
         source: 'nws',
         product_id: '202607020700-KOKX-CDUS41-CLINYC',

@@ -70,6 +70,7 @@ export function recordBenchmark(recording: BenchmarkRecording): Generator<BookEv
     resolutionNs: 1,
     snapshotProbability: SNAPSHOT_PROBABILITY,
     burstiness: 0.1,
+    sweptLevelsMax: 1,
     isAbsolute: false,
   })
 }

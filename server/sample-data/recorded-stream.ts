@@ -39,6 +39,16 @@ export interface SimulatedMarket {
   readonly changesInHour: (hourStartMs: number) => number
 }
 
+/** A trade against the best level of one side. */
+export interface SimulatedTrade {
+  readonly market: SimulatedMarket
+  readonly ts: bigint
+  /** The side of the order that rested. */
+  readonly side: number
+  readonly price: number
+  readonly qty: number
+}
+
 export interface RecordingOptions {
   readonly markets: readonly SimulatedMarket[]
   /** Recorded span [fromMs, toMs): whole UTC hours. Books open at its start are known from its first nanosecond. */
@@ -51,8 +61,12 @@ export interface RecordingOptions {
   readonly snapshotProbability: number
   /** 0: changes come one by one; 1: half of them come two or more at once, up to 25. */
   readonly burstiness: number
+  /** So many levels at most are taken at once where the price has moved past them. */
+  readonly sweptLevelsMax: number
   /** Level changes are given as new quantities (`set`), not as differences (`add`). */
   readonly isAbsolute: boolean
+  /** Hears of each trade; also of those whose book changes an outage loses. */
+  readonly onTrade?: (trade: SimulatedTrade) => void
 }
 
 const NS_PER_HOUR_NUMBER = MS_PER_HOUR * 1_000_000
@@ -151,11 +165,26 @@ class RecordedFeed {
       yield* this.#message(market, ts, EVENT_GAP, [])
       this.#seqs.set(market.subscription, this.#seq(market) + BigInt(OUTAGE_LOST_MESSAGES))
     } else {
-      const change = market.book.step(market.fairAt(ms))
-      if (market.outages.some((outage) => outage.fromMs <= ms && ms < outage.toMs)) return
-      yield* this.#change(market, ts, change)
-      if (this.#random.isWithin(this.#options.snapshotProbability)) yield* this.snapshot(market, ts)
+      const fair = market.fairAt(ms)
+      const isLost = market.outages.some((outage) => outage.fromMs <= ms && ms < outage.toMs)
+      let levelsLeft = this.#options.sweptLevelsMax
+      do {
+        yield* this.#step(market, ts, fair, isLost)
+        levelsLeft -= 1
+      } while (levelsLeft > 0 && market.book.isBehind(fair))
+      if (!isLost && this.#random.isWithin(this.#options.snapshotProbability))
+        yield* this.snapshot(market, ts)
     }
+  }
+
+  /** One change of the book. Where the feed is lost, only its trade is told. */
+  *#step(market: SimulatedMarket, ts: bigint, fair: number, isLost: boolean): Generator<BookEvent> {
+    const change = market.book.step(fair)
+    if (change.isTrade) {
+      const { side, price, delta } = change
+      this.#options.onTrade?.({ market, ts, side, price, qty: -delta })
+    }
+    if (!isLost) yield* this.#change(market, ts, change)
   }
 
   snapshot(market: SimulatedMarket, ts: bigint): Generator<BookEvent> {

@@ -6,24 +6,15 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { LOB_SCHEMA } from '../../shared/lob-v1.ts'
-import { MS_PER_DAY, NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
+import { NS_PER_MS } from '../../shared/utc-date.ts'
 import { LobRecordingWriter } from '../lake/lob-recording-writer.ts'
 import type { WrittenLobFile } from '../lake/lob-recording-writer.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
-import { recordMarkets } from './recorded-stream.ts'
+import { recordSample, SAMPLE_FROM_MS, SAMPLE_TO_MS } from './sample-recording.ts'
 import type { SampleMarket, SampleSeries } from './sample-series.ts'
-import {
-  SAMPLE_DECI_CENT,
-  SAMPLE_FIRST_DATE,
-  SAMPLE_LAST_DATE,
-  SAMPLE_OUTAGE,
-  SAMPLE_SERIES,
-  sampleMarkets,
-} from './sample-series.ts'
+import { SAMPLE_DECI_CENT, SAMPLE_OUTAGE, SAMPLE_SERIES, sampleMarkets } from './sample-series.ts'
 
 const GENERATOR = 'bookcast sample-data'
-const KALSHI_RESOLUTION_NS = 1_000
-const POLYMARKET_RESOLUTION_NS = 1_000_000
 
 /** One lake file of the sample; `path` is relative to the sample's directory, with forward slashes. */
 interface SampleFile {
@@ -100,24 +91,10 @@ export async function writeSampleLake(options: SampleLakeOptions): Promise<Sampl
 }
 
 function appendSeries(writer: LobRecordingWriter, series: SampleSeries, seed: number): SampleMarket[] {
-  const isKalshi = series.source === 'kalshi'
   const { markets, described } = sampleMarkets(series, seed)
-  const fromMs = dateStartMs(SAMPLE_FIRST_DATE)
-  const toMs = dateStartMs(SAMPLE_LAST_DATE) + MS_PER_DAY
-  const recording = recordMarkets({
-    markets,
-    fromMs,
-    toMs,
-    seed,
-    resolutionNs: isKalshi ? KALSHI_RESOLUTION_NS : POLYMARKET_RESOLUTION_NS,
-    // Polymarket repeats the whole book after trades, Kalshi does not.
-    snapshotProbability: isKalshi ? 0 : 0.002,
-    burstiness: 0.25,
-    isAbsolute: !isKalshi,
-  })
-  writer.cover(series.ticker, BigInt(fromMs) * NS_PER_MS)
-  for (const event of recording) writer.append(series.ticker, event)
-  writer.cover(series.ticker, BigInt(toMs) * NS_PER_MS - 1n)
+  writer.cover(series.ticker, BigInt(SAMPLE_FROM_MS) * NS_PER_MS)
+  for (const event of recordSample(series, markets, seed)) writer.append(series.ticker, event)
+  writer.cover(series.ticker, BigInt(SAMPLE_TO_MS) * NS_PER_MS - 1n)
   return [...described]
 }
 
@@ -167,10 +144,4 @@ async function replaceFile(path: string, text: string): Promise<void> {
   } finally {
     await rm(temporary, { force: true })
   }
-}
-
-function dateStartMs(date: string): number {
-  const ms = utcDateStartMs(date)
-  if (ms === undefined) throw new RangeError(`not a date: ${date}`)
-  return ms
 }

@@ -1,21 +1,24 @@
 // The sample's records beside the order books: catalogue, candles, METAR observations and climate reports of the same
-// three series and days, made from the same seed. They go into the embedded store at the first `npm start`; like the
-// books they are generated, and none of it was ever traded, observed or issued.
+// three series and days. They follow from the weather and the trades that the books follow from (station-day.ts,
+// sample-recording.ts). They go into the embedded store at the first `npm start`; like the books they are generated, and
+// none of it was ever traded, observed or issued.
 
-import { seriesOfTicker } from '../../shared/series-name.ts'
-import { PRICE_UNITS_PER_CENT } from '../../shared/lob-v1.ts'
+import { PRICE_UNITS_PER_DOLLAR } from '../../shared/lob-v1.ts'
 import type { Observation } from '../../shared/observation.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
-import { STATIONS, type Station } from '../../shared/stations.ts'
-import { addDays, MS_PER_DAY, MS_PER_HOUR, utcDatesBetween, utcDateStartMs } from '../../shared/utc-date.ts'
+import { addDays, MS_PER_HOUR, utcDatesBetween, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { StationReport } from '../ingest/climate-reports/station-reports.ts'
 import { decodeMetar } from '../ingest/metar/decode-metar.ts'
 import type { ClimateEstimate } from '../storage/climate-store.ts'
 import type { MarketRecord, SeriesRecord } from '../storage/catalogue-store.ts'
-import type { SimulatedMarket } from './recorded-stream.ts'
+import { candlesOf } from './sample-candles.ts'
 import { SAMPLE_SEEN_AT_MS as SEEN_AT_MS, SAMPLE_TAG } from './sample-mark.ts'
+import { sampleTrades } from './sample-recording.ts'
+import type { SampleSeries, TemperatureMarket } from './sample-series.ts'
 import { SAMPLE_FIRST_DATE, SAMPLE_LAST_DATE, SAMPLE_SERIES, sampleMarkets } from './sample-series.ts'
 import { SeededRandom } from './seeded-random.ts'
+import { type SampleStation, stationDay } from './station-day.ts'
+import type { Bucket } from './temperature-events.ts'
 
 export interface SampleRecords {
   readonly series: readonly SeriesRecord[]
@@ -31,35 +34,36 @@ const CLIMATE_DAYS = 14
 /** Dates before the sample's last one without any report, and with an estimate only. */
 const DAYS_WITHOUT_REPORT = 9
 const DAYS_WITH_ESTIMATE = 8
+/** The date before the sample's last one whose final was corrected. */
+const DAYS_WITH_CORRECTION = 3
+/** After the climate day's end. */
+const FINAL_DELAY_MS = 2 * MS_PER_HOUR
 
 /** All records of a seed. */
 export function sampleRecords(seed: number): SampleRecords {
   const kalshi = SAMPLE_SERIES.filter(({ source }) => source === 'kalshi')
-  const markets = kalshi.flatMap((series) => sampleMarkets(series, seed).markets)
-  const stations = kalshi.map(({ ticker }) => stationOfSeries(ticker))
+  const perSeries = kalshi.map((series) => marketsAndCandles(series, seed))
+  const stations = kalshi.map(({ station }) => station)
   return {
-    series: kalshi.map(({ ticker }) => seriesRecord(ticker, stationOfSeries(ticker))),
-    markets: markets.map(marketRecord),
-    candles: markets.flatMap((market) => candlesOf(market, seed)),
+    series: kalshi.map(({ ticker, station }) => seriesRecord(ticker, station)),
+    markets: perSeries.flatMap(({ markets }) => markets),
+    candles: perSeries.flatMap(({ candles }) => candles),
     observations: stations.flatMap((station) => observationsOf(station, seed)),
     reports: stations.flatMap((station) => reportsOf(station, seed)),
-    estimates: stations.map((station) => ({
-      station_code: station.code,
-      observation_date: addDays(SAMPLE_LAST_DATE, -DAYS_WITH_ESTIMATE),
-      high_temp_f: dailyHighF(station, addDays(SAMPLE_LAST_DATE, -DAYS_WITH_ESTIMATE), seed),
-      low_temp_f: dailyHighF(station, addDays(SAMPLE_LAST_DATE, -DAYS_WITH_ESTIMATE), seed) - 17,
-      received_at: SEEN_AT_MS,
-    })),
+    estimates: stations.map((station) => estimateOf(station, seed)),
   }
 }
 
-function stationOfSeries(ticker: string): Station {
-  const station = STATIONS.find(({ highSeries }) => highSeries === ticker)
-  if (station === undefined) throw new Error(`no station settles ${ticker}`)
-  return station
+function marketsAndCandles(series: SampleSeries, seed: number) {
+  const { markets } = sampleMarkets(series, seed)
+  const trades = sampleTrades(series, markets, seed)
+  return {
+    markets: markets.map((market) => marketRecord(series, market)),
+    candles: [...trades.values()].flatMap(candlesOf),
+  }
 }
 
-function seriesRecord(ticker: string, station: Station): SeriesRecord {
+function seriesRecord(ticker: string, station: SampleStation): SeriesRecord {
   return {
     ticker,
     measure_type: 'high',
@@ -77,34 +81,34 @@ function seriesRecord(ticker: string, station: Station): SeriesRecord {
   }
 }
 
-function marketRecord(market: SimulatedMarket): MarketRecord {
-  const { id, openMs, closeMs } = market
-  const isClosed = closeMs <= SEEN_AT_MS
-  const result = market.fairAt(closeMs) > 5000 ? 'yes' : 'no'
+/** A market is settled with the day's final report. */
+function marketRecord(series: SampleSeries, market: TemperatureMarket): MarketRecord {
+  const { id, event, bucket, openMs, closeMs } = market
+  const settledMs = closeMs + FINAL_DELAY_MS
+  const isSettled = settledMs <= SEEN_AT_MS
+  const isWinner = bucket === event.winner
   return {
     ticker: id,
     event_ticker: id.slice(0, id.lastIndexOf('-')),
-    series_ticker: seriesOfTicker(id),
+    series_ticker: series.ticker,
     station_code: null,
-    status: isClosed ? 'finalized' : 'active',
-    result: isClosed ? result : '',
+    status: isSettled ? 'finalized' : 'active',
+    result: isSettled ? (isWinner ? 'yes' : 'no') : '',
     title: null,
     open_time: openMs,
     close_time: closeMs,
     market_type: 'binary',
     yes_sub_title: null,
     no_sub_title: null,
-    strike_type: null,
-    floor_strike: null,
-    cap_strike: null,
+    ...strikeFields(bucket),
     created_time: openMs,
     updated_time: null,
     expected_expiration_time: null,
     latest_expiration_time: null,
     settlement_timer_seconds: null,
-    settlement_value: null,
-    settlement_ts: null,
-    expiration_value: null,
+    settlement_value: isSettled ? (isWinner ? PRICE_UNITS_PER_DOLLAR : 0) : null,
+    settlement_ts: isSettled ? settledMs : null,
+    expiration_value: isSettled ? String(event.weather.highF) : null,
     can_close_early: true,
     price_level_structure: null,
     price_ranges: null,
@@ -115,64 +119,18 @@ function marketRecord(market: SimulatedMarket): MarketRecord {
   }
 }
 
-/** Traded minutes of a market, and the hours and days they make. */
-function candlesOf(market: SimulatedMarket, seed: number): StoredCandle[] {
-  const random = new SeededRandom(seed, `${market.id}/trades`)
-  const minutes: StoredCandle[] = []
-  let openInterest = 0
-  const endMs = Math.min(market.closeMs, SEEN_AT_MS)
-  for (let endTs = market.openMs + MS_PER_MINUTE; endTs <= endMs; endTs += MS_PER_MINUTE) {
-    if (random.below(25) !== 0) continue
-    const cents = (): number => {
-      const fair = Math.round(market.fairAt(endTs) / PRICE_UNITS_PER_CENT) + random.below(3) - 1
-      return Math.min(Math.max(fair, 1), 99) * PRICE_UNITS_PER_CENT
-    }
-    const prices = [cents(), cents(), cents(), cents()]
-    const volume = 100 * (1 + random.below(400))
-    openInterest += Math.floor(volume / 200) * 100
-    minutes.push({
-      market_ticker: market.id,
-      event_ticker: market.id.slice(0, market.id.lastIndexOf('-')),
-      series_ticker: seriesOfTicker(market.id),
-      period_interval: 1,
-      end_period_ts: endTs,
-      open: prices[0]!,
-      high: Math.max(...prices),
-      low: Math.min(...prices),
-      close: prices[3]!,
-      volume: BigInt(volume),
-      open_interest: BigInt(openInterest),
-    })
-  }
-  return [...minutes, ...rolledUp(minutes, 60), ...rolledUp(minutes, 1440)]
-}
-
-function rolledUp(minutes: readonly StoredCandle[], interval: 60 | 1440): StoredCandle[] {
-  const lengthMs = interval * MS_PER_MINUTE
-  const candles = new Map<number, StoredCandle>()
-  for (const minute of minutes) {
-    const endTs = Math.ceil(minute.end_period_ts / lengthMs) * lengthMs
-    const before = candles.get(endTs)
-    candles.set(endTs, {
-      ...minute,
-      period_interval: interval,
-      end_period_ts: endTs,
-      open: before?.open ?? minute.open,
-      high: Math.max(before?.high ?? 0, minute.high),
-      low: Math.min(before?.low ?? minute.low, minute.low),
-      volume: (before?.volume ?? 0n) + minute.volume,
-    })
-  }
-  return [...candles.values()]
-}
-
-function dailyHighF(station: Station, date: string, seed: number): number {
-  const usual = SAMPLE_SERIES.find(({ ticker }) => ticker === station.highSeries)!.usualHighF
-  return usual + new SeededRandom(seed, `${station.code}/${date}/high`).below(9) - 4
+/** The tails are named by the first degree outside, brackets by their degrees. */
+function strikeFields({
+  lowF,
+  highF,
+}: Bucket): Pick<MarketRecord, 'strike_type' | 'floor_strike' | 'cap_strike'> {
+  if (lowF === null) return { strike_type: 'less', floor_strike: null, cap_strike: (highF ?? 0) + 1 }
+  if (highF === null) return { strike_type: 'greater', floor_strike: lowF - 1, cap_strike: null }
+  return { strike_type: 'between', floor_strike: lowF, cap_strike: highF }
 }
 
 /** Hourly METARs at :51 and a SPECI now and then, written as reports and decoded like real ones. */
-function observationsOf(station: Station, seed: number): Observation[] {
+function observationsOf(station: SampleStation, seed: number): Observation[] {
   const random = new SeededRandom(seed, `${station.code}/reports`)
   const observations: Observation[] = []
   const fromMs = utcDateStartMs(addDays(SAMPLE_FIRST_DATE, -1))!
@@ -188,17 +146,14 @@ function observationsOf(station: Station, seed: number): Observation[] {
 }
 
 function observation(
-  station: Station,
+  station: SampleStation,
   type: 'METAR' | 'SPECI',
   observedMs: number,
   random: SeededRandom,
   seed: number,
 ): Observation {
-  const localMs = observedMs + station.standardOffsetHours * MS_PER_HOUR
-  const date = new Date(localMs).toISOString().slice(0, 10)
-  const hour = (localMs % MS_PER_DAY) / MS_PER_HOUR
-  const highF = dailyHighF(station, date, seed)
-  const temperatureF = highF - 9 + Math.round(9 * Math.sin(((hour - 10) / 24) * 2 * Math.PI))
+  const date = new Date(observedMs + station.standardOffsetHours * MS_PER_HOUR).toISOString().slice(0, 10)
+  const temperatureF = stationDay(station, date, seed).temperatureF(observedMs)
   const raw = metarText(station, type, observedMs, temperatureF, random)
   return {
     station_code: station.code,
@@ -226,7 +181,7 @@ function tenthsGroup(tenths: number): string {
 }
 
 function metarText(
-  station: Station,
+  station: SampleStation,
   type: 'METAR' | 'SPECI',
   observedMs: number,
   temperatureF: number,
@@ -243,33 +198,46 @@ function metarText(
 }
 
 /** Two weeks of daily reports with what real ones have: a preliminary before each final, a correction, a gap. */
-function reportsOf(station: Station, seed: number): StationReport[] {
+function reportsOf(station: SampleStation, seed: number): StationReport[] {
   const dates = utcDatesBetween(addDays(SAMPLE_LAST_DATE, -CLIMATE_DAYS), SAMPLE_LAST_DATE)
   return dates.flatMap((date, index) => {
     const daysBack = dates.length - 1 - index
     if (daysBack === DAYS_WITHOUT_REPORT || daysBack === DAYS_WITH_ESTIMATE) return []
-    const highF = dailyHighF(station, date, seed)
-    const dayEndMs = utcDateStartMs(date)! + MS_PER_DAY - station.standardOffsetHours * MS_PER_HOUR
+    const { endMs, highF, lowF, extremesUntil } = stationDay(station, date, seed)
     const report = (
       report_type: StationReport['report_type'],
       issuedMs: number,
-      high_temp_f: number,
+      extremes: { readonly highF: number; readonly lowF: number },
     ): StationReport => ({
       station_code: station.code,
       observation_date: date,
-      high_temp_f,
-      low_temp_f: highF - 18,
+      high_temp_f: extremes.highF,
+      low_temp_f: extremes.lowF,
       report_type,
       source: 'nws',
       product_id: `${new Date(issuedMs).toISOString().replaceAll(/\D/g, '').slice(0, 12)}-K${station.wfo}-CDUS41-${station.climatePil}`,
       issued_at: issuedMs,
       is_correction: report_type === 'correction',
     })
+    const isCorrected = daysBack === DAYS_WITH_CORRECTION
+    const preliminaryMs = endMs - 7 * MS_PER_HOUR
     const reports = [
-      report('preliminary', dayEndMs - 7 * MS_PER_HOUR, highF - 1),
-      report('final', dayEndMs + 2 * MS_PER_HOUR, highF),
+      // Issued at 17:00 with the extremes until 15:00: the warmest hour may come later.
+      report('preliminary', preliminaryMs, extremesUntil(preliminaryMs - 2 * MS_PER_HOUR) ?? { highF, lowF }),
+      report('final', endMs + FINAL_DELAY_MS, { highF: isCorrected ? highF - 1 : highF, lowF }),
     ]
-    if (daysBack === 3) reports.push(report('correction', dayEndMs + 9 * MS_PER_HOUR, highF + 1))
-    return reports
+    if (isCorrected) reports.push(report('correction', endMs + 9 * MS_PER_HOUR, { highF, lowF }))
+    return reports.filter(({ issued_at }) => issued_at <= SEEN_AT_MS)
   })
+}
+
+function estimateOf(station: SampleStation, seed: number): ClimateEstimate {
+  const observation_date = addDays(SAMPLE_LAST_DATE, -DAYS_WITH_ESTIMATE)
+  const { highF, lowF } = stationDay(station, observation_date, seed)
+  return {
+    station_code: station.code,
+    observation_date,
+    high_temp_f: highF,
+    low_temp_f: lowF,
+  }
 }

@@ -7,6 +7,7 @@ import { MS_PER_HOUR, addDays, utcDatesBetween, MONTH_NAMES } from '../../shared
 import type { Outage, SimulatedMarket } from './recorded-stream.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { SimulatedBook, deciCentTick, linearCentTick, tailTick } from './simulated-book.ts'
+import { sampleStation } from './station-day.ts'
 import type { Bucket, TemperatureEvent, TemperatureSeries } from './temperature-events.ts'
 import { temperatureEvent } from './temperature-events.ts'
 
@@ -21,17 +22,13 @@ export interface SampleSeries extends TemperatureSeries {
   readonly changesPerHour: number
 }
 
+const NEW_YORK = sampleStation('NYC', 84)
+
 export const SAMPLE_SERIES: readonly SampleSeries[] = [
-  { source: 'kalshi', ticker: 'KXHIGHNY', standardOffsetHours: -5, usualHighF: 84, changesPerHour: 230 },
-  { source: 'kalshi', ticker: 'KXHIGHCHI', standardOffsetHours: -6, usualHighF: 85, changesPerHour: 180 },
-  { source: 'kalshi', ticker: 'KXHIGHDEN', standardOffsetHours: -7, usualHighF: 91, changesPerHour: 140 },
-  {
-    source: 'polymarket',
-    ticker: 'highest-temperature-in-nyc',
-    standardOffsetHours: -5,
-    usualHighF: 84,
-    changesPerHour: 95,
-  },
+  { source: 'kalshi', ticker: 'KXHIGHNY', station: NEW_YORK, changesPerHour: 230 },
+  { source: 'kalshi', ticker: 'KXHIGHCHI', station: sampleStation('MDW', 85), changesPerHour: 180 },
+  { source: 'kalshi', ticker: 'KXHIGHDEN', station: sampleStation('DEN', 91), changesPerHour: 140 },
+  { source: 'polymarket', ticker: 'highest-temperature-in-nyc', station: NEW_YORK, changesPerHour: 95 },
 ]
 
 /** The feed of this event breaks once, for all six markets: they share a subscription. */
@@ -53,8 +50,14 @@ export interface SampleMarket {
   readonly outcome: 'Yes' | 'No'
 }
 
+/** A simulated market and what it is settled by. */
+export interface TemperatureMarket extends SimulatedMarket {
+  readonly event: TemperatureEvent
+  readonly bucket: Bucket
+}
+
 export interface SampleEventMarkets {
-  readonly markets: readonly SimulatedMarket[]
+  readonly markets: readonly TemperatureMarket[]
   readonly described: readonly SampleMarket[]
 }
 
@@ -92,8 +95,10 @@ function sampleMarket(series: SampleSeries, event: TemperatureEvent, bucket: Buc
     depth: 10 + random.below(14),
     orderQty: isKalshi ? kalshiOrderQty : polymarketOrderQty,
   })
-  const market: SimulatedMarket = {
+  const market: TemperatureMarket = {
     ...identity,
+    event,
+    bucket,
     subscription: isKalshi ? eventName : series.ticker,
     openMs: event.openMs,
     closeMs: event.closeMs,

@@ -1,6 +1,6 @@
 // One market's simulated book: two sides of price levels around a fair price that the caller moves. Every step is one
-// level change, as an exchange would report it, and the book is never crossed. Whose orders the levels are made of is
-// not modelled.
+// level change, as an exchange would report it, and the book is never crossed. What leaves the best level was traded, what
+// leaves another one was withdrawn. Whose orders the levels are made of is not modelled.
 
 import {
   PRICE_UNITS_PER_CENT,
@@ -17,6 +17,7 @@ export interface LevelChange {
   readonly price: number
   readonly qty: number
   readonly delta: number
+  readonly isTrade: boolean
 }
 
 export interface BookLevel {
@@ -41,6 +42,8 @@ export interface SimulatedBookOptions {
 const LEVEL_QTY_MAX = 20_000 * QTY_UNITS_PER_CONTRACT
 // A side of so many levels loses its worst one before it gets another.
 const SIDE_LEVELS_MAX = 30
+// A level that the fair price has passed by so much is swept, one that it has passed by less goes in its time.
+const JUMP = 5 * PRICE_UNITS_PER_CENT
 
 export class SimulatedBook {
   readonly #options: SimulatedBookOptions
@@ -67,6 +70,13 @@ export class SimulatedBook {
       return this.#place(SIDE_ASK, askTop)
     }
     return this.#restingChange(bidTop, askTop, tick)
+  }
+
+  /** Whether the fair price has jumped past a level. */
+  isBehind(fair: number): boolean {
+    const bestBid = this.#extreme(SIDE_BID, 1) ?? fair
+    const bestAsk = this.#extreme(SIDE_ASK, 1) ?? fair
+    return bestBid > fair + JUMP || bestAsk < fair - JUMP
   }
 
   /** All levels, bids before asks, each from the lowest price. */
@@ -109,18 +119,19 @@ export class SimulatedBook {
     const delta = this.#options.orderQty(this.#options.random)
     const qty = (this.#side(side).get(price) ?? 0) + delta
     this.#side(side).set(price, qty)
-    return { side, price, qty, delta }
+    return { side, price, qty, delta, isTrade: false }
   }
 
   /** Withdraws the whole level with the given probability, else about half of it. */
   #takeFrom(side: number, price: number, wholeProbability: number): LevelChange {
     const held = this.#side(side).get(price) ?? 0
+    const isTrade = price === this.#extreme(side, 1)
     const half = Math.floor(held / (2 * QTY_UNITS_PER_CONTRACT)) * QTY_UNITS_PER_CONTRACT
     const isWhole = half === 0 || this.#options.random.isWithin(wholeProbability)
     const qty = isWhole ? 0 : held - half
     if (isWhole) this.#side(side).delete(price)
     else this.#side(side).set(price, qty)
-    return { side, price, qty, delta: qty - held }
+    return { side, price, qty, delta: qty - held, isTrade }
   }
 
   /** The best (`direction` 1) or the worst (−1) price of a side, if it has levels. */

@@ -1,16 +1,14 @@
-// The temperature events of the sample: their names, strikes, life times and the simulated forecast that moves their
-// fair prices. Shapes follow the exchanges (six buckets an event; open at 14:00Z the day before; closed at midnight
-// local standard time), the weather does not follow anything.
+// The temperature events of the sample: their strikes, life times and the forecast that moves their fair prices. Shapes
+// follow the exchanges (six buckets an event; open at 14:00Z the day before; closed at midnight local standard time), prices
+// follow the weather of the station's day.
 
 import { MS_PER_HOUR, addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 import { SeededRandom } from './seeded-random.ts'
+import { type SampleStation, type StationDay, stationDay } from './station-day.ts'
 
 export interface TemperatureSeries {
   readonly ticker: string
-  /** Local standard time minus UTC, whole hours. */
-  readonly standardOffsetHours: number
-  /** The usual daily high of the season, °F. */
-  readonly usualHighF: number
+  readonly station: SampleStation
 }
 
 /** One bucket of an event: highs in [lowF, highF], both whole degrees; null has no bound. */
@@ -26,6 +24,9 @@ export interface TemperatureEvent {
   readonly openMs: number
   readonly closeMs: number
   readonly buckets: readonly Bucket[]
+  /** The bucket of the day's high, which the event is settled at. */
+  readonly winner: Bucket
+  readonly weather: StationDay
   /** The chance (0 to 1) of one bucket at an instant between open and close. */
   readonly probability: (bucket: Bucket, ms: number) => number
   /** Orders per hour of a usual market at an instant, relative to the busiest hour of the day. */
@@ -34,7 +35,6 @@ export interface TemperatureEvent {
 
 const OPEN_HOUR_UTC_THE_DAY_BEFORE = 14
 const BRACKET_COUNT = 4
-const PEAK_HOUR_LOCAL = 16
 const FORECAST_STEP_MS = 600_000
 // Order flow by local standard hour: quiet nights, a morning rise, busy while the temperature climbs.
 const HOURLY_ACTIVITY = [
@@ -44,30 +44,29 @@ const HOURLY_ACTIVITY = [
 
 /** The event of one local day, fully determined by the seed. */
 export function temperatureEvent(series: TemperatureSeries, day: string, seed: number): TemperatureEvent {
-  const dayStartMs = utcDateStartMs(day)
-  const dayBeforeMs = utcDateStartMs(addDays(day, -1))
-  if (dayStartMs === undefined || dayBeforeMs === undefined) throw new RangeError(`not a date: ${day}`)
-  const localMidnightMs = dayStartMs - series.standardOffsetHours * MS_PER_HOUR
-  const openMs = dayBeforeMs + OPEN_HOUR_UTC_THE_DAY_BEFORE * MS_PER_HOUR
-  const closeMs = localMidnightMs + 24 * MS_PER_HOUR
-  const peakMs = localMidnightMs + PEAK_HOUR_LOCAL * MS_PER_HOUR
-  const random = new SeededRandom(seed, `${series.ticker}/${day}/forecast`)
-  const firstForecastF = series.usualHighF + 3 * random.gaussian()
-  // The lowest bracket starts about four degrees below the first forecast.
-  const lowestF = Math.round(firstForecastF) - 4 + random.below(2)
-  const highF = Math.round(firstForecastF + 1.3 * random.gaussian()) + 0.3 * (random.unit() - 0.5)
-  const path = forecastPath({ random, firstForecastF, highF, openMs, peakMs, closeMs })
+  const weather = stationDay(series.station, day, seed)
+  const { startMs, peakMs, endMs: closeMs } = weather
+  const openMs = utcDateStartMs(addDays(day, -1))! + OPEN_HOUR_UTC_THE_DAY_BEFORE * MS_PER_HOUR
+  const random = new SeededRandom(seed, `${series.station.code}/${day}/forecasts`)
+  const path = forecastPath(weather, openMs, random)
+  const buckets = bucketsFrom(weather.lowestBracketF)
   return {
     day,
     openMs,
     closeMs,
-    buckets: bucketsFrom(lowestF),
-    probability: (bucket, ms) =>
-      bucketProbability(bucket, forecastAt(path, openMs, ms), spreadF(peakMs - ms)),
+    buckets,
+    winner: buckets.find(({ highF }) => highF === null || highF >= weather.highF)!,
+    weather,
+    probability: (bucket, ms) => {
+      // The high cannot end below what was reached: what is left is divided among the other buckets.
+      const reachedF = weather.extremesUntil(ms)?.highF ?? Number.NEGATIVE_INFINITY
+      const meanF = Math.max(forecastAt(path, openMs, ms), reachedF)
+      return bucketProbability(bucket, { meanF, deviationF: spreadF(peakMs - ms), reachedF })
+    },
     activity: (ms) => {
-      const hour = new Date(ms + series.standardOffsetHours * MS_PER_HOUR).getUTCHours()
+      const hour = new Date(ms + series.station.standardOffsetHours * MS_PER_HOUR).getUTCHours()
       const settling = ms > peakMs + 3 * MS_PER_HOUR ? 0.4 : 1
-      return (HOURLY_ACTIVITY[hour] ?? 0) * (ms < localMidnightMs ? 0.6 : 1) * settling
+      return (HOURLY_ACTIVITY[hour] ?? 0) * (ms < startMs ? 0.6 : 1) * settling
     },
   }
 }
@@ -81,25 +80,17 @@ function bucketsFrom(lowestF: number): Bucket[] {
   return [{ lowF: null, highF: lowestF - 1 }, ...brackets, { lowF: lowestF + 2 * BRACKET_COUNT, highF: null }]
 }
 
-interface ForecastOptions {
-  readonly random: SeededRandom
-  readonly firstForecastF: number
-  readonly highF: number
-  readonly openMs: number
-  readonly peakMs: number
-  readonly closeMs: number
-}
-
-/** The expected high every ten minutes: wanders, jumps with the six-hourly model runs, and ends at the true high. */
-function forecastPath(options: ForecastOptions): number[] {
-  const { random, openMs, peakMs, closeMs } = options
+/** The expected high every ten minutes: wanders, jumps with the six-hourly model runs, and ends at the day's high. */
+function forecastPath(weather: StationDay, openMs: number, random: SeededRandom): number[] {
+  const { firstForecastF, highF, peakMs, endMs } = weather
   const path: number[] = []
-  let wanderF = options.firstForecastF - options.highF
-  for (let ms = openMs; ms <= closeMs + FORECAST_STEP_MS; ms += FORECAST_STEP_MS) {
+  const errorF = 0.3 * (random.unit() - 0.5)
+  let wanderF = firstForecastF - highF
+  for (let ms = openMs; ms <= endMs + FORECAST_STEP_MS; ms += FORECAST_STEP_MS) {
     const left = Math.min(Math.max((peakMs - ms) / (peakMs - openMs), 0), 1)
     const isModelRun = (ms / MS_PER_HOUR) % 6 === 5
     wanderF += random.gaussian() * (isModelRun ? 0.5 : 0.07)
-    path.push(options.highF + wanderF * Math.min(2 * left, 1))
+    path.push(highF + errorF + wanderF * Math.min(2 * left, 1))
   }
   return path
 }
@@ -117,10 +108,19 @@ function spreadF(msToPeak: number): number {
   return Math.max(0.15, 0.5 + (0.08 * msToPeak) / MS_PER_HOUR)
 }
 
-function bucketProbability(bucket: Bucket, meanF: number, deviationF: number): number {
-  const below = (limitF: number) => normalDistribution((limitF - meanF) / deviationF)
+interface Outcomes {
+  readonly meanF: number
+  readonly deviationF: number
+  /** The day's high so far. */
+  readonly reachedF: number
+}
+
+/** The chance of a bucket where the day's high is at least `reachedF`. */
+function bucketProbability(bucket: Bucket, { meanF, deviationF, reachedF }: Outcomes): number {
+  const lost = normalDistribution((reachedF - 0.5 - meanF) / deviationF)
+  const below = (limitF: number) => Math.max(normalDistribution((limitF - meanF) / deviationF), lost)
   const upTo = bucket.highF === null ? 1 : below(bucket.highF + 0.5)
-  return upTo - (bucket.lowF === null ? 0 : below(bucket.lowF - 0.5))
+  return (upTo - (bucket.lowF === null ? lost : below(bucket.lowF - 0.5))) / (1 - lost)
 }
 
 /** The normal distribution function by Abramowitz and Stegun 7.1.28: exact arithmetic only, error below 3e-7. */

@@ -154,14 +154,14 @@ test('2.1 aggregation rule: first open, highest high, lowest low, last close, su
     if (endMs === Date.parse('2026-07-02T00:00:00Z')) continue
     const numbers = (name: string): number[] => own.map((candle) => Number(candle[name]))
     assert.deepEqual(
-      [hour['open'], hour['high'], hour['low'], hour['close'], hour['volume']],
-      [
-        own[0]?.['open'],
-        Math.max(...numbers('high')),
-        Math.min(...numbers('low')),
-        own.at(-1)?.['close'],
-        numbers('volume').reduce((sum, volume) => sum + volume, 0),
-      ],
+      [hour['open'], hour['high'], hour['low'], hour['close']],
+      [own[0]?.['open'], Math.max(...numbers('high')), Math.min(...numbers('low')), own.at(-1)?.['close']],
+    )
+    // Each volume is rounded to whole contracts on its own.
+    const volume = numbers('volume').reduce((sum, minute) => sum + minute, 0)
+    assert.ok(
+      Math.abs(Number(hour['volume']) - volume) <= (own.length + 1) / 2,
+      `${Number(hour['volume'])} ${volume}`,
     )
     usedCount += own.length
   }

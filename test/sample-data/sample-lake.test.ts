@@ -110,11 +110,11 @@ test('books are never crossed and have up to thirty levels a side', async () => 
     assert.ok(twoSided.length > rows.length / 4)
     for (const row of twoSided) assert.ok(row.best_bid < row.best_ask, JSON.stringify(row))
     for (const row of rows) assert.ok(row.bids.length <= 30 && row.asks.length <= 30)
-    // A price near the edge leaves room for a few levels only.
+    // A price near the edge leaves room for a few levels only, and a jump sweeps some.
     const central = twoSided.filter((row) => row.mid > 25 && row.mid < 75)
     const deep = central.filter((row) => row.bids.length >= 5 && row.asks.length >= 5)
     assert.ok(central.length > 500)
-    assert.ok(deep.length > 0.9 * central.length, `${deep.length} of ${central.length}`)
+    assert.ok(deep.length > 0.85 * central.length, `${deep.length} of ${central.length}`)
   }
 })
 
