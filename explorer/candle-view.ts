@@ -22,7 +22,7 @@ import type { ViewState } from './view-state.ts'
 const MINUTES = 5
 const SHORTEST_CANDLES = 10
 const NOTE =
-  'Open, high, low, close in cents, at the end of each candle, UTC; only candles with trades. Below: contracts traded.'
+  'Open, high, low, close in cents over the period of each candle, UTC; only candles with trades. Below: contracts traded.'
 const COLUMNS = ['End (UTC)', 'Open', 'High', 'Low', 'Close', 'Volume', 'Open interest']
 
 function candlesRequest({ market, date, candle }: ViewState): ApiRequest<Candle> {
@@ -37,6 +37,7 @@ function candlesRequest({ market, date, candle }: ViewState): ApiRequest<Candle>
 class CandleView implements View {
   readonly #context: ViewContext
   readonly #bars = new CandleBars()
+  readonly #spanMs: number
   readonly #time: TimeView
   readonly #prices: LinePlot
   readonly #volumes: LinePlot
@@ -52,6 +53,7 @@ class CandleView implements View {
     below.append(volumes)
     side.remove()
     const spanMs = 60_000 * (Number(state.candle) || MINUTES)
+    this.#spanMs = spanMs
     this.#time = new TimeView({
       context,
       bounds: dayBounds(state.date),
@@ -124,9 +126,14 @@ class CandleView implements View {
     this.#time.bar.setTicks({
       count: times.length,
       timeOf: (index) => times[index] ?? 0,
-      indexAt: (ms) => indexAt(times, ms),
+      indexAt: (ms) => this.#indexAt(ms),
     })
     this.#time.showCursor(times.at(-1) ?? dayBounds(this.#context.state.date).fromMs)
+  }
+
+  /** The candle whose period an instant lies in, or else the last one before. */
+  #indexAt(ms: number): number {
+    return indexAt(this.#bars.times, ms + this.#spanMs - 1)
   }
 
   #cells(index: number): string[] {
@@ -139,7 +146,7 @@ class CandleView implements View {
   #showCursor(ms: number): string {
     const { times } = this.#bars
     if (times.length === 0) return ''
-    const index = indexAt(times, ms)
+    const index = this.#indexAt(ms)
     this.#prices.setCursor(times[index] ?? ms)
     this.#volumes.setCursor(times[index] ?? ms)
     this.#table.setCurrent(index)

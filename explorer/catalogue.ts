@@ -18,6 +18,13 @@ export interface ListedMarket {
   readonly event: string
   /** `yes` or `no` once it is settled. */
   readonly result: string
+  /** Whether the catalogue lists it; else it is among the books of the date. */
+  readonly isListed: boolean
+}
+
+/** The strikes that the catalogue lists of an event. None where it does not list it: nobody knows whether books are all there. */
+export function listedStrikes(markets: readonly ListedMarket[], event: string): string[] {
+  return markets.filter((each) => each.isListed && each.event === event).map(({ market }) => market)
 }
 
 export class Catalogue {
@@ -45,7 +52,8 @@ export class Catalogue {
       .toArray()
       // A server without a store, or whose store is away, has no catalogue; its order books are there all the same.
       .catch((error: unknown): null => {
-        if (error instanceof ApiError && error.code === 'store_unavailable') return null
+        if (error instanceof ApiError && ['unknown_path', 'store_unavailable'].includes(error.code))
+          return null
         throw error
       })
     const [recorded, listed] = await Promise.all([session.recordings(), series])
@@ -106,10 +114,11 @@ export class Catalogue {
       market,
       event: source === 'kalshi' ? market.slice(0, Math.max(0, market.lastIndexOf('-'))) : '',
       result: '',
+      isListed: false,
     }))
   }
 }
 
 function listedMarket({ ticker, event_ticker: event, result }: Market): ListedMarket {
-  return { market: ticker, event, result }
+  return { market: ticker, event, result, isListed: true }
 }

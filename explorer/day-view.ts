@@ -1,15 +1,17 @@
 // The day: the prices of all strikes of an event over one UTC date.
 
+import { listedStrikes } from './catalogue.ts'
 import { DataTable } from './data-table.ts'
 import { gapSpans } from './gap-spans.ts'
 import { LinePlot } from './line-plot.ts'
 import { dayBounds, intervalOf, quotesRequest } from './lob-requests.ts'
-import { indexAt, MarketLines } from './market-lines.ts'
+import { EventStrikes } from './implied-distribution.ts'
+import { indexAt, MarketLines, tickAt } from './market-lines.ts'
 import { onNextFrame } from './next-frame.ts'
 import { instantText, valueText } from './number-text.ts'
 import { plotFrame } from './plot-frame.ts'
 import { StrikeTable } from './strike-table.ts'
-import { orderedStrikes, shortened, type Strike } from './strikes.ts'
+import { shortened } from './strikes.ts'
 import { strikeColour } from './theme.ts'
 import { TimeView } from './time-view.ts'
 import type { View, ViewContext } from './view.ts'
@@ -30,12 +32,14 @@ class DayView implements View {
   readonly #intervalMs: number
   readonly #show = onNextFrame(() => this.#draw())
   #plot: LinePlot | undefined
-  #strikes: readonly Strike[] = []
+  readonly #listed: readonly string[]
+  #strikes = new EventStrikes([], [])
   #isWhole = false
 
   constructor(context: ViewContext) {
     const { state } = context
     this.#context = context
+    this.#listed = listedStrikes(context.markets, state.event)
     this.#intervalMs = 1000 * (Number(intervalOf(state, INTERVAL)) || INTERVAL)
     const name = state.event === ALL_EVENTS ? state.series : state.event
     const { plot, side, below } = plotFrame(
@@ -79,8 +83,8 @@ class DayView implements View {
 
   #draw(): void {
     if (this.#context.signal.aborted) return
-    const { times, lines } = this.#lines
-    if (this.#plot === undefined || lines.length !== this.#strikes.length) this.#buildPlot()
+    const { times } = this.#lines
+    this.#updateStrikes()
     const ordered = this.#orderedLines()
     this.#plot?.setData(
       times,
@@ -90,7 +94,7 @@ class DayView implements View {
     const endMs = (times.at(-1) ?? bounds.fromMs) + this.#intervalMs
     const domain = this.#isWhole ? bounds : { fromMs: bounds.fromMs, toMs: Math.min(endMs, bounds.toMs) }
     this.#plot?.setGaps(gapSpans(times, (index) => this.#lines.isKnown(index), this.#intervalMs, domain))
-    this.#table.setRows(['Time (UTC)', ...this.#strikes.map(({ label }) => label)], {
+    this.#table.setRows(['Time (UTC)', ...this.#strikes.all.map(({ label }) => label)], {
       count: times.length,
       cellsOf: (index) => [
         instantText(times[index] ?? 0),
@@ -105,13 +109,28 @@ class DayView implements View {
     this.#time.showCursor(this.#lastKnown())
   }
 
+  /** Both tokens of a Polymarket condition are among its markets: their prices are no distribution. */
+  get #hasShares(): boolean {
+    const { source, event } = this.#context.state
+    return source === 'kalshi' && event !== ALL_EVENTS
+  }
+
+  #updateStrikes(): void {
+    const strikes = new EventStrikes(
+      this.#listed,
+      this.#lines.lines.map(({ market }) => market),
+    )
+    const isSame = strikes.all.length === this.#strikes.all.length
+    this.#strikes = strikes
+    if (!isSame || this.#plot === undefined) this.#buildPlot()
+  }
+
   #buildPlot(): void {
     this.#plot?.destroy()
-    this.#strikes = orderedStrikes(this.#lines.lines.map(({ market }) => market))
-    const count = this.#strikes.length
+    const count = this.#strikes.all.length
     this.#plot = new LinePlot({
       host: this.#host,
-      lines: this.#strikes.map(({ label }, index) => ({
+      lines: this.#strikes.all.map(({ label }, index) => ({
         label,
         stroke: () => strikeColour(index, count),
         isStepped: true,
@@ -125,7 +144,7 @@ class DayView implements View {
 
   #orderedLines() {
     const { lines } = this.#lines
-    return this.#strikes.map(({ market }) => lines.find((line) => line.market === market))
+    return this.#strikes.all.map(({ market }) => lines.find((line) => line.market === market))
   }
 
   #lastKnown(): number {
@@ -138,16 +157,15 @@ class DayView implements View {
   #showCursor(ms: number): string {
     const { times } = this.#lines
     if (times.length === 0) return ''
-    const index = indexAt(times, ms)
-    const tickMs = times[index] ?? ms
+    const index = tickAt(times, ms, this.#intervalMs)
+    const tickMs = index === null ? ms : (times[index] ?? ms)
     this.#plot?.setCursor(tickMs)
     this.#table.setCurrent(index)
     const lines = this.#orderedLines()
-    // Both tokens of a Polymarket condition are among its markets: their prices are no distribution.
-    const { source, event } = this.#context.state
-    const hasShares = source === 'kalshi' && event !== ALL_EVENTS
-    this.#strikeTable.show(`At ${instantText(tickMs)}`, { strikes: this.#strikes, lines, index, hasShares })
-    const quotes = this.#strikes
+    const shown = { strikes: this.#strikes, lines, index, hasShares: this.#hasShares }
+    this.#strikeTable.show(`At ${instantText(tickMs)}`, shown)
+    if (index === null) return `${instantText(tickMs)}: no book is known`
+    const quotes = this.#strikes.all
       .slice(0, 8)
       .map(({ label }, place) => `${label} ${valueText(lines[place]?.mids[index])}`)
     return `${instantText(tickMs)}: ${quotes.join(', ')}`

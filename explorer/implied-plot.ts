@@ -1,15 +1,15 @@
 // The implied distribution over time: the strikes' shares as bands that lie on one another, coldest at the bottom.
 
+import { listedStrikes } from './catalogue.ts'
 import { DataTable } from './data-table.ts'
 import { gapSpans } from './gap-spans.ts'
-import { impliedDistribution, stacked } from './implied-distribution.ts'
+import { EventStrikes, stacked } from './implied-distribution.ts'
 import { LinePlot } from './line-plot.ts'
 import { intervalOf } from './lob-requests.ts'
-import { indexAt, type MarketLine, MarketLines } from './market-lines.ts'
+import { type MarketLine, MarketLines, tickAt } from './market-lines.ts'
 import { instantText } from './number-text.ts'
 import type { PlotFrame } from './plot-frame.ts'
 import { StrikeTable } from './strike-table.ts'
-import { orderedStrikes, type Strike } from './strikes.ts'
 import { strikeColour } from './theme.ts'
 import type { TimeView } from './time-view.ts'
 import type { ViewContext } from './view.ts'
@@ -19,39 +19,45 @@ export class ImpliedPlot {
   readonly lines = new MarketLines()
   readonly #frame: PlotFrame
   readonly #time: TimeView
-  readonly #context: ViewContext
   readonly #table = new DataTable('Implied distribution, percent')
   readonly #strikeTable: StrikeTable
+  readonly #tickMs: number
   #plot: LinePlot | undefined
-  #strikes: readonly Strike[] = []
+  readonly #listed: readonly string[]
+  #strikes = new EventStrikes([], [])
   /** One row for each time, one share for each strike. */
   #shares: readonly (readonly (number | null)[])[] = []
 
   constructor(frame: PlotFrame, time: TimeView, context: ViewContext) {
     this.#frame = frame
     this.#time = time
-    this.#context = context
+    this.#listed = listedStrikes(context.markets, context.state.event)
     this.#strikeTable = new StrikeTable((market) => context.open({ view: 'book', market }))
     frame.side.append(this.#strikeTable.root)
     frame.below.append(this.#table.root)
+    this.#tickMs = 1000 * (Number(intervalOf(context.state, QUOTES_INTERVAL)) || QUOTES_INTERVAL)
   }
 
-  draw(): void {
-    const { times, lines } = this.lines
-    if (lines.length !== this.#strikes.length || this.#plot === undefined) this.#buildPlot()
+  /** @param isWhole whether all rows have come; later time is not known to have no books before */
+  draw(isWhole: boolean): void {
+    const { times } = this.lines
+    this.#updateStrikes()
     const ordered = this.#ordered()
     this.#shares = times.map((_, index) =>
-      impliedDistribution(ordered.map((line) => line?.mids[index] ?? null)),
+      this.#strikes.sharesOf(ordered.map((line) => line?.mids[index] ?? null)),
     )
     const edges = this.#shares.map(stacked)
     this.#plot?.setData(
       times,
-      this.#strikes.map((_, place) => edges.map((row) => row[place] ?? null)),
+      this.#strikes.all.map((_, place) => edges.map((row) => row[place] ?? null)),
     )
-    const tickMs = 1000 * (Number(intervalOf(this.#context.state, QUOTES_INTERVAL)) || QUOTES_INTERVAL)
     const isKnown = (index: number): boolean => (this.#shares[index]?.[0] ?? null) !== null
-    this.#plot?.setGaps(gapSpans(times, isKnown, tickMs, this.#time.get().bounds))
-    this.#table.setRows(['Time (UTC)', ...this.#strikes.map(({ label }) => label)], {
+    const { bounds } = this.#time.get()
+    const loadedToMs = isWhole
+      ? bounds.toMs
+      : Math.min(bounds.toMs, (times.at(-1) ?? -Infinity) + this.#tickMs)
+    this.#plot?.setGaps(gapSpans(times, isKnown, this.#tickMs, { ...bounds, toMs: loadedToMs }))
+    this.#table.setRows(['Time (UTC)', ...this.#strikes.all.map(({ label }) => label)], {
       count: times.length,
       cellsOf: (index) => [
         instantText(times[index] ?? 0),
@@ -64,11 +70,13 @@ export class ImpliedPlot {
   showCursor(ms: number): string {
     const { times } = this.lines
     if (times.length === 0) return ''
-    const index = indexAt(times, ms)
+    const index = tickAt(times, ms, this.#tickMs)
     this.#plot?.setCursor(ms)
     this.#table.setCurrent(index)
-    const place = { strikes: this.#strikes, lines: this.#ordered(), index, hasShares: true }
-    this.#strikeTable.show(`At ${instantText(times[index] ?? ms)}`, place)
+    const lines = this.#ordered()
+    const place = { strikes: this.#strikes, lines, index, hasShares: true }
+    this.#strikeTable.show(`At ${instantText(index === null ? ms : (times[index] ?? ms))}`, place)
+    if (index === null) return 'no book is known'
     const shares = this.#shares[index] ?? []
     const best = shares.reduce<number>(
       (found, share, at) => ((share ?? 0) > (shares[found] ?? 0) ? at : found),
@@ -76,8 +84,8 @@ export class ImpliedPlot {
     )
     const share = shares[best]
     return share === null || share === undefined
-      ? 'no distribution'
-      : `likeliest ${this.#strikes[best]?.label} with ${share.toFixed(0)} %`
+      ? this.#strikes.missingText(lines.map((line) => line?.mids[index] ?? null)) || 'no distribution'
+      : `likeliest ${this.#strikes.all[best]?.label} with ${share.toFixed(0)} %`
   }
 
   showWindow(): void {
@@ -90,16 +98,25 @@ export class ImpliedPlot {
 
   #ordered(): (MarketLine | undefined)[] {
     const { lines } = this.lines
-    return this.#strikes.map(({ market }) => lines.find((line) => line.market === market))
+    return this.#strikes.all.map(({ market }) => lines.find((line) => line.market === market))
+  }
+
+  #updateStrikes(): void {
+    const strikes = new EventStrikes(
+      this.#listed,
+      this.lines.lines.map(({ market }) => market),
+    )
+    const isSame = strikes.all.length === this.#strikes.all.length
+    this.#strikes = strikes
+    if (!isSame || this.#plot === undefined) this.#buildPlot()
   }
 
   #buildPlot(): void {
     this.#plot?.destroy()
-    this.#strikes = orderedStrikes(this.lines.lines.map(({ market }) => market))
-    const count = this.#strikes.length
+    const count = this.#strikes.all.length
     this.#plot = new LinePlot({
       host: this.#frame.plot,
-      lines: this.#strikes.map(({ label }, index) => ({
+      lines: this.#strikes.all.map(({ label }, index) => ({
         label,
         stroke: () => strikeColour(index, count),
         widthPx: 1,

@@ -60,6 +60,13 @@ export class MarketLines {
   }
 }
 
+/** The index of the tick that an instant belongs to; null before the first one and in the time between ticks without rows. */
+export function tickAt(times: readonly number[], ms: number, tickMs: number): number | null {
+  const index = indexAt(times, ms)
+  const startMs = times[index]
+  return startMs !== undefined && startMs <= ms && ms < startMs + tickMs ? index : null
+}
+
 /** The index of the last of `times` that is not after `ms`; 0 before all of them. */
 export function indexAt(times: readonly number[], ms: number): number {
   let low = 0

@@ -10,6 +10,7 @@ const RECORDINGS = {
   formats: ['json'],
   limitMax: null,
   hasFill: false,
+  dates: [],
 } as const
 
 export class Session {

@@ -1,10 +1,10 @@
 // The strikes of an event at one instant: quotes, their middle and what they imply. It is the legend of the plot as well.
 
 import { button, element, scroller, tableHead, tableRow } from './element.ts'
-import { impliedDistribution } from './implied-distribution.ts'
+import type { EventStrikes } from './implied-distribution.ts'
 import type { MarketLine } from './market-lines.ts'
 import { valueText } from './number-text.ts'
-import { type Strike, shortened } from './strikes.ts'
+import { shortened } from './strikes.ts'
 import { strikeColour } from './theme.ts'
 
 const CAPTION_CHARACTERS_MAX = 70
@@ -28,7 +28,10 @@ export class StrikeTable {
     this.root = scroller('Strikes', table)
   }
 
-  /** @param hasShares whether the markets exclude one another, so that their prices are a distribution */
+  /**
+   * @param index of the rows to show; null where no book is known
+   * @param hasShares whether the markets exclude one another, so that their prices are a distribution
+   */
   show(
     caption: string,
     {
@@ -37,20 +40,26 @@ export class StrikeTable {
       index,
       hasShares,
     }: {
-      readonly strikes: readonly Strike[]
+      readonly strikes: EventStrikes
       readonly lines: readonly (MarketLine | undefined)[]
-      readonly index: number
+      readonly index: number | null
       readonly hasShares: boolean
     },
   ): void {
-    this.#caption.textContent = shortened(caption, CAPTION_CHARACTERS_MAX)
-    const mids = lines.map((line) => line?.mids[index] ?? null)
-    const shares = hasShares ? impliedDistribution(mids) : mids.map(() => null)
+    const cellOf = (cells: readonly (number | null)[] | undefined): number | null =>
+      index === null ? null : (cells?.[index] ?? null)
+    const mids = lines.map((line) => cellOf(line?.mids))
+    const shares = hasShares ? strikes.sharesOf(mids) : mids.map(() => null)
+    const missing = hasShares ? strikes.missingText(mids) : ''
+    this.#caption.textContent = shortened(
+      missing === '' ? caption : `${caption}: ${missing}`,
+      CAPTION_CHARACTERS_MAX,
+    )
     this.#body.replaceChildren(
-      ...strikes.map(({ market, label }, place) => {
+      ...strikes.all.map(({ market, label }, place) => {
         const line = lines[place]
         const swatch = element('span', { class: 'swatch', 'aria-hidden': 'true' })
-        swatch.style.background = strikeColour(place, strikes.length)
+        swatch.style.background = strikeColour(place, strikes.all.length)
         const open = button(label, () => this.#onChoose(market), {
           class: 'link',
           title: shortened(market, 200),
@@ -58,8 +67,8 @@ export class StrikeTable {
         open.setAttribute('aria-label', `${label}: open the book`)
         const share = shares[place]
         const cells = [
-          quoteText(line?.bids[index]),
-          quoteText(line?.asks[index]),
+          quoteText(cellOf(line?.bids)),
+          quoteText(cellOf(line?.asks)),
           valueText(mids[place]),
           share === null || share === undefined ? '–' : `${share.toFixed(1)} %`,
         ]

@@ -25,7 +25,7 @@ function parsed(market: string, lowestBracket: number): Parsed {
   const [, kind, number] = STRIKE.exec(market) ?? []
   if (number === undefined) {
     const name = market.slice(Math.max(market.lastIndexOf('-'), market.lastIndexOf(':')) + 1)
-    const label = shortened(name.replace(TOKEN, '$1…$2'), LABEL_CHARACTERS_MAX)
+    const label = shortened((name || market).replace(TOKEN, '$1…$2'), LABEL_CHARACTERS_MAX)
     return { market, label, order: Number.POSITIVE_INFINITY }
   }
   const value = Number(number)

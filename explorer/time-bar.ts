@@ -73,7 +73,7 @@ export class TimeBar {
   #zoom(factor: number): void {
     const { window, bounds, shortestMs } = this.#get()
     const cursor = this.#ticks.timeOf(Number(this.#slider.value))
-    const isInside = cursor >= window.fromMs && cursor < window.toMs
+    const isInside = cursor >= window.fromMs && cursor <= window.toMs
     const around = isInside ? cursor : (window.fromMs + window.toMs) / 2
     this.#listener.onWindow(zoomed(window, factor, around, { bounds, shortestMs }))
   }

@@ -20,6 +20,8 @@ import { type WeatherPlan, weatherPlan } from './weather-requests.ts'
 const SHORTEST_MS = 3_600_000
 const IMPLIED_NOTE =
   'The mids of all strikes, divided by their sum, percent. Hatched: not every strike has a known book.'
+const NO_CATALOGUE_NOTE =
+  'The server has no catalogue of markets: it is not known whether the books are those of all strikes, so there is no distribution.'
 const NO_EVENT_NOTE = 'A distribution is that of one event: choose one above where there is one.'
 
 class WeatherView implements View {
@@ -34,6 +36,7 @@ class WeatherView implements View {
   readonly #reports = element('tbody')
   readonly #show = onNextFrame(() => this.#draw())
   #times: readonly number[] = []
+  #areQuotesWhole = false
 
   constructor(context: ViewContext) {
     const { state, catalogue, host } = context
@@ -86,9 +89,10 @@ class WeatherView implements View {
 
   /** The plot below, with the bar for both; a sentence where there can be none. */
   #impliedPlot(): ImpliedPlot | null {
-    const { host, state } = this.#context
-    if (this.#plan.quotes === null) {
-      host.append(element('p', { class: 'missing' }, NO_EVENT_NOTE))
+    const { host, state, catalogue } = this.#context
+    if (this.#plan.quotes === null || !catalogue.isNamed) {
+      const note = this.#plan.quotes === null ? NO_EVENT_NOTE : NO_CATALOGUE_NOTE
+      host.append(element('p', { class: 'missing' }, note))
       return null
     }
     const frame = plotFrame(host, `Implied distribution of ${shortened(state.event, 80)}`, IMPLIED_NOTE)
@@ -112,23 +116,27 @@ class WeatherView implements View {
   }
 
   async #load(): Promise<void> {
-    const { quotes, observations, climate } = this.#plan
+    const { observations, climate } = this.#plan
+    const quotes = this.#implied === null ? null : this.#plan.quotes
     const requests = [observations, climate, quotes].filter((request) => request !== null)
     const loading = this.#context.panel.begin(requests)
     const read = async <Row>(
       request: ApiRequest<Row> | null,
       take: (rows: readonly Row[]) => void,
-    ): Promise<void> => {
-      if (request === null) return
-      await loading.read(request, (rows) => {
+    ): Promise<boolean> => {
+      if (request === null) return false
+      return loading.read(request, (rows) => {
         take(rows)
         this.#show()
       })
     }
+    const readQuotes = async (): Promise<void> => {
+      this.#areQuotesWhole = await read(quotes, (rows) => this.#implied?.lines.add(rows))
+    }
     await Promise.all([
       read(observations, (rows) => this.#weather.observations.push(...rows)),
       read(climate, (rows) => this.#weather.reports.push(...rows)),
-      read(quotes, (rows) => this.#implied?.lines.add(rows)),
+      readQuotes(),
     ])
     this.#show()
   }
@@ -147,7 +155,7 @@ class WeatherView implements View {
       ],
     })
     this.#showReports()
-    this.#implied?.draw()
+    this.#implied?.draw(this.#areQuotesWhole)
     const quoted = this.#implied?.lines.times ?? []
     const ticks = quoted.length > 0 ? quoted : times
     this.#time.bar.setTicks({

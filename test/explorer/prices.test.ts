@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { gapSpans } from '../../explorer/gap-spans.ts'
-import { impliedDistribution, stacked } from '../../explorer/implied-distribution.ts'
-import { indexAt, MarketLines } from '../../explorer/market-lines.ts'
+import { EventStrikes, impliedDistribution, stacked } from '../../explorer/implied-distribution.ts'
+import { indexAt, MarketLines, tickAt } from '../../explorer/market-lines.ts'
 import { quoteMid } from '../../explorer/quote.ts'
 import { eventDate, orderedStrikes, shortened } from '../../explorer/strikes.ts'
 
@@ -112,4 +112,30 @@ test('gaps are what no known row covers', () => {
     gapSpans([], () => true, 10, { fromMs: 0, toMs: 5 }),
     [{ fromMs: 0, toMs: 5 }],
   )
+})
+
+test('prices imply something only when every strike that the catalogue lists has a book', () => {
+  const listed = ['KXHIGHNY-26JUL02-T76', 'KXHIGHNY-26JUL02-B76.5', 'KXHIGHNY-26JUL02-B78.5']
+  const [coldest = '', middle = ''] = listed
+  const all = new EventStrikes(listed, [middle, coldest])
+  assert.deepEqual(
+    all.all.map(({ label }) => label),
+    ['< 76°', '76–77°', '78–79°'],
+  )
+  assert.deepEqual(all.sharesOf([10, 30, 60]), [10, 30, 60])
+  assert.equal(all.missingText([10, 30, 60]), '')
+  assert.deepEqual(all.sharesOf([10, 30, null]), [null, null, null])
+  assert.equal(all.missingText([10, 30, null]), '2 of 3 strikes')
+  assert.equal(all.missingText([null, null, null]), '0 of 3 strikes')
+  // Without a catalogue nobody knows whether these are all.
+  const unlisted = new EventStrikes([], [middle])
+  assert.deepEqual(unlisted.sharesOf([30]), [null])
+  assert.equal(unlisted.missingText([30]), '')
+})
+
+test('an instant without a row has no book, neither the one before nor the one after', () => {
+  const times = [1_000, 2_000, 5_000]
+  const found = [0, 1_000, 1_999, 2_000, 3_000, 4_999, 5_500, 6_000].map((ms) => tickAt(times, ms, 1_000))
+  assert.deepEqual(found, [null, 0, 0, 1, null, null, 2, null])
+  assert.equal(tickAt([], 1_000, 1_000), null)
 })

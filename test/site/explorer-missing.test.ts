@@ -16,6 +16,8 @@ import {
   tableCells,
   wholeRows,
 } from '../support/explorer-page.ts'
+import { MemoryStore, marketRow, seriesRow } from '../support/memory-store.ts'
+import { startSampleServer } from '../support/sample-server.ts'
 
 const file = serviceOfThisFile({
   // Of Denver only two days are left, so that a date between others has none.
@@ -98,6 +100,26 @@ test('the mids of several events are no distribution', { skip }, async () => {
   assert.deepEqual(faults, [])
   await leaveExplorer(page)
 })
+
+test(
+  'an event of which not every strike was recorded implies nothing, and says how many were',
+  { skip },
+  async (t) => {
+    const strikes = ['T76', 'B76.5', 'B78.5', 'B80.5', 'B82.5', 'T83', 'B84.5']
+    const markets = strikes.map((strike) => marketRow(`KXHIGHNY-26JUL02-${strike}`))
+    const { url } = await startSampleServer(t, {}, new MemoryStore([seriesRow('KXHIGHNY')], markets))
+    const event = 'series=KXHIGHNY&event=KXHIGHNY-26JUL02&date=2026-07-02'
+    const { page } = await openExplorer(chromium.browser, url, `#view=day&${event}`)
+    const caption = page.locator('table.strikes caption')
+    await caption.getByText('6 of 7 strikes').waitFor()
+    const implied = await page.locator('table.strikes tbody tr td:last-child').allInnerTexts()
+    assert.deepEqual(
+      implied,
+      strikes.map(() => '–'),
+    )
+    await page.close()
+  },
+)
 
 test('a day that ends early is hatched behind its end', { skip }, async () => {
   // The event of the first of July settles in the night to the second: of that date it has five hours.

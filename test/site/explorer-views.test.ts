@@ -204,10 +204,20 @@ test(
       const row = cells.find(([heading]) => heading === time.replace('T', ' '))
       assert.deepEqual(row?.slice(1, 3), [String(temperature), isInside ? String(maximum) : '–'], time)
     }
-    assert.deepEqual(await tableCells(page, 'Climate reports'), [
-      ['preliminary', '07-02 23:00Z', '81', '64'],
-      ['final', '07-03 08:00Z', '82', '64'],
-    ])
+    const reports = await file.service.rows(
+      '/api/v1/climate?station=MDW&from=2026-07-02&to=2026-07-02&revisions=true',
+    )
+    assert.deepEqual(
+      new Set((await tableCells(page, 'Climate reports')).map((row) => row.join(' '))),
+      new Set(
+        reports.map(({ report_type, issued_at, high_temp_f, low_temp_f }) =>
+          [report_type, `${String(issued_at).slice(5, 16).replace('T', ' ')}Z`, high_temp_f, low_temp_f].join(
+            ' ',
+          ),
+        ),
+      ),
+    )
+    assert.equal(reports.length, 2)
     // The plot of temperatures holds the maximum; colours of its line are those of the style sheet.
     const fall: string = await page.evaluate(
       `getComputedStyle(document.documentElement).getPropertyValue('--fall')`,
@@ -244,14 +254,18 @@ test(
 )
 
 test('candles: bodies where prices were, volumes below, all of it in the table', { skip }, async () => {
-  const { page, faults } = await open(
-    `#view=candles&market=${MARKET}&series=KXHIGHNY&event=KXHIGHNY-26JUL02&date=2026-07-02&candle=60`,
-  )
-  const count = await wholeRows(page)
   const candles = (await file.service.rows(
     `/api/v1/candles?market=${MARKET}&from=2026-07-02&to=2026-07-02&interval=60&fill=false`,
   )) as unknown as Candle[]
+  // The cursor stands within a candle's period.
+  const chosen = candles[2]!.end_period_ts
+  const cursor = new Date(Date.parse(chosen) - 1_800_000).toISOString()
+  const { page, faults } = await open(
+    `#view=candles&market=${MARKET}&series=KXHIGHNY&event=KXHIGHNY-26JUL02&date=2026-07-02&candle=60&at=${cursor}`,
+  )
+  const count = await wholeRows(page)
   assert.equal(count, candles.length)
+  assert.ok((await page.locator('.readout').textContent())?.startsWith(chosen.replace('T', ' ')))
   assert.ok(count > 3)
   assert.deepEqual(
     await tableCells(page, 'Candles'),
@@ -271,8 +285,6 @@ test('candles: bodies where prices were, volumes below, all of it in the table',
   const [rise, fall] = colours.map((text): Rgb => hexColour(text))
   for (const { open: opened, close, end_period_ts: end } of candles) {
     const x = (Date.parse(end) - 1_800_000 - DAY_MS) / DAY_LENGTH_MS
-    // The first one ends as the date begins.
-    if (x < 0) continue
     const at = await coloursAt(page, [
       x,
       (close - Math.max(0, low)) / (Math.min(100, high) - Math.max(0, low)),
