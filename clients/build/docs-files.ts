@@ -10,6 +10,7 @@ import type { ClientEndpoint } from './declared-endpoints.ts'
 const ROOT = new URL('../../../', import.meta.url)
 const SOURCES = new URL('server/site/', ROOT)
 const GUIDES = new URL('guides/', SOURCES)
+const THEME = new URL('explorer/theme.css', ROOT)
 const SERVED = new URL('dist/site/docs/', ROOT)
 const VIEWER_FILES = ['swagger-ui-bundle.js', 'swagger-ui.css']
 
@@ -43,8 +44,10 @@ function page(
   more: { readonly isGuide: boolean },
 ): string {
   // From the page itself, so that a proxy may put the server behind a path of its own.
-  const root = more.isGuide ? '../../' : ''
-  const links = guides.map((guide) => `<a href="${root}docs/guides/${guide.name}">${guide.title}</a>`)
+  const root = more.isGuide ? '../../' : './'
+  const link = (address: string, text: string): string =>
+    `<a href="${root}${address}"${text === title ? ' aria-current="page"' : ''}>${text}</a>`
+  const links = guides.map((guide) => link(`docs/guides/${guide.name}`, guide.title))
   const viewer = [
     '<link rel="preload" href="docs/swagger-ui-bundle.js" as="script">',
     '<link rel="preload" href="docs/swagger-ui.css" as="style">',
@@ -52,9 +55,9 @@ function page(
   ].join('')
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} · Bookcast</title><link rel="icon" href="data:,">${more.isGuide ? '' : viewer}<link rel="stylesheet" href="${root}docs/docs.css"></head>
-<body${more.isGuide ? ' class="guide"' : ''}>
-<header><strong>Bookcast</strong><a href="${root}docs">API</a>${links.join('')}
+<title>${title} · Bookcast</title><link rel="icon" href="data:,">${more.isGuide ? '' : viewer}<link rel="stylesheet" href="${root}docs/docs.css"><script type="module" src="${root}docs/page.js"></script></head>
+<body>
+<header><strong>Bookcast</strong><a id="explorer" href="${root}">Explorer</a>${link('docs', 'API')}${links.join('')}
 <a href="${root}clients/bookcast.py">Python client</a><a href="${root}clients/bookcast.js">TypeScript client</a></header>
 ${body}
 </body></html>
@@ -94,8 +97,9 @@ export async function writeDocsFiles(endpoints: readonly ClientEndpoint[]): Prom
   const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
   for (const name of VIEWER_FILES) await cp(join(viewer, name), fileURLToPath(new URL(name, SERVED)))
   await cp(join(viewer, 'LICENSE'), fileURLToPath(new URL('swagger-ui-license.txt', SERVED)))
-  for (const name of ['docs.js', 'docs.css'])
-    await cp(new URL(`docs/${name}`, SOURCES), new URL(name, SERVED))
+  for (const name of ['docs.js', 'page.js']) await cp(new URL(`docs/${name}`, SOURCES), new URL(name, SERVED))
+  const styles = [THEME, new URL('docs/docs.css', SOURCES)].map((file) => readFile(file, 'utf8'))
+  await writeFile(new URL('docs.css', SERVED), (await Promise.all(styles)).join(''))
   await writeFile(
     new URL('index.html', SERVED),
     page('API', viewerBody(endpoints), guides, { isGuide: false }),

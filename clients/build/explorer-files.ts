@@ -41,7 +41,10 @@ async function bundled(name: string, options: BuildOptions): Promise<[name: stri
 /** The served files by name. */
 async function explorerFiles(): Promise<[name: string, text: string][]> {
   const plot = dirname(createRequire(import.meta.url).resolve('uplot'))
-  const styles = [join(plot, 'uPlot.min.css'), fileURLToPath(new URL('explorer.css', SOURCES))]
+  const styles = [
+    join(plot, 'uPlot.min.css'),
+    ...['theme.css', 'explorer.css'].map((name) => fileURLToPath(new URL(name, SOURCES))),
+  ]
   const style = styles.map((path) => `@import ${JSON.stringify(path)};`).join('\n')
   return [
     ...(await bundled('explorer.js', { entryPoints: [ENTRY], sourcemap: 'linked' })),

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { defineEndpoint, type Endpoint, type ReplyHeaders, validatorHeaders } from '../http/endpoint.ts'
 import { strongEtag } from '../http/etag.ts'
-import { readVersion } from '../version.ts'
+import { readVersion } from '../http/version.ts'
 import { frontPageEndpoint } from './front-page.ts'
 import { recordingsEndpoint } from './recordings.ts'
 
@@ -22,6 +22,7 @@ const CONTENT_TYPES: readonly (readonly [string, string])[] = [
   ['.py', 'text/x-python; charset=utf-8'],
   ['.txt', 'text/plain; charset=utf-8'],
   ['.whl', 'application/octet-stream'],
+  ['.tgz', 'application/octet-stream'],
 ]
 
 /** What a page may do: run and show what comes from here, and ask the server it came from. */

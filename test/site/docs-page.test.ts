@@ -103,12 +103,54 @@ test(
   },
 )
 
-test('the guides are pages without scripts', { skip: withoutChromium }, async () => {
-  const { page, faults } = await open('/docs')
-  await page.getByRole('link', { name: 'Settlement' }).click()
-  await page.getByRole('heading', { level: 1, name: 'Settlement' }).waitFor()
-  assert.ok(page.url().endsWith('/docs/guides/settlement'))
-  assert.equal(await page.locator('script').count(), 0)
-  assert.deepEqual(faults, [])
-  await page.close()
+test(
+  'the guides name the address that they are read from, and copy their snippets',
+  { skip: withoutChromium },
+  async () => {
+    const { page, faults } = await open('/docs')
+    await page.getByRole('link', { name: 'Pulling a day' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Pulling a day' }).waitFor()
+    assert.ok(page.url().endsWith('/docs/guides/pulling-a-day'))
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    const snippet = page.locator('.snippet').nth(1)
+    await snippet.getByRole('button', { name: 'Copy' }).click()
+    await snippet.getByRole('button', { name: 'Copied' }).waitFor()
+    const copied: string = await page.evaluate('navigator.clipboard.readText()')
+    assert.ok(copied.includes(`bookcast.Client("${file.service.url}")`), copied)
+    assert.ok(!(await page.locator('body').innerText()).includes('localhost:8080'))
+    assert.deepEqual(faults, [])
+    await page.close()
+  },
+)
+
+test('the documentation leads back to the explorer', { skip: withoutChromium }, async () => {
+  for (const path of ['/docs', '/docs/guides/gaps']) {
+    const { page } = await open(path)
+    await page.getByRole('link', { name: 'Explorer' }).click()
+    await page.waitForURL((url) => url.pathname === '/')
+    await page.close()
+  }
 })
+
+test(
+  'the documentation has the colours of the explorer in both schemes',
+  { skip: withoutChromium },
+  async () => {
+    for (const [colorScheme, surface] of [
+      ['light', 'rgb(255, 255, 255)'],
+      ['dark', 'rgb(18, 21, 26)'],
+    ] as const) {
+      for (const path of ['/', '/docs', '/docs/guides/gaps']) {
+        const page = await chromium.browser.newPage({ colorScheme })
+        await page.goto(file.service.url + path)
+        assert.equal(await page.evaluate('getComputedStyle(document.body).backgroundColor'), surface, path)
+        if (path === '/docs') {
+          await page.waitForSelector('.opblock')
+          const isDark = await page.evaluate("document.documentElement.classList.contains('dark-mode')")
+          assert.equal(isDark, colorScheme === 'dark')
+        }
+        await page.close()
+      }
+    }
+  },
+)

@@ -5,7 +5,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { sha256Hex } from '../../server/http/api-keys.ts'
-import { readVersion } from '../../server/version.ts'
+import { readVersion } from '../../server/http/version.ts'
 import { startSampleServer } from '../support/sample-server.ts'
 
 interface SourceMap {
