@@ -23,6 +23,7 @@ import { runRecords } from './records.ts'
 import { environmentMarkdown, reportMarkdown } from './report.ts'
 import { runSoakHours } from './soak-hours.ts'
 import { runSoak, type SoakLength } from './soak.ts'
+import { runVolume } from './volume.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 
 /** What long benchmarks are asked for. */
@@ -40,6 +41,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map<string, Benchmark>([
   ['parquet-out', runParquetOut],
   ['records', runRecords],
   ['record-memory', (lake, size) => runRecordMemory(lake, size)],
+  ['volume', runVolume],
   ['mixed-load', (lake, size) => runMixedLoad(lake, size)],
   ['catalogue', (_lake, size) => runCatalogue(size)],
   ['clients', runClients],
