@@ -3,14 +3,28 @@
 // themselves; here their figures are only shown, when somebody asks.
 
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
-import type { CollectionMetrics, SyncFigures } from '../collect/collection.ts'
-import type { DiskFigures } from '../health/storage-watch.ts'
+import { buildInfo } from './build-info.ts'
+import type { DiskFigures, StorageFigures } from '../health/storage-watch.ts'
 import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
 import type { TaskMetrics } from '../ingest/task-loop.ts'
-import type { MetricsText } from './metrics-text.ts'
-import type { NewestRow } from './newest-rows.ts'
+import type { MetricsText } from '../http/metrics-text.ts'
+import type { NewestRow } from '../storage/newest-rows.ts'
 
 const MS_PER_S = 1000
+
+export interface CollectionMetrics {
+  readonly tasks: readonly TaskMetrics[]
+  readonly recorders: readonly RecorderMetrics[]
+  /** Synchronizations with object storage: files that must not replace what is there. */
+  readonly syncs?: readonly SyncFigures[]
+  readonly storage?: StorageFigures | undefined
+}
+
+export interface SyncFigures {
+  /** As in `tasks`. */
+  readonly task: string
+  readonly conflictCount: number
+}
 
 /** The metrics, not registered anywhere yet. */
 export function collectionMetrics(read: () => CollectionMetrics): (Counter | Gauge)[] {
@@ -67,6 +81,7 @@ export class CollectorMetrics implements MetricsText {
     newestRows: () => Promise<readonly NewestRow[]> = async () => [],
   ) {
     collectDefaultMetrics({ register: this.#registry })
+    this.#registry.registerMetric(buildInfo())
     for (const metric of collectionMetrics(read)) this.#registry.registerMetric(metric)
     for (const metric of newestRowMetrics(newestRows)) this.#registry.registerMetric(metric)
   }

@@ -2,9 +2,10 @@
 // collection, event-loop delay), how old the ingested data is, and what collects here, asked for when the metrics are.
 
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { buildInfo } from './build-info.ts'
 import { LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
-import type { CollectionMetrics } from '../collect/collection.ts'
+import type { CollectionMetrics } from './collection-metrics.ts'
 import type { LakeBooksFigures } from '../health/lake-books.ts'
 import type { AnswerCache } from '../answers/answer-cache.ts'
 import type { BlockCache } from '../lob/block-cache.ts'
@@ -14,8 +15,8 @@ import { collectionMetrics, newestRowMetrics } from './collection-metrics.ts'
 import { lakeFileGauge } from './lake-file-metrics.ts'
 import type { IngestAge } from '../catalogue/store-services.ts'
 import { laneMetrics } from './lane-metrics.ts'
-import type { MetricsText } from './metrics-text.ts'
-import type { NewestRow } from './newest-rows.ts'
+import type { MetricsText } from '../http/metrics-text.ts'
+import type { NewestRow } from '../storage/newest-rows.ts'
 import { RequestMetrics } from './request-metrics.ts'
 import type { Slots } from '../workers/slots.ts'
 
@@ -46,6 +47,7 @@ export class ServiceMetrics implements MetricsText {
   constructor(sources: MetricSources) {
     this.requests = new RequestMetrics(this.#registry)
     collectDefaultMetrics({ register: this.#registry })
+    this.#registry.registerMetric(buildInfo())
     for (const gauge of createGauges(sources)) this.#registry.registerMetric(gauge)
     for (const metric of laneMetrics(sources.lanes)) this.#registry.registerMetric(metric)
     for (const metric of answerCacheMetrics(sources.answerCache)) this.#registry.registerMetric(metric)

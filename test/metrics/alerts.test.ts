@@ -1,15 +1,16 @@
 // Every alert fires when what it is about is wrong, and clears when it is right again: over the text that a scrape gets.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test } from 'node:test'
-import type { CollectionMetrics } from '../../server/collect/collection.ts'
+import type { CollectionMetrics } from '../../server/metrics/collection-metrics.ts'
 import type { LakeBooksFigures } from '../../server/health/lake-books.ts'
 import type { StorageFigures } from '../../server/health/storage-watch.ts'
 import type { LaneFigures } from '../../server/feed/feed-lane.ts'
 import type { RecorderMetrics } from '../../server/recorder/recorder-metrics.ts'
 import type { TaskMetrics } from '../../server/ingest/task-loop.ts'
-import type { NewestRow } from '../../server/metrics/newest-rows.ts'
+import type { NewestRow } from '../../server/storage/newest-rows.ts'
 import { AnswerCache } from '../../server/answers/answer-cache.ts'
 import { ServiceMetrics } from '../../server/metrics/service-metrics.ts'
 import { firing, metricsOf, readAlertRules } from '../support/alert-rules.ts'
@@ -138,6 +139,17 @@ test('every alert names metrics that are there', async () => {
     for (const metric of metricsOf(expression)) assert.match(text, new RegExp(`^${metric}[ {]`, 'm'), name)
   }
   assert.deepEqual(RULES.map(({ name }) => name).toSorted(), Object.keys(FAULTS).toSorted())
+})
+
+test('the dashboard names metrics that are there', async () => {
+  const text = await scrape(goodWorld())
+  const dashboard = readFileSync(new URL('../../../operations/grafana.json', import.meta.url), 'utf8')
+  const names = new Set(dashboard.match(/\b(?:bookcast|nodejs|process)_[a-z0-9_]+/g))
+  assert.ok(names.size > 20)
+  for (const name of names) {
+    const metric = name.replace(/_bucket$/, '')
+    assert.match(text, new RegExp(`^# TYPE ${metric} `, 'm'), name)
+  }
 })
 
 test('every alert fires for its fault, and clears with it', async () => {

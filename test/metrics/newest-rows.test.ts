@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { startCollection } from '../../server/collect/collection.ts'
 import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
-import { newestRowsOf } from '../../server/metrics/newest-rows.ts'
+import { newestRowsOf } from '../../server/storage/newest-rows.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'
 import { send } from '../support/local-upstream.ts'
 import { observationAt } from '../support/moved-rows.ts'
@@ -39,11 +39,16 @@ test('an empty answer is counted as one, and the newest row stays what it was', 
     return send(200, '[]', { 'content-type': 'application/json' })
   }
   const collection = startCollection({
-    config: { ingest: world.config, recording: null, compaction: null, push: null },
+    config: {
+      ingest: world.config,
+      names: ['aviation-weather'],
+      recording: null,
+      compaction: null,
+      push: null,
+    },
     postgres,
     logger: pino({ level: 'silent' }),
     stations: WORLD_STATIONS,
-    names: ['aviation-weather'],
     http: { clock: CLOCK, random: () => 0.5 },
   })
   const task = () => collection.metrics().tasks.find((each) => each.task === 'aviation-weather')

@@ -5,18 +5,19 @@ import assert from 'node:assert/strict'
 import { cp, mkdir, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import type { CollectionMetrics } from '../../server/collect/collection.ts'
+import type { CollectionMetrics } from '../../server/metrics/collection-metrics.ts'
 import { StorageWatch } from '../../server/health/storage-watch.ts'
 import { readSourceStatus } from '../../server/ingest/source-status.ts'
 import { SOURCE_NAMES, type SourceName } from '../../server/ingest/source.ts'
 import { KalshiDirectory } from '../../server/exchanges/kalshi/directory.ts'
 import { UpstreamHttp } from '../../server/upstream/upstream-http.ts'
-import { newestRowsOf } from '../../server/metrics/newest-rows.ts'
+import { newestRowsOf } from '../../server/storage/newest-rows.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { LakeSyncSchedule } from '../../server/sync/lake-sync-schedule.ts'
 import { UPSTREAM_ATTEMPTS_MAX } from '../../server/upstream/upstream-http.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { type Answer, cutAfter, hangUp, send, stall } from '../support/local-upstream.ts'
+import { readVersion } from '../../server/http/version.ts'
 import { exported, held, Scrape } from '../support/metric-scrape.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { eventually, LogLines, readSeries, recordKalshi } from '../support/recorder-harness.ts'
@@ -420,7 +421,11 @@ function untilAborted(signal: AbortSignal | undefined): Promise<void> {
 }
 
 test('no metric of a collector is left that nothing was held against', async () => {
-  await Scrape.of(() => NOTHING)
+  const scrape = await Scrape.of(() => NOTHING)
+  assert.equal(
+    scrape.value('bookcast_build_info', { version: readVersion(), node: process.versions.node }),
+    1,
+  )
   assert.ok(exported.size > 25)
   assert.deepEqual([...exported].filter((name) => !held.has(name)).toSorted(), [])
 })
