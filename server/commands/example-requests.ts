@@ -1,8 +1,11 @@
-// Three curl lines for what the served lake really holds, so that a new user sees an answer at once. Only directories
-// are listed: no file is opened.
+// Three curl lines for what the served lake really holds, so that a new user sees an answer at once. Directories are listed
+// and one footer is read.
 
 import { readdir } from 'node:fs/promises'
 import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { MS_PER_HOUR, NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
+import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { seriesDates } from '../lake/series-dates.ts'
 
 // Temperature markets trade busily in the American afternoon: this UTC hour is the likeliest to hold something.
@@ -30,16 +33,31 @@ async function findLakeDay(lake: string): Promise<LakeDay | undefined> {
   return undefined
 }
 
-/** Three command lines that the server at `baseUrl` answers with data, or none when the lake has no order books yet. */
-export async function exampleRequests(lake: string, baseUrl: string): Promise<string[]> {
+/** Ticks that the file has: of the busy hour, or of the last one that it covers. */
+async function coveredTicks(path: string, date: string): Promise<string> {
+  const coverage = (await lakeFileFacts(path).catch(() => undefined))?.coverage
+  const hourOf = (ts: bigint): number =>
+    Math.floor((Number(ts / NS_PER_MS) - (utcDateStartMs(date) ?? 0)) / MS_PER_HOUR)
+  if (!coverage || (hourOf(coverage.fromTs) < BUSY_UTC_HOUR && hourOf(coverage.toTs) > BUSY_UTC_HOUR))
+    return `hour=${BUSY_UTC_HOUR}&interval=300`
+  return `hour=${Math.min(Math.max(hourOf(coverage.toTs), 0), 23)}&interval=60`
+}
+
+/**
+ * Three command lines that the server at `baseUrl` answers with data, or none when the lake has no order books yet.
+ * `needsKey`: they send the key of the shell variable `BOOKCAST_API_KEY`.
+ */
+export async function exampleRequests(lake: string, baseUrl: string, needsKey: boolean): Promise<string[]> {
   const day = await findLakeDay(lake)
   if (day === undefined) return []
   const { source, series, date } = day
+  const ticks = await coveredTicks(lobFilePath(lake, source, series, date), date)
+  const curl = needsKey ? 'curl -H "X-API-Key: $BOOKCAST_API_KEY"' : 'curl'
   const selection = source === lobSources()[0] ? `series=${series}` : `source=${source}&series=${series}`
   const url = `${baseUrl}/api/v1/lob?${selection}&date=${date}`
   return [
-    `curl '${url}&hour=${BUSY_UTC_HOUR}&interval=300&levels=3'`,
-    `curl '${url}&format=ndjson'`,
-    `curl '${url}&format=parquet' --output ${series}_${date}.parquet`,
+    `${curl} '${url}&${ticks}&levels=3'`,
+    `${curl} '${url}&format=ndjson'`,
+    `${curl} '${url}&format=parquet' --output ${series}_${date}.parquet`,
   ]
 }

@@ -10,6 +10,8 @@ import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
 import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
+import { bookcast } from '../support/program.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { soon } from '../support/collecting-process.ts'
 import { FaultProxy } from '../support/fault-proxy.ts'
 import { makeEmbeddedStore, makeEmptyStore, SERVER_URL } from '../support/postgres.ts'
@@ -123,6 +125,41 @@ test('offers the second source when the lake has nothing else, and says so when 
     assert.equal(await serving.exit, 0)
   }
   assert.equal(first.stderr(), '')
+})
+
+test('the first request asks for an hour that the recording covers, with a key where one is needed', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const recording = join(lake, 'recording.ndjson')
+  // Two and a half minutes of the morning: the busy hour has not come yet.
+  const frames = [
+    {
+      type: 'orderbook_snapshot',
+      sid: 1,
+      seq: 1,
+      msg: { market_ticker: 'KXHIGHNY-26JUL02-B80.5', yes: [[40, 5]], no: [[50, 5]] },
+    },
+    {
+      type: 'orderbook_delta',
+      sid: 1,
+      seq: 2,
+      msg: { market_ticker: 'KXHIGHNY-26JUL02-B80.5', price: 41, delta: 2, side: 'yes' },
+    },
+  ]
+  const times = ['2026-07-02T09:10:10Z', '2026-07-02T09:12:40Z']
+  const lines = frames.map((frame, index) => JSON.stringify({ ts: times[index], ...frame }))
+  await writeFile(recording, `${lines.join('\n')}\n`)
+  assert.equal((await bookcast(['import', '--source', 'kalshi', '--lake', lake, recording])).code, 0)
+  const key = 'a-key-of-sixteen-characters'
+  const serving = runServe(t, ['--lake', lake, '--port', '0'], { BOOKCAST_API_KEYS: `quant=${key}` })
+  const [, header = '', url = ''] =
+    / {2}curl -H "(X-API-Key: \$BOOKCAST_API_KEY)" '([^']+)'\n/.exec(await greeting(serving)) ?? []
+  assert.match(url, /&hour=9&/)
+  const [name = '', value = ''] = header.replace('$BOOKCAST_API_KEY', key).split(': ')
+  const rows = (await (await fetch(url, { headers: { [name]: value } })).json()) as { best_bid: number }[]
+  assert.deepEqual(
+    rows.map((row) => row.best_bid),
+    [40, 40],
+  )
 })
 
 /** Compressed, the long answer would fit into the buffers of the connection and be over at once. */
