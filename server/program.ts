@@ -7,7 +7,7 @@ import { type Command, type CommandIo } from './commands/command.ts'
 import { UsageError } from './options/usage-error.ts'
 import { fitted, styleOf } from './commands/terminal.ts'
 import { closest } from './options/closest.ts'
-import { readVersion } from './version.ts'
+import { readVersion } from './http/version.ts'
 
 /** The process as the program sees it. */
 export interface ProgramIo extends Omit<CommandIo, 'signal'> {
@@ -45,28 +45,28 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
   [
     'status',
     {
-      summary: 'show how current every source of data is',
+      summary: 'show how current each data source is',
       load: async () => (await import('./commands/status.ts')).statusCommand,
     },
   ],
   [
     'verify',
     {
-      summary: 'count what is stored against what there should be, and open what is missing',
+      summary: 'compare stored data with what should exist, and reopen missing windows',
       load: async () => (await import('./commands/verify.ts')).verifyCommand,
     },
   ],
   [
     'sync',
     {
-      summary: 'bring a lake and object storage up to date with each other',
+      summary: 'synchronize a lake with object storage',
       load: async () => (await import('./commands/sync.ts')).syncCommand,
     },
   ],
   [
     'prune',
     {
-      summary: 'show and remove order-book files of old dates',
+      summary: 'list and remove order-book files of old dates',
       load: async () => (await import('./commands/prune.ts')).pruneCommand,
     },
   ],
@@ -105,14 +105,14 @@ function helpText(stream: CommandIo['stdout'], env: CommandIo['env']): string {
   )
   const text = `Usage: bookcast <command> [options]
 
-Serves order books, candles, weather and climate reports of temperature markets, and collects them.
+Serves and collects order books, candles, weather and climate reports of temperature markets.
 
 ${bold('Commands:')}
 ${lines.join('')}
 ${bold('To begin:')}
-  bookcast serve --lake <dir>                            ${dim('a lake that you have')}
-  bookcast import --source ${lobSources()[0]} --lake <dir> <files>   ${dim('a lake out of recordings')}
-  bookcast sample-data --out <dir>                       ${dim('an invented lake, in <dir>/lake')}
+  bookcast serve --lake <dir>                            ${dim('serve an existing lake')}
+  bookcast import --source ${lobSources()[0]} --lake <dir> <files>   ${dim('make a lake from recordings')}
+  bookcast sample-data --out <dir>                       ${dim('make an invented lake in <dir>/lake')}
 
 "bookcast <command> --help" describes a command. "bookcast --version" prints the version.
 `

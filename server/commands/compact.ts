@@ -25,14 +25,14 @@ const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'lake',
     placeholder: '<dir>',
-    description: 'the lake to which rows move; required',
+    description: 'the lake that rows move to; required',
     env: 'BOOKCAST_LAKE',
   },
   ...STORE_OPTIONS,
   {
     name: 'delay-hours',
     placeholder: '<n>',
-    description: "hours after a day's end (UTC) before it is moved",
+    description: 'hours between the end of a UTC day and its move',
     env: 'BOOKCAST_COMPACT_DELAY_HOURS',
     default: String(COMPACTION_DELAY_MS / MS_PER_HOUR),
   },
@@ -40,7 +40,7 @@ const OPTIONS: readonly OptionDeclaration[] = [
     name: 'grace-minutes',
     placeholder: '<n>',
     description:
-      'rows stay in the store so long after their file is there, for servers with a copy of the lake',
+      'time that rows stay in the store after their file was written, for servers with a copy of the lake',
     env: 'BOOKCAST_COMPACT_GRACE_MINUTES',
     default: '0',
   },
@@ -50,9 +50,9 @@ const MS_PER_MINUTE = 60_000
 
 const HELP = `Usage: bookcast compact --lake <dir> [options]
 
-Moves closed days of candles and observations from the relational store to the lake. Each file is read back before the
-rows are deleted; a run that was killed is completed by the next one. With --grace-minutes rows are deleted by a run so long
-after the one that wrote their file. No other process may use an embedded store meanwhile.
+Moves closed days of candles and observations from the relational store to the lake. It reads each file back before it deletes
+rows. If a run is killed, the next one completes it. With --grace-minutes, a later run deletes the rows, at least that long after
+their file was written. While it runs, no other process can use an embedded store.
 
 ${describeOptions(OPTIONS)}
 `

@@ -30,44 +30,43 @@ function option(head: string, variable: string, description: string): string {
 }
 
 const GAPS = wrapText(
-  `A book is known from its snapshot on, as long as nothing can be missing. A break in ${NUMBERED.join(' and ')} sequence ` +
-    'numbers, the end of a recording while another goes on, a silence of more than a day, or a line that a recorder ' +
-    `writes when it loses its connection, ${TITLED[0]!.disconnectLine} (${OTHER_DISCONNECTS.join('; ')}), makes books ` +
-    'unknown until their next snapshot. The gap begins after the last known message.',
+  `A book is known from its snapshot until a message may be missing. A gap in ${NUMBERED.join(' and ')} sequence ` +
+    'numbers, the end of a recording while another continues, a silence of more than a day, or a line that a recorder ' +
+    `writes when it loses its connection, ${TITLED[0]!.disconnectLine} (${OTHER_DISCONNECTS.join('; ')}), makes ` +
+    'books unknown until their next snapshot. The gap begins after the last known message.',
   LINE_WIDTH,
 )
 
 export const IMPORT_HELP = `Usage: bookcast import --source ${CHOICE} --lake <dir> [options] [file…]
 
 Turns recorded exchange WebSocket messages into order-book files (lob.v1) in the lake: one file per series and UTC
-date. Input is ndjson, plain, gzip or zstd (told by the first bytes), one or many files; no file, or -, reads stdin.
-All files of a run are published at its end or none is.
+date. Input is ndjson, plain, gzip or zstd (detected from the first bytes), in one or many files; without a file, or
+with -, it reads stdin. A run publishes all of its files at the end, or none.
 
 Options (each also as an environment variable)
-${option(`--source ${CHOICE}`, 'BOOKCAST_IMPORT_SOURCE', 'whose messages they are')}
+${option(`--source ${CHOICE}`, 'BOOKCAST_IMPORT_SOURCE', 'the exchange that sent the messages')}
   --lake <dir>                the lake's directory, created if missing         BOOKCAST_LAKE
 ${option('--series <name>', 'BOOKCAST_IMPORT_SERIES', `files every market under this series; by default ${SERIES.join(', ')}`)}
   --skip-bad                  counts and reports lines that cannot be read     BOOKCAST_SKIP_BAD
                               instead of stopping; books that may have
                               missed something become unknown (a gap)
-  --replace                   writes the dates that the recording has events   BOOKCAST_REPLACE
-                              of from it alone, instead of adding to them
+  --replace                   rewrites the dates that the recording covers     BOOKCAST_REPLACE
+                              from it alone, instead of adding to them
   --sequence strict|per-market|ignore                                          BOOKCAST_SEQUENCE
-                              how far ${NUMBERED.join(' and ')} sequence numbers are believed.
-                              strict (default): one that is missing makes
-                              the books of its subscription unknown.
-                              per-market: the recording holds a part of a
-                              connection (one file a market, a filtered
-                              dump); missing numbers are other markets', and
-                              what was really lost goes unnoticed. A file
-                              does not go on with another then.
+                              how far ${NUMBERED.join(' and ')} sequence numbers are trusted.
+                              strict (default): a missing number makes the
+                              books of its subscription unknown.
+                              per-market: the recording holds part of a
+                              connection (one file per market, a filtered
+                              dump); missing numbers belong to other
+                              markets, so real losses go unnoticed. A file
+                              then does not continue in another.
                               ignore: numbers mean nothing; lost messages
-                              and reconnects that no line tells of go
-                              unnoticed
+                              and unmarked reconnects go unnoticed
   --report <file>             writes the whole report as JSON, market by       BOOKCAST_IMPORT_REPORT
                               market
-${option('--use-yes-price', 'BOOKCAST_USE_YES_PRICE', `the ${WITH_NO_LEG.join(' or ')} recording was made with use_yes_price; a recorded subscribe command that says so is noticed without this`)}
-  --help                      this text
+${option('--use-yes-price', 'BOOKCAST_USE_YES_PRICE', `the ${WITH_NO_LEG.join(' or ')} recording was made with use_yes_price; a recorded subscribe command that says so has the same effect`)}
+  --help                      show this help
 
 Lines: one message each, in any of these shapes
   {"type":"orderbook_delta",…}                         the frame alone
@@ -81,28 +80,29 @@ Lines: one message each, in any of these shapes
                                                        are the exchange's)
   1782316195.033 {…frame…}                             receive time, then space, tab or comma, then the frame
   [1782316195033,{…frame…}]                            the same as a list
-A receive time is RFC 3339 with its zone, or a number whose size tells its unit: below 10^11 seconds, below 10^14
-milliseconds, below 10^17 microseconds, else nanoseconds. A key that may be a time but cannot be read as one is refused
-by its name. An event's time is the exchange's, else the receive time, else that of the message before (of the next
-message for a book that was not known before it). A time that no right clock can have shown is set aside and counted:
-one that those around it contradict, or all receive times of a clock that differs from the exchange's by as much again
-and again, as local time written as UTC does; they are corrected by that. Where messages are numbered, a snapshot has no
-time but its receipt: if other messages of its connection happened after their own receipt, the recorder's clock was
-behind, and it is put later by as much. A clock that is ahead by two minutes or less cannot be told from a slow
-network: a first book is then known as much later, or from its first change on. PING, PONG and empty lines are passed
-over.
+A receive time is RFC 3339 with a zone, or a number: below 10^11 it counts seconds, below 10^14 milliseconds, below
+10^17 microseconds, else nanoseconds. If a key may be a time but its value cannot be read as one, the import stops and
+names the key.
 
-Files may come in any order and overlap, in one run or in many: messages are put together by what is in them
-(subscription and number, connection, receive time), and added to what the lake has. A message that is there already is
-a repeat and adds nothing; several recorders of one market fill each other's gaps; two different messages under one
-number are refused with both sources. The lake's files are those that one import of everything would have written.
-Within a file lines stand in the order in which they came, recordings one after the other; a file that goes back again
-and again (reversed, shuffled, written by two recorders at once) is refused by its name.
+An event's time is the exchange's; else the receive time; else the time of the message before (for a first book, of
+the next message). The import ignores and counts an impossible time: one that its neighbours contradict. If all
+receive times differ from the exchange's by a constant (local time written as UTC), the import corrects them. A
+numbered snapshot has only its receive time: if other messages of its connection carry later times than their receipt,
+the recorder's clock was behind, and the import moves the snapshot later by that offset. A clock that is up to two
+minutes ahead looks like a slow network: a first book then appears that much later, or with its first change. The
+import skips PING, PONG and empty lines.
+
+Files may come in any order and overlap, in one run or in several. The import identifies messages by their content
+(subscription and number, connection, receive time) and adds them to the lake. A repeated message adds nothing.
+Several recorders of one market fill each other's gaps. Two different messages with one number are an error that names
+both sources. The lake gets the same files as from one import of everything. Within a file, lines are in order of
+receipt and recordings follow one another; the import refuses a file that goes back repeatedly (reversed, shuffled, or
+written by two recorders at once).
 
 ${GAPS}
 
-At the end a report says what is known of each market and date, and why the rest is not; it warns of those of which
-less than half of the covered time is known. Equal input makes equal bytes.
+The final report states for each market and date what share of the time is known, and why the rest is not; it warns if
+less than half is known. The same input always produces the same bytes.
 
 Exit codes: 0 done, 1 failed or interrupted (nothing was written, unless it says so), 2 wrong usage.
 

@@ -27,20 +27,20 @@ const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'before',
     placeholder: '<date>',
-    description: 'files of earlier dates go (YYYY-MM-DD); required, and not later than two days ago',
+    description: 'remove files of earlier dates (YYYY-MM-DD); required, at least two days ago',
     env: 'BOOKCAST_PRUNE_BEFORE',
   },
   {
     name: 'kept-in',
     placeholder: '<place>',
-    description: 'only files that s3://bucket/prefix or a directory holds with the same bytes',
+    description: 'only remove files that s3://bucket/prefix or a directory holds with the same bytes',
     env: 'BOOKCAST_PRUNE_KEPT_IN',
   },
   {
     name: 'apply',
     placeholder: '',
     isFlag: true,
-    description: 'remove the files; without it they are only shown',
+    description: 'remove the files; without it they are only listed',
     env: 'BOOKCAST_PRUNE_APPLY',
   },
   ...S3_OPTIONS,
@@ -51,8 +51,8 @@ const BUSY_WAIT_MS_MAX = 5_000
 
 const HELP = `Usage: bookcast prune --lake <dir> --before <date> [--kept-in <place>] [--apply]
 
-Shows which order-book files are older than a date, and with --apply removes them. Candles, observations and object
-storage are left alone. A lake that pulls (sync --from, serve --sync-from) would fetch them again: prune those that push.
+Lists the order-book files that are older than a date; with --apply, removes them. It leaves candles, observations and object
+storage alone. A lake that pulls (sync --from, serve --sync-from) would fetch the files again: prune the lake that pushes.
 
 ${describeOptions(OPTIONS)}
 `

@@ -9,7 +9,7 @@ import { StorageWatch, type StorageFigures } from '../health/storage-watch.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { readRecorderStatus } from '../recorder/recorder-status.ts'
 import { readSourceStatus } from '../ingest/source-status.ts'
-import { newestRowsOf } from '../metrics/newest-rows.ts'
+import { newestRowsOf } from '../storage/newest-rows.ts'
 import { DataDirectoryLocked } from '../storage/data-directory-lock.ts'
 import { Postgres } from '../storage/postgres.ts'
 import type { Command } from './command.ts'
@@ -30,22 +30,22 @@ const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'lake',
     placeholder: '<dir>',
-    description: 'the lake whose recorders and disks are shown, too',
+    description: 'also show the recorders and disks of this lake',
     env: 'BOOKCAST_LAKE',
   },
   {
     name: 'work',
     placeholder: '<dir>',
-    description: "the recorder's work files; by default .recorder in the lake",
+    description: "directory of the recorder's work files; default: .recorder in the lake",
     env: 'BOOKCAST_RECORDER_DIR',
   },
 ]
 
 const HELP = `Usage: bookcast status [options]
 
-Prints a table of the sources of data. "lag" is the time since the last success of the source's slowest part, "gaps" the
-holes between the windows of time that were fetched completely, "failing" the parts whose last run failed. Then the
-newest rows that there are, and with --lake the recorders, disks, lake and logs. A running server is not disturbed.
+Prints a table of the data sources. "lag" is the time since the last success of the source's slowest part, "gaps" counts the
+holes between the time windows that were fetched completely, "failing" counts the parts whose last run failed. Then it prints the
+newest rows and, with --lake, the recorders, disks, lake and logs. It is safe to run beside a server.
 
 ${describeOptions(OPTIONS)}
 `

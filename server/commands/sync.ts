@@ -50,21 +50,21 @@ const OPTIONS: readonly OptionDeclaration[] = [
     name: 'replace',
     placeholder: '',
     isFlag: true,
-    description: 'replace files that somebody else wrote to the receiving side, or that cover more, too',
+    description: 'also replace files on the receiving side that another writer made or that cover more',
     env: 'BOOKCAST_SYNC_REPLACE',
   },
 ]
 
 const HELP = `Usage: bookcast sync --lake <dir> (--from|--to) <place> [options]
 
-Brings the lake up to date with object storage (--from) or object storage with the lake (--to). New and changed files
-only; each is checked by size and checksum before it appears under its name. Nothing is deleted. An interrupted run is
-taken up where it stopped.
+Pulls new and changed files from object storage into the lake (--from), or pushes them from the lake (--to). It verifies the
+size and checksum of each file before the file appears under its name. It deletes nothing. After an interruption, the next run
+resumes.
 
 ${describeOptions(OPTIONS)}
 
-Credentials come from the usual places of AWS tools: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, a
-container's or an instance's role. Exit code 1 when a file failed or is in conflict.
+Credentials come from the standard AWS sources: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the role of a
+container or instance. The exit code is 1 if a file failed or is in conflict.
 `
 
 interface Settings {

@@ -9,7 +9,7 @@ import { CONFIGURED_TIMEOUT_MS_MAX } from '../../shared/limits.ts'
 export interface IngestConfig {
   readonly userAgent: string
   readonly kalshiUrl: string
-  /** The exchange's category whose temperature series are followed. */
+  /** The exchange's category whose temperature series are collected. */
   readonly category: string
   readonly kalshiRequestsPerSecond: number
   readonly aviationWeatherUrl: string
@@ -26,24 +26,24 @@ export interface IngestConfig {
 
 // oxfmt-ignore
 export const USER_AGENT_OPTION =
-  { name: 'user-agent', placeholder: '<text>', description: 'how to call oneself; put an address for questions in it', env: 'BOOKCAST_USER_AGENT', default: 'bookcast/0.1' } as const satisfies OptionDeclaration
+  { name: 'user-agent', placeholder: '<text>', description: 'User-Agent of requests; include a contact address', env: 'BOOKCAST_USER_AGENT', default: 'bookcast/0.1' } as const satisfies OptionDeclaration
 
 // oxfmt-ignore
 export const INGEST_OPTIONS = [
   USER_AGENT_OPTION,
   KALSHI_URL_OPTION,
-  { name: 'exchange-category', placeholder: '<name>', description: 'category whose temperature series are followed', env: 'BOOKCAST_EXCHANGE_CATEGORY', default: 'Climate and Weather' },
-  { name: 'kalshi-requests-per-second', placeholder: '<n>', description: 'budget of requests to the exchange', env: 'BOOKCAST_KALSHI_REQUESTS_PER_SECOND', default: '10' },
+  { name: 'exchange-category', placeholder: '<name>', description: 'category whose temperature series are collected', env: 'BOOKCAST_EXCHANGE_CATEGORY', default: 'Climate and Weather' },
+  { name: 'kalshi-requests-per-second', placeholder: '<n>', description: 'rate limit of requests to the exchange', env: 'BOOKCAST_KALSHI_REQUESTS_PER_SECOND', default: '10' },
   { name: 'aviation-weather-url', placeholder: '<url>', description: 'live weather', env: 'BOOKCAST_AVIATION_WEATHER_URL', default: 'https://aviationweather.gov' },
   { name: 'iem-url', placeholder: '<url>', description: 'archive of weather and climate reports', env: 'BOOKCAST_IEM_URL', default: 'https://mesonet.agron.iastate.edu' },
   { name: 'ncei-url', placeholder: '<url>', description: 'second archive of weather', env: 'BOOKCAST_NCEI_URL', default: 'https://www.ncei.noaa.gov' },
   { name: 'nws-url', placeholder: '<url>', description: 'newest climate reports', env: 'BOOKCAST_NWS_URL', default: 'https://api.weather.gov' },
   { name: 'acis-url', placeholder: '<url>', description: 'climate statistics', env: 'BOOKCAST_ACIS_URL', default: 'https://data.rcc-acis.org' },
-  { name: 'catalogue-interval-ms', placeholder: '<ms>', description: 'between looks at series and markets', env: 'BOOKCAST_CATALOGUE_INTERVAL_MS', default: '300000' },
-  { name: 'candles-interval-ms', placeholder: '<ms>', description: 'between looks at the candles of open markets', env: 'BOOKCAST_CANDLES_INTERVAL_MS', default: '60000' },
-  { name: 'aviation-weather-interval-ms', placeholder: '<ms>', description: 'between looks at the live weather', env: 'BOOKCAST_AVIATION_WEATHER_INTERVAL_MS', default: '5000' },
-  { name: 'climate-interval-ms', placeholder: '<ms>', description: 'between looks at the newest climate reports', env: 'BOOKCAST_CLIMATE_INTERVAL_MS', default: '120000' },
-  { name: 'archives-interval-ms', placeholder: '<ms>', description: 'between looks at the archives', env: 'BOOKCAST_ARCHIVES_INTERVAL_MS', default: '3600000' },
+  { name: 'catalogue-interval-ms', placeholder: '<ms>', description: 'polling interval for series and markets', env: 'BOOKCAST_CATALOGUE_INTERVAL_MS', default: '300000' },
+  { name: 'candles-interval-ms', placeholder: '<ms>', description: 'polling interval for candles of open markets', env: 'BOOKCAST_CANDLES_INTERVAL_MS', default: '60000' },
+  { name: 'aviation-weather-interval-ms', placeholder: '<ms>', description: 'polling interval for live weather', env: 'BOOKCAST_AVIATION_WEATHER_INTERVAL_MS', default: '5000' },
+  { name: 'climate-interval-ms', placeholder: '<ms>', description: 'polling interval for the newest climate reports', env: 'BOOKCAST_CLIMATE_INTERVAL_MS', default: '120000' },
+  { name: 'archives-interval-ms', placeholder: '<ms>', description: 'polling interval for the archives', env: 'BOOKCAST_ARCHIVES_INTERVAL_MS', default: '3600000' },
 ] as const satisfies readonly OptionDeclaration[]
 
 type OptionName = (typeof INGEST_OPTIONS)[number]['name']

@@ -232,5 +232,5 @@ export function describeOptions(declarations: readonly OptionDeclaration[]): str
     const first = head.length < HELP_COLUMN ? head.padEnd(HELP_COLUMN) : `${head}\n${indent}`
     return `${first}${option.description}${fallback}\n${indent}${alternative}\n`
   })
-  return `Options:\n${lines.join('')}${'  -h, --help'.padEnd(HELP_COLUMN)}this text`
+  return `Options:\n${lines.join('')}${'  -h, --help'.padEnd(HELP_COLUMN)}show this help`
 }

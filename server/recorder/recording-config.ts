@@ -24,7 +24,7 @@ export function seriesOptions(): OptionDeclaration[] {
 // oxfmt-ignore
 export const RECORDER_OPTIONS: readonly OptionDeclaration[] = [
   ...seriesOptions(),
-  { name: 'work', placeholder: '<dir>', description: "the recorder's log and work files; by default .recorder in the lake", env: 'BOOKCAST_RECORDER_DIR' },
+  { name: 'work', placeholder: '<dir>', description: "directory of the recorder's log and work files; default: .recorder in the lake", env: 'BOOKCAST_RECORDER_DIR' },
   ...exchanges().flatMap(({ exchange }) => exchange.addressOptions),
 ]
 

@@ -15,14 +15,14 @@ export const STORE_OPTIONS = [
   {
     name: 'database-url',
     placeholder: 'postgres://…',
-    description: 'a PostgreSQL server, 15 or later. None: an embedded one in the data directory',
+    description: 'a PostgreSQL server, 15 or later. Default: an embedded one in the data directory',
     env: 'DATABASE_URL',
     isSecret: true,
   },
   {
     name: 'data-dir',
     placeholder: '<dir>',
-    description: 'where the embedded PostgreSQL keeps its files',
+    description: 'directory of the embedded PostgreSQL',
     env: 'BOOKCAST_DATA_DIR',
     default: 'bookcast-data',
   },

@@ -22,13 +22,13 @@ export const S3_OPTIONS = [
   {
     name: 's3-endpoint',
     placeholder: '<url>',
-    description: "another S3 service than Amazon's",
+    description: "address of an S3 service other than Amazon's",
     env: 'BOOKCAST_S3_ENDPOINT',
   },
   {
     name: 's3-path-style',
     placeholder: '<yes|no>',
-    description: 'the bucket in the path, not in the host name. None: yes with an endpoint of its own',
+    description: 'put the bucket in the path, not in the host name. Default: yes with --s3-endpoint',
     env: 'BOOKCAST_S3_PATH_STYLE',
   },
 ] as const satisfies readonly OptionDeclaration[]
@@ -38,7 +38,7 @@ export const OBJECT_STORE_OPTIONS = [
   {
     name: 'sync-interval-ms',
     placeholder: '<ms>',
-    description: 'between two synchronizations with object storage',
+    description: 'pause pause between two synchronizations with object storage',
     env: 'BOOKCAST_SYNC_INTERVAL_MS',
     default: String(SYNC_INTERVAL_MS),
   },
@@ -49,7 +49,7 @@ export const SYNC_OPTIONS = [
   {
     name: 'sync-from',
     placeholder: '<place>',
-    description: 's3://bucket/prefix or a directory from which the lake is kept up to date',
+    description: 's3://bucket/prefix or a directory: the server keeps the lake up to date from it',
     env: 'BOOKCAST_SYNC_FROM',
   },
   ...OBJECT_STORE_OPTIONS,
