@@ -69,7 +69,7 @@ async function contents({ postgres: store }: RelationalStore): Promise<Record<st
 }
 
 test('a collector is replaced, and restored from nothing, without a lost or a wrong row', async (t) => {
-  const [commands = ''] = await commandsUnder('Replace or restore a collector')
+  const [push = '', commands = ''] = await commandsUnder('Replace or restore a collector')
   const world = await startCollectingWorld(t)
   const { feed } = world
   feed.markets.set(MARKET, 'active')
@@ -107,6 +107,8 @@ test('a collector is replaced, and restored from nothing, without a lost or a wr
     )
     const { code, output } = await collecting.stop()
     assert.equal(code, 0, output)
+    // There is nothing left to push.
+    await shell.succeed(push)
   }
   for (const changes of [50, 30, 20]) {
     await collect(changes)
