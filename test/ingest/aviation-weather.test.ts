@@ -11,7 +11,15 @@ import { AWC_ENTRIES_MAX } from '../../shared/limits.ts'
 import type { Observation } from '../../shared/observation.ts'
 import { STATIONS } from '../../shared/stations.ts'
 import { HPA_PER_INHG } from '../../shared/unit-factors.ts'
-import { type Answer, cutAfter, hangUp, send, stall, startUpstream } from '../support/local-upstream.ts'
+import {
+  type Answer,
+  cutAfter,
+  hangUp,
+  send,
+  stall,
+  startUpstream,
+  timeoutMsFor,
+} from '../support/local-upstream.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { realDataPath } from '../support/real-data.ts'
 import { knownStation, sampleStation } from '../support/stations.ts'
@@ -184,7 +192,7 @@ async function bench(t: TestContext, script: readonly Answer[]): Promise<Bench> 
   const client = new AviationWeatherClient({
     baseUrl: upstream.baseUrl,
     userAgent: 'bookcast-test (ops@example.org)',
-    timeoutMs: 300,
+    timeoutMs: timeoutMsFor(script),
     clock,
     random: () => 0,
   })

@@ -16,6 +16,7 @@ import {
   send,
   stall,
   startUpstream,
+  timeoutMsFor,
 } from '../support/local-upstream.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { realDataPath } from '../support/real-data.ts'
@@ -288,7 +289,7 @@ async function bench(t: TestContext, script: readonly Answer[]): Promise<Bench> 
   const client = new IemClient({
     baseUrl: upstream.baseUrl,
     userAgent: 'bookcast-test',
-    timeoutMs: 300,
+    timeoutMs: timeoutMsFor(script),
     clock,
     random: () => 0,
   })

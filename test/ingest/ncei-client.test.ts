@@ -4,7 +4,15 @@ import { gzipSync } from 'node:zlib'
 import { NceiClient } from '../../server/ingest/ncei/client.ts'
 import type { ObservationFetch } from '../../server/ingest/observation-fetch.ts'
 import { ghcnhTable, REPORT_TEXT } from '../support/ghcnh-table.ts'
-import { type Answer, cutAfter, hangUp, send, stall, startUpstream } from '../support/local-upstream.ts'
+import {
+  type Answer,
+  cutAfter,
+  hangUp,
+  send,
+  stall,
+  startUpstream,
+  timeoutMsFor,
+} from '../support/local-upstream.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { knownStation } from '../support/stations.ts'
 
@@ -24,7 +32,7 @@ async function bench(
   const client = new NceiClient({
     baseUrl: upstream.baseUrl,
     userAgent: 'bookcast-test',
-    timeoutMs: 300,
+    timeoutMs: timeoutMsFor(script),
     clock: new ManualClock(Date.parse('2026-03-01T00:00:00Z')),
     random: () => 0,
   })

@@ -4,7 +4,7 @@ import { type IngestEvent, pollSource, type RunOutcome } from '../../server/inge
 import { SOURCE_NAMES, type SourceName } from '../../server/ingest/source.ts'
 import { readSourceStatus } from '../../server/ingest/source-status.ts'
 import type { AskedRequest } from '../support/local-upstream.ts'
-import { type Answer, cutAfter, hangUp, send, stall } from '../support/local-upstream.ts'
+import { type Answer, cutAfter, hangUp, send, stall, timeoutMsFor } from '../support/local-upstream.ts'
 import { MARKETS, SERIES } from '../support/exchange-world.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import {
@@ -249,6 +249,7 @@ for (const name of SOURCE_NAMES) {
     const before = await rowCounts()
     for (const [fault, failure, answer] of FAULTS) {
       world.fault = () => answer
+      world.timeoutMs = timeoutMsFor([answer])
       const events: IngestEvent[] = []
       const outcome = await poll(t, world, name, events)
       assert.ok(outcome.errorCount > 0, fault)

@@ -84,7 +84,14 @@ export function hangUp(): Answer {
   }
 }
 
+const NEVER: Answer = () => {}
+
 /** Accepts the request and never answers it. */
 export function stall(): Answer {
-  return () => {}
+  return NEVER
+}
+
+/** A client's time-out for a script: short only where it is what is tested, since a busy machine answers late. */
+export function timeoutMsFor(script: readonly Answer[]): number {
+  return script.includes(NEVER) ? 300 : 30_000
 }
