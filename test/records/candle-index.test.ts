@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync, renameSync, utimesSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { PartitionDraft } from '../../server/compaction/partition-draft.ts'
 import { RECORD_TABLES, type RecordRow } from '../../server/compaction/record-table.ts'
 import { CandleIndex } from '../../workers/records/candle-index.ts'
@@ -127,6 +128,15 @@ test('a file beside the range is looked at again when another takes its place', 
   copyFileSync(path, `${path}.new`)
   renameSync(`${path}.new`, path)
   assert.notEqual(identity(), before)
+  utimesSync(dirname(path), new Date(0), new Date(0))
+  const replaced = identity()
+  utimesSync(path, new Date(0), new Date(0))
+  // A change in place is noticed within a second, and at once when a plan turned out to be stale.
+  while (identity() === replaced) await setTimeout(50)
+  const touched = identity()
+  utimesSync(path, new Date(1), new Date(1))
+  directories.forget()
+  assert.notEqual(identity(), touched)
   renameSync(path, inLake(lake, 'KXA', '2026-08'))
   assert.equal(findParts(lake, beside, [], directories)[0]?.name, 'candles/series=KXA/month=2026-08.parquet')
 })

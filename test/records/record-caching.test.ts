@@ -96,7 +96,8 @@ test('record answers are 304 until what they are made from changes', async (t) =
     assert.deepEqual({ etag, cacheControl }, { etag: '', cacheControl: 'no-store' }, moving)
   }
   utimesSync(join(lake, file), 1, 1)
-  assert.equal((await get(whole, candles.etag)).etag === candles.etag, false, 'a lake file changed')
+  // A file beside the range: it is looked at once a second.
+  while ((await get(whole, candles.etag)).etag === candles.etag);
   const afterFile = (await get(whole)).etag
   await putCandle(13)
   let changed = await get(whole, afterFile)

@@ -40,6 +40,7 @@ export async function answerCandles(query: CandleQuery, request: RecordRequest):
     } catch (error) {
       if (!isPlanStale(error)) throw error
       request.context.candleManifest.forget()
+      request.context.lakeDirectories.forget()
       if (attempt >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Candles', error)
     }
   }

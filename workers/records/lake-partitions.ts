@@ -41,7 +41,7 @@ export interface PartSelection {
   readonly scopes: readonly string[] | null
   readonly fromMs: number
   readonly toMs: number
-  /** Files outside of this span are looked at only when something came into their directory or left it. Default: none. */
+  /** Files outside of this span are looked at once a second, or when their directory has changed. Default: none. */
   readonly near?: { readonly fromMs: number; readonly toMs: number }
 }
 
@@ -49,6 +49,8 @@ export interface PartSelection {
 const SEEN_FILES_MAX = 40
 /** A directory that changed so shortly ago may change again without showing it: clocks of file systems are coarse. */
 const STILL_MS_MIN = 2_000
+/** So long a file beside a request's range may have been changed in place, which its directory does not show. */
+const REMEMBERED_MS_MAX = 1_000
 
 /** The series or stations that have a directory in the lake, sorted. */
 export function lakeScopes(lake: string, dataset: RecordDataset): string[] {
@@ -202,14 +204,15 @@ function inDirectory<Value>(directory: string, ask: () => Value): Value | undefi
 
 interface LakeDirectory {
   readonly identity: string
+  readonly seenMs: number
   readonly names: readonly string[]
   /** Of the files that were asked for. */
   readonly identities: Map<string, string>
 }
 
 /**
- * What directories of the lake hold, remembered while nothing comes into them or leaves them. Files are replaced by a
- * rename, which changes the directory: so one look at it tells that no file of it was replaced.
+ * What directories of the lake hold, remembered for a moment while nothing comes into them or leaves them. Files are replaced
+ * by a rename, which changes the directory: so one look at it tells that no file of it was replaced.
  */
 export class LakeDirectories {
   readonly #known = new Map<string, LakeDirectory>()
@@ -218,9 +221,21 @@ export class LakeDirectories {
     const stat = inDirectory(directory, () => statSync(directory, { bigint: true }))
     const identity = stat === undefined ? '' : identityOf(stat)
     const known = this.#known.get(directory)
-    if (stat !== undefined && known?.identity === identity) return known
-    const found = { identity, names: namesIn(directory), identities: new Map<string, string>() }
-    if (Number(stat?.mtimeMs) < Date.now() - STILL_MS_MIN) this.#known.set(directory, found)
+    const nowMs = Date.now()
+    if (stat !== undefined && known?.identity === identity && nowMs - known.seenMs < REMEMBERED_MS_MAX)
+      return known
+    const found = {
+      identity,
+      seenMs: nowMs,
+      names: namesIn(directory),
+      identities: new Map<string, string>(),
+    }
+    if (Number(stat?.mtimeMs) < nowMs - STILL_MS_MIN) this.#known.set(directory, found)
     return found
+  }
+
+  /** Looks at everything anew: a plan was made with a file that is not there any more. */
+  forget(): void {
+    this.#known.clear()
   }
 }
