@@ -34,7 +34,9 @@ test(
     const place = await makeEmptyStore()
     t.after(place.remove)
     const lake = await temporaryDirectory(t)
-    const options = ['serve', '--lake', lake, '--port', '0', '--data-dir', place.dataDirectory]
+    // All connections come from one address here.
+    const share = ['--client-connections', String(IDLE_CONNECTIONS)]
+    const options = ['serve', '--lake', lake, '--port', '0', '--data-dir', place.dataDirectory, ...share]
     const server = spawn(
       'sh',
       ['-c', `ulimit -n ${DESCRIPTORS}; exec "$@"`, 'sh', process.execPath, ...PROGRAM_ARGUMENTS, ...options],
