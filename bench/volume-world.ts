@@ -1,4 +1,4 @@
-// A server over the history of so many days: series whose candles are in the lake, series whose candles are in the store,
+// A server over a history of some days: series whose candles are in the lake, series whose candles are in the store,
 // the catalogue of all of their markets, and order-book files. The latest days are the same in every history.
 
 import { link, mkdir, mkdtemp } from 'node:fs/promises'
@@ -49,7 +49,7 @@ export function lobSeries(number: number): string {
   return `KXV${String(number).padStart(3, '0')}`
 }
 
-/** The event of a series on the day that is so many days before the last one. */
+/** The event of a series, `day` days before the last one. */
 export function volumeEvent(series: string, day: number): string {
   return `${series}-D${String(day).padStart(3, '0')}`
 }

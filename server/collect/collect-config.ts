@@ -27,7 +27,7 @@ import {
 } from '../../shared/limits.ts'
 import { MS_PER_HOUR } from '../../shared/utc-date.ts'
 
-/** Pause pause pause between two compactions of a running process: so late a row is merged that came for a moved day. */
+/** Pause between two compactions of a running process. A row that arrives late for a moved day waits at most this long. */
 const COMPACTION_INTERVAL_MS = 15 * 60 * 1000
 /**
  * Rows stay in the relational store for so long after their file was brought to object storage, so that servers with a
@@ -70,9 +70,9 @@ export const COLLECT_OPTIONS = [
   ...INGEST_OPTIONS,
   ...RECORDER_OPTIONS,
   { name: 'compact', placeholder: '<on|off>', description: 'move closed days from the relational store to the lake', env: 'BOOKCAST_COMPACT', default: 'on' },
-  { name: 'compact-delay-hours', placeholder: '<n>', description: "hours between the end of a UTC day and its move", env: 'BOOKCAST_COMPACT_DELAY_HOURS', default: String(COMPACTION_DELAY_MS / MS_PER_HOUR) },
+  { name: 'compact-delay-hours', placeholder: '<n>', description: 'hours between the end of a UTC day and its move', env: 'BOOKCAST_COMPACT_DELAY_HOURS', default: String(COMPACTION_DELAY_MS / MS_PER_HOUR) },
   { name: 'compact-grace-minutes', placeholder: '<n>', description: `time that rows stay in the store after their file was pushed, for servers that pull the lake (default ${COMPACTION_GRACE_MS / MS_PER_MINUTE} with --sync-to, else 0)`, env: 'BOOKCAST_COMPACT_GRACE_MINUTES' },
-  { name: 'compact-interval-ms', placeholder: '<ms>', description: 'pause pause between two compactions', env: 'BOOKCAST_COMPACT_INTERVAL_MS', default: String(COMPACTION_INTERVAL_MS) },
+  { name: 'compact-interval-ms', placeholder: '<ms>', description: 'pause between two compactions', env: 'BOOKCAST_COMPACT_INTERVAL_MS', default: String(COMPACTION_INTERVAL_MS) },
   { name: 'sync-to', placeholder: '<place>', description: 's3://bucket/prefix or a directory; the lake is pushed to it', env: 'BOOKCAST_SYNC_TO' },
   ...OBJECT_STORE_OPTIONS,
 ] as const satisfies readonly OptionDeclaration[]

@@ -177,7 +177,7 @@ class RecordedFeed {
     }
   }
 
-  /** One change of the book. Where the feed is lost, only its trade is told. */
+  /** One change of the book. While the feed is lost, the recording has no event of it, but the trade still counts. */
   *#step(market: SimulatedMarket, ts: bigint, fair: number, isLost: boolean): Generator<BookEvent> {
     const change = market.book.step(fair)
     if (change.isTrade) {

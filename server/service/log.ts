@@ -1,6 +1,6 @@
-// The log of the process: one JSON object a line on stderr, on a terminal one line of words. Lines are copied into one block of bytes, which is written
-// by the thread pool when it is full or a moment old. Kept as strings until then they would cost more than the requests
-// that they tell of: V8 moves what lives for some milliseconds around twice.
+// The log of the process on stderr: one JSON object per line, or one line of words on a terminal. Lines are copied into one
+// block of bytes, which the thread pool writes when it is full or a moment old. As strings they would cost more than the
+// requests that they describe, because V8 moves objects twice that live for some milliseconds.
 
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX } from '../../shared/limits.ts'

@@ -41,7 +41,7 @@ interface JournalText {
   readBytes: number
   lineCount: number
   openCount: number
-  /** Ends when nobody reads or rewrites the file. */
+  /** Settles when no call reads or rewrites the file. */
   isFree: Promise<unknown>
 }
 

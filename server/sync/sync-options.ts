@@ -38,7 +38,7 @@ export const OBJECT_STORE_OPTIONS = [
   {
     name: 'sync-interval-ms',
     placeholder: '<ms>',
-    description: 'pause pause between two synchronizations with object storage',
+    description: 'pause between two synchronizations with object storage',
     env: 'BOOKCAST_SYNC_INTERVAL_MS',
     default: String(SYNC_INTERVAL_MS),
   },

@@ -6,7 +6,10 @@ import { listAll } from './object-store.ts'
 import { isSampleObject } from './replacement.ts'
 import { SyncJournal } from './sync-journal.ts'
 
-/** Keys in order; samples, which are never pushed, are not among them. @param remoteName the name of the object store, as pushes have it */
+/**
+ * Keys in order, without samples, which are never pushed.
+ * @param remoteName the name of the object store, as pushes have it
+ */
 export async function unpushedFiles(lake: string, remoteName: string): Promise<readonly string[]> {
   const journal = await SyncJournal.read(lake, `push ${remoteName}`)
   const local = new DirectoryStore(lake)

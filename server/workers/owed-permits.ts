@@ -2,8 +2,8 @@
 // have had a permit since it was refused and ask for the next one.
 
 /**
- * A permit is kept for a client that was refused from a second before until so long after it was told to come again. Some ask
- * again every second, whatever they were told: for so long after each refusal.
+ * A permit is kept for a refused client from one second before its `Retry-After` until two seconds after it. Some clients
+ * retry every second instead: for them it is kept for two seconds after each refusal.
  */
 const KEPT_BEFORE_MS = 1_000
 const KEPT_AFTER_MS = 2_000
@@ -38,7 +38,7 @@ export class OwedPermits {
 
   /**
    * Permits that others are owed before a client gets one: those that are kept for them now, or, with `isEver`, also those
-   * that they are told to come for later. `heldBy` tells how many a client holds.
+   * that they may come for later. `heldBy` is the number of permits that a client holds.
    */
   countBefore(client: string, heldBy: (client: string) => number, isEver: boolean): number {
     if (this.#refusals.size === 0) return 0

@@ -38,7 +38,7 @@ test('a journal is rewritten when half of its lines are outdated, and read on fr
   assert.ok(bytes() < 500, `${bytes()} bytes were read`)
 })
 
-test('a journal that somebody else has open is not rewritten under its hands', async (t) => {
+test('a journal that another process has open is not rewritten', async (t) => {
   const { lake, path } = await journalOf(t, 1_000, 1)
   const first = await SyncJournal.open(lake, NAME)
   for (let round = 0; round < 2; round += 1) await appendFile(path, linesOf(1_000, `s${round}`))

@@ -156,7 +156,7 @@ test('of those who wait, the client that holds least goes first', async () => {
   assert.deepEqual(order, ['y', 'x'])
 })
 
-test('a client that holds everything and asks for more keeps nobody from what its slow streams give back', async () => {
+test('a client that holds all slots and asks for more does not get those that its slow streams free', async () => {
   const slots = new Slots(OPTIONS)
   const held: SlotHold[] = []
   const takeSlowly = async (): Promise<void> => {
@@ -189,7 +189,7 @@ test('a client that asks every second is owed a permit, however late it was told
   assert.equal(slots.figures.displaced, 1)
 })
 
-test('who holds less is told to come when a stream of one that holds more will be slow', async () => {
+test('Retry-After of a client that holds less is the time until a stream of another counts as slow', async () => {
   const slots = new Slots(OPTIONS)
   const holds = await takeAll(slots, ['a', 'a', 'b', 'b'])
   for (const hold of holds) hold.follow(() => 0.000_001)

@@ -1,6 +1,7 @@
-// The past of the candles, series by series in windows of three days, which hold the candles whose period ends in them:
-// fromMs < end <= toMs. What is asked for is what the windows lack of the markets that the catalogue knows by now, each from
-// its opening to its last candle; what is complete is noted market by market. A series' window is complete, for those who look at the sources' state, only where its catalogue is.
+// The past of the candles, series by series in windows of three days. A window holds the candles whose period ends in it:
+// fromMs < end <= toMs. The source requests what the windows lack of the markets that the catalogue lists, each market from its
+// opening to its last candle, and notes market by market what is complete. In the state of the sources, the window of a series
+// is complete only if its catalogue is.
 
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
 import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'

@@ -1,6 +1,6 @@
-// Candles of the markets that the catalogue knows. A poll asks for the last minutes of every open market, in batches,
-// and for hours and days when one has ended, and takes one late look at a settled market; the past is candle-history.ts's. Only finished periods with a trade are
-// stored, so that a candle never changes once its minute is over.
+// Candles of the markets that the catalogue lists. A poll requests the last minutes of every open market, in batches, and
+// hours and days when one has ended. It also looks once more at the markets of one settled event; candle-history.ts fetches
+// the past. Only finished periods with a trade are stored, so that a candle never changes once its minute is over.
 
 import { writeCandles } from '../../storage/candle-store.ts'
 import { readCursorState, readCursorStatus, writeCursorState } from '../../storage/cursor-store.ts'
