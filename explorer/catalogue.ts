@@ -7,6 +7,8 @@ import { addDays, utcDateStartMs } from '../shared/utc-date.ts'
 import type { RecordedSeries } from './recorded-days.ts'
 import type { SeriesFacts } from './series-facts.ts'
 import type { Session } from './session.ts'
+import { asLobSource, eventOf, isCatalogued } from './sources.ts'
+import type { MarketName } from './strikes.ts'
 
 /** An event is open on the date before its day and closes on the date behind it. */
 const OPEN_DAYS = 3
@@ -18,11 +20,13 @@ export interface ListedMarket {
   readonly event: string
   /** `yes` or `no` once it is settled. */
   readonly result: string
+  /** What the exchange calls it, where the identifier does not say it. */
+  readonly name: MarketName | null
   /** Whether the catalogue lists it; else it is among the books of the date. */
   readonly isListed: boolean
 }
 
-/** The strikes that the catalogue lists of an event. None where it does not list it: nobody knows whether books are all there. */
+/** The strikes that the catalogue lists of an event; none without a catalogue, which alone tells whether a strike is missing. */
 export function listedStrikes(markets: readonly ListedMarket[], event: string): string[] {
   return markets.filter((each) => each.isListed && each.event === event).map(({ market }) => market)
 }
@@ -71,7 +75,7 @@ export class Catalogue {
   /** Series of a source: those with recordings first. */
   seriesOf(source: string): string[] {
     const recorded = this.recorded.filter((each) => each.source === source).map(({ series }) => series)
-    const others = source === 'kalshi' ? this.#series.map(({ ticker }) => ticker) : []
+    const others = isCatalogued(source) ? this.#series.map(({ ticker }) => ticker) : []
     return [...recorded, ...others.filter((ticker) => !recorded.includes(ticker))]
   }
 
@@ -107,18 +111,23 @@ export class Catalogue {
       if (markets.length > 0) return markets.map(listedMarket)
     }
     const columns = ['market_id'] as const
-    const parameters = { source: source as 'kalshi', series, date, interval: 3600, levels: 1, columns }
-    const rows = await this.#session.client.lob(parameters).toArray()
+    const parameters = { source: asLobSource(source), series, date, interval: 3600, levels: 1, columns }
+    const [rows, names] = await Promise.all([
+      this.#session.client.lob(parameters).toArray(),
+      // Without them the ids are shown.
+      isCatalogued(source) ? [] : this.#session.marketNames(source, series).catch(() => []),
+    ])
     const markets = [...new Set(rows.map(({ market_id: market }) => market))]
     return markets.map((market) => ({
       market,
-      event: source === 'kalshi' ? market.slice(0, Math.max(0, market.lastIndexOf('-'))) : '',
+      event: eventOf(source, market),
       result: '',
+      name: names.find(({ market_id: named }) => named === market) ?? null,
       isListed: false,
     }))
   }
 }
 
 function listedMarket({ ticker, event_ticker: event, result }: Market): ListedMarket {
-  return { market: ticker, event, result, isListed: true }
+  return { market: ticker, event, result, name: null, isListed: true }
 }

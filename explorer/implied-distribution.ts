@@ -2,7 +2,7 @@
 // prices, divided by their sum, are a distribution. A strike without a known price makes the others' shares wrong: then
 // there is none. Only the catalogue says which strikes there are; where it does not, there is none either.
 
-import { orderedStrikes, type Strike } from './strikes.ts'
+import { type MarketNames, orderedStrikes, type Strike } from './strikes.ts'
 
 /**
  * @param mids one price for each strike of one event at one instant, cents
@@ -29,9 +29,9 @@ export class EventStrikes {
   readonly all: readonly Strike[]
 
   /** @param listed by the catalogue; none where it lists nothing */
-  constructor(listed: readonly string[], recorded: readonly string[]) {
+  constructor(listed: readonly string[], recorded: readonly string[], names?: MarketNames) {
     this.#listed = new Set(listed)
-    this.all = orderedStrikes([...new Set([...listed, ...recorded])])
+    this.all = orderedStrikes([...new Set([...listed, ...recorded])], names)
   }
 
   /** Percent of each of `all`; all null unless the price of every listed strike is known. */

@@ -4,14 +4,16 @@
 import { Answer, Bookcast } from '../clients/typescript/bookcast.ts'
 import type { CallOptions, Connection } from '../clients/typescript/call.ts'
 import type { RecordedSeries } from './recorded-days.ts'
+import type { MarketName } from './strikes.ts'
 
-const RECORDINGS = {
-  path: '/explorer/recordings',
-  formats: ['json'],
-  limitMax: null,
-  hasFill: false,
-  dates: [],
-} as const
+export interface NamedMarket extends MarketName {
+  readonly market_id: string
+}
+
+/** What is for this page alone, and no method of the client. */
+function ownEndpoint(path: string) {
+  return { path, formats: ['json'], limitMax: null, hasFill: false, dates: [] } as const
+}
 
 export class Session {
   readonly baseUrl = new URL('.', document.baseURI).href.replace(/\/(?:#.*)?$/, '')
@@ -38,6 +40,19 @@ export class Session {
 
   /** The series and dates that the lake has order books of. */
   recordings(options: CallOptions = {}): Promise<RecordedSeries[]> {
+    return this.#own<RecordedSeries>('recordings', {}, options).toArray()
+  }
+
+  /** What an exchange calls the markets of a series. */
+  marketNames(source: string, series: string): Promise<NamedMarket[]> {
+    return this.#own<NamedMarket>('names', { source, series }).toArray()
+  }
+
+  #own<Row>(
+    name: string,
+    parameters: Readonly<Record<string, string>>,
+    options: CallOptions = {},
+  ): Answer<Row> {
     const connection: Connection = {
       baseUrl: this.baseUrl,
       headers: this.#apiKey === undefined ? {} : { Authorization: `Bearer ${this.#apiKey}` },
@@ -45,6 +60,6 @@ export class Session {
       retry: {},
       options,
     }
-    return new Answer<RecordedSeries>(connection, RECORDINGS, {}).toArray()
+    return new Answer<Row>(connection, ownEndpoint(`/explorer/${name}`), parameters)
   }
 }

@@ -1,15 +1,32 @@
 // The strikes of an event in the order of their temperatures. A ticker ends in `B80.5` for 80 to 81 degrees and in `T79`
-// for both open ends: below the lowest bracket, above the highest.
+// for both open ends: below the lowest bracket, above the highest. Other markets have a name, whose question says `80-81°F`,
+// `79°F or below` or `94°F or higher`.
 
 export interface Strike {
   readonly market: string
-  /** Such as `80–81°`; the end of the ticker where it says no temperature. */
+  /** Such as `80–81°`, with the date and the outcome where a name says them; the end of the id where nothing says more. */
   readonly label: string
+  /** Whether the label says all that the market's id does. */
+  readonly isNamed: boolean
+}
+
+/** What an exchange calls a market: the question that is asked, and the outcome that pays. */
+export interface MarketName {
+  readonly question: string
+  readonly outcome: string
+}
+
+export type MarketNames = ReadonlyMap<string, MarketName>
+
+export function namesOf(
+  markets: readonly { readonly market: string; readonly name: MarketName | null }[],
+): MarketNames {
+  return new Map(markets.flatMap(({ market, name }) => (name === null ? [] : [[market, name]])))
 }
 
 const STRIKE = /-([BT])(-?\d+(?:\.\d+)?)$/
 const LABEL_CHARACTERS_MAX = 24
-/** A token of Polymarket: some 77 digits, which are told apart by their ends. */
+/** A token of some 77 digits, which are told apart by their ends. */
 const TOKEN = /^(\d{6})\d{50,}(\d{4})$/
 
 /** Text that is cut where it gets too long for its place. */
@@ -17,33 +34,56 @@ export function shortened(text: string, charactersMax: number): string {
   return text.length <= charactersMax ? text : `${text.slice(0, charactersMax - 1)}…`
 }
 
+const RANGE = /(-?\d+)(?:-(-?\d+))?°[FC]?( or (?:below|lower|less))?( or (?:above|higher|more))?/
+const DAY = /\bon ([A-Z][a-z]{2})[a-z]* (\d{1,2})\b/
+
 interface Parsed extends Strike {
   readonly order: number
 }
 
-function parsed(market: string, lowestBracket: number): Parsed {
+function parsedName(market: string, { question, outcome }: MarketName): Parsed {
+  const [range, low = '', high, below, above] = RANGE.exec(question) ?? []
+  const sign = below === undefined ? (above === undefined ? '' : '≥ ') : '≤ '
+  const degrees = `${sign}${low}${high === undefined ? '' : `–${high}`}°`
+  const [, month, day] = DAY.exec(question) ?? []
+  const date = month === undefined ? '' : ` ${month} ${day}`
+  const words = range === undefined ? question : degrees + date
+  return {
+    market,
+    label: shortened(outcome === 'Yes' ? words : `${words} ${outcome}`, LABEL_CHARACTERS_MAX),
+    isNamed: true,
+    order: range === undefined ? Number.POSITIVE_INFINITY : Number(low) + (below ? -0.5 : above ? 0.5 : 0),
+  }
+}
+
+function parsed(market: string, lowestBracket: number, names: MarketNames): Parsed {
+  const marketName = names.get(market)
+  if (marketName !== undefined) return parsedName(market, marketName)
   const [, kind, number] = STRIKE.exec(market) ?? []
   if (number === undefined) {
     const name = market.slice(Math.max(market.lastIndexOf('-'), market.lastIndexOf(':')) + 1)
     const label = shortened((name || market).replace(TOKEN, '$1…$2'), LABEL_CHARACTERS_MAX)
-    return { market, label, order: Number.POSITIVE_INFINITY }
+    return { market, label, isNamed: false, order: Number.POSITIVE_INFINITY }
   }
   const value = Number(number)
-  if (kind === 'B') return { market, label: `${Math.floor(value)}–${Math.ceil(value)}°`, order: value }
+  const isNamed = false
+  if (kind === 'B')
+    return { market, label: `${Math.floor(value)}–${Math.ceil(value)}°`, isNamed, order: value }
   const isBelow = value <= lowestBracket
-  return { market, label: `${isBelow ? '<' : '>'} ${value}°`, order: isBelow ? value - 0.5 : value + 0.5 }
+  const order = isBelow ? value - 0.5 : value + 0.5
+  return { market, label: `${isBelow ? '<' : '>'} ${value}°`, isNamed, order }
 }
 
-/** Markets from cold to hot; those that name no strike come last, by name. */
-export function orderedStrikes(markets: readonly string[]): Strike[] {
+/** Markets from cold to hot; those that name no strike come last, by id. */
+export function orderedStrikes(markets: readonly string[], names: MarketNames = new Map()): Strike[] {
   const brackets = markets.map((market) => STRIKE.exec(market)).filter((match) => match?.[1] === 'B')
   const lowest = Math.min(...brackets.map((match) => Number(match?.[2])))
   return markets
-    .map((market) => parsed(market, lowest))
+    .map((market) => parsed(market, lowest, names))
     .toSorted((one, other) =>
       one.order === other.order ? (one.market < other.market ? -1 : 1) : one.order - other.order,
     )
-    .map(({ market, label }) => ({ market, label }))
+    .map(({ market, label, isNamed }) => ({ market, label, isNamed }))
 }
 
 const MONTHS = 'JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC'.split(' ')

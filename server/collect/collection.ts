@@ -8,6 +8,8 @@ import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { startCollector } from '../ingest/collector.ts'
 import type { RegistryOptions } from '../ingest/registry.ts'
 import type { CollectionMetrics } from '../metrics/collection-metrics.ts'
+import type { OnListed } from '../recorder/market-discovery.ts'
+import { writeMarketNames } from '../storage/market-name-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import { ConflictMerge } from '../sync/conflict-merge.ts'
 import { LakeSyncSchedule } from '../sync/lake-sync-schedule.ts'
@@ -21,7 +23,7 @@ import { RECORD_PARTITIONS } from '../../shared/lake-layout.ts'
 import type { CollectConfig, PushConfig } from './collect-config.ts'
 import { compactionTask } from './compaction-task.ts'
 import { PushLog } from './push-log.ts'
-import { RecorderTask } from './recorder-task.ts'
+import { RecorderTask, type RecorderTaskOptions } from './recorder-task.ts'
 
 /** Object storage that does not answer holds a process's end up for at most twice as long. */
 const LAST_PUSH_MS_MAX = 15_000
@@ -65,7 +67,19 @@ export function startCollection(options: CollectionOptions): Collection {
           fetchFile: push?.fetchFile,
           onChange: () => push?.schedule.wake(),
         })
-  const recorders = recorderTasks(config, logger, clock)
+  let naming: Promise<unknown> = Promise.resolve()
+  const onListed: OnListed = (source, markets) => {
+    const names = markets.flatMap(({ marketId: market_id, series, words }) =>
+      words === undefined ? [] : [{ source, series, market_id, ...words }],
+    )
+    naming = writeMarketNames(postgres, names).catch((error: unknown) =>
+      logger.warn(
+        { err: error, source },
+        'cannot store the names of markets; trying again at the next listing',
+      ),
+    )
+  }
+  const recorders = recorderTasks(config, { logger, clock, onListed })
   const running = [...recorders, ...(compaction === undefined ? [] : [compaction])].map((task) =>
     task.run(stopping.signal),
   )
@@ -85,6 +99,7 @@ export function startCollection(options: CollectionOptions): Collection {
       stopping.abort(new Error('collecting is stopped'))
       // What the recorders publish at their end is pushed after it.
       await Promise.all([sources.stop(), push?.rest(), ...running])
+      await naming
       return (await push?.close()) ?? true
     },
   }
@@ -92,12 +107,11 @@ export function startCollection(options: CollectionOptions): Collection {
 
 function recorderTasks(
   { recording }: CollectConfig,
-  logger: Logger,
-  clock: Clock | undefined,
+  common: Pick<RecorderTaskOptions, 'logger' | 'clock' | 'onListed'>,
 ): RecorderTask[] {
   if (recording === null) return []
   const recorded = lobSources().filter((source) => recording[source] !== undefined)
-  return recorded.map((exchange) => new RecorderTask({ recording, exchange, logger, clock }))
+  return recorded.map((exchange) => new RecorderTask({ ...common, recording, exchange }))
 }
 
 function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Clock = SYSTEM_CLOCK) {

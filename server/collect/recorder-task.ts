@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { Clock } from '../tasks/clock.ts'
 import { type RunningRecorder, startRecorder } from '../recorder/recorder.ts'
+import type { OnListed } from '../recorder/market-discovery.ts'
 import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
 import type { RecordingConfig } from '../recorder/recording-config.ts'
 import { TaskLoop, type TaskMetrics } from '../ingest/task-loop.ts'
@@ -18,6 +19,7 @@ export interface RecorderTaskOptions {
   readonly recording: RecordingConfig
   readonly exchange: LobSource
   readonly logger: Logger
+  readonly onListed?: OnListed
   readonly clock?: Clock | undefined
 }
 
@@ -70,11 +72,11 @@ export class RecorderTask {
 
   async #record(signal: AbortSignal): Promise<never> {
     clearTimeout(this.#retry)
-    const { recording, exchange, logger } = this.#options
+    const { recording, exchange, logger, onListed } = this.#options
     const { lake, workDirectory, userAgent } = recording
     await mkdir(workDirectory, { recursive: true })
     const chosen = { lake, workDirectory, userAgent, [exchange]: recording[exchange] }
-    const recorder = await startRecorder({ ...chosen, logger })
+    const recorder = await startRecorder({ ...chosen, logger, onListed })
     this.#recorder = recorder
     try {
       const end = AbortSignal.any([signal, recorder.failed])

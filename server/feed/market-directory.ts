@@ -7,6 +7,8 @@ export interface DirectoryMarket {
   /** What the lake calls it. */
   readonly marketId: string
   readonly series: string
+  /** What the exchange calls it, where the id does not say it. */
+  readonly words?: { readonly question: string; readonly outcome: string }
 }
 
 export interface MarketDirectory {

@@ -11,6 +11,9 @@ const ANNOUNCED_TOGETHER_MS = 200
 const ANNOUNCED_MS = 5 * 60_000
 const ANNOUNCED_MAX = 10_000
 
+/** Told what an exchange's directory lists, each time that it was looked into. */
+export type OnListed = (source: LobSource, markets: readonly DirectoryMarket[]) => void
+
 export interface MarketDiscoveryOptions {
   readonly source: LobSource
   readonly directory: MarketDirectory
@@ -18,6 +21,7 @@ export interface MarketDiscoveryOptions {
   readonly intervalMs: number
   /** Told all markets to follow, when the directory was looked into and when the feed has announced some. */
   readonly onMarkets: (markets: readonly DirectoryMarket[]) => void
+  readonly onListed?: OnListed | undefined
 }
 
 export class MarketDiscovery {
@@ -80,6 +84,7 @@ export class MarketDiscovery {
   #take(markets: readonly DirectoryMarket[]): void {
     this.#listedAtMs = Date.now()
     this.#listed = markets
+    this.#options.onListed?.(this.#options.source, markets)
     this.#tell()
   }
 

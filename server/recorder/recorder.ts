@@ -4,6 +4,7 @@
 import { exchanges } from '../exchanges/registry.ts'
 import { UpstreamHttp } from '../upstream/upstream-http.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
+import type { OnListed } from './market-discovery.ts'
 import type { RecordingConfig } from './recording-config.ts'
 import { SourceRecorder } from './source-recorder.ts'
 import type { TaskLog } from '../tasks/task-log.ts'
@@ -15,6 +16,7 @@ const DISCOVERY_BURST = 5
 
 export interface RecorderOptions extends RecordingConfig {
   readonly logger: TaskLog
+  readonly onListed?: OnListed | undefined
   /** For tests. */
   readonly publishIntervalMs?: number
   readonly discoveryIntervalMs?: number

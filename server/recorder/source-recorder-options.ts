@@ -5,6 +5,7 @@ import type { FeedLane, LaneLog } from '../feed/feed-lane.ts'
 import type { MarketDirectory } from '../feed/market-directory.ts'
 import type { ReceiveClock } from '../feed/receive-clock.ts'
 import type { TaskLog } from '../tasks/task-log.ts'
+import type { OnListed } from './market-discovery.ts'
 
 export interface SourceRecorderOptions {
   readonly source: LobSource
@@ -18,6 +19,7 @@ export interface SourceRecorderOptions {
   readonly logger: TaskLog
   /** The log cannot be written: recording is over. */
   readonly onFailed: (error: Error) => void
+  readonly onListed?: OnListed | undefined
   readonly publishIntervalMs?: number
   readonly discoveryIntervalMs?: number
   readonly clockMs?: number

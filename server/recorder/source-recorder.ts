@@ -71,6 +71,7 @@ export class SourceRecorder {
       logger: options.logger,
       intervalMs: options.discoveryIntervalMs ?? DISCOVERY_INTERVAL_MS,
       onMarkets: (markets) => this.#follow(markets),
+      onListed: options.onListed,
     })
   }
 

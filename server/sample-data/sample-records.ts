@@ -11,6 +11,7 @@ import type { StationReport } from '../ingest/climate-reports/station-reports.ts
 import { decodeMetar } from '../ingest/metar/decode-metar.ts'
 import type { ClimateEstimate } from '../storage/climate-store.ts'
 import type { MarketRecord, SeriesRecord } from '../storage/catalogue-store.ts'
+import type { MarketName } from '../storage/market-name-store.ts'
 import { candlesOf } from './sample-candles.ts'
 import { SAMPLE_SEEN_AT_MS as SEEN_AT_MS, SAMPLE_TAG } from './sample-mark.ts'
 import { sampleTrades } from './sample-recording.ts'
@@ -24,6 +25,7 @@ export interface SampleRecords {
   readonly series: readonly SeriesRecord[]
   readonly markets: readonly MarketRecord[]
   readonly candles: readonly StoredCandle[]
+  readonly names: readonly MarketName[]
   readonly observations: readonly Observation[]
   readonly reports: readonly StationReport[]
   readonly estimates: readonly ClimateEstimate[]
@@ -48,6 +50,9 @@ export function sampleRecords(seed: number): SampleRecords {
     series: kalshi.map(({ ticker, station }) => seriesRecord(ticker, station)),
     markets: perSeries.flatMap(({ markets }) => markets),
     candles: perSeries.flatMap(({ candles }) => candles),
+    names: SAMPLE_SERIES.filter(({ source }) => source !== 'kalshi').flatMap((series) =>
+      namesOf(series, seed),
+    ),
     observations: stations.flatMap((station) => observationsOf(station, seed)),
     reports: stations.flatMap((station) => reportsOf(station, seed)),
     estimates: stations.map((station) => estimateOf(station, seed)),
@@ -61,6 +66,17 @@ function marketsAndCandles(series: SampleSeries, seed: number) {
     markets: markets.map((market) => marketRecord(series, market)),
     candles: [...trades.values()].flatMap(candlesOf),
   }
+}
+
+/** What an exchange calls markets whose ids do not say it. */
+function namesOf(series: SampleSeries, seed: number): MarketName[] {
+  const { source, ticker, station } = series
+  return sampleMarkets(series, seed).described.map(({ id, event, bucket, outcome }) => {
+    const [, month = '', day] = /-on-(\w+)-(\d+)-/.exec(event) ?? []
+    const date = `${month.slice(0, 1).toUpperCase()}${month.slice(1)} ${day}`
+    const question = `Will the highest temperature in ${station.name} be ${bucket} on ${date}?`
+    return { source, series: ticker, market_id: id, question, outcome }
+  })
 }
 
 function seriesRecord(ticker: string, station: SampleStation): SeriesRecord {

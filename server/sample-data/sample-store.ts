@@ -6,6 +6,7 @@ import { mergeObservation, mergeObservations } from '../ingest/observation-prece
 import { writeCandles } from '../storage/candle-store.ts'
 import { readSeries, writeMarkets, writeSeries } from '../storage/catalogue-store.ts'
 import { writeClimateEstimates, writeClimateReports } from '../storage/climate-store.ts'
+import { writeMarketNames } from '../storage/market-name-store.ts'
 import { writeObservations } from '../storage/observation-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import { sampleRecords } from './sample-records.ts'
@@ -18,6 +19,7 @@ export async function loadSampleRecords(postgres: Postgres): Promise<boolean> {
   await postgres.transaction(async (transaction) => {
     await writeSeries(transaction, records.series)
     await writeMarkets(transaction, records.markets)
+    await writeMarketNames(transaction, records.names)
     await writeCandles(transaction, records.candles)
     await writeObservations(transaction, mergeObservations(records.observations), mergeObservation)
     await writeClimateReports(transaction, records.reports, (reports) => classifyReports(reports))

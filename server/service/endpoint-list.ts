@@ -90,5 +90,5 @@ export function createEndpoints(
   ]
   if (config.metrics === 'on') endpoints.push(metricsEndpoint(metrics))
   const described = [...endpoints, ...documentationEndpoints(endpoints)]
-  return [...described, ...siteEndpoints(described, config)]
+  return [...described, ...siteEndpoints(described, { ...config, marketNames: store?.marketNames })]
 }

@@ -7,6 +7,7 @@ import { defineEndpoint, type Endpoint, type ReplyHeaders, validatorHeaders } fr
 import { strongEtag } from '../http/etag.ts'
 import { readVersion } from '../http/version.ts'
 import { frontPageEndpoint } from './front-page.ts'
+import { marketNamesEndpoint, type ReadMarketNames } from './market-names.ts'
 import { recordingsEndpoint } from './recordings.ts'
 
 const SITE = new URL('../../site/', import.meta.url)
@@ -106,12 +107,13 @@ export interface SiteOptions {
   readonly lake: string
   /** Whether there is a page at `/`. */
   readonly hasExplorer: boolean
+  readonly marketNames?: ReadMarketNames
 }
 
 /** One endpoint for each file of the site, and `/`, which tells programs of `described`. */
 export function siteEndpoints(
   described: readonly Endpoint[],
-  { lake, hasExplorer }: SiteOptions,
+  { lake, hasExplorer, marketNames }: SiteOptions,
 ): Endpoint[] {
   const shown = [...fileEndpoints()].filter(([name]) => hasExplorer || !name.startsWith(EXPLORER))
   const page = hasExplorer
@@ -119,7 +121,7 @@ export function siteEndpoints(
     : undefined
   return [
     ...shown.map(([, endpoint]) => endpoint),
-    ...(hasExplorer ? [recordingsEndpoint(lake)] : []),
+    ...(hasExplorer ? [recordingsEndpoint(lake), marketNamesEndpoint(marketNames)] : []),
     frontPageEndpoint(described, readVersion(), page),
   ]
 }

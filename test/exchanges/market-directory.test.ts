@@ -83,21 +83,27 @@ test('lists both tokens of Polymarket events from yesterday to the day after tom
     clobTokenIds: '["111", "222"]',
     closed: false,
     enableOrderBook: true,
+    question: 'Will the highest temperature in NYC be 94-95°F on June 30?',
+    outcomes: '["Yes", "No"]',
     slug: 'highest-temperature-in-nyc-on-june-30-2026-94-95f',
   }
   const closed = { ...market, conditionId: '0xcd', closed: true }
+  const nameless = { ...market, conditionId: '0xef', clobTokenIds: '["333"]', outcomes: undefined }
   const { http, asked } = await upstream(t, [
     send(200, '[]'),
-    send(200, JSON.stringify([{ id: '1', markets: [market, closed] }])),
+    send(200, JSON.stringify([{ id: '1', markets: [market, closed, nameless] }])),
     send(200, '[]'),
     send(200, '[]'),
   ])
   const series = 'highest-temperature-in-nyc'
   const markets = await new PolymarketDirectory(http, [series], clock).list(signal)
-  assert.deepEqual(
-    markets,
-    ['111', '222'].map((id) => ({ id, marketId: `0xab:${id}`, series })),
-  )
+  assert.deepEqual(markets, [
+    ...['Yes', 'No'].map((outcome, index) => {
+      const id = ['111', '222'][index]
+      return { id, marketId: `0xab:${id}`, series, words: { question: market.question, outcome } }
+    }),
+    { id: '333', marketId: '0xef:333', series },
+  ])
   assert.deepEqual(
     asked.map(({ url }) => url),
     ['june-29', 'june-30', 'july-1', 'july-2'].map((day) => `/events?slug=${series}-on-${day}-2026`),

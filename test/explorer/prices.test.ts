@@ -31,13 +31,32 @@ test('strikes go from cold to hot, with both open ends outside', () => {
 
 test('a market that names no strike is shown by the end of its name', () => {
   const [one, other] = orderedStrikes(['0xff:20', '0xee:123456789012345678901234567890'])
-  assert.deepEqual(one, { market: '0xee:123456789012345678901234567890', label: '12345678901234567890123…' })
+  assert.deepEqual(one, {
+    market: '0xee:123456789012345678901234567890',
+    label: '12345678901234567890123…',
+    isNamed: false,
+  })
   assert.equal(other?.label, '20')
   // Tokens of Polymarket differ at both ends.
   const [token] = orderedStrikes([`0xee:123456${'7'.repeat(67)}8901`])
   assert.equal(token?.label, '123456…8901')
   assert.equal(shortened('<script>', 4), '<sc…')
   assert.deepEqual(orderedStrikes([]), [])
+})
+
+test('a market with a name is called by its degrees, date and outcome, and ordered by its degrees', () => {
+  const question = (what: string): string => `Will the highest temperature in NYC be ${what} on July 2?`
+  const names = new Map([
+    ['0xa:1', { question: question('94°F or higher'), outcome: 'Yes' }],
+    ['0xa:2', { question: question('80-81°F'), outcome: 'No' }],
+    ['0xa:3', { question: question('80-81°F'), outcome: 'Yes' }],
+    ['0xa:4', { question: question('79°F or below'), outcome: 'Yes' }],
+    ['0xa:5', { question: 'Will it snow in New York City?', outcome: 'No' }],
+  ])
+  assert.deepEqual(
+    orderedStrikes([...names.keys(), '0xb:6'], names).map(({ label }) => label),
+    ['≤ 79° Jul 2', '80–81° Jul 2 No', '80–81° Jul 2', '≥ 94° Jul 2', 'Will it snow in New Yor…', '6'],
+  )
 })
 
 test('an event says its climate date', () => {
@@ -127,7 +146,7 @@ test('prices imply something only when every strike that the catalogue lists has
   assert.deepEqual(all.sharesOf([10, 30, null]), [null, null, null])
   assert.equal(all.missingText([10, 30, null]), '2 of 3 strikes')
   assert.equal(all.missingText([null, null, null]), '0 of 3 strikes')
-  // Without a catalogue nobody knows whether these are all.
+  // Only a catalogue tells whether these are all.
   const unlisted = new EventStrikes([], [middle])
   assert.deepEqual(unlisted.sharesOf([30]), [null])
   assert.equal(unlisted.missingText([30]), '')

@@ -34,6 +34,7 @@ test('applies all files to an empty store, and nothing the second time', async (
     'ingest_cursors',
     'lake_manifest',
     'lake_syncs',
+    'market_names',
     'markets',
     'observations',
     'schema_migrations',

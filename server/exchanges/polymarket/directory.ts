@@ -58,9 +58,14 @@ export class PolymarketDirectory implements MarketDirectory {
     }
     const tokens = this.#json(text)
     if (!Array.isArray(tokens)) throw this.#malformed('clobTokenIds is no list')
-    return tokens.map((token: unknown) => {
+    const { question, outcomes } = market
+    const texts: unknown = typeof outcomes === 'string' ? this.#json(outcomes) : undefined
+    return tokens.map((token: unknown, index) => {
       if (typeof token !== 'string') throw this.#malformed('a token id is no text')
-      return { id: token, marketId: `${condition}:${token}`, series }
+      const named = { id: token, marketId: `${condition}:${token}`, series }
+      const outcome: unknown = Array.isArray(texts) ? texts[index] : undefined
+      const hasWords = typeof question === 'string' && typeof outcome === 'string'
+      return hasWords ? { ...named, words: { question, outcome } } : named
     })
   }
 
