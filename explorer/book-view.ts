@@ -12,8 +12,8 @@ import { bookRequest, dayBounds, intervalOf } from './lob-requests.ts'
 import { onNextFrame } from './next-frame.ts'
 import { countText, instantText } from './number-text.ts'
 import { plotFrame } from './plot-frame.ts'
-import { scaleLegend } from './scale-legend.ts'
-import { shortened } from './strikes.ts'
+import { colourKey, scaleLegend } from './scale-legend.ts'
+import { namesOf, orderedStrikes, shortened } from './strikes.ts'
 import { TimeView } from './time-view.ts'
 import type { TimeWindow } from './time-window.ts'
 import type { View, ViewContext } from './view.ts'
@@ -42,9 +42,11 @@ class BookView implements View {
     const { state, host } = context
     this.#context = context
     this.#bounds = dayBounds(state.date)
+    const [strike] = orderedStrikes([state.market], namesOf(context.markets))
+    const name = strike?.isNamed === true ? strike.label : state.market
     const { plot, side, below } = plotFrame(
       host,
-      `${shortened(state.market, 80)} on ${shortened(state.date, 40)}`,
+      `${shortened(name, 80)} on ${shortened(state.date, 40)}`,
       NOTE,
     )
     this.#time = new TimeView({
@@ -128,8 +130,8 @@ class BookView implements View {
       this.#legendCode = history.largestCode
       this.#legend.replaceChildren(
         ...scaleLegend(history.largestCode),
-        quoteKey('best bid', BID_COLOUR),
-        quoteKey('best ask', ASK_COLOUR),
+        colourKey('best bid', BID_COLOUR),
+        colourKey('best ask', ASK_COLOUR),
       )
     }
     this.#time.showCursor(history.timeOf(lastQuoted(history)))
@@ -163,12 +165,6 @@ function lastQuoted({ bestBids, bestAsks, endTick }: BookHistory): number {
   for (let tick = endTick - 1; tick >= 0; tick -= 1)
     if (bestBids[tick] !== 0 && bestAsks[tick] !== 0) return tick
   return Math.max(0, endTick - 1)
-}
-
-function quoteKey(name: string, stroke: string): HTMLElement {
-  const swatch = element('span', { class: 'swatch', 'aria-hidden': 'true' })
-  swatch.style.background = stroke
-  return element('span', { class: 'key' }, swatch, name)
 }
 
 export function openBookView(context: ViewContext): View {

@@ -1,6 +1,7 @@
-// The book of one instant as a table: asks above, bids below, best prices in the middle.
+// The book of one instant as a table: asks above, bids below, the spread between them, and beside each level what lies there
+// and nearer to the spread together.
 
-import type { Ladder } from './book-history.ts'
+import type { Ladder, Level } from './book-history.ts'
 import { element, scroller, tableHead } from './element.ts'
 import { countText } from './number-text.ts'
 
@@ -14,7 +15,7 @@ export class LadderTable {
       'table',
       { class: 'ladder' },
       this.#caption,
-      tableHead(['Bid', 'Price', 'Ask']),
+      tableHead(['Total', 'Bid', 'Price', 'Ask', 'Total']),
       this.#body,
     )
     this.root = scroller('Ladder', table)
@@ -22,22 +23,40 @@ export class LadderTable {
 
   show(caption: string, { bids, asks }: Ladder): void {
     this.#caption.textContent = caption
-    const ask = asks.toReversed().map(({ price, qty }) => row(price, '', countText(qty), 'ask'))
-    const bid = bids.map(({ price, qty }) => row(price, countText(qty), '', 'bid'))
-    const none = element('tr', {}, element('td', { colspan: 3 }, 'No book is known at this time.'))
-    this.#body.replaceChildren(...(ask.length + bid.length === 0 ? [none] : [...ask, ...bid]))
+    const ask = withTotals(asks).map(([price, qty, total]) => row(price, ['', '', qty, total], 'ask'))
+    const bid = withTotals(bids).map(([price, qty, total]) => row(price, [total, qty, '', ''], 'bid'))
+    const spread = note(spreadText(bids[0], asks[0]))
+    const none = note('No book is known at this time.')
+    const isEmpty = ask.length + bid.length === 0
+    this.#body.replaceChildren(...(isEmpty ? [none] : [...ask.toReversed(), spread, ...bid]))
     // The best prices are what is looked for.
-    const spread = bid[0]?.offsetTop ?? this.#body.offsetHeight
-    this.root.scrollTop = spread - this.root.clientHeight / 2
+    this.root.scrollTop = (isEmpty ? 0 : spread.offsetTop) - this.root.clientHeight / 2
   }
 }
 
-function row(price: number, bid: string, ask: string, side: string): HTMLTableRowElement {
-  return element(
-    'tr',
-    { class: side },
-    element('td', {}, bid),
-    element('th', { scope: 'row' }, `${price}¢`),
-    element('td', {}, ask),
-  )
+/** Levels from the best one on, each with the quantity up to it. */
+function withTotals(levels: readonly Level[]): [price: number, qty: string, total: string][] {
+  let total = 0
+  return levels.map(({ price, qty }) => [price, countText(qty), countText((total += qty))])
+}
+
+function spreadText(bid: Level | undefined, ask: Level | undefined): string {
+  if (ask === undefined) return 'no ask'
+  if (bid === undefined) return 'no bid'
+  return `spread ${Math.max(0, ask.price - bid.price)}¢`
+}
+
+function note(text: string): HTMLTableRowElement {
+  return element('tr', { class: 'spread' }, element('td', { colspan: 5 }, text))
+}
+
+/** @param cells total and quantity of the bid, quantity and total of the ask */
+function row(
+  price: number,
+  cells: readonly [string, string, string, string],
+  side: string,
+): HTMLTableRowElement {
+  const [bidTotal, bid, ask, askTotal] = cells.map((text) => element('td', {}, text))
+  const heading = element('th', { scope: 'row' }, `${price}¢`)
+  return element('tr', { class: side }, bidTotal!, bid!, heading, ask!, askTotal!)
 }

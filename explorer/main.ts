@@ -44,7 +44,9 @@ function inView(state: ViewState, view: ViewName): ViewState {
 
 class Explorer {
   readonly #session = new Session()
-  readonly #panel = new RequestPanel(pageElement('request'), this.#session, () => this.#askForKey())
+  readonly #panel = new RequestPanel(pageElement('request'), pageElement('alert'), this.#session, () =>
+    this.#askForKey(),
+  )
   readonly #bar = new SelectionBar(pageElement('selection'), (patch) => this.#open(patch))
   readonly #host = pageElement('view')
   #catalogue: Promise<Catalogue> | undefined

@@ -36,7 +36,7 @@ export class RequestPanel {
   readonly #session: Session
   readonly #onUnauthorized: () => void
   readonly #status = element('p', { role: 'status', class: 'status' })
-  readonly #alert = element('div', { role: 'alert', class: 'alert', hidden: true })
+  readonly #alert: HTMLElement
   readonly #progress = element('progress', { 'aria-label': 'Rows so far', hidden: true })
   readonly #stop: HTMLButtonElement
   readonly #code = element('code')
@@ -50,7 +50,9 @@ export class RequestPanel {
   readonly #tallies = new Map<ApiRequest, Tally>()
   readonly #running = new Set<ApiRequest>()
 
-  constructor(root: HTMLElement, session: Session, onUnauthorized: () => void) {
+  /** @param alert above the picture, so that what went wrong is seen without scrolling */
+  constructor(root: HTMLElement, alert: HTMLElement, session: Session, onUnauthorized: () => void) {
+    this.#alert = alert
     this.#session = session
     this.#onUnauthorized = onUnauthorized
     this.#stop = button('Stop', () => this.#controller.abort('stopped'), { hidden: true, class: 'stop' })
@@ -63,7 +65,6 @@ export class RequestPanel {
     )
     root.replaceChildren(
       element('div', { class: 'panel-row' }, this.#stop, this.#progress, this.#status, this.#downloads),
-      this.#alert,
       element(
         'div',
         { class: 'panel-row' },

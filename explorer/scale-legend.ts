@@ -1,18 +1,22 @@
-// Which colour stands for how many contracts.
+// Which colour stands for what.
 
 import { element } from './element.ts'
 import { countText } from './number-text.ts'
 import { codeQuantity, quantityCode } from './quantity-scale.ts'
 import { viridis } from './viridis.ts'
 
+export function colourKey(name: string, colour: string): HTMLElement {
+  const swatch = element('span', { class: 'swatch', 'aria-hidden': 'true' })
+  swatch.style.background = colour
+  return element('span', { class: 'key' }, swatch, name)
+}
+
 /** Keys for 1, 10, 100 … up to the largest quantity there is. */
 export function scaleLegend(largestCode: number): HTMLElement[] {
   const keys: HTMLElement[] = []
   for (let quantity = 1; quantity <= codeQuantity(largestCode); quantity *= 10) {
-    const swatch = element('span', { class: 'swatch', 'aria-hidden': 'true' })
     const [red, green, blue] = viridis((quantityCode(quantity) - 1) / Math.max(1, largestCode - 1))
-    swatch.style.background = `rgb(${red}, ${green}, ${blue})`
-    keys.push(element('span', { class: 'key' }, swatch, countText(quantity)))
+    keys.push(colourKey(countText(quantity), `rgb(${red}, ${green}, ${blue})`))
   }
   return [element('span', {}, 'Contracts:'), ...keys]
 }

@@ -10,6 +10,7 @@ import { indexAt } from './market-lines.ts'
 import { onNextFrame } from './next-frame.ts'
 import { instantText, valueText } from './number-text.ts'
 import { plotFrame } from './plot-frame.ts'
+import { colourKey } from './scale-legend.ts'
 import { eventDate, shortened } from './strikes.ts'
 import { colour } from './theme.ts'
 import { TimeView } from './time-view.ts'
@@ -81,7 +82,15 @@ class WeatherView implements View {
     })
     this.#implied = this.#impliedPlot()
     this.#table = new DataTable('Temperature, °F')
-    top.below.append(this.#table.root)
+    const legend = [
+      ['temperature', 'muted'],
+      [`running ${extremum}`, isHigh ? 'fall' : 'accent'],
+      ['climate report', 'ink'],
+    ] as const
+    top.below.append(
+      element('div', { class: 'legend' }, ...legend.map(([name, ink]) => colourKey(name, `var(--${ink})`))),
+      this.#table.root,
+    )
     top.side.append(this.#reportTable())
     if (this.#implied === null) top.below.prepend(this.#time.bar.root)
     void this.#load()

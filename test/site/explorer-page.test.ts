@@ -128,6 +128,16 @@ test("what is refused shows the server's own sentence and the parameter", { skip
   }
 })
 
+test('on a phone what is refused is in sight', { skip }, async () => {
+  for (const fragment of [`view=day&${MARKET}&interval=7000`, `view=book&${MARKET}&interval=7000`]) {
+    const { page } = await open(`#${fragment}`, { viewport: { width: 390, height: 740 } })
+    await page.getByRole('alert').waitFor()
+    const box = await page.getByRole('alert').boundingBox()
+    assert.ok(box !== null && box.y > 0 && box.y + box.height <= 740, JSON.stringify(box))
+    await leaveExplorer(page)
+  }
+})
+
 test('a long answer is drawn while it arrives and stops when it is told to', { skip }, async () => {
   const { page } = await open(`#view=book&${MARKET}&interval=1`)
   // With the first rows: on a busy machine a pointer may come too late.

@@ -148,9 +148,17 @@ test('the book shows every level in its shade and the ladder at the cursor', { s
   // Nothing lies between the best bid and the best ask.
   await page.getByLabel('Time', { exact: true }).fill(String(tick))
   const ladder = await tableCells(page, 'Book at 2026-07-02 06:40:00Z')
+  const withTotals = (levels: Snapshot['bids']): [price: string, qty: string, total: string][] =>
+    levels.map(({ price, qty }, index) => {
+      const total = levels.slice(0, index + 1).reduce((sum, level) => sum + level.qty, 0)
+      return [`${price}¢`, qty.toLocaleString('en-GB'), total.toLocaleString('en-GB')]
+    })
   assert.deepEqual(ladder, [
-    ...row.asks.toReversed().map(({ price, qty }) => ['', `${price}¢`, qty.toLocaleString('en-GB')]),
-    ...row.bids.map(({ price, qty }) => [qty.toLocaleString('en-GB'), `${price}¢`, '']),
+    ...withTotals(row.asks)
+      .map(([price, qty, total]) => ['', '', price, qty, total])
+      .toReversed(),
+    [`spread ${row.best_ask - row.best_bid}¢`],
+    ...withTotals(row.bids).map(([price, qty, total]) => [total, qty, price, '', '']),
   ])
   const quotes = await tableCells(page, 'Best quotes')
   assert.deepEqual(quotes.find(([time]) => time === '2026-07-02 06:40:00Z')?.slice(1, 3), [
