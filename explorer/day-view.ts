@@ -11,7 +11,7 @@ import { onNextFrame } from './next-frame.ts'
 import { instantText, valueText } from './number-text.ts'
 import { plotFrame } from './plot-frame.ts'
 import { StrikeTable } from './strike-table.ts'
-import { shortened } from './strikes.ts'
+import { namesOf, shortened } from './strikes.ts'
 import { strikeColour } from './theme.ts'
 import { TimeView } from './time-view.ts'
 import type { View, ViewContext } from './view.ts'
@@ -109,16 +109,11 @@ class DayView implements View {
     this.#time.showCursor(this.#lastKnown())
   }
 
-  /** Both tokens of a Polymarket condition are among its markets: their prices are no distribution. */
-  get #hasShares(): boolean {
-    const { source, event } = this.#context.state
-    return source === 'kalshi' && event !== ALL_EVENTS
-  }
-
   #updateStrikes(): void {
     const strikes = new EventStrikes(
       this.#listed,
       this.#lines.lines.map(({ market }) => market),
+      namesOf(this.#context.markets),
     )
     const isSame = strikes.all.length === this.#strikes.all.length
     this.#strikes = strikes
@@ -162,7 +157,12 @@ class DayView implements View {
     this.#plot?.setCursor(tickMs)
     this.#table.setCurrent(index)
     const lines = this.#orderedLines()
-    const shown = { strikes: this.#strikes, lines, index, hasShares: this.#hasShares }
+    const shown = {
+      strikes: this.#strikes,
+      lines,
+      index,
+      hasShares: this.#context.state.event !== ALL_EVENTS,
+    }
     this.#strikeTable.show(`At ${instantText(tickMs)}`, shown)
     if (index === null) return `${instantText(tickMs)}: no book is known`
     const quotes = this.#strikes.all

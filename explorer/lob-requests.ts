@@ -4,6 +4,7 @@ import { MS_PER_DAY, utcDateStartMs } from '../shared/utc-date.ts'
 import type { Snapshot } from '../clients/typescript/bookcast.ts'
 import type { ApiRequest, ParameterValue } from './api-request.ts'
 import type { QuoteRow } from './market-lines.ts'
+import { DEFAULT_SOURCE } from './sources.ts'
 import type { TimeWindow } from './time-window.ts'
 import { ALL_EVENTS, type ViewState } from './view-state.ts'
 
@@ -13,9 +14,8 @@ const LEVELS = 50
 
 type Parameters = Readonly<Record<string, ParameterValue>>
 
-/** Kalshi is the server's default. */
 function sourceOf({ source }: ViewState): Parameters {
-  return source === 'kalshi' ? {} : { source }
+  return source === DEFAULT_SOURCE ? {} : { source }
 }
 
 /** What an interval was asked for as: a number, or the text that is none, which the server refuses. */

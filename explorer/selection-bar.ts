@@ -1,16 +1,18 @@
 // The row of choices: source, series, event, market, date and interval.
 
+import { lobSources } from '../shared/lob-sources.ts'
 import type { Catalogue } from './catalogue.ts'
 import { Calendar } from './calendar.ts'
 import { type Choice, element, labelledSelect, setChoices } from './element.ts'
 import { marketsOfEvent, type Selection } from './selection.ts'
-import { orderedStrikes, shortened } from './strikes.ts'
+import { sourceTitle } from './sources.ts'
+import { namesOf, orderedStrikes, shortened } from './strikes.ts'
 import { ALL_EVENTS, type ViewName, type ViewState } from './view-state.ts'
 
-const SOURCES: readonly Choice[] = [
-  { value: 'kalshi', text: 'Kalshi' },
-  { value: 'polymarket', text: 'Polymarket' },
-]
+const SOURCES: readonly Choice[] = lobSources().map((source) => ({
+  value: source,
+  text: sourceTitle(source),
+}))
 const INTERVALS: readonly Choice[] = [
   { value: '', text: 'automatic' },
   ...[1, 5, 10, 30, 60, 300, 900, 3600].map((seconds) => ({ value: String(seconds), text: `${seconds} s` })),
@@ -76,10 +78,17 @@ export class SelectionBar {
       ],
       state.event,
     )
-    const strikes = orderedStrikes(marketsOfEvent(markets, state.event).map(({ market }) => market))
+    const listed = marketsOfEvent(markets, state.event)
+    const strikes = orderedStrikes(
+      listed.map(({ market }) => market),
+      namesOf(listed),
+    )
     this.#set(
       'market',
-      strikes.map(({ market, label }) => ({ value: market, text: choiceText(market, label) })),
+      strikes.map(({ market, label, isNamed }) => ({
+        value: market,
+        text: isNamed ? label : choiceText(market, label),
+      })),
       state.market,
     )
     this.#set('interval', INTERVALS, state.interval)

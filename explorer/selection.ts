@@ -4,7 +4,8 @@
 
 import { utcDateOf } from '../shared/utc-date.ts'
 import type { Catalogue, ListedMarket } from './catalogue.ts'
-import { eventDate, orderedStrikes } from './strikes.ts'
+import { DEFAULT_SOURCE } from './sources.ts'
+import { eventDate, namesOf, orderedStrikes } from './strikes.ts'
 import { ALL_EVENTS, type ViewState } from './view-state.ts'
 
 export interface Selection {
@@ -22,7 +23,10 @@ function defaultEvent(markets: readonly ListedMarket[], date: string): string {
 function defaultMarket(markets: readonly ListedMarket[]): string {
   const won = markets.find(({ result }) => result === 'yes')
   if (won !== undefined) return won.market
-  const strikes = orderedStrikes(markets.map(({ market }) => market))
+  const strikes = orderedStrikes(
+    markets.map(({ market }) => market),
+    namesOf(markets),
+  )
   return strikes[Math.floor((strikes.length - 1) / 2)]?.market ?? ''
 }
 
@@ -32,7 +36,7 @@ export function marketsOfEvent(markets: readonly ListedMarket[], event: string):
 
 /** A state in which everything is chosen that there is a choice of. */
 export async function completed(state: ViewState, catalogue: Catalogue): Promise<Selection> {
-  const source = state.source || (catalogue.recorded[0]?.source ?? 'kalshi')
+  const source = state.source || (catalogue.recorded[0]?.source ?? DEFAULT_SOURCE)
   const series = state.series || (catalogue.seriesOf(source)[0] ?? '')
   const lastDate = catalogue.spansOf(source, series).at(-1)?.[1] ?? utcDateOf(Date.now())
   const date = state.date || (series === '' ? '' : lastDate)

@@ -5,6 +5,7 @@ import { utcDateStartMs } from '../shared/utc-date.ts'
 import type { Catalogue } from './catalogue.ts'
 import { button, element } from './element.ts'
 import { type DateSpan, isRecorded, recordedNeighbour } from './recorded-days.ts'
+import { isCatalogued, sourceTitle } from './sources.ts'
 import { shortened } from './strikes.ts'
 import type { ViewState } from './view-state.ts'
 
@@ -27,17 +28,16 @@ export function missingView(state: ViewState, catalogue: Catalogue): Missing | n
   if (series === '' || (isOfBooks && catalogue.recorded.length === 0))
     return {
       sentence: 'The lake has no order books yet; “bookcast import” or “bookcast record” adds some.',
-      instead: series === '' || source === 'polymarket' ? null : WEATHER_INSTEAD,
+      instead: series === '' || !isCatalogued(source) ? null : WEATHER_INSTEAD,
     }
-  if (source === 'polymarket' && view === 'candles')
+  if (!isCatalogued(source) && view === 'candles')
     return {
-      sentence: 'Candles are those of Kalshi’s markets. Of Polymarket’s there are the day and the books.',
+      sentence: `No candles of ${sourceTitle(source)} are collected; of its markets there are the day and the books.`,
       instead: DAY_INSTEAD,
     }
-  if (source === 'polymarket' && view === 'weather')
+  if (!isCatalogued(source) && view === 'weather')
     return {
-      sentence:
-        'Polymarket settles by stations of its own, and its recordings do not say which token of a condition is “yes”: there is no temperature and no distribution that would be right.',
+      sentence: `The server has no catalogue of the markets of ${sourceTitle(source)}: it is not known which stations settle them, nor which of them exclude one another.`,
       instead: DAY_INSTEAD,
     }
   if (market === '' && (view === 'book' || view === 'candles') && utcDateStartMs(date) !== undefined)

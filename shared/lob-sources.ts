@@ -20,6 +20,10 @@ export interface LobSourceNames {
   readonly seriesText: string
   /** Whether a market stands in the series of its id, or may stand in any. */
   readonly isSeriesInId: boolean
+  /** The event of a market; empty where its id does not say it. */
+  readonly eventOf: (marketId: string) => string
+  /** Whether the catalogue, candles and the stations that settle its markets are collected. */
+  readonly isCatalogued: boolean
   /** Whether a series is made for one market by an import that was told no other: it holds nothing else. */
   readonly isOfOneMarket: (series: string) => boolean
   /** A series for the documentation. */
@@ -41,6 +45,8 @@ export const LOB_SOURCES = {
     seriesOf: seriesOfTicker,
     seriesText: 'the ticker up to its first dash',
     isSeriesInId: true,
+    eventOf: (marketId) => marketId.slice(0, Math.max(0, marketId.lastIndexOf('-'))),
+    isCatalogued: true,
     isOfOneMarket: () => false,
     exampleSeries: 'KXHIGHNY',
   },
@@ -54,6 +60,8 @@ export const LOB_SOURCES = {
     seriesOf: (marketId) => marketId.split(':', 1)[0]!,
     seriesText: 'the condition id',
     isSeriesInId: false,
+    eventOf: () => '',
+    isCatalogued: false,
     isOfOneMarket: (series) => POLYMARKET_CONDITION.test(series),
     exampleSeries: 'highest-temperature-in-nyc',
   },

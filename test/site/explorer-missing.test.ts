@@ -71,8 +71,8 @@ test('a day between recorded ones leads to the next', { skip }, async () => {
 })
 
 for (const [view, sentence] of [
-  ['candles', /Candles are those of Kalshi/],
-  ['weather', /Polymarket settles by stations of its own/],
+  ['candles', /No candles of Polymarket are collected/],
+  ['weather', /no catalogue of the markets of Polymarket/],
 ] as const)
   test(`Polymarket has no ${view}, which is said, and nothing is asked for`, { skip }, async () => {
     const { page, faults } = await open(`#view=${view}&source=polymarket`)
@@ -89,6 +89,19 @@ for (const [view, sentence] of [
     assert.deepEqual(faults, [])
     await leaveExplorer(page)
   })
+
+test('markets whose ids say nothing are called by their question and outcome', { skip }, async () => {
+  const { page, faults } = await open('#view=book&source=polymarket')
+  await wholeRows(page)
+  const markets = page.getByRole('combobox', { name: 'Market', exact: true }).locator('option')
+  const labels = await markets.allTextContents()
+  assert.ok(labels.length > 12)
+  for (const label of labels) assert.match(label, /^(?:[≤≥] )?\d+(?:–\d+)?° Jul \d( No)?$/)
+  assert.equal(new Set(labels).size, labels.length)
+  assert.match(await page.locator('h2').first().innerText(), /° Jul \d( No)? on 2026-07-03$/)
+  assert.deepEqual(faults, [])
+  await leaveExplorer(page)
+})
 
 test('the mids of several events are no distribution', { skip }, async () => {
   const { page, faults } = await open('#view=weather&series=KXHIGHNY&date=2026-07-02&event=all')

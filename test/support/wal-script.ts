@@ -1,6 +1,7 @@
 // Writes a write-ahead log from a list of records, each synced before the next script goes on.
 
 import { join } from 'node:path'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import type { WalKind } from '../../server/recorder/wal-record.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
@@ -18,7 +19,7 @@ export interface ScriptRecord {
 /** Appends the records to the log of `source` below `work` and returns the end of it. */
 export async function writeWal(
   work: string,
-  source: 'kalshi' | 'polymarket',
+  source: LobSource,
   records: readonly ScriptRecord[],
   bounds: { segmentBytes?: number } = {},
 ): Promise<WalPosition> {

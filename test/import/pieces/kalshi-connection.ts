@@ -1,6 +1,6 @@
 // One Kalshi connection: snapshots at the head of each subscription, then its deltas in true order, all numbered from 1.
 
-import type { ConnectionPlan } from './recording-model.ts'
+import type { ConnectionPlan } from './connection-plan.ts'
 import type { Message, Part } from './recorded-frames.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import { NS_PER_S } from './true-world.ts'

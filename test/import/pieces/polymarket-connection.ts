@@ -2,7 +2,7 @@
 // a book again, and a heartbeat every ten seconds. There are no numbers.
 
 import { quietInstants } from './kalshi-connection.ts'
-import type { ConnectionPlan } from './recording-model.ts'
+import type { ConnectionPlan } from './connection-plan.ts'
 import type { Message, Part } from './recorded-frames.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import { NS_PER_S } from './true-world.ts'

@@ -3,6 +3,7 @@
 // way when it is cut: what it has received is then all that happened until its last message, and the truth needs no
 // tolerance. Only with `isBusy` it begins within a burst: changes made before the first book arrives come after it.
 
+import type { CaseFeatures } from './connection-plan.ts'
 import type { LineForm, Message } from './recorded-frames.ts'
 import { recordKalshi } from './kalshi-connection.ts'
 import { recordPolymarket } from './polymarket-connection.ts'
@@ -17,31 +18,9 @@ export interface Recording {
 }
 
 /** What a case has in it, for the tables of failures. */
-export interface CaseFeatures {
-  readonly recorders: number
-  /** Subscriptions of a connection, at most. */
-  readonly sids: number
-  readonly hasMarks: boolean
-  readonly hasTrades: boolean
-  readonly hasResnapshots: boolean
-  readonly isBusy: boolean
-}
-
 export interface RecordedWorld {
   readonly world: TrueWorld
   readonly recordings: readonly Recording[]
-  readonly features: CaseFeatures
-}
-
-/** One connection's circumstances. */
-export interface ConnectionPlan {
-  readonly connection: number
-  readonly from: bigint
-  readonly to: bigint
-  /** Indexes of the followed markets. */
-  readonly markets: readonly number[]
-  readonly latency: () => bigint
-  readonly firstSid: number
   readonly features: CaseFeatures
 }
 

@@ -13,6 +13,8 @@ export const LUNEX_NAMES: LobSourceNames = {
   seriesOf: (marketId) => marketId.split('~', 1)[0]!,
   seriesText: 'the place',
   isSeriesInId: true,
+  eventOf: () => '',
+  isCatalogued: false,
   isOfOneMarket: () => false,
   exampleSeries: 'nyc',
 }
