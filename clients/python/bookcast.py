@@ -609,8 +609,9 @@ class Answer(Generic[Row]):
     def to_df(self, *, raw: bool = False) -> Any:
         """A pandas.DataFrame of all rows.
 
-        What the quote of an order book does not have is missing; raw=True keeps the 0 and -1 of the server. Instants are datetime64[ns, UTC] (so is `ts`), dates datetime64[ns], whole numbers int64 or, where they may be
-        missing, Int64, other numbers float64 with NaN for null, flags bool or boolean, texts objects with None for null.
+        What the quote of an order book does not have is missing; raw=True keeps the 0 and -1 of the server. Instants are
+        datetime64[ns, UTC] (so is `ts`), dates datetime64[ns], whole numbers int64 or, where they may be missing, Int64, other
+        numbers float64 with NaN for null, flags bool or boolean, texts objects with None for null.
         Where pyarrow is installed, rows travel as parquet, which is faster.
         """
         import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -1540,11 +1541,12 @@ class _Endpoints(_Requests):
 class Client(_Endpoints):
     """A Bookcast server.
 
-    url: such as http://localhost:8080; a path in it stands before every request's. api_key: sent as `Authorization:
-    Bearer …`. timeout: the longest silence of the server, in seconds. attempts, first_wait, longest_wait: how 429, 503 and
-    a connection that is refused or reset before an answer are waited for (in all; seconds before the second try, doubled
-    from try to try; a server that wants more is not waited for). resumes: how often an answer that breaks off is asked for again, to go on where it ended. compress:
-    whether answers travel as gzip. on_progress: told after every piece of an answer.
+    url: such as http://localhost:8080; a path in it precedes the path of every request. api_key: sent as `Authorization:
+    Bearer …`. timeout: the longest silence of the server, in seconds. attempts: how often a request is sent in all when the
+    server answers 429 or 503, or the connection is refused or reset before an answer. first_wait: seconds before the second
+    try, doubled from try to try, up to longest_wait; a server that asks for a longer wait is not waited for. resumes: how
+    often an answer that breaks off is requested again, to continue where it ended. compress: whether answers travel as gzip.
+    on_progress: called after every piece of an answer.
     """
 
     def __init__(
