@@ -2,8 +2,11 @@
 // producer is not the client's fault. The kernel takes megabytes at once and then nothing for as long as the client
 // needs for a third of them, so what was taken is credited for some seconds.
 
-/** So much longer than the kernel's pauses for a client that just keeps the rate, and less than a newcomer waits. */
-const CREDIT_S = 8
+/**
+ * Longer than the kernel's pauses for a client that just keeps the rate. A newcomer is served within 10 s: this, what the kernel
+ * takes before it, and a second until the newcomer asks again.
+ */
+const CREDIT_S = 7
 
 export class ReaderPace {
   readonly #fairBytesPerS: number
