@@ -11,6 +11,7 @@ import { onNextFrame } from './next-frame.ts'
 import { instantText, valueText } from './number-text.ts'
 import { plotFrame } from './plot-frame.ts'
 import { StrikeTable } from './strike-table.ts'
+import { isCatalogued } from './sources.ts'
 import { namesOf, shortened } from './strikes.ts'
 import { strikeColour } from './theme.ts'
 import { TimeView } from './time-view.ts'
@@ -109,6 +110,12 @@ class DayView implements View {
     this.#time.showCursor(this.#lastKnown())
   }
 
+  /** Whether the markets may exclude one another: those of one event. */
+  get #hasShares(): boolean {
+    const { source, event } = this.#context.state
+    return isCatalogued(source) && event !== ALL_EVENTS
+  }
+
   #updateStrikes(): void {
     const strikes = new EventStrikes(
       this.#listed,
@@ -161,7 +168,7 @@ class DayView implements View {
       strikes: this.#strikes,
       lines,
       index,
-      hasShares: this.#context.state.event !== ALL_EVENTS,
+      hasShares: this.#hasShares,
     }
     this.#strikeTable.show(`At ${instantText(tickMs)}`, shown)
     if (index === null) return `${instantText(tickMs)}: no book is known`

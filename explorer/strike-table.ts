@@ -12,19 +12,14 @@ const CAPTION_CHARACTERS_MAX = 70
 export class StrikeTable {
   readonly root: HTMLElement
   readonly #caption = element('caption')
+  readonly #head = tableHead(['Strike', 'Bid', 'Ask', 'Mid', 'Implied'])
   readonly #body = element('tbody')
   readonly #onChoose: (market: string) => void
 
   /** @param onChoose told the market whose book is wanted */
   constructor(onChoose: (market: string) => void) {
     this.#onChoose = onChoose
-    const table = element(
-      'table',
-      { class: 'strikes' },
-      this.#caption,
-      tableHead(['Strike', 'Bid', 'Ask', 'Mid', 'Implied']),
-      this.#body,
-    )
+    const table = element('table', { class: 'strikes' }, this.#caption, this.#head, this.#body)
     this.root = scroller('Strikes', table)
   }
 
@@ -50,6 +45,8 @@ export class StrikeTable {
       index === null ? null : (cells?.[index] ?? null)
     const mids = lines.map((line) => cellOf(line?.mids))
     const shares = hasShares ? strikes.sharesOf(mids) : mids.map(() => null)
+    const implied = this.#head.querySelector<HTMLElement>('th:last-child')
+    if (implied !== null) implied.hidden = !hasShares
     const missing = hasShares ? strikes.missingText(mids) : ''
     this.#caption.textContent = shortened(
       missing === '' ? caption : `${caption}: ${missing}`,
@@ -70,7 +67,7 @@ export class StrikeTable {
           quoteText(cellOf(line?.bids)),
           quoteText(cellOf(line?.asks)),
           valueText(mids[place]),
-          share === null || share === undefined ? '–' : `${share.toFixed(1)} %`,
+          ...(hasShares ? [share === null || share === undefined ? '–' : `${share.toFixed(1)} %`] : []),
         ]
         return tableRow([swatch, open], cells)
       }),

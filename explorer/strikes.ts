@@ -34,6 +34,7 @@ export function shortened(text: string, charactersMax: number): string {
   return text.length <= charactersMax ? text : `${text.slice(0, charactersMax - 1)}…`
 }
 
+const MONTHS = 'JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC'.split(' ')
 const RANGE = /(-?\d+)(?:-(-?\d+))?°[FC]?( or (?:below|lower|less))?( or (?:above|higher|more))?/
 const DAY = /\bon ([A-Z][a-z]{2})[a-z]* (\d{1,2})\b/
 
@@ -48,11 +49,14 @@ function parsedName(market: string, { question, outcome }: MarketName): Parsed {
   const [, month, day] = DAY.exec(question) ?? []
   const date = month === undefined ? '' : ` ${month} ${day}`
   const words = range === undefined ? question : degrees + date
+  // Day by day, from cold to hot, the outcome "Yes" first.
+  const dayOrder = month === undefined ? 0 : 1_000 * (31 * MONTHS.indexOf(month.toUpperCase()) + Number(day))
+  const degreeOrder = Number(low) + (below ? -0.5 : above ? 0.5 : 0) + (outcome === 'Yes' ? 0 : 0.25)
   return {
     market,
     label: shortened(outcome === 'Yes' ? words : `${words} ${outcome}`, LABEL_CHARACTERS_MAX),
     isNamed: true,
-    order: range === undefined ? Number.POSITIVE_INFINITY : Number(low) + (below ? -0.5 : above ? 0.5 : 0),
+    order: range === undefined ? Number.POSITIVE_INFINITY : dayOrder + degreeOrder,
   }
 }
 
@@ -85,8 +89,6 @@ export function orderedStrikes(markets: readonly string[], names: MarketNames = 
     )
     .map(({ market, label, isNamed }) => ({ market, label, isNamed }))
 }
-
-const MONTHS = 'JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC'.split(' ')
 
 /** The climate date of an event such as `KXHIGHNY-26JUL02`; undefined where the ticker says none. */
 export function eventDate(event: string): string | undefined {

@@ -51,11 +51,20 @@ test('a market with a name is called by its degrees, date and outcome, and order
     ['0xa:2', { question: question('80-81°F'), outcome: 'No' }],
     ['0xa:3', { question: question('80-81°F'), outcome: 'Yes' }],
     ['0xa:4', { question: question('79°F or below'), outcome: 'Yes' }],
+    ['0xa:0', { question: question('70-71°F').replace('2?', '3?'), outcome: 'Yes' }],
     ['0xa:5', { question: 'Will it snow in New York City?', outcome: 'No' }],
   ])
   assert.deepEqual(
     orderedStrikes([...names.keys(), '0xb:6'], names).map(({ label }) => label),
-    ['≤ 79° Jul 2', '80–81° Jul 2 No', '80–81° Jul 2', '≥ 94° Jul 2', 'Will it snow in New Yor…', '6'],
+    [
+      '≤ 79° Jul 2',
+      '80–81° Jul 2',
+      '80–81° Jul 2 No',
+      '≥ 94° Jul 2',
+      '70–71° Jul 3',
+      'Will it snow in New Yor…',
+      '6',
+    ],
   )
 })
 
