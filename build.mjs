@@ -38,9 +38,7 @@ function isStamped(digest) {
 const digest = sourcesDigest()
 if (!isStamped(digest)) {
   rmSync(STAMP, { force: true })
-  process.stderr.write(
-    'Building Bookcast: the sources have changed since the last build. This takes about 20 seconds.\n',
-  )
+  process.stderr.write('Building Bookcast, which takes about 20 seconds ...\n')
   const { status } = spawnSync('npm run --silent compile && node dist/clients/build/main.js', {
     shell: true,
     stdio: 'inherit',
