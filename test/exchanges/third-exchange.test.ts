@@ -27,7 +27,8 @@ const LINES = [
   [
     'server/exchanges/registry.ts',
     'import { POLYMARKET } from',
-    () => `import { LUNEX } from './${NAME}/exchange.ts'\n`,
+    () =>
+      `import { LUNEX } from ${JSON.stringify(`${EXCHANGE.replace('server/exchanges', '.')}/exchange.ts`)}\n`,
   ],
   [
     'server/exchanges/registry.ts',
