@@ -115,7 +115,7 @@ export class Catalogue {
     const [rows, names] = await Promise.all([
       this.#session.client.lob(parameters).toArray(),
       // Without them the ids are shown.
-      isCatalogued(source) ? [] : this.#session.marketNames(source, series).catch(() => []),
+      isCatalogued(source) ? [] : this.#session.marketNames(source, series, date).catch(() => []),
     ])
     const markets = [...new Set(rows.map(({ market_id: market }) => market))]
     return markets.map((market) => ({

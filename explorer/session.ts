@@ -43,9 +43,9 @@ export class Session {
     return this.#own<RecordedSeries>('recordings', {}, options).toArray()
   }
 
-  /** What an exchange calls the markets of a series. */
-  marketNames(source: string, series: string): Promise<NamedMarket[]> {
-    return this.#own<NamedMarket>('names', { source, series }).toArray()
+  /** What an exchange calls the markets of a date's books. */
+  marketNames(source: string, series: string, date: string): Promise<NamedMarket[]> {
+    return this.#own<NamedMarket>('names', { source, series, date }).toArray()
   }
 
   #own<Row>(

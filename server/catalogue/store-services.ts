@@ -5,7 +5,8 @@ import type { SqlStatement } from '../../shared/sql/statement.ts'
 import { newestRowsOf } from '../storage/newest-rows.ts'
 import type { DatabaseCheck } from '../health/health-monitor.ts'
 import type { NewestRow } from '../storage/newest-rows.ts'
-import { type MarketName, readMarketNames } from '../storage/market-name-store.ts'
+import type { ReadMarketNames } from '../site/market-names.ts'
+import { readMarketNames } from '../storage/market-name-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { SeriesRow } from './catalogue-entry.ts'
 import type { CatalogueSource, ChangedMarketRow } from './catalogue-feed.ts'
@@ -48,7 +49,7 @@ export interface StoreServices {
   /** How new the newest rows are. */
   readonly newestRows?: () => Promise<readonly NewestRow[]>
   /** What an exchange calls the markets of a series. */
-  readonly marketNames?: (source: string, series: string) => Promise<readonly MarketName[]>
+  readonly marketNames?: ReadMarketNames
   /** Whether it holds the sample records, as far as is known. */
   readonly hasSampleRecords?: () => boolean
 }
@@ -90,7 +91,7 @@ export function storeServices(postgres: Postgres): StoreServices {
   return {
     ping: (timeoutMs) => postgres.ping(timeoutMs),
     newestRows: newestRowsOf(postgres),
-    marketNames: (source, series) => readMarketNames(postgres, source, series),
+    marketNames: (place, ids) => readMarketNames(postgres, place, ids),
     async ingestAges() {
       try {
         const rows = await postgres.run<IngestAgeRow>({ text: INGEST_AGES, parameters: [] })

@@ -1,20 +1,41 @@
-// What an exchange calls the markets of a series, where their identifiers do not say it: for the explorer's labels.
+// What an exchange calls the markets of a date's books, where their identifiers do not say it: for the explorer's labels.
 
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { lobSources } from '../../shared/lob-sources.ts'
+import { isSeriesName } from '../../shared/series-name.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
+import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import type { MarketName } from '../storage/market-name-store.ts'
 
+type Place = Pick<MarketName, 'source' | 'series'>
 /** Undefined where there is no store. */
-export type ReadMarketNames = ((source: string, series: string) => Promise<readonly MarketName[]>) | undefined
+export type ReadMarketNames =
+  | ((place: Place, ids: readonly string[]) => Promise<readonly MarketName[]>)
+  | undefined
 
-export function marketNamesEndpoint(read: ReadMarketNames): Endpoint {
+const PARAMETERS = [
+  {
+    name: 'source',
+    in: 'query',
+    description: '',
+    schema: { type: 'string', enum: lobSources() },
+    required: true,
+  },
+  { name: 'series', in: 'query', description: '', schema: { type: 'string' }, required: true },
+  { name: 'date', in: 'query', description: '', schema: { type: 'string', format: 'date' }, required: true },
+] as const
+
+export function marketNamesEndpoint(lake: string, read: ReadMarketNames): Endpoint {
   return defineEndpoint({
     path: '/explorer/names',
-    summary: 'Names of the markets of a series, for the explorer.',
-    parameters: [
-      { name: 'source', in: 'query', description: 'Exchange.', schema: { type: 'string' }, required: true },
-      { name: 'series', in: 'query', description: 'Series.', schema: { type: 'string' }, required: true },
-    ],
-    // The explorer draws without them, also while the store is away.
-    handle: async ({ source, series }) => jsonReply((await read?.(source, series).catch(() => [])) ?? []),
+    summary: 'Names of the markets of a series and date, for the explorer.',
+    parameters: PARAMETERS,
+    async handle({ source, series, date }) {
+      const path = lobFilePath(lake, source, series, date)
+      // The explorer draws without names, also while the store is away.
+      const facts = isSeriesName(series) ? await lakeFileFacts(path).catch(() => undefined) : undefined
+      const ids = [...(facts?.coverage?.markets.keys() ?? [])]
+      return jsonReply((await read?.({ source, series }, ids).catch(() => [])) ?? [])
+    },
   })
 }

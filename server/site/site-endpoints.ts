@@ -121,7 +121,7 @@ export function siteEndpoints(
     : undefined
   return [
     ...shown.map(([, endpoint]) => endpoint),
-    ...(hasExplorer ? [recordingsEndpoint(lake), marketNamesEndpoint(marketNames)] : []),
+    ...(hasExplorer ? [recordingsEndpoint(lake), marketNamesEndpoint(lake, marketNames)] : []),
     frontPageEndpoint(described, readVersion(), page),
   ]
 }

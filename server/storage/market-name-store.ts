@@ -1,23 +1,15 @@
 // What an exchange calls markets whose identifiers do not say it: the question that is asked, and the outcome that pays.
 
+import { listText } from '../../shared/sql/statement.ts'
 import { assignments, bulkStatement, lastOfEachKey, recordset } from './bulk-write.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
-export interface MarketName {
-  readonly source: string
-  readonly series: string
-  readonly market_id: string
-  readonly question: string
-  readonly outcome: string
-}
+/** In the order of the table. */
+const COLUMNS = ['source', 'series', 'market_id', 'question', 'outcome'] as const
+const TYPES = Object.fromEntries(COLUMNS.map((name) => [name, 'text']))
 
-const TYPES = {
-  source: 'text',
-  series: 'text',
-  market_id: 'text',
-  question: 'text',
-  outcome: 'text',
-} as const satisfies Record<keyof MarketName, string>
+export type MarketName = Readonly<Record<(typeof COLUMNS)[number], string>>
+
 const UPSERT = `
   INSERT INTO market_names SELECT * FROM ${recordset('written', TYPES)}
   ON CONFLICT (source, series, market_id) DO UPDATE SET ${assignments(['question', 'outcome'])}`
@@ -29,13 +21,13 @@ export async function writeMarketNames(store: Store, names: readonly MarketName[
   if (rows.length > 0) await store.run(bulkStatement(UPSERT, rows, TYPES))
 }
 
-/** The names of a series' markets. */
+/** The names of some markets of a series. */
 export function readMarketNames(
   store: Store,
-  source: string,
-  series: string,
+  { source, series }: Pick<MarketName, 'source' | 'series'>,
+  ids: readonly string[],
 ): Promise<readonly MarketName[]> {
   const text =
-    'SELECT * FROM market_names WHERE source = $1::text AND series = $2::text ORDER BY market_id LIMIT 10000'
-  return store.run({ text, parameters: [source, series] })
+    'SELECT * FROM market_names WHERE source = $1::text AND series = $2::text AND market_id = ANY ($3::text[])'
+  return store.run({ text, parameters: [source, series, listText(ids)] })
 }

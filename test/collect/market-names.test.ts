@@ -8,9 +8,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { pino } from 'pino'
 import { storeServices } from '../../server/catalogue/store-services.ts'
 import { startCollection } from '../../server/collect/collection.ts'
+import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
 import { startServer } from '../../server/service/server.ts'
+import { EVENT_CLEAR } from '../../shared/lob-v1.ts'
 import { send, startRoutedUpstream } from '../support/local-upstream.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
+import { bookEvent, DAY_START } from '../support/recorded-events.ts'
 import { eventually } from '../support/recorder-harness.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { TEST_CONFIG } from '../support/test-server.ts'
@@ -56,23 +59,28 @@ test('a collector keeps the question and outcome of each token, and the page is 
     { logger, store: storeServices(store.postgres), storeAddress: store.postgres.address },
   )
   t.after(() => server.close())
-  const namesOf = async (series: string): Promise<unknown> =>
-    (await fetch(`http://127.0.0.1:${server.port}/explorer/names?source=polymarket&series=${series}`)).json()
-  const words = () =>
-    ['Yes', 'No'].map((outcome, index) => ({
-      source: 'polymarket',
-      series: SERIES,
-      market_id: `0xab:${['111', '222'][index]}`,
-      question,
-      outcome,
-    }))
+  const names = `http://127.0.0.1:${server.port}/explorer/names?source=polymarket`
+  const namesOf = async (series: string, date = '2026-07-01'): Promise<unknown> =>
+    (await fetch(`${names}&series=${encodeURIComponent(series)}&date=${date}`)).json()
+  // The books of the date: one of the tokens, and one without a name.
+  const writer = new LobRecordingWriter({ lake, source: 'polymarket' })
+  for (const id of ['0xab:222', '0xcd:333']) writer.append(SERIES, bookEvent(id, DAY_START, EVENT_CLEAR))
+  await writer.finish()
+  const named = () => ({
+    source: 'polymarket',
+    series: SERIES,
+    market_id: '0xab:222',
+    question,
+    outcome: 'No',
+  })
   for (const asked of [QUESTION, 'Will it be 94-95°F in NYC?']) {
     question = asked
     const collection = collect()
-    await eventually(async () => isDeepStrictEqual(await namesOf(SERIES), words()), 'the names are there')
+    await eventually(async () => isDeepStrictEqual(await namesOf(SERIES), [named()]), 'the names are there')
     await collection.stop()
   }
-  assert.deepEqual(await namesOf('another'), [])
+  for (const series of ['another', '../lob', '..', 'a/b']) assert.deepEqual(await namesOf(series), [], series)
+  assert.deepEqual(await namesOf(SERIES, '2026-07-02'), [])
 })
 
 test('without a store the page gets no names', async (t) => {
@@ -82,6 +90,8 @@ test('without a store the page gets no names', async (t) => {
     { logger: pino({ level: 'silent' }) },
   )
   t.after(() => server.close())
-  const answer = await fetch(`http://127.0.0.1:${server.port}/explorer/names?source=polymarket&series=x`)
+  const answer = await fetch(
+    `http://127.0.0.1:${server.port}/explorer/names?source=polymarket&series=x&date=2026-07-01`,
+  )
   assert.deepEqual([answer.status, await answer.json()], [200, []])
 })
