@@ -17,11 +17,21 @@ const executablePath = PLACES.find((place) => place !== undefined && existsSync(
 export const withoutChromium: false | string =
   executablePath === undefined ? 'no Chromium is installed (CHROMIUM_PATH names one elsewhere)' : false
 
+/** So long a page may take on a machine that does much else; what is broken is found out as late. */
+const WAIT_MS_MAX = 120_000
+
 /** Starts the browser that is installed. */
-export function launchChromium(args: readonly string[] = []): Promise<Browser> {
+export async function launchChromium(args: readonly string[] = []): Promise<Browser> {
   if (executablePath === undefined) throw new Error('no Chromium is installed')
   // Root, as which CI runs, has no sandbox.
-  return chromium.launch({ executablePath, args: ['--no-sandbox', ...args] })
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', ...args] })
+  const newPage = browser.newPage.bind(browser)
+  browser.newPage = async (options) => {
+    const page = await newPage(options)
+    page.setDefaultTimeout(WAIT_MS_MAX)
+    return page
+  }
+  return browser
 }
 
 const SHARED = new SharedByFiles<Browser | undefined>(async () => {
