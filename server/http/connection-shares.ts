@@ -55,6 +55,9 @@ export class ConnectionShares {
         this.#openedCount = 0
         // The kernel has counted the new one too.
         count = this.#counts.get(address) ?? 1
+      } else if (count - 1 === this.#clientMax) {
+        // The kernel had counted those that waited to be accepted, too.
+        count -= 1
       }
     }
     if (count > this.#clientMax) return false

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { establishedConnections } from '../../server/http/connection-shares.ts'
+import { ConnectionShares, establishedConnections } from '../../server/http/connection-shares.ts'
 import { startHttpServer } from '../../server/http/http-server.ts'
 import { patternBytes } from '../support/byte-pattern.ts'
 import { startTestServer, until } from '../support/test-server.ts'
@@ -75,6 +75,20 @@ test('one address has a tenth of the connections, closed ones make room, and beh
   }
   for (let count = 0; count < connectionsMax; count += 1)
     assert.ok(await isServed(open('127.0.0.1', proxied.server.port)))
+})
+
+test('where closing is not reported, a client has its whole share again at once, and little more', () => {
+  let established = 0
+  const shares = new ConnectionShares(100, () => new Map([['127.0.0.1', established]]))
+  for (let round = 0; round < 3; round += 1) {
+    // The kernel lists all of them before the first one is accepted.
+    established = 100
+    for (let count = 0; count < 100; count += 1)
+      assert.equal(shares.open('127.0.0.1'), true, `${round} ${count}`)
+  }
+  established = 150
+  const opened = Array.from({ length: 50 }, () => shares.open('127.0.0.1'))
+  assert.ok(opened.filter(Boolean).length <= 10)
 })
 
 test('the kernel counts connections by address, of both kinds', async (t) => {
