@@ -8,8 +8,8 @@ const KEY_CHARACTERS_MIN = 8
 const KEY_CHARACTERS_MAX = 512
 /** Texts that are looked up for one line; a part beyond that is hidden whole. */
 const LOOKUPS_MAX = 2_000
-/** Only hashes of keys are known. So what stands between any two of these is looked up: ends and odd characters. */
-const EDGE = /^|$|(?<=[^\w.~-])|(?=[^\w.~-])/g
+/** Only hashes of keys are known. So what stands between any two of these is looked up: ends, odd characters, encoded bytes. */
+const EDGE = /^|$|(?<=[^\w.~-])|(?=[^\w.~-])|(?<=%[\da-f]{2})/gi
 /** A client's library, a proxy and the client itself may have encoded it. */
 const ENCODINGS_MAX = 3
 const HIDDEN = '...'

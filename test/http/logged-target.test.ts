@@ -65,8 +65,11 @@ test('hides a key of any characters, and keeps what stands around it', () => {
   for (const key of ['abc/def+ghi==', 'a,b;c&d?e=f%41', '-"quoted"-', 'plain-words-only']) {
     const isKey = (text: string): boolean => text === key
     const encoded = encodeURIComponent(key)
-    assert.equal(loggedTarget(`a=1&x=Bearer%20${encoded}&b=2`, isKey), 'a=1&x=Bearer ...&b=2')
+    const shown = loggedTarget(`a=1&x=Bearer%20${encoded}&b=2`, isKey)
+    assert.equal(decodeURIComponent(shown), 'a=1&x=Bearer ...&b=2')
     assert.equal(loggedTarget(`/api/v1/${encoded}`, isKey), '/api/v1/...')
+    for (const before of ['%E4', '%C3%A4', '%ff'])
+      assert.equal(loggedTarget(`/api/${before}${encoded}`, isKey), `/api/${before}...`)
     assert.equal(loggedTarget('a=%20&b=c,d,e&series=KXHIGHNY', isKey), 'a=%20&b=c,d,e&series=KXHIGHNY')
   }
 })
