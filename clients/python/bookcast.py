@@ -496,7 +496,7 @@ class Answer(Generic[Row]):
     def __init__(self, connection: _Connection, form: _Form, parameters: Dict[str, Any]) -> None:
         self._connection = connection
         self._form = form
-        self._parameters = {name: _text_of_time(value) for name, value in parameters.items()}
+        self._parameters = {name: _text_of_time(value, name == "date") for name, value in parameters.items()}
         self._cancelling = _Cancelling()
         self.missing_dates: List[str] = []
         """Requested dates of an order-book range without a recording; known once reading has begun."""
@@ -553,7 +553,7 @@ class Answer(Generic[Row]):
             try:
                 transfer = self._open(target)
             except ApiError as error:
-                if error.code == "no_data" and asked is not page:
+                if error.code == "no_data" and "date" in asked:
                     # Of a range it is a date without a recording.
                     self.missing_dates.append(asked["date"])
                     continue
@@ -810,13 +810,14 @@ def _pandas_series(pandas: Any, kind: str, values: Any) -> Any:
     return pandas.Series(values, dtype=dtypes.get(kind, "object"))
 
 
-def _text_of_time(value: Any) -> Any:
-    """Times as the server takes them; any other value as it is."""
+def _text_of_time(value: Any, is_date: bool) -> Any:
+    """Times as the server takes them, a UTC date where it takes no time of day; any other value as it is."""
     if isinstance(value, datetime.datetime):
         if value.utcoffset() is None:
             text = value.isoformat()
             raise BookcastError(f"The datetime {text} has no time zone: give it one, such as datetime.timezone.utc.")
-        return value.astimezone(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+        utc = value.astimezone(datetime.timezone.utc)
+        return utc.date().isoformat() if is_date else utc.isoformat().replace("+00:00", "Z")
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 

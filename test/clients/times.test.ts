@@ -45,6 +45,7 @@ test(
 print(client.lob(series="S", start=datetime.date(2026, 7, 1), end=datetime.date(2026, 7, 2)).url())
 zone = datetime.timezone(datetime.timedelta(hours=-4))
 print(client.observations(station="NYC", start=datetime.datetime(2026, 7, 1, 0, 30, tzinfo=zone)).url())
+print(client.lob(series="S", date=datetime.datetime(2026, 6, 30, 22, tzinfo=zone)).url())
 try:
     client.observations(station="NYC", start=datetime.datetime(2026, 7, 1))
 except bookcast.BookcastError as error:
@@ -53,6 +54,7 @@ except bookcast.BookcastError as error:
     assert.deepEqual(found, [
       `http://host${DAY}`,
       `http://host${SPAN}Z`,
+      'http://host/api/v1/lob?series=S&date=2026-07-01',
       'The datetime 2026-07-01T00:00:00 has no time zone: give it one, such as datetime.timezone.utc.',
     ])
   },
