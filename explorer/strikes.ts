@@ -26,7 +26,7 @@ export function namesOf(
 
 const STRIKE = /-([BT])(-?\d+(?:\.\d+)?)$/
 const LABEL_CHARACTERS_MAX = 24
-/** A token of some 77 digits, which are told apart by their ends. */
+/** A token of some 77 digits: its first and last ones tell it from others. */
 const TOKEN = /^(\d{6})\d{50,}(\d{4})$/
 
 /** Text that is cut where it gets too long for its place. */

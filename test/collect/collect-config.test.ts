@@ -96,7 +96,7 @@ test('ingest refuses a metrics address that is none', async () => {
     name: 'UsageError',
     message: /^--metrics must be none or <host>:<port>, not "on"$/,
   })
-  // What is wrong after it is told, so "none" was taken.
+  // The error names the next wrong option, so "none" was accepted.
   await assert.rejects(ingestCommand(['--metrics', 'none', '--log-level', 'loud'], io), {
     name: 'UsageError',
     message: /^--log-level/,

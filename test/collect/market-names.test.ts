@@ -23,7 +23,7 @@ const place = storeOfThisFile()
 const SERIES = 'highest-temperature-in-nyc'
 const QUESTION = 'Will the highest temperature in NYC be 94-95°F?'
 
-test('a collector keeps the question and outcome of each token, and the page is told them', async (t) => {
+test('a collector keeps the question and outcome of each token, and the page shows them', async (t) => {
   const { store } = place
   const lake = await temporaryDirectory(t)
   let question = QUESTION

@@ -107,7 +107,7 @@ test('beside 40 slow connections of one address that ask again and again, other 
       const response = await getFrom(address, lobUrl('bytes.10'))
       if (response.statusCode === 200) return
       assert.equal(response.statusCode, 429)
-      // Streams count as slow after 7 s: no client is told to stay away much longer.
+      // Streams count as slow after 7 s: Retry-After is not much longer.
       assert.ok(pauseS(response) <= 10, String(pauseS(response)))
       await delay(1000 * pauseS(response))
     }
