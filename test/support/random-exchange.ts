@@ -47,7 +47,7 @@ export interface RandomExchange {
   candles(fromMs: number, toMs: number): ReadonlySet<CandleText>
 }
 
-/** Markets whose trading touches [fromMs, toMs). The exchange may show a trade so many hours late. */
+/** Markets that trade within [fromMs, toMs). Some of their trades are shown hours late. */
 export function randomExchange(
   random: SeededRandom,
   fromMs: number,
