@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { lobSources } from './lob-sources.ts'
 import type { LobSource } from './lob-sources.ts'
 import { isSeriesName } from './series-name.ts'
+import { utcDateStartMs } from './utc-date.ts'
 
 /** The directory of one series' order-book files. */
 export function lobSeriesDirectory(lake: string, source: LobSource, series: string): string {
@@ -35,6 +36,79 @@ export function lobFileOfKey(
   const date = dateOfLakeFileName(name ?? '')
   if (root !== 'lob' || rest.length > 0 || source === undefined || date === undefined) return undefined
   return series === undefined || !isSeriesName(series) ? undefined : { source, series, date }
+}
+
+/** The directory that holds a source's raw segments, one directory a date. */
+export function rawSourceDirectory(lake: string, source: LobSource): string {
+  return join(lake, 'raw', `source=${source}`)
+}
+
+/** The directory of the raw segments of one UTC date, and of their manifest. */
+export function rawDateDirectory(lake: string, source: LobSource, date: string): string {
+  return join(rawSourceDirectory(lake, source), `date=${date}`)
+}
+
+/** The file name of a date's manifest. */
+export const RAW_MANIFEST_NAME = 'manifest.json'
+
+/** The UTC date of a directory of raw segments (`date=2026-07-01`), or `undefined` for any other name. */
+export function dateOfRawDirectoryName(name: string): string | undefined {
+  const date = /^date=(\d{4}-\d{2}-\d{2})$/.exec(name)?.[1]
+  return date === undefined || utcDateStartMs(date) === undefined ? undefined : date
+}
+
+/** What the name of a raw segment says. */
+export interface RawSegmentName {
+  /** Who received the messages: a recorder's name, or `import`. */
+  readonly recorder: string
+  /** The UTC hour, 0 to 23. */
+  readonly hour: number
+  /** The first 32 hexadecimal digits of the SHA-256 of the uncompressed lines. */
+  readonly digest: string
+}
+
+const RECORDER_NAME = /^[a-z0-9]{1,24}$/
+const SEGMENT_NAME = /^([a-z0-9]{1,24})-([01]\d|2[0-3])-([0-9a-f]{32})\.ndjson\.gz$/
+
+/** Whether a recorder may be called so. */
+export function isRecorderName(text: string): boolean {
+  return RECORDER_NAME.test(text)
+}
+
+/** The file name of a raw segment. */
+export function rawSegmentName({ recorder, hour, digest }: RawSegmentName): string {
+  return `${recorder}-${String(hour).padStart(2, '0')}-${digest}.ndjson.gz`
+}
+
+/** What the file name of a raw segment says; `undefined` for any other name. */
+export function rawSegmentOfName(name: string): RawSegmentName | undefined {
+  const [, recorder, hour, digest] = SEGMENT_NAME.exec(name) ?? []
+  if (recorder === undefined || hour === undefined || digest === undefined) return undefined
+  return { recorder, hour: Number(hour), digest }
+}
+
+/** A raw file's place below the lake. */
+export interface RawFile {
+  readonly source: LobSource
+  readonly date: string
+  readonly name: string
+  /** `undefined` for the date's manifest. */
+  readonly segment: RawSegmentName | undefined
+}
+
+/** What a raw file's key (its path below the lake, with forward slashes) names; `undefined` for any other key. */
+export function rawFileOfKey(key: string): RawFile | undefined {
+  const [root, sourcePart, datePart, name = '', ...rest] = key.split('/')
+  const source = lobSources().find((known) => sourcePart === `source=${known}`)
+  const date = dateOfRawDirectoryName(datePart ?? '')
+  if (root !== 'raw' || rest.length > 0 || source === undefined || date === undefined) return undefined
+  const segment = rawSegmentOfName(name)
+  return segment === undefined && name !== RAW_MANIFEST_NAME ? undefined : { source, date, name, segment }
+}
+
+/** The key of a raw file. */
+export function rawKey(source: LobSource, date: string, name: string): string {
+  return `raw/source=${source}/date=${date}/${name}`
 }
 
 /** The datasets of records and how their files are cut: one per series and month, one per station and year (UTC). */

@@ -17,6 +17,7 @@ const FLOORS = [
   ['server/tasks', 'server/lake', 'server/options', 'server/query'],
   ['server/feed', 'server/storage', 'server/upstream', 'workers/lake', 'workers/output'],
   ['server/exchanges'],
+  ['server/raw'],
   ['server/import'],
   ['workers/lob', 'workers/records', 'workers'],
   ['server/health', 'server/http'],

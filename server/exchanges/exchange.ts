@@ -30,6 +30,11 @@ export interface Exchange<Recording extends ExchangeRecording = ExchangeRecordin
   readonly isTypical: (frame: Frame) => boolean
   /** Whether an object is a frame although it has no `type`, `event_type` or `cmd`. Absent where all have one. */
   readonly isUntyped?: (value: Frame) => boolean
+  /**
+   * What may be kept of a frame: the frame itself, a copy without its private parts, or `undefined` where it is private as a
+   * whole. Frames of public channels and commands without secrets are listed; what is not listed is private.
+   */
+  readonly publicPart: (frame: Frame) => Frame | undefined
   /** Times of its own that a frame has beside its content, apart from `ts` and `ts_ms`; others are receive times. */
   readonly timeKeys?: readonly string[]
   /** `state` is what an earlier decoder gave. */

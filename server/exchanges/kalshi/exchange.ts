@@ -12,9 +12,11 @@ import type { KalshiRecording } from './configuration.ts'
 import { KalshiDecoder } from './decoder.ts'
 import type { KalshiDecoderState } from './decoder.ts'
 import { isTypicalKalshiFrame } from './frame.ts'
+import { publicPartOfKalshi } from './public-frames.ts'
 
 export const KALSHI: Exchange<KalshiRecording> = {
   isTypical: isTypicalKalshiFrame,
+  publicPart: publicPartOfKalshi,
   makeDecoder: (options, state) =>
     new KalshiDecoder({ ...options, state: state as KalshiDecoderState | undefined }),
   isNumbered: true,

@@ -14,6 +14,7 @@ interface LunexRecording extends ExchangeRecording {
 export const LUNEX: Exchange<LunexRecording> = {
   isTypical: isLunexFrame,
   isUntyped: isLunexFrame,
+  publicPart: (frame) => (isLunexFrame(frame) || frame['type'] === 'disconnect' ? frame : undefined),
   timeKeys: ['time'],
   makeDecoder: (options, state) => new LunexDecoder(options, state),
   isNumbered: false,

@@ -1,0 +1,106 @@
+// Which Kalshi frames may be kept: those of public channels, their answers, and commands without anything secret. Whatever
+// is not listed here is private: fills, orders, positions, order groups, requests for quotes, and types that are not known yet.
+
+import { isFrame } from '../../feed/frame.ts'
+import type { Frame } from '../../feed/frame.ts'
+
+const PUBLIC_TYPES: ReadonlySet<unknown> = new Set([
+  'orderbook_snapshot',
+  'orderbook_delta',
+  'ticker',
+  'ticker_v2',
+  'trade',
+  'market_lifecycle',
+  'market_lifecycle_v2',
+  'event_lifecycle',
+  'event_fee_update',
+  'multivariate_lookup',
+  'multivariate_market_lifecycle',
+  'subscribed',
+  'unsubscribed',
+  'ok',
+  'error',
+  // The recorder's own.
+  'disconnect',
+  'heartbeat',
+])
+const PUBLIC_CHANNELS: ReadonlySet<unknown> = new Set([
+  'orderbook_delta',
+  'ticker',
+  'ticker_v2',
+  'trade',
+  'market_lifecycle',
+  'market_lifecycle_v2',
+  'multivariate',
+  'multivariate_market_lifecycle',
+])
+const COMMANDS: ReadonlySet<unknown> = new Set([
+  'subscribe',
+  'update_subscription',
+  'unsubscribe',
+  'list_subscriptions',
+])
+const COMMAND_KEYS: ReadonlySet<string> = new Set(['id', 'cmd', 'params'])
+const PARAMETER_KEYS: ReadonlySet<string> = new Set([
+  'channels',
+  'market_ticker',
+  'market_tickers',
+  'market_id',
+  'market_ids',
+  'sid',
+  'sids',
+  'action',
+  'use_yes_price',
+  'send_initial_snapshot',
+  'skip_ticker_ack',
+  'shard_factor',
+  'shard_key',
+])
+/** A receive time that a recorder put beside the command. */
+const TIME_KEY = /^_?(?:recv|received|receive|recorded|captured|local|ts|time|timestamp)(?:_[a-z]+)*$/
+
+/**
+ * What may be kept of a frame: the frame itself, a copy without what it says of the client's own orders and private channels,
+ * or `undefined` where it is private as a whole. Pure.
+ */
+export function publicPartOfKalshi(frame: Frame): Frame | undefined {
+  const { type } = frame
+  if (type === undefined) {
+    if (frame['cmd'] !== undefined) return publicCommand(frame)
+    return frame['event_type'] === 'disconnect' ? frame : undefined
+  }
+  if (!PUBLIC_TYPES.has(type)) return undefined
+  const content = frame['msg']
+  if (type === 'orderbook_delta' && isFrame(content)) return withoutOwnOrder(frame, content)
+  if (type === 'subscribed' && isFrame(content)) {
+    const { channel } = content
+    return channel === undefined || PUBLIC_CHANNELS.has(channel) ? frame : undefined
+  }
+  return frame
+}
+
+// A delta that the client's own order caused names that order.
+function withoutOwnOrder(frame: Frame, content: Frame): Frame {
+  const { client_order_id: order, subaccount, subaccount_number: number, ...msg } = content
+  if (order === undefined && subaccount === undefined && number === undefined) return frame
+  return { ...frame, msg }
+}
+
+function publicCommand(frame: Frame): Frame | undefined {
+  if (!COMMANDS.has(frame['cmd'])) return undefined
+  for (const key in frame) if (!COMMAND_KEYS.has(key) && !isTime(key, frame[key])) return undefined
+  const params = frame['params']
+  if (params === undefined) return frame
+  if (!isFrame(params)) return undefined
+  for (const key in params) if (!PARAMETER_KEYS.has(key)) return undefined
+  const { channels } = params
+  if (channels === undefined) return frame
+  if (!Array.isArray(channels)) return undefined
+  const kept = channels.filter((channel) => PUBLIC_CHANNELS.has(channel))
+  if (kept.length === channels.length) return frame
+  return kept.length === 0 ? undefined : { ...frame, params: { ...params, channels: kept } }
+}
+
+function isTime(key: string, value: unknown): boolean {
+  return TIME_KEY.test(key) && (typeof value === 'number' || typeof value === 'string')
+}

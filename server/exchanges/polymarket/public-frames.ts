@@ -1,0 +1,58 @@
+// Which Polymarket frames may be kept: those of the market channel, and commands without keys. Whatever is not listed here is
+// private: orders and trades of the `user` channel, its subscriptions, and types that are not known yet.
+
+import type { Frame } from '../../feed/frame.ts'
+
+const PUBLIC_TYPES: ReadonlySet<unknown> = new Set([
+  'book',
+  'price_change',
+  'tick_size_change',
+  'last_trade_price',
+  'best_bid_ask',
+  'new_market',
+  'market_resolved',
+  // The recorder's own.
+  'disconnect',
+  'heartbeat',
+])
+const COMMAND_KEYS: ReadonlySet<string> = new Set([
+  'assets_ids',
+  'type',
+  'operation',
+  'initial_dump',
+  'level',
+  'custom_feature_enabled',
+])
+const COMMAND_TYPES: ReadonlySet<unknown> = new Set([undefined, 'market', 'subscribe', 'unsubscribe'])
+/** What the first books and the oldest changes have, which lack a type. */
+const UNTYPED_CONTENT = ['bids', 'asks', 'buys', 'sells', 'price_changes', 'changes']
+/** Whose an order is; no public frame says so. */
+const OWNER_KEYS = ['owner', 'maker_orders', 'order_owner', 'trade_owner', 'auth', 'apiKey']
+/** A receive time that a recorder put beside the command. */
+const TIME_KEY = /^_?(?:recv|received|receive|recorded|captured|local|ts|time|timestamp)(?:_[a-z]+)*$/
+
+/** The frame itself, or `undefined` where it is private. Pure. */
+export function publicPartOfPolymarket(frame: Frame): Frame | undefined {
+  if (frame['assets_ids'] !== undefined && frame['event_type'] === undefined) {
+    return isPublicCommand(frame) ? frame : undefined
+  }
+  const type = frame['event_type'] ?? frame['type']
+  if (type !== undefined ? !PUBLIC_TYPES.has(type) : !isUntypedBookOrChange(frame)) return undefined
+  for (const key of OWNER_KEYS) if (frame[key] !== undefined) return undefined
+  return frame
+}
+
+function isUntypedBookOrChange(frame: Frame): boolean {
+  return UNTYPED_CONTENT.some((key) => frame[key] !== undefined)
+}
+
+// new_market lists tokens too, but has an event_type.
+function isPublicCommand(frame: Frame): boolean {
+  if (!Array.isArray(frame['assets_ids']) || !COMMAND_TYPES.has(frame['type'])) return false
+  for (const key in frame) {
+    const value = frame[key]
+    const isTime = TIME_KEY.test(key) && (typeof value === 'number' || typeof value === 'string')
+    if (!COMMAND_KEYS.has(key) && !isTime) return false
+  }
+  return true
+}

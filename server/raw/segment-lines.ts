@@ -1,0 +1,257 @@
+// The lines of a raw segment: one JSON object a line, readable by `zcat | jq`, by DuckDB's `read_ndjson` and by `bookcast
+// import`. The first line is the header.
+//
+//   {"segment":1,"source":"kalshi","reading":{"sequence":"strict","use_yes_price":false}}    header of an imported segment
+//   {"segment":1,"source":"kalshi","recorder":"host1"}                                       header of a recorder's segment
+//   {"recv_ts":"1783015200000000000","frame":{…}}        one frame; `recv_ts` (ns) is text, because JSON numbers lose digits
+//   {"recv_ts":"1783015200000000000","frames":[{…},…]}   frames that came as a list
+//   {"recv_ts":"1783015200000000000","text":"PONG"}      a message that is not JSON
+//   {"skipped":1}                                        a line stood here that could not be read
+//   {"recv_ts":…,"connection":"host1/1783015200000/0/1","n":17,"frame":{…}}    lines of a recorder number each connection
+//   {"recv_ts":…,"connection":…,"n":0,"event":"open"}    what happened to the connection: open, close, alive, lost
+//   {"recv_ts":…,"event":"series","series":{"<market id>":"<series>"}}    the series of markets, which frames do not state
+
+import { isRecorderName } from '../../shared/lake-layout.ts'
+import { lobSources } from '../../shared/lob-sources.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { SEQUENCE_TRUSTS } from '../feed/feed-reading.ts'
+import type { SequenceTrust } from '../feed/feed-reading.ts'
+import { isFrame } from '../feed/frame.ts'
+import type { Frame } from '../feed/frame.ts'
+
+/** The version of the lines' format. */
+export const SEGMENT_FORMAT = 1
+
+/** What decides how the frames of an imported segment are read. */
+export interface SegmentReading {
+  /** Files every market under this series. */
+  readonly series?: string | undefined
+  readonly sequence: SequenceTrust
+  /** Whether `no` prices are given on the yes leg, unless a recorded command says otherwise. */
+  readonly useYesPrice: boolean
+}
+
+/** The first line of a segment. Either `reading` (imported) or `recorder` (recorded) is there. */
+export interface SegmentHeader {
+  readonly source: LobSource
+  readonly reading?: SegmentReading | undefined
+  readonly recorder?: string | undefined
+}
+
+/**
+ * What a recorder writes about a connection. `open`: the connection begins. `close`: it ended. `alive`: it was heard until
+ * `recvTs`. `lost`: what came since the connection's line before is damaged.
+ */
+export type ConnectionEvent = 'open' | 'close' | 'alive' | 'lost'
+
+/** Where a line of a recorder stands: `n` numbers the lines of a connection from 0. */
+export interface ConnectionPlace {
+  readonly connection: string
+  readonly n: number
+}
+
+interface LinePlace {
+  /** When the recorder received it, ns; `undefined` when the recording does not say. */
+  readonly recvTs: bigint | undefined
+  /** Both are undefined in an imported segment. */
+  readonly connection: string | undefined
+  readonly n: number | undefined
+}
+
+export interface FramesLine extends LinePlace {
+  readonly kind: 'frames'
+  readonly frames: readonly Frame[]
+  /** The frames came as a list, whatever its length. */
+  readonly isList: boolean
+  /** The JSON text of the frame, or of the list. It may be a slice of a longer string: copy it to keep it for long. */
+  readonly text: string
+}
+
+/** A message that is not JSON, such as `PONG`. */
+export interface TextLine extends LinePlace {
+  readonly kind: 'text'
+  readonly text: string
+}
+
+export interface EventLine extends LinePlace {
+  readonly kind: 'event'
+  readonly event: ConnectionEvent
+}
+
+export interface SeriesLine extends LinePlace {
+  readonly kind: 'series'
+  /** Series by market id. */
+  readonly series: ReadonlyMap<string, string>
+}
+
+export interface SkippedLine extends LinePlace {
+  readonly kind: 'skipped'
+}
+
+export interface HeaderLine extends LinePlace {
+  readonly kind: 'header'
+  readonly header: SegmentHeader
+}
+
+/** One line of a segment. */
+export type SegmentLine = HeaderLine | FramesLine | TextLine | EventLine | SeriesLine | SkippedLine
+
+/** Why a line is not one of a segment. The message says what is wrong with it, without naming the file. */
+export class SegmentLineError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'SegmentLineError'
+  }
+}
+
+/** The text of a header, without a newline. */
+export function headerText({ source, reading, recorder }: SegmentHeader): string {
+  if (reading === undefined) return JSON.stringify({ segment: SEGMENT_FORMAT, source, recorder })
+  const { series, sequence, useYesPrice } = reading
+  return JSON.stringify({
+    segment: SEGMENT_FORMAT,
+    source,
+    reading: { ...(series === undefined ? {} : { series }), sequence, use_yes_price: useYesPrice },
+  })
+}
+
+/** The text of a line that stands for one that could not be read. */
+export const SKIPPED_TEXT = '{"skipped":1}'
+
+/** The text of a line with one frame, or with a list. `json` is its JSON text, which must not contain a newline. */
+export function framesText(
+  recvTs: bigint | undefined,
+  json: string,
+  isList: boolean,
+  place?: ConnectionPlace,
+): string {
+  return `${headOf(recvTs, place)}"${isList ? 'frames' : 'frame'}":${json}}`
+}
+
+/** The text of a line with a message that is not JSON. */
+export function messageText(recvTs: bigint | undefined, text: string, place?: ConnectionPlace): string {
+  return `${headOf(recvTs, place)}"text":${JSON.stringify(text)}}`
+}
+
+/** The text of a line with what happened to a connection. */
+export function eventText(recvTs: bigint, event: ConnectionEvent, place: ConnectionPlace): string {
+  return `${headOf(recvTs, place)}"event":"${event}"}`
+}
+
+/** The text of a line that states the series of markets. */
+export function seriesText(recvTs: bigint, series: ReadonlyMap<string, string>): string {
+  return `${headOf(recvTs, undefined)}"event":"series","series":${JSON.stringify(Object.fromEntries(series))}}`
+}
+
+function headOf(recvTs: bigint | undefined, place: ConnectionPlace | undefined): string {
+  const time = recvTs === undefined ? '{' : `{"recv_ts":"${recvTs}",`
+  return place === undefined ? time : `${time}"connection":${JSON.stringify(place.connection)},"n":${place.n},`
+}
+
+// A frame is cut out of its line where the line is exactly as framesText writes it; then only the frame is parsed.
+const HEAD =
+  /^\{(?:"recv_ts":"(\d{1,19})",)?(?:"connection":"([^"\\]*)","n":(\d{1,15}),)?"(frame|frames)":/
+const FRAMES: readonly Frame[] = []
+
+/** @throws {SegmentLineError} */
+export function parseSegmentLine(text: string): SegmentLine {
+  const head = HEAD.exec(text)
+  if (head !== null && text.charCodeAt(text.length - 1) === 125 /* } */) {
+    const [start, recvTs, connection, n, key] = head
+    const json = text.slice(start.length, -1)
+    const value = valueOf(json)
+    const isList = key === 'frames'
+    const frames = isList ? framesOf(value) : isFrame(value) ? [value] : FRAMES
+    if (!isList && frames.length === 0) throw new SegmentLineError('its frame is no object')
+    return {
+      kind: 'frames',
+      recvTs: recvTs === undefined ? undefined : BigInt(recvTs),
+      connection,
+      n: n === undefined ? undefined : Number(n),
+      frames,
+      isList,
+      text: json,
+    }
+  }
+  return lineOf(valueOf(text))
+}
+
+function valueOf(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    throw new SegmentLineError('a line is no valid JSON')
+  }
+}
+
+function framesOf(value: unknown): readonly Frame[] {
+  if (!Array.isArray(value) || !value.every(isFrame)) throw new SegmentLineError('a list of frames is none')
+  return value
+}
+
+function lineOf(value: unknown): SegmentLine {
+  if (!isFrame(value)) throw new SegmentLineError('a line is no JSON object')
+  if (value['segment'] !== undefined) return headerLine(value)
+  const place = placeOf(value)
+  const { frame, frames, text, event, skipped } = value
+  if (isFrame(frame)) return { ...place, kind: 'frames', frames: [frame], isList: false, text: JSON.stringify(frame) }
+  if (frames !== undefined) {
+    return { ...place, kind: 'frames', frames: framesOf(frames), isList: true, text: JSON.stringify(frames) }
+  }
+  if (typeof text === 'string') return { ...place, kind: 'text', text }
+  if (event === 'series' && isFrame(value['series'])) {
+    return { ...place, kind: 'series', series: seriesOf(value['series']) }
+  }
+  if (event === 'open' || event === 'close' || event === 'alive' || event === 'lost') {
+    return { ...place, kind: 'event', event }
+  }
+  if (skipped === 1) return { ...place, kind: 'skipped' }
+  throw new SegmentLineError('a line has neither frame, frames, text, event nor skipped')
+}
+
+function placeOf({ recv_ts: recvTs, connection, n }: Frame): LinePlace {
+  if (recvTs !== undefined && (typeof recvTs !== 'string' || !/^\d{1,19}$/.test(recvTs))) {
+    throw new SegmentLineError('recv_ts is no time in nanoseconds')
+  }
+  if (connection !== undefined && (typeof connection !== 'string' || !Number.isSafeInteger(n))) {
+    throw new SegmentLineError('connection and n do not say where the line stands')
+  }
+  return {
+    recvTs: recvTs === undefined ? undefined : BigInt(recvTs),
+    connection,
+    n: connection === undefined ? undefined : (n as number),
+  }
+}
+
+function headerLine({ segment, source: name, reading, recorder }: Frame): HeaderLine {
+  if (segment !== SEGMENT_FORMAT) {
+    throw new SegmentLineError(`its format is ${JSON.stringify(segment)}, which this version does not read`)
+  }
+  const source = lobSources().find((known) => known === name)
+  if (source === undefined) throw new SegmentLineError(`it is of an unknown source, ${JSON.stringify(name)}`)
+  const header =
+    typeof recorder === 'string' && isRecorderName(recorder)
+      ? { source, recorder }
+      : isFrame(reading)
+        ? { source, reading: readingOf(reading) }
+        : undefined
+  if (header === undefined) throw new SegmentLineError('its header names neither a reading nor a recorder')
+  return { kind: 'header', recvTs: undefined, connection: undefined, n: undefined, header }
+}
+
+function readingOf({ series, sequence, use_yes_price: useYesPrice }: Frame): SegmentReading {
+  const trust = SEQUENCE_TRUSTS.find((known) => known === sequence)
+  if (trust === undefined || typeof useYesPrice !== 'boolean' || !(series === undefined || typeof series === 'string')) {
+    throw new SegmentLineError('its header does not say how it is read')
+  }
+  return { series, sequence: trust, useYesPrice }
+}
+
+function seriesOf(value: Frame): ReadonlyMap<string, string> {
+  const series = new Map<string, string>()
+  for (const [id, name] of Object.entries(value)) {
+    if (typeof name !== 'string') throw new SegmentLineError('a series is no text')
+    series.set(id, name)
+  }
+  return series
+}
