@@ -1,13 +1,31 @@
-// The manifest of a date: which raw segments it has, and what was derived from them.
+// The manifest of a date: which raw segments it has, and what was derived from them. Nothing of this stands in the derived
+// files, whose bytes must not depend on how the messages were cut into segments.
 
+import { readFile, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import {
+  RAW_MANIFEST_NAME,
+  dateOfRawDirectoryName,
+  rawDateDirectory,
+  rawSegmentOfName,
+  rawSourceDirectory,
+} from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { isErrno } from '../../shared/errno.ts'
+import { isFrame } from '../feed/frame.ts'
+import type { Frame } from '../feed/frame.ts'
+import { syncDirectory } from '../lake/durable-file.ts'
+import { stageFile } from '../lake/temporary-file.ts'
+
+/** The version of the manifest's format. */
+const MANIFEST_FORMAT = 1
 
 /** One segment as the manifest lists it. */
 export interface ManifestSegment {
   readonly name: string
   /** Lines without the header. */
   readonly lines: number
-  /** The earliest and the latest receive time, ns. */
+  /** The earliest and the latest receive time, ns; `undefined` where no line has one. */
   readonly firstTs: bigint | undefined
   readonly lastTs: bigint | undefined
 }
@@ -15,56 +33,179 @@ export interface ManifestSegment {
 export interface DateManifest {
   readonly source: LobSource
   readonly date: string
-  /** Segments of lower epochs do not count: --replace, --no-keep-raw and --keep-raw raise it. */
+  /** Segments of lower epochs do not count: `--replace`, `--no-keep-raw` and `--keep-raw` raise it. */
   readonly epoch: number
   /** The version of the fold that derived the date's files. */
   readonly fold: number
-  /** By name. */
+  /** Sorted by name. */
   readonly segments: readonly ManifestSegment[]
-  /** Digests of the states that the fold began and ended with. */
+  /** Digests of the states that the fold began and ended with; null where there is none. */
   readonly opening: string | null
   readonly closing: string | null
 }
 
 /** A manifest that cannot be read. The message names file, reason and remedy. */
 export class DamagedManifestError extends Error {
-  constructor(path: string, reason: string, cause?: unknown) {
+  constructor(name: string, reason: string, cause?: unknown) {
     super(
-      `Manifest ${path} cannot be read: ${reason}. Restore it from object storage, or remove it and run \`bookcast rebuild\`.`,
+      `Manifest ${name} is damaged: ${reason}. Restore it from object storage, or remove it and run \`bookcast rebuild\`.`,
       { cause },
     )
     this.name = 'DamagedManifestError'
   }
 }
 
-/** `undefined` where there is none. @throws {DamagedManifestError} */
-export declare function readManifest(
+/** The path of a date's manifest. */
+export function manifestPath(lake: string, source: LobSource, date: string): string {
+  return join(rawDateDirectory(lake, source, date), RAW_MANIFEST_NAME)
+}
+
+/** `undefined` where the date has none. @throws {DamagedManifestError} */
+export async function readManifest(
   lake: string,
   source: LobSource,
   date: string,
-): Promise<DateManifest | undefined>
+): Promise<DateManifest | undefined> {
+  const path = manifestPath(lake, source, date)
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined
+    throw new Error(`Cannot read manifest ${path}: ${messageOf(error)}`, { cause: error })
+  }
+  const manifest = parseManifest(path, text)
+  if (manifest.source !== source || manifest.date !== date) {
+    throw new DamagedManifestError(path, `it belongs to ${manifest.source} ${manifest.date}`)
+  }
+  return manifest
+}
 
-/** Replaces the date's manifest. */
-export declare function writeManifest(lake: string, manifest: DateManifest): Promise<void>
+/** Replaces the date's manifest as one step, and syncs it. */
+export async function writeManifest(lake: string, manifest: DateManifest): Promise<void> {
+  const path = manifestPath(lake, manifest.source, manifest.date)
+  const staged = stageFile(path, manifestText(manifest))
+  try {
+    await rename(staged, path)
+  } catch (error) {
+    await rm(staged, { force: true })
+    throw error
+  }
+  await syncDirectory(dirname(path))
+}
 
-export declare function manifestText(manifest: DateManifest): string
-/** @throws {DamagedManifestError} that calls the manifest `name` */
-export declare function parseManifest(name: string, text: string): DateManifest
+/** The manifest as its file holds it: the same for the same manifest. */
+export function manifestText(manifest: DateManifest): string {
+  const { source, date, epoch, fold, opening, closing } = manifest
+  const segments = sorted(manifest.segments).map(({ name, lines, firstTs, lastTs }) => ({
+    name,
+    lines,
+    first_ts: firstTs === undefined ? undefined : String(firstTs),
+    last_ts: lastTs === undefined ? undefined : String(lastTs),
+  }))
+  return `${JSON.stringify({ manifest: MANIFEST_FORMAT, source, date, epoch, fold, segments, opening, closing }, undefined, 1)}\n`
+}
 
-/** The names of a date's segments on the disk, sorted. */
-export declare function segmentsOnDisk(lake: string, source: LobSource, date: string): Promise<string[]>
+/** The manifest that a file holds; errors call it `name`. @throws {DamagedManifestError} */
+export function parseManifest(name: string, text: string): DateManifest {
+  const fail = (reason: string, cause?: unknown): never => {
+    throw new DamagedManifestError(name, reason, cause)
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    return fail('it is no valid JSON', error)
+  }
+  if (!isFrame(value)) return fail('it is no JSON object')
+  if (value['manifest'] !== MANIFEST_FORMAT) {
+    return fail(`its format is ${JSON.stringify(value['manifest'])}, which this version does not read`)
+  }
+  const { source, date, epoch, fold, segments, opening, closing } = value
+  if (typeof source !== 'string' || typeof date !== 'string') return fail('it names no source and date')
+  if (!isCount(epoch) || !isCount(fold)) return fail('its epoch or its fold is no whole number')
+  if (!isDigest(opening) || !isDigest(closing)) return fail('its opening or closing state is no digest')
+  if (!Array.isArray(segments)) return fail('it lists no segments')
+  const listed = segments.map(
+    (segment: unknown) => segmentOf(segment) ?? fail('an entry of its list is no segment'),
+  )
+  if (new Set(listed.map((segment) => segment.name)).size < listed.length)
+    return fail('it lists a segment twice')
+  return { source: source as LobSource, date, epoch, fold, segments: sorted(listed), opening, closing }
+}
 
-/** The dates that have raw segments or a manifest, sorted. */
-export declare function rawDates(lake: string, source: LobSource): Promise<string[]>
+function segmentOf(value: unknown): ManifestSegment | undefined {
+  if (!isFrame(value)) return undefined
+  const { name, lines } = value
+  if (typeof name !== 'string' || rawSegmentOfName(name) === undefined || !isCount(lines)) return undefined
+  const [firstTs, lastTs] = [timeOf(value, 'first_ts'), timeOf(value, 'last_ts')]
+  return firstTs === null || lastTs === null ? undefined : { name, lines, firstTs, lastTs }
+}
 
-/** The segments of both, by name. */
-export declare function unionOfSegments(
+/** `null` for what is no time. */
+function timeOf(value: Frame, key: string): bigint | undefined | null {
+  const text = value[key]
+  if (text === undefined) return undefined
+  return typeof text === 'string' && /^\d{1,19}$/.test(text) ? BigInt(text) : null
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
+
+function isDigest(value: unknown): value is string | null {
+  return value === null || (typeof value === 'string' && /^[0-9a-f]{32,64}$/.test(value))
+}
+
+/** The names of a date's segments on the disk, sorted; none where the date has no directory. */
+export async function segmentsOnDisk(lake: string, source: LobSource, date: string): Promise<string[]> {
+  const names = await namesIn(rawDateDirectory(lake, source, date))
+  return names.filter((name) => rawSegmentOfName(name) !== undefined).toSorted()
+}
+
+/** The dates that have a directory of raw segments, sorted. */
+export async function rawDates(lake: string, source: LobSource): Promise<string[]> {
+  const names = await namesIn(rawSourceDirectory(lake, source))
+  return names.flatMap((name) => dateOfRawDirectoryName(name) ?? []).toSorted()
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return []
+    throw error
+  }
+}
+
+/** The segments of both, sorted by name. */
+export function unionOfSegments(
   a: readonly ManifestSegment[],
   b: readonly ManifestSegment[],
-): ManifestSegment[]
+): ManifestSegment[] {
+  const byName = new Map([...a, ...b].map((segment) => [segment.name, segment]))
+  return sorted([...byName.values()])
+}
 
 /**
- * Which of two manifests of a date describes the files that count: the one with the higher epoch, then with the higher
- * version of the fold, then with all segments of the other and more. `union`: the segments of both must be folded.
+ * Which of two manifests of one date describes the derived files that count: the one with the higher epoch, then the one with
+ * the higher version of the fold, then the one that has all segments of the other. `equal`: neither has more. `union`: each
+ * has segments that the other lacks, so that those of both must be folded. Pure.
  */
-export declare function standsAbove(a: DateManifest, b: DateManifest): 'a' | 'b' | 'equal' | 'union'
+export function standsAbove(a: DateManifest, b: DateManifest): 'a' | 'b' | 'equal' | 'union' {
+  if (a.epoch !== b.epoch) return a.epoch > b.epoch ? 'a' : 'b'
+  if (a.fold !== b.fold) return a.fold > b.fold ? 'a' : 'b'
+  const both = unionOfSegments(a.segments, b.segments).length
+  const [hasAll, hasAllOfA] = [a.segments.length === both, b.segments.length === both]
+  if (hasAll && hasAllOfA) return 'equal'
+  if (hasAll) return 'a'
+  return hasAllOfA ? 'b' : 'union'
+}
+
+function sorted(segments: readonly ManifestSegment[]): ManifestSegment[] {
+  return segments.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

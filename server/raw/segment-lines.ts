@@ -145,12 +145,13 @@ export function seriesText(recvTs: bigint, series: ReadonlyMap<string, string>):
 
 function headOf(recvTs: bigint | undefined, place: ConnectionPlace | undefined): string {
   const time = recvTs === undefined ? '{' : `{"recv_ts":"${recvTs}",`
-  return place === undefined ? time : `${time}"connection":${JSON.stringify(place.connection)},"n":${place.n},`
+  return place === undefined
+    ? time
+    : `${time}"connection":${JSON.stringify(place.connection)},"n":${place.n},`
 }
 
 // A frame is cut out of its line where the line is exactly as framesText writes it; then only the frame is parsed.
-const HEAD =
-  /^\{(?:"recv_ts":"(\d{1,19})",)?(?:"connection":"([^"\\]*)","n":(\d{1,15}),)?"(frame|frames)":/
+const HEAD = /^\{(?:"recv_ts":"(\d{1,19})",)?(?:"connection":"([^"\\]*)","n":(\d{1,15}),)?"(frame|frames)":/
 const FRAMES: readonly Frame[] = []
 
 /** @throws {SegmentLineError} */
@@ -194,7 +195,8 @@ function lineOf(value: unknown): SegmentLine {
   if (value['segment'] !== undefined) return headerLine(value)
   const place = placeOf(value)
   const { frame, frames, text, event, skipped } = value
-  if (isFrame(frame)) return { ...place, kind: 'frames', frames: [frame], isList: false, text: JSON.stringify(frame) }
+  if (isFrame(frame))
+    return { ...place, kind: 'frames', frames: [frame], isList: false, text: JSON.stringify(frame) }
   if (frames !== undefined) {
     return { ...place, kind: 'frames', frames: framesOf(frames), isList: true, text: JSON.stringify(frames) }
   }
@@ -241,7 +243,11 @@ function headerLine({ segment, source: name, reading, recorder }: Frame): Header
 
 function readingOf({ series, sequence, use_yes_price: useYesPrice }: Frame): SegmentReading {
   const trust = SEQUENCE_TRUSTS.find((known) => known === sequence)
-  if (trust === undefined || typeof useYesPrice !== 'boolean' || !(series === undefined || typeof series === 'string')) {
+  if (
+    trust === undefined ||
+    typeof useYesPrice !== 'boolean' ||
+    !(series === undefined || typeof series === 'string')
+  ) {
     throw new SegmentLineError('its header does not say how it is read')
   }
   return { series, sequence: trust, useYesPrice }

@@ -1,15 +1,37 @@
-// Reads raw segments. What a segment holds is its name: the content is compared with it at the end.
+// Reads raw segments. A segment's name states the digest of its lines, which is compared at the end of the file: what a
+// damaged segment holds is refused, but only after it was read.
 
+import { isAscii, isUtf8 } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { basename, resolve, sep } from 'node:path'
+import { pipeline } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { IMPORT_LINE_BYTES_MAX } from '../../shared/limits.ts'
+import { rawFileOfKey, rawSegmentOfName } from '../../shared/lake-layout.ts'
+import type { RawSegmentName } from '../../shared/lake-layout.ts'
+import { SegmentLineError, parseSegmentLine } from './segment-lines.ts'
 import type { SegmentHeader, SegmentLine } from './segment-lines.ts'
+
+const READ_BYTES = 256 * 1024
+const UNZIPPED_PIECE_BYTES = 256 * 1024
+/** A line holds a message, which may be as long as an imported line, and what stands around it. */
+const LINE_BYTES_MAX = IMPORT_LINE_BYTES_MAX + 1024
+const NEWLINE = 10
+/** raw/source=…/date=…/<name> */
+const KEY_PARTS = 4
 
 /** A segment that cannot be used. The message names file, reason and remedy. */
 export class DamagedSegmentError extends Error {
   readonly path: string
 
+  /** `reason` goes on after the file's name: `is damaged: …`, `is missing`. */
   constructor(path: string, reason: string, cause?: unknown) {
     super(
-      `Segment ${path} is damaged: ${reason}. Restore it from object storage, or remove it and run \`bookcast rebuild\`.`,
-      { cause },
+      `Segment ${path} ${reason}. Restore it from object storage, or remove it and run \`bookcast rebuild\`.`,
+      {
+        cause,
+      },
     )
     this.name = 'DamagedSegmentError'
     this.path = path
@@ -21,17 +43,128 @@ export interface SegmentReaderOptions {
 }
 
 /**
- * The lines of a segment in batches; the first line of the first batch is the header. Whether the content is what the name
- * says is known at the end only: use what was read after the last batch, or call `verifySegment` before.
+ * The lines of a segment in batches; the first line of the first batch is the header, and only it is one. Whether the content
+ * matches the name is known at the end only: trust what was read when the last batch has come. Throws the signal's reason.
  * @throws {DamagedSegmentError}
  */
-export declare function readSegment(
+export async function* readSegment(
   path: string,
-  options?: SegmentReaderOptions,
-): AsyncGenerator<readonly SegmentLine[]>
+  options: SegmentReaderOptions = {},
+): AsyncGenerator<readonly SegmentLine[]> {
+  let isFirst = true
+  for await (const texts of linesOf(path, options)) {
+    const lines = texts.map((text) => lineOf(path, text))
+    if (isFirst) checkHeader(path, lines[0])
+    const others = isFirst ? lines.slice(1) : lines
+    if (others.some(({ kind }) => kind === 'header')) {
+      throw new DamagedSegmentError(path, 'is damaged: it has a second header')
+    }
+    isFirst = false
+    yield lines
+  }
+  if (isFirst) throw new DamagedSegmentError(path, 'is damaged: it is empty')
+}
 
-/** The header alone. @throws {DamagedSegmentError} */
-export declare function readSegmentHeader(path: string): Promise<SegmentHeader>
+/** The header alone. Does not compare the content with the name. @throws {DamagedSegmentError} */
+export async function readSegmentHeader(path: string): Promise<SegmentHeader> {
+  for await (const [text] of linesOf(path, {})) return checkHeader(path, lineOf(path, text!))
+  throw new DamagedSegmentError(path, 'is damaged: it is empty')
+}
 
-/** Reads a segment as a whole, without keeping it. @throws {DamagedSegmentError} */
-export declare function verifySegment(path: string, options?: SegmentReaderOptions): Promise<void>
+/** Reads a segment to its end, without keeping anything. Throws the signal's reason. @throws {DamagedSegmentError} */
+export async function verifySegment(path: string, { signal }: SegmentReaderOptions = {}): Promise<void> {
+  let isFirst = true
+  for await (const texts of linesOf(path, signal === undefined ? {} : { signal })) {
+    if (isFirst) checkHeader(path, lineOf(path, texts[0]!))
+    isFirst = false
+  }
+  if (isFirst) throw new DamagedSegmentError(path, 'is damaged: it is empty')
+}
+
+function lineOf(path: string, text: string): SegmentLine {
+  try {
+    return parseSegmentLine(text)
+  } catch (error) {
+    if (!(error instanceof SegmentLineError)) throw error
+    throw new DamagedSegmentError(path, `is damaged: ${error.message}`, error)
+  }
+}
+
+function checkHeader(path: string, line: SegmentLine | undefined): SegmentHeader {
+  if (line?.kind !== 'header')
+    throw new DamagedSegmentError(path, 'is damaged: it does not begin with a header')
+  const { header } = line
+  const source = rawFileOfKey(resolve(path).split(sep).slice(-KEY_PARTS).join('/'))?.source
+  if (source !== undefined && source !== header.source) {
+    throw new DamagedSegmentError(
+      path,
+      `is in the wrong place: it holds messages of ${header.source}, not of ${source}`,
+    )
+  }
+  return header
+}
+
+/** The lines' texts in batches, none of them empty. */
+async function* linesOf(path: string, { signal }: SegmentReaderOptions): AsyncGenerator<readonly string[]> {
+  const name = rawSegmentOfName(basename(path))
+  if (name === undefined) {
+    throw new DamagedSegmentError(path, 'is misnamed: its name is not <recorder>-<hour>-<digest>.ndjson.gz')
+  }
+  const file = createReadStream(path, {
+    highWaterMark: READ_BYTES,
+    ...(signal === undefined ? {} : { signal }),
+  })
+  const gunzip = createGunzip({ chunkSize: UNZIPPED_PIECE_BYTES })
+  // The callback has nothing to do: a failure of the file destroys gunzip and comes out of its iteration.
+  pipeline(file, gunzip, () => undefined)
+  try {
+    yield* splitLines(path, name, gunzip)
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw describedError(path, error)
+  }
+}
+
+function describedError(path: string, error: unknown): unknown {
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error
+  if (error.code === 'ENOENT') return new DamagedSegmentError(path, 'is missing', error)
+  if (!error.code.startsWith('Z_'))
+    return new Error(`Cannot read segment ${path}: ${error.message}`, { cause: error })
+  return new DamagedSegmentError(path, `is damaged or ends too early (${error.message})`, error)
+}
+
+async function* splitLines(
+  path: string,
+  { digest }: RawSegmentName,
+  pieces: AsyncIterable<Buffer>,
+): AsyncGenerator<readonly string[]> {
+  const hash = createHash('sha256')
+  let rest: Buffer[] = []
+  let restBytes = 0
+  for await (const piece of pieces) {
+    hash.update(piece)
+    const end = piece.lastIndexOf(NEWLINE)
+    if (end === -1) {
+      rest.push(piece)
+      restBytes += piece.length
+      if (restBytes > LINE_BYTES_MAX) throw new DamagedSegmentError(path, 'is damaged: a line is too long')
+      continue
+    }
+    const head = piece.subarray(0, end)
+    const lines = textOf(path, rest.length === 0 ? head : Buffer.concat([...rest, head])).split('\n')
+    if (lines.includes('')) throw new DamagedSegmentError(path, 'is damaged: it has an empty line')
+    rest = end + 1 === piece.length ? [] : [piece.subarray(end + 1)]
+    restBytes = piece.length - end - 1
+    yield lines
+  }
+  if (restBytes > 0) throw new DamagedSegmentError(path, 'is damaged: its last line is not complete')
+  if (!hash.digest('hex').startsWith(digest)) {
+    throw new DamagedSegmentError(path, 'is damaged: its content does not match its name')
+  }
+}
+
+function textOf(path: string, bytes: Buffer): string {
+  if (isAscii(bytes)) return bytes.toString('latin1')
+  if (!isUtf8(bytes)) throw new DamagedSegmentError(path, 'is damaged: it is no valid UTF-8')
+  return bytes.toString('utf8')
+}

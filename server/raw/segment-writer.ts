@@ -1,13 +1,43 @@
-// Writes one raw segment.
+// Writes one raw segment: lines stream through gzip into a temporary file, which gets its content's name when it is complete.
+// Readers never see half a segment, and a segment that the lake has already is not written again.
 
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { mkdir, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { TransformOptions } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import type { Gzip, ZlibOptions } from 'node:zlib'
+import { rawDateDirectory, rawSegmentName, rawSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { haveEqualBytes, syncDirectory } from '../lake/durable-file.ts'
+import { temporaryPath } from '../lake/temporary-file.ts'
+import { headerText } from './segment-lines.ts'
 import type { SegmentHeader } from './segment-lines.ts'
+import { DamagedSegmentError, verifySegment } from './segment-reader.ts'
+
+const GZIP_LEVEL = 6
+/** Characters of lines that go to gzip at once. */
+const BLOCK_CHARACTERS = 256 * 1024
+/** Bytes of one piece that gzip hands to the file. */
+const GZIPPED_PIECE_BYTES = 128 * 1024
+/** Bytes waiting for gzip from which the writer is full. */
+const WAITING_BYTES_HIGH = 1024 * 1024
+const GZIP_OPTIONS: ZlibOptions & TransformOptions = {
+  level: GZIP_LEVEL,
+  chunkSize: GZIPPED_PIECE_BYTES,
+  highWaterMark: WAITING_BYTES_HIGH,
+}
+/** Hexadecimal digits of the digest in a name. */
+const DIGEST_DIGITS = 32
 
 /** What is known of a segment that was written. */
 export interface SegmentFacts {
   readonly source: LobSource
   readonly date: string
-  /** The file's name, which is its content's. */
+  /** The file's name, which states the digest of its lines. */
   readonly name: string
   readonly path: string
   /** The UTC hour, 0 to 23. */
@@ -25,36 +55,189 @@ export interface SegmentFacts {
 /** Where a segment belongs. */
 export interface SegmentPlace {
   readonly date: string
-  /** 0 to 23. */
+  /** The UTC hour, 0 to 23. */
   readonly hour: number
   /** `import`, or the recorder's name. */
   readonly recorder: string
 }
 
-/** A segment that is complete on the disk under a temporary name. */
+/** A segment that is complete and synced under a temporary name. */
 export interface StagedSegment {
   readonly facts: SegmentFacts
-  /** Whether the lake has it already. */
+  /** The lake has it already: `publish` only removes the temporary file. */
   readonly isPresent: boolean
-  /** Gives it its name. */
+  /** Gives the file its name. */
   publish(): Promise<void>
-  /** Removes the temporary file. */
+  /** Removes the temporary file. Does nothing after `publish`. */
   discard(): Promise<void>
 }
 
-/** Streams lines into a temporary file. After an error only `discard` may be called. */
-export declare class SegmentWriter {
-  /** Makes the directories that are missing. */
-  static open(lake: string, header: SegmentHeader): Promise<SegmentWriter>
-  /** Adds one line (text of segment-lines.ts, without a newline). When it returns `true`, await `drained()` before the next. */
-  add(text: string, recvTs: bigint | undefined): boolean
-  drained(): Promise<void>
-  /** Lines added so far. */
-  readonly lines: number
-  /** Syncs the file, and leaves it under its temporary name. */
-  stage(place: SegmentPlace): Promise<StagedSegment>
-  /** Stages and publishes. */
-  finish(place: SegmentPlace): Promise<SegmentFacts>
-  /** Removes the temporary file. Does nothing after `stage` or `finish`. */
-  discard(): Promise<void>
+/**
+ * Streams lines into a temporary file. System errors come out of `drained`, `stage` and `finish`; after one, only `discard`
+ * may be called.
+ */
+export class SegmentWriter {
+  readonly #lake: string
+  readonly #source: LobSource
+  readonly #temporary: string
+  readonly #gzip: Gzip
+  readonly #hash = createHash('sha256')
+  /** Ends when the file is synced and closed. */
+  readonly #written: Promise<void>
+  #error: unknown
+  #block: string
+  #lines = 0
+  #firstTs: bigint | undefined
+  #lastTs: bigint | undefined
+  #isOver = false
+
+  private constructor(lake: string, header: SegmentHeader, temporary: string) {
+    this.#lake = lake
+    this.#source = header.source
+    this.#temporary = temporary
+    this.#block = `${headerText(header)}\n`
+    this.#gzip = createGzip(GZIP_OPTIONS)
+    this.#written = pipeline(this.#gzip, createWriteStream(temporary, { flags: 'wx', flush: true }))
+    this.#written.catch((error: unknown) => (this.#error = error))
+  }
+
+  /** Starts a segment below `lake`. Makes the directories that are missing. */
+  static async open(lake: string, header: SegmentHeader): Promise<SegmentWriter> {
+    const directory = rawSourceDirectory(lake, header.source)
+    await mkdir(directory, { recursive: true })
+    return new SegmentWriter(lake, header, temporaryPath(join(directory, 'segment')))
+  }
+
+  /** Lines added so far, without the header. */
+  get lines(): number {
+    return this.#lines
+  }
+
+  /** Whether more waits for the disk than should: await `drained` before adding more. */
+  get isFull(): boolean {
+    return this.#gzip.writableNeedDrain
+  }
+
+  /** Adds one line: a text of segment-lines.ts, without its newline, and its receive time in ns. */
+  add(text: string, recvTs: bigint | undefined): void {
+    this.#block += text
+    this.#block += '\n'
+    this.#lines++
+    if (recvTs !== undefined) {
+      if (this.#firstTs === undefined || this.#lastTs === undefined) this.#firstTs = this.#lastTs = recvTs
+      else if (recvTs > this.#lastTs) this.#lastTs = recvTs
+      else if (recvTs < this.#firstTs) this.#firstTs = recvTs
+    }
+    if (this.#block.length >= BLOCK_CHARACTERS) this.#flush()
+  }
+
+  /** Waits until gzip takes more. Throws the system's error where the file cannot be written. */
+  async drained(): Promise<void> {
+    if (this.#error === undefined && this.#gzip.writableNeedDrain) {
+      // The error that ended the pipeline says more than the one that gzip is destroyed with.
+      await once(this.#gzip, 'drain').catch(() => this.#written)
+    }
+    if (this.#error !== undefined) throw this.#error
+  }
+
+  /** Completes and syncs the file under its temporary name. */
+  async stage(place: SegmentPlace): Promise<StagedSegment> {
+    this.#flush()
+    this.#gzip.end()
+    await this.#written
+    this.#isOver = true
+    const digest = this.#hash.digest('hex').slice(0, DIGEST_DIGITS)
+    const { date, hour, recorder } = place
+    const name = rawSegmentName({ recorder, hour, digest })
+    const path = join(rawDateDirectory(this.#lake, this.#source, date), name)
+    const facts: SegmentFacts = {
+      source: this.#source,
+      date,
+      name,
+      path,
+      hour,
+      recorder,
+      lines: this.#lines,
+      firstTs: this.#firstTs,
+      lastTs: this.#lastTs,
+      bytes: (await stat(this.#temporary)).size,
+    }
+    return new CompleteSegment(facts, this.#temporary, await isInTheLake(this.#temporary, path))
+  }
+
+  /** Completes the segment and publishes it; one that the lake has already stays as it is. */
+  async finish(place: SegmentPlace): Promise<SegmentFacts> {
+    const staged = await this.stage(place)
+    try {
+      await staged.publish()
+    } catch (error) {
+      await staged.discard()
+      throw error
+    }
+    return staged.facts
+  }
+
+  /** Ends the writing and removes the temporary file. Does nothing after `stage` or `finish`. */
+  async discard(): Promise<void> {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#gzip.destroy()
+    await this.#written.catch(() => undefined)
+    await rm(this.#temporary, { force: true })
+  }
+
+  #flush(): void {
+    const bytes = Buffer.from(this.#block, 'utf8')
+    this.#block = ''
+    // A writer that has failed takes nothing more; the caller learns of it when it waits.
+    if (bytes.length === 0 || this.#error !== undefined || this.#gzip.destroyed) return
+    this.#hash.update(bytes)
+    this.#gzip.write(bytes)
+  }
+}
+
+class CompleteSegment implements StagedSegment {
+  readonly facts: SegmentFacts
+  readonly isPresent: boolean
+  readonly #temporary: string
+
+  constructor(facts: SegmentFacts, temporary: string, isPresent: boolean) {
+    this.facts = facts
+    this.isPresent = isPresent
+    this.#temporary = temporary
+  }
+
+  async publish(): Promise<void> {
+    if (this.isPresent) {
+      await this.discard()
+      return
+    }
+    const directory = dirname(this.facts.path)
+    const made = await mkdir(directory, { recursive: true })
+    await rename(this.#temporary, this.facts.path)
+    await syncDirectory(directory)
+    if (made !== undefined) await syncDirectory(dirname(directory))
+  }
+
+  async discard(): Promise<void> {
+    await rm(this.#temporary, { force: true })
+  }
+}
+
+/** Whether `path` holds the segment that `temporary` is. A damaged file under its name is to be replaced. */
+async function isInTheLake(temporary: string, path: string): Promise<boolean> {
+  const isFile = await stat(path).then(
+    (stats) => stats.isFile(),
+    () => false,
+  )
+  if (!isFile) return false
+  if (await haveEqualBytes(temporary, path)) return true
+  // Another build of zlib may have compressed the same lines differently.
+  try {
+    await verifySegment(path)
+    return true
+  } catch (error) {
+    if (error instanceof DamagedSegmentError) return false
+    throw error
+  }
 }
