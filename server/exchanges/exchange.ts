@@ -2,9 +2,8 @@
 // recording (commands), and how it is listened to (recorder). Its names and market ids, which threads that only read the
 // lake need too, are in shared/lob-sources.ts; all exchanges are in registry.ts.
 
-import type { FeedDecoderOptions, ResumableDecoder } from '../feed/feed-decoder.ts'
 import type { FeedLane, LaneLog } from '../feed/feed-lane.ts'
-import type { FeedReading } from '../feed/feed-reading.ts'
+import type { FeedMessage } from '../feed/feed-message.ts'
 import type { Frame } from '../feed/frame.ts'
 import type { MarketDirectory } from '../feed/market-directory.ts'
 import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
@@ -37,8 +36,8 @@ export interface Exchange<Recording extends ExchangeRecording = ExchangeRecordin
   readonly publicPart: (frame: Frame) => Frame | undefined
   /** Times of its own that a frame has beside its content, apart from `ts` and `ts_ms`; others are receive times. */
   readonly timeKeys?: readonly string[]
-  /** `state` is what an earlier decoder gave. */
-  makeDecoder(options: FeedDecoderOptions & FeedReading, state?: unknown): ResumableDecoder
+  /** Throws BadLineError where the frame is not what its type promises. */
+  readFrame(frame: Frame): FeedMessage
   /** Whether messages have numbers, in which a missing one shows. */
   readonly isNumbered: boolean
   /** Whether asks are told as bids of the `no` leg, unless their subscription has turned them. */

@@ -1,7 +1,8 @@
 // Whether a file's lines stand in the order in which they came. Recordings may stand one after the other in one file; in
 // stretches of a few messages nothing tells any more whose the next number is, and such a file is refused.
 
-import { BACK_NS_MAX } from './recorder-clock.ts'
+// Channels of one connection may overtake each other by so much.
+const BACK_NS_MAX = 5_000_000_000n
 
 /** So often a file may go back, and once in so many messages. */
 const BACKS_MAX = 8

@@ -4,7 +4,7 @@
 
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 
-// A record is six 64-bit words: ts, recv_ts, seq, qty, then price and market index, then event with side, and span.
+// A record is six 64-bit words: ts, recv_ts, seq, qty, then price and market index, then event with side, and chain.
 const WORDS = 6
 export const RECORD_BYTES = WORDS * 8
 const SIDE_SHIFT = 8
@@ -21,8 +21,8 @@ export interface SpillEvent {
   readonly side: number
   readonly price: number
   readonly qty: number
-  /** The stretch of the feed that it came with: a number that the caller knows; 0 where there is but one. */
-  readonly span?: number
+  /** The chain that it belongs to (server/fold/chain.ts); 0 where there is but one. */
+  readonly chain?: number
 }
 
 /** Records as columns-in-rows: `words[i * 6 …]` and the same bytes as `ints[i * 12 …]`. */
@@ -45,7 +45,7 @@ export class EventRecords {
     this.ints[int] = event.price
     this.ints[int + 1] = market
     this.ints[int + 2] = event.event | (event.side << SIDE_SHIFT)
-    this.ints[int + 3] = event.span ?? 0
+    this.ints[int + 3] = event.chain ?? 0
   }
 
   setPrice(record: number, price: number): void {
@@ -55,12 +55,6 @@ export class EventRecords {
   /** Moves a record to another time. */
   move(record: number, ts: bigint): void {
     this.words[record * WORDS] = ts
-  }
-
-  /** Gives a record another market and span. */
-  assign(record: number, market: number, span: number): void {
-    this.ints[record * WORDS * 2 + 9] = market
-    this.ints[record * WORDS * 2 + 11] = span
   }
 
   /** Copies record `from` of `source` to place `to`. */
@@ -93,7 +87,7 @@ export class EventRecords {
   side(record: number): number {
     return this.ints[record * WORDS * 2 + 10]! >> SIDE_SHIFT
   }
-  span(record: number): number {
+  chain(record: number): number {
     return this.ints[record * WORDS * 2 + 11]!
   }
 }

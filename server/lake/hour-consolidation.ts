@@ -1,6 +1,5 @@
 // One UTC hour of one series as lob.v1 rows: sorted by market in as many passes as memory demands, each market with a
-// keyframe of the book it has when the hour begins. Rows go out in full row groups, evidence as one block at the end;
-// where to is the caller's affair.
+// keyframe of the book it has when the hour begins. Rows go out in full row groups; the caller decides where they go.
 
 import {
   EVENT_ADD,
@@ -11,15 +10,13 @@ import {
   SIDE_BID,
 } from '../../shared/lob-v1.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
-import { HourClocks, delaySnapshots } from './early-snapshots.ts'
 import { EventRecords, RECORD_BYTES } from './event-spill.ts'
 import type { SpilledEvents } from './event-spill.ts'
-import type { HourEvidence } from './lob-evidence.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
 import { NO_SEQ } from './market-fold.ts'
 import type { FoldTarget, MarketFold, UnknownReason } from './market-fold.ts'
 import { orderOfRecords } from './record-order.ts'
-import type { StrandTable } from './record-order.ts'
+import type { ChainTable } from './record-order.ts'
 
 /** The series' markets by index. Their folds are those at the hour's start; writing leaves them as at its end. */
 export interface HourMarkets {
@@ -33,7 +30,7 @@ export interface HourMarkets {
 export type KnowledgeListener = (
   market: string,
   ts: bigint,
-  strand: number | undefined,
+  chain: number | undefined,
   reason: UnknownReason | undefined,
 ) => void
 
@@ -44,7 +41,7 @@ export interface HourOptions {
   readonly group: LobRowGroup
   /** Takes the rows of `group`, of which there is at least one. */
   readonly write: (group: LobRowGroup) => void | Promise<void>
-  readonly strands: StrandTable
+  readonly chains: ChainTable
   readonly onKnowledge?: KnowledgeListener | undefined
 }
 
@@ -52,17 +49,6 @@ export interface HourOptions {
 export interface HourPass {
   /** Without keyframes only what happened is written. */
   readonly hasKeyframes: boolean
-  /** Takes what is no row; undefined where events are told. */
-  readonly evidence: HourEvidence | undefined
-  /** The file's number of a strand. */
-  readonly localOf: (strand: number) => number
-}
-
-/** An hour (counted since the epoch) while it is written. */
-interface OpenHour extends HourPass {
-  readonly hour: number
-  /** Undefined where no recorder's clock was behind. */
-  readonly clocks: HourClocks | undefined
 }
 
 export class HourConsolidation {
@@ -77,8 +63,7 @@ export class HourConsolidation {
   /** Writes an hour (counted since the epoch). */
   async write(hour: number, spill: SpilledEvents | undefined, pass: HourPass): Promise<void> {
     const { order, folds } = this.#markets
-    const { strands, passRowsMax } = this.#options
-    const open = { ...pass, hour, clocks: strands.hasBehind ? new HourClocks(strands, hour) : undefined }
+    const { passRowsMax } = this.#options
     const active = order.filter(
       (market) => spill?.counts.has(market) || (pass.hasKeyframes && folds[market]!.isKnown),
     )
@@ -88,7 +73,7 @@ export class HourConsolidation {
       let record = 0
       for (const market of markets) {
         const end = record + (spill?.counts.get(market) ?? 0)
-        await this.#writeMarket(market, sorted, [record, end], open)
+        await this.#writeMarket(market, sorted, [record, end], hour, pass)
         record = end
       }
       from += markets.length
@@ -100,35 +85,34 @@ export class HourConsolidation {
     market: number,
     records: EventRecords,
     [from, to]: readonly [from: number, to: number],
-    { hour, clocks, ...pass }: OpenHour,
+    hour: number,
+    pass: HourPass,
   ): Promise<void> {
-    const { strands } = this.#options
+    const { chains } = this.#options
     const id = this.#markets.ids[market]!
     const fold = this.#markets.folds[market]!
-    const rows = new MarketRows(id, fold, this.#options, pass)
+    const rows = new MarketRows(id, fold, this.#options)
     if (pass.hasKeyframes && fold.isKnown) {
       rows.keyframe(BigInt(hour) * NS_PER_HOUR, fold)
       await this.#makeRoom(rows)
     }
-    const end = clocks === undefined ? to : delaySnapshots(records, from, to, clocks)
-    if (!strands.isTold) this.#invertPrices(records, from, end)
-    const order = orderOfRecords(id, records, from, end, strands)
-    const count = order?.length ?? end - from
-    if (fold.figures !== undefined) fold.figures.repeats += end - from - count
+    if (!chains.isTold) this.#invertPrices(records, from, to)
+    const order = orderOfRecords(records, from, to)
+    const count = order?.length ?? to - from
     for (let index = 0; index < count; index++) {
       const record = order?.[index] ?? from + index
-      fold.take(strands.strandOf(records.span(record)), records, record, rows)
+      fold.take(records.chain(record), records, record, rows)
       if (rows.isWaiting || this.#options.group.isFull) await this.#makeRoom(rows)
     }
   }
 
   // A resting bid for `no` at p is an offer of `yes` at 1 − p, unless the exchange has turned it already.
   #invertPrices(records: EventRecords, from: number, end: number): void {
-    const { strands } = this.#options
+    const { chains } = this.#options
     for (let record = from; record < end; record++) {
       const event = records.event(record)
       const isLevel = event === EVENT_SET || event === EVENT_ADD
-      if (isLevel && records.side(record) === SIDE_ASK && strands.isInverted(records.span(record))) {
+      if (isLevel && records.side(record) === SIDE_ASK && chains.isInverted(records.chain(record))) {
         records.setPrice(record, PRICE_UNITS_PER_DOLLAR - records.price(record))
       }
     }
@@ -157,14 +141,12 @@ class MarketRows implements FoldTarget {
   readonly #id: string
   readonly #fold: MarketFold
   readonly #options: HourOptions
-  readonly #pass: HourPass
   #waiting: Row[] = []
 
-  constructor(id: string, fold: MarketFold, options: HourOptions, pass: HourPass) {
+  constructor(id: string, fold: MarketFold, options: HourOptions) {
     this.#id = id
     this.#fold = fold
     this.#options = options
-    this.#pass = pass
   }
 
   get isWaiting(): boolean {
@@ -184,30 +166,24 @@ class MarketRows implements FoldTarget {
       this.#add(ts, ts, NO_SEQ, EVENT_SET, side, price, BigInt(qty))
   }
 
-  row(strand: number, ...row: Row): void {
-    const [, , seq] = row
-    if (seq !== NO_SEQ) this.#pass.evidence?.row(this.#id, this.#pass.localOf(strand))
+  row(...row: Row): void {
     this.#add(...row)
   }
 
-  keep(strand: number, records: EventRecords, record: number): void {
-    const { evidence, localOf } = this.#pass
-    if (evidence === undefined) {
-      // Told events are all rows but for a change that its book cannot take.
-      const [ts, side, price] = [records.ts(record), records.side(record), records.price(record)]
-      const level = this.#fold.levels().find((own) => own.side === side && own.price === price)
-      const qty = BigInt(level?.qty ?? 0) + records.qty(record)
-      throw new Error(`${this.#id} at ${ts} ns: level ${price} would become ${qty}`)
-    }
-    evidence.keep(this.#id, localOf(strand), records, record)
+  refuse(records: EventRecords, record: number): void {
+    if (!this.#options.chains.isTold) return
+    const [ts, side, price] = [records.ts(record), records.side(record), records.price(record)]
+    const level = this.#fold.levels().find((own) => own.side === side && own.price === price)
+    const qty = BigInt(level?.qty ?? 0) + records.qty(record)
+    throw new Error(`${this.#id} at ${ts} ns: level ${price} would become ${qty}`)
   }
 
   becomesKnown(ts: bigint): void {
     this.#options.onKnowledge?.(this.#id, ts, undefined, undefined)
   }
 
-  becomesUnknown(ts: bigint, strand: number, reason: UnknownReason): void {
-    this.#options.onKnowledge?.(this.#id, ts, strand, reason)
+  becomesUnknown(ts: bigint, chain: number, reason: UnknownReason): void {
+    this.#options.onKnowledge?.(this.#id, ts, chain, reason)
   }
 
   #add(...row: Row): void {

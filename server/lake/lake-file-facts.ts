@@ -5,9 +5,6 @@ import { open } from 'node:fs/promises'
 import { parquetMetadata } from 'hyparquet'
 import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
 import { LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
-import { parseStrands } from './lob-evidence.ts'
-import type { StatedStrand } from './lob-evidence.ts'
-import { lackingStrand } from './strand-cover.ts'
 
 const TRAILER_BYTES = 8
 /** Most footers are shorter than this, so that one read is enough. */
@@ -30,8 +27,6 @@ export interface BookCoverage {
   readonly gaps: bigint
   /** Rows by market id. */
   readonly markets: ReadonlyMap<string, number>
-  /** What it was made of; undefined where it does not say it. */
-  readonly strands: readonly StatedStrand[] | undefined
 }
 
 /** Bytes of the file from `offset` to its end. */
@@ -82,29 +77,13 @@ function coverageOf(values: ReadonlyMap<string, string>): BookCoverage | null {
   const [from, to] = [values.get(KEYS.coversFrom), values.get(KEYS.coversTo)]
   const markets = values.get(KEYS.markets)
   if (from === undefined || to === undefined || markets === undefined) return null
-  const strands = values.get(KEYS.strands)
   const list = JSON.parse(markets) as readonly { readonly id: string; readonly rows: number }[]
   return {
     fromTs: BigInt(from),
     toTs: BigInt(to),
     gaps: BigInt(values.get(KEYS.gaps) ?? 0),
     markets: new Map(list.map(({ id, rows }) => [id, rows])),
-    strands: strands === undefined ? undefined : parseStrands(strands),
   }
-}
-
-/**
- * Why `next` lacks something that `present` was made of, in words for people; undefined when it lacks nothing; null when
- * one of them does not say what it was made of.
- */
-export function lacksStrands(next: LakeFileFacts, present: LakeFileFacts): string | undefined | null {
-  const [a, b] = [next.coverage, present.coverage]
-  if (a?.strands === undefined || b?.strands === undefined) return null
-  const lacking = lackingStrand(a.strands, b.strands)
-  if (lacking !== undefined) {
-    return `it lacks what a connection told from ${timeOf(lacking.fromTs)} to ${timeOf(lacking.lastTs)}`
-  }
-  return lackingMarket(a, b)
 }
 
 function lackingMarket(a: BookCoverage, b: BookCoverage): string | undefined {

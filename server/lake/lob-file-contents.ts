@@ -7,7 +7,6 @@ import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 import { PARQUET_MAGIC, encodeLobFooter } from './lob-footer.ts'
 import type { LobFileLabels } from './lob-footer.ts'
 import { chunkRange, encodeLobPages, metaOf } from './lob-parquet-pages.ts'
-import type { EvidencePlace } from './lob-evidence.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
 import { LobFigures, compareIds } from './lob-summary.ts'
 import type { LobFiguresState, LobRowFigures } from './lob-summary.ts'
@@ -20,7 +19,6 @@ export interface LobFileContentsState {
   readonly figures: LobFiguresState
   readonly rowGroups: readonly RowGroup[]
   readonly columnCrc32: readonly (readonly string[])[]
-  readonly evidence: readonly EvidencePlace[]
 }
 
 export class LobFileContents {
@@ -30,7 +28,6 @@ export class LobFileContents {
   readonly #figures: LobFigures
   readonly #rowGroups: RowGroup[]
   readonly #columnCrc32: (readonly string[])[]
-  readonly #evidence: EvidencePlace[]
 
   constructor(state?: LobFileContentsState) {
     this.#sizeBytes = state?.sizeBytes ?? PARQUET_MAGIC.length
@@ -39,16 +36,11 @@ export class LobFileContents {
     this.#figures = new LobFigures(state?.figures)
     this.#rowGroups = [...(state?.rowGroups ?? [])]
     this.#columnCrc32 = [...(state?.columnCrc32 ?? [])]
-    this.#evidence = [...(state?.evidence ?? [])]
   }
 
   /** Where the next row group goes: the bytes of the magic and of all row groups so far. */
   get sizeBytes(): number {
     return this.#sizeBytes
-  }
-
-  get hasEvidence(): boolean {
-    return this.#evidence.length > 0
   }
 
   get hasRows(): boolean {
@@ -77,12 +69,6 @@ export class LobFileContents {
     return bytes
   }
 
-  /** The bytes that go next are a block of evidence. */
-  addEvidence(bytes: Uint8Array): void {
-    this.#evidence.push({ offset: this.#sizeBytes, sizeBytes: bytes.length, crc32: crc32Hex(bytes) })
-    this.#sizeBytes += bytes.length
-  }
-
   /**
    * The next rows begin with the first market again although the hour is the same. Readers accept that, but a file for
    * good has each market of an hour in one piece.
@@ -94,7 +80,7 @@ export class LobFileContents {
   /** The footer with its length and magic, and the figures it states. Throws for a file without rows. */
   footer(labels: LobFileLabels): { readonly bytes: Uint8Array; readonly figures: LobRowFigures } {
     const figures = this.#figures.result()
-    const parts = { rowGroups: this.#rowGroups, columnCrc32: this.#columnCrc32, evidence: this.#evidence }
+    const parts = { rowGroups: this.#rowGroups, columnCrc32: this.#columnCrc32 }
     return { bytes: encodeLobFooter(labels, figures, parts), figures }
   }
 
@@ -106,7 +92,6 @@ export class LobFileContents {
       figures: this.#figures.state(),
       rowGroups: [...this.#rowGroups],
       columnCrc32: [...this.#columnCrc32],
-      evidence: [...this.#evidence],
     }
   }
 

@@ -7,8 +7,6 @@ import type { FileMetaData } from 'hyparquet'
 import { crc32Hex } from '../../shared/lob-checksum.ts'
 import { LOB_COLUMNS, LOB_FOOTER_KEYS as KEYS, LOB_SCHEMA } from '../../shared/lob-v1.ts'
 import { PARQUET_MAGIC, marketsText } from './lob-footer.ts'
-import { parsePlaces } from './lob-evidence.ts'
-import type { EvidencePlace } from './lob-evidence.ts'
 import { fillColumn, footerValue, readBytes, readLobFooter, readRowGroup } from './lob-file-reading.ts'
 import { chunkRange, metaOf } from './lob-parquet-pages.ts'
 import { LobFigures } from './lob-summary.ts'
@@ -49,18 +47,8 @@ async function checkChunks(file: FileHandle, metadata: FileMetaData, dataEnd: nu
   const checksums: unknown = JSON.parse(valueOf(metadata, KEYS.columnCrc32))
   if (!Array.isArray(checksums)) throw new Error('no list of checksums')
   if (checksums.length !== metadata.row_groups.length) throw new Error('number of row groups')
-  const evidence = evidenceOf(metadata)
   let offset = PARQUET_MAGIC.length
-  const passEvidence = async (): Promise<void> => {
-    for (; evidence[0]?.offset === offset; evidence.shift()) {
-      const { sizeBytes, crc32 } = evidence[0]
-      const isRight = crc32Hex(await readBytes(file, offset, offset + sizeBytes)) === crc32
-      if (!isRight) throw new Error('checksum of evidence')
-      offset += sizeBytes
-    }
-  }
   for (const [groupIndex, rowGroup] of metadata.row_groups.entries()) {
-    await passEvidence()
     for (const [columnIndex, column] of rowGroup.columns.entries()) {
       const { start, end } = chunkRange(metaOf(column))
       const where = `row group ${groupIndex}, column ${LOB_COLUMNS[columnIndex]?.name}`
@@ -70,13 +58,7 @@ async function checkChunks(file: FileHandle, metadata: FileMetaData, dataEnd: nu
       offset = end
     }
   }
-  await passEvidence()
-  if (offset !== dataEnd || evidence.length > 0) throw new Error('bytes between data and footer')
-}
-
-function evidenceOf(metadata: FileMetaData): EvidencePlace[] {
-  const text = footerValue(metadata, KEYS.evidence)
-  return text === undefined ? [] : parsePlaces(text)
+  if (offset !== dataEnd) throw new Error('bytes between data and footer')
 }
 
 async function checkFigures(file: FileHandle, sizeBytes: number, metadata: FileMetaData): Promise<void> {

@@ -6,7 +6,6 @@ import { open, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { writeFully } from './durable-file.ts'
-import { encodeAnchors } from './lob-evidence.ts'
 import { LobFileContents } from './lob-file-contents.ts'
 import { verifyLobFile } from './lob-file-verify.ts'
 import { PARQUET_MAGIC } from './lob-footer.ts'
@@ -58,15 +57,8 @@ export class LobFileWriter {
     await this.#write(bytes)
   }
 
-  /** Adds a block of evidence (lob-evidence.ts) behind what has been written. */
-  async writeEvidence(bytes: Uint8Array): Promise<void> {
-    this.#contents.addEvidence(bytes)
-    await this.#write(bytes)
-  }
-
   /** Writes the footer, syncs, closes and reads the file back. The file still has its temporary name. */
   async finish(labels: LobFileLabels): Promise<LobRowFigures> {
-    if (labels.strands !== undefined) await this.writeEvidence(encodeAnchors(labels.strands))
     const { bytes, figures } = this.#contents.footer(labels)
     await this.#write(bytes)
     await this.#file?.sync()

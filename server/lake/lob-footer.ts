@@ -6,9 +6,6 @@ import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
 import type { FileMetaData, RowGroup, SchemaElement } from 'hyparquet'
 import { sealLobFooter } from '../../shared/lob-checksum.ts'
 import { KEYFRAMES_HOURLY, LOB_COLUMNS, LOB_FOOTER_KEYS as KEYS, LOB_SCHEMA } from '../../shared/lob-v1.ts'
-import type { FeedSpan } from './feed-strand.ts'
-import { placesText, strandsText } from './lob-evidence.ts'
-import type { EvidencePlace, StatedStrand } from './lob-evidence.ts'
 import type { LobRowFigures } from './lob-summary.ts'
 
 export const PARQUET_MAGIC = Buffer.from('PAR1')
@@ -25,15 +22,12 @@ export interface LobFileLabels {
   readonly coversTo: bigint
   /** The books are invented. */
   readonly isSample?: boolean | undefined
-  /** Its strands, where the file is to be merged with more; undefined for events that were told. */
-  readonly strands?: readonly (StatedStrand & FeedSpan)[] | undefined
 }
 
 /** Where the file's data lies. */
 export interface LobFileParts {
   readonly rowGroups: readonly RowGroup[]
   readonly columnCrc32: readonly (readonly string[])[]
-  readonly evidence: readonly EvidencePlace[]
 }
 
 /** Footer, its length and the closing magic: everything after the last data page. */
@@ -84,7 +78,7 @@ function schemaElements(): SchemaElement[] {
 function keyValues(
   labels: LobFileLabels,
   figures: LobRowFigures,
-  { columnCrc32, evidence }: LobFileParts,
+  { columnCrc32 }: LobFileParts,
 ): { key: string; value: string }[] {
   const pairs: (readonly [string, string])[] = [
     [KEYS.schema, LOB_SCHEMA],
@@ -100,12 +94,6 @@ function keyValues(
     [KEYS.markets, marketsText(figures)],
     [KEYS.keyframes, KEYFRAMES_HOURLY],
     ...(labels.isSample === true ? ([[KEYS.sample, 'true']] as const) : []),
-    ...(labels.strands === undefined
-      ? []
-      : ([
-          [KEYS.strands, strandsText(labels.strands)],
-          [KEYS.evidence, placesText(evidence)],
-        ] as const)),
     [KEYS.columnCrc32, JSON.stringify(columnCrc32)],
     [KEYS.footerCrc32, '00000000'],
   ]

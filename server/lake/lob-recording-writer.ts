@@ -1,6 +1,6 @@
-// Writes a recording of book events into the lake: events come in replay order, files of whole UTC dates go out. All files
-// of a run are finished and read back before the first is published, so an interrupted run publishes nothing. An
-// existing date is refused, found identical, replaced as a whole, or merged with where events are records of a feed.
+// Writes events that are told in replay order into the lake, as files of whole UTC dates. All files of a run are finished and
+// read back before the first is published, so an interrupted run publishes nothing. An existing date is refused, found
+// identical, or replaced as a whole.
 
 import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
@@ -14,9 +14,8 @@ import { haveEqualBytes, syncDirectory } from './durable-file.ts'
 import { removeWhileEmpty } from './empty-directories.ts'
 import type { LobFileWriter } from './lob-file-writer.ts'
 import { LobRowGroup } from './lob-row-group.ts'
-import type { KnowledgeListener } from './hour-consolidation.ts'
 import { SeriesConsolidation } from './series-consolidation.ts'
-import type { ConsolidatedFile, DateListener, SeriesStrands } from './series-consolidation.ts'
+import type { ConsolidatedFile } from './series-consolidation.ts'
 import { SeriesRecording } from './series-recording.ts'
 import type { BookEvent } from './series-recording.ts'
 import { removeStaleTemporaries, temporaryPath } from './temporary-file.ts'
@@ -36,27 +35,11 @@ export interface LobRecordingWriterOptions {
   readonly spillDirectory?: string
   /** What to do about an existing file with other bytes (default: refuse the run). */
   readonly onExisting?: 'refuse' | 'replace'
-  /** Where events are records of a feed: how they are put together with each other and with the lake. */
-  readonly merging?: LobMerging
-  /** Told of a series' markets while it is folded; series come one after the other, begun by `merging.strandsOf`. */
-  readonly onKnowledge?: KnowledgeListener
-  readonly onDate?: DateListener
   /** The events are invented: the files say so. */
   readonly isSample?: boolean
   readonly onProgress?: (progress: LobWriteProgress) => void
   /** Smaller bounds than shared/limits.ts, for tests. */
   readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number }
-}
-
-export interface LobMerging {
-  /** Series of the lake that the recording touches although it has no event of them. */
-  seriesTouched(): Promise<readonly string[]>
-  /** The strands of a series; undefined when nothing of it changes. */
-  strandsOf(recording: SeriesRecording): Promise<SeriesStrands | undefined>
-  /** Called when every file is finished and none is published, with their paths; nothing is when it fails. */
-  beforePublish?(paths: readonly string[]): Promise<void>
-  /** Called at once before the first file is published. */
-  onPublish?(): void
 }
 
 export interface WrittenLobFile {
@@ -109,9 +92,9 @@ export class LobRecordingWriter {
    * it. Synchronous: when the bound on memory is reached it writes to the spill files before it returns.
    */
   append(series: string, event: BookEvent): void {
-    if (event.event > EVENT_GAP && this.#options.merging === undefined) {
+    if (event.event > EVENT_GAP) {
       throw new RangeError(
-        `${event.marketId}: no book event: event ${event.event}; only feeds have such marks`,
+        `${event.marketId}: no book event: event ${event.event}; only chains have such marks`,
       )
     }
     this.#heldBytes += this.#recording(series).append(event)
@@ -165,7 +148,6 @@ export class LobRecordingWriter {
       this.#abort.signal.throwIfAborted()
       await removeStaleTemporaries(dirname(this.#spillDirectory))
       const files: ConsolidatedFile[] = []
-      for (const series of (await this.#options.merging?.seriesTouched()) ?? []) this.#recording(series)
       for (const [, recording] of [...this.#series].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
         files.push(...(await this.#consolidate(recording)))
       }
@@ -176,9 +158,7 @@ export class LobRecordingWriter {
   }
 
   async #consolidate(recording: SeriesRecording): Promise<readonly ConsolidatedFile[]> {
-    const { lake, source, bounds, isSample, merging, onKnowledge, onDate, onProgress } = this.#options
-    const strands = await merging?.strandsOf(recording)
-    if (merging !== undefined && strands === undefined) return []
+    const { lake, source, bounds, isSample, onProgress } = this.#options
     const directory = lobSeriesDirectory(lake, source, recording.series)
     const first = mkdirSync(directory, { recursive: true })
     if (first !== undefined) this.#createdDirectories.push({ first, last: directory })
@@ -189,9 +169,6 @@ export class LobRecordingWriter {
       source,
       passRowsMax: bounds?.passRows ?? CONSOLIDATE_ROWS_MAX,
       group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
-      strands,
-      onKnowledge,
-      onDate,
       signal: this.#abort.signal,
       onFile: (writer) => this.#writers.push(writer),
       onRows: (date, rows) => {
@@ -214,9 +191,7 @@ export class LobRecordingWriter {
       throw new LobFileExistsError(inTheWay.map(({ writer }) => relative(this.#options.lake, writer.path)))
     }
     const sizes = await Promise.all(files.map(async ({ writer }) => (await stat(writer.temporaryPath)).size))
-    await this.#options.merging?.beforePublish?.(files.map(({ writer }) => writer.path))
     this.#abort.signal.throwIfAborted()
-    this.#options.merging?.onPublish?.()
     for (const [index, { writer }] of files.entries()) {
       if (statuses[index] === 'unchanged') continue
       renameSync(writer.temporaryPath, writer.path)
@@ -247,8 +222,7 @@ export class LobRecordingWriter {
       throw new RangeError(`"${series}" cannot be a series: it becomes a directory's name`)
     const prefix = `${this.#series.size}`
     const spillPath = (hour: number): string => join(this.#spillDirectory, `${prefix}-${hour}`)
-    const isMerged = this.#options.merging !== undefined
-    const recording = new SeriesRecording(series, spillPath, undefined, isMerged)
+    const recording = new SeriesRecording(series, spillPath)
     this.#series.set(series, recording)
     return recording
   }

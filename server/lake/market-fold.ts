@@ -1,7 +1,6 @@
-// One market's rows as its file will hold them, out of the messages of every strand that spoke of it. One strand serves
-// at a time: the first whose book is known, until that strand ends or its book becomes unknown; then another whose book
-// is known goes on, or there is a gap. What the serving strand says becomes rows; what others say meanwhile is kept as
-// evidence, because it may count when more is imported.
+// One market's rows as its file will hold them, from the events of every chain that follows it. One chain serves at a time:
+// the first whose book is known, until that chain ends or loses the book; then the chain that has known it longest goes on,
+// or there is a gap. The events of the serving chain become rows.
 
 import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
 import type { DateFigures } from './date-figures.ts'
@@ -9,23 +8,22 @@ import type { EventRecords } from './event-spill.ts'
 import { ExactBook } from './exact-book.ts'
 import type { BookLevel } from './exact-book.ts'
 
-/** Events of a recording that are no rows: the strand no longer speaks of the market … */
-export const FEED_LEFT = 4
+/** Events that are no rows: the chain no longer follows the market … */
+export const CHAIN_LEFT = 4
 /** … or ends: what follows is unknown … */
-export const STRAND_OVER = 5
-/** … or ends with the recording itself: nothing follows that could be unknown. */
+export const CHAIN_OVER = 5
+/** … or ends with everything that is recorded: nothing follows that could be unknown. */
 export const RECORDING_OVER = 6
 
 /** Rows without a message of their own have no sequence number. */
 export const NO_SEQ = 0n
 
 /** Why a book is known no more. */
-export type UnknownReason = 'strand over' | 'recording over' | 'left' | 'below zero' | 'told'
+export type UnknownReason = 'chain over' | 'recording over' | 'left' | 'below zero' | 'told'
 
-/** Where rows and evidence go. */
+/** Where rows go. */
 export interface FoldTarget {
   row(
-    strand: number,
     ts: bigint,
     recvTs: bigint,
     seq: bigint,
@@ -34,26 +32,26 @@ export interface FoldTarget {
     price: number,
     qty: bigint,
   ): void
-  /** Record `record` of `records` is no row. */
-  keep(strand: number, records: EventRecords, record: number): void
+  /** Record `record` of `records` would take a level below zero. */
+  refuse(records: EventRecords, record: number): void
   /** From `ts` on the book is known. */
   becomesKnown(ts: bigint): void
-  /** From `ts` on it is not; `strand` was the last that knew it. */
-  becomesUnknown(ts: bigint, strand: number, reason: UnknownReason): void
+  /** From `ts` on it is not; `chain` was the last that knew it. */
+  becomesUnknown(ts: bigint, chain: number, reason: UnknownReason): void
 }
 
-/** A market between two records, as plain data. `known` lists the strands whose book is known, in the order in which they became so. */
+/** A market between two records, as plain data. `known` lists the chains whose book is known, in the order in which they became so. */
 export interface MarketFoldState {
   readonly serving: number | undefined
   readonly isGapped: boolean
   readonly lastTs: bigint
   /** Rows of messages in the date so far: their number where the exchange gives none. */
   readonly rows: number
-  readonly known: readonly { readonly strand: number; readonly levels: readonly BookLevel[] }[]
+  readonly known: readonly { readonly chain: number; readonly levels: readonly BookLevel[] }[]
 }
 
 export class MarketFold {
-  /** Strands whose book is known, in the order in which they became so. */
+  /** Chains whose book is known, in the order in which they became so. */
   readonly #known = new Map<number, ExactBook>()
   #serving: number | undefined
   #isGapped = false
@@ -66,7 +64,7 @@ export class MarketFold {
   constructor(state?: MarketFoldState, figures?: DateFigures) {
     this.figures = figures
     if (state?.serving !== undefined) figures?.startWithBook()
-    for (const { strand, levels } of state?.known ?? []) this.#known.set(strand, ExactBook.of(levels))
+    for (const { chain, levels } of state?.known ?? []) this.#known.set(chain, ExactBook.of(levels))
     this.#serving = state?.serving
     this.#isGapped = state?.isGapped ?? false
     this.#lastTs = state?.lastTs ?? 0n
@@ -74,7 +72,7 @@ export class MarketFold {
   }
 
   state(): MarketFoldState {
-    const known = [...this.#known].map(([strand, book]) => ({ strand, levels: book.levels() }))
+    const known = [...this.#known].map(([chain, book]) => ({ chain, levels: book.levels() }))
     const { serving, isGapped } = this
     return { serving, isGapped, lastTs: this.#lastTs, rows: this.#rows, known }
   }
@@ -99,7 +97,7 @@ export class MarketFold {
     return this.#isGapped
   }
 
-  /** The strand whose book is the market's. */
+  /** The chain whose book is the market's. */
   get serving(): number | undefined {
     return this.#serving
   }
@@ -109,59 +107,53 @@ export class MarketFold {
     return this.#serving === undefined ? [] : this.#known.get(this.#serving)!.levels()
   }
 
-  /** Takes the next record, which `strand` has. Records of a market come in the order of their times. */
-  take(strand: number, records: EventRecords, record: number, target: FoldTarget): void {
+  /** Takes the next record, which `chain` has. Records of a market come in the order of their times. */
+  take(chain: number, records: EventRecords, record: number, target: FoldTarget): void {
     const event = records.event(record)
-    if (event >= STRAND_OVER) {
-      const reason = event === STRAND_OVER ? 'strand over' : 'recording over'
-      this.#leave(strand, records.ts(record), reason, target)
+    if (event >= CHAIN_OVER) {
+      const reason = event === CHAIN_OVER ? 'chain over' : 'recording over'
+      this.#leave(chain, records.ts(record), reason, target)
       return
     }
-    if (event === FEED_LEFT) {
-      target.keep(strand, records, record)
-      this.#leave(strand, records.ts(record), 'left', target)
+    if (event === CHAIN_LEFT) {
+      this.#leave(chain, records.ts(record), 'left', target)
       return
     }
-    if (this.#serving !== undefined && this.#serving !== strand) {
-      this.#takeAside(strand, records, record, target)
+    if (this.#serving !== undefined && this.#serving !== chain) {
+      if (!this.#apply(chain, records, record)) this.#known.delete(chain)
       return
     }
-    if (!this.#apply(strand, records, record)) {
-      target.keep(strand, records, record)
-      this.#leave(strand, records.ts(record), 'below zero', target)
+    if (!this.#apply(chain, records, record)) {
+      target.refuse(records, record)
+      this.#leave(chain, records.ts(record), 'below zero', target)
       return
     }
-    this.#emit(strand, records, record, target)
+    this.#emit(records, record, target)
     if (event === EVENT_CLEAR && this.#serving === undefined) {
-      this.#serving = strand
+      this.#serving = chain
       this.#isGapped = false
       target.becomesKnown(this.#lastTs)
     }
     if (event === EVENT_GAP) {
-      if (this.#serving === strand) this.#handOver(records.ts(record), 'told', target)
+      if (this.#serving === chain) this.#handOver(records.ts(record), 'told', target)
       this.#isGapped = this.#serving === undefined
     }
   }
 
-  #takeAside(strand: number, records: EventRecords, record: number, target: FoldTarget): void {
-    target.keep(strand, records, record)
-    if (!this.#apply(strand, records, record)) this.#known.delete(strand)
-  }
-
-  /** False for a change that cannot belong to the strand's book: something was lost unnoticed. */
-  #apply(strand: number, records: EventRecords, record: number): boolean {
+  /** False for a change that cannot belong to the chain's book: something was lost unnoticed. */
+  #apply(chain: number, records: EventRecords, record: number): boolean {
     const event = records.event(record)
     if (event === EVENT_CLEAR) {
-      const book = this.#known.get(strand) ?? new ExactBook()
+      const book = this.#known.get(chain) ?? new ExactBook()
       book.apply(EVENT_CLEAR, SIDE_BID, 0, 0)
-      this.#known.set(strand, book)
+      this.#known.set(chain, book)
       return true
     }
     if (event === EVENT_GAP) {
-      if (this.#serving !== strand) this.#known.delete(strand)
+      if (this.#serving !== chain) this.#known.delete(chain)
       return true
     }
-    const book = this.#known.get(strand)
+    const book = this.#known.get(chain)
     if (book === undefined) return true
     const [side, price, qty] = [records.side(record), records.price(record), Number(records.qty(record))]
     if (event === EVENT_ADD) {
@@ -172,56 +164,47 @@ export class MarketFold {
     return true
   }
 
-  #leave(strand: number, ts: bigint, reason: UnknownReason, target: FoldTarget): void {
-    if (this.#serving === strand) this.#handOver(ts, reason, target)
-    else this.#known.delete(strand)
+  #leave(chain: number, ts: bigint, reason: UnknownReason, target: FoldTarget): void {
+    if (this.#serving === chain) this.#handOver(ts, reason, target)
+    else this.#known.delete(chain)
   }
 
-  /** The serving strand's book is known no more: another goes on, or nothing is known. */
+  /** The serving chain's book is known no more: another goes on, or nothing is known. */
   #handOver(ts: bigint, reason: UnknownReason, target: FoldTarget): void {
-    const strand = this.#serving!
-    const before = this.#known.get(strand)!
-    this.#known.delete(strand)
+    const chain = this.#serving!
+    const before = this.#known.get(chain)!
+    this.#known.delete(chain)
     const [next] = this.#known
     this.#serving = next?.[0]
     if (next !== undefined) {
-      this.#goOn(next[0], before, next[1], ts, target)
+      this.#goOn(before, next[1], ts, target)
       return
     }
-    target.becomesUnknown(ts > this.#lastTs ? ts : this.#lastTs, strand, reason)
+    target.becomesUnknown(ts > this.#lastTs ? ts : this.#lastTs, chain, reason)
     if (reason === 'told' || reason === 'recording over') return
-    this.#row(strand, ts, EVENT_GAP, SIDE_BID, 0, 0, target)
+    this.#row(ts, EVENT_GAP, SIDE_BID, 0, 0, target)
     this.#isGapped = true
   }
 
-  #goOn(strand: number, before: ExactBook, book: ExactBook, ts: bigint, target: FoldTarget): void {
+  #goOn(before: ExactBook, book: ExactBook, ts: bigint, target: FoldTarget): void {
     if (before.equals(book)) return
-    this.#row(strand, ts, EVENT_CLEAR, SIDE_BID, 0, 0, target)
+    this.#row(ts, EVENT_CLEAR, SIDE_BID, 0, 0, target)
     for (const { side, price, qty } of book.levels())
-      this.#row(strand, ts, EVENT_SET, side, price, qty, target)
+      this.#row(ts, EVENT_SET, side, price, qty, target)
   }
 
-  #row(
-    strand: number,
-    ts: bigint,
-    event: number,
-    side: number,
-    price: number,
-    qty: number,
-    target: FoldTarget,
-  ): void {
+  #row(ts: bigint, event: number, side: number, price: number, qty: number, target: FoldTarget): void {
     this.#lastTs = ts > this.#lastTs ? ts : this.#lastTs
-    target.row(strand, this.#lastTs, this.#lastTs, NO_SEQ, event, side, price, BigInt(qty))
+    target.row(this.#lastTs, this.#lastTs, NO_SEQ, event, side, price, BigInt(qty))
   }
 
-  #emit(strand: number, records: EventRecords, record: number, target: FoldTarget): void {
+  #emit(records: EventRecords, record: number, target: FoldTarget): void {
     const ts = records.ts(record)
     const seq = records.seq(record)
     this.#lastTs = ts > this.#lastTs ? ts : this.#lastTs
     this.#rows++
     this.figures?.row(records.event(record), this.#serving !== undefined, ts, records.recvTs(record))
     target.row(
-      strand,
       this.#lastTs,
       records.recvTs(record),
       seq === NO_SEQ ? BigInt(this.#rows) : seq,

@@ -6,34 +6,23 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, earlier, later, utcDateOf } from '../../shared/utc-date.ts'
 import { DateFigures } from './date-figures.ts'
 import type { EventSpill } from './event-spill.ts'
-import type { FeedSpan } from './feed-strand.ts'
 import { HourConsolidation } from './hour-consolidation.ts'
 import type { KnowledgeListener } from './hour-consolidation.ts'
-import { HourEvidence, carriedMarkets } from './lob-evidence.ts'
-import type { CarriedMarket, StatedStrand } from './lob-evidence.ts'
 import { LobFileWriter } from './lob-file-writer.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
 import type { LobRowFigures } from './lob-summary.ts'
 import { MarketFold } from './market-fold.ts'
 import type { MarketFoldState } from './market-fold.ts'
 import { TOLD } from './record-order.ts'
-import type { StrandTable } from './record-order.ts'
-import { StrandNumbers } from './strand-numbers.ts'
+import type { ChainTable } from './record-order.ts'
 import type { SeriesRecording } from './series-recording.ts'
 
-/** What a series' strands are and cover; without it events are told (record-order.ts). */
-export interface SeriesStrands extends StrandTable {
+/** What is known of a series' chains; without it events are told. */
+export interface SeriesChains extends ChainTable {
   /** The markets as the first date finds them, by id. */
   readonly startFolds: ReadonlyMap<string, MarketFoldState>
   /** What is covered of a date, ns, both inclusive; undefined when nothing is. */
   coverageOf(date: string): { readonly from: bigint; readonly to: bigint } | undefined
-  /** The outlines of a date's strands: first those of `used` in their order, then what else is alive then. */
-  outlinesOf(date: string, used: readonly number[]): readonly (StatedStrand & FeedSpan)[]
-  /**
-   * A date begins with these books (strands numbered as in the table). Whether what the lake holds of it from here on
-   * stays as it is; otherwise its records have been added to the recording.
-   */
-  isSettled(date: string, carried: readonly CarriedMarket[]): Promise<boolean>
 }
 
 export interface ConsolidationOptions {
@@ -41,7 +30,7 @@ export interface ConsolidationOptions {
   readonly source: LobSource
   /** Events sorted in memory at once. */
   readonly passRowsMax: number
-  readonly strands?: SeriesStrands | undefined
+  readonly chains?: SeriesChains | undefined
   readonly onKnowledge?: KnowledgeListener | undefined
   readonly isSample?: boolean | undefined
   /** Told when a date's rows are complete; without it nothing is counted of them. */
@@ -86,14 +75,11 @@ export class SeriesConsolidation {
   readonly #files: ConsolidatedFile[] = []
   #date = ''
   #writer: LobFileWriter | undefined
-  #carried: readonly CarriedMarket[] = []
-  #used: StrandNumbers | undefined
-  readonly #waitingEvidence: Uint8Array[] = []
 
   constructor(recording: SeriesRecording, options: ConsolidationOptions) {
     this.#recording = recording
     this.#options = options
-    for (const id of options.strands?.startFolds.keys() ?? []) recording.know(id)
+    for (const id of options.chains?.startFolds.keys() ?? []) recording.know(id)
     this.#growFolds()
   }
 
@@ -108,11 +94,16 @@ export class SeriesConsolidation {
         if (eventHour === undefined) break
         hour = eventHour
       }
-      if (!(await this.#enterDate(utcDateOf(hour * MS_PER_HOUR)))) break
+      await this.#enterDate(utcDateOf(hour * MS_PER_HOUR))
       await this.#writeHour(hour, this.#recording.hours.get(hour))
     }
     await this.#finishFile()
     return this.#files
+  }
+
+  /** The markets that it has written, at its end, by id. */
+  get endFolds(): ReadonlyMap<string, MarketFoldState> {
+    return new Map(this.#recording.marketIds().map((id, index) => [id, this.#folds[index]!.state()]))
   }
 
   get #lastHour(): number {
@@ -129,7 +120,7 @@ export class SeriesConsolidation {
   }
 
   async #writeHour(hour: number, spill: EventSpill | undefined): Promise<void> {
-    const { passRowsMax, group, strands, onKnowledge } = this.#options
+    const { passRowsMax, group, chains = TOLD, onKnowledge } = this.#options
     this.#growFolds()
     const markets = {
       ids: this.#recording.marketIds(),
@@ -137,20 +128,8 @@ export class SeriesConsolidation {
       folds: this.#folds,
     }
     const write = (rows: LobRowGroup): Promise<void> => this.#writeRows(rows)
-    const evidence = strands === undefined ? undefined : new HourEvidence()
-    const hours = new HourConsolidation(markets, {
-      passRowsMax,
-      group,
-      write,
-      strands: strands ?? TOLD,
-      onKnowledge,
-    })
-    const used = (this.#used ??= new StrandNumbers())
-    const localOf = (strand: number): number => used.localOf(strand)
-    evidence?.carry(this.#carried, localOf)
-    this.#carried = []
-    await hours.write(hour, spill, { hasKeyframes: true, evidence, localOf })
-    if (evidence !== undefined && !evidence.isEmpty) await this.#writeEvidence(evidence.encode())
+    const hours = new HourConsolidation(markets, { passRowsMax, group, write, chains, onKnowledge })
+    await hours.write(hour, spill, { hasKeyframes: true })
     this.#options.signal.throwIfAborted()
     spill?.drop()
   }
@@ -163,51 +142,32 @@ export class SeriesConsolidation {
     onRows(this.#date, group.rows)
   }
 
-  // Without rows there is no file; what is kept of hours before them stands before the first.
-  async #writeEvidence(bytes: Uint8Array): Promise<void> {
-    if (this.#writer === undefined) this.#waitingEvidence.push(bytes)
-    else await this.#writer.writeEvidence(bytes)
-  }
-
   async #openWriter(): Promise<LobFileWriter> {
     const { lake, source, onFile } = this.#options
     if (this.#writer === undefined) {
       this.#writer = await LobFileWriter.open(lobFilePath(lake, source, this.#recording.series, this.#date))
       onFile(this.#writer)
-      for (const bytes of this.#waitingEvidence.splice(0)) await this.#writer.writeEvidence(bytes)
     }
     return this.#writer
   }
 
-  /** False when the lake's files stay as they are from this date on. */
-  async #enterDate(date: string): Promise<boolean> {
-    if (date === this.#date) return true
+  async #enterDate(date: string): Promise<void> {
+    if (date === this.#date) return
     await this.#finishFile()
     this.#date = date
-    const { strands } = this.#options
-    if (strands === undefined) return true
-    const { ids, order } = { ids: this.#recording.marketIds(), order: this.#recording.marketOrder() }
-    this.#carried = carriedMarkets(ids, order, this.#folds)
-    if (await strands.isSettled(date, this.#carried)) return false
-    this.#growFolds()
     for (const fold of this.#folds) fold.startDate()
-    return true
   }
 
   async #finishFile(): Promise<void> {
     const writer = this.#writer
-    const used = this.#used
-    this.#used = undefined
-    this.#waitingEvidence.splice(0)
     if (writer === undefined) return
     this.#writer = undefined
-    const { source, isSample, strands, onDate } = this.#options
+    const { source, isSample, chains, onDate } = this.#options
     const { series } = this.#recording
-    const covered = strands?.coverageOf(this.#date) ?? this.#coverage()
+    const covered = chains?.coverageOf(this.#date) ?? this.#coverage()
     const place = { series, date: this.#date, coversFrom: covered.from, coversTo: covered.to }
     onDate?.({ ...place, ids: this.#recording.marketIds(), folds: this.#folds })
-    const outlines = strands?.outlinesOf(this.#date, used?.strands ?? [])
-    const labels = { source, ...place, isSample, strands: outlines }
+    const labels = { source, ...place, isSample }
     this.#files.push({ writer, source, ...place, figures: await writer.finish(labels) })
   }
 
@@ -223,7 +183,7 @@ export class SeriesConsolidation {
   #growFolds(): void {
     const ids = this.#recording.marketIds()
     while (this.#folds.length < ids.length) {
-      const start = this.#options.strands?.startFolds.get(ids[this.#folds.length]!)
+      const start = this.#options.chains?.startFolds.get(ids[this.#folds.length]!)
       this.#folds.push(
         new MarketFold(start, this.#options.onDate === undefined ? undefined : new DateFigures()),
       )

@@ -3,7 +3,6 @@
 
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
 import {
-  EVENT_ADD,
   EVENT_CLEAR,
   EVENT_SET,
   PRICE_UNITS_PER_DOLLAR,
@@ -14,7 +13,6 @@ import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 import { EventSpill } from './event-spill.ts'
 import { compareIds } from './lob-summary.ts'
 import { RECORDING_OVER } from './market-fold.ts'
-import { isSnapshotLate } from './record-order.ts'
 
 /** One book event in replay order; the units are lob.v1's. `qty` is a safe integer, 0 for `clear` and `gap`. */
 export interface BookEvent {
@@ -26,8 +24,8 @@ export interface BookEvent {
   readonly side: number
   readonly price: number
   readonly qty: number
-  /** The stretch of the feed that it came with (feed-strand.ts); 0 for events that are told. */
-  readonly span?: number
+  /** The chain that it belongs to (server/fold/chain.ts); undefined for events that are told. */
+  readonly chain?: number
 }
 
 /** A recording as plain data. Only hours that are not dropped can be put away. */
@@ -35,55 +33,40 @@ export interface SeriesRecordingState {
   readonly coversFrom: bigint | undefined
   readonly coversTo: bigint | undefined
   /** By market index. */
-  readonly markets: readonly { readonly id: string; readonly lastTs: bigint; readonly span: number }[]
+  readonly markets: readonly { readonly id: string; readonly lastTs: bigint }[]
   readonly events: readonly BookEvent[]
 }
 
 interface Market {
   readonly id: string
   readonly index: number
-  /** The span of its latest event, and that event's time. */
-  span: number
+  /** The time of its latest event, where events are told. */
   lastTs: bigint
-  /** The latest time of its changes, in that span. */
-  changedTs: bigint
 }
 
 const TS_MAX = 2n ** 63n - NS_PER_HOUR
-/** A snapshot comes no longer after what follows it by number: a clock that is ahead, or a slow connection. */
-const SNAPSHOT_LATE_NS_MAX = 600_000_000_000n
 
 export class SeriesRecording {
   readonly series: string
   /** Events by UTC hour since the epoch. */
   readonly hours = new Map<number, EventSpill>()
-  /** Hours that have a snapshot so early that what follows it by number may lie in the hour before. */
-  readonly hoursWithEarlyBooks = new Set<number>()
   /** Events whose time was raised to their market's previous one, and by how much at most (ns). */
   raisedEvents = 0
   raisedNsMax = 0n
   coversFrom: bigint | undefined
   coversTo: bigint | undefined
   readonly #spillPath: (hour: number) => string
-  readonly #mayLowerSnapshots: boolean
   readonly #markets: Market[] = []
   readonly #marketById = new Map<string, Market>()
   #hourStart = 0n
   #hourEnd = 0n
   #hour: EventSpill | undefined
 
-  /** `mayLowerSnapshots`: in the end snapshots stand no later than what their strand says next (record-order.ts). */
-  constructor(
-    series: string,
-    spillPath: (hour: number) => string,
-    state?: SeriesRecordingState,
-    mayLowerSnapshots = false,
-  ) {
+  constructor(series: string, spillPath: (hour: number) => string, state?: SeriesRecordingState) {
     this.series = series
-    this.#mayLowerSnapshots = mayLowerSnapshots
     this.#spillPath = spillPath
     if (state === undefined) return
-    for (const { id, lastTs, span } of state.markets) this.#addMarket(id, lastTs, span)
+    for (const { id, lastTs } of state.markets) this.#addMarket(id, lastTs)
     for (const event of state.events) this.#add(this.#market(event).index, event, event.ts)
     this.coversFrom = state.coversFrom
     this.coversTo = state.coversTo
@@ -94,7 +77,7 @@ export class SeriesRecording {
     return {
       coversFrom: this.coversFrom,
       coversTo: this.coversTo,
-      markets: this.#markets.map(({ id, lastTs, span }) => ({ id, lastTs, span })),
+      markets: this.#markets.map(({ id, lastTs }) => ({ id, lastTs })),
       events: [...this.hours].flatMap(([hour, spill]) => (hour < fromHour ? [] : this.#eventsOf(spill))),
     }
   }
@@ -103,17 +86,10 @@ export class SeriesRecording {
   append(event: BookEvent): number {
     checkEvent(event)
     const market = this.#market(event)
-    // The exchange's clock may step back between messages; the order of arrival is what counts within a span.
-    const span = event.span ?? 0
-    // Without numbers the order is only known when all is there.
-    const isOrdered = event.span === undefined || event.seq !== 0n
-    if (span !== market.span) market.changedTs = 0n
-    const isRaised = span === market.span && isOrdered && event.ts < this.#floorOf(market, event)
-    const ts = isRaised ? market.lastTs : event.ts
+    // The exchange's clock may step back between messages; the order of arrival is what counts. A chain sees to it itself.
+    const ts = event.chain === undefined && event.ts < market.lastTs ? market.lastTs : event.ts
     if (ts !== event.ts) this.#countRaised(ts - event.ts)
     market.lastTs = ts
-    market.span = span
-    if (event.event === EVENT_ADD) market.changedTs = ts
     this.cover(ts)
     return this.#add(market.index, event, ts)
   }
@@ -148,7 +124,7 @@ export class SeriesRecording {
 
   /** Adds the market if it is new. */
   know(id: string): void {
-    if (!this.#marketById.has(id)) this.#addMarket(id, 0n, 0)
+    if (!this.#marketById.has(id)) this.#addMarket(id, 0n)
   }
 
   /** Market ids by market index. */
@@ -161,16 +137,8 @@ export class SeriesRecording {
     return this.#markets.toSorted((a, b) => compareIds(a.id, b.id)).map((market) => market.index)
   }
 
-  /** Before which the market's next event does not stand: behind a snapshot where that may not be put earlier itself. */
-  #floorOf({ lastTs, changedTs }: Market, { ts, event }: BookEvent): bigint {
-    const isLate = this.#mayLowerSnapshots && event === EVENT_ADD && isSnapshotLate(lastTs, ts)
-    return isLate ? changedTs : lastTs
-  }
-
   #add(market: number, event: BookEvent, ts: bigint): number {
     if (this.#hour === undefined || ts < this.#hourStart || ts >= this.#hourEnd) this.#enterHour(ts)
-    if (event.event === EVENT_CLEAR && ts - this.#hourStart < SNAPSHOT_LATE_NS_MAX)
-      this.hoursWithEarlyBooks.add(Number(this.#hourStart / NS_PER_HOUR))
     return this.#hour!.add(market, ts === event.ts ? event : { ...event, ts })
   }
 
@@ -187,7 +155,7 @@ export class SeriesRecording {
           side: records.side(record),
           price: records.price(record),
           qty: Number(records.qty(record)),
-          span: records.span(record),
+          chain: records.chain(record),
         })
       }
     }
@@ -217,11 +185,11 @@ export class SeriesRecording {
     if (bytes === 0 || bytes > MARKET_ID_BYTES_MAX) {
       throw new RangeError(`a market id of ${bytes} bytes; 1 to ${MARKET_ID_BYTES_MAX} are possible`)
     }
-    return this.#addMarket(event.marketId, event.ts, event.span ?? 0)
+    return this.#addMarket(event.marketId, event.ts)
   }
 
-  #addMarket(id: string, lastTs: bigint, span: number): Market {
-    const market = { id, index: this.#markets.length, lastTs, span, changedTs: 0n }
+  #addMarket(id: string, lastTs: bigint): Market {
+    const market = { id, index: this.#markets.length, lastTs }
     this.#markets.push(market)
     this.#marketById.set(id, market)
     return market

@@ -9,16 +9,14 @@ import {
   readKalshiRecording,
 } from './configuration.ts'
 import type { KalshiRecording } from './configuration.ts'
-import { KalshiDecoder } from './decoder.ts'
-import type { KalshiDecoderState } from './decoder.ts'
 import { isTypicalKalshiFrame } from './frame.ts'
+import { readKalshiFrame } from './messages.ts'
 import { publicPartOfKalshi } from './public-frames.ts'
 
 export const KALSHI: Exchange<KalshiRecording> = {
   isTypical: isTypicalKalshiFrame,
   publicPart: publicPartOfKalshi,
-  makeDecoder: (options, state) =>
-    new KalshiDecoder({ ...options, state: state as KalshiDecoderState | undefined }),
+  readFrame: readKalshiFrame,
   isNumbered: true,
   hasNoLeg: true,
   disconnectLine: '{"type":"disconnect","ts":…}',

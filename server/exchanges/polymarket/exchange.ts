@@ -7,17 +7,15 @@ import {
   readPolymarketRecording,
 } from './configuration.ts'
 import type { PolymarketRecording } from './configuration.ts'
-import { PolymarketDecoder } from './decoder.ts'
-import type { PolymarketDecoderState } from './decoder-state.ts'
 import { isTypicalPolymarketFrame, isUntypedPolymarketFrame } from './frame.ts'
+import { readPolymarketFrame } from './messages.ts'
 import { publicPartOfPolymarket } from './public-frames.ts'
 
 export const POLYMARKET: Exchange<PolymarketRecording> = {
   isTypical: isTypicalPolymarketFrame,
   isUntyped: isUntypedPolymarketFrame,
   publicPart: publicPartOfPolymarket,
-  makeDecoder: (options, state) =>
-    new PolymarketDecoder({ ...options, state: state as PolymarketDecoderState | undefined }),
+  readFrame: readPolymarketFrame,
   isNumbered: false,
   hasNoLeg: false,
   disconnectLine: '{"event_type":"disconnect","timestamp":…}',

@@ -1,0 +1,45 @@
+// What the fold needs of one frame, whichever exchange sent it. Each exchange turns its frames into these.
+
+import type { BookLevel } from '../lake/exact-book.ts'
+
+/** A level's new quantity (`set`) or by how much it changed (`add`); units are those of lob.v1. */
+export interface LevelChange extends BookLevel {
+  readonly marketId: string
+  /** Best prices after the message, 1/10000 dollar; `undefined` where the frame does not state them. */
+  readonly bestBid?: number | undefined
+  readonly bestAsk?: number | undefined
+}
+
+export type FeedBody =
+  /** The whole book of a market. */
+  | { readonly kind: 'book'; readonly marketId: string; readonly levels: readonly BookLevel[] }
+  /** `event` is EVENT_ADD or EVENT_SET of lob.v1. */
+  | { readonly kind: 'changes'; readonly event: number; readonly changes: readonly LevelChange[] }
+  /** The client's own command, if the recording has it. */
+  | { readonly kind: 'subscribe'; readonly id: number; readonly useYesPrice: boolean | undefined }
+  | { readonly kind: 'subscribed'; readonly id: number; readonly subscription: number | undefined }
+  /** The complete list of a subscription's markets after a change. */
+  | { readonly kind: 'following'; readonly marketIds: ReadonlySet<string> }
+  | { readonly kind: 'unsubscribed' }
+  /** The client no longer listens to these tokens. */
+  | { readonly kind: 'left'; readonly tokens: ReadonlySet<string> }
+  | { readonly kind: 'finished'; readonly marketId: string }
+  /** The connection ended. */
+  | { readonly kind: 'disconnect' }
+  /** Changes no book, but shows that the connection is alive: a trade, a heartbeat. */
+  | { readonly kind: 'other'; readonly name: string }
+
+export interface FeedMessage {
+  /** The subscription, and the message's number in it; `undefined` where the exchange numbers nothing. */
+  readonly sid: number | undefined
+  readonly seq: number | undefined
+  /** The exchange's time, ns. Of a Polymarket book: when it last changed. */
+  readonly ts: bigint | undefined
+  readonly body: FeedBody
+}
+
+/** The markets that a message states a book or a change of. */
+export function marketsOf({ body }: FeedMessage): readonly string[] {
+  if (body.kind === 'book') return [body.marketId]
+  return body.kind === 'changes' ? body.changes.map(({ marketId }) => marketId) : []
+}

@@ -1,0 +1,115 @@
+// What the messages of chains do to books, as events of lob.v1, put into the recordings of their series.
+
+import { EVENT_ADD, EVENT_CLEAR, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
+import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
+import type { LevelChange } from '../feed/feed-message.ts'
+import type { BookLevel } from '../lake/exact-book.ts'
+import { CHAIN_LEFT, CHAIN_OVER, RECORDING_OVER } from '../lake/market-fold.ts'
+import type { SeriesRecording } from '../lake/series-recording.ts'
+import type { Chain, ChainSink, FollowedMarket, TimedMessage } from './chain.ts'
+import type { FoldTally } from './fold-tally.ts'
+
+export interface ChainEventsOptions {
+  /** Start of the UTC date, ns: events of another date are put to its nearest instant. */
+  readonly dayStart: bigint
+  readonly tally: FoldTally
+  readonly seriesOf: (marketId: string) => string
+  readonly recordingOf: (series: string) => SeriesRecording
+  /** Told by how many bytes the events in memory have grown. */
+  readonly onGrown: (bytes: number) => void
+}
+
+type Place = Pick<TimedMessage, 'at' | 'recvTs'> & { readonly seq: number }
+
+export class ChainEvents implements ChainSink {
+  readonly #options: ChainEventsOptions
+
+  constructor(options: ChainEventsOptions) {
+    this.#options = options
+  }
+
+  take(chain: Chain, { message: { seq = 0, body }, at, recvTs }: TimedMessage): void {
+    const { tally } = this.#options
+    const place = { at, recvTs, seq }
+    tally.messages++
+    switch (body.kind) {
+      case 'book':
+        this.#book(chain, body.marketId, place, body.levels)
+        return
+      case 'changes':
+        for (const change of body.changes) this.#change(chain, place, body.event, change)
+        return
+      case 'following':
+        this.#leave(chain, place, (id) => !body.marketIds.has(id))
+        return
+      case 'left':
+        this.#leave(chain, place, (id) => body.tokens.has(id.slice(id.lastIndexOf(':') + 1)))
+        return
+      case 'unsubscribed':
+        this.#leave(chain, place, () => true)
+        return
+      case 'finished':
+        this.#leave(chain, place, (id) => id === body.marketId)
+        return
+      case 'other':
+        tally.countSkipped(body.name)
+    }
+  }
+
+  /**
+   * The chain says nothing more of its markets from `ts` on. `isLast`: nothing at all is recorded of a series after it, so that
+   * nothing is unknown.
+   */
+  end(chain: Chain, ts: bigint, isLast: (series: string) => boolean): void {
+    const place = { at: ts, recvTs: chain.lastRecvTs, seq: chain.lastSeq }
+    for (const [id, market] of chain.followed) {
+      const event = isLast(market.series) ? RECORDING_OVER : CHAIN_OVER
+      this.#append(chain, id, market, place, event, NOTHING)
+    }
+  }
+
+  #book(chain: Chain, id: string, place: Place, levels: readonly BookLevel[]): void {
+    const market = this.#follow(chain, id, place.at)
+    this.#options.tally.snapshots++
+    this.#append(chain, id, market, place, EVENT_CLEAR, NOTHING)
+    for (const level of levels) if (level.qty !== 0) this.#append(chain, id, market, place, EVENT_SET, level)
+  }
+
+  #change(chain: Chain, place: Place, event: number, change: LevelChange): void {
+    if (event === EVENT_ADD && change.qty === 0) return
+    this.#append(chain, change.marketId, this.#follow(chain, change.marketId, place.at), place, event, change)
+  }
+
+  #leave(chain: Chain, place: Place, isMeant: (id: string) => boolean): void {
+    for (const [id, market] of chain.followed) {
+      if (!isMeant(id)) continue
+      this.#append(chain, id, market, place, CHAIN_LEFT, NOTHING)
+      chain.followed.delete(id)
+      this.#options.tally.countGap('no longer followed')
+    }
+  }
+
+  #follow(chain: Chain, id: string, at: bigint): FollowedMarket {
+    return chain.followed.get(id) ?? chain.follow(id, this.#options.seriesOf(id), at)
+  }
+
+  #append(
+    chain: Chain,
+    marketId: string,
+    market: FollowedMarket,
+    { at, recvTs, seq }: Place,
+    event: number,
+    { side, price, qty }: BookLevel,
+  ): void {
+    const { dayStart, recordingOf, onGrown, tally } = this.#options
+    const dayEnd = dayStart + NS_PER_DAY - 1n
+    const raised = later(later(at, market.lastAt), dayStart)
+    const ts = raised > dayEnd ? dayEnd : raised
+    market.lastAt = ts
+    const place = { marketId, ts, recvTs, seq: BigInt(seq), chain: chain.id }
+    onGrown(recordingOf(market.series).append({ ...place, event, side, price, qty }))
+    tally.events++
+  }
+}
+
+const NOTHING: BookLevel = { side: SIDE_BID, price: 0, qty: 0 }

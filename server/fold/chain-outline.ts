@@ -1,0 +1,95 @@
+// A date's chains as its neighbours need them: a chain that ends a date goes on in the next one where a chain there goes on
+// from it.
+
+import type { Chain } from './chain.ts'
+import { predecessorOf } from './numbered-chains.ts'
+import { silentPredecessorOf } from './unnumbered-chains.ts'
+
+/** Keys at a chain's end that are compared with the first one of the next date. */
+const KEYS_MAX = 64
+
+/** As JSON has it: times are decimal text, ns. */
+export interface ChainOutline {
+  readonly id: number
+  readonly connection: number
+  readonly sid: number | null
+  readonly isPartial: boolean
+  readonly isBegun: boolean
+  readonly isEnded: boolean
+  readonly isTurned: boolean | null
+  readonly firstSeq: number
+  readonly firstKey: number
+  readonly firstAt: string
+  readonly lastSeq: number
+  readonly lastKeys: readonly number[]
+  readonly lastAt: string
+  readonly silence: string
+  readonly name: string | undefined
+  readonly markets: readonly string[]
+}
+
+export function outlineOf(chain: Chain, connection: number): ChainOutline {
+  return {
+    id: chain.id,
+    connection,
+    sid: chain.sid,
+    isPartial: chain.isPartial,
+    isBegun: chain.isBegun,
+    isEnded: chain.isEnded,
+    isTurned: chain.isTurned,
+    firstSeq: chain.firstSeq,
+    firstKey: chain.firstKey,
+    firstAt: String(chain.firstAt ?? 0n),
+    lastSeq: chain.lastSeq,
+    lastKeys: chain.latestKeys(KEYS_MAX),
+    lastAt: String(chain.lastAt),
+    silence: String(chain.silence),
+    name: chain.name,
+    markets: [...chain.markets],
+  }
+}
+
+/** Chains of the date before, by those of `after` that go on from them. Each goes on once. */
+export function linkDates(
+  before: readonly ChainOutline[],
+  after: readonly ChainOutline[],
+): Map<number, number> {
+  const links = new Map<number, number>()
+  const tails = new Map(before.filter(({ isEnded }) => !isEnded).map((outline) => [outline.id, tailOf(outline)]))
+  for (const outline of after.toSorted((a, b) => Number(BigInt(a.firstAt) - BigInt(b.firstAt)) || a.id - b.id)) {
+    if (outline.isBegun && outline.sid === null) continue
+    const own = [...tails.values()].filter(({ sid, name }) => sid === outline.sid && name === outline.name)
+    const found =
+      own.find(({ lastKeys }) => lastKeys.includes(outline.firstKey)) ??
+      (outline.sid === null
+        ? silentPredecessorOf({ ...headOf(outline), connection: outline.name }, own, [])
+        : predecessorOf(headOf(outline), own))
+    if (found === undefined) continue
+    tails.delete(found.id)
+    links.set(outline.id, found.id)
+  }
+  return links
+}
+
+function tailOf(outline: ChainOutline) {
+  const { lastAt, silence, markets, name } = outline
+  return {
+    ...outline,
+    lastAt: BigInt(lastAt),
+    silence: BigInt(silence),
+    markets: new Set(markets),
+    connection: name,
+  }
+}
+
+function headOf(outline: ChainOutline) {
+  const { firstAt, lastAt, silence, markets, firstSeq, isBegun } = outline
+  return {
+    ...outline,
+    firstSeq: isBegun ? 1 : firstSeq,
+    firstAt: BigInt(firstAt),
+    lastAt: BigInt(lastAt),
+    silence: BigInt(silence),
+    markets: new Set(markets),
+  }
+}

@@ -1,0 +1,137 @@
+// A chain: the messages of one subscription (of one connection, where nothing is numbered) between which nothing is missing,
+// in their order. A book is known from its snapshot in a chain to the last time the chain's connection was heard.
+
+import { later } from '../../shared/utc-date.ts'
+import type { FeedMessage } from '../feed/feed-message.ts'
+
+/** Keys of a chain's latest lines, by which lines that another piece repeats are recognised. */
+const RECENT_MAX = 1_024
+
+/** A message with its times, ns. */
+export interface TimedMessage {
+  readonly message: FeedMessage
+  readonly at: bigint
+  readonly recvTs: bigint
+}
+
+/** Takes messages in the order of their chain. */
+export interface ChainSink {
+  take(chain: Chain, message: TimedMessage): void
+}
+
+/** A market that a chain follows. */
+export interface FollowedMarket {
+  readonly series: string
+  /** Time of its latest event: within a chain a market's time never goes back. */
+  lastAt: bigint
+}
+
+export class Chain {
+  /** Counts the chains of a date, in the order in which they begin. */
+  readonly id: number
+  readonly sid: number | null
+  /** Counts connections; chains of one connection share it (`Connections`). */
+  readonly connection: number
+  /** Nothing precedes its first message. */
+  isBegun: boolean
+  /** The connection ended after its last message. */
+  isEnded = false
+  /** Whether `no` prices come on the yes leg; null where nothing says. */
+  isTurned: boolean | null
+  /** It holds some of its subscription's markets: missing numbers are those of others. */
+  isPartial = false
+  /** The name that a recorder gave its connection. */
+  name: string | undefined
+  /** The longest time between two lines where nothing is numbered, ns. */
+  silence = 0n
+  firstSeq = 0
+  firstKey = 0
+  firstAt: bigint | undefined
+  lastSeq = 0
+  lastAt = 0n
+  lastRecvTs = 0n
+  readonly followed = new Map<string, FollowedMarket>()
+  /** Markets that it ever stated something of. */
+  readonly markets = new Set<string>()
+  /** By place in the ring: number (0 where nothing is numbered) and key. */
+  readonly #recent: { readonly seq: number; readonly key: number }[] = []
+  #lines = 0
+
+  constructor(id: number, sid: number | null, connection: number, isBegun: boolean, isTurned: boolean | null) {
+    this.id = id
+    this.sid = sid
+    this.connection = connection
+    this.isBegun = isBegun
+    this.isTurned = isTurned
+  }
+
+  /** Since when it states something of a series; undefined where it does not. */
+  readonly #seriesFrom = new Map<string, bigint>()
+
+  firstOf(series: string): bigint | undefined {
+    return this.#seriesFrom.get(series)
+  }
+
+  /** It follows a market of `series` from `at` on. */
+  follow(id: string, series: string, at: bigint): FollowedMarket {
+    let market = this.followed.get(id)
+    if (market === undefined) this.followed.set(id, (market = { series, lastAt: 0n }))
+    this.markets.add(id)
+    const from = this.#seriesFrom.get(series)
+    if (from === undefined || at < from) this.#seriesFrom.set(series, at)
+    return market
+  }
+
+  /** Notes a line of the chain, which is its latest. */
+  note(seq: number, key: number): void {
+    if (this.#lines === 0) [this.firstSeq, this.firstKey] = [seq, key]
+    this.#recent[this.#lines++ % RECENT_MAX] = { seq, key }
+    if (seq > this.lastSeq) this.lastSeq = seq
+  }
+
+  /** Notes when a message of the chain happened. */
+  hear(at: bigint, recvTs: bigint): void {
+    this.firstAt ??= at
+    this.lastAt = later(at, this.lastAt)
+    this.lastRecvTs = later(recvTs, this.lastRecvTs)
+  }
+
+  /** The key of its line with the number `seq`, if that is among its latest. */
+  keyOf(seq: number): number | undefined {
+    return this.#recent.find((one) => one.seq === seq)?.key
+  }
+
+  /** The keys of its latest lines, in no order. */
+  get recentKeys(): readonly number[] {
+    return this.#recent.map(({ key }) => key)
+  }
+
+  /** The keys of its latest `count` lines. */
+  latestKeys(count: number): number[] {
+    const from = Math.max(0, this.#lines - Math.min(count, RECENT_MAX))
+    return Array.from({ length: this.#lines - from }, (_, index) => this.#recent[(from + index) % RECENT_MAX]!.key)
+  }
+}
+
+/** Which connections are one: pieces show chains side by side. */
+export class Connections {
+  readonly #parents: number[] = []
+
+  add(): number {
+    return this.#parents.push(this.#parents.length) - 1
+  }
+
+  of(connection: number): number {
+    let root = connection
+    while (this.#parents[root] !== root) root = this.#parents[root]!
+    this.#parents[connection] = root
+    return root
+  }
+
+  join(a: number, b: number): number {
+    const [first, second] = [this.of(a), this.of(b)]
+    const [root, other] = first < second ? [first, second] : [second, first]
+    this.#parents[other] = root
+    return root
+  }
+}

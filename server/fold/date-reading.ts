@@ -1,0 +1,118 @@
+// Reads the raw pieces of one UTC date into chains, and what their messages do to books into recordings by series.
+
+import { join } from 'node:path'
+import { mkdirSync } from 'node:fs'
+import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
+import { NS_PER_MS } from '../../shared/utc-date.ts'
+import { SeriesRecording } from '../lake/series-recording.ts'
+import { Chain, Connections } from './chain.ts'
+import { ChainEvents } from './chain-events.ts'
+import { outlineOf } from './chain-outline.ts'
+import type { ChainOutline } from './chain-outline.ts'
+import type { FoldTally } from './fold-tally.ts'
+import { NumberedChains } from './numbered-chains.ts'
+import type { Piece } from './piece.ts'
+import { UnnumberedChains } from './unnumbered-chains.ts'
+
+export interface DateReadingOptions {
+  readonly date: string
+  /** Whether the exchange numbers its messages. */
+  readonly isNumbered: boolean
+  readonly tally: FoldTally
+  readonly seriesOf: (marketId: string) => string
+  /** Where events go that memory has no room for; made when it is needed, left to the caller. */
+  readonly spillDirectory: string
+  readonly spillBytes?: number | undefined
+}
+
+export class DateReading {
+  readonly date: string
+  readonly chains: Chain[] = []
+  readonly recordings = new Map<string, SeriesRecording>()
+  readonly connections = new Connections()
+  readonly #options: DateReadingOptions
+  readonly #events: ChainEvents
+  readonly #numbered: NumberedChains
+  readonly #unnumbered: UnnumberedChains
+  readonly #named = new Map<string, number>()
+  #heldBytes = 0
+
+  constructor(options: DateReadingOptions) {
+    this.#options = options
+    this.date = options.date
+    this.#events = new ChainEvents({
+      dayStart: BigInt(Date.parse(`${options.date}T00:00:00Z`)) * NS_PER_MS,
+      tally: options.tally,
+      seriesOf: options.seriesOf,
+      recordingOf: (series) => this.recordingOf(series),
+      onGrown: (bytes) => this.#grow(bytes),
+    })
+    const { connections } = this
+    this.#numbered = new NumberedChains(connections, this.#events, (sid, connection, isBegun, isTurned) =>
+      this.#newChain(sid, connection, isBegun, isTurned),
+    )
+    this.#unnumbered = new UnnumberedChains(connections, this.#events, (connection, isBegun) =>
+      this.#newChain(null, connection, isBegun, null),
+    )
+  }
+
+  /** Takes the pieces of an hour. Hours come in their order. */
+  readHour(pieces: readonly Piece[]): void {
+    const { isNumbered } = this.#options
+    const numbered = pieces.filter(({ sequence }) => isNumbered && sequence !== 'ignore')
+    this.#numbered.read(numbered, ({ connection }) => this.#shared(connection))
+    this.#unnumbered.read(pieces.filter((piece) => !numbered.includes(piece)))
+  }
+
+  /** Nothing follows. */
+  finish(): void {
+    this.#numbered.finish()
+  }
+
+  outlines(): ChainOutline[] {
+    return this.chains
+      .filter(({ firstAt }) => firstAt !== undefined)
+      .map((chain) => outlineOf(chain, this.connections.of(chain.connection)))
+  }
+
+  /** See ChainEvents. */
+  end(chain: Chain, ts: bigint, isLast: (series: string) => boolean): void {
+    this.#events.end(chain, ts, isLast)
+  }
+
+  /** A chain that goes on from the date before, of which this date has no message. */
+  addSilent(connection: number, sid: number | null, isTurned: boolean | null): Chain {
+    return this.#newChain(sid, connection, false, isTurned)
+  }
+
+  recordingOf(series: string): SeriesRecording {
+    let recording = this.recordings.get(series)
+    if (recording === undefined) {
+      const prefix = join(this.#options.spillDirectory, `${this.date}-${this.recordings.size}`)
+      recording = new SeriesRecording(series, (hour) => `${prefix}-${hour}`)
+      this.recordings.set(series, recording)
+    }
+    return recording
+  }
+
+  #newChain(sid: number | null, connection: number, isBegun: boolean, isTurned: boolean | null): Chain {
+    const chain = new Chain(this.chains.length, sid, connection, isBegun, isTurned)
+    this.chains.push(chain)
+    return chain
+  }
+
+  #shared(name: string | undefined): number | undefined {
+    if (name === undefined) return undefined
+    let connection = this.#named.get(name)
+    if (connection === undefined) this.#named.set(name, (connection = this.connections.add()))
+    return connection
+  }
+
+  #grow(bytes: number): void {
+    this.#heldBytes += bytes
+    if (this.#heldBytes <= (this.#options.spillBytes ?? SPILL_BUFFER_BYTES_MAX)) return
+    mkdirSync(this.#options.spillDirectory, { recursive: true })
+    for (const recording of this.recordings.values()) for (const hour of recording.hours.values()) hour.spill()
+    this.#heldBytes = 0
+  }
+}

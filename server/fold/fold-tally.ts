@@ -1,0 +1,38 @@
+// What a fold has counted.
+
+/** Message types that are counted by name; further ones are counted together. */
+const TYPES_MAX = 100
+
+/** Why a book is unknown. */
+export type GapCause =
+  | 'no snapshot yet'
+  | 'end of a piece'
+  | 'disconnect'
+  | 'sequence gap'
+  | 'no longer followed'
+  | 'level below zero'
+  | 'told by the recording'
+  | 'end of the recording'
+
+export class FoldTally {
+  /** Frames of the exchange, whatever their type. */
+  messages = 0
+  /** Book events that the messages brought. */
+  events = 0
+  snapshots = 0
+  /** Deltas that would have taken a level below zero. */
+  negativeLevels = 0
+  readonly gaps = new Map<GapCause, number>()
+  /** Messages without a book event, by type. */
+  readonly skippedTypes = new Map<string, number>()
+
+  countGap(cause: GapCause, count = 1): void {
+    this.gaps.set(cause, (this.gaps.get(cause) ?? 0) + count)
+  }
+
+  countSkipped(type: string): void {
+    const isKnown = this.skippedTypes.has(type)
+    const name = isKnown || this.skippedTypes.size < TYPES_MAX ? type : 'other types'
+    this.skippedTypes.set(name, (this.skippedTypes.get(name) ?? 0) + 1)
+  }
+}

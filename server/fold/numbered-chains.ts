@@ -1,0 +1,304 @@
+// The chains of an exchange that numbers its messages. A run goes on with the next number of its subscription; of several
+// chains that fit, with the one of the same markets, then with the one that is nearest in time.
+
+import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
+import { Chain } from './chain.ts'
+import type { ChainSink, Connections } from './chain.ts'
+import { clockOffset, messageTimes } from './message-times.ts'
+import type { RecordedTimes } from './message-times.ts'
+import { joinRuns, readRuns } from './numbered-runs.ts'
+import type { AsideMessage, LoneClose, NumberedMessage, Run } from './numbered-runs.ts'
+import type { Piece } from './piece.ts'
+
+/** A run may begin so long before its chain's end, by clocks that differ. */
+const OVERLAP_NS_MAX = 60_000_000_000n
+/** Messages of a connection that wait for the first one with both times. */
+const WAITING_MAX = 10_000
+
+/** What is compared when a run is put behind a chain. */
+export interface Tail {
+  readonly sid: number | null
+  readonly lastSeq: number
+  readonly lastAt: bigint
+  readonly isEnded: boolean
+  readonly markets: ReadonlySet<string>
+}
+
+export interface Head {
+  readonly sid: number | null
+  readonly isPartial: boolean
+  readonly firstSeq: number
+  readonly firstAt: bigint
+  readonly lastAt: bigint
+  readonly markets: ReadonlySet<string>
+}
+
+/** The chain that a run goes on from; undefined where none fits. */
+export function predecessorOf<T extends Tail>(head: Head, tails: Iterable<T>): T | undefined {
+  if (head.firstSeq <= 1) return undefined
+  let best: T | undefined
+  let [bestFit, bestAway] = [false, 0n]
+  for (const tail of tails) {
+    const isNext = head.isPartial ? tail.lastSeq < head.firstSeq : tail.lastSeq === head.firstSeq - 1
+    if (tail.sid !== head.sid || tail.isEnded || !isNext) continue
+    const away = head.firstAt - tail.lastAt
+    if (away > NS_PER_DAY || away < -OVERLAP_NS_MAX) continue
+    const isFit = [...head.markets].some((id) => tail.markets.has(id))
+    const distance = away < 0n ? -away : away
+    if (best !== undefined && (isFit !== bestFit ? bestFit : distance >= bestAway)) continue
+    best = tail
+    bestFit = isFit
+    bestAway = distance
+  }
+  return best
+}
+
+interface OpenChain extends Tail {
+  readonly chain: Chain
+  lastSeq: number
+  lastAt: bigint
+  isEnded: boolean
+  markets: Set<string>
+  /** Messages that wait until the connection shows what its recorder's clock is worth. */
+  waiting: TimelessMessage[]
+}
+
+/** A message of a chain, before it has a time. */
+interface TimelessMessage extends RecordedTimes {
+  readonly seq: number
+  readonly key: number | undefined
+  readonly message: NumberedMessage['message']
+}
+
+export class NumberedChains {
+  readonly #connections: Connections
+  readonly #sink: ChainSink
+  readonly #newChain: (sid: number, connection: number, run: Run) => Chain
+  readonly #open: OpenChain[] = []
+  readonly #tails = new Tails()
+  /** By connection: what its recorder's clock was worth last. */
+  readonly #offsets = new Map<number, bigint>()
+
+  constructor(
+    connections: Connections,
+    sink: ChainSink,
+    newChain: (sid: number, connection: number, isBegun: boolean, isTurned: boolean | null) => Chain,
+  ) {
+    this.#connections = connections
+    this.#sink = sink
+    this.#newChain = (sid, connection, { isBegun, isTurned }) => newChain(sid, connection, isBegun, isTurned)
+  }
+
+  /** Takes the pieces of an hour. Hours come in their order. `sharedOf` gives the connection that a piece names. */
+  read(pieces: readonly Piece[], sharedOf: (piece: Piece) => number | undefined): void {
+    const read = pieces.map((piece) => readRuns(piece, this.#connections, sharedOf(piece)))
+    const runs = joinRuns(
+      read.flatMap((one) => one.runs),
+      this.#connections,
+    )
+    const timed = runs.map((run) => withTimes(run))
+    const added = new Map<OpenChain, TimelessMessage[]>()
+    for (const one of inChainOrder(timed)) this.#place(one, added)
+    for (const close of read.flatMap((one) => one.closes)) this.#close(close)
+    this.#deliver(added)
+  }
+
+  /** Nothing follows: what waits takes its receive time. */
+  finish(): void {
+    this.#deliver(new Map(), true)
+  }
+
+  #place(head: TimedRun, added: Map<OpenChain, TimelessMessage[]>): void {
+    const { run } = head
+    const repeated = this.#tails.ofSid(run.sid).find((open) => isRepeated(open.chain, run))
+    const open = repeated ?? predecessorOf(head, this.#tails.before(head)) ?? this.#begin(run)
+    const { chain } = open
+    this.#connections.join(chain.connection, run.connection)
+    chain.isTurned ??= run.isTurned
+    if (run.isEnded) open.isEnded = chain.isEnded = true
+    const lastSeq = open.lastSeq
+    const list = added.get(open) ?? []
+    added.set(open, list)
+    list.push(...inOrder(run, repeated === undefined ? 0 : lastSeq))
+    for (const { seq, key } of run.messages) if (repeated === undefined || seq > lastSeq) chain.note(seq, key)
+    this.#tails.move(open, Math.max(lastSeq, run.messages.at(-1)!.seq))
+    open.lastAt = later(head.lastAt, open.lastAt)
+    for (const id of run.markets) open.markets.add(id)
+  }
+
+  #begin(run: Run): OpenChain {
+    const chain = this.#newChain(run.sid, run.connection, run)
+    chain.isPartial = run.isPartial
+    const open: OpenChain = {
+      chain,
+      sid: run.sid,
+      lastSeq: 0,
+      lastAt: 0n,
+      isEnded: false,
+      markets: chain.markets,
+      waiting: [],
+    }
+    this.#open.push(open)
+    this.#tails.add(open)
+    return open
+  }
+
+  /** A piece begins with the end of a connection of which it has nothing else: of the one that was heard last before. */
+  #close({ recvTs, afterKey }: LoneClose): void {
+    let last: OpenChain | undefined
+    for (const open of this.#open) {
+      if (open.isEnded) continue
+      if (afterKey !== undefined && open.chain.recentKeys.includes(afterKey)) {
+        last = open
+        break
+      }
+      if (open.lastAt <= recvTs && (last === undefined || open.lastAt > last.lastAt)) last = open
+    }
+    if (last !== undefined) last.isEnded = last.chain.isEnded = true
+  }
+
+  #deliver(added: ReadonlyMap<OpenChain, readonly TimelessMessage[]>, isLast = false): void {
+    const byConnection = new Map<number, OpenChain[]>()
+    for (const open of this.#open) {
+      open.waiting.push(...(added.get(open) ?? []))
+      if (open.waiting.length === 0) continue
+      const connection = this.#connections.of(open.chain.connection)
+      const list = byConnection.get(connection)
+      if (list === undefined) byConnection.set(connection, [open])
+      else list.push(open)
+    }
+    for (const [connection, chains] of byConnection) {
+      const shown = clockOffset(chains.flatMap(({ waiting }) => waiting))
+      if (shown !== undefined) this.#offsets.set(connection, shown)
+      const offset = shown ?? this.#offsets.get(connection)
+      const count = chains.reduce((sum, { waiting }) => sum + waiting.length, 0)
+      if (offset === undefined && !isLast && count <= WAITING_MAX) continue
+      for (const open of chains) this.#deliverChain(open, offset ?? 0n)
+    }
+  }
+
+  #deliverChain(open: OpenChain, offset: bigint): void {
+    const { chain, waiting } = open
+    open.waiting = []
+    const before = chain.firstAt === undefined ? undefined : chain.lastAt
+    const times = messageTimes(waiting, offset, before)
+    for (const [place, { message, recvTs }] of waiting.entries()) {
+      const at = times[place]
+      if (at === undefined) continue
+      chain.hear(at, recvTs ?? at)
+      this.#sink.take(chain, { message, at, recvTs: recvTs ?? at })
+    }
+  }
+}
+
+/** The open chains by subscription and last number. */
+class Tails {
+  readonly #bySid = new Map<number, OpenChain[]>()
+  readonly #byLast = new Map<string, Set<OpenChain>>()
+
+  add(open: OpenChain): void {
+    const list = this.#bySid.get(open.sid!)
+    if (list === undefined) this.#bySid.set(open.sid!, [open])
+    else list.push(open)
+  }
+
+  ofSid(sid: number): readonly OpenChain[] {
+    return this.#bySid.get(sid) ?? []
+  }
+
+  before({ sid, firstSeq, isPartial }: Head): Iterable<OpenChain> {
+    return isPartial ? this.ofSid(sid!) : (this.#byLast.get(`${sid} ${firstSeq - 1}`) ?? [])
+  }
+
+  move(open: OpenChain, lastSeq: number): void {
+    this.#byLast.get(`${open.sid} ${open.lastSeq}`)?.delete(open)
+    open.lastSeq = lastSeq
+    const key = `${open.sid} ${lastSeq}`
+    const set = this.#byLast.get(key)
+    if (set === undefined) this.#byLast.set(key, new Set([open]))
+    else set.add(open)
+  }
+}
+
+interface TimedRun extends Head {
+  readonly run: Run
+  readonly lastSeq: number
+}
+
+/** Runs by time, but none before one whose number it may follow: snapshots stand at their receipt, after changes behind them. */
+function inChainOrder(runs: readonly TimedRun[]): TimedRun[] {
+  const byLast = new Map<string, TimedRun[]>()
+  for (const run of runs) {
+    const key = `${run.sid} ${run.lastSeq}`
+    const list = byLast.get(key)
+    if (list === undefined) byLast.set(key, [run])
+    else list.push(run)
+  }
+  const placed = new Set<TimedRun>()
+  const result: TimedRun[] = []
+  for (const run of runs.toSorted(compareHeads)) {
+    const waiting = [run]
+    for (let next = waiting.at(-1); next !== undefined; next = waiting.at(-1)) {
+      const head = next
+      const before = (byLast.get(`${head.sid} ${head.firstSeq - 1}`) ?? []).find(
+        (other) =>
+          !placed.has(other) && !waiting.includes(other) && other.firstAt <= head.firstAt + OVERLAP_NS_MAX,
+      )
+      if (before !== undefined) {
+        waiting.push(before)
+        continue
+      }
+      waiting.pop()
+      if (!placed.has(head)) result.push(head)
+      placed.add(head)
+    }
+  }
+  return result
+}
+
+function withTimes(run: Run): TimedRun {
+  const given = run.messages.map(({ message: { ts }, recvTs }) => ({ ts, recvTs }))
+  const times = messageTimes(given, clockOffset(given) ?? 0n, undefined).flatMap((time) => time ?? [])
+  return {
+    run,
+    sid: run.sid,
+    lastSeq: run.messages.at(-1)!.seq,
+    isPartial: run.isPartial,
+    firstSeq: run.isBegun ? 1 : run.messages[0]!.seq,
+    firstAt: times[0] ?? 0n,
+    lastAt: times.at(-1) ?? 0n,
+    markets: run.markets,
+  }
+}
+
+function compareHeads(a: TimedRun, b: TimedRun): number {
+  if (a.firstAt !== b.firstAt) return a.firstAt < b.firstAt ? -1 : 1
+  const [left, right] = [a.run.messages[0]!, b.run.messages[0]!]
+  return a.run.sid - b.run.sid || left.seq - right.seq || left.key - right.key
+}
+
+/** Whether a run repeats lines at the end of a chain. */
+function isRepeated(chain: Chain, { sid, messages }: Run): boolean {
+  if (chain.sid !== sid) return false
+  const first = messages[0]!
+  return first.seq <= chain.lastSeq && chain.keyOf(first.seq) === first.key
+}
+
+/** The messages behind `fromSeq`, those without a number behind the ones after which they came. */
+function inOrder({ messages, asides }: Run, fromSeq: number): TimelessMessage[] {
+  const result: TimelessMessage[] = []
+  let next = 0
+  const takeAsides = (until: number): void => {
+    for (; next < asides.length && asides[next]!.afterSeq < until; next++) {
+      const { afterSeq, recvTs, message } = asides[next] as AsideMessage
+      if (afterSeq >= fromSeq)
+        result.push({ seq: afterSeq, key: undefined, message, ts: message.ts, recvTs })
+    }
+  }
+  for (const { seq, key, message, recvTs } of messages) {
+    takeAsides(seq)
+    if (seq > fromSeq) result.push({ seq, key, message, ts: message.ts, recvTs })
+  }
+  takeAsides(Infinity)
+  return result
+}

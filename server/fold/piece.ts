@@ -1,0 +1,54 @@
+// A piece: consecutive lines of one recording, in its order, within one UTC hour. The unit in which the fold reads raw
+// segments. Lines that two pieces share are recognised by their keys.
+
+import type { FeedMessage } from '../feed/feed-message.ts'
+import type { SequenceTrust } from '../feed/feed-reading.ts'
+
+/** One line of a piece. */
+export interface Line {
+  /** Identifies the line among those of all pieces: its receive time and content (`lineKey`). */
+  readonly key: number
+  /** When the recorder received it, ns; `undefined` when the recording does not say. */
+  readonly recvTs: bigint | undefined
+  readonly messages: readonly FeedMessage[]
+  /** The frames came as a list. */
+  readonly isList: boolean
+  /** It stands at the end of another piece too, and only shows what the next line follows. */
+  readonly isOverlap?: boolean
+  /** Stands for a line that could not be read. */
+  readonly isSkipped?: boolean
+  /** The connection closed after the line before. */
+  readonly isClose?: boolean
+  /** The recorder's log was damaged here. */
+  readonly isLost?: boolean
+}
+
+export interface Piece {
+  /** For messages. */
+  readonly name: string
+  readonly lines: readonly Line[]
+  readonly sequence: SequenceTrust
+  /** Whether `no` prices are given on the yes leg, unless a recorded command says so or otherwise. */
+  readonly useYesPrice: boolean
+  /** Of a recorder's own segment: the connection of all its lines. */
+  readonly connection?: string | undefined
+}
+
+const SHIFT_21 = 2 ** 21
+
+/** A 53-bit digest of a line's receive time and text. */
+export function lineKey(recvTs: bigint | undefined, text: string): number {
+  let [a, b] = [0x9e3779b9, 0x85ebca6b]
+  if (recvTs !== undefined) {
+    a ^= Number(recvTs & 0xffffffffn)
+    b ^= Number((recvTs >> 32n) & 0xffffffffn)
+  }
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    a = Math.imul(a ^ code, 0x01000193)
+    b = Math.imul(b ^ code, 0x5bd1e995)
+    b ^= b >>> 15
+  }
+  a ^= a >>> 16
+  return (b >>> 0) * SHIFT_21 + ((a >>> 0) % SHIFT_21)
+}

@@ -1,0 +1,368 @@
+// Folds dates of a source: reads their raw pieces into chains, links the chains of neighbouring dates, and writes the
+// order-book file of each series and date. A file is a function of the messages of its date and of the books at its midnight.
+// A change runs into a neighbouring date only as far as that date's opening, or which of its chains go on, changes.
+
+import { join } from 'node:path'
+import { lobSourceDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
+import { CONSOLIDATE_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
+import { LOB_SOURCES } from '../../shared/lob-sources.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { NS_PER_DAY, NS_PER_MS, addDays, earlier, later } from '../../shared/utc-date.ts'
+import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
+import type { LobFileWriter } from '../lake/lob-file-writer.ts'
+import { LobRowGroup } from '../lake/lob-row-group.ts'
+import type { MarketFoldState } from '../lake/market-fold.ts'
+import { SeriesConsolidation } from '../lake/series-consolidation.ts'
+import type { ConsolidatedFile, DateListener } from '../lake/series-consolidation.ts'
+import { temporaryPath } from '../lake/temporary-file.ts'
+import { linkDates } from './chain-outline.ts'
+import type { ChainOutline } from './chain-outline.ts'
+import { DateReading } from './date-reading.ts'
+import { digestOf, readFoldState } from './fold-state.ts'
+import type { ClosingMarket, FoldState } from './fold-state.ts'
+import type { FoldTally } from './fold-tally.ts'
+import type { Piece } from './piece.ts'
+
+/** The raw pieces of a source's dates. */
+export interface RawDates {
+  has(date: string): boolean
+  /** The pieces of each hour that has any, ascending. */
+  hoursOf(date: string): AsyncIterable<readonly Piece[]>
+  /** The series of a market, where the raw says so. */
+  seriesOf(marketId: string): string | undefined
+}
+
+export interface SourceFoldOptions {
+  readonly lake: string
+  readonly source: LobSource
+  readonly isNumbered: boolean
+  readonly hasNoLeg: boolean
+  readonly raw: RawDates
+  readonly tally: FoldTally
+  readonly signal: AbortSignal
+  readonly onKnowledge?: KnowledgeListener | undefined
+  readonly onDate?: DateListener | undefined
+  readonly onRows?: ((series: string, date: string, rows: number) => void) | undefined
+  readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number } | undefined
+}
+
+/** A date that is folded; its files wait for publication. */
+export interface FoldedDate {
+  readonly date: string
+  readonly files: readonly ConsolidatedFile[]
+  readonly state: FoldState
+}
+
+/** What a date begins with. */
+interface Opening {
+  readonly markets: readonly ClosingMarket[]
+  readonly followed: FoldState['followed']
+}
+
+const NO_OPENING: Opening = { markets: [], followed: [] }
+
+export class SourceFold {
+  readonly #options: SourceFoldOptions
+  readonly #spillDirectory: string
+  readonly #readings = new Map<string, DateReading>()
+  readonly #states = new Map<string, FoldState | undefined>()
+  readonly #writers: LobFileWriter[] = []
+  readonly #folded = new Map<string, FoldedDate>()
+
+  constructor(options: SourceFoldOptions) {
+    this.#options = options
+    this.#spillDirectory = temporaryPath(join(lobSourceDirectory(options.lake, options.source), 'spill'))
+  }
+
+  get spillDirectory(): string {
+    return this.#spillDirectory
+  }
+
+  /** Files that exist under temporary names, to be discarded after a failure. */
+  get writers(): readonly LobFileWriter[] {
+    return this.#writers
+  }
+
+  /** Folds `dates` and the neighbours that this touches. */
+  async fold(dates: readonly string[]): Promise<readonly FoldedDate[]> {
+    const waiting = new Set(dates.filter((date) => this.#options.raw.has(date)))
+    for (let date = first(waiting); date !== undefined; date = first(waiting)) {
+      waiting.delete(date)
+      const reading = await this.#read(date)
+      const before = addDays(date, -1)
+      // The date before ends otherwise if other chains go on from it.
+      if (!this.#folded.has(before) && this.#options.raw.has(before)) {
+        const state = await this.#stateOf(before)
+        const outlines = state?.chains ?? []
+        const continued = continuedOf(outlines, linkDates(outlines, reading.outlines()))
+        if (state === undefined || digestOf(continued) !== digestOf(state.continued)) {
+          waiting.add(date)
+          waiting.add(before)
+          continue
+        }
+      }
+      const next = addDays(date, 1)
+      if (waiting.has(next)) await this.#read(next)
+      const folded = await this.#foldDate(date)
+      const nextState = await this.#stateOf(next)
+      if (!waiting.has(next) && this.#options.raw.has(next)) {
+        const opening = this.#openingOf(folded.state, (await this.#outlinesOf(next)) ?? [])
+        if (nextState === undefined || nextState.opening !== digestOf(opening)) waiting.add(next)
+      }
+    }
+    return [...this.#folded.values()].toSorted((a, b) => (a.date < b.date ? -1 : 1))
+  }
+
+  async #read(date: string): Promise<DateReading> {
+    const known = this.#readings.get(date)
+    if (known !== undefined) return known
+    const { source, isNumbered, tally, raw, signal, bounds } = this.#options
+    const reading = new DateReading({
+      date,
+      isNumbered,
+      tally,
+      seriesOf: (id) => raw.seriesOf(id) ?? LOB_SOURCES[source].seriesOf(id),
+      spillDirectory: this.#spillDirectory,
+      spillBytes: bounds?.spillBytes,
+    })
+    this.#readings.set(date, reading)
+    for await (const pieces of raw.hoursOf(date)) {
+      signal.throwIfAborted()
+      reading.readHour(pieces)
+    }
+    reading.finish()
+    return reading
+  }
+
+  async #stateOf(date: string): Promise<FoldState | undefined> {
+    const folded = this.#folded.get(date)
+    if (folded !== undefined) return folded.state
+    if (!this.#states.has(date)) {
+      const { lake, source } = this.#options
+      this.#states.set(date, await readFoldState(rawDateDirectory(lake, source, date)))
+    }
+    return this.#states.get(date)
+  }
+
+  async #outlinesOf(date: string): Promise<readonly ChainOutline[] | undefined> {
+    return this.#readings.get(date)?.outlines() ?? (await this.#stateOf(date))?.chains
+  }
+
+  async #foldDate(date: string): Promise<FoldedDate> {
+    const reading = this.#readings.get(date)!
+    const outlines = reading.outlines()
+    const before = await this.#stateOf(addDays(date, -1))
+    const opening = before === undefined ? NO_OPENING : this.#openingOf(before, outlines)
+    const links = linkDates(before?.chains ?? [], outlines)
+    const chainOf = goOn(reading, opening, before, links)
+    const after = (await this.#outlinesOf(addDays(date, 1))) ?? []
+    const ownOutlines = reading.outlines()
+    const continued = continuedOf(ownOutlines, linkDates(ownOutlines, after))
+    const ends = new DateEnds(reading, new Set(continued))
+    const files: ConsolidatedFile[] = []
+    const closing: ClosingMarket[] = []
+    ends.endChains()
+    for (const [series, recording] of [...reading.recordings].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+      const covered = ends.coverageOf(series)
+      if (covered === undefined) continue
+      recording.coversFrom = covered.from
+      recording.coversTo = covered.to
+      const consolidation = this.#consolidationOf(reading, series, startFolds(opening, series, chainOf), covered)
+      files.push(...(await consolidation.run()))
+      closing.push(...closingOf(series, consolidation.endFolds, new Set(continued)))
+    }
+    for (const recording of reading.recordings.values())
+      for (const hour of [...recording.hours.keys()]) recording.dropHour(hour)
+    const state: FoldState = {
+      chains: ownOutlines,
+      continued,
+      closing: closing.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      followed: continued.map((id) => [
+        id,
+        [...reading.chains[id]!.followed].map(([market, { series }]) => [market, series] as const),
+      ]),
+      opening: digestOf(opening),
+    }
+    const folded = { date, files, state }
+    this.#folded.set(date, folded)
+    return folded
+  }
+
+  /** The books with which the date after `before` begins: those of chains that go on in it. */
+  #openingOf(before: FoldState, outlines: readonly ChainOutline[]): Opening {
+    const continued = new Set(continuedOf(before.chains, linkDates(before.chains, outlines)))
+    return {
+      markets: before.closing.flatMap(({ id, series, books }) => {
+        const own = books.filter(({ chain }) => continued.has(chain))
+        return own.length === 0 ? [] : [{ id, series, books: own }]
+      }),
+      followed: before.followed.filter(([chain]) => continued.has(chain)),
+    }
+  }
+
+  #consolidationOf(
+    reading: DateReading,
+    series: string,
+    folds: ReadonlyMap<string, MarketFoldState>,
+    covered: { readonly from: bigint; readonly to: bigint },
+  ): SeriesConsolidation {
+    const { lake, source, bounds, onKnowledge, onDate, signal, hasNoLeg, onRows } = this.#options
+    return new SeriesConsolidation(reading.recordingOf(series), {
+      lake,
+      source,
+      passRowsMax: bounds?.passRows ?? CONSOLIDATE_ROWS_MAX,
+      group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
+      chains: {
+        isTold: false,
+        isInverted: (chain) => hasNoLeg && reading.chains[chain]!.isTurned !== true,
+        startFolds: folds,
+        coverageOf: () => covered,
+      },
+      onKnowledge,
+      onDate,
+      signal,
+      onFile: (writer) => this.#writers.push(writer),
+      onRows: (date, rows) => onRows?.(series, date, rows),
+    })
+  }
+}
+
+/** Chains that go on in the next date: themselves, or others of their connection. */
+function continuedOf(outlines: readonly ChainOutline[], links: ReadonlyMap<number, number>): number[] {
+  const linked = new Set(links.values())
+  const connections = new Set(outlines.filter(({ id }) => linked.has(id)).map(({ connection }) => connection))
+  return outlines
+    .filter(({ id, isEnded, connection }) => linked.has(id) || (!isEnded && connections.has(connection)))
+    .map(({ id }) => id)
+}
+
+/** Lets the chains of the date before go on; returns the chains of this date by their numbers in the one before. */
+function goOn(
+  reading: DateReading,
+  { followed }: Opening,
+  before: FoldState | undefined,
+  links: ReadonlyMap<number, number>,
+): ReadonlyMap<number, number> {
+  const dayStart = BigInt(Date.parse(`${reading.date}T00:00:00Z`)) * NS_PER_MS
+  const chainOf = new Map<number, number>([...links].map(([own, old]) => [old, own]))
+  const connectionOf = new Map<number, number>()
+  const outlineOf = new Map((before?.chains ?? []).map((outline) => [outline.id, outline]))
+  for (const [own, old] of links) {
+    const { connection, isTurned } = outlineOf.get(old)!
+    const chain = reading.chains[own]!
+    chain.isTurned ??= isTurned
+    const shared = connectionOf.get(connection)
+    if (shared === undefined) connectionOf.set(connection, chain.connection)
+    else reading.connections.join(shared, chain.connection)
+  }
+  for (const [old, markets] of followed) {
+    const { connection, sid, isTurned } = outlineOf.get(old)!
+    let own = chainOf.get(old)
+    if (own === undefined) {
+      const chain = reading.addSilent(connectionOf.get(connection) ?? reading.connections.add(), sid, isTurned)
+      chain.hear(dayStart, dayStart)
+      chain.lastSeq = outlineOf.get(old)!.lastSeq
+      own = chain.id
+      chainOf.set(old, own)
+    }
+    const chain = reading.chains[own]!
+    for (const [id, series] of markets) {
+      chain.follow(id, series, dayStart)
+      reading.recordingOf(series).cover(dayStart)
+    }
+  }
+  return chainOf
+}
+
+function startFolds(
+  { markets }: Opening,
+  series: string,
+  chainOf: ReadonlyMap<number, number>,
+): Map<string, MarketFoldState> {
+  const folds = new Map<string, MarketFoldState>()
+  for (const market of markets) {
+    if (market.series !== series) continue
+    const known = market.books.map(({ chain, levels }) => ({ chain: chainOf.get(chain)!, levels }))
+    folds.set(market.id, { serving: known[0]!.chain, isGapped: false, lastTs: 0n, rows: 0, known })
+  }
+  return folds
+}
+
+function closingOf(
+  series: string,
+  folds: ReadonlyMap<string, MarketFoldState>,
+  continued: ReadonlySet<number>,
+): ClosingMarket[] {
+  return [...folds].flatMap(([id, { known, serving }]) => {
+    const books = known.filter(({ chain }) => continued.has(chain))
+    if (books.length === 0) return []
+    const sorted = books.toSorted((a, b) => Number(b.chain === serving) - Number(a.chain === serving))
+    return [{ id, series, books: sorted }]
+  })
+}
+
+/** Until when a date's chains are heard, and what they cover. */
+class DateEnds {
+  readonly #reading: DateReading
+  readonly #continued: ReadonlySet<number>
+  readonly #dayStart: bigint
+  readonly #dayEnd: bigint
+  readonly #heard: readonly bigint[]
+
+  constructor(reading: DateReading, continued: ReadonlySet<number>) {
+    this.#reading = reading
+    this.#continued = continued
+    this.#dayStart = BigInt(Date.parse(`${reading.date}T00:00:00Z`)) * NS_PER_MS
+    this.#dayEnd = this.#dayStart + NS_PER_DAY - 1n
+    this.#heard = this.#heardTimes()
+  }
+
+  /** A chain is heard through any subscription of its connection, unless a later chain has its own. */
+  #heardTimes(): bigint[] {
+    const { chains, connections } = this.#reading
+    const lastOf = new Map<number, bigint>()
+    const lastOfSid = new Map<string, bigint>()
+    for (const chain of chains) {
+      const connection = connections.of(chain.connection)
+      const key = `${connection} ${chain.sid}`
+      lastOf.set(connection, later(chain.lastAt, lastOf.get(connection)))
+      lastOfSid.set(key, later(chain.lastAt, lastOfSid.get(key)))
+    }
+    return chains.map((chain) => {
+      if (this.#continued.has(chain.id)) return later(chain.lastAt, this.#dayEnd)
+      const connection = connections.of(chain.connection)
+      const isReplaced = lastOfSid.get(`${connection} ${chain.sid}`)! > chain.lastAt
+      return isReplaced ? chain.lastAt : lastOf.get(connection)!
+    })
+  }
+
+  coverageOf(series: string): { readonly from: bigint; readonly to: bigint } | undefined {
+    let covered: { from: bigint; to: bigint } | undefined
+    for (const chain of this.#reading.chains) {
+      const own = chain.firstOf(series)
+      if (own === undefined) continue
+      const [from, to] = [later(own, this.#dayStart), earlier(this.#heard[chain.id]!, this.#dayEnd)]
+      covered =
+        covered === undefined
+          ? { from, to }
+          : { from: earlier(from, covered.from), to: later(to, covered.to) }
+    }
+    return covered === undefined || covered.to < covered.from ? undefined : covered
+  }
+
+  endChains(): void {
+    const covered = new Map<string, bigint>()
+    for (const series of this.#reading.recordings.keys()) covered.set(series, this.coverageOf(series)?.to ?? 0n)
+    for (const chain of this.#reading.chains) {
+      const heard = this.#heard[chain.id]!
+      if (this.#continued.has(chain.id) || heard >= this.#dayEnd) continue
+      this.#reading.end(chain, heard + 1n, (series) => !chain.isEnded && heard >= covered.get(series)!)
+    }
+  }
+}
+
+function first(dates: ReadonlySet<string>): string | undefined {
+  let found: string | undefined
+  for (const date of dates) if (found === undefined || date < found) found = date
+  return found
+}

@@ -1,0 +1,191 @@
+// Stretches: lines of a piece between which no connection begins or ends. Where nothing is numbered, a line follows another if
+// some piece has it directly behind that one; stretches that share a line are one, in the order of this relation.
+
+import type { FeedMessage } from '../feed/feed-message.ts'
+import { marketsOf } from '../feed/feed-message.ts'
+import type { Line, Piece } from './piece.ts'
+
+export interface Stretch {
+  readonly lines: readonly Line[]
+  /** A connection begins with the first line: it brings the books of all its markets. */
+  readonly isBegun: boolean
+  /** The connection ended after the last line, or a line behind it could not be read. */
+  readonly isEnded: boolean
+  readonly connection: string | undefined
+}
+
+export interface PieceStretches {
+  readonly stretches: readonly Stretch[]
+  /** Receive times at which a connection closed of which the piece has no line before. */
+  readonly closes: readonly bigint[]
+}
+
+export function readStretches({ lines, connection }: Piece): PieceStretches {
+  const stretches: Stretch[] = []
+  const closes: bigint[] = []
+  let open: Line[] = []
+  let isBegun = false
+  let seen = new Set<number>()
+  const finish = (isEnded: boolean): void => {
+    if (open.length > 0) stretches.push({ lines: open, isBegun, isEnded, connection })
+    open = []
+    seen = new Set()
+    isBegun = false
+  }
+  for (const line of lines) {
+    const isClose = line.isClose === true || line.messages.some(({ body }) => body.kind === 'disconnect')
+    if (isClose) {
+      if (open.length === 0 && line.recvTs !== undefined) closes.push(line.recvTs)
+      finish(true)
+      continue
+    }
+    if (line.isSkipped === true || line.isLost === true) {
+      finish(true)
+      // What comes next goes on from nothing.
+      isBegun = true
+      continue
+    }
+    if (seen.has(line.key)) continue
+    if (isFirstBooks(line)) {
+      finish(false)
+      isBegun = true
+    }
+    seen.add(line.key)
+    open.push(line)
+  }
+  finish(false)
+  return { stretches, closes }
+}
+
+/** A list of books: a connection begins with those of all its tokens. */
+export function isFirstBooks({ isList, messages }: Line): boolean {
+  return isList && messages.some(({ body }) => body.kind === 'book')
+}
+
+export function statedMarkets(lines: readonly Line[]): Set<string> {
+  return new Set(lines.flatMap(({ messages }) => messages.flatMap((message: FeedMessage) => marketsOf(message))))
+}
+
+/** Stretches that share a line, put together. `known` are the keys of lines that were read before. */
+export function joinStretches(stretches: readonly Stretch[]): Stretch[] {
+  if (stretches.length < 2) return [...stretches]
+  const ownerOf = new Map<number, Stretch>()
+  const into = new Map<Stretch, Stretch>()
+  const rootOf = (stretch: Stretch): Stretch => {
+    let root = stretch
+    for (let next = into.get(root); next !== undefined; next = into.get(root)) root = next
+    return root
+  }
+  const parts = new Map<Stretch, Stretch[]>(stretches.map((stretch) => [stretch, [stretch]]))
+  for (const stretch of stretches) {
+    for (const { key } of stretch.lines) {
+      const owner = ownerOf.get(key)
+      if (owner === undefined) {
+        ownerOf.set(key, stretch)
+        continue
+      }
+      const [a, b] = [rootOf(owner), rootOf(stretch)]
+      if (a === b) continue
+      into.set(b, a)
+      parts.get(a)!.push(...parts.get(b)!)
+      parts.delete(b)
+    }
+  }
+  return [...parts.values()].map((list) => (list.length === 1 ? list[0]! : mergeStretches(list)))
+}
+
+function mergeStretches(parts: readonly Stretch[]): Stretch {
+  return {
+    lines: linesInOrder(parts.map(({ lines }) => lines)),
+    isBegun: parts.some(({ isBegun }) => isBegun),
+    isEnded: parts.some(({ isEnded }) => isEnded),
+    connection: parts[0]!.connection,
+  }
+}
+
+/**
+ * Each line once, behind every line that it follows in one of `lists`. Where that leaves a choice, and in a circle (one line
+ * stands twice in a recording), the earlier received line comes first.
+ */
+function linesInOrder(lists: readonly (readonly Line[])[]): Line[] {
+  const lineOf = new Map<number, Line>()
+  const next = new Map<number, number[]>()
+  const missing = new Map<number, number>()
+  const pairs = new Set<string>()
+  for (const list of lists) {
+    let before: number | undefined
+    for (const line of list) {
+      if (!lineOf.has(line.key)) lineOf.set(line.key, line)
+      if (before !== undefined && !pairs.has(`${before} ${line.key}`)) {
+        pairs.add(`${before} ${line.key}`)
+        const list = next.get(before)
+        if (list === undefined) next.set(before, [line.key])
+        else list.push(line.key)
+        missing.set(line.key, (missing.get(line.key) ?? 0) + 1)
+      }
+      before = line.key
+    }
+  }
+  const ordered = [...lineOf.values()].toSorted(compareReceipts)
+  const place = new Map(ordered.map(({ key }, index) => [key, index]))
+  const ready = new PlaceQueue()
+  const done = new Set<number>()
+  for (const { key } of ordered) if (!missing.has(key)) ready.push(place.get(key)!)
+  const result: Line[] = []
+  let first = 0
+  while (result.length < ordered.length) {
+    let at = ready.pop()
+    if (at === undefined) {
+      while (done.has(ordered[first]!.key)) first++
+      at = first
+    }
+    const line = ordered[at]!
+    if (done.has(line.key)) continue
+    done.add(line.key)
+    result.push(line)
+    for (const key of next.get(line.key) ?? []) {
+      const left = missing.get(key)! - 1
+      missing.set(key, left)
+      if (left === 0 && !done.has(key)) ready.push(place.get(key)!)
+    }
+  }
+  return result
+}
+
+function compareReceipts(a: Line, b: Line): number {
+  const [left, right] = [a.recvTs ?? 0n, b.recvTs ?? 0n]
+  return left < right ? -1 : left > right ? 1 : a.key - b.key
+}
+
+/** A binary heap of places, the smallest first. */
+class PlaceQueue {
+  readonly #places: number[] = []
+
+  push(place: number): void {
+    const places = this.#places
+    let at = places.push(place) - 1
+    for (let up = (at - 1) >> 1; at > 0 && places[up]! > place; up = (at - 1) >> 1) {
+      places[at] = places[up]!
+      at = up
+    }
+    places[at] = place
+  }
+
+  pop(): number | undefined {
+    const places = this.#places
+    const [first] = places
+    const last = places.pop()
+    if (first === undefined || last === undefined || places.length === 0) return first
+    let at = 0
+    for (;;) {
+      let down = 2 * at + 1
+      if (down >= places.length) break
+      if (down + 1 < places.length && places[down + 1]! < places[down]!) down++
+      if (places[down]! >= last) break
+      places[at] = places[down]!
+      at = down
+    }
+    places[at] = last
+    return first
+  }
+}
