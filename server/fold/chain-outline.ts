@@ -61,8 +61,9 @@ export function linkDates(
     const own = [...tails.values()].filter(({ sid, name }) => sid === outline.sid && name === outline.name)
     const found =
       own.find(({ lastKeys }) => lastKeys.includes(outline.firstKey)) ??
+      (outline.sid === null && outline.name !== undefined ? own[0] : undefined) ??
       (outline.sid === null
-        ? silentPredecessorOf({ ...headOf(outline), connection: outline.name }, own, [])
+        ? silentPredecessorOf(headOf(outline), own, [])
         : predecessorOf(headOf(outline), own))
     if (found === undefined) continue
     tails.delete(found.id)
@@ -72,13 +73,12 @@ export function linkDates(
 }
 
 function tailOf(outline: ChainOutline) {
-  const { lastAt, silence, markets, name } = outline
+  const { lastAt, silence, markets } = outline
   return {
     ...outline,
     lastAt: BigInt(lastAt),
     silence: BigInt(silence),
     markets: new Set(markets),
-    connection: name,
   }
 }
 

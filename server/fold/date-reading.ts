@@ -34,7 +34,6 @@ export class DateReading {
   readonly #events: ChainEvents
   readonly #numbered: NumberedChains
   readonly #unnumbered: UnnumberedChains
-  readonly #named = new Map<string, number>()
   #heldBytes = 0
 
   constructor(options: DateReadingOptions) {
@@ -59,9 +58,10 @@ export class DateReading {
   /** Takes the pieces of an hour. Hours come in their order. */
   readHour(pieces: readonly Piece[]): void {
     const { isNumbered } = this.#options
-    const numbered = pieces.filter(({ sequence }) => isNumbered && sequence !== 'ignore')
-    this.#numbered.read(numbered, ({ connection }) => this.#shared(connection))
-    this.#unnumbered.read(pieces.filter((piece) => !numbered.includes(piece)))
+    const foreign = pieces.filter(({ connection }) => connection === undefined)
+    const numbered = foreign.filter(({ sequence }) => isNumbered && sequence !== 'ignore')
+    this.#numbered.read(numbered)
+    this.#unnumbered.read(foreign.filter((piece) => !numbered.includes(piece)))
   }
 
   /** Nothing follows. */
@@ -99,13 +99,6 @@ export class DateReading {
     const chain = new Chain(this.chains.length, sid, connection, isBegun, isTurned)
     this.chains.push(chain)
     return chain
-  }
-
-  #shared(name: string | undefined): number | undefined {
-    if (name === undefined) return undefined
-    let connection = this.#named.get(name)
-    if (connection === undefined) this.#named.set(name, (connection = this.connections.add()))
-    return connection
   }
 
   #grow(bytes: number): void {

@@ -89,9 +89,9 @@ export class NumberedChains {
     this.#newChain = (sid, connection, { isBegun, isTurned }) => newChain(sid, connection, isBegun, isTurned)
   }
 
-  /** Takes the pieces of an hour. Hours come in their order. `sharedOf` gives the connection that a piece names. */
-  read(pieces: readonly Piece[], sharedOf: (piece: Piece) => number | undefined): void {
-    const read = pieces.map((piece) => readRuns(piece, this.#connections, sharedOf(piece)))
+  /** Takes the pieces of an hour. Hours come in their order. */
+  read(pieces: readonly Piece[]): void {
+    const read = pieces.map((piece) => readRuns(piece, this.#connections))
     const runs = joinRuns(
       read.flatMap((one) => one.runs),
       this.#connections,

@@ -53,17 +53,17 @@ export interface LoneClose {
   readonly afterKey: number | undefined
 }
 
-export function readRuns(piece: Piece, connections: Connections, shared: number | undefined): PieceRuns {
+export function readRuns(piece: Piece, connections: Connections): PieceRuns {
   const runs: Run[] = []
   const closes: LoneClose[] = []
   let afterKey: number | undefined
   const seen = new Set<number>()
   const subscriptions = new Subscriptions(piece.useYesPrice)
   const isPartial = piece.sequence === 'per-market'
-  let open: OpenPiece = { connection: shared ?? connections.add(), runs: new Map() }
+  let open: OpenPiece = { connection: connections.add(), runs: new Map() }
   const startConnection = (isEnded: boolean): void => {
     if (isEnded) for (const run of open.runs.values()) run.isEnded = true
-    open = { connection: shared ?? connections.add(), runs: new Map() }
+    open = { connection: connections.add(), runs: new Map() }
   }
   const aside = (run: Run, message: FeedMessage, recvTs: bigint | undefined): void => {
     run.asides.push({ afterSeq: run.messages.at(-1)!.seq, recvTs, message })
@@ -73,13 +73,9 @@ export function readRuns(piece: Piece, connections: Connections, shared: number 
     startConnection(true)
     subscriptions.clear()
   }
-  for (const { key, recvTs, messages, isClose, isLost, isOverlap } of piece.lines) {
+  for (const { key, recvTs, messages, isOverlap } of piece.lines) {
     if (isOverlap === true) {
       afterKey = key
-      continue
-    }
-    if (isClose === true || isLost === true) {
-      close(recvTs)
       continue
     }
     for (const message of messages) {

@@ -3,6 +3,7 @@
 
 import type { FeedMessage } from '../feed/feed-message.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
+import type { ConnectionEvent } from '../raw/segment-lines.ts'
 
 /** One line of a piece. */
 export interface Line {
@@ -17,10 +18,9 @@ export interface Line {
   readonly isOverlap?: boolean
   /** Stands for a line that could not be read. */
   readonly isSkipped?: boolean
-  /** The connection closed after the line before. */
-  readonly isClose?: boolean
-  /** The recorder's log was damaged here. */
-  readonly isLost?: boolean
+  /** Of a recorder's own line: its number in its connection, and what happened to that. */
+  readonly n?: number | undefined
+  readonly event?: ConnectionEvent | undefined
 }
 
 export interface Piece {

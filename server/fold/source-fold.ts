@@ -43,6 +43,8 @@ export interface SourceFoldOptions {
   readonly onKnowledge?: KnowledgeListener | undefined
   readonly onDate?: DateListener | undefined
   readonly onRows?: ((series: string, date: string, rows: number) => void) | undefined
+  /** A series of a date is about to be written. */
+  readonly onSeries?: ((series: string, date: string, reading: DateReading, continued: boolean) => void) | undefined
   readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number } | undefined
 }
 

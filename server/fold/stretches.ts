@@ -11,7 +11,6 @@ export interface Stretch {
   readonly isBegun: boolean
   /** The connection ended after the last line, or a line behind it could not be read. */
   readonly isEnded: boolean
-  readonly connection: string | undefined
 }
 
 export interface PieceStretches {
@@ -20,26 +19,26 @@ export interface PieceStretches {
   readonly closes: readonly bigint[]
 }
 
-export function readStretches({ lines, connection }: Piece): PieceStretches {
+export function readStretches({ lines }: Piece): PieceStretches {
   const stretches: Stretch[] = []
   const closes: bigint[] = []
   let open: Line[] = []
   let isBegun = false
   let seen = new Set<number>()
   const finish = (isEnded: boolean): void => {
-    if (open.length > 0) stretches.push({ lines: open, isBegun, isEnded, connection })
+    if (open.length > 0) stretches.push({ lines: open, isBegun, isEnded })
     open = []
     seen = new Set()
     isBegun = false
   }
   for (const line of lines) {
-    const isClose = line.isClose === true || line.messages.some(({ body }) => body.kind === 'disconnect')
+    const isClose = line.messages.some(({ body }) => body.kind === 'disconnect')
     if (isClose) {
       if (open.length === 0 && line.recvTs !== undefined) closes.push(line.recvTs)
       finish(true)
       continue
     }
-    if (line.isSkipped === true || line.isLost === true) {
+    if (line.isSkipped === true) {
       finish(true)
       // What comes next goes on from nothing.
       isBegun = true
@@ -99,7 +98,6 @@ function mergeStretches(parts: readonly Stretch[]): Stretch {
     lines: linesInOrder(parts.map(({ lines }) => lines)),
     isBegun: parts.some(({ isBegun }) => isBegun),
     isEnded: parts.some(({ isEnded }) => isEnded),
-    connection: parts[0]!.connection,
   }
 }
 

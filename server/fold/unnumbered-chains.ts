@@ -22,7 +22,6 @@ export interface SilentTail {
   /** The longest time between two of its lines, at least SILENCE_NS_MAX. */
   readonly silence: bigint
   readonly markets: ReadonlySet<string>
-  readonly connection: string | undefined
 }
 
 export interface SilentHead {
@@ -30,7 +29,6 @@ export interface SilentHead {
   readonly firstAt: bigint
   readonly silence: bigint
   readonly markets: ReadonlySet<string>
-  readonly connection: string | undefined
 }
 
 /**
@@ -43,9 +41,7 @@ export function silentPredecessorOf<T extends SilentTail>(
   closes: readonly bigint[],
 ): T | undefined {
   if (head.isBegun) return undefined
-  const fitting = [...tails].filter(({ lastAt, isEnded, silence, connection }) => {
-    if (head.connection !== undefined || connection !== undefined)
-      return !isEnded && head.connection === connection
+  const fitting = [...tails].filter(({ lastAt, isEnded, silence }) => {
     const gap = head.firstAt - lastAt
     const bound = silence > head.silence ? silence : head.silence
     return !isEnded && gap >= 0n && gap <= bound && !closes.some((ts) => ts >= lastAt && ts <= head.firstAt)
@@ -112,7 +108,6 @@ export class UnnumberedChains {
       return timedStretch(part, offset, {
         isBegun: starts.includes(from) || (stretch.isBegun && repeated === undefined),
         isEnded: !isLast || stretch.isEnded,
-        connection: stretch.connection,
         goesOnFrom: starts.includes(from) ? undefined : repeated,
       })
     })
@@ -134,11 +129,10 @@ export class UnnumberedChains {
     if (head.isEnded) open.isEnded = chain.isEnded = true
   }
 
-  #begin({ isBegun, silence, connection }: TimedStretch): OpenChain {
+  #begin({ isBegun, silence }: TimedStretch): OpenChain {
     const chain = this.#newChain(this.#connections.add(), isBegun)
     chain.silence = silence
-    chain.name = connection
-    const open = { chain, lastAt: 0n, isEnded: false, silence, markets: chain.markets, connection }
+    const open = { chain, lastAt: 0n, isEnded: false, silence, markets: chain.markets }
     this.#open.push(open)
     return open
   }
@@ -163,7 +157,7 @@ interface TimedStretch extends SilentHead {
 function timedStretch(
   lines: readonly Line[],
   offset: bigint,
-  place: Pick<TimedStretch, 'isBegun' | 'isEnded' | 'connection' | 'goesOnFrom'>,
+  place: Pick<TimedStretch, 'isBegun' | 'isEnded' | 'goesOnFrom'>,
 ): TimedStretch {
   const times = messageTimes(
     lines.map((line) => statedTimes(line, offset)),

@@ -36,6 +36,8 @@ export interface SegmentHeader {
   readonly source: LobSource
   readonly reading?: SegmentReading | undefined
   readonly recorder?: string | undefined
+  /** Of an imported segment: its first line repeats the last one of the piece before it. */
+  readonly hasOverlap?: boolean | undefined
 }
 
 /**
@@ -105,12 +107,13 @@ export class SegmentLineError extends Error {
 }
 
 /** The text of a header, without a newline. */
-export function headerText({ source, reading, recorder }: SegmentHeader): string {
+export function headerText({ source, reading, recorder, hasOverlap }: SegmentHeader): string {
   if (reading === undefined) return JSON.stringify({ segment: SEGMENT_FORMAT, source, recorder })
   const { series, sequence, useYesPrice } = reading
   return JSON.stringify({
     segment: SEGMENT_FORMAT,
     source,
+    ...(hasOverlap === true ? { overlap: true } : {}),
     reading: { ...(series === undefined ? {} : { series }), sequence, use_yes_price: useYesPrice },
   })
 }
@@ -225,7 +228,7 @@ function placeOf({ recv_ts: recvTs, connection, n }: Frame): LinePlace {
   }
 }
 
-function headerLine({ segment, source: name, reading, recorder }: Frame): HeaderLine {
+function headerLine({ segment, source: name, reading, recorder, overlap }: Frame): HeaderLine {
   if (segment !== SEGMENT_FORMAT) {
     throw new SegmentLineError(`its format is ${JSON.stringify(segment)}, which this version does not read`)
   }
@@ -235,7 +238,7 @@ function headerLine({ segment, source: name, reading, recorder }: Frame): Header
     typeof recorder === 'string' && isRecorderName(recorder)
       ? { source, recorder }
       : isFrame(reading)
-        ? { source, reading: readingOf(reading) }
+        ? { source, reading: readingOf(reading), ...(overlap === true ? { hasOverlap: true } : {}) }
         : undefined
   if (header === undefined) throw new SegmentLineError('its header names neither a reading nor a recorder')
   return { kind: 'header', recvTs: undefined, connection: undefined, n: undefined, header }

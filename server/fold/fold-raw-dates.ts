@@ -1,0 +1,236 @@
+// Folds dates of a lake from its raw segments and publishes their order-book files. All files of a run are finished and read back
+// before the first is published. The manifest of a date is written last: it never promises more than its files.
+
+import { existsSync, renameSync } from 'node:fs'
+import { rm, stat } from 'node:fs/promises'
+import { dirname, relative } from 'node:path'
+import { rawDateDirectory } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
+import { exchangeOf } from '../exchanges/registry.ts'
+import { haveEqualBytes, syncDirectory } from '../lake/durable-file.ts'
+import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
+import type { ConsolidatedFile, DateListener } from '../lake/series-consolidation.ts'
+import { MERGE_WAIT_MS_MAX, MergeLock, lockSeries } from '../import/merge-lock.ts'
+import { readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
+import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
+import { FoldTally } from './fold-tally.ts'
+import { digestOf, writeFoldState } from './fold-state.ts'
+import { RawPieces } from './raw-pieces.ts'
+import { SourceFold } from './source-fold.ts'
+import type { FoldedDate } from './source-fold.ts'
+
+/** The version of the rules by which raw segments become order-book files. A change of the rules raises it. */
+export const FOLD_VERSION = 1
+
+export interface FoldRawOptions {
+  readonly lake: string
+  readonly source: LobSource
+  readonly dates: readonly string[]
+  readonly signal: AbortSignal
+  readonly tally?: FoldTally | undefined
+  /** Nothing is published: the result tells what would change. */
+  readonly isDryRun?: boolean | undefined
+  /** Dates whose files are sealed by a higher epoch: what was there before no longer counts. */
+  readonly epochOf?: ((date: string) => number | undefined) | undefined
+  readonly onSegment?: ((date: string, segment: ManifestSegment) => void) | undefined
+  readonly onRows?: ((series: string, date: string, rows: number) => void) | undefined
+  readonly onWait?: ((owner: string) => void) | undefined
+  readonly onKnowledge?: KnowledgeListener | undefined
+  readonly onDate?: DateListener | undefined
+  readonly onSeries?: ((series: string, date: string) => void) | undefined
+  readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number } | undefined
+}
+
+export interface WrittenLobFile {
+  readonly path: string
+  readonly series: string
+  readonly date: string
+  /** `unchanged`: the lake held the same bytes already. */
+  readonly status: 'written' | 'replaced' | 'unchanged'
+  readonly rows: number
+  readonly markets: number
+  readonly gaps: number
+  readonly coversFrom: bigint
+  readonly coversTo: bigint
+  readonly sizeBytes: number
+}
+
+/** The system failed between two steps of publishing: some files are in the lake. The same again completes them. */
+export class PublishedInPartError extends Error {
+  /** Relative to the lake. */
+  readonly paths: readonly string[]
+
+  constructor(paths: readonly string[], cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    this.name = 'PublishedInPartError'
+    this.paths = paths
+  }
+}
+
+/**
+ * Folds `dates`, and the neighbours that they touch. Resolves with the files of all of them.
+ * @throws {PublishedInPartError} when the system fails in the midst of publishing
+ */
+export async function foldRawDates(options: FoldRawOptions): Promise<readonly WrittenLobFile[]> {
+  return await new RawFold(options).run()
+}
+
+class RawFold {
+  readonly #options: FoldRawOptions
+  readonly #locks: MergeLock[] = []
+  readonly #segments = new Map<string, ManifestSegment[]>()
+  readonly #published: string[] = []
+  readonly #lost = new AbortController()
+
+  constructor(options: FoldRawOptions) {
+    this.#options = options
+  }
+
+  async run(): Promise<readonly WrittenLobFile[]> {
+    const { lake, source, signal, onWait } = this.#options
+    const waiting = { waitMs: MERGE_WAIT_MS_MAX, signal, onWait, onLost: (error: Error) => this.#lost.abort(error) }
+    try {
+      // Two folds would each publish what the other has not read.
+      this.#locks.push(await MergeLock.acquire({ lake, source }, `the lake ${lake}`, waiting))
+      return await this.#fold()
+    } finally {
+      for (const lock of this.#locks.toReversed()) await lock.release()
+    }
+  }
+
+  async #fold(): Promise<readonly WrittenLobFile[]> {
+    const { lake, source, dates, signal, tally = new FoldTally(), bounds } = this.#options
+    const { isNumbered, hasNoLeg } = exchangeOf(source)
+    const names = await this.#segmentNames()
+    const stop = AbortSignal.any([signal, this.#lost.signal])
+    const raw = new RawPieces({
+      lake,
+      source,
+      segmentsOf: (date) => names.get(date) ?? [],
+      signal: stop,
+      onSegment: (date, segment) => {
+        const list = this.#segments.get(date)
+        if (list === undefined) this.#segments.set(date, [segment])
+        else list.push(segment)
+        this.#options.onSegment?.(date, segment)
+      },
+    })
+    const { onKnowledge, onDate, onRows, onSeries } = this.#options
+    const fold = new SourceFold({
+      lake,
+      source,
+      isNumbered,
+      hasNoLeg,
+      raw,
+      tally,
+      signal: stop,
+      onKnowledge,
+      onDate,
+      onRows,
+      onSeries,
+      bounds,
+    })
+    try {
+      const folded = await fold.fold(dates)
+      return await this.#publish(folded)
+    } catch (error) {
+      if (this.#published.length > 0) throw new PublishedInPartError(this.#published, error)
+      signal.throwIfAborted()
+      this.#lost.signal.throwIfAborted()
+      throw error
+    } finally {
+      for (const writer of fold.writers) await writer.discard()
+      await rm(fold.spillDirectory, { recursive: true, force: true })
+    }
+  }
+
+  /** The segments that count of each date that may be touched. */
+  async #segmentNames(): Promise<ReadonlyMap<string, readonly string[]>> {
+    const { lake, source, dates } = this.#options
+    const [first, last] = [dates.toSorted()[0], dates.toSorted().at(-1)]
+    const names = new Map<string, readonly string[]>()
+    if (first === undefined || last === undefined) return names
+    // A change runs on as long as each date's opening changes.
+    for (const date of utcDatesBetween(addDays(first, -1), addDays(last, NEIGHBOURS_MAX)))
+      names.set(date, await segmentsOnDisk(lake, source, date))
+    return names
+  }
+
+  /** Nobody else publishes files of the series until the end. They are locked in the order of their names. */
+  async #lock(series: readonly string[]): Promise<void> {
+    const { lake, source, signal, onWait } = this.#options
+    const onLost = (error: Error): void => this.#lost.abort(error)
+    for (const name of series) {
+      this.#locks.push(
+        await lockSeries({ lake, source, series: name }, { waitMs: MERGE_WAIT_MS_MAX, signal, onWait, onLost }),
+      )
+    }
+  }
+
+  // From the first rename to the last nothing is awaited, so no signal comes between two of them.
+  async #publish(folded: readonly FoldedDate[]): Promise<WrittenLobFile[]> {
+    const { lake, isDryRun = false, signal } = this.#options
+    const files = folded.flatMap((date) => date.files)
+    if (!isDryRun) await this.#lock([...new Set(files.map(({ series }) => series))].toSorted())
+    const statuses: WrittenLobFile['status'][] = []
+    for (const { writer } of files) {
+      const isThere = existsSync(writer.path)
+      const isUnchanged = isThere && (await haveEqualBytes(writer.path, writer.temporaryPath))
+      statuses.push(isUnchanged ? 'unchanged' : isThere ? 'replaced' : 'written')
+    }
+    const sizes = await Promise.all(files.map(async ({ writer }) => (await stat(writer.temporaryPath)).size))
+    signal.throwIfAborted()
+    this.#lost.signal.throwIfAborted()
+    if (!isDryRun) {
+      for (const [index, { writer }] of files.entries()) {
+        if (statuses[index] === 'unchanged') continue
+        renameSync(writer.temporaryPath, writer.path)
+        this.#published.push(relative(lake, writer.path))
+      }
+      for (const directory of new Set(files.map(({ writer }) => dirname(writer.path))))
+        await syncDirectory(directory)
+      for (const date of folded) await this.#note(date)
+    }
+    return files.map((file, index) => writtenFile(file, statuses[index]!, sizes[index]!))
+  }
+
+  async #note({ date, state }: FoldedDate): Promise<void> {
+    const { lake, source } = this.#options
+    const before = await readManifest(lake, source, date)
+    await writeFoldState(rawDateDirectory(lake, source, date), state)
+    const manifest: DateManifest = {
+      source,
+      date,
+      epoch: this.#options.epochOf?.(date) ?? before?.epoch ?? 0,
+      fold: FOLD_VERSION,
+      segments: this.#segments.get(date) ?? before?.segments ?? [],
+      opening: state.opening,
+      closing: digestOf([state.closing, state.continued]),
+    }
+    await writeManifest(lake, manifest)
+  }
+}
+
+/** Dates after the last one that a change may reach. */
+const NEIGHBOURS_MAX = 31
+
+function writtenFile(
+  { writer, series, date, coversFrom, coversTo, figures }: ConsolidatedFile,
+  status: WrittenLobFile['status'],
+  sizeBytes: number,
+): WrittenLobFile {
+  const { rows, gaps, markets } = figures
+  return {
+    path: writer.path,
+    series,
+    date,
+    status,
+    rows,
+    markets: markets.length,
+    gaps,
+    coversFrom,
+    coversTo,
+    sizeBytes,
+  }
+}

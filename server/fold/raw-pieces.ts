@@ -1,0 +1,158 @@
+// The raw segments of a lake as the fold reads them: the pieces of each hour of a date.
+
+import { join } from 'node:path'
+import { rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { exchangeOf } from '../exchanges/registry.ts'
+import { BadLineError } from '../feed/bad-line.ts'
+import type { FeedMessage } from '../feed/feed-message.ts'
+import { marketsOf } from '../feed/feed-message.ts'
+import type { Frame } from '../feed/frame.ts'
+import type { ManifestSegment } from '../raw/date-manifest.ts'
+import type { SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
+import { readSegment } from '../raw/segment-reader.ts'
+import { lineKey } from './piece.ts'
+import type { Line, Piece } from './piece.ts'
+import type { RawDates } from './source-fold.ts'
+
+export interface RawPiecesOptions {
+  readonly lake: string
+  readonly source: LobSource
+  /** The names of a date's segments that count; none where the date has no raw. */
+  readonly segmentsOf: (date: string) => readonly string[]
+  readonly signal: AbortSignal
+  /** Told of each segment that was read to its end. */
+  readonly onSegment?: ((date: string, segment: ManifestSegment) => void) | undefined
+}
+
+const HEARTBEAT: FeedMessage = {
+  sid: undefined,
+  seq: undefined,
+  ts: undefined,
+  body: { kind: 'other', name: 'heartbeat' },
+}
+
+export class RawPieces implements RawDates {
+  readonly #options: RawPiecesOptions
+  readonly #series = new Map<string, string>()
+
+  constructor(options: RawPiecesOptions) {
+    this.#options = options
+  }
+
+  has(date: string): boolean {
+    return this.#options.segmentsOf(date).length > 0
+  }
+
+  seriesOf(marketId: string): string | undefined {
+    return this.#series.get(marketId)
+  }
+
+  async *hoursOf(date: string): AsyncGenerator<readonly Piece[]> {
+    const byHour = Map.groupBy(this.#options.segmentsOf(date), (name) => rawSegmentOfName(name)!.hour)
+    for (const [, names] of [...byHour].toSorted(([a], [b]) => a - b)) {
+      const pieces: Piece[] = []
+      const own = new Map<string, Map<number, Line>>()
+      for (const name of names.toSorted()) {
+        const piece = await this.#read(date, name, own)
+        if (piece !== undefined) pieces.push(piece)
+      }
+      for (const [connection, lines] of own) pieces.push(ownPiece(connection, lines))
+      yield pieces
+    }
+  }
+
+  /** An imported segment's piece; the lines of a recorder's go to `own`, by connection and number. */
+  async #read(date: string, name: string, own: Map<string, Map<number, Line>>): Promise<Piece | undefined> {
+    const { lake, source, signal, onSegment } = this.#options
+    const path = join(rawDateDirectory(lake, source, date), name)
+    const reader = new LineReading(source, path)
+    let header: SegmentHeader | undefined
+    const lines: Line[] = []
+    let count = 0
+    let [firstTs, lastTs]: [bigint | undefined, bigint | undefined] = [undefined, undefined]
+    for await (const batch of readSegment(path, { signal })) {
+      for (const line of batch) {
+        if (line.kind === 'header') {
+          header = line.header
+          continue
+        }
+        count++
+        const { recvTs, connection, n } = line
+        if (recvTs !== undefined) {
+          if (firstTs === undefined || recvTs < firstTs) firstTs = recvTs
+          if (lastTs === undefined || recvTs > lastTs) lastTs = recvTs
+        }
+        if (line.kind === 'series') {
+          for (const [id, series] of line.series) this.#series.set(id, series)
+          continue
+        }
+        const read = reader.read(line)
+        if (connection === undefined) lines.push(read)
+        else ofConnection(own, connection).set(n!, read)
+      }
+    }
+    onSegment?.(date, { name, lines: count, firstTs, lastTs })
+    const reading = header?.reading
+    if (reading === undefined) return undefined
+    const { series, sequence, useYesPrice } = reading
+    if (series !== undefined)
+      for (const { messages } of lines)
+        for (const message of messages) for (const id of marketsOf(message)) this.#series.set(id, series)
+    const [first] = lines
+    if (header?.hasOverlap === true && first !== undefined) lines[0] = { ...first, isOverlap: true }
+    return { name, lines, sequence, useYesPrice }
+  }
+}
+
+function ofConnection(own: Map<string, Map<number, Line>>, connection: string): Map<number, Line> {
+  let lines = own.get(connection)
+  if (lines === undefined) own.set(connection, (lines = new Map()))
+  return lines
+}
+
+function ownPiece(connection: string, lines: ReadonlyMap<number, Line>): Piece {
+  const sorted = [...lines].toSorted(([a], [b]) => a - b).map(([, line]) => line)
+  return { name: connection, lines: sorted, sequence: 'strict', useYesPrice: true, connection }
+}
+
+/** Turns the lines of one segment into those of the fold. */
+class LineReading {
+  readonly #readFrame: (frame: Frame) => FeedMessage
+  readonly #path: string
+
+  constructor(source: LobSource, path: string) {
+    this.#readFrame = exchangeOf(source).readFrame
+    this.#path = path
+  }
+
+  read(line: Exclude<SegmentLine, { readonly kind: 'header' | 'series' }>): Line {
+    const { recvTs, n } = line
+    const place = { recvTs, n, isList: false }
+    switch (line.kind) {
+      case 'frames':
+        return {
+          ...place,
+          key: lineKey(recvTs, line.text),
+          messages: this.#messagesOf(line.frames),
+          isList: line.isList,
+        }
+      case 'text':
+        return { ...place, key: lineKey(recvTs, line.text), messages: [HEARTBEAT] }
+      case 'event':
+        return { ...place, key: lineKey(recvTs, line.event), messages: [], event: line.event }
+      case 'skipped':
+        return { ...place, key: 0, messages: [], isSkipped: true }
+    }
+  }
+
+  /** A frame that this version cannot read counts as a line that could not be read. */
+  #messagesOf(frames: readonly Frame[]): FeedMessage[] {
+    try {
+      return frames.map((frame) => this.#readFrame(frame))
+    } catch (error) {
+      if (!(error instanceof BadLineError)) throw error
+      throw new Error(`Segment ${this.#path} has a message that cannot be read: ${error.message}`, { cause: error })
+    }
+  }
+}
