@@ -18,7 +18,7 @@ import { FoldTally } from './fold-tally.ts'
 import { digestOf, writeFoldState } from './fold-state.ts'
 import { RawPieces } from './raw-pieces.ts'
 import { SourceFold } from './source-fold.ts'
-import type { FoldedDate } from './source-fold.ts'
+import type { FoldedDate, FoldedSeries } from './source-fold.ts'
 
 /** The version of the rules by which raw segments become order-book files. A change of the rules raises it. */
 export const FOLD_VERSION = 1
@@ -38,7 +38,7 @@ export interface FoldRawOptions {
   readonly onWait?: ((owner: string) => void) | undefined
   readonly onKnowledge?: KnowledgeListener | undefined
   readonly onDate?: DateListener | undefined
-  readonly onSeries?: ((series: string, date: string) => void) | undefined
+  readonly onSeries?: ((series: FoldedSeries) => void) | undefined
   readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number } | undefined
 }
 

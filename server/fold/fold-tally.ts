@@ -20,6 +20,14 @@ export class FoldTally {
   /** Book events that the messages brought. */
   events = 0
   snapshots = 0
+  /** Lines that stand in several pieces, or twice in one. */
+  repeats = 0
+  /** Messages after which the best prices that they state differ from the book. */
+  bestPriceMismatches = 0
+  /** Messages of which one time left those around it, so that another stands in for it. */
+  correctedTimes = 0
+  /** Numbers that no piece has, and in how many holes. */
+  readonly missing = { numbers: 0, holes: 0 }
   /** Deltas that would have taken a level below zero. */
   negativeLevels = 0
   readonly gaps = new Map<GapCause, number>()

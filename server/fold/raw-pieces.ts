@@ -1,6 +1,7 @@
 // The raw segments of a lake as the fold reads them: the pieces of each hour of a date.
 
 import { join } from 'node:path'
+import { groupedBy } from '../../shared/grouped-by.ts'
 import { rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
@@ -49,7 +50,7 @@ export class RawPieces implements RawDates {
   }
 
   async *hoursOf(date: string): AsyncGenerator<readonly Piece[]> {
-    const byHour = Map.groupBy(this.#options.segmentsOf(date), (name) => rawSegmentOfName(name)!.hour)
+    const byHour = groupedBy(this.#options.segmentsOf(date), (name) => rawSegmentOfName(name)!.hour)
     for (const [, names] of [...byHour].toSorted(([a], [b]) => a - b)) {
       const pieces: Piece[] = []
       const own = new Map<string, Map<number, Line>>()

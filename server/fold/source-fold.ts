@@ -20,7 +20,7 @@ import type { ChainOutline } from './chain-outline.ts'
 import { DateReading } from './date-reading.ts'
 import { digestOf, readFoldState } from './fold-state.ts'
 import type { ClosingMarket, FoldState } from './fold-state.ts'
-import type { FoldTally } from './fold-tally.ts'
+import type { FoldTally, GapCause } from './fold-tally.ts'
 import type { Piece } from './piece.ts'
 
 /** The raw pieces of a source's dates. */
@@ -44,7 +44,7 @@ export interface SourceFoldOptions {
   readonly onDate?: DateListener | undefined
   readonly onRows?: ((series: string, date: string, rows: number) => void) | undefined
   /** A series of a date is about to be written. */
-  readonly onSeries?: ((series: string, date: string, reading: DateReading, continued: boolean) => void) | undefined
+  readonly onSeries?: ((series: FoldedSeries) => void) | undefined
   readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number } | undefined
 }
 
@@ -53,6 +53,18 @@ export interface FoldedDate {
   readonly date: string
   readonly files: readonly ConsolidatedFile[]
   readonly state: FoldState
+}
+
+/** A series of a date that is about to be written. */
+export interface FoldedSeries {
+  readonly series: string
+  readonly date: string
+  /** The markets as the date finds them, by id. */
+  readonly startFolds: ReadonlyMap<string, MarketFoldState>
+  /** Events that are written. */
+  readonly events: number
+  /** Why a chain ended. */
+  causeOfEnd(chain: number): GapCause
 }
 
 /** What a date begins with. */
@@ -169,7 +181,10 @@ export class SourceFold {
       if (covered === undefined) continue
       recording.coversFrom = covered.from
       recording.coversTo = covered.to
-      const consolidation = this.#consolidationOf(reading, series, startFolds(opening, series, chainOf), covered)
+      const folds = startFolds(opening, series, chainOf)
+      const events = [...recording.hours.values()].reduce((sum, { rows }) => sum + rows, 0)
+      this.#options.onSeries?.({ series, date, startFolds: folds, events, causeOfEnd: (chain) => ends.causeOf(chain) })
+      const consolidation = this.#consolidationOf(reading, series, folds, covered)
       files.push(...(await consolidation.run()))
       closing.push(...closingOf(series, consolidation.endFolds, new Set(continued)))
     }
@@ -336,6 +351,19 @@ class DateEnds {
       const isReplaced = lastOfSid.get(`${connection} ${chain.sid}`)! > chain.lastAt
       return isReplaced ? chain.lastAt : lastOf.get(connection)!
     })
+  }
+
+  causeOf(id: number): GapCause {
+    const { chains, connections } = this.#reading
+    const chain = chains[id]!
+    if (chain.isEnded) return 'disconnect'
+    const isReplaced = chains.some(
+      (other) =>
+        other.sid === chain.sid &&
+        other.lastAt > chain.lastAt &&
+        connections.of(other.connection) === connections.of(chain.connection),
+    )
+    return isReplaced ? 'sequence gap' : 'end of a piece'
   }
 
   coverageOf(series: string): { readonly from: bigint; readonly to: bigint } | undefined {

@@ -4,9 +4,9 @@
 import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
 import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
 import type { UnknownReason } from '../lake/market-fold.ts'
-import type { FoldedDate, SeriesStrands } from '../lake/series-consolidation.ts'
-import type { RunEnd } from '../feed/read-span.ts'
-import type { GapCause } from '../feed/import-tally.ts'
+import type { FoldedDate } from '../lake/series-consolidation.ts'
+import type { GapCause } from '../fold/fold-tally.ts'
+import type { FoldedSeries } from '../fold/source-fold.ts'
 
 /** Gaps listed of one market and date, and of all; the others are only counted. */
 const MARKET_GAPS_LISTED_MAX = 1_000
@@ -34,16 +34,9 @@ export interface MarketDay {
   readonly losses: ReadonlyMap<GapCause, number>
   /** Receive time minus the exchange's, of `messages` that have both. */
   readonly lag: { readonly p50Ms: number; readonly p99Ms: number; readonly messages: number } | undefined
-  /** Records that several recordings hold. */
-  readonly repeatedRecords: number
   /** Snapshots beyond the first. */
   readonly resets: number
   readonly changesWithoutBook: number
-}
-
-/** What the report asks of a series' strands. */
-export interface ReportedStrands extends Pick<SeriesStrands, 'startFolds'> {
-  endOf(strand: number): RunEnd
 }
 
 /** A market in the date that is being folded. */
@@ -64,7 +57,7 @@ class MarketKnowledge {
 export class ImportReport {
   readonly #days: MarketDay[] = []
   #markets = new Map<string, MarketKnowledge>()
-  #strands: ReportedStrands | undefined
+  #causeOfEnd: FoldedSeries['causeOfEnd'] = () => 'end of a piece'
   #gapsListed = 0
 
   /** The market days so far, in the order in which they were folded. */
@@ -72,21 +65,21 @@ export class ImportReport {
     return this.#days
   }
 
-  /** The next series is folded. */
-  startSeries(strands: ReportedStrands): void {
-    this.#strands = strands
+  /** A series is folded in its next date. */
+  readonly onSeries = ({ startFolds, causeOfEnd }: FoldedSeries): void => {
+    this.#causeOfEnd = causeOfEnd
     this.#markets = new Map()
-    for (const [id, { serving }] of strands.startFolds) {
-      // From the beginning of the first date, whichever that is.
+    for (const [id, { serving }] of startFolds) {
+      // From the beginning of the date, whichever that is.
       if (serving !== undefined) this.#market(id).knownFrom = 0n
     }
   }
 
-  readonly onKnowledge: KnowledgeListener = (id, ts, strand, reason) => {
+  readonly onKnowledge: KnowledgeListener = (id, ts, chain, reason) => {
     const market = this.#market(id)
     market.isTouched = true
     if (reason !== undefined) {
-      this.#lose(market, ts, this.#causeOf(reason, strand))
+      this.#lose(market, ts, this.#causeOf(reason, chain))
       return
     }
     if (market.knownFrom !== undefined) return
@@ -105,7 +98,7 @@ export class ImportReport {
       if (figures === undefined || !isPresent) continue
       const market = known ?? this.#market(id)
       this.#closeDate(market, dayStart, end)
-      const { lag, repeats, resets, changesWithoutBook } = figures
+      const { lag, resets, changesWithoutBook } = figures
       this.#days.push({
         series,
         market: id,
@@ -121,11 +114,9 @@ export class ImportReport {
           lag.count === 0
             ? undefined
             : { p50Ms: lag.percentileMs(0.5)!, p99Ms: lag.percentileMs(0.99)!, messages: lag.count },
-        repeatedRecords: repeats,
         resets,
         changesWithoutBook,
       })
-      startNextDate(market, dayStart + NS_PER_DAY)
     }
   }
 
@@ -137,8 +128,8 @@ export class ImportReport {
     return market
   }
 
-  #causeOf(reason: UnknownReason, strand: number | undefined): GapCause {
-    if (reason === 'strand over') return this.#strands?.endOf(strand!) ?? 'end of file'
+  #causeOf(reason: UnknownReason, chain: number | undefined): GapCause {
+    if (reason === 'chain over') return this.#causeOfEnd(chain!)
     if (reason === 'recording over') return 'end of the recording'
     if (reason === 'left') return 'no longer followed'
     return reason === 'below zero' ? 'level below zero' : 'told by the recording'
@@ -184,16 +175,4 @@ function knownSince({ knownNs, firstKnown }: MarketKnowledge, coversFrom: bigint
   if (firstKnown === undefined || firstKnown[0] >= coversFrom) return knownNs
   const [from, to] = firstKnown
   return knownNs - ((to < coversFrom ? to : coversFrom) - from)
-}
-
-function startNextDate(market: MarketKnowledge, start: bigint): void {
-  if (market.knownFrom !== undefined) market.knownFrom = start
-  // What was unknown goes on being so, for the same reason.
-  else market.unknownFrom = undefined
-  market.knownNs = 0n
-  market.firstKnown = undefined
-  market.gaps = []
-  market.gapsLeftOut = 0
-  market.losses = new Map()
-  market.isTouched = false
 }

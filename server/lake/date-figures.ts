@@ -45,8 +45,6 @@ export class DateFigures {
   resets = 0
   /** Changes while no book was known. */
   changesWithoutBook = 0
-  /** Records that another recording of the same feed holds too. */
-  repeats = 0
   rows = 0
   /** Receive time minus the exchange's, of messages that have both. */
   readonly lag = new LagHistogram()
@@ -60,7 +58,6 @@ export class DateFigures {
   startDate(): void {
     this.resets = 0
     this.changesWithoutBook = 0
-    this.repeats = 0
     this.rows = 0
     this.lag.clear()
   }
