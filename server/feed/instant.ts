@@ -8,6 +8,8 @@ const RFC3339 =
   /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(?: ?(?:[Zz]|UTC|GMT)| ?([+-]\d{2})(?::?(\d{2}))?)$/
 const DECIMAL = /^(\d{1,19})(?:\.(\d+))?$/
 const DIGITS_MAX = 19
+/** Numbers from here on are nanoseconds. */
+const NANOSECONDS_MIN = 100_000_000_000_000_000n
 const SECOND_LENGTH = '2026-06-24T15:49:55'.length
 const ZERO = 48
 const COLON = 58
@@ -28,13 +30,13 @@ export function instantOf(value: unknown): bigint | undefined {
 }
 
 function ofMagnitude(value: bigint): bigint | undefined {
-  return inRange(value * nsPerUnit(value))
+  return inRange(value >= NANOSECONDS_MIN ? value : value * nsPerUnit(value))
 }
 
 function nsPerUnit(value: bigint): bigint {
   if (value < 100_000_000_000n) return BigInt(NS_PER_SECOND)
   if (value < 100_000_000_000_000n) return NS_PER_MS
-  return value < 100_000_000_000_000_000n ? 1_000n : 1n
+  return value < NANOSECONDS_MIN ? 1_000n : 1n
 }
 
 function ofDecimal(text: string): bigint | undefined {

@@ -1,71 +1,97 @@
-// Whether a file's lines stand in the order in which they came. Recordings may stand one after the other in one file; in
-// stretches of a few messages nothing tells any more whose the next number is, and such a file is refused.
+// Whether the lines of a file stand in the order in which they came. A file may hold recordings one after the other; where it
+// goes back every few messages, nothing shows which message follows which, and the file is refused.
 
-// Channels of one connection may overtake each other by so much.
+/** Channels of one connection may overtake each other by so much. */
 const BACK_NS_MAX = 5_000_000_000n
-
-/** So often a file may go back, and once in so many messages. */
+/** A file may go back so often, and once in so many messages. */
 const BACKS_MAX = 8
 const MESSAGES_PER_BACK_MIN = 16
+/** The latest numbers of a subscription, among which a message is recognised that stands twice. */
+const RECENT_NUMBERS = 1_024
+/** Subscriptions that are followed at once; a file with more starts anew. */
+const SUBSCRIPTIONS_MAX = 1_000
 
+/** Where the numbers of a subscription are. */
+interface Numbers {
+  last: number
+  lastTime: bigint | undefined
+  /** Where they were left last. */
+  left: number | undefined
+  /** The latest messages, by number: the number and its time. */
+  readonly recent: number[]
+  readonly recentTimes: (bigint | undefined)[]
+}
+
+/** One file's lines. */
 export class LineOrder {
-  readonly #isLive: boolean
-  #name = ''
+  readonly #name: string
   #backs = 0
   #messages = 0
-  #lastRecvTs: bigint | undefined
-  /** Where a subscription's numbers were left last. */
-  readonly #left = new Map<number, number>()
+  #lastTime: bigint | undefined
+  readonly #subscriptions = new Map<number, Numbers>()
 
-  /** `isLive`: messages come as they are received. */
-  constructor(isLive: boolean) {
-    this.#isLive = isLive
-  }
-
-  startFile(name: string): void {
+  /** `name` is for the message. */
+  constructor(name: string) {
     this.#name = name
-    this.#backs = 0
-    this.#messages = 0
-    this.#lastRecvTs = undefined
-    this.#left.clear()
   }
 
-  countMessage(): void {
+  /**
+   * Takes the next message. `time` (ns) is when it was received, or the exchange's time; `sid` and `seq` are its subscription and
+   * its number, where it has them.
+   */
+  count(time: bigint | undefined, sid?: number, seq?: number): void {
     this.#messages++
-  }
-
-  /** Where messages have no numbers, receipts alone tell; those of several connections may overtake each other a little. */
-  countReceipt(recvTs: bigint | undefined): void {
-    this.#messages++
-    if (recvTs === undefined) return
-    if (this.#lastRecvTs !== undefined && recvTs < this.#lastRecvTs - BACK_NS_MAX) this.#backs++
-    this.#lastRecvTs = recvTs
-  }
-
-  /** What follows came before what stands before it. */
-  goBack(): void {
-    this.#backs++
-  }
-
-  /** A subscription's numbers do not go on: `seq` comes after `lastSeq`. They may have been left there before. */
-  leave(sid: number, lastSeq: number, seq: number): void {
-    if (this.#left.get(sid) === seq - 1) this.#backs++
-    this.#left.set(sid, lastSeq)
-  }
-
-  /** What stands beside a message may be another connection's. */
-  get goesBack(): boolean {
-    return this.#backs > 0 && !this.#isLive
+    const isEarlier = this.#goesBackInTime(time)
+    const isLower = sid !== undefined && seq !== undefined && this.#goesBackInNumbers(time, sid, seq)
+    if (isEarlier || isLower) this.#backs++
   }
 
   /** Throws at the end of a file whose lines are out of order. */
   refuseDisorder(): void {
-    if (!this.goesBack || this.#backs <= BACKS_MAX) return
-    if (this.#messages >= this.#backs * MESSAGES_PER_BACK_MIN) return
+    if (this.#backs <= BACKS_MAX || this.#messages >= this.#backs * MESSAGES_PER_BACK_MIN) return
     throw new Error(
       `${this.#name}: it goes back ${this.#backs} times in ${this.#messages} messages: its lines are not in the order in ` +
         'which they came, or several recorders have written it at once; sort them by receive time, and import each ' +
         'recorder’s as a file of its own',
     )
+  }
+
+  #goesBackInTime(time: bigint | undefined): boolean {
+    if (time === undefined) return false
+    const last = this.#lastTime
+    this.#lastTime = time
+    return last !== undefined && time < last && time < last - BACK_NS_MAX
+  }
+
+  #goesBackInNumbers(time: bigint | undefined, sid: number, seq: number): boolean {
+    const numbers = this.#numbersOf(sid)
+    const { last, lastTime, left } = numbers
+    const place = seq % RECENT_NUMBERS
+    if (seq <= last && numbers.recent[place] === seq && numbers.recentTimes[place] === time) return false
+    numbers.recent[place] = seq
+    numbers.recentTimes[place] = time
+    numbers.last = seq
+    numbers.lastTime = time
+    if (seq === last + 1 || last === -1) return false
+    numbers.left = last
+    // The numbers go on where they were left before, or the message is an earlier one.
+    const isEarlier = seq <= last && time !== undefined && lastTime !== undefined && time < lastTime
+    return left === seq - 1 || isEarlier
+  }
+
+  #numbersOf(sid: number): Numbers {
+    let numbers = this.#subscriptions.get(sid)
+    if (numbers === undefined) {
+      if (this.#subscriptions.size >= SUBSCRIPTIONS_MAX) this.#subscriptions.clear()
+      numbers = {
+        last: -1,
+        lastTime: undefined,
+        left: undefined,
+        recent: Array.from({ length: RECENT_NUMBERS }, () => -1),
+        recentTimes: Array.from({ length: RECENT_NUMBERS }, () => undefined),
+      }
+      this.#subscriptions.set(sid, numbers)
+    }
+    return numbers
   }
 }

@@ -5,9 +5,10 @@
 //   {…frame…, "_received_at": "2026-06-24T15:49:55Z"}    the receive time put into the frame itself
 //   1782316195.033 {…frame…}   or tab or comma between   the receive time before the frame
 //   [1782316195033, {…frame…}]   or a list of frames     the same as a JSON array
-// A wrapped frame may be JSON or a string that holds JSON. Which keys are times, receive-time.ts tells by their names:
-// around a frame every time is its receive time; within one, `ts` and `timestamp` are the exchange's own and only what is
-// named a receive time is one. What a frame means is the decoders' affair.
+// A wrapped frame may be JSON or a string that holds JSON. receive-time.ts tells by their names which keys are times: around a
+// frame every time is its receive time; within one, `ts` and `timestamp` are the exchange's own, and only a key that is named a
+// receive time is one. The text of the frame is kept as the line has it wherever it stands there in one piece. Lines of raw
+// segments are read by segment-input.ts.
 
 import { BadLineError } from '../feed/bad-line.ts'
 import { exchangeOf, exchanges } from '../exchanges/registry.ts'
@@ -20,6 +21,7 @@ import type { FoundTime } from './receive-time.ts'
 // `msg` comes last: in a bare frame it may be the content, not the frame.
 const PAYLOAD_KEYS = [
   'frame',
+  'frames',
   'data',
   'message',
   'raw',
@@ -37,12 +39,23 @@ const HEARTBEATS = new Set(['PING', 'PONG'])
 const TIMED_HEARTBEAT = /^(\d[^[{]*?)[\s,]+(PING|PONG)$/
 const BEFORE_FRAME = 'what stands before the frame'
 
+/** A message with the text of its frames. */
+export interface RecordedFrames extends RecordedMessage {
+  /** The JSON text of the frame, or of the list, on one line. Of a heartbeat: its word. */
+  readonly text: string
+  /** The message is PING or PONG, which is not JSON. */
+  readonly isHeartbeat: boolean
+}
+
 /** A message with every time that was found for it, and the line it came from. */
 interface Reading {
-  readonly text: string
+  readonly line: string
   readonly times: FoundTime[]
   readonly ownTimeKeys: ReadonlySet<string>
   isList: boolean
+  isHeartbeat: boolean
+  /** The text of the frame or of the list, where the line holds it. */
+  text: string | undefined
 }
 
 /** The keys under which frames of the exchange have their own time, for parseRecordedLine. */
@@ -53,46 +66,95 @@ export function ownTimeKeysOf(source: LobSource): ReadonlySet<string> {
 const USUAL_TIME_KEYS: ReadonlySet<string> = new Set(OWN_TIME_KEYS)
 
 /** The message of a line that is not empty. Throws BadLineError. */
-export function parseRecordedLine(line: string, ownTimeKeys = USUAL_TIME_KEYS): RecordedMessage {
+export function parseRecordedLine(line: string, ownTimeKeys = USUAL_TIME_KEYS): RecordedFrames {
   const text = line.trim()
-  const reading: Reading = { text, times: [], ownTimeKeys, isList: false }
-  const frames = framesOfLine(reading)
-  const recvTs = reading.times.length === 0 ? undefined : agreedTime(reading.times)
-  return { recvTs, frames, isList: reading.isList }
+  const reading: Reading = {
+    line: text,
+    times: [],
+    ownTimeKeys,
+    isList: false,
+    isHeartbeat: false,
+    text: undefined,
+  }
+  const frames = wrappedFrames(reading) ?? framesOfLine(reading)
+  const { times, isList, isHeartbeat } = reading
+  return {
+    recvTs: times.length === 0 ? undefined : agreedTime(times),
+    frames,
+    isList,
+    text: textOf(reading, frames),
+    isHeartbeat,
+  }
+}
+
+function textOf({ text, isList, isHeartbeat }: Reading, frames: readonly Frame[]): string {
+  if (isHeartbeat) return String(frames[0]!['type'])
+  // A string that holds JSON may hold it on several lines.
+  if (text !== undefined && !text.includes('\n') && !text.includes('\r')) return text
+  return JSON.stringify(isList ? frames : frames[0])
+}
+
+// The usual wrapper, and that of raw segments: a time, then the frame, and nothing else. The frame is parsed alone; if that
+// succeeds, the line is an object of exactly these two members.
+const WRAPPER = /^\{\s*"([^"\\]+)"\s*:\s*(?:([1-9]\d{0,18})|"([^"\\]*)")\s*,\s*"([^"\\]+)"\s*:\s*(?=[{[])/
+const PAYLOADS: ReadonlySet<string> = new Set(PAYLOAD_KEYS)
+
+/** The frames of a line that is a wrapper of the usual form; `undefined` for any other line. Throws BadLineError. */
+function wrappedFrames(reading: Reading): readonly Frame[] | undefined {
+  const { line, times } = reading
+  const match = WRAPPER.exec(line)
+  if (match === null || line.charCodeAt(line.length - 1) !== 125 /* } */) return undefined
+  const [start, key = '', digits, text, payloadKey = ''] = match
+  const kind = kindOfKey(key)
+  if (kind === 'other' || !PAYLOADS.has(payloadKey)) return undefined
+  const json = line.slice(start.length, -1).trimEnd()
+  let payload: unknown
+  try {
+    payload = JSON.parse(json)
+  } catch {
+    return undefined
+  }
+  if (!isPayload(payload)) return undefined
+  times.push({ key, ts: readTime(key, digits ?? text), isReceiveTime: kind === 'receive' })
+  reading.text = json
+  return framesOf(payload, reading)
 }
 
 function framesOfLine(reading: Reading): readonly Frame[] {
-  const { text } = reading
-  const start = text.charCodeAt(0)
-  if (start === 123 /* { */ || start === 91 /* [ */) return framesOfValue(parseJson(text), reading)
-  if (HEARTBEATS.has(text)) return [heartbeat(text)]
-  const [, told, word] = TIMED_HEARTBEAT.exec(text) ?? []
+  const { line } = reading
+  const start = line.charCodeAt(0)
+  if (start === 123 /* { */ || start === 91 /* [ */) return framesOfValue(parseJson(line), line, reading)
+  if (HEARTBEATS.has(line)) return heartbeat(line, reading)
+  const [, told, word] = TIMED_HEARTBEAT.exec(line) ?? []
   if (told !== undefined && word !== undefined) {
     reading.times.push({ key: BEFORE_FRAME, ts: readTime(BEFORE_FRAME, told), isReceiveTime: false })
-    return [heartbeat(word)]
+    return heartbeat(word, reading)
   }
-  const json = text.search(/[{[]/)
-  const prefix = json === -1 ? '' : text.slice(0, json).replace(/[\s,]+$/, '')
+  const at = line.search(/[{[]/)
+  const prefix = at === -1 ? '' : line.slice(0, at).replace(/[\s,]+$/, '')
   if (!/^\d/.test(prefix)) throw new BadLineError('neither JSON nor a time followed by JSON')
-  const value = parseJson(text.slice(json))
+  const json = line.slice(at)
+  const value = parseJson(json)
   reading.times.push({ key: BEFORE_FRAME, ts: readTime(BEFORE_FRAME, prefix), isReceiveTime: false })
-  return framesOfValue(value, reading)
+  return framesOfValue(value, json, reading)
 }
 
-function framesOfValue(value: unknown, reading: Reading): readonly Frame[] {
-  if (isFrame(value)) return framesOfObject(value, reading)
+/** `json` is the text of `value`. */
+function framesOfValue(value: unknown, json: string, reading: Reading): readonly Frame[] {
+  if (isFrame(value)) return framesOfObject(value, json, reading)
   if (!Array.isArray(value)) throw new BadLineError('neither a frame nor a list of frames')
   const items: readonly unknown[] = value
   if (items.length !== 2 || (typeof items[0] !== 'number' && typeof items[0] !== 'string')) {
+    reading.text = json
     return framesOf(items, reading)
   }
   const key = 'the first element'
-  const exact = /^\[\s*(\d+(?:\.\d+)?)/.exec(reading.text)?.[1]
+  const exact = /^\[\s*(\d+(?:\.\d+)?)/.exec(reading.line)?.[1]
   reading.times.push({ key, ts: readTime(key, exactNumber(items[0], exact)), isReceiveTime: false })
   return framesOf(items[1], reading)
 }
 
-function framesOfObject(value: Frame, reading: Reading): readonly Frame[] {
+function framesOfObject(value: Frame, json: string, reading: Reading): readonly Frame[] {
   for (const key of PAYLOAD_KEYS) {
     if (value[key] === undefined) continue
     const payload = jsonWithin(value[key])
@@ -106,12 +168,14 @@ function framesOfObject(value: Frame, reading: Reading): readonly Frame[] {
   const isApart = typeof value['type'] === 'string' && value['market'] === undefined
   const { ownTimeKeys } = reading
   collectTimes(value, (key, isReceiveTime) => isReceiveTime || (isApart && !ownTimeKeys.has(key)), reading)
+  reading.text = json
   return [value]
 }
 
-function framesOf(payload: unknown, reading: Reading): Frame[] {
+function framesOf(payload: unknown, reading: Reading): readonly Frame[] {
   const value = jsonWithin(payload)
-  if (typeof value === 'string' && HEARTBEATS.has(value)) return [heartbeat(value)]
+  if (typeof value === 'string' && HEARTBEATS.has(value)) return heartbeat(value, reading)
+  if (typeof payload === 'string') reading.text = payload.trim()
   if (Array.isArray(value)) reading.isList = true
   const items: readonly unknown[] = Array.isArray(value) ? value : [value]
   return items.map((item) => {
@@ -159,7 +223,7 @@ function jsonWithin(value: unknown): unknown {
 function collectTimes(
   value: Frame,
   isWanted: (key: string, isReceiveTime: boolean) => boolean,
-  { text, times }: Reading,
+  { line, times }: Reading,
 ): void {
   for (const key in value) {
     const kind = kindOfKey(key)
@@ -167,19 +231,19 @@ function collectTimes(
     if (kind === 'other' || !isWanted(key, isReceiveTime)) continue
     const found = value[key]
     if (found === undefined || found === null) continue
-    times.push({ key, ts: readTime(key, exactOf(key, found, text)), isReceiveTime })
+    times.push({ key, ts: readTime(key, exactOf(key, found, line)), isReceiveTime })
   }
 }
 
 const NUMBER_OF_KEY = /\s*:\s*(\d+(?:\.\d+)?)(?![\d.eE])/y
 
 // Nanoseconds do not fit a JSON number as JavaScript reads it: their digits are taken from the line.
-function exactOf(key: string, found: unknown, text: string): unknown {
+function exactOf(key: string, found: unknown, line: string): unknown {
   if (typeof found !== 'number' || Number.isSafeInteger(found)) return found
   const quoted = JSON.stringify(key)
-  for (let at = text.indexOf(quoted); at !== -1; at = text.indexOf(quoted, at + 1)) {
+  for (let at = line.indexOf(quoted); at !== -1; at = line.indexOf(quoted, at + 1)) {
     NUMBER_OF_KEY.lastIndex = at + quoted.length
-    const digits = NUMBER_OF_KEY.exec(text)?.[1]
+    const digits = NUMBER_OF_KEY.exec(line)?.[1]
     if (digits !== undefined && Number(digits) === found) return digits
   }
   return found
@@ -189,8 +253,9 @@ function exactNumber(value: unknown, digits: string | undefined): unknown {
   return typeof value === 'number' && digits !== undefined && Number(digits) === value ? digits : value
 }
 
-function heartbeat(text: string): Frame {
-  return { type: text }
+function heartbeat(word: string, reading: Reading): readonly Frame[] {
+  reading.isHeartbeat = true
+  return [{ type: word }]
 }
 
 function parseJson(text: string): unknown {

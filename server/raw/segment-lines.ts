@@ -77,11 +77,13 @@ export interface TextLine extends LinePlace {
 
 export interface EventLine extends LinePlace {
   readonly kind: 'event'
+  readonly recvTs: bigint
   readonly event: ConnectionEvent
 }
 
 export interface SeriesLine extends LinePlace {
   readonly kind: 'series'
+  readonly recvTs: bigint
   /** Series by market id. */
   readonly series: ReadonlyMap<string, string>
 }
@@ -137,7 +139,7 @@ export function messageText(recvTs: bigint | undefined, text: string, place?: Co
 }
 
 /** The text of a line with what happened to a connection. */
-export function eventText(recvTs: bigint, event: ConnectionEvent, place: ConnectionPlace): string {
+export function eventText(recvTs: bigint, event: ConnectionEvent, place?: ConnectionPlace): string {
   return `${headOf(recvTs, place)}"event":"${event}"}`
 }
 
@@ -204,11 +206,15 @@ function lineOf(value: unknown): SegmentLine {
     return { ...place, kind: 'frames', frames: framesOf(frames), isList: true, text: JSON.stringify(frames) }
   }
   if (typeof text === 'string') return { ...place, kind: 'text', text }
-  if (event === 'series' && isFrame(value['series'])) {
-    return { ...place, kind: 'series', series: seriesOf(value['series']) }
+  const { recvTs } = place
+  if (recvTs !== undefined && event === 'series' && isFrame(value['series'])) {
+    return { ...place, kind: 'series', recvTs, series: seriesOf(value['series']) }
   }
-  if (event === 'open' || event === 'close' || event === 'alive' || event === 'lost') {
-    return { ...place, kind: 'event', event }
+  if (
+    recvTs !== undefined &&
+    (event === 'open' || event === 'close' || event === 'alive' || event === 'lost')
+  ) {
+    return { ...place, kind: 'event', recvTs, event }
   }
   if (skipped === 1) return { ...place, kind: 'skipped' }
   throw new SegmentLineError('a line has neither frame, frames, text, event nor skipped')

@@ -18,7 +18,7 @@ import { headerText } from './segment-lines.ts'
 import type { SegmentHeader } from './segment-lines.ts'
 import { DamagedSegmentError, verifySegment } from './segment-reader.ts'
 
-const GZIP_LEVEL = 6
+const GZIP_LEVEL = 5
 /** Characters of lines that go to gzip at once. */
 const BLOCK_CHARACTERS = 256 * 1024
 /** Bytes of one piece that gzip hands to the file. */

@@ -34,6 +34,7 @@ const PUBLIC_CHANNELS: ReadonlySet<unknown> = new Set([
   'multivariate',
   'multivariate_market_lifecycle',
 ])
+const OWN_ORDER_KEYS: readonly string[] = ['client_order_id', 'subaccount', 'subaccount_number']
 const COMMANDS: ReadonlySet<unknown> = new Set([
   'subscribe',
   'update_subscription',
@@ -81,8 +82,8 @@ export function publicPartOfKalshi(frame: Frame): Frame | undefined {
 
 // A delta that the client's own order caused names that order.
 function withoutOwnOrder(frame: Frame, content: Frame): Frame {
-  const { client_order_id: order, subaccount, subaccount_number: number, ...msg } = content
-  if (order === undefined && subaccount === undefined && number === undefined) return frame
+  if (!OWN_ORDER_KEYS.some((key) => content[key] !== undefined)) return frame
+  const msg = Object.fromEntries(Object.entries(content).filter(([key]) => !OWN_ORDER_KEYS.includes(key)))
   return { ...frame, msg }
 }
 

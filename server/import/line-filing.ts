@@ -1,0 +1,210 @@
+// Lines of an input → lines of a segment. What is private is left out and counted; what cannot be read is a bad line.
+
+import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
+import { lobSourceNames } from '../../shared/lob-sources.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { isSeriesName } from '../../shared/series-name.ts'
+import type { Exchange } from '../exchanges/exchange.ts'
+import { exchangeOf } from '../exchanges/registry.ts'
+import { BadLineError, shown } from '../feed/bad-line.ts'
+import type { FeedMessage } from '../feed/feed-message.ts'
+import type { SequenceTrust } from '../feed/feed-reading.ts'
+import type { Frame } from '../feed/frame.ts'
+import type { LineOrder } from '../feed/line-order.ts'
+import {
+  SKIPPED_TEXT,
+  eventText,
+  framesText,
+  headerText,
+  messageText,
+  seriesText,
+} from '../raw/segment-lines.ts'
+import type { ConnectionPlace, FramesLine, SegmentLine } from '../raw/segment-lines.ts'
+import type { LineTimes } from './line-hours.ts'
+import { ownTimeKeysOf } from './recorded-message.ts'
+import { parseInputLine } from './segment-input.ts'
+
+/** Types of private frames that are counted by name; further ones are counted together. */
+const PRIVATE_TYPES_MAX = 100
+const TYPE_CHARACTERS_MAX = 40
+/** Market ids that are known to be good. */
+const CHECKED_IDS_MAX = 100_000
+const NS_PER_MS_NUMBER = 1_000_000
+
+/** What was read. */
+export interface SegmentingTally {
+  /** Frames that were kept. */
+  messages: number
+  badLines: number
+  /** Frames that were left out because they are private, or of which a private part was, by type. */
+  readonly privateFrames: Map<string, number>
+}
+
+export interface LineFilingOptions {
+  readonly source: LobSource
+  readonly series?: string | undefined
+  readonly sequence?: SequenceTrust | undefined
+}
+
+/** A line as a segment takes it. */
+export interface FiledLine extends LineTimes {
+  readonly text: string
+  readonly recvTs: bigint | undefined
+  /** Of a recorder's segment: the recorder. */
+  readonly recorder: string | undefined
+  /** The time of its books, ms, where that says only when they changed last; NaN elsewhere. */
+  readonly bookMs: number
+  /** It holds a message, or what happened to a connection. */
+  readonly hasContent: boolean
+}
+
+/** Reads lines, and leaves out what is private. */
+export class LineFiling {
+  readonly #exchange: Exchange
+  readonly #ownTimeKeys: ReadonlySet<string>
+  readonly #tally: SegmentingTally
+  readonly #hasNumbers: boolean
+  readonly #seriesOf: (id: string) => string
+  readonly #checkedIds = new Set<string>()
+
+  constructor({ source, sequence, series }: LineFilingOptions, tally: SegmentingTally) {
+    this.#exchange = exchangeOf(source)
+    this.#ownTimeKeys = ownTimeKeysOf(source)
+    this.#tally = tally
+    this.#hasNumbers = this.#exchange.isNumbered && sequence !== 'ignore'
+    this.#seriesOf = series === undefined ? lobSourceNames(source).seriesOf : () => series
+  }
+
+  /** What a line of an input says. Throws BadLineError. */
+  parse(text: string): SegmentLine {
+    return parseInputLine(text, this.#ownTimeKeys)
+  }
+
+  /** The line as a segment takes it; `undefined` where all of it is private. Throws BadLineError. */
+  file(line: SegmentLine, order: LineOrder): FiledLine | undefined {
+    if (line.kind === 'frames') return this.#fileFrames(line, order)
+    const { recvTs } = line
+    const place = placeOf(line)
+    if (line.kind === 'text' && place === undefined) order.count(recvTs)
+    return {
+      text: textOf(line, place),
+      recvTs,
+      recorder: recorderOf(line),
+      ms: NaN,
+      recvMs: msOf(recvTs),
+      bookMs: NaN,
+      hasContent: line.kind !== 'skipped',
+    }
+  }
+
+  #fileFrames(line: FramesLine, order: LineOrder): FiledLine | undefined {
+    const { frames, recvTs, isList } = line
+    const kept = this.#publicParts(frames)
+    if (kept.length === 0 && frames.length > 0) return undefined
+    const times = { ms: NaN, bookMs: NaN }
+    const isNumbered = this.#exchange.isNumbered
+    // A list of messages came at once.
+    let first: FeedMessage | undefined
+    for (const frame of kept) {
+      const message = this.#exchange.readFrame(frame)
+      first ??= message
+      this.#checkIds(message)
+      if (message.ts === undefined) continue
+      const ms = msOf(message.ts)
+      const key = message.body.kind === 'book' && !isNumbered ? 'bookMs' : 'ms'
+      if (!(ms <= times[key])) times[key] = ms
+    }
+    this.#tally.messages += kept.length
+    const place = placeOf(line)
+    // Lines of a recorder are numbered.
+    if (place === undefined) this.#count(first, recvTs, order)
+    const json = kept === frames ? line.text : JSON.stringify(isList ? kept : kept[0])
+    return {
+      text: framesText(recvTs, json, isList, place),
+      recvTs,
+      recorder: recorderOf(line),
+      recvMs: msOf(recvTs),
+      ...times,
+      hasContent: true,
+    }
+  }
+
+  #count(message: FeedMessage | undefined, recvTs: bigint | undefined, order: LineOrder): void {
+    const time = recvTs ?? (message?.body.kind === 'book' ? undefined : message?.ts)
+    if (this.#hasNumbers && message !== undefined) order.count(time, message.sid, message.seq)
+    else order.count(time)
+  }
+
+  /** The same list where nothing in it is private. */
+  #publicParts(frames: readonly Frame[]): readonly Frame[] {
+    let parts: Frame[] | undefined
+    for (const [index, frame] of frames.entries()) {
+      const part = this.#exchange.publicPart(frame)
+      if (part !== frame) {
+        this.#countPrivate(frame)
+        parts ??= frames.slice(0, index)
+      }
+      if (part !== undefined) parts?.push(part)
+    }
+    return parts ?? frames
+  }
+
+  #countPrivate(frame: Frame): void {
+    const { privateFrames } = this.#tally
+    const type = typeOf(frame)
+    const isKnown = privateFrames.has(type) || privateFrames.size < PRIVATE_TYPES_MAX
+    const name = isKnown ? type : 'other types'
+    privateFrames.set(name, (privateFrames.get(name) ?? 0) + 1)
+  }
+
+  #checkIds({ body }: FeedMessage): void {
+    if (body.kind === 'book') this.#checkId(body.marketId)
+    else if (body.kind === 'changes') for (const { marketId } of body.changes) this.#checkId(marketId)
+  }
+
+  // An id that the lake cannot hold must not come into it.
+  #checkId(id: string): void {
+    if (this.#checkedIds.has(id)) return
+    const bytes = Buffer.byteLength(id)
+    if (bytes === 0 || bytes > MARKET_ID_BYTES_MAX || !isSeriesName(this.#seriesOf(id))) {
+      throw new BadLineError(`no market id: ${shown(id)}`)
+    }
+    if (this.#checkedIds.size < CHECKED_IDS_MAX) this.#checkedIds.add(id)
+  }
+}
+
+function typeOf(frame: Frame): string {
+  const type = frame['type'] ?? frame['event_type'] ?? frame['cmd'] ?? frame['operation']
+  return typeof type === 'string' ? type.slice(0, TYPE_CHARACTERS_MAX) : 'unknown'
+}
+
+function msOf(ts: bigint | undefined): number {
+  return ts === undefined ? NaN : Number(ts) / NS_PER_MS_NUMBER
+}
+
+function placeOf({ connection, n }: SegmentLine): ConnectionPlace | undefined {
+  return connection === undefined || n === undefined ? undefined : { connection, n }
+}
+
+/** A connection is named after its recorder. */
+function recorderOf({ connection }: SegmentLine): string | undefined {
+  return connection?.split('/', 1)[0]
+}
+
+function textOf(line: Exclude<SegmentLine, FramesLine>, place: ConnectionPlace | undefined): string {
+  if (line.kind === 'text') return messageText(line.recvTs, line.text, place)
+  if (line.kind === 'event') return eventText(line.recvTs, line.event, place)
+  if (line.kind === 'series') return seriesText(line.recvTs, line.series)
+  return line.kind === 'header' ? headerText(line.header) : SKIPPED_TEXT
+}
+
+/** Stands for a line that could not be read. */
+export const SKIPPED_LINE: FiledLine = {
+  text: SKIPPED_TEXT,
+  recvTs: undefined,
+  recorder: undefined,
+  ms: NaN,
+  recvMs: NaN,
+  bookMs: NaN,
+  hasContent: false,
+}

@@ -1,0 +1,144 @@
+// The UTC hour that each line of a recording is filed under. It is that of the exchange's time; where a message does not state
+// one, the receive time stands in for it, less what the lines before show of the delay and of the recorder's clock. A line
+// begins a later hour only if the next line with a time bears it out: one wrong time must not move the lines after it. Hours
+// never go back; a line of an earlier hour stays in the open one.
+//
+// Times are milliseconds as JavaScript numbers: this runs once a line, and hours need no more.
+
+import { MS_PER_DAY, MS_PER_HOUR } from '../../shared/utc-date.ts'
+
+/** Channels of one connection overtake each other by less, and a clock moves by less from one message to the next. */
+const TOLERANCE_MS = 5_000
+/** A first line so far before the second one has a wrong time. */
+const FIRST_GAP_MS_MAX = 31 * MS_PER_DAY
+/** The last line of a recording may follow so long after the one before without anything to bear it out. */
+const LAST_GAP_MS_MAX = MS_PER_DAY
+
+/** The times of one line. NaN where it has none. */
+export interface LineTimes {
+  /** The exchange's. */
+  readonly ms: number
+  readonly recvMs: number
+}
+
+/**
+ * Where a line belongs. `stay`: in the open hour. `wait`: this line may begin a later hour; hold it, and give the next ones to
+ * `resolve`.
+ */
+export type HourVerdict = 'stay' | 'wait'
+
+export class LineHours {
+  /** The open hour's start; undefined until two lines agree on it, or the recording ends. */
+  #hourMs: number | undefined
+  /** The latest time in it. */
+  #lastMs = NaN
+  /** The time of the first line that has one, until the next one bears it out. */
+  #firstMs = NaN
+  /** Whether that is a receive time alone. */
+  #isFirstReceived = false
+  #hasCut = false
+  /** The line that waits. */
+  #waiting: LineTimes | undefined
+  /** Receive time less the exchange's, as the latest lines agree on it; and one that the next line may agree on. */
+  #lagMs = NaN
+  #nextLagMs = NaN
+
+  /** Where the line belongs, when no line waits. */
+  judge(line: LineTimes): HourVerdict {
+    const time = this.#timeOf(line)
+    if (Number.isNaN(time)) return 'stay'
+    if (this.#hourMs === undefined || (this.#isFirstReceived && !this.#hasCut && !Number.isNaN(line.ms)))
+      this.#begin(line, time)
+    const hourMs = this.#hourMs
+    if (hourMs === undefined || time < hourMs + MS_PER_HOUR) {
+      this.#take(line, time)
+      return 'stay'
+    }
+    this.#waiting = line
+    return 'wait'
+  }
+
+  /**
+   * Whether the line that waits begins a later hour, as the next line shows; `undefined` where that has no time. Afterwards
+   * judge `line` too.
+   */
+  resolve(line: LineTimes): boolean | undefined {
+    const waiting = this.#waiting!
+    const time = this.#timeOf(line)
+    if (Number.isNaN(time)) return undefined
+    return this.#settle(time >= this.#timeOf(waiting) - TOLERANCE_MS)
+  }
+
+  /** The same at the end of the recording. */
+  resolveLast(): boolean {
+    const waiting = this.#waiting!
+    const lagMs = waiting.recvMs - waiting.ms - this.#lagMs
+    if (!Number.isNaN(lagMs)) return this.#settle(Math.abs(lagMs) <= TOLERANCE_MS)
+    return this.#settle(this.#timeOf(waiting) <= this.#lastMs + LAST_GAP_MS_MAX)
+  }
+
+  /** The same where too many lines without a time have followed. */
+  giveUp(): false {
+    this.#settle(false)
+    return false
+  }
+
+  /** The start of the open hour, ms; `undefined` where no line had a time. */
+  get hourMs(): number | undefined {
+    if (this.#hourMs !== undefined) return this.#hourMs
+    return Number.isNaN(this.#firstMs) ? undefined : hourOf(this.#firstMs)
+  }
+
+  #settle(begins: boolean): boolean {
+    const waiting = this.#waiting!
+    this.#waiting = undefined
+    if (!begins) return false
+    const time = this.#timeOf(waiting)
+    this.#hourMs = hourOf(time)
+    this.#hasCut = true
+    this.#take(waiting, time)
+    return true
+  }
+
+  // Until the second line with a time, and until the first with the exchange's.
+  #begin(line: LineTimes, time: number): void {
+    const isReceived = Number.isNaN(line.ms)
+    const first = this.#firstMs
+    const isFirst = Number.isNaN(first) || (this.#isFirstReceived && !isReceived)
+    if (isFirst) {
+      this.#hourMs = undefined
+      this.#lastMs = NaN
+      this.#firstMs = time
+      this.#isFirstReceived = isReceived
+      return
+    }
+    const isBorneOut = time >= hourOf(first) - TOLERANCE_MS && time <= first + FIRST_GAP_MS_MAX
+    if (isBorneOut) this.#hourMs = hourOf(first)
+    else this.#firstMs = time
+  }
+
+  #take(line: LineTimes, time: number): void {
+    if (!(time <= this.#lastMs)) this.#lastMs = time
+    const lagMs = line.recvMs - line.ms
+    if (Number.isNaN(lagMs)) return
+    // A lag that is unlike those before counts when the next one is like it.
+    if (isNear(lagMs, this.#lagMs) || Number.isNaN(this.#lagMs) || isNear(lagMs, this.#nextLagMs)) {
+      this.#lagMs = lagMs
+      this.#nextLagMs = NaN
+    } else this.#nextLagMs = lagMs
+  }
+
+  /** NaN where nothing tells. */
+  #timeOf({ ms, recvMs }: LineTimes): number {
+    if (!Number.isNaN(ms)) return ms
+    return Number.isNaN(this.#lagMs) ? recvMs : recvMs - this.#lagMs
+  }
+}
+
+function isNear(a: number, b: number): boolean {
+  return Math.abs(a - b) <= TOLERANCE_MS
+}
+
+function hourOf(ms: number): number {
+  return Math.floor(ms / MS_PER_HOUR) * MS_PER_HOUR
+}

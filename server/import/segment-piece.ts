@@ -1,0 +1,161 @@
+// A piece: consecutive lines of one input that are read alike. It is cut into segments where the hour advances; each further
+// segment begins with the last line of the one before.
+
+import { resolve, sep } from 'node:path'
+import { rawFileOfKey } from '../../shared/lake-layout.ts'
+import { MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { BadLineError } from '../feed/bad-line.ts'
+import type { SegmentHeader } from '../raw/segment-lines.ts'
+import { SegmentWriter } from '../raw/segment-writer.ts'
+import type { SegmentPlace, StagedSegment } from '../raw/segment-writer.ts'
+import type { FiledLine } from './line-filing.ts'
+import { LineHours } from './line-hours.ts'
+
+/** Lines without a time that wait until the next line shows where they belong. */
+const WAITING_LINES_MAX = 1_000
+const WAITING_CHARACTERS_MAX = 8 * 1024 * 1024
+const IMPORT = 'import'
+/** raw/source=…/date=…/<name> */
+const KEY_PARTS = 4
+
+export interface SegmentPieceOptions {
+  readonly lake: string
+  readonly header: SegmentHeader
+  /** Takes the segments as they are staged. */
+  readonly staged: StagedSegment[]
+  /** The path of the file where the lines come from a segment: they stay one. */
+  readonly segmentPath: string | undefined
+}
+
+export class SegmentPiece {
+  readonly header: SegmentHeader
+  readonly #lake: string
+  readonly #staged: StagedSegment[]
+  /** The lines come from a segment: they stay one. */
+  readonly #isSegment: boolean
+  /** Where the segment belongs, as its path says. */
+  readonly #place: SegmentPlace | undefined
+  readonly #hours = new LineHours()
+  #writer: SegmentWriter | undefined
+  #waiting: FiledLine[] = []
+  #waitingCharacters = 0
+  #last: FiledLine | undefined
+  #hasContent = false
+  /** The latest time of books that say only when they changed last, ms. */
+  #bookMs = NaN
+  #firstRecvMs = NaN
+
+  constructor({ lake, header, staged, segmentPath }: SegmentPieceOptions) {
+    this.header = header
+    this.#lake = lake
+    this.#staged = staged
+    this.#isSegment = segmentPath !== undefined
+    this.#place = segmentPath === undefined ? undefined : placeOfPath(segmentPath, header)
+  }
+
+  /** Adds a line. Returns a promise where the next one must wait. */
+  add(line: FiledLine): Promise<void> | undefined {
+    if (this.#waiting.length > 0) return this.#addWaiting(line)
+    if (this.#writer === undefined) return this.#open(line)
+    if (this.#hours.judge(line) === 'stay') {
+      this.#write(line)
+      return undefined
+    }
+    this.#wait(line)
+    return undefined
+  }
+
+  /** Waits for the disk. */
+  async drained(): Promise<void> {
+    if (this.#writer?.isFull === true) await this.#writer.drained()
+  }
+
+  /** Stages the last segment. Throws BadLineError where no line has a time. */
+  async finish(): Promise<void> {
+    if (this.#waiting.length > 0) await this.#release(this.#hours.resolveLast())
+    await this.#stage()
+  }
+
+  /** Removes what is not staged. */
+  async discard(): Promise<void> {
+    await this.#writer?.discard()
+    this.#writer = undefined
+  }
+
+  async #open(line: FiledLine): Promise<void> {
+    this.#writer = await SegmentWriter.open(this.#lake, this.header)
+    await this.add(line)
+  }
+
+  async #addWaiting(line: FiledLine): Promise<void> {
+    const isFull =
+      this.#waiting.length >= WAITING_LINES_MAX || this.#waitingCharacters >= WAITING_CHARACTERS_MAX
+    const begins = isFull ? this.#hours.giveUp() : this.#hours.resolve(line)
+    if (begins === undefined) {
+      this.#wait(line)
+      return
+    }
+    await this.#release(begins)
+    await this.add(line)
+  }
+
+  #wait(line: FiledLine): void {
+    this.#waiting.push(line)
+    this.#waitingCharacters += line.text.length
+  }
+
+  async #release(begins: boolean): Promise<void> {
+    const waiting = this.#waiting
+    this.#waiting = []
+    this.#waitingCharacters = 0
+    if (begins && !this.#isSegment) {
+      const last = this.#last
+      await this.#stage()
+      this.#writer = await SegmentWriter.open(this.#lake, this.header)
+      if (last !== undefined) this.#write(last)
+    }
+    for (const line of waiting) this.#write(line)
+  }
+
+  #write(line: FiledLine): void {
+    this.#writer!.add(line.text, line.recvTs)
+    this.#last = line
+    if (line.hasContent) this.#hasContent = true
+    if (!(line.bookMs <= this.#bookMs)) this.#bookMs = line.bookMs
+    if (Number.isNaN(this.#firstRecvMs)) this.#firstRecvMs = line.recvMs
+  }
+
+  async #stage(): Promise<void> {
+    const writer = this.#writer
+    if (writer === undefined) return
+    if (!this.#hasContent) {
+      await this.discard()
+      return
+    }
+    const staged = await writer.stage(this.#place ?? this.#placeOfTimes())
+    this.#writer = undefined
+    this.#staged.push(staged)
+  }
+
+  #placeOfTimes(): SegmentPlace {
+    const { recorder = IMPORT } = this.header
+    // A recorder cuts at its own hours.
+    const ownMs = this.header.recorder === undefined ? undefined : defined(this.#firstRecvMs)
+    const ms = ownMs ?? this.#hours.hourMs ?? defined(this.#bookMs)
+    if (ms === undefined) throw new BadLineError('no message of the recording carries a time')
+    return { recorder, date: utcDateOf(ms), hour: Math.floor(ms / MS_PER_HOUR) % 24 }
+  }
+}
+
+function defined(ms: number): number | undefined {
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+/** The place of a segment whose file lies in a lake's raw folder. */
+function placeOfPath(path: string, header: SegmentHeader): SegmentPlace | undefined {
+  const file = rawFileOfKey(resolve(path).split(sep).slice(-KEY_PARTS).join('/'))
+  const { recorder = IMPORT, source } = header
+  if (file?.segment === undefined || file.source !== source || file.segment.recorder !== recorder)
+    return undefined
+  return { recorder, date: file.date, hour: file.segment.hour }
+}

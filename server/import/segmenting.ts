@@ -1,0 +1,254 @@
+// Recordings → raw segments: the first half of an import. Lines are read, private frames are left out, and what remains is
+// cut where the hour advances. Each further piece of an input begins with the last line of the piece before, so that the
+// pieces together show what followed what. Segments wait under temporary names until every input has been read.
+
+import type { Readable } from 'node:stream'
+import { isRecorderName, rawSourceDirectory } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { BadLineError, shown } from '../feed/bad-line.ts'
+import type { FeedReading } from '../feed/feed-reading.ts'
+import { LineOrder } from '../feed/line-order.ts'
+import { removeStaleTemporaries } from '../lake/temporary-file.ts'
+import type { SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
+import type { SegmentFacts, StagedSegment } from '../raw/segment-writer.ts'
+import { FirstFrames } from './first-frames.ts'
+import { UnreadableInputError, openInputs } from './import-input.ts'
+import type { ImportInput } from './import-input.ts'
+import { LineFiling, SKIPPED_LINE } from './line-filing.ts'
+import type { FiledLine, SegmentingTally } from './line-filing.ts'
+import { readLines } from './line-reader.ts'
+import type { RecordedLine } from './line-reader.ts'
+import { SegmentPiece } from './segment-piece.ts'
+
+/** Bad lines that an import shows in full; all are counted. */
+const BAD_LINES_SHOWN = 5
+const SKIP_HINT =
+  '--skip-bad imports the lines that can be read and counts the others; a recorder that was killed leaves half a last line'
+
+export interface SegmentingProgress {
+  /** An input is opened, with its size in bytes where it has one. */
+  onInput?(name: string, sizeBytes: number | undefined): void
+  /** Bytes of the input read since the last call, before decompression. */
+  onBytes?(count: number): void
+}
+
+export interface SegmentingOptions extends FeedReading {
+  readonly source: LobSource
+  readonly lake: string
+  /** Files; `-`, or no path at all, means stdin. */
+  readonly paths: readonly string[]
+  readonly stdin: Readable
+  /** Files every market under this series. */
+  readonly series?: string | undefined
+  /** Count lines that cannot be read, instead of stopping at the first one. */
+  readonly skipBad: boolean
+  readonly signal: AbortSignal
+  readonly progress?: SegmentingProgress | undefined
+}
+
+/** Lines of one input that could not be read. */
+export interface BadLines {
+  readonly input: string
+  count: number
+  /** The first few, as `file:line: reason`. */
+  readonly first: string[]
+}
+
+/** Segments that are complete under temporary names. Either `publish` or `discard` must be called. */
+export class SegmentedRecordings {
+  readonly segments: readonly StagedSegment[]
+  readonly tally: SegmentingTally
+  /** Inputs with lines that were skipped. */
+  readonly badLines: readonly BadLines[]
+
+  constructor(segments: readonly StagedSegment[], tally: SegmentingTally, badLines: readonly BadLines[]) {
+    this.segments = segments
+    this.tally = tally
+    this.badLines = badLines
+  }
+
+  /** The dates that have segments, sorted. */
+  get dates(): string[] {
+    return [...new Set(this.segments.map(({ facts }) => facts.date))].toSorted()
+  }
+
+  /** Gives each segment its name. A failure leaves those before it in the lake; they are complete, and harmless. */
+  async publish(): Promise<SegmentFacts[]> {
+    for (const segment of this.segments) await segment.publish()
+    return this.segments.map(({ facts }) => facts)
+  }
+
+  /** Removes what was not published. */
+  async discard(): Promise<void> {
+    for (const segment of this.segments) await segment.discard()
+  }
+}
+
+/**
+ * Reads every input, and writes its segments under temporary names. Throws an error for the user, or the signal's reason, and
+ * leaves nothing behind then.
+ */
+export async function segmentRecordings(options: SegmentingOptions): Promise<SegmentedRecordings> {
+  const { lake, source, signal, progress } = options
+  const inputs = await openInputs(options.paths, options.stdin, signal)
+  await removeStaleTemporaries(rawSourceDirectory(lake, source))
+  const staged: StagedSegment[] = []
+  const tally: SegmentingTally = { messages: 0, badLines: 0, privateFrames: new Map() }
+  const badLines: BadLines[] = []
+  const filing = new LineFiling(options, tally)
+  try {
+    for (const input of inputs) {
+      progress?.onInput?.(input.name, input.sizeBytes)
+      const bad = await new InputSegmenting(input, options, filing, tally, staged).read()
+      if (bad.count > 0) badLines.push(bad)
+    }
+    return new SegmentedRecordings(await withoutRepeats(staged), tally, badLines)
+  } catch (error) {
+    for (const segment of staged) await segment.discard()
+    signal.throwIfAborted()
+    throw error
+  }
+}
+
+/** Each segment once: the same lines may stand in several inputs. */
+async function withoutRepeats(staged: readonly StagedSegment[]): Promise<StagedSegment[]> {
+  const byPath = new Map<string, StagedSegment>()
+  for (const segment of staged) {
+    if (byPath.has(segment.facts.path)) await segment.discard()
+    else byPath.set(segment.facts.path, segment)
+  }
+  return [...byPath.values()]
+}
+
+/** Cuts one input into segments. */
+class InputSegmenting {
+  readonly #input: ImportInput
+  readonly #options: SegmentingOptions
+  readonly #filing: LineFiling
+  readonly #tally: SegmentingTally
+  readonly #staged: StagedSegment[]
+  readonly #bad: BadLines
+  readonly #order: LineOrder
+  /** What the input's lines are read with, unless they belong to a segment. */
+  readonly #ownHeader: SegmentHeader
+  #piece: SegmentPiece
+
+  constructor(
+    input: ImportInput,
+    options: SegmentingOptions,
+    filing: LineFiling,
+    tally: SegmentingTally,
+    staged: StagedSegment[],
+  ) {
+    this.#input = input
+    this.#options = options
+    this.#filing = filing
+    this.#tally = tally
+    this.#staged = staged
+    this.#bad = { input: input.name, count: 0, first: [] }
+    this.#order = new LineOrder(input.name)
+    const { source, series, sequence = 'strict', useYesPrice } = options
+    this.#ownHeader = { source, reading: { series, sequence, useYesPrice } }
+    this.#piece = this.#newPiece(this.#ownHeader)
+  }
+
+  async read(): Promise<BadLines> {
+    const { signal, source } = this.#options
+    const first = new FirstFrames(this.#input.name, source)
+    try {
+      for await (const lines of this.#lines()) {
+        for (const { text, number } of lines) {
+          let wait: Promise<void> | undefined
+          try {
+            if (typeof text !== 'string') throw text
+            const line = this.#filing.parse(text)
+            if (line.kind === 'frames' && !first.isSettled) first.add(line.frames)
+            wait = this.#take(line)
+          } catch (error) {
+            if (!(error instanceof BadLineError)) throw error
+            first.refuseOthers()
+            this.#skip(`${this.#input.name}:${number}: ${error.message}`, error, SKIP_HINT)
+            wait = this.#piece.add(SKIPPED_LINE)
+          }
+          if (wait !== undefined) await wait
+        }
+        await this.#piece.drained()
+        signal.throwIfAborted()
+      }
+      first.refuseOthers()
+      await this.#finishPiece()
+      this.#order.refuseDisorder()
+    } catch (error) {
+      await this.#piece.discard()
+      throw error
+    }
+    return this.#bad
+  }
+
+  #take(line: SegmentLine): Promise<void> | undefined {
+    if (line.kind === 'header') return this.#startSegment(line.header)
+    const filed = this.#filing.file(line, this.#order)
+    if (filed === undefined) return undefined
+    const { header } = this.#piece
+    // Lines of a recorder that have lost their header, and those of a recording behind a segment.
+    const isOfAnother = filed.recorder !== undefined && filed.recorder !== header.recorder
+    const isOfNone = filed.recorder === undefined && header.recorder !== undefined && line.kind === 'frames'
+    if (!isOfAnother && !isOfNone) return this.#piece.add(filed)
+    const recorder = filed.recorder
+    if (recorder !== undefined && !isRecorderName(recorder)) {
+      throw new BadLineError(`no recorder's name: ${shown(recorder)}`)
+    }
+    const { source } = this.#options
+    return this.#startPiece(recorder === undefined ? this.#ownHeader : { source, recorder }, filed)
+  }
+
+  /** Throws BadLineError for a segment of another exchange. */
+  #startSegment(header: SegmentHeader): Promise<void> {
+    const { source } = this.#options
+    if (header.source !== source) {
+      throw new Error(
+        `${this.#input.name}: it is a segment of ${header.source}, not of ${source}; import it with --source ${header.source}`,
+      )
+    }
+    return this.#startPiece(header, undefined)
+  }
+
+  async #startPiece(header: SegmentHeader, line: FiledLine | undefined): Promise<void> {
+    await this.#finishPiece()
+    this.#piece = this.#newPiece(header)
+    if (line !== undefined) await this.#piece.add(line)
+  }
+
+  async #finishPiece(): Promise<void> {
+    try {
+      await this.#piece.finish()
+    } catch (error) {
+      if (!(error instanceof BadLineError)) throw error
+      this.#skip(`${this.#input.name}: ${error.message}`, error)
+      await this.#piece.discard()
+    }
+  }
+
+  #newPiece(header: SegmentHeader): SegmentPiece {
+    const segmentPath = header === this.#ownHeader ? undefined : this.#input.name
+    return new SegmentPiece({ lake: this.#options.lake, header, staged: this.#staged, segmentPath })
+  }
+
+  /** Counts a bad line, or stops at it. */
+  #skip(text: string, cause: BadLineError, hint?: string): void {
+    if (!this.#options.skipBad) throw new Error(hint === undefined ? text : `${text}\n(${hint})`, { cause })
+    this.#tally.badLines++
+    if (this.#bad.count++ < BAD_LINES_SHOWN) this.#bad.first.push(text)
+  }
+
+  /** The lines of the input; what is wrong with it as a whole is said with its name. */
+  async *#lines(): AsyncGenerator<readonly RecordedLine[]> {
+    const { signal, progress } = this.#options
+    try {
+      yield* readLines(this.#input.open(), { signal, onBytes: (count) => progress?.onBytes?.(count) })
+    } catch (error) {
+      signal.throwIfAborted()
+      throw new UnreadableInputError(this.#input.name, error)
+    }
+  }
+}
