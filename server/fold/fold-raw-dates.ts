@@ -11,7 +11,8 @@ import { exchangeOf } from '../exchanges/registry.ts'
 import { haveEqualBytes, syncDirectory } from '../lake/durable-file.ts'
 import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
 import type { ConsolidatedFile, DateListener } from '../lake/series-consolidation.ts'
-import { MERGE_WAIT_MS_MAX, MergeLock, lockSeries } from '../import/merge-lock.ts'
+import { MERGE_WAIT_MS_MAX, lockSeries, lockSource } from '../import/merge-lock.ts'
+import type { MergeLock } from '../import/merge-lock.ts'
 import { readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
 import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
 import { FoldTally } from './fold-tally.ts'
@@ -31,15 +32,39 @@ export interface FoldRawOptions {
   readonly tally?: FoldTally | undefined
   /** Nothing is published: the result tells what would change. */
   readonly isDryRun?: boolean | undefined
-  /** Dates whose files are sealed by a higher epoch: what was there before no longer counts. */
-  readonly epochOf?: ((date: string) => number | undefined) | undefined
-  readonly onSegment?: ((date: string, segment: ManifestSegment) => void) | undefined
+  /** How single dates are folded; the others have the rules of their manifests. */
+  readonly rules?: ReadonlyMap<string, DateRule> | undefined
+  /** The caller holds the lock of the source (`withSource`). */
+  readonly isLocked?: boolean | undefined
+  /** Told of each segment that was read, and how many the date has. */
+  readonly onSegment?: ((date: string, segment: ManifestSegment, count: number) => void) | undefined
   readonly onRows?: ((series: string, date: string, rows: number) => void) | undefined
   readonly onWait?: ((owner: string) => void) | undefined
   readonly onKnowledge?: KnowledgeListener | undefined
   readonly onDate?: DateListener | undefined
   readonly onSeries?: ((series: FoldedSeries) => void) | undefined
   readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number } | undefined
+}
+
+/** How a date is folded. */
+export interface DateRule {
+  /** Names of segments that the caller has added. */
+  readonly added: readonly string[]
+  /** The date is derived from `added` alone, and gets this epoch. What was there before no longer counts. */
+  readonly replacedBy?: number | undefined
+  /** Series that the date must have files of: it has some that would otherwise stay without their messages. */
+  readonly requiredSeries?: readonly string[] | undefined
+}
+
+/** A date would lose series that its recording lacks. The message names them and says what to do. */
+export class MissingSeriesError extends Error {
+  constructor(source: LobSource, date: string, series: readonly string[]) {
+    super(
+      `${source} ${date} has order-book files of ${series.join(', ')}, of which the recording holds no messages. ` +
+        'Replacing a date replaces all of its series. Import everything recorded of the date at once with --replace.',
+    )
+    this.name = 'MissingSeriesError'
+  }
 }
 
 export interface WrittenLobFile {
@@ -88,11 +113,11 @@ class RawFold {
   }
 
   async run(): Promise<readonly WrittenLobFile[]> {
-    const { lake, source, signal, onWait } = this.#options
+    const { lake, source, signal, onWait, isLocked = false } = this.#options
     const waiting = { waitMs: MERGE_WAIT_MS_MAX, signal, onWait, onLost: (error: Error) => this.#lost.abort(error) }
     try {
       // Two folds would each publish what the other has not read.
-      this.#locks.push(await MergeLock.acquire({ lake, source }, `the lake ${lake}`, waiting))
+      if (!isLocked) this.#locks.push(await lockSource({ lake, source }, waiting))
       return await this.#fold()
     } finally {
       for (const lock of this.#locks.toReversed()) await lock.release()
@@ -113,7 +138,7 @@ class RawFold {
         const list = this.#segments.get(date)
         if (list === undefined) this.#segments.set(date, [segment])
         else list.push(segment)
-        this.#options.onSegment?.(date, segment)
+        this.#options.onSegment?.(date, segment, names.get(date)!.length)
       },
     })
     const { onKnowledge, onDate, onRows, onSeries } = this.#options
@@ -153,7 +178,7 @@ class RawFold {
     if (first === undefined || last === undefined) return names
     // A change runs on as long as each date's opening changes.
     for (const date of utcDatesBetween(addDays(first, -1), addDays(last, NEIGHBOURS_MAX)))
-      names.set(date, await segmentsOnDisk(lake, source, date))
+      names.set(date, await segmentsOf(lake, source, date, this.#options.rules?.get(date)))
     return names
   }
 
@@ -172,6 +197,7 @@ class RawFold {
   async #publish(folded: readonly FoldedDate[]): Promise<WrittenLobFile[]> {
     const { lake, isDryRun = false, signal } = this.#options
     const files = folded.flatMap((date) => date.files)
+    for (const date of folded) this.#checkSeries(date)
     if (!isDryRun) await this.#lock([...new Set(files.map(({ series }) => series))].toSorted())
     const statuses: WrittenLobFile['status'][] = []
     for (const { writer } of files) {
@@ -195,6 +221,12 @@ class RawFold {
     return files.map((file, index) => writtenFile(file, statuses[index]!, sizes[index]!))
   }
 
+  #checkSeries({ date, files }: FoldedDate): void {
+    const required = this.#options.rules?.get(date)?.requiredSeries ?? []
+    const missing = required.filter((series) => !files.some((file) => file.series === series))
+    if (missing.length > 0) throw new MissingSeriesError(this.#options.source, date, missing)
+  }
+
   async #note({ date, state }: FoldedDate): Promise<void> {
     const { lake, source } = this.#options
     const before = await readManifest(lake, source, date)
@@ -202,7 +234,7 @@ class RawFold {
     const manifest: DateManifest = {
       source,
       date,
-      epoch: this.#options.epochOf?.(date) ?? before?.epoch ?? 0,
+      epoch: this.#options.rules?.get(date)?.replacedBy ?? before?.epoch ?? 0,
       fold: FOLD_VERSION,
       segments: this.#segments.get(date) ?? before?.segments ?? [],
       opening: state.opening,
@@ -210,6 +242,21 @@ class RawFold {
     }
     await writeManifest(lake, manifest)
   }
+}
+
+/** The segments that count. One that the manifest lists counts even if it is missing: its absence is an error. */
+async function segmentsOf(
+  lake: string,
+  source: LobSource,
+  date: string,
+  rule: DateRule | undefined,
+): Promise<readonly string[]> {
+  if (rule?.replacedBy !== undefined) return rule.added
+  const manifest = await readManifest(lake, source, date)
+  const listed = manifest?.segments.map(({ name }) => name) ?? []
+  // After a replacement, a segment that is not listed may be one of those that were replaced.
+  const others = (manifest?.epoch ?? 0) > 0 ? (rule?.added ?? []) : await segmentsOnDisk(lake, source, date)
+  return [...new Set([...listed, ...others])].toSorted()
 }
 
 /** Dates after the last one that a change may reach. */

@@ -124,6 +124,33 @@ export async function lockSeries(place: SeriesPlace, options: MergeLockOptions):
   return await MergeLock.acquire(place, what, options)
 }
 
+/** Takes the lock of a source's raw segments and of what is derived from them. It comes before those of series. */
+export async function lockSource(
+  { lake, source }: Omit<SeriesPlace, 'series'>,
+  options: MergeLockOptions,
+): Promise<MergeLock> {
+  return await MergeLock.acquire({ lake, source }, `the lake ${lake}`, options)
+}
+
+/**
+ * Runs `work` while no other import and no rebuild changes the source's part of the lake. The signal says that another has
+ * begun to all the same.
+ * @throws {MergeBusy}
+ */
+export async function withSource<T>(
+  place: Omit<SeriesPlace, 'series'>,
+  options: Omit<MergeLockOptions, 'onLost'>,
+  work: (lost: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const lost = new AbortController()
+  const lock = await lockSource(place, { ...options, onLost: (error) => lost.abort(error) })
+  try {
+    return await work(lost.signal)
+  } finally {
+    await lock.release()
+  }
+}
+
 /**
  * Runs `work` while nobody else writes to the series' files. The signal says that another has begun to all the same.
  * @throws {MergeBusy}

@@ -1,0 +1,81 @@
+// An order to fold dates, as plain data, so that a thread can carry it out, and its outcome.
+
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { ImportReport } from '../import/import-report.ts'
+import type { MarketDay } from '../import/import-report.ts'
+import { foldRawDates } from './fold-raw-dates.ts'
+import type { DateRule, FoldRawOptions, WrittenLobFile } from './fold-raw-dates.ts'
+import { FoldTally } from './fold-tally.ts'
+
+export interface FoldOrder {
+  readonly lake: string
+  readonly source: LobSource
+  readonly dates: readonly string[]
+  readonly rules?: ReadonlyMap<string, DateRule> | undefined
+  readonly isLocked?: boolean | undefined
+  readonly isDryRun?: boolean | undefined
+  readonly bounds?: FoldRawOptions['bounds']
+}
+
+/** What a fold has counted, without the methods that count. */
+export type FoldCounts = Omit<FoldTally, 'countGap' | 'countSkipped'>
+
+export interface FoldOutcome {
+  readonly files: readonly WrittenLobFile[]
+  readonly tally: FoldCounts
+  /** What is known of each market in the dates that were folded. */
+  readonly days: readonly MarketDay[]
+}
+
+/** Rows of a series' file that are written so far, of about `events`. */
+export interface FoldWriting {
+  readonly series: string
+  readonly date: string
+  readonly rows: number
+  readonly events: number
+}
+
+export interface FoldListeners {
+  /** A segment of a date was read; the date has `count` of them. */
+  onSegment?(date: string, count: number): void
+  onWrite?(writing: FoldWriting): void
+  /** Another process writes to the lake; this fold goes on after it. */
+  onWait?(owner: string): void
+}
+
+/** Carries out an order. Rejects with an error for the user, or with the signal's reason. */
+export type Folding = (order: FoldOrder, listeners: FoldListeners, signal: AbortSignal) => Promise<FoldOutcome>
+
+/** Folds in the calling thread. */
+export const foldHere: Folding = async (order, listeners, signal) => {
+  const tally = new FoldTally()
+  const report = new ImportReport()
+  let events = 0
+  const files = await foldRawDates({
+    ...order,
+    signal,
+    tally,
+    onKnowledge: report.onKnowledge,
+    onDate: report.onDate,
+    onSeries: (series) => {
+      report.onSeries(series)
+      events = series.events
+    },
+    onSegment: (date, _segment, count) => listeners.onSegment?.(date, count),
+    onRows: (series, date, rows) => listeners.onWrite?.({ series, date, rows, events }),
+    onWait: (owner) => listeners.onWait?.(owner),
+  })
+  const { days } = report
+  countLosses(days, tally)
+  return { files, tally, days }
+}
+
+function countLosses(days: readonly MarketDay[], tally: FoldTally): void {
+  for (const { losses } of days) {
+    for (const [cause, count] of losses) {
+      if (cause === 'level below zero') tally.negativeLevels += count
+      // The fold has counted the markets that were left.
+      else if (cause !== 'no longer followed') tally.countGap(cause, count)
+    }
+  }
+}

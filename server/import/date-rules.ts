@@ -1,0 +1,113 @@
+// Whether the dates of an import may be added to or replaced, decided before anything is written, and how each is folded.
+
+import { readdir } from 'node:fs/promises'
+import { relative } from 'node:path'
+import { lobFilePath, rawKey } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { isErrno } from '../../shared/errno.ts'
+import type { DateRule } from '../fold/fold-raw-dates.ts'
+import { lakeFileFacts } from '../lake/lake-file-facts.ts'
+import { seriesDates } from '../lake/series-dates.ts'
+import { isSealed } from '../raw/date-removal.ts'
+import { readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
+import type { DateManifest } from '../raw/date-manifest.ts'
+
+/** Files or segments that an error names. */
+const NAMED_MAX = 5
+
+export interface DatesToFold {
+  readonly lake: string
+  readonly source: LobSource
+  readonly replace: boolean
+}
+
+/** A date that takes no further messages. The message names it and says what to do. */
+export class ClosedDateError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ClosedDateError'
+  }
+}
+
+/**
+ * How each date is folded that has one of `segments`.
+ * @throws {ClosedDateError} for dates that cannot be added to
+ */
+export async function dateRules(
+  { lake, source, replace }: DatesToFold,
+  segments: readonly { readonly date: string; readonly name: string }[],
+): Promise<ReadonlyMap<string, DateRule>> {
+  const added = new Map<string, string[]>()
+  for (const { date, name } of segments) added.set(date, [...(added.get(date) ?? []), name])
+  const files = await recordedFiles(lake, source, new Set(added.keys()))
+  const rules = new Map<string, DateRule>()
+  for (const [date, names] of added) {
+    const manifest = await readManifest(lake, source, date)
+    const series = files.get(date) ?? []
+    if (replace) {
+      rules.set(date, { added: names, replacedBy: (manifest?.epoch ?? 0) + 1, requiredSeries: series })
+      continue
+    }
+    if (manifest === undefined) refuseOldFiles(lake, source, date, series)
+    else await refuseMissing(lake, manifest)
+    rules.set(date, { added: names })
+  }
+  return rules
+}
+
+/** The series that have a file of a date, except those whose files are samples. */
+async function recordedFiles(
+  lake: string,
+  source: LobSource,
+  wanted: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const files = new Map<string, string[]>()
+  for await (const one of seriesDates(lake, namesIn)) {
+    if (one.source !== source) continue
+    for (const date of one.dates.filter((name) => wanted.has(name))) {
+      const facts = await lakeFileFacts(lobFilePath(lake, source, one.series, date))
+      if (facts?.isSample !== true) files.set(date, [...(files.get(date) ?? []), one.series])
+    }
+  }
+  return files
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return (await readdir(directory)).toSorted()
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return []
+    throw error
+  }
+}
+
+function refuseOldFiles(lake: string, source: LobSource, date: string, series: readonly string[]): void {
+  if (series.length === 0) return
+  const paths = series.map((name) => relative(lake, lobFilePath(lake, source, name, date)))
+  throw new ClosedDateError(
+    `${source} ${date} cannot be added to: ${named(paths)} ${series.length === 1 ? 'was' : 'were'} written without raw ` +
+      'segments, by version 0.1. Import everything recorded of the date at once with --replace.',
+  )
+}
+
+async function refuseMissing(lake: string, manifest: DateManifest): Promise<void> {
+  const { source, date, segments } = manifest
+  if (isSealed(manifest)) {
+    throw new ClosedDateError(
+      `${source} ${date} is sealed: its raw segments were removed, so nothing can be added. ` +
+        'Import everything recorded of the date at once with --replace.',
+    )
+  }
+  const present = new Set(await segmentsOnDisk(lake, source, date))
+  const missing = segments.filter(({ name }) => !present.has(name)).map(({ name }) => rawKey(source, date, name))
+  if (missing.length === 0) return
+  throw new ClosedDateError(
+    `${source} ${date} cannot be added to: its manifest lists ${named(missing)}, which the lake lacks. ` +
+      'Restore them from object storage, or import everything recorded of the date at once with --replace.',
+  )
+}
+
+function named(names: readonly string[]): string {
+  const others = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : ''
+  return names.slice(0, NAMED_MAX).join(', ') + others
+}

@@ -1,0 +1,31 @@
+// Removing the raw segments of a date for good. The manifest gets a higher epoch first, so that no sync brings them back.
+
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { rawDateDirectory, rawSourceDirectory } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { removeWhileEmpty } from '../lake/empty-directories.ts'
+import { readManifest, segmentsOnDisk, writeManifest } from './date-manifest.ts'
+import type { DateManifest } from './date-manifest.ts'
+
+/** Whether the date's files stay as they are: nothing is left to derive them from. */
+export function isSealed({ segments, epoch }: DateManifest): boolean {
+  return segments.length === 0 && epoch > 0
+}
+
+/** Removes the raw segments of a date and seals it. Does nothing where it has none. Returns whether it was sealed. */
+export async function sealDate(lake: string, source: LobSource, date: string): Promise<boolean> {
+  const manifest = await readManifest(lake, source, date)
+  if (manifest === undefined || manifest.segments.length === 0) return false
+  await writeManifest(lake, { ...manifest, epoch: manifest.epoch + 1, segments: [] })
+  const directory = rawDateDirectory(lake, source, date)
+  for (const name of await segmentsOnDisk(lake, source, date)) await rm(join(directory, name), { force: true })
+  return true
+}
+
+/** Removes the directories of raw segments that have nothing in them, as a failed import leaves them. */
+export async function removeEmptyRawDirectories(lake: string, source: LobSource): Promise<void> {
+  const root = rawSourceDirectory(lake, source)
+  for (const name of await readdir(root).catch(() => [])) await removeWhileEmpty(join(root, name), join(lake, 'raw'))
+  await removeWhileEmpty(root, join(lake, 'raw'))
+}
