@@ -30,18 +30,19 @@ function option(head: string, variable: string, description: string): string {
 }
 
 const GAPS = wrapText(
-  `A book is known from its snapshot until a message may be missing. A gap in ${NUMBERED.join(' and ')} sequence ` +
-    'numbers, the end of a recording while another continues, a silence of more than a day, or a line that a recorder ' +
-    `writes when it loses its connection, ${TITLED[0]!.disconnectLine} (${OTHER_DISCONNECTS.join('; ')}), makes ` +
-    'books unknown until their next snapshot. The gap begins after the last known message.',
+  `A book is known from its snapshot until a message may be missing. These make books unknown until their next snapshot: ` +
+    `a gap in ${NUMBERED.join(' and ')} sequence numbers, the end of a recording while another continues, a skipped line, ` +
+    `and a line that a recorder writes when it loses its connection, ${TITLED[0]!.disconnectLine} ` +
+    `(${OTHER_DISCONNECTS.join('; ')}). The gap begins after the last known message.`,
   LINE_WIDTH,
 )
 
 export const IMPORT_HELP = `Usage: bookcast import --source ${CHOICE} --lake <dir> [options] [file…]
 
-Turns recorded exchange WebSocket messages into order-book files (lob.v1) in the lake: one file per series and UTC
-date. Input is ndjson, plain, gzip or zstd (detected from the first bytes), in one or many files; without a file, or
-with -, it reads stdin. A run publishes all of its files at the end, or none.
+Adds recorded exchange WebSocket messages to a lake. The import stores the messages as raw segments (raw/), and derives
+the order-book files (lob/, one per series and UTC date) from all segments of the dates. Input is ndjson, plain, gzip or
+zstd (detected from the first bytes), in one or many files; without a file, or with -, it reads stdin. The raw folder of
+another lake is input too. A run publishes everything at the end, or nothing.
 
 Options (each also as an environment variable)
 ${option(`--source ${CHOICE}`, 'BOOKCAST_IMPORT_SOURCE', 'the exchange that sent the messages')}
@@ -50,8 +51,14 @@ ${option('--series <name>', 'BOOKCAST_IMPORT_SERIES', `files every market under 
   --skip-bad                  counts and reports lines that cannot be read     BOOKCAST_SKIP_BAD
                               instead of stopping; books that may have
                               missed something become unknown (a gap)
-  --replace                   rewrites the dates that the recording covers     BOOKCAST_REPLACE
-                              from it alone, instead of adding to them
+  --replace                   derives the dates that the recording covers      BOOKCAST_REPLACE
+                              from it alone: their raw segments of before
+                              are removed. The recording must have all
+                              series of these dates
+  --no-keep-raw               removes the raw segments of these dates after    BOOKCAST_NO_KEEP_RAW
+                              the import, except of today. The dates are
+                              sealed: nothing can be added to them, and
+                              they cannot be rebuilt
   --sequence strict|per-market|ignore                                          BOOKCAST_SEQUENCE
                               how far ${NUMBERED.join(' and ')} sequence numbers are trusted.
                               strict (default): a missing number makes the
@@ -59,8 +66,7 @@ ${option('--series <name>', 'BOOKCAST_IMPORT_SERIES', `files every market under 
                               per-market: the recording holds part of a
                               connection (one file per market, a filtered
                               dump); missing numbers belong to other
-                              markets, so real losses go unnoticed. A file
-                              then does not continue in another.
+                              markets, so real losses go unnoticed.
                               ignore: numbers mean nothing; lost messages
                               and unmarked reconnects go unnoticed
   --report <file>             writes the whole report as JSON, market by       BOOKCAST_IMPORT_REPORT
@@ -84,25 +90,25 @@ A receive time is RFC 3339 with a zone, or a number: below 10^11 it counts secon
 10^17 microseconds, else nanoseconds. If a key may be a time but its value cannot be read as one, the import stops and
 names the key.
 
-An event's time is the exchange's; else the receive time; else the time of the message before (for a first book, of
-the next message). The import ignores and counts an impossible time: one that its neighbours contradict. If all
-receive times differ from the exchange's by a constant (local time written as UTC), the import corrects them. A
-numbered snapshot has only its receive time: if other messages of its connection carry later times than their receipt,
-the recorder's clock was behind, and the import moves the snapshot later by that offset. A clock that is up to two
-minutes ahead looks like a slow network: a first book then appears that much later, or with its first change. The
-import skips PING, PONG and empty lines.
+An event's time is the exchange's, unless that alone is more than 5 s away from its neighbours. Where a message has no
+exchange time, its receive time counts. If the receive times of a connection show that the recorder's clock was wrong,
+the import corrects them by the smallest delay of the hour. Empty lines are skipped.
 
-Files may come in any order and overlap, in one run or in several. The import identifies messages by their content
-(subscription and number, connection, receive time) and adds them to the lake. A repeated message adds nothing.
-Several recorders of one market fill each other's gaps. Two different messages with one number are an error that names
-both sources. The lake gets the same files as from one import of everything. Within a file, lines are in order of
-receipt and recordings follow one another; the import refuses a file that goes back repeatedly (reversed, shuffled, or
-written by two recorders at once).
+Files may come in any order and overlap, in one run or in several: the result is the same. Repeated messages add
+nothing. Several recorders of one market fill each other's gaps. Within a file, lines are in order of receipt and
+recordings follow one another; the import refuses a file that goes back repeatedly (reversed, shuffled, or written by
+two recorders at once).
+
+Only public messages are kept. The import counts private ones (fills, orders, subscriptions with keys) and leaves them
+out. Trades, tickers and lifecycle messages stay in the raw segments.
 
 ${GAPS}
 
-The final report states for each market and date what share of the time is known, and why the rest is not; it warns if
-less than half is known. The same input always produces the same bytes.
+The final report states for each market and date what share of the time is known, and why the rest is not. It warns if
+less than half is known. The same messages always produce the same bytes.
+
+A date that is sealed, or that version 0.1 wrote without raw segments, cannot be added to. Import everything recorded of
+it at once with --replace.
 
 Exit codes: 0 done, 1 failed or interrupted (nothing was written, unless it says so), 2 wrong usage.
 

@@ -1,8 +1,8 @@
-// How far an import has come: a bar on a terminal, one line per step elsewhere.
+// How far an import or a rebuild has come: a bar on a terminal, one line a step elsewhere.
 
 import type { Writable } from 'node:stream'
 import { Presets, SingleBar } from 'cli-progress'
-import type { LobWriteProgress } from '../lake/lob-recording-writer.ts'
+import type { FoldWriting } from '../fold/fold-order.ts'
 import type { ImportProgress } from '../import/recording-import.ts'
 
 const MIB = 1024 * 1024
@@ -10,6 +10,7 @@ const MIB = 1024 * 1024
 export class ImportProgressView implements ImportProgress {
   readonly #output: Writable & { readonly isTTY?: boolean }
   #bar: SingleBar | undefined
+  #date = ''
   #file = ''
 
   constructor(output: Writable & { readonly isTTY?: boolean }) {
@@ -26,10 +27,18 @@ export class ImportProgressView implements ImportProgress {
   }
 
   onWait(owner: string): void {
-    this.#step(`waiting for another import into this lake, ${owner}`, undefined)
+    this.#step(`waiting for ${owner}, which writes to this lake`, undefined)
   }
 
-  onWrite({ series, date, rows, events }: LobWriteProgress): void {
+  onSegment(date: string, count: number): void {
+    if (date !== this.#date) {
+      this.#date = date
+      this.#step(`folding ${date} (${count} raw segment${count === 1 ? '' : 's'})`, count)
+    }
+    this.#bar?.increment(1)
+  }
+
+  onWrite({ series, date, rows, events }: FoldWriting): void {
     const file = `${series} ${date}`
     if (file !== this.#file) {
       this.#file = file

@@ -1,4 +1,4 @@
-// The report of an import as JSON: everything that the summary says in short, market by market.
+// The report of an import as JSON: what the summary says, in full and market by market.
 
 import { createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -41,36 +41,29 @@ function* reportPieces(result: ImportResult, settings: SummarySettings): Generat
   let separator = '\n    '
   for (const days of marketsOf(result.days)) {
     const [{ series, market }] = days
-    const counts = result.tally.markets.get(market)
-    const entry = {
-      series,
-      market_id: market,
-      repeated_messages: counts?.repeats ?? 0,
-      set_aside_times: counts?.setAside ?? 0,
-      dates: days.map(dayOf),
-    }
+    const entry = { series, market_id: market, dates: days.map(dayOf) }
     yield `${separator}${JSON.stringify(entry)}`
     separator = ',\n    '
   }
   yield '\n  ]\n}\n'
 }
 
-function headOf({ tally, files, badLines, days }: ImportResult, { lake, source, sequence }: SummarySettings) {
+function headOf(result: ImportResult, { lake, source, sequence }: SummarySettings) {
+  const { tally, input, files, badLines, days, segments, sealed } = result
   const knownNs = days.reduce((sum, day) => sum + day.knownNs, 0n)
   const coveredNs = days.reduce((sum, day) => sum + day.coveredNs, 0n)
   return {
     source,
     sequence: exchangeOf(source).isNumbered ? sequence : undefined,
-    messages: tally.messages,
+    messages: input.messages,
+    private_messages: Object.fromEntries(input.privateFrames),
+    raw_segments: segments,
+    sealed_dates: sealed,
     book_events: tally.events,
     snapshots: tally.snapshots,
-    repeated_messages: tally.duplicates,
-    set_aside_times: {
-      exchange: tally.setAside.ts,
-      received: tally.setAside.recvTs,
-      max_ms: Number(tally.setAsideNsMax) / 1e6,
-    },
-    missing_numbers: tally.numbers.missing,
+    repeated_messages: tally.repeats,
+    corrected_times: tally.correctedTimes,
+    missing_numbers: tally.missing.numbers,
     bad_lines: badLines.map(({ input, count, first }) => ({ input, count, first })),
     gaps: Object.fromEntries(tally.gaps),
     without_book_event: Object.fromEntries(tally.skippedTypes),
@@ -109,7 +102,6 @@ function dayOf(day: MarketDay) {
       lag === undefined
         ? null
         : { p50: rounded(lag.p50Ms, MS_DIGITS), p99: rounded(lag.p99Ms, MS_DIGITS), messages: lag.messages },
-    repeated_records: day.repeatedRecords,
     resets: day.resets,
     changes_without_book: day.changesWithoutBook,
   }

@@ -1,7 +1,7 @@
-// What an import reports at its end: the files, and everything of the recording that is not in them.
+// What an import prints at its end: the files, and everything of the recording that is not in them.
 
 import { relative } from 'node:path'
-import type { WrittenLobFile } from '../lake/lob-recording-writer.ts'
+import type { WrittenLobFile } from '../fold/fold-raw-dates.ts'
 import type { MarketDay } from '../import/import-report.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
 import type { ImportResult } from '../import/recording-import.ts'
@@ -14,18 +14,18 @@ const DAYS_SHOWN_MAX = 10
 /** A market day that is known for less of what is covered is named. */
 const NAMED_SHARE = 0.95
 const WARNED_SHARE = 0.5
-/** A market day whose messages came later than that after what they tell, as a rule, is counted. */
+/** A market day whose median message arrived later than this is counted. */
 const LATE_MS = 5_000
-/** Holes in the numbers that look like a filter's: at least so many, a tenth of the numbers, and hardly a new connection. */
+/** Holes in the numbers that look like a filter's: at least so many, and a tenth of the numbers. */
 const FILTER_HOLES_MIN = 3
 const FILTER_PART = 10
-/** What the sequence numbers would have told. */
+/** What goes unnoticed without the sequence numbers. */
 const UNNOTICED: Readonly<Record<Exclude<SequenceTrust, 'strict'>, string>> = {
   'per-market':
-    'with --sequence per-market no lost message is noticed: after one, a book is shown as known that is not right',
+    'with --sequence per-market no lost message is noticed: after one, the lake shows a wrong book as known',
   ignore:
-    'with --sequence ignore neither a lost message nor, unless the recording tells it, a new connection is noticed: ' +
-    'after one, a book is shown as known that is not right',
+    'with --sequence ignore neither a lost message nor an unmarked reconnect is noticed: after one, the lake shows a ' +
+    'wrong book as known',
 }
 
 /** What the summary needs to know of how the import was called. */
@@ -38,34 +38,34 @@ export interface SummarySettings {
 /** The report as text, one fact per line. `elapsedMs` is the time of the whole import. */
 export function importSummary(result: ImportResult, settings: SummarySettings, elapsedMs: number): string {
   const { lake } = settings
-  const { tally, files } = result
+  const { tally, files, input } = result
   const seconds = elapsedMs / 1000
-  const rate = Math.round(tally.messages / Math.max(seconds, 0.001))
+  const rate = Math.round(input.messages / Math.max(seconds, 0.001))
   const lines = [
     ...files.map((file) => fileLine(file, lake)),
-    `${count(tally.messages, 'message')}, ${count(tally.events, 'book event')} in ${seconds.toFixed(1)} s ` +
-      `(${count(rate, 'message')}/s)`,
+    `${count(input.messages, 'message')} in ${seconds.toFixed(1)} s (${count(rate, 'message')}/s), ${segmentsText(result)}`,
+    ...(files.length > 0 ? [] : ['no order-book file: the lake has no order-book message of these dates yet']),
+    ...remark(tally.events, 'book event', 'in the dates of the recording'),
     ...[...tally.gaps].toSorted(byName).map(([reason, gaps]) => `${count(gaps, 'gap')}: ${reason}`),
     ...[...tally.skippedTypes]
       .toSorted(byName)
       .map(([type, n]) => `${count(n, 'message')} without book event: ${type}`),
-    ...remark(tally.duplicates, 'message', 'dropped as repeated'),
+    ...[...input.privateFrames].toSorted(byName).map(([type, n]) => `${count(n, 'private message')} left out: ${type}`),
+    ...remark(tally.repeats, 'repeated message', 'counted once'),
+    ...remark(tally.correctedTimes, 'message', 'with a wrong time, corrected by the messages around it'),
     ...remark(tally.negativeLevels, 'delta', 'below zero: the book is unknown until its next snapshot'),
     ...remark(tally.bestPriceMismatches, 'message', 'with best prices other than the rebuilt book’s'),
-    ...endsLine(result),
-    ...raisedLine(result),
-    ...setAsideLine(result),
     ...lateLine(result.days),
     ...knownLines(result.days),
     ...adviceLines(result, settings),
     ...badLines(result),
-    ...result.damagedLedgers.map(
-      (text) =>
-        `warning: ${text}; what earlier imports had heard of that date is not known: books that went on over a silence ` +
-        'may be unknown now, import its recordings again to prove them',
-    ),
+    ...result.sealed.map((date) => `${date} is sealed: its raw segments are removed, and nothing can be added to it`),
   ]
   return `${lines.join('\n')}\n`
+}
+
+function segmentsText({ segments: { added, present } }: ImportResult): string {
+  return `${count(added, 'raw segment')} added` + (present === 0 ? '' : `, ${present.toLocaleString('en-US')} already there`)
 }
 
 function fileLine(file: WrittenLobFile, lake: string): string {
@@ -75,39 +75,14 @@ function fileLine(file: WrittenLobFile, lake: string): string {
   )
 }
 
-function endsLine({ connectionEnds }: ImportResult): string[] {
-  if (connectionEnds === 0) return []
-  return [
-    `the lake remembers when connections had ended: ${count(connectionEnds, 'time')}, with no message before it in its file`,
-  ]
-}
-
-function raisedLine({ raisedTimes: { events, nsMax } }: ImportResult): string[] {
-  if (events === 0) return []
-  const byMs = Number(nsMax / NS_PER_MS)
-  const raised = count(events, 'event')
-  return [
-    `${raised} stamped with the time of the market's event before, at most ${byMs} ms later than its own`,
-  ]
-}
-
-function setAsideLine({ tally: { setAside, setAsideNsMax } }: ImportResult): string[] {
-  if (setAside.ts + setAside.recvTs === 0) return []
-  const seconds = (Number(setAsideNsMax) / 1e9).toLocaleString('en-US', { maximumFractionDigits: 1 })
-  return [
-    `${count(setAside.ts, 'time')} of the exchange and ${count(setAside.recvTs, 'receive time')} set aside that no right ` +
-      `clock can have shown, at most ${seconds} s off`,
-  ]
-}
-
-// A clock that is ahead and a connection that is slow look the same: only the safe side is right for both.
+// A clock that is ahead and a slow connection look the same.
 function lateLine(days: readonly MarketDay[]): string[] {
   const late = days.flatMap(({ lag }) => (lag !== undefined && lag.p50Ms > LATE_MS ? [lag.p50Ms] : []))
   if (late.length === 0) return []
   return [
-    `messages of ${count(late.length, 'market day')} were received more than ${LATE_MS / 1000} s after what they tell, ` +
-      `as a rule by up to ${Math.round(Math.max(...late) / 1000)} s: the recorder’s clock was ahead, or its connection ` +
-      'slow; nothing tells which, so snapshots, which have no time of the exchange, count from their receipt',
+    `messages of ${count(late.length, 'market day')} were received more than ${LATE_MS / 1000} s after the exchange sent ` +
+      `them, typically by up to ${Math.round(Math.max(...late) / 1000)} s: the recorder’s clock was ahead, or its ` +
+      'connection was slow',
   ]
 }
 
@@ -165,20 +140,20 @@ function adviceLines({ tally, days }: ImportResult, { sequence, source }: Summar
   const lines: string[] = []
   if (tally.snapshots === 0 && tally.events > 0 && !isAnythingKnown) {
     lines.push(
-      `${count(tally.events, 'change')}, but no snapshot: the books stay unknown; record from the subscription's beginning`,
+      `${count(tally.events, 'change')}, but no snapshot: the books stay unknown; record from the start of a subscription`,
     )
   }
   if (sequence !== 'strict' && exchangeOf(source).isNumbered && tally.events > 0)
     lines.push(UNNOTICED[sequence])
-  const { taken, missing, holes, restarts } = tally.numbers
-  const looksFiltered =
-    holes >= FILTER_HOLES_MIN && missing * FILTER_PART > taken + missing && restarts * FILTER_PART <= holes
+  const { numbers, holes } = tally.missing
+  const all = tally.messages + numbers
+  const looksFiltered = holes >= FILTER_HOLES_MIN && numbers * FILTER_PART > all
   // Where other files have what is missing in one, no book is unknown for it.
-  const isFelt = (tally.gaps.get('sequence break') ?? 0) > 0 || !isAnythingKnown
+  const isFelt = (tally.gaps.get('sequence gap') ?? 0) > 0 || !isAnythingKnown
   if (sequence === 'strict' && looksFiltered && isFelt) {
     lines.push(
-      `${missing.toLocaleString('en-US')} of ${(taken + missing).toLocaleString('en-US')} sequence numbers are missing, ` +
-        `in ${count(holes, 'hole')}: if this is a part of a recording (some of its markets), import it with --sequence per-market`,
+      `${numbers.toLocaleString('en-US')} of ${all.toLocaleString('en-US')} sequence numbers are missing, ` +
+        `in ${count(holes, 'hole')}: if the recording holds only some markets of a connection, import it with --sequence per-market`,
     )
   }
   return lines

@@ -1,5 +1,4 @@
-// `bookcast import`: the command line around server/import. It reads options and environment, shows progress, and prints
-// what became of the recording.
+// `bookcast import`: the command line of server/import. It reads options and environment, shows progress, and prints a summary.
 
 import { seriesNameProblem } from '../../shared/series-name.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
@@ -7,7 +6,9 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 import { UnreadableInputError } from '../import/import-input.ts'
 import { SEQUENCE_TRUSTS } from '../feed/feed-reading.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
-import { PublishedInPartError, importRecordings } from '../import/recording-import.ts'
+import { foldInThread } from '../fold/fold-client.ts'
+import { PublishedInPartError } from '../fold/fold-raw-dates.ts'
+import { importRecordings } from '../import/recording-import.ts'
 import type { ImportOptions, ImportResult } from '../import/recording-import.ts'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { flagOption, parseArguments } from '../options/options.ts'
@@ -19,12 +20,12 @@ import { checkReportPath, writeImportReport } from './import-report-file.ts'
 import { importSummary } from './import-summary.ts'
 import { showHelp } from './terminal.ts'
 
-/** Files of an import that ended in the midst of publishing that are named. */
+/** Files that are named when an import fails while it publishes. */
 const PATHS_SHOWN_MAX = 5
 
 interface Settings extends Pick<
   ImportOptions,
-  'source' | 'lake' | 'paths' | 'series' | 'skipBad' | 'replace' | 'useYesPrice'
+  'source' | 'lake' | 'paths' | 'series' | 'skipBad' | 'replace' | 'keepsRaw' | 'useYesPrice'
 > {
   readonly sequence: SequenceTrust
   /** Where the report goes as JSON. */
@@ -43,7 +44,13 @@ async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Prom
   let result: ImportResult
   try {
     if (settings.report !== undefined) await checkReportPath(settings.report)
-    result = await importRecordings({ ...settings, stdin: io.stdin, signal, progress: view })
+    result = await importRecordings({
+      ...settings,
+      stdin: io.stdin,
+      signal,
+      progress: view,
+      folding: foldInThread,
+    })
   } catch (error) {
     view.stop()
     const written = writtenText(error)
@@ -57,8 +64,8 @@ async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Prom
   view.stop()
   io.stdout.write(importSummary(result, settings, performance.now() - startMs))
   const isReported = await report(result, settings, io)
-  if (result.files.length > 0 || result.connectionEnds > 0) return isReported ? 0 : 1
-  io.stderr.write('bookcast import: there is no order-book message in the input\n')
+  if (result.segments.added + result.segments.present > 0) return isReported ? 0 : 1
+  io.stderr.write('bookcast import: the input has no message of the exchange\n')
   return 1
 }
 
@@ -102,6 +109,7 @@ function readSettings(args: readonly string[], { env, stdin }: CommandIo): Setti
     paths: positionals,
     skipBad: values['skip-bad'] ?? flagOf(env, 'BOOKCAST_SKIP_BAD'),
     replace: values.replace ?? flagOf(env, 'BOOKCAST_REPLACE'),
+    keepsRaw: !(values['no-keep-raw'] ?? flagOf(env, 'BOOKCAST_NO_KEEP_RAW')),
     sequence: sequenceOf(values.sequence ?? textOf(env, 'BOOKCAST_SEQUENCE') ?? 'strict'),
     report: values.report ?? textOf(env, 'BOOKCAST_IMPORT_REPORT'),
     useYesPrice: values['use-yes-price'] ?? flagOf(env, 'BOOKCAST_USE_YES_PRICE'),
@@ -119,6 +127,7 @@ function parse(args: readonly string[]) {
       series: { type: 'string' },
       'skip-bad': { type: 'boolean' },
       replace: { type: 'boolean' },
+      'no-keep-raw': { type: 'boolean' },
       sequence: { type: 'string' },
       report: { type: 'string' },
       'use-yes-price': { type: 'boolean' },
