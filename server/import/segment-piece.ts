@@ -111,7 +111,7 @@ export class SegmentPiece {
     if (begins && !this.#isSegment) {
       const last = this.#last
       await this.#stage()
-      this.#writer = await SegmentWriter.open(this.#lake, this.header)
+      this.#writer = await SegmentWriter.open(this.#lake, { ...this.header, hasOverlap: last !== undefined })
       if (last !== undefined) this.#write(last)
     }
     for (const line of waiting) this.#write(line)

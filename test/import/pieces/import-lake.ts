@@ -1,4 +1,4 @@
-// The one place where these tests call the product: an import of files into a lake, which merges with what the lake has.
+// The one place where these tests call the product: an import of files into a lake that may have others already.
 
 import { Readable } from 'node:stream'
 import { importRecordings } from '../../../server/import/recording-import.ts'
