@@ -76,6 +76,8 @@ export class NumberedChains {
   readonly #newChain: (sid: number, connection: number, run: Run) => Chain
   readonly #open: OpenChain[] = []
   readonly #tails = new Tails()
+  /** Runs of the hour before that go on from no chain so far. */
+  #late: Run[] = []
   /** By connection: what its recorder's clock was worth last. */
   readonly #offsets = new Map<number, bigint>()
 
@@ -92,26 +94,45 @@ export class NumberedChains {
   /** Takes the pieces of an hour. Hours come in their order. */
   read(pieces: readonly Piece[]): void {
     const read = pieces.map((piece) => readRuns(piece, this.#connections))
-    const runs = joinRuns(
-      read.flatMap((one) => one.runs),
-      this.#connections,
+    const late = new Set(this.#late)
+    const isLate = (run: Run): boolean => run.messages.some(({ key }) => lateKeys.has(key))
+    const lateKeys = new Set([...late].flatMap((run) => run.messages.map(({ key }) => key)))
+    this.#late = []
+    this.#add(
+      joinRuns([...late, ...read.flatMap((one) => one.runs)], this.#connections),
+      (run) => late.has(run) || (late.size > 0 && isLate(run)),
     )
-    const timed = runs.map((run) => withTimes(run))
-    const added = new Map<OpenChain, TimelessMessage[]>()
-    for (const one of inChainOrder(timed)) this.#place(one, added)
     for (const close of read.flatMap((one) => one.closes)) this.#close(close)
-    this.#deliver(added)
   }
 
-  /** Nothing follows: what waits takes its receive time. */
+  /** Nothing follows: what waits goes on from nothing, at its receive time. */
   finish(): void {
+    const late = this.#late
+    this.#late = []
+    this.#add(late, () => true)
     this.#deliver(new Map(), true)
   }
 
-  #place(head: TimedRun, added: Map<OpenChain, TimelessMessage[]>): void {
+  /** Runs that go on from none wait an hour, unless `mayBegin`: a line before them may have been put to the next hour. */
+  #add(runs: readonly Run[], mayBegin: (run: Run) => boolean): void {
+    const added = new Map<OpenChain, TimelessMessage[]>()
+    for (const head of inChainOrder(runs.map((run) => withTimes(run)))) {
+      const { run } = head
+      const repeated = this.#tails.ofSid(run.sid).find((open) => isRepeated(open.chain, run))
+      const open = repeated ?? predecessorOf(head, this.#tails.before(head))
+      if (open === undefined && head.firstSeq > 1 && !mayBegin(run)) this.#late.push(run)
+      else this.#place(head, open ?? this.#begin(run), repeated !== undefined, added)
+    }
+    this.#deliver(added)
+  }
+
+  #place(
+    head: TimedRun,
+    open: OpenChain,
+    isRepeat: boolean,
+    added: Map<OpenChain, TimelessMessage[]>,
+  ): void {
     const { run } = head
-    const repeated = this.#tails.ofSid(run.sid).find((open) => isRepeated(open.chain, run))
-    const open = repeated ?? predecessorOf(head, this.#tails.before(head)) ?? this.#begin(run)
     const { chain } = open
     this.#connections.join(chain.connection, run.connection)
     chain.isTurned ??= run.isTurned
@@ -119,8 +140,8 @@ export class NumberedChains {
     const lastSeq = open.lastSeq
     const list = added.get(open) ?? []
     added.set(open, list)
-    list.push(...inOrder(run, repeated === undefined ? 0 : lastSeq))
-    for (const { seq, key } of run.messages) if (repeated === undefined || seq > lastSeq) chain.note(seq, key)
+    for (const message of inOrder(run, isRepeat ? lastSeq : 0)) list.push(message)
+    for (const { seq, key } of run.messages) if (!isRepeat || seq > lastSeq) chain.note(seq, key)
     this.#tails.move(open, Math.max(lastSeq, run.messages.at(-1)!.seq))
     open.lastAt = later(head.lastAt, open.lastAt)
     for (const id of run.markets) open.markets.add(id)
@@ -148,11 +169,9 @@ export class NumberedChains {
     let last: OpenChain | undefined
     for (const open of this.#open) {
       if (open.isEnded) continue
-      if (afterKey !== undefined && open.chain.recentKeys.includes(afterKey)) {
-        last = open
-        break
-      }
-      if (open.lastAt <= recvTs && (last === undefined || open.lastAt > last.lastAt)) last = open
+      if (afterKey !== undefined) {
+        if (open.chain.recentKeys.includes(afterKey)) last = open
+      } else if (open.lastAt <= recvTs && (last === undefined || open.lastAt > last.lastAt)) last = open
     }
     if (last !== undefined) last.isEnded = last.chain.isEnded = true
   }

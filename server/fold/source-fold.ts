@@ -7,7 +7,7 @@ import { lobSourceDirectory, rawDateDirectory } from '../../shared/lake-layout.t
 import { CONSOLIDATE_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { NS_PER_DAY, NS_PER_MS, addDays, earlier, later } from '../../shared/utc-date.ts'
+import { NS_PER_MS, addDays, later } from '../../shared/utc-date.ts'
 import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
 import type { LobFileWriter } from '../lake/lob-file-writer.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
@@ -17,6 +17,7 @@ import type { ConsolidatedFile, DateListener } from '../lake/series-consolidatio
 import { temporaryPath } from '../lake/temporary-file.ts'
 import { linkDates } from './chain-outline.ts'
 import type { ChainOutline } from './chain-outline.ts'
+import { DateEnds, isInverted } from './date-ends.ts'
 import { DateReading } from './date-reading.ts'
 import { digestOf, readFoldState } from './fold-state.ts'
 import type { ClosingMarket, FoldState } from './fold-state.ts'
@@ -231,7 +232,7 @@ export class SourceFold {
       group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
       chains: {
         isTold: false,
-        isInverted: (chain) => hasNoLeg && reading.chains[chain]!.isTurned !== true,
+        isInverted: (chain) => hasNoLeg && isInverted(reading.chains[chain]!),
         startFolds: folds,
         coverageOf: () => covered,
       },
@@ -248,8 +249,15 @@ export class SourceFold {
 function continuedOf(outlines: readonly ChainOutline[], links: ReadonlyMap<number, number>): number[] {
   const linked = new Set(links.values())
   const connections = new Set(outlines.filter(({ id }) => linked.has(id)).map(({ connection }) => connection))
+  const lastOf = new Map<string, bigint>()
+  const keyOf = ({ connection, sid }: ChainOutline): string => `${connection} ${sid}`
+  for (const outline of outlines) lastOf.set(keyOf(outline), later(BigInt(outline.lastAt), lastOf.get(keyOf(outline))))
   return outlines
-    .filter(({ id, isEnded, connection }) => linked.has(id) || (!isEnded && connections.has(connection)))
+    .filter((outline) => {
+      const { id, isEnded, connection, lastAt } = outline
+      const isLast = BigInt(lastAt) === lastOf.get(keyOf(outline))
+      return linked.has(id) || (!isEnded && isLast && connections.has(connection))
+    })
     .map(({ id }) => id)
 }
 
@@ -279,6 +287,7 @@ function goOn(
       const chain = reading.addSilent(connectionOf.get(connection) ?? reading.connections.add(), sid, isTurned)
       chain.hear(dayStart, dayStart)
       chain.lastSeq = outlineOf.get(old)!.lastSeq
+      chain.name = outlineOf.get(old)!.name
       own = chain.id
       chainOf.set(old, own)
     }
@@ -316,79 +325,6 @@ function closingOf(
     const sorted = books.toSorted((a, b) => Number(b.chain === serving) - Number(a.chain === serving))
     return [{ id, series, books: sorted }]
   })
-}
-
-/** Until when a date's chains are heard, and what they cover. */
-class DateEnds {
-  readonly #reading: DateReading
-  readonly #continued: ReadonlySet<number>
-  readonly #dayStart: bigint
-  readonly #dayEnd: bigint
-  readonly #heard: readonly bigint[]
-
-  constructor(reading: DateReading, continued: ReadonlySet<number>) {
-    this.#reading = reading
-    this.#continued = continued
-    this.#dayStart = BigInt(Date.parse(`${reading.date}T00:00:00Z`)) * NS_PER_MS
-    this.#dayEnd = this.#dayStart + NS_PER_DAY - 1n
-    this.#heard = this.#heardTimes()
-  }
-
-  /** A chain is heard through any subscription of its connection, unless a later chain has its own. */
-  #heardTimes(): bigint[] {
-    const { chains, connections } = this.#reading
-    const lastOf = new Map<number, bigint>()
-    const lastOfSid = new Map<string, bigint>()
-    for (const chain of chains) {
-      const connection = connections.of(chain.connection)
-      const key = `${connection} ${chain.sid}`
-      lastOf.set(connection, later(chain.lastAt, lastOf.get(connection)))
-      lastOfSid.set(key, later(chain.lastAt, lastOfSid.get(key)))
-    }
-    return chains.map((chain) => {
-      if (this.#continued.has(chain.id)) return later(chain.lastAt, this.#dayEnd)
-      const connection = connections.of(chain.connection)
-      const isReplaced = lastOfSid.get(`${connection} ${chain.sid}`)! > chain.lastAt
-      return isReplaced ? chain.lastAt : lastOf.get(connection)!
-    })
-  }
-
-  causeOf(id: number): GapCause {
-    const { chains, connections } = this.#reading
-    const chain = chains[id]!
-    if (chain.isEnded) return 'disconnect'
-    const isReplaced = chains.some(
-      (other) =>
-        other.sid === chain.sid &&
-        other.lastAt > chain.lastAt &&
-        connections.of(other.connection) === connections.of(chain.connection),
-    )
-    return isReplaced ? 'sequence gap' : 'end of a piece'
-  }
-
-  coverageOf(series: string): { readonly from: bigint; readonly to: bigint } | undefined {
-    let covered: { from: bigint; to: bigint } | undefined
-    for (const chain of this.#reading.chains) {
-      const own = chain.firstOf(series)
-      if (own === undefined) continue
-      const [from, to] = [later(own, this.#dayStart), earlier(this.#heard[chain.id]!, this.#dayEnd)]
-      covered =
-        covered === undefined
-          ? { from, to }
-          : { from: earlier(from, covered.from), to: later(to, covered.to) }
-    }
-    return covered === undefined || covered.to < covered.from ? undefined : covered
-  }
-
-  endChains(): void {
-    const covered = new Map<string, bigint>()
-    for (const series of this.#reading.recordings.keys()) covered.set(series, this.coverageOf(series)?.to ?? 0n)
-    for (const chain of this.#reading.chains) {
-      const heard = this.#heard[chain.id]!
-      if (this.#continued.has(chain.id) || heard >= this.#dayEnd) continue
-      this.#reading.end(chain, heard + 1n, (series) => !chain.isEnded && heard >= covered.get(series)!)
-    }
-  }
 }
 
 function first(dates: ReadonlySet<string>): string | undefined {

@@ -19,7 +19,32 @@ export interface PieceStretches {
   readonly closes: readonly bigint[]
 }
 
-export function readStretches({ lines }: Piece): PieceStretches {
+/** Lines whose order is not that of their receipt stand no further apart. */
+const CROSSED_MAX = 64
+
+/**
+ * Lines that stand swapped put right: those whose receive time and exchange's time both lie before those of the line before.
+ * Where only receive times go back, the recorder's clock was put back.
+ */
+function uncrossed(lines: readonly Line[]): readonly Line[] {
+  const result: Line[] = []
+  for (const line of lines) {
+    let place = result.length
+    while (place > 0 && result.length - place < CROSSED_MAX && isBefore(line, result[place - 1]!)) place--
+    if (place === result.length) result.push(line)
+    else result.splice(place, 0, line)
+  }
+  return result
+}
+
+function isBefore(a: Line, b: Line): boolean {
+  const [left, right] = [a.messages[0]?.ts, b.messages[0]?.ts]
+  if (left === undefined || right === undefined || a.recvTs === undefined || b.recvTs === undefined) return false
+  return left < right && a.recvTs < b.recvTs
+}
+
+export function readStretches(piece: Piece): PieceStretches {
+  const lines = uncrossed(piece.lines)
   const stretches: Stretch[] = []
   const closes: bigint[] = []
   let open: Line[] = []

@@ -17,7 +17,10 @@ import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import {
   DamagedTransfer,
   isLakeKey,
+  isListed,
+  isRawKey,
   type ListedObject,
+  type ListOptions,
   ObjectChanged,
   type ObjectHead,
   type ObjectStore,
@@ -44,8 +47,10 @@ export class DirectoryStore implements ObjectStore {
   }
 
   /** Every lake file, in no particular order. Rejects when there is no such directory. */
-  async *list(signal?: AbortSignal): AsyncGenerator<ListedObject, void, void> {
-    const pending = [{ path: '', depth: 0 }]
+  async *list(signal?: AbortSignal, options: ListOptions = {}): AsyncGenerator<ListedObject, void, void> {
+    const start = options.prefix?.replace(/\/$/, '') ?? ''
+    const depth = start === '' ? 0 : start.split('/').length
+    const pending = [{ path: start, depth }]
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       const directory = join(this.#root, next.path)
       for await (const entry of next.depth === 0
@@ -55,8 +60,8 @@ export class DirectoryStore implements ObjectStore {
         const key = next.path === '' ? entry.name : `${next.path}/${entry.name}`
         if (entry.isDirectory() && next.depth < SYNC_DEPTH_MAX && !entry.name.startsWith('.')) {
           pending.push({ path: key, depth: next.depth + 1 })
-        } else if (entry.isFile() && isLakeKey(key)) {
-          const listed = await this.#listed(key)
+        } else if (entry.isFile() && isListed(key, options)) {
+          const listed = await this.stat(key)
           if (listed !== undefined) yield listed
         }
       }
@@ -65,7 +70,7 @@ export class DirectoryStore implements ObjectStore {
 
   /** Reads the whole file: its digests are what they are now. */
   async head(key: string, signal?: AbortSignal): Promise<ObjectHead | undefined> {
-    const listed = await this.#listed(key)
+    const listed = await this.stat(key)
     if (listed === undefined) return undefined
     const digests = new Digests()
     const body = await this.get(listed, 0, signal)
@@ -104,6 +109,12 @@ export class DirectoryStore implements ObjectStore {
     return written
   }
 
+  async remove(key: string): Promise<void> {
+    const path = this.#path(key)
+    await rm(path, { force: true })
+    await syncDirectory(dirname(path))
+  }
+
   close(): void {}
 
   async #giveName(temporary: string, key: string, { replaces, signal }: WriteOptions): Promise<void> {
@@ -116,7 +127,7 @@ export class DirectoryStore implements ObjectStore {
       return await rm(temporary)
     }
     const replace = async (): Promise<void> => {
-      if ((await this.#listed(key))?.version !== replaces) throw new ObjectChanged(key)
+      if ((await this.stat(key))?.version !== replaces) throw new ObjectChanged(key)
       await rename(temporary, path)
     }
     const file = lobFileOfKey(key)
@@ -133,7 +144,8 @@ export class DirectoryStore implements ObjectStore {
     await removeStaleTemporaries(directory)
   }
 
-  async #listed(key: string): Promise<ListedObject | undefined> {
+  /** What a listing says of the file, without reading it. */
+  async stat(key: string): Promise<ListedObject | undefined> {
     const found = await stat(this.#path(key), { bigint: true }).catch(noneThere)
     return found?.isFile() === true
       ? { key, sizeBytes: Number(found.size), version: versionOf(found) }
@@ -141,7 +153,7 @@ export class DirectoryStore implements ObjectStore {
   }
 
   #path(key: string): string {
-    if (!isLakeKey(key)) throw new Error(`${JSON.stringify(key)} is no lake file`)
+    if (!isLakeKey(key) && !isRawKey(key)) throw new Error(`${JSON.stringify(key)} is no lake file`)
     return join(this.#root, ...key.split('/'))
   }
 }

@@ -1,33 +1,29 @@
 // Brings a target up to date with a source: pull (object storage to lake) and push (lake to object storage) are the same
-// work. New and changed objects are transferred, several at once; what is the same already is only noted. Nothing is
-// deleted. Unless asked, no remote object is replaced by one that covers less, nor one that somebody else wrote but by one
-// that covers as much: else it is a conflict (replacement.ts). One object's failure keeps no other. No sample is pushed.
+// work. New and changed objects are transferred, several at once. Dates with raw segments are synchronized as their manifests
+// say (raw-sync.ts), if raw is asked for. All other files follow replacement.ts: nothing is deleted, and unless asked, no
+// object is replaced by one that covers less. One object's failure stops no other. Samples are never pushed.
 
 import { mkdir } from 'node:fs/promises'
 import { lobFileOfKey } from '../../shared/lake-layout.ts'
 import { SYNC_ATTEMPTS_MAX, SYNC_PARALLEL_DEFAULT } from '../../shared/limits.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
-import type { ConflictMerge, ConflictOutcome } from './conflict-merge.ts'
 import { backOffMs, TRANSFER_BACK_OFF } from '../tasks/back-off.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { isEqual, listAll, type ListedObject, type ObjectHead, type ObjectStore } from './object-store.ts'
+import { type RawDate, splitObjects, type SplitObjects } from './raw-dates.ts'
+import type { RawFolder } from './raw-folder.ts'
 import { conflictOf, isSampleObject } from './replacement.ts'
 import { SyncJournal, wasWritten, writeOutcome } from './sync-journal.ts'
+import { type LakeSyncResult, SyncReport } from './sync-report.ts'
 
-/** `sample`: an invented file, which stays where it is. `later`: one that is merged with the target's before it goes. */
-type ObjectOutcome = 'transferred' | 'equal' | 'conflict' | 'sample' | 'later'
+export type { LakeSyncResult, SyncProblem } from './sync-report.ts'
 
-/** One object's try. `merged`: the target's versions that were merged into the source's object before. */
-interface Attempt {
-  readonly onBytes: (count: number) => void
-  readonly isFirst: boolean
-  readonly merged: readonly string[]
-}
+/** `sample`: an invented file, which stays where it is. */
+type ObjectOutcome = 'transferred' | 'equal' | 'conflict' | 'sample'
 
+const HELD = 'object storage holds raw segments of its date; push without --no-raw'
 /** How often what was written is looked at again, at most. */
 const LOOKS_MAX = 3
-/** So often an object is merged with before it is written: another may take its place meanwhile. */
-const MERGES_MAX = 3
 
 /** How far a synchronization has come. Called often; keep it cheap. */
 export interface SyncProgress {
@@ -47,30 +43,15 @@ export interface LakeSyncOptions {
   readonly parallel?: number
   /** Whether objects that somebody else wrote are replaced too. */
   readonly replace?: boolean
-  /** What a push does about order books that the lake lacks, besides telling them as conflicts. */
-  readonly conflictMerge?: ConflictMerge
+  /** Whether raw segments are synchronized too: a push does it by default, a pull does not. */
+  readonly raw?: boolean
+  /** Folds dates of which both sides have segments that the other lacks. Without it, no date is folded. */
+  readonly folder?: RawFolder | undefined
+  /** Only these dates with raw segments, and no other file. */
+  readonly onlyDates?: ((date: RawDate) => boolean) | undefined
   readonly signal?: AbortSignal
   readonly progress?: SyncProgress
   readonly clock?: Clock
-}
-
-export interface SyncProblem {
-  readonly key: string
-  readonly reason: string
-}
-
-export interface LakeSyncResult {
-  /** Objects of the source. */
-  readonly objectCount: number
-  readonly transferredCount: number
-  readonly transferredBytes: number
-  /** Objects of the target with other content that must not be replaced. */
-  readonly conflicts: readonly string[]
-  /** Why, by key, for people. */
-  readonly conflictReasons: ReadonlyMap<string, string>
-  /** Samples that were not pushed. */
-  readonly sampleCount: number
-  readonly failures: readonly SyncProblem[]
 }
 
 /**
@@ -82,15 +63,22 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
   if (direction === 'pull') await mkdir(lake, { recursive: true })
   const local = new DirectoryStore(lake)
   const [source, target] = direction === 'pull' ? [remote, local] : [local, remote]
+  const raw = options.raw ?? direction === 'push'
+  // A push without raw must know which dates object storage has raw of.
   const [objects, present] = await Promise.all([
-    listAll(source, options.signal),
-    listAll(target, options.signal),
+    listAll(source, options.signal, { raw }),
+    listAll(target, options.signal, { raw: raw || direction === 'push' }),
   ])
+  const split = direction === 'pull' ? splitObjects(present, objects) : splitObjects(objects, present)
   const journal = await SyncJournal.open(lake, `${direction} ${remote.name}`)
   try {
     const run = new SyncRun(source, target, journal, present, options)
-    const result = await run.transferAll([...objects.values()])
-    if (result.failures.length === 0) {
+    if (raw) await synchronizeRaw(run, split, journal, options)
+    const isPlain = ({ key }: ListedObject): boolean => !(raw && split.isOfDate(key))
+    const others = options.onlyDates === undefined ? [...objects.values()].filter(isPlain) : []
+    const heldDates = raw || direction === 'pull' ? undefined : split
+    const result = await run.transferAll(others, objects.size, heldDates)
+    if (result.failures.length === 0 && options.onlyDates === undefined) {
       const lastSyncMs = (options.clock ?? SYSTEM_CLOCK).nowMs()
       await writeOutcome(lake, { lastSyncMs, fileCount: result.objectCount })
     }
@@ -98,6 +86,35 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
   } finally {
     await journal.close()
   }
+}
+
+async function synchronizeRaw(
+  run: SyncRun,
+  split: SplitObjects,
+  journal: SyncJournal,
+  options: LakeSyncOptions,
+): Promise<void> {
+  const { lake, remote, onlyDates, progress, clock = SYSTEM_CLOCK } = options
+  for (const side of ['local', 'remote'] as const) {
+    for (const key of split.misnamed[side]) {
+      const place = side === 'local' ? lake : remote.name
+      const reason = `${place}/${key} is misnamed: a segment is called <recorder>-<hour>-<digest>.ndjson.gz. Rename or remove it.`
+      run.report.conflicts.set(key, reason)
+    }
+  }
+  if (split.dates.length === 0) return
+  // The fold and all that it needs are not loaded by a server, which has no raw.
+  const { RawSync } = await import('./raw-sync.ts')
+  const rawSync = new RawSync({
+    ...options,
+    journal,
+    clock,
+    report: run.report,
+    folder: options.folder,
+    bringOver: (key) => run.bringOver({ key }, false),
+    onBytes: (count) => progress?.onBytes?.(count),
+  })
+  await rawSync.run(onlyDates === undefined ? split.dates : split.dates.filter(onlyDates))
 }
 
 /** What one synchronization does with the objects that it is given. */
@@ -108,13 +125,10 @@ export class SyncRun {
   readonly #present: ReadonlyMap<string, ListedObject>
   readonly #options: LakeSyncOptions
   readonly #clock: Clock
-  readonly #conflicts = new Map<string, string>()
-  #sampleCount = 0
-  readonly #failures: SyncProblem[] = []
-  #transferredCount = 0
-  #transferredBytes = 0
+  readonly report = new SyncReport()
   /** Order books written to the remote place, with the version that they became there. */
   #written = new Map<string, string>()
+  #held: SplitObjects | undefined
   #pulledBefore: ReturnType<typeof SyncJournal.read> | undefined
 
   constructor(
@@ -132,7 +146,13 @@ export class SyncRun {
     this.#clock = options.clock ?? SYSTEM_CLOCK
   }
 
-  async transferAll(objects: readonly ListedObject[]): Promise<LakeSyncResult> {
+  /** @param held dates whose files object storage derives from raw segments, which this run does not push */
+  async transferAll(
+    objects: readonly ListedObject[],
+    objectCount = objects.length,
+    held?: SplitObjects,
+  ): Promise<LakeSyncResult> {
+    this.#held = held
     const { progress, parallel = SYNC_PARALLEL_DEFAULT, signal } = this.#options
     const changed = objects.filter((object) => !this.#isNoted(object))
     let sizeBytes = 0
@@ -142,36 +162,24 @@ export class SyncRun {
     const work = async (): Promise<void> => {
       for (const object of queue) {
         signal?.throwIfAborted()
-        await this.#bringOver(object)
+        await this.bringOver(object)
       }
     }
     const workers = await Promise.allSettled(Array.from({ length: parallel }, work))
     for (const worker of workers) if (worker.status === 'rejected') throw worker.reason
     await this.#lookAgain()
-    return {
-      objectCount: objects.length,
-      transferredCount: this.#transferredCount,
-      transferredBytes: this.#transferredBytes,
-      conflicts: [...this.#conflicts.keys()].toSorted(),
-      conflictReasons: this.#conflicts,
-      sampleCount: this.#sampleCount,
-      failures: this.#failures.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
-    }
+    return this.report.result(objectCount)
   }
 
-  /**
-   * Another collector that pushed at the same time may have replaced what was just written, where the service does not
-   * heed conditions. What it wrote is merged with now; or at the next synchronization, which finds the same.
-   */
+  /** Another collector may have replaced what was just written, where the service does not heed conditions. */
   async #lookAgain(): Promise<void> {
-    if (this.#options.conflictMerge === undefined) return
     for (let look = 1; look <= LOOKS_MAX && this.#written.size > 0; look++) {
       const written = this.#written
       this.#written = new Map()
       for (const [key, version] of written) {
         const found = await this.#target.head(key, this.#options.signal).catch(() => undefined)
         this.#options.signal?.throwIfAborted()
-        if (found?.version !== version) await this.#bringOver({ key }, false)
+        if (found?.version !== version) await this.bringOver({ key }, false)
       }
     }
   }
@@ -185,7 +193,7 @@ export class SyncRun {
   }
 
   /** One object, tried again a bounded number of times; a partial transfer goes on where it stopped. */
-  async #bringOver({ key }: Pick<ListedObject, 'key'>, isListed = true): Promise<void> {
+  async bringOver({ key }: Pick<ListedObject, 'key'>, isListed = true): Promise<void> {
     const { progress, signal } = this.#options
     for (let attempt = 1; ; attempt += 1) {
       let doneBytes = 0
@@ -194,13 +202,13 @@ export class SyncRun {
         progress?.onBytes?.(count)
       }
       try {
-        const outcome = await this.#attempt(key, { onBytes, isFirst: isListed && attempt === 1, merged: [] })
+        const outcome = await this.#attempt(key, onBytes, isListed && attempt === 1)
         progress?.onObject?.(key, outcome)
         return
       } catch (error) {
         signal?.throwIfAborted()
         if (attempt === SYNC_ATTEMPTS_MAX) {
-          this.#failures.push({ key, reason: error instanceof Error ? error.message : String(error) })
+          this.report.failures.push({ key, reason: error instanceof Error ? error.message : String(error) })
           progress?.onObject?.(key, 'failed')
           return
         }
@@ -210,14 +218,13 @@ export class SyncRun {
     }
   }
 
-  async #attempt(key: string, attempt: Attempt): Promise<ObjectOutcome> {
+  async #attempt(key: string, onBytes: (count: number) => void, isFirst: boolean): Promise<ObjectOutcome> {
     const { signal, direction, replace = false } = this.#options
-    const { onBytes, isFirst, merged } = attempt
     const source = await this.#source.head(key, signal)
     // Gone since the listing; what the target has of it stays.
     if (source === undefined) return 'equal'
     if (direction === 'push' && (await isSampleObject(this.#source, source, signal))) {
-      this.#sampleCount += 1
+      this.report.sampleCount += 1
       onBytes(source.sizeBytes)
       return 'sample'
     }
@@ -237,13 +244,10 @@ export class SyncRun {
             { ...sides, next: source, present: target, direction, signal },
             await this.#isOwn(target),
           )
-      if (conflict !== undefined) {
-        const outcome = await this.#mergeWith(target, merged)
-        if (outcome === 'merged')
-          return await this.#attempt(key, { ...attempt, merged: [...merged, target.version] })
+      const isHeld = this.#held?.isOfDate(key) === true
+      if (conflict !== undefined || isHeld) {
         onBytes(source.sizeBytes)
-        if (outcome === 'later') return 'later'
-        this.#conflicts.set(key, outcome === undefined ? conflict : `${conflict}; ${outcome.refusal}`)
+        this.report.conflicts.set(key, isHeld ? HELD : conflict!)
         return 'conflict'
       }
     }
@@ -257,16 +261,8 @@ export class SyncRun {
     })
     await this.#journal.noteEqual(key, source.version, written.version)
     if (direction === 'push' && lobFileOfKey(key) !== undefined) this.#written.set(key, written.version)
-    this.#transferredCount += 1
-    this.#transferredBytes += source.sizeBytes
+    this.report.addTransfer(source.sizeBytes)
     return 'transferred'
-  }
-
-  /** Undefined where no merge mends the conflict. */
-  async #mergeWith(target: ObjectHead, merged: readonly string[]): Promise<ConflictOutcome | undefined> {
-    const { conflictMerge, direction, signal } = this.#options
-    if (direction === 'pull' || merged.includes(target.version)) return undefined
-    return merged.length < MERGES_MAX ? await conflictMerge?.merge(this.#target, target, signal) : 'later'
   }
 
   /** Whether this lake wrote the object, or its file was made from it: a copy that rows were added to before a push. */

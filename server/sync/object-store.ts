@@ -44,10 +44,19 @@ export interface WriteOptions {
 /** Opens an object's bytes from an offset. Rejects with ObjectChanged when it is no longer the one meant. */
 export type OpenBytes = (offset: number, signal?: AbortSignal) => Promise<Readable>
 
+/** What a listing contains. */
+export interface ListOptions {
+  /** Also raw segments and what belongs to them. */
+  readonly raw?: boolean
+  /** Only keys that begin with it. It ends with a slash. */
+  readonly prefix?: string
+}
+
 export interface ObjectStore {
   /** For messages. */
   readonly name: string
-  list(signal?: AbortSignal): AsyncIterable<ListedObject>
+  /** Lake files, and raw files on demand. */
+  list(signal?: AbortSignal, options?: ListOptions): AsyncIterable<ListedObject>
   /** Undefined when there is none. */
   head(key: string, signal?: AbortSignal): Promise<ObjectHead | undefined>
   /** The object's bytes from an offset. Rejects with ObjectChanged when its version is another one by now. */
@@ -57,6 +66,8 @@ export interface ObjectStore {
    * DamagedTransfer when the bytes that arrived are not those.
    */
   put(head: ObjectHead, open: OpenBytes, options?: WriteOptions): Promise<WrittenObject>
+  /** Removes an object; does nothing where there is none. Only the rules for raw segments do it. */
+  remove(key: string, signal?: AbortSignal): Promise<void>
   close(): void
 }
 
@@ -76,6 +87,8 @@ export class DamagedTransfer extends Error {
   }
 }
 
+export const RAW_PREFIX = 'raw/'
+const RAW_NAME = /\/(?:manifest\.json|fold\.json\.gz|[^/]+\.ndjson\.gz)$/
 const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9._=+@-]*$/
 
 /**
@@ -86,6 +99,21 @@ export function isLakeKey(key: string): boolean {
   return (
     key.length <= 1024 && key.endsWith('.parquet') && key.split('/').every((segment) => SEGMENT.test(segment))
   )
+}
+
+/** Whether a key lies in the raw folder: segments, manifests and fold states, whatever they are called. */
+export function isRawKey(key: string): boolean {
+  return (
+    key.length <= 1024 &&
+    key.startsWith(RAW_PREFIX) &&
+    RAW_NAME.test(key) &&
+    key.split('/').every((segment) => SEGMENT.test(segment))
+  )
+}
+
+/** Whether a listing with these options contains the key. */
+export function isListed(key: string, { raw = false, prefix = '' }: ListOptions = {}): boolean {
+  return key.startsWith(prefix) && (isLakeKey(key) ? !key.startsWith(RAW_PREFIX) : raw && isRawKey(key))
 }
 
 /** Whether both sides are known to hold the same bytes. */
@@ -99,9 +127,10 @@ export function isEqual(a: ObjectHead, b: ObjectHead): boolean {
 export async function listAll(
   store: ObjectStore,
   signal: AbortSignal | undefined,
+  options: ListOptions = {},
 ): Promise<Map<string, ListedObject>> {
   const objects = new Map<string, ListedObject>()
-  for await (const object of store.list(signal)) {
+  for await (const object of store.list(signal, options)) {
     if (objects.size === SYNC_OBJECTS_MAX)
       throw new Error(`${store.name} has more than ${SYNC_OBJECTS_MAX} objects`)
     objects.set(object.key, object)

@@ -1,8 +1,8 @@
-// Whether an object may take the place of another one with the same key. What somebody recorded is never given up for
-// less: a collector that begins anew, or one that was restored, must not shrink what object storage has. A copy of the
-// lake in turn follows object storage, and only what was made in it by somebody else is kept.
+// Decides whether a file without raw segments may replace the object of the same key. A push never replaces a file by one that
+// covers less. A pull follows object storage, and keeps only files that another writer made in the lake. Files that are derived
+// from raw segments follow the manifests of their date instead (raw-sync.ts).
 
-import { coversLess, lacksStrands, type LakeFileFacts, readLakeFileFacts } from '../lake/lake-file-facts.ts'
+import { coversLess, type LakeFileFacts, readLakeFileFacts } from '../lake/lake-file-facts.ts'
 import { UNMARKED_SAMPLE_SIZES, UNMARKED_SAMPLES } from '../sample-data/unmarked-samples.ts'
 import { type ListedObject, type ObjectHead, type ObjectStore, readTail } from './object-store.ts'
 
@@ -16,7 +16,7 @@ export interface Replacement {
   readonly signal: AbortSignal | undefined
 }
 
-const FOREIGN = 'it was written by somebody else'
+const FOREIGN = 'another writer made it'
 
 /**
  * Why it may not, for people; undefined when it may.
@@ -45,12 +45,9 @@ async function pushConflict(
   if (b === undefined) return isOwn ? undefined : FOREIGN
   if (b.isSample || isUnmarkedSample(present)) return undefined
   if (a === undefined) return 'it cannot be read'
-  const lacking = lacksStrands(a, b)
-  if (lacking === undefined) return undefined
   const less = coversLess(a, b)
   if (less !== undefined) return `it would be replaced by a file that covers less: ${less}`
   if (isOwn) return undefined
-  if (lacking !== null) return `${FOREIGN}, and ${lacking}`
   // Gaps come to a recording that goes on; in somebody else's they would be books that were known.
   if (a.coverage === null || b.coverage === null) return FOREIGN
   return a.coverage.gaps > b.coverage.gaps ? `${FOREIGN}, with fewer gaps` : undefined
@@ -69,7 +66,7 @@ function isUnmarkedSample({ sizeBytes, sha256 }: ObjectHead): boolean {
   return sha256 !== null && UNMARKED_SAMPLE_SIZES.has(sizeBytes) && UNMARKED_SAMPLES.has(sha256)
 }
 
-async function factsOf(
+export async function factsOf(
   store: ObjectStore,
   object: ListedObject,
   signal: AbortSignal | undefined,

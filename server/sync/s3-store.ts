@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import {
   type _Object as S3Object,
+  DeleteObjectCommand,
   GetObjectCommand,
   type GetObjectCommandOutput,
   HeadObjectCommand,
@@ -18,9 +19,11 @@ import {
 import { SYNC_OBJECT_BYTES_MAX, SYNC_PARALLEL_MAX, SYNC_STALL_MS } from '../../shared/limits.ts'
 import {
   DamagedTransfer,
-  isLakeKey,
+  isListed,
   type ListedObject,
+  type ListOptions,
   ObjectChanged,
+  RAW_PREFIX,
   type ObjectHead,
   type ObjectStore,
   type OpenBytes,
@@ -31,6 +34,9 @@ import { guardStream } from './transfer-pump.ts'
 
 const SHA256_KEY = 'sha256'
 const NOT_IMPLEMENTED = 501
+/** The character after the slash: no key below `raw/` comes after `raw0`. */
+const AFTER_SLASH = '0'
+const PARQUET_TYPE = 'application/vnd.apache.parquet'
 const CONNECT_TIMEOUT_MS = 10_000
 // Without a logger the SDK writes to the console. Every error of importance reaches the caller.
 const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore }
@@ -93,23 +99,29 @@ export class S3Store implements ObjectStore {
     })
   }
 
-  /** Every object whose key `isWanted`: lake files, unless it is given. */
+  /** Every object whose key `isWanted`: those that the options name, unless it is given. */
   async *list(
     signal?: AbortSignal,
-    isWanted: (key: string) => boolean = isLakeKey,
+    options: ListOptions = {},
+    isWanted: (key: string) => boolean = (key) => isListed(key, options),
   ): AsyncGenerator<ListedObject, void, void> {
-    let token: string | undefined
-    do {
-      const page = await this.#page(token, signal)
+    let place: { readonly ContinuationToken?: string; readonly StartAfter?: string } = {}
+    for (;;) {
+      const page = await this.#page({ ...place, Prefix: this.#prefix + (options.prefix ?? '') }, signal)
       for (const object of page.Contents ?? []) {
         const listed = this.#listed(object)
         if (listed !== undefined && isWanted(listed.key)) yield listed
       }
+      if (page.IsTruncated !== true) return
+      const last = page.Contents?.at(-1)?.Key ?? ''
+      // A listing without raw segments does not read their pages.
+      if (options.raw !== true && last.startsWith(`${this.#prefix}${RAW_PREFIX}`))
+        place = { StartAfter: `${this.#prefix}${RAW_PREFIX.slice(0, -1)}${AFTER_SLASH}` }
       // A service that goes on without saying where would be asked the same page for ever.
-      token = page.IsTruncated === true ? page.NextContinuationToken : undefined
-      if (page.IsTruncated === true && token === undefined)
+      else if (page.NextContinuationToken === undefined)
         throw new Error(`${this.name}: a listing breaks off`)
-    } while (token !== undefined)
+      else place = { ContinuationToken: page.NextContinuationToken }
+    }
   }
 
   async head(key: string, signal?: AbortSignal): Promise<S3ObjectHead | undefined> {
@@ -173,7 +185,7 @@ export class S3Store implements ObjectStore {
           Body: body,
           ContentLength: head.sizeBytes,
           ContentMD5: Buffer.from(md5, 'hex').toString('base64'),
-          ContentType: 'application/vnd.apache.parquet',
+          ContentType: contentTypeOf(head.key),
           Metadata: { ...options.metadata, [SHA256_KEY]: sha256 },
           ...condition,
         }),
@@ -207,6 +219,14 @@ export class S3Store implements ObjectStore {
     return this.#named(error)
   }
 
+  async remove(key: string, signal?: AbortSignal): Promise<void> {
+    try {
+      await this.#client.send(new DeleteObjectCommand(this.#place(key)), withSignal(signal))
+    } catch (error) {
+      if (statusOf(error) !== 404) throw this.#named(error)
+    }
+  }
+
   close(): void {
     this.#client.destroy()
   }
@@ -229,11 +249,10 @@ export class S3Store implements ObjectStore {
   }
 
   async #page(
-    token: string | undefined,
+    place: { readonly Prefix: string; readonly ContinuationToken?: string; readonly StartAfter?: string },
     signal: AbortSignal | undefined,
   ): Promise<ListObjectsV2CommandOutput> {
-    const place = { Bucket: this.#bucket, Prefix: this.#prefix }
-    const command = new ListObjectsV2Command({ ...place, ContinuationToken: token })
+    const command = new ListObjectsV2Command({ Bucket: this.#bucket, ...place })
     try {
       return await this.#client.send(command, withSignal(signal))
     } catch (error) {
@@ -259,6 +278,11 @@ export class S3Store implements ObjectStore {
   #place(key: string): { readonly Bucket: string; readonly Key: string } {
     return { Bucket: this.#bucket, Key: `${this.#prefix}${key}` }
   }
+}
+
+function contentTypeOf(key: string): string {
+  if (key.endsWith('.json')) return 'application/json'
+  return key.endsWith('.gz') ? 'application/gzip' : PARQUET_TYPE
 }
 
 /** The MD5 an ETag is. It is none for multipart uploads (`…-12`) and for objects encrypted with a key of a service. */

@@ -17,6 +17,8 @@ import {
   type WriteOptions,
   type WrittenObject,
   isLakeKey,
+  isListed,
+  type ListOptions,
 } from './object-store.ts'
 import type { S3ObjectHead, S3Store } from './s3-store.ts'
 import { pumpBytes } from './transfer-pump.ts'
@@ -65,11 +67,15 @@ export class TailedStore implements ObjectStore {
   }
 
   /** Sizes are those of the whole objects without their tails, which only their heads tell. */
-  async *list(signal?: AbortSignal): AsyncGenerator<ListedObject, void, void> {
+  async *list(signal?: AbortSignal, options: ListOptions = {}): AsyncGenerator<ListedObject, void, void> {
     // In the order of keys a tail comes right after its object, but not every service lists in order.
     const tails = new Map<string, string>()
     const objects: ListedObject[] = []
-    for await (const object of this.#store.list(signal, (key) => isLakeKey(key) || isTailKey(key))) {
+    for await (const object of this.#store.list(
+      signal,
+      options,
+      (key) => isListed(key, options) || isTailKey(key),
+    )) {
       if (isTailKey(object.key)) tails.set(object.key.slice(0, -SUFFIX.length), object.version)
       else objects.push(object)
     }
@@ -147,6 +153,12 @@ export class TailedStore implements ObjectStore {
         sharedUntilMs: sharedUntilMs ?? 0,
       })
     return { ...written, version: versionOf(written.version, tailEtag) }
+  }
+
+  async remove(key: string, signal?: AbortSignal): Promise<void> {
+    this.#bases.delete(key)
+    await this.#store.remove(key, signal)
+    if (lobFileOfKey(key) !== undefined) await this.#store.remove(`${key}${SUFFIX}`, signal)
   }
 
   close(): void {
