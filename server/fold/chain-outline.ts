@@ -1,7 +1,9 @@
 // A date's chains as its neighbours need them: a chain that ends a date goes on in the next one where a chain there goes on
 // from it.
 
+import { groupedBy } from '../../shared/grouped-by.ts'
 import type { Chain } from './chain.ts'
+import { CONNECTION_SID, PAUSE_NS_MAX } from './own-connections.ts'
 import { predecessorOf } from './numbered-chains.ts'
 import { silentPredecessorOf } from './unnumbered-chains.ts'
 
@@ -54,20 +56,47 @@ export function linkDates(
   before: readonly ChainOutline[],
   after: readonly ChainOutline[],
 ): Map<number, number> {
-  const links = new Map<number, number>()
-  const tails = new Map(before.filter(({ isEnded }) => !isEnded).map((outline) => [outline.id, tailOf(outline)]))
-  for (const outline of after.toSorted((a, b) => Number(BigInt(a.firstAt) - BigInt(b.firstAt)) || a.id - b.id)) {
+  const links = linkNamed(before, after)
+  const tails = new Map(
+    before.filter(({ isEnded, name }) => !isEnded && name === undefined).map((outline) => [outline.id, tailOf(outline)]),
+  )
+  const unnamed = after.filter(({ name }) => name === undefined)
+  for (const outline of unnamed.toSorted((a, b) => Number(BigInt(a.firstAt) - BigInt(b.firstAt)) || a.id - b.id)) {
     if (outline.isBegun && outline.sid === null) continue
-    const own = [...tails.values()].filter(({ sid, name }) => sid === outline.sid && name === outline.name)
+    const own = [...tails.values()].filter(({ sid }) => sid === outline.sid)
     const found =
       own.find(({ lastKeys }) => lastKeys.includes(outline.firstKey)) ??
-      (outline.sid === null && outline.name !== undefined ? own[0] : undefined) ??
       (outline.sid === null
         ? silentPredecessorOf(headOf(outline), own, [])
         : predecessorOf(headOf(outline), own))
     if (found === undefined) continue
     tails.delete(found.id)
     links.set(outline.id, found.id)
+  }
+  return links
+}
+
+/** A recorder's connection goes on with its next line, and a subscription in it with its next number. */
+function linkNamed(before: readonly ChainOutline[], after: readonly ChainOutline[]): Map<number, number> {
+  const links = new Map<number, number>()
+  const open = before.filter(({ name, isEnded }) => name !== undefined && !isEnded)
+  const byPlace = groupedBy(open, ({ name, sid }) => `${name} ${sid}`)
+  const connections = new Set<string>()
+  const link = (own: ChainOutline, isNext: (tail: ChainOutline) => boolean): boolean => {
+    const tails = byPlace.get(`${own.name} ${own.sid}`) ?? []
+    const found = tails.findLast((tail) => isNext(tail) && ![...links.values()].includes(tail.id))
+    if (found !== undefined) links.set(own.id, found.id)
+    return found !== undefined
+  }
+  for (const own of after) {
+    if (own.name === undefined || own.sid !== CONNECTION_SID) continue
+    const isNext = ({ lastSeq, lastAt }: ChainOutline): boolean =>
+      own.firstSeq === lastSeq + 1 && BigInt(own.firstAt) - BigInt(lastAt) <= PAUSE_NS_MAX
+    if (link(own, isNext)) connections.add(own.name)
+  }
+  for (const own of after) {
+    if (own.name === undefined || own.sid === CONNECTION_SID || !connections.has(own.name) || own.isBegun) continue
+    link(own, ({ lastSeq }) => own.sid === null || own.firstSeq === lastSeq + 1)
   }
   return links
 }

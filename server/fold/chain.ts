@@ -19,6 +19,25 @@ export interface ChainSink {
   take(chain: Chain, message: TimedMessage): void
 }
 
+/** A chain of a recorder's own connection, as plain data. */
+export interface ChainState {
+  readonly id: number
+  readonly sid: number | null
+  readonly connection: number
+  readonly isBegun: boolean
+  readonly isEnded: boolean
+  readonly isTurned: boolean | null
+  readonly name: string | undefined
+  readonly firstSeq: number
+  readonly firstAt: bigint | undefined
+  readonly lastSeq: number
+  readonly lastAt: bigint
+  readonly lastRecvTs: bigint
+  readonly followed: readonly (readonly [string, FollowedMarket])[]
+  readonly markets: readonly string[]
+  readonly seriesFrom: readonly (readonly [string, bigint])[]
+}
+
 /** A market that a chain follows. */
 export interface FollowedMarket {
   readonly series: string
@@ -68,6 +87,27 @@ export class Chain {
   /** Since when it states something of a series; undefined where it does not. */
   readonly #seriesFrom = new Map<string, bigint>()
 
+  static of(state: ChainState): Chain {
+    const { id, sid, connection, isBegun, isTurned, followed, markets, seriesFrom, ...rest } = state
+    const chain = new Chain(id, sid, connection, isBegun, isTurned)
+    Object.assign(chain, rest)
+    for (const [market, known] of followed) chain.followed.set(market, { ...known })
+    for (const market of markets) chain.markets.add(market)
+    for (const [series, at] of seriesFrom) chain.#seriesFrom.set(series, at)
+    return chain
+  }
+
+  /** Without the keys of its lines. */
+  state(): ChainState {
+    const { id, sid, connection, isBegun, isEnded, isTurned, name, firstSeq, firstAt, lastSeq, lastAt, lastRecvTs } = this
+    return {
+      ...{ id, sid, connection, isBegun, isEnded, isTurned, name, firstSeq, firstAt, lastSeq, lastAt, lastRecvTs },
+      followed: [...this.followed].map(([market, known]) => [market, { ...known }]),
+      markets: [...this.markets],
+      seriesFrom: [...this.#seriesFrom],
+    }
+  }
+
   firstOf(series: string): bigint | undefined {
     return this.#seriesFrom.get(series)
   }
@@ -116,6 +156,14 @@ export class Chain {
 /** Which connections are one: pieces show chains side by side. */
 export class Connections {
   readonly #parents: number[] = []
+
+  constructor(count = 0) {
+    while (this.#parents.length < count) this.add()
+  }
+
+  get count(): number {
+    return this.#parents.length
+  }
 
   add(): number {
     return this.#parents.push(this.#parents.length) - 1

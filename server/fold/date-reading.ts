@@ -6,10 +6,14 @@ import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
 import { SeriesRecording } from '../lake/series-recording.ts'
 import { Chain, Connections } from './chain.ts'
+import type { TimedMessage } from './chain.ts'
 import { ChainEvents } from './chain-events.ts'
 import { outlineOf } from './chain-outline.ts'
 import type { ChainOutline } from './chain-outline.ts'
+import type { EndingDate } from './date-ends.ts'
 import type { FoldTally } from './fold-tally.ts'
+import { OwnConnections } from './own-connections.ts'
+import type { OwnDate } from './own-connections.ts'
 import { NumberedChains } from './numbered-chains.ts'
 import type { Piece } from './piece.ts'
 import { UnnumberedChains } from './unnumbered-chains.ts'
@@ -25,8 +29,9 @@ export interface DateReadingOptions {
   readonly spillBytes?: number | undefined
 }
 
-export class DateReading {
+export class DateReading implements OwnDate, EndingDate {
   readonly date: string
+  readonly dayStart: bigint
   readonly chains: Chain[] = []
   readonly recordings = new Map<string, SeriesRecording>()
   readonly connections = new Connections()
@@ -34,13 +39,15 @@ export class DateReading {
   readonly #events: ChainEvents
   readonly #numbered: NumberedChains
   readonly #unnumbered: UnnumberedChains
+  readonly #own: OwnConnections
   #heldBytes = 0
 
   constructor(options: DateReadingOptions) {
     this.#options = options
     this.date = options.date
+    this.dayStart = BigInt(Date.parse(`${options.date}T00:00:00Z`)) * NS_PER_MS
     this.#events = new ChainEvents({
-      dayStart: BigInt(Date.parse(`${options.date}T00:00:00Z`)) * NS_PER_MS,
+      dayStart: this.dayStart,
       tally: options.tally,
       seriesOf: options.seriesOf,
       recordingOf: (series) => this.recordingOf(series),
@@ -48,11 +55,12 @@ export class DateReading {
     })
     const { connections } = this
     this.#numbered = new NumberedChains(connections, this.#events, (sid, connection, isBegun, isTurned) =>
-      this.#newChain(sid, connection, isBegun, isTurned),
+      this.addChain(sid, connection, isBegun, isTurned),
     )
     this.#unnumbered = new UnnumberedChains(connections, this.#events, (connection, isBegun) =>
-      this.#newChain(null, connection, isBegun, null),
+      this.addChain(null, connection, isBegun, null),
     )
+    this.#own = new OwnConnections({ isNumbered: options.isNumbered, dateOf: () => this, only: this })
   }
 
   /** Takes the pieces of an hour. Hours come in their order. */
@@ -62,11 +70,25 @@ export class DateReading {
     const numbered = foreign.filter(({ sequence }) => isNumbered && sequence !== 'ignore')
     this.#numbered.read(numbered)
     this.#unnumbered.read(foreign.filter((piece) => !numbered.includes(piece)))
+    this.#own.takeHour(pieces)
   }
 
   /** Nothing follows. */
   finish(): void {
     this.#numbered.finish()
+    this.#own.finish()
+  }
+
+  take(chain: Chain, message: TimedMessage): void {
+    this.#events.take(chain, message)
+  }
+
+  series(): Iterable<string> {
+    return this.recordings.keys()
+  }
+
+  chainOf(id: number): Chain {
+    return this.chains[id]!
   }
 
   outlines(): ChainOutline[] {
@@ -82,7 +104,7 @@ export class DateReading {
 
   /** A chain that goes on from the date before, of which this date has no message. */
   addSilent(connection: number, sid: number | null, isTurned: boolean | null): Chain {
-    return this.#newChain(sid, connection, false, isTurned)
+    return this.addChain(sid, connection, false, isTurned)
   }
 
   recordingOf(series: string): SeriesRecording {
@@ -95,7 +117,8 @@ export class DateReading {
     return recording
   }
 
-  #newChain(sid: number | null, connection: number, isBegun: boolean, isTurned: boolean | null): Chain {
+  /** Adds a chain. */
+  addChain(sid: number | null, connection: number, isBegun: boolean, isTurned: boolean | null): Chain {
     const chain = new Chain(this.chains.length, sid, connection, isBegun, isTurned)
     this.chains.push(chain)
     return chain

@@ -118,7 +118,7 @@ function ownPiece(connection: string, lines: ReadonlyMap<number, Line>): Piece {
 }
 
 /** Turns the lines of one segment into those of the fold. */
-class LineReading {
+export class LineReading {
   readonly #readFrame: (frame: Frame) => FeedMessage
   readonly #path: string
 
@@ -132,6 +132,7 @@ class LineReading {
     const place = { recvTs, n, isList: false }
     switch (line.kind) {
       case 'frames':
+        if (n !== undefined) return { ...place, key: 0, isList: line.isList, ...this.#ownMessagesOf(line.frames) }
         return {
           ...place,
           key: lineKey(recvTs, line.text),
@@ -144,6 +145,16 @@ class LineReading {
         return { ...place, key: lineKey(recvTs, line.event), messages: [], event: line.event }
       case 'skipped':
         return { ...place, key: 0, messages: [], isSkipped: true }
+    }
+  }
+
+  /** A recorder keeps frames that it cannot read. They count as a line that could not be read. */
+  #ownMessagesOf(frames: readonly Frame[]): Pick<Line, 'messages' | 'isSkipped'> {
+    try {
+      return { messages: frames.map((frame) => this.#readFrame(frame)) }
+    } catch (error) {
+      if (!(error instanceof BadLineError)) throw error
+      return { messages: [], isSkipped: true }
     }
   }
 

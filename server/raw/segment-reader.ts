@@ -52,7 +52,7 @@ export async function* readSegment(
   options: SegmentReaderOptions = {},
 ): AsyncGenerator<readonly SegmentLine[]> {
   let isFirst = true
-  for await (const texts of linesOf(path, options)) {
+  for await (const texts of readSegmentTexts(path, options)) {
     const lines = texts.map((text) => lineOf(path, text))
     if (isFirst) checkHeader(path, lines[0])
     const others = isFirst ? lines.slice(1) : lines
@@ -67,14 +67,14 @@ export async function* readSegment(
 
 /** The header alone. Does not compare the content with the name. @throws {DamagedSegmentError} */
 export async function readSegmentHeader(path: string): Promise<SegmentHeader> {
-  for await (const [text] of linesOf(path, {})) return checkHeader(path, lineOf(path, text!))
+  for await (const [text] of readSegmentTexts(path, {})) return checkHeader(path, lineOf(path, text!))
   throw new DamagedSegmentError(path, 'is damaged: it is empty')
 }
 
 /** Reads a segment to its end, without keeping anything. Throws the signal's reason. @throws {DamagedSegmentError} */
 export async function verifySegment(path: string, { signal }: SegmentReaderOptions = {}): Promise<void> {
   let isFirst = true
-  for await (const texts of linesOf(path, signal === undefined ? {} : { signal })) {
+  for await (const texts of readSegmentTexts(path, signal === undefined ? {} : { signal })) {
     if (isFirst) checkHeader(path, lineOf(path, texts[0]!))
     isFirst = false
   }
@@ -105,7 +105,7 @@ function checkHeader(path: string, line: SegmentLine | undefined): SegmentHeader
 }
 
 /** The lines' texts in batches, none of them empty. */
-async function* linesOf(path: string, { signal }: SegmentReaderOptions): AsyncGenerator<readonly string[]> {
+export async function* readSegmentTexts(path: string, { signal }: SegmentReaderOptions): AsyncGenerator<readonly string[]> {
   const name = rawSegmentOfName(basename(path))
   if (name === undefined) {
     throw new DamagedSegmentError(path, 'is misnamed: its name is not <recorder>-<hour>-<digest>.ndjson.gz')

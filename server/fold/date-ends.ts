@@ -1,0 +1,101 @@
+// How the chains of a date end: until when each is heard, and what they cover of a series.
+
+import { NS_PER_DAY, NS_PER_MS, earlier, later } from '../../shared/utc-date.ts'
+import type { Chain, Connections } from './chain.ts'
+import type { GapCause } from './fold-tally.ts'
+import { CONNECTION_SID } from './own-connections.ts'
+
+/** A date whose chains have all been read. */
+export interface EndingDate {
+  readonly date: string
+  /** By their numbers. */
+  readonly chains: readonly Chain[]
+  readonly connections: Connections
+  /** The series of which something is recorded. */
+  series(): Iterable<string>
+  /** See ChainEvents. */
+  end(chain: Chain, ts: bigint, isLast: (series: string) => boolean): void
+}
+
+/** Whether the ask prices of a chain are still those of the `no` leg. A recorder asks for prices of the yes leg. */
+export function isInverted({ isTurned, name }: Chain): boolean {
+  return !(isTurned ?? name !== undefined)
+}
+
+/** Until when a date's chains are heard, and what they cover. */
+export class DateEnds {
+  readonly #reading: EndingDate
+  readonly #continued: ReadonlySet<number>
+  readonly #dayStart: bigint
+  readonly #dayEnd: bigint
+  readonly #heard: readonly bigint[]
+
+  constructor(reading: EndingDate, continued: ReadonlySet<number>) {
+    this.#reading = reading
+    this.#continued = continued
+    this.#dayStart = BigInt(Date.parse(`${reading.date}T00:00:00Z`)) * NS_PER_MS
+    this.#dayEnd = this.#dayStart + NS_PER_DAY - 1n
+    this.#heard = this.#heardTimes()
+  }
+
+  /** A chain is heard through any subscription of its connection, unless a later chain has its own. */
+  #heardTimes(): bigint[] {
+    const { chains, connections } = this.#reading
+    const lastOf = new Map<number, bigint>()
+    const lastOfSid = new Map<string, bigint>()
+    for (const chain of chains) {
+      const connection = connections.of(chain.connection)
+      const key = `${connection} ${chain.sid}`
+      lastOf.set(connection, later(chain.lastAt, lastOf.get(connection)))
+      lastOfSid.set(key, later(chain.lastAt, lastOfSid.get(key)))
+    }
+    return chains.map((chain) => {
+      if (this.#continued.has(chain.id)) return later(chain.lastAt, this.#dayEnd)
+      const connection = connections.of(chain.connection)
+      const isReplaced = lastOfSid.get(`${connection} ${chain.sid}`)! > chain.lastAt
+      return isReplaced ? chain.lastAt : lastOf.get(connection)!
+    })
+  }
+
+  causeOf(id: number): GapCause {
+    const { chains, connections } = this.#reading
+    const chain = chains[id]!
+    const isReplaced = chains.some(
+      (other) =>
+        other.sid === chain.sid &&
+        other.lastAt > chain.lastAt &&
+        connections.of(other.connection) === connections.of(chain.connection),
+    )
+    if (isReplaced) return 'sequence gap'
+    return chain.isEnded ? 'disconnect' : 'end of a piece'
+  }
+
+  coverageOf(series: string): { readonly from: bigint; readonly to: bigint } | undefined {
+    let covered: { from: bigint; to: bigint } | undefined
+    for (const chain of this.#reading.chains) {
+      const own = chain.firstOf(series)
+      if (own === undefined) continue
+      const [from, to] = [later(own, this.#dayStart), earlier(this.#heard[chain.id]!, this.#dayEnd)]
+      covered =
+        covered === undefined
+          ? { from, to }
+          : { from: earlier(from, covered.from), to: later(to, covered.to) }
+    }
+    return covered === undefined || covered.to < covered.from ? undefined : covered
+  }
+
+  endChains(): void {
+    const covered = new Map<string, bigint>()
+    for (const series of this.#reading.series()) covered.set(series, this.coverageOf(series)?.to ?? 0n)
+    const { chains, connections } = this.#reading
+    const closed = new Set(
+      chains.filter(({ sid, isEnded }) => sid === CONNECTION_SID && isEnded).map(({ connection }) => connections.of(connection)),
+    )
+    for (const chain of chains) {
+      const heard = this.#heard[chain.id]!
+      if (this.#continued.has(chain.id) || heard >= this.#dayEnd) continue
+      const isEnded = chain.isEnded || closed.has(connections.of(chain.connection))
+      this.#reading.end(chain, heard + 1n, (series) => !isEnded && heard >= covered.get(series)!)
+    }
+  }
+}

@@ -1,0 +1,470 @@
+// The connections of recorders, read one line at a time. A recorder names the connection of each line and numbers the lines, so
+// nothing has to be inferred. Every result depends on the lines alone: a recorder that reads its log and a fold that reads
+// its segments get the same books.
+
+import { NS_PER_DAY, NS_PER_HOUR, later } from '../../shared/utc-date.ts'
+import type { FeedMessage } from '../feed/feed-message.ts'
+import type { Chain, ChainSink, Connections } from './chain.ts'
+import type { Line, Piece } from './piece.ts'
+import { isFirstBooks } from './stretches.ts'
+import { Subscriptions } from './subscriptions.ts'
+import type { SubscriptionsState } from './subscriptions.ts'
+
+/** A line received so long after its UTC hour goes to the open hour, at the start of which its events are placed. */
+export const GRACE_NS = 15_000_000_000n
+/** A recorder from which no line comes for so long stood still, and its connections may have missed something. */
+export const PAUSE_NS_MAX = 60_000_000_000n
+/** The exchange's time counts if it is so close to the receive time. */
+const BEFORE_NS_MAX = 600_000_000_000n
+const AFTER_NS_MAX = 120_000_000_000n
+/** A message takes no longer from the exchange to the recorder, unless the recorder's clock is ahead. */
+const LAG_NS_MAX = 2_000_000_000n
+/** Lines without a time wait so long for the first message with one. */
+const WAIT_NS_MAX = 2_000_000_000n
+/** A book that is received so long after its last change was not sent because it changed. */
+const BOOK_AGE_NS_MAX = 1_000_000_000n
+/** The subscription of the chain that stands for the connection itself. */
+export const CONNECTION_SID = -1
+
+/** A line of a recorder's connection. */
+export interface OwnLine extends Line {
+  readonly connection: string
+  readonly n: number
+  readonly recvTs: bigint
+}
+
+/** The chains of one UTC date. */
+export interface OwnDate extends ChainSink {
+  /** ns. */
+  readonly dayStart: bigint
+  readonly connections: Connections
+  addChain(sid: number | null, connection: number, isBegun: boolean, isTurned: boolean | null): Chain
+  chainOf(id: number): Chain
+  end(chain: Chain, ts: bigint, isLast: (series: string) => boolean): void
+}
+
+export interface OwnConnectionsOptions {
+  readonly isNumbered: boolean
+  /** The date of a UTC day that begins at `dayStart` (ns). */
+  readonly dateOf: (dayStart: bigint) => OwnDate
+  /** Every line is of this date, whatever its time. */
+  readonly only?: OwnDate | undefined
+  /** A chain goes on in the next date as another one. */
+  readonly onLink?: ((from: Chain, to: Chain, date: OwnDate) => void) | undefined
+}
+
+interface Recorder {
+  start: number
+  /** The latest receive time. */
+  now: bigint
+}
+
+interface Connection {
+  readonly name: string
+  readonly recorder: string
+  nextN: number
+  /** UTC hour since the epoch of its latest line. */
+  hour: number
+  date: OwnDate
+  /** Its number in the date. */
+  number: number
+  /** Stands for the connection: it is heard through every line, and its numbers are those of the lines. */
+  spine: Chain
+  readonly chains: Map<number | null, Chain>
+  subscriptions: Subscriptions
+  /** Its beginning is not in the date. */
+  isOlder: boolean
+  /** The smallest receive time less the exchange's, ns. */
+  lag: bigint | undefined
+  waiting: OwnLine[]
+}
+
+/** A connection as plain data. */
+interface ConnectionState extends Omit<Connection, 'date' | 'spine' | 'chains' | 'subscriptions'> {
+  readonly dayStart: bigint
+  readonly spine: number
+  readonly chains: readonly (readonly [number | null, number])[]
+  readonly subscriptions: SubscriptionsState
+}
+
+/** Plain data. */
+export interface OwnConnectionsState {
+  readonly recorders: readonly (readonly [string, Recorder])[]
+  readonly connections: readonly ConnectionState[]
+}
+
+export class OwnConnections {
+  readonly #options: OwnConnectionsOptions
+  readonly #recorders: Map<string, Recorder>
+  readonly #connections = new Map<string, Connection>()
+  /** Lines whose events are placed at the start of the open hour. */
+  movedLines = 0
+
+  constructor(options: OwnConnectionsOptions, state?: OwnConnectionsState) {
+    this.#options = options
+    this.#recorders = new Map(state?.recorders.map(([name, recorder]) => [name, { ...recorder }]))
+    for (const saved of state?.connections ?? []) {
+      const date = options.dateOf(saved.dayStart)
+      const chains = new Map(saved.chains.map(([sid, id]) => [sid, date.chainOf(id)] as const))
+      const subscriptions = new Subscriptions(true, saved.subscriptions)
+      const spine = date.chainOf(saved.spine)
+      this.#connections.set(saved.name, { ...saved, waiting: [...saved.waiting], date, chains, subscriptions, spine })
+    }
+  }
+
+  state(): OwnConnectionsState {
+    return {
+      recorders: [...this.#recorders].map(([name, recorder]) => [name, { ...recorder }]),
+      connections: [...this.#connections.values()].map(({ date, spine, chains, subscriptions, ...rest }) => ({
+        ...rest,
+        waiting: [...rest.waiting],
+        dayStart: date.dayStart,
+        spine: spine.id,
+        chains: [...chains].map(([sid, chain]) => [sid, chain.id] as const),
+        subscriptions: subscriptions.state(),
+      })),
+    }
+  }
+
+  /** Takes the lines of an hour. Recorders do not affect each other. */
+  takeHour(pieces: readonly Piece[]): void {
+    const byStart = new Map<string, OwnLine[][]>()
+    for (const { connection, lines } of pieces) {
+      if (connection === undefined) continue
+      const { recorder, start } = partsOf(connection)
+      const key = `${recorder}/${String(start).padStart(16, '0')}`
+      const list = byStart.get(key) ?? []
+      byStart.set(key, list)
+      list.push(lines.map((line) => ({ ...line, connection, n: line.n!, recvTs: line.recvTs ?? 0n })))
+    }
+    for (const [, lists] of [...byStart].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      for (const line of inReceiveOrder(lists)) this.take(line)
+  }
+
+  /**
+   * Takes the next line of a connection. Returns the UTC hour (since the epoch) that it belongs to; undefined for a line that
+   * was taken before.
+   */
+  take(line: OwnLine): number | undefined {
+    const { recorder: name, start } = partsOf(line.connection)
+    const recorder = this.#recorders.get(name) ?? { start, now: line.recvTs }
+    this.#recorders.set(name, recorder)
+    const known = this.#connections.get(line.connection)
+    if (start < recorder.start || (known !== undefined && line.n < known.nextN)) return undefined
+    const now = later(line.recvTs, recorder.now)
+    const hour = this.#hourOf(known, line, now)
+    const date = this.#options.only ?? this.#options.dateOf(dayOf(hour))
+    const isPause = line.recvTs > recorder.now + PAUSE_NS_MAX
+    if (start > recorder.start || isPause) this.#interrupt(name, date.dayStart, start > recorder.start)
+    recorder.start = start
+    recorder.now = now
+    const connection = this.#enter(this.#connections.get(line.connection), line, date, hour, name)
+    if (line.n > connection.nextN) this.#lose(connection)
+    connection.nextN = line.n + 1
+    connection.spine.lastSeq = line.n + 1
+    this.#receive(connection, line)
+    return hour
+  }
+
+  /** The recorder `name` lives at `now` (ns) without a line: a pause shows. */
+  noticeTime(name: string, now: bigint): void {
+    const recorder = this.#recorders.get(name)
+    if (recorder === undefined || now <= recorder.now + PAUSE_NS_MAX) return
+    this.#interrupt(name, dayOf(Number((now - GRACE_NS) / NS_PER_HOUR)), false)
+    recorder.now = now
+  }
+
+  /** A date is over: connections that have no line of the next one yet go on in it. */
+  enterDate(next: OwnDate): void {
+    for (const connection of this.#connections.values()) {
+      if (connection.date.dayStart >= next.dayStart) continue
+      connection.hour = Number(next.dayStart / NS_PER_HOUR)
+      this.#cross(connection, next, connection.nextN)
+    }
+  }
+
+  /** Nothing follows: what waits for a time takes its receive time. */
+  finish(): void {
+    for (const connection of this.#connections.values()) this.#release(connection)
+  }
+
+  // Where a line belongs.
+
+  #hourOf(connection: Connection | undefined, line: OwnLine, now: bigint): number {
+    const ts = exchangeTime(line, this.#options.isNumbered)
+    const at = ts ?? line.recvTs - offsetOf(connection?.lag)
+    const hour = Number(later(at, floorOf(now)) / NS_PER_HOUR)
+    return connection === undefined || hour > connection.hour ? hour : connection.hour
+  }
+
+  #enter(
+    known: Connection | undefined,
+    { connection: name, n }: OwnLine,
+    date: OwnDate,
+    hour: number,
+    recorder: string,
+  ): Connection {
+    if (known !== undefined) {
+      known.hour = hour
+      if (known.date.dayStart === date.dayStart) return known
+      if (n === known.nextN) {
+        this.#cross(known, date, n)
+        return known
+      }
+      // The date before ends it where it was last heard.
+      this.#drop(known)
+    }
+    const connection: Connection = {
+      name,
+      recorder,
+      nextN: n,
+      hour,
+      chains: new Map(),
+      ...this.#begin(name, date, n),
+    }
+    this.#connections.set(name, connection)
+    return connection
+  }
+
+  /** What is known of a connection where its lines in a date begin. */
+  #begin(name: string, date: OwnDate, n: number) {
+    const number = date.connections.add()
+    const spine = date.addChain(CONNECTION_SID, number, n === 0, true)
+    spine.name = name
+    spine.firstSeq = n + 1
+    return { date, number, spine, subscriptions: new Subscriptions(true), isOlder: n > 0, lag: undefined, waiting: [] }
+  }
+
+  /** The connection goes on in another date. */
+  #cross(connection: Connection, date: OwnDate, n: number): void {
+    this.#release(connection)
+    const { chains, spine, name } = connection
+    Object.assign(connection, this.#begin(name, date, n), { isOlder: true })
+    connection.spine.hear(date.dayStart, date.dayStart)
+    connection.spine.lastSeq = n
+    this.#options.onLink?.(spine, connection.spine, date)
+    for (const [sid, chain] of chains) {
+      const next = date.addChain(sid, connection.number, false, chain.isTurned)
+      next.name = name
+      next.lastSeq = chain.lastSeq
+      next.hear(date.dayStart, date.dayStart)
+      for (const [id, { series }] of chain.followed) next.follow(id, series, date.dayStart)
+      chains.set(sid, next)
+      this.#options.onLink?.(chain, next, date)
+    }
+  }
+
+  // Ends of connections and chains.
+
+  /** The recorder stood still or is another process: what its connections missed is unknown. */
+  #interrupt(recorder: string, dayStart: bigint, isOver: boolean): void {
+    for (const connection of this.#connections.values()) {
+      if (connection.recorder !== recorder) continue
+      if (connection.date.dayStart < dayStart && this.#options.only === undefined) this.#drop(connection)
+      else if (isOver) this.#close(connection)
+      else this.#lose(connection)
+    }
+  }
+
+  /** Its date ends what it followed. */
+  #drop(connection: Connection): void {
+    this.#release(connection)
+    this.#connections.delete(connection.name)
+  }
+
+  #close(connection: Connection): void {
+    this.#lose(connection)
+    connection.spine.isEnded = true
+    this.#connections.delete(connection.name)
+  }
+
+  /** What comes next goes on from nothing. */
+  #lose(connection: Connection): void {
+    this.#release(connection)
+    for (const chain of connection.chains.values()) {
+      chain.isEnded = true
+      this.#end(connection, chain, later(chain.lastAt, connection.spine.lastAt) + 1n)
+    }
+    connection.chains.clear()
+    connection.subscriptions.clear()
+    connection.isOlder = false
+  }
+
+  #end({ date, spine, recorder }: Connection, chain: Chain, ts: bigint): void {
+    const floor = later(floorOf(this.#recorders.get(recorder)!.now), date.dayStart)
+    // What is placed at the start of the open hour is covered until then.
+    if (floor > ts) spine.hear(floor, floor)
+    date.end(chain, later(ts, floor), () => false)
+    chain.followed.clear()
+  }
+
+  // Times.
+
+  #receive(connection: Connection, line: OwnLine): void {
+    const ts = exchangeTime(line, this.#options.isNumbered)
+    if (ts !== undefined && (connection.lag === undefined || line.recvTs - ts < connection.lag))
+      connection.lag = line.recvTs - ts
+    const { waiting } = connection
+    const isEnd = line.event === 'close' || line.event === 'lost'
+    const [first] = waiting
+    if (connection.lag !== undefined || isEnd || (first !== undefined && line.recvTs >= first.recvTs + WAIT_NS_MAX))
+      this.#release(connection)
+    if (line.event === undefined && connection.lag === undefined) connection.waiting.push(line)
+    else this.#read(connection, line)
+  }
+
+  #release(connection: Connection): void {
+    const { waiting } = connection
+    connection.waiting = []
+    for (const line of waiting) this.#read(connection, line)
+  }
+
+  #timeOf({ lag, date, recorder }: Connection, line: OwnLine): bigint {
+    const received = line.recvTs - offsetOf(lag)
+    let at = exchangeTime(line, this.#options.isNumbered) ?? received
+    if (!this.#options.isNumbered) at = bookTime(line, received) ?? at
+    const floor = floorOf(this.#recorders.get(recorder)!.now)
+    if (at < floor) this.movedLines++
+    return later(later(at, floor), date.dayStart)
+  }
+
+  // What lines say.
+
+  #read(connection: Connection, line: OwnLine): void {
+    const { spine, date, isOlder } = connection
+    const isLoss = line.event === 'lost' || (line.isSkipped === true && !this.#options.isNumbered)
+    // Such a line tells nothing of its time, but the date has the connection.
+    if (isOlder && spine.firstAt === undefined && (isLoss || line.event === 'close'))
+      spine.hear(date.dayStart, date.dayStart)
+    if (line.event === 'close') {
+      this.#close(connection)
+      return
+    }
+    if (isLoss) {
+      this.#lose(connection)
+      return
+    }
+    if (line.event !== undefined) {
+      spine.hear(later(line.recvTs - offsetOf(connection.lag), date.dayStart), line.recvTs)
+      return
+    }
+    const at = this.#timeOf(connection, line)
+    if (line.messages.some(({ body }) => body.kind === 'disconnect')) {
+      this.#lose(connection)
+      return
+    }
+    spine.hear(at, line.recvTs)
+    for (const message of line.messages) {
+      if (this.#options.isNumbered) this.#readNumbered(connection, message, at, line.recvTs)
+      else this.#deliver(connection, this.#chain(connection, null), message, at, line.recvTs)
+    }
+  }
+
+  #readNumbered(connection: Connection, message: FeedMessage, at: bigint, recvTs: bigint): void {
+    const { chains, subscriptions } = connection
+    const { sid, seq, body } = message
+    if (body.kind === 'subscribe') {
+      subscriptions.rememberCommand(body.id, body.useYesPrice)
+      return
+    }
+    if (body.kind === 'subscribed' && body.subscription !== undefined) {
+      this.#endChain(connection, body.subscription)
+      subscriptions.begin(body.id, body.subscription)
+    }
+    if (sid === undefined || seq === undefined) {
+      for (const chain of chains.values())
+        if (sid === undefined || chain.sid === sid) this.#deliver(connection, chain, message, at, recvTs)
+      return
+    }
+    const known = chains.get(sid)
+    // It was sent twice.
+    if (known !== undefined && seq <= known.lastSeq) return
+    if (known !== undefined && seq !== known.lastSeq + 1) this.#endChain(connection, sid)
+    const chain = this.#chain(connection, sid)
+    if (chain.firstSeq === 0) chain.firstSeq = seq
+    chain.lastSeq = seq
+    this.#deliver(connection, chain, message, at, recvTs)
+    if (body.kind === 'unsubscribed') chains.delete(sid)
+  }
+
+  /** Numbers are missing in the subscription, or it begins anew. */
+  #endChain(connection: Connection, sid: number): void {
+    const chain = connection.chains.get(sid)
+    if (chain === undefined) return
+    connection.chains.delete(sid)
+    chain.isEnded = true
+    this.#end(connection, chain, chain.lastAt + 1n)
+  }
+
+  #chain(connection: Connection, sid: number | null): Chain {
+    const { chains, date, number, subscriptions, isOlder } = connection
+    const known = chains.get(sid)
+    if (known !== undefined) return known
+    const { isBegun, isTurned } = sid === null ? { isBegun: !isOlder, isTurned: null } : subscriptions.take(sid)
+    // A subscription from before the date has what that says of it.
+    const chain = date.addChain(sid, number, isBegun, isOlder && !isBegun && sid !== null ? null : isTurned)
+    chain.name = connection.name
+    chains.set(sid, chain)
+    return chain
+  }
+
+  #deliver({ date }: Connection, chain: Chain, message: FeedMessage, at: bigint, recvTs: bigint): void {
+    chain.hear(at, recvTs)
+    date.take(chain, { message, at, recvTs })
+  }
+}
+
+/** `<recorder>/<start ms>/<lane>/<epoch>` */
+function partsOf(connection: string): { readonly recorder: string; readonly start: number } {
+  const [recorder = '', start = ''] = connection.split('/', 2)
+  return { recorder, start: Number(start) || 0 }
+}
+
+/** The start of the hour that is open when `now` is received. */
+function floorOf(now: bigint): bigint {
+  return now < GRACE_NS ? 0n : ((now - GRACE_NS) / NS_PER_HOUR) * NS_PER_HOUR
+}
+
+/** The start of an hour's UTC day, ns. */
+function dayOf(hour: number): bigint {
+  return ((BigInt(hour) * NS_PER_HOUR) / NS_PER_DAY) * NS_PER_DAY
+}
+
+function offsetOf(lag: bigint | undefined): bigint {
+  return lag !== undefined && (lag < 0n || lag > LAG_NS_MAX) ? lag : 0n
+}
+
+/** The exchange's time of a line, where it may be right. A Polymarket book states when it last changed. */
+function exchangeTime({ messages, recvTs }: OwnLine, isNumbered: boolean): bigint | undefined {
+  for (const { ts, body } of messages) {
+    if (ts === undefined || (!isNumbered && body.kind !== 'changes')) continue
+    if (ts >= recvTs - BEFORE_NS_MAX && ts <= recvTs + AFTER_NS_MAX) return ts
+  }
+  return undefined
+}
+
+/** When books that carry the time of their last change were known; undefined where there are none. */
+function bookTime(line: OwnLine, received: bigint): bigint | undefined {
+  const books = line.messages.filter(({ body }) => body.kind === 'book')
+  if (books.length === 0) return undefined
+  const changed = books.reduce<bigint | undefined>((last, { ts }) => later(ts, last) ?? last, undefined)
+  if (changed === undefined || changed > line.recvTs + AFTER_NS_MAX) return received
+  const age = received - changed
+  if (!isFirstBooks(line) && age <= BOOK_AGE_NS_MAX && age >= -AFTER_NS_MAX) return changed
+  return later(received, changed)
+}
+
+/** The lines of connections of one recorder: each in its order, and merged as they were received. */
+function* inReceiveOrder(lists: readonly (readonly OwnLine[])[]): Generator<OwnLine> {
+  const open = lists.filter(({ length }) => length > 0).map((lines) => ({ lines, next: 0, ts: lines[0]!.recvTs }))
+  while (open.length > 0) {
+    let first = 0
+    for (let index = 1; index < open.length; index++) if (open[index]!.ts < open[first]!.ts) first = index
+    const list = open[first]!
+    yield list.lines[list.next++]!
+    const line = list.lines[list.next]
+    if (line === undefined) open.splice(first, 1)
+    // A line about an earlier time, such as `alive`, does not go before the one that it follows.
+    else list.ts = later(line.recvTs, list.ts)
+  }
+}
