@@ -1,13 +1,18 @@
-// The recorder's own words in the log, in the form of frames: an import reads them like the exchange's.
+// What the recorder itself says of a connection in its log, in the form of frames.
 
 import type { Frame } from './frame.ts'
 
-/** From here on nothing is known until the next connection. */
+/** A connection begins. */
+export function openMark(): Frame {
+  return { type: 'open' }
+}
+
+/** The connection has ended. */
 export function disconnectMark(): Frame {
   return { type: 'disconnect' }
 }
 
-/** Everything until `ms` has been heard, whether anything was said or not. A time in every form that decoders read. */
+/** The connection was heard until `ms`. */
 export function heardMark(ms: number): Frame {
   return { type: 'heartbeat', ts_ms: ms, timestamp: String(ms) }
 }

@@ -1,15 +1,15 @@
 // The consolidation's state between two hours, on disk: a start after a crash goes on from there, and the log before it is
-// removed. A checkpoint that cannot be read counts as none: then the lake has the closed hours, and the log the open one.
+// removed. A checkpoint that cannot be read counts as none: then the raw segments have the closed hours, and the log the open
+// one.
 
-import { readFile, rename, rm } from 'node:fs/promises'
-import { open } from 'node:fs/promises'
+import { open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
 import { crc32 } from 'node:zlib'
+import type { OwnConnectionsState } from '../fold/own-connections.ts'
 import { syncDirectory, writeFully } from '../lake/durable-file.ts'
-import type { FeedSpansState } from '../feed/feed-spans.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import type { LaneState } from './lane-decoders.ts'
+import type { LiveDateState } from './live-date.ts'
 import type { LiveSeriesState } from './live-series.ts'
 import type { WalPosition } from './wal-segment.ts'
 
@@ -18,22 +18,26 @@ export interface ConsolidationState {
   readonly position: WalPosition
   /** The open UTC hour since the epoch; undefined before the first record. */
   readonly hour: number | undefined
-  /** Receive time of the last record before it; older states do not say it. */
-  readonly now?: bigint | undefined
-  readonly spans: FeedSpansState | undefined
-  readonly lanes: readonly LaneState[]
+  /** Receive time of the last record before it. */
+  readonly now: bigint
+  readonly connections: OwnConnectionsState | undefined
+  /** Lines so far of the connections of a log of 0.1. */
+  readonly counts: readonly (readonly [string, number])[]
+  readonly dates: readonly LiveDateState[]
   readonly series: readonly LiveSeriesState[]
   /** Market id → series, where the log said so. */
   readonly seriesByMarket: readonly (readonly [string, StatedSeries])[]
+  /** Dates of which the state does not have all that this recorder has received. */
+  readonly partialDates: readonly string[]
 }
 
-/** A market's series and the hour in which the log last said so. */
+/** A market's series and the hour in which the log last stated it. */
 export interface StatedSeries {
   readonly series: string
   readonly hour: number
 }
 
-const MAGIC = Buffer.from('BCCHK02\n')
+const MAGIC = Buffer.from('BCCHK03\n')
 const HEADER_BYTES = MAGIC.length + 4
 
 export function checkpointPath({

@@ -30,11 +30,13 @@ export interface ConsolidationReport {
   readonly position: WalPosition
   readonly messages: number
   readonly events: number
-  readonly duplicates: number
   readonly badLines: number
   readonly negativeLevels: number
   readonly gaps: Readonly<Record<string, number>>
-  readonly movedEvents: number
+  /** Lines that came too late for their hour: their events are placed in the open one. */
+  readonly movedLines: number
+  /** Frames of private channels, which are not kept, by type. */
+  readonly privateFrames: Readonly<Record<string, number>>
   readonly lostStretches: number
   readonly closedHours: number
   readonly publications: number
@@ -114,8 +116,8 @@ export class ConsolidationLoop {
   }
 
   #report(consolidation: Consolidation): void {
-    const { tally, movedEvents, lostStretches, closedHours, position, heardMs } = consolidation.figures
-    const { messages, events, duplicates, badLines, negativeLevels, gaps } = tally
+    const { tally, movedLines, badLines, privateFrames, lostStretches, closedHours, position, heardMs } = consolidation.figures
+    const { messages, events, negativeLevels, gaps } = tally
     this.#noticeClock(heardMs)
     this.#nextReportMs = performance.now() + REPORT_INTERVAL_MS
     this.#post({
@@ -123,11 +125,11 @@ export class ConsolidationLoop {
       position,
       messages,
       events,
-      duplicates,
       badLines,
       negativeLevels,
       gaps: Object.fromEntries(gaps),
-      movedEvents,
+      movedLines,
+      privateFrames: Object.fromEntries(privateFrames),
       lostStretches,
       closedHours,
       publications: this.#publications,

@@ -1,22 +1,31 @@
-// From the write-ahead log to the lake: reads records, decodes them as an import does, and keeps the files of the open
-// date up to date. Everything that ends in a finished file depends on the log alone, never on the time at which it is
-// read; so reading the log again gives the same bytes.
+// From the write-ahead log to the lake: reads records, keeps their lines in raw segments, folds them, and keeps the files of the
+// open date up to date. Every finished file depends on the lines alone, never on the time at which they are read; so reading the
+// log again gives the same bytes.
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { rawSegmentOfName } from '../../shared/lake-layout.ts'
+import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
-import { MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
-import type { BookEventSink } from '../feed/feed-decoder.ts'
-import { FeedSpans } from '../feed/feed-spans.ts'
-import { AHEAD_NS_MAX } from '../feed/recorder-clock.ts'
-import { ImportTally } from '../feed/import-tally.ts'
+import { MS_PER_DAY, MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
+import { exchangeOf } from '../exchanges/registry.ts'
+import { FOLD_VERSION, foldRawDates } from '../fold/fold-raw-dates.ts'
+import { FoldTally } from '../fold/fold-tally.ts'
+import { GRACE_NS, OwnConnections } from '../fold/own-connections.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
-import type { BookEvent } from '../lake/series-recording.ts'
+import type { SeriesRecording } from '../lake/series-recording.ts'
+import { rawDates, segmentsOnDisk } from '../raw/date-manifest.ts'
+import { seriesText } from '../raw/segment-lines.ts'
 import { checkpointPath, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { ConsolidationState, StatedSeries } from './checkpoint.ts'
-import { LaneDecoders } from './lane-decoders.ts'
-import { LiveSeries, type LiveSeriesOptions, type LiveSeriesState } from './live-series.ts'
+import { LiveDate } from './live-date.ts'
+import type { LiveDateState } from './live-date.ts'
+import { LiveSeries } from './live-series.ts'
+import type { LiveSeriesOptions, LiveSeriesState } from './live-series.ts'
+import { OwnLines } from './own-lines.ts'
+import { RawHours } from './raw-hours.ts'
+import { recorderName } from './recorder-name.ts'
 import { WalReader } from './wal-reader.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalRecord } from './wal-record.ts'
@@ -27,11 +36,6 @@ import type { WalPosition } from './wal-segment.ts'
 const RECORDER_SLICE_ROWS = 40_960
 /** A market's series is forgotten so long after the log last stated it; the recorder states it every hour. */
 const RECORDER_SERIES_HOURS_MAX = 48
-/** A time (ns) without any record after which the recorder is taken to have stood still, and every connection for lost. */
-const PAUSE_NS_MAX = 60_000_000_000n
-/** A message may come so much (ns) after its UTC hour; later ones are placed at the start of the open hour. */
-const GRACE_NS = 15_000_000_000n
-const HOURS_REMEMBERED = 24
 
 export interface ConsolidationOptions {
   readonly lake: string
@@ -44,10 +48,13 @@ export interface ConsolidationOptions {
 }
 
 export interface ConsolidationFigures {
-  /** Messages and book events, what was passed over, and gaps by reason, since this process started. */
-  readonly tally: ImportTally
-  /** Events whose time was no time near their arrival. */
-  readonly movedEvents: number
+  /** Messages and book events, and gaps by reason, since this process started. */
+  readonly tally: FoldTally
+  /** Lines that came too late for their hour. */
+  readonly movedLines: number
+  readonly badLines: number
+  /** Frames of private channels, which are not kept, by type. */
+  readonly privateFrames: ReadonlyMap<string, number>
   readonly lostStretches: number
   readonly closedHours: number
   readonly position: WalPosition
@@ -55,87 +62,126 @@ export interface ConsolidationFigures {
   readonly heardMs: number
 }
 
+/** What a consolidation begins with. */
+interface Beginning {
+  readonly recorder: string
+  readonly state: ConsolidationState
+  readonly logEnd: WalPosition | undefined
+  /** Dates that had raw segments then. */
+  readonly rawDates: readonly string[]
+}
+
 /** The directory of a source's log. */
 export function walDirectory(workDirectory: string, source: LobSource): string {
   return join(workDirectory, 'wal', source)
 }
 
-export class Consolidation implements BookEventSink {
+export class Consolidation {
   readonly #options: ConsolidationOptions
   readonly #seriesOptions: LiveSeriesOptions
   readonly #directory: string
+  readonly #recorder: string
   readonly #reader: WalReader
-  readonly #lanes: LaneDecoders
+  readonly #lines: OwnLines
+  readonly #raw: RawHours
+  readonly #connections: OwnConnections
+  readonly #dates = new Map<string, LiveDate>()
   readonly #series = new Map<string, LiveSeries>()
   readonly #seriesByMarket: Map<string, StatedSeries>
-  readonly #spans: FeedSpans
-  readonly #tally = new ImportTally()
+  readonly #tally = new FoldTally()
+  /** Dates that others record too, or of which this state lacks something. */
+  readonly #sharedDates: Set<string>
+  readonly #partialDates: Set<string>
+  readonly #hadRaw: ReadonlySet<string>
+  /** By shared date: the segments of which its files were folded. */
+  readonly #folded = new Map<string, string>()
+  readonly #abort = new AbortController()
   #hour: number | undefined
   /** Receive time of the record being taken. */
-  #now = 0n
+  #now: bigint
   #heldBytes = 0
-  #movedEvents = 0
+  #badLines = 0
   #lostStretches = 0
   #closedHours = 0
   /** Where the log ended when reading began; undefined when that has been reached. */
   #logEnd: WalPosition | undefined
+  /** The log before it is in the checkpoint. */
+  #saved: WalPosition | undefined
 
-  private constructor(
-    options: ConsolidationOptions,
-    state: ConsolidationState,
-    logEnd: WalPosition | undefined,
-  ) {
+  private constructor(options: ConsolidationOptions, { recorder, state, logEnd, rawDates: dates }: Beginning) {
     this.#options = options
     const { lake, source, workDirectory, bounds } = options
+    const onWarning = (text: string): void => options.onWarning?.(text)
     this.#directory = walDirectory(workDirectory, source)
+    this.#recorder = recorder
+    this.#hadRaw = new Set(dates)
+    this.#partialDates = new Set(state.partialDates)
+    this.#sharedDates = new Set(state.partialDates)
     this.#reader = new WalReader(this.#directory, state.position)
-    this.#spans = new FeedSpans({ state: state.spans, partsAtSilence: false })
+    this.#lines = new OwnLines(source, recorder, state.counts)
+    this.#raw = new RawHours({ lake, source, recorder, onWarning })
+    this.#logEnd = logEnd
+    this.#hour = state.hour
+    this.#now = state.now
+    this.#seriesByMarket = new Map(state.seriesByMarket)
     this.#seriesOptions = {
-      spans: this.#spans,
       lake,
       source,
       workDirectory,
       group: new LobRowGroup(bounds?.groupRows),
       sliceRows: bounds?.sliceRows ?? RECORDER_SLICE_ROWS,
+      dateOf: (date) => this.#dateOf(BigInt(Date.parse(`${date}T00:00:00Z`)) * NS_PER_MS),
+      isShared: (date) => this.#sharedDates.has(date),
+      isDerived: (date) => this.#hadRaw.has(date),
       isBehind: () => this.#logEnd !== undefined,
-      onWarning: (text) => options.onWarning?.(text),
-      onRestart: async () => await rm(checkpointPath(options), { force: true }),
+      onWarning,
     }
-    this.#logEnd = logEnd
-    this.#hour = state.hour
-    this.#now = state.now ?? 0n
-    this.#seriesByMarket = new Map(state.seriesByMarket)
-    const seriesOf = (id: string): string | undefined => this.#seriesByMarket.get(id)?.series
-    const lanes = { sink: this, spans: this.#spans, tally: this.#tally, seriesOf }
-    this.#lanes = new LaneDecoders(source, lanes, state.lanes)
+    for (const date of state.dates) this.#dateOf(date.dayStart, date)
     for (const series of state.series) this.#addSeries(series.series, series)
+    const { isNumbered } = exchangeOf(source)
+    this.#connections = new OwnConnections(
+      {
+        isNumbered,
+        dateOf: (dayStart) => this.#dateOf(dayStart),
+        onLink: (from, to, date) => this.#linksBefore(date)?.set(from.id, to.id),
+      },
+      state.connections,
+    )
   }
 
   /**
    * Goes on from the checkpoint where it fits the part files beside it, else from the beginning of what there is of the log:
-   * closed hours are then merged with as the lake has them.
+   * dates of which there are raw segments are then folded from those.
    */
   static async open(options: ConsolidationOptions): Promise<Consolidation> {
-    const { workDirectory, source } = options
+    const { lake, workDirectory, source, onWarning } = options
     await rm(join(workDirectory, 'spill', source), { recursive: true, force: true })
+    const recorder = await recorderName(workDirectory)
     const segments = await listWalSegments(walDirectory(workDirectory, source))
     const logEnd = await endOfLog(segments)
+    const begun = { recorder, logEnd, rawDates: await datesWithSegments(lake, source) }
     const saved = await readCheckpoint(checkpointPath(options))
     if (saved !== undefined) {
-      const state = { ...saved, position: placeInLog(saved.position, segments, options.onWarning) }
-      const consolidation = new Consolidation(options, state, logEnd)
-      if ([...consolidation.#series.values()].every((series) => series.restorePart())) return consolidation
-      options.onWarning?.('the checkpoint does not fit its part files; closed hours are taken from the lake')
+      const state = { ...saved, position: placeInLog(saved.position, segments, onWarning) }
+      const consolidation = new Consolidation(options, { ...begun, state })
+      if ([...consolidation.#series.values()].every((series) => series.restorePart())) {
+        if (state.hour !== undefined) await consolidation.#raw.resume(state.hour)
+        return consolidation
+      }
+      onWarning?.('The checkpoint does not fit its part files. Closed hours are folded from the raw segments.')
     }
     const position = { segment: segments[0]?.number ?? 1, offset: 0 }
-    const state = { hour: undefined, spans: undefined, lanes: [], series: [], seriesByMarket: [] }
-    return new Consolidation(options, { position, ...state }, logEnd)
+    const nothing = { connections: undefined, counts: [], dates: [], series: [], seriesByMarket: [] }
+    const state = { position, hour: undefined, now: 0n, ...nothing, partialDates: begun.rawDates }
+    return new Consolidation(options, { ...begun, state })
   }
 
   get figures(): ConsolidationFigures {
     return {
       tally: this.#tally,
-      movedEvents: this.#movedEvents,
+      movedLines: this.#connections.movedLines,
+      badLines: this.#badLines,
+      privateFrames: this.#lines.privateFrames,
       lostStretches: this.#lostStretches,
       closedHours: this.#closedHours,
       position: this.#reader.position,
@@ -155,15 +201,15 @@ export class Consolidation implements BookEventSink {
       if (this.#isLogEnd(limit)) this.#logEnd = undefined
       return false
     }
-    for (const record of piece.records) {
-      // Before hours are closed: the books are unknown since the last word of the lane, not since now.
-      this.#lanes.noticeInterruption(record, this.#now !== 0n && record.recvTs > this.#now + PAUSE_NS_MAX)
-      if (record.kind !== WAL_KIND.lost && this.#isHourOver(record.recvTs)) {
-        await this.#closeHours(record.recvTs, { segment: piece.segment, offset: record.offset })
-      }
+    const { position } = this.#reader
+    for (const [index, record] of piece.records.entries()) {
       this.#take(record)
+      if (record.kind === WAL_KIND.lost || !this.#isHourOver(this.#now)) continue
+      const next = piece.records[index + 1]
+      await this.#closeHours(next === undefined ? position : { segment: piece.segment, offset: next.offset })
     }
-    if (this.#isLogEnd(this.#reader.position)) this.#logEnd = undefined
+    if (this.#raw.isDue) await this.#raw.flush()
+    if (this.#isLogEnd(position)) this.#logEnd = undefined
     return true
   }
 
@@ -172,63 +218,122 @@ export class Consolidation implements BookEventSink {
     return end === undefined || segment > end.segment || (segment === end.segment && offset >= end.offset)
   }
 
-  /** Brings what has been taken into the lake's files of the open date. */
+  /** Brings what has been taken into the lake: the raw segments that are due, and the files of the open date. */
   async publish(): Promise<void> {
+    if (this.#raw.isDue) await this.#raw.flush()
+    if (this.#raw.isSealed) await this.#removeLog()
+    this.#raw.sealInBackground()
+    for (const date of this.#dates.keys()) await this.#noticeOthers(date)
     for (const series of this.#series.values()) await series.publish()
+    if (this.#logEnd !== undefined) return
+    for (const date of this.#dates.keys()) {
+      if (this.#sharedDates.has(date)) await this.#foldShared(date)
+      else await this.#raw.noteManifest(date, FOLD_VERSION)
+    }
   }
 
+  /** Writes what is in no raw segment yet. */
   async close(): Promise<void> {
+    await this.#raw.flush()
+    this.#raw.sealInBackground()
+    await this.#raw.settled()
+    if (this.#raw.isSealed) await this.#removeLog()
     await this.#reader.close()
   }
 
-  // What the decoders say.
+  // Dates of several recorders.
 
-  append(series: string, event: BookEvent): void {
-    const live = this.#liveSeries(series)
-    const ts = this.#placed(event.ts)
-    if (ts !== event.ts) this.#movedEvents++
-    this.#heldBytes += live.recording.append(ts === event.ts ? event : { ...event, ts })
-    live.markChanged()
-    if (this.#heldBytes > (this.#options.bounds?.spillBytes ?? SPILL_BUFFER_BYTES_MAX)) this.#spill()
+  /** Whether the date has segments of others. */
+  async #noticeOthers(date: string): Promise<void> {
+    if (this.#sharedDates.has(date)) return
+    const { lake, source } = this.#options
+    const names = await segmentsOnDisk(lake, source, date)
+    if (names.some((name) => rawSegmentOfName(name)!.recorder !== this.#recorder)) this.#sharedDates.add(date)
   }
 
-  /** An event's time within what is still open: not in a finished hour, not ahead of its arrival. */
-  #placed(ts: bigint): bigint {
-    const start = BigInt(this.#hour ?? 0) * NS_PER_HOUR
-    if (ts < start) return start
-    return ts > this.#now + AHEAD_NS_MAX ? this.#now : ts
+  /** Derives the files of a date from all its segments. */
+  async #foldShared(date: string): Promise<void> {
+    const { lake, source, bounds } = this.#options
+    await this.#raw.flush()
+    const names = (await segmentsOnDisk(lake, source, date)).join()
+    if (names === '' || this.#folded.get(date) === names) return
+    await foldRawDates({ lake, source, dates: [date], signal: this.#abort.signal, bounds })
+    this.#folded.set(date, names)
   }
+
+  // What the log says.
 
   #isHourOver(recvTs: bigint): boolean {
     return this.#hour !== undefined && recvTs >= BigInt(this.#hour + 1) * NS_PER_HOUR + GRACE_NS
   }
 
   #take(record: WalRecord): void {
-    if (record.kind === WAL_KIND.lost) {
+    const { kind, recvTs, payload } = record
+    if (kind === WAL_KIND.lost) {
       this.#lostStretches++
       return
     }
-    if (record.recvTs > this.#now) this.#now = record.recvTs
-    this.#hour ??= Number(record.recvTs / NS_PER_HOUR)
-    if (record.kind === WAL_KIND.series) this.#takeSeries(record.payload)
-    else if (record.kind === WAL_KIND.clock) this.#cover()
-    else if (record.kind <= WAL_KIND.mark) this.#lanes.take(record)
+    // A message of the hour before may still come.
+    this.#hour ??= Number((recvTs - GRACE_NS) / NS_PER_HOUR)
+    if (kind <= WAL_KIND.mark) this.#takeLine(record)
+    if (recvTs > this.#now) this.#now = recvTs
+    if (kind === WAL_KIND.series) this.#takeSeries(recvTs, payload)
+    else if (kind === WAL_KIND.clock || kind === WAL_KIND.start) this.#takeTime(recvTs)
   }
 
-  // Told by the log's own clock: what was heard of without an event is news too.
-  #cover(): void {
+  #takeLine(record: WalRecord): void {
+    const { text, line } = this.#lines.read(record)
+    if (line.isSkipped === true || (line.event === 'lost' && record.kind !== WAL_KIND.mark)) this.#badLines++
+    const hour = this.#connections.take(line)
+    if (hour !== undefined) this.#raw.add(hour, text, line.recvTs)
+  }
+
+  // Coverage that grew without an event is published too.
+  #takeTime(recvTs: bigint): void {
+    this.#connections.noticeTime(this.#recorder, recvTs)
     for (const series of this.#series.values()) series.noticeCoverage()
   }
 
-  #takeSeries(payload: Buffer): void {
+  #takeSeries(recvTs: bigint, payload: Buffer): void {
     const entries: Record<string, unknown> = JSON.parse(payload.toString('utf8'))
-    for (const [id, series] of Object.entries(entries)) {
-      if (typeof series === 'string') this.#seriesByMarket.set(id, { series, hour: this.#hour! })
-    }
+    const stated = new Map<string, string>()
+    for (const [id, series] of Object.entries(entries)) if (typeof series === 'string') stated.set(id, series)
+    for (const [id, series] of stated) this.#seriesByMarket.set(id, { series, hour: this.#hour! })
+    const hour = Number(recvTs / NS_PER_HOUR)
+    if (stated.size > 0) this.#raw.add(hour, seriesText(recvTs, stated), recvTs)
   }
 
-  #liveSeries(name: string): LiveSeries {
-    return this.#series.get(name) ?? this.#addSeries(name)
+  #dateOf(dayStart: bigint, state?: LiveDateState): LiveDate {
+    const name = utcDateOf(Number(dayStart / NS_PER_MS))
+    const known = this.#dates.get(name)
+    if (known !== undefined) return known
+    const { source } = this.#options
+    const date = new LiveDate(
+      dayStart,
+      {
+        hasNoLeg: exchangeOf(source).hasNoLeg,
+        tally: this.#tally,
+        seriesOf: (id) => this.#seriesByMarket.get(id)?.series ?? LOB_SOURCES[source].seriesOf(id),
+        recordingOf: (series) => this.#recordingOf(series),
+        onGrown: (bytes) => this.#grow(bytes),
+        series: () => this.#series.keys(),
+        openFrom: () => BigInt(this.#hour ?? 0) * NS_PER_HOUR,
+      },
+      state,
+    )
+    this.#dates.set(name, date)
+    return date
+  }
+
+  /** The chains of the date before that go on in `date`. */
+  #linksBefore({ dayStart }: { readonly dayStart: bigint }): Map<number, number> | undefined {
+    return this.#dates.get(utcDateOf(Number(dayStart / NS_PER_MS) - MS_PER_DAY))?.links
+  }
+
+  #recordingOf(name: string): SeriesRecording {
+    const series = this.#series.get(name) ?? this.#addSeries(name)
+    series.markChanged()
+    return series.recording
   }
 
   #addSeries(name: string, state?: LiveSeriesState): LiveSeries {
@@ -237,41 +342,58 @@ export class Consolidation implements BookEventSink {
     return series
   }
 
-  #spill(): void {
+  #grow(bytes: number): void {
+    this.#heldBytes += bytes
+    if (this.#heldBytes <= (this.#options.bounds?.spillBytes ?? SPILL_BUFFER_BYTES_MAX)) return
     for (const { recording } of this.#series.values()) {
       for (const hour of recording.hours.values()) hour.spill()
     }
     this.#heldBytes = 0
   }
 
-  /** Closes every hour that is over at `recvTs`. `position` is the record that says so, the first one not taken. */
-  async #closeHours(recvTs: bigint, position: WalPosition): Promise<void> {
-    this.#cover()
+  // Hours that are over.
+
+  /** Closes every hour that is over. The state is that before `position`. */
+  async #closeHours(position: WalPosition): Promise<void> {
+    for (const series of this.#series.values()) series.noticeCoverage()
+    await this.#raw.flush()
     const finishedParts: string[] = []
-    while (this.#isHourOver(recvTs)) {
+    while (this.#isHourOver(this.#now)) {
       const hour = this.#hour!
-      const isDateEnd = utcDateOf(hour * MS_PER_HOUR) !== utcDateOf((hour + 1) * MS_PER_HOUR)
+      const dayStart = BigInt(hour + 1) * NS_PER_HOUR
+      const date = utcDateOf(hour * MS_PER_HOUR)
+      const isDateEnd = date !== utcDateOf((hour + 1) * MS_PER_HOUR)
+      await this.#noticeOthers(date)
+      if (isDateEnd) {
+        this.#connections.enterDate(this.#dateOf(dayStart))
+        this.#dates.get(date)?.finish()
+      }
       for (const live of this.#series.values()) {
         const { finishedPart } = await live.closeHour()
         if (finishedPart !== undefined) finishedParts.push(finishedPart)
       }
+      this.#raw.seal(hour)
       this.#hour = hour + 1
       this.#closedHours++
-      if (isDateEnd) this.#forgetSeries()
-      if (!this.#isHourOver(recvTs) || isDateEnd) await this.#save(position)
+      if (isDateEnd) await this.#endDate(date)
+      if (!this.#isHourOver(this.#now) || isDateEnd) await this.#save(position)
       for (const part of finishedParts.splice(0)) await rm(part, { force: true })
     }
+    this.#raw.sealInBackground()
     this.#heldBytes = 0
     for (const { recording } of this.#series.values()) {
       for (const spill of recording.hours.values()) this.#heldBytes += spill.heldBytes
     }
   }
 
-  /** Series and markets that are over leave the state, or it would grow for ever. */
-  #forgetSeries(): void {
-    this.#lanes.forgetMarkets()
-    // What the date before holds may still be asked about.
-    this.#spans.forgetBefore(BigInt(this.#hour! - HOURS_REMEMBERED) * NS_PER_HOUR)
+  /** Dates, series and markets that are over leave the state, or it would grow for ever. */
+  async #endDate(date: string): Promise<void> {
+    if (this.#sharedDates.has(date)) await this.#foldShared(date)
+    else await this.#raw.noteManifest(date, FOLD_VERSION)
+    this.#sharedDates.delete(date)
+    this.#partialDates.delete(date)
+    this.#folded.delete(date)
+    this.#dates.delete(date)
     for (const [name, series] of this.#series) {
       if (series.recording.marketIds().length === 0) this.#series.delete(name)
     }
@@ -280,20 +402,38 @@ export class Consolidation implements BookEventSink {
     }
   }
 
-  /** The state before `position`. The log before it is needed no more: its hours are in the part files and in the lake. */
+  /** The state before `position`. What the log holds before it is in raw segments and in the part files. */
   async #save(position: WalPosition): Promise<void> {
     const state: ConsolidationState = {
       position,
       hour: this.#hour,
       now: this.#now,
-      spans: this.#spans.state(),
-      lanes: this.#lanes.state(),
+      connections: this.#connections.state(),
+      counts: this.#lines.state(),
+      dates: [...this.#dates.values()].map((date) => date.state()),
       series: [...this.#series.values()].map((series) => series.state()),
       seriesByMarket: [...this.#seriesByMarket],
+      partialDates: [...this.#partialDates],
     }
     await writeCheckpoint(checkpointPath(this.#options), state)
+    this.#saved = position
+  }
+
+  /** Every closed hour is one segment: the log before the checkpoint is needed no more. */
+  async #removeLog(): Promise<void> {
+    const saved = this.#saved
+    if (saved === undefined) return
+    this.#saved = undefined
     for (const { number, path } of await listWalSegments(this.#directory)) {
-      if (number < position.segment) await rm(path, { force: true })
+      if (number < saved.segment) await rm(path, { force: true })
     }
   }
+}
+
+/** Dates that have at least one segment. */
+async function datesWithSegments(lake: string, source: LobSource): Promise<string[]> {
+  const dates: string[] = []
+  for (const date of await rawDates(lake, source))
+    if ((await segmentsOnDisk(lake, source, date)).length > 0) dates.push(date)
+  return dates
 }

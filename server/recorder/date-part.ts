@@ -5,46 +5,40 @@ import { existsSync, statSync, truncateSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { LobFileContents } from '../lake/lob-file-contents.ts'
 import type { LobFileContentsState } from '../lake/lob-file-contents.ts'
-import { StrandNumbers } from '../lake/strand-numbers.ts'
 import { createPart } from './part-file.ts'
 import type { OpenFile } from './part-file.ts'
 
 /** The closed hours, as plain data. */
 export interface DatePartState {
   readonly closed: LobFileContentsState
-  /** The strands that the closed hours name, in the file's order. */
-  readonly strands: readonly number[]
 }
-
-/** What a file holds, to be gone on with. */
-export type PartContents = Omit<OpenFile, 'file'>
 
 export class DatePart {
   /** There from the first publication of the date to its end. */
   readonly path: string
-  #closed: PartContents
+  #closed: LobFileContents
   /** The closed hours and the slices. */
-  #sealed: PartContents
+  #sealed: LobFileContents
   /** Records of the open hour that lie in slices. */
   sealedRecords = 0
 
   constructor(path: string, state?: DatePartState) {
     this.path = path
-    this.#closed = contentsOf(state)
-    this.#sealed = contentsOf(state)
+    this.#closed = new LobFileContents(state?.closed)
+    this.#sealed = new LobFileContents(state?.closed)
   }
 
   state(): DatePartState {
-    return stateOf(this.#closed)
+    return { closed: this.#closed.state() }
   }
 
   /** Cuts the file back to the closed hours. False when it is not there as it was. */
   restore(): boolean {
-    const { contents } = this.#closed
-    if (!existsSync(this.path)) return !contents.hasRows
+    const { sizeBytes, hasRows } = this.#closed
+    if (!existsSync(this.path)) return !hasRows
     try {
-      if (statSync(this.path).size < contents.sizeBytes) return false
-      truncateSync(this.path, contents.sizeBytes)
+      if (statSync(this.path).size < sizeBytes) return false
+      truncateSync(this.path, sizeBytes)
       return true
     } catch {
       return false
@@ -52,12 +46,12 @@ export class DatePart {
   }
 
   get hasClosedRows(): boolean {
-    return this.#closed.contents.hasRows
+    return this.#closed.hasRows
   }
 
   /** What it holds so far, to go on with in another file. */
-  copy(): PartContents {
-    return contentsOf(stateOf(this.#sealed))
+  copy(): LobFileContents {
+    return new LobFileContents(this.#sealed.state())
   }
 
   /** Adds to the file, after cutting it back to what is sealed. */
@@ -65,8 +59,8 @@ export class DatePart {
     createPart(this.path)
     const file = await open(this.path, 'r+')
     try {
-      await file.truncate(this.#sealed.contents.sizeBytes)
-      await produce({ file, ...this.#sealed })
+      await file.truncate(this.#sealed.sizeBytes)
+      await produce({ file, contents: this.#sealed })
       await file.sync()
     } finally {
       await file.close()
@@ -75,25 +69,12 @@ export class DatePart {
 
   /** What is appended next stands behind the closed hours, in the place of the slices. */
   cutSlices(): void {
-    this.#sealed = contentsOf(stateOf(this.#closed))
-  }
-
-  /** What is appended next is the file's beginning. */
-  startAgain(): void {
-    this.#sealed = contentsOf(undefined)
+    this.#sealed = new LobFileContents(this.#closed.state())
   }
 
   /** What was appended stays: it is of closed hours. */
   close(): void {
-    this.#closed = contentsOf(stateOf(this.#sealed))
+    this.#closed = new LobFileContents(this.#sealed.state())
     this.sealedRecords = 0
   }
-}
-
-function contentsOf(state: DatePartState | undefined): PartContents {
-  return { contents: new LobFileContents(state?.closed), numbers: new StrandNumbers(state?.strands) }
-}
-
-function stateOf({ contents, numbers }: PartContents): DatePartState {
-  return { closed: contents.state(), strands: numbers.strands }
 }

@@ -6,8 +6,9 @@ export interface LanePlace {
   readonly number: number
   readonly lane: FeedLane
   readonly ids: Set<string>
-  /** When its lane was last heard of, as far as the log says. */
-  heardMs: number
+  /** When the log got its last line, and how many it has of its connection. */
+  saidMs: number
+  n: number
   /** Tells its connections from each other. */
   epoch: number
 }
@@ -84,7 +85,7 @@ export class LanePlaces {
   }
 
   #add(): LanePlace {
-    const begun = { number: this.#places.length, ids: new Set<string>(), heardMs: 0, epoch: 0 }
+    const begun = { number: this.#places.length, ids: new Set<string>(), saidMs: 0, n: 0, epoch: 0 }
     const place = Object.assign(begun, { lane: this.#options.makeLane(begun) })
     if (this.#isPaused) place.lane.setPaused(true)
     this.#places.push(place)

@@ -4,8 +4,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { carriedMarkets } from '../lake/lob-evidence.ts'
-import type { CarriedMarket } from '../lake/lob-evidence.ts'
 import { MarketFold } from '../lake/market-fold.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
 import { SeriesRecording } from '../lake/series-recording.ts'
@@ -16,8 +14,6 @@ export interface LiveMarketsState {
   readonly recording: SeriesRecordingState
   /** The markets at the open hour's start, by index. */
   readonly folds: readonly MarketFoldState[]
-  /** The books with which the date began. */
-  readonly carried: readonly CarriedMarket[]
 }
 
 /** Where spilled events go. */
@@ -30,7 +26,6 @@ export class LiveMarkets {
   readonly #series: string
   readonly #spillDirectory: string
   #recording: SeriesRecording
-  #carried: readonly CarriedMarket[]
   #startFolds: MarketFold[]
   #sliceFolds: MarketFold[]
 
@@ -38,23 +33,16 @@ export class LiveMarkets {
     this.#series = series
     this.#spillDirectory = join(workDirectory, 'spill', source)
     this.#recording = this.#newRecording(state?.recording)
-    this.#carried = state?.carried ?? []
     this.#startFolds = (state?.folds ?? []).map((fold) => new MarketFold(fold))
     this.#sliceFolds = this.#startFolds.map((fold) => fold.copy())
   }
 
   state(): LiveMarketsState {
-    const folds = this.#startFolds.map((fold) => fold.state())
-    return { recording: this.#recording.state(), folds, carried: this.#carried }
+    return { recording: this.#recording.state(), folds: this.#startFolds.map((fold) => fold.state()) }
   }
 
   get recording(): SeriesRecording {
     return this.#recording
-  }
-
-  /** The books with which the date began. */
-  get carried(): readonly CarriedMarket[] {
-    return this.#carried
   }
 
   /** The markets at the open hour's start. */
@@ -79,29 +67,11 @@ export class LiveMarkets {
     this.#sliceFolds = this.#startFolds.map((fold) => fold.copy())
   }
 
-  startDate(): void {
+  /** `links` are the chains that go on in the date that begins, with their numbers there. */
+  startDate(links: ReadonlyMap<number, number>): void {
+    this.#startFolds = this.#startFolds.map((fold) => inNextDate(fold, links))
     this.#forgetMarkets()
-    for (const fold of this.#startFolds) fold.startDate()
     this.startHour()
-    this.#carried = this.carriedFrom(this.#startFolds)
-  }
-
-  /** The date is recorded anew, from what it begins with in `state` on. */
-  readAgain(state: SeriesRecordingState): SeriesRecording {
-    for (const hour of this.#recording.hours.values()) hour.drop()
-    this.#recording = this.#newRecording(state)
-    return this.#recording
-  }
-
-  /** The markets at the start of the date that is recorded anew. */
-  beginWith(folds: MarketFold[]): void {
-    this.#startFolds = folds
-    this.#carried = this.carriedFrom(folds)
-  }
-
-  /** The books with which a date begins before which the markets are these. */
-  carriedFrom(folds: readonly MarketFold[]): readonly CarriedMarket[] {
-    return carriedMarkets(this.#recording.marketIds(), this.#recording.marketOrder(), folds)
   }
 
   /** Markets that are over: no book is known and nothing waits. Without this every market ever seen would stay. */
@@ -109,7 +79,8 @@ export class LiveMarkets {
     const state = this.#recording.state()
     const waiting = new Set(state.events.map(({ marketId }) => marketId))
     const kept = state.markets.map(({ id }, index) => this.#startFolds[index]!.isKnown || waiting.has(id))
-    this.readAgain({ ...state, markets: state.markets.filter((_, index) => kept[index]) })
+    for (const hour of this.#recording.hours.values()) hour.drop()
+    this.#recording = this.#newRecording({ ...state, markets: state.markets.filter((_, index) => kept[index]) })
     this.#startFolds = this.#startFolds.filter((_, index) => kept[index])
   }
 
@@ -123,4 +94,14 @@ export class LiveMarkets {
       state,
     )
   }
+}
+
+/** A market as the next date finds it: the books of chains that go on there. */
+export function inNextDate(fold: MarketFold, links: ReadonlyMap<number, number>): MarketFold {
+  const state = fold.state()
+  const known = state.known.flatMap(({ chain, levels }) => {
+    const next = links.get(chain)
+    return next === undefined ? [] : [{ chain: next, levels }]
+  })
+  return new MarketFold({ ...state, known, serving: known[0]?.chain, rows: 0 })
 }

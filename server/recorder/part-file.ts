@@ -9,7 +9,6 @@ import { writeFully } from '../lake/durable-file.ts'
 import type { LobFileContents } from '../lake/lob-file-contents.ts'
 import { PARQUET_MAGIC } from '../lake/lob-footer.ts'
 import type { LobRowGroup } from '../lake/lob-row-group.ts'
-import type { StrandNumbers } from '../lake/strand-numbers.ts'
 
 /** Begins the part file, unless there is one. */
 export function createPart(part: string): void {
@@ -19,28 +18,13 @@ export function createPart(part: string): void {
   renameSync(`${part}.new`, part)
 }
 
-/** A file that rows and evidence are added to. */
+/** A file that rows are added to. */
 export interface OpenFile {
   readonly file: FileHandle
   readonly contents: LobFileContents
-  readonly numbers: StrandNumbers
 }
 
-export async function writeEvidence(
-  file: FileHandle,
-  contents: LobFileContents,
-  bytes: Uint8Array,
-): Promise<void> {
-  const offset = contents.sizeBytes
-  contents.addEvidence(bytes)
-  await writeFully(file, bytes, offset)
-}
-
-export async function writeGroup(
-  file: FileHandle,
-  contents: LobFileContents,
-  group: LobRowGroup,
-): Promise<void> {
+export async function writeGroup({ file, contents }: OpenFile, group: LobRowGroup): Promise<void> {
   const offset = contents.sizeBytes
   await writeFully(file, contents.add(group), offset)
 }

@@ -17,9 +17,10 @@ import { lockRecorder } from './recorder-lock.ts'
 import { FrameRate } from './recorder-metrics.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
 import { writeRecorderStatus } from './recorder-status.ts'
+import type { Frame } from '../feed/frame.ts'
 import { ReceiveClock } from '../feed/receive-clock.ts'
 import type { SourceRecorderOptions } from './source-recorder-options.ts'
-import { disconnectMark, heardMark } from '../feed/wal-mark.ts'
+import { disconnectMark, heardMark, openMark } from '../feed/wal-mark.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalKind } from './wal-record.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
@@ -30,8 +31,10 @@ const RECORDER_CLOCK_MS = 1_000
 const DISCOVERY_INTERVAL_MS = 60_000
 
 const NOTHING = Buffer.alloc(0)
-// What was heard may be overtaken by an older message that is still on its way.
+/** An older message may still be on its way. */
 const HEARD_MARGIN_MS = 1_000
+/** A connection without a line for so long is stated to be alive. */
+const ALIVE_MS = 10_000
 const STATUS_INTERVAL_MS = 5_000
 
 export class SourceRecorder {
@@ -161,7 +164,7 @@ export class SourceRecorder {
 
   #begin(): void {
     const { source, lake, workDirectory, logger, publishIntervalMs, isConsolidating = true } = this.#options
-    this.#append(WAL_KIND.start, 0, 0, NOTHING)
+    this.#append(WAL_KIND.start, NOTHING)
     if (isConsolidating) {
       this.#worker = new ConsolidationWorker(
         {
@@ -200,18 +203,20 @@ export class SourceRecorder {
       frame: (data) => {
         this.#rate.count(data, Date.now())
         this.#receiveClock.heard(data)
-        this.#append(WAL_KIND.frame, number, place.epoch, data)
+        this.#append(WAL_KIND.frame, data, place)
       },
-      command: (text) => this.#append(WAL_KIND.command, number, place.epoch, Buffer.from(text)),
+      command: (text) => this.#append(WAL_KIND.command, Buffer.from(text), place),
       opened: () => {
         this.#receiveClock.reconnected()
         this.#lastEpoch = Math.max(this.#lastEpoch + 1, Date.now())
         place.epoch = this.#lastEpoch
+        place.n = 0
+        this.#mark(place, openMark())
         logger.info({ source, lane: number }, 'connected')
       },
       closed: (lastHeardMs) => {
-        const mark = Buffer.from(JSON.stringify(disconnectMark()))
-        this.#append(WAL_KIND.mark, number, place.epoch, mark, lastHeardMs)
+        this.#mark(place, heardMark(lastHeardMs))
+        this.#mark(place, disconnectMark())
       },
       announced: (id) => this.#discovery.announce(id),
       nowMs: () => this.#receiveClock.nowMs(),
@@ -221,19 +226,22 @@ export class SourceRecorder {
 
   // The log.
 
-  #append(
-    kind: WalKind,
-    lane: number,
-    epoch: number,
-    payload: Uint8Array,
-    atMs = this.#receiveClock.nowMs(),
-  ): void {
-    const ts = BigInt(atMs) * NS_PER_MS
-    // Time does not go back within the log, except for words about an earlier time.
-    if (kind !== WAL_KIND.mark && ts > this.#lastTs) this.#lastTs = ts
-    const recvTs = kind === WAL_KIND.mark ? ts : this.#lastTs
+  #mark(place: Omit<LanePlace, 'lane'>, frame: Frame): void {
+    this.#append(WAL_KIND.mark, Buffer.from(JSON.stringify(frame)), place)
+  }
+
+  /** Appends a line of the connection of `place`, or, without one, a record about the log. */
+  #append(kind: WalKind, payload: Uint8Array, place?: Omit<LanePlace, 'lane'>): void {
+    const nowMs = this.#receiveClock.nowMs()
+    const ts = BigInt(nowMs) * NS_PER_MS
+    // Time does not go back within the log.
+    if (ts > this.#lastTs) this.#lastTs = ts
+    const { number: lane = 0, epoch = 0, n = 0 } = place ?? {}
     try {
-      this.#log.append({ kind, lane, epoch, recvTs, payload })
+      this.#log.append({ kind, lane, epoch, start: this.#startedAtMs, n, recvTs: this.#lastTs, payload })
+      if (place === undefined) return
+      place.n++
+      place.saidMs = nowMs
     } catch {
       // The log has failed or is closed; whoever runs the recorder has been told.
     }
@@ -243,12 +251,10 @@ export class SourceRecorder {
     const nowMs = Date.now()
     for (const place of this.#places) {
       const { isConnected, lastHeardMs } = place.lane.figures
-      if (!isConnected || lastHeardMs === place.heardMs) continue
-      place.heardMs = lastHeardMs
-      const mark = Buffer.from(JSON.stringify(heardMark(lastHeardMs - HEARD_MARGIN_MS)))
-      this.#append(WAL_KIND.mark, place.number, place.epoch, mark, lastHeardMs)
+      const heardMs = lastHeardMs - HEARD_MARGIN_MS
+      if (isConnected && heardMs >= place.saidMs + ALIVE_MS - HEARD_MARGIN_MS) this.#mark(place, heardMark(heardMs))
     }
-    this.#append(WAL_KIND.clock, 0, 0, NOTHING)
+    this.#append(WAL_KIND.clock, NOTHING)
     const hour = Math.floor(this.#receiveClock.nowMs() / MS_PER_HOUR)
     if (hour !== this.#statedHour && this.#markets.size > 0) this.#stateSeries([...this.#markets.values()])
     this.#statedHour = hour
@@ -277,7 +283,7 @@ export class SourceRecorder {
 
   #stateSeries(markets: readonly DirectoryMarket[]): void {
     const entries = Object.fromEntries(markets.map(({ marketId, series }) => [marketId, series]))
-    this.#append(WAL_KIND.series, 0, 0, Buffer.from(JSON.stringify(entries)))
+    this.#append(WAL_KIND.series, Buffer.from(JSON.stringify(entries)))
   }
 
   #congested(isCongested: boolean): void {

@@ -5,7 +5,7 @@
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { WAL_READ_BYTES } from '../../shared/limits.ts'
-import { WAL_HEADER_BYTES, WAL_KIND, getWalRecord, walRecordBytes } from './wal-record.ts'
+import { WAL_KIND, WAL_LENGTH_BYTES_MIN, getWalRecord, walRecordBytes } from './wal-record.ts'
 import type { WalRecord } from './wal-record.ts'
 import { WAL_MAGIC, listWalSegments } from './wal-segment.ts'
 import type { WalPosition } from './wal-segment.ts'
@@ -70,7 +70,7 @@ export class WalReader {
     const bytes = await this.#fill(file, endOffset)
     const records: WalRecord[] = []
     let at = 0
-    while (bytes.length - at >= WAL_HEADER_BYTES) {
+    while (bytes.length - at >= WAL_LENGTH_BYTES_MIN) {
       const recordBytes = walRecordBytes(bytes, at)
       if (recordBytes === undefined || this.#offset + recordBytes > endOffset) {
         return await this.#damaged(segment, records, endOffset)
@@ -89,7 +89,7 @@ export class WalReader {
   /** A buffer full of bytes, or one whole record where it is larger, or what is left. */
   async #fill(file: FileHandle, endOffset: number): Promise<Buffer> {
     let length = await this.#readInto(file, 0, Math.min(this.#buffer.length, endOffset - this.#offset))
-    if (length < WAL_HEADER_BYTES) return this.#buffer.subarray(0, length)
+    if (length < WAL_LENGTH_BYTES_MIN) return this.#buffer.subarray(0, length)
     const recordBytes = walRecordBytes(this.#buffer, 0)
     if (recordBytes !== undefined && recordBytes > length && this.#offset + recordBytes <= endOffset) {
       const larger = Buffer.allocUnsafe(recordBytes)
@@ -156,5 +156,5 @@ export class WalReader {
 }
 
 function lostRecord(offset: number): WalRecord {
-  return { kind: WAL_KIND.lost, lane: 0, epoch: 0, recvTs: 0n, payload: Buffer.alloc(0), offset }
+  return { kind: WAL_KIND.lost, lane: 0, epoch: 0, recvTs: 0n, start: 0, n: 0, payload: Buffer.alloc(0), offset }
 }

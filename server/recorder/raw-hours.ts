@@ -1,0 +1,275 @@
+// The raw segments of a recorder. What is received goes to a slice, which is a segment of some seconds. When an hour is closed its
+// slices become one segment. A line stands in a segment by its connection and number, so a slice beside that segment does no
+// harm.
+
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { rawDateDirectory, rawSegmentOfName, rawSourceDirectory } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { removeStaleTemporaries } from '../lake/temporary-file.ts'
+import { readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
+import { readSegmentTexts } from '../raw/segment-reader.ts'
+import { SegmentWriter } from '../raw/segment-writer.ts'
+import type { SegmentFacts } from '../raw/segment-writer.ts'
+
+/** A slice is written so long after its first line came, or when it has so many characters. */
+const SLICE_MS = 20_000
+const SLICE_CHARACTERS_MAX = 16 * 1024 * 1024
+const HOURS_PER_DAY = 24
+const RETRY_MS = 20_000
+const PLACE = /^\{(?:"recv_ts":"(\d+)",)?(?:"connection":"([^"\\]*)","n":(\d+),)?/
+
+export interface RawHoursOptions {
+  readonly lake: string
+  readonly source: LobSource
+  readonly recorder: string
+  readonly onWarning: (text: string) => void
+}
+
+interface PendingLine {
+  readonly text: string
+  readonly recvTs: bigint
+}
+
+export class RawHours {
+  readonly #options: RawHoursOptions
+  /** By hour since the epoch: lines that are in no segment yet. */
+  readonly #pending = new Map<number, PendingLine[]>()
+  #characters = 0
+  #firstMs = 0
+  /** Segments written by this process, by name. */
+  readonly #written = new Map<string, SegmentFacts>()
+  readonly #unsealed = new Set<number>()
+  #sealing: Promise<void> | undefined
+  #sealAfterMs = 0
+
+  constructor(options: RawHoursOptions) {
+    this.#options = options
+  }
+
+  /** Adds a line of an hour (since the epoch). */
+  add(hour: number, text: string, recvTs: bigint): void {
+    if (this.#characters === 0) this.#firstMs = performance.now()
+    this.#characters += text.length
+    const lines = this.#pending.get(hour)
+    if (lines === undefined) this.#pending.set(hour, [{ text, recvTs }])
+    else lines.push({ text, recvTs })
+  }
+
+  /** Whether a slice is due. */
+  get isDue(): boolean {
+    if (this.#characters === 0) return false
+    return this.#characters > SLICE_CHARACTERS_MAX || performance.now() - this.#firstMs >= SLICE_MS
+  }
+
+  /** Writes what was added since the last slice. What cannot be written stays. */
+  async flush(): Promise<void> {
+    for (const [hour, lines] of this.#pending) {
+      const writer = await this.#open()
+      try {
+        for (const { text, recvTs } of lines) {
+          writer.add(text, recvTs)
+          if (writer.isFull) await writer.drained()
+        }
+        this.#note(await writer.finish(this.#placeOf(hour)))
+      } catch (error) {
+        await writer.discard()
+        throw error
+      }
+      this.#pending.delete(hour)
+    }
+    this.#characters = 0
+  }
+
+  /** Removes what killed recorders were writing, and finds the hours before `hour` of two dates that wait for their segment. */
+  async resume(hour: number): Promise<void> {
+    const { lake, source } = this.#options
+    await removeStaleTemporaries(rawSourceDirectory(lake, source))
+    for (let before = hour - HOURS_PER_DAY; before < hour; before++)
+      if ((await this.#namesOf(before)).length > 1) this.#unsealed.add(before)
+  }
+
+  /** An hour is closed and flushed: its slices become one segment. */
+  seal(hour: number): void {
+    this.#unsealed.add(hour)
+  }
+
+  /** Whether every closed hour is one segment. */
+  get isSealed(): boolean {
+    return this.#unsealed.size === 0 && this.#sealing === undefined
+  }
+
+  /** Starts to seal what waits for it, unless that is under way. */
+  sealInBackground(): void {
+    if (this.#unsealed.size === 0 || this.#sealing !== undefined || performance.now() < this.#sealAfterMs) return
+    this.#sealing = this.#sealAll().finally(() => {
+      this.#sealing = undefined
+    })
+  }
+
+  /** Resolves when nothing is being sealed. */
+  async settled(): Promise<void> {
+    await this.#sealing
+  }
+
+  /** The manifest's segments of this recorder are those that were written. */
+  async noteManifest(date: string, fold: number): Promise<void> {
+    const { lake, source, recorder } = this.#options
+    const own = [...this.#written.values()].filter((facts) => facts.date === date)
+    if (own.length === 0) return
+    const before = await readManifest(lake, source, date)
+    const onDisk = new Set(await segmentsOnDisk(lake, source, date))
+    const listed = new Map((before?.segments ?? []).map((segment) => [segment.name, segment]))
+    for (const name of listed.keys())
+      if (rawSegmentOfName(name)?.recorder === recorder && !onDisk.has(name)) listed.delete(name)
+    for (const { name, lines, firstTs, lastTs } of own) if (onDisk.has(name)) listed.set(name, { name, lines, firstTs, lastTs })
+    const names = [...listed.keys()].toSorted()
+    if (before !== undefined && before.fold === fold && names.join() === before.segments.map(({ name }) => name).join()) return
+    await writeManifest(lake, {
+      ...(before ?? { source, date, epoch: 0, opening: null, closing: null }),
+      fold,
+      segments: [...listed.values()],
+    })
+  }
+
+  async #open(): Promise<SegmentWriter> {
+    const { lake, source, recorder } = this.#options
+    return await SegmentWriter.open(lake, { source, recorder })
+  }
+
+  #placeOf(hour: number) {
+    return { date: dateOfHour(hour), hour: hour % HOURS_PER_DAY, recorder: this.#options.recorder }
+  }
+
+  #note(facts: SegmentFacts): void {
+    this.#written.set(facts.name, facts)
+  }
+
+  /** This recorder's segments of an hour. */
+  async #namesOf(hour: number): Promise<string[]> {
+    const { lake, source, recorder } = this.#options
+    const names = await segmentsOnDisk(lake, source, dateOfHour(hour))
+    return names.filter((name) => {
+      const segment = rawSegmentOfName(name)!
+      return segment.recorder === recorder && segment.hour === hour % HOURS_PER_DAY
+    })
+  }
+
+  async #sealAll(): Promise<void> {
+    for (const hour of [...this.#unsealed].toSorted((a, b) => a - b)) {
+      try {
+        await this.#sealHour(hour)
+        this.#unsealed.delete(hour)
+      } catch (error) {
+        this.#sealAfterMs = performance.now() + RETRY_MS
+        const reason = error instanceof Error ? error.message : String(error)
+        const at = new Date(hour * MS_PER_HOUR).toISOString().slice(0, 13)
+        this.#options.onWarning(
+          `Cannot write the raw segment of hour ${at}: ${reason}. Its slices and the log stay, and it is tried again.`,
+        )
+        return
+      }
+    }
+  }
+
+  async #sealHour(hour: number): Promise<void> {
+    const names = await this.#namesOf(hour)
+    if (names.length < 2) return
+    const { lake, source } = this.#options
+    const directory = rawDateDirectory(lake, source, dateOfHour(hour))
+    const writer = await this.#open()
+    let facts: SegmentFacts
+    try {
+      const union = new LineUnion(writer)
+      for (const name of await inOrder(directory, names)) {
+        for await (const texts of readSegmentTexts(join(directory, name), {})) {
+          union.add(texts)
+          if (writer.isFull) await writer.drained()
+        }
+        union.endSegment()
+      }
+      facts = await writer.finish(this.#placeOf(hour))
+    } catch (error) {
+      await writer.discard()
+      throw error
+    }
+    this.#note(facts)
+    for (const name of names) {
+      if (name === facts.name) continue
+      await rm(join(directory, name), { force: true })
+      this.#written.delete(name)
+    }
+    const before = await readManifest(lake, source, facts.date)
+    if (before !== undefined) await this.noteManifest(facts.date, before.fold)
+  }
+}
+
+function dateOfHour(hour: number): string {
+  return utcDateOf(hour * MS_PER_HOUR)
+}
+
+/** Segments by the receive time of their first line. */
+async function inOrder(directory: string, names: readonly string[]): Promise<readonly string[]> {
+  const firsts = await Promise.all(
+    names.map(async (name) => {
+      for await (const [, first = ''] of readSegmentTexts(join(directory, name), {}))
+        return { name, ts: BigInt(PLACE.exec(first)?.[1] ?? 0) }
+      return { name, ts: 0n }
+    }),
+  )
+  const sorted = firsts.toSorted((a, b) => (a.ts === b.ts ? (a.name < b.name ? -1 : 1) : a.ts < b.ts ? -1 : 1))
+  return sorted.map(({ name }) => name)
+}
+
+/** Each line once. */
+class LineUnion {
+  readonly #writer: SegmentWriter
+  readonly #numbersOf = new Map<string, NumberRanges>()
+  readonly #others = new Set<string>()
+  #isHeader = true
+
+  constructor(writer: SegmentWriter) {
+    this.#writer = writer
+  }
+
+  add(texts: readonly string[]): void {
+    for (const text of texts) {
+      if (this.#isHeader) {
+        this.#isHeader = false
+        continue
+      }
+      const [, recvTs, connection, n] = PLACE.exec(text) ?? []
+      if (connection === undefined || n === undefined) {
+        if (this.#others.has(text)) continue
+        this.#others.add(text)
+      } else {
+        let numbers = this.#numbersOf.get(connection)
+        if (numbers === undefined) this.#numbersOf.set(connection, (numbers = new NumberRanges()))
+        if (!numbers.add(Number(n))) continue
+      }
+      this.#writer.add(text, recvTs === undefined ? undefined : BigInt(recvTs))
+    }
+  }
+
+  endSegment(): void {
+    this.#isHeader = true
+  }
+}
+
+/** A set of numbers that come mostly one after another. */
+class NumberRanges {
+  /** First and last numbers, in no order; none touches another's inside. */
+  readonly #ranges: { first: number; last: number }[] = []
+  #current: { first: number; last: number } | undefined
+
+  /** False for a number that is in it. */
+  add(n: number): boolean {
+    const current = this.#current
+    const isNext = current !== undefined && n === current.last + 1
+    if (this.#ranges.some(({ first, last }) => n >= first && n <= last)) return false
+    if (isNext) current.last = n
+    else this.#ranges.push((this.#current = { first: n, last: n }))
+    return true
+  }
+}

@@ -1,0 +1,30 @@
+// The name of a recorder in its segments: random, and the same for a work directory as long as that exists.
+
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { link, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isErrno } from '../../shared/errno.ts'
+import { isRecorderName } from '../../shared/lake-layout.ts'
+import { stageFile } from '../lake/temporary-file.ts'
+
+const NAME_BYTES = 4
+
+export async function recorderName(workDirectory: string): Promise<string> {
+  mkdirSync(workDirectory, { recursive: true })
+  const path = join(workDirectory, 'recorder-name')
+  const staged = stageFile(path, `${randomBytes(NAME_BYTES).toString('hex')}\n`)
+  try {
+    // The recorders of several exchanges share the directory: the first one names it.
+    await link(staged, path)
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error
+  } finally {
+    await rm(staged, { force: true })
+  }
+  const name = readFileSync(path, 'utf8').trim()
+  if (!isRecorderName(name)) {
+    throw new Error(`${path} holds no recorder name: 1 to 24 small letters and digits. Remove it, and a new one is made.`)
+  }
+  return name
+}
