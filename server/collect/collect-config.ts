@@ -52,6 +52,8 @@ export interface PushConfig {
   readonly to: string
   readonly settings: S3Settings
   readonly intervalMs: number
+  /** Whether raw segments are pushed too. */
+  readonly raw: boolean
 }
 
 export interface CollectConfig {
@@ -74,6 +76,7 @@ export const COLLECT_OPTIONS = [
   { name: 'compact-grace-minutes', placeholder: '<n>', description: `time that rows stay in the store after their file was pushed, for servers that pull the lake (default ${COMPACTION_GRACE_MS / MS_PER_MINUTE} with --sync-to, else 0)`, env: 'BOOKCAST_COMPACT_GRACE_MINUTES' },
   { name: 'compact-interval-ms', placeholder: '<ms>', description: 'pause between two compactions', env: 'BOOKCAST_COMPACT_INTERVAL_MS', default: String(COMPACTION_INTERVAL_MS) },
   { name: 'sync-to', placeholder: '<place>', description: 's3://bucket/prefix or a directory; the lake is pushed to it', env: 'BOOKCAST_SYNC_TO' },
+  { name: 'no-raw', placeholder: '', isFlag: true, description: 'do not push raw segments (--sync-to): only what is derived from them', env: 'BOOKCAST_SYNC_NO_RAW' },
   ...OBJECT_STORE_OPTIONS,
 ] as const satisfies readonly OptionDeclaration[]
 
@@ -102,6 +105,7 @@ export function readCollectConfig(
             to: to.text,
             settings: readPlace(to, options),
             intervalMs: readSyncInterval(options),
+            raw: !options.has('no-raw'),
           },
   }
 }

@@ -5,29 +5,33 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { TaskLoop, type TaskOutcome } from '../ingest/task-loop.ts'
 import { startCollector } from '../ingest/collector.ts'
 import type { RegistryOptions } from '../ingest/registry.ts'
 import type { CollectionMetrics } from '../metrics/collection-metrics.ts'
-import type { OnListed } from '../recorder/market-discovery.ts'
-import { writeMarketNames } from '../storage/market-name-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
-import { ConflictMerge } from '../sync/conflict-merge.ts'
 import { LakeSyncSchedule } from '../sync/lake-sync-schedule.ts'
 import { fetchLakeFile, type WantedFile } from '../sync/lake-fetch.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
+import { type OpenDatesOptions, pullOpenDates, pushNewSegments } from '../sync/open-dates.ts'
+import { RawFolder } from '../sync/raw-folder.ts'
 import { logSync } from '../sync/sync-log.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { unpushedFiles } from '../sync/unpushed-files.ts'
-import { lobSources } from '../../shared/lob-sources.ts'
+import { type LobSource, lobSources } from '../../shared/lob-sources.ts'
 import { RECORD_PARTITIONS } from '../../shared/lake-layout.ts'
 import type { CollectConfig, PushConfig } from './collect-config.ts'
 import { compactionTask } from './compaction-task.ts'
 import { PushLog } from './push-log.ts'
-import { RecorderTask, type RecorderTaskOptions } from './recorder-task.ts'
+import { RecorderTask } from './recorder-task.ts'
 
 /** Object storage that does not answer holds a process's end up for at most twice as long. */
 const LAST_PUSH_MS_MAX = 15_000
 const REST_LOOK_MS = 50
+/** How often new raw segments are pushed. With slices of 20 s, a message is in object storage within 30 s. */
+const RAW_PUSH_INTERVAL_MS = 5_000
+/** Recorders wait for the raw of the open dates at most this long. */
+const OPEN_DATES_MS_MAX = 30_000
 /** Files named in the log when the last push failed. */
 const UNPUSHED_TOLD_MAX = 100
 
@@ -54,7 +58,8 @@ export function startCollection(options: CollectionOptions): Collection {
   const stopping = new AbortController()
   const sources = startCollector({ ...options, config: config.ingest, names: config.names })
   const pushes = new PushLog()
-  const push = config.push === null ? undefined : openPush(config.push, pushes, logger, clock)
+  const recorded = lobSources().filter((source) => config.recording?.[source] !== undefined)
+  const push = config.push === null ? undefined : openPush(config.push, recorded, pushes, logger, clock)
   const compaction =
     config.compaction === null
       ? undefined
@@ -67,23 +72,20 @@ export function startCollection(options: CollectionOptions): Collection {
           fetchFile: push?.fetchFile,
           onChange: () => push?.schedule.wake(),
         })
-  let naming: Promise<unknown> = Promise.resolve()
-  const onListed: OnListed = (source, markets) => {
-    const names = markets.flatMap(({ marketId: market_id, series, words }) =>
-      words === undefined ? [] : [{ source, series, market_id, ...words }],
-    )
-    naming = writeMarketNames(postgres, names).catch((error: unknown) =>
-      logger.warn(
-        { err: error, source },
-        'cannot store the names of markets; trying again at the next listing',
-      ),
-    )
-  }
-  const recorders = recorderTasks(config, { logger, clock, onListed })
-  const running = [...recorders, ...(compaction === undefined ? [] : [compaction])].map((task) =>
-    task.run(stopping.signal),
-  )
-  void push?.schedule.start()
+  const recorders = recorderTasks(config, logger, clock)
+  const pulled = push?.pullOpenDates(stopping.signal) ?? Promise.resolve()
+  const running = [
+    ...recorders.map(async (recorder) => {
+      await pulled
+      if (!stopping.signal.aborted) await recorder.run(stopping.signal)
+    }),
+    ...(compaction === undefined ? [] : [compaction.run(stopping.signal)]),
+    pulled.then(async () => {
+      if (stopping.signal.aborted) return
+      void push?.schedule.start()
+      await push?.raw?.run(stopping.signal)
+    }),
+  ]
   return {
     metrics: () => ({
       tasks: [
@@ -91,6 +93,7 @@ export function startCollection(options: CollectionOptions): Collection {
         ...recorders.map((recorder) => recorder.metrics),
         ...(compaction === undefined ? [] : [compaction.metrics]),
         ...(push === undefined ? [] : [push.schedule.metrics]),
+        ...(push?.raw === undefined ? [] : [push.raw.metrics]),
       ],
       recorders: recorders.flatMap(({ recorderMetrics }) => recorderMetrics ?? []),
       syncs: push === undefined ? [] : [push.schedule.figures],
@@ -99,7 +102,6 @@ export function startCollection(options: CollectionOptions): Collection {
       stopping.abort(new Error('collecting is stopped'))
       // What the recorders publish at their end is pushed after it.
       await Promise.all([sources.stop(), push?.rest(), ...running])
-      await naming
       return (await push?.close()) ?? true
     },
   }
@@ -107,23 +109,54 @@ export function startCollection(options: CollectionOptions): Collection {
 
 function recorderTasks(
   { recording }: CollectConfig,
-  common: Pick<RecorderTaskOptions, 'logger' | 'clock' | 'onListed'>,
+  logger: Logger,
+  clock: Clock | undefined,
 ): RecorderTask[] {
   if (recording === null) return []
   const recorded = lobSources().filter((source) => recording[source] !== undefined)
-  return recorded.map((exchange) => new RecorderTask({ ...common, recording, exchange }))
+  return recorded.map((exchange) => new RecorderTask({ recording, exchange, logger, clock }))
 }
 
-function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Clock = SYSTEM_CLOCK) {
-  const { lake, to, settings, intervalMs } = config
+function openPush(
+  config: PushConfig,
+  sources: readonly LobSource[],
+  pushes: PushLog,
+  logger: Logger,
+  clock: Clock = SYSTEM_CLOCK,
+) {
+  const { lake, to, settings, intervalMs, raw } = config
   const remote = openObjectStore(to, settings)
   const log = logSync(logger, 'pushed')
-  const common = { lake, remote, direction: 'push' } as const
+  const rawLog = logSync(logger, 'pushed')
+  const pullLog = logSync(logger, 'synchronized')
+  const common = { lake, remote, direction: 'push', raw, clock } as const
+  const hasRaw = raw && sources.length > 0
+  let isPulled = !hasRaw
+  const ofOpenDates = (signal: AbortSignal): OpenDatesOptions => ({ lake, remote, sources, clock, signal })
+  /** Pulls the raw of the open dates, unless that has been done. */
+  const pullOnce = async (stop: AbortSignal): Promise<void> => {
+    if (isPulled) return
+    try {
+      const signal = AbortSignal.any([stop, AbortSignal.timeout(OPEN_DATES_MS_MAX)])
+      const result = await pullOpenDates(ofOpenDates(signal))
+      pullLog.onResult(result)
+      isPulled = result.failures.length === 0
+    } catch (error) {
+      if (stop.aborted) return
+      const context = { err: error, place: remote.name }
+      logger.warn(context, 'cannot pull the raw segments of today and yesterday; the collector starts and tries again')
+    }
+  }
+  const pushRaw = async (signal: AbortSignal): Promise<TaskOutcome> => {
+    await pullOnce(signal)
+    const result = await pushNewSegments(ofOpenDates(signal))
+    rawLog.onResult(result)
+    return outcomeOf(result)
+  }
   const schedule = new LakeSyncSchedule({
     ...common,
-    conflictMerge: new ConflictMerge(lake),
+    folder: new RawFolder(lake),
     intervalMs,
-    clock,
     onResult(result, startMs) {
       if (hasAllRecords(result)) pushes.note(startMs, clock.nowMs())
       log.onResult(result)
@@ -132,6 +165,10 @@ function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Cl
   })
   return {
     schedule,
+    raw: hasRaw
+      ? new TaskLoop({ task: 'raw-push', intervalMs: Math.min(intervalMs, RAW_PUSH_INTERVAL_MS), clock, run: pushRaw })
+      : undefined,
+    pullOpenDates: pullOnce,
     // What a lake that begins anew lacks is not made anew without the rows of before.
     fetchFile: (file: WantedFile, signal: AbortSignal | undefined) =>
       fetchLakeFile(lake, remote, file, signal),
@@ -143,17 +180,25 @@ function openPush(config: PushConfig, pushes: PushLog, logger: Logger, clock: Cl
     /** Pushes a last time what the lake has by now; false where a file of it is not in object storage then. */
     async close(): Promise<boolean> {
       await schedule.close()
-      // Nothing is put off to a later push.
-      const conflictMerge = new ConflictMerge(lake, { shareMax: 1 })
+      // No later push folds what this one leaves.
+      const folder = new RawFolder(lake, { shareMax: 1 })
       try {
         const signal = AbortSignal.timeout(LAST_PUSH_MS_MAX)
-        log.onResult(await syncLake({ ...common, conflictMerge, signal }))
+        log.onResult(await syncLake({ ...common, folder, signal }))
       } catch (error) {
         log.onError(error)
       }
       remote.close()
-      return tellUnpushed(await unpushedFiles(lake, remote.name), logger)
+      return tellUnpushed(await unpushedFiles(lake, remote.name, raw), logger)
     },
+  }
+}
+
+function outcomeOf({ transferredCount, conflicts, failures: [first, ...others] }: LakeSyncResult): TaskOutcome {
+  return {
+    rowCount: transferredCount,
+    errorCount: conflicts.length + others.length + (first === undefined ? 0 : 1),
+    failure: first === undefined ? null : { message: `${first.key}: ${first.reason}`, retryAfterMs: 0 },
   }
 }
 

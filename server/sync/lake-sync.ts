@@ -11,7 +11,7 @@ import { backOffMs, TRANSFER_BACK_OFF } from '../tasks/back-off.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { isEqual, listAll, type ListedObject, type ObjectHead, type ObjectStore } from './object-store.ts'
 import { type RawDate, splitObjects, type SplitObjects } from './raw-dates.ts'
-import type { RawFolder } from './raw-folder.ts'
+import { RawFolder } from './raw-folder.ts'
 import { conflictOf, isSampleObject } from './replacement.ts'
 import { SyncJournal, wasWritten, writeOutcome } from './sync-journal.ts'
 import { type LakeSyncResult, SyncReport } from './sync-report.ts'
@@ -45,8 +45,8 @@ export interface LakeSyncOptions {
   readonly replace?: boolean
   /** Whether raw segments are synchronized too: a push does it by default, a pull does not. */
   readonly raw?: boolean
-  /** Folds dates of which both sides have segments that the other lacks. Without it, no date is folded. */
-  readonly folder?: RawFolder | undefined
+  /** Folds dates of which each side has segments that the other lacks. `null`: no date is folded. */
+  readonly folder?: RawFolder | null
   /** Only these dates with raw segments, and no other file. */
   readonly onlyDates?: ((date: RawDate) => boolean) | undefined
   readonly signal?: AbortSignal
@@ -110,7 +110,7 @@ async function synchronizeRaw(
     journal,
     clock,
     report: run.report,
-    folder: options.folder,
+    folder: options.folder === undefined ? new RawFolder(lake, { shareMax: 1 }) : (options.folder ?? undefined),
     bringOver: (key) => run.bringOver({ key }, false),
     onBytes: (count) => progress?.onBytes?.(count),
   })

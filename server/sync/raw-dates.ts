@@ -116,14 +116,16 @@ export function verdictOf(local: DateManifest | undefined, remote: DateManifest 
   if (local === undefined) return remote === undefined ? 'equal' : 'remote'
   if (remote === undefined) return 'local'
   const counting = new Set(countingSegments(local, remote).map(({ name }) => name))
-  const [a, b] = [local, remote].map((manifest) => ({
-    ...manifest,
-    segments: manifest.segments.filter(({ name }) => counting.has(name)),
-  })) as [DateManifest, DateManifest]
+  const [a, b] = [withSegments(local, counting), withSegments(remote, counting)]
   // This version folds what only the other manifest lists. It cannot do so for a later version.
   if (a.epoch === b.epoch && a.fold > b.fold) return a.segments.length === counting.size ? 'local' : 'union'
   const above = standsAbove(a, b)
   return above === 'a' ? 'local' : above === 'b' ? 'remote' : above
+}
+
+/** The manifest without the segments that do not count. */
+export function withSegments(manifest: DateManifest, counting: ReadonlySet<string>): DateManifest {
+  return { ...manifest, segments: manifest.segments.filter(({ name }) => counting.has(name)) }
 }
 
 /** The segments that either manifest lists, without superseded ones. */

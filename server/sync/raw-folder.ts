@@ -3,16 +3,18 @@
 
 import { Worker } from 'node:worker_threads'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { MergeBusy, MergeLock } from '../import/merge-lock.ts'
+import { MergeBusy, withSource } from '../import/merge-lock.ts'
 
 /** What the thread folds. */
 export interface FoldThreadData {
   readonly lake: string
   readonly source: LobSource
-  readonly dates: readonly string[]
+  readonly date: string
+  /** Segments that count besides those that the lake's manifest lists. */
+  readonly added: readonly string[]
 }
 
-/** Folds dates from the lake's raw segments and publishes their files and manifests. */
+/** Folds a date from the lake's raw segments and publishes its files and manifest. */
 export type FoldDates = (fold: FoldThreadData & { readonly signal: AbortSignal }) => Promise<void>
 
 export interface RawFolderOptions {
@@ -51,6 +53,7 @@ export class RawFolder {
   async fold(
     source: LobSource,
     date: string,
+    added: readonly string[],
     signal: AbortSignal = new AbortController().signal,
   ): Promise<'folded' | 'later'> {
     const id = `${source} ${date}`
@@ -58,9 +61,9 @@ export class RawFolder {
     if (startMs < (this.#nextMs.get(id) ?? startMs)) return 'later'
     const lake = this.#lake
     try {
-      const waiting = { waitMs: BUSY_WAIT_MS_MAX, signal, onLost: () => {} }
-      await (await MergeLock.acquire({ lake, source }, `the lake ${lake}`, waiting)).release()
-      await this.#foldDates({ lake, source, dates: [date], signal })
+      // The fold itself would wait for an hour.
+      await withSource({ lake, source }, { waitMs: BUSY_WAIT_MS_MAX, signal }, async () => {})
+      await this.#foldDates({ lake, source, date, added, signal })
       return 'folded'
     } catch (error) {
       if (error instanceof MergeBusy) return 'later'

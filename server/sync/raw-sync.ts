@@ -19,7 +19,7 @@ import { SYNC_ATTEMPTS_MAX, SYNC_PARALLEL_DEFAULT } from '../../shared/limits.ts
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
-import { MergeBusy, MergeLock, withSeries } from '../import/merge-lock.ts'
+import { MergeBusy, withSeries, withSource } from '../import/merge-lock.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { coversLess } from '../lake/lake-file-facts.ts'
 import { DamagedManifestError, manifestText, parseManifest, type DateManifest } from '../raw/date-manifest.ts'
@@ -32,13 +32,13 @@ import {
   addRaw,
   countingSegments,
   type DateSide,
-  emptySide,
 
   hourKeyOf,
   isAbandoned,
   placeOfRawKey,
   type RawDate,
   verdictOf,
+  withSegments,
 } from './raw-dates.ts'
 import type { RawFolder } from './raw-folder.ts'
 import { conflictOf, factsOf } from './replacement.ts'
@@ -259,11 +259,11 @@ export class RawSync {
 
   /** Takes one step towards equal sides; false when the date must be looked at again. */
   async #step(view: DateView): Promise<boolean> {
-    const { own, others, local, remote, source, date } = view
+    const { own, others, local, remote } = view
     if (own === undefined && local.segments.size === 0) {
       if (others === undefined && remote.segments.size === 0) return await this.#bringOverFiles(view)
-      // A collector holds the dates that it records. `sync --from --raw` brings the others.
-      if (this.#isPush && !this.#isRecent(date)) return await this.#tellBehind(view)
+      // A collector pulls the dates that it records when it starts. `sync --from --raw` pulls all.
+      if (this.#isPush) return await this.#tellBehind(view)
     }
     const [ownEpoch, otherEpoch] = [own?.manifest.epoch ?? 0, others?.manifest.epoch ?? 0]
     if (otherEpoch > ownEpoch) return await this.#takeRemote(view)
@@ -276,8 +276,7 @@ export class RawSync {
     if (this.#options.replace === true && verdict !== 'equal') verdict = this.#isPush ? 'local' : 'remote'
     const foreign = await this.#abandonedSegments(view)
     if (verdict === 'union' || (verdict !== 'remote' && foreign.size > 0)) {
-      const isFolded = await this.#foldUnion(view, verdict === 'union', foreign)
-      if (isFolded) return false
+      if (await this.#foldUnion(view, foreign)) return false
       if (verdict === 'union') return true
     }
     if (verdict === 'remote') return await this.#takeRemote(view)
@@ -321,23 +320,22 @@ export class RawSync {
   }
 
   /** Whether the date was folded from the segments of both sides, or its missing segments have come. */
-  async #foldUnion(view: DateView, isUnion: boolean, foreign: ReadonlySet<string>): Promise<boolean> {
-    const { source, date, others, own, counting, remote } = view
+  async #foldUnion(view: DateView, foreign: ReadonlySet<string>): Promise<boolean> {
+    const { others, own, counting, remote } = view
     const version = Math.max(own?.manifest.fold ?? 0, others?.manifest.fold ?? 0)
     const { folder } = this.#options
     // What a later version has folded is left to it.
     if (version > FOLD_VERSION && folder !== undefined) return false
-    const wanted = isUnion || folder === undefined ? [...counting, ...foreign] : [...foreign]
     const more = this.#isPush ? [] : [...remote.segments.keys()].filter((name) => !view.listed.has(name))
-    await this.#pullSegments(view, [...wanted, ...more])
-    return await this.#fold(source, date)
+    await this.#pullSegments(view, [...counting, ...foreign, ...more])
+    return await this.#fold(view)
   }
 
-  async #fold(source: LobSource, date: string): Promise<boolean> {
+  async #fold({ source, date, counting }: DateView): Promise<boolean> {
     const { folder, signal } = this.#options
     if (folder === undefined) return false
     try {
-      if ((await folder.fold(source, date, signal)) === 'later') return false
+      if ((await folder.fold(source, date, [...counting], signal)) === 'later') return false
     } catch (error) {
       signal?.throwIfAborted()
       const reason = error instanceof Error ? error.message : String(error)
@@ -374,7 +372,7 @@ export class RawSync {
 
   /** Makes the lake what the remote side is. */
   async #takeRemote(view: DateView): Promise<boolean> {
-    const { own, others, source, date, local, remote } = view
+    const { own, others, source, date, local, remote, listed, counting } = view
     if (others === undefined) return true
     const isRemoval = others.manifest.epoch > (own?.manifest.epoch ?? 0)
     const names = namesIn(others)
@@ -385,8 +383,9 @@ export class RawSync {
         for (const key of local.files.keys()) if (!remote.files.has(key)) await this.#removeLocal(key)
       }
       if (remote.state !== undefined) await this.#copy(view, remote.state.key, 'pull')
-      for (const name of isRemoval ? local.segments.keys() : []) {
-        if (!names.includes(name)) await this.#removeLocal(rawKey(source, date, name))
+      for (const name of local.segments.keys()) {
+        const isRemoved = isRemoval ? !names.includes(name) : listed.has(name) && !counting.has(name)
+        if (isRemoved) await this.#removeLocal(rawKey(source, date, name))
       }
       await this.#writeLocalManifest(view, others.text, own?.version ?? null, others.version)
     })
@@ -396,9 +395,8 @@ export class RawSync {
   /** Both manifests list the same messages: what either side lacks is copied, and superseded slices are removed. */
   async #fill(view: DateView, own: ManifestOfSide, others: ManifestOfSide): Promise<boolean> {
     const { source, date, local, remote, counting } = view
-    const [ownText, otherText] = [own, others].map(({ manifest }) =>
-      manifestText({ ...manifest, segments: manifest.segments.filter(({ name }) => counting.has(name)) }),
-    ) as [string, string]
+    const ownText = manifestText(withSegments(own.manifest, counting))
+    const otherText = manifestText(withSegments(others.manifest, counting))
     if (ownText !== own.text) {
       await this.#alone(source, async () => {
         await this.#writeLocalManifest(view, ownText, own.version, undefined)
@@ -406,8 +404,8 @@ export class RawSync {
       })
       return false
     }
-    if (ownText !== otherText) return await this.#overrule(view)
     await this.#pullSegments(view, [...counting])
+    if (ownText !== otherText) return await this.#overrule(view)
     if (!this.#isPush && view.epoch === 0)
       await this.#pullSegments(
         view,
@@ -486,7 +484,7 @@ export class RawSync {
     if (!this.#isPush || folder === undefined) return await this.#takeRemote(view)
     if (view.counting.size === 0 || folder.countReplacement(source, date) >= REPLACEMENTS_MAX)
       return await this.#takeRemote(view)
-    if (!(await this.#fold(source, date))) return true
+    if (!(await this.#fold(view))) return true
     await this.#listAgain(view)
     await this.#giveLocal(await this.#look(view))
     return false
@@ -618,7 +616,7 @@ export class RawSync {
       const present = remote.segments.get(name)
       if (present !== undefined) return await this.#noteSegment(key, own.version, present.version)
       try {
-        const pushed = await this.pushSegment(key)
+        const pushed = await this.#pushSegment(key)
         if (pushed !== undefined) remote.segments.set(name, pushed)
       } catch (error) {
         // A damaged segment that no manifest lists keeps nothing else of its date.
@@ -628,8 +626,20 @@ export class RawSync {
     })
   }
 
+  /** Brings one segment to the bucket. A segment that fails is tried again by the next synchronization. */
+  async pushNew(key: string): Promise<void> {
+    const { report, signal } = this.#options
+    try {
+      await this.#pushSegment(key)
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (error instanceof RawConflict) report.conflicts.set(key, error.message)
+      else report.failures.push({ key, reason: error instanceof Error ? error.message : String(error) })
+    }
+  }
+
   /** Brings one segment to the bucket, unless it is there; undefined when the lake no longer holds it. */
-  async pushSegment(key: string): Promise<ListedObject | undefined> {
+  async #pushSegment(key: string): Promise<ListedObject | undefined> {
     const { lake, signal, report, onBytes } = this.#options
     const path = join(lake, ...key.split('/'))
     try {
@@ -740,13 +750,7 @@ export class RawSync {
   /** Runs `work` while no fold and no import publishes files of the source. */
   async #alone(source: LobSource, work: () => Promise<void>): Promise<void> {
     const { lake, signal } = this.#options
-    const waiting = { waitMs: BUSY_WAIT_MS_MAX, signal, onLost: () => {} }
-    const lock = await MergeLock.acquire({ lake, source }, `the lake ${lake}`, waiting)
-    try {
-      await work()
-    } finally {
-      await lock.release()
-    }
+    await withSource({ lake, source }, { waitMs: BUSY_WAIT_MS_MAX, signal }, work)
   }
 
   async #inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {

@@ -158,6 +158,7 @@ test('a conflict is an error in the log, once as long as it lasts', async () => 
     objectCount: 1,
     transferredCount: 0,
     transferredBytes: 0,
+    removedCount: 0,
     conflicts: reasons.map(([key]) => key),
     conflictReasons: new Map(reasons),
     sampleCount: 0,

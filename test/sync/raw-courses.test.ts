@@ -1,0 +1,271 @@
+// Two collectors on one bucket through random courses: recordings, seals, imports, folds, pushes at once, kills between any two
+// writes, empty and stale disks. In the end both lakes and the bucket hold the same bytes, those of a fold of all segments.
+//
+// RAW_COURSES says how many courses, RAW_COURSE_SEED runs one alone.
+
+import assert from 'node:assert/strict'
+import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { manifestPath, readManifest, segmentsOnDisk } from '../../server/raw/date-manifest.ts'
+import type { SegmentFacts } from '../../server/raw/segment-writer.ts'
+import { DirectoryStore } from '../../server/sync/directory-store.ts'
+import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
+import { pullOpenDates, pushNewSegments } from '../../server/sync/open-dates.ts'
+import { withoutSuperseded } from '../../server/sync/raw-dates.ts'
+import { S3Store } from '../../server/sync/s3-store.ts'
+import { TailedStore } from '../../server/sync/tailed-store.ts'
+import { runs } from '../support/effort.ts'
+import { SeededRandom } from '../import/pieces/seeded-random.ts'
+import { type S3Server, startS3Server } from '../support/s3-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { foldedAnew, foldHere, folderOf, readBucket, readWhole, seal, SOURCE, writeSegment } from './raw-lakes.ts'
+
+const COURSES = runs(12, 50, 'RAW_COURSES')
+const ONLY = process.env['RAW_COURSE_SEED']
+const SEEDS = ONLY === undefined ? Array.from({ length: COURSES }, (_, index) => index + 1) : [Number(ONLY)]
+const STEPS = 14
+const DATES = ['2026-06-24', '2026-06-25'] as const
+/** After the last hour of the second date that is recorded. */
+const CLOCK = { nowMs: () => Date.parse('2026-06-25T13:00:00Z'), sleep: async () => {} }
+const LATER = { nowMs: () => Date.parse('2026-06-28T13:00:00Z'), sleep: async () => {} }
+const SIGNAL = new AbortController().signal
+
+class Killed extends Error {}
+
+/** Every write to a lake or to the bucket is counted, and fails from a given one on. */
+class Writes {
+  #left = Infinity
+
+  constructor(t: TestContext) {
+    for (const store of [DirectoryStore, S3Store] as const) {
+      for (const method of ['put', 'remove'] as const) {
+        const original = store.prototype[method] as (...args: never[]) => Promise<never>
+        const count = (): void => {
+          if (--this.#left < 0) throw new Killed('killed')
+        }
+        t.mock.method(store.prototype, method, async function (this: DirectoryStore, ...args: never[]) {
+          count()
+          return await original.apply(this, args)
+        })
+      }
+    }
+  }
+
+  killAfter(writes: number): void {
+    this.#left = writes
+  }
+
+  live(): void {
+    this.#left = Infinity
+  }
+}
+
+class Collector {
+  readonly #root: string
+  readonly #server: S3Server
+  readonly #random: SeededRandom
+  #lives = 0
+  #disk = 0
+  #slices = new Map<string, SegmentFacts[]>()
+  #stale: { lake: string; slices: Map<string, SegmentFacts[]>; recorder: string } | undefined
+  recorder = ''
+  readonly name: string
+
+  constructor(name: string, root: string, server: S3Server, random: SeededRandom) {
+    this.name = name
+    this.#root = root
+    this.#server = server
+    this.#random = random
+  }
+
+  get lake(): string {
+    return join(this.#root, `${this.name}-${this.#disk}`)
+  }
+
+  async beginEmpty(): Promise<void> {
+    this.#disk = ++this.#lives
+    this.recorder = `${this.name}${this.#disk}`
+    this.#slices = new Map()
+    await mkdir(this.lake, { recursive: true })
+    await this.start()
+  }
+
+  async keepCopy(): Promise<void> {
+    const lake = join(this.#root, `${this.name}-copy-${this.#lives}`)
+    await rm(lake, { recursive: true, force: true })
+    await cp(this.lake, lake, { recursive: true, preserveTimestamps: true })
+    this.#stale = { lake, slices: structuredClone(this.#slices), recorder: this.recorder }
+  }
+
+  /** A disk as it was some time ago. Its recorder gets another name, since hours of its own went on meanwhile. */
+  async beginStale(): Promise<void> {
+    if (this.#stale === undefined) return
+    const { lake } = this.#stale
+    this.#disk = ++this.#lives
+    this.recorder = `${this.name}${this.#disk}`
+    this.#slices = new Map()
+    await cp(lake, this.lake, { recursive: true, preserveTimestamps: true })
+    await this.start()
+  }
+
+  async start(): Promise<void> {
+    await this.attempt(() => pullOpenDates(this.#openDates()))
+  }
+
+  async record(): Promise<void> {
+    const date = this.#random.pick(DATES)
+    const hour = this.#random.int(0, 11)
+    const id = `${date} ${hour}`
+    const slices = this.#slices.get(id) ?? []
+    const minute = slices.length * 3
+    if (minute > 50) return
+    const firstLine = slices.length === 0 ? 0 : minute + 1
+    const plan = { recorder: this.recorder, date, hour, fromMinute: minute, toMinute: minute + 3, firstLine }
+    slices.push(await writeSegment(this.lake, plan))
+    this.#slices.set(id, slices)
+  }
+
+  /** The recorder seals an hour, folds the date, and removes its slices once no manifest needs them. */
+  async seal(isKilled: boolean): Promise<void> {
+    for (const [id, slices] of this.#slices) {
+      const [date, hour] = id.split(' ') as [string, string]
+      const plan = { recorder: this.recorder, date, hour: Number(hour), fromMinute: 0, toMinute: slices.length * 3 }
+      const manifest = await readManifest(this.lake, SOURCE, date)
+      const listed = new Set(manifest?.segments.map(({ name }) => name))
+      const unlisted = slices.filter(({ name }) => !listed.has(name))
+      await seal(this.lake, plan, unlisted)
+      this.#slices.delete(id)
+      if (!isKilled) await this.fold(date, false)
+      return
+    }
+  }
+
+  async import(): Promise<void> {
+    const date = this.#random.pick(DATES)
+    const fromMinute = this.#random.int(0, 50)
+    const hour = this.#random.int(0, 11)
+    await writeSegment(this.lake, { recorder: 'import', date, hour, fromMinute, toMinute: fromMinute + 4 })
+  }
+
+  /** @param isKilled before the manifest is written */
+  async fold(date: string, isKilled: boolean): Promise<void> {
+    const path = manifestPath(this.lake, SOURCE, date)
+    const before = await readFile(path).catch(() => undefined)
+    await foldHere(this.lake, [date])
+    if (!isKilled) return
+    if (before === undefined) await rm(path, { force: true })
+    else {
+      await writeFile(`${path}.draft`, before)
+      await rename(`${path}.draft`, path)
+    }
+  }
+
+  async push(clock = CLOCK): Promise<LakeSyncResult | undefined> {
+    const { lake } = this
+    return await this.attempt(() =>
+      syncLake({ lake, remote: this.#store(), direction: 'push', clock, folder: folderOf(lake) }),
+    )
+  }
+
+  async pushSlices(): Promise<void> {
+    await this.attempt(() => pushNewSegments(this.#openDates()))
+  }
+
+  async pullAll(clock = CLOCK): Promise<LakeSyncResult> {
+    const { lake } = this
+    return await syncLake({ lake, remote: this.#store(), direction: 'pull', raw: true, clock, folder: folderOf(lake) })
+  }
+
+  async attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      if (error instanceof Killed) return undefined
+      throw error
+    }
+  }
+
+  #openDates() {
+    const place = { lake: this.lake, remote: this.#store(), clock: CLOCK, signal: SIGNAL }
+    return { ...place, sources: [SOURCE] as const }
+  }
+
+  #store(): TailedStore {
+    return new TailedStore(this.#server.store(), CLOCK.nowMs)
+  }
+}
+
+async function course(t: TestContext, seed: number): Promise<void> {
+  const random = new SeededRandom(seed)
+  const server = await startS3Server(t)
+  server.heedsConditions = random.chance(0.5)
+  const root = await temporaryDirectory(t)
+  const collectors = ['a', 'b'].map((name) => new Collector(name, root, server, random))
+  const writes = new Writes(t)
+  const done: string[] = []
+  try {
+    for (const collector of collectors) await collector.beginEmpty()
+    for (let step = 0; step < STEPS; step++) {
+      const collector = random.pick(collectors)
+      const what = random.pick(ACTIONS)
+      const isKilled = random.chance(0.3)
+      done.push(`${collector.name} ${what}${isKilled ? ' killed' : ''}`)
+      if (isKilled) writes.killAfter(random.int(0, 12))
+      if (what === 'record') for (let slice = 0; slice < 3; slice++) await collector.record()
+      if (what === 'seal') await collector.seal(isKilled)
+      if (what === 'import') await collector.import()
+      if (what === 'fold') await collector.fold(random.pick(DATES), isKilled)
+      if (what === 'push') await collector.push()
+      if (what === 'slices') await collector.pushSlices()
+      if (what === 'both') await Promise.all(collectors.map((each) => each.push()))
+      if (what === 'copy') await collector.keepCopy()
+      if (what === 'empty') await collector.beginEmpty()
+      if (what === 'stale') await collector.beginStale()
+      writes.live()
+    }
+    // Both go on, and all hours are over by now.
+    let transferred = 1
+    for (let round = 0; round < 8 && transferred > 0; round++) {
+      transferred = 0
+      for (const collector of collectors) {
+        const result = (await collector.push(LATER))!
+        assert.deepEqual([result.failures, [...result.conflictReasons]], [[], []])
+        transferred += result.transferredCount + result.removedCount
+      }
+    }
+    assert.equal(transferred, 0, 'they come to rest')
+    for (const collector of collectors) {
+      const result = await collector.pullAll(LATER)
+      assert.deepEqual([result.failures, [...result.conflictReasons]], [[], []])
+    }
+    const [one, other] = collectors as [Collector, Collector]
+    const whole = await readWhole(one.lake)
+    assert.deepEqual(summary(await readWhole(other.lake)), summary(whole), 'both lakes')
+    assert.deepEqual(summary(await readBucket(new TailedStore(server.store()))), summary(whole), 'lake and bucket')
+    for (const date of DATES) {
+      const manifest = await readManifest(one.lake, SOURCE, date)
+      const names = manifest?.segments.map(({ name }) => name) ?? []
+      assert.deepEqual(names, await segmentsOnDisk(one.lake, SOURCE, date), 'every segment is listed')
+      assert.deepEqual(withoutSuperseded(manifest?.segments ?? []).length, names.length, 'no slice is left')
+    }
+    const anew = await foldedAnew(one.lake, await temporaryDirectory(t), DATES)
+    assert.deepEqual(summary(anew), summary(whole), 'the fold of all segments')
+  } catch (error) {
+    t.diagnostic(`seed ${seed}: ${done.join('; ')}`)
+    throw error
+  } finally {
+    t.mock.restoreAll()
+  }
+}
+
+const ACTIONS = ['record', 'record', 'seal', 'import', 'fold', 'push', 'push', 'slices', 'both', 'copy', 'empty', 'stale'] as const
+
+function summary(tree: Record<string, string>): string[] {
+  return Object.entries(tree).map(([key, bytes]) => `${key} ${bytes.length} ${bytes.slice(-40)}`)
+}
+
+test('from any state of their disks both collectors and the bucket end with the same bytes', async (t) => {
+  for (const seed of SEEDS) await course(t, seed)
+})
