@@ -160,6 +160,7 @@ function framesOfObject(value: Frame, json: string, reading: Reading): readonly 
     const payload = jsonWithin(value[key])
     if (!isPayload(payload) || (key === 'msg' && looksLikeFrame(value) && !isWholeFrame(payload))) continue
     collectTimes(value, () => true, reading)
+    if (typeof value[key] === 'string') reading.text = value[key].trim()
     return framesOf(payload, reading)
   }
   if (!looksLikeFrame(value))

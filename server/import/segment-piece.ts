@@ -72,8 +72,11 @@ export class SegmentPiece {
 
   /** Stages the last segment. Throws BadLineError where no line has a time. */
   async finish(): Promise<void> {
-    if (this.#waiting.length > 0) await this.#release(this.#hours.resolveLast())
-    await this.#stage()
+    if (this.#waiting.length > 0) {
+      const { hourMs } = this.#hours
+      await this.#release(this.#hours.resolveLast(), hourMs)
+    }
+    await this.#stage(this.#hours.hourMs)
   }
 
   /** Removes what is not staged. */
@@ -90,12 +93,13 @@ export class SegmentPiece {
   async #addWaiting(line: FiledLine): Promise<void> {
     const isFull =
       this.#waiting.length >= WAITING_LINES_MAX || this.#waitingCharacters >= WAITING_CHARACTERS_MAX
+    const { hourMs } = this.#hours
     const begins = isFull ? this.#hours.giveUp() : this.#hours.resolve(line)
     if (begins === undefined) {
       this.#wait(line)
       return
     }
-    await this.#release(begins)
+    await this.#release(begins, hourMs)
     await this.add(line)
   }
 
@@ -104,13 +108,14 @@ export class SegmentPiece {
     this.#waitingCharacters += line.text.length
   }
 
-  async #release(begins: boolean): Promise<void> {
+  /** `hourMs` is the open hour. */
+  async #release(begins: boolean, hourMs: number | undefined): Promise<void> {
     const waiting = this.#waiting
     this.#waiting = []
     this.#waitingCharacters = 0
     if (begins && !this.#isSegment) {
       const last = this.#last
-      await this.#stage()
+      await this.#stage(hourMs)
       this.#writer = await SegmentWriter.open(this.#lake, { ...this.header, hasOverlap: last !== undefined })
       if (last !== undefined) this.#write(last)
     }
@@ -125,23 +130,23 @@ export class SegmentPiece {
     if (Number.isNaN(this.#firstRecvMs)) this.#firstRecvMs = line.recvMs
   }
 
-  async #stage(): Promise<void> {
+  async #stage(hourMs: number | undefined): Promise<void> {
     const writer = this.#writer
     if (writer === undefined) return
     if (!this.#hasContent) {
       await this.discard()
       return
     }
-    const staged = await writer.stage(this.#place ?? this.#placeOfTimes())
+    const staged = await writer.stage(this.#place ?? this.#placeOf(hourMs))
     this.#writer = undefined
     this.#staged.push(staged)
   }
 
-  #placeOfTimes(): SegmentPlace {
+  #placeOf(hourMs: number | undefined): SegmentPlace {
     const { recorder = IMPORT } = this.header
     // A recorder cuts at its own hours.
     const ownMs = this.header.recorder === undefined ? undefined : defined(this.#firstRecvMs)
-    const ms = ownMs ?? this.#hours.hourMs ?? defined(this.#bookMs)
+    const ms = ownMs ?? hourMs ?? defined(this.#bookMs)
     if (ms === undefined) throw new BadLineError('no message of the recording carries a time')
     return { recorder, date: utcDateOf(ms), hour: Math.floor(ms / MS_PER_HOUR) % 24 }
   }

@@ -10,7 +10,9 @@ import {
   rawSegmentOfName,
   rawSourceDirectory,
 } from '../../shared/lake-layout.ts'
+import { lobSources } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { utcDateStartMs } from '../../shared/utc-date.ts'
 import { isErrno } from '../../shared/errno.ts'
 import { isFrame } from '../feed/frame.ts'
 import type { Frame } from '../feed/frame.ts'
@@ -121,8 +123,11 @@ export function parseManifest(name: string, text: string): DateManifest {
   if (value['manifest'] !== MANIFEST_FORMAT) {
     return fail(`its format is ${JSON.stringify(value['manifest'])}, which this version does not read`)
   }
-  const { source, date, epoch, fold, segments, opening, closing } = value
-  if (typeof source !== 'string' || typeof date !== 'string') return fail('it names no source and date')
+  const { date, epoch, fold, segments, opening, closing } = value
+  const source = lobSources().find((known) => known === value['source'])
+  if (source === undefined || typeof date !== 'string' || utcDateStartMs(date) === undefined) {
+    return fail('it names no source and date')
+  }
   if (!isCount(epoch) || !isCount(fold)) return fail('its epoch or its fold is no whole number')
   if (!isDigest(opening) || !isDigest(closing)) return fail('its opening or closing state is no digest')
   if (!Array.isArray(segments)) return fail('it lists no segments')
@@ -131,7 +136,7 @@ export function parseManifest(name: string, text: string): DateManifest {
   )
   if (new Set(listed.map((segment) => segment.name)).size < listed.length)
     return fail('it lists a segment twice')
-  return { source: source as LobSource, date, epoch, fold, segments: sorted(listed), opening, closing }
+  return { source, date, epoch, fold, segments: sorted(listed), opening, closing }
 }
 
 function segmentOf(value: unknown): ManifestSegment | undefined {

@@ -117,6 +117,39 @@ test('any text is either read or refused with a reason', () => {
   )
 })
 
+test('a wrapper of two keys says the same as one with a third, and the text of a message is its JSON', () => {
+  const aKey = fc.constantFrom('recv_ts', 'ts', 'time', 'received_at', 'seq', 'host')
+  const aTime = fc.oneof(
+    fc.constantFrom('1782316195033836123', '"1782316195033836123"', '1782316195', '"2026-06-24T15:49:55.5Z"'),
+    fc.constantFrom('"noon"', '-1', '7', '1.5e9', 'null', '"\\u0031"', '01', '[]'),
+    fc.json(),
+  )
+  const aPayload = fc.oneof(
+    fc.constantFrom(KALSHI, BOOK, [BOOK, CHANGE], [], 'PONG', { ...KALSHI, _received_at: 1_782_316_195 }),
+    fc.jsonValue(),
+  )
+  const aPayloadKey = fc.constantFrom('msg', 'data', 'frame', 'frames', 'text', 'content', 'other')
+  const outcome = (line: string): unknown => {
+    try {
+      const { recvTs, frames, isList, isHeartbeat, text } = parseRecordedLine(line)
+      assert.ok(!/[\r\n]/.test(text))
+      const value: unknown = isHeartbeat ? { type: text } : JSON.parse(text)
+      assert.deepEqual(frames, isList ? value : [value])
+      return { recvTs, frames, isList, isHeartbeat }
+    } catch (error) {
+      if (!(error instanceof BadLineError)) throw error
+      return 'bad'
+    }
+  }
+  fc.assert(
+    fc.property(aKey, aTime, aPayloadKey, aPayload, (key, time, payloadKey, payload) => {
+      const wrapper = `{"${key}":${time},"${payloadKey}":${JSON.stringify(payload)}`
+      assert.deepEqual(outcome(`${wrapper}}`), outcome(`${wrapper},"z":[0]}`))
+    }),
+    { numRuns: 500 },
+  )
+})
+
 // The same moment in every unit and notation, each as the value of a key.
 const TIMES: readonly [string, bigint][] = [
   ['1782316195', 1_782_316_195_000_000_000n],

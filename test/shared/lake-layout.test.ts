@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import {
+  isRecorderName,
+  rawDateDirectory,
+  rawFileOfKey,
+  rawKey,
+  rawSegmentName,
+  rawSegmentOfName,
+  rawSourceDirectory,
+} from '../../shared/lake-layout.ts'
 import { isSeriesName, seriesNameProblem } from '../../shared/series-name.ts'
 
 test('a series name is told by its characters and its length, and what is wrong is said', () => {
@@ -21,4 +31,37 @@ test('a series name is told by its characters and its length, and what is wrong 
     assert.ok(!isSeriesName(name), name)
     assert.match(seriesNameProblem(name) ?? '', problem, name)
   }
+})
+
+test('a raw file’s key names its source, its date and its segment', () => {
+  const digest = '0123456789abcdef0123456789abcdef'
+  const segment = { recorder: 'host1', hour: 7, digest }
+  const name = `host1-07-${digest}.ndjson.gz`
+  assert.equal(rawSegmentName(segment), name)
+  assert.deepEqual(rawSegmentOfName(name), segment)
+  const place = { source: 'kalshi', date: '2026-07-01' } as const
+  assert.deepEqual(rawFileOfKey(rawKey('kalshi', '2026-07-01', name)), { ...place, name, segment })
+  assert.deepEqual(rawFileOfKey('raw/source=kalshi/date=2026-07-01/manifest.json'), {
+    ...place,
+    name: 'manifest.json',
+    segment: undefined,
+  })
+  assert.equal(
+    rawDateDirectory('/lake', 'kalshi', '2026-07-01'),
+    join(rawSourceDirectory('/lake', 'kalshi'), 'date=2026-07-01'),
+  )
+  for (const other of [
+    `raw/source=nyse/date=2026-07-01/${name}`,
+    `raw/source=kalshi/date=2026-02-30/${name}`,
+    `raw/source=kalshi/date=2026-07-01/deeper/${name}`,
+    `lob/source=kalshi/date=2026-07-01/${name}`,
+    'raw/source=kalshi/date=2026-07-01/.segment.0123456789ab.tmp',
+    'raw/source=kalshi/date=2026-07-01/other.json',
+    'raw/source=kalshi/date=2026-07-01',
+  ])
+    assert.equal(rawFileOfKey(other), undefined, other)
+  for (const other of ['host1-24-', 'host1-7-', 'Host-07-', `${'a'.repeat(25)}-07-`, '-07-'])
+    assert.equal(rawSegmentOfName(`${other}${digest}.ndjson.gz`), undefined, other)
+  assert.equal(rawSegmentOfName(name.replace('.gz', '')), undefined)
+  assert.ok(isRecorderName('import') && !isRecorderName('a-b') && !isRecorderName(''))
 })

@@ -1,0 +1,188 @@
+// Under which hour lines are filed, from their times alone.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { LineHours } from '../../server/import/line-hours.ts'
+import type { LineTimes } from '../../server/import/line-hours.ts'
+import { MS_PER_DAY, MS_PER_HOUR } from '../../shared/utc-date.ts'
+
+const DAY = Date.parse('2026-07-01T00:00:00Z')
+
+/** A time of the day, as `10:59:58`. */
+const at = (text: string): number => DAY + Date.parse(`1970-01-01T${text}Z`)
+const timed = (text: string, recvMs = NaN): LineTimes => ({ ms: at(text), recvMs })
+const received = (text: string): LineTimes => ({ ms: NaN, recvMs: at(text) })
+const both = (text: string, lagMs = 40): LineTimes => ({ ms: at(text), recvMs: at(text) + lagMs })
+const UNTIMED: LineTimes = { ms: NaN, recvMs: NaN }
+
+/** The lines of each piece, by their place; and the hour that the last piece ends with. */
+function pieces(lines: readonly LineTimes[]): {
+  readonly cuts: number[]
+  readonly hours: (number | undefined)[]
+} {
+  const hours = new LineHours()
+  const cuts: number[] = []
+  const found: (number | undefined)[] = []
+  let waiting: number[] = []
+  const before = (): number | undefined =>
+    hours.hourMs === undefined ? undefined : (hours.hourMs - DAY) / MS_PER_HOUR
+  const settle = (hourBefore: number | undefined, begins: boolean): void => {
+    if (begins) {
+      found.push(hourBefore)
+      cuts.push(waiting[0]!)
+    }
+    waiting = []
+  }
+  for (const [index, line] of lines.entries()) {
+    if (waiting.length > 0) {
+      const hourBefore = before()
+      const begins = hours.resolve(line)
+      if (begins === undefined) {
+        waiting.push(index)
+        continue
+      }
+      settle(hourBefore, begins)
+    }
+    if (hours.judge(line) === 'wait') waiting.push(index)
+  }
+  if (waiting.length > 0) {
+    const hourBefore = before()
+    settle(hourBefore, hours.resolveLast())
+  }
+  return { cuts, hours: [...found, before()] }
+}
+
+test('a line begins an hour when its time does and the next one bears it out', () => {
+  const lines = ['10:58:00', '10:59:59.999', '11:00:00', '11:30:00', '12:00:01', '12:00:02'].map((text) =>
+    timed(text),
+  )
+  assert.deepEqual(pieces(lines), { cuts: [2, 4], hours: [10, 11, 12] })
+})
+
+test('one time that leaps ahead moves nothing', () => {
+  const lines = ['10:00:00', '10:00:01', '13:00:00', '10:00:02', '10:59:00', '11:00:01', '11:00:02']
+  assert.deepEqual(pieces(lines.map((text) => timed(text))), { cuts: [5], hours: [10, 11] })
+})
+
+test('a time that leaps ahead right before the next hour does not stand for it', () => {
+  const lines = ['10:59:58', '10:59:59', '15:00:00', '11:00:01', '11:00:02'].map((text) => timed(text))
+  assert.deepEqual(pieces(lines), { cuts: [3], hours: [10, 11] })
+})
+
+test('hours never go back', () => {
+  const lines = ['10:59:59', '11:00:00', '10:59:59.900', '11:00:01', '10:20:00', '11:40:00']
+  assert.deepEqual(pieces(lines.map((text) => timed(text))), { cuts: [1], hours: [10, 11] })
+})
+
+test('hours without lines are left out', () => {
+  assert.deepEqual(pieces(['10:00:00', '10:00:01', '17:00:00', '17:00:01'].map((text) => timed(text))), {
+    cuts: [2],
+    hours: [10, 17],
+  })
+})
+
+test('lines without a time stay, also while a line waits', () => {
+  const lines = [UNTIMED, timed('10:59:00'), UNTIMED, timed('11:00:00'), UNTIMED, UNTIMED, timed('11:00:01')]
+  assert.deepEqual(pieces(lines), { cuts: [3], hours: [10, 11] })
+  assert.deepEqual(pieces([UNTIMED, UNTIMED]), { cuts: [], hours: [undefined] })
+})
+
+test('a first time that the second one contradicts counts for nothing', () => {
+  const first = (ms: number): LineTimes => ({ ms, recvMs: NaN })
+  for (const ms of [DAY + 40 * MS_PER_DAY, 0, DAY - 60 * MS_PER_DAY]) {
+    const lines = [first(ms), timed('10:00:00'), timed('10:00:01'), timed('11:00:00'), timed('11:00:01')]
+    assert.deepEqual(pieces(lines), { cuts: [3], hours: [10, 11] })
+  }
+})
+
+test('the receive time stands in for the exchange’s, less the delay of the lines before', () => {
+  // The recorder writes local time, four hours behind.
+  const behind = -4 * MS_PER_HOUR
+  const lines = [
+    both('10:59:00', behind),
+    both('10:59:30', behind),
+    { ms: NaN, recvMs: at('06:59:59') },
+    { ms: NaN, recvMs: at('07:00:01') },
+    { ms: NaN, recvMs: at('07:00:02') },
+    both('11:00:03', behind),
+  ]
+  assert.deepEqual(pieces(lines), { cuts: [3], hours: [10, 11] })
+})
+
+test('a single wrong time does not change what the delay is taken to be', () => {
+  const lines = [
+    both('10:40:00'),
+    both('10:40:01'),
+    { ms: at('10:59:59'), recvMs: at('10:40:02') },
+    received('10:40:30'),
+    received('10:40:40'),
+    both('10:41:00'),
+  ]
+  assert.deepEqual(pieces(lines), { cuts: [], hours: [10] })
+})
+
+test('where no message has a time of its own, receive times cut', () => {
+  const lines = ['10:59:00', '10:59:30', '11:00:10', '11:00:20', '12:10:00', '12:10:10'].map(received)
+  assert.deepEqual(pieces(lines), { cuts: [2, 4], hours: [10, 11, 12] })
+})
+
+test('the first time of the exchange corrects the hour that receive times gave', () => {
+  // Books come first, and their receipt is of a clock that is three hours ahead.
+  const ahead = 3 * MS_PER_HOUR
+  const lines = [received('13:00:00'), received('13:00:01'), both('10:00:02', ahead), both('10:00:03', ahead)]
+  assert.deepEqual(pieces(lines), { cuts: [], hours: [10] })
+  assert.deepEqual(pieces([...lines, both('11:00:00', ahead), both('11:00:01', ahead)]), {
+    cuts: [4],
+    hours: [10, 11],
+  })
+})
+
+test('a quiet night with heartbeats alone is filed under its hours', () => {
+  const lines = [
+    both('21:59:00'),
+    both('21:59:30'),
+    ...['22:10:00', '22:59:00', '23:01:00', '23:30:00'].map(received),
+  ]
+  assert.deepEqual(pieces(lines), { cuts: [2, 4], hours: [21, 22, 23] })
+})
+
+test('the last line counts if its receipt bears it out, or nothing speaks against it', () => {
+  assert.deepEqual(pieces([timed('10:00:00'), timed('10:01:00'), timed('12:00:00')]), {
+    cuts: [2],
+    hours: [10, 12],
+  })
+  assert.deepEqual(pieces([both('10:00:00'), both('10:01:00'), both('12:00:00')]), {
+    cuts: [2],
+    hours: [10, 12],
+  })
+  assert.deepEqual(pieces([both('10:00:00'), both('10:01:00'), timed('12:00:00', at('10:01:01'))]), {
+    cuts: [],
+    hours: [10],
+  })
+  assert.deepEqual(
+    pieces([timed('10:00:00'), timed('10:01:00'), { ms: DAY + 3 * MS_PER_DAY, recvMs: NaN }]),
+    {
+      cuts: [],
+      hours: [10],
+    },
+  )
+  assert.deepEqual(pieces([timed('10:00:00')]), { cuts: [], hours: [10] })
+})
+
+test('lines in the order of their times stand under the hour of their time', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.nat({ max: 2 * MS_PER_HOUR }), { minLength: 2, maxLength: 60 }),
+      fc.constantFrom(NaN, 0, 37_000, -37_000, 3 * MS_PER_HOUR),
+      (steps, lagMs) => {
+        let ms = DAY
+        const times = steps.map((step) => (ms += step))
+        const { cuts, hours } = pieces(times.map((time) => ({ ms: time, recvMs: time + lagMs })))
+        const expected = times.map((time) => Math.floor((time - DAY) / MS_PER_HOUR))
+        const filed = times.map((_, index) => hours[cuts.filter((cut) => cut <= index).length])
+        assert.deepEqual(filed, expected)
+      },
+    ),
+  )
+})
