@@ -36,6 +36,13 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
     },
   ],
   [
+    'rebuild',
+    {
+      summary: 'derive order-book files of a lake again from its raw segments',
+      load: async () => (await import('./commands/rebuild.ts')).rebuildCommand,
+    },
+  ],
+  [
     'ingest',
     {
       summary: 'collect markets, candles, weather and climate reports',

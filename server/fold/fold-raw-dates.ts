@@ -52,6 +52,8 @@ export interface DateRule {
   readonly added: readonly string[]
   /** The date is derived from `added` alone, and gets this epoch. What was there before no longer counts. */
   readonly replacedBy?: number | undefined
+  /** Names of segments that do not count. */
+  readonly omitted?: readonly string[] | undefined
   /** Series that the date must have files of: it has some that would otherwise stay without their messages. */
   readonly requiredSeries?: readonly string[] | undefined
 }
@@ -256,7 +258,8 @@ async function segmentsOf(
   const listed = manifest?.segments.map(({ name }) => name) ?? []
   // After a replacement, a segment that is not listed may be one of those that were replaced.
   const others = (manifest?.epoch ?? 0) > 0 ? (rule?.added ?? []) : await segmentsOnDisk(lake, source, date)
-  return [...new Set([...listed, ...others])].toSorted()
+  const omitted = new Set(rule?.omitted)
+  return [...new Set([...listed, ...others])].filter((name) => !omitted.has(name)).toSorted()
 }
 
 /** Dates after the last one that a change may reach. */

@@ -2,7 +2,7 @@
 // midnight, and their books then. Gzip of one JSON document.
 
 import { createHash } from 'node:crypto'
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
@@ -57,4 +57,12 @@ export async function writeFoldState(directory: string, state: FoldState): Promi
   const temporary = temporaryPath(path)
   await writeFile(temporary, await zip(JSON.stringify(state)))
   await rename(temporary, path)
+}
+
+/** Whether the date has a state; whether it can be read shows when it is. */
+export async function hasFoldState(directory: string): Promise<boolean> {
+  return await stat(join(directory, NAME)).then(
+    (stats) => stats.isFile(),
+    () => false,
+  )
 }

@@ -1,0 +1,125 @@
+// Derives the order-book files of a source again from its raw segments, date by date.
+
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { isErrno } from '../../shared/errno.ts'
+import { isSealed } from '../raw/date-removal.ts'
+import { rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
+import { DamagedSegmentError, verifySegment } from '../raw/segment-reader.ts'
+import { FOLD_VERSION } from './fold-raw-dates.ts'
+import type { DateRule, WrittenLobFile } from './fold-raw-dates.ts'
+import type { FoldListeners, Folding } from './fold-order.ts'
+import { hasFoldState } from './fold-state.ts'
+
+export interface RebuildOptions {
+  readonly lake: string
+  readonly source: LobSource
+  /** UTC dates, both inclusive. With either of them, every date is derived again; else those that need it. */
+  readonly from: string | undefined
+  readonly to: string | undefined
+  /** Nothing is written. */
+  readonly isDryRun: boolean
+  /** Dates are derived without their damaged and missing segments. */
+  readonly withoutDamaged: boolean
+  readonly folding: Folding
+  readonly listeners: FoldListeners
+  readonly signal: AbortSignal
+}
+
+export interface RebuiltDate {
+  readonly date: string
+  readonly files: readonly WrittenLobFile[]
+  /** Keys of segments that were left out. */
+  readonly leftOut: readonly string[]
+}
+
+export interface RebuildPlan {
+  /** Dates to derive again, ascending. */
+  readonly dates: readonly string[]
+  /** Dates that cannot be derived again: their raw segments were removed. */
+  readonly sealed: readonly string[]
+}
+
+/** Which dates are derived again. Throws an error for the user where the lake has none of those asked for. */
+export async function rebuildPlan(options: RebuildOptions): Promise<RebuildPlan> {
+  const { lake, source, from, to } = options
+  const isAsked = from !== undefined || to !== undefined
+  const all = await rawDates(lake, source)
+  const wanted = all.filter((date) => (from === undefined || date >= from) && (to === undefined || date <= to))
+  if (wanted.length === 0 && isAsked) {
+    const span = from === to ? `of ${from}` : `from ${from ?? 'the first date'} to ${to ?? 'the last date'}`
+    throw new Error(
+      `The lake ${lake} has no raw segments of ${source} ${span}. Pull them from object storage, or import the recordings.`,
+    )
+  }
+  const [dates, sealed]: [string[], string[]] = [[], []]
+  for (const date of wanted) {
+    const need = await needOf(options, date)
+    if (need === 'sealed') sealed.push(date)
+    else if (need === 'stale' || isAsked) dates.push(date)
+  }
+  return { dates, sealed }
+}
+
+async function needOf({ lake, source }: RebuildOptions, date: string): Promise<'none' | 'stale' | 'sealed'> {
+  const [manifest, names] = [await readManifest(lake, source, date), await segmentsOnDisk(lake, source, date)]
+  if (manifest === undefined) return names.length > 0 ? 'stale' : 'none'
+  if (isSealed(manifest)) return 'sealed'
+  if (manifest.fold > FOLD_VERSION) {
+    throw new Error(
+      `${source} ${date} was derived by a newer version of Bookcast (fold ${manifest.fold}, this one has ${FOLD_VERSION}). ` +
+        'Rebuild it with that version.',
+    )
+  }
+  const listed = new Set(manifest.segments.map(({ name }) => name))
+  const isComplete = manifest.epoch > 0 || names.every((name) => listed.has(name))
+  const isCurrent = manifest.fold === FOLD_VERSION && isComplete
+  return isCurrent && (await hasFoldState(rawDateDirectory(lake, source, date))) ? 'none' : 'stale'
+}
+
+/** Derives dates again. A date whose opening state changes is derived too. Each date is published before the next is read. */
+export async function* rebuildDates(
+  options: RebuildOptions,
+  dates: readonly string[],
+): AsyncGenerator<RebuiltDate> {
+  const { lake, source, isDryRun, folding, listeners, signal } = options
+  const done = new Set<string>()
+  for (const date of dates) {
+    if (done.has(date)) continue
+    const omitted = options.withoutDamaged ? await damagedSegments(options, date) : []
+    const rules = new Map<string, DateRule>(omitted.length === 0 ? [] : [[date, { added: [], omitted }]])
+    const { files } = await folding({ lake, source, dates: [date], rules, isDryRun }, listeners, signal)
+    if (!isDryRun) await setAside(rawDateDirectory(lake, source, date), omitted)
+    for (const file of files) if (file.date > date) done.add(file.date)
+    yield { date, files, leftOut: omitted.map((name) => rawKey(source, date, name)) }
+  }
+}
+
+async function damagedSegments({ lake, source, signal }: RebuildOptions, date: string): Promise<string[]> {
+  const manifest = await readManifest(lake, source, date)
+  const listed = manifest?.segments.map(({ name }) => name) ?? []
+  const names = new Set([...listed, ...(await segmentsOnDisk(lake, source, date))])
+  const damaged: string[] = []
+  for (const name of names) {
+    try {
+      await verifySegment(join(rawDateDirectory(lake, source, date), name), { signal })
+    } catch (error) {
+      if (!(error instanceof DamagedSegmentError)) throw error
+      damaged.push(name)
+    }
+  }
+  return damaged
+}
+
+/** Damaged segments keep their bytes under a name that is no segment's. */
+async function setAside(directory: string, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    try {
+      await rename(join(directory, name), join(directory, `${name}.damaged`))
+    } catch (error) {
+      if (!isErrno(error, 'ENOENT')) throw error
+    }
+  }
+}

@@ -1,0 +1,127 @@
+// `bookcast rebuild`: files that a wrong decoder derived are repaired, and the others keep their bytes and times.
+
+import assert from 'node:assert/strict'
+import { readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { readManifest, writeManifest } from '../../server/raw/date-manifest.ts'
+import { rawDateDirectory } from '../../shared/lake-layout.ts'
+import { runImport } from '../support/import-harness.ts'
+import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
+import { bookcast } from '../support/program.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+
+const DAY_MS = 86_400_000
+const DATES = ['2026-06-24', '2026-06-25', '2026-06-26']
+const LONG_AGO = new Date('2026-01-01T00:00:00Z')
+
+/** Three dates of two series; the books go on over midnight. */
+async function lakeOfThreeDates(directory: string): Promise<string> {
+  const lake = join(directory, 'lake')
+  const chicago = { market_ticker: 'KXHIGHCHI-26JUN24-T90' }
+  const lines = [snapshot(1, { yes: [[40, 9]], ts_ms: MS }), snapshot(2, chicago)]
+  for (let seq = 3; seq < 50; seq++) {
+    const content = { price_dollars: `0.${10 + (seq % 80)}`, ts_ms: MS + seq * (DAY_MS / 25) }
+    lines.push(delta(seq, seq % 3 === 0 ? { ...content, ...chicago } : content))
+  }
+  await runImport(lake, 'kalshi', { lines: lines.map((line) => JSON.stringify(line)) })
+  for (const name of await lobFiles(lake)) await utimes(join(lake, name), LONG_AGO, LONG_AGO)
+  return lake
+}
+
+async function lobFiles(lake: string): Promise<string[]> {
+  return (await entriesBelow(lake)).filter((name) => name.endsWith('.parquet'))
+}
+
+async function bytesOf(lake: string): Promise<Map<string, string>> {
+  const names = (await entriesBelow(lake)).filter((name) => /\.(?:parquet|gz|json)$/.test(name))
+  return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(lake, name), 'hex')] as const)))
+}
+
+/** Puts another date's rows into a file, as a wrong decoder might; its manifest says that another version derived it. */
+async function spoil(lake: string, date: string): Promise<string> {
+  const path = join(lake, `lob/source=kalshi/series=KXHIGHNY/date=${date}.parquet`)
+  await writeFile(path, 'rows of a wrong decoder')
+  await writeManifest(lake, { ...(await readManifest(lake, 'kalshi', date))!, fold: 0 })
+  return path
+}
+
+function rebuild(lake: string, ...args: string[]): ReturnType<typeof bookcast> {
+  return bookcast(['rebuild', '--lake', lake, ...args])
+}
+
+test('repairs the dates that another version derived, and lists them before', async (t) => {
+  const lake = await lakeOfThreeDates(await temporaryDirectory(t))
+  const whole = await bytesOf(lake)
+  assert.equal((await lobFiles(lake)).length, 6)
+  const spoiled = await spoil(lake, DATES[1]!)
+  const before = await bytesOf(lake)
+  const shown = await rebuild(lake, '--dry-run')
+  assert.equal(shown.code, 0, shown.stderr)
+  assert.match(shown.stdout, /^would be replaced lob\/source=kalshi\/series=KXHIGHNY\/date=2026-06-25\.parquet: \d+ rows\n/)
+  assert.match(shown.stdout, /\n1 file would change, 1 file unchanged, in 1 date\n$/)
+  assert.deepEqual(await bytesOf(lake), before)
+  const done = await rebuild(lake)
+  assert.equal(done.code, 0, done.stderr)
+  assert.match(done.stdout, /^replaced .*\n1 file changed, 1 file unchanged, in 1 date\n$/)
+  assert.match(done.stderr, /^folding 2026-06-25 \(\d+ raw segments\)\n/)
+  assert.deepEqual(await bytesOf(lake), whole)
+  for (const name of await lobFiles(lake)) {
+    const { mtime } = await stat(join(lake, name))
+    assert.equal(mtime.getTime() === LONG_AGO.getTime(), join(lake, name) !== spoiled, name)
+  }
+  assert.equal((await rebuild(lake)).stdout, '0 files changed, 0 files unchanged, in 0 dates\n')
+})
+
+test('with dates, derives each of them, and writes only what differs', async (t) => {
+  const lake = await lakeOfThreeDates(await temporaryDirectory(t))
+  const whole = await bytesOf(lake)
+  await rm(join(lake, 'lob/source=kalshi/series=KXHIGHCHI/date=2026-06-26.parquet'))
+  const done = await rebuild(lake, '--from', DATES[1]!, '--source', 'kalshi')
+  assert.match(done.stdout, /^written .*KXHIGHCHI\/date=2026-06-26.*\n1 file changed, 3 files unchanged, in 2 dates\n$/)
+  assert.deepEqual(await bytesOf(lake), whole)
+  for (const args of [['--from', '2026-07-01'], ['--to', '2026-06-01']]) {
+    const none = await rebuild(lake, '--source', 'kalshi', ...args)
+    assert.equal(none.code, 1)
+    assert.match(none.stderr, /has no raw segments of kalshi from .* to .*\. Pull them from object storage/)
+  }
+  const wrong = await rebuild(lake, '--from', 'noon')
+  assert.equal(wrong.code, 2)
+  assert.match(wrong.stderr, /--from must be a date/)
+  const swapped = await rebuild(lake, '--from', DATES[1]!, '--to', DATES[0]!)
+  assert.equal(swapped.code, 2)
+})
+
+test('names a damaged or a missing segment, and derives the date without it when told to', async (t) => {
+  const lake = await lakeOfThreeDates(await temporaryDirectory(t))
+  const directory = rawDateDirectory(lake, 'kalshi', DATES[1]!)
+  const segments = (await readdir(directory)).filter((name) => name.endsWith('.ndjson.gz'))
+  const [damaged, missing] = [join(directory, segments[2]!), join(directory, segments[4]!)]
+  await writeFile(damaged, (await readFile(damaged)).subarray(0, -9))
+  const before = await bytesOf(lake)
+  const range = ['--from', DATES[1]!, '--to', DATES[1]!]
+  const failed = await rebuild(lake, ...range)
+  assert.equal(failed.code, 1)
+  assert.ok(failed.stderr.includes(`Segment ${damaged} is damaged`), failed.stderr)
+  assert.deepEqual(await bytesOf(lake), before)
+  await rm(missing)
+  const repaired = await rebuild(lake, ...range, '--without-damaged')
+  assert.equal(repaired.code, 0, repaired.stderr)
+  assert.match(repaired.stdout, /^left out: raw\/source=kalshi\/date=2026-06-25\/import-\S+\nleft out: raw\//)
+  assert.ok((await readdir(directory)).includes(`${segments[2]!}.damaged`))
+  const manifest = await readManifest(lake, 'kalshi', DATES[1]!)
+  assert.equal(manifest!.segments.length, segments.length - 2)
+  assert.match((await rebuild(lake, ...range)).stdout, /^0 files changed/)
+})
+
+test('a sealed date stays as it is', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const lake = join(directory, 'lake')
+  const lines = [snapshot(1, { ts_ms: MS }), delta(2)].map((line) => JSON.stringify(line))
+  const { sealed } = await runImport(lake, 'kalshi', { lines }, { keepsRaw: false })
+  assert.deepEqual(sealed, [DATES[0]])
+  const before = await bytesOf(lake)
+  const done = await rebuild(lake, '--from', DATES[0]!)
+  assert.equal(done.stdout, 'kalshi 2026-06-24 is sealed and stays as it is\n0 files changed, 0 files unchanged, in 0 dates\n')
+  assert.deepEqual(await bytesOf(lake), before)
+})
