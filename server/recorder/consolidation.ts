@@ -390,8 +390,11 @@ export class Consolidation {
   async #endDate(date: string): Promise<void> {
     if (this.#sharedDates.has(date)) await this.#foldShared(date)
     else await this.#raw.noteManifest(date, FOLD_VERSION)
+    // Connections that go on bring books that this state lacks.
+    const isPartial = this.#partialDates.delete(date) && (this.#dates.get(date)?.links.size ?? 0) > 0
+    const next = utcDateOf(this.#hour! * MS_PER_HOUR)
+    if (isPartial) for (const dates of [this.#partialDates, this.#sharedDates]) dates.add(next)
     this.#sharedDates.delete(date)
-    this.#partialDates.delete(date)
     this.#folded.delete(date)
     this.#dates.delete(date)
     for (const [name, series] of this.#series) {

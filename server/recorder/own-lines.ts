@@ -55,7 +55,7 @@ export class OwnLines {
     const values: readonly unknown[] = isList ? value : [value]
     const frames = values.filter((frame): frame is Frame => isFrame(frame))
     if (frames.length < values.length) return this.#ofEvent(recvTs, 'lost', place)
-    const kept = frames.flatMap((frame): Frame | Frame[] => this.#publicPart(frame) ?? this.#countPrivate(frame))
+    const kept = frames.flatMap<Frame>((frame) => this.#publicPart(frame) ?? this.#countPrivate(frame))
     if (kept.length === 0 && frames.length > 0) return this.#ofEvent(recvTs, 'alive', place)
     const isWhole = kept.length === frames.length && kept.every((frame, index) => frame === frames[index])
     // A line break stands between two tokens of JSON.

@@ -35,6 +35,9 @@ const NOTHING = Buffer.alloc(0)
 const HEARD_MARGIN_MS = 1_000
 /** A connection without a line for so long is stated to be alive. */
 const ALIVE_MS = 10_000
+/** The same for one with few lines: its first books wait for this line if no message with a time comes. */
+const YOUNG_ALIVE_MS = 3_000
+const YOUNG_LINES = 20
 const STATUS_INTERVAL_MS = 5_000
 
 export class SourceRecorder {
@@ -251,8 +254,9 @@ export class SourceRecorder {
     const nowMs = Date.now()
     for (const place of this.#places) {
       const { isConnected, lastHeardMs } = place.lane.figures
+      const quietMs = place.n < YOUNG_LINES ? YOUNG_ALIVE_MS : ALIVE_MS
       const heardMs = lastHeardMs - HEARD_MARGIN_MS
-      if (isConnected && heardMs >= place.saidMs + ALIVE_MS - HEARD_MARGIN_MS) this.#mark(place, heardMark(heardMs))
+      if (isConnected && lastHeardMs >= place.saidMs + quietMs) this.#mark(place, heardMark(heardMs))
     }
     this.#append(WAL_KIND.clock, NOTHING)
     const hour = Math.floor(this.#receiveClock.nowMs() / MS_PER_HOUR)

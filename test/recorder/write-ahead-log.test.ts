@@ -30,7 +30,8 @@ async function write(directory: string, items: readonly Written[], segmentBytes 
     bounds: { commitIntervalMs: 0, segmentBytes },
   })
   for (const [index, { recvTs, text }] of items.entries()) {
-    log.append({ kind: WAL_KIND.frame, lane: index % 3, epoch: 7, recvTs, payload: Buffer.from(text) })
+    const payload = Buffer.from(text)
+    log.append({ kind: WAL_KIND.frame, lane: index % 3, epoch: 7, start: 1, n: index, recvTs, payload })
     if (index % 5 === 4) await new Promise((resolve) => setImmediate(resolve))
   }
   await log.close()

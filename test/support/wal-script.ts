@@ -7,6 +7,10 @@ import type { WalKind } from '../../server/recorder/wal-record.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
 import { WriteAheadLog } from '../../server/recorder/write-ahead-log.ts'
 
+/** By log: lines so far of each connection, and when its recorder started. */
+const numbers = new Map<string, Map<string, number>>()
+const starts = new Map<string, number>()
+
 export interface ScriptRecord {
   readonly kind?: WalKind
   readonly lane?: number
@@ -36,9 +40,19 @@ export async function writeWal(
     },
     bounds: { commitIntervalMs: 0, ...bounds },
   })
+  const directory = join(work, 'wal', source)
+  const numbersOf = numbers.get(directory) ?? new Map<string, number>()
+  numbers.set(directory, numbersOf)
   for (const { kind = WAL_KIND.frame, lane = 0, epoch = 1, ms, frame } of records) {
     const text = frame === undefined ? '' : typeof frame === 'string' ? frame : JSON.stringify(frame)
+    if (kind === WAL_KIND.start) starts.set(directory, Math.round(ms))
+    const start = starts.get(directory) ?? 0
+    const connection = `${start}/${lane}/${epoch}`
+    const n = numbersOf.get(connection) ?? 0
+    if (kind <= WAL_KIND.mark) numbersOf.set(connection, n + 1)
     log.append({
+      start,
+      n: kind <= WAL_KIND.mark ? n : 0,
       kind,
       lane,
       epoch,

@@ -1,0 +1,26 @@
+// A lake whose order-book files are folded again from the raw segments of another.
+
+import { cp, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
+import type { FoldRawOptions } from '../../server/fold/fold-raw-dates.ts'
+import { rawDates } from '../../server/raw/date-manifest.ts'
+import { rawSourceDirectory } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+
+/** Copies the segments of `lake` alone into the lake `other`, folds all their dates, and returns `other`. */
+export async function refold(
+  lake: string,
+  other: string,
+  source: LobSource,
+  bounds: FoldRawOptions['bounds'] = {},
+): Promise<string> {
+  await mkdir(join(other, 'raw'), { recursive: true })
+  await cp(rawSourceDirectory(lake, source), rawSourceDirectory(other, source), {
+    recursive: true,
+    filter: (path) => !path.endsWith('.json') && !path.endsWith('fold.json.gz'),
+  })
+  const dates = await rawDates(other, source)
+  await foldRawDates({ lake: other, source, dates, signal: new AbortController().signal, bounds })
+  return other
+}
