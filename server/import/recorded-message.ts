@@ -94,9 +94,10 @@ function textOf({ text, isList, isHeartbeat }: Reading, frames: readonly Frame[]
   return JSON.stringify(isList ? frames : frames[0])
 }
 
-// The usual wrapper, and that of raw segments: a time, then the frame, and nothing else. The frame is parsed alone; if that
-// succeeds, the line is an object of exactly these two members.
-const WRAPPER = /^\{\s*"([^"\\]+)"\s*:\s*(?:([1-9]\d{0,18})|"([^"\\]*)")\s*,\s*"([^"\\]+)"\s*:\s*(?=[{[])/
+// The usual wrapper, and that of raw segments: a time or none, then the frame, and nothing else. The frame is parsed alone; if
+// that succeeds, the line is an object of exactly these members.
+const WRAPPER =
+  /^\{\s*(?:"([^"\\]+)"\s*:\s*(?:([1-9]\d{0,18})|"([^"\\]*)")\s*,\s*)?"([^"\\]+)"\s*:\s*(?=[{[])/
 const PAYLOADS: ReadonlySet<string> = new Set(PAYLOAD_KEYS)
 
 /** The frames of a line that is a wrapper of the usual form; `undefined` for any other line. Throws BadLineError. */
@@ -104,8 +105,8 @@ function wrappedFrames(reading: Reading): readonly Frame[] | undefined {
   const { line, times } = reading
   const match = WRAPPER.exec(line)
   if (match === null || line.charCodeAt(line.length - 1) !== 125 /* } */) return undefined
-  const [start, key = '', digits, text, payloadKey = ''] = match
-  const kind = kindOfKey(key)
+  const [start, key, digits, text, payloadKey = ''] = match
+  const kind = key === undefined ? undefined : kindOfKey(key)
   if (kind === 'other' || !PAYLOADS.has(payloadKey)) return undefined
   const json = line.slice(start.length, -1).trimEnd()
   let payload: unknown
@@ -115,7 +116,8 @@ function wrappedFrames(reading: Reading): readonly Frame[] | undefined {
     return undefined
   }
   if (!isPayload(payload)) return undefined
-  times.push({ key, ts: readTime(key, digits ?? text), isReceiveTime: kind === 'receive' })
+  if (key !== undefined)
+    times.push({ key, ts: readTime(key, digits ?? text), isReceiveTime: kind === 'receive' })
   reading.text = json
   return framesOf(payload, reading)
 }

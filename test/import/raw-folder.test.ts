@@ -69,7 +69,8 @@ function kalshiRecording(steps: readonly Step[]): string[] {
       kind === 'book'
         ? { type: 'orderbook_snapshot', sid: 1, seq, msg: { market_ticker: 'A-B' } }
         : { type: kind === 'private' ? 'fill' : 'orderbook_delta', sid: 1, seq, msg }
-    return SHAPED[shape](JSON.stringify(frame), ms + 40)
+    // Its text is not as JSON.stringify writes it.
+    return SHAPED[shape](JSON.stringify(frame).replace('"sid":1', '"sid" : 1.0'), ms + 40)
   })
 }
 

@@ -84,7 +84,7 @@ test('the text of a frame stays as it was received, in whatever shape it was rec
     [`  ${frame}\r`, `{"frame":${frame}}`],
     [`{"recv_ts":${recv},"msg":${frame}}`, `${whole}${frame}}`],
     [`{ "recv_ts" : "${recv}" , "data" : ${frame} }`, `${whole}${frame}}`],
-    [`{"data":${frame}}`, `{"frame":${same}}`],
+    [`{"data":${frame}}`, `{"frame":${frame}}`],
     [`{"msg":${frame},"recv_ts":${recv}}`, `${whole}${same}}`],
     [`{"recv_ts":${recv},"host":"a","msg":${frame}}`, `${whole}${same}}`],
     [`{"recv_ts":${recv},"msg":${frame},"msg":${frame}}`, `${whole}${same}}`],
