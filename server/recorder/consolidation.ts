@@ -255,9 +255,12 @@ export class Consolidation {
   async #foldShared(date: string): Promise<void> {
     const { lake, source, bounds } = this.#options
     await this.#raw.flush()
-    const names = (await segmentsOnDisk(lake, source, date)).join()
-    if (names === '' || this.#folded.get(date) === names) return
-    await foldRawDates({ lake, source, dates: [date], signal: this.#abort.signal, bounds })
+    await this.#raw.settled()
+    // Which connections go on after midnight decides how the date ends.
+    const dates = [date, utcDateOf(Date.parse(date) + MS_PER_DAY)]
+    const names = (await Promise.all(dates.map((one) => segmentsOnDisk(lake, source, one)))).join()
+    if (names === ',' || this.#folded.get(date) === names) return
+    await foldRawDates({ lake, source, dates, signal: this.#abort.signal, bounds })
     this.#folded.set(date, names)
   }
 

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { rawDateDirectory, rawSegmentOfName, rawSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { MergeBusy, MergeLock } from '../import/merge-lock.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import { readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
 import { readSegmentTexts } from '../raw/segment-reader.ts'
@@ -159,10 +160,11 @@ export class RawHours {
   async #sealAll(): Promise<void> {
     for (const hour of [...this.#unsealed].toSorted((a, b) => a - b)) {
       try {
-        await this.#sealHour(hour)
+        await this.#sealAlone(hour)
         this.#unsealed.delete(hour)
       } catch (error) {
         this.#sealAfterMs = performance.now() + RETRY_MS
+        if (error instanceof MergeBusy) return
         const reason = error instanceof Error ? error.message : String(error)
         const at = new Date(hour * MS_PER_HOUR).toISOString().slice(0, 13)
         this.#options.onWarning(
@@ -173,7 +175,20 @@ export class RawHours {
     }
   }
 
-  async #sealHour(hour: number): Promise<void> {
+  /** Nobody folds the segments that it removes meanwhile. */
+  async #sealAlone(hour: number): Promise<void> {
+    const { lake, source } = this.#options
+    const lost = new AbortController()
+    const options = { waitMs: 0, onLost: (error: Error): void => lost.abort(error) }
+    const lock = await MergeLock.acquire({ lake, source }, `the lake ${lake}`, options)
+    try {
+      await this.#sealHour(hour, lost.signal)
+    } finally {
+      await lock.release()
+    }
+  }
+
+  async #sealHour(hour: number, lost: AbortSignal): Promise<void> {
     const names = await this.#namesOf(hour)
     if (names.length < 2) return
     const { lake, source } = this.#options
@@ -195,6 +210,7 @@ export class RawHours {
       throw error
     }
     this.#note(facts)
+    lost.throwIfAborted()
     for (const name of names) {
       if (name === facts.name) continue
       await rm(join(directory, name), { force: true })
