@@ -104,6 +104,12 @@ export class LineHours {
   #begin(line: LineTimes, time: number): void {
     const isReceived = Number.isNaN(line.ms)
     const first = this.#firstMs
+    // The recorder's clock is right: the receive times before it stand.
+    if (this.#isFirstReceived && !isReceived && Math.abs(line.recvMs - line.ms) <= TOLERANCE_MS) {
+      this.#hourMs = hourOf(first)
+      this.#isFirstReceived = false
+      return
+    }
     const isFirst = Number.isNaN(first) || (this.#isFirstReceived && !isReceived)
     if (isFirst) {
       this.#hourMs = undefined
