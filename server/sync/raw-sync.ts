@@ -405,7 +405,11 @@ export class RawSync {
       return false
     }
     await this.#pullSegments(view, [...counting])
-    if (ownText !== otherText) return await this.#overrule(view)
+    if (ownText !== otherText) {
+      const change = this.#changeOf(rawKey(source, date, RAW_MANIFEST_NAME), own.version, others.version)
+      if (change === 'local' && this.#isPush) return await this.#giveLocal(view)
+      return change === 'remote' ? await this.#takeRemote(view) : await this.#overrule(view)
+    }
     if (!this.#isPush && view.epoch === 0)
       await this.#pullSegments(
         view,
@@ -464,17 +468,28 @@ export class RawSync {
       if (!isOpen || !isAhead) await this.#copy(view, key, 'pull')
       return true
     }
-    const isOwn = wasWritten(this.#options.journal.get(key), otherHead)
-    if (isOpen || view.counting.size === 0) {
-      if (isBehind && !isAhead && !isOpen) await this.#copy(view, key, 'pull')
-      // The recorder of the other collector is ahead; this one's next file is.
-      if (isBehind) return true
-      if (isOwn || isAhead) {
-        await this.#copy(view, key, 'push')
-        return true
-      }
+    const change = this.#changeOf(key, own.version, other.version)
+    if (change === 'local' || (change === 'both' && isOpen && isAhead && !isBehind)) {
+      await this.#copy(view, key, 'push')
+      return true
     }
-    return false
+    // The recorder of the other collector is ahead; the next file of this one is.
+    if (isOpen && (change === 'remote' || isBehind)) return true
+    if (change === 'both' && view.counting.size > 0) return false
+    if (change === 'remote' || (isBehind && !isAhead)) await this.#copy(view, key, 'pull')
+    else if (isAhead && !isBehind) await this.#copy(view, key, 'push')
+    else return false
+    return true
+  }
+
+  /** Which side has changed an object since both held the same bytes. */
+  #changeOf(key: string, ownVersion: string, otherVersion: string): 'local' | 'remote' | 'both' {
+    const record = this.#options.journal.get(key)
+    const [known, knownOther] = this.#isPush
+      ? [record?.sourceVersion, record?.targetVersion]
+      : [record?.targetVersion, record?.sourceVersion]
+    if (known === ownVersion) return 'remote'
+    return knownOther === otherVersion ? 'local' : 'both'
   }
 
   /** Both sides have the same segments and differ: the lake's are folded again, and count unless that was of no use. */

@@ -8,7 +8,7 @@ import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { manifestPath, readManifest, segmentsOnDisk } from '../../server/raw/date-manifest.ts'
+import { manifestPath, readManifest, segmentsOnDisk, unionOfSegments, writeManifest } from '../../server/raw/date-manifest.ts'
 import type { SegmentFacts } from '../../server/raw/segment-writer.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
@@ -22,7 +22,7 @@ import { type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { foldedAnew, foldHere, folderOf, readBucket, readWhole, seal, SOURCE, writeSegment } from './raw-lakes.ts'
 
-const COURSES = runs(12, 50, 'RAW_COURSES')
+const COURSES = runs(5, 50, 'RAW_COURSES')
 const ONLY = process.env['RAW_COURSE_SEED']
 const SEEDS = ONLY === undefined ? Array.from({ length: COURSES }, (_, index) => index + 1) : [Number(ONLY)]
 const STEPS = 14
@@ -69,7 +69,8 @@ class Collector {
   #lives = 0
   #disk = 0
   #slices = new Map<string, SegmentFacts[]>()
-  #stale: { lake: string; slices: Map<string, SegmentFacts[]>; recorder: string } | undefined
+  #sealed: SegmentFacts[] = []
+  #stale: string | undefined
   recorder = ''
   readonly name: string
 
@@ -88,6 +89,7 @@ class Collector {
     this.#disk = ++this.#lives
     this.recorder = `${this.name}${this.#disk}`
     this.#slices = new Map()
+    this.#sealed = []
     await mkdir(this.lake, { recursive: true })
     await this.start()
   }
@@ -96,16 +98,17 @@ class Collector {
     const lake = join(this.#root, `${this.name}-copy-${this.#lives}`)
     await rm(lake, { recursive: true, force: true })
     await cp(this.lake, lake, { recursive: true, preserveTimestamps: true })
-    this.#stale = { lake, slices: structuredClone(this.#slices), recorder: this.recorder }
+    this.#stale = lake
   }
 
   /** A disk as it was some time ago. Its recorder gets another name, since hours of its own went on meanwhile. */
   async beginStale(): Promise<void> {
     if (this.#stale === undefined) return
-    const { lake } = this.#stale
+    const lake = this.#stale
     this.#disk = ++this.#lives
     this.recorder = `${this.name}${this.#disk}`
     this.#slices = new Map()
+    this.#sealed = []
     await cp(lake, this.lake, { recursive: true, preserveTimestamps: true })
     await this.start()
   }
@@ -127,18 +130,29 @@ class Collector {
     this.#slices.set(id, slices)
   }
 
-  /** The recorder seals an hour, folds the date, and removes its slices once no manifest needs them. */
+  /** The recorder seals an hour, removes its slices, and notes both in the manifest: as raw-hours.ts does. */
   async seal(isKilled: boolean): Promise<void> {
     for (const [id, slices] of this.#slices) {
       const [date, hour] = id.split(' ') as [string, string]
       const plan = { recorder: this.recorder, date, hour: Number(hour), fromMinute: 0, toMinute: slices.length * 3 }
-      const manifest = await readManifest(this.lake, SOURCE, date)
-      const listed = new Set(manifest?.segments.map(({ name }) => name))
-      const unlisted = slices.filter(({ name }) => !listed.has(name))
-      await seal(this.lake, plan, unlisted)
+      this.#sealed.push(await seal(this.lake, plan, slices))
       this.#slices.delete(id)
-      if (!isKilled) await this.fold(date, false)
+      if (isKilled) return
+      await this.resume()
+      if (this.#random.chance(0.5)) await this.fold(date, false)
       return
+    }
+  }
+
+  /** The recorder's part of the manifests is what it has on the disk. */
+  async resume(): Promise<void> {
+    for (const date of DATES) {
+      const before = await readManifest(this.lake, SOURCE, date)
+      if (before === undefined) continue
+      const onDisk = new Set(await segmentsOnDisk(this.lake, SOURCE, date))
+      const kept = before.segments.filter(({ name }) => onDisk.has(name) || !name.startsWith(`${this.recorder}-`))
+      const sealed = this.#sealed.filter((facts) => facts.date === date && onDisk.has(facts.name))
+      await writeManifest(this.lake, { ...before, segments: unionOfSegments(kept, sealed) })
     }
   }
 
@@ -211,6 +225,7 @@ async function course(t: TestContext, seed: number): Promise<void> {
       const collector = random.pick(collectors)
       const what = random.pick(ACTIONS)
       const isKilled = random.chance(0.3)
+      await collector.resume()
       done.push(`${collector.name} ${what}${isKilled ? ' killed' : ''}`)
       if (isKilled) writes.killAfter(random.int(0, 12))
       if (what === 'record') for (let slice = 0; slice < 3; slice++) await collector.record()
@@ -225,6 +240,7 @@ async function course(t: TestContext, seed: number): Promise<void> {
       if (what === 'stale') await collector.beginStale()
       writes.live()
     }
+    for (const collector of collectors) await collector.resume()
     // Both go on, and all hours are over by now.
     let transferred = 1
     for (let round = 0; round < 8 && transferred > 0; round++) {
