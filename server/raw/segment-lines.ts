@@ -1,8 +1,8 @@
 // The lines of a raw segment: one JSON object a line, readable by `zcat | jq`, by DuckDB's `read_ndjson` and by `bookcast
 // import`. The first line is the header.
 //
-//   {"segment":1,"source":"kalshi","reading":{"sequence":"strict","use_yes_price":false}}    header of an imported segment
-//   {"segment":1,"source":"kalshi","recorder":"host1"}                                       header of a recorder's segment
+//   {"segment":1,"source":"…","reading":{"sequence":"strict","use_yes_price":false}}    header of an imported segment
+//   {"segment":1,"source":"…","recorder":"host1"}                                       header of a recorder's segment
 //   {"recv_ts":"1783015200000000000","frame":{…}}        one frame; `recv_ts` (ns) is text, because JSON numbers lose digits
 //   {"recv_ts":"1783015200000000000","frames":[{…},…]}   frames that came as a list
 //   {"recv_ts":"1783015200000000000","text":"PONG"}      a message that is not JSON

@@ -158,6 +158,21 @@ test('a straggler stays in the open segment, and one wrong time moves nothing', 
   )
 })
 
+test('a line whose time leaps ahead waits for no more than a thousand lines without a time', async (t) => {
+  const all = await recordings(t)
+  const snapshot = (seq: number): string =>
+    `{"type":"orderbook_snapshot","sid":2,"seq":${seq},"msg":{"market_ticker":"A-B"}}`
+  const snapshots = Array.from({ length: 3_000 }, (_, index) => snapshot(index + 1))
+  const lines = [kalshiDelta('10:00:00'), kalshiDelta('10:00:01'), kalshiDelta('12:00:00'), ...snapshots]
+  await all.import('kalshi', lines)
+  const [place, , written] = await onlySegment(all.lake)
+  assert.equal(place, '2026-07-01 10')
+  assert.deepEqual(
+    written,
+    lines.map((line) => `{"frame":${line}}`),
+  )
+})
+
 test('a recording of which no message has a time is refused by its name, or counted', async (t) => {
   const all = await recordings(t)
   const snapshot = '{"type":"orderbook_snapshot","sid":1,"seq":1,"msg":{"market_ticker":"A-B"}}'

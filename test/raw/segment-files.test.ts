@@ -30,6 +30,7 @@ import {
 } from '../../server/raw/segment-reader.ts'
 import { SegmentWriter } from '../../server/raw/segment-writer.ts'
 import type { SegmentFacts } from '../../server/raw/segment-writer.ts'
+import { withDuckDb } from '../support/duckdb.ts'
 import { onSmallDisk } from '../support/small-disk.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
@@ -374,10 +375,24 @@ async function filesIn(lake: string): Promise<number> {
   return entries.filter((entry) => entry.isFile()).length
 }
 
-// Kept apart from the tests above, which never append.
 test('bytes behind the compressed data do not change what the segment says', async (t: TestContext) => {
   const lake = await temporaryDirectory(t)
   const { path } = await write(lake, linesOf(10))
   await appendFile(path, Buffer.alloc(512))
   assert.equal((await read(path)).length, 11)
+})
+
+test('DuckDB reads a segment as it is', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const lines = [
+    ...linesOf(20),
+    [undefined, '{"skipped":1}'] as const,
+    [START, messageText(START, 'PONG')] as const,
+  ]
+  const { path } = await write(lake, lines)
+  const rows = await withDuckDb(async (connection) => {
+    const sql = `select count(*), count(frame), max(frame.id), min(recv_ts), count(text), sum(skipped) from read_ndjson('${path}')`
+    return (await connection.runAndReadAll(sql)).getRowsJson()
+  })
+  assert.deepEqual(rows, [['23', '20', '19', String(START), '1', '1']])
 })
