@@ -12,7 +12,7 @@ import { temporaryPath } from '../lake/temporary-file.ts'
 import type { ChainOutline } from './chain-outline.ts'
 
 const [zip, unzip] = [promisify(gzip), promisify(gunzip)]
-const NAME = 'fold.json.gz'
+export const FOLD_STATE_NAME = 'fold.json.gz'
 /** Larger ones are none of ours. */
 const BYTES_MAX = 1024 * 1024 * 1024
 
@@ -41,7 +41,7 @@ export function digestOf(value: unknown): string {
 
 /** Undefined where there is none. Rejects with an error that names a file which cannot be read. */
 export async function readFoldState(directory: string): Promise<FoldState | undefined> {
-  const path = join(directory, NAME)
+  const path = join(directory, FOLD_STATE_NAME)
   try {
     const text = await unzip(await readFile(path), { maxOutputLength: BYTES_MAX })
     return JSON.parse(text.toString('utf8')) as FoldState
@@ -53,7 +53,7 @@ export async function readFoldState(directory: string): Promise<FoldState | unde
 }
 
 export async function writeFoldState(directory: string, state: FoldState): Promise<void> {
-  const path = join(directory, NAME)
+  const path = join(directory, FOLD_STATE_NAME)
   const temporary = temporaryPath(path)
   await writeFile(temporary, await zip(JSON.stringify(state)))
   await rename(temporary, path)
@@ -61,7 +61,7 @@ export async function writeFoldState(directory: string, state: FoldState): Promi
 
 /** Whether the date has a state; whether it can be read shows when it is. */
 export async function hasFoldState(directory: string): Promise<boolean> {
-  return await stat(join(directory, NAME)).then(
+  return await stat(join(directory, FOLD_STATE_NAME)).then(
     (stats) => stats.isFile(),
     () => false,
   )

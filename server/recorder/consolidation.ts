@@ -15,7 +15,7 @@ import { FoldTally } from '../fold/fold-tally.ts'
 import { GRACE_NS, OwnConnections } from '../fold/own-connections.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
-import { rawDates, segmentsOnDisk } from '../raw/date-manifest.ts'
+import { rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { seriesText } from '../raw/segment-lines.ts'
 import { checkpointPath, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { ConsolidationState, StatedSeries } from './checkpoint.ts'
@@ -248,7 +248,13 @@ export class Consolidation {
     if (this.#sharedDates.has(date)) return
     const { lake, source } = this.#options
     const names = await segmentsOnDisk(lake, source, date)
-    if (names.some((name) => rawSegmentOfName(name)!.recorder !== this.#recorder)) this.#sharedDates.add(date)
+    const isOther = names.some((name) => !this.#isOwn(name))
+    // A replaced date has only what was recorded since.
+    if (isOther || ((await readManifest(lake, source, date))?.epoch ?? 0) > 0) this.#sharedDates.add(date)
+  }
+
+  #isOwn(name: string): boolean {
+    return rawSegmentOfName(name)?.recorder === this.#recorder
   }
 
   /** Derives the files of a date from all its segments. */
@@ -258,9 +264,11 @@ export class Consolidation {
     await this.#raw.settled()
     // Which connections go on after midnight decides how the date ends.
     const dates = [date, utcDateOf(Date.parse(date) + MS_PER_DAY)]
-    const names = (await Promise.all(dates.map((one) => segmentsOnDisk(lake, source, one)))).join()
+    const segments = await Promise.all(dates.map((one) => segmentsOnDisk(lake, source, one)))
+    const names = segments.join()
     if (names === ',' || this.#folded.get(date) === names) return
-    await foldRawDates({ lake, source, dates, signal: this.#abort.signal, bounds })
+    const rules = new Map(dates.map((one, index) => [one, { added: segments[index]!.filter((name) => this.#isOwn(name)) }]))
+    await foldRawDates({ lake, source, dates, rules, signal: this.#abort.signal, bounds })
     this.#folded.set(date, names)
   }
 
@@ -400,6 +408,8 @@ export class Consolidation {
     this.#sharedDates.delete(date)
     this.#folded.delete(date)
     this.#dates.delete(date)
+    // Its last hour may still wait for its segment.
+    this.#raw.forgetDate(utcDateOf(Date.parse(date) - MS_PER_DAY))
     for (const [name, series] of this.#series) {
       if (series.recording.marketIds().length === 0) this.#series.delete(name)
     }

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { rawDateDirectory, rawSegmentOfName, rawSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
-import { MergeBusy, MergeLock } from '../import/merge-lock.ts'
+import { MergeBusy, withSource } from '../import/merge-lock.ts'
+import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import { readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
 import { readSegmentTexts } from '../raw/segment-reader.ts'
@@ -41,6 +42,8 @@ export class RawHours {
   #firstMs = 0
   /** Segments written by this process, by name. */
   readonly #written = new Map<string, SegmentFacts>()
+  /** By date: the names of this recorder's segments that the manifest lists. */
+  readonly #noted = new Map<string, string>()
   readonly #unsealed = new Set<number>()
   #sealing: Promise<void> | undefined
   #sealAfterMs = 0
@@ -114,24 +117,42 @@ export class RawHours {
     await this.#sealing
   }
 
-  /** The manifest's segments of this recorder are those that were written. */
+  /** Lists the date's segments in its manifest. The files that were derived from them are in the lake. */
   async noteManifest(date: string, fold: number): Promise<void> {
-    const { lake, source, recorder } = this.#options
+    const { lake, source } = this.#options
     const own = [...this.#written.values()].filter((facts) => facts.date === date)
-    if (own.length === 0) return
+    const names = own.map(({ name }) => name).join()
+    if (names === (this.#noted.get(date) ?? '')) return
+    try {
+      await withSource({ lake, source }, { waitMs: 0 }, () => this.#list(date, own, fold))
+    } catch (error) {
+      // It is written with the next segment.
+      if (error instanceof MergeBusy) return
+      throw error
+    }
+    this.#noted.set(date, names)
+  }
+
+  /** The date is over, and all its hours are sealed. */
+  forgetDate(date: string): void {
+    for (const [name, facts] of this.#written) if (facts.date === date) this.#written.delete(name)
+    this.#noted.delete(date)
+  }
+
+  async #list(date: string, added: readonly SegmentFacts[], fold: number): Promise<void> {
+    const { lake, source } = this.#options
     const before = await readManifest(lake, source, date)
-    const onDisk = new Set(await segmentsOnDisk(lake, source, date))
     const listed = new Map((before?.segments ?? []).map((segment) => [segment.name, segment]))
-    for (const name of listed.keys())
-      if (rawSegmentOfName(name)?.recorder === recorder && !onDisk.has(name)) listed.delete(name)
-    for (const { name, lines, firstTs, lastTs } of own) if (onDisk.has(name)) listed.set(name, { name, lines, firstTs, lastTs })
-    const names = [...listed.keys()].toSorted()
-    if (before !== undefined && before.fold === fold && names.join() === before.segments.map(({ name }) => name).join()) return
+    for (const { name, lines, firstTs, lastTs } of added) listed.set(name, { name, lines, firstTs, lastTs })
     await writeManifest(lake, {
-      ...(before ?? { source, date, epoch: 0, opening: null, closing: null }),
+      ...(before ?? { source, date, epoch: 0 }),
       fold,
       segments: [...listed.values()],
+      opening: null,
+      closing: null,
     })
+    // What a fold of fewer segments left for the next date does not count any more.
+    await rm(join(rawDateDirectory(lake, source, date), FOLD_STATE_NAME), { force: true })
   }
 
   async #open(): Promise<SegmentWriter> {
@@ -178,14 +199,7 @@ export class RawHours {
   /** Nobody folds the segments that it removes meanwhile. */
   async #sealAlone(hour: number): Promise<void> {
     const { lake, source } = this.#options
-    const lost = new AbortController()
-    const options = { waitMs: 0, onLost: (error: Error): void => lost.abort(error) }
-    const lock = await MergeLock.acquire({ lake, source }, `the lake ${lake}`, options)
-    try {
-      await this.#sealHour(hour, lost.signal)
-    } finally {
-      await lock.release()
-    }
+    await withSource({ lake, source }, { waitMs: 0 }, (lost) => this.#sealHour(hour, lost))
   }
 
   async #sealHour(hour: number, lost: AbortSignal): Promise<void> {
@@ -211,13 +225,18 @@ export class RawHours {
     }
     this.#note(facts)
     lost.throwIfAborted()
-    for (const name of names) {
-      if (name === facts.name) continue
+    const slices = names.filter((name) => name !== facts.name)
+    const before = await readManifest(lake, source, facts.date)
+    // The manifest lists nothing that is missing. The messages are the same, so the files and what they leave stay.
+    if (before !== undefined && slices.some((name) => before.segments.some((segment) => segment.name === name))) {
+      const { name, lines, firstTs, lastTs } = facts
+      const kept = before.segments.filter((segment) => segment.name !== name && !slices.includes(segment.name))
+      await writeManifest(lake, { ...before, segments: [...kept, { name, lines, firstTs, lastTs }] })
+    }
+    for (const name of slices) {
       await rm(join(directory, name), { force: true })
       this.#written.delete(name)
     }
-    const before = await readManifest(lake, source, facts.date)
-    if (before !== undefined) await this.noteManifest(facts.date, before.fold)
   }
 }
 

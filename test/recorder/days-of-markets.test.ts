@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { readCheckpoint } from '../../server/recorder/checkpoint.ts'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { heardMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -43,9 +44,10 @@ function recordsOf(day: number): ScriptRecord[] {
     { kind: WAL_KIND.series, ms, frame: entries },
     { ms: ms + 10, frame: tokensOf(day).map((token) => bookOf(token, ms)) },
     ...(day === 0 ? [] : [{ kind: WAL_KIND.command, ms: ms + 20, frame: left }]),
-    ...Array.from({ length: MS_PER_DAY / CLOCK_MS - 1 }, (_, tick) => {
-      return { kind: WAL_KIND.clock, ms: ms + (tick + 1) * CLOCK_MS }
-    }),
+    ...Array.from({ length: MS_PER_DAY / CLOCK_MS - 1 }, (_, tick) => ms + (tick + 1) * CLOCK_MS).flatMap((at) => [
+      { kind: WAL_KIND.mark, ms: at, frame: heardMark(at) },
+      { kind: WAL_KIND.clock, ms: at },
+    ]),
   ]
 }
 
@@ -61,12 +63,12 @@ test('books of markets that are over leave the recorder, though its connection l
     while (await consolidation.advance(limit));
     const state = await readCheckpoint(join(workDirectory, 'polymarket-latest.checkpoint'))
     assert.ok(state !== undefined)
-    const { tokens } = state.lanes[0]!.decoder as { tokens: readonly unknown[] }
+    const followed = state.dates.flatMap(({ chains }) => chains.map((chain) => chain.followed.length))
     const [series] = state.series
-    kept.push([tokens.length, series?.recording.markets.length ?? 0, series?.folds.length ?? 0])
+    kept.push([Math.max(...followed), series?.recording.markets.length ?? 0, series?.folds.length ?? 0])
   }
-  const { gaps, badLines } = consolidation.figures.tally
-  assert.deepEqual([[...gaps], badLines], [[['no longer followed', (DAYS - 1) * TOKENS_A_DAY]], 0])
+  const { tally, badLines } = consolidation.figures
+  assert.deepEqual([[...tally.gaps], badLines], [[['no longer followed', (DAYS - 1) * TOKENS_A_DAY]], 0])
   await consolidation.close()
   // The day that is over and the one before it, of which something is in the open date's file.
   for (const [tokens, markets, folds] of kept.slice(1))

@@ -165,6 +165,8 @@ test('says at every moment where the end of what is on disk is, also while a seg
       kind: WAL_KIND.frame,
       lane: 0,
       epoch: 1,
+      start: 1,
+      n: 0,
       recvTs: START + hour * HOUR_NS,
       payload: Buffer.alloc(100),
     })
@@ -209,7 +211,7 @@ test('a reader that follows to wherever the log says it ends gets each record on
     written.push(text)
     // An hour changes now and then too.
     const recvTs = START + BigInt(Math.floor(index / 90)) * HOUR_NS
-    log.append({ kind: WAL_KIND.frame, lane: 0, epoch: 1, recvTs, payload: Buffer.from(text) })
+    log.append({ kind: WAL_KIND.frame, lane: 0, epoch: 1, start: 1, n: index, recvTs, payload: Buffer.from(text) })
     // Now more, now fewer of them go in one commit.
     if (index % 4 === 0) while (log.queuedBytes > 0) await new Promise((resolve) => setImmediate(resolve))
   }
@@ -236,7 +238,7 @@ test('holds sources back while the disk is behind, and no longer than that', asy
   })
   const payload = Buffer.alloc(1000)
   for (let index = 0; index < 100; index++) {
-    log.append({ kind: WAL_KIND.frame, lane: 0, epoch: 1, recvTs: START, payload })
+    log.append({ kind: WAL_KIND.frame, lane: 0, epoch: 1, start: 1, n: index, recvTs: START, payload })
   }
   assert.deepEqual(congestion, [true])
   await log.close()
