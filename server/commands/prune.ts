@@ -1,5 +1,5 @@
-// `bookcast prune`: removes order-book files of old dates from a lake, once it has shown which. Records are not touched:
-// the relational store counts on their files.
+// `bookcast prune`: lists order-book files and raw segments of old dates, and removes them with --apply. It leaves records alone:
+// the relational store depends on their files.
 
 import { rm, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,6 +7,7 @@ import { dateOfLakeFileName, lobSourceDirectory } from '../../shared/lake-layout
 import { lobSources } from '../../shared/lob-sources.ts'
 import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { MergeBusy, type SeriesPlace, withSeries } from '../import/merge-lock.ts'
+import { pruneRaw } from '../sync/prune-raw.ts'
 import { DirectoryStore } from '../sync/directory-store.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
@@ -16,6 +17,7 @@ import { mustBeDirectory } from './directories.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
   describeOptions,
+  integerOption,
   type OptionDeclaration,
   parseOptions,
   type ParsedOptions,
@@ -27,13 +29,19 @@ const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'before',
     placeholder: '<date>',
-    description: 'remove files of earlier dates (YYYY-MM-DD); required, at least two days ago',
+    description: 'remove order-book files of earlier dates (YYYY-MM-DD), at least two days ago',
     env: 'BOOKCAST_PRUNE_BEFORE',
+  },
+  {
+    name: 'keep-raw',
+    placeholder: '<days>',
+    description: 'remove raw segments of closed dates that are older; derived files stay. Default: keep all',
+    env: 'BOOKCAST_PRUNE_KEEP_RAW',
   },
   {
     name: 'kept-in',
     placeholder: '<place>',
-    description: 'only remove files that s3://bucket/prefix or a directory holds with the same bytes',
+    description: 'only remove order-book files that s3://bucket/prefix or a directory holds with the same bytes',
     env: 'BOOKCAST_PRUNE_KEPT_IN',
   },
   {
@@ -48,18 +56,29 @@ const OPTIONS: readonly OptionDeclaration[] = [
 
 /** A publication of a recorder takes no longer; an import does, and is not waited for. */
 const BUSY_WAIT_MS_MAX = 5_000
+const KEPT_DAYS_MAX = 36_500
 
-const HELP = `Usage: bookcast prune --lake <dir> --before <date> [--kept-in <place>] [--apply]
+const HELP = `Usage: bookcast prune --lake <dir> [--before <date>] [--keep-raw <days>] [--kept-in <place>] [--apply]
 
-Lists the order-book files that are older than a date; with --apply, removes them. It leaves candles, observations and object
-storage alone. A lake that pulls (sync --from, serve --sync-from) would fetch the files again: prune the lake that pushes.
+Lists what is older than the given age; with --apply, removes it. At least one of --before and --keep-raw is required. It leaves
+candles and observations alone.
+
+--before removes order-book files from this lake only. A lake that pulls (sync --from, serve --sync-from) would fetch the files
+again: prune the lake that pushes.
+
+--keep-raw removes raw segments and keeps the order-book files derived from them. The date is sealed: nothing can be added to it, and
+the next push also removes the segments from object storage. Other collectors remove them with their next push. No sync brings
+them back.
 
 ${describeOptions(OPTIONS)}
 `
 
 interface Settings {
   readonly lake: string
-  readonly before: string
+  /** Order-book files of earlier dates go. */
+  readonly before: string | undefined
+  /** Raw segments of earlier dates go. */
+  readonly rawBefore: string | undefined
   readonly keptIn: ObjectStore | undefined
   readonly isApplied: boolean
 }
@@ -67,12 +86,12 @@ interface Settings {
 export const pruneCommand: Command = async (args, { env, stdout, stderr, signal }) => {
   const options = parseOptions(args, env, OPTIONS)
   if (options.help) return showHelp(HELP, stdout)
-  const { lake, before, keptIn, isApplied } = readSettings(options)
+  const { lake, before, rawBefore, keptIn, isApplied } = readSettings(options)
   const local = new DirectoryStore(lake)
   let [count, bytes, keptCount] = [0, 0, 0]
   try {
     await mustBeDirectory(options.demand('lake'))
-    for await (const { key, series, source } of filesBefore(lake, before)) {
+    for await (const { key, series, source } of before === undefined ? [] : filesBefore(lake, before)) {
       signal?.throwIfAborted()
       const path = join(lake, key)
       const take = async (): Promise<string | undefined> => {
@@ -92,6 +111,18 @@ export const pruneCommand: Command = async (args, { env, stdout, stderr, signal 
         stderr.write(`stays: ${key} ${reason}\n`)
       }
     }
+    if (rawBefore !== undefined) {
+      for await (const { key, sizeBytes, reason } of pruneRaw(lake, rawBefore, isApplied, signal)) {
+        if (reason === undefined) {
+          count += 1
+          bytes += sizeBytes
+          stdout.write(`${isApplied ? 'removed' : 'would remove'} ${key}\n`)
+        } else {
+          keptCount += 1
+          stderr.write(`stays: ${key} ${reason}\n`)
+        }
+      }
+    }
   } finally {
     keptIn?.close()
   }
@@ -101,16 +132,22 @@ export const pruneCommand: Command = async (args, { env, stdout, stderr, signal 
 }
 
 function readSettings(options: ParsedOptions): Settings {
-  const [lake, before] = [options.demand('lake'), options.demand('before')]
+  const lake = options.demand('lake')
+  const [before, keepRaw] = [options.get('before'), options.get('keep-raw')]
   // A recorder still writes today's file, and yesterday's may just be finished.
-  const latest = addDays(utcDateOf(Date.now()), -2)
-  if (utcDateStartMs(before.text) === undefined || before.text > latest) {
+  const today = utcDateOf(Date.now())
+  const latest = addDays(today, -2)
+  if (before === undefined && keepRaw === undefined)
+    throw new UsageError('one of --before <date> and --keep-raw <days> must be given')
+  if (before !== undefined && (utcDateStartMs(before.text) === undefined || before.text > latest)) {
     throw new UsageError(`${before.origin} takes a date up to ${latest}, not ${JSON.stringify(before.text)}`)
   }
+  const days = keepRaw === undefined ? undefined : integerOption(keepRaw, 2, KEPT_DAYS_MAX)
   const place = options.get('kept-in')
   return {
     lake: lake.text,
-    before: before.text,
+    before: before?.text,
+    rawBefore: days === undefined ? undefined : addDays(today, -days),
     keptIn: place === undefined ? undefined : openObjectStore(place.text, readPlace(place, options)),
     isApplied: options.has('apply'),
   }

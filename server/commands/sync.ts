@@ -47,6 +47,20 @@ const OPTIONS: readonly OptionDeclaration[] = [
     default: String(SYNC_PARALLEL_DEFAULT),
   },
   {
+    name: 'raw',
+    placeholder: '',
+    isFlag: true,
+    description: 'with --from: also pull raw segments and manifests, as a collector needs them',
+    env: 'BOOKCAST_SYNC_RAW',
+  },
+  {
+    name: 'no-raw',
+    placeholder: '',
+    isFlag: true,
+    description: 'with --to: do not push raw segments, only what is derived from them',
+    env: 'BOOKCAST_SYNC_NO_RAW',
+  },
+  {
     name: 'replace',
     placeholder: '',
     isFlag: true,
@@ -58,8 +72,12 @@ const OPTIONS: readonly OptionDeclaration[] = [
 const HELP = `Usage: bookcast sync --lake <dir> (--from|--to) <place> [options]
 
 Pulls new and changed files from object storage into the lake (--from), or pushes them from the lake (--to). It verifies the
-size and checksum of each file before the file appears under its name. It deletes nothing. After an interruption, the next run
-resumes.
+size and checksum of each file before the file appears under its name. After an interruption, the next run resumes.
+
+Raw segments are added on both sides and never replaced. The order-book files of a date with raw segments follow the date's
+manifest: the higher epoch wins, then the higher fold version, then the manifest that lists all segments. If each side has segments that the
+other lacks, the date is folded again from both. After a removal (import --replace, prune --keep-raw), the removed segments are
+also removed on the other side. Nothing else is deleted.
 
 ${describeOptions(OPTIONS)}
 
@@ -73,6 +91,7 @@ interface Settings {
   readonly direction: 'pull' | 'push'
   readonly parallel: number
   readonly replace: boolean
+  readonly raw: boolean
 }
 
 export const syncCommand: Command = async (args, io) => {
@@ -107,26 +126,21 @@ function summary(result: LakeSyncResult, seconds: number): string {
   const mib = (result.transferredBytes / (1024 * 1024)).toFixed(1)
   return (
     `${result.objectCount} files, ${result.transferredCount} transferred (${mib} MiB), ` +
+    (result.removedCount === 0 ? '' : `${result.removedCount} removed, `) +
     `${result.conflicts.length} conflicts, ${result.failures.length} failed, ${seconds.toFixed(1)} s\n`
   )
 }
-
-/** Replacing alone gives up what only the replaced file has; an import adds to what was pulled. */
-const KEEP_BOTH =
-  'to lose nothing of order books in conflict: sync --from <place> --replace, import your recordings of their dates ' +
-  'again, sync --to <place>; --replace alone loses what only the replaced file has\n'
 
 function problems({ failures, conflictReasons, sampleCount }: LakeSyncResult): string {
   const lines = [
     ...failures.map(({ key, reason }) => `failed: ${key}: ${reason}\n`),
     ...[...conflictReasons]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, reason]) => `conflict: ${key}: ${reason}; --replace replaces it\n`),
+      .map(([key, reason]) => `conflict: ${key}: ${reason}${key.startsWith('raw/') ? '' : '; --replace replaces it'}\n`),
     ...(sampleCount === 0 ? [] : [`${sampleCount} samples were not pushed: their data is invented\n`]),
   ]
   const rest = lines.length - SYNC_PROBLEMS_SHOWN
-  const advice = [...conflictReasons.keys()].some((key) => key.startsWith('lob/')) ? KEEP_BOTH : ''
-  return lines.slice(0, SYNC_PROBLEMS_SHOWN).join('') + (rest > 0 ? `and ${rest} more\n` : '') + advice
+  return lines.slice(0, SYNC_PROBLEMS_SHOWN).join('') + (rest > 0 ? `and ${rest} more\n` : '')
 }
 
 async function readSettings(options: ParsedOptions): Promise<Settings> {
@@ -147,7 +161,17 @@ async function readSettings(options: ParsedOptions): Promise<Settings> {
     direction: from === undefined ? 'push' : 'pull',
     parallel,
     replace: options.has('replace'),
+    raw: readRaw(options, from === undefined),
   }
+}
+
+/** @throws {UsageError} for the flag of the other direction */
+function readRaw(options: ParsedOptions, isPush: boolean): boolean {
+  const wrong = isPush ? 'raw' : 'no-raw'
+  // A variable may stand in the environment for both directions.
+  if (options.has(wrong) && options.get(wrong) === undefined)
+    throw new UsageError(`--${wrong} belongs to ${isPush ? '--from' : '--to'}`)
+  return isPush ? !options.has('no-raw') : options.has('raw')
 }
 
 /** What the command line says of the direction wins over the environment as a whole. */

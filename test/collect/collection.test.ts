@@ -76,7 +76,7 @@ async function collecting(
               },
             },
       compaction: { lake, delayMs: 0, graceMs: 1, intervalMs: 50 },
-      push: { lake, to: remote, settings: {}, intervalMs: 50 },
+      push: { lake, to: remote, settings: {}, intervalMs: 50, raw: true },
     },
     postgres: file.store.postgres,
     logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),

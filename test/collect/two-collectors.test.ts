@@ -61,7 +61,7 @@ class Collector {
         names: ['climate-nws'],
         recording: { lake, workDirectory: `${lake}-work`, userAgent: 'bookcast-test', kalshi },
         compaction: null,
-        push: { lake, to: remote, settings: {}, intervalMs: 400 },
+        push: { lake, to: remote, settings: {}, intervalMs: 400, raw: true },
       },
       postgres: file.store.postgres,
       logger: pino({ level: 'silent' }),

@@ -9,6 +9,7 @@ import { manifestPath, readManifest, segmentsOnDisk, writeManifest } from '../..
 import { pullOpenDates, pushNewSegments } from '../../server/sync/open-dates.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import type { ObjectStore } from '../../server/sync/object-store.ts'
+import { pruneRaw } from '../../server/sync/prune-raw.ts'
 import { TailedStore } from '../../server/sync/tailed-store.ts'
 import { rawKey } from '../../shared/lake-layout.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
@@ -39,6 +40,12 @@ async function lakeOf(t: TestContext, ...plans: readonly { recorder: string; hou
   for (const plan of plans) await writeSegment(lake, { date: DATE, fromMinute: 1, toMinute: 6, ...plan })
   await foldHere(lake, [DATE])
   return lake
+}
+
+async function listOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = []
+  for await (const item of items) list.push(item)
+  return list
 }
 
 const noProblems = ({ failures, conflictReasons }: LakeSyncResult): void =>
@@ -157,6 +164,32 @@ test('slices of a collector that died with its disk are folded by the one that t
   assert.deepEqual(await bucketOf(server), await readWhole(next))
 })
 
+test('listed slices go from both sides once the sealed hour is listed', async (t) => {
+  const server = await startS3Server(t)
+  const lake = await temporaryDirectory(t)
+  const plan = { recorder: 'host1', date: DATE, hour: 3 }
+  const slices = [
+    await writeSegment(lake, { ...plan, fromMinute: 0, toMinute: 3 }),
+    await writeSegment(lake, { ...plan, fromMinute: 3, toMinute: 6, firstLine: 4 }),
+  ]
+  await foldHere(lake, [DATE])
+  noProblems(await push(server, lake))
+  const other = await temporaryDirectory(t)
+  noProblems(await pull(server, other, { raw: true }))
+  assert.equal((await readManifest(other, SOURCE, DATE))?.segments.length, 2)
+  // The recorder notes the sealed segment instead of its slices.
+  const { name, lines, firstTs, lastTs } = await seal(lake, { ...plan, fromMinute: 0, toMinute: 6 }, slices)
+  const manifest = (await readManifest(lake, SOURCE, DATE))!
+  await writeManifest(lake, { ...manifest, segments: [{ name, lines, firstTs, lastTs }] })
+  const folds: number[] = []
+  for (const each of [lake, other, lake])
+    noProblems(await push(server, each, { folder: folderOf(each, () => folds.push(1)) }))
+  assert.deepEqual(folds, [], 'the messages are the same')
+  assert.deepEqual(await segmentsOnDisk(other, SOURCE, DATE), [name])
+  assert.deepEqual(await readWhole(other), await readWhole(lake))
+  assert.deepEqual(await bucketOf(server), await readWhole(lake))
+})
+
 test('what an epoch removed never comes back, in any order of pushes', async (t) => {
   for (const order of ['abc', 'acb', 'bac', 'bca', 'cab', 'cba']) {
     const server = await startS3Server(t)
@@ -191,9 +224,13 @@ test('pruned raw is removed everywhere, and the derived files stay', async (t) =
   await push(server, one)
   const other = await temporaryDirectory(t)
   await pull(server, other, { raw: true })
-  const manifest = (await readManifest(one, SOURCE, DATE))!
-  await writeManifest(one, { ...manifest, epoch: 1, segments: [] })
-  for (const name of await segmentsOnDisk(one, SOURCE, DATE)) await rm(join(one, rawKey(SOURCE, DATE, name)))
+  const pruned = async (isApplied: boolean): Promise<unknown[]> =>
+    await listOf(pruneRaw(one, '2026-06-25', isApplied, undefined))
+  assert.deepEqual([(await pruned(false)).length, (await pruned(true)).length, (await pruned(true)).length], [1, 1, 0])
+  assert.deepEqual(
+    [(await readManifest(one, SOURCE, DATE))?.epoch, await segmentsOnDisk(one, SOURCE, DATE)],
+    [1, []],
+  )
   for (const lake of [other, one, other]) noProblems(await push(server, lake))
   const whole = await readWhole(one)
   assert.equal(Object.keys(whole).filter((key) => key.endsWith('.parquet')).length, 1)

@@ -1,0 +1,81 @@
+// Removes raw segments of old dates from a lake. The manifest is written first, with a higher epoch and without segments: a killed
+// run is completed by the next one, and the next push removes the segments from object storage.
+
+import { join } from 'node:path'
+import { rawKey } from '../../shared/lake-layout.ts'
+import { type LobSource, lobSources } from '../../shared/lob-sources.ts'
+import { MergeBusy, withSource } from '../import/merge-lock.ts'
+import { type DateManifest, rawDates, readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
+import { DirectoryStore } from './directory-store.ts'
+
+/** An import or a fold is not waited for. */
+const BUSY_WAIT_MS_MAX = 5_000
+
+export interface PrunedSegment {
+  readonly key: string
+  readonly sizeBytes: number
+  /** Why the segment stays. */
+  readonly reason?: string
+}
+
+/** Removes the segments of dates before `before`, or only lists them. Derived files stay. */
+export async function* pruneRaw(
+  lake: string,
+  before: string,
+  isApplied: boolean,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<PrunedSegment, void, void> {
+  for (const source of lobSources()) {
+    for (const date of await rawDates(lake, source)) {
+      if (date >= before) break
+      signal?.throwIfAborted()
+      const prune = (): Promise<readonly PrunedSegment[]> => pruneDate(lake, source, date, isApplied)
+      try {
+        const place = { lake, source }
+        yield* isApplied ? await withSource(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, prune) : await prune()
+      } catch (error) {
+        if (!(error instanceof MergeBusy)) throw error
+        yield { key: rawKey(source, date, ''), sizeBytes: 0, reason: `is locked: ${error.owner} writes to it` }
+      }
+    }
+  }
+}
+
+async function pruneDate(
+  lake: string,
+  source: LobSource,
+  date: string,
+  isApplied: boolean,
+): Promise<readonly PrunedSegment[]> {
+  const names = await segmentsOnDisk(lake, source, date)
+  if (names.length === 0) return []
+  const manifest = await readManifest(lake, source, date)
+  const reason = reasonToKeep(lake, source, date, manifest, names)
+  if (reason !== undefined) return [{ key: rawKey(source, date, ''), sizeBytes: 0, reason }]
+  const isSealed = manifest!.segments.length === 0
+  if (isApplied && !isSealed) await writeManifest(lake, { ...manifest!, epoch: manifest!.epoch + 1, segments: [] })
+  const local = new DirectoryStore(lake)
+  const pruned: PrunedSegment[] = []
+  for (const name of names) {
+    const key = rawKey(source, date, name)
+    const sizeBytes = (await local.stat(key))?.sizeBytes ?? 0
+    if (isApplied) await local.remove(key)
+    pruned.push({ key, sizeBytes })
+  }
+  return pruned
+}
+
+/** What no fold has read would be lost. */
+function reasonToKeep(
+  lake: string,
+  source: LobSource,
+  date: string,
+  manifest: DateManifest | undefined,
+  names: readonly string[],
+): string | undefined {
+  if (manifest === undefined) return `has no manifest; run \`bookcast rebuild\` first`
+  const listed = new Set(manifest.segments.map(({ name }) => name))
+  const unlisted = names.filter((name) => !listed.has(name))
+  if (manifest.epoch > 0 || unlisted.length === 0) return undefined
+  return `holds ${join(lake, rawKey(source, date, unlisted[0]!))}, which is not folded yet; run \`bookcast rebuild\` first`
+}
