@@ -108,7 +108,7 @@ export class ChainEvents implements ChainSink {
     market.lastAt = ts
     const place = { marketId, ts, recvTs, seq: BigInt(seq), chain: chain.id }
     onGrown(recordingOf(market.series).append({ ...place, event, side, price, qty }))
-    tally.events++
+    if (event <= EVENT_ADD) tally.events++
   }
 }
 

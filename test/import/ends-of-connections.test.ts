@@ -2,13 +2,10 @@
 // without numbers goes on over it, whatever is imported first.
 
 import assert from 'node:assert/strict'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { FeedSpans } from '../../server/feed/feed-spans.ts'
-import { readEndsFile } from '../../server/import/connection-ends.ts'
-import { FeedLedger } from '../../server/import/feed-ledger.ts'
 import { runImport } from '../support/import-harness.ts'
 import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -119,41 +116,4 @@ test('a number tells more than such a word, which ends what nothing follows', as
       )
     }
   }
-})
-
-test('where the words of a date cannot be read, nothing is imported over them', async (t) => {
-  const directory = await temporaryDirectory(t)
-  const { first, more, mark, after } = POLYMARKET
-  const path = join(directory, 'more.ndjson')
-  await writeFile(path, first + more)
-  for (const told of [[[mark]], [[mark + after]], [[mark], [after]]]) {
-    const lake = await lakeOf(directory, 'polymarket', told)
-    const before = await lakeHashes(lake)
-    const ends = join(lake, 'lob', 'source=polymarket', 'feed', 'ends=2026-06-24.json')
-    const words = await readFile(ends)
-    await writeFile(ends, words.subarray(0, 5))
-    await assert.rejects(
-      runImport(lake, 'polymarket', { paths: [path] }),
-      /ends=2026-06-24\.json cannot be read.*remove it and import/,
-    )
-    assert.deepEqual(await lakeHashes(lake), before)
-    assert.deepEqual(await readFile(ends), words.subarray(0, 5))
-    await writeFile(ends, words)
-    await runImport(lake, 'polymarket', { paths: [path] })
-    const [steps = []] = (await readLake(lake)).steps.values()
-    assert.deepEqual([isOver(steps, 59), isOver(steps, 75)], [false, true])
-  }
-})
-
-test('words that a connection had ended are in the ledger before any row is', async (t) => {
-  const lake = await temporaryDirectory(t)
-  const ledger = new FeedLedger(lake, 'polymarket')
-  const spans = new FeedSpans({ partsAtSilence: true })
-  const word = BigInt(MS + 70_000) * 1_000_000n
-  spans.endsBefore.push(word)
-  await ledger.stage(spans, [])
-  ledger.publishBeforeRows()
-  ledger.discard()
-  const path = join(lake, 'lob', 'source=polymarket', 'feed', 'ends=2026-06-24.json')
-  assert.deepEqual(readEndsFile(path), [word])
 })

@@ -77,7 +77,7 @@ test('the JSON report names gaps with their cause, lag, resets and changes witho
     {
       from: '2026-06-24T15:53:14.980000001Z',
       to: '2026-06-24T17:49:55.000000000Z',
-      cause: 'sequence break',
+      cause: 'sequence gap',
     },
   ])
   assert.equal(first['resets'], 1)
@@ -85,7 +85,7 @@ test('the JSON report names gaps with their cause, lag, resets and changes witho
   const { p50, p99 } = first['lag_ms'] as { p50: number; p99: number }
   assert.ok(p50 >= 18 && p50 <= 22.5 && p99 >= 18 && p99 <= 22.5, `${p50} ${p99}`)
   assert.equal(days.get('KXHIGHNY-26JUN24-T90 2026-06-25')!['known_share_of_day'], 0)
-  assert.deepEqual(report.gaps, { 'sequence break': 2 })
+  assert.deepEqual(report.gaps, { 'sequence gap': 2 })
 })
 
 test("another exchange's messages and an unread compression are refused with the input's name", async (t) => {

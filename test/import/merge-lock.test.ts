@@ -1,5 +1,4 @@
-// Several that write to the files of one series at the same time: an import, a recorder's publication, and a push that
-// merges what object storage has. None loses what another has put there.
+// Several processes that write to the files of one series at the same time, such as an import and a recorder's publication.
 
 import assert from 'node:assert/strict'
 import { mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
@@ -8,8 +7,6 @@ import { test } from 'node:test'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { MergeBusy, lockSeries, mergeLockDirectory } from '../../server/import/merge-lock.ts'
-import { ConflictMerge } from '../../server/sync/conflict-merge.ts'
-import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { runImport } from '../support/import-harness.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
@@ -38,29 +35,6 @@ function connection(fromMinute: number, changes: number, sid = 1): [ms: number, 
 function linesOf(frames: readonly (readonly [number, unknown])[]): string[] {
   return frames.map(([ms, data]) => JSON.stringify({ recv_ts: `${ms}000000`, data }))
 }
-
-test('an import and the merge with an object of storage at the same time lose nothing of each other', async (t) => {
-  const remote = await temporaryDirectory(t)
-  await runImport(remote, 'kalshi', { lines: linesOf(connection(0, 900)) })
-  const object = await new DirectoryStore(remote).head(KEY)
-  const own = [connection(20, 900, 2), connection(40, 900, 3), connection(60, 900, 4), connection(80, 900, 5)]
-  const lake = await temporaryDirectory(t)
-  await runImport(lake, 'kalshi', { lines: linesOf(connection(100, 900, 6)) })
-  const merge = new ConflictMerge(lake, { nowMs: () => 0 })
-  const merging = merge.merge(new DirectoryStore(remote), object!, undefined)
-  for (const frames of own) await runImport(lake, 'kalshi', { lines: linesOf(frames) })
-  let outcome = await merging
-  if (outcome === 'later') outcome = await merge.merge(new DirectoryStore(remote), object!, undefined)
-  assert.equal(outcome, 'merged')
-  const whole = await temporaryDirectory(t)
-  for (const frames of [connection(0, 900), ...own, connection(100, 900, 6)])
-    await runImport(whole, 'kalshi', { lines: linesOf(frames) })
-  assert.ok((await readFile(pathOf(lake))).equals(await readFile(pathOf(whole))))
-  assert.deepEqual(
-    (await entriesBelow(join(lake, 'lob'))).filter((name) => name.includes('merging')),
-    [],
-  )
-})
 
 test('a recorder publishes when another has ended writing to the series, and records meanwhile', async (t) => {
   const root = await temporaryDirectory(t)

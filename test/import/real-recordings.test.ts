@@ -43,7 +43,7 @@ test('the book rebuilt from a real Kalshi recording equals its later snapshots b
     files.map(({ series, date, gaps, markets }) => ({ series, date, gaps, markets })),
     [{ series: 'INXD', date: '2023-08-31', gaps: 0, markets: 1 }],
   )
-  assert.deepEqual([tally.messages, tally.duplicates, tally.negativeLevels], [20_000, 0, 0])
+  assert.deepEqual([tally.messages, tally.repeats, tally.negativeLevels], [20_000, 0, 0])
   const frames = gunzipSync(await readFile(path))
     .toString()
     .trim()

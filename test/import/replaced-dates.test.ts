@@ -62,8 +62,10 @@ test('what was replaced and is imported again gives the files of one import', as
   await importInto(lake, LINES)
   await importInto(lake, LINES.slice(40, 90), { replace: true })
   await importInto(lake, LINES.slice(0, 164))
-  const files = await entriesBelow(whole)
-  assert.deepEqual(await entriesBelow(lake), files)
-  for (const name of files.filter((file) => file.endsWith('.parquet')))
+  const filesOf = async (root: string): Promise<string[]> =>
+    (await entriesBelow(root)).filter((name) => name.endsWith('.parquet'))
+  const files = await filesOf(whole)
+  assert.deepEqual(await filesOf(lake), files)
+  for (const name of files)
     assert.deepEqual(readFileSync(join(lake, name)), readFileSync(join(whole, name)), name)
 })

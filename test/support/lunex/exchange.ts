@@ -2,8 +2,7 @@
 
 import type { Exchange, ExchangeRecording } from '../../../server/exchanges/exchange.ts'
 import { urlOption } from '../../../server/options/options.ts'
-import { LunexDecoder } from './decoder.ts'
-import { isLunexFrame } from './frame.ts'
+import { isLunexFrame, readLunexFrame } from './frame.ts'
 
 interface LunexRecording extends ExchangeRecording {
   readonly socketUrl: string
@@ -16,7 +15,7 @@ export const LUNEX: Exchange<LunexRecording> = {
   isUntyped: isLunexFrame,
   publicPart: (frame) => (isLunexFrame(frame) || frame['type'] === 'disconnect' ? frame : undefined),
   timeKeys: ['time'],
-  makeDecoder: (options, state) => new LunexDecoder(options, state),
+  readFrame: readLunexFrame,
   isNumbered: false,
   hasNoLeg: false,
   disconnectLine: '{"type":"disconnect"}',

@@ -3,36 +3,42 @@
 //   {"lunex":1,"book":"nyc~2026-07-01~80","time":…,"bids":[[41,10]],"asks":[[44,3]]}
 //   {"lunex":1,"type":"change","book":"nyc~2026-07-01~80","time":…,"side":"bid","cents":42,"size":5}
 
-import { PRICE_UNITS_PER_CENT, QTY_UNITS_PER_CONTRACT, SIDE_ASK, SIDE_BID } from '../../../shared/lob-v1.ts'
+import {
+  EVENT_SET,
+  PRICE_UNITS_PER_CENT,
+  QTY_UNITS_PER_CONTRACT,
+  SIDE_ASK,
+  SIDE_BID,
+} from '../../../shared/lob-v1.ts'
 import { BadLineError, shown } from '../../../server/feed/bad-line.ts'
+import type { FeedBody, FeedMessage } from '../../../server/feed/feed-message.ts'
 import type { Frame } from '../../../server/feed/frame.ts'
 import type { BookLevel } from '../../../server/lake/exact-book.ts'
 
 const NS_PER_US = 1_000n
 
-export type LunexMessage =
-  | { readonly kind: 'book'; readonly id: string; readonly ts: bigint; readonly levels: readonly BookLevel[] }
-  | { readonly kind: 'change'; readonly id: string; readonly ts: bigint; readonly level: BookLevel }
-  | { readonly kind: 'disconnect' }
-  /** Until then was listened. */
-  | { readonly kind: 'heard'; readonly ts: bigint }
-
 export function isLunexFrame(frame: Frame): boolean {
   return frame['lunex'] === 1
 }
 
-export function parseLunexFrame(frame: Frame): LunexMessage {
-  const { type, book: id, ts_ms: ms } = frame
-  if (type === 'disconnect') return { kind: 'disconnect' }
-  if (type === 'heartbeat') return { kind: 'heard', ts: BigInt(wholeNumber(ms)) * 1000n * NS_PER_US }
-  if (typeof id !== 'string') throw new BadLineError(`no book: ${shown(id)}`)
+/** @throws {BadLineError} where a frame is not what its type promises */
+export function readLunexFrame(frame: Frame): FeedMessage {
+  const { type, book: marketId } = frame
+  if (type === 'disconnect') return messageOf(undefined, { kind: 'disconnect' })
+  if (type === 'heartbeat') return messageOf(undefined, { kind: 'other', name: 'heartbeat' })
+  if (typeof marketId !== 'string') throw new BadLineError(`no book: ${shown(marketId)}`)
   const ts = BigInt(wholeNumber(frame['time'])) * NS_PER_US
   if (type === 'change') {
     const side = frame['side'] === 'bid' ? SIDE_BID : SIDE_ASK
-    return { kind: 'change', id, ts, level: levelOf(side, frame['cents'], frame['size']) }
+    const change = { marketId, ...levelOf(side, frame['cents'], frame['size']) }
+    return messageOf(ts, { kind: 'changes', event: EVENT_SET, changes: [change] })
   }
   const levels = [...levelsOf(SIDE_BID, frame['bids']), ...levelsOf(SIDE_ASK, frame['asks'])]
-  return { kind: 'book', id, ts, levels }
+  return messageOf(ts, { kind: 'book', marketId, levels })
+}
+
+function messageOf(ts: bigint | undefined, body: FeedBody): FeedMessage {
+  return { sid: undefined, seq: undefined, ts, body }
 }
 
 function levelsOf(side: number, list: unknown): BookLevel[] {

@@ -1,11 +1,12 @@
-// An import that is killed between its rows and its ledger leaves a ledger that is older than the rows. The same import
-// again, alone or with more, makes the lake whole.
+// An import that is killed between its files and its manifests leaves manifests and states that are older than the files. The
+// same import again, alone or with more, makes the lake whole.
 
 import assert from 'node:assert/strict'
-import { cp, rm, writeFile } from 'node:fs/promises'
+import { cp, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
+import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { runImport } from '../support/import-harness.ts'
 import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
@@ -80,7 +81,7 @@ const CASES = [
 ] as const
 
 for (const source of ['kalshi', 'polymarket'] as const) {
-  test(`${source}: an import that was killed before it wrote its ledger is completed by the next one`, async (t) => {
+  test(`${source}: an import that was killed before it wrote its manifest is completed by the next one`, async (t) => {
     const directory = await temporaryDirectory(t)
     const paths = await Promise.all(
       PARTS[source].map(async (text, part) => {
@@ -100,7 +101,7 @@ for (const source of ['kalshi', 'polymarket'] as const) {
     for (const [number, [before, killed, again]] of CASES.entries()) {
       const lake = join(directory, `lake-${number}`)
       await add(lake, before)
-      await putBackLedger(lake, source, async () => await add(lake, killed))
+      await putBackManifest(lake, source, async () => await add(lake, killed))
       await add(lake, again)
       if (!isDeepStrictEqual(await lakeHashes(lake), expected))
         broken.push([before, killed, again].map((parts) => parts.join()).join(' + '))
@@ -109,13 +110,11 @@ for (const source of ['kalshi', 'polymarket'] as const) {
   })
 }
 
-/** Does `work` on a lake whose ledger of dates is then as it was before. */
-async function putBackLedger(lake: string, source: LobSource, work: () => Promise<void>): Promise<void> {
-  const path = join(lake, `lob/source=${source}/feed`)
-  const name = 'date=2026-06-24.json.gz'
-  const copy = join(lake, 'ledger-before')
-  await cp(join(path, name), copy)
+/** Does `work` on a lake whose manifest and state are then as they were before. */
+async function putBackManifest(lake: string, source: LobSource, work: () => Promise<void>): Promise<void> {
+  const directory = rawDateDirectory(lake, source, '2026-06-24')
+  const copies = ['manifest.json', 'fold.json.gz'].map((name) => [join(directory, name), join(lake, name)] as const)
+  for (const [path, copy] of copies) await cp(path, copy)
   await work()
-  await cp(copy, join(path, name))
-  await rm(copy)
+  for (const [path, copy] of copies) await rename(copy, path)
 }
