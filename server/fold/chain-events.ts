@@ -1,7 +1,7 @@
 // What the messages of chains do to books, as events of lob.v1, put into the recordings of their series.
 
 import { EVENT_ADD, EVENT_CLEAR, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
-import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
+import { NS_PER_DAY } from '../../shared/utc-date.ts'
 import type { LevelChange } from '../feed/feed-message.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import { CHAIN_LEFT, CHAIN_OVER, RECORDING_OVER } from '../lake/market-fold.ts'
@@ -23,9 +23,11 @@ type Place = Pick<TimedMessage, 'at' | 'recvTs'> & { readonly seq: number }
 
 export class ChainEvents implements ChainSink {
   readonly #options: ChainEventsOptions
+  readonly #dayEnd: bigint
 
   constructor(options: ChainEventsOptions) {
     this.#options = options
+    this.#dayEnd = options.dayStart + NS_PER_DAY - 1n
   }
 
   take(chain: Chain, { message: { seq = 0, body }, at, recvTs }: TimedMessage): void {
@@ -102,12 +104,13 @@ export class ChainEvents implements ChainSink {
     { side, price, qty }: BookLevel,
   ): void {
     const { dayStart, recordingOf, onGrown, tally } = this.#options
-    const dayEnd = dayStart + NS_PER_DAY - 1n
-    const raised = later(later(at, market.lastAt), dayStart)
-    const ts = raised > dayEnd ? dayEnd : raised
+    let ts = at > market.lastAt ? at : market.lastAt
+    if (ts < dayStart) ts = dayStart
+    else if (ts > this.#dayEnd) ts = this.#dayEnd
     market.lastAt = ts
-    const place = { marketId, ts, recvTs, seq: BigInt(seq), chain: chain.id }
-    onGrown(recordingOf(market.series).append({ ...place, event, side, price, qty }))
+    const recording = recordingOf(market.series)
+    const bytes = recording.appendOfChain({ marketId, ts, recvTs, seq: BigInt(seq), event, side, price, qty, chain: chain.id })
+    if (bytes > 0) onGrown(bytes)
     if (event <= EVENT_ADD) tally.events++
   }
 }

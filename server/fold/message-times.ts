@@ -1,8 +1,6 @@
 // When messages of one connection happened. The exchange's time counts, unless it alone leaves its neighbours; without one the
 // receive time counts, corrected by what the connection shows of its recorder's clock.
 
-import { earlier } from '../../shared/utc-date.ts'
-
 /** A time that leaves those around it by more is wrong. Channels of one connection overtake each other by less. */
 export const LEAVES_NS_MIN = 5_000_000_000n
 /** A message takes no longer from the exchange to the recorder, unless the recorder's clock is ahead. */
@@ -14,21 +12,43 @@ export interface RecordedTimes {
   readonly recvTs: bigint | undefined
 }
 
-/** Which of `values`, in the order of the connection, alone leave their neighbours. */
-export function leavingTimes(values: readonly (bigint | undefined)[]): boolean[] {
-  const places = values.flatMap((value, place) => (value === undefined ? [] : [place]))
-  const leaves = values.map(() => false)
-  let before: bigint | undefined
-  for (const [index, place] of places.entries()) {
+/** Which of `values`, in the order of the connection, alone leave their neighbours. `before` stands before the first. */
+export function leavingTimes(
+  values: readonly (bigint | undefined)[],
+  before?: bigint | undefined,
+): readonly boolean[] {
+  const leaves = new Array<boolean>(values.length).fill(false)
+  // The next two values behind a place.
+  let [second, third] = [nextDefined(values, 0), 0]
+  for (let place = second; place < values.length; place = second) {
     const value = values[place]!
-    const next = [places[index + 1], places[index + 2]].flatMap((at) => (at === undefined ? [] : [values[at]!]))
-    const isAhead = next.length > 0 && next.every((other) => other < value - LEAVES_NS_MIN)
-    const limit = before === undefined ? undefined : before - LEAVES_NS_MIN
-    const isBack = limit !== undefined && value < limit && !(next.length === 2 && next.every((other) => other < limit))
-    leaves[place] = isAhead || isBack
-    if (!leaves[place]) before = value
+    second = nextDefined(values, place + 1)
+    third = nextDefined(values, second + 1)
+    const [next, nextButOne] = [values[second], values[third]]
+    const upper = value - LEAVES_NS_MIN
+    const isAhead = next !== undefined && next < upper && (nextButOne === undefined || nextButOne < upper)
+    if (isAhead || (before !== undefined && isBackAlone(value, before - LEAVES_NS_MIN, next, nextButOne)))
+      leaves[place] = true
+    else before = value
   }
   return leaves
+}
+
+/** Whether a value lies before `limit`, and not the two behind it as well. */
+function isBackAlone(
+  value: bigint,
+  limit: bigint,
+  next: bigint | undefined,
+  nextButOne: bigint | undefined,
+): boolean {
+  if (value >= limit) return false
+  return next === undefined || nextButOne === undefined || next >= limit || nextButOne >= limit
+}
+
+function nextDefined(values: readonly unknown[], from: number): number {
+  let place = from
+  while (place < values.length && values[place] === undefined) place++
+  return place
 }
 
 /**
@@ -36,11 +56,22 @@ export function leavingTimes(values: readonly (bigint | undefined)[]): boolean[]
  * message is under way. 0 where it does not, `undefined` where no message has both times. A difference that neither of the
  * neighbouring ones bears out does not count: one of its times is wrong.
  */
-export function clockOffset(times: readonly RecordedTimes[]): bigint | undefined {
-  const lags = times.flatMap(({ ts, recvTs }) => (ts === undefined || recvTs === undefined ? [] : [recvTs - ts]))
-  const smallest = lags
-    .filter((lag, index) => lags.length === 1 || isNear(lag, lags[index - 1]) || isNear(lag, lags[index + 1]))
-    .reduce<bigint | undefined>((found, lag) => (found === undefined ? lag : earlier(lag, found)), undefined)
+export function clockOffset(times: Iterable<RecordedTimes>): bigint | undefined {
+  let smallest: bigint | undefined
+  let [before, lag]: [bigint | undefined, bigint | undefined] = [undefined, undefined]
+  let count = 0
+  const judge = (next: bigint | undefined): void => {
+    if (lag === undefined || (smallest !== undefined && lag >= smallest)) return
+    if (isNear(lag, before) || isNear(lag, next) || (count === 1 && next === undefined)) smallest = lag
+  }
+  for (const { ts, recvTs } of times) {
+    if (ts === undefined || recvTs === undefined) continue
+    const next = recvTs - ts
+    judge(next)
+    ;[before, lag] = [lag, next]
+    count++
+  }
+  judge(undefined)
   if (smallest === undefined) return undefined
   return smallest < 0n || smallest > LAG_NS_MAX ? smallest : 0n
 }
@@ -55,11 +86,14 @@ export function messageTimes(
   before: bigint | undefined,
 ): (bigint | undefined)[] {
   const stated = times.map(({ ts, recvTs }) => ts ?? (recvTs === undefined ? undefined : recvTs - offset))
-  const leaves = leavingTimes([before, ...stated]).slice(1)
+  const leaves = [...leavingTimes(stated, before)]
   const last = times.findLastIndex((_, place) => stated[place] !== undefined)
   const { ts: lastTs, recvTs: lastRecvTs } = times[last] ?? { ts: undefined, recvTs: undefined }
-  // Nothing comes after it that could tell.
-  if (lastTs !== undefined && lastRecvTs !== undefined && lastTs > lastRecvTs - offset + LEAVES_NS_MIN)
+  const receivedBefore = times.findLast(({ recvTs }, place) => place < last && recvTs !== undefined)?.recvTs
+  const isReceivedInOrder =
+    lastRecvTs !== undefined && (receivedBefore === undefined || lastRecvTs >= receivedBefore - LEAVES_NS_MIN)
+  // Nothing comes after it that could tell: its receipt does, unless that goes back itself.
+  if (lastTs !== undefined && isReceivedInOrder && lastTs > lastRecvTs - offset + LEAVES_NS_MIN)
     leaves[last] = true
   const result: (bigint | undefined)[] = []
   const next = nextStaying(stated, leaves)

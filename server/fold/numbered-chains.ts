@@ -187,7 +187,7 @@ export class NumberedChains {
       else list.push(open)
     }
     for (const [connection, chains] of byConnection) {
-      const shown = clockOffset(chains.flatMap(({ waiting }) => waiting))
+      const shown = clockOffset(waitingOf(chains))
       if (shown !== undefined) this.#offsets.set(connection, shown)
       const offset = shown ?? this.#offsets.get(connection)
       const count = chains.reduce((sum, { waiting }) => sum + waiting.length, 0)
@@ -239,6 +239,10 @@ class Tails {
   }
 }
 
+function* waitingOf(chains: readonly OpenChain[]): Generator<TimelessMessage> {
+  for (const { waiting } of chains) yield* waiting
+}
+
 interface TimedRun extends Head {
   readonly run: Run
   readonly lastSeq: number
@@ -275,17 +279,43 @@ function inChainOrder(runs: readonly TimedRun[]): TimedRun[] {
   return result
 }
 
+/** Messages at either end of a run that tell when it begins and ends. */
+const END_MESSAGES = 16
+
+function endsOf(messages: readonly NumberedMessage[]): readonly (readonly NumberedMessage[])[] {
+  return [messages.slice(0, END_MESSAGES), messages.slice(-END_MESSAGES)]
+}
+
+function givenTimes({ message: { ts }, recvTs }: NumberedMessage): RecordedTimes {
+  return { ts, recvTs }
+}
+
+/** Both times of the first messages of a run that have the exchange's. */
+function firstTimed(messages: readonly NumberedMessage[]): RecordedTimes[] {
+  const found: RecordedTimes[] = []
+  for (const message of messages) {
+    if (message.message.ts === undefined) continue
+    found.push(givenTimes(message))
+    if (found.length === END_MESSAGES) break
+  }
+  return found
+}
+
 function withTimes(run: Run): TimedRun {
-  const given = run.messages.map(({ message: { ts }, recvTs }) => ({ ts, recvTs }))
-  const times = messageTimes(given, clockOffset(given) ?? 0n, undefined).flatMap((time) => time ?? [])
+  const { messages } = run
+  const offset = clockOffset(firstTimed(messages)) ?? 0n
+  const timesOf = (some: readonly NumberedMessage[]): bigint[] =>
+    messageTimes(some.map(givenTimes), offset, undefined).flatMap((time) => time ?? [])
+  const ends = messages.length <= 2 * END_MESSAGES ? [messages, messages] : endsOf(messages)
+  const [head, tail] = [timesOf(ends[0]!), timesOf(ends[1]!)]
   return {
     run,
     sid: run.sid,
     lastSeq: run.messages.at(-1)!.seq,
     isPartial: run.isPartial,
     firstSeq: run.isBegun ? 1 : run.messages[0]!.seq,
-    firstAt: times[0] ?? 0n,
-    lastAt: times.at(-1) ?? 0n,
+    firstAt: head[0] ?? 0n,
+    lastAt: tail.at(-1) ?? 0n,
     markets: run.markets,
   }
 }

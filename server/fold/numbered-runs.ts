@@ -1,7 +1,6 @@
 // Runs: consecutive numbers of one subscription in a piece. Runs that share a message are one.
 
 import type { FeedMessage } from '../feed/feed-message.ts'
-import { marketsOf } from '../feed/feed-message.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Connections } from './chain.ts'
 import type { Piece } from './piece.ts'
@@ -126,7 +125,8 @@ export function readRuns(piece: Piece, connections: Connections): PieceRuns {
         open.runs.set(sid, run)
       }
       run.messages.push({ seq, key: identity, recvTs, message })
-      for (const id of marketsOf(message)) run.markets.add(id)
+      if (body.kind === 'book') run.markets.add(body.marketId)
+      else if (body.kind === 'changes') for (const { marketId } of body.changes) run.markets.add(marketId)
       if (body.kind === 'unsubscribed') open.runs.delete(sid)
     }
   }

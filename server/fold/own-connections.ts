@@ -5,6 +5,7 @@
 import { NS_PER_DAY, NS_PER_HOUR, later } from '../../shared/utc-date.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
 import type { Chain, ChainSink, Connections } from './chain.ts'
+import type { GapCause } from './fold-tally.ts'
 import type { Line, Piece } from './piece.ts'
 import { isFirstBooks } from './stretches.ts'
 import { Subscriptions } from './subscriptions.ts'
@@ -49,6 +50,8 @@ export interface OwnConnectionsOptions {
   readonly dateOf: (dayStart: bigint) => OwnDate
   /** Every line is of this date, whatever its time. */
   readonly only?: OwnDate | undefined
+  /** Books of `count` markets are unknown from now on. */
+  readonly onGap?: ((cause: GapCause, count: number) => void) | undefined
   /** A chain goes on in the next date as another one. */
   readonly onLink?: ((from: Chain, to: Chain, date: OwnDate) => void) | undefined
 }
@@ -159,7 +162,7 @@ export class OwnConnections {
     recorder.start = start
     recorder.now = now
     const connection = this.#enter(this.#connections.get(line.connection), line, date, hour, name)
-    if (line.n > connection.nextN) this.#lose(connection)
+    if (line.n > connection.nextN) this.#lose(connection, 'told by the recording')
     connection.nextN = line.n + 1
     connection.spine.lastSeq = line.n + 1
     this.#receive(connection, line)
@@ -262,7 +265,7 @@ export class OwnConnections {
       if (connection.recorder !== recorder) continue
       if (connection.date.dayStart < dayStart && this.#options.only === undefined) this.#drop(connection)
       else if (isOver) this.#close(connection)
-      else this.#lose(connection)
+      else this.#lose(connection, 'told by the recording')
     }
   }
 
@@ -273,28 +276,29 @@ export class OwnConnections {
   }
 
   #close(connection: Connection): void {
-    this.#lose(connection)
+    this.#lose(connection, 'disconnect')
     connection.spine.isEnded = true
     this.#connections.delete(connection.name)
   }
 
   /** What comes next goes on from nothing. */
-  #lose(connection: Connection): void {
+  #lose(connection: Connection, cause: GapCause): void {
     this.#release(connection)
     for (const chain of connection.chains.values()) {
       chain.isEnded = true
-      this.#end(connection, chain, later(chain.lastAt, connection.spine.lastAt) + 1n)
+      this.#end(connection, chain, later(chain.lastAt, connection.spine.lastAt) + 1n, cause)
     }
     connection.chains.clear()
     connection.subscriptions.clear()
     connection.isOlder = false
   }
 
-  #end({ date, spine, recorder }: Connection, chain: Chain, ts: bigint): void {
+  #end({ date, spine, recorder }: Connection, chain: Chain, ts: bigint, cause: GapCause): void {
     const floor = later(floorOf(this.#recorders.get(recorder)!.now), date.dayStart)
     // What is placed at the start of the open hour is covered until then.
     if (floor > ts) spine.hear(floor, floor)
     date.end(chain, later(ts, floor), () => false)
+    this.#options.onGap?.(cause, chain.followed.size)
     chain.followed.clear()
   }
 
@@ -341,7 +345,7 @@ export class OwnConnections {
       return
     }
     if (isLoss) {
-      this.#lose(connection)
+      this.#lose(connection, 'told by the recording')
       return
     }
     if (line.event !== undefined) {
@@ -350,7 +354,7 @@ export class OwnConnections {
     }
     const at = this.#timeOf(connection, line)
     if (line.messages.some(({ body }) => body.kind === 'disconnect')) {
-      this.#lose(connection)
+      this.#lose(connection, 'disconnect')
       return
     }
     spine.hear(at, line.recvTs)
@@ -393,7 +397,7 @@ export class OwnConnections {
     if (chain === undefined) return
     connection.chains.delete(sid)
     chain.isEnded = true
-    this.#end(connection, chain, chain.lastAt + 1n)
+    this.#end(connection, chain, chain.lastAt + 1n, 'sequence gap')
   }
 
   #chain(connection: Connection, sid: number | null): Chain {

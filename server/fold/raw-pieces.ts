@@ -129,22 +129,18 @@ export class LineReading {
 
   read(line: Exclude<SegmentLine, { readonly kind: 'header' | 'series' }>): Line {
     const { recvTs, n } = line
-    const place = { recvTs, n, isList: false }
     switch (line.kind) {
-      case 'frames':
-        if (n !== undefined) return { ...place, key: 0, isList: line.isList, ...this.#ownMessagesOf(line.frames) }
-        return {
-          ...place,
-          key: lineKey(recvTs, line.text),
-          messages: this.#messagesOf(line.frames),
-          isList: line.isList,
-        }
+      case 'frames': {
+        const { isList, frames } = line
+        if (n !== undefined) return { recvTs, n, key: 0, isList, ...this.#ownMessagesOf(frames) }
+        return { recvTs, n, key: lineKey(recvTs, line.text), isList, messages: this.#messagesOf(frames) }
+      }
       case 'text':
-        return { ...place, key: lineKey(recvTs, line.text), messages: [HEARTBEAT] }
+        return { recvTs, n, key: lineKey(recvTs, line.text), isList: false, messages: [HEARTBEAT] }
       case 'event':
-        return { ...place, key: lineKey(recvTs, line.event), messages: [], event: line.event }
+        return { recvTs, n, key: lineKey(recvTs, line.event), isList: false, messages: [], event: line.event }
       case 'skipped':
-        return { ...place, key: 0, messages: [], isSkipped: true }
+        return { recvTs, n, key: 0, isList: false, messages: [], isSkipped: true }
     }
   }
 
@@ -161,7 +157,7 @@ export class LineReading {
   /** A frame that this version cannot read counts as a line that could not be read. */
   #messagesOf(frames: readonly Frame[]): FeedMessage[] {
     try {
-      return frames.map((frame) => this.#readFrame(frame))
+      return frames.length === 1 ? [this.#readFrame(frames[0]!)] : frames.map((frame) => this.#readFrame(frame))
     } catch (error) {
       if (!(error instanceof BadLineError)) throw error
       throw new Error(`Segment ${this.#path} has a message that cannot be read: ${error.message}`, { cause: error })

@@ -86,12 +86,22 @@ export class SeriesRecording {
   append(event: BookEvent): number {
     checkEvent(event)
     const market = this.#market(event)
-    // The exchange's clock may step back between messages; the order of arrival is what counts. A chain sees to it itself.
-    const ts = event.chain === undefined && event.ts < market.lastTs ? market.lastTs : event.ts
+    // The exchange's clock may step back between messages; the order of arrival is what counts.
+    const ts = event.ts < market.lastTs ? market.lastTs : event.ts
     if (ts !== event.ts) this.#countRaised(ts - event.ts)
     market.lastTs = ts
     this.cover(ts)
     return this.#add(market.index, event, ts)
+  }
+
+  /**
+   * Adds an event of a chain (server/fold/chain-events.ts), whose values were checked when its frame was read and whose time
+   * is final. Returns by how many bytes the memory held has grown.
+   */
+  appendOfChain(event: BookEvent): number {
+    const market = this.#market(event)
+    this.cover(event.ts)
+    return this.#add(market.index, event, event.ts)
   }
 
   /** Adds an event whose time is final, in any order. Throws RangeError for what lob.v1 cannot hold. */
