@@ -100,7 +100,6 @@ export class Consolidation {
   /** Receive time of the record being taken. */
   #now: bigint
   #heldBytes = 0
-  #badLines = 0
   #lostStretches = 0
   #closedHours = 0
   /** Where the log ended when reading began; undefined when that has been reached. */
@@ -143,6 +142,7 @@ export class Consolidation {
       {
         isNumbered,
         dateOf: (dayStart) => this.#dateOf(dayStart),
+        onGap: (cause, count) => this.#tally.countGap(cause, count),
         onLink: (from, to, date) => this.#linksBefore(date)?.set(from.id, to.id),
       },
       state.connections,
@@ -180,7 +180,7 @@ export class Consolidation {
     return {
       tally: this.#tally,
       movedLines: this.#connections.movedLines,
-      badLines: this.#badLines,
+      badLines: this.#lines.badLines,
       privateFrames: this.#lines.privateFrames,
       lostStretches: this.#lostStretches,
       closedHours: this.#closedHours,
@@ -294,7 +294,6 @@ export class Consolidation {
 
   #takeLine(record: WalRecord): void {
     const { text, line } = this.#lines.read(record)
-    if (line.isSkipped === true || (line.event === 'lost' && record.kind !== WAL_KIND.mark)) this.#badLines++
     const hour = this.#connections.take(line)
     if (hour !== undefined) this.#raw.add(hour, text, line.recvTs)
   }

@@ -25,6 +25,9 @@ export class OwnLines {
   readonly #recorder: string
   readonly #publicPart: (frame: Frame) => Frame | undefined
   readonly #reading: LineReading
+  readonly #isNumbered: boolean
+  /** Messages that cannot be read. */
+  badLines = 0
   /** By connection: lines so far of a log of 0.1, which does not number them. */
   readonly #counts: Map<string, number>
   /** Frames that are private, by type. */
@@ -33,6 +36,7 @@ export class OwnLines {
   constructor(source: LobSource, recorder: string, counts: readonly (readonly [string, number])[] = []) {
     this.#recorder = recorder
     this.#publicPart = exchangeOf(source).publicPart
+    this.#isNumbered = exchangeOf(source).isNumbered
     this.#reading = new LineReading(source, 'of the log')
     this.#counts = new Map(counts)
   }
@@ -54,14 +58,20 @@ export class OwnLines {
     const isList = Array.isArray(value)
     const values: readonly unknown[] = isList ? value : [value]
     const frames = values.filter((frame): frame is Frame => isFrame(frame))
-    if (frames.length < values.length) return this.#ofEvent(recvTs, 'lost', place)
+    if (frames.length < values.length) {
+      this.badLines++
+      // Where messages are numbered, the next one shows whether one is missing.
+      return this.#ofEvent(recvTs, this.#isNumbered ? 'alive' : 'lost', place)
+    }
     const kept = frames.flatMap<Frame>((frame) => this.#publicPart(frame) ?? this.#countPrivate(frame))
     if (kept.length === 0 && frames.length > 0) return this.#ofEvent(recvTs, 'alive', place)
     const isWhole = kept.length === frames.length && kept.every((frame, index) => frame === frames[index])
     // A line break stands between two tokens of JSON.
     const json = isWhole ? text.replaceAll(/[\r\n]+/g, ' ') : JSON.stringify(isList ? kept : kept[0])
     const line = { kind: 'frames', frames: kept, isList, text: json } as const
-    return this.#line(recvTs, place, framesText(recvTs, json, isList, place), line)
+    const read = this.#line(recvTs, place, framesText(recvTs, json, isList, place), line)
+    if (read.line.isSkipped === true) this.badLines++
+    return read
   }
 
   #event(recvTs: bigint, value: unknown, place: Pick<OwnLine, 'connection' | 'n'>): RecordedLine {
