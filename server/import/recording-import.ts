@@ -56,19 +56,20 @@ export interface ImportResult {
  */
 export async function importRecordings(options: ImportOptions): Promise<ImportResult> {
   const { lake, source, signal, progress } = options
-  const recordings = await segmentRecordings(options)
+  let recordings: SegmentedRecordings | undefined
   try {
+    const segmented = (recordings = await segmentRecordings(options))
     const waiting = { waitMs: MERGE_WAIT_MS_MAX, signal, onWait: (owner: string) => progress?.onWait?.(owner) }
     return await withSource({ lake, source }, waiting, async (lost) => {
       try {
-        return await new LakeImport(recordings, options, AbortSignal.any([signal, lost])).run()
+        return await new LakeImport(segmented, options, AbortSignal.any([signal, lost])).run()
       } catch (error) {
         if (!(error instanceof PublishedInPartError)) lost.throwIfAborted()
         throw error
       }
     })
   } finally {
-    await recordings.discard()
+    await recordings?.discard()
     await removeEmptyRawDirectories(lake, source)
   }
 }

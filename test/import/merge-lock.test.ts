@@ -8,7 +8,6 @@ import { Consolidation } from '../../server/recorder/consolidation.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { MergeBusy, lockSeries, mergeLockDirectory } from '../../server/import/merge-lock.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
-import { runImport } from '../support/import-harness.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
 import { readRows } from '../support/lob-rows.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
@@ -16,7 +15,6 @@ import { writeWal } from '../support/wal-script.ts'
 import type { ScriptRecord } from '../support/wal-script.ts'
 
 const DATE = '2026-06-24'
-const KEY = `lob/source=kalshi/series=KXHIGHNY/date=${DATE}.parquet`
 const PLACE = { source: 'kalshi', series: 'KXHIGHNY' } as const
 const NOBODY = { waitMs: 0, onLost: (): void => {} }
 const pathOf = (lake: string): string => lobFilePath(lake, 'kalshi', 'KXHIGHNY', DATE)
@@ -30,10 +28,6 @@ function connection(fromMinute: number, changes: number, sid = 1): [ms: number, 
     delta(index + 2, { price_dollars: `0.${10 + (index % 80)}00`, ts_ms: at(index + 1) }, sid),
   )
   return [book, ...frames].map((frame, index) => [at(index), frame])
-}
-
-function linesOf(frames: readonly (readonly [number, unknown])[]): string[] {
-  return frames.map(([ms, data]) => JSON.stringify({ recv_ts: `${ms}000000`, data }))
 }
 
 test('a recorder publishes when another has ended writing to the series, and records meanwhile', async (t) => {
@@ -68,7 +62,7 @@ test('a recorder publishes when another has ended writing to the series, and rec
   const order: string[] = []
   const ended = consolidation.advance(await write(clocks)).then(() => order.push('the date is over'))
   while (warnings.length === 0) await new Promise((resolve) => setImmediate(resolve))
-  assert.match(warnings[0]!, /served when process \d+ on .* has ended writing beside/)
+  assert.match(warnings[0]!, /published when process \d+ on .* has ended writing its files/)
   order.push('the other ends')
   await again.release()
   await ended

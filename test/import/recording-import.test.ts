@@ -159,10 +159,10 @@ test('an import that is interrupted while it reads or writes leaves nothing', as
         onBytes: (count) => {
           bytesRead += count
           if (bytesRead < bytes.length) return
-          setImmediate(() => {
+          setTimeout(() => {
             seen.push(entriesBelow(lake))
             reading.abort(new Error('interrupted'))
-          })
+          }, 100)
         },
       },
     },
