@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { readTree, writeTree } from '../support/lake-tree.ts'
 import { bookcast } from '../support/program.ts'
 import { BUCKET, startS3Server } from '../support/s3-server.ts'
+import { foldHere, readWhole, writeSegment } from '../sync/raw-lakes.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const KEY = 'observations/station=NYC/year=2026.parquet'
@@ -36,20 +37,39 @@ test('pushes to and pulls from a bucket, one line a step, and says what is in co
   assert.deepEqual(await readTree(copy), await readTree(lake))
 })
 
-test('a conflict of order books says how both are kept, one of other rows does not', async (t) => {
+test('a conflict names the file, the reason and the option that replaces it', async (t) => {
   const [lake, place] = [await temporaryDirectory(t), await temporaryDirectory(t)]
-  const advice = /sync --from <place> --replace, import your recordings .* again, sync --to <place>/
-  for (const [key, isTold] of [
-    [KEY, false],
-    ['lob/source=kalshi/series=KXHIGHNY/date=2026-07-02.parquet', true],
-  ] as const) {
-    await writeTree(lake, { [key]: 'ours' })
-    await writeTree(place, { [key]: 'others' })
-    const { code, stderr } = await sync(['--lake', lake, '--to', place])
-    assert.equal(code, 1)
-    assert.match(stderr, new RegExp(`conflict: ${key}`))
-    assert.equal(advice.test(stderr), isTold, stderr)
+  await writeTree(lake, { [KEY]: 'ours' })
+  await writeTree(place, { [KEY]: 'others' })
+  const { code, stderr } = await sync(['--lake', lake, '--to', place])
+  assert.equal(code, 1)
+  assert.match(stderr, new RegExp(`conflict: ${KEY}: .*--replace replaces it`))
+})
+
+test('raw segments are pushed unless they are not wanted, and pulled on demand', async (t) => {
+  const [lake, place] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  await writeSegment(lake, { recorder: 'import', date: '2026-06-24', hour: 3, fromMinute: 1, toMinute: 4 })
+  await foldHere(lake, ['2026-06-24'])
+  const run = async (...args: readonly string[]): Promise<void> => {
+    const { code, stderr } = await sync(args)
+    assert.equal(code, 0, stderr)
   }
+  await run('--lake', lake, '--to', place, '--no-raw')
+  const derived = Object.keys(await readWhole(place))
+  assert.deepEqual(
+    derived.filter((key) => key.startsWith('raw/')),
+    [],
+  )
+  await run('--lake', lake, '--to', place)
+  assert.deepEqual(await readWhole(place), await readWhole(lake))
+  const copies = [await temporaryDirectory(t), await temporaryDirectory(t)] as const
+  await run('--lake', copies[0], '--from', place)
+  assert.deepEqual(Object.keys(await readWhole(copies[0])), derived)
+  await run('--lake', copies[1], '--from', place, '--raw')
+  assert.deepEqual(await readWhole(copies[1]), await readWhole(lake))
+  const { code, stderr } = await sync(['--lake', lake, '--to', place, '--raw'])
+  assert.equal(code, 2)
+  assert.match(stderr, /--raw belongs to --from/)
 })
 
 test('a side that is not there has no files, and is told by its option', async (t) => {

@@ -10,7 +10,6 @@ import type { TestContext } from 'node:test'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
-import { ConflictMerge } from '../../server/sync/conflict-merge.ts'
 import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import { TailedStore } from '../../server/sync/tailed-store.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
@@ -21,6 +20,7 @@ import { type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { writeWal } from '../support/wal-script.ts'
 import type { ScriptRecord } from '../support/wal-script.ts'
+import { folderOf } from './raw-lakes.ts'
 
 const DATE = '2026-06-24'
 const KEY = `lob/source=kalshi/series=KXHIGHNY/date=${DATE}.parquet`
@@ -34,7 +34,6 @@ class Recording {
   readonly lake: string
   readonly #work: string
   readonly #consolidation: Consolidation
-  readonly #merge: ConflictMerge
   readonly #server: S3Server
   #store: TailedStore
   #ms: number
@@ -51,7 +50,6 @@ class Recording {
     this.lake = lake
     this.#work = work
     this.#consolidation = consolidation
-    this.#merge = new ConflictMerge(lake, { nowMs: () => 0 })
     this.#server = server
     this.#ms = ms
     this.#store = this.#newStore()
@@ -91,7 +89,9 @@ class Recording {
 
   async push(): Promise<LakeSyncResult> {
     const remote = this.#store
-    const result = await syncLake({ lake: this.lake, remote, direction: 'push', conflictMerge: this.#merge })
+    const clock = { nowMs: () => this.#ms, sleep: async () => {} }
+    const folder = folderOf(this.lake)
+    const result = await syncLake({ lake: this.lake, remote, direction: 'push', folder, clock })
     assert.deepEqual([result.failures, [...result.conflictReasons]], [[], []])
     return result
   }
@@ -133,14 +133,18 @@ class Replica {
 }
 
 function pushedBytes({ requests }: S3Server): number {
-  return requests.reduce((sum, { method, bytes }) => sum + (method === 'PUT' ? bytes : 0), 0)
+  return requests.reduce(
+    (sum, { method, key, bytes }) => sum + (method === 'PUT' && key.startsWith('lob/') ? bytes : 0),
+    0,
+  )
 }
 
 test('an hour of pushes and pulls moves a small part of what the files have together', async (t) => {
   const server = await startS3Server(t)
   const recording = await Recording.start(t, server, at(IS_FULL_EFFORT ? '02:00:00' : '18:00:00'))
   const replica = new Replica(await temporaryDirectory(t), server)
-  await recording.recordUntil(at('22:00:00'))
+  // The hour before is closed: its rows do not change any more.
+  await recording.recordUntil(at('22:00:10'))
   await recording.push()
   await replica.pull()
   const first = (await readFile(pathOf(recording.lake))).length
@@ -149,7 +153,7 @@ test('an hour of pushes and pulls moves a small part of what the files have toge
   const stepMs = HOUR_MS / runs(6, 144)
   for (let ms = at('22:00:00') + stepMs; ms <= at('22:00:00') + HOUR_MS; ms += stepMs) {
     await recording.recordUntil(ms)
-    assert.equal((await recording.push()).transferredCount, 1)
+    assert.ok((await recording.push()).transferredCount >= 1)
     const file = await readFile(pathOf(recording.lake))
     together += file.length
     const sentBefore = server.sentBytes
@@ -169,7 +173,8 @@ test('the object of a date that is over is whole, and so is that of another proc
   const server = await startS3Server(t)
   const recording = await Recording.start(t, server, at('22:00:00'))
   const replica = new Replica(await temporaryDirectory(t), server)
-  const puts = (): string[] => server.requests.filter(({ method }) => method === 'PUT').map(({ key }) => key)
+  const puts = (): string[] =>
+    server.requests.filter(({ method, key }) => method === 'PUT' && key.startsWith('lob/')).map(({ key }) => key)
   await recording.recordUntil(at('23:30:00'))
   await recording.push()
   await recording.recordUntil(at('23:31:00'))
