@@ -2,7 +2,7 @@
 
 import { relative } from 'node:path'
 import type { WrittenLobFile } from '../fold/fold-raw-dates.ts'
-import type { MarketDay } from '../import/import-report.ts'
+import type { MarketDay } from '../fold/fold-report.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
 import type { ImportResult } from '../import/recording-import.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
@@ -43,9 +43,10 @@ export function importSummary(result: ImportResult, settings: SummarySettings, e
   const rate = Math.round(input.messages / Math.max(seconds, 0.001))
   const lines = [
     ...files.map((file) => fileLine(file, lake)),
-    `${count(input.messages, 'message')} in ${seconds.toFixed(1)} s (${count(rate, 'message')}/s), ${segmentsText(result)}`,
+    `${count(input.messages, 'message')}, ${count(tally.events, 'book event')} in ${seconds.toFixed(1)} s ` +
+      `(${count(rate, 'message')}/s)`,
+    segmentsText(result),
     ...(files.length > 0 ? [] : ['no order-book file: the lake has no order-book message of these dates yet']),
-    ...remark(tally.events, 'book event', 'in the dates of the recording'),
     ...[...tally.gaps].toSorted(byName).map(([reason, gaps]) => `${count(gaps, 'gap')}: ${reason}`),
     ...[...tally.skippedTypes]
       .toSorted(byName)

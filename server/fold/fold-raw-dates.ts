@@ -3,20 +3,22 @@
 
 import { existsSync, renameSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
-import { dirname, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import { haveEqualBytes, syncDirectory } from '../lake/durable-file.ts'
+import { removeWhileEmpty } from '../lake/empty-directories.ts'
 import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
 import type { ConsolidatedFile, DateListener } from '../lake/series-consolidation.ts'
-import { MERGE_WAIT_MS_MAX, lockSeries, lockSource } from '../import/merge-lock.ts'
-import type { MergeLock } from '../import/merge-lock.ts'
-import { readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
+import { stageFile } from '../lake/temporary-file.ts'
+import { MERGE_WAIT_MS_MAX, lockSeries, lockSource } from './series-lock.ts'
+import type { MergeLock } from './series-lock.ts'
+import { manifestPath, manifestText, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
 import { FoldTally } from './fold-tally.ts'
-import { digestOf, writeFoldState } from './fold-state.ts'
+import { digestOf, stageFoldState } from './fold-state.ts'
 import { RawPieces } from './raw-pieces.ts'
 import { SourceFold } from './source-fold.ts'
 import type { FoldedDate, FoldedSeries } from './source-fold.ts'
@@ -63,7 +65,8 @@ export class MissingSeriesError extends Error {
   constructor(source: LobSource, date: string, series: readonly string[]) {
     super(
       `${source} ${date} has order-book files of ${series.join(', ')}, of which the recording holds no messages. ` +
-        'Replacing a date replaces all of its series. Import everything recorded of the date at once with --replace.',
+        'Replacing a date replaces all of its series. Import everything recorded of the date at once with --replace, or ' +
+        'remove these files first.',
     )
     this.name = 'MissingSeriesError'
   }
@@ -108,6 +111,8 @@ class RawFold {
   readonly #locks: MergeLock[] = []
   readonly #segments = new Map<string, ManifestSegment[]>()
   readonly #published: string[] = []
+  /** States and manifests that wait for publication. */
+  readonly #notes: { readonly temporary: string; readonly path: string }[] = []
   readonly #lost = new AbortController()
 
   constructor(options: FoldRawOptions) {
@@ -168,7 +173,9 @@ class RawFold {
       throw error
     } finally {
       for (const writer of fold.writers) await writer.discard()
+      for (const { temporary } of this.#notes) await rm(temporary, { force: true })
       await rm(fold.spillDirectory, { recursive: true, force: true })
+      for (const { path } of fold.writers) await removeWhileEmpty(dirname(path), join(lake, 'lob'))
     }
   }
 
@@ -208,6 +215,8 @@ class RawFold {
       statuses.push(isUnchanged ? 'unchanged' : isThere ? 'replaced' : 'written')
     }
     const sizes = await Promise.all(files.map(async ({ writer }) => (await stat(writer.temporaryPath)).size))
+    // What could fail for want of space is done before the first rename.
+    if (!isDryRun) for (const date of folded) await this.#stageNotes(date)
     signal.throwIfAborted()
     this.#lost.signal.throwIfAborted()
     if (!isDryRun) {
@@ -216,9 +225,17 @@ class RawFold {
         renameSync(writer.temporaryPath, writer.path)
         this.#published.push(relative(lake, writer.path))
       }
-      for (const directory of new Set(files.map(({ writer }) => dirname(writer.path))))
-        await syncDirectory(directory)
-      for (const date of folded) await this.#note(date)
+      const staged = this.#notes.splice(0)
+      for (const [index, { temporary, path }] of staged.entries()) {
+        try {
+          renameSync(temporary, path)
+        } catch (error) {
+          this.#notes.push(...staged.slice(index))
+          throw error
+        }
+      }
+      const paths = [...files.map(({ writer }) => writer.path), ...staged.map(({ path }) => path)]
+      for (const directory of new Set(paths.map((path) => dirname(path)))) await syncDirectory(directory)
     }
     return files.map((file, index) => writtenFile(file, statuses[index]!, sizes[index]!))
   }
@@ -229,10 +246,11 @@ class RawFold {
     if (missing.length > 0) throw new MissingSeriesError(this.#options.source, date, missing)
   }
 
-  async #note({ date, state }: FoldedDate): Promise<void> {
+  /** Writes the state and the manifest of a date beside those that they replace, the manifest last. */
+  async #stageNotes({ date, state }: FoldedDate): Promise<void> {
     const { lake, source } = this.#options
     const before = await readManifest(lake, source, date)
-    await writeFoldState(rawDateDirectory(lake, source, date), state)
+    this.#notes.push(await stageFoldState(rawDateDirectory(lake, source, date), state))
     const manifest: DateManifest = {
       source,
       date,
@@ -242,7 +260,8 @@ class RawFold {
       opening: state.opening,
       closing: digestOf([state.closing, state.continued]),
     }
-    await writeManifest(lake, manifest)
+    const path = manifestPath(lake, source, date)
+    this.#notes.push({ temporary: stageFile(path, manifestText(manifest)), path })
   }
 }
 

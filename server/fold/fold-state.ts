@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { isErrno } from '../../shared/errno.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
-import { temporaryPath } from '../lake/temporary-file.ts'
+import { stageFile, temporaryPath } from '../lake/temporary-file.ts'
 import type { ChainOutline } from './chain-outline.ts'
 
 const [zip, unzip] = [promisify(gzip), promisify(gunzip)]
@@ -50,6 +50,15 @@ export async function readFoldState(directory: string): Promise<FoldState | unde
     const reason = error instanceof Error ? error.message : String(error)
     throw new Error(`Cannot read ${path}: ${reason}. Remove it and run \`bookcast rebuild\`.`, { cause: error })
   }
+}
+
+/** Writes a state beside the one that it replaces, for a rename. */
+export async function stageFoldState(
+  directory: string,
+  state: FoldState,
+): Promise<{ readonly temporary: string; readonly path: string }> {
+  const path = join(directory, FOLD_STATE_NAME)
+  return { temporary: stageFile(path, await zip(JSON.stringify(state))), path }
 }
 
 export async function writeFoldState(directory: string, state: FoldState): Promise<void> {

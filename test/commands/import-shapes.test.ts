@@ -243,14 +243,14 @@ test('--report writes as JSON what the lake shows', async (t) => {
   const [market] = report.markets
   const [day] = market.dates
   assert.deepEqual(
-    [report.messages, report.repeated_messages, report.set_aside_times.exchange, report.missing_numbers],
+    [report.messages, report.repeated_messages, report.corrected_times, report.missing_numbers],
     [8, 1, 1, 1],
   )
-  assert.deepEqual([market.series, market.market_id, market.repeated_messages], ['KXHIGHNY', T, 1])
+  assert.deepEqual([market.series, market.market_id], ['KXHIGHNY', T])
   assert.deepEqual([day.resets, day.changes_without_book], [1, 2])
   assert.deepEqual(
     day.gaps.map(({ cause }: { cause: string }) => cause),
-    ['no snapshot yet', 'sequence break'],
+    ['no snapshot yet', 'sequence gap'],
   )
   // Counted from the rows: known from each `clear` to the next `gap` or the end of what is covered.
   const rows = await readRows(await fileIn(lake))

@@ -19,7 +19,6 @@ const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const LINES = [snapshot(1, { yes: [[40, 9]], ts_ms: MS }), delta(2), delta(4)].map((frame) =>
   JSON.stringify(frame),
 )
-const OTHER = JSON.stringify(snapshot(1, { yes: [[41, 9]], ts_ms: MS }))
 const TEXT = LINES.map((line) => `${line}\n`).join('')
 
 class Output extends Writable {
@@ -69,11 +68,17 @@ test('imports files and says what became of them', async (t) => {
   )
   assert.match(lines[1]!, /^3 messages, 4 book events in \d+\.\d s \([\d,]+ messages?\/s\)$/)
   assert.deepEqual(lines.slice(2), [
-    '1 gap: sequence break',
+    '1 raw segment added',
+    '1 gap: sequence gap',
     'known for 50.00% of the covered time (0.00% of the day), over 1 market day',
-    '  KXHIGHNY-26JUN24-T82 2026-06-24: 50.00% known, 1 time unknown: sequence break, 1 change without a book',
+    '  KXHIGHNY-26JUN24-T82 2026-06-24: 50.00% known, 1 time unknown: sequence gap, 1 change without a book',
   ])
-  assert.equal(err, `reading ${path} (0.0 MiB)\nwriting KXHIGHNY 2026-06-24\n`)
+  const steps = [
+    `reading ${path} (0.0 MiB)`,
+    'folding 2026-06-24 (1 raw segment)',
+    'writing KXHIGHNY 2026-06-24',
+  ]
+  assert.equal(err, `${steps.join('\n')}\n`)
 })
 
 test('shows a bar on a terminal', async (t) => {
@@ -99,15 +104,14 @@ test('every option may come from the environment, and the command line wins', as
   assert.equal(first.code, 0, first.err)
   assert.match(first.out, /series=mine/)
   assert.match(first.out, /1 bad line of stdin skipped, the first of them:\n  stdin:4: neither JSON/)
+  // A date is replaced as a whole: another series would stay behind without its messages.
   const second = await run(['--series', 'other', '-'], { env, input: LINES[0]! })
-  assert.match(second.out, /written .*series=other/)
+  assert.equal(second.code, 1)
+  assert.match(second.err, /has order-book files of mine, of which the recording holds no messages/)
   const third = await run([], { env, input: LINES[0]! })
   assert.match(third.out, /replaced .*series=mine/)
-  // Without it more is merged into what is there, and what is there already changes nothing.
+  // Without it more is added to what is there, and what is there already changes nothing.
   const merging = { ...env, BOOKCAST_REPLACE: '' }
-  const other = await run([], { env: merging, input: OTHER })
-  assert.equal(other.code, 1)
-  assert.match(other.err, /message 1 .* not the same .*--replace.*\n\(nothing was written to the lake\)/)
   const fourth = await run([], { env: merging, input: TEXT })
   assert.match(fourth.out, /replaced .*series=mine.* 5 rows/)
   const fifth = await run([], { env: merging, input: LINES[0]! })
@@ -124,7 +128,7 @@ test('says what is wrong with the input and exits with 1', async (t) => {
       /stdin:4: neither JSON nor a time followed by JSON\n[^]*\(nothing was written to the lake\)/,
     ],
     [[...args, join(lake, 'none')], '', /cannot read .*none/],
-    [args, '', /there is no order-book message in the input/],
+    [args, '', /the input has no message of the exchange/],
     [args, '{"type":"trade","msg":{}}', /no message of the recording carries a time/],
   ]
   for (const [list, input, message] of cases) {
@@ -135,7 +139,7 @@ test('says what is wrong with the input and exits with 1', async (t) => {
   assert.deepEqual(await entriesBelow(lake), [])
 })
 
-test('words that connections had ended are taken without any message', async (t) => {
+test('disconnects without any order-book message are kept', async (t) => {
   const lake = await temporaryDirectory(t)
   const words = [70, 80].map(
     (second) => `${JSON.stringify({ recv_ts: MS + second * 1000, msg: { type: 'disconnect' } })}\n`,
@@ -143,7 +147,7 @@ test('words that connections had ended are taken without any message', async (t)
   for (const input of [words.join(''), words[0]!]) {
     const { code, out, err } = await run(['--source', 'kalshi', '--lake', lake], { input })
     assert.equal(code, 0, err)
-    assert.match(out, /the lake remembers when connections had ended: [12] times?, with no message before/)
+    assert.match(out, /\n1 raw segment added\nno order-book file: /)
   }
 })
 
@@ -170,7 +174,7 @@ test('wrong use names the option', async () => {
   }
 })
 
-test('half a last line is refused with what to do, and what earlier imports heard is missed aloud', async (t) => {
+test('half a last line is refused with what to do', async (t) => {
   const directory = await temporaryDirectory(t)
   const lake = join(directory, 'lake')
   const to = ['--source', 'kalshi', '--lake', lake]
@@ -178,12 +182,6 @@ test('half a last line is refused with what to do, and what earlier imports hear
   assert.equal(half.code, 1)
   assert.match(half.err, /stdin:3: no valid JSON[^]*\n\(--skip-bad imports the lines that can be read/)
   assert.equal((await run([...to, '--skip-bad'], { input: TEXT.slice(0, -10) })).code, 0)
-  const ledger = join(lake, 'lob/source=kalshi/feed/date=2026-06-24.json.gz')
-  await writeFile(ledger, 'not gzip')
-  const { code, out } = await run(to, { input: TEXT })
-  assert.equal(code, 0)
-  assert.ok(out.includes(`warning: ${ledger}: `), out)
-  assert.doesNotMatch((await run(to, { input: TEXT })).out, /warning: .*feed/)
 })
 
 test('--help names every option, its variable and every key of a wrapper', async () => {
@@ -195,6 +193,8 @@ test('--help names every option, its variable and every key of a wrapper', async
     '--series',
     '--skip-bad',
     '--replace',
+    '--no-keep-raw',
+    'BOOKCAST_NO_KEEP_RAW',
     '--use-yes-price',
     '--sequence',
     '--report',
@@ -267,7 +267,7 @@ test('an import that ends in the midst of publishing says what is written, and c
   const [lake, clean] = [join(directory, 'lake'), join(directory, 'clean')]
   await run(['--source', 'kalshi', '--lake', clean], { input: TEXT })
   // Nothing can be renamed to what is a directory.
-  const inTheWay = join(lake, 'lob/source=kalshi/feed/date=2026-06-24.json.gz')
+  const inTheWay = join(lake, 'raw/source=kalshi/date=2026-06-24/fold.json.gz')
   await mkdir(join(inTheWay, 'something'), { recursive: true })
   const broken = await run(['--source', 'kalshi', '--lake', lake], { input: TEXT })
   assert.equal(broken.code, 1)
@@ -282,8 +282,9 @@ test('an import that ends in the midst of publishing says what is written, and c
   )
   const again = await run(['--source', 'kalshi', '--lake', lake], { input: TEXT })
   assert.match(again.out, /^unchanged /)
-  for (const name of ['series=KXHIGHNY/date=2026-06-24.parquet', 'feed/date=2026-06-24.json.gz']) {
-    const [own, whole] = [lake, clean].map((root) => readFileSync(join(root, 'lob/source=kalshi', name)))
+  const names = ['lob/source=kalshi/series=KXHIGHNY/date=2026-06-24.parquet', 'raw/source=kalshi/date=2026-06-24/manifest.json']
+  for (const name of names) {
+    const [own, whole] = [lake, clean].map((root) => readFileSync(join(root, name)))
     assert.deepEqual(own, whole, name)
   }
 })
@@ -308,7 +309,7 @@ test('on a disk that is nearly full all of an import is written or nothing', asy
     assert.ok(failures >= 2, `${failures}`)
     assert.deepEqual(
       (await entriesBelow(lake)).filter((name) => /\.\w+$/.test(name)).map((name) => extname(name)),
-      ['.gz', '.parquet'],
+      ['.parquet', '.gz', '.gz', '.json'],
     )
   })
 })
@@ -324,7 +325,7 @@ test('numbers that one file lacks and another has are not told to be missing', a
   }
   const { out } = await run(['--source', 'kalshi', '--lake', join(directory, 'lake'), ...paths])
   assert.match(out, /KXHIGHNY/)
-  assert.doesNotMatch(out, /sequence break|numbers are missing/)
+  assert.doesNotMatch(out, /sequence gap|numbers are missing/)
 })
 
 test('a part of a connection is recognised by its holes, and --sequence per-market knows its books', async (t) => {
