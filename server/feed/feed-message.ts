@@ -33,7 +33,7 @@ export interface FeedMessage {
   /** The subscription, and the message's number in it; `undefined` where the exchange numbers nothing. */
   readonly sid: number | undefined
   readonly seq: number | undefined
-  /** The exchange's time, ns. Of a Polymarket book: when it last changed. */
+  /** The exchange's time, ns. A book without a number may carry the time of its last change. */
   readonly ts: bigint | undefined
   readonly body: FeedBody
 }

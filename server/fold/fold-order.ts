@@ -1,8 +1,8 @@
 // An order to fold dates, as plain data, so that a thread can carry it out, and its outcome.
 
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { ImportReport } from '../import/import-report.ts'
-import type { MarketDay } from '../import/import-report.ts'
+import { FoldReport } from './fold-report.ts'
+import type { MarketDay } from './fold-report.ts'
 import { foldRawDates } from './fold-raw-dates.ts'
 import type { DateRule, FoldRawOptions, WrittenLobFile } from './fold-raw-dates.ts'
 import { FoldTally } from './fold-tally.ts'
@@ -49,7 +49,7 @@ export type Folding = (order: FoldOrder, listeners: FoldListeners, signal: Abort
 /** Folds in the calling thread. */
 export const foldHere: Folding = async (order, listeners, signal) => {
   const tally = new FoldTally()
-  const report = new ImportReport()
+  const report = new FoldReport()
   let events = 0
   const files = await foldRawDates({
     ...order,

@@ -438,7 +438,7 @@ function offsetOf(lag: bigint | undefined): bigint {
   return lag !== undefined && (lag < 0n || lag > LAG_NS_MAX) ? lag : 0n
 }
 
-/** The exchange's time of a line, where it may be right. A Polymarket book states when it last changed. */
+/** The exchange's time of a line, where it may be right. Where nothing is numbered, a book states when it last changed. */
 function exchangeTime({ messages, recvTs }: OwnLine, isNumbered: boolean): bigint | undefined {
   for (const { ts, body } of messages) {
     if (ts === undefined || (!isNumbered && body.kind !== 'changes')) continue

@@ -11,7 +11,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isErrno, noneThere } from '../../shared/errno.ts'
 import { lobFileOfKey } from '../../shared/lake-layout.ts'
-import { withSeries } from '../import/merge-lock.ts'
+import { withSeries } from '../fold/series-lock.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import {

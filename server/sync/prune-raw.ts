@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import { rawKey } from '../../shared/lake-layout.ts'
 import { type LobSource, lobSources } from '../../shared/lob-sources.ts'
-import { MergeBusy, withSource } from '../import/merge-lock.ts'
+import { MergeBusy, withSource } from '../fold/series-lock.ts'
 import { type DateManifest, rawDates, readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
 import { DirectoryStore } from './directory-store.ts'
 

@@ -3,7 +3,7 @@
 
 import { Worker } from 'node:worker_threads'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { MergeBusy, withSource } from '../import/merge-lock.ts'
+import { MergeBusy, withSource } from '../fold/series-lock.ts'
 
 /** What the thread folds. */
 export interface FoldThreadData {

@@ -19,7 +19,7 @@ import { SYNC_ATTEMPTS_MAX, SYNC_PARALLEL_DEFAULT } from '../../shared/limits.ts
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
-import { MergeBusy, withSeries, withSource } from '../import/merge-lock.ts'
+import { MergeBusy, withSeries, withSource } from '../fold/series-lock.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { coversLess } from '../lake/lake-file-facts.ts'
 import { DamagedManifestError, manifestText, parseManifest, type DateManifest } from '../raw/date-manifest.ts'

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { UsageError } from '../../server/options/usage-error.ts'
 import { pruneCommand } from '../../server/commands/prune.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
-import { lockSeries } from '../../server/import/merge-lock.ts'
+import { lockSeries } from '../../server/fold/series-lock.ts'
 import { SAMPLE_LAKE } from '../support/sample-server.ts'
 
 async function prune(...args: string[]): Promise<{ code: number; text: string }> {

@@ -1,12 +1,12 @@
-// What an import has learned of each market and UTC date: how much of it is known, where the gaps are and why. It is
-// collected while the files are folded, at every change of a book between known and unknown and once at a date's end.
+// What a fold reports of each market and UTC date: how much of it is known, where the gaps are and why. The fold calls it whenever
+// a book becomes known or unknown, and once at the end of each date.
 
 import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
 import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
 import type { UnknownReason } from '../lake/market-fold.ts'
 import type { FoldedDate } from '../lake/series-consolidation.ts'
-import type { GapCause } from '../fold/fold-tally.ts'
-import type { FoldedSeries } from '../fold/source-fold.ts'
+import type { GapCause } from './fold-tally.ts'
+import type { FoldedSeries } from './source-fold.ts'
 
 /** Gaps listed of one market and date, and of all; the others are only counted. */
 const MARKET_GAPS_LISTED_MAX = 1_000
@@ -54,7 +54,7 @@ class MarketKnowledge {
   isTouched = false
 }
 
-export class ImportReport {
+export class FoldReport {
   readonly #days: MarketDay[] = []
   #markets = new Map<string, MarketKnowledge>()
   #causeOfEnd: FoldedSeries['causeOfEnd'] = () => 'end of a piece'

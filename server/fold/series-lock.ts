@@ -1,8 +1,7 @@
-// One at a time reads files of a lake, puts them together with others, and puts the result in their place: two would read
-// the same files, and the one that ends later would put its own in the place of the other's. Imports do it, a recorder
-// that publishes, and a push that finds something in object storage that the lake lacks. The lock of a process or thread
-// that died is taken over; none stays when its owner ends in whatever way, nor does a directory that was made for it:
-// whoever releases a lock last finds it empty, not necessarily the one that made it.
+// Locks for the files of a lake, held by imports, folds, recorders that publish, synchronizations and `prune`. The lock of a source
+// protects its raw segments and manifests; the lock of a series protects its order-book files. Two writers without a lock would
+// each replace what the other has just published. A lock whose process or thread has died is taken over. No lock file and no
+// directory made for one stays behind.
 
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -13,23 +12,23 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 import { removeWhileEmpty } from '../lake/empty-directories.ts'
 import { DataDirectoryLock, DataDirectoryLocked } from '../storage/data-directory-lock.ts'
 
-/** Others may merge whole days of many series first: so long anybody waits at most. */
+/** A writer waits at most this long: another one may fold whole days of many series first. */
 export const MERGE_WAIT_MS_MAX = 3_600_000
 const LOOK_MS = 250
-/** Another may remove the directory that it had made between two steps of this one. */
+/** Another writer may remove the directory that it made, between two steps of this one. */
 const ATTEMPTS_MAX = 20
 
 export interface MergeLockOptions {
-  /** So long another's end is waited for; 0 looks once. */
+  /** How long to wait for another writer; 0 tries once. */
   readonly waitMs: number
   readonly signal?: AbortSignal | undefined
-  /** Another has it; told once, with its name for people. */
+  /** Called once if another writer holds the lock, with its name for people. */
   readonly onWait?: ((owner: string) => void) | undefined
-  /** Another has taken the lock all the same, as after a long suspension: this one must not write any more. */
+  /** Another writer has taken over the lock, as after a long suspension: this one must stop writing. */
   readonly onLost: (error: Error) => void
 }
 
-/** Another merges, and has not ended in time. */
+/** Another writer holds the lock, and has not released it in time. */
 export class MergeBusy extends Error {
   /** For people. */
   readonly owner: string
@@ -44,7 +43,7 @@ export class MergeBusy extends Error {
   }
 }
 
-/** The directory of the lock of a source's ledger, or of one of its series. */
+/** The directory of the lock of a source, or of one of its series. */
 export function mergeLockDirectory({ lake, source, series }: MergePlace): string {
   const feed = join(lobSourceDirectory(lake, source), 'feed')
   return series === undefined ? feed : join(feed, 'merging', series)
@@ -53,7 +52,7 @@ export function mergeLockDirectory({ lake, source, series }: MergePlace): string
 export class MergeLock {
   readonly #lock: DataDirectoryLock
   readonly #directory: string
-  /** The outermost directory that goes with it while it is empty. */
+  /** The outermost directory that is removed with the lock while it is empty. */
   readonly #first: string
 
   private constructor(lock: DataDirectoryLock, directory: string, first: string) {
@@ -65,7 +64,7 @@ export class MergeLock {
   /**
    * Takes the lock of a place, in a directory that is made for it.
    * @param what names for people what is written to
-   * @throws {MergeBusy} when another has it for too long
+   * @throws {MergeBusy} when another writer holds it for too long
    */
   static async acquire(
     place: MergePlace,
@@ -73,7 +72,7 @@ export class MergeLock {
     { waitMs, signal, onWait, onLost }: MergeLockOptions,
   ): Promise<MergeLock> {
     const directory = resolve(mergeLockDirectory(place))
-    // Where another has made them and could not remove them, as this one was there, they go with this one.
+    // Directories that another writer made, and could not remove while this one used them, are removed with this lock.
     const shared = resolve(lobSourceDirectory(place.lake, place.source))
     let first = shared
     let isTold = false
@@ -88,7 +87,7 @@ export class MergeLock {
         return new MergeLock(lock, directory, first)
       } catch (error) {
         const isGone = isErrno(error, 'ENOENT')
-        // The other has removed the directory, which it had made.
+        // Another writer has removed the directory that it made.
         if (isGone && ++goneCount < ATTEMPTS_MAX) continue
         if (!(error instanceof DataDirectoryLocked) || waitedMs >= waitMs) {
           await removeWhileEmpty(directory, first)
@@ -115,16 +114,16 @@ export interface SeriesPlace {
   readonly series: string
 }
 
-/** A series of a lake, or, without one, the ledger of a source. */
+/** A series of a lake, or, without one, a whole source. */
 type MergePlace = Omit<SeriesPlace, 'series'> & { readonly series?: string }
 
-/** Takes the lock of a series' files. Who takes several takes them in the order of their names. */
+/** Takes the lock of a series' files. A caller that takes several takes them in the order of their names. */
 export async function lockSeries(place: SeriesPlace, options: MergeLockOptions): Promise<MergeLock> {
   const what = `the files of ${place.series} (${place.source}) in the lake ${place.lake}`
   return await MergeLock.acquire(place, what, options)
 }
 
-/** Takes the lock of a source's raw segments and of what is derived from them. It comes before those of series. */
+/** Takes the lock of a source's raw segments and of what is derived from them. Take it before the locks of series. */
 export async function lockSource(
   { lake, source }: Omit<SeriesPlace, 'series'>,
   options: MergeLockOptions,
@@ -133,8 +132,8 @@ export async function lockSource(
 }
 
 /**
- * Runs `work` while no other import and no rebuild changes the source's part of the lake. The signal says that another has
- * begun to all the same.
+ * Runs `work` while no other import and no fold changes the source's part of the lake. The signal aborts if another writer has
+ * taken over the lock.
  * @throws {MergeBusy}
  */
 export async function withSource<T>(
@@ -152,7 +151,7 @@ export async function withSource<T>(
 }
 
 /**
- * Runs `work` while nobody else writes to the series' files. The signal says that another has begun to all the same.
+ * Runs `work` while no other writer changes the series' files. The signal aborts if another writer has taken over the lock.
  * @throws {MergeBusy}
  */
 export async function withSeries<T>(
