@@ -30,11 +30,10 @@ export const PRICE_UNITS_PER_DOLLAR = 10_000
 export const QTY_UNITS_PER_CONTRACT = 1_000_000
 
 /**
- * Footer key-value metadata. `schema` … `markets` are those of contract.md 35. The others are written by Bookcast besides: `keyframes`
- * is `hourly` when every book known at the start of a UTC hour has its keyframe there, so that a reader may start at any
- * hour; `sample` is `true` where the books are invented; `strands` and `evidence` let more recordings be merged into the
- * file later (server/lake/lob-evidence.ts); `column_crc32` and `footer_crc32` let a reader tell a damaged file from a
- * whole one.
+ * Footer key-value metadata. `schema` … `markets` are those of contract.md 35. Bookcast writes the others too: `keyframes` is
+ * `hourly` when every book known at the start of a UTC hour has its keyframe there, so that a reader may start at any hour;
+ * `sample` is `true` where the books are invented; `column_crc32` and `footer_crc32` let a reader tell a damaged file from a
+ * whole one. Files of version 0.1 may also have `strands` and `evidence`, which readers ignore.
  */
 export const LOB_FOOTER_KEYS = {
   schema: 'schema',
@@ -49,8 +48,6 @@ export const LOB_FOOTER_KEYS = {
   gaps: 'gaps',
   markets: 'markets',
   keyframes: 'keyframes',
-  strands: 'strands',
-  evidence: 'evidence',
   sample: 'sample',
   columnCrc32: 'column_crc32',
   footerCrc32: 'footer_crc32',
