@@ -70,6 +70,14 @@ export class ChainEvents implements ChainSink {
     }
   }
 
+  /** The chain says nothing more of a market from `ts` on, because another one of its connection does. */
+  leave(chain: Chain, id: string, ts: bigint): void {
+    const market = chain.followed.get(id)
+    if (market === undefined) return
+    this.#append(chain, id, market, { at: ts, recvTs: ts, seq: chain.lastSeq }, CHAIN_LEFT, NOTHING)
+    chain.followed.delete(id)
+  }
+
   #book(chain: Chain, id: string, place: Place, levels: readonly BookLevel[]): void {
     const market = this.#follow(chain, id, place.at)
     this.#options.tally.snapshots++

@@ -83,6 +83,10 @@ export class DateReading implements OwnDate, EndingDate {
     this.#events.take(chain, message)
   }
 
+  leave(chain: Chain, id: string, ts: bigint): void {
+    this.#events.leave(chain, id, ts)
+  }
+
   series(): Iterable<string> {
     return this.recordings.keys()
   }

@@ -42,6 +42,7 @@ export interface OwnDate extends ChainSink {
   addChain(sid: number | null, connection: number, isBegun: boolean, isTurned: boolean | null): Chain
   chainOf(id: number): Chain
   end(chain: Chain, ts: bigint, isLast: (series: string) => boolean): void
+  leave(chain: Chain, id: string, ts: bigint): void
 }
 
 export interface OwnConnectionsOptions {
@@ -388,6 +389,9 @@ export class OwnConnections {
     if (chain.firstSeq === 0) chain.firstSeq = seq
     chain.lastSeq = seq
     this.#deliver(connection, chain, message, at, recvTs)
+    // A market is in one subscription of a connection: that with its latest snapshot.
+    if (body.kind === 'book')
+      for (const other of chains.values()) if (other !== chain) connection.date.leave(other, body.marketId, at + 1n)
     if (body.kind === 'unsubscribed') chains.delete(sid)
   }
 

@@ -68,6 +68,10 @@ export class LiveDate implements OwnDate, EndingDate {
     this.#events.take(chain, message)
   }
 
+  leave(chain: Chain, id: string, ts: bigint): void {
+    this.#events.leave(chain, id, ts)
+  }
+
   end(chain: Chain, ts: bigint, isLast: (series: string) => boolean): void {
     this.#events.end(chain, later(ts, this.#options.openFrom()), isLast)
   }
