@@ -45,6 +45,8 @@ import { conflictOf, factsOf } from './replacement.ts'
 import { SyncJournal, type SyncRecord, wasWritten } from './sync-journal.ts'
 import type { SyncReport } from './sync-report.ts'
 
+/** So often a date is tried of which a listed segment is missing. */
+const LOOKS_FOR_MISSING = 3
 /** A date is looked at so often in one synchronization, at most. */
 const STEPS_MAX = 8
 /** Passes over all dates, at most: a fold may change dates that were looked at before. */
@@ -77,10 +79,13 @@ export interface RawSyncOptions {
 /** A date cannot be synchronized until an operator acts. */
 class RawConflict extends Error {
   readonly key: string
+  /** Whether a recorder that seals an hour, or another push, may be between two of its steps. */
+  readonly mayPass: boolean
 
-  constructor(key: string, message: string, cause?: unknown) {
+  constructor(key: string, message: string, { cause, mayPass = false }: { cause?: unknown; mayPass?: boolean } = {}) {
     super(message, { cause })
     this.key = key
+    this.mayPass = mayPass
   }
 }
 
@@ -175,7 +180,7 @@ export class RawSync {
         signal?.throwIfAborted()
         // Another process writes to the series: the next synchronization goes on.
         if (error instanceof MergeBusy) return
-        if (error instanceof RawConflict) {
+        if (error instanceof RawConflict && (!error.mayPass || attempt === LOOKS_FOR_MISSING)) {
           report.conflicts.set(error.key, error.message)
           return
         }
@@ -253,7 +258,7 @@ export class RawSync {
     } catch (error) {
       if (!(error instanceof DamagedManifestError)) throw error
       const remedy = 'Remove the object: the next push of a lake with this date writes it again.'
-      throw new RawConflict(object.key, this.#messageFor(store, error, remedy), error)
+      throw new RawConflict(object.key, this.#messageFor(store, error, remedy), { cause: error })
     }
   }
 
@@ -339,7 +344,7 @@ export class RawSync {
     } catch (error) {
       signal?.throwIfAborted()
       const reason = error instanceof Error ? error.message : String(error)
-      throw new RawConflict(rawKey(source, date, RAW_MANIFEST_NAME), `The date cannot be folded. ${reason}`, error)
+      throw new RawConflict(rawKey(source, date, RAW_MANIFEST_NAME), `The date cannot be folded. ${reason}`, { cause: error })
     }
     this.#folded.add(source)
     this.#foldCount += 1
@@ -662,7 +667,7 @@ export class RawSync {
     } catch (error) {
       if ((await this.#local.stat(key)) === undefined) return undefined
       if (!(error instanceof DamagedSegmentError)) throw error
-      throw new RawConflict(key, error.message, error)
+      throw new RawConflict(key, error.message, { cause: error })
     }
     const head = await this.#local.head(key, signal)
     if (head === undefined) return undefined
@@ -722,7 +727,9 @@ export class RawSync {
       await rm(taken, { force: true })
       if (!(error instanceof DamagedSegmentError)) throw error
       const [sentence] = error.message.replace(taken, `${this.#remote.name}/${key}`).split(' Restore it ')
-      throw new RawConflict(key, `${sentence} Remove the object: a lake that holds the segment pushes it again.`, error)
+      throw new RawConflict(key, `${sentence} Remove the object: a lake that holds the segment pushes it again.`, {
+        cause: error,
+      })
     }
     const own = await this.#local.stat(key)
     if (own === undefined) throw new ObjectChanged(key)
@@ -737,6 +744,7 @@ export class RawSync {
       key,
       `The manifest of ${source} ${date} lists segment ${place}/${key}, which is missing. Restore it, or derive the date ` +
         'without it: run `bookcast rebuild` and push with --replace.',
+      { mayPass: true },
     )
   }
 

@@ -7,6 +7,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
@@ -89,7 +90,7 @@ class Recording {
 
   async push(): Promise<LakeSyncResult> {
     const remote = this.#store
-    const clock = { nowMs: () => this.#ms, sleep: async () => {} }
+    const clock = { nowMs: () => this.#ms, sleep: async (ms: number) => await delay(Math.min(ms, 200)) }
     const folder = folderOf(this.lake)
     const result = await syncLake({ lake: this.lake, remote, direction: 'push', folder, clock })
     assert.deepEqual([result.failures, [...result.conflictReasons]], [[], []])
@@ -144,7 +145,7 @@ test('an hour of pushes and pulls moves a small part of what the files have toge
   const recording = await Recording.start(t, server, at(IS_FULL_EFFORT ? '02:00:00' : '18:00:00'))
   const replica = new Replica(await temporaryDirectory(t), server)
   // The hour before is closed: its rows do not change any more.
-  await recording.recordUntil(at('22:00:10'))
+  await recording.recordUntil(at('22:02:00'))
   await recording.push()
   await replica.pull()
   const first = (await readFile(pathOf(recording.lake))).length
