@@ -4,7 +4,7 @@
 import { existsSync, renameSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { rawDateDirectory } from '../../shared/lake-layout.ts'
+import { lobSeriesDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
@@ -111,6 +111,8 @@ class RawFold {
   readonly #locks: MergeLock[] = []
   readonly #segments = new Map<string, ManifestSegment[]>()
   readonly #published: string[] = []
+  /** Series that files are written of. */
+  readonly #series = new Set<string>()
   /** States and manifests that wait for publication. */
   readonly #notes: { readonly temporary: string; readonly path: string }[] = []
   readonly #lost = new AbortController()
@@ -160,7 +162,10 @@ class RawFold {
       onKnowledge,
       onDate,
       onRows,
-      onSeries,
+      onSeries: (series) => {
+        this.#series.add(series.series)
+        onSeries?.(series)
+      },
       bounds,
     })
     try {
@@ -175,7 +180,7 @@ class RawFold {
       for (const writer of fold.writers) await writer.discard()
       for (const { temporary } of this.#notes) await rm(temporary, { force: true })
       await rm(fold.spillDirectory, { recursive: true, force: true })
-      for (const { path } of fold.writers) await removeWhileEmpty(dirname(path), join(lake, 'lob'))
+      for (const series of this.#series) await removeWhileEmpty(lobSeriesDirectory(lake, source, series), join(lake, 'lob'))
     }
   }
 

@@ -48,8 +48,9 @@ export async function dateRules(
       rules.set(date, { added: names, replacedBy: (manifest?.epoch ?? 0) + 1, requiredSeries: series })
       continue
     }
-    if (manifest === undefined) refuseOldFiles(lake, source, date, series)
-    else await refuseMissing(lake, manifest)
+    if (manifest !== undefined) await refuseMissing(lake, manifest)
+    // Segments without a manifest are those of an import that was killed while it published.
+    else if ((await segmentsOnDisk(lake, source, date)).length === 0) refuseOldFiles(lake, source, date, series)
     rules.set(date, { added: names })
   }
   return rules

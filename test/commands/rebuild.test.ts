@@ -78,6 +78,7 @@ test('with dates, derives each of them, and writes only what differs', async (t)
   const whole = await bytesOf(lake)
   await rm(join(lake, 'lob/source=kalshi/series=KXHIGHCHI/date=2026-06-26.parquet'))
   const done = await rebuild(lake, '--from', DATES[1]!, '--source', 'kalshi')
+  assert.equal(done.code, 0, done.stderr)
   assert.match(done.stdout, /^written .*KXHIGHCHI\/date=2026-06-26.*\n1 file changed, 3 files unchanged, in 2 dates\n$/)
   assert.deepEqual(await bytesOf(lake), whole)
   for (const args of [['--from', '2026-07-01'], ['--to', '2026-06-01']]) {
