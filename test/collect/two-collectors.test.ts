@@ -7,11 +7,13 @@ import { test } from 'node:test'
 import { pino } from 'pino'
 import { type Collection, startCollection } from '../../server/collect/collection.ts'
 import type { IngestConfig } from '../../server/ingest/ingest-config.ts'
-import { outlineOfFile } from '../../server/import/lake-records.ts'
+import { rawDates, readManifest, segmentsOnDisk } from '../../server/raw/date-manifest.ts'
+import { readSegment } from '../../server/raw/segment-reader.ts'
+import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { eventually, TEST_CREDENTIALS } from '../support/recorder-harness.ts'
-import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { startWorld, WORLD_STATIONS } from '../support/upstream-world.ts'
 
 const file = storeOfThisFile()
@@ -33,17 +35,22 @@ test('what a collector heard until its end is pushed, though it has just merged 
     collectors.push(collector)
     await eventually(() => collector.frames > 1, `${name} listens`)
   }
-  await eventually(async () => (await strandsBelow(remote)).length === 2, 'they have merged once')
+  await eventually(async () => (await recordersIn(remote)).size === 2, 'one has folded the segments of both')
   for (const collector of collectors) {
     await Promise.all(collectors.map((one) => one.change()))
     await collector.stop()
   }
-  const pushed = await strandsBelow(remote)
-  for (const name of ['first', 'second'])
-    for (const { firstRecvTs, lastSeq, lastRecvTs } of await strandsBelow(join(root, name))) {
-      const found = pushed.find((strand) => strand.firstRecvTs === firstRecvTs)
-      assert.ok(found !== undefined && found.lastSeq >= lastSeq && found.lastRecvTs >= lastRecvTs, name)
-    }
+  const sent = collectors.reduce((sum, { sentFrames }) => sum + sentFrames, 0)
+  let frames = 0
+  for (const date of await rawDates(remote, 'kalshi')) {
+    const names = await segmentsOnDisk(remote, 'kalshi', date)
+    const listed = (await readManifest(remote, 'kalshi', date))?.segments.map(({ name }) => name)
+    assert.deepEqual(listed, names, 'every segment is folded')
+    for (const name of names)
+      for await (const lines of readSegment(join(rawDateDirectory(remote, 'kalshi', date), name)))
+        frames += lines.filter(({ kind }) => kind === 'frames').length
+  }
+  assert.ok(frames >= sent, `${frames} frames of ${sent} are in object storage`)
 })
 
 class Collector {
@@ -69,6 +76,10 @@ class Collector {
     })
   }
 
+  get sentFrames(): number {
+    return this.#exchange.sentFrames
+  }
+
   get frames(): number {
     return this.#collection.metrics().recorders[0]?.frames ?? 0
   }
@@ -86,8 +97,11 @@ class Collector {
   }
 }
 
-async function strandsBelow(directory: string) {
-  const names = (await entriesBelow(directory)).filter((name) => /^lob\/.*\.parquet$/.test(name))
-  const outlines = await Promise.all(names.map((name) => outlineOfFile(join(directory, name))))
-  return outlines.flatMap((outline) => outline?.strands ?? [])
+/** The recorders whose segments a manifest lists. */
+async function recordersIn(directory: string): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (const date of await rawDates(directory, 'kalshi'))
+    for (const { name } of (await readManifest(directory, 'kalshi', date))?.segments ?? [])
+      found.add(name.slice(0, name.indexOf('-')))
+  return found
 }
