@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BadLineError } from '../../server/feed/bad-line.ts'
-import { decoderHarness } from '../support/import-harness.ts'
+import { foldHarness } from '../support/import-harness.ts'
 import { MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
 import type { Content } from '../support/kalshi-frames.ts'
 
@@ -14,9 +14,9 @@ function answer(id: number, sid: number): object {
 }
 
 async function priceOf(items: object[], useYesPrice = false): Promise<number> {
-  const harness = decoderHarness('kalshi', { useYesPrice }).feed(...items)
+  const harness = foldHarness('kalshi', { useYesPrice }).feed(...items)
   await harness.done()
-  return harness.sink.events.at(-1)!.price
+  return harness.rows.at(-1)!.price
 }
 
 test('the integer form, the decimal form and both at once decode to the same events', async () => {
@@ -72,7 +72,7 @@ test('the integer form, the decimal form and both at once decode to the same eve
       msg: { market_ticker: T, price: 45, delta: 54, side: 'no' },
     }
     const last = { type: 'orderbook_delta', sid: 1, seq: 3, msg: { market_ticker: T, ...change } }
-    const harness = decoderHarness('kalshi').feed(snapshot(1, { ...levels, ts_ms: MS }), first, last)
+    const harness = foldHarness('kalshi').feed(snapshot(1, { ...levels, ts_ms: MS }), first, last)
     assert.deepEqual(await harness.done(), [
       `${MS} ${T} clear`,
       `${MS} ${T} set bid 800 300`,
@@ -85,7 +85,7 @@ test('the integer form, the decimal form and both at once decode to the same eve
 })
 
 test('sub-cent prices and fractional quantities are exact', async () => {
-  const harness = decoderHarness('kalshi').feed(
+  const harness = foldHarness('kalshi').feed(
     snapshot(1, {
       yes_dollars_fp: [['0.0015', '2020.47']],
       no_dollars_fp: [['0.9985', '0.000001']],
@@ -94,7 +94,7 @@ test('sub-cent prices and fractional quantities are exact', async () => {
   )
   await harness.done()
   assert.deepEqual(
-    harness.sink.events.map(({ price, qty }) => [price, qty]),
+    harness.rows.map(({ price, qty }) => [price, qty]),
     [
       [0, 0],
       [15, 2_020_470_000],
@@ -104,7 +104,7 @@ test('sub-cent prices and fractional quantities are exact', async () => {
 })
 
 test('an absent or null side is empty', async () => {
-  const harness = decoderHarness('kalshi').feed(snapshot(1, { yes_dollars_fp: null, ts_ms: MS }))
+  const harness = foldHarness('kalshi').feed(snapshot(1, { yes_dollars_fp: null, ts_ms: MS }))
   assert.deepEqual(await harness.done(), [`${MS} ${T} clear`])
 })
 
@@ -137,7 +137,7 @@ test('what the units cannot express is refused and changes nothing', async () =>
     ],
     [{ ...delta(2), seq: 'two' }, /seq is no whole number/],
   ]
-  const harness = decoderHarness('kalshi').feed(snapshot(1, { ts_ms: MS }))
+  const harness = foldHarness('kalshi').feed(snapshot(1, { ts_ms: MS }))
   for (const [frame, message] of wrong) {
     assert.throws(
       () => harness.feed(frame),
@@ -174,6 +174,6 @@ test('the finest of the exchange’s times is taken, then the receive time', asy
     [`1782316195.5 ${JSON.stringify(delta(1, { ts_ms: undefined }))}`, '1782316195500'],
   ]
   for (const [line, ms] of cases) {
-    assert.equal((await decoderHarness('kalshi').feed(line).done())[0], `${ms} ${T} add bid 4500 5`, line)
+    assert.equal((await foldHarness('kalshi').feed(line).done())[0], `${ms} ${T} add bid 4500 5`, line)
   }
 })

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decoderHarness } from '../support/import-harness.ts'
+import { foldHarness } from '../support/import-harness.ts'
 import { MS, N, NO, Y, YES, book, change, level } from './polymarket-frames.ts'
 
 const LATE_MS = [3_000, 20_000, 110_000]
@@ -26,7 +26,7 @@ const others = (events: readonly string[], id: string): string[] =>
 for (const late of LATE_MS) {
   test(`a book that is sent as it changes stands where it changed, received ${late / 1000} s later`, async () => {
     const at = late + 10_000
-    const harness = decoderHarness('polymarket').feed(
+    const harness = foldHarness('polymarket').feed(
       line(0, late, firstBooks()),
       line(at, late, change(MS + at, { price: '0.41', size: '2' })),
       line(at + 500, late, book(MS + at + 500, { bids: [level('0.4', '5')] })),
@@ -42,7 +42,7 @@ for (const late of LATE_MS) {
 
   test(`a book that says what is known holds nothing back that is received ${late / 1000} s late too`, async () => {
     const at = late + 10_000
-    const harness = decoderHarness('polymarket').feed(
+    const harness = foldHarness('polymarket').feed(
       line(0, 20, firstBooks()),
       line(at, 20, change(MS + at, { price: '0.41', size: '2' })),
       // Nothing before it shows that the connection is slow now.
@@ -57,7 +57,7 @@ for (const late of LATE_MS) {
 
   test(`a word received ${late / 1000} s late does not keep a connection's books alive after its end`, async () => {
     const at = late + 10_000
-    const harness = decoderHarness('polymarket').feed(
+    const harness = foldHarness('polymarket').feed(
       line(0, late, firstBooks()),
       line(at, late, change(MS + at, { price: '0.41', size: '2' })),
       line(at + 400, late, 'PONG'),
@@ -71,7 +71,7 @@ for (const late of LATE_MS) {
 test('changes of the hour before follow a first book that stands behind the hour', async () => {
   const HOUR = 3_600_000
   const toHour = HOUR - (MS % HOUR)
-  const harness = decoderHarness('polymarket').feed(
+  const harness = foldHarness('polymarket').feed(
     line(toHour - 9_000, 20_000, firstBooks()),
     line(toHour - 5_000, 20_000, change(MS + toHour - 5_000, { price: '0.4', size: '0' })),
     line(toHour + 30_000, 20_000, change(MS + toHour + 30_000, { price: '0.42', size: '3' })),
@@ -88,7 +88,7 @@ test('changes of the hour before follow a first book that stands behind the hour
 
 test('a book with a receive time of its own, behind or ahead, changes no order of messages', async () => {
   for (const wrongMs of [-100_000, 20_000]) {
-    const harness = decoderHarness('polymarket').feed(
+    const harness = foldHarness('polymarket').feed(
       line(0, 20, firstBooks()),
       line(1_000, 20, change(MS + 1_000, { price: '0.41', size: '2' })),
       line(400_000, 20, change(MS + 400_000, { price: '0.41', size: '0' })),
@@ -110,7 +110,7 @@ test('a book with a receive time of its own, behind or ahead, changes no order o
 })
 
 test('a book received minutes before it changed makes its token unknown from there on', async () => {
-  const harness = decoderHarness('polymarket').feed(
+  const harness = foldHarness('polymarket').feed(
     line(0, 20, firstBooks()),
     line(400_000, 20, change(MS + 400_000, { price: '0.41', size: '2' })),
     line(401_000, -300_000, book(MS + 401_000, { bids: [level('0.4', '5')] })),
@@ -127,7 +127,7 @@ test('a book received minutes before it changed makes its token unknown from the
 
 test('a receipt a day ahead is not believed, though others of the file have gone back before', async () => {
   const DAY = 86_400_000
-  const harness = decoderHarness('polymarket').feed(
+  const harness = foldHarness('polymarket').feed(
     line(0, 20, firstBooks()),
     line(1_000, 20, change(MS + 1_000, { price: '0.41', size: '2' })),
     line(1_500, 20_000, book(MS + 1_500, { bids: [level('0.4', '5')] })),
