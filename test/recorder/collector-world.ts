@@ -8,9 +8,9 @@ import { Consolidation } from '../../server/recorder/consolidation.ts'
 import { disconnectMark, heardMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
-import { ConflictMerge } from '../../server/sync/conflict-merge.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
+import { folderOf } from '../sync/raw-lakes.ts'
 import { writeWal } from '../support/wal-script.ts'
 import type { ScriptRecord } from '../support/wal-script.ts'
 import { recordKalshi } from '../import/pieces/kalshi-connection.ts'
@@ -22,6 +22,7 @@ import { NS_PER_S } from '../import/pieces/true-world.ts'
 import type { TrueWorld } from '../import/pieces/true-world.ts'
 
 const CLOCK_NS = 10n * NS_PER_S
+const SLICE_DUE_MS = 60_000
 const HEARD_MARGIN_MS = 1_000
 const BOUNDS = { sliceRows: 15, spillBytes: 3000, groupRows: 40 }
 
@@ -38,7 +39,6 @@ export class Collector {
   readonly #world: TrueWorld
   readonly #random: SeededRandom
   readonly #markets: readonly number[]
-  readonly #merge: ConflictMerge
   /** Its clock less the exchange's. */
   readonly #clockMs: number
   #connections: Connection[] = []
@@ -62,7 +62,6 @@ export class Collector {
     this.#markets = markets
     this.#random = random
     this.#writtenTo = at
-    this.#merge = new ConflictMerge(this.lake, { nowMs: () => 0 })
   }
 
   /** Starts at an instant, in a directory that may hold a lake already, or all of another collector. */
@@ -110,7 +109,10 @@ export class Collector {
     while (await this.#consolidation!.advance(this.#limit)) {
       if (this.#random.chance(0.3)) await this.#consolidation!.publish()
     }
-    await this.#consolidation!.publish()
+    // The slice that is being written is due: minutes have passed in this world.
+    const now = performance.now.bind(performance)
+    performance.now = () => now() + SLICE_DUE_MS
+    await this.#consolidation!.publish().finally(() => (performance.now = now))
   }
 
   async push(remote: string): Promise<void> {
@@ -118,7 +120,7 @@ export class Collector {
       lake: this.lake,
       remote: new DirectoryStore(remote),
       direction: 'push',
-      conflictMerge: this.#merge,
+      folder: folderOf(this.lake),
     })
     assert.deepEqual([result.failures, [...result.conflictReasons]], [[], []])
   }

@@ -112,6 +112,14 @@ class Run {
       })
       assert.deepEqual(result.failures, [])
     }
+    // As a collector does before it records.
+    await syncLake({
+      lake: join(root, 'lake'),
+      remote: new DirectoryStore(this.#remote),
+      direction: 'pull',
+      raw: true,
+      folder: null,
+    })
     const clockMs = this.#begun++ % 2 === 0 ? 0 : -this.#behindMs
     this.#collectors.push(await Collector.start(root, this.#world, this.#markets, this.#random, at, clockMs))
   }
