@@ -57,8 +57,8 @@ export class DateReading implements OwnDate, EndingDate {
     this.#numbered = new NumberedChains(connections, this.#events, (sid, connection, isBegun, isTurned) =>
       this.addChain(sid, connection, isBegun, isTurned),
     )
-    this.#unnumbered = new UnnumberedChains(connections, this.#events, (connection, isBegun) =>
-      this.addChain(null, connection, isBegun, null),
+    this.#unnumbered = new UnnumberedChains(connections, this.#events, (connection, isBegun, isTurned) =>
+      this.addChain(null, connection, isBegun, isTurned),
     )
     this.#own = new OwnConnections({ isNumbered: options.isNumbered, dateOf: () => this, only: this })
   }

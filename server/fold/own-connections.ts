@@ -170,12 +170,11 @@ export class OwnConnections {
     return hour
   }
 
-  /** The recorder `name` lives at `now` (ns) without a line: a pause shows. */
-  noticeTime(name: string, now: bigint): void {
+  /** Whether the recorder stood still until `now` (ns): what its connections missed is known with its next line. */
+  isPaused(name: string, now: bigint): boolean {
     const recorder = this.#recorders.get(name)
-    if (recorder === undefined || now <= recorder.now + PAUSE_NS_MAX) return
-    this.#interrupt(name, dayOf(Number((now - GRACE_NS) / NS_PER_HOUR)), false)
-    recorder.now = now
+    if (recorder === undefined || now <= recorder.now + PAUSE_NS_MAX) return false
+    return [...this.#connections.values()].some((connection) => connection.recorder === name)
   }
 
   /** A date is over: connections that have no line of the next one yet go on in it. */

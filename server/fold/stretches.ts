@@ -11,6 +11,8 @@ export interface Stretch {
   readonly isBegun: boolean
   /** The connection ended after the last line, or a line behind it could not be read. */
   readonly isEnded: boolean
+  /** Whether `no` prices come on the yes leg; null where nothing says. */
+  readonly isTurned: boolean | null
 }
 
 export interface PieceStretches {
@@ -49,9 +51,10 @@ export function readStretches(piece: Piece): PieceStretches {
   const closes: bigint[] = []
   let open: Line[] = []
   let isBegun = false
+  let isTurned = piece.useYesPrice ? true : null
   let seen = new Set<number>()
   const finish = (isEnded: boolean): void => {
-    if (open.length > 0) stretches.push({ lines: open, isBegun, isEnded })
+    if (open.length > 0) stretches.push({ lines: open, isBegun, isEnded, isTurned })
     open = []
     seen = new Set()
     isBegun = false
@@ -74,6 +77,8 @@ export function readStretches(piece: Piece): PieceStretches {
       finish(false)
       isBegun = true
     }
+    for (const { body } of line.messages)
+      if (body.kind === 'subscribe' && body.useYesPrice !== undefined) isTurned = body.useYesPrice
     seen.add(line.key)
     open.push(line)
   }
@@ -123,6 +128,7 @@ function mergeStretches(parts: readonly Stretch[]): Stretch {
     lines: linesInOrder(parts.map(({ lines }) => lines)),
     isBegun: parts.some(({ isBegun }) => isBegun),
     isEnded: parts.some(({ isEnded }) => isEnded),
+    isTurned: parts.map(({ isTurned }) => isTurned).find((flag) => flag !== null) ?? null,
   }
 }
 

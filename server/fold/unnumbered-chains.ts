@@ -63,13 +63,13 @@ interface OpenChain extends SilentTail {
 export class UnnumberedChains {
   readonly #connections: Connections
   readonly #sink: ChainSink
-  readonly #newChain: (connection: number, isBegun: boolean) => Chain
+  readonly #newChain: (connection: number, isBegun: boolean, isTurned: boolean | null) => Chain
   readonly #open: OpenChain[] = []
 
   constructor(
     connections: Connections,
     sink: ChainSink,
-    newChain: (connection: number, isBegun: boolean) => Chain,
+    newChain: (connection: number, isBegun: boolean, isTurned: boolean | null) => Chain,
   ) {
     this.#connections = connections
     this.#sink = sink
@@ -108,6 +108,7 @@ export class UnnumberedChains {
       return timedStretch(part, offset, {
         isBegun: starts.includes(from) || (stretch.isBegun && repeated === undefined),
         isEnded: !isLast || stretch.isEnded,
+        isTurned: stretch.isTurned,
         goesOnFrom: starts.includes(from) ? undefined : repeated,
       })
     })
@@ -129,8 +130,8 @@ export class UnnumberedChains {
     if (head.isEnded) open.isEnded = chain.isEnded = true
   }
 
-  #begin({ isBegun, silence }: TimedStretch): OpenChain {
-    const chain = this.#newChain(this.#connections.add(), isBegun)
+  #begin({ isBegun, silence, isTurned }: TimedStretch): OpenChain {
+    const chain = this.#newChain(this.#connections.add(), isBegun, isTurned)
     chain.silence = silence
     const open = { chain, lastAt: 0n, isEnded: false, silence, markets: chain.markets }
     this.#open.push(open)
@@ -150,6 +151,7 @@ interface TimedStretch extends SilentHead {
   readonly times: readonly (bigint | undefined)[]
   readonly lastAt: bigint
   readonly isEnded: boolean
+  readonly isTurned: boolean | null
   /** The chain of which it repeats lines. */
   readonly goesOnFrom: OpenChain | undefined
 }
@@ -157,7 +159,7 @@ interface TimedStretch extends SilentHead {
 function timedStretch(
   lines: readonly Line[],
   offset: bigint,
-  place: Pick<TimedStretch, 'isBegun' | 'isEnded' | 'goesOnFrom'>,
+  place: Pick<TimedStretch, 'isBegun' | 'isEnded' | 'isTurned' | 'goesOnFrom'>,
 ): TimedStretch {
   const times = messageTimes(
     lines.map((line) => statedTimes(line, offset)),
