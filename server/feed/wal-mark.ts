@@ -7,6 +7,11 @@ export function openMark(): Frame {
   return { type: 'open' }
 }
 
+/** What the connection brought since its line before may be lost. */
+export function lostMark(): Frame {
+  return { type: 'lost' }
+}
+
 /** The connection has ended. */
 export function disconnectMark(): Frame {
   return { type: 'disconnect' }

@@ -352,6 +352,10 @@ export class OwnConnections {
       spine.hear(later(line.recvTs - offsetOf(connection.lag), date.dayStart), line.recvTs)
       return
     }
+    if (line.rowRecvTs !== undefined) {
+      this.#readRow(connection, line, line.rowRecvTs)
+      return
+    }
     const at = this.#timeOf(connection, line)
     if (line.messages.some(({ body }) => body.kind === 'disconnect')) {
       this.#lose(connection, 'disconnect')
@@ -362,6 +366,14 @@ export class OwnConnections {
       if (this.#options.isNumbered) this.#readNumbered(connection, message, at, line.recvTs)
       else this.#deliver(connection, this.#chain(connection, null), message, at, line.recvTs)
     }
+  }
+
+  /** Rows are numbered by their lines alone, and stand at their own times. */
+  #readRow(connection: Connection, line: OwnLine, recvTs: bigint): void {
+    const chain = this.#chain(connection, null)
+    chain.isTurned = true
+    connection.spine.hear(line.recvTs, line.recvTs)
+    for (const message of line.messages) this.#deliver(connection, chain, message, line.recvTs, recvTs)
   }
 
   #readNumbered(connection: Connection, message: FeedMessage, at: bigint, recvTs: bigint): void {

@@ -62,6 +62,9 @@ export interface ConsolidationFigures {
   readonly heardMs: number
 }
 
+/** The recorder that the rows of files of version 0.1 are kept under. */
+const KEPT_RECORDER = 'kept-rows'
+
 /** What a consolidation begins with. */
 interface Beginning {
   readonly recorder: string
@@ -132,6 +135,12 @@ export class Consolidation {
       dateOf: (date) => this.#dateOf(BigInt(Date.parse(`${date}T00:00:00Z`)) * NS_PER_MS),
       isShared: (date) => this.#sharedDates.has(date),
       isDerived: (date) => this.#hadRaw.has(date),
+      keepRows: async (date, name, path) => {
+        // Other segments than its own: the date is folded as one that others record too.
+        await keepRows({ lake, source, series: name, path, recorder: KEPT_RECORDER })
+        this.#sharedDates.add(date)
+        onWarning(`The rows of ${path}, which had no raw segments, are kept as raw segments of ${KEPT_RECORDER}.`)
+      },
       isBehind: () => this.#logEnd !== undefined,
       onWarning,
     }
@@ -274,8 +283,10 @@ export class Consolidation {
 
   // What the log says.
 
+  /** After a pause the next line tells when connections ended, which may be in the open hour. */
   #isHourOver(recvTs: bigint): boolean {
-    return this.#hour !== undefined && recvTs >= BigInt(this.#hour + 1) * NS_PER_HOUR + GRACE_NS
+    const isOver = this.#hour !== undefined && recvTs >= BigInt(this.#hour + 1) * NS_PER_HOUR + GRACE_NS
+    return isOver && !this.#connections.isPaused(this.#recorder, recvTs)
   }
 
   #take(record: WalRecord): void {
@@ -289,7 +300,7 @@ export class Consolidation {
     if (kind <= WAL_KIND.mark) this.#takeLine(record)
     if (recvTs > this.#now) this.#now = recvTs
     if (kind === WAL_KIND.series) this.#takeSeries(recvTs, payload)
-    else if (kind === WAL_KIND.clock || kind === WAL_KIND.start) this.#takeTime(recvTs)
+    else if (kind === WAL_KIND.clock || kind === WAL_KIND.start) this.#takeTime()
   }
 
   #takeLine(record: WalRecord): void {
@@ -299,8 +310,7 @@ export class Consolidation {
   }
 
   // Coverage that grew without an event is published too.
-  #takeTime(recvTs: bigint): void {
-    this.#connections.noticeTime(this.#recorder, recvTs)
+  #takeTime(): void {
     for (const series of this.#series.values()) series.noticeCoverage()
   }
 

@@ -1,8 +1,8 @@
 // Brings a series' files from the recorder into the lake. The file of a date is derived from its raw segments. A file that was
-// there without any is from version 0.1 or from elsewhere: it is kept beside.
+// there without any is from version 0.1: its rows are kept as raw segments, and the date is folded from all of them.
 
 import { rename, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -18,6 +18,8 @@ export interface DatePublicationOptions {
   readonly isBehind: () => boolean
   /** Whether a lake file that was there before is derived from raw segments. */
   readonly isDerived: (date: string) => boolean
+  /** Keeps the rows of a lake file that was there before without raw segments. */
+  readonly keepRows: (date: string, series: string, path: string) => Promise<void>
   readonly onWarning: (text: string) => void
 }
 
@@ -34,7 +36,6 @@ export interface DateEnd {
 /** A lock that is held longer is worth a warning. */
 const BUSY_MS_USUAL = 60_000
 const REMIND_MS = 60 * 60 * 1000
-const BESIDE_MAX = 9
 
 export class DatePublication {
   readonly #series: string
@@ -77,8 +78,12 @@ export class DatePublication {
   async publish(date: string, temporary: string, { isForGood, isDateOver, lost }: DateEnd): Promise<boolean> {
     const path = this.#pathOf(date)
     if (!this.#published.has(date) && (await stat(path).catch(noneThere)) !== undefined) {
-      if (!this.#options.isDerived(date)) await this.#keepBeside(date, path)
-      else if (this.#options.isBehind() && !isDateOver) return false
+      if (!this.#options.isDerived(date)) {
+        if (!(await this.#isSample(path))) {
+          await this.#options.keepRows(date, this.#series, path)
+          return false
+        }
+      } else if (this.#options.isBehind() && !isDateOver) return false
     }
     lost?.throwIfAborted()
     await rename(temporary, path)
@@ -94,20 +99,10 @@ export class DatePublication {
     this.#published.delete(date)
   }
 
-  async #keepBeside(date: string, path: string): Promise<void> {
-    if ((await lakeFileFacts(path))?.isSample === true) {
-      this.#options.onWarning(`${path} was a sample: what is recorded takes its place`)
-      return
-    }
-    const first = join(dirname(path), `date=${date}.unmerged`)
-    for (let index = 1; index <= BESIDE_MAX; index++) {
-      const beside = index === 1 ? first : `${first}-${index}`
-      if ((await stat(beside).catch(noneThere)) !== undefined) continue
-      await rename(path, beside)
-      this.#options.onWarning(`${path} has no raw segments: it is kept as ${beside}, and what is recorded takes its place`)
-      return
-    }
-    throw new Error(`More than ${BESIDE_MAX} files of ${date} are kept beside ${path}. Move them away.`)
+  async #isSample(path: string): Promise<boolean> {
+    const isSample = (await lakeFileFacts(path))?.isSample === true
+    if (isSample) this.#options.onWarning(`${path} was a sample: what is recorded takes its place`)
+    return isSample
   }
 
   #tellBusy(owner: string): void {

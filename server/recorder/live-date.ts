@@ -93,6 +93,6 @@ export class LiveDate implements OwnDate, EndingDate {
 
   get chainTable(): ChainTable {
     const { hasNoLeg } = this.#options
-    return { isTold: false, isInverted: (chain) => hasNoLeg && isInverted(this.chains[chain]!) }
+    return { isOrdered: false, isInverted: (chain) => hasNoLeg && isInverted(this.chains[chain]!) }
   }
 }

@@ -76,7 +76,7 @@ export class OwnLines {
 
   #event(recvTs: bigint, value: unknown, place: Pick<OwnLine, 'connection' | 'n'>): RecordedLine {
     const frame = isFrame(value) ? value : {}
-    if (frame['type'] === 'open') return this.#ofEvent(recvTs, 'open', place)
+    if (frame['type'] === 'open' || frame['type'] === 'lost') return this.#ofEvent(recvTs, frame['type'], place)
     const ms = frame['ts_ms']
     if (frame['type'] !== 'heartbeat' || typeof ms !== 'number') return this.#ofEvent(recvTs, 'close', place)
     return this.#ofEvent(BigInt(Math.round(ms)) * NS_PER_MS, 'alive', place)

@@ -15,8 +15,8 @@ import { readSegmentTexts } from '../raw/segment-reader.ts'
 import { SegmentWriter } from '../raw/segment-writer.ts'
 import type { SegmentFacts } from '../raw/segment-writer.ts'
 
-/** A slice is written so long after its first line came, or when it has so many characters. */
-const SLICE_MS = 20_000
+/** A slice is written so long after its first line came, or when it has so many characters. It is in the lake within 20 s. */
+const SLICE_MS = 15_000
 const SLICE_CHARACTERS_MAX = 16 * 1024 * 1024
 const HOURS_PER_DAY = 24
 const RETRY_MS = 20_000

@@ -18,9 +18,10 @@ import { FrameRate } from './recorder-metrics.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
 import { writeRecorderStatus } from './recorder-status.ts'
 import type { Frame } from '../feed/frame.ts'
+import { PAUSE_NS_MAX } from '../fold/own-connections.ts'
 import { ReceiveClock } from '../feed/receive-clock.ts'
 import type { SourceRecorderOptions } from './source-recorder-options.ts'
-import { disconnectMark, heardMark, openMark } from '../feed/wal-mark.ts'
+import { disconnectMark, heardMark, lostMark, openMark } from '../feed/wal-mark.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalKind } from './wal-record.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
@@ -252,10 +253,12 @@ export class SourceRecorder {
 
   #tick(): void {
     const nowMs = Date.now()
+    const isPause = BigInt(this.#receiveClock.nowMs()) * NS_PER_MS > this.#lastTs + PAUSE_NS_MAX
     for (const place of this.#places) {
       const { isConnected, lastHeardMs } = place.lane.figures
       const quietMs = place.n < YOUNG_LINES ? YOUNG_ALIVE_MS : ALIVE_MS
       const heardMs = lastHeardMs - HEARD_MARGIN_MS
+      if (isPause && isConnected) this.#mark(place, lostMark())
       if (isConnected && lastHeardMs >= place.saidMs + quietMs) this.#mark(place, heardMark(heardMs))
     }
     this.#append(WAL_KIND.clock, NOTHING)
