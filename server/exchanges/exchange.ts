@@ -1,6 +1,6 @@
-// What an exchange is, to everybody who knows none by name: how its messages are read (import, recorder), what configures its
-// recording (commands), and how it is listened to (recorder). Its names and market ids, which threads that only read the
-// lake need too, are in shared/lob-sources.ts; all exchanges are in registry.ts.
+// The definition of an exchange, for code that names none: how its messages are read (import, fold, recorder), what configures
+// its recording (commands), and how a recorder listens to it. Its name and market ids are in shared/lob-sources.ts, because
+// threads that only read the lake need them too. registry.ts lists all exchanges.
 
 import type { FeedLane, LaneLog } from '../feed/feed-lane.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
@@ -40,7 +40,7 @@ export interface Exchange<Recording extends ExchangeRecording = ExchangeRecordin
   readFrame(frame: Frame): FeedMessage
   /** Whether messages have numbers, in which a missing one shows. */
   readonly isNumbered: boolean
-  /** Whether asks are told as bids of the `no` leg, unless their subscription has turned them. */
+  /** Whether asks are given as bids of the `no` leg, unless the subscription asks for prices of the yes leg. */
   readonly hasNoLeg: boolean
   /** The line that a recorder writes when it loses its connection, for people. */
   readonly disconnectLine: string

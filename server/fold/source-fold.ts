@@ -231,7 +231,7 @@ export class SourceFold {
       passRowsMax: bounds?.passRows ?? CONSOLIDATE_ROWS_MAX,
       group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
       chains: {
-        isTold: false,
+        isOrdered: false,
         isInverted: (chain) => hasNoLeg && isInverted(reading.chains[chain]!),
         startFolds: folds,
         coverageOf: () => covered,

@@ -1,4 +1,4 @@
-// What is counted of a market while a date's rows are folded, for whoever reports on them. It is counted row by row, so
+// What is counted of a market while a date's rows are folded, for the report. It is counted row by row, so
 // nothing is allocated for one.
 
 import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'

@@ -1,4 +1,4 @@
-// Directories that a run made and nothing was put into.
+// Directories that were made and stayed empty.
 
 import { rmdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -14,6 +14,6 @@ export async function removeWhileEmpty(last: string, first: string): Promise<voi
       if (path === first) return
     }
   } catch {
-    // Not empty: the run has published into it, or someone else has.
+    // Not empty: this process or another one has published into it.
   }
 }

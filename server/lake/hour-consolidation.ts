@@ -96,7 +96,7 @@ export class HourConsolidation {
       rows.keyframe(BigInt(hour) * NS_PER_HOUR, fold)
       await this.#makeRoom(rows)
     }
-    if (!chains.isTold) this.#invertPrices(records, from, to)
+    if (!chains.isOrdered) this.#invertPrices(records, from, to)
     const order = orderOfRecords(records, from, to)
     const count = order?.length ?? to - from
     for (let index = 0; index < count; index++) {
@@ -171,7 +171,7 @@ class MarketRows implements FoldTarget {
   }
 
   refuse(records: EventRecords, record: number): void {
-    if (!this.#options.chains.isTold) return
+    if (!this.#options.chains.isOrdered) return
     const [ts, side, price] = [records.ts(record), records.side(record), records.price(record)]
     const level = this.#fold.levels().find((own) => own.side === side && own.price === price)
     const qty = BigInt(level?.qty ?? 0) + records.qty(record)

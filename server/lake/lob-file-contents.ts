@@ -108,7 +108,7 @@ export class LobFileContents {
       const market = group.markets[group.market[from]!]!
       if (compareIds(market, this.#lastMarket) < 0) throw new Error('its markets do not ascend')
       this.#lastMarket = market
-      // Within a run time never goes back (addRun sees to that), so its ends tell whether it leaves the hour.
+      // Times of one market ascend (addRun checks it), so the first and the last show whether they leave the hour.
       this.#figures.addRun(market, group.ts, group.event, from, row)
       if (group.ts[from]! < start || group.ts[row - 1]! >= end) throw new Error('a row group spans an hour')
       from = row

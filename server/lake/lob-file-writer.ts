@@ -1,5 +1,5 @@
 // Writes one lob.v1 file, row group by row group, to a temporary name beside its final one. The file is closed, synced
-// and read back before it may be published; until then nobody sees it, and `discard` leaves nothing of it.
+// and read back before it may be published; until then no reader sees it, and `discard` removes it.
 
 import { mkdirSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'

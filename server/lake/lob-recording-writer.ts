@@ -1,6 +1,6 @@
-// Writes events that are told in replay order into the lake, as files of whole UTC dates. All files of a run are finished and
-// read back before the first is published, so an interrupted run publishes nothing. An existing date is refused, found
-// identical, or replaced as a whole.
+// Writes events that come in replay order into the lake, as files of whole UTC dates. All files are finished and read back before
+// the first is published, so an interruption publishes nothing. An existing file is refused, found identical, or replaced as
+// a whole.
 
 import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
@@ -33,7 +33,7 @@ export interface LobRecordingWriterOptions {
   readonly source: LobSource
   /** Where events spill to; by default a hidden directory in the lake, removed at the end. */
   readonly spillDirectory?: string
-  /** What to do about an existing file with other bytes (default: refuse the run). */
+  /** What to do about an existing file with other bytes (default: refuse). */
   readonly onExisting?: 'refuse' | 'replace'
   /** The events are invented: the files say so. */
   readonly isSample?: boolean
@@ -112,7 +112,7 @@ export class LobRecordingWriter {
     return this.#heldBytes
   }
 
-  /** Events whose time was raised, and by how many ns at most: much of it tells of overlapping recordings. */
+  /** Events whose time was raised, and by how many ns at most: a large value indicates overlapping recordings. */
   get raisedTimes(): { readonly events: number; readonly nsMax: bigint } {
     let [events, nsMax] = [0, 0n]
     for (const recording of this.#series.values()) {
@@ -129,7 +129,7 @@ export class LobRecordingWriter {
 
   /**
    * Writes, verifies and publishes every file. When it is rejected nothing temporary is left, nor is anything published
-   * but what `published` tells; LobFileExistsError says that existing data stood in the way.
+   * but what `published` lists; LobFileExistsError says that existing data stood in the way.
    */
   async finish(): Promise<WrittenLobFile[]> {
     this.#finishing ??= this.#finish()

@@ -12,7 +12,7 @@ interface MarketFigures {
   bookAtEnd: boolean
 }
 
-/** What the rows alone tell (the coverage is the recorder's to know). */
+/** What the rows alone show. Only the recorder knows the coverage. */
 export interface LobRowFigures {
   readonly rows: number
   readonly minTs: bigint

@@ -6,13 +6,13 @@ import type { EventRecords } from './event-spill.ts'
 /** What the chains of records mean (server/fold/chain.ts). */
 export interface ChainTable {
   /** Events are complete and in their final order: a change that its book cannot take is an error. */
-  readonly isTold: boolean
+  readonly isOrdered: boolean
   /** Whether the chain's ask prices are still those of the `no` leg. */
   isInverted(chain: number): boolean
 }
 
-/** Events of one teller. */
-export const TOLD: ChainTable = { isTold: true, isInverted: () => false }
+/** Events that come in replay order, from one writer. */
+export const ORDERED: ChainTable = { isOrdered: true, isInverted: () => false }
 
 /**
  * The records `[from, to)` of one market in their final order, as record numbers; undefined when they are in it already.

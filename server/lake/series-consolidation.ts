@@ -13,11 +13,11 @@ import type { LobRowGroup } from './lob-row-group.ts'
 import type { LobRowFigures } from './lob-summary.ts'
 import { MarketFold } from './market-fold.ts'
 import type { MarketFoldState } from './market-fold.ts'
-import { TOLD } from './record-order.ts'
+import { ORDERED } from './record-order.ts'
 import type { ChainTable } from './record-order.ts'
 import type { SeriesRecording } from './series-recording.ts'
 
-/** What is known of a series' chains; without it events are told. */
+/** What is known of a series' chains. Without it, events come in replay order. */
 export interface SeriesChains extends ChainTable {
   /** The markets as the first date finds them, by id. */
   readonly startFolds: ReadonlyMap<string, MarketFoldState>
@@ -120,7 +120,7 @@ export class SeriesConsolidation {
   }
 
   async #writeHour(hour: number, spill: EventSpill | undefined): Promise<void> {
-    const { passRowsMax, group, chains = TOLD, onKnowledge } = this.#options
+    const { passRowsMax, group, chains = ORDERED, onKnowledge } = this.#options
     this.#growFolds()
     const markets = {
       ids: this.#recording.marketIds(),

@@ -1,4 +1,4 @@
-// What has been recorded of one series so far: its markets, the span it covers, and its events by UTC hour. Appending
+// What has been recorded of one series so far: its markets, the time that it covers, and its events by UTC hour. Appending
 // checks and clamps; nothing is sorted before consolidation.
 
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
@@ -24,7 +24,7 @@ export interface BookEvent {
   readonly side: number
   readonly price: number
   readonly qty: number
-  /** The chain that it belongs to (server/fold/chain.ts); undefined for events that are told. */
+  /** The chain that it belongs to (server/fold/chain.ts); undefined for events that come in replay order. */
   readonly chain?: number
 }
 
@@ -40,7 +40,7 @@ export interface SeriesRecordingState {
 interface Market {
   readonly id: string
   readonly index: number
-  /** The time of its latest event, where events are told. */
+  /** The time of its latest event, where events come in replay order. */
   lastTs: bigint
 }
 

@@ -115,7 +115,7 @@ export class PolymarketLane implements FeedLane {
       this.#await(ids)
       return
     }
-    // Nobody answers it, and nothing else says that these are heard of no more.
+    // The exchange does not answer it. Only this line shows that the tokens are no longer followed.
     this.#options.log.command(JSON.stringify({ type: operation, ...command }))
     for (const id of ids) {
       this.#asked.delete(id)
