@@ -144,7 +144,10 @@ function openPush(
     } catch (error) {
       if (stop.aborted) return
       const context = { err: error, place: remote.name }
-      logger.warn(context, 'cannot pull the raw segments of today and yesterday; the collector starts and tries again')
+      logger.warn(
+        context,
+        'cannot pull the raw segments of today and yesterday; the collector starts and tries again',
+      )
     }
   }
   const pushRaw = async (signal: AbortSignal): Promise<TaskOutcome> => {
@@ -166,7 +169,12 @@ function openPush(
   return {
     schedule,
     raw: hasRaw
-      ? new TaskLoop({ task: 'raw-push', intervalMs: Math.min(intervalMs, RAW_PUSH_INTERVAL_MS), clock, run: pushRaw })
+      ? new TaskLoop({
+          task: 'raw-push',
+          intervalMs: Math.min(intervalMs, RAW_PUSH_INTERVAL_MS),
+          clock,
+          run: pushRaw,
+        })
       : undefined,
     pullOpenDates: pullOnce,
     // What a lake that begins anew lacks is not made anew without the rows of before.
@@ -194,7 +202,11 @@ function openPush(
   }
 }
 
-function outcomeOf({ transferredCount, conflicts, failures: [first, ...others] }: LakeSyncResult): TaskOutcome {
+function outcomeOf({
+  transferredCount,
+  conflicts,
+  failures: [first, ...others],
+}: LakeSyncResult): TaskOutcome {
   return {
     rowCount: transferredCount,
     errorCount: conflicts.length + others.length + (first === undefined ? 0 : 1),

@@ -41,7 +41,8 @@ const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'kept-in',
     placeholder: '<place>',
-    description: 'only remove order-book files that s3://bucket/prefix or a directory holds with the same bytes',
+    description:
+      'only remove order-book files that s3://bucket/prefix or a directory holds with the same bytes',
     env: 'BOOKCAST_PRUNE_KEPT_IN',
   },
   {

@@ -110,7 +110,8 @@ async function synchronizeRaw(
     journal,
     clock,
     report: run.report,
-    folder: options.folder === undefined ? new RawFolder(lake, { shareMax: 1 }) : (options.folder ?? undefined),
+    folder:
+      options.folder === undefined ? new RawFolder(lake, { shareMax: 1 }) : (options.folder ?? undefined),
     bringOver: (key) => run.bringOver({ key }, false),
     onBytes: (count) => progress?.onBytes?.(count),
   })

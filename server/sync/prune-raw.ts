@@ -5,7 +5,13 @@ import { join } from 'node:path'
 import { rawKey } from '../../shared/lake-layout.ts'
 import { type LobSource, lobSources } from '../../shared/lob-sources.ts'
 import { MergeBusy, withSource } from '../fold/series-lock.ts'
-import { type DateManifest, rawDates, readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
+import {
+  type DateManifest,
+  rawDates,
+  readManifest,
+  segmentsOnDisk,
+  writeManifest,
+} from '../raw/date-manifest.ts'
 import { DirectoryStore } from './directory-store.ts'
 
 /** An import or a fold is not waited for. */
@@ -32,10 +38,16 @@ export async function* pruneRaw(
       const prune = (): Promise<readonly PrunedSegment[]> => pruneDate(lake, source, date, isApplied)
       try {
         const place = { lake, source }
-        yield* isApplied ? await withSource(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, prune) : await prune()
+        yield* isApplied
+          ? await withSource(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, prune)
+          : await prune()
       } catch (error) {
         if (!(error instanceof MergeBusy)) throw error
-        yield { key: rawKey(source, date, ''), sizeBytes: 0, reason: `is locked: ${error.owner} writes to it` }
+        yield {
+          key: rawKey(source, date, ''),
+          sizeBytes: 0,
+          reason: `is locked: ${error.owner} writes to it`,
+        }
       }
     }
   }
@@ -53,7 +65,8 @@ async function pruneDate(
   const reason = reasonToKeep(lake, source, date, manifest, names)
   if (reason !== undefined) return [{ key: rawKey(source, date, ''), sizeBytes: 0, reason }]
   const isSealed = manifest!.segments.length === 0
-  if (isApplied && !isSealed) await writeManifest(lake, { ...manifest!, epoch: manifest!.epoch + 1, segments: [] })
+  if (isApplied && !isSealed)
+    await writeManifest(lake, { ...manifest!, epoch: manifest!.epoch + 1, segments: [] })
   const local = new DirectoryStore(lake)
   const pruned: PrunedSegment[] = []
   for (const name of names) {

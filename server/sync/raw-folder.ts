@@ -41,7 +41,11 @@ export class RawFolder {
 
   constructor(
     lake: string,
-    { shareMax = FOLDING_SHARE_MAX, nowMs = () => performance.now(), foldDates = foldInThread }: RawFolderOptions = {},
+    {
+      shareMax = FOLDING_SHARE_MAX,
+      nowMs = () => performance.now(),
+      foldDates = foldInThread,
+    }: RawFolderOptions = {},
   ) {
     this.#lake = lake
     this.#shareMax = shareMax

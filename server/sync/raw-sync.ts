@@ -14,7 +14,13 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { createHash } from 'node:crypto'
-import { lobFileOfKey, lobSourceDirectory, rawKey, RAW_MANIFEST_NAME } from '../../shared/lake-layout.ts'
+import {
+  lobFileOfKey,
+  lobSourceDirectory,
+  rawKey,
+  RAW_MANIFEST_NAME,
+  rawSegmentOfName,
+} from '../../shared/lake-layout.ts'
 import { SYNC_ATTEMPTS_MAX, SYNC_PARALLEL_DEFAULT } from '../../shared/limits.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
@@ -27,12 +33,19 @@ import { DamagedSegmentError, verifySegment } from '../raw/segment-reader.ts'
 import { backOffMs, TRANSFER_BACK_OFF } from '../tasks/back-off.ts'
 import type { Clock } from '../tasks/clock.ts'
 import { DirectoryStore } from './directory-store.ts'
-import { isEqual, listAll, type ListedObject, ObjectChanged, type ObjectHead, type ObjectStore, readTail } from './object-store.ts'
+import {
+  isEqual,
+  listAll,
+  type ListedObject,
+  ObjectChanged,
+  type ObjectHead,
+  type ObjectStore,
+  readTail,
+} from './object-store.ts'
 import {
   addRaw,
   countingSegments,
   type DateSide,
-
   hourKeyOf,
   isAbandoned,
   placeOfRawKey,
@@ -82,7 +95,11 @@ class RawConflict extends Error {
   /** Whether a recorder that seals an hour, or another push, may be between two of its steps. */
   readonly mayPass: boolean
 
-  constructor(key: string, message: string, { cause, mayPass = false }: { cause?: unknown; mayPass?: boolean } = {}) {
+  constructor(
+    key: string,
+    message: string,
+    { cause, mayPass = false }: { cause?: unknown; mayPass?: boolean } = {},
+  ) {
     super(message, { cause })
     this.key = key
     this.mayPass = mayPass
@@ -133,7 +150,8 @@ export class RawSync {
     for (const key of keys) {
       const [own, other] = [objectOf(local, key), objectOf(remote, key)]
       // Old order-book files may have been pruned in the lake that pushes.
-      if (this.#isPush && own === undefined && date.remote.files.has(key) && !this.#isRecent(date.date)) continue
+      if (this.#isPush && own === undefined && date.remote.files.has(key) && !this.#isRecent(date.date))
+        continue
       if (own === undefined || other === undefined) return false
       if (!this.#isEqualByJournal(key, own.version, other.version)) return false
     }
@@ -213,10 +231,12 @@ export class RawSync {
     ] as const) {
       side.segments.clear()
       side.manifest = side.state = undefined
-      const found = await listAll(store, signal, { raw: true, prefix }).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') return new Map<string, ListedObject>()
-        throw error
-      })
+      const found = await listAll(store, signal, { raw: true, prefix }).catch(
+        (error: NodeJS.ErrnoException) => {
+          if (error.code === 'ENOENT') return new Map<string, ListedObject>()
+          throw error
+        },
+      )
       for (const object of found.values()) {
         const place = placeOfRawKey(object.key)
         if (place !== undefined) addRaw(side, object, place.name)
@@ -294,7 +314,14 @@ export class RawSync {
   }
 
   /** Segments that no manifest lists and nobody is going to list. */
-  async #abandonedSegments({ local, remote, listed, epoch, date, source }: DateView): Promise<ReadonlySet<string>> {
+  async #abandonedSegments({
+    local,
+    remote,
+    listed,
+    epoch,
+    date,
+    source,
+  }: DateView): Promise<ReadonlySet<string>> {
     const found = new Set<string>()
     if (epoch > 0) return found
     const nowMs = this.#options.clock.nowMs()
@@ -303,7 +330,10 @@ export class RawSync {
       if (listed.has(name)) continue
       const pulled = this.#pulled.get(rawKey(source, date, name))
       const isPulled = local.segments.has(name) && pulled !== undefined && pulled.own.length > 0
-      if (isPulled || (isAbandoned(name, date, nowMs) && !this.#isSealedSlice(name, local, listed, source, date)))
+      if (
+        isPulled ||
+        (isAbandoned(name, date, nowMs) && !this.#isSealedSlice(name, local, listed, source, date))
+      )
         found.add(name)
     }
     return found
@@ -344,7 +374,9 @@ export class RawSync {
     } catch (error) {
       signal?.throwIfAborted()
       const reason = error instanceof Error ? error.message : String(error)
-      throw new RawConflict(rawKey(source, date, RAW_MANIFEST_NAME), `The date cannot be folded. ${reason}`, { cause: error })
+      throw new RawConflict(rawKey(source, date, RAW_MANIFEST_NAME), `The date cannot be folded. ${reason}`, {
+        cause: error,
+      })
     }
     this.#folded.add(source)
     this.#foldCount += 1
@@ -365,6 +397,7 @@ export class RawSync {
     if (isRemoval && hasOtherFiles(own, others, local)) {
       for (const key of remote.files.keys()) if (!local.files.has(key)) await this.#removeRemote(key)
     }
+    if (!isRemoval && this.#addsOnlySlices(view)) return true
     if (local.state !== undefined) await this.#copy(view, local.state.key, 'push')
     await this.#pushManifest(view, own.text, own.version)
     const kept = new Set(namesIn(own))
@@ -373,6 +406,20 @@ export class RawSync {
       if (!kept.has(name) && (isRemoval || isSuperseded)) await this.#removeRemote(rawKey(source, date, name))
     }
     return false
+  }
+
+  /**
+   * Whether the lake's manifest only adds slices of the open hour, and no other recorder writes any. Such a manifest is not worth
+   * its bytes with every slice: a collector that takes over folds the slices without it.
+   */
+  #addsOnlySlices({ own, others, remote, counting, date }: DateView): boolean {
+    if (others === undefined || own === undefined || own.manifest.fold !== others.manifest.fold) return false
+    const nowMs = this.#options.clock.nowMs()
+    const known = new Set(namesIn(others))
+    const added = namesIn(own).filter((name) => counting.has(name) && !known.has(name))
+    const open = [...added, ...remote.segments.keys()].filter((name) => !isAbandoned(name, date, nowMs))
+    const recorders = new Set(open.map((name) => rawSegmentOfName(name)?.recorder))
+    return added.length > 0 && recorders.size === 1 && added.every((name) => open.includes(name))
   }
 
   /** Makes the lake what the remote side is. */
@@ -405,7 +452,8 @@ export class RawSync {
     if (ownText !== own.text) {
       await this.#alone(source, async () => {
         await this.#writeLocalManifest(view, ownText, own.version, undefined)
-        for (const name of namesIn(own)) if (!counting.has(name)) await this.#removeLocal(rawKey(source, date, name))
+        for (const name of namesIn(own))
+          if (!counting.has(name)) await this.#removeLocal(rawKey(source, date, name))
       })
       return false
     }
@@ -466,7 +514,10 @@ export class RawSync {
       return true
     }
     const { signal } = this.#options
-    const [a, b] = [await factsOf(this.#local, ownHead, signal), await factsOf(this.#remote, otherHead, signal)]
+    const [a, b] = [
+      await factsOf(this.#local, ownHead, signal),
+      await factsOf(this.#remote, otherHead, signal),
+    ]
     const isBehind = a === undefined || (b !== undefined && coversLess(a, b) !== undefined)
     const isAhead = b === undefined || (a !== undefined && coversLess(b, a) !== undefined)
     if (!this.#isPush) {
@@ -514,7 +565,8 @@ export class RawSync {
   async #bringOverFiles({ local, remote }: DateView): Promise<boolean> {
     for (const key of (this.#isPush ? local : remote).files.keys()) {
       const [own, other] = [local.files.get(key), remote.files.get(key)]
-      if (own !== undefined && other !== undefined && this.#isEqualByJournal(key, own.version, other.version)) continue
+      if (own !== undefined && other !== undefined && this.#isEqualByJournal(key, own.version, other.version))
+        continue
       await this.#options.bringOver(key)
     }
     return true
@@ -539,7 +591,8 @@ export class RawSync {
   async #pushFile(view: DateView, key: string, isFirst: boolean): Promise<void> {
     const own = view.local.files.get(key)
     const other = view.remote.files.get(key)
-    if (own !== undefined && other !== undefined && this.#isEqualByJournal(key, own.version, other.version)) return
+    if (own !== undefined && other !== undefined && this.#isEqualByJournal(key, own.version, other.version))
+      return
     const [next, present] = await this.#heads(key)
     if (next === undefined) return
     if (isFirst && present !== undefined && !isEqual(next, present)) {
@@ -727,9 +780,13 @@ export class RawSync {
       await rm(taken, { force: true })
       if (!(error instanceof DamagedSegmentError)) throw error
       const [sentence] = error.message.replace(taken, `${this.#remote.name}/${key}`).split(' Restore it ')
-      throw new RawConflict(key, `${sentence} Remove the object: a lake that holds the segment pushes it again.`, {
-        cause: error,
-      })
+      throw new RawConflict(
+        key,
+        `${sentence} Remove the object: a lake that holds the segment pushes it again.`,
+        {
+          cause: error,
+        },
+      )
     }
     const own = await this.#local.stat(key)
     if (own === undefined) throw new ObjectChanged(key)
@@ -811,7 +868,8 @@ export class RawSync {
 
   /** Segments of one name hold the same lines, even where gzip has compressed them differently. */
   async #noteSegment(key: string, ownVersion: string, otherVersion: string): Promise<void> {
-    if (!this.#isEqualByJournal(key, ownVersion, otherVersion)) await this.#note(key, ownVersion, otherVersion)
+    if (!this.#isEqualByJournal(key, ownVersion, otherVersion))
+      await this.#note(key, ownVersion, otherVersion)
   }
 
   /** A content that this direction writes to its target. */
@@ -846,7 +904,11 @@ function namesIn(side: ManifestOfSide | undefined): readonly string[] {
  * Whether files that only the other side has were derived from segments that `higher` has removed. A manifest without segments
  * keeps every file (`--keep-raw`), and a side without files has pruned them.
  */
-function hasOtherFiles(higher: ManifestOfSide, lower: ManifestOfSide | undefined, { files }: DateSide): boolean {
+function hasOtherFiles(
+  higher: ManifestOfSide,
+  lower: ManifestOfSide | undefined,
+  { files }: DateSide,
+): boolean {
   return namesIn(higher).length > 0 && namesIn(lower).length > 0 && files.size > 0
 }
 

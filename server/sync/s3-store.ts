@@ -118,8 +118,7 @@ export class S3Store implements ObjectStore {
       if (options.raw !== true && last.startsWith(`${this.#prefix}${RAW_PREFIX}`))
         place = { StartAfter: `${this.#prefix}${RAW_PREFIX.slice(0, -1)}${AFTER_SLASH}` }
       // A service that goes on without saying where would be asked the same page for ever.
-      else if (page.NextContinuationToken === undefined)
-        throw new Error(`${this.name}: a listing breaks off`)
+      else if (page.NextContinuationToken === undefined) throw new Error(`${this.name}: a listing breaks off`)
       else place = { ContinuationToken: page.NextContinuationToken }
     }
   }

@@ -12,7 +12,11 @@ import { SyncJournal } from './sync-journal.ts'
  * @param remoteName the name of the object store, as pushes have it
  * @param raw whether raw segments are pushed
  */
-export async function unpushedFiles(lake: string, remoteName: string, raw = true): Promise<readonly string[]> {
+export async function unpushedFiles(
+  lake: string,
+  remoteName: string,
+  raw = true,
+): Promise<readonly string[]> {
   const journal = await SyncJournal.read(lake, `push ${remoteName}`)
   const local = new DirectoryStore(lake)
   const keys: string[] = []

@@ -8,7 +8,13 @@ import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { manifestPath, readManifest, segmentsOnDisk, unionOfSegments, writeManifest } from '../../server/raw/date-manifest.ts'
+import {
+  manifestPath,
+  readManifest,
+  segmentsOnDisk,
+  unionOfSegments,
+  writeManifest,
+} from '../../server/raw/date-manifest.ts'
 import type { SegmentFacts } from '../../server/raw/segment-writer.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
@@ -20,7 +26,16 @@ import { runs } from '../support/effort.ts'
 import { SeededRandom } from '../import/pieces/seeded-random.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
-import { foldedAnew, foldHere, folderOf, readBucket, readWhole, seal, SOURCE, writeSegment } from './raw-lakes.ts'
+import {
+  foldedAnew,
+  foldHere,
+  folderOf,
+  readBucket,
+  readWhole,
+  seal,
+  SOURCE,
+  writeSegment,
+} from './raw-lakes.ts'
 
 const COURSES = runs(5, 50, 'RAW_COURSES')
 const ONLY = process.env['RAW_COURSE_SEED']
@@ -134,7 +149,13 @@ class Collector {
   async seal(isKilled: boolean): Promise<void> {
     for (const [id, slices] of this.#slices) {
       const [date, hour] = id.split(' ') as [string, string]
-      const plan = { recorder: this.recorder, date, hour: Number(hour), fromMinute: 0, toMinute: slices.length * 3 }
+      const plan = {
+        recorder: this.recorder,
+        date,
+        hour: Number(hour),
+        fromMinute: 0,
+        toMinute: slices.length * 3,
+      }
       this.#sealed.push(await seal(this.lake, plan, slices))
       this.#slices.delete(id)
       if (isKilled) return
@@ -150,7 +171,9 @@ class Collector {
       const before = await readManifest(this.lake, SOURCE, date)
       if (before === undefined) continue
       const onDisk = new Set(await segmentsOnDisk(this.lake, SOURCE, date))
-      const kept = before.segments.filter(({ name }) => onDisk.has(name) || !name.startsWith(`${this.recorder}-`))
+      const kept = before.segments.filter(
+        ({ name }) => onDisk.has(name) || !name.startsWith(`${this.recorder}-`),
+      )
       const sealed = this.#sealed.filter((facts) => facts.date === date && onDisk.has(facts.name))
       await writeManifest(this.lake, { ...before, segments: unionOfSegments(kept, sealed) })
     }
@@ -189,7 +212,14 @@ class Collector {
 
   async pullAll(clock = CLOCK): Promise<LakeSyncResult> {
     const { lake } = this
-    return await syncLake({ lake, remote: this.#store(), direction: 'pull', raw: true, clock, folder: folderOf(lake) })
+    return await syncLake({
+      lake,
+      remote: this.#store(),
+      direction: 'pull',
+      raw: true,
+      clock,
+      folder: folderOf(lake),
+    })
   }
 
   async attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
@@ -259,7 +289,11 @@ async function course(t: TestContext, seed: number): Promise<void> {
     const [one, other] = collectors as [Collector, Collector]
     const whole = await readWhole(one.lake)
     assert.deepEqual(summary(await readWhole(other.lake)), summary(whole), 'both lakes')
-    assert.deepEqual(summary(await readBucket(new TailedStore(server.store()))), summary(whole), 'lake and bucket')
+    assert.deepEqual(
+      summary(await readBucket(new TailedStore(server.store()))),
+      summary(whole),
+      'lake and bucket',
+    )
     for (const date of DATES) {
       const manifest = await readManifest(one.lake, SOURCE, date)
       const names = manifest?.segments.map(({ name }) => name) ?? []
@@ -276,7 +310,20 @@ async function course(t: TestContext, seed: number): Promise<void> {
   }
 }
 
-const ACTIONS = ['record', 'record', 'seal', 'import', 'fold', 'push', 'push', 'slices', 'both', 'copy', 'empty', 'stale'] as const
+const ACTIONS = [
+  'record',
+  'record',
+  'seal',
+  'import',
+  'fold',
+  'push',
+  'push',
+  'slices',
+  'both',
+  'copy',
+  'empty',
+  'stale',
+] as const
 
 function summary(tree: Record<string, string>): string[] {
   return Object.entries(tree).map(([key, bytes]) => `${key} ${bytes.length} ${bytes.slice(-40)}`)

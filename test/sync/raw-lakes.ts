@@ -92,7 +92,8 @@ export async function readWhole(root: string): Promise<Record<string, string>> {
   const tree: Record<string, string> = {}
   for (const key of (await entriesBelow(root)).toSorted()) {
     if (key.split('/').some((part) => part.startsWith('.'))) continue
-    if (/\.(?:parquet|ndjson\.gz|json|json\.gz)$/.test(key)) tree[key] = (await readFile(join(root, key))).toString('base64')
+    if (/\.(?:parquet|ndjson\.gz|json|json\.gz)$/.test(key))
+      tree[key] = (await readFile(join(root, key))).toString('base64')
   }
   return tree
 }
@@ -108,11 +109,18 @@ export async function readBucket(store: ObjectStore): Promise<Record<string, str
 }
 
 /** What a fold of all segments of a lake gives in an empty one. */
-export async function foldedAnew(lake: string, into: string, dates: readonly string[]): Promise<Record<string, string>> {
+export async function foldedAnew(
+  lake: string,
+  into: string,
+  dates: readonly string[],
+): Promise<Record<string, string>> {
   for (const date of dates) {
     for (const name of await segmentsOnDisk(lake, SOURCE, date)) {
       await mkdir(rawDateDirectory(into, SOURCE, date), { recursive: true })
-      await cp(join(rawDateDirectory(lake, SOURCE, date), name), join(rawDateDirectory(into, SOURCE, date), name))
+      await cp(
+        join(rawDateDirectory(lake, SOURCE, date), name),
+        join(rawDateDirectory(into, SOURCE, date), name),
+      )
     }
   }
   await foldHere(into, dates)

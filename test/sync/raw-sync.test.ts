@@ -14,19 +14,50 @@ import { TailedStore } from '../../server/sync/tailed-store.ts'
 import { rawKey } from '../../shared/lake-layout.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
-import { foldHere, foldedAnew, folderOf, readBucket, readWhole, seal, SOURCE, writeSegment } from './raw-lakes.ts'
+import {
+  foldHere,
+  foldedAnew,
+  folderOf,
+  readBucket,
+  readWhole,
+  seal,
+  SOURCE,
+  writeSegment,
+} from './raw-lakes.ts'
 
 const DATE = '2026-06-24'
 const NOW_MS = Date.parse('2026-06-26T12:00:00Z')
 const clockAt = (nowMs: number) => ({ nowMs: () => nowMs, sleep: async () => {} })
 const CLOCK = clockAt(NOW_MS)
 
-function push(server: S3Server, lake: string, options: Partial<LakeSyncOptions> = {}): Promise<LakeSyncResult> {
-  return syncLake({ lake, remote: storeOf(server), direction: 'push', clock: CLOCK, folder: folderOf(lake), ...options })
+function push(
+  server: S3Server,
+  lake: string,
+  options: Partial<LakeSyncOptions> = {},
+): Promise<LakeSyncResult> {
+  return syncLake({
+    lake,
+    remote: storeOf(server),
+    direction: 'push',
+    clock: CLOCK,
+    folder: folderOf(lake),
+    ...options,
+  })
 }
 
-function pull(server: S3Server, lake: string, options: Partial<LakeSyncOptions> = {}): Promise<LakeSyncResult> {
-  return syncLake({ lake, remote: storeOf(server), direction: 'pull', clock: CLOCK, folder: folderOf(lake), ...options })
+function pull(
+  server: S3Server,
+  lake: string,
+  options: Partial<LakeSyncOptions> = {},
+): Promise<LakeSyncResult> {
+  return syncLake({
+    lake,
+    remote: storeOf(server),
+    direction: 'pull',
+    clock: CLOCK,
+    folder: folderOf(lake),
+    ...options,
+  })
 }
 
 function storeOf(server: S3Server): ObjectStore {
@@ -35,7 +66,10 @@ function storeOf(server: S3Server): ObjectStore {
 
 const bucketOf = (server: S3Server): Promise<Record<string, string>> => readBucket(storeOf(server))
 
-async function lakeOf(t: TestContext, ...plans: readonly { recorder: string; hour: number }[]): Promise<string> {
+async function lakeOf(
+  t: TestContext,
+  ...plans: readonly { recorder: string; hour: number }[]
+): Promise<string> {
   const lake = await temporaryDirectory(t)
   for (const plan of plans) await writeSegment(lake, { date: DATE, fromMinute: 1, toMinute: 6, ...plan })
   await foldHere(lake, [DATE])
@@ -110,7 +144,9 @@ test('the manifest is written last, after segments, files and fold state', async
   await push(server, lake)
   const kinds = server.requests
     .filter(({ method }) => method === 'PUT')
-    .map(({ key }) => (key.startsWith('lob/') ? 'file' : key.replace(/^.*\//, '').replace(/^import.*$/, 'segment')))
+    .map(({ key }) =>
+      key.startsWith('lob/') ? 'file' : key.replace(/^.*\//, '').replace(/^import.*$/, 'segment'),
+    )
   assert.deepEqual(kinds, ['segment', 'file', 'fold.json.gz', 'manifest.json'])
 })
 
@@ -130,7 +166,13 @@ test('slices go from the bucket when the sealed hour is there, and nothing folds
         firstLine: minute === 0 ? 0 : minute + 1,
       }),
     )
-    const options = { lake, remote: storeOf(server), sources: [SOURCE] as const, clock, signal: new AbortController().signal }
+    const options = {
+      lake,
+      remote: storeOf(server),
+      sources: [SOURCE] as const,
+      clock,
+      signal: new AbortController().signal,
+    }
     assert.equal((await pushNewSegments(options)).transferredCount, 1)
   }
   const folds: number[] = []
@@ -162,6 +204,35 @@ test('slices of a collector that died with its disk are folded by the one that t
   noProblems(await push(server, next, { clock }))
   assert.equal((await readManifest(next, SOURCE, DATE))?.segments.length, 2)
   assert.deepEqual(await bucketOf(server), await readWhole(next))
+})
+
+test('a manifest is not pushed with every slice, unless another recorder writes too', async (t) => {
+  const server = await startS3Server(t)
+  const lake = await temporaryDirectory(t)
+  const clock = clockAt(Date.parse(`${DATE}T03:20:00Z`))
+  const manifests = (): number =>
+    server.requests.filter(({ method, key }) => method === 'PUT' && key.endsWith('manifest.json')).length
+  const files = (): number =>
+    server.requests.filter(({ method, key }) => method === 'PUT' && key.includes('.parquet')).length
+  const slice = async (recorder: string, fromMinute: number): Promise<void> => {
+    const firstLine = fromMinute === 0 ? 0 : fromMinute + 1
+    await writeSegment(lake, {
+      recorder,
+      date: DATE,
+      hour: 3,
+      fromMinute,
+      toMinute: fromMinute + 3,
+      firstLine,
+    })
+    await foldHere(lake, [DATE])
+    noProblems(await push(server, lake, { clock }))
+  }
+  for (const minute of [0, 3, 6, 9]) await slice('host1', minute)
+  assert.deepEqual([manifests(), files()], [1, 4])
+  await slice('host2', 0)
+  assert.deepEqual([manifests(), files()], [2, 4], 'its books are those of the first')
+  noProblems(await push(server, lake, { clock: CLOCK }))
+  assert.deepEqual(await bucketOf(server), await readWhole(lake))
 })
 
 test('listed slices go from both sides once the sealed hour is listed', async (t) => {
@@ -204,7 +275,13 @@ test('what an epoch removed never comes back, in any order of pushes', async (t)
     const [a, b, c] = ['a', 'b', 'c'].map((name) => lakes.get(name)!) as [string, string, string]
     const removed = await segmentsOnDisk(a, SOURCE, DATE)
     for (const name of removed) await rm(join(a, rawKey(SOURCE, DATE, name)))
-    const { name } = await writeSegment(a, { recorder: 'import', date: DATE, hour: 7, fromMinute: 1, toMinute: 4 })
+    const { name } = await writeSegment(a, {
+      recorder: 'import',
+      date: DATE,
+      hour: 7,
+      fromMinute: 1,
+      toMinute: 4,
+    })
     await foldHere(a, [DATE], new Map([[DATE, { added: [name], replacedBy: 1 }]]))
     // One side adds what the replacement cannot know, another one is only stale.
     await writeSegment(b, { recorder: 'import', date: DATE, hour: 8, fromMinute: 1, toMinute: 4 })
@@ -226,7 +303,10 @@ test('pruned raw is removed everywhere, and the derived files stay', async (t) =
   await pull(server, other, { raw: true })
   const pruned = async (isApplied: boolean): Promise<unknown[]> =>
     await listOf(pruneRaw(one, '2026-06-25', isApplied, undefined))
-  assert.deepEqual([(await pruned(false)).length, (await pruned(true)).length, (await pruned(true)).length], [1, 1, 0])
+  assert.deepEqual(
+    [(await pruned(false)).length, (await pruned(true)).length, (await pruned(true)).length],
+    [1, 1, 0],
+  )
   assert.deepEqual(
     [(await readManifest(one, SOURCE, DATE))?.epoch, await segmentsOnDisk(one, SOURCE, DATE)],
     [1, []],
@@ -274,7 +354,10 @@ test('damaged and misnamed objects are named, and the rest goes on', async (t) =
   await writeFile(join(lake, rawKey(SOURCE, DATE, 'notes.ndjson.gz')), 'x')
   const pushed = await push(server, lake)
   assert.match([...pushed.conflictReasons.values()].join('\n'), /notes\.ndjson\.gz is misnamed/)
-  assert.match([...pushed.conflictReasons.values()].join('\n'), /manifest\.json is damaged: it is no valid JSON/)
+  assert.match(
+    [...pushed.conflictReasons.values()].join('\n'),
+    /manifest\.json is damaged: it is no valid JSON/,
+  )
 })
 
 test('a manifest that lists a segment nobody has is named, with the remedy', async (t) => {
@@ -285,7 +368,10 @@ test('a manifest that lists a segment nobody has is named, with the remedy', asy
   await storeOf(server).remove(rawKey(SOURCE, DATE, name!))
   const copy = await temporaryDirectory(t)
   const { conflictReasons } = await pull(server, copy, { raw: true })
-  assert.match([...conflictReasons.values()].join(), /lists segment s3:\/\/lake\/raw\/\S+, which is missing\. Restore it/)
+  assert.match(
+    [...conflictReasons.values()].join(),
+    /lists segment s3:\/\/lake\/raw\/\S+, which is missing\. Restore it/,
+  )
   assert.equal(await readManifest(copy, SOURCE, DATE), undefined)
   // The lake that has it pushes it again.
   noProblems(await push(server, lake))

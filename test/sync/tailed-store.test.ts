@@ -175,7 +175,9 @@ test('the object of a date that is over is whole, and so is that of another proc
   const recording = await Recording.start(t, server, at('22:00:00'))
   const replica = new Replica(await temporaryDirectory(t), server)
   const puts = (): string[] =>
-    server.requests.filter(({ method, key }) => method === 'PUT' && key.startsWith('lob/')).map(({ key }) => key)
+    server.requests
+      .filter(({ method, key }) => method === 'PUT' && key.startsWith('lob/'))
+      .map(({ key }) => key)
   await recording.recordUntil(at('23:30:00'))
   await recording.push()
   await recording.recordUntil(at('23:31:00'))
