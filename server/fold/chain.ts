@@ -45,6 +45,12 @@ export interface FollowedMarket {
   lastAt: bigint
 }
 
+/** Chains of a connection that go on from the date before leave markets. */
+export interface Leaving {
+  readonly at: bigint
+  isMeant(sid: number | null, marketId: string): boolean
+}
+
 export class Chain {
   /** Counts the chains of a date, in the order in which they begin. */
   readonly id: number
@@ -70,6 +76,8 @@ export class Chain {
   lastAt = 0n
   lastRecvTs = 0n
   readonly followed = new Map<string, FollowedMarket>()
+  /** Of the chain that stands for a recorder's connection. */
+  readonly leavings: Leaving[] = []
   /** Markets that it ever stated something of. */
   readonly markets = new Set<string>()
   /** By place in the ring: number (0 where nothing is numbered) and key. */

@@ -4,7 +4,7 @@
 
 import { NS_PER_DAY, NS_PER_HOUR, later } from '../../shared/utc-date.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
-import type { Chain, ChainSink, Connections } from './chain.ts'
+import type { Chain, ChainSink, Connections, Leaving } from './chain.ts'
 import type { GapCause } from './fold-tally.ts'
 import type { Line, Piece } from './piece.ts'
 import { isFirstBooks } from './stretches.ts'
@@ -284,6 +284,11 @@ export class OwnConnections {
   /** What comes next goes on from nothing. */
   #lose(connection: Connection, cause: GapCause): void {
     this.#release(connection)
+    const { spine, date } = connection
+    if (connection.isOlder) {
+      const at = this.#placeEnd(connection, later(spine.lastAt, date.dayStart) + 1n)
+      this.#note(connection, at, () => true)
+    }
     for (const chain of connection.chains.values()) {
       chain.isEnded = true
       this.#end(connection, chain, later(chain.lastAt, connection.spine.lastAt) + 1n, cause)
@@ -294,12 +299,32 @@ export class OwnConnections {
   }
 
   #end({ date, spine, recorder }: Connection, chain: Chain, ts: bigint, cause: GapCause): void {
+    const at = this.#placeEnd({ date, spine, recorder }, ts)
+    date.end(chain, at, () => false)
+    this.#options.onGap?.(cause, chain.followed.size)
+    chain.followed.clear()
+  }
+
+  #placeEnd({ date, spine, recorder }: Pick<Connection, 'date' | 'spine' | 'recorder'>, ts: bigint): bigint {
     const floor = later(floorOf(this.#recorders.get(recorder)!.now), date.dayStart)
     // What is placed at the start of the open hour is covered until then.
     if (floor > ts) spine.hear(floor, floor)
-    date.end(chain, later(ts, floor), () => false)
-    this.#options.onGap?.(cause, chain.followed.size)
-    chain.followed.clear()
+    return later(ts, floor)
+  }
+
+  /** A fold of one date learns later which markets a connection followed at its start: it notes what ends them. */
+  #note({ spine, isOlder }: Connection, at: bigint, isMeant: Leaving['isMeant']): void {
+    if (isOlder && this.#options.only !== undefined) spine.leavings.push({ at, isMeant })
+  }
+
+  #noteMessage(connection: Connection, { sid, body }: FeedMessage, at: bigint): void {
+    const ofChain = (other: number | null): boolean => sid === undefined || other === sid
+    if (body.kind === 'book' && sid !== undefined)
+      this.#note(connection, at + 1n, (other, id) => other !== sid && id === body.marketId)
+    else if (body.kind === 'following') this.#note(connection, at, (other, id) => ofChain(other) && !body.marketIds.has(id))
+    else if (body.kind === 'left') this.#note(connection, at, (_, id) => body.tokens.has(id.slice(id.lastIndexOf(':') + 1)))
+    else if (body.kind === 'unsubscribed') this.#note(connection, at, ofChain)
+    else if (body.kind === 'finished') this.#note(connection, at, (other, id) => ofChain(other) && id === body.marketId)
   }
 
   // Times.
@@ -363,6 +388,7 @@ export class OwnConnections {
     }
     spine.hear(at, line.recvTs)
     for (const message of line.messages) {
+      this.#noteMessage(connection, message, at)
       if (this.#options.isNumbered) this.#readNumbered(connection, message, at, line.recvTs)
       else this.#deliver(connection, this.#chain(connection, null), message, at, line.recvTs)
     }
@@ -412,6 +438,7 @@ export class OwnConnections {
     if (chain === undefined) return
     connection.chains.delete(sid)
     chain.isEnded = true
+    this.#note(connection, this.#placeEnd(connection, chain.lastAt + 1n), (other) => other === sid)
     this.#end(connection, chain, chain.lastAt + 1n, 'sequence gap')
   }
 
@@ -437,6 +464,11 @@ export class OwnConnections {
 function partsOf(connection: string): { readonly recorder: string; readonly start: number } {
   const [recorder = '', start = ''] = connection.split('/', 2)
   return { recorder, start: Number(start) || 0 }
+}
+
+/** When a chain of the connection that `spine` stands for leaves a market that it follows from the date before. */
+export function leavingOf(spine: Chain, sid: number | null, marketId: string): bigint | undefined {
+  return spine.leavings.find(({ isMeant }) => isMeant(sid, marketId))?.at
 }
 
 /** The start of the hour that is open when `now` is received. */

@@ -21,6 +21,8 @@ export interface Line {
   /** Of a recorder's own line: its number in its connection, and what happened to that. */
   readonly n?: number | undefined
   readonly event?: ConnectionEvent | undefined
+  /** Of a row of an order-book file: when it was received. Its prices are those of the yes leg. */
+  readonly rowRecvTs?: bigint | undefined
 }
 
 export interface Piece {

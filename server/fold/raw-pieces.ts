@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import { groupedBy } from '../../shared/grouped-by.ts'
 import { rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import { BadLineError } from '../feed/bad-line.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
 import { marketsOf } from '../feed/feed-message.ts'
 import type { Frame } from '../feed/frame.ts'
 import type { ManifestSegment } from '../raw/date-manifest.ts'
-import type { SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
+import type { KeptRow, SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
 import { readSegment } from '../raw/segment-reader.ts'
 import { lineKey } from './piece.ts'
 import type { Line, Piece } from './piece.ts'
@@ -106,6 +107,14 @@ export class RawPieces implements RawDates {
   }
 }
 
+function messageOfRow({ marketId, event, side, price, qty, seq }: KeptRow, ts: bigint | undefined): FeedMessage {
+  const place = { sid: undefined, seq: Number(seq), ts }
+  if (event === EVENT_CLEAR) return { ...place, body: { kind: 'book', marketId, levels: [] } }
+  // The book is unknown from then on.
+  if (event === EVENT_GAP) return { ...place, body: { kind: 'finished', marketId } }
+  return { ...place, body: { kind: 'changes', event, changes: [{ marketId, side, price, qty }] } }
+}
+
 function ofConnection(own: Map<string, Map<number, Line>>, connection: string): Map<number, Line> {
   let lines = own.get(connection)
   if (lines === undefined) own.set(connection, (lines = new Map()))
@@ -139,6 +148,8 @@ export class LineReading {
         return { recvTs, n, key: lineKey(recvTs, line.text), isList: false, messages: [HEARTBEAT] }
       case 'event':
         return { recvTs, n, key: lineKey(recvTs, line.event), isList: false, messages: [], event: line.event }
+      case 'row':
+        return { recvTs, n, key: 0, isList: false, messages: [messageOfRow(line.row, recvTs)], rowRecvTs: line.row.recvTs }
       case 'skipped':
         return { recvTs, n, key: 0, isList: false, messages: [], isSkipped: true }
     }

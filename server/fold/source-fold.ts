@@ -22,6 +22,7 @@ import { DateReading } from './date-reading.ts'
 import { digestOf, readFoldState } from './fold-state.ts'
 import type { ClosingMarket, FoldState } from './fold-state.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
+import { CONNECTION_SID, leavingOf } from './own-connections.ts'
 import type { Piece } from './piece.ts'
 
 /** The raw pieces of a source's dates. */
@@ -280,6 +281,8 @@ function goOn(
     if (shared === undefined) connectionOf.set(connection, chain.connection)
     else reading.connections.join(shared, chain.connection)
   }
+  const spines = reading.chains.filter(({ sid }) => sid === CONNECTION_SID)
+  const spineOf = new Map(spines.map((chain) => [reading.connections.of(chain.connection), chain]))
   for (const [old, markets] of followed) {
     const { connection, sid, isTurned } = outlineOf.get(old)!
     let own = chainOf.get(old)
@@ -292,9 +295,12 @@ function goOn(
       chainOf.set(old, own)
     }
     const chain = reading.chains[own]!
+    const spine = chain.name === undefined ? undefined : spineOf.get(reading.connections.of(chain.connection))
     for (const [id, series] of markets) {
+      const left = spine === undefined || chain.markets.has(id) ? undefined : leavingOf(spine, chain.sid, id)
       chain.follow(id, series, dayStart)
       reading.recordingOf(series).cover(dayStart)
+      if (left !== undefined) reading.leave(chain, id, left)
     }
   }
   return chainOf

@@ -17,6 +17,7 @@ import {
   framesText,
   headerText,
   messageText,
+  rowText,
   seriesText,
 } from '../raw/segment-lines.ts'
 import type { ConnectionPlace, FramesLine, SegmentLine } from '../raw/segment-lines.ts'
@@ -195,6 +196,7 @@ function textOf(line: Exclude<SegmentLine, FramesLine>, place: ConnectionPlace |
   if (line.kind === 'text') return messageText(line.recvTs, line.text, place)
   if (line.kind === 'event') return eventText(line.recvTs, line.event, place)
   if (line.kind === 'series') return seriesText(line.recvTs, line.series)
+  if (line.kind === 'row') return rowText(line.recvTs!, line.row, place!)
   return line.kind === 'header' ? headerText(line.header) : SKIPPED_TEXT
 }
 

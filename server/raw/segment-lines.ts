@@ -10,6 +10,8 @@
 //   {"recv_ts":…,"connection":"host1/1783015200000/0/1","n":17,"frame":{…}}    lines of a recorder number each connection
 //   {"recv_ts":…,"connection":…,"n":0,"event":"open"}    what happened to the connection: open, close, alive, lost
 //   {"recv_ts":…,"event":"series","series":{"<market id>":"<series>"}}    the series of markets, which frames do not state
+//   {"recv_ts":…,"connection":…,"n":3,"row":["<market id>",<event>,<side>,<price>,<qty>,"<seq>","<received, ns>"]}
+//       a row of an order-book file (lob.v1) that has no raw segments (server/fold/kept-rows.ts); `recv_ts` is its `ts`
 
 import { isRecorderName } from '../../shared/lake-layout.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
@@ -88,6 +90,22 @@ export interface SeriesLine extends LinePlace {
   readonly series: ReadonlyMap<string, string>
 }
 
+/** A row of an order-book file, in the units of lob.v1. */
+export interface KeptRow {
+  readonly marketId: string
+  readonly event: number
+  readonly side: number
+  readonly price: number
+  readonly qty: number
+  readonly seq: bigint
+  readonly recvTs: bigint
+}
+
+export interface RowLine extends LinePlace {
+  readonly kind: 'row'
+  readonly row: KeptRow
+}
+
 export interface SkippedLine extends LinePlace {
   readonly kind: 'skipped'
 }
@@ -98,7 +116,7 @@ export interface HeaderLine extends LinePlace {
 }
 
 /** One line of a segment. */
-export type SegmentLine = HeaderLine | FramesLine | TextLine | EventLine | SeriesLine | SkippedLine
+export type SegmentLine = HeaderLine | FramesLine | TextLine | EventLine | SeriesLine | RowLine | SkippedLine
 
 /** Why a line is not one of a segment. The message says what is wrong with it, without naming the file. */
 export class SegmentLineError extends Error {
@@ -146,6 +164,12 @@ export function eventText(recvTs: bigint, event: ConnectionEvent, place?: Connec
 /** The text of a line that states the series of markets. */
 export function seriesText(recvTs: bigint, series: ReadonlyMap<string, string>): string {
   return `${headOf(recvTs, undefined)}"event":"series","series":${JSON.stringify(Object.fromEntries(series))}}`
+}
+
+/** The text of a line with a row that happened at `ts`. */
+export function rowText(ts: bigint, row: KeptRow, place: ConnectionPlace): string {
+  const { marketId, event, side, price, qty, seq, recvTs } = row
+  return `${headOf(ts, place)}"row":${JSON.stringify([marketId, event, side, price, qty, String(seq), String(recvTs)])}}`
 }
 
 function headOf(recvTs: bigint | undefined, place: ConnectionPlace | undefined): string {
@@ -216,6 +240,7 @@ function lineOf(value: unknown): SegmentLine {
   ) {
     return { ...place, kind: 'event', recvTs, event }
   }
+  if (Array.isArray(value['row'])) return { ...place, kind: 'row', row: rowOf(value['row']) }
   if (skipped === 1) return { ...place, kind: 'skipped' }
   throw new SegmentLineError('a line has neither frame, frames, text, event nor skipped')
 }
@@ -260,6 +285,15 @@ function readingOf({ series, sequence, use_yes_price: useYesPrice }: Frame): Seg
     throw new SegmentLineError('its header does not say how it is read')
   }
   return { series, sequence: trust, useYesPrice }
+}
+
+function rowOf(values: readonly unknown[]): KeptRow {
+  const [marketId, event, side, price, qty, seq, recvTs] = values
+  const areNumbers = [event, side, price, qty].every((one) => Number.isSafeInteger(one))
+  const areTexts = [seq, recvTs].every((one) => typeof one === 'string' && /^\d{1,19}$/.test(one))
+  if (typeof marketId !== 'string' || !areNumbers || !areTexts) throw new SegmentLineError('a row is none of lob.v1')
+  const numbers = { event: event as number, side: side as number, price: price as number, qty: qty as number }
+  return { marketId, ...numbers, seq: BigInt(seq as string), recvTs: BigInt(recvTs as string) }
 }
 
 function seriesOf(value: Frame): ReadonlyMap<string, string> {

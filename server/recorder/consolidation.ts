@@ -12,6 +12,7 @@ import { MS_PER_DAY, MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../.
 import { exchangeOf } from '../exchanges/registry.ts'
 import { FOLD_VERSION, foldRawDates } from '../fold/fold-raw-dates.ts'
 import { FoldTally } from '../fold/fold-tally.ts'
+import { keepRows } from '../fold/kept-rows.ts'
 import { GRACE_NS, OwnConnections } from '../fold/own-connections.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
@@ -63,7 +64,7 @@ export interface ConsolidationFigures {
 }
 
 /** The recorder that the rows of files of version 0.1 are kept under. */
-const KEPT_RECORDER = 'kept-rows'
+const KEPT_RECORDER = 'kept'
 
 /** What a consolidation begins with. */
 interface Beginning {

@@ -1,0 +1,136 @@
+// Keeps the rows of an order-book file that has no raw segments, as one of version 0.1: as raw lines, so that the date can be folded
+// together with what is recorded from then on.
+
+import { open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import type { FileMetaData } from 'hyparquet'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { EVENT_CLEAR, EVENT_SET, LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
+import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { fillColumn, footerValue, readLobFooter, readRowGroup } from '../lake/lob-file-reading.ts'
+import { eventText, rowText, seriesText } from '../raw/segment-lines.ts'
+import type { KeptRow } from '../raw/segment-lines.ts'
+import { SegmentWriter } from '../raw/segment-writer.ts'
+
+/** Time without a row after which one tells that the recording went on. */
+const ALIVE_NS = 30_000_000_000n
+
+export interface KeptFile {
+  readonly lake: string
+  readonly source: LobSource
+  readonly series: string
+  readonly path: string
+  /** The recorder that the segments name. */
+  readonly recorder: string
+}
+
+interface TimedRow extends KeptRow {
+  readonly ts: bigint
+}
+
+/** The rows of a UTC hour, since the epoch. */
+interface RowsOfHour {
+  readonly hour: number
+  readonly rows: readonly TimedRow[]
+}
+
+/**
+ * Writes the rows of `path` as raw segments, one a UTC hour. Keyframes are left out, but for those of midnight.
+ * @throws {Error} that names the file where it cannot be read
+ */
+export async function keepRows(kept: KeptFile): Promise<void> {
+  const file = await open(kept.path)
+  try {
+    const { size } = await file.stat()
+    const { metadata } = await readLobFooter(file, size)
+    const coversTo = BigInt(footerValue(metadata, KEYS.coversTo) ?? 0)
+    const connection = `${kept.recorder}/0/${kept.series}/0`
+    let n = 0
+    let lastTs: bigint | undefined
+    // The book was known in between: a recorder without a line would count as one that stood still.
+    const live = (writer: SegmentWriter, until: bigint): void => {
+      for (lastTs ??= until; until - lastTs > ALIVE_NS; )
+        writer.add(eventText((lastTs += ALIVE_NS), 'alive', { connection, n: n++ }), lastTs)
+      lastTs = until
+    }
+    for await (const { hour, rows } of hoursOf(file, size, metadata)) {
+      const isLast = hour === Number(coversTo / NS_PER_HOUR)
+      const writer = await SegmentWriter.open(kept.lake, { source: kept.source, recorder: kept.recorder })
+      try {
+        const start = BigInt(hour) * NS_PER_HOUR
+        writer.add(seriesText(start, new Map(rows.map(({ marketId }) => [marketId, kept.series]))), start)
+        for (const row of rows) {
+          live(writer, row.ts)
+          writer.add(rowText(row.ts, row, { connection, n: n++ }), row.ts)
+          if (writer.isFull) await writer.drained()
+        }
+        if (isLast) {
+          live(writer, coversTo)
+          writer.add(eventText(coversTo, 'alive', { connection, n: n++ }), coversTo)
+          writer.add(eventText(coversTo, 'close', { connection, n: n++ }), coversTo)
+        }
+        const date = utcDateOf(hour * MS_PER_HOUR)
+        await writer.finish({ date, hour: hour % 24, recorder: kept.recorder })
+      } finally {
+        await writer.discard()
+      }
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`Cannot keep the rows of ${kept.path}: ${reason}. Restore it, or move it away.`, { cause: error })
+  } finally {
+    await file.close()
+  }
+}
+
+/** The rows of each hour by time; those of one market stay in their order. */
+async function* hoursOf(file: FileHandle, sizeBytes: number, metadata: FileMetaData): AsyncGenerator<RowsOfHour> {
+  let rows: TimedRow[] = []
+  let start = 0
+  for (const { num_rows: count } of metadata.row_groups) {
+    const end = start + Number(count)
+    const group = await rowsOf(file, sizeBytes, metadata, start, end)
+    const isNext = rows.length > 0 && group[0]!.ts / NS_PER_HOUR !== rows[0]!.ts / NS_PER_HOUR
+    if (isNext) yield inOrder(rows)
+    rows = isNext ? group : [...rows, ...group]
+    start = end
+  }
+  if (rows.length > 0) yield inOrder(rows)
+}
+
+function inOrder(rows: readonly TimedRow[]): RowsOfHour {
+  const changes = rows.filter((row) => !isKeyframe(row)).toSorted((a, b) => (a.ts < b.ts ? -1 : a.ts > b.ts ? 1 : 0))
+  return { hour: Number(rows[0]!.ts / NS_PER_HOUR), rows: changes }
+}
+
+function isKeyframe({ ts, seq, event }: TimedRow): boolean {
+  const isOfBook = event === EVENT_CLEAR || event === EVENT_SET
+  return isOfBook && seq === 0n && ts % NS_PER_HOUR === 0n && ts % (24n * NS_PER_HOUR) !== 0n
+}
+
+async function rowsOf(
+  file: FileHandle,
+  sizeBytes: number,
+  metadata: FileMetaData,
+  from: number,
+  to: number,
+): Promise<TimedRow[]> {
+  const columns = await readRowGroup(file, sizeBytes, metadata, from, to)
+  const column = <T>(name: string): T[] => {
+    const values = Array.from<T>({ length: to - from })
+    fillColumn(values, columns.get(name) ?? [])
+    return values
+  }
+  const [ts, recvTs, seq, qty] = ['ts', 'recv_ts', 'seq', 'qty'].map((name) => column<bigint>(name))
+  const [event, side, price] = ['event', 'side', 'price'].map((name) => column<number>(name))
+  return column<string>('market_id').map((marketId, row) => ({
+    marketId,
+    ts: ts![row]!,
+    recvTs: recvTs![row]!,
+    seq: seq![row]!,
+    event: event![row]!,
+    side: side![row]!,
+    price: price![row]!,
+    qty: Number(qty![row]!),
+  }))
+}

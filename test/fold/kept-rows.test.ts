@@ -1,0 +1,72 @@
+// The rows of an order-book file of version 0.1, which has no raw segments, kept as raw lines: folded again they give the same
+// books at every instant.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { keepRows } from '../../server/fold/kept-rows.ts'
+import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
+import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET } from '../../shared/lob-v1.ts'
+import { readLake } from '../import/pieces/lake-reader.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const DATE = '2026-06-24'
+const SERIES = 'KXHIGHNY'
+const SECOND = 1_000_000_000n
+const HOUR = 3600n * SECOND
+const DAY = BigInt(Date.parse(`${DATE}T00:00:00Z`)) * 1_000_000n
+
+async function writeOldFile(lake: string): Promise<string> {
+  const writer = new LobRecordingWriter({ lake, source: 'kalshi' })
+  const add = (market: string, ts: bigint, event: number, price: number, qty: number, side = 0): void =>
+    writer.append(SERIES, {
+      marketId: `${SERIES}-26JUN24-${market}`,
+      ts: DAY + ts,
+      recvTs: DAY + ts + 20_000_000n,
+      seq: ts / SECOND,
+      event,
+      side,
+      price,
+      qty,
+    })
+  for (const [market, from] of [
+    ['B70.5', 5n * SECOND],
+    ['B72.5', 2n * HOUR],
+  ] as const) {
+    add(market, from, EVENT_CLEAR, 0, 0)
+    add(market, from, EVENT_SET, 4500, 100_000_000)
+    add(market, from, EVENT_SET, 4700, 80_500_000, 1)
+    // Quiet for longer than a recorder is between two lines.
+    add(market, from + HOUR, EVENT_ADD, 4600, 20_000_000, 1)
+    add(market, from + HOUR, EVENT_ADD, 4600, 20_000_000, 1)
+    add(market, from + 2n * HOUR, EVENT_ADD, 4500, -100_000_000)
+  }
+  add('B70.5', 5n * HOUR, EVENT_GAP, 0, 0)
+  add('B70.5', 6n * HOUR, EVENT_CLEAR, 0, 0)
+  add('B70.5', 6n * HOUR, EVENT_SET, 3000, 7_000_000)
+  writer.cover(SERIES, DAY + 7n * HOUR + 5n)
+  await writer.finish()
+  return lobFilePath(lake, 'kalshi', SERIES, DATE)
+}
+
+test('the rows of a file without raw segments are folded again to the same books', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const path = await writeOldFile(lake)
+  const before = await readLake(lake)
+  await keepRows({ lake, source: 'kalshi', series: SERIES, path, recorder: 'kept' })
+  const signal = new AbortController().signal
+  const files = await foldRawDates({ lake, source: 'kalshi', dates: [DATE], signal })
+  assert.deepEqual(
+    files.map(({ status }) => status),
+    ['replaced'],
+  )
+  const after = await readLake(lake)
+  assert.deepEqual([...after.steps.keys()], [...before.steps.keys()])
+  for (const [market, steps] of before.steps) assert.deepEqual(changes(after.steps.get(market)!), changes(steps), market)
+})
+
+/** Steps that change something: a keyframe repeats the book. */
+function changes(steps: readonly { readonly ts: bigint; readonly text: string }[]) {
+  return steps.filter(({ text }, index) => index === 0 || text !== steps[index - 1]!.text)
+}
