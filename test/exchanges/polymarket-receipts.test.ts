@@ -77,10 +77,10 @@ test('no first book is known before it last changed, however far behind the cloc
     received(MS + 200, change(MS + 2_150, { price: '0.41', size: '3' })),
   )
   assert.deepEqual(await harness.done(), [
-    `${MS} ${N} clear`,
-    `${MS} ${N} set bid 6000 2`,
-    `${MS + 1_500} ${Y} clear`,
-    `${MS + 1_500} ${Y} set bid 4000 1`,
+    `${MS + 1_950} ${Y} clear`,
+    `${MS + 1_950} ${Y} set bid 4000 1`,
+    `${MS + 1_950} ${N} clear`,
+    `${MS + 1_950} ${N} set bid 6000 2`,
     `${MS + 2_150} ${Y} set bid 4100 3`,
   ])
 })

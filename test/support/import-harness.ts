@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { SequenceTrust } from '../../server/feed/feed-reading.ts'
+import { LineOrder } from '../../server/feed/line-order.ts'
 import type { FoldCounts } from '../../server/fold/fold-order.ts'
 import type { MarketDay } from '../../server/fold/fold-report.ts'
+import { LineFiling } from '../../server/import/line-filing.ts'
 import { importRecordings } from '../../server/import/recording-import.ts'
 import type { ImportOptions, ImportResult } from '../../server/import/recording-import.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -14,8 +16,7 @@ import { readRows } from './lob-rows.ts'
 import type { LobRow } from './lob-rows.ts'
 
 const EVENT_NAMES = ['clear', 'set', 'add', 'gap']
-/** `seq` of a row that repeats the book at the beginning of an hour. */
-const KEYFRAME_SEQ = -1n
+const NS_PER_HOUR = 3_600_000_000_000n
 
 /** A row with the series of its file. */
 export interface FoldedRow extends LobRow {
@@ -36,6 +37,12 @@ export interface FoldHarness {
   readonly tally: FoldCounts
   readonly days: readonly MarketDay[]
   readonly covered: ReadonlyMap<string, bigint>
+}
+
+/** Reads a frame as an import does before it is written. Throws BadLineError. */
+export function fileFrame(source: LobSource, frame: object): void {
+  const filing = new LineFiling({ source }, { messages: 0, badLines: 0, privateFrames: new Map() })
+  filing.file(filing.parse(JSON.stringify(frame)), new LineOrder('a recording'))
 }
 
 /** Folds messages as an import of them does. */
@@ -65,7 +72,7 @@ export function foldHarness(
         const lake = join(directory, 'lake')
         await mkdir(lake)
         result = await runImport(lake, source, { paths }, { skipBad: true, ...options })
-        rows = await rowsOf(result)
+        rows = await rowsOf(result, source, files.flat().join('\n'))
         return rows.map(textOf)
       } finally {
         await rm(directory, { recursive: true })
@@ -87,12 +94,23 @@ export function foldHarness(
   return harness
 }
 
-async function rowsOf({ files }: ImportResult): Promise<FoldedRow[]> {
+/** By time; of equal times by the messages' numbers, else in the order in which `text` names the markets. */
+async function rowsOf({ files }: ImportResult, source: LobSource, text: string): Promise<FoldedRow[]> {
   const rows: FoldedRow[] = []
-  for (const { path, series } of files) {
-    for (const row of await readRows(path)) if (row.seq !== KEYFRAME_SEQ) rows.push({ ...row, series })
-  }
-  return rows.toSorted((a, b) => (a.ts < b.ts ? -1 : a.ts > b.ts ? 1 : 0))
+  for (const { path, series } of files)
+    for (const row of await readRows(path)) if (!isKeyframe(row)) rows.push({ ...row, series })
+  const placeOf = (id: string): number => text.indexOf(id.slice(id.lastIndexOf(':') + 1))
+  const orderOf = ({ seq, market_id: id, event }: FoldedRow): number =>
+    source === 'kalshi' && event !== 3 ? Number(seq) : placeOf(id)
+  return rows.toSorted((a, b) => {
+    if (a.ts !== b.ts) return a.ts < b.ts ? -1 : 1
+    return a.market_id === b.market_id ? 0 : orderOf(a) - orderOf(b)
+  })
+}
+
+/** Rows that repeat the book at the beginning of an hour. */
+function isKeyframe({ seq, ts, event }: LobRow): boolean {
+  return seq === 0n && event !== 3 && ts % NS_PER_HOUR === 0n
 }
 
 /** `ms market event side price qty`, the time in ms, price in 1/10000 dollar, quantity in contracts. */
