@@ -80,11 +80,7 @@ export function startCollection(options: CollectionOptions): Collection {
       if (!stopping.signal.aborted) await recorder.run(stopping.signal)
     }),
     ...(compaction === undefined ? [] : [compaction.run(stopping.signal)]),
-    pulled.then(async () => {
-      if (stopping.signal.aborted) return
-      void push?.schedule.start()
-      await push?.raw?.run(stopping.signal)
-    }),
+    ...(push === undefined ? [] : [runPushes(push, pulled, stopping.signal)]),
   ]
   return {
     metrics: () => ({
@@ -105,6 +101,18 @@ export function startCollection(options: CollectionOptions): Collection {
       return (await push?.close()) ?? true
     },
   }
+}
+
+/** Pushes begin when the recorders do. */
+async function runPushes(
+  { schedule, raw }: ReturnType<typeof openPush>,
+  pulled: Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  await pulled
+  if (signal.aborted) return
+  void schedule.start()
+  await raw?.run(signal)
 }
 
 function recorderTasks(

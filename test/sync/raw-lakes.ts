@@ -61,17 +61,17 @@ export async function writeSegment(lake: string, plan: SegmentPlan): Promise<Seg
   const writer = await SegmentWriter.open(lake, header as Parameters<typeof SegmentWriter.open>[1])
   const connection = plan.connection ?? `${recorder}/1/0/${hour}`
   let n = plan.firstLine ?? 0
-  const place = () => (isImport ? undefined : { connection, n: n++ })
+  const place = () => ({ connection, n: n++ })
   const startMs = Date.parse(`${date}T00:00:00Z`) + hour * 3_600_000
   for (let minute = fromMinute; minute < toMinute; minute++) {
     const ms = startMs + minute * 60_000
     const recvTs = BigInt(ms) * 1_000_000n
     const isFirst = isImport ? minute === fromMinute : n === 0
-    if (isFirst && !isImport) writer.add(eventText(recvTs, 'open', place()!), recvTs)
+    if (isFirst && !isImport) writer.add(eventText(recvTs, 'open', place()), recvTs)
     const frame = isFirst
       ? snapshot(1, { market_ticker: market, yes_dollars_fp: [['0.4500', '90.00']] })
       : delta(minute - (isImport ? fromMinute : 0) + 1, { market_ticker: market, ts_ms: ms })
-    writer.add(framesText(recvTs, JSON.stringify(frame), false, place()), recvTs)
+    writer.add(framesText(recvTs, JSON.stringify(frame), false, isImport ? undefined : place()), recvTs)
   }
   return await writer.finish({ date, hour, recorder })
 }

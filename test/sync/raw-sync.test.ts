@@ -274,15 +274,15 @@ test('what an epoch removed never comes back, in any order of pushes', async (t)
     }
     const [a, b, c] = ['a', 'b', 'c'].map((name) => lakes.get(name)!) as [string, string, string]
     const removed = await segmentsOnDisk(a, SOURCE, DATE)
-    for (const name of removed) await rm(join(a, rawKey(SOURCE, DATE, name)))
-    const { name } = await writeSegment(a, {
+    for (const old of removed) await rm(join(a, rawKey(SOURCE, DATE, old)))
+    const added = await writeSegment(a, {
       recorder: 'import',
       date: DATE,
       hour: 7,
       fromMinute: 1,
       toMinute: 4,
     })
-    await foldHere(a, [DATE], new Map([[DATE, { added: [name], replacedBy: 1 }]]))
+    await foldHere(a, [DATE], new Map([[DATE, { added: [added.name], replacedBy: 1 }]]))
     // One side adds what the replacement cannot know, another one is only stale.
     await writeSegment(b, { recorder: 'import', date: DATE, hour: 8, fromMinute: 1, toMinute: 4 })
     await foldHere(b, [DATE])
