@@ -28,7 +28,7 @@ export class DamagedSegmentError extends Error {
   /** `reason` goes on after the file's name: `is damaged: …`, `is missing`. */
   constructor(path: string, reason: string, cause?: unknown) {
     super(
-      `Segment ${path} ${reason}. Restore it from object storage, or remove it and run \`bookcast rebuild\`.`,
+      `Segment ${path} ${reason}. Restore it from object storage, or run \`bookcast rebuild --without-damaged\`.`,
       {
         cause,
       },

@@ -341,7 +341,7 @@ function isDamage(path: string, reason: RegExp): (error: unknown) => boolean {
     error instanceof DamagedSegmentError &&
     error.message.startsWith(`Segment ${path} `) &&
     reason.test(error.message) &&
-    error.message.endsWith('Restore it from object storage, or remove it and run `bookcast rebuild`.')
+    error.message.endsWith('Restore it from object storage, or run `bookcast rebuild --without-damaged`.')
 }
 
 async function damaged(lake: string, damage: (path: string) => Promise<unknown>): Promise<string> {
