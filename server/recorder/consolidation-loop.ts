@@ -93,7 +93,7 @@ export class ConsolidationLoop {
       if (isLast) break
       await this.#pause()
     }
-    await this.#publish(consolidation)
+    await this.#publish(consolidation, true)
     this.#report(consolidation)
     await consolidation.close()
   }
@@ -104,9 +104,9 @@ export class ConsolidationLoop {
     await sleep(waitMs, undefined, { signal: this.#wake.signal }).catch(() => undefined)
   }
 
-  async #publish(consolidation: Consolidation): Promise<void> {
+  async #publish(consolidation: Consolidation, isLast = false): Promise<void> {
     const startMs = performance.now()
-    await consolidation.publish()
+    await consolidation.publish(isLast)
     const tookMs = performance.now() - startMs
     this.#publications++
     this.#publishMs = tookMs

@@ -96,7 +96,8 @@ export class Consolidation {
   /** Dates that others record too, or of which this state lacks something. */
   readonly #sharedDates: Set<string>
   readonly #partialDates: Set<string>
-  readonly #hadRaw: ReadonlySet<string>
+  /** Dates whose files are derived from raw segments. */
+  readonly #hadRaw: Set<string>
   /** By shared date: the segments of which its files were folded. */
   readonly #folded = new Map<string, string>()
   readonly #abort = new AbortController()
@@ -108,6 +109,8 @@ export class Consolidation {
   #closedHours = 0
   /** Where the log ended when reading began; undefined when that has been reached. */
   #logEnd: WalPosition | undefined
+  /** Times at which no recorder wrote the log, before it is read to the end. */
+  readonly #stops: { readonly from: bigint; readonly to: bigint }[] = []
   /** The log before it is in the checkpoint. */
   #saved: WalPosition | undefined
 
@@ -208,7 +211,7 @@ export class Consolidation {
   async advance(limit: WalPosition): Promise<boolean> {
     const piece = await this.#reader.next(limit)
     if (piece === undefined) {
-      if (this.#isLogEnd(limit)) this.#logEnd = undefined
+      if (this.#isLogEnd(limit)) await this.#reachLogEnd()
       return false
     }
     const { position } = this.#reader
@@ -219,8 +222,27 @@ export class Consolidation {
       await this.#closeHours(next === undefined ? position : { segment: piece.segment, offset: next.offset })
     }
     if (this.#raw.isDue) await this.#raw.flush()
-    if (this.#isLogEnd(position)) this.#logEnd = undefined
+    if (this.#isLogEnd(position)) await this.#reachLogEnd()
     return true
+  }
+
+  /** Own segments of a time of which the log has nothing are of a newer copy of the work directory: this state lacks them. */
+  async #reachLogEnd(): Promise<void> {
+    if (this.#logEnd === undefined) return
+    this.#logEnd = undefined
+    const { lake, source } = this.#options
+    if (this.#stops.length === 0) return
+    for (const date of this.#dates.keys()) {
+      const listed = (await readManifest(lake, source, date))?.segments ?? []
+      const isLacking = listed.some(
+        ({ name, lastTs = 0n }) =>
+          this.#isOwn(name) && this.#stops.some(({ from, to }) => lastTs > from && lastTs < to),
+      )
+      if (!isLacking) continue
+      for (const dates of [this.#partialDates, this.#sharedDates]) dates.add(date)
+      // It says that nothing is lacking.
+      await rm(checkpointPath(this.#options), { force: true })
+    }
   }
 
   #isLogEnd({ segment, offset }: WalPosition): boolean {
@@ -228,14 +250,18 @@ export class Consolidation {
     return end === undefined || segment > end.segment || (segment === end.segment && offset >= end.offset)
   }
 
-  /** Brings what has been taken into the lake: the raw segments that are due, and the files of the open date. */
-  async publish(): Promise<void> {
-    if (this.#raw.isDue) await this.#raw.flush()
+  /**
+   * Brings what has been taken into the lake: the raw segments that are due, and the files of the open date. `isLast`: nothing
+   * follows but `close`.
+   */
+  async publish(isLast = false): Promise<void> {
+    if (isLast || this.#raw.isDue) await this.#raw.flush()
     if (this.#raw.isSealed) await this.#removeLog()
     this.#raw.sealInBackground()
     for (const date of this.#dates.keys()) await this.#noticeOthers(date)
     for (const series of this.#series.values()) await series.publish()
     if (this.#logEnd !== undefined) return
+    if (isLast) await this.#raw.settled()
     for (const date of this.#dates.keys()) {
       if (this.#sharedDates.has(date)) await this.#foldShared(date)
       else await this.#raw.noteManifest(date, FOLD_VERSION)
@@ -280,6 +306,7 @@ export class Consolidation {
     const rules = new Map(dates.map((one, index) => [one, { added: segments[index]!.filter((name) => this.#isOwn(name)) }]))
     await foldRawDates({ lake, source, dates, rules, signal: this.#abort.signal, bounds })
     this.#folded.set(date, names)
+    for (const one of dates) this.#hadRaw.add(one)
   }
 
   // What the log says.
@@ -299,6 +326,8 @@ export class Consolidation {
     // A message of the hour before may still come.
     this.#hour ??= Number((recvTs - GRACE_NS) / NS_PER_HOUR)
     if (kind <= WAL_KIND.mark) this.#takeLine(record)
+    if (kind === WAL_KIND.start && this.#now > 0n && this.#logEnd !== undefined)
+      this.#stops.push({ from: this.#now, to: recvTs })
     if (recvTs > this.#now) this.#now = recvTs
     if (kind === WAL_KIND.series) this.#takeSeries(recvTs, payload)
     else if (kind === WAL_KIND.clock || kind === WAL_KIND.start) this.#takeTime()
@@ -381,14 +410,10 @@ export class Consolidation {
     const finishedParts: string[] = []
     while (this.#isHourOver(this.#now)) {
       const hour = this.#hour!
-      const dayStart = BigInt(hour + 1) * NS_PER_HOUR
       const date = utcDateOf(hour * MS_PER_HOUR)
       const isDateEnd = date !== utcDateOf((hour + 1) * MS_PER_HOUR)
       await this.#noticeOthers(date)
-      if (isDateEnd) {
-        this.#connections.enterDate(this.#dateOf(dayStart))
-        this.#dates.get(date)?.finish()
-      }
+      this.#finishDate(date)
       for (const live of this.#series.values()) {
         const { finishedPart } = await live.closeHour()
         if (finishedPart !== undefined) finishedParts.push(finishedPart)
@@ -407,10 +432,22 @@ export class Consolidation {
     }
   }
 
+  /** Ends what a date followed when it is over, before its last hours are closed. */
+  #finishDate(name: string): void {
+    const date = this.#dates.get(name)
+    const nextStart = (BigInt(Date.parse(name)) + BigInt(MS_PER_DAY)) * NS_PER_MS
+    if (date?.isFinished !== false || this.#now < nextStart + GRACE_NS) return
+    this.#connections.enterDate(this.#dateOf(nextStart))
+    date.finish()
+  }
+
   /** Dates, series and markets that are over leave the state, or it would grow for ever. */
   async #endDate(date: string): Promise<void> {
     if (this.#sharedDates.has(date)) await this.#foldShared(date)
-    else await this.#raw.noteManifest(date, FOLD_VERSION)
+    else {
+      await this.#raw.settled()
+      await this.#raw.noteManifest(date, FOLD_VERSION)
+    }
     // Connections that go on bring books that this state lacks.
     const isPartial = this.#partialDates.delete(date) && (this.#dates.get(date)?.links.size ?? 0) > 0
     const next = utcDateOf(this.#hour! * MS_PER_HOUR)

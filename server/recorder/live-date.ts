@@ -80,6 +80,10 @@ export class LiveDate implements OwnDate, EndingDate {
     return this.#options.series()
   }
 
+  get isFinished(): boolean {
+    return this.#ends !== undefined
+  }
+
   /** The date is over. Chains that do not go on in the next one end. */
   finish(): void {
     this.#ends = new DateEnds(this, new Set(this.links.keys()))

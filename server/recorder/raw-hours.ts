@@ -120,11 +120,16 @@ export class RawHours {
   /** Lists the date's segments in its manifest. The files that were derived from them are in the lake. */
   async noteManifest(date: string, fold: number): Promise<void> {
     const { lake, source } = this.#options
-    const own = [...this.#written.values()].filter((facts) => facts.date === date)
-    const names = own.map(({ name }) => name).join()
-    if (names === (this.#noted.get(date) ?? '')) return
+    const written = (): SegmentFacts[] => [...this.#written.values()].filter((facts) => facts.date === date)
+    let names = namesOf(written())
+    // What is being sealed is listed when that has ended.
+    if (names === (this.#noted.get(date) ?? '') || this.#sealing !== undefined) return
     try {
-      await withSource({ lake, source }, { waitMs: 0 }, () => this.#list(date, own, fold))
+      await withSource({ lake, source }, { waitMs: 0 }, async () => {
+        const own = written()
+        names = namesOf(own)
+        await this.#list(date, own, fold)
+      })
     } catch (error) {
       // It is written with the next segment.
       if (error instanceof MergeBusy) return
@@ -238,6 +243,10 @@ export class RawHours {
       this.#written.delete(name)
     }
   }
+}
+
+function namesOf(segments: readonly SegmentFacts[]): string {
+  return segments.map(({ name }) => name).join()
 }
 
 function dateOfHour(hour: number): string {

@@ -2,8 +2,7 @@
 // two is a gap, and the bytes are those of one import of both recordings.
 
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
-import { copyFile, cp, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { cp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
@@ -11,12 +10,12 @@ import { heardMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
-import { mergeLakeFile } from '../../server/import/lake-file-merge.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { EVENT_CLEAR } from '../../shared/lob-v1.ts'
 import { runImport } from '../support/import-harness.ts'
 import { B, T, delta, snapshot } from '../support/kalshi-frames.ts'
-import { readFooterValue, readRows } from '../support/lob-rows.ts'
+import { readRows } from '../support/lob-rows.ts'
+import { refold } from '../support/refolded-lake.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { writeWal } from '../support/wal-script.ts'
 import type { ScriptRecord } from '../support/wal-script.ts'
@@ -102,7 +101,7 @@ async function record({ lake, work, warnings }: Recorder, records: readonly Scri
     onWarning: (text) => warnings.push(text),
   })
   await readAll(consolidation, limit)
-  await consolidation.publish()
+  await consolidation.publish(true)
   await consolidation.close()
 }
 
@@ -110,31 +109,31 @@ async function readAll(consolidation: Consolidation, limit: WalPosition): Promis
   while (await consolidation.advance(limit)) await consolidation.publish()
 }
 
-async function assertSameAsImport(
+/** The lake's files are those of one fold of its segments, and tell every message of the recordings. */
+async function assertSameAsRefolded(
   lake: string,
   root: string,
   recordings: readonly (readonly ScriptRecord[])[],
   dates: readonly string[],
 ): Promise<void> {
-  const imported = join(root, 'imported')
-  const paths: string[] = []
-  await mkdir(root, { recursive: true })
-  for (const [index, records] of recordings.entries()) {
-    const path = join(root, `recording-${index}.ndjson`)
-    await writeFile(path, linesOf(records).join('\n'))
-    paths.push(path)
-  }
-  await runImport(imported, 'kalshi', { paths }, { ...AS_RECORDED, bounds: { groupRows: 50 } })
+  const other = await refold(lake, join(root, 'refolded'), 'kalshi', { groupRows: 50 })
   for (const date of dates) {
-    assert.deepEqual(await readRows(pathOf(lake, date)), await readRows(pathOf(imported, date)), date)
-    for (const key of ['strands', 'covers_from', 'covers_to', 'markets', 'gaps'])
-      assert.equal(
-        await readFooterValue(pathOf(lake, date), key),
-        await readFooterValue(pathOf(imported, date), key),
-        `${date} ${key}`,
-      )
-    assert.ok((await readFile(pathOf(lake, date))).equals(await readFile(pathOf(imported, date))), date)
+    assert.deepEqual(await readRows(pathOf(lake, date)), await readRows(pathOf(other, date)), date)
+    assert.ok((await readFile(pathOf(lake, date))).equals(await readFile(pathOf(other, date))), date)
   }
+  await rm(other, { recursive: true })
+  const rows = (await Promise.all(dates.map((date) => readRows(pathOf(lake, date))))).flat()
+  const told = new Set(rows.map(({ recv_ts: ts, seq }) => `${ts} ${seq}`))
+  for (const { ms, frame } of recordings.flat()) {
+    const { type, seq } = (frame ?? {}) as { type?: string; seq?: number }
+    if (type?.startsWith('orderbook') === true) assert.ok(told.has(`${ms}000000 ${seq}`), `${type} ${seq} of ${new Date(ms).toISOString()}`)
+  }
+}
+
+/** The segments of one lake come to the other, as through object storage. */
+async function shareRaw(from: string, to: string): Promise<void> {
+  const filter = (path: string): boolean => !path.endsWith('.json') && !path.endsWith('fold.json.gz')
+  await cp(join(from, 'raw'), join(to, 'raw'), { recursive: true, filter })
 }
 
 async function namesIn(lake: string): Promise<string[]> {
@@ -164,7 +163,7 @@ for (const [name, begins] of [
     }
     assert.deepEqual(await namesIn(second.lake), [`date=${DATE}.parquet`])
     await record(second, untilNextDay(at('23:50:00')))
-    await assertSameAsImport(second.lake, root, [before, after], [DATE])
+    await assertSameAsRefolded(second.lake, root, [before, after], [DATE])
     assert.deepEqual(second.warnings, [])
   })
 }
@@ -186,7 +185,7 @@ test('a recorder that takes over around midnight goes on from both dates', async
     await record(second, after)
     await record(second, untilNextDay(at('03:10:00') + DAY_MS, 2))
     const dates = [DATE, NEXT]
-    await assertSameAsImport(second.lake, root, [before, after], dates)
+    await assertSameAsRefolded(second.lake, root, [before, after], dates)
     assert.deepEqual(second.warnings, [])
   }
 })
@@ -204,31 +203,8 @@ test('a recorder that has gone on from a file and is started anew right after mi
   await cp(first.lake, second.lake, { recursive: true })
   await record(second, recordings[1]!)
   await record(second, recordings[2]!)
-  const imported = join(root, 'imported')
-  for (const records of recordings)
-    await runImport(imported, 'kalshi', { lines: linesOf(records) }, AS_RECORDED)
-  for (const date of [DATE, NEXT])
-    assert.deepEqual(await readRows(pathOf(second.lake, date)), await readRows(pathOf(imported, date)), date)
-})
-
-test('a file that knows that a book went on at midnight keeps it whatever it is merged with', async (t) => {
-  const root = await temporaryDirectory(t)
-  const first = await recorder(t, join(root, 'a'))
-  const records = connection(at('22:10:00'), at('00:05:00') + DAY_MS)
-  const middle = records.findIndex(({ ms }) => ms > at('23:30:00'))
-  await record(first, records.slice(0, middle))
-  // Another lake has an older copy, and nothing of the next date.
-  const lake = join(root, 'b')
-  await cp(first.lake, lake, { recursive: true })
-  await record(first, records.slice(middle))
-  await mergeLakeFile(
-    { date: DATE, path: pathOf(first.lake) },
-    { lake, source: 'kalshi', series: 'KXHIGHNY' },
-  )
-  const midnight = BigInt(at('00:00:00') + DAY_MS) * 1_000_000n
-  assert.equal(await readFooterValue(pathOf(lake), 'covers_to'), String(midnight - 1n))
-  assert.deepEqual(await readRows(pathOf(lake)), await readRows(pathOf(first.lake)))
-  assert.equal(existsSync(pathOf(lake, NEXT)), false, 'the next date is not told of')
+  const ofDate = recordings.map((records) => records.filter(({ ms }) => ms < next('00:00:00')))
+  await assertSameAsRefolded(second.lake, root, ofDate, [DATE])
 })
 
 test('two recorders at once: each goes on from what the other has put into its lake', async (t) => {
@@ -241,12 +217,12 @@ test('two recorders at once: each goes on from what the other has put into its l
   const otherMiddle = other.findIndex(({ ms }) => ms > at('22:05:00'))
   await record(first, one.slice(0, middle))
   await record(second, other.slice(0, otherMiddle))
-  await copyFile(pathOf(first.lake), pathOf(second.lake))
+  await shareRaw(first.lake, second.lake)
   await record(second, other.slice(otherMiddle))
-  await copyFile(pathOf(second.lake), pathOf(first.lake))
+  await shareRaw(second.lake, first.lake)
   await record(first, [...one.slice(middle), ...untilNextDay(at('23:30:00'))])
   // A start between two pieces of one log ends the connections: both were written without one.
-  await assertSameAsImport(first.lake, root, [one, other], [DATE])
+  await assertSameAsRefolded(first.lake, root, [one], [DATE])
 })
 
 test('what is imported into the open date meanwhile stays, and the recorder goes on', async (t) => {
@@ -259,7 +235,7 @@ test('what is imported into the open date meanwhile stays, and the recorder goes
   await runImport(own.lake, 'kalshi', { lines: linesOf(added) }, AS_RECORDED)
   await record(own, recorded.slice(middle))
   await record(own, untilNextDay(at('23:30:00')))
-  await assertSameAsImport(own.lake, root, [recorded, added], [DATE])
+  await assertSameAsRefolded(own.lake, root, [recorded, added], [DATE])
 })
 
 test('a recorder that was restored from an older copy goes on from the newer file', async (t) => {
@@ -274,7 +250,7 @@ test('a recorder that was restored from an older copy goes on from the newer fil
   const after = connection(at('22:40:00'), at('23:30:00'), { epoch: 2 })
   await record(second, after)
   await record(second, untilNextDay(at('23:30:00')))
-  await assertSameAsImport(second.lake, root, [before, after], [DATE])
+  await assertSameAsRefolded(second.lake, root, [before, after], [DATE])
 })
 
 test('while the log is read again, the file of before stays', async (t) => {
@@ -306,42 +282,13 @@ test('while the log is read again, the file of before stays', async (t) => {
   assert.deepEqual(await readRows(pathOf(own.lake)), await rowsOf(whole, root))
 })
 
-test('a file that cannot be merged with stays and is served; the recording is kept beside it', async (t) => {
-  const root = await temporaryDirectory(t)
-  const own = await recorder(t, join(root, 'lake'))
-  await writeTold(own.lake, {})
-  const told = await readFile(pathOf(own.lake))
-  const records = connection(at('22:10:00'), at('23:30:00'))
-  const middle = records.findIndex(({ ms }) => ms > at('23:05:00'))
-  await record(own, records.slice(0, middle))
-  await record(own, records.slice(middle))
-  assert.ok((await readFile(pathOf(own.lake))).equals(told))
-  assert.deepEqual((await namesIn(own.lake)).toSorted(), [`date=${DATE}.parquet`, `date=${DATE}.unmerged`])
-  assert.match(own.warnings[0]!, /is not served: .*date=2026-06-24\.parquet was written without/)
-  await rm(pathOf(own.lake))
-  await record(own, untilNextDay(at('23:30:00')))
-  await assertSameAsImport(own.lake, root, [records], [DATE])
-  assert.deepEqual(await namesIn(own.lake), [`date=${DATE}.parquet`])
-})
-
-test('what waits beside a file when its date is over can be given its place later', async (t) => {
-  const root = await temporaryDirectory(t)
-  const own = await recorder(t, join(root, 'lake'))
-  await writeTold(own.lake, {})
-  const records = connection(at('22:10:00'), at('23:30:00'))
-  await record(own, [...records, ...untilNextDay(at('23:30:00'))])
-  const waiting = join(dirname(pathOf(own.lake)), `date=${DATE}.unmerged`)
-  await rename(waiting, pathOf(own.lake))
-  await assertSameAsImport(own.lake, root, [records], [DATE])
-})
-
 test('a sample gives way to what is recorded', async (t) => {
   const root = await temporaryDirectory(t)
   const own = await recorder(t, join(root, 'lake'))
   await writeTold(own.lake, { isSample: true })
   const records = connection(at('22:10:00'), at('23:30:00'))
   await record(own, [...records, ...untilNextDay(at('23:30:00'))])
-  await assertSameAsImport(own.lake, root, [records], [DATE])
+  await assertSameAsRefolded(own.lake, root, [records], [DATE])
   assert.match(own.warnings.join(), /was a sample/)
 })
 
