@@ -48,7 +48,7 @@ export interface FollowedMarket {
 /** Chains of a connection that go on from the date before leave markets. */
 export interface Leaving {
   readonly at: bigint
-  isMeant(sid: number | null, marketId: string): boolean
+  readonly isMeant: (sid: number | null, marketId: string) => boolean
 }
 
 export class Chain {
@@ -84,7 +84,13 @@ export class Chain {
   readonly #recent: { readonly seq: number; readonly key: number }[] = []
   #lines = 0
 
-  constructor(id: number, sid: number | null, connection: number, isBegun: boolean, isTurned: boolean | null) {
+  constructor(
+    id: number,
+    sid: number | null,
+    connection: number,
+    isBegun: boolean,
+    isTurned: boolean | null,
+  ) {
     this.id = id
     this.sid = sid
     this.connection = connection
@@ -107,9 +113,35 @@ export class Chain {
 
   /** Without the keys of its lines. */
   state(): ChainState {
-    const { id, sid, connection, isBegun, isEnded, isTurned, name, firstSeq, firstAt, lastSeq, lastAt, lastRecvTs } = this
+    const {
+      id,
+      sid,
+      connection,
+      isBegun,
+      isEnded,
+      isTurned,
+      name,
+      firstSeq,
+      firstAt,
+      lastSeq,
+      lastAt,
+      lastRecvTs,
+    } = this
     return {
-      ...{ id, sid, connection, isBegun, isEnded, isTurned, name, firstSeq, firstAt, lastSeq, lastAt, lastRecvTs },
+      ...{
+        id,
+        sid,
+        connection,
+        isBegun,
+        isEnded,
+        isTurned,
+        name,
+        firstSeq,
+        firstAt,
+        lastSeq,
+        lastAt,
+        lastRecvTs,
+      },
       followed: [...this.followed].map(([market, known]) => [market, { ...known }]),
       markets: [...this.markets],
       seriesFrom: [...this.#seriesFrom],
@@ -157,7 +189,10 @@ export class Chain {
   /** The keys of its latest `count` lines. */
   latestKeys(count: number): number[] {
     const from = Math.max(0, this.#lines - Math.min(count, RECENT_MAX))
-    return Array.from({ length: this.#lines - from }, (_, index) => this.#recent[(from + index) % RECENT_MAX]!.key)
+    return Array.from(
+      { length: this.#lines - from },
+      (_, index) => this.#recent[(from + index) % RECENT_MAX]!.key,
+    )
   }
 }
 

@@ -89,7 +89,9 @@ export class DateEnds {
     for (const series of this.#reading.series()) covered.set(series, this.coverageOf(series)?.to ?? 0n)
     const { chains, connections } = this.#reading
     const closed = new Set(
-      chains.filter(({ sid, isEnded }) => sid === CONNECTION_SID && isEnded).map(({ connection }) => connections.of(connection)),
+      chains
+        .filter(({ sid, isEnded }) => sid === CONNECTION_SID && isEnded)
+        .map(({ connection }) => connections.of(connection)),
     )
     for (const chain of chains) {
       const heard = this.#heard[chain.id]!

@@ -112,7 +112,14 @@ export class OwnConnections {
       const chains = new Map(saved.chains.map(([sid, id]) => [sid, date.chainOf(id)] as const))
       const subscriptions = new Subscriptions(true, saved.subscriptions)
       const spine = date.chainOf(saved.spine)
-      this.#connections.set(saved.name, { ...saved, waiting: [...saved.waiting], date, chains, subscriptions, spine })
+      this.#connections.set(saved.name, {
+        ...saved,
+        waiting: [...saved.waiting],
+        date,
+        chains,
+        subscriptions,
+        spine,
+      })
     }
   }
 
@@ -235,7 +242,15 @@ export class OwnConnections {
     const spine = date.addChain(CONNECTION_SID, number, n === 0, true)
     spine.name = name
     spine.firstSeq = n + 1
-    return { date, number, spine, subscriptions: new Subscriptions(true), isOlder: n > 0, lag: undefined, waiting: [] }
+    return {
+      date,
+      number,
+      spine,
+      subscriptions: new Subscriptions(true),
+      isOlder: n > 0,
+      lag: undefined,
+      waiting: [],
+    }
   }
 
   /** The connection goes on in another date. */
@@ -321,10 +336,13 @@ export class OwnConnections {
     const ofChain = (other: number | null): boolean => sid === undefined || other === sid
     if (body.kind === 'book' && sid !== undefined)
       this.#note(connection, at + 1n, (other, id) => other !== sid && id === body.marketId)
-    else if (body.kind === 'following') this.#note(connection, at, (other, id) => ofChain(other) && !body.marketIds.has(id))
-    else if (body.kind === 'left') this.#note(connection, at, (_, id) => body.tokens.has(id.slice(id.lastIndexOf(':') + 1)))
+    else if (body.kind === 'following')
+      this.#note(connection, at, (other, id) => ofChain(other) && !body.marketIds.has(id))
+    else if (body.kind === 'left')
+      this.#note(connection, at, (_, id) => body.tokens.has(id.slice(id.lastIndexOf(':') + 1)))
     else if (body.kind === 'unsubscribed') this.#note(connection, at, ofChain)
-    else if (body.kind === 'finished') this.#note(connection, at, (other, id) => ofChain(other) && id === body.marketId)
+    else if (body.kind === 'finished')
+      this.#note(connection, at, (other, id) => ofChain(other) && id === body.marketId)
   }
 
   // Times.
@@ -336,7 +354,11 @@ export class OwnConnections {
     const { waiting } = connection
     const isEnd = line.event === 'close' || line.event === 'lost'
     const [first] = waiting
-    if (connection.lag !== undefined || isEnd || (first !== undefined && line.recvTs >= first.recvTs + WAIT_NS_MAX))
+    if (
+      connection.lag !== undefined ||
+      isEnd ||
+      (first !== undefined && line.recvTs >= first.recvTs + WAIT_NS_MAX)
+    )
       this.#release(connection)
     if (line.event === undefined && connection.lag === undefined) connection.waiting.push(line)
     else this.#read(connection, line)
@@ -428,7 +450,8 @@ export class OwnConnections {
     this.#deliver(connection, chain, message, at, recvTs)
     // A market is in one subscription of a connection: that with its latest snapshot.
     if (body.kind === 'book')
-      for (const other of chains.values()) if (other !== chain) connection.date.leave(other, body.marketId, at + 1n)
+      for (const other of chains.values())
+        if (other !== chain) connection.date.leave(other, body.marketId, at + 1n)
     if (body.kind === 'unsubscribed') chains.delete(sid)
   }
 
@@ -446,7 +469,8 @@ export class OwnConnections {
     const { chains, date, number, subscriptions, isOlder } = connection
     const known = chains.get(sid)
     if (known !== undefined) return known
-    const { isBegun, isTurned } = sid === null ? { isBegun: !isOlder, isTurned: null } : subscriptions.take(sid)
+    const { isBegun, isTurned } =
+      sid === null ? { isBegun: !isOlder, isTurned: null } : subscriptions.take(sid)
     // A subscription from before the date has what that says of it.
     const chain = date.addChain(sid, number, isBegun, isOlder && !isBegun && sid !== null ? null : isTurned)
     chain.name = connection.name
@@ -507,7 +531,9 @@ function bookTime(line: OwnLine, received: bigint): bigint | undefined {
 
 /** The lines of connections of one recorder: each in its order, and merged as they were received. */
 function* inReceiveOrder(lists: readonly (readonly OwnLine[])[]): Generator<OwnLine> {
-  const open = lists.filter(({ length }) => length > 0).map((lines) => ({ lines, next: 0, ts: lines[0]!.recvTs }))
+  const open = lists
+    .filter(({ length }) => length > 0)
+    .map((lines) => ({ lines, next: 0, ts: lines[0]!.recvTs }))
   while (open.length > 0) {
     let first = 0
     for (let index = 1; index < open.length; index++) if (open[index]!.ts < open[first]!.ts) first = index

@@ -116,7 +116,8 @@ export class ConsolidationLoop {
   }
 
   #report(consolidation: Consolidation): void {
-    const { tally, movedLines, badLines, privateFrames, lostStretches, closedHours, position, heardMs } = consolidation.figures
+    const { tally, movedLines, badLines, privateFrames, lostStretches, closedHours, position, heardMs } =
+      consolidation.figures
     const { messages, events, negativeLevels, gaps } = tally
     this.#noticeClock(heardMs)
     this.#nextReportMs = performance.now() + REPORT_INTERVAL_MS

@@ -114,7 +114,10 @@ export class Consolidation {
   /** The log before it is in the checkpoint. */
   #saved: WalPosition | undefined
 
-  private constructor(options: ConsolidationOptions, { recorder, state, logEnd, rawDates: dates }: Beginning) {
+  private constructor(
+    options: ConsolidationOptions,
+    { recorder, state, logEnd, rawDates: dates }: Beginning,
+  ) {
     this.#options = options
     const { lake, source, workDirectory, bounds } = options
     const onWarning = (text: string): void => options.onWarning?.(text)
@@ -143,7 +146,9 @@ export class Consolidation {
         // Other segments than its own: the date is folded as one that others record too.
         await keepRows({ lake, source, series: name, path, recorder: KEPT_RECORDER })
         this.#sharedDates.add(date)
-        onWarning(`The rows of ${path}, which had no raw segments, are kept as raw segments of ${KEPT_RECORDER}.`)
+        onWarning(
+          `The rows of ${path}, which had no raw segments, are kept as raw segments of ${KEPT_RECORDER}.`,
+        )
       },
       isBehind: () => this.#logEnd !== undefined,
       onWarning,
@@ -181,7 +186,9 @@ export class Consolidation {
         if (state.hour !== undefined) await consolidation.#raw.resume(state.hour)
         return consolidation
       }
-      onWarning?.('The checkpoint does not fit its part files. Closed hours are folded from the raw segments.')
+      onWarning?.(
+        'The checkpoint does not fit its part files. Closed hours are folded from the raw segments.',
+      )
     }
     const position = { segment: segments[0]?.number ?? 1, offset: 0 }
     const nothing = { connections: undefined, counts: [], dates: [], series: [], seriesByMarket: [] }
@@ -303,7 +310,9 @@ export class Consolidation {
     const segments = await Promise.all(dates.map((one) => segmentsOnDisk(lake, source, one)))
     const names = segments.join()
     if (names === ',' || this.#folded.get(date) === names) return
-    const rules = new Map(dates.map((one, index) => [one, { added: segments[index]!.filter((name) => this.#isOwn(name)) }]))
+    const rules = new Map(
+      dates.map((one, index) => [one, { added: segments[index]!.filter((name) => this.#isOwn(name)) }]),
+    )
     await foldRawDates({ lake, source, dates, rules, signal: this.#abort.signal, bounds })
     this.#folded.set(date, names)
     for (const one of dates) this.#hadRaw.add(one)

@@ -108,7 +108,9 @@ export class DatePublication {
   #tellBusy(owner: string): void {
     if (performance.now() - this.#toldMs < REMIND_MS) return
     this.#toldMs = performance.now()
-    this.#options.onWarning(`what is recorded of ${this.#series} is published when ${owner} has ended writing its files`)
+    this.#options.onWarning(
+      `what is recorded of ${this.#series} is published when ${owner} has ended writing its files`,
+    )
   }
 
   #pathOf(date: string): string {

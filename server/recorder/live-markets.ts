@@ -80,7 +80,10 @@ export class LiveMarkets {
     const waiting = new Set(state.events.map(({ marketId }) => marketId))
     const kept = state.markets.map(({ id }, index) => this.#startFolds[index]!.isKnown || waiting.has(id))
     for (const hour of this.#recording.hours.values()) hour.drop()
-    this.#recording = this.#newRecording({ ...state, markets: state.markets.filter((_, index) => kept[index]) })
+    this.#recording = this.#newRecording({
+      ...state,
+      markets: state.markets.filter((_, index) => kept[index]),
+    })
     this.#startFolds = this.#startFolds.filter((_, index) => kept[index])
   }
 

@@ -113,7 +113,8 @@ export class LiveSeries {
     const isDateOver = utcDateOf((hour + 1) * MS_PER_HOUR) !== this.#date
     // Events that are already there belong to the next hour: the file is whole with them or without.
     this.#hour = hour + 1
-    if (hasRows || (isDateOver && this.#part.hasClosedRows)) await this.#publishFile({ isForGood: true, isDateOver })
+    if (hasRows || (isDateOver && this.#part.hasClosedRows))
+      await this.#publishFile({ isForGood: true, isDateOver })
     if (!isDateOver) return { finishedPart: undefined }
     await this.#publication.end(this.#date)
     const finishedPart = this.#part.path
@@ -167,14 +168,19 @@ export class LiveSeries {
     const laterHours = isOpen ? this.#hoursAfter(this.#hour) : []
     let isPublished = true
     if (hasRows || sealed.hasRows || laterHours.some((hour) => this.recording.hours.has(hour))) {
-      isPublished = await this.#writer.publish(this.#options.dateOf(this.#date), sealed, end, async (file) => {
-        if (hasRows) {
-          sealed.startSlice()
-          await this.#writeHour(file, this.#hour, folds, { events: rest, hasKeyframes: isFirst })
-        }
-        for (const hour of laterHours)
-          if (this.#hasRows(hour, folds)) await this.#writeHour(file, hour, folds)
-      })
+      isPublished = await this.#writer.publish(
+        this.#options.dateOf(this.#date),
+        sealed,
+        end,
+        async (file) => {
+          if (hasRows) {
+            sealed.startSlice()
+            await this.#writeHour(file, this.#hour, folds, { events: rest, hasKeyframes: isFirst })
+          }
+          for (const hour of laterHours)
+            if (this.#hasRows(hour, folds)) await this.#writeHour(file, hour, folds)
+        },
+      )
     }
     this.#gapped = this.recording.marketIds().filter((_, index) => folds[index]!.isGapped)
     return { isPublished, folds }

@@ -54,7 +54,8 @@ export class OwnLines {
     const text = record.payload.toString('utf8')
     const value = valueOf(text)
     if (kind === WAL_KIND.mark) return this.#event(recvTs, value, place)
-    if (value === undefined && HEARTBEATS.has(text)) return this.#line(recvTs, place, messageText(recvTs, text, place), { kind: 'text', text })
+    if (value === undefined && HEARTBEATS.has(text))
+      return this.#line(recvTs, place, messageText(recvTs, text, place), { kind: 'text', text })
     const isList = Array.isArray(value)
     const values: readonly unknown[] = isList ? value : [value]
     const frames = values.filter((frame): frame is Frame => isFrame(frame))
@@ -76,7 +77,8 @@ export class OwnLines {
 
   #event(recvTs: bigint, value: unknown, place: Pick<OwnLine, 'connection' | 'n'>): RecordedLine {
     const frame = isFrame(value) ? value : {}
-    if (frame['type'] === 'open' || frame['type'] === 'lost') return this.#ofEvent(recvTs, frame['type'], place)
+    if (frame['type'] === 'open' || frame['type'] === 'lost')
+      return this.#ofEvent(recvTs, frame['type'], place)
     const ms = frame['ts_ms']
     if (frame['type'] !== 'heartbeat' || typeof ms !== 'number') return this.#ofEvent(recvTs, 'close', place)
     return this.#ofEvent(BigInt(Math.round(ms)) * NS_PER_MS, 'alive', place)
@@ -92,7 +94,7 @@ export class OwnLines {
     text: string,
     line: LineContent,
   ): RecordedLine {
-    const read = this.#reading.read({ ...line, recvTs, ...place } as Parameters<LineReading['read']>[0])
+    const read = this.#reading.read({ ...line, recvTs, ...place })
     return { text, line: { ...read, recvTs, ...place } }
   }
 

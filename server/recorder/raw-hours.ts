@@ -106,7 +106,8 @@ export class RawHours {
 
   /** Starts to seal what waits for it, unless that is under way. */
   sealInBackground(): void {
-    if (this.#unsealed.size === 0 || this.#sealing !== undefined || performance.now() < this.#sealAfterMs) return
+    if (this.#unsealed.size === 0 || this.#sealing !== undefined || performance.now() < this.#sealAfterMs)
+      return
     this.#sealing = this.#sealAll().finally(() => {
       this.#sealing = undefined
     })
@@ -233,9 +234,14 @@ export class RawHours {
     const slices = names.filter((name) => name !== facts.name)
     const before = await readManifest(lake, source, facts.date)
     // The manifest lists nothing that is missing. The messages are the same, so the files and what they leave stay.
-    if (before !== undefined && slices.some((name) => before.segments.some((segment) => segment.name === name))) {
+    if (
+      before !== undefined &&
+      slices.some((name) => before.segments.some((segment) => segment.name === name))
+    ) {
       const { name, lines, firstTs, lastTs } = facts
-      const kept = before.segments.filter((segment) => segment.name !== name && !slices.includes(segment.name))
+      const kept = before.segments.filter(
+        (segment) => segment.name !== name && !slices.includes(segment.name),
+      )
       await writeManifest(lake, { ...before, segments: [...kept, { name, lines, firstTs, lastTs }] })
     }
     for (const name of slices) {
@@ -262,7 +268,9 @@ async function inOrder(directory: string, names: readonly string[]): Promise<rea
       return { name, ts: 0n }
     }),
   )
-  const sorted = firsts.toSorted((a, b) => (a.ts === b.ts ? (a.name < b.name ? -1 : 1) : a.ts < b.ts ? -1 : 1))
+  const sorted = firsts.toSorted((a, b) =>
+    a.ts === b.ts ? (a.name < b.name ? -1 : 1) : a.ts < b.ts ? -1 : 1,
+  )
   return sorted.map(({ name }) => name)
 }
 

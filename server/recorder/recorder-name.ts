@@ -24,7 +24,9 @@ export async function recorderName(workDirectory: string): Promise<string> {
   }
   const name = readFileSync(path, 'utf8').trim()
   if (!isRecorderName(name)) {
-    throw new Error(`${path} holds no recorder name: 1 to 24 small letters and digits. Remove it, and a new one is made.`)
+    throw new Error(
+      `${path} holds no recorder name: 1 to 24 small letters and digits. Remove it, and a new one is made.`,
+    )
   }
   return name
 }

@@ -156,5 +156,14 @@ export class WalReader {
 }
 
 function lostRecord(offset: number): WalRecord {
-  return { kind: WAL_KIND.lost, lane: 0, epoch: 0, recvTs: 0n, start: 0, n: 0, payload: Buffer.alloc(0), offset }
+  return {
+    kind: WAL_KIND.lost,
+    lane: 0,
+    epoch: 0,
+    recvTs: 0n,
+    start: 0,
+    n: 0,
+    payload: Buffer.alloc(0),
+    offset,
+  }
 }

@@ -217,7 +217,11 @@ for (const lost of ['its part files', 'its checkpoint'] as const) {
     await undisturbed.close()
     for (const date of DATES)
       for (const key of ['covers_from', 'covers_to', 'markets', 'rows', 'gaps'])
-        assert.equal(await readFooterValue(pathOf(lake, date), key), await readFooterValue(pathOf(whole, date), key), key)
+        assert.equal(
+          await readFooterValue(pathOf(lake, date), key),
+          await readFooterValue(pathOf(whole, date), key),
+          key,
+        )
   })
 }
 

@@ -44,10 +44,12 @@ function recordsOf(day: number): ScriptRecord[] {
     { kind: WAL_KIND.series, ms, frame: entries },
     { ms: ms + 10, frame: tokensOf(day).map((token) => bookOf(token, ms)) },
     ...(day === 0 ? [] : [{ kind: WAL_KIND.command, ms: ms + 20, frame: left }]),
-    ...Array.from({ length: MS_PER_DAY / CLOCK_MS - 1 }, (_, tick) => ms + (tick + 1) * CLOCK_MS).flatMap((at) => [
-      { kind: WAL_KIND.mark, ms: at, frame: heardMark(at) },
-      { kind: WAL_KIND.clock, ms: at },
-    ]),
+    ...Array.from({ length: MS_PER_DAY / CLOCK_MS - 1 }, (_, tick) => ms + (tick + 1) * CLOCK_MS).flatMap(
+      (at) => [
+        { kind: WAL_KIND.mark, ms: at, frame: heardMark(at) },
+        { kind: WAL_KIND.clock, ms: at },
+      ],
+    ),
   ]
 }
 

@@ -126,7 +126,8 @@ async function assertSameAsRefolded(
   const told = new Set(rows.map(({ recv_ts: ts, seq }) => `${ts} ${seq}`))
   for (const { ms, frame } of recordings.flat()) {
     const { type, seq } = (frame ?? {}) as { type?: string; seq?: number }
-    if (type?.startsWith('orderbook') === true) assert.ok(told.has(`${ms}000000 ${seq}`), `${type} ${seq} of ${new Date(ms).toISOString()}`)
+    if (type?.startsWith('orderbook') === true)
+      assert.ok(told.has(`${ms}000000 ${seq}`), `${type} ${seq} of ${new Date(ms).toISOString()}`)
   }
 }
 

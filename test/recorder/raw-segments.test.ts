@@ -55,7 +55,10 @@ async function segments(lake: string, date = DATE): Promise<string[]> {
 
 async function linesOf(lake: string, name: string): Promise<Record<string, unknown>[]> {
   const text = gunzipSync(await readFile(join(rawDateDirectory(lake, 'kalshi', DATE), name))).toString()
-  return text.trimEnd().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>)
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
 }
 
 /** One connection: a snapshot of each market, and a change every minute until it closes. */
@@ -63,10 +66,19 @@ function connection(fromMs: number, toMs: number, epoch = 1): ScriptRecord[] {
   const records: ScriptRecord[] = [{ kind: WAL_KIND.start, ms: fromMs }]
   let seq = 0
   for (const ticker of [T, B])
-    records.push({ epoch, ms: fromMs + 1, frame: snapshot(++seq, { market_ticker: ticker, yes_dollars_fp: [['0.4000', '9.00']] }) })
+    records.push({
+      epoch,
+      ms: fromMs + 1,
+      frame: snapshot(++seq, { market_ticker: ticker, yes_dollars_fp: [['0.4000', '9.00']] }),
+    })
   for (let ms = fromMs + 2; ms < toMs; ms += 10_000) {
     if ((ms - fromMs - 2) % MINUTE_MS === 0) {
-      const content = { market_ticker: seq % 3 === 0 ? B : T, price_dollars: `0.4${seq % 10}00`, delta_fp: '1.00', ts_ms: ms }
+      const content = {
+        market_ticker: seq % 3 === 0 ? B : T,
+        price_dollars: `0.4${seq % 10}00`,
+        delta_fp: '1.00',
+        ts_ms: ms,
+      }
       records.push({ epoch, ms, frame: delta(++seq, content) })
     }
     records.push({ kind: WAL_KIND.mark, epoch, ms, frame: heardMark(ms) }, { kind: WAL_KIND.clock, ms })
@@ -77,7 +89,10 @@ function connection(fromMs: number, toMs: number, epoch = 1): ScriptRecord[] {
 
 function untilNextDay(fromMs: number): ScriptRecord[] {
   const count = Math.ceil((at('24:00:00') + MINUTE_MS - fromMs) / 10_000)
-  return Array.from({ length: count }, (_, index) => ({ kind: WAL_KIND.clock, ms: fromMs + (index + 1) * 10_000 }))
+  return Array.from({ length: count }, (_, index) => ({
+    kind: WAL_KIND.clock,
+    ms: fromMs + (index + 1) * 10_000,
+  }))
 }
 
 test('an hour that is closed is one segment with all its lines, and the log of it is gone', async (t) => {
@@ -85,7 +100,10 @@ test('an hour that is closed is one segment with all its lines, and the log of i
   const place = { lake: join(root, 'lake'), work: join(root, 'work') }
   const records = connection(at('20:10:00'), at('22:40:00'))
   for (let part = 0; part < 5; part++)
-    await record(place, records.slice(Math.floor((part * records.length) / 5), Math.floor(((part + 1) * records.length) / 5)))
+    await record(
+      place,
+      records.slice(Math.floor((part * records.length) / 5), Math.floor(((part + 1) * records.length) / 5)),
+    )
   const names = await segments(place.lake)
   const byHour = (hour: string): string[] => names.filter((name) => name.split('-')[1] === hour)
   assert.deepEqual([byHour('20').length, byHour('21').length], [1, 1])
@@ -95,7 +113,10 @@ test('an hour that is closed is one segment with all its lines, and the log of i
   assert.equal(numbers.size, records.filter(({ kind = WAL_KIND.frame }) => kind <= WAL_KIND.mark).length)
   assert.equal((await linesOf(place.lake, byHour('20')[0]!)).filter(({ segment }) => segment === 1).length, 1)
   const manifest = await readManifest(place.lake, 'kalshi', DATE)
-  assert.deepEqual(manifest?.segments.map(({ name }) => name), names)
+  assert.deepEqual(
+    manifest?.segments.map(({ name }) => name),
+    names,
+  )
   const log = await listWalSegments(join(place.work, 'wal', 'kalshi'))
   assert.ok(log[0]!.number > 1, 'the log of closed hours is gone')
 })
@@ -118,14 +139,23 @@ test('what is received is in a segment within 20 seconds', async (t) => {
   assert.ok(performance.now() - sentMs < 20_000)
 })
 
-test('two recorders that have each other\'s segments end with the same files', async (t) => {
+test("two recorders that have each other's segments end with the same files", async (t) => {
   const root = await temporaryDirectory(t)
-  const [a, b] = ['a', 'b'].map((name) => ({ lake: join(root, name), work: join(root, `${name}-work`) })) as [Place, Place]
+  const [a, b] = ['a', 'b'].map((name) => ({ lake: join(root, name), work: join(root, `${name}-work`) })) as [
+    Place,
+    Place,
+  ]
   const share = async (): Promise<void> => {
-    for (const [from, to] of [[a, b], [b, a]] as const) {
+    for (const [from, to] of [
+      [a, b],
+      [b, a],
+    ] as const) {
       await mkdir(rawDateDirectory(to.lake, 'kalshi', DATE), { recursive: true })
       for (const name of await segments(from.lake))
-        await cp(join(rawDateDirectory(from.lake, 'kalshi', DATE), name), join(rawDateDirectory(to.lake, 'kalshi', DATE), name))
+        await cp(
+          join(rawDateDirectory(from.lake, 'kalshi', DATE), name),
+          join(rawDateDirectory(to.lake, 'kalshi', DATE), name),
+        )
     }
   }
   const one = connection(at('20:10:00'), at('22:30:00'))
@@ -138,7 +168,10 @@ test('two recorders that have each other\'s segments end with the same files', a
   await share()
   await record(a, untilNextDay(at('22:30:00')))
   await record(b, untilNextDay(at('23:30:20')))
-  const [mine, theirs] = [lobFilePath(a.lake, 'kalshi', 'KXHIGHNY', DATE), lobFilePath(b.lake, 'kalshi', 'KXHIGHNY', DATE)]
+  const [mine, theirs] = [
+    lobFilePath(a.lake, 'kalshi', 'KXHIGHNY', DATE),
+    lobFilePath(b.lake, 'kalshi', 'KXHIGHNY', DATE),
+  ]
   assert.ok((await readFile(mine)).equals(await readFile(theirs)))
   const rows = await readRows(mine)
   const gaps = rows.filter(({ event }) => event === 3)
@@ -151,7 +184,11 @@ test('nothing private gets into a segment, and its frames are counted', async (t
   const ms = at('20:00:00')
   const limit = await writeWal(place.work, 'kalshi', [
     { kind: WAL_KIND.command, ms, frame: { id: 1, cmd: 'login', params: { key: 'SECRET' } } },
-    { kind: WAL_KIND.command, ms, frame: { id: 2, cmd: 'subscribe', params: { channels: ['orderbook_delta', 'fill'] } } },
+    {
+      kind: WAL_KIND.command,
+      ms,
+      frame: { id: 2, cmd: 'subscribe', params: { channels: ['orderbook_delta', 'fill'] } },
+    },
     { ms, frame: snapshot(1, { yes_dollars_fp: [['0.4000', '9.00']] }) },
     { ms: ms + 1, frame: { type: 'fill', sid: 2, seq: 1, msg: { order_id: 'SECRET' } } },
     { ms: ms + 2, frame: { type: 'user_order', msg: { order_id: 'SECRET' } } },
@@ -166,8 +203,18 @@ test('nothing private gets into a segment, and its frames are counted', async (t
   const names = await segments(place.lake)
   const lines = (await Promise.all(names.map((name) => linesOf(place.lake, name)))).flat()
   assert.ok(!JSON.stringify(lines).includes('SECRET') && !JSON.stringify(lines).includes('fill'))
-  assert.deepEqual(lines.flatMap(({ n }) => n ?? []), [0, 1, 2, 3, 4, 5, 6, 7])
-  assert.deepEqual([...consolidation.figures.privateFrames], [['login', 1], ['fill', 1], ['user_order', 1]])
+  assert.deepEqual(
+    lines.flatMap(({ n }) => n ?? []),
+    [0, 1, 2, 3, 4, 5, 6, 7],
+  )
+  assert.deepEqual(
+    [...consolidation.figures.privateFrames],
+    [
+      ['login', 1],
+      ['fill', 1],
+      ['user_order', 1],
+    ],
+  )
   const rows = await readRows(lobFilePath(place.lake, 'kalshi', 'KXHIGHNY', DATE))
   assert.equal(rows.filter(({ event }) => event === 2).length, 2)
 })

@@ -57,8 +57,17 @@ class Lane {
     this.#sid++
     this.#seq = 0
     if (this.#source === 'polymarket')
-      return [this.#record(ms, this.#markets.map((market) => this.#book(market, ms)))]
-    const command = { id: this.#sid, cmd: 'subscribe', params: { channels: ['orderbook_delta'], use_yes_price: true } }
+      return [
+        this.#record(
+          ms,
+          this.#markets.map((market) => this.#book(market, ms)),
+        ),
+      ]
+    const command = {
+      id: this.#sid,
+      cmd: 'subscribe',
+      params: { channels: ['orderbook_delta'], use_yes_price: true },
+    }
     const answer = { id: this.#sid, type: 'subscribed', msg: { channel: 'orderbook_delta', sid: this.#sid } }
     return [
       this.#record(ms, command, WAL_KIND.command),
@@ -97,8 +106,15 @@ class Lane {
   #book(market: number, ms: number): object {
     const qty = `${1 + this.#random.int(1, 50)}.00`
     if (this.#source === 'kalshi')
-      return { ...snapshot(++this.#seq, { market_ticker: MARKETS[market], yes_dollars_fp: [['0.4000', qty]] }), sid: this.#sid }
-    const place = { market: CONDITION, asset_id: TOKENS[market], timestamp: String(ms - this.#random.int(0, 3000)) }
+      return {
+        ...snapshot(++this.#seq, { market_ticker: MARKETS[market], yes_dollars_fp: [['0.4000', qty]] }),
+        sid: this.#sid,
+      }
+    const place = {
+      market: CONDITION,
+      asset_id: TOKENS[market],
+      timestamp: String(ms - this.#random.int(0, 3000)),
+    }
     return { event_type: 'book', ...place, bids: [{ price: '0.4', size: qty }], asks: [] }
   }
 
@@ -106,10 +122,21 @@ class Lane {
     const market = this.#random.pick(this.#markets)
     const cents = 10 + this.#random.int(0, 30)
     if (this.#source === 'kalshi') {
-      const content = { market_ticker: MARKETS[market], price_dollars: `0.${cents}00`, delta_fp: '2.00', side: 'yes', ts_ms: ms }
+      const content = {
+        market_ticker: MARKETS[market],
+        price_dollars: `0.${cents}00`,
+        delta_fp: '2.00',
+        side: 'yes',
+        ts_ms: ms,
+      }
       return { ...delta(++this.#seq, content), sid: this.#sid }
     }
-    const change = { asset_id: TOKENS[market], price: `0.${cents}`, size: `${1 + this.#random.int(0, 90)}`, side: 'BUY' }
+    const change = {
+      asset_id: TOKENS[market],
+      price: `0.${cents}`,
+      size: `${1 + this.#random.int(0, 90)}`,
+      side: 'BUY',
+    }
     return { event_type: 'price_change', market: CONDITION, timestamp: String(ms), price_changes: [change] }
   }
 
@@ -124,7 +151,11 @@ function script(source: LobSource, random: SeededRandom): ScriptRecord[] {
   const startMs = Date.parse('2026-06-24T21:40:00Z') + random.int(0, 60 * MINUTE_MS)
   const endMs = Date.parse('2026-06-25T02:30:00Z')
   const clockMs = random.chance(0.5) ? 0 : random.int(-40_000, 40_000)
-  const series = { kind: WAL_KIND.series, ms: startMs, frame: Object.fromEntries(TOKENS.map((id) => [`${CONDITION}:${id}`, 'temps'])) }
+  const series = {
+    kind: WAL_KIND.series,
+    ms: startMs,
+    frame: Object.fromEntries(TOKENS.map((id) => [`${CONDITION}:${id}`, 'temps'])),
+  }
   let lanes = lanesOf(source, random)
   const records: ScriptRecord[] = [{ kind: WAL_KIND.start, ms: startMs }, series]
   for (let ms = startMs + 100; ms < endMs; ms += random.int(500, 9_000)) {
@@ -143,7 +174,8 @@ function script(source: LobSource, random: SeededRandom): ScriptRecord[] {
   const lastMs = Math.max(endMs, records.at(-1)!.ms + 1000)
   for (const lane of lanes) if (!lane.isOpen) records.push(...lane.open(lastMs))
   for (const lane of lanes) records.push(...lane.close(lastMs + 1000))
-  for (let ms = lastMs + 2000; ms < Date.parse('2026-06-26T00:01:00Z'); ms += 30_000) records.push({ kind: WAL_KIND.clock, ms })
+  for (let ms = lastMs + 2000; ms < Date.parse('2026-06-26T00:01:00Z'); ms += 30_000)
+    records.push({ kind: WAL_KIND.clock, ms })
   return records
 }
 
@@ -173,7 +205,10 @@ for (const source of ['kalshi', 'polymarket'] as const) {
       assert.deepEqual(paths, await filesOf(lobSourceDirectory(other, source)), `seed ${seed}`)
       assert.ok(paths.length > 0)
       for (const path of paths) {
-        const [mine, theirs] = [join(lobSourceDirectory(lake, source), path), join(lobSourceDirectory(other, source), path)]
+        const [mine, theirs] = [
+          join(lobSourceDirectory(lake, source), path),
+          join(lobSourceDirectory(other, source), path),
+        ]
         assert.ok((await readFile(mine)).equals(await readFile(theirs)), `seed ${seed}: ${path}`)
       }
       if (ONLY === undefined) for (const place of [lake, work, other]) await rm(place, { recursive: true })

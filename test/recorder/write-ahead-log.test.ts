@@ -211,7 +211,15 @@ test('a reader that follows to wherever the log says it ends gets each record on
     written.push(text)
     // An hour changes now and then too.
     const recvTs = START + BigInt(Math.floor(index / 90)) * HOUR_NS
-    log.append({ kind: WAL_KIND.frame, lane: 0, epoch: 1, start: 1, n: index, recvTs, payload: Buffer.from(text) })
+    log.append({
+      kind: WAL_KIND.frame,
+      lane: 0,
+      epoch: 1,
+      start: 1,
+      n: index,
+      recvTs,
+      payload: Buffer.from(text),
+    })
     // Now more, now fewer of them go in one commit.
     if (index % 4 === 0) while (log.queuedBytes > 0) await new Promise((resolve) => setImmediate(resolve))
   }
