@@ -2,6 +2,7 @@
 // from it.
 
 import { groupedBy } from '../../shared/grouped-by.ts'
+import { NS_PER_MS } from '../../shared/utc-date.ts'
 import type { Chain } from './chain.ts'
 import { CONNECTION_SID, PAUSE_NS_MAX } from './own-connections.ts'
 import { predecessorOf } from './numbered-chains.ts'
@@ -51,11 +52,17 @@ export function outlineOf(chain: Chain, connection: number): ChainOutline {
   }
 }
 
-/** Chains of the date before, by those of `after` that go on from them. Each goes on once. */
+/**
+ * Chains of the date before `date`, by those of `date` that go on from them. Each goes on once. One that is heard only before
+ * midnight, since its lines were put behind later ones, shows nothing of the time between.
+ */
 export function linkDates(
   before: readonly ChainOutline[],
-  after: readonly ChainOutline[],
+  outlines: readonly ChainOutline[],
+  date: string,
 ): Map<number, number> {
+  const midnight = BigInt(Date.parse(`${date}T00:00:00Z`)) * NS_PER_MS
+  const after = outlines.filter(({ lastAt }) => BigInt(lastAt) >= midnight)
   const links = linkNamed(before, after)
   const tails = new Map(
     before.filter(({ isEnded, name }) => !isEnded && name === undefined).map((outline) => [outline.id, tailOf(outline)]),

@@ -110,7 +110,7 @@ export class SourceFold {
       if (!this.#folded.has(before) && this.#options.raw.has(before)) {
         const state = await this.#stateOf(before)
         const outlines = state?.chains ?? []
-        const continued = continuedOf(outlines, linkDates(outlines, reading.outlines()))
+        const continued = continuedOf(outlines, linkDates(outlines, reading.outlines(), date))
         if (state === undefined || digestOf(continued) !== digestOf(state.continued)) {
           waiting.add(date)
           waiting.add(before)
@@ -122,7 +122,7 @@ export class SourceFold {
       const folded = await this.#foldDate(date)
       const nextState = await this.#stateOf(next)
       if (!waiting.has(next) && this.#options.raw.has(next)) {
-        const opening = this.#openingOf(folded.state, (await this.#outlinesOf(next)) ?? [])
+        const opening = this.#openingOf(folded.state, (await this.#outlinesOf(next)) ?? [], next)
         if (nextState === undefined || nextState.opening !== digestOf(opening)) waiting.add(next)
       }
     }
@@ -168,12 +168,12 @@ export class SourceFold {
     const reading = this.#readings.get(date)!
     const outlines = reading.outlines()
     const before = await this.#stateOf(addDays(date, -1))
-    const opening = before === undefined ? NO_OPENING : this.#openingOf(before, outlines)
-    const links = linkDates(before?.chains ?? [], outlines)
+    const opening = before === undefined ? NO_OPENING : this.#openingOf(before, outlines, date)
+    const links = linkDates(before?.chains ?? [], outlines, date)
     const chainOf = goOn(reading, opening, before, links)
     const after = (await this.#outlinesOf(addDays(date, 1))) ?? []
     const ownOutlines = reading.outlines()
-    const continued = continuedOf(ownOutlines, linkDates(ownOutlines, after))
+    const continued = continuedOf(ownOutlines, linkDates(ownOutlines, after, addDays(date, 1)))
     const ends = new DateEnds(reading, new Set(continued))
     const files: ConsolidatedFile[] = []
     const closing: ClosingMarket[] = []
@@ -207,9 +207,9 @@ export class SourceFold {
     return folded
   }
 
-  /** The books with which the date after `before` begins: those of chains that go on in it. */
-  #openingOf(before: FoldState, outlines: readonly ChainOutline[]): Opening {
-    const continued = new Set(continuedOf(before.chains, linkDates(before.chains, outlines)))
+  /** The books with which `date` begins, as those of the date `before`: those of chains that go on in it. */
+  #openingOf(before: FoldState, outlines: readonly ChainOutline[], date: string): Opening {
+    const continued = new Set(continuedOf(before.chains, linkDates(before.chains, outlines, date)))
     return {
       markets: before.closing.flatMap(({ id, series, books }) => {
         const own = books.filter(({ chain }) => continued.has(chain))

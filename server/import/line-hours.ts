@@ -1,7 +1,6 @@
 // The UTC hour that each line of a recording is filed under. It is that of the exchange's time; where a message does not state
 // one, the receive time stands in for it, less what the lines before show of the delay and of the recorder's clock. A line
-// begins a later hour only if the next line with a time bears it out: one wrong time must not move the lines after it. Hours
-// never go back; a line of an earlier hour stays in the open one.
+// begins another hour only if the next line with a time bears it out: one wrong time must not move the lines after it.
 //
 // Times are milliseconds as JavaScript numbers: this runs once a line, and hours need no more.
 
@@ -22,7 +21,7 @@ export interface LineTimes {
 }
 
 /**
- * Where a line belongs. `stay`: in the open hour. `wait`: this line may begin a later hour; hold it, and give the next ones to
+ * Where a line belongs. `stay`: in the open hour. `wait`: this line may begin another hour; hold it, and give the next ones to
  * `resolve`.
  */
 export type HourVerdict = 'stay' | 'wait'
@@ -50,7 +49,7 @@ export class LineHours {
     if (this.#hourMs === undefined || (this.#isFirstReceived && !this.#hasCut && !Number.isNaN(line.ms)))
       this.#begin(line, time)
     const hourMs = this.#hourMs
-    if (hourMs === undefined || time < hourMs + MS_PER_HOUR) {
+    if (hourMs === undefined || (time >= hourMs - TOLERANCE_MS && time < hourMs + MS_PER_HOUR)) {
       this.#take(line, time)
       return 'stay'
     }
@@ -59,19 +58,24 @@ export class LineHours {
   }
 
   /**
-   * Whether the line that waits begins a later hour, as the next line shows; `undefined` where that has no time. Afterwards
+   * Whether the line that waits begins another hour, as the next line shows; `undefined` where that has no time. Afterwards
    * judge `line` too.
    */
   resolve(line: LineTimes): boolean | undefined {
     const waiting = this.#waiting!
     const time = this.#timeOf(line)
     if (Number.isNaN(time)) return undefined
-    return this.#settle(time >= this.#timeOf(waiting) - TOLERANCE_MS)
+    const since = this.#timeOf(waiting)
+    const isBack = since < this.#hourMs!
+    return this.#settle(
+      time >= since - TOLERANCE_MS && (!isBack || time < this.#hourMs! - TOLERANCE_MS),
+    )
   }
 
   /** The same at the end of the recording. */
   resolveLast(): boolean {
     const waiting = this.#waiting!
+    if (this.#timeOf(waiting) < this.#hourMs!) return this.#settle(false)
     const lagMs = waiting.recvMs - waiting.ms - this.#lagMs
     if (!Number.isNaN(lagMs)) return this.#settle(Math.abs(lagMs) <= TOLERANCE_MS)
     return this.#settle(this.#timeOf(waiting) <= this.#lastMs + LAST_GAP_MS_MAX)

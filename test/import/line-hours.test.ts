@@ -70,9 +70,11 @@ test('a time that leaps ahead right before the next hour does not stand for it',
   assert.deepEqual(pieces(lines), { cuts: [3], hours: [10, 11] })
 })
 
-test('hours never go back', () => {
+test('a line of an earlier hour stays unless the next one bears it out', () => {
   const lines = ['10:59:59', '11:00:00', '10:59:59.900', '11:00:01', '10:20:00', '11:40:00']
   assert.deepEqual(pieces(lines.map((text) => timed(text))), { cuts: [1], hours: [10, 11] })
+  const back = ['10:59:59', '11:00:00', '11:00:01', '10:20:00', '10:20:01', '11:40:00', '11:40:01']
+  assert.deepEqual(pieces(back.map((text) => timed(text))), { cuts: [1, 3, 5], hours: [10, 11, 10, 11] })
 })
 
 test('hours without lines are left out', () => {
