@@ -13,7 +13,8 @@ import type { Postgres } from '../storage/postgres.ts'
 import { LakeSyncSchedule } from '../sync/lake-sync-schedule.ts'
 import { fetchLakeFile, type WantedFile } from '../sync/lake-fetch.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
-import { type OpenDatesOptions, pullOpenDates, pushNewSegments } from '../sync/open-dates.ts'
+import type { ObjectStore } from '../sync/object-store.ts'
+import { pullOpenDates, pushNewSegments } from '../sync/open-dates.ts'
 import { RawFolder } from '../sync/raw-folder.ts'
 import { logSync } from '../sync/sync-log.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
@@ -135,35 +136,9 @@ function openPush(
   const { lake, to, settings, intervalMs, raw } = config
   const remote = openObjectStore(to, settings)
   const log = logSync(logger, 'pushed')
-  const rawLog = logSync(logger, 'pushed')
-  const pullLog = logSync(logger, 'synchronized')
   const common = { lake, remote, direction: 'push', raw, clock } as const
-  const hasRaw = raw && sources.length > 0
-  let isPulled = !hasRaw
-  const ofOpenDates = (signal: AbortSignal): OpenDatesOptions => ({ lake, remote, sources, clock, signal })
-  /** Pulls the raw of the open dates, unless that has been done. */
-  const pullOnce = async (stop: AbortSignal): Promise<void> => {
-    if (isPulled) return
-    try {
-      const signal = AbortSignal.any([stop, AbortSignal.timeout(OPEN_DATES_MS_MAX)])
-      const result = await pullOpenDates(ofOpenDates(signal))
-      pullLog.onResult(result)
-      isPulled = result.failures.length === 0
-    } catch (error) {
-      if (stop.aborted) return
-      const context = { err: error, place: remote.name }
-      logger.warn(
-        context,
-        'cannot pull the raw segments of today and yesterday; the collector starts and tries again',
-      )
-    }
-  }
-  const pushRaw = async (signal: AbortSignal): Promise<TaskOutcome> => {
-    await pullOnce(signal)
-    const result = await pushNewSegments(ofOpenDates(signal))
-    rawLog.onResult(result)
-    return outcomeOf(result)
-  }
+  const openDates =
+    raw && sources.length > 0 ? openOpenDates(config, remote, sources, logger, clock) : undefined
   const schedule = new LakeSyncSchedule({
     ...common,
     folder: new RawFolder(lake),
@@ -176,15 +151,8 @@ function openPush(
   })
   return {
     schedule,
-    raw: hasRaw
-      ? new TaskLoop({
-          task: 'raw-push',
-          intervalMs: Math.min(intervalMs, RAW_PUSH_INTERVAL_MS),
-          clock,
-          run: pushRaw,
-        })
-      : undefined,
-    pullOpenDates: pullOnce,
+    raw: openDates?.task,
+    pullOpenDates: async (signal: AbortSignal): Promise<void> => await openDates?.pull(signal),
     // What a lake that begins anew lacks is not made anew without the rows of before.
     fetchFile: (file: WantedFile, signal: AbortSignal | undefined) =>
       fetchLakeFile(lake, remote, file, signal),
@@ -208,6 +176,47 @@ function openPush(
       return tellUnpushed(await unpushedFiles(lake, remote.name, raw), logger)
     },
   }
+}
+
+/** Pulls the raw of the open dates once, and pushes new segments of them again and again. */
+function openOpenDates(
+  { lake, intervalMs }: PushConfig,
+  remote: ObjectStore,
+  sources: readonly LobSource[],
+  logger: Logger,
+  clock: Clock,
+) {
+  const pushLog = logSync(logger, 'pushed')
+  const pullLog = logSync(logger, 'synchronized')
+  const options = { lake, remote, sources, clock }
+  let isPulled = false
+  const pull = async (stop: AbortSignal): Promise<void> => {
+    if (isPulled) return
+    try {
+      const signal = AbortSignal.any([stop, AbortSignal.timeout(OPEN_DATES_MS_MAX)])
+      const result = await pullOpenDates({ ...options, signal })
+      pullLog.onResult(result)
+      isPulled = result.failures.length === 0
+    } catch (error) {
+      if (stop.aborted) return
+      logger.warn(
+        { err: error, place: remote.name },
+        'cannot pull the raw segments of today and yesterday; the collector starts and tries again',
+      )
+    }
+  }
+  const task = new TaskLoop({
+    task: 'raw-push',
+    intervalMs: Math.min(intervalMs, RAW_PUSH_INTERVAL_MS),
+    clock,
+    async run(signal: AbortSignal): Promise<TaskOutcome> {
+      await pull(signal)
+      const result = await pushNewSegments({ ...options, signal })
+      pushLog.onResult(result)
+      return outcomeOf(result)
+    },
+  })
+  return { pull, task }
 }
 
 function outcomeOf({

@@ -33,8 +33,8 @@ import { pumpBytes } from './transfer-pump.ts'
 /** Directory levels below the lake's root that a listing follows. */
 const SYNC_DEPTH_MAX = 6
 const READ_BYTES = 1024 * 1024
-/** A publication takes no longer; an import does, and a transfer is tried again. */
-const BUSY_WAIT_MS_MAX = 5_000
+/** A publication takes no longer. An import or a fold does; what waits for it is tried again later. */
+export const BUSY_WAIT_MS_MAX = 5_000
 
 export class DirectoryStore implements ObjectStore {
   readonly name: string
@@ -109,9 +109,9 @@ export class DirectoryStore implements ObjectStore {
     return written
   }
 
-  async remove(key: string): Promise<void> {
+  async remove(key: string, signal?: AbortSignal): Promise<void> {
     const path = this.#path(key)
-    await rm(path, { force: true })
+    await this.#locked(key, signal, () => rm(path, { force: true }))
     await syncDirectory(dirname(path))
   }
 
@@ -126,15 +126,18 @@ export class DirectoryStore implements ObjectStore {
       })
       return await rm(temporary)
     }
-    const replace = async (): Promise<void> => {
+    await this.#locked(key, signal, async () => {
       if ((await this.stat(key))?.version !== replaces) throw new ObjectChanged(key)
       await rename(temporary, path)
-    }
+    })
+  }
+
+  /** What a recorder or an import publishes between a look at an order-book file and its replacement would be lost. */
+  async #locked(key: string, signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
     const file = lobFileOfKey(key)
-    if (file === undefined) return await replace()
-    // What a recorder or an import published between the look and the replacement would be lost.
+    if (file === undefined) return await work()
     const place = { lake: this.#root, source: file.source, series: file.series }
-    await withSeries(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, replace)
+    await withSeries(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, work)
   }
 
   async #prepare(directory: string): Promise<void> {

@@ -5,18 +5,26 @@
 
 import { mkdir } from 'node:fs/promises'
 import { lobFileOfKey } from '../../shared/lake-layout.ts'
-import { SYNC_ATTEMPTS_MAX, SYNC_PARALLEL_DEFAULT } from '../../shared/limits.ts'
+import { SYNC_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { backOffMs, TRANSFER_BACK_OFF } from '../tasks/back-off.ts'
 import { DirectoryStore } from './directory-store.ts'
-import { isEqual, listAll, type ListedObject, type ObjectHead, type ObjectStore } from './object-store.ts'
+import { inParallel } from './in-parallel.ts'
+import {
+  isEqual,
+  listAll,
+  type ListedObject,
+  type ObjectHead,
+  type ObjectStore,
+  replacedSince,
+} from './object-store.ts'
 import { type RawDate, splitObjects, type SplitObjects } from './raw-dates.ts'
 import { RawFolder } from './raw-folder.ts'
 import { conflictOf, isSampleObject } from './replacement.ts'
 import { SyncJournal, wasWritten, writeOutcome } from './sync-journal.ts'
 import { type LakeSyncResult, SyncReport } from './sync-report.ts'
 
-export type { LakeSyncResult, SyncProblem } from './sync-report.ts'
+export type { LakeSyncResult } from './sync-report.ts'
 
 /** `sample`: an invented file, which stays where it is. */
 type ObjectOutcome = 'transferred' | 'equal' | 'conflict' | 'sample'
@@ -95,6 +103,7 @@ async function synchronizeRaw(
   options: LakeSyncOptions,
 ): Promise<void> {
   const { lake, remote, onlyDates, progress, clock = SYSTEM_CLOCK } = options
+  const { signal = new AbortController().signal } = options
   for (const side of ['local', 'remote'] as const) {
     for (const key of split.misnamed[side]) {
       const place = side === 'local' ? lake : remote.name
@@ -104,18 +113,19 @@ async function synchronizeRaw(
   }
   if (split.dates.length === 0) return
   // The fold and all that it needs are not loaded by a server, which has no raw.
-  const { RawSync } = await import('./raw-sync.ts')
-  const rawSync = new RawSync({
+  const { syncRawDates } = await import('./raw-sync.ts')
+  const rawOptions = {
     ...options,
     journal,
     clock,
+    signal,
     report: run.report,
     folder:
       options.folder === undefined ? new RawFolder(lake, { shareMax: 1 }) : (options.folder ?? undefined),
-    bringOver: (key) => run.bringOver({ key }, false),
-    onBytes: (count) => progress?.onBytes?.(count),
-  })
-  await rawSync.run(onlyDates === undefined ? split.dates : split.dates.filter(onlyDates))
+    bringOver: (key: string) => run.bringOver({ key }, false),
+    onBytes: (count: number) => progress?.onBytes?.(count),
+  }
+  await syncRawDates(rawOptions, onlyDates === undefined ? split.dates : split.dates.filter(onlyDates))
 }
 
 /** What one synchronization does with the objects that it is given. */
@@ -128,7 +138,7 @@ export class SyncRun {
   readonly #clock: Clock
   readonly report = new SyncReport()
   /** Order books written to the remote place, with the version that they became there. */
-  #written = new Map<string, string>()
+  readonly #written = new Map<string, string>()
   #held: SplitObjects | undefined
   #pulledBefore: ReturnType<typeof SyncJournal.read> | undefined
 
@@ -154,35 +164,16 @@ export class SyncRun {
     held?: SplitObjects,
   ): Promise<LakeSyncResult> {
     this.#held = held
-    const { progress, parallel = SYNC_PARALLEL_DEFAULT, signal } = this.#options
+    const { progress } = this.#options
     const changed = objects.filter((object) => !this.#isNoted(object))
     let sizeBytes = 0
     for (const object of changed) sizeBytes += object.sizeBytes
     progress?.onPlan?.({ objects: changed.length, sizeBytes })
-    const queue = changed.values()
-    const work = async (): Promise<void> => {
-      for (const object of queue) {
-        signal?.throwIfAborted()
-        await this.bringOver(object)
-      }
-    }
-    const workers = await Promise.allSettled(Array.from({ length: parallel }, work))
-    for (const worker of workers) if (worker.status === 'rejected') throw worker.reason
-    await this.#lookAgain()
+    await inParallel(changed, this.#options, (object) => this.bringOver(object))
+    for (let look = 1; look <= LOOKS_MAX && this.#written.size > 0; look++)
+      for (const key of await replacedSince(this.#target, this.#written, this.#options.signal))
+        await this.bringOver({ key }, false)
     return this.report.result(objectCount)
-  }
-
-  /** Another collector may have replaced what was just written, where the service does not heed conditions. */
-  async #lookAgain(): Promise<void> {
-    for (let look = 1; look <= LOOKS_MAX && this.#written.size > 0; look++) {
-      const written = this.#written
-      this.#written = new Map()
-      for (const [key, version] of written) {
-        const found = await this.#target.head(key, this.#options.signal).catch(() => undefined)
-        this.#options.signal?.throwIfAborted()
-        if (found?.version !== version) await this.bringOver({ key }, false)
-      }
-    }
   }
 
   #isNoted({ key, version }: ListedObject): boolean {
@@ -209,7 +200,7 @@ export class SyncRun {
       } catch (error) {
         signal?.throwIfAborted()
         if (attempt === SYNC_ATTEMPTS_MAX) {
-          this.report.failures.push({ key, reason: error instanceof Error ? error.message : String(error) })
+          this.report.addError(key, error)
           progress?.onObject?.(key, 'failed')
           return
         }

@@ -36,7 +36,7 @@ export interface WriteOptions {
    * The version that is replaced, null where there is none: anything else rejects with ObjectChanged. Not every service
    * heeds it.
    */
-  readonly replaces?: string | null
+  readonly replaces?: string | null | undefined
   /** Whether the first bytes of the version that is replaced may be taken instead of being transferred again. */
   readonly reusesPrefix?: boolean
 }
@@ -149,4 +149,24 @@ export function readTail(
     for await (const chunk of await store.get(object, offset, signal)) chunks.push(chunk as Buffer)
     return Buffer.concat(chunks)
   }
+}
+
+/**
+ * Keys of objects that another writer has replaced since they were written, where the service does not heed conditions.
+ * @param written the versions by key, which are forgotten
+ */
+export async function replacedSince(
+  store: ObjectStore,
+  written: Map<string, string>,
+  signal: AbortSignal | undefined,
+): Promise<string[]> {
+  const replaced: string[] = []
+  const versions = [...written]
+  written.clear()
+  for (const [key, version] of versions) {
+    const found = await store.head(key, signal).catch(() => undefined)
+    signal?.throwIfAborted()
+    if (found?.version !== version) replaced.push(key)
+  }
+  return replaced
 }

@@ -9,8 +9,8 @@ import { segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { Clock } from '../tasks/clock.ts'
 import { syncLake } from './lake-sync.ts'
 import type { ObjectStore } from './object-store.ts'
-import { hourKeyOf } from './raw-dates.ts'
-import { RawSync } from './raw-sync.ts'
+import { hourKeyOf, isOpenDate } from './raw-dates.ts'
+import { RawTransfers } from './raw-transfers.ts'
 import { SyncJournal } from './sync-journal.ts'
 import { type LakeSyncResult, SyncReport } from './sync-report.ts'
 
@@ -23,22 +23,15 @@ export interface OpenDatesOptions {
   readonly signal: AbortSignal
 }
 
-/** Today and the day before: a recorder may still write to them. */
-export function openDates(nowMs: number): readonly [dayBefore: string, today: string] {
-  const today = utcDateOf(nowMs)
-  return [addDays(today, -1), today]
-}
-
 /** Pulls raw segments, manifests and derived files of the open dates. Nothing is folded. */
 export async function pullOpenDates(options: OpenDatesOptions): Promise<LakeSyncResult> {
   const { sources, clock } = options
-  const [first] = openDates(clock.nowMs())
   return await syncLake({
     ...options,
     direction: 'pull',
     raw: true,
     folder: null,
-    onlyDates: ({ source, date }) => sources.includes(source) && date >= first,
+    onlyDates: ({ source, date }) => sources.includes(source) && isOpenDate(date, clock.nowMs()),
   })
 }
 
@@ -48,21 +41,22 @@ export async function pushNewSegments(options: OpenDatesOptions): Promise<LakeSy
   const report = new SyncReport()
   const journal = await SyncJournal.open(lake, `push ${remote.name}`)
   try {
-    const rawSync = new RawSync({
-      ...options,
-      journal,
-      report,
-      direction: 'push',
-      folder: undefined,
-      bringOver: async () => {},
-    })
+    const transfers = new RawTransfers({ ...options, journal, report, direction: 'push' })
+    const today = utcDateOf(clock.nowMs())
     for (const source of sources) {
-      for (const date of openDates(clock.nowMs())) {
+      for (const date of [addDays(today, -1), today]) {
         for (const name of await segmentsOnDisk(lake, source, date)) {
           signal.throwIfAborted()
           const key = rawKey(source, date, name)
           const isNew = (journal.get(key)?.targetVersion ?? null) === null
-          if (isNew && hourKeyOf(name) !== undefined) await rawSync.pushNew(key)
+          if (!isNew || hourKeyOf(name) === undefined) continue
+          try {
+            await transfers.pushSegment(key)
+          } catch (error) {
+            signal.throwIfAborted()
+            // The next push tries it again.
+            report.addError(key, error)
+          }
         }
       }
     }

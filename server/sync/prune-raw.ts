@@ -12,10 +12,7 @@ import {
   segmentsOnDisk,
   writeManifest,
 } from '../raw/date-manifest.ts'
-import { DirectoryStore } from './directory-store.ts'
-
-/** An import or a fold is not waited for. */
-const BUSY_WAIT_MS_MAX = 5_000
+import { BUSY_WAIT_MS_MAX, DirectoryStore } from './directory-store.ts'
 
 export interface PrunedSegment {
   readonly key: string

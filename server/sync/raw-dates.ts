@@ -11,7 +11,7 @@
 
 import { lobFileOfKey, rawFileOfKey, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { MS_PER_HOUR, utcDateStartMs } from '../../shared/utc-date.ts'
+import { addDays, MS_PER_HOUR, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { standsAbove, unionOfSegments } from '../raw/date-manifest.ts'
 import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
 import { RAW_PREFIX, type ListedObject } from './object-store.ts'
@@ -50,10 +50,11 @@ type Objects = ReadonlyMap<string, ListedObject>
 export function splitObjects(local: Objects, remote: Objects): SplitObjects {
   const dates = new Map<string, RawDate>()
   const misnamed = { local: [] as string[], remote: [] as string[] }
-  for (const [side, objects] of [
+  const sides = [
     ['local', local],
     ['remote', remote],
-  ] as const) {
+  ] as const
+  for (const [side, objects] of sides) {
     for (const object of objects.values()) {
       if (!object.key.startsWith(RAW_PREFIX)) continue
       const place = placeOfRawKey(object.key)
@@ -62,34 +63,34 @@ export function splitObjects(local: Objects, remote: Objects): SplitObjects {
         continue
       }
       const id = `${place.source} ${place.date}`
-      let date = dates.get(id)
-      if (date === undefined) {
-        date = { source: place.source, date: place.date, local: emptySide(), remote: emptySide() }
-        dates.set(id, date)
+      const date = dates.get(id) ?? {
+        source: place.source,
+        date: place.date,
+        local: emptySide(),
+        remote: emptySide(),
       }
+      dates.set(id, date)
       addRaw(date[side], object, place.name)
     }
   }
-  for (const [side, objects] of [
-    ['local', local],
-    ['remote', remote],
-  ] as const) {
-    for (const object of objects.values()) {
-      const file = lobFileOfKey(object.key)
-      if (file !== undefined) dates.get(`${file.source} ${file.date}`)?.[side].files.set(object.key, object)
-    }
-  }
+  for (const [side, objects] of sides)
+    for (const object of objects.values())
+      if (lobFileOfKey(object.key) !== undefined)
+        dates.get(dateIdOfKey(object.key))?.[side].files.set(object.key, object)
   return {
     dates: [...dates.values()].toSorted((a, b) => (a.date < b.date ? -1 : a.date > b.date ? 1 : 0)),
     misnamed,
-    isOfDate(key) {
-      const file = lobFileOfKey(key)
-      return key.startsWith(RAW_PREFIX) || (file !== undefined && dates.has(`${file.source} ${file.date}`))
-    },
+    isOfDate: (key) => key.startsWith(RAW_PREFIX) || dates.has(dateIdOfKey(key)),
   }
 }
 
-export function emptySide(): DateSide {
+/** Source and date that an order-book file or an object of the raw folder belongs to; empty for others. */
+export function dateIdOfKey(key: string): string {
+  const place = lobFileOfKey(key) ?? placeOfRawKey(key)
+  return place === undefined ? '' : `${place.source} ${place.date}`
+}
+
+function emptySide(): DateSide {
   return { segments: new Map(), manifest: undefined, state: undefined, files: new Map() }
 }
 
@@ -128,12 +129,19 @@ export function withSegments(manifest: DateManifest, counting: ReadonlySet<strin
   return { ...manifest, segments: manifest.segments.filter(({ name }) => counting.has(name)) }
 }
 
-/** The segments that either manifest lists, without superseded ones. */
+/**
+ * The segments that the manifests list, without superseded ones. Where the epochs differ, only those of the higher one count: it
+ * has removed the others.
+ */
 export function countingSegments(
   local: DateManifest | undefined,
   remote: DateManifest | undefined,
 ): readonly ManifestSegment[] {
-  return withoutSuperseded(unionOfSegments(local?.segments ?? [], remote?.segments ?? []))
+  const epoch = Math.max(local?.epoch ?? 0, remote?.epoch ?? 0)
+  const [a, b] = [local, remote].map((each) =>
+    each !== undefined && each.epoch === epoch ? each.segments : [],
+  )
+  return withoutSuperseded(unionOfSegments(a!, b!))
 }
 
 /** Drops slices whose messages another segment of the list holds. */
@@ -171,6 +179,11 @@ export function hourKeyOf(name: string): string | undefined {
 const IMPORT = 'import'
 /** A recorder seals an hour soon after its end. Slices that are unlisted for longer belong to one that died. */
 const SEALING_MS_MAX = 15 * 60 * 1000
+
+/** Whether it is today or the day before: a recorder may still write to them. */
+export function isOpenDate(date: string, nowMs: number): boolean {
+  return date >= addDays(utcDateOf(nowMs), -1)
+}
 
 /** Whether a segment that no manifest lists is one that nobody will list: its date is folded again with it. */
 export function isAbandoned(name: string, date: string, nowMs: number): boolean {

@@ -4,6 +4,7 @@
 import { Worker } from 'node:worker_threads'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { MergeBusy, withSource } from '../fold/series-lock.ts'
+import { BUSY_WAIT_MS_MAX } from './directory-store.ts'
 
 /** What the thread folds. */
 export interface FoldThreadData {
@@ -26,8 +27,6 @@ export interface RawFolderOptions {
 
 const FOLDING_SHARE_MAX = 0.2
 const DATES_MAX = 10_000
-/** A fold takes minutes. The synchronization does not wait for one of another process. */
-const BUSY_WAIT_MS_MAX = 5_000
 
 export class RawFolder {
   readonly #lake: string

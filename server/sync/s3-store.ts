@@ -11,7 +11,6 @@ import {
   type GetObjectCommandOutput,
   HeadObjectCommand,
   ListObjectsV2Command,
-  type ListObjectsV2CommandOutput,
   PutObjectCommand,
   S3Client,
   S3ServiceException,
@@ -107,7 +106,12 @@ export class S3Store implements ObjectStore {
   ): AsyncGenerator<ListedObject, void, void> {
     let place: { readonly ContinuationToken?: string; readonly StartAfter?: string } = {}
     for (;;) {
-      const page = await this.#page({ ...place, Prefix: this.#prefix + (options.prefix ?? '') }, signal)
+      const wanted = { Bucket: this.#bucket, Prefix: this.#prefix + (options.prefix ?? ''), ...place }
+      const page = await this.#client
+        .send(new ListObjectsV2Command(wanted), withSignal(signal))
+        .catch((error: unknown) => {
+          throw this.#named(error)
+        })
       for (const object of page.Contents ?? []) {
         const listed = this.#listed(object)
         if (listed !== undefined && isWanted(listed.key)) yield listed
@@ -243,18 +247,6 @@ export class S3Store implements ObjectStore {
     } catch (error) {
       const status = statusOf(error)
       if (status === 404 || status === 412 || status === 416) throw new ObjectChanged(object.key)
-      throw this.#named(error)
-    }
-  }
-
-  async #page(
-    place: { readonly Prefix: string; readonly ContinuationToken?: string; readonly StartAfter?: string },
-    signal: AbortSignal | undefined,
-  ): Promise<ListObjectsV2CommandOutput> {
-    const command = new ListObjectsV2Command({ Bucket: this.#bucket, ...place })
-    try {
-      return await this.#client.send(command, withSignal(signal))
-    } catch (error) {
       throw this.#named(error)
     }
   }

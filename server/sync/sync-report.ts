@@ -21,6 +21,19 @@ export interface LakeSyncResult {
   readonly failures: readonly SyncProblem[]
 }
 
+/** An object cannot be synchronized until an operator acts. */
+export class SyncConflict extends Error {
+  readonly key: string
+  /** Whether a recorder that seals an hour, or another push, may be between two of its steps. */
+  readonly mayPass: boolean
+
+  constructor(key: string, message: string, options: { cause?: unknown; mayPass?: boolean } = {}) {
+    super(message, options)
+    this.key = key
+    this.mayPass = options.mayPass === true
+  }
+}
+
 export class SyncReport {
   readonly conflicts = new Map<string, string>()
   readonly failures: SyncProblem[] = []
@@ -32,6 +45,12 @@ export class SyncReport {
   addTransfer(sizeBytes: number): void {
     this.transferredCount += 1
     this.transferredBytes += sizeBytes
+  }
+
+  /** Notes why an object was not brought over. */
+  addError(key: string, error: unknown): void {
+    if (error instanceof SyncConflict) this.conflicts.set(error.key, error.message)
+    else this.failures.push({ key, reason: error instanceof Error ? error.message : String(error) })
   }
 
   result(objectCount: number): LakeSyncResult {

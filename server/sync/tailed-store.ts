@@ -71,11 +71,8 @@ export class TailedStore implements ObjectStore {
     // In the order of keys a tail comes right after its object, but not every service lists in order.
     const tails = new Map<string, string>()
     const objects: ListedObject[] = []
-    for await (const object of this.#store.list(
-      signal,
-      options,
-      (key) => isListed(key, options) || isTailKey(key),
-    )) {
+    const isWanted = (key: string): boolean => isListed(key, options) || isTailKey(key)
+    for await (const object of this.#store.list(signal, options, isWanted)) {
       if (isTailKey(object.key)) tails.set(object.key.slice(0, -SUFFIX.length), object.version)
       else objects.push(object)
     }

@@ -182,7 +182,7 @@ test('a second server that pulls the lake answers as the one that collects, for 
         },
       },
       compaction: { lake, delayMs: 0, graceMs: 3_000, intervalMs: 200 },
-      push: { lake, to: `s3://${BUCKET}/x`, settings: { endpoint: s3.endpoint }, intervalMs: 300 },
+      push: { lake, to: `s3://${BUCKET}/x`, settings: { endpoint: s3.endpoint }, intervalMs: 300, raw: true },
     },
     postgres: store.postgres,
     logger,
