@@ -55,7 +55,6 @@ export function importSummary(result: ImportResult, settings: SummarySettings, e
     ...remark(tally.repeats, 'repeated message', 'counted once'),
     ...remark(tally.correctedTimes, 'message', 'with a wrong time, corrected by the messages around it'),
     ...remark(tally.negativeLevels, 'delta', 'below zero: the book is unknown until its next snapshot'),
-    ...remark(tally.bestPriceMismatches, 'message', 'with best prices other than the rebuilt book’s'),
     ...lateLine(result.days),
     ...knownLines(result.days),
     ...adviceLines(result, settings),

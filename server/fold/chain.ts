@@ -3,6 +3,7 @@
 
 import { later } from '../../shared/utc-date.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
+import type { GapCause } from './fold-tally.ts'
 
 /** Keys of a chain's latest lines, by which lines that another piece repeats are recognised. */
 const RECENT_MAX = 1_024
@@ -61,6 +62,8 @@ export class Chain {
   isBegun: boolean
   /** The connection ended after its last message. */
   isEnded = false
+  /** Why nothing follows its last message, where its pieces show more than that they end. */
+  endCause: GapCause | undefined
   /** Whether `no` prices come on the yes leg; null where nothing says. */
   isTurned: boolean | null
   /** It holds some of its subscription's markets: missing numbers are those of others. */

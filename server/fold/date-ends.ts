@@ -60,6 +60,7 @@ export class DateEnds {
   causeOf(id: number): GapCause {
     const { chains, connections } = this.#reading
     const chain = chains[id]!
+    if (chain.endCause !== undefined) return chain.endCause
     const isReplaced = chains.some(
       (other) =>
         other.sid === chain.sid &&

@@ -54,13 +54,14 @@ export class DateReading implements OwnDate, EndingDate {
       onGrown: (bytes) => this.#grow(bytes),
     })
     const { connections } = this
-    this.#numbered = new NumberedChains(connections, this.#events, (sid, connection, isBegun, isTurned) =>
+    const { tally } = options
+    this.#numbered = new NumberedChains({ connections, sink: this.#events, tally }, (sid, connection, isBegun, isTurned) =>
       this.addChain(sid, connection, isBegun, isTurned),
     )
-    this.#unnumbered = new UnnumberedChains(connections, this.#events, (connection, isBegun, isTurned) =>
+    this.#unnumbered = new UnnumberedChains({ connections, sink: this.#events, tally }, (connection, isBegun, isTurned) =>
       this.addChain(null, connection, isBegun, isTurned),
     )
-    this.#own = new OwnConnections({ isNumbered: options.isNumbered, dateOf: () => this, only: this })
+    this.#own = new OwnConnections({ isNumbered: options.isNumbered, dateOf: () => this, only: this, tally: options.tally })
   }
 
   /** Takes the pieces of an hour. Hours come in their order. */

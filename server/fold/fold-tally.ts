@@ -9,6 +9,7 @@ export type GapCause =
   | 'end of a piece'
   | 'disconnect'
   | 'sequence gap'
+  | 'skipped line'
   | 'no longer followed'
   | 'level below zero'
   | 'told by the recording'
@@ -20,13 +21,11 @@ export class FoldTally {
   /** Book events that the messages brought. */
   events = 0
   snapshots = 0
-  /** Lines that stand in several pieces, or twice in one. */
+  /** Messages that were dropped because another piece has them, or their own one before. */
   repeats = 0
-  /** Messages after which the best prices that they state differ from the book. */
-  bestPriceMismatches = 0
-  /** Messages of which one time left those around it, so that another stands in for it. */
+  /** Messages (lines, where nothing is numbered) whose exchange's time left those around it, so that another stands in for it. */
   correctedTimes = 0
-  /** Numbers that no piece has, and in how many holes. */
+  /** Numbers that no piece of a connection has, and in how many holes. */
   readonly missing = { numbers: 0, holes: 0 }
   /** Deltas that would have taken a level below zero. */
   negativeLevels = 0

@@ -4,6 +4,7 @@
 import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
 import { Chain } from './chain.ts'
 import type { ChainSink, Connections } from './chain.ts'
+import type { FoldTally } from './fold-tally.ts'
 import { clockOffset, messageTimes } from './message-times.ts'
 import type { RecordedTimes } from './message-times.ts'
 import { joinRuns, readRuns } from './numbered-runs.ts'
@@ -70,9 +71,17 @@ interface TimelessMessage extends RecordedTimes {
   readonly message: NumberedMessage['message']
 }
 
+/** What chains are made with. */
+export interface ChainTarget {
+  readonly connections: Connections
+  readonly sink: ChainSink
+  readonly tally: FoldTally
+}
+
 export class NumberedChains {
   readonly #connections: Connections
   readonly #sink: ChainSink
+  readonly #tally: FoldTally
   readonly #newChain: (sid: number, connection: number, run: Run) => Chain
   readonly #open: OpenChain[] = []
   readonly #tails = new Tails()
@@ -82,24 +91,24 @@ export class NumberedChains {
   readonly #offsets = new Map<number, bigint>()
 
   constructor(
-    connections: Connections,
-    sink: ChainSink,
+    { connections, sink, tally }: ChainTarget,
     newChain: (sid: number, connection: number, isBegun: boolean, isTurned: boolean | null) => Chain,
   ) {
     this.#connections = connections
     this.#sink = sink
+    this.#tally = tally
     this.#newChain = (sid, connection, { isBegun, isTurned }) => newChain(sid, connection, isBegun, isTurned)
   }
 
   /** Takes the pieces of an hour. Hours come in their order. */
   read(pieces: readonly Piece[]): void {
-    const read = pieces.map((piece) => readRuns(piece, this.#connections))
+    const read = pieces.map((piece) => readRuns(piece, this.#connections, this.#tally))
     const late = new Set(this.#late)
     const isLate = (run: Run): boolean => run.messages.some(({ key }) => lateKeys.has(key))
     const lateKeys = new Set([...late].flatMap((run) => run.messages.map(({ key }) => key)))
     this.#late = []
     this.#add(
-      joinRuns([...late, ...read.flatMap((one) => one.runs)], this.#connections),
+      joinRuns([...late, ...read.flatMap((one) => one.runs)], this.#connections, this.#tally),
       (run) => late.has(run) || (late.size > 0 && isLate(run)),
     )
     for (const close of read.flatMap((one) => one.closes)) this.#close(close)
@@ -121,7 +130,7 @@ export class NumberedChains {
       const repeated = this.#tails.ofSid(run.sid).find((open) => isRepeated(open.chain, run))
       const open = repeated ?? predecessorOf(head, this.#tails.before(head))
       if (open === undefined && head.firstSeq > 1 && !mayBegin(run)) this.#late.push(run)
-      else this.#place(head, open ?? this.#begin(run), repeated !== undefined, added)
+      else this.#place(head, open ?? this.#begin(head), repeated !== undefined, added)
     }
     this.#deliver(added)
   }
@@ -142,12 +151,30 @@ export class NumberedChains {
     added.set(open, list)
     for (const message of inOrder(run, isRepeat ? lastSeq : 0)) list.push(message)
     for (const { seq, key } of run.messages) if (!isRepeat || seq > lastSeq) chain.note(seq, key)
+      else this.#tally.repeats++
     this.#tails.move(open, Math.max(lastSeq, run.messages.at(-1)!.seq))
     open.lastAt = later(head.lastAt, open.lastAt)
     for (const id of run.markets) open.markets.add(id)
   }
 
-  #begin(run: Run): OpenChain {
+  /** Numbers are missing between a chain of the connection and what begins with `head`. */
+  #noteHole({ run, firstSeq, isPartial }: TimedRun): void {
+    if (firstSeq <= 1 || isPartial) return
+    const connection = this.#connections.of(run.connection)
+    const before = this.#tails.ofSid(run.sid).findLast(({ chain, lastSeq }) => {
+      if (lastSeq >= firstSeq - 1) return false
+      const isOwn = this.#connections.of(chain.connection) === connection
+      return isOwn || (run.afterKey !== undefined && chain.recentKeys.includes(run.afterKey))
+    })
+    if (before === undefined) return
+    before.chain.endCause = 'sequence gap'
+    this.#tally.missing.holes++
+    this.#tally.missing.numbers += firstSeq - before.lastSeq - 1
+  }
+
+  #begin(head: TimedRun): OpenChain {
+    const { run } = head
+    this.#noteHole(head)
     const chain = this.#newChain(run.sid, run.connection, run)
     chain.isPartial = run.isPartial
     const open: OpenChain = {
@@ -201,9 +228,10 @@ export class NumberedChains {
     open.waiting = []
     const before = chain.firstAt === undefined ? undefined : chain.lastAt
     const times = messageTimes(waiting, offset, before)
-    for (const [place, { message, recvTs }] of waiting.entries()) {
+    for (const [place, { message, ts, recvTs }] of waiting.entries()) {
       const at = times[place]
       if (at === undefined) continue
+      if (ts !== undefined && ts !== at) this.#tally.correctedTimes++
       chain.hear(at, recvTs ?? at)
       this.#sink.take(chain, { message, at, recvTs: recvTs ?? at })
     }

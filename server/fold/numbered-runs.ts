@@ -3,6 +3,7 @@
 import type { FeedMessage } from '../feed/feed-message.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Connections } from './chain.ts'
+import type { FoldTally } from './fold-tally.ts'
 import type { Piece } from './piece.ts'
 
 export interface NumberedMessage {
@@ -26,6 +27,8 @@ export interface Run {
   messages: NumberedMessage[]
   asides: AsideMessage[]
   connection: number
+  /** Key of the line at the end of the piece before, behind which it comes. */
+  readonly afterKey: number | undefined
   /** A recorded answer shows that the subscription begins with it. */
   isBegun: boolean
   isTurned: boolean | null
@@ -37,6 +40,8 @@ export interface Run {
 /** What is open of a piece while it is read. */
 interface OpenPiece {
   connection: number
+  /** It may go on from the piece before. */
+  isFirst: boolean
   runs: Map<number, Run>
 }
 
@@ -52,17 +57,17 @@ export interface LoneClose {
   readonly afterKey: number | undefined
 }
 
-export function readRuns(piece: Piece, connections: Connections): PieceRuns {
+export function readRuns(piece: Piece, connections: Connections, tally: FoldTally): PieceRuns {
   const runs: Run[] = []
   const closes: LoneClose[] = []
   let afterKey: number | undefined
   const seen = new Set<number>()
   const subscriptions = new Subscriptions(piece.useYesPrice)
   const isPartial = piece.sequence === 'per-market'
-  let open: OpenPiece = { connection: connections.add(), runs: new Map() }
+  let open: OpenPiece = { connection: connections.add(), isFirst: true, runs: new Map() }
   const startConnection = (isEnded: boolean): void => {
     if (isEnded) for (const run of open.runs.values()) run.isEnded = true
-    open = { connection: connections.add(), runs: new Map() }
+    open = { connection: connections.add(), isFirst: false, runs: new Map() }
   }
   const aside = (run: Run, message: FeedMessage, recvTs: bigint | undefined): void => {
     run.asides.push({ afterSeq: run.messages.at(-1)!.seq, recvTs, message })
@@ -98,7 +103,10 @@ export function readRuns(piece: Piece, connections: Connections): PieceRuns {
         continue
       }
       const identity = messages.length === 1 ? key : key + seq
-      if (seen.has(identity)) continue
+      if (seen.has(identity)) {
+        tally.repeats++
+        continue
+      }
       seen.add(identity)
       let run = open.runs.get(sid)
       const last = run?.messages.at(-1)!.seq
@@ -116,6 +124,7 @@ export function readRuns(piece: Piece, connections: Connections): PieceRuns {
           messages: [],
           asides: [],
           connection: open.connection,
+          afterKey: open.isFirst ? afterKey : undefined,
           isBegun,
           isTurned,
           isEnded: false,
@@ -144,7 +153,7 @@ function isStatedBeside({ runs }: OpenPiece, sid: number, marketId: string): boo
 }
 
 /** The runs, those that share a message put together. */
-export function joinRuns(runs: readonly Run[], connections: Connections): Run[] {
+export function joinRuns(runs: readonly Run[], connections: Connections, tally: FoldTally): Run[] {
   const joined: Run[] = []
   const bySid = new Map<number, Run[]>()
   for (const run of runs) {
@@ -153,6 +162,8 @@ export function joinRuns(runs: readonly Run[], connections: Connections): Run[] 
     else list.push(run)
   }
   for (const list of bySid.values()) joined.push(...joinOfSid(list, connections))
+  for (const { messages } of runs) tally.repeats += messages.length
+  for (const { messages } of joined) tally.repeats -= messages.length
   return joined
 }
 
@@ -201,6 +212,7 @@ function mergeRuns(parts: readonly Run[], connections: Connections): Run {
     ...first,
     messages: [...bySeq.values()].toSorted((a, b) => a.seq - b.seq),
     asides: [...asides.values()].toSorted((a, b) => a.afterSeq - b.afterSeq),
+    afterKey: parts.find(({ afterKey }) => afterKey !== undefined)?.afterKey,
     connection: parts.map(({ connection }) => connection).reduce((a, b) => connections.join(a, b)),
     isBegun: parts.some(({ isBegun }) => isBegun),
     isTurned: parts.map(({ isTurned }) => isTurned).find((flag) => flag !== null) ?? null,

@@ -5,7 +5,7 @@
 import { NS_PER_DAY, NS_PER_HOUR, later } from '../../shared/utc-date.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
 import type { Chain, ChainSink, Connections, Leaving } from './chain.ts'
-import type { GapCause } from './fold-tally.ts'
+import type { FoldTally, GapCause } from './fold-tally.ts'
 import type { Line, Piece } from './piece.ts'
 import { isFirstBooks } from './stretches.ts'
 import { Subscriptions } from './subscriptions.ts'
@@ -51,6 +51,7 @@ export interface OwnConnectionsOptions {
   readonly dateOf: (dayStart: bigint) => OwnDate
   /** Every line is of this date, whatever its time. */
   readonly only?: OwnDate | undefined
+  readonly tally?: FoldTally | undefined
   /** Books of `count` markets are unknown from now on. */
   readonly onGap?: ((cause: GapCause, count: number) => void) | undefined
   /** A chain goes on in the next date as another one. */
@@ -315,6 +316,7 @@ export class OwnConnections {
 
   #end({ date, spine, recorder }: Connection, chain: Chain, ts: bigint, cause: GapCause): void {
     const at = this.#placeEnd({ date, spine, recorder }, ts)
+    chain.endCause = cause
     date.end(chain, at, () => false)
     this.#options.onGap?.(cause, chain.followed.size)
     chain.followed.clear()
@@ -441,9 +443,19 @@ export class OwnConnections {
       return
     }
     const known = chains.get(sid)
+    const { tally } = this.#options
     // It was sent twice.
-    if (known !== undefined && seq <= known.lastSeq) return
-    if (known !== undefined && seq !== known.lastSeq + 1) this.#endChain(connection, sid)
+    if (known !== undefined && seq <= known.lastSeq) {
+      if (tally !== undefined) tally.repeats++
+      return
+    }
+    if (known !== undefined && seq !== known.lastSeq + 1) {
+      this.#endChain(connection, sid)
+      if (tally !== undefined) {
+        tally.missing.holes++
+        tally.missing.numbers += seq - known.lastSeq - 1
+      }
+    }
     const chain = this.#chain(connection, sid)
     if (chain.firstSeq === 0) chain.firstSeq = seq
     chain.lastSeq = seq

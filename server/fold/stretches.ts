@@ -3,6 +3,7 @@
 
 import type { FeedMessage } from '../feed/feed-message.ts'
 import { marketsOf } from '../feed/feed-message.ts'
+import type { FoldTally, GapCause } from './fold-tally.ts'
 import type { Line, Piece } from './piece.ts'
 
 export interface Stretch {
@@ -11,6 +12,8 @@ export interface Stretch {
   readonly isBegun: boolean
   /** The connection ended after the last line, or a line behind it could not be read. */
   readonly isEnded: boolean
+  /** Why, if it was not the connection that ended. */
+  readonly endCause: GapCause | undefined
   /** Whether `no` prices come on the yes leg; null where nothing says. */
   readonly isTurned: boolean | null
 }
@@ -45,7 +48,7 @@ function isBefore(a: Line, b: Line): boolean {
   return left < right && a.recvTs < b.recvTs
 }
 
-export function readStretches(piece: Piece): PieceStretches {
+export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
   const lines = uncrossed(piece.lines)
   const stretches: Stretch[] = []
   const closes: bigint[] = []
@@ -53,8 +56,8 @@ export function readStretches(piece: Piece): PieceStretches {
   let isBegun = false
   let isTurned = piece.useYesPrice ? true : null
   let seen = new Set<number>()
-  const finish = (isEnded: boolean): void => {
-    if (open.length > 0) stretches.push({ lines: open, isBegun, isEnded, isTurned })
+  const finish = (isEnded: boolean, endCause?: GapCause): void => {
+    if (open.length > 0) stretches.push({ lines: open, isBegun, isEnded, endCause, isTurned })
     open = []
     seen = new Set()
     isBegun = false
@@ -67,12 +70,15 @@ export function readStretches(piece: Piece): PieceStretches {
       continue
     }
     if (line.isSkipped === true) {
-      finish(true)
+      finish(true, 'skipped line')
       // What comes next goes on from nothing.
       isBegun = true
       continue
     }
-    if (seen.has(line.key)) continue
+    if (seen.has(line.key)) {
+      tally.repeats += line.messages.length
+      continue
+    }
     if (isFirstBooks(line)) {
       finish(false)
       isBegun = true
@@ -95,8 +101,13 @@ export function statedMarkets(lines: readonly Line[]): Set<string> {
   return new Set(lines.flatMap(({ messages }) => messages.flatMap((message: FeedMessage) => marketsOf(message))))
 }
 
+/** The messages of lines, without those that stand at the end of another piece too. */
+export function ownCount(lines: readonly Line[]): number {
+  return lines.reduce((sum, { messages, isOverlap }) => (isOverlap === true ? sum : sum + messages.length), 0)
+}
+
 /** Stretches that share a line, put together. `known` are the keys of lines that were read before. */
-export function joinStretches(stretches: readonly Stretch[]): Stretch[] {
+export function joinStretches(stretches: readonly Stretch[], tally: FoldTally): Stretch[] {
   if (stretches.length < 2) return [...stretches]
   const ownerOf = new Map<number, Stretch>()
   const into = new Map<Stretch, Stretch>()
@@ -120,7 +131,13 @@ export function joinStretches(stretches: readonly Stretch[]): Stretch[] {
       parts.delete(b)
     }
   }
-  return [...parts.values()].map((list) => (list.length === 1 ? list[0]! : mergeStretches(list)))
+  return [...parts.values()].map((list) => {
+    if (list.length === 1) return list[0]!
+    const merged = mergeStretches(list)
+    for (const { lines } of list) tally.repeats += ownCount(lines)
+    tally.repeats -= ownCount(merged.lines)
+    return merged
+  })
 }
 
 function mergeStretches(parts: readonly Stretch[]): Stretch {
@@ -128,6 +145,7 @@ function mergeStretches(parts: readonly Stretch[]): Stretch {
     lines: linesInOrder(parts.map(({ lines }) => lines)),
     isBegun: parts.some(({ isBegun }) => isBegun),
     isEnded: parts.some(({ isEnded }) => isEnded),
+    endCause: parts.find(({ endCause }) => endCause !== undefined)?.endCause,
     isTurned: parts.map(({ isTurned }) => isTurned).find((flag) => flag !== null) ?? null,
   }
 }

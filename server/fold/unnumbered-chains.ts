@@ -3,11 +3,13 @@
 
 import { later } from '../../shared/utc-date.ts'
 import type { Chain, ChainSink, Connections } from './chain.ts'
+import type { GapCause, FoldTally } from './fold-tally.ts'
 import { beginningsIn } from './lone-books.ts'
+import type { ChainTarget } from './numbered-chains.ts'
 import { clockOffset, messageTimes } from './message-times.ts'
 import type { RecordedTimes } from './message-times.ts'
 import type { Line, Piece } from './piece.ts'
-import { isFirstBooks, joinStretches, readStretches, statedMarkets } from './stretches.ts'
+import { isFirstBooks, joinStretches, ownCount, readStretches, statedMarkets } from './stretches.ts'
 import type { Stretch } from './stretches.ts'
 
 /** A chain whose lines come less far apart goes on within so long. */
@@ -63,24 +65,25 @@ interface OpenChain extends SilentTail {
 export class UnnumberedChains {
   readonly #connections: Connections
   readonly #sink: ChainSink
+  readonly #tally: FoldTally
   readonly #newChain: (connection: number, isBegun: boolean, isTurned: boolean | null) => Chain
   readonly #open: OpenChain[] = []
 
   constructor(
-    connections: Connections,
-    sink: ChainSink,
+    { connections, sink, tally }: ChainTarget,
     newChain: (connection: number, isBegun: boolean, isTurned: boolean | null) => Chain,
   ) {
     this.#connections = connections
     this.#sink = sink
+    this.#tally = tally
     this.#newChain = newChain
   }
 
   /** Takes the pieces of an hour. Hours come in their order. */
   read(pieces: readonly Piece[]): void {
-    const read = pieces.map((piece) => readStretches(piece))
+    const read = pieces.map((piece) => readStretches(piece, this.#tally))
     const closes = read.flatMap((one) => one.closes)
-    const heads = joinStretches(read.flatMap(({ stretches }) => stretches))
+    const heads = joinStretches(read.flatMap(({ stretches }) => stretches), this.#tally)
       .flatMap((stretch) => this.#parts(stretch))
       .toSorted(compareHeads)
     for (const head of heads) this.#place(head, closes)
@@ -95,6 +98,7 @@ export class UnnumberedChains {
     })
     const known = new Set(repeated?.chain.recentKeys)
     const lines = stretch.lines.filter(({ key }) => !known.has(key))
+    this.#tally.repeats += ownCount(stretch.lines) - ownCount(lines)
     const starts = beginningsIn(lines, repeated?.chain.markets ?? new Set())
     const offset = clockOffset(lines.map(givenTimes)) ?? 0n
     const bounds = starts[0] === 0 ? starts : [0, ...starts]
@@ -102,12 +106,16 @@ export class UnnumberedChains {
       const part = lines.slice(from, list[index + 1])
       const isLast = index === list.length - 1
       if (part.every(({ isOverlap }) => isOverlap === true)) {
-        if (stretch.isEnded && repeated !== undefined && isLast) repeated.isEnded = repeated.chain.isEnded = true
+        if (stretch.isEnded && repeated !== undefined && isLast) {
+          repeated.isEnded = repeated.chain.isEnded = true
+          repeated.chain.endCause ??= stretch.endCause
+        }
         return []
       }
       return timedStretch(part, offset, {
         isBegun: starts.includes(from) || (stretch.isBegun && repeated === undefined),
         isEnded: !isLast || stretch.isEnded,
+        endCause: isLast ? stretch.endCause : undefined,
         isTurned: stretch.isTurned,
         goesOnFrom: starts.includes(from) ? undefined : repeated,
       })
@@ -127,7 +135,10 @@ export class UnnumberedChains {
     }
     open.lastAt = later(head.lastAt, open.lastAt)
     if (head.silence > open.silence) open.silence = chain.silence = head.silence
-    if (head.isEnded) open.isEnded = chain.isEnded = true
+    this.#tally.correctedTimes += head.correctedTimes
+    if (!head.isEnded) return
+    open.isEnded = chain.isEnded = true
+    chain.endCause ??= head.endCause
   }
 
   #begin({ isBegun, silence, isTurned }: TimedStretch): OpenChain {
@@ -151,6 +162,8 @@ interface TimedStretch extends SilentHead {
   readonly times: readonly (bigint | undefined)[]
   readonly lastAt: bigint
   readonly isEnded: boolean
+  readonly endCause: GapCause | undefined
+  readonly correctedTimes: number
   readonly isTurned: boolean | null
   /** The chain of which it repeats lines. */
   readonly goesOnFrom: OpenChain | undefined
@@ -159,13 +172,10 @@ interface TimedStretch extends SilentHead {
 function timedStretch(
   lines: readonly Line[],
   offset: bigint,
-  place: Pick<TimedStretch, 'isBegun' | 'isEnded' | 'isTurned' | 'goesOnFrom'>,
+  place: Pick<TimedStretch, 'isBegun' | 'isEnded' | 'endCause' | 'isTurned' | 'goesOnFrom'>,
 ): TimedStretch {
-  const times = messageTimes(
-    lines.map((line) => statedTimes(line, offset)),
-    offset,
-    undefined,
-  )
+  const stated = lines.map((line) => statedTimes(line, offset))
+  const times = messageTimes(stated, offset, undefined)
   const known = times.flatMap((time, place) => (lines[place]!.isOverlap === true ? [] : (time ?? [])))
   const receipts = lines.flatMap(({ recvTs }) => (recvTs === undefined ? [] : [recvTs]))
   const silence = receipts.reduce(
@@ -177,6 +187,7 @@ function timedStretch(
     lines,
     times,
     silence,
+    correctedTimes: stated.filter(({ ts }, place) => ts !== undefined && ts !== times[place] && lines[place]!.isOverlap !== true).length,
     firstAt: known[0] ?? 0n,
     lastAt: known.reduce(later, 0n),
     markets: statedMarkets(lines),

@@ -8,6 +8,7 @@ import { BadLineError } from '../feed/bad-line.ts'
 import type { SegmentHeader } from '../raw/segment-lines.ts'
 import { SegmentWriter } from '../raw/segment-writer.ts'
 import type { SegmentPlace, StagedSegment } from '../raw/segment-writer.ts'
+import { SKIPPED_LINE } from './line-filing.ts'
 import type { FiledLine } from './line-filing.ts'
 import { LineHours } from './line-hours.ts'
 
@@ -40,6 +41,8 @@ export class SegmentPiece {
   #waiting: FiledLine[] = []
   #waitingCharacters = 0
   #last: FiledLine | undefined
+  /** Lines behind the last one could not be read. */
+  #hasSkipped = false
   #hasContent = false
   /** The latest time of books that say only when they changed last, ms. */
   #bookMs = NaN
@@ -114,17 +117,19 @@ export class SegmentPiece {
     this.#waiting = []
     this.#waitingCharacters = 0
     if (begins && !this.#isSegment) {
-      const last = this.#last
+      const [last, hasSkipped] = [this.#last, this.#hasSkipped]
       await this.#stage(hourMs)
       this.#writer = await SegmentWriter.open(this.#lake, { ...this.header, hasOverlap: last !== undefined })
       if (last !== undefined) this.#write(last)
+      if (hasSkipped) this.#write(SKIPPED_LINE)
     }
     for (const line of waiting) this.#write(line)
   }
 
   #write(line: FiledLine): void {
     this.#writer!.add(line.text, line.recvTs)
-    this.#last = line
+    this.#hasSkipped = line === SKIPPED_LINE
+    if (!this.#hasSkipped) this.#last = line
     if (line.hasContent) this.#hasContent = true
     if (!(line.bookMs <= this.#bookMs)) this.#bookMs = line.bookMs
     if (Number.isNaN(this.#firstRecvMs)) this.#firstRecvMs = line.recvMs
