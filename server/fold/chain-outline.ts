@@ -19,6 +19,8 @@ export interface ChainOutline {
   readonly isPartial: boolean
   readonly isBegun: boolean
   readonly isEnded: boolean
+  readonly endsBefore: string | null
+  readonly beginsAfter: string | null
   readonly isTurned: boolean | null
   readonly firstSeq: number
   readonly firstKey: number
@@ -39,6 +41,8 @@ export function outlineOf(chain: Chain, connection: number): ChainOutline {
     isPartial: chain.isPartial,
     isBegun: chain.isBegun,
     isEnded: chain.isEnded,
+    endsBefore: chain.endsBefore === undefined ? null : String(chain.endsBefore),
+    beginsAfter: chain.beginsAfter === undefined ? null : String(chain.beginsAfter),
     isTurned: chain.isTurned,
     firstSeq: chain.firstSeq,
     firstKey: chain.firstKey,
@@ -113,6 +117,8 @@ function tailOf(outline: ChainOutline) {
   return {
     ...outline,
     lastAt: BigInt(lastAt),
+    lastRecvTs: undefined,
+    endsBefore: outline.endsBefore === null ? undefined : BigInt(outline.endsBefore),
     silence: BigInt(silence),
     markets: new Set(markets),
   }
@@ -124,6 +130,8 @@ function headOf(outline: ChainOutline) {
     ...outline,
     firstSeq: isBegun ? 1 : firstSeq,
     firstAt: BigInt(firstAt),
+    firstRecvTs: undefined,
+    beginsAfter: outline.beginsAfter === null ? undefined : BigInt(outline.beginsAfter),
     lastAt: BigInt(lastAt),
     silence: BigInt(silence),
     markets: new Set(markets),

@@ -68,6 +68,9 @@ export class Chain {
   isTurned: boolean | null
   /** It holds some of its subscription's markets: missing numbers are those of others. */
   isPartial = false
+  /** When a piece goes on behind missing numbers at its end; and when one stopped before those at its beginning. */
+  endsBefore: bigint | undefined
+  beginsAfter: bigint | undefined
   /** The name that a recorder gave its connection. */
   name: string | undefined
   /** The longest time between two lines where nothing is numbered, ns. */

@@ -21,17 +21,27 @@ export interface Tail {
   readonly sid: number | null
   readonly lastSeq: number
   readonly lastAt: bigint
+  readonly lastRecvTs: bigint | undefined
   readonly isEnded: boolean
+  /** See Run. */
+  readonly endsBefore: bigint | undefined
   readonly markets: ReadonlySet<string>
+  /** The keys of its latest lines. */
+  readonly recentKeys?: readonly number[]
 }
 
 export interface Head {
   readonly sid: number | null
   readonly isPartial: boolean
+  /** See Run. */
+  readonly beginsAfter: bigint | undefined
   readonly firstSeq: number
   readonly firstAt: bigint
+  readonly firstRecvTs: bigint | undefined
   readonly lastAt: bigint
   readonly markets: ReadonlySet<string>
+  /** The line that its piece shares with the piece before. */
+  readonly afterKey?: number | undefined
 }
 
 /** The chain that a run goes on from; undefined where none fits. */
@@ -42,8 +52,11 @@ export function predecessorOf<T extends Tail>(head: Head, tails: Iterable<T>): T
   for (const tail of tails) {
     const isNext = head.isPartial ? tail.lastSeq < head.firstSeq : tail.lastSeq === head.firstSeq - 1
     if (tail.sid !== head.sid || tail.isEnded || !isNext) continue
+    // Other files may have what a piece lacks, but not later.
+    if (tail.endsBefore !== undefined && head.firstAt > tail.endsBefore + OVERLAP_NS_MAX) continue
+    if (head.beginsAfter !== undefined && tail.lastAt + OVERLAP_NS_MAX < head.beginsAfter) continue
+    if (!isNear(head, tail) || (head.isPartial && !holdsMarkets(head, tail))) continue
     const away = head.firstAt - tail.lastAt
-    if (away > NS_PER_DAY || away < -OVERLAP_NS_MAX) continue
     const isFit = [...head.markets].some((id) => tail.markets.has(id))
     const distance = away < 0n ? -away : away
     if (best !== undefined && (isFit !== bestFit ? bestFit : distance >= bestAway)) continue
@@ -54,11 +67,27 @@ export function predecessorOf<T extends Tail>(head: Head, tails: Iterable<T>): T
   return best
 }
 
+/** A recording of some markets may leave out more of them from one file to the next. */
+function holdsMarkets({ markets, afterKey }: Head, tail: Tail): boolean {
+  if (afterKey !== undefined && tail.recentKeys?.includes(afterKey) === true) return true
+  return [...tail.markets].every((id) => markets.has(id))
+}
+
+/** By what the exchange or the recorder says: a recorder's clock may be off, and snapshots have only its times. */
+function isNear(head: Pick<Head, 'firstAt' | 'firstRecvTs'>, tail: Pick<Tail, 'lastAt' | 'lastRecvTs'>): boolean {
+  const isWithin = (away: bigint): boolean => away <= NS_PER_DAY && away >= -OVERLAP_NS_MAX
+  if (isWithin(head.firstAt - tail.lastAt)) return true
+  const [first, last] = [head.firstRecvTs, tail.lastRecvTs]
+  return first !== undefined && last !== undefined && isWithin(first - last)
+}
+
 interface OpenChain extends Tail {
   readonly chain: Chain
   lastSeq: number
   lastAt: bigint
+  lastRecvTs: bigint | undefined
   isEnded: boolean
+  endsBefore: bigint | undefined
   markets: Set<string>
   /** Messages that wait until the connection shows what its recorder's clock is worth. */
   waiting: TimelessMessage[]
@@ -147,6 +176,7 @@ export class NumberedChains {
     chain.isTurned ??= run.isTurned
     if (run.isEnded) open.isEnded = chain.isEnded = true
     const lastSeq = open.lastSeq
+    if (head.lastSeq >= lastSeq) open.endsBefore = chain.endsBefore = run.endsBefore
     const list = added.get(open) ?? []
     added.set(open, list)
     for (const message of inOrder(run, isRepeat ? lastSeq : 0)) list.push(message)
@@ -154,6 +184,7 @@ export class NumberedChains {
       else this.#tally.repeats++
     this.#tails.move(open, Math.max(lastSeq, run.messages.at(-1)!.seq))
     open.lastAt = later(head.lastAt, open.lastAt)
+    if (head.lastRecvTs !== undefined) open.lastRecvTs = later(head.lastRecvTs, open.lastRecvTs)
     for (const id of run.markets) open.markets.add(id)
   }
 
@@ -177,14 +208,20 @@ export class NumberedChains {
     this.#noteHole(head)
     const chain = this.#newChain(run.sid, run.connection, run)
     chain.isPartial = run.isPartial
+    chain.beginsAfter = run.beginsAfter
     const open: OpenChain = {
       chain,
       sid: run.sid,
       lastSeq: 0,
       lastAt: 0n,
+      lastRecvTs: undefined,
       isEnded: false,
+      endsBefore: undefined,
       markets: chain.markets,
       waiting: [],
+      get recentKeys() {
+        return chain.recentKeys
+      },
     }
     this.#open.push(open)
     this.#tails.add(open)
@@ -274,6 +311,7 @@ function* waitingOf(chains: readonly OpenChain[]): Generator<TimelessMessage> {
 interface TimedRun extends Head {
   readonly run: Run
   readonly lastSeq: number
+  readonly lastRecvTs: bigint | undefined
 }
 
 /** Runs by time, but none before one whose number it may follow: snapshots stand at their receipt, after changes behind them. */
@@ -293,7 +331,7 @@ function inChainOrder(runs: readonly TimedRun[]): TimedRun[] {
       const head = next
       const before = (byLast.get(`${head.sid} ${head.firstSeq - 1}`) ?? []).find(
         (other) =>
-          !placed.has(other) && !waiting.includes(other) && other.firstAt <= head.firstAt + OVERLAP_NS_MAX,
+          !placed.has(other) && !waiting.includes(other) && isNear(head, other),
       )
       if (before !== undefined) {
         waiting.push(before)
@@ -341,10 +379,14 @@ function withTimes(run: Run): TimedRun {
     sid: run.sid,
     lastSeq: run.messages.at(-1)!.seq,
     isPartial: run.isPartial,
+    beginsAfter: run.beginsAfter,
     firstSeq: run.isBegun ? 1 : run.messages[0]!.seq,
     firstAt: head[0] ?? 0n,
+    firstRecvTs: messages[0]!.recvTs,
+    lastRecvTs: messages.at(-1)!.recvTs,
     lastAt: tail.at(-1) ?? 0n,
     markets: run.markets,
+    afterKey: run.afterKey,
   }
 }
 

@@ -34,6 +34,10 @@ export interface Run {
   isTurned: boolean | null
   /** The connection closed after it. */
   isEnded: boolean
+  /** Where numbers are missing behind it in its piece: when that goes on. */
+  endsBefore: bigint | undefined
+  /** Where numbers are missing before it in its piece: when that stopped. */
+  readonly beginsAfter: bigint | undefined
   readonly markets: Set<string>
 }
 
@@ -77,7 +81,11 @@ export function readRuns(piece: Piece, connections: Connections, tally: FoldTall
     startConnection(true)
     subscriptions.clear()
   }
-  for (const { key, recvTs, messages, isOverlap } of piece.lines) {
+  for (const { key, recvTs, messages, isOverlap, isSkipped } of piece.lines) {
+    // Numbers do not tell what it was where those of other markets are missing too.
+    if (isSkipped === true && isPartial) {
+      startConnection(true)
+    }
     if (isOverlap === true) {
       afterKey = key
       continue
@@ -102,6 +110,8 @@ export function readRuns(piece: Piece, connections: Connections, tally: FoldTall
         for (const run of open.runs.values()) if (sid === undefined || run.sid === sid) aside(run, message, recvTs)
         continue
       }
+      if (body.kind === 'finished')
+        for (const run of open.runs.values()) if (run.sid !== sid) aside(run, message, recvTs)
       const identity = messages.length === 1 ? key : key + seq
       if (seen.has(identity)) {
         tally.repeats++
@@ -110,13 +120,16 @@ export function readRuns(piece: Piece, connections: Connections, tally: FoldTall
       seen.add(identity)
       let run = open.runs.get(sid)
       const last = run?.messages.at(-1)!.seq
+      const isCut = last !== undefined && seq > last + 1 && !isPartial
+      const beginsAfter = isCut ? timeOf(run!.messages.at(-1)!) : undefined
       if (last !== undefined && seq <= last) {
         startConnection(false)
         run = undefined
       } else if (run === undefined && seq === 1 && !isPartial && hasOlderRuns(open)) startConnection(false)
       else if (run === undefined && body.kind === 'book' && isStatedBeside(open, sid, body.marketId))
         startConnection(false)
-      if (run === undefined || (seq !== last! + 1 && !isPartial)) {
+      if (run === undefined || isCut) {
+        if (run !== undefined) run.endsBefore = message.ts ?? recvTs
         const { isBegun, isTurned } = subscriptions.take(sid)
         run = {
           sid,
@@ -128,6 +141,8 @@ export function readRuns(piece: Piece, connections: Connections, tally: FoldTall
           isBegun,
           isTurned,
           isEnded: false,
+          endsBefore: undefined,
+          beginsAfter,
           markets: new Set(),
         }
         runs.push(run)
@@ -140,6 +155,10 @@ export function readRuns(piece: Piece, connections: Connections, tally: FoldTall
     }
   }
   return { runs, closes }
+}
+
+function timeOf({ message: { ts }, recvTs }: NumberedMessage): bigint | undefined {
+  return ts ?? recvTs
 }
 
 /** Where markets were left out, most subscriptions seem to have begun before the piece. */
@@ -208,9 +227,14 @@ function mergeRuns(parts: readonly Run[], connections: Connections): Run {
     }
   }
   const [first] = parts as [Run]
+  const messages = [...bySeq.values()].toSorted((a, b) => a.seq - b.seq)
+  const begins = parts.filter((part) => part.messages[0]!.seq === messages[0]!.seq)
+  const last = parts.filter((part) => part.messages.at(-1)!.seq === messages.at(-1)!.seq)
   return {
     ...first,
-    messages: [...bySeq.values()].toSorted((a, b) => a.seq - b.seq),
+    messages,
+    endsBefore: last.every(({ endsBefore }) => endsBefore !== undefined) ? last[0]!.endsBefore : undefined,
+    beginsAfter: begins.every(({ beginsAfter }) => beginsAfter !== undefined) ? begins[0]!.beginsAfter : undefined,
     asides: [...asides.values()].toSorted((a, b) => a.afterSeq - b.afterSeq),
     afterKey: parts.find(({ afterKey }) => afterKey !== undefined)?.afterKey,
     connection: parts.map(({ connection }) => connection).reduce((a, b) => connections.join(a, b)),
