@@ -4,18 +4,16 @@
 import { later } from '../../shared/utc-date.ts'
 import type { Chain, ChainSink, Connections } from './chain.ts'
 import type { GapCause, FoldTally } from './fold-tally.ts'
+import { lineTimes, offsetOf, provenAt } from './line-times.ts'
+import type { LineTimes } from './line-times.ts'
 import { beginningsIn } from './lone-books.ts'
 import type { ChainTarget } from './numbered-chains.ts'
-import { clockOffset, messageTimes } from './message-times.ts'
-import type { RecordedTimes } from './message-times.ts'
 import type { Line, Piece } from './piece.ts'
-import { isFirstBooks, joinStretches, ownCount, readStretches, statedMarkets } from './stretches.ts'
+import { joinStretches, ownCount, readStretches, statedMarkets } from './stretches.ts'
 import type { Stretch } from './stretches.ts'
 
 /** A chain whose lines come less far apart goes on within so long. */
 const SILENCE_NS_MAX = 60_000_000_000n
-/** A book that is received so long after its last change was not sent because it changed. */
-const BOOK_AGE_NS_MAX = 1_000_000_000n
 
 /** What is compared when a stretch is put behind a chain. */
 export interface SilentTail {
@@ -51,7 +49,8 @@ export function silentPredecessorOf<T extends SilentTail>(
   const isOfMarkets = ({ markets }: T): boolean => [...head.markets].some((id) => markets.has(id))
   return fitting.toSorted(
     (a, b) =>
-      Number(isOfMarkets(b)) - Number(isOfMarkets(a)) || (a.lastAt < b.lastAt ? 1 : a.lastAt > b.lastAt ? -1 : 0),
+      Number(isOfMarkets(b)) - Number(isOfMarkets(a)) ||
+      (a.lastAt < b.lastAt ? 1 : a.lastAt > b.lastAt ? -1 : 0),
   )[0]
 }
 
@@ -83,10 +82,15 @@ export class UnnumberedChains {
   read(pieces: readonly Piece[]): void {
     const read = pieces.map((piece) => readStretches(piece, this.#tally))
     const closes = read.flatMap((one) => one.closes)
-    const heads = joinStretches(read.flatMap(({ stretches }) => stretches), this.#tally)
+    const heads = joinStretches(
+      read.flatMap(({ stretches }) => stretches),
+      this.#tally,
+    )
       .flatMap((stretch) => this.#parts(stretch))
       .toSorted(compareHeads)
-    for (const head of heads) this.#place(head, closes)
+    const added = new Map<OpenChain, TimedStretch[]>()
+    for (const head of heads) this.#place(head, closes, added)
+    for (const [{ chain }, own] of added) this.#deliver(chain, own)
     for (const ts of closes) this.#close(ts)
   }
 
@@ -100,7 +104,7 @@ export class UnnumberedChains {
     const lines = stretch.lines.filter(({ key }) => !known.has(key))
     this.#tally.repeats += ownCount(stretch.lines) - ownCount(lines)
     const starts = beginningsIn(lines, repeated?.chain.markets ?? new Set())
-    const offset = clockOffset(lines.map(givenTimes)) ?? 0n
+    const offset = offsetOf(lines)
     const bounds = starts[0] === 0 ? starts : [0, ...starts]
     return bounds.flatMap((from, index, list) => {
       const part = lines.slice(from, list[index + 1])
@@ -122,23 +126,26 @@ export class UnnumberedChains {
     })
   }
 
-  #place(head: TimedStretch, closes: readonly bigint[]): void {
-    const open = head.goesOnFrom ?? silentPredecessorOf(head, this.#open, closes) ?? this.#begin(head)
+  #place(head: TimedStretch, closes: readonly bigint[], added: Map<OpenChain, TimedStretch[]>): void {
+    const open = head.goesOnFrom ?? this.#chainOf(head, closes)
     const { chain } = open
-    for (const [place, line] of head.lines.entries()) {
-      chain.note(0, line.key)
-      const at = head.times[place]
-      if (at === undefined || line.isOverlap === true) continue
-      chain.hear(at, line.recvTs ?? at)
-      for (const message of line.messages)
-        this.#sink.take(chain, { message, at, recvTs: line.recvTs ?? at })
-    }
+    const own = added.get(open)
+    if (own === undefined) added.set(open, [head])
+    else own.push(head)
+    for (const { key } of head.lines) chain.note(0, key)
+    for (const id of head.markets) chain.markets.add(id)
     open.lastAt = later(head.lastAt, open.lastAt)
     if (head.silence > open.silence) open.silence = chain.silence = head.silence
-    this.#tally.correctedTimes += head.correctedTimes
     if (!head.isEnded) return
     open.isEnded = chain.isEnded = true
     chain.endCause ??= head.endCause
+  }
+
+  /** The chain of a stretch. One that begins with the books of all markets of a chain does not go on from it. */
+  #chainOf(head: TimedStretch, closes: readonly bigint[]): OpenChain {
+    const open = silentPredecessorOf(head, this.#open, closes)
+    if (open === undefined) return this.#begin(head)
+    return beginningsIn(head.lines, open.markets)[0] === 0 ? this.#begin({ ...head, isBegun: true }) : open
   }
 
   #begin({ isBegun, silence, isTurned }: TimedStretch): OpenChain {
@@ -149,6 +156,22 @@ export class UnnumberedChains {
     return open
   }
 
+  /** The times of stretches that go on from one another are those of all their lines, as if nothing had cut them. */
+  #deliver(chain: Chain, stretches: readonly TimedStretch[]): void {
+    const lines = stretches.flatMap((stretch) => stretch.lines)
+    const { times, correctedTimes } =
+      stretches.length === 1 ? stretches[0]! : lineTimes(lines, offsetOf(lines))
+    this.#tally.correctedTimes += correctedTimes
+    for (const [place, line] of lines.entries()) {
+      const at = times[place]
+      if (at === undefined || line.isOverlap === true) continue
+      const recvTs = line.recvTs ?? at
+      chain.hear(at, recvTs)
+      for (const message of line.messages)
+        this.#sink.take(chain, { message: provenAt(message, at), at, recvTs })
+    }
+  }
+
   #close(ts: bigint): void {
     let last: OpenChain | undefined
     for (const open of this.#open)
@@ -157,13 +180,11 @@ export class UnnumberedChains {
   }
 }
 
-interface TimedStretch extends SilentHead {
+interface TimedStretch extends SilentHead, LineTimes {
   readonly lines: readonly Line[]
-  readonly times: readonly (bigint | undefined)[]
   readonly lastAt: bigint
   readonly isEnded: boolean
   readonly endCause: GapCause | undefined
-  readonly correctedTimes: number
   readonly isTurned: boolean | null
   /** The chain of which it repeats lines. */
   readonly goesOnFrom: OpenChain | undefined
@@ -174,12 +195,12 @@ function timedStretch(
   offset: bigint,
   place: Pick<TimedStretch, 'isBegun' | 'isEnded' | 'endCause' | 'isTurned' | 'goesOnFrom'>,
 ): TimedStretch {
-  const stated = lines.map((line) => statedTimes(line, offset))
-  const times = messageTimes(stated, offset, undefined)
-  const known = times.flatMap((time, place) => (lines[place]!.isOverlap === true ? [] : (time ?? [])))
+  const { times, correctedTimes } = lineTimes(lines, offset)
+  const known = times.flatMap((time, index) => (lines[index]!.isOverlap === true ? [] : (time ?? [])))
   const receipts = lines.flatMap(({ recvTs }) => (recvTs === undefined ? [] : [recvTs]))
   const silence = receipts.reduce(
-    (longest, ts, index) => (index > 0 && ts - receipts[index - 1]! > longest ? ts - receipts[index - 1]! : longest),
+    (longest, ts, index) =>
+      index > 0 && ts - receipts[index - 1]! > longest ? ts - receipts[index - 1]! : longest,
     SILENCE_NS_MAX,
   )
   return {
@@ -187,28 +208,11 @@ function timedStretch(
     lines,
     times,
     silence,
-    correctedTimes: stated.filter(({ ts }, place) => ts !== undefined && ts !== times[place] && lines[place]!.isOverlap !== true).length,
+    correctedTimes,
     firstAt: known[0] ?? 0n,
     lastAt: known.reduce(later, 0n),
     markets: statedMarkets(lines),
   }
-}
-
-/** Both times of a line that shows what the recorder's clock is worth: a book states when it last changed. */
-function givenTimes({ messages, recvTs }: Line): RecordedTimes {
-  const first = messages[0]
-  return { ts: first === undefined || first.body.kind === 'book' ? undefined : first.ts, recvTs }
-}
-
-/** A book that was not sent because it changed is known when it was sent. */
-function statedTimes(line: Line, offset: bigint): RecordedTimes {
-  const { messages, recvTs } = line
-  const first = messages[0]
-  if (first?.body.kind !== 'book') return { ts: first?.ts, recvTs }
-  const { ts } = first
-  if (ts === undefined || recvTs === undefined) return { ts, recvTs }
-  const isOld = isFirstBooks(line) || recvTs - offset - ts > BOOK_AGE_NS_MAX
-  return { ts: isOld ? undefined : ts, recvTs }
 }
 
 function compareHeads(a: TimedStretch, b: TimedStretch): number {

@@ -68,7 +68,7 @@ for (const late of LATE_MS) {
   })
 }
 
-test('changes of the hour before follow a first book that stands behind the hour', async () => {
+test('first books received in the next hour stand before the changes that follow them', async () => {
   const HOUR = 3_600_000
   const toHour = HOUR - (MS % HOUR)
   const harness = foldHarness('polymarket').feed(
@@ -76,12 +76,13 @@ test('changes of the hour before follow a first book that stands behind the hour
     line(toHour - 5_000, 20_000, change(MS + toHour - 5_000, { price: '0.4', size: '0' })),
     line(toHour + 30_000, 20_000, change(MS + toHour + 30_000, { price: '0.42', size: '3' })),
   )
-  const standing = MS + toHour + 11_000
+  // All is received 20 s late: the books were sent 4 s before the change.
+  const sent = MS + toHour - 9_000
   assert.deepEqual(others(await harness.done(), Y), [
-    `${standing} ${Y} clear`,
-    `${standing} ${Y} set bid 4000 1`,
-    `${standing} ${Y} set bid 3000 7`,
-    `${standing} ${Y} set bid 4000 0`,
+    `${sent} ${Y} clear`,
+    `${sent} ${Y} set bid 4000 1`,
+    `${sent} ${Y} set bid 3000 7`,
+    `${MS + toHour - 5_000} ${Y} set bid 4000 0`,
     `${MS + toHour + 30_000} ${Y} set bid 4200 3`,
   ])
 })

@@ -48,8 +48,9 @@ test('the order of lines counts where the clock of the receipts was put back and
   )
   assert.deepEqual((await harness.done()).slice(-9), [
     ...[100, 900, 1_700, 1_800, 1_850].map((after) => `${MS + after} ${Y} set bid 5000 ${after}`),
-    `${MS + 1_850} ${Y} clear`,
-    `${MS + 1_850} ${Y} set bid 5000 1850`,
+    // Received 30 ms after the change before it.
+    `${MS + 1_880} ${Y} clear`,
+    `${MS + 1_880} ${Y} set bid 5000 1850`,
     ...[2_000, 4_000].map((after) => `${MS + after} ${Y} set bid 5000 ${after}`),
   ])
 })

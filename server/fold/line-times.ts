@@ -1,0 +1,95 @@
+// When the lines of a connection happened that numbers nothing. Its books state when they last changed, which is not when they
+// were sent.
+
+import { later } from '../../shared/utc-date.ts'
+import type { FeedMessage } from '../feed/feed-message.ts'
+import { LEAVES_NS_MIN, clockOffset, leavingTimes, messageTimes } from './message-times.ts'
+import type { RecordedTimes } from './message-times.ts'
+import type { Line } from './piece.ts'
+import { isFirstBooks } from './stretches.ts'
+
+/** A book that is received so long after its last change was not sent because it changed. */
+const BOOK_AGE_NS_MAX = 1_000_000_000n
+/** A book received so long after the next message's time was sent before that. */
+const UNDER_WAY_NS_MAX = 1_000_000_000n
+
+export interface LineTimes {
+  readonly times: readonly (bigint | undefined)[]
+  /** How many lines state another time. */
+  readonly correctedTimes: number
+}
+
+/** What the lines show of their recorder's clock: see `clockOffset`. */
+export function offsetOf(lines: readonly Line[]): bigint {
+  const given = lines.map(({ messages: [first], recvTs }) => ({
+    ts: first?.body.kind === 'book' ? undefined : first?.ts,
+    recvTs,
+  }))
+  return clockOffset(given) ?? 0n
+}
+
+/** When each line of a chain happened. */
+export function lineTimes(lines: readonly Line[], offset: bigint): LineTimes {
+  const isWrong = leavingTimes(lines.map(({ recvTs }) => recvTs))
+  const stated = lines.map((line, place) =>
+    statedTimes(line, isWrong[place] === true ? undefined : line.recvTs, offset),
+  )
+  const times = messageTimes(stated, offset, undefined)
+  const next: (bigint | undefined)[] = []
+  for (let place = lines.length - 1; place >= 0; place--)
+    next[place] = stated[place + 1]?.ts === undefined ? next[place + 1] : times[place + 1]
+  let before: bigint | undefined
+  for (const [place, line] of lines.entries()) {
+    const changed = lastChange(line)
+    const { ts, recvTs } = stated[place]!
+    if (changed !== undefined && ts === undefined)
+      times[place] = bookTime(changed, recvTs === undefined ? undefined : times[place], before, next[place])
+    const time = times[place]
+    if (time !== undefined) before = later(time, before)
+  }
+  const isCorrected = ({ ts }: RecordedTimes, place: number): boolean =>
+    ts !== undefined && ts !== times[place] && lines[place]!.isOverlap !== true
+  return { times, correctedTimes: stated.filter(isCorrected).length }
+}
+
+/**
+ * When a book was sent: not before it last changed, nor after the next message where that shows that the receipt is late. Where
+ * its receipt does not tell, it is of the time of the message before it; a first one that had not changed for long, of that of
+ * the next.
+ */
+function bookTime(
+  changed: bigint,
+  received: bigint | undefined,
+  before: bigint | undefined,
+  next: bigint | undefined,
+): bigint {
+  if (received === undefined) {
+    const isOld = before === undefined && next !== undefined && next - changed > BOOK_AGE_NS_MAX
+    return isOld ? next : later(changed, before)
+  }
+  if (changed > received + LEAVES_NS_MIN) return received
+  const sent = later(received, changed)
+  return next === undefined || sent <= next + UNDER_WAY_NS_MAX ? sent : later(next, changed)
+}
+
+/** When the latest of a line's books changed; `undefined` where it has none. */
+function lastChange({ messages }: Line): bigint | undefined {
+  const times = messages.flatMap(({ ts, body }) => (body.kind === 'book' && ts !== undefined ? [ts] : []))
+  return times.length === 0 ? undefined : times.reduce(later)
+}
+
+/** A book that changed after it was received is not known: one of both clocks is wrong. */
+export function provenAt(message: FeedMessage, at: bigint): FeedMessage {
+  const { ts, body } = message
+  if (body.kind !== 'book' || ts === undefined || ts <= at) return message
+  return { ...message, body: { kind: 'finished', marketId: body.marketId } }
+}
+
+/** A book's time counts where it was sent because it changed, which its receipt shows. */
+function statedTimes(line: Line, recvTs: bigint | undefined, offset: bigint): RecordedTimes {
+  const { ts, body } = line.messages[0] ?? {}
+  if (body?.kind !== 'book') return { ts, recvTs: line.recvTs }
+  if (ts === undefined || recvTs === undefined) return { ts: undefined, recvTs }
+  const isOld = isFirstBooks(line) || recvTs - offset - ts > BOOK_AGE_NS_MAX
+  return { ts: isOld ? undefined : ts, recvTs }
+}
