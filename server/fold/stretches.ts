@@ -56,10 +56,12 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
   let isBegun = false
   let isTurned = piece.useYesPrice ? true : null
   let seen = new Set<number>()
+  let announced = new Set<number>()
   const finish = (isEnded: boolean, endCause?: GapCause): void => {
     if (open.length > 0) stretches.push({ lines: open, isBegun, isEnded, endCause, isTurned })
     open = []
     seen = new Set()
+    announced = new Set()
     isBegun = false
   }
   for (const line of lines) {
@@ -79,12 +81,14 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
       tally.repeats += line.messages.length
       continue
     }
-    if (isFirstBooks(line)) {
+    const begun = line.messages.flatMap(({ body }) => (body.kind === 'subscribed' ? (body.subscription ?? []) : []))
+    if (isFirstBooks(line) || begun.some((sid) => announced.has(sid))) {
       finish(false)
       isBegun = true
     }
     for (const { body } of line.messages)
       if (body.kind === 'subscribe' && body.useYesPrice !== undefined) isTurned = body.useYesPrice
+    for (const sid of begun) announced.add(sid)
     seen.add(line.key)
     open.push(line)
   }
