@@ -9,6 +9,8 @@ import { TaskLoop, type TaskOutcome } from '../ingest/task-loop.ts'
 import { startCollector } from '../ingest/collector.ts'
 import type { RegistryOptions } from '../ingest/registry.ts'
 import type { CollectionMetrics } from '../metrics/collection-metrics.ts'
+import type { OnListed } from '../recorder/market-discovery.ts'
+import { writeMarketNames } from '../storage/market-name-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import { LakeSyncSchedule } from '../sync/lake-sync-schedule.ts'
 import { fetchLakeFile, type WantedFile } from '../sync/lake-fetch.ts'
@@ -24,7 +26,7 @@ import { RECORD_PARTITIONS } from '../../shared/lake-layout.ts'
 import type { CollectConfig, PushConfig } from './collect-config.ts'
 import { compactionTask } from './compaction-task.ts'
 import { PushLog } from './push-log.ts'
-import { RecorderTask } from './recorder-task.ts'
+import { RecorderTask, type RecorderTaskOptions } from './recorder-task.ts'
 
 /** Object storage that does not answer holds a process's end up for at most twice as long. */
 const LAST_PUSH_MS_MAX = 15_000
@@ -73,7 +75,19 @@ export function startCollection(options: CollectionOptions): Collection {
           fetchFile: push?.fetchFile,
           onChange: () => push?.schedule.wake(),
         })
-  const recorders = recorderTasks(config, logger, clock)
+  let naming: Promise<unknown> = Promise.resolve()
+  const onListed: OnListed = (source, markets) => {
+    const names = markets.flatMap(({ marketId: market_id, series, words }) =>
+      words === undefined ? [] : [{ source, series, market_id, ...words }],
+    )
+    naming = writeMarketNames(postgres, names).catch((error: unknown) =>
+      logger.warn(
+        { err: error, source },
+        'cannot store the names of markets; trying again at the next listing',
+      ),
+    )
+  }
+  const recorders = recorderTasks(config, { logger, clock, onListed })
   const pulled = push?.pullOpenDates(stopping.signal) ?? Promise.resolve()
   const running = [
     ...recorders.map(async (recorder) => {
@@ -99,6 +113,7 @@ export function startCollection(options: CollectionOptions): Collection {
       stopping.abort(new Error('collecting is stopped'))
       // What the recorders publish at their end is pushed after it.
       await Promise.all([sources.stop(), push?.rest(), ...running])
+      await naming
       return (await push?.close()) ?? true
     },
   }
@@ -118,12 +133,11 @@ async function runPushes(
 
 function recorderTasks(
   { recording }: CollectConfig,
-  logger: Logger,
-  clock: Clock | undefined,
+  common: Pick<RecorderTaskOptions, 'logger' | 'clock' | 'onListed'>,
 ): RecorderTask[] {
   if (recording === null) return []
   const recorded = lobSources().filter((source) => recording[source] !== undefined)
-  return recorded.map((exchange) => new RecorderTask({ recording, exchange, logger, clock }))
+  return recorded.map((exchange) => new RecorderTask({ ...common, recording, exchange }))
 }
 
 function openPush(

@@ -46,12 +46,16 @@ export function importSummary(result: ImportResult, settings: SummarySettings, e
     `${count(input.messages, 'message')}, ${count(tally.events, 'book event')} in ${seconds.toFixed(1)} s ` +
       `(${count(rate, 'message')}/s)`,
     segmentsText(result),
-    ...(files.length > 0 ? [] : ['no order-book file: the lake has no order-book message of these dates yet']),
+    ...(files.length > 0
+      ? []
+      : ['no order-book file: the lake has no order-book message of these dates yet']),
     ...[...tally.gaps].toSorted(byName).map(([reason, gaps]) => `${count(gaps, 'gap')}: ${reason}`),
     ...[...tally.skippedTypes]
       .toSorted(byName)
       .map(([type, n]) => `${count(n, 'message')} without book event: ${type}`),
-    ...[...input.privateFrames].toSorted(byName).map(([type, n]) => `${count(n, 'private message')} left out: ${type}`),
+    ...[...input.privateFrames]
+      .toSorted(byName)
+      .map(([type, n]) => `${count(n, 'private message')} left out: ${type}`),
     ...remark(tally.repeats, 'repeated message', 'counted once'),
     ...remark(tally.correctedTimes, 'message', 'with a wrong time, corrected by the messages around it'),
     ...remark(tally.negativeLevels, 'delta', 'below zero: the book is unknown until its next snapshot'),
@@ -59,13 +63,18 @@ export function importSummary(result: ImportResult, settings: SummarySettings, e
     ...knownLines(result.days),
     ...adviceLines(result, settings),
     ...badLines(result),
-    ...result.sealed.map((date) => `${date} is sealed: its raw segments are removed, and nothing can be added to it`),
+    ...result.sealed.map(
+      (date) => `${date} is sealed: its raw segments are removed, and nothing can be added to it`,
+    ),
   ]
   return `${lines.join('\n')}\n`
 }
 
 function segmentsText({ segments: { added, present } }: ImportResult): string {
-  return `${count(added, 'raw segment')} added` + (present === 0 ? '' : `, ${present.toLocaleString('en-US')} already there`)
+  return (
+    `${count(added, 'raw segment')} added` +
+    (present === 0 ? '' : `, ${present.toLocaleString('en-US')} already there`)
+  )
 }
 
 function fileLine(file: WrittenLobFile, lake: string): string {

@@ -46,7 +46,8 @@ const OPTIONS: readonly OptionDeclaration[] = [
     name: 'without-damaged',
     placeholder: '',
     isFlag: true,
-    description: 'derive dates without their damaged and missing segments; damaged ones are renamed to <name>.damaged',
+    description:
+      'derive dates without their damaged and missing segments; damaged ones are renamed to <name>.damaged',
     env: 'BOOKCAST_REBUILD_WITHOUT_DAMAGED',
   },
   {
@@ -101,7 +102,8 @@ export const rebuildCommand: Command = async (args, { env, stdout, stderr, signa
     }
   } catch (error) {
     view.stop()
-    const reason = describeLakeWriteError(error, lake) ?? (error instanceof Error ? error.message : String(error))
+    const reason =
+      describeLakeWriteError(error, lake) ?? (error instanceof Error ? error.message : String(error))
     stderr.write(`bookcast rebuild: ${signal?.aborted === true ? 'interrupted' : reason}\n`)
     return 1
   }
@@ -116,7 +118,8 @@ export const rebuildCommand: Command = async (args, { env, stdout, stderr, signa
 
 function readSettings(options: ParsedOptions): Settings {
   const [from, to] = [dateOption(options.get('from')), dateOption(options.get('to'))]
-  if (from !== undefined && to !== undefined && from > to) throw new UsageError(`--from ${from} lies after --to ${to}`)
+  if (from !== undefined && to !== undefined && from > to)
+    throw new UsageError(`--from ${from} lies after --to ${to}`)
   return {
     lake: options.demand('lake').text,
     from,

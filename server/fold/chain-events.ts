@@ -117,7 +117,17 @@ export class ChainEvents implements ChainSink {
     else if (ts > this.#dayEnd) ts = this.#dayEnd
     market.lastAt = ts
     const recording = recordingOf(market.series)
-    const bytes = recording.appendOfChain({ marketId, ts, recvTs, seq: BigInt(seq), event, side, price, qty, chain: chain.id })
+    const bytes = recording.appendOfChain({
+      marketId,
+      ts,
+      recvTs,
+      seq: BigInt(seq),
+      event,
+      side,
+      price,
+      qty,
+      chain: chain.id,
+    })
     if (bytes > 0) onGrown(bytes)
     if (event <= EVENT_ADD) tally.events++
   }

@@ -69,10 +69,14 @@ export function linkDates(
   const after = outlines.filter(({ lastAt }) => BigInt(lastAt) >= midnight)
   const links = linkNamed(before, after)
   const tails = new Map(
-    before.filter(({ isEnded, name }) => !isEnded && name === undefined).map((outline) => [outline.id, tailOf(outline)]),
+    before
+      .filter(({ isEnded, name }) => !isEnded && name === undefined)
+      .map((outline) => [outline.id, tailOf(outline)]),
   )
   const unnamed = after.filter(({ name }) => name === undefined)
-  for (const outline of unnamed.toSorted((a, b) => Number(BigInt(a.firstAt) - BigInt(b.firstAt)) || a.id - b.id)) {
+  for (const outline of unnamed.toSorted(
+    (a, b) => Number(BigInt(a.firstAt) - BigInt(b.firstAt)) || a.id - b.id,
+  )) {
     if (outline.isBegun && outline.sid === null) continue
     const own = [...tails.values()].filter(({ sid }) => sid === outline.sid)
     const found =
@@ -106,7 +110,8 @@ function linkNamed(before: readonly ChainOutline[], after: readonly ChainOutline
     if (link(own, isNext)) connections.add(own.name)
   }
   for (const own of after) {
-    if (own.name === undefined || own.sid === CONNECTION_SID || !connections.has(own.name) || own.isBegun) continue
+    if (own.name === undefined || own.sid === CONNECTION_SID || !connections.has(own.name) || own.isBegun)
+      continue
     link(own, ({ lastSeq }) => own.sid === null || own.firstSeq === lastSeq + 1)
   }
   return links

@@ -55,20 +55,29 @@ export class DateReading implements OwnDate, EndingDate {
     })
     const { connections } = this
     const { tally } = options
-    this.#numbered = new NumberedChains({ connections, sink: this.#events, tally }, (sid, connection, isBegun, isTurned) =>
-      this.addChain(sid, connection, isBegun, isTurned),
+    this.#numbered = new NumberedChains(
+      { connections, sink: this.#events, tally },
+      (sid, connection, isBegun, isTurned) => this.addChain(sid, connection, isBegun, isTurned),
     )
-    this.#unnumbered = new UnnumberedChains({ connections, sink: this.#events, tally }, (connection, isBegun, isTurned) =>
-      this.addChain(null, connection, isBegun, isTurned),
+    this.#unnumbered = new UnnumberedChains(
+      { connections, sink: this.#events, tally },
+      (connection, isBegun, isTurned) => this.addChain(null, connection, isBegun, isTurned),
     )
-    this.#own = new OwnConnections({ isNumbered: options.isNumbered, dateOf: () => this, only: this, tally: options.tally })
+    this.#own = new OwnConnections({
+      isNumbered: options.isNumbered,
+      dateOf: () => this,
+      only: this,
+      tally: options.tally,
+    })
   }
 
   /** Takes the pieces of an hour. Hours come in their order. */
   readHour(pieces: readonly Piece[]): void {
     const { isNumbered } = this.#options
     const foreign = pieces.filter(({ connection }) => connection === undefined)
-    const numbered = foreign.filter((piece) => isNumbered && piece.sequence !== 'ignore' && isNumberedThroughout(piece))
+    const numbered = foreign.filter(
+      (piece) => isNumbered && piece.sequence !== 'ignore' && isNumberedThroughout(piece),
+    )
     this.#numbered.read(numbered)
     this.#unnumbered.read(foreign.filter((piece) => !numbered.includes(piece)))
     this.#own.takeHour(pieces)
@@ -133,7 +142,8 @@ export class DateReading implements OwnDate, EndingDate {
     this.#heldBytes += bytes
     if (this.#heldBytes <= (this.#options.spillBytes ?? SPILL_BUFFER_BYTES_MAX)) return
     mkdirSync(this.#options.spillDirectory, { recursive: true })
-    for (const recording of this.recordings.values()) for (const hour of recording.hours.values()) hour.spill()
+    for (const recording of this.recordings.values())
+      for (const hour of recording.hours.values()) hour.spill()
     this.#heldBytes = 0
   }
 }
@@ -141,6 +151,9 @@ export class DateReading implements OwnDate, EndingDate {
 /** A recording may lack the numbers that its exchange gives. */
 function isNumberedThroughout({ lines }: Piece): boolean {
   return lines.every(({ messages }) =>
-    messages.every(({ sid, seq, body: { kind } }) => (kind !== 'book' && kind !== 'changes') || (sid !== undefined && seq !== undefined)),
+    messages.every(
+      ({ sid, seq, body: { kind } }) =>
+        (kind !== 'book' && kind !== 'changes') || (sid !== undefined && seq !== undefined),
+    ),
   )
 }

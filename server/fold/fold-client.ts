@@ -29,7 +29,9 @@ export const foldInThread: Folding = async (order, listeners, signal) => {
         else reject(thrownError(message.error))
       })
       worker.once('error', reject)
-      worker.once('exit', (code) => reject(new Error(`The folding thread ended with code ${code} and no result.`)))
+      worker.once('exit', (code) =>
+        reject(new Error(`The folding thread ended with code ${code} and no result.`)),
+      )
     })
   } catch (error) {
     // What was published in part must be told, whatever ended it.

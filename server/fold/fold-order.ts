@@ -44,7 +44,11 @@ export interface FoldListeners {
 }
 
 /** Carries out an order. Rejects with an error for the user, or with the signal's reason. */
-export type Folding = (order: FoldOrder, listeners: FoldListeners, signal: AbortSignal) => Promise<FoldOutcome>
+export type Folding = (
+  order: FoldOrder,
+  listeners: FoldListeners,
+  signal: AbortSignal,
+) => Promise<FoldOutcome>
 
 /** Folds in the calling thread. */
 export const foldHere: Folding = async (order, listeners, signal) => {

@@ -45,7 +45,9 @@ export interface FoldRawOptions {
   readonly onKnowledge?: KnowledgeListener | undefined
   readonly onDate?: DateListener | undefined
   readonly onSeries?: ((series: FoldedSeries) => void) | undefined
-  readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number } | undefined
+  readonly bounds?:
+    | { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number }
+    | undefined
 }
 
 /** How a date is folded. */
@@ -123,7 +125,12 @@ class RawFold {
 
   async run(): Promise<readonly WrittenLobFile[]> {
     const { lake, source, signal, onWait, isLocked = false } = this.#options
-    const waiting = { waitMs: MERGE_WAIT_MS_MAX, signal, onWait, onLost: (error: Error) => this.#lost.abort(error) }
+    const waiting = {
+      waitMs: MERGE_WAIT_MS_MAX,
+      signal,
+      onWait,
+      onLost: (error: Error) => this.#lost.abort(error),
+    }
     try {
       // Two folds would each publish what the other has not read.
       if (!isLocked) this.#locks.push(await lockSource({ lake, source }, waiting))
@@ -180,7 +187,8 @@ class RawFold {
       for (const writer of fold.writers) await writer.discard()
       for (const { temporary } of this.#notes) await rm(temporary, { force: true })
       await rm(fold.spillDirectory, { recursive: true, force: true })
-      for (const series of this.#series) await removeWhileEmpty(lobSeriesDirectory(lake, source, series), join(lake, 'lob'))
+      for (const series of this.#series)
+        await removeWhileEmpty(lobSeriesDirectory(lake, source, series), join(lake, 'lob'))
     }
   }
 
@@ -202,7 +210,10 @@ class RawFold {
     const onLost = (error: Error): void => this.#lost.abort(error)
     for (const name of series) {
       this.#locks.push(
-        await lockSeries({ lake, source, series: name }, { waitMs: MERGE_WAIT_MS_MAX, signal, onWait, onLost }),
+        await lockSeries(
+          { lake, source, series: name },
+          { waitMs: MERGE_WAIT_MS_MAX, signal, onWait, onLost },
+        ),
       )
     }
   }

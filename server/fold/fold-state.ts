@@ -29,7 +29,10 @@ export interface FoldState {
   readonly continued: readonly number[]
   readonly closing: readonly ClosingMarket[]
   /** Markets that each continued chain follows, with their series. */
-  readonly followed: readonly (readonly [chain: number, markets: readonly (readonly [id: string, series: string])[]])[]
+  readonly followed: readonly (readonly [
+    chain: number,
+    markets: readonly (readonly [id: string, series: string])[],
+  ])[]
   /** Digest of what it began with: the date before decides it. */
   readonly opening: string
 }
@@ -48,7 +51,9 @@ export async function readFoldState(directory: string): Promise<FoldState | unde
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined
     const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`Cannot read ${path}: ${reason}. Remove it and run \`bookcast rebuild\`.`, { cause: error })
+    throw new Error(`Cannot read ${path}: ${reason}. Remove it and run \`bookcast rebuild\`.`, {
+      cause: error,
+    })
   }
 }
 

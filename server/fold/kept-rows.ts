@@ -49,7 +49,7 @@ export async function keepRows(kept: KeptFile): Promise<void> {
     let lastTs: bigint | undefined
     // The book was known in between: a recorder without a line would count as one that stood still.
     const live = (writer: SegmentWriter, until: bigint): void => {
-      for (lastTs ??= until; until - lastTs > ALIVE_NS; )
+      for (lastTs ??= until; until - lastTs > ALIVE_NS;)
         writer.add(eventText((lastTs += ALIVE_NS), 'alive', { connection, n: n++ }), lastTs)
       lastTs = until
     }
@@ -77,14 +77,20 @@ export async function keepRows(kept: KeptFile): Promise<void> {
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`Cannot keep the rows of ${kept.path}: ${reason}. Restore it, or move it away.`, { cause: error })
+    throw new Error(`Cannot keep the rows of ${kept.path}: ${reason}. Restore it, or move it away.`, {
+      cause: error,
+    })
   } finally {
     await file.close()
   }
 }
 
 /** The rows of each hour by time; those of one market stay in their order. */
-async function* hoursOf(file: FileHandle, sizeBytes: number, metadata: FileMetaData): AsyncGenerator<RowsOfHour> {
+async function* hoursOf(
+  file: FileHandle,
+  sizeBytes: number,
+  metadata: FileMetaData,
+): AsyncGenerator<RowsOfHour> {
   let rows: TimedRow[] = []
   let start = 0
   for (const { num_rows: count } of metadata.row_groups) {
@@ -99,7 +105,9 @@ async function* hoursOf(file: FileHandle, sizeBytes: number, metadata: FileMetaD
 }
 
 function inOrder(rows: readonly TimedRow[]): RowsOfHour {
-  const changes = rows.filter((row) => !isKeyframe(row)).toSorted((a, b) => (a.ts < b.ts ? -1 : a.ts > b.ts ? 1 : 0))
+  const changes = rows
+    .filter((row) => !isKeyframe(row))
+    .toSorted((a, b) => (a.ts < b.ts ? -1 : a.ts > b.ts ? 1 : 0))
   return { hour: Number(rows[0]!.ts / NS_PER_HOUR), rows: changes }
 }
 

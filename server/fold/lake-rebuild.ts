@@ -47,7 +47,9 @@ export async function rebuildPlan(options: RebuildOptions): Promise<RebuildPlan>
   const { lake, source, from, to } = options
   const isAsked = from !== undefined || to !== undefined
   const all = await rawDates(lake, source)
-  const wanted = all.filter((date) => (from === undefined || date >= from) && (to === undefined || date <= to))
+  const wanted = all.filter(
+    (date) => (from === undefined || date >= from) && (to === undefined || date <= to),
+  )
   if (wanted.length === 0 && isAsked) {
     const span = from === to ? `of ${from}` : `from ${from ?? 'the first date'} to ${to ?? 'the last date'}`
     throw new Error(

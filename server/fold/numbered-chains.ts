@@ -74,7 +74,10 @@ function holdsMarkets({ markets, afterKey }: Head, tail: Tail): boolean {
 }
 
 /** By what the exchange or the recorder says: a recorder's clock may be off, and snapshots have only its times. */
-function isNear(head: Pick<Head, 'firstAt' | 'firstRecvTs'>, tail: Pick<Tail, 'lastAt' | 'lastRecvTs'>): boolean {
+function isNear(
+  head: Pick<Head, 'firstAt' | 'firstRecvTs'>,
+  tail: Pick<Tail, 'lastAt' | 'lastRecvTs'>,
+): boolean {
   const isWithin = (away: bigint): boolean => away <= NS_PER_DAY && away >= -OVERLAP_NS_MAX
   if (isWithin(head.firstAt - tail.lastAt)) return true
   const [first, last] = [head.firstRecvTs, tail.lastRecvTs]
@@ -164,12 +167,7 @@ export class NumberedChains {
     this.#deliver(added)
   }
 
-  #place(
-    head: TimedRun,
-    open: OpenChain,
-    isRepeat: boolean,
-    added: Map<OpenChain, TimelessMessage[]>,
-  ): void {
+  #place(head: TimedRun, open: OpenChain, isRepeat: boolean, added: Map<OpenChain, TimelessMessage[]>): void {
     const { run } = head
     const { chain } = open
     this.#connections.join(chain.connection, run.connection)
@@ -180,7 +178,8 @@ export class NumberedChains {
     const list = added.get(open) ?? []
     added.set(open, list)
     for (const message of inOrder(run, isRepeat ? lastSeq : 0)) list.push(message)
-    for (const { seq, key } of run.messages) if (!isRepeat || seq > lastSeq) chain.note(seq, key)
+    for (const { seq, key } of run.messages)
+      if (!isRepeat || seq > lastSeq) chain.note(seq, key)
       else this.#tally.repeats++
     this.#tails.move(open, Math.max(lastSeq, run.messages.at(-1)!.seq))
     open.lastAt = later(head.lastAt, open.lastAt)
@@ -330,8 +329,7 @@ function inChainOrder(runs: readonly TimedRun[]): TimedRun[] {
     for (let next = waiting.at(-1); next !== undefined; next = waiting.at(-1)) {
       const head = next
       const before = (byLast.get(`${head.sid} ${head.firstSeq - 1}`) ?? []).find(
-        (other) =>
-          !placed.has(other) && !waiting.includes(other) && isNear(head, other),
+        (other) => !placed.has(other) && !waiting.includes(other) && isNear(head, other),
       )
       if (before !== undefined) {
         waiting.push(before)
@@ -410,8 +408,7 @@ function inOrder({ messages, asides }: Run, fromSeq: number): TimelessMessage[] 
   const takeAsides = (until: number): void => {
     for (; next < asides.length && asides[next]!.afterSeq < until; next++) {
       const { afterSeq, recvTs, message } = asides[next] as AsideMessage
-      if (afterSeq >= fromSeq)
-        result.push({ seq: afterSeq, key: undefined, message, ts: message.ts, recvTs })
+      if (afterSeq >= fromSeq) result.push({ seq: afterSeq, key: undefined, message, ts: message.ts, recvTs })
     }
   }
   for (const { seq, key, message, recvTs } of messages) {

@@ -107,7 +107,8 @@ export function readRuns(piece: Piece, connections: Connections, tally: FoldTall
         subscriptions.begin(body.id, begins)
       }
       if (sid === undefined || seq === undefined) {
-        for (const run of open.runs.values()) if (sid === undefined || run.sid === sid) aside(run, message, recvTs)
+        for (const run of open.runs.values())
+          if (sid === undefined || run.sid === sid) aside(run, message, recvTs)
         continue
       }
       if (body.kind === 'finished')
@@ -234,7 +235,9 @@ function mergeRuns(parts: readonly Run[], connections: Connections): Run {
     ...first,
     messages,
     endsBefore: last.every(({ endsBefore }) => endsBefore !== undefined) ? last[0]!.endsBefore : undefined,
-    beginsAfter: begins.every(({ beginsAfter }) => beginsAfter !== undefined) ? begins[0]!.beginsAfter : undefined,
+    beginsAfter: begins.every(({ beginsAfter }) => beginsAfter !== undefined)
+      ? begins[0]!.beginsAfter
+      : undefined,
     asides: [...asides.values()].toSorted((a, b) => a.afterSeq - b.afterSeq),
     afterKey: parts.find(({ afterKey }) => afterKey !== undefined)?.afterKey,
     connection: parts.map(({ connection }) => connection).reduce((a, b) => connections.join(a, b)),

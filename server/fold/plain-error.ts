@@ -18,7 +18,14 @@ export interface PlainError {
 
 export function plainError(error: unknown, depth = 0): PlainError {
   if (!(error instanceof Error)) {
-    return { name: 'Error', message: String(error), stack: undefined, facts: {}, paths: undefined, cause: undefined }
+    return {
+      name: 'Error',
+      message: String(error),
+      stack: undefined,
+      facts: {},
+      paths: undefined,
+      cause: undefined,
+    }
   }
   const { name, message, stack, cause } = error
   const values = error as unknown as Readonly<Record<string, unknown>>
@@ -26,7 +33,9 @@ export function plainError(error: unknown, depth = 0): PlainError {
     name,
     message,
     stack,
-    facts: Object.fromEntries(FACTS.filter((key) => values[key] !== undefined).map((key) => [key, values[key]])),
+    facts: Object.fromEntries(
+      FACTS.filter((key) => values[key] !== undefined).map((key) => [key, values[key]]),
+    ),
     paths: error instanceof PublishedInPartError ? error.paths : undefined,
     cause: cause === undefined || depth === CAUSES_MAX ? undefined : plainError(cause, depth + 1),
   }
@@ -35,7 +44,8 @@ export function plainError(error: unknown, depth = 0): PlainError {
 /** The error that `plainError` was given, with its name and facts. */
 export function thrownError({ name, message, stack, facts, paths, cause }: PlainError): Error {
   const inner = cause === undefined ? undefined : thrownError(cause)
-  const error = paths === undefined ? new Error(message, { cause: inner }) : new PublishedInPartError(paths, inner)
+  const error =
+    paths === undefined ? new Error(message, { cause: inner }) : new PublishedInPartError(paths, inner)
   error.name = name
   if (stack !== undefined) error.stack = stack
   return Object.assign(error, facts)

@@ -107,7 +107,10 @@ export class RawPieces implements RawDates {
   }
 }
 
-function messageOfRow({ marketId, event, side, price, qty, seq }: KeptRow, ts: bigint | undefined): FeedMessage {
+function messageOfRow(
+  { marketId, event, side, price, qty, seq }: KeptRow,
+  ts: bigint | undefined,
+): FeedMessage {
   const place = { sid: undefined, seq: Number(seq), ts }
   if (event === EVENT_CLEAR) return { ...place, body: { kind: 'book', marketId, levels: [] } }
   // The book is unknown from then on.
@@ -149,7 +152,14 @@ export class LineReading {
       case 'event':
         return { recvTs, n, key: lineKey(recvTs, line.event), isList: false, messages: [], event: line.event }
       case 'row':
-        return { recvTs, n, key: 0, isList: false, messages: [messageOfRow(line.row, recvTs)], rowRecvTs: line.row.recvTs }
+        return {
+          recvTs,
+          n,
+          key: 0,
+          isList: false,
+          messages: [messageOfRow(line.row, recvTs)],
+          rowRecvTs: line.row.recvTs,
+        }
       case 'skipped':
         return { recvTs, n, key: 0, isList: false, messages: [], isSkipped: true }
     }
@@ -168,10 +178,14 @@ export class LineReading {
   /** A frame that this version cannot read counts as a line that could not be read. */
   #messagesOf(frames: readonly Frame[]): FeedMessage[] {
     try {
-      return frames.length === 1 ? [this.#readFrame(frames[0]!)] : frames.map((frame) => this.#readFrame(frame))
+      return frames.length === 1
+        ? [this.#readFrame(frames[0]!)]
+        : frames.map((frame) => this.#readFrame(frame))
     } catch (error) {
       if (!(error instanceof BadLineError)) throw error
-      throw new Error(`Segment ${this.#path} has a message that cannot be read: ${error.message}`, { cause: error })
+      throw new Error(`Segment ${this.#path} has a message that cannot be read: ${error.message}`, {
+        cause: error,
+      })
     }
   }
 }

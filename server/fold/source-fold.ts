@@ -47,7 +47,9 @@ export interface SourceFoldOptions {
   readonly onRows?: ((series: string, date: string, rows: number) => void) | undefined
   /** A series of a date is about to be written. */
   readonly onSeries?: ((series: FoldedSeries) => void) | undefined
-  readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number } | undefined
+  readonly bounds?:
+    | { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number }
+    | undefined
 }
 
 /** A date that is folded; its files wait for publication. */
@@ -185,7 +187,13 @@ export class SourceFold {
       recording.coversTo = covered.to
       const folds = startFolds(opening, series, chainOf)
       const events = [...recording.hours.values()].reduce((sum, { rows }) => sum + rows, 0)
-      this.#options.onSeries?.({ series, date, startFolds: folds, events, causeOfEnd: (chain) => ends.causeOf(chain) })
+      this.#options.onSeries?.({
+        series,
+        date,
+        startFolds: folds,
+        events,
+        causeOfEnd: (chain) => ends.causeOf(chain),
+      })
       const consolidation = this.#consolidationOf(reading, series, folds, covered)
       files.push(...(await consolidation.run()))
       closing.push(...closingOf(series, consolidation.endFolds, new Set(continued)))
@@ -252,7 +260,8 @@ function continuedOf(outlines: readonly ChainOutline[], links: ReadonlyMap<numbe
   const connections = new Set(outlines.filter(({ id }) => linked.has(id)).map(({ connection }) => connection))
   const lastOf = new Map<string, bigint>()
   const keyOf = ({ connection, sid }: ChainOutline): string => `${connection} ${sid}`
-  for (const outline of outlines) lastOf.set(keyOf(outline), later(BigInt(outline.lastAt), lastOf.get(keyOf(outline))))
+  for (const outline of outlines)
+    lastOf.set(keyOf(outline), later(BigInt(outline.lastAt), lastOf.get(keyOf(outline))))
   return outlines
     .filter((outline) => {
       const { id, isEnded, connection, lastAt } = outline
@@ -287,7 +296,11 @@ function goOn(
     const { connection, sid, isTurned } = outlineOf.get(old)!
     let own = chainOf.get(old)
     if (own === undefined) {
-      const chain = reading.addSilent(connectionOf.get(connection) ?? reading.connections.add(), sid, isTurned)
+      const chain = reading.addSilent(
+        connectionOf.get(connection) ?? reading.connections.add(),
+        sid,
+        isTurned,
+      )
       chain.hear(dayStart, dayStart)
       chain.lastSeq = outlineOf.get(old)!.lastSeq
       chain.name = outlineOf.get(old)!.name

@@ -44,7 +44,8 @@ function uncrossed(lines: readonly Line[]): readonly Line[] {
 
 function isBefore(a: Line, b: Line): boolean {
   const [left, right] = [a.messages[0]?.ts, b.messages[0]?.ts]
-  if (left === undefined || right === undefined || a.recvTs === undefined || b.recvTs === undefined) return false
+  if (left === undefined || right === undefined || a.recvTs === undefined || b.recvTs === undefined)
+    return false
   return left < right && a.recvTs < b.recvTs
 }
 
@@ -81,7 +82,9 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
       tally.repeats += line.messages.length
       continue
     }
-    const begun = line.messages.flatMap(({ body }) => (body.kind === 'subscribed' ? (body.subscription ?? []) : []))
+    const begun = line.messages.flatMap(({ body }) =>
+      body.kind === 'subscribed' ? (body.subscription ?? []) : [],
+    )
     if (isFirstBooks(line) || begun.some((sid) => announced.has(sid))) {
       finish(false)
       isBegun = true
@@ -102,7 +105,9 @@ export function isFirstBooks({ isList, messages }: Line): boolean {
 }
 
 export function statedMarkets(lines: readonly Line[]): Set<string> {
-  return new Set(lines.flatMap(({ messages }) => messages.flatMap((message: FeedMessage) => marketsOf(message))))
+  return new Set(
+    lines.flatMap(({ messages }) => messages.flatMap((message: FeedMessage) => marketsOf(message))),
+  )
 }
 
 /** The messages of lines, without those that stand at the end of another piece too. */

@@ -50,7 +50,8 @@ export async function dateRules(
     }
     if (manifest !== undefined) await refuseMissing(lake, manifest)
     // Segments without a manifest are those of an import that was killed while it published.
-    else if ((await segmentsOnDisk(lake, source, date)).length === 0) refuseOldFiles(lake, source, date, series)
+    else if ((await segmentsOnDisk(lake, source, date)).length === 0)
+      refuseOldFiles(lake, source, date, series)
     rules.set(date, { added: names })
   }
   return rules
@@ -100,7 +101,9 @@ async function refuseMissing(lake: string, manifest: DateManifest): Promise<void
     )
   }
   const present = new Set(await segmentsOnDisk(lake, source, date))
-  const missing = segments.filter(({ name }) => !present.has(name)).map(({ name }) => rawKey(source, date, name))
+  const missing = segments
+    .filter(({ name }) => !present.has(name))
+    .map(({ name }) => rawKey(source, date, name))
   if (missing.length === 0) return
   throw new ClosedDateError(
     `${source} ${date} cannot be added to: its manifest lists ${named(missing)}, which the lake lacks. ` +

@@ -67,9 +67,7 @@ export class LineHours {
     if (Number.isNaN(time)) return undefined
     const since = this.#timeOf(waiting)
     const isBack = since < this.#hourMs!
-    return this.#settle(
-      time >= since - TOLERANCE_MS && (!isBack || time < this.#hourMs! - TOLERANCE_MS),
-    )
+    return this.#settle(time >= since - TOLERANCE_MS && (!isBack || time < this.#hourMs! - TOLERANCE_MS))
   }
 
   /** The same at the end of the recording. */

@@ -59,7 +59,11 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
   let recordings: SegmentedRecordings | undefined
   try {
     const segmented = (recordings = await segmentRecordings(options))
-    const waiting = { waitMs: MERGE_WAIT_MS_MAX, signal, onWait: (owner: string) => progress?.onWait?.(owner) }
+    const waiting = {
+      waitMs: MERGE_WAIT_MS_MAX,
+      signal,
+      onWait: (owner: string) => progress?.onWait?.(owner),
+    }
     return await withSource({ lake, source }, waiting, async (lost) => {
       try {
         return await new LakeImport(segmented, options, AbortSignal.any([signal, lost])).run()
@@ -88,7 +92,10 @@ class LakeImport {
 
   async run(): Promise<ImportResult> {
     const { tally: input, badLines, dates, segments } = this.#recordings
-    const rules = await dateRules(this.#options, segments.map(({ facts }) => facts))
+    const rules = await dateRules(
+      this.#options,
+      segments.map(({ facts }) => facts),
+    )
     const added = segments.filter(({ facts }) => !existsSync(facts.path)).map(({ facts }) => facts)
     let outcome: FoldOutcome
     try {
@@ -121,7 +128,8 @@ class LakeImport {
     const { lake } = this.#options
     for (const { source, date, name, path } of added) {
       const manifest = await readManifest(lake, source, date).catch(() => undefined)
-      if (manifest?.segments.some((segment) => segment.name === name) !== true) await rm(path, { force: true })
+      if (manifest?.segments.some((segment) => segment.name === name) !== true)
+        await rm(path, { force: true })
     }
   }
 

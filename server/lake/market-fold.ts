@@ -23,15 +23,7 @@ export type UnknownReason = 'chain over' | 'recording over' | 'left' | 'below ze
 
 /** Where rows go. */
 export interface FoldTarget {
-  row(
-    ts: bigint,
-    recvTs: bigint,
-    seq: bigint,
-    event: number,
-    side: number,
-    price: number,
-    qty: bigint,
-  ): void
+  row(ts: bigint, recvTs: bigint, seq: bigint, event: number, side: number, price: number, qty: bigint): void
   /** Record `record` of `records` would take a level below zero. */
   refuse(records: EventRecords, record: number): void
   /** From `ts` on the book is known. */
@@ -189,8 +181,7 @@ export class MarketFold {
   #goOn(before: ExactBook, book: ExactBook, ts: bigint, target: FoldTarget): void {
     if (before.equals(book)) return
     this.#row(ts, EVENT_CLEAR, SIDE_BID, 0, 0, target)
-    for (const { side, price, qty } of book.levels())
-      this.#row(ts, EVENT_SET, side, price, qty, target)
+    for (const { side, price, qty } of book.levels()) this.#row(ts, EVENT_SET, side, price, qty, target)
   }
 
   #row(ts: bigint, event: number, side: number, price: number, qty: number, target: FoldTarget): void {

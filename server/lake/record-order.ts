@@ -18,7 +18,11 @@ export const ORDERED: ChainTable = { isOrdered: true, isInverted: () => false }
  * The records `[from, to)` of one market in their final order, as record numbers; undefined when they are in it already.
  * Of equal times those of the earlier chain come first. Times are raised in place where a chain's go back.
  */
-export function orderOfRecords(records: EventRecords, from: number, to: number): readonly number[] | undefined {
+export function orderOfRecords(
+  records: EventRecords,
+  from: number,
+  to: number,
+): readonly number[] | undefined {
   if (isInOrder(records, from, to)) return undefined
   const lastOf = new Map<number, bigint>()
   for (let record = from; record < to; record++) {

@@ -2,13 +2,7 @@
 // checks and clamps; nothing is sorted before consolidation.
 
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
-import {
-  EVENT_CLEAR,
-  EVENT_SET,
-  PRICE_UNITS_PER_DOLLAR,
-  SIDE_ASK,
-  SIDE_BID,
-} from '../../shared/lob-v1.ts'
+import { EVENT_CLEAR, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 import { EventSpill } from './event-spill.ts'
 import { compareIds } from './lob-summary.ts'

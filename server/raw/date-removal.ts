@@ -19,13 +19,15 @@ export async function sealDate(lake: string, source: LobSource, date: string): P
   if (manifest === undefined || manifest.segments.length === 0) return false
   await writeManifest(lake, { ...manifest, epoch: manifest.epoch + 1, segments: [] })
   const directory = rawDateDirectory(lake, source, date)
-  for (const name of await segmentsOnDisk(lake, source, date)) await rm(join(directory, name), { force: true })
+  for (const name of await segmentsOnDisk(lake, source, date))
+    await rm(join(directory, name), { force: true })
   return true
 }
 
 /** Removes the directories of raw segments that have nothing in them, as a failed import leaves them. */
 export async function removeEmptyRawDirectories(lake: string, source: LobSource): Promise<void> {
   const root = rawSourceDirectory(lake, source)
-  for (const name of await readdir(root).catch(() => [])) await removeWhileEmpty(join(root, name), join(lake, 'raw'))
+  for (const name of await readdir(root).catch(() => []))
+    await removeWhileEmpty(join(root, name), join(lake, 'raw'))
   await removeWhileEmpty(root, join(lake, 'raw'))
 }

@@ -291,7 +291,8 @@ function rowOf(values: readonly unknown[]): KeptRow {
   const [marketId, event, side, price, qty, seq, recvTs] = values
   const areNumbers = [event, side, price, qty].every((one) => Number.isSafeInteger(one))
   const areTexts = [seq, recvTs].every((one) => typeof one === 'string' && /^\d{1,19}$/.test(one))
-  if (typeof marketId !== 'string' || !areNumbers || !areTexts) throw new SegmentLineError('a row is none of lob.v1')
+  if (typeof marketId !== 'string' || !areNumbers || !areTexts)
+    throw new SegmentLineError('a row is none of lob.v1')
   const numbers = { event: event as number, side: side as number, price: price as number, qty: qty as number }
   return { marketId, ...numbers, seq: BigInt(seq as string), recvTs: BigInt(recvTs as string) }
 }

@@ -105,7 +105,10 @@ function checkHeader(path: string, line: SegmentLine | undefined): SegmentHeader
 }
 
 /** The lines' texts in batches, none of them empty. */
-export async function* readSegmentTexts(path: string, { signal }: SegmentReaderOptions): AsyncGenerator<readonly string[]> {
+export async function* readSegmentTexts(
+  path: string,
+  { signal }: SegmentReaderOptions,
+): AsyncGenerator<readonly string[]> {
   const name = rawSegmentOfName(basename(path))
   if (name === undefined) {
     throw new DamagedSegmentError(path, 'is misnamed: its name is not <recorder>-<hour>-<digest>.ndjson.gz')

@@ -282,7 +282,10 @@ test('an import that ends in the midst of publishing says what is written, and c
   )
   const again = await run(['--source', 'kalshi', '--lake', lake], { input: TEXT })
   assert.match(again.out, /^unchanged /)
-  const names = ['lob/source=kalshi/series=KXHIGHNY/date=2026-06-24.parquet', 'raw/source=kalshi/date=2026-06-24/manifest.json']
+  const names = [
+    'lob/source=kalshi/series=KXHIGHNY/date=2026-06-24.parquet',
+    'raw/source=kalshi/date=2026-06-24/manifest.json',
+  ]
   for (const name of names) {
     const [own, whole] = [lake, clean].map((root) => readFileSync(join(root, name)))
     assert.deepEqual(own, whole, name)
@@ -342,7 +345,10 @@ test('a part of a connection is recognised by its holes, and --sequence per-mark
   assert.match(filtered.out, /with --sequence per-market no lost message is noticed/)
   const args = ['--source', 'kalshi', '--lake', join(lake, 'd'), '--sequence', 'ignore']
   const unnumbered = await run(args, { input })
-  assert.match(unnumbered.out, /with --sequence ignore neither a lost message nor an unmarked reconnect is noticed/)
+  assert.match(
+    unnumbered.out,
+    /with --sequence ignore neither a lost message nor an unmarked reconnect is noticed/,
+  )
   const bookless = await run(['--source', 'kalshi', '--lake', join(lake, 'c')], { input: LINES[1]! })
   assert.match(bookless.out, /1 change, but no snapshot: the books stay unknown/)
   await assert.rejects(

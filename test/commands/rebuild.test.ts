@@ -35,7 +35,9 @@ async function lobFiles(lake: string): Promise<string[]> {
 
 async function bytesOf(lake: string): Promise<Map<string, string>> {
   const names = (await entriesBelow(lake)).filter((name) => /\.(?:parquet|gz|json)$/.test(name))
-  return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(lake, name), 'hex')] as const)))
+  return new Map(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(lake, name), 'hex')] as const)),
+  )
 }
 
 /** Puts another date's rows into a file, as a wrong decoder might; its manifest says that another version derived it. */
@@ -58,7 +60,10 @@ test('repairs the dates that another version derived, and lists them before', as
   const before = await bytesOf(lake)
   const shown = await rebuild(lake, '--dry-run')
   assert.equal(shown.code, 0, shown.stderr)
-  assert.match(shown.stdout, /^would be replaced lob\/source=kalshi\/series=KXHIGHNY\/date=2026-06-25\.parquet: \d+ rows\n/)
+  assert.match(
+    shown.stdout,
+    /^would be replaced lob\/source=kalshi\/series=KXHIGHNY\/date=2026-06-25\.parquet: \d+ rows\n/,
+  )
   assert.match(shown.stdout, /\n1 file would change, 1 file unchanged, in 1 date\n$/)
   assert.deepEqual(await bytesOf(lake), before)
   const done = await rebuild(lake)
@@ -79,9 +84,15 @@ test('with dates, derives each of them, and writes only what differs', async (t)
   await rm(join(lake, 'lob/source=kalshi/series=KXHIGHCHI/date=2026-06-26.parquet'))
   const done = await rebuild(lake, '--from', DATES[1]!, '--source', 'kalshi')
   assert.equal(done.code, 0, done.stderr)
-  assert.match(done.stdout, /^written .*KXHIGHCHI\/date=2026-06-26.*\n1 file changed, 3 files unchanged, in 2 dates\n$/)
+  assert.match(
+    done.stdout,
+    /^written .*KXHIGHCHI\/date=2026-06-26.*\n1 file changed, 3 files unchanged, in 2 dates\n$/,
+  )
   assert.deepEqual(await bytesOf(lake), whole)
-  for (const args of [['--from', '2026-07-01'], ['--to', '2026-06-01']]) {
+  for (const args of [
+    ['--from', '2026-07-01'],
+    ['--to', '2026-06-01'],
+  ]) {
     const none = await rebuild(lake, '--source', 'kalshi', ...args)
     assert.equal(none.code, 1)
     assert.match(none.stderr, /has no raw segments of kalshi from .* to .*\. Pull them from object storage/)
@@ -123,6 +134,9 @@ test('a sealed date stays as it is', async (t) => {
   assert.deepEqual(sealed, [DATES[0]])
   const before = await bytesOf(lake)
   const done = await rebuild(lake, '--from', DATES[0]!)
-  assert.equal(done.stdout, 'kalshi 2026-06-24 is sealed and stays as it is\n0 files changed, 0 files unchanged, in 0 dates\n')
+  assert.equal(
+    done.stdout,
+    'kalshi 2026-06-24 is sealed and stays as it is\n0 files changed, 0 files unchanged, in 0 dates\n',
+  )
   assert.deepEqual(await bytesOf(lake), before)
 })

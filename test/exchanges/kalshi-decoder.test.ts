@@ -265,7 +265,10 @@ test('series come from tickers or from the option, and are covered to the last m
   ]
   const own = foldHarness('kalshi').feed(...frames)
   await own.done()
-  assert.deepEqual(own.rows.map(({ series }) => series), ['KXHIGHNY', 'KXLOWTNYC'])
+  assert.deepEqual(
+    own.rows.map(({ series }) => series),
+    ['KXHIGHNY', 'KXLOWTNYC'],
+  )
   const last = BigInt(MS + 70) * 1_000_000n
   assert.deepEqual(
     [...own.covered],
@@ -276,5 +279,8 @@ test('series come from tickers or from the option, and are covered to the last m
   )
   const given = foldHarness('kalshi', { series: 'both' }).feed(...frames)
   await given.done()
-  assert.deepEqual(given.rows.map(({ series }) => series), ['both', 'both'])
+  assert.deepEqual(
+    given.rows.map(({ series }) => series),
+    ['both', 'both'],
+  )
 })

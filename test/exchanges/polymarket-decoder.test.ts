@@ -273,7 +273,7 @@ test('recordings one after the other in one file are put together as from two', 
   ]) {
     const both = foldHarness('polymarket').feed(...recording([1, 2, 3]), ...recording(minutes))
     assert.deepEqual(await both.done(), once)
-    }
+  }
 })
 
 test('books of a new connection, without receive times, are of the moment when the latest of them changed', async () => {

@@ -71,7 +71,10 @@ test('an error of the thread keeps its words, its kind and the facts of the syst
   await rm(join(blocked, 'lob'), { recursive: true })
   await writeFile(join(blocked, 'lob'), 'in the way')
   await assert.rejects(foldInThread(other, {}, NEVER), (error) => {
-    assert.match(describeLakeWriteError(error, blocked) ?? '', /is a file where a directory must be|not below a directory/)
+    assert.match(
+      describeLakeWriteError(error, blocked) ?? '',
+      /is a file where a directory must be|not below a directory/,
+    )
     return true
   })
 })

@@ -63,7 +63,8 @@ test('the rows of a file without raw segments are folded again to the same books
   )
   const after = await readLake(lake)
   assert.deepEqual([...after.steps.keys()], [...before.steps.keys()])
-  for (const [market, steps] of before.steps) assert.deepEqual(changes(after.steps.get(market)!), changes(steps), market)
+  for (const [market, steps] of before.steps)
+    assert.deepEqual(changes(after.steps.get(market)!), changes(steps), market)
 })
 
 /** Steps that change something: a keyframe repeats the book. */

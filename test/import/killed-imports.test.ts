@@ -113,7 +113,9 @@ for (const source of ['kalshi', 'polymarket'] as const) {
 /** Does `work` on a lake whose manifest and state are then as they were before. */
 async function putBackManifest(lake: string, source: LobSource, work: () => Promise<void>): Promise<void> {
   const directory = rawDateDirectory(lake, source, '2026-06-24')
-  const copies = ['manifest.json', 'fold.json.gz'].map((name) => [join(directory, name), join(lake, name)] as const)
+  const copies = ['manifest.json', 'fold.json.gz'].map(
+    (name) => [join(directory, name), join(lake, name)] as const,
+  )
   for (const [path, copy] of copies) await cp(path, copy)
   await work()
   for (const [path, copy] of copies) await rename(copy, path)

@@ -68,7 +68,8 @@ export function foldHarness(
       const directory = await mkdtemp(join(tmpdir(), 'bookcast-fold-'))
       try {
         const paths = files.map((_, index) => join(directory, `${index}.ndjson`))
-        for (const [index, lines] of files.entries()) await writeFile(paths[index]!, lines.map((line) => `${line}\n`).join(''))
+        for (const [index, lines] of files.entries())
+          await writeFile(paths[index]!, lines.map((line) => `${line}\n`).join(''))
         const lake = join(directory, 'lake')
         await mkdir(lake)
         result = await runImport(lake, source, { paths }, { skipBad: true, ...options })
@@ -115,7 +116,8 @@ function isKeyframe({ seq, ts, event }: LobRow): boolean {
 
 /** `ms market event side price qty`, the time in ms, price in 1/10000 dollar, quantity in contracts. */
 function textOf({ market_id: id, ts, event, side, price, qty }: LobRow): string {
-  const level = event === 1 || event === 2 ? ` ${side === 0 ? 'bid' : 'ask'} ${price} ${Number(qty) / 1e6}` : ''
+  const level =
+    event === 1 || event === 2 ? ` ${side === 0 ? 'bid' : 'ask'} ${price} ${Number(qty) / 1e6}` : ''
   return `${millisecondText(ts)} ${id} ${EVENT_NAMES[event]}${level}`
 }
 
