@@ -47,8 +47,6 @@ export const MARKET_ID_BYTES_MAX = 256
 export const STALE_TEMP_AGE_MS = 24 * 60 * 60 * 1000
 /** Bytes of one recorded message (one ndjson line). An exchange raised its frame limit to 64 MiB in 2026. */
 export const IMPORT_LINE_BYTES_MAX = 64 * 1024 * 1024
-/** Price changes of one token kept for its first book, which may be older than they are. */
-export const IMPORT_HELD_CHANGES_MAX = 1_000
 /** Footer bytes a reader accepts: a larger one is taken for damage. */
 export const FOOTER_BYTES_MAX = 64 * 1024 * 1024
 /** Bytes of one row group (compressed or not) that the reader is willing to hold. */

@@ -64,7 +64,7 @@ function headOf(result: ImportResult, { lake, source, sequence }: SummarySetting
     repeated_messages: tally.repeats,
     corrected_times: tally.correctedTimes,
     missing_numbers: tally.missing.numbers,
-    bad_lines: badLines.map(({ input, count, first }) => ({ input, count, first })),
+    bad_lines: badLines.map(({ input: name, count, first }) => ({ input: name, count, first })),
     gaps: Object.fromEntries(tally.gaps),
     without_book_event: Object.fromEntries(tally.skippedTypes),
     known_share_of_covered: share(knownNs, coveredNs),

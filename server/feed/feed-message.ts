@@ -5,9 +5,6 @@ import type { BookLevel } from '../lake/exact-book.ts'
 /** A level's new quantity (`set`) or by how much it changed (`add`); units are those of lob.v1. */
 export interface LevelChange extends BookLevel {
   readonly marketId: string
-  /** Best prices after the message, 1/10000 dollar; `undefined` where the frame does not state them. */
-  readonly bestBid?: number | undefined
-  readonly bestAsk?: number | undefined
 }
 
 export type FeedBody =

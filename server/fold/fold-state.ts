@@ -2,13 +2,13 @@
 // midnight, and their books then. Gzip of one JSON document.
 
 import { createHash } from 'node:crypto'
-import { readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { isErrno } from '../../shared/errno.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
-import { stageFile, temporaryPath } from '../lake/temporary-file.ts'
+import { stageFile } from '../lake/temporary-file.ts'
 import type { ChainOutline } from './chain-outline.ts'
 
 const [zip, unzip] = [promisify(gzip), promisify(gunzip)]
@@ -64,13 +64,6 @@ export async function stageFoldState(
 ): Promise<{ readonly temporary: string; readonly path: string }> {
   const path = join(directory, FOLD_STATE_NAME)
   return { temporary: stageFile(path, await zip(JSON.stringify(state))), path }
-}
-
-export async function writeFoldState(directory: string, state: FoldState): Promise<void> {
-  const path = join(directory, FOLD_STATE_NAME)
-  const temporary = temporaryPath(path)
-  await writeFile(temporary, await zip(JSON.stringify(state)))
-  await rename(temporary, path)
 }
 
 /** Whether the date has a state; whether it can be read shows when it is. */

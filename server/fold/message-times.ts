@@ -13,11 +13,8 @@ export interface RecordedTimes {
 }
 
 /** Which of `values`, in the order of the connection, alone leave their neighbours. `before` stands before the first. */
-export function leavingTimes(
-  values: readonly (bigint | undefined)[],
-  before?: bigint | undefined,
-): readonly boolean[] {
-  const leaves = new Array<boolean>(values.length).fill(false)
+export function leavingTimes(values: readonly (bigint | undefined)[], before?: bigint): readonly boolean[] {
+  const leaves = Array.from({ length: values.length }, () => false)
   // The next two values behind a place.
   let [second, third] = [nextDefined(values, 0), 0]
   for (let place = second; place < values.length; place = second) {

@@ -135,7 +135,8 @@ export class LineReading {
   readonly #path: string
 
   constructor(source: LobSource, path: string) {
-    this.#readFrame = exchangeOf(source).readFrame
+    const exchange = exchangeOf(source)
+    this.#readFrame = (frame) => exchange.readFrame(frame)
     this.#path = path
   }
 
@@ -160,7 +161,7 @@ export class LineReading {
           messages: [messageOfRow(line.row, recvTs)],
           rowRecvTs: line.row.recvTs,
         }
-      case 'skipped':
+      default:
         return { recvTs, n, key: 0, isList: false, messages: [], isSkipped: true }
     }
   }

@@ -68,7 +68,7 @@ export interface FoldedSeries {
   /** Events that are written. */
   readonly events: number
   /** Why a chain ended. */
-  causeOfEnd(chain: number): GapCause
+  readonly causeOfEnd: (chain: number) => GapCause
 }
 
 /** What a date begins with. */
@@ -199,7 +199,7 @@ export class SourceFold {
       closing.push(...closingOf(series, consolidation.endFolds, new Set(continued)))
     }
     for (const recording of reading.recordings.values())
-      for (const hour of [...recording.hours.keys()]) recording.dropHour(hour)
+      for (const hour of Array.from(recording.hours.keys())) recording.dropHour(hour)
     const state: FoldState = {
       chains: ownOutlines,
       continued,
@@ -259,16 +259,19 @@ function continuedOf(outlines: readonly ChainOutline[], links: ReadonlyMap<numbe
   const linked = new Set(links.values())
   const connections = new Set(outlines.filter(({ id }) => linked.has(id)).map(({ connection }) => connection))
   const lastOf = new Map<string, bigint>()
-  const keyOf = ({ connection, sid }: ChainOutline): string => `${connection} ${sid}`
   for (const outline of outlines)
-    lastOf.set(keyOf(outline), later(BigInt(outline.lastAt), lastOf.get(keyOf(outline))))
+    lastOf.set(subscriptionOf(outline), later(BigInt(outline.lastAt), lastOf.get(subscriptionOf(outline))))
   return outlines
     .filter((outline) => {
       const { id, isEnded, connection, lastAt } = outline
-      const isLast = BigInt(lastAt) === lastOf.get(keyOf(outline))
+      const isLast = BigInt(lastAt) === lastOf.get(subscriptionOf(outline))
       return linked.has(id) || (!isEnded && isLast && connections.has(connection))
     })
     .map(({ id }) => id)
+}
+
+function subscriptionOf({ connection, sid }: ChainOutline): string {
+  return `${connection} ${sid}`
 }
 
 /** Lets the chains of the date before go on; returns the chains of this date by their numbers in the one before. */

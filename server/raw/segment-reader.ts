@@ -65,12 +65,6 @@ export async function* readSegment(
   if (isFirst) throw new DamagedSegmentError(path, 'is damaged: it is empty')
 }
 
-/** The header alone. Does not compare the content with the name. @throws {DamagedSegmentError} */
-export async function readSegmentHeader(path: string): Promise<SegmentHeader> {
-  for await (const [text] of readSegmentTexts(path, {})) return checkHeader(path, lineOf(path, text!))
-  throw new DamagedSegmentError(path, 'is damaged: it is empty')
-}
-
 /** Reads a segment to its end, without keeping anything. Throws the signal's reason. @throws {DamagedSegmentError} */
 export async function verifySegment(path: string, { signal }: SegmentReaderOptions = {}): Promise<void> {
   let isFirst = true
@@ -90,7 +84,7 @@ function lineOf(path: string, text: string): SegmentLine {
   }
 }
 
-function checkHeader(path: string, line: SegmentLine | undefined): SegmentHeader {
+function checkHeader(path: string, line: SegmentLine | undefined): void {
   if (line?.kind !== 'header')
     throw new DamagedSegmentError(path, 'is damaged: it does not begin with a header')
   const { header } = line
@@ -101,7 +95,6 @@ function checkHeader(path: string, line: SegmentLine | undefined): SegmentHeader
       `is in the wrong place: it holds messages of ${header.source}, not of ${source}`,
     )
   }
-  return header
 }
 
 /** The lines' texts in batches, none of them empty. */

@@ -9,8 +9,7 @@ import {
   readKalshiRecording,
 } from './configuration.ts'
 import type { KalshiRecording } from './configuration.ts'
-import { isTypicalKalshiFrame } from './frame.ts'
-import { readKalshiFrame } from './messages.ts'
+import { isTypicalKalshiFrame, readKalshiFrame } from './frame.ts'
 import { publicPartOfKalshi } from './public-frames.ts'
 
 export const KALSHI: Exchange<KalshiRecording> = {

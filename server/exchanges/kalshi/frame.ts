@@ -1,55 +1,25 @@
-// Kalshi WebSocket frames → what they say, without any state. Two forms are read, also mixed in one frame: integer cents
-// and contracts (until early 2026: `yes`, `no`, `price`, `delta`) and decimal strings (`*_dollars`, `*_fp`), which win
-// where both are present. Prices stay on the leg they came on; which side of the book that is depends on the
-// subscription.
+// Kalshi WebSocket frames as the fold reads them. Two forms are read, also mixed in one frame: integer cents and contracts
+// (until early 2026: `yes`, `no`, `price`, `delta`) and decimal strings (`*_dollars`, `*_fp`), which win where both are
+// present. Bids of `yes` are bids and bids of `no` are asks, with their price on the leg that they came on; which price of
+// the book an ask is depends on the subscription.
 
 import {
+  EVENT_ADD,
   PRICE_UNITS_PER_CENT,
   PRICE_UNITS_PER_DOLLAR,
   QTY_UNITS_PER_CONTRACT,
+  SIDE_ASK,
+  SIDE_BID,
 } from '../../../shared/lob-v1.ts'
 import { NS_PER_MS } from '../../../shared/utc-date.ts'
-import { BadLineError } from '../../feed/bad-line.ts'
-import { refusePriceTwice } from '../../feed/price-levels.ts'
+import { BadLineError, shown } from '../../feed/bad-line.ts'
 import { scaledInteger, scaledValue } from '../../feed/decimal.ts'
-import { instantOf } from '../../feed/instant.ts'
-import { shown } from '../../feed/bad-line.ts'
+import type { FeedBody, FeedMessage, LevelChange } from '../../feed/feed-message.ts'
 import { isFrame } from '../../feed/frame.ts'
 import type { Frame } from '../../feed/frame.ts'
-
-export interface LegLevel {
-  readonly isYes: boolean
-  /** 1/10000 dollar. */
-  readonly price: number
-  /** 1/1000000 contract; signed in a delta. */
-  readonly qty: number
-}
-
-export type KalshiBody =
-  | { readonly kind: 'snapshot'; readonly ticker: string; readonly levels: readonly LegLevel[] }
-  | { readonly kind: 'delta'; readonly ticker: string; readonly level: LegLevel }
-  /** The client's own command, if the recorder kept it. */
-  | { readonly kind: 'subscribe'; readonly id: number; readonly useYesPrice: boolean | undefined }
-  | { readonly kind: 'subscribed'; readonly id: number; readonly subscription: number | undefined }
-  /** The complete list of a subscription's markets after a change. */
-  | { readonly kind: 'following'; readonly tickers: ReadonlySet<string> }
-  | { readonly kind: 'unsubscribed' }
-  | { readonly kind: 'finished'; readonly ticker: string }
-  /** The recorder's own mark, or an error after which the exchange sends nothing more. */
-  | { readonly kind: 'disconnect' }
-  /** Stands for a line that could not be read. */
-  | { readonly kind: 'lost' }
-  | { readonly kind: 'other'; readonly name: string }
-
-export interface KalshiMessage {
-  readonly sid: number | undefined
-  readonly seq: number | undefined
-  readonly ts: bigint | undefined
-  readonly body: KalshiBody
-  readonly frame: Frame
-  /** As the recorder wrote it. */
-  receivedTs?: bigint | undefined
-}
+import { instantOf } from '../../feed/instant.ts'
+import { refusePriceTwice } from '../../feed/price-levels.ts'
+import type { BookLevel } from '../../lake/exact-book.ts'
 
 const PRICE_DIGITS = 4
 const QTY_DIGITS = 6
@@ -71,15 +41,6 @@ const TYPICAL_TYPES = new Set([
 ])
 const FINISHED_EVENTS = new Set<unknown>(['determined', 'settled'])
 
-/** The place of a line that could not be read, in the order of messages. */
-export const LOST_MESSAGE: KalshiMessage = {
-  sid: undefined,
-  seq: undefined,
-  ts: undefined,
-  body: { kind: 'lost' },
-  frame: {},
-}
-
 /** Whether a frame is typical of Kalshi. Frames keep their content under `msg`; commands of the client name theirs. */
 export function isTypicalKalshiFrame(frame: Frame): boolean {
   const { type, cmd, msg } = frame
@@ -87,8 +48,8 @@ export function isTypicalKalshiFrame(frame: Frame): boolean {
   return typeof type === 'string' && TYPICAL_TYPES.has(type) && (isFrame(msg) || frame['sid'] !== undefined)
 }
 
-/** Throws BadLineError where the frame is not what its type promises. */
-export function parseKalshiFrame(frame: Frame): KalshiMessage {
+/** @throws {BadLineError} where a frame is not what its type promises */
+export function readKalshiFrame(frame: Frame): FeedMessage {
   const content = isFrame(frame['msg']) ? frame['msg'] : {}
   const body = parseBody(frame, content)
   const ts = timeOf(content) ?? timeOf(frame)
@@ -99,17 +60,16 @@ export function parseKalshiFrame(frame: Frame): KalshiMessage {
     seq: optionalInteger(frame, 'seq'),
     ts: typeof ts === 'string' ? undefined : ts,
     body,
-    frame,
   }
 }
 
-function parseBody(frame: Frame, content: Frame): KalshiBody {
+function parseBody(frame: Frame, content: Frame): FeedBody {
   const id = typeof frame['id'] === 'number' ? frame['id'] : 0
   switch (frame['type']) {
     case 'orderbook_snapshot':
-      return { kind: 'snapshot', ticker: tickerOf(content), levels: snapshotLevels(content) }
+      return { kind: 'book', marketId: tickerOf(content), levels: snapshotLevels(content) }
     case 'orderbook_delta':
-      return { kind: 'delta', ticker: tickerOf(content), level: deltaLevel(content) }
+      return { kind: 'changes', event: EVENT_ADD, changes: [deltaOf(content)] }
     case 'subscribed':
       return { kind: 'subscribed', id, subscription: optionalInteger(content, 'sid') }
     case 'ok':
@@ -119,7 +79,7 @@ function parseBody(frame: Frame, content: Frame): KalshiBody {
     case 'market_lifecycle':
     case 'market_lifecycle_v2':
       return FINISHED_EVENTS.has(content['event_type'])
-        ? { kind: 'finished', ticker: tickerOf(content) }
+        ? { kind: 'finished', marketId: tickerOf(content) }
         : { kind: 'other', name: frame['type'] }
     case 'error':
       return TERMINAL_ERROR_CODES.has(content['code'])
@@ -134,7 +94,7 @@ function parseBody(frame: Frame, content: Frame): KalshiBody {
   }
 }
 
-function command(frame: Frame, id: number): KalshiBody {
+function command(frame: Frame, id: number): FeedBody {
   if (frame['event_type'] === 'disconnect') return { kind: 'disconnect' }
   if (frame['cmd'] !== 'subscribe') return { kind: 'other', name: nameOf(frame['cmd']) }
   const flag = isFrame(frame['params']) ? frame['params']['use_yes_price'] : undefined
@@ -145,18 +105,18 @@ function nameOf(type: unknown): string {
   return typeof type === 'string' ? type : 'unknown'
 }
 
-function followedMarkets(content: Frame): KalshiBody {
+function followedMarkets(content: Frame): FeedBody {
   const tickers: unknown = content['market_tickers']
   if (!Array.isArray(tickers)) return { kind: 'other', name: 'ok' }
-  return { kind: 'following', tickers: new Set(tickers.map(String)) }
+  return { kind: 'following', marketIds: new Set(tickers.map(String)) }
 }
 
 // An empty side is absent or null.
-function snapshotLevels(content: Frame): LegLevel[] {
+function snapshotLevels(content: Frame): BookLevel[] {
   return [...legLevels(content, 'yes'), ...legLevels(content, 'no')]
 }
 
-function legLevels(content: Frame, leg: 'yes' | 'no'): LegLevel[] {
+function legLevels(content: Frame, leg: 'yes' | 'no'): BookLevel[] {
   const decimal = content[`${leg}_dollars_fp`] ?? content[`${leg}_dollars`]
   const list: unknown = decimal ?? content[leg] ?? []
   if (!Array.isArray(list)) throw new BadLineError(`the ${leg} side is no list: ${shown(list)}`)
@@ -166,18 +126,20 @@ function legLevels(content: Frame, leg: 'yes' | 'no'): LegLevel[] {
     const price = decimal === undefined || decimal === null ? centPrice(priceValue) : dollarPrice(priceValue)
     const qty = quantity(qtyValue)
     if (qty < 0) throw new BadLineError(`a level below zero: ${shown(level)}`)
-    return { isYes: leg === 'yes', price, qty }
+    return { side: leg === 'yes' ? SIDE_BID : SIDE_ASK, price, qty }
   })
   refusePriceTwice(levels)
   return levels
 }
 
-function deltaLevel(content: Frame): LegLevel {
+function deltaOf(content: Frame): LevelChange {
+  const marketId = tickerOf(content)
   const side = content['side']
   if (side !== 'yes' && side !== 'no') throw new BadLineError(`side is neither yes nor no: ${shown(side)}`)
   const dollars = content['price_dollars']
   const price = dollars === undefined || dollars === null ? centPrice(content['price']) : dollarPrice(dollars)
-  return { isYes: side === 'yes', price, qty: quantity(content['delta_fp'] ?? content['delta']) }
+  const qty = quantity(content['delta_fp'] ?? content['delta'])
+  return { marketId, side: side === 'yes' ? SIDE_BID : SIDE_ASK, price, qty }
 }
 
 function dollarPrice(value: unknown): number {

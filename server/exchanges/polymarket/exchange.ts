@@ -7,8 +7,7 @@ import {
   readPolymarketRecording,
 } from './configuration.ts'
 import type { PolymarketRecording } from './configuration.ts'
-import { isTypicalPolymarketFrame, isUntypedPolymarketFrame } from './frame.ts'
-import { readPolymarketFrame } from './messages.ts'
+import { isTypicalPolymarketFrame, isUntypedPolymarketFrame, readPolymarketFrame } from './frame.ts'
 import { publicPartOfPolymarket } from './public-frames.ts'
 
 export const POLYMARKET: Exchange<PolymarketRecording> = {

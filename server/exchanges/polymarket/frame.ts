@@ -1,42 +1,22 @@
-// Polymarket market-channel frames → what they say, without any state. `book` is read with `bids`/`asks` and the older
+// Polymarket market-channel frames as the fold reads them. `book` is read with `bids`/`asks` and the older
 // `buys`/`sells`, in any order of levels, also where `event_type` is missing; `price_change` in its three forms: a
 // `price_changes` list, a `changes` list for one token, and one flat change. Sizes are absolute.
 
-import { later } from '../../../shared/utc-date.ts'
-import { PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT, SIDE_ASK, SIDE_BID } from '../../../shared/lob-v1.ts'
-import type { BookLevel } from '../../lake/exact-book.ts'
-import { BadLineError } from '../../feed/bad-line.ts'
-import { refusePriceTwice } from '../../feed/price-levels.ts'
+import {
+  EVENT_SET,
+  PRICE_UNITS_PER_DOLLAR,
+  QTY_UNITS_PER_CONTRACT,
+  SIDE_ASK,
+  SIDE_BID,
+} from '../../../shared/lob-v1.ts'
+import { BadLineError, shown } from '../../feed/bad-line.ts'
 import { scaledValue } from '../../feed/decimal.ts'
-import { instantOf } from '../../feed/instant.ts'
-import { shown } from '../../feed/bad-line.ts'
+import type { FeedBody, FeedMessage, LevelChange } from '../../feed/feed-message.ts'
 import { isFrame } from '../../feed/frame.ts'
 import type { Frame } from '../../feed/frame.ts'
-
-export interface PriceChange {
-  readonly marketId: string
-  readonly level: BookLevel
-  /** The best prices of the token after the message, in 1/10000 dollar; `undefined` where they are not given. */
-  readonly bestBid: number | undefined
-  readonly bestAsk: number | undefined
-}
-
-export type PolymarketBody =
-  | { readonly kind: 'book'; readonly marketId: string; readonly levels: readonly BookLevel[] }
-  | { readonly kind: 'changes'; readonly changes: readonly PriceChange[] }
-  | { readonly kind: 'disconnect' }
-  /** The recorder's own word that it listens to these tokens no more. */
-  | { readonly kind: 'left'; readonly tokens: readonly string[] }
-  /** The recorder's own word that it has listened until then. */
-  | { readonly kind: 'heard'; readonly name: 'heartbeat' }
-  /** Stands for a line that could not be read. */
-  | { readonly kind: 'lost' }
-  | { readonly kind: 'other'; readonly name: string }
-
-export interface PolymarketMessage {
-  readonly ts: bigint | undefined
-  readonly body: PolymarketBody
-}
+import { instantOf } from '../../feed/instant.ts'
+import { refusePriceTwice } from '../../feed/price-levels.ts'
+import type { BookLevel } from '../../lake/exact-book.ts'
 
 const TYPICAL_TYPES = new Set([
   'book',
@@ -52,9 +32,6 @@ const TYPICAL_CONTENT = ['bids', 'asks', 'buys', 'sells', 'price_changes', 'chan
 
 const PRICE_DIGITS = 4
 const QTY_DIGITS = 6
-
-/** The place of a line that could not be read, in the order of messages. */
-export const LOST_MESSAGE: PolymarketMessage = { ts: undefined, body: { kind: 'lost' } }
 
 /** Whether a frame is typical of Polymarket: a token and the condition it belongs to; the client's own subscription lists tokens. */
 export function isTypicalPolymarketFrame(frame: Frame): boolean {
@@ -74,31 +51,29 @@ export function isUntypedPolymarketFrame(value: Frame): boolean {
   )
 }
 
-/** Throws BadLineError where the frame is not what its type promises. */
-export function parsePolymarketFrame(frame: Frame): PolymarketMessage {
+/** @throws {BadLineError} where a frame is not what its type promises */
+export function readPolymarketFrame(frame: Frame): FeedMessage {
   const body = parseBody(frame)
   const timestamp = frame['timestamp'] ?? undefined
   const ts = timestamp === undefined ? undefined : instantOf(timestamp)
-  if (timestamp !== undefined && ts === undefined && body.kind !== 'other' && body.kind !== 'heard') {
+  if (timestamp !== undefined && ts === undefined && body.kind !== 'other') {
     throw new BadLineError(`timestamp is no time: ${shown(timestamp)}`)
   }
-  return { ts, body }
+  return { sid: undefined, seq: undefined, ts, body }
 }
 
-function parseBody(frame: Frame): PolymarketBody {
+function parseBody(frame: Frame): FeedBody {
   const { operation, assets_ids: tokens } = frame
   if (operation === 'unsubscribe' && Array.isArray(tokens))
-    return { kind: 'left', tokens: tokens.map(String) }
+    return { kind: 'left', tokens: new Set(tokens.map(String)) }
   const type = frame['event_type'] ?? frame['type'] ?? typeOfUntyped(frame)
   switch (type) {
     case 'book':
       return { kind: 'book', marketId: marketIdOf(frame, frame), levels: bookLevels(frame) }
     case 'price_change':
-      return { kind: 'changes', changes: priceChanges(frame) }
+      return { kind: 'changes', event: EVENT_SET, changes: priceChanges(frame) }
     case 'disconnect':
       return { kind: 'disconnect' }
-    case 'heartbeat':
-      return { kind: 'heard', name: 'heartbeat' }
     default:
       return { kind: 'other', name: typeof type === 'string' ? type : 'unknown' }
   }
@@ -126,16 +101,16 @@ function sideLevels(list: unknown, side: number): BookLevel[] {
   return levels
 }
 
-function priceChanges(frame: Frame): PriceChange[] {
+function priceChanges(frame: Frame): LevelChange[] {
   const list: unknown = frame['price_changes'] ?? frame['changes'] ?? [frame]
   if (!Array.isArray(list)) throw new BadLineError(`price changes that are no list: ${shown(list)}`)
   return list.map((change: unknown) => {
     if (!isFrame(change)) throw new BadLineError(`no price change: ${shown(change)}`)
     return {
       marketId: marketIdOf(frame, change),
-      level: { side: sideOf(change['side']), price: priceOf(change['price']), qty: sizeOf(change['size']) },
-      bestBid: bestPrice(change['best_bid'], 0),
-      bestAsk: bestPrice(change['best_ask'], PRICE_UNITS_PER_DOLLAR),
+      side: sideOf(change['side']),
+      price: priceOf(change['price']),
+      qty: sizeOf(change['size']),
     }
   })
 }
@@ -171,23 +146,4 @@ function sizeOf(value: unknown): number {
     throw new BadLineError(`no size, or finer than 1/${QTY_UNITS_PER_CONTRACT}: ${shown(value)}`)
   }
   return size
-}
-
-// An empty side is stated as 0 for bids and 1 (or 0) for asks. It is only a check: what cannot be read is not compared.
-function bestPrice(value: unknown, empty: number): number | undefined {
-  if (value === undefined || value === null || value === '') return undefined
-  const price = scaledValue(value, PRICE_DIGITS)
-  return price === 0 ? empty : price
-}
-
-/** The id of the (first) token that a message is about. */
-export function tokenOf({ body }: PolymarketMessage): string | undefined {
-  if (body.kind === 'changes') return body.changes[0]?.marketId
-  return body.kind === 'book' ? body.marketId : undefined
-}
-
-/** The latest time that messages have. */
-export function latestChange(messages: readonly PolymarketMessage[]): bigint | undefined {
-  const times = messages.flatMap(({ ts }) => (ts === undefined ? [] : [ts]))
-  return times.length === 0 ? undefined : times.reduce(later)
 }
