@@ -11,7 +11,7 @@ import { IMPORT_LINE_BYTES_MAX } from '../../shared/limits.ts'
 import { rawFileOfKey, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import type { RawSegmentName } from '../../shared/lake-layout.ts'
 import { SegmentLineError, parseSegmentLine } from './segment-lines.ts'
-import type { SegmentHeader, SegmentLine } from './segment-lines.ts'
+import type { SegmentLine } from './segment-lines.ts'
 
 const READ_BYTES = 256 * 1024
 const UNZIPPED_PIECE_BYTES = 256 * 1024

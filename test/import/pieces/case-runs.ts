@@ -106,7 +106,7 @@ export function bookFailures(books: LakeBooks, world: TrueWorld, reference: Refe
     return differences(
       expected,
       stepsOf(books, id),
-      (wanted, found, ts) => wanted === found || isOpen(spans, expected, found, ts),
+      (wanted, found, ts) => wanted === found || isOpenBook(spans, expected, found, ts),
       spans.flatMap(({ from, to }) => [from, to + 1n]),
     ).map(({ from, to, expected: wanted, found }) => {
       const kind = wanted === UNKNOWN ? 'invented' : found === UNKNOWN ? 'lost' : 'wrong'
@@ -116,7 +116,12 @@ export function bookFailures(books: LakeBooks, world: TrueWorld, reference: Refe
 }
 
 // In an open span the last known book, or nothing.
-function isOpen(spans: readonly KnownSpan[], steps: readonly BookStep[], found: string, ts: bigint): boolean {
+export function isOpenBook(
+  spans: readonly KnownSpan[],
+  steps: readonly BookStep[],
+  found: string,
+  ts: bigint,
+): boolean {
   const span = spans.find(({ from, to }) => from <= ts && ts <= to)
   if (span === undefined) return false
   const last = steps.findLast((step) => step.ts < span.from && step.text !== UNKNOWN)

@@ -97,7 +97,11 @@ export function randomCut(
   return { kind, isDoubled, grouping, imports: grouped(files, grouping, random) }
 }
 
-function grouped(files: readonly FilePiece[], grouping: Grouping, random: SeededRandom): FilePiece[][] {
+export function grouped(
+  files: readonly FilePiece[],
+  grouping: Grouping,
+  random: SeededRandom,
+): FilePiece[][] {
   if (grouping === 'one') return [[...files]]
   if (grouping === 'two') {
     const first = files.filter(() => random.chance(0.5))

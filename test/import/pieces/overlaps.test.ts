@@ -1,0 +1,145 @@
+// Files that each begin with the last lines of the one before, of one or several recorders, in any order, in one import or
+// many: the lake is that of the uncut recordings, also where one recorder's clock is 37 s ahead or behind. `PIECES_RUNS`
+// sets the number of cases, `PIECES_SEED` runs one.
+
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { LobSource } from '../../../shared/lob-sources.ts'
+import { UNKNOWN, differences } from './book-steps.ts'
+import type { Difference } from './book-steps.ts'
+import { failureReport, instant, lakeOf, isOpenBook, seedsOf, stepsOf, workDirectory } from './case-runs.ts'
+import type { CaseOutcome } from './case-runs.ts'
+import { GROUPINGS, grouped, isTold } from './cuts.ts'
+import type { Cut, FilePiece } from './cuts.ts'
+import { lakeHashes, readLake } from './lake-reader.ts'
+import type { LakeBooks } from './lake-reader.ts'
+import { recordedWorld } from './recording-model.ts'
+import type { Recording } from './recording-model.ts'
+import { referenceOf } from './reference.ts'
+import type { Reference } from './reference.ts'
+import { SeededRandom } from './seeded-random.ts'
+import type { TrueWorld } from './true-world.ts'
+
+const FILES_MAX = 14
+const COMMON_LINES_MAX = 2000
+const OFF_NS = 37_000_000_000n
+/** A clock is known by the fastest message alone. */
+const TOLERANCE_NS = 100_000_000n
+
+const CLOCKS = ['right', 'ahead', 'behind'] as const
+type ClockName = (typeof CLOCKS)[number]
+
+async function runCase(
+  directory: string,
+  source: LobSource,
+  seed: number,
+  clock: ClockName,
+): Promise<CaseOutcome> {
+  const { world, recordings: all, features } = recordedWorld(source, seed)
+  const right = all.map(showingClock).filter(({ messages }) => messages.length > 0)
+  const recordings = right.map((recording, index) =>
+    index === right.length - 1 ? withClock(recording, clock) : recording,
+  )
+  const random = new SeededRandom(seed + 1_000_000)
+  const cut = overlappingCut(recordings, random)
+  const tags = [`recorders=${features.recorders}`, `sids=${features.sids}`, `imports=${cut.grouping}`]
+  const whole = recordings.map((recording) => ({ recording, messages: recording.messages }))
+  try {
+    const wholeLake = await lakeOf(join(directory, 'whole'), world, [whole], random)
+    const cutLake = await lakeOf(join(directory, 'cut'), world, cut.imports, random)
+    const [expected, found] = [await lakeHashes(wholeLake), await lakeHashes(cutLake)]
+    const names = isTold(recordings, cut) ? new Set([...expected.keys(), ...found.keys()]) : []
+    const failures = [...names]
+      .filter((name) => expected.get(name) !== found.get(name))
+      .map((name) => `${name}: other bytes`)
+    const reference = referenceOf(right, world.markets.length)
+    failures.push(
+      ...wrongBooks(await readLake(cutLake), world, reference, clock === 'right' ? 0n : TOLERANCE_NS),
+    )
+    return { seed, tags, failures }
+  } catch (error) {
+    return { seed, tags, failures: [`the import fails: ${String(error).slice(0, 300)}`] }
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** Without connections that brought nothing but books: nothing shows what their recorder's clock was worth. */
+function showingClock({ messages, form }: Recording): Recording {
+  const shown = new Set(messages.flatMap(({ ts, connection }) => (ts === undefined ? [] : [connection])))
+  return { form, messages: messages.filter(({ connection }) => shown.has(connection)) }
+}
+
+function withClock({ messages, form }: Recording, clock: ClockName): Recording {
+  const offset = clock === 'right' ? 0n : clock === 'ahead' ? OFF_NS : -OFF_NS
+  return { form, messages: messages.map((message) => ({ ...message, recvTs: message.recvTs + offset })) }
+}
+
+/** Each file begins with the last 1 to 2,000 lines of the one before. */
+function overlappingCut(recordings: readonly Recording[], random: SeededRandom): Cut {
+  const files = recordings.flatMap((recording): FilePiece[] => {
+    const { messages } = recording
+    const places = Array.from({ length: random.int(1, FILES_MAX - 1) }, () =>
+      random.int(1, Math.max(1, messages.length - 1)),
+    )
+    const cuts = [0, ...new Set(places.toSorted((a, b) => a - b))]
+    return cuts.map((from, index) => {
+      const common = index === 0 ? 0 : random.int(1, COMMON_LINES_MAX)
+      return { recording, messages: messages.slice(Math.max(0, from - common), cuts[index + 1]) }
+    })
+  })
+  const grouping = random.pick(GROUPINGS)
+  return {
+    kind: 'overlap',
+    isDoubled: false,
+    grouping,
+    imports: grouped(random.shuffled(files), grouping, random),
+  }
+}
+
+/** Where the lake's books are not the reference's for longer than `tolerance`, as texts. */
+function wrongBooks(books: LakeBooks, world: TrueWorld, reference: Reference, tolerance: bigint): string[] {
+  return world.markets.flatMap(({ id }, market) => {
+    const spans = reference.openSpans[market]!
+    const expected = reference.steps[market]!
+    const wrong = differences(
+      expected,
+      stepsOf(books, id),
+      (wanted, found, ts) => wanted === found || isOpenBook(spans, expected, found, ts),
+      spans.flatMap(({ from, to }) => [from, to + 1n]),
+    )
+    return together(wrong)
+      .filter(({ from, to }) => to === undefined || to - from > tolerance)
+      .map(
+        ({ from, to, expected: wanted, found }) =>
+          `${wanted === UNKNOWN ? 'invented' : found === UNKNOWN ? 'lost' : 'wrong'}: ${id} from ${instant(from)} to ${instant(to)}: expected ${wanted}, found ${found}`,
+      )
+  })
+}
+
+/** Differences that follow each other directly, as one. */
+function together(list: readonly Difference[]): Difference[] {
+  const result: Difference[] = []
+  for (const difference of list) {
+    const before = result.at(-1)
+    if (before?.to !== undefined && before.to + 1n === difference.from)
+      result[result.length - 1] = { ...before, to: difference.to }
+    else result.push(difference)
+  }
+  return result
+}
+
+for (const source of ['kalshi', 'polymarket'] as const) {
+  for (const clock of CLOCKS) {
+    test(`${source}: files that overlap give the lake of the uncut recordings, clock ${clock}`, async (t) => {
+      const root = await workDirectory(t)
+      const outcomes: CaseOutcome[] = []
+      for (const seed of seedsOf(2, 20))
+        outcomes.push(await runCase(join(root, String(seed)), source, seed, clock))
+      const report = failureReport(outcomes)
+      assert.ok(report === undefined, report)
+    })
+  }
+}
