@@ -362,7 +362,7 @@ export class OwnConnections {
       (first !== undefined && line.recvTs >= first.recvTs + WAIT_NS_MAX)
     )
       this.#release(connection)
-    if (line.event === undefined && connection.lag === undefined) connection.waiting.push(line)
+    if (connection.lag === undefined && !isEnd) connection.waiting.push(line)
     else this.#read(connection, line)
   }
 
