@@ -10,7 +10,6 @@ import { runEndurance } from './endurance.ts'
 import { readEnvironment } from './environment.ts'
 import { runExplorer } from './explorer.ts'
 import { runImportBench } from './import.bench.ts'
-import { runAgain } from './lob-again.ts'
 import { runBackpressure } from './lob-backpressure.ts'
 import { runEndToEnd } from './lob-end-to-end.ts'
 import { runMemory } from './lob-memory.ts'
@@ -34,7 +33,6 @@ type Benchmark = (lake: BenchLake, size: BenchSize, length: AskedLength) => Prom
 
 const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map<string, Benchmark>([
   ['lob-end-to-end', runEndToEnd],
-  ['lob-again', runAgain],
   ['lob-seeking', runSeeking],
   ['lob-memory', runMemory],
   ['lob-backpressure', runBackpressure],

@@ -15,7 +15,7 @@ import {
 } from '../http/endpoint.ts'
 import { heldIdentities } from '../http/etag.ts'
 import { quote } from '../query/parameter-parser.ts'
-import type { LobAnswers } from '../lob/lob-answers.ts'
+import type { LobPool } from '../lob/lob-pool.ts'
 import { LOB_DOCUMENTATION } from './lob-documentation.ts'
 import { LOB_PARAMETERS, lobQueryOf, lobRule } from './lob-parameters.ts'
 
@@ -54,7 +54,7 @@ export interface LobCatalogue {
 }
 
 export interface LobEndpointOptions {
-  readonly answers: LobAnswers
+  readonly pool: LobPool
   readonly catalogue: LobCatalogue
   readonly cachePolicy: CachePolicy
   readonly version: string
@@ -84,7 +84,7 @@ function refusalOf(error: unknown, query: LobQuery, catalogue: LobCatalogue): un
   return new ApiError('no_data', `No order book of ${query.source} ${quote(subject)} has been recorded.`)
 }
 
-export function lobEndpoint({ answers, catalogue, cachePolicy, version }: LobEndpointOptions): Endpoint {
+export function lobEndpoint({ pool, catalogue, cachePolicy, version }: LobEndpointOptions): Endpoint {
   return defineEndpoint({
     path: '/api/v1/lob',
     summary: 'Order-book snapshots at a regular interval, rebuilt from recorded deltas.',
@@ -95,17 +95,21 @@ export function lobEndpoint({ answers, catalogue, cachePolicy, version }: LobEnd
       const query = lobQueryOf(values)
       const held = ifNoneMatch === '' ? [] : heldIdentities(ifNoneMatch)
       try {
-        const { head, stream } = await answers.open(query, {
+        const stream = await pool.open(query, {
           headOnly,
           catalogue: catalogue.findForLob(query),
           validation: { seed: version, held },
           signal,
           client,
         })
+        const { head } = stream
         const isFinal = isFinalAnswer(query.dates, head, Date.now())
         const cacheControl = isFinal ? cachePolicy.immutable : cachePolicy.revalidate
         const validator = { etag: `"${head.identity}"`, cacheControl }
-        if (stream === null) return notModifiedReply(validator)
+        if (head.isHeld) {
+          await stream.close()
+          return notModifiedReply(validator)
+        }
         return {
           status: 200,
           headers: { ...replyHeaders(query, head.missingDates), ...validatorHeaders(validator) },

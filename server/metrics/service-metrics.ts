@@ -8,9 +8,7 @@ import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import type { CollectionMetrics } from './collection-metrics.ts'
 import type { LakeBooksFigures } from '../health/lake-books.ts'
 import type { AnswerCache } from '../answers/answer-cache.ts'
-import type { BlockCache } from '../lob/block-cache.ts'
 import { answerCacheMetrics } from './answer-cache-metrics.ts'
-import { blockCacheMetrics } from './block-cache-metrics.ts'
 import { collectionMetrics, newestRowMetrics } from './collection-metrics.ts'
 import { lakeFileGauge } from './lake-file-metrics.ts'
 import type { IngestAge } from '../catalogue/store-services.ts'
@@ -35,8 +33,6 @@ export interface MetricSources {
   readonly newestRows: () => Promise<readonly NewestRow[]>
   readonly lakeBooks: () => LakeBooksFigures
   readonly answerCache: AnswerCache
-  /** Undefined where no order-book answer is kept on disk. */
-  readonly blockCache?: BlockCache | undefined
 }
 
 export class ServiceMetrics implements MetricsText {
@@ -51,8 +47,6 @@ export class ServiceMetrics implements MetricsText {
     for (const gauge of createGauges(sources)) this.#registry.registerMetric(gauge)
     for (const metric of laneMetrics(sources.lanes)) this.#registry.registerMetric(metric)
     for (const metric of answerCacheMetrics(sources.answerCache)) this.#registry.registerMetric(metric)
-    const blockMetrics = sources.blockCache === undefined ? [] : blockCacheMetrics(sources.blockCache)
-    for (const metric of blockMetrics) this.#registry.registerMetric(metric)
     this.#registry.registerMetric(lakeFileGauge(this.#lakeFiles))
     for (const metric of collectionMetrics(sources.collection)) this.#registry.registerMetric(metric)
     for (const metric of newestRowMetrics(sources.newestRows)) this.#registry.registerMetric(metric)

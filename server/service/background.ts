@@ -13,7 +13,6 @@ import type { DatabaseCheck } from '../health/health-monitor.ts'
 import { LakeBooks } from '../health/lake-books.ts'
 import type { StorageFigures } from '../health/storage-watch.ts'
 import { CachePolicy } from '../http/cache-policy.ts'
-import { BlockCache } from '../lob/block-cache.ts'
 import { LobPool } from '../lob/lob-pool.ts'
 import { ServiceMetrics } from '../metrics/service-metrics.ts'
 import { RecordPool } from '../records/record-pool.ts'
@@ -51,17 +50,15 @@ export interface Background {
   readonly lakeBooks: LakeBooks
   readonly metrics: ServiceMetrics
   readonly answerCache: AnswerCache
-  /** Undefined where no order-book answer is kept on disk. */
-  readonly blockCache: BlockCache | undefined
 }
 
 /** Resolves to whether every thread has ended, and none of Node's own waits for a disk. */
 export async function endBackground(background: Background): Promise<boolean> {
-  const { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics, blockCache } = background
+  const { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics } = background
   const pools = Promise.all([lobPool.close(), recordPool?.close() ?? true])
   await Promise.all([feed?.close(), lakeWatch.close(), lakeBooks.close(), pools])
   metrics.close()
-  return (await pools).every(Boolean) && ((await blockCache?.disk.rests()) ?? true)
+  return (await pools).every(Boolean)
 }
 
 /** What this process collects, its pull of the lake included. */
@@ -97,8 +94,7 @@ function createMetrics(
     lakeWatch,
     lakeBooks,
     answerCache,
-    blockCache,
-  }: Pick<Background, 'lobPool' | 'recordPool' | 'lakeWatch' | 'lakeBooks' | 'answerCache' | 'blockCache'>,
+  }: Pick<Background, 'lobPool' | 'recordPool' | 'lakeWatch' | 'lakeBooks' | 'answerCache'>,
 ): ServiceMetrics {
   const { store } = dependencies
   return new ServiceMetrics({
@@ -106,7 +102,6 @@ function createMetrics(
     newestRows: store?.newestRows ?? (async () => []),
     lakeBooks: () => lakeBooks.figures,
     answerCache,
-    blockCache,
     takenSlots: () => lobPool.takenSlots,
     lanes: () => ({ lob: lobPool.slots, ...recordPool?.lanes }),
     queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
@@ -128,7 +123,6 @@ export async function createBackground(
     lakeWatch,
     lakeBooks: new LakeBooks(config.lake, logger),
     answerCache,
-    blockCache: config.blockCache ? new BlockCache({ ...config.blockCache, logger }) : undefined,
   }
   const feed =
     store === undefined

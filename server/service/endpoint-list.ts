@@ -20,7 +20,6 @@ import { seriesEndpoint, seriesListEndpoint } from '../endpoints/series.ts'
 import { embeddedDbCheck } from '../health/embedded-db-check.ts'
 import { HealthMonitor } from '../health/health-monitor.ts'
 import type { Endpoint } from '../http/endpoint.ts'
-import { LobAnswers } from '../lob/lob-answers.ts'
 import { RecordAnswers } from '../records/record-answers.ts'
 import type { RecordPool } from '../records/record-pool.ts'
 import { RecordValidators } from '../records/record-validators.ts'
@@ -57,7 +56,7 @@ export function createEndpoints(
   config: ServeConfig,
   dependencies: ServerDependencies,
   catalogue: Catalogue,
-  { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics, answerCache, blockCache }: Background,
+  { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics, answerCache }: Background,
 ): Endpoint[] {
   const { store, checkEmbeddedDb } = dependencies
   const isStoreOff = config.store === null && store === undefined
@@ -81,7 +80,7 @@ export function createEndpoints(
     })
   const validators = new RecordValidators({ versions, freshVersions, cachePolicy, version })
   const endpoints = [
-    lobEndpoint({ answers: new LobAnswers(lobPool, blockCache), catalogue, cachePolicy, version }),
+    lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version }),
     ...recordEndpoints(recordPool, validators, answerCache),
     ...(isStoreOff ? [] : catalogueEndpoints(catalogue)),
     healthEndpoint(monitor),

@@ -1,7 +1,5 @@
-// The options that say what one client may hold of what all share, and what is asked of it for that; and what is kept
-// for all of them.
+// The options that say what one client may hold of what all share, and what is asked of it for that.
 
-import { UsageError } from '../options/usage-error.ts'
 import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
 import { integerOption } from '../options/options.ts'
 import { DESCRIPTORS_RESERVED } from '../http/descriptor-limit.ts'
@@ -73,21 +71,6 @@ export const FAIRNESS_OPTIONS = [
     env: 'BOOKCAST_ANSWER_CACHE_MB',
     default: String(ANSWER_CACHE_MB_DEFAULT),
   },
-  {
-    name: 'block-cache',
-    placeholder: '<size>',
-    description:
-      'disk for repeated long order-book responses in ndjson and csv, as 4GB; 0 disables this cache',
-    env: 'BOOKCAST_BLOCK_CACHE',
-    default: '0',
-  },
-  {
-    name: 'block-cache-dir',
-    placeholder: '<dir>',
-    description: 'directory of this cache; several processes may share it',
-    env: 'BOOKCAST_BLOCK_CACHE_DIR',
-    default: 'bookcast-blocks',
-  },
 ] as const satisfies readonly OptionDeclaration[]
 
 export interface FairnessConfig {
@@ -97,32 +80,10 @@ export interface FairnessConfig {
   /** Of one address; a tenth of all when undefined. */
   readonly clientConnectionsMax?: number
   readonly answerCacheMb: number
-  /** Null: no order-book answer is kept on disk. */
-  readonly blockCache: { readonly directory: string; readonly bytesMax: number } | null
 }
 
 function integerOf(options: ParsedOptions, name: string, min: number, max: number): number {
   return integerOption(options.demand(name), min, max)
-}
-
-const SIZE = /^(\d{1,9})(?:(MB|GB|TB))?$/
-const SIZE_UNITS: Readonly<Record<string, number>> = { MB: 1e6, GB: 1e9, TB: 1e12 }
-
-/** Bytes of a text such as `4GB`; a number alone is 0 or wrong, since nobody knows of what. */
-function sizeOf(options: ParsedOptions, name: string): number {
-  const option = options.demand(name)
-  const [, digits, unit] = SIZE.exec(option.text) ?? []
-  const bytes = Number(digits) * (SIZE_UNITS[unit ?? ''] ?? (Number(digits) === 0 ? 0 : Number.NaN))
-  if (Number.isFinite(bytes)) return bytes
-  throw new UsageError(
-    `${option.origin} must be 0 or a size such as 500MB or 4GB, not ${JSON.stringify(option.text)}`,
-  )
-}
-
-function blockCacheOf(options: ParsedOptions): FairnessConfig['blockCache'] {
-  const bytesMax = sizeOf(options, 'block-cache')
-  const directory = options.get('block-cache-dir')?.text ?? ''
-  return bytesMax === 0 ? null : { directory, bytesMax }
 }
 
 /** @throws {UsageError} that names the wrong option */
@@ -141,6 +102,5 @@ export function readFairness(options: ParsedOptions): FairnessConfig {
       clientConnectionsMax: integerOption(clientConnections, 1, CONNECTIONS_MAX),
     }),
     answerCacheMb: integerOf(options, 'answer-cache-mb', 0, ANSWER_CACHE_MB_MAX),
-    blockCache: blockCacheOf(options),
   }
 }

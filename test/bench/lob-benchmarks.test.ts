@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { BenchLake } from '../../bench/bench-lake.ts'
-import { runAgain } from '../../bench/lob-again.ts'
 import { runBackpressure } from '../../bench/lob-backpressure.ts'
 import { runEndToEnd } from '../../bench/lob-end-to-end.ts'
 import { runMemory } from '../../bench/lob-memory.ts'
@@ -36,12 +35,6 @@ test('the end-to-end benchmark gets the same bytes from the service and every pe
   assert.equal(new Set(Object.values(sameRows)).size, 1)
   assert.notEqual(deep, sameRows['bookcast, 10 levels'])
   assert.match(reportMarkdown(report), /\| rows \| 7,200 \|/)
-})
-
-test('the benchmark of second readings gets the same bytes from disk', { skip: inFullGear }, async () => {
-  const report = await runAgain(lake, 'smoke')
-  assert.equal(new Set(Object.values(report.hashes)).size, 1)
-  assert.ok(figure(report, 'the same from disk') > 0)
 })
 
 test('the seeking benchmark asks for parts of the same day', async () => {

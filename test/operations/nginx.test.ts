@@ -1,5 +1,5 @@
 // The example operations/nginx.conf with its addresses put in, in front of two servers: what one cannot answer the other
-// does, and a stream that breaks off is seen to break off. Skipped where nginx is not installed; 1.22 has shown it.
+// does, a stream that breaks off is seen to break off, and whole answers are kept. Skipped where nginx is not installed; 1.22 has shown it.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
@@ -72,6 +72,7 @@ async function startProxy(t: TestContext, replicas: readonly [Replica, Replica])
     ['serve-1:8080', `127.0.0.1:${replicas[0].port}`],
     ['serve-2:8080', `127.0.0.1:${replicas[1].port}`],
     ['listen 8080;', `listen 127.0.0.1:${port};`],
+    ['/var/cache/nginx/bookcast', join(directory, 'kept')],
     ['http {', `http { access_log off; ${own.join(' ')}`],
   ]
   let text = await readFile(EXAMPLE, 'utf8')
@@ -82,7 +83,8 @@ async function startProxy(t: TestContext, replicas: readonly [Replica, Replica])
   const log = join(directory, 'error.log')
   await writeFile(
     join(directory, 'nginx.conf'),
-    `daemon off; pid ${directory}/pid; error_log ${log} warn;\n${text}`,
+    // As root, its workers would be another user, who may not enter the directory.
+    `${process.getuid?.() === 0 ? 'user root; ' : ''}daemon off; pid ${directory}/pid; error_log ${log} warn;\n${text}`,
   )
   const child = spawn(NGINX!, ['-p', directory, '-e', log, '-c', join(directory, 'nginx.conf')], {
     stdio: 'inherit',
@@ -169,4 +171,50 @@ test('a killed server costs what it was sending and nothing else', options, asyn
   }, 'a broken stream ends like a whole one')
   assert.ok(received > 0 && received < whole, `${received} of ${whole} bytes`)
   assert.equal((await fetch(proxy + SHORT)).status, 502)
+})
+
+test('a whole answer is kept, confirmed by its ETag, and never older than the lake', options, async (t) => {
+  const lake = await sampleCopy(t)
+  const [first, second] = [await startReplica(t, lake), await startReplica(t, lake)]
+  const proxy = await startProxy(t, [first, second])
+  const ask = async (headers: Record<string, string> = {}, method = 'GET') => {
+    const response = await fetch(proxy + LONG, { method, headers })
+    return { cache: response.headers.get('x-cache'), status: response.status, text: await response.text() }
+  }
+  const expected = await textOf(first.url + LONG)
+  const answers = await Promise.all(Array.from({ length: 4 }, () => ask()))
+  assert.ok(answers.every(({ text }) => text === expected))
+  // A response that took more than a second to arrive is confirmed once more.
+  const caches = answers.map(({ cache }) => cache)
+  assert.equal(caches.filter((cache) => cache === 'MISS').length, 1, caches.join(' '))
+  assert.ok(caches.every((cache) => cache === 'MISS' || cache === 'HIT' || cache === 'REVALIDATED'))
+  await sleep(1_100)
+  assert.deepEqual(await ask(), { cache: 'REVALIDATED', status: 200, text: expected })
+  assert.equal((await ask({ 'X-API-Key': 'k' })).cache, 'BYPASS')
+  assert.equal((await ask({ Authorization: 'Bearer k' })).cache, 'BYPASS')
+  assert.equal((await ask({ Range: 'bytes=0-9' })).cache, 'BYPASS')
+  const head = await ask({}, 'HEAD')
+  assert.deepEqual([head.status, head.text], [200, ''])
+
+  // Another file: another answer.
+  await cp(
+    lobFilePath(SAMPLE_LAKE, 'kalshi', 'KXHIGHNY', '2026-07-03'),
+    lobFilePath(lake, 'kalshi', 'KXHIGHNY', '2026-07-02'),
+  )
+  await sleep(1_100)
+  assert.notEqual((await ask()).text, expected)
+})
+
+test('a stream that breaks off is not kept', options, async (t) => {
+  const [first, second] = [await startReplica(t, SAMPLE_LAKE), await startReplica(t, SAMPLE_LAKE)]
+  const proxy = await startProxy(t, [first, second])
+  const response = await fetch(proxy + LONG)
+  await assert.rejects(async () => {
+    let isFirst = true
+    for await (const _piece of response.body!) {
+      if (isFirst) await Promise.all([kill(first), kill(second)])
+      isFirst = false
+    }
+  })
+  assert.equal((await fetch(proxy + LONG)).status, 502)
 })

@@ -25,7 +25,6 @@ const DEFAULTS: ServeConfig = {
   shares: { fairBytesPerS: 131_072, queueMs: 0, slots: 4, requests: 100, rows: 2_000_000 },
   connectionsMax: 10_000,
   answerCacheMb: 64,
-  blockCache: null,
   stallTimeoutMs: 30_000,
   shutdownTimeoutMs: 30_000,
   hasSampleRecords: false,
@@ -109,15 +108,6 @@ test('takes the database from the environment or the file, and shows only that t
     dataDirectory: 'd',
   })
   assert.equal(configOf(['--lake', 'l', '--store', 'off'], { DATABASE_URL: url }).store, null)
-})
-
-test('reads the room for kept answers with its unit, and refuses one without', () => {
-  const cacheOf = (size: string) => configOf(['--lake', 'l', `--block-cache=${size}`]).blockCache
-  assert.deepEqual(cacheOf('4GB'), { directory: 'bookcast-blocks', bytesMax: 4e9 })
-  assert.equal(cacheOf('500MB')?.bytesMax, 5e8)
-  assert.equal(cacheOf('0'), null)
-  for (const size of ['4', '-1GB', '4gb', '1.5GB', 'all', '9999999999GB'])
-    assert.throws(() => cacheOf(size), /--block-cache must be 0 or a size such as 500MB or 4GB/, size)
 })
 
 test('reads rates, proxies, origins and the place of the metrics', () => {
