@@ -6,7 +6,6 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 import { UnreadableInputError } from '../import/import-input.ts'
 import { SEQUENCE_TRUSTS } from '../feed/feed-reading.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
-import { foldInThread } from '../fold/fold-client.ts'
 import { PublishedInPartError } from '../fold/fold-raw-dates.ts'
 import { importRecordings } from '../import/recording-import.ts'
 import type { ImportOptions, ImportResult } from '../import/recording-import.ts'
@@ -49,7 +48,6 @@ async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Prom
       stdin: io.stdin,
       signal,
       progress: view,
-      folding: foldInThread,
     })
   } catch (error) {
     view.stop()

@@ -40,3 +40,9 @@ export function marketsOf({ body }: FeedMessage): readonly string[] {
   if (body.kind === 'book') return [body.marketId]
   return body.kind === 'changes' ? body.changes.map(({ marketId }) => marketId) : []
 }
+
+/** Adds those markets to a set. */
+export function addMarkets({ body }: FeedMessage, markets: Set<string>): void {
+  if (body.kind === 'book') markets.add(body.marketId)
+  else if (body.kind === 'changes') for (const { marketId } of body.changes) markets.add(marketId)
+}

@@ -86,8 +86,9 @@ export class Chain {
   readonly leavings: Leaving[] = []
   /** Markets that it ever stated something of. */
   readonly markets = new Set<string>()
-  /** By place in the ring: number (0 where nothing is numbered) and key. */
-  readonly #recent: { readonly seq: number; readonly key: number }[] = []
+  /** By place in the ring: number (0 where nothing is numbered), and key. */
+  readonly #recentSeqs: number[] = []
+  readonly #recentKeys: number[] = []
   #lines = 0
 
   constructor(
@@ -169,7 +170,9 @@ export class Chain {
   /** Notes a line of the chain, which is its latest. */
   note(seq: number, key: number): void {
     if (this.#lines === 0) [this.firstSeq, this.firstKey] = [seq, key]
-    this.#recent[this.#lines++ % RECENT_MAX] = { seq, key }
+    const place = this.#lines++ % RECENT_MAX
+    this.#recentSeqs[place] = seq
+    this.#recentKeys[place] = key
     if (seq > this.lastSeq) this.lastSeq = seq
   }
 
@@ -182,12 +185,12 @@ export class Chain {
 
   /** The key of its line with the number `seq`, if that is among its latest. */
   keyOf(seq: number): number | undefined {
-    return this.#recent.find((one) => one.seq === seq)?.key
+    return this.#recentKeys[this.#recentSeqs.indexOf(seq)]
   }
 
   /** The keys of its latest lines, in no order. */
   get recentKeys(): readonly number[] {
-    return this.#recent.map(({ key }) => key)
+    return this.#recentKeys
   }
 
   /** The keys of its latest `count` lines. */
@@ -195,7 +198,7 @@ export class Chain {
     const from = Math.max(0, this.#lines - Math.min(count, RECENT_MAX))
     return Array.from(
       { length: this.#lines - from },
-      (_, index) => this.#recent[(from + index) % RECENT_MAX]!.key,
+      (_, index) => this.#recentKeys[(from + index) % RECENT_MAX]!,
     )
   }
 }

@@ -39,8 +39,8 @@ export function lineTimes(lines: readonly Line[], offset: bigint): LineTimes {
   for (let place = lines.length - 1; place >= 0; place--)
     next[place] = stated[place + 1]?.ts === undefined ? next[place + 1] : times[place + 1]
   let before: bigint | undefined
-  for (const [place, line] of lines.entries()) {
-    const changed = lastChange(line)
+  for (let place = 0; place < lines.length; place++) {
+    const changed = lastChange(lines[place]!)
     const { ts, recvTs } = stated[place]!
     if (changed !== undefined && ts === undefined)
       times[place] = bookTime(changed, recvTs === undefined ? undefined : times[place], before, next[place])
@@ -74,8 +74,9 @@ function bookTime(
 
 /** When the latest of a line's books changed; `undefined` where it has none. */
 function lastChange({ messages }: Line): bigint | undefined {
-  const times = messages.flatMap(({ ts, body }) => (body.kind === 'book' && ts !== undefined ? [ts] : []))
-  return times.length === 0 ? undefined : times.reduce(later)
+  let last: bigint | undefined
+  for (const { ts, body } of messages) if (body.kind === 'book' && ts !== undefined) last = later(ts, last)
+  return last
 }
 
 /** A book that changed after it was received is not known: one of both clocks is wrong. */

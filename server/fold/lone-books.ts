@@ -1,11 +1,37 @@
 // Where a connection begins in lines that carry one book each. A connection that numbers nothing begins with the books of all its
 // markets, as one list; recorders that take lists apart write a line each.
 
-import { marketsOf } from '../feed/feed-message.ts'
+import { addMarkets, marketsOf } from '../feed/feed-message.ts'
 import type { Line } from './piece.ts'
 
 /** The books of one beginning come within so long. */
 const TOGETHER_NS_MAX = 500_000_000n
+
+/** Lines of books with nothing between them: where they end, and their markets. None where the first line is another one. */
+function booksFrom(
+  lines: readonly Line[],
+  place: number,
+): { readonly end: number; readonly books: Set<string> } | undefined {
+  const books = new Set<string>()
+  let end = place
+  for (; end < lines.length; end++) {
+    const line = lines[end]!
+    const apart = (line.recvTs ?? 0n) - (lines[place]!.recvTs ?? 0n)
+    if (!isOfBooks(line) || apart > TOGETHER_NS_MAX) break
+    const ids = line.messages.flatMap(marketsOf)
+    if (ids.some((id) => books.has(id))) break
+    for (const id of ids) books.add(id)
+  }
+  return end === place ? undefined : { end, books }
+}
+
+function isOfBooks({ messages }: Line): boolean {
+  return messages.length > 0 && messages.every(({ body }) => body.kind === 'book')
+}
+
+function areAllOf(stated: ReadonlySet<string>, books: ReadonlySet<string>): boolean {
+  return stated.size > 1 && [...stated].every((id) => books.has(id))
+}
 
 /**
  * Places of `lines` at which a connection begins: lines of books with nothing between them that state the books of all
@@ -15,22 +41,14 @@ export function beginningsIn(lines: readonly Line[], known: ReadonlySet<string>)
   const starts: number[] = []
   let stated = new Set(known)
   for (let place = 0; place < lines.length; place++) {
-    const books = new Set<string>()
-    let end = place
-    for (; end < lines.length; end++) {
-      const line = lines[end]!
-      const ids = line.messages.flatMap(marketsOf)
-      const isBook = line.messages.length > 0 && line.messages.every(({ body }) => body.kind === 'book')
-      const apart = (line.recvTs ?? 0n) - (lines[place]!.recvTs ?? 0n)
-      if (!isBook || apart > TOGETHER_NS_MAX || ids.some((id) => books.has(id))) break
-      for (const id of ids) books.add(id)
-    }
-    if (end === place) {
-      for (const id of lines[place]!.messages.flatMap(marketsOf)) stated.add(id)
+    const line = lines[place]!
+    const found = isOfBooks(line) ? booksFrom(lines, place) : undefined
+    if (found === undefined) {
+      for (const message of line.messages) addMarkets(message, stated)
       continue
     }
-    const isAll = stated.size > 1 && [...stated].every((id) => books.has(id))
-    if (isAll && (place > 0 || known.size > 0)) {
+    const { end, books } = found
+    if (areAllOf(stated, books)) {
       starts.push(place)
       stated = new Set()
     }
@@ -38,4 +56,10 @@ export function beginningsIn(lines: readonly Line[], known: ReadonlySet<string>)
     place = end - 1
   }
   return starts
+}
+
+/** Whether the first line is such a place. */
+export function isBeginning(lines: readonly Line[], known: ReadonlySet<string>): boolean {
+  const found = booksFrom(lines, 0)
+  return found !== undefined && areAllOf(known, found.books)
 }

@@ -13,7 +13,7 @@ export interface RecordedTimes {
 }
 
 /** Which of `values`, in the order of the connection, alone leave their neighbours. `before` stands before the first. */
-export function leavingTimes(values: readonly (bigint | undefined)[], before?: bigint): readonly boolean[] {
+export function leavingTimes(values: readonly (bigint | undefined)[], before?: bigint): boolean[] {
   const leaves = Array.from({ length: values.length }, () => false)
   // The next two values behind a place.
   let [second, third] = [nextDefined(values, 0), 0]
@@ -83,7 +83,7 @@ export function messageTimes(
   before: bigint | undefined,
 ): (bigint | undefined)[] {
   const stated = times.map(({ ts, recvTs }) => ts ?? (recvTs === undefined ? undefined : recvTs - offset))
-  const leaves = [...leavingTimes(stated, before)]
+  const leaves = leavingTimes(stated, before)
   const last = times.findLastIndex((_, place) => stated[place] !== undefined)
   const { ts: lastTs, recvTs: lastRecvTs } = times[last] ?? { ts: undefined, recvTs: undefined }
   const receivedBefore = times.findLast(({ recvTs }, place) => place < last && recvTs !== undefined)?.recvTs
@@ -94,16 +94,19 @@ export function messageTimes(
     leaves[last] = true
   const result: (bigint | undefined)[] = []
   const next = nextStaying(stated, leaves)
-  for (const [place, { ts, recvTs }] of times.entries()) {
-    const stays = leaves[place] === true ? undefined : stated[place]
-    const after = next[place]
-    const received = ts === undefined || recvTs === undefined ? undefined : recvTs - offset
-    const isFit =
-      received !== undefined &&
-      (before === undefined || received >= before - LEAVES_NS_MIN) &&
-      (after === undefined || received <= after + LEAVES_NS_MIN)
-    // A book is not known before the next message came.
-    const time = stays ?? (isFit ? received : (after ?? before ?? stated[place]))
+  for (let place = 0; place < times.length; place++) {
+    const { ts, recvTs } = times[place]!
+    let time = leaves[place] === true ? undefined : stated[place]
+    if (time === undefined) {
+      const after = next[place]
+      const received = ts === undefined || recvTs === undefined ? undefined : recvTs - offset
+      const isFit =
+        received !== undefined &&
+        (before === undefined || received >= before - LEAVES_NS_MIN) &&
+        (after === undefined || received <= after + LEAVES_NS_MIN)
+      // A book is not known before the next message came.
+      time = isFit ? received : (after ?? before ?? stated[place])
+    }
     result.push(time)
     if (time !== undefined && (before === undefined || time > before)) before = time
   }

@@ -264,7 +264,8 @@ export class NumberedChains {
     open.waiting = []
     const before = chain.firstAt === undefined ? undefined : chain.lastAt
     const times = messageTimes(waiting, offset, before)
-    for (const [place, { message, ts, recvTs }] of waiting.entries()) {
+    for (let place = 0; place < waiting.length; place++) {
+      const { message, ts, recvTs } = waiting[place]!
       const at = times[place]
       if (at === undefined) continue
       if (ts !== undefined && ts !== at) this.#tally.correctedTimes++

@@ -1,8 +1,7 @@
 // Stretches: lines of a piece between which no connection begins or ends. Where nothing is numbered, a line follows another if
 // some piece has it directly behind that one; stretches that share a line are one, in the order of this relation.
 
-import type { FeedMessage } from '../feed/feed-message.ts'
-import { marketsOf } from '../feed/feed-message.ts'
+import { addMarkets } from '../feed/feed-message.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
 import type { Line, Piece } from './piece.ts'
 
@@ -82,16 +81,18 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
       tally.repeats += line.messages.length
       continue
     }
-    const begun = line.messages.flatMap(({ body }) =>
-      body.kind === 'subscribed' ? (body.subscription ?? []) : [],
+    const isAgain = line.messages.some(
+      ({ body }) =>
+        body.kind === 'subscribed' && body.subscription !== undefined && announced.has(body.subscription),
     )
-    if (isFirstBooks(line) || begun.some((sid) => announced.has(sid))) {
+    if (isFirstBooks(line) || isAgain) {
       finish(false)
       isBegun = true
     }
-    for (const { body } of line.messages)
+    for (const { body } of line.messages) {
       if (body.kind === 'subscribe' && body.useYesPrice !== undefined) isTurned = body.useYesPrice
-    for (const sid of begun) announced.add(sid)
+      if (body.kind === 'subscribed' && body.subscription !== undefined) announced.add(body.subscription)
+    }
     seen.add(line.key)
     open.push(line)
   }
@@ -105,9 +106,9 @@ export function isFirstBooks({ isList, messages }: Line): boolean {
 }
 
 export function statedMarkets(lines: readonly Line[]): Set<string> {
-  return new Set(
-    lines.flatMap(({ messages }) => messages.flatMap((message: FeedMessage) => marketsOf(message))),
-  )
+  const markets = new Set<string>()
+  for (const { messages } of lines) for (const message of messages) addMarkets(message, markets)
+  return markets
 }
 
 /** The messages of lines, without those that stand at the end of another piece too. */

@@ -6,7 +6,7 @@ import type { Chain, ChainSink, Connections } from './chain.ts'
 import type { GapCause, FoldTally } from './fold-tally.ts'
 import { lineTimes, offsetOf, provenAt } from './line-times.ts'
 import type { LineTimes } from './line-times.ts'
-import { beginningsIn } from './lone-books.ts'
+import { beginningsIn, isBeginning } from './lone-books.ts'
 import type { ChainTarget } from './numbered-chains.ts'
 import type { Line, Piece } from './piece.ts'
 import { joinStretches, ownCount, readStretches, statedMarkets } from './stretches.ts'
@@ -145,7 +145,7 @@ export class UnnumberedChains {
   #chainOf(head: TimedStretch, closes: readonly bigint[]): OpenChain {
     const open = silentPredecessorOf(head, this.#open, closes)
     if (open === undefined) return this.#begin(head)
-    return beginningsIn(head.lines, open.markets)[0] === 0 ? this.#begin({ ...head, isBegun: true }) : open
+    return isBeginning(head.lines, open.markets) ? this.#begin({ ...head, isBegun: true }) : open
   }
 
   #begin({ isBegun, silence, isTurned }: TimedStretch): OpenChain {
@@ -162,7 +162,8 @@ export class UnnumberedChains {
     const { times, correctedTimes } =
       stretches.length === 1 ? stretches[0]! : lineTimes(lines, offsetOf(lines))
     this.#tally.correctedTimes += correctedTimes
-    for (const [place, line] of lines.entries()) {
+    for (let place = 0; place < lines.length; place++) {
+      const line = lines[place]!
       const at = times[place]
       if (at === undefined || line.isOverlap === true) continue
       const recvTs = line.recvTs ?? at
@@ -196,21 +197,27 @@ function timedStretch(
   place: Pick<TimedStretch, 'isBegun' | 'isEnded' | 'endCause' | 'isTurned' | 'goesOnFrom'>,
 ): TimedStretch {
   const { times, correctedTimes } = lineTimes(lines, offset)
-  const known = times.flatMap((time, index) => (lines[index]!.isOverlap === true ? [] : (time ?? [])))
-  const receipts = lines.flatMap(({ recvTs }) => (recvTs === undefined ? [] : [recvTs]))
-  const silence = receipts.reduce(
-    (longest, ts, index) =>
-      index > 0 && ts - receipts[index - 1]! > longest ? ts - receipts[index - 1]! : longest,
-    SILENCE_NS_MAX,
-  )
+  let silence = SILENCE_NS_MAX
+  let [firstAt, lastAt, before]: [bigint | undefined, bigint, bigint | undefined] = [undefined, 0n, undefined]
+  for (let index = 0; index < lines.length; index++) {
+    const { recvTs, isOverlap } = lines[index]!
+    const time = times[index]
+    if (time !== undefined && isOverlap !== true) {
+      firstAt ??= time
+      if (time > lastAt) lastAt = time
+    }
+    if (recvTs === undefined) continue
+    if (before !== undefined && recvTs - before > silence) silence = recvTs - before
+    before = recvTs
+  }
   return {
     ...place,
     lines,
     times,
     silence,
     correctedTimes,
-    firstAt: known[0] ?? 0n,
-    lastAt: known.reduce(later, 0n),
+    firstAt: firstAt ?? 0n,
+    lastAt,
     markets: statedMarkets(lines),
   }
 }

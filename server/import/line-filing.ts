@@ -102,8 +102,8 @@ export class LineFiling {
     const { frames, recvTs, isList } = line
     const kept = this.#publicParts(frames)
     if (kept.length === 0 && frames.length > 0) return undefined
-    const times = { ms: NaN, bookMs: NaN }
-    const isNumbered = this.#exchange.isNumbered
+    let [ms, bookMs] = [NaN, NaN]
+    const { isNumbered } = this.#exchange
     // A list of messages came at once.
     let first: FeedMessage | undefined
     for (const frame of kept) {
@@ -111,9 +111,10 @@ export class LineFiling {
       first ??= message
       this.#checkIds(message)
       if (message.ts === undefined) continue
-      const ms = msOf(message.ts)
-      const key = message.body.kind === 'book' && !isNumbered ? 'bookMs' : 'ms'
-      if (!(ms <= times[key])) times[key] = ms
+      const time = msOf(message.ts)
+      if (message.body.kind === 'book' && !isNumbered) {
+        if (!(time <= bookMs)) bookMs = time
+      } else if (!(time <= ms)) ms = time
     }
     this.#tally.messages += kept.length
     const place = placeOf(line)
@@ -124,8 +125,9 @@ export class LineFiling {
       text: framesText(recvTs, json, isList, place),
       recvTs,
       recorder: recorderOf(line),
+      ms,
       recvMs: msOf(recvTs),
-      ...times,
+      bookMs,
       hasContent: true,
     }
   }
@@ -139,7 +141,8 @@ export class LineFiling {
   /** The same list where nothing in it is private. */
   #publicParts(frames: readonly Frame[]): readonly Frame[] {
     let parts: Frame[] | undefined
-    for (const [index, frame] of frames.entries()) {
+    for (let index = 0; index < frames.length; index++) {
+      const frame = frames[index]!
       const part = this.#exchange.publicPart(frame)
       if (part !== frame) {
         this.#countPrivate(frame)
@@ -189,7 +192,7 @@ function placeOf({ connection, n }: SegmentLine): ConnectionPlace | undefined {
 
 /** A connection is named after its recorder. */
 function recorderOf({ connection }: SegmentLine): string | undefined {
-  return connection?.split('/', 1)[0]
+  return connection === undefined ? undefined : connection.split('/', 1)[0]
 }
 
 function textOf(line: Exclude<SegmentLine, FramesLine>, place: ConnectionPlace | undefined): string {

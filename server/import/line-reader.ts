@@ -1,7 +1,7 @@
 // A recording as lines, from a file or stdin, plain or compressed. Lines come in batches of one decompressed piece each,
 // so memory stays bounded whatever the file's size.
 
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import { addAbortSignal } from 'node:stream'
 import type { Readable } from 'node:stream'
 import { IMPORT_LINE_BYTES_MAX } from '../../shared/limits.ts'
@@ -62,15 +62,39 @@ class LineSplitter {
 
   split(piece: Buffer): RecordedLine[] {
     const lines: RecordedLine[] = []
+    const last = piece.lastIndexOf(NEWLINE)
     let from = 0
-    for (let end = piece.indexOf(NEWLINE); end !== -1; end = piece.indexOf(NEWLINE, from)) {
-      this.#keep(piece.subarray(from, end))
-      const line = this.#take()
-      if (line !== undefined) lines.push(line)
-      from = end + 1
+    if (last !== -1) {
+      from = this.#takeUntil(piece, piece.indexOf(NEWLINE), 0, lines)
+      // Lines that are whole and right are decoded at once.
+      const texts = from > last ? [] : this.#textsOf(piece.subarray(from, last))
+      if (texts === undefined)
+        while (from <= last) from = this.#takeUntil(piece, piece.indexOf(NEWLINE, from), from, lines)
+      else for (const text of texts) this.#add(text, lines)
+      from = last + 1
     }
     this.#keep(piece.subarray(from))
     return lines
+  }
+
+  /** Takes the line that ends at `end`; returns where the next one begins. */
+  #takeUntil(piece: Buffer, end: number, from: number, lines: RecordedLine[]): number {
+    this.#keep(piece.subarray(from, end))
+    const line = this.#take()
+    if (line !== undefined) lines.push(line)
+    return end + 1
+  }
+
+  /** Undefined where one of the lines may be refused. */
+  #textsOf(bytes: Buffer): string[] | undefined {
+    if (bytes.length > this.#lineBytesMax) return undefined
+    if (isAscii(bytes)) return bytes.toString('latin1').split('\n')
+    return isUtf8(bytes) ? bytes.toString('utf8').split('\n') : undefined
+  }
+
+  #add(text: string, lines: RecordedLine[]): void {
+    const number = ++this.#number
+    if (text.trim() !== '') lines.push({ number, text })
   }
 
   end(): RecordedLine | undefined {

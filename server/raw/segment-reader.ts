@@ -14,7 +14,8 @@ import { SegmentLineError, parseSegmentLine } from './segment-lines.ts'
 import type { SegmentLine } from './segment-lines.ts'
 
 const READ_BYTES = 256 * 1024
-const UNZIPPED_PIECE_BYTES = 256 * 1024
+// The frames of a piece are in memory at once: more of them would outlive a collection of the young generation.
+const UNZIPPED_PIECE_BYTES = 64 * 1024
 /** A line holds a message, which may be as long as an imported line, and what stands around it. */
 const LINE_BYTES_MAX = IMPORT_LINE_BYTES_MAX + 1024
 const NEWLINE = 10

@@ -17,6 +17,7 @@ import type { Frame } from '../../feed/frame.ts'
 import { instantOf } from '../../feed/instant.ts'
 import { refusePriceTwice } from '../../feed/price-levels.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
+import { KnownIds } from '../known-ids.ts'
 
 const TYPICAL_TYPES = new Set([
   'book',
@@ -29,6 +30,8 @@ const TYPICAL_TYPES = new Set([
 ])
 // What makes an untyped object one of Polymarket's: its first books and oldest changes have no kind.
 const TYPICAL_CONTENT = ['bids', 'asks', 'buys', 'sells', 'price_changes', 'changes', 'price']
+
+const known = new KnownIds((market, asset) => `${market}:${asset}`)
 
 const PRICE_DIGITS = 4
 const QTY_DIGITS = 6
@@ -122,7 +125,7 @@ function marketIdOf(frame: Frame, part: Frame): string {
   if (typeof market !== 'string' || typeof asset !== 'string' || market === '' || asset === '') {
     throw new BadLineError(`no market and asset_id: ${shown(market)}, ${shown(asset)}`)
   }
-  return `${market}:${asset}`
+  return known.of(market, asset)
 }
 
 function sideOf(value: unknown): number {
