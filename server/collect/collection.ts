@@ -5,18 +5,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
-import { TaskLoop, type TaskOutcome } from '../ingest/task-loop.ts'
+import { TaskLoop } from '../ingest/task-loop.ts'
 import { startCollector } from '../ingest/collector.ts'
 import type { RegistryOptions } from '../ingest/registry.ts'
 import type { CollectionMetrics } from '../metrics/collection-metrics.ts'
 import type { OnListed } from '../recorder/market-discovery.ts'
 import { writeMarketNames } from '../storage/market-name-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
-import { LakeSyncSchedule } from '../sync/lake-sync-schedule.ts'
+import { LakeSyncSchedule, outcomeOf } from '../sync/lake-sync-schedule.ts'
 import { fetchLakeFile, type WantedFile } from '../sync/lake-fetch.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
-import { pullOpenDates, pushNewSegments } from '../sync/open-dates.ts'
+import { pullOpenDates, pushNewSegments, RAW_PUSH_INTERVAL_MS } from '../sync/open-dates.ts'
 import { RawFolder } from '../sync/raw-folder.ts'
 import { logSync } from '../sync/sync-log.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
@@ -31,8 +31,6 @@ import { RecorderTask, type RecorderTaskOptions } from './recorder-task.ts'
 /** Object storage that does not answer holds a process's end up for at most twice as long. */
 const LAST_PUSH_MS_MAX = 15_000
 const REST_LOOK_MS = 50
-/** How often new raw segments are pushed. With slices of 20 s, a message is in object storage within 30 s. */
-const RAW_PUSH_INTERVAL_MS = 5_000
 /** Recorders wait for the raw of the open dates at most this long. */
 const OPEN_DATES_MS_MAX = 30_000
 /** Files named in the log when the last push failed. */
@@ -167,7 +165,7 @@ function openPush(
     schedule,
     raw: openDates?.task,
     pullOpenDates: async (signal: AbortSignal): Promise<void> => await openDates?.pull(signal),
-    // What a lake that begins anew lacks is not made anew without the rows of before.
+    // An empty lake fetches a file before rows are added to it: the file would otherwise lose its earlier rows.
     fetchFile: (file: WantedFile, signal: AbortSignal | undefined) =>
       fetchLakeFile(lake, remote, file, signal),
     /** Lets a push that runs end, if that takes no longer than may be waited for: one broken off leaves half of its files. */
@@ -223,7 +221,7 @@ function openOpenDates(
     task: 'raw-push',
     intervalMs: Math.min(intervalMs, RAW_PUSH_INTERVAL_MS),
     clock,
-    async run(signal: AbortSignal): Promise<TaskOutcome> {
+    async run(signal: AbortSignal) {
       await pull(signal)
       const result = await pushNewSegments({ ...options, signal })
       pushLog.onResult(result)
@@ -231,18 +229,6 @@ function openOpenDates(
     },
   })
   return { pull, task }
-}
-
-function outcomeOf({
-  transferredCount,
-  conflicts,
-  failures: [first, ...others],
-}: LakeSyncResult): TaskOutcome {
-  return {
-    rowCount: transferredCount,
-    errorCount: conflicts.length + others.length + (first === undefined ? 0 : 1),
-    failure: first === undefined ? null : { message: `${first.key}: ${first.reason}`, retryAfterMs: 0 },
-  }
 }
 
 /** Whether there is nothing to tell. */

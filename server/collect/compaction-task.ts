@@ -59,7 +59,7 @@ export function compactionTask(options: CompactionTaskOptions): TaskLoop {
   })
 }
 
-/** Files published before it have been where other servers fetch them for long enough; undefined: nobody waits. */
+/** Files published before it have been in object storage for long enough; undefined: no server waits for them. */
 function retiredBefore(
   { config: { graceMs }, pushes }: CompactionTaskOptions,
   nowMs: number,
@@ -112,7 +112,7 @@ function outcomeOf({ partitions, failures }: CompactionResult): TaskOutcome {
   }
 }
 
-/** A full disk is looked at again soon; a file that is damaged waits for somebody. */
+/** Retry a full disk soon. A damaged file needs an operator. */
 function failureOf(
   { path, reason }: CompactionFailure,
   failures: readonly CompactionFailure[],

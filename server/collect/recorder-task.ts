@@ -1,5 +1,5 @@
 // The recording of one exchange as a task of a collecting process: it runs until the process stops. When its log cannot
-// be written, it ends, and begins anew after the pause of a failed task; the other exchange goes on meanwhile.
+// be written, it ends, and restarts after the pause of a failed task; the other exchange continues meanwhile.
 
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'

@@ -7,13 +7,13 @@ import { dateOfLakeFileName, lobSourceDirectory } from '../../shared/lake-layout
 import { lobSources } from '../../shared/lob-sources.ts'
 import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { MergeBusy, type SeriesPlace, withSeries } from '../fold/series-lock.ts'
-import { pruneRaw } from '../sync/prune-raw.ts'
 import { DirectoryStore } from '../sync/directory-store.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { type Command } from './command.ts'
 import { mustBeDirectory } from './directories.ts'
+import { pruneRaw } from './prune-raw.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
   describeOptions,

@@ -13,15 +13,20 @@ export function isSealed({ segments, epoch }: DateManifest): boolean {
   return segments.length === 0 && epoch > 0
 }
 
-/** Removes the raw segments of a date and seals it. Does nothing where it has none. Returns whether it was sealed. */
+/**
+ * Removes the raw segments of a date and seals it. Does nothing where it has none. A killed removal is completed. Returns whether it
+ * was sealed by this call.
+ */
 export async function sealDate(lake: string, source: LobSource, date: string): Promise<boolean> {
   const manifest = await readManifest(lake, source, date)
-  if (manifest === undefined || manifest.segments.length === 0) return false
-  await writeManifest(lake, { ...manifest, epoch: manifest.epoch + 1, segments: [] })
+  if (manifest === undefined) return false
+  const isOpen = manifest.segments.length > 0
+  if (isOpen) await writeManifest(lake, { ...manifest, epoch: manifest.epoch + 1, segments: [] })
+  else if (!isSealed(manifest)) return false
   const directory = rawDateDirectory(lake, source, date)
   for (const name of await segmentsOnDisk(lake, source, date))
     await rm(join(directory, name), { force: true })
-  return true
+  return isOpen
 }
 
 /** Removes the directories of raw segments that have nothing in them, as a failed import leaves them. */

@@ -1,5 +1,5 @@
 // A directory as an object store: the lake itself, or another directory that stands for object storage. A file is
-// written under a temporary name that tells which content it is going to be, so that an interrupted transfer goes on
+// written under a temporary name that identifies its content, so that an interrupted transfer continues
 // where it stopped; it gets its real name when every byte has been checked and synced. Readers that have the file open
 // before it is replaced keep the one they opened.
 

@@ -1,5 +1,5 @@
 // Keeps a running process's lake and object storage up to date with each other: a synchronization now and one a while
-// after each, sooner when it is woken or the last one failed. It tells when the last one succeeded, in the form that
+// after each, sooner when it is woken or the last one failed. It reports when the last one succeeded, in the form that
 // /health takes; without object storage, health/lake-scan.ts does.
 
 import { SYNC_INTERVAL_MS } from '../../shared/limits.ts'
@@ -95,7 +95,8 @@ export class LakeSyncSchedule {
   }
 }
 
-function outcomeOf({ transferredCount, conflicts, failures }: LakeSyncResult): TaskOutcome {
+/** A synchronization as a task. Rows are files here. */
+export function outcomeOf({ transferredCount, conflicts, failures }: LakeSyncResult): TaskOutcome {
   const [first] = failures
   return {
     rowCount: transferredCount,

@@ -12,7 +12,7 @@ export interface LakeWatch {
   /** Of the synchronization with object storage, where there is one. */
   readonly metrics: TaskMetrics | undefined
   readonly figures: LakeSyncSchedule['figures'] | undefined
-  /** Begins; the first round goes on beside everything else. */
+  /** Starts; the first round runs in the background. */
   start(): void
   /** Object storage may hold something new. */
   wake(): void

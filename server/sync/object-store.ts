@@ -150,23 +150,3 @@ export function readTail(
     return Buffer.concat(chunks)
   }
 }
-
-/**
- * Keys of objects that another writer has replaced since they were written, where the service does not heed conditions.
- * @param written the versions by key, which are forgotten
- */
-export async function replacedSince(
-  store: ObjectStore,
-  written: Map<string, string>,
-  signal: AbortSignal | undefined,
-): Promise<string[]> {
-  const replaced: string[] = []
-  const versions = [...written]
-  written.clear()
-  for (const [key, version] of versions) {
-    const found = await store.head(key, signal).catch(() => undefined)
-    signal?.throwIfAborted()
-    if (found?.version !== version) replaced.push(key)
-  }
-  return replaced
-}

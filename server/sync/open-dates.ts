@@ -1,18 +1,22 @@
 // Raw segments of the dates that are being recorded. Before a collector records, it pulls what object storage holds of today and of
-// the day before, so that a collector that takes over goes on where the other one ended. While it records, new segments of the
+// the day before, so that a collector that takes over continues where the other one ended. While it records, new segments of the
 // recorder reach object storage within seconds, without a listing.
 
 import { rawKey } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
+import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { Clock } from '../tasks/clock.ts'
 import { syncLake } from './lake-sync.ts'
 import type { ObjectStore } from './object-store.ts'
 import { hourKeyOf, isOpenDate } from './raw-dates.ts'
-import { RawTransfers } from './raw-transfers.ts'
 import { SyncJournal } from './sync-journal.ts'
 import { type LakeSyncResult, SyncReport } from './sync-report.ts'
+import { Transfers } from './transfers.ts'
+
+/** How often new raw segments are pushed. With slices of 15 s, a message is in object storage within 30 s. */
+export const RAW_PUSH_INTERVAL_MS = 5_000
 
 export interface OpenDatesOptions {
   readonly lake: string
@@ -26,6 +30,7 @@ export interface OpenDatesOptions {
 /** Pulls raw segments, manifests and derived files of the open dates. Nothing is folded. */
 export async function pullOpenDates(options: OpenDatesOptions): Promise<LakeSyncResult> {
   const { sources, clock } = options
+  await pullOpeningStates(options)
   return await syncLake({
     ...options,
     direction: 'pull',
@@ -35,13 +40,28 @@ export async function pullOpenDates(options: OpenDatesOptions): Promise<LakeSync
   })
 }
 
+/** Pulls the fold state of the date before the open ones, where the lake has no raw of it: the first open date begins with its books. */
+async function pullOpeningStates(options: OpenDatesOptions): Promise<void> {
+  const { lake, remote, sources, clock } = options
+  const date = addDays(utcDateOf(clock.nowMs()), -2)
+  const journal = await SyncJournal.open(lake, `pull ${remote.name}`)
+  try {
+    const transfers = new Transfers({ ...options, journal, report: new SyncReport(), direction: 'pull' })
+    for (const source of sources)
+      if ((await segmentsOnDisk(lake, source, date)).length === 0)
+        await transfers.copy(rawKey(source, date, FOLD_STATE_NAME), 'pull')
+  } finally {
+    await journal.close()
+  }
+}
+
 /** Pushes segments of recorders that this lake has not pushed. It lists no objects. */
 export async function pushNewSegments(options: OpenDatesOptions): Promise<LakeSyncResult> {
   const { lake, remote, sources, clock, signal } = options
   const report = new SyncReport()
   const journal = await SyncJournal.open(lake, `push ${remote.name}`)
   try {
-    const transfers = new RawTransfers({ ...options, journal, report, direction: 'push' })
+    const transfers = new Transfers({ ...options, journal, report, direction: 'push' })
     const today = utcDateOf(clock.nowMs())
     for (const source of sources) {
       for (const date of [addDays(today, -1), today]) {
@@ -50,17 +70,12 @@ export async function pushNewSegments(options: OpenDatesOptions): Promise<LakeSy
           const key = rawKey(source, date, name)
           const isNew = (journal.get(key)?.targetVersion ?? null) === null
           if (!isNew || hourKeyOf(name) === undefined) continue
-          try {
-            await transfers.pushSegment(key)
-          } catch (error) {
-            signal.throwIfAborted()
-            // The next push tries it again.
-            report.addError(key, error)
-          }
+          // The next push tries a failed one again.
+          await transfers.pushSegment(key).catch((error: unknown) => report.addError(key, error))
         }
       }
     }
-    return report.result(report.transferredCount)
+    return report
   } finally {
     await journal.close()
   }

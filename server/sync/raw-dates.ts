@@ -1,7 +1,7 @@
-// What the two sides of a synchronization hold of each date with raw segments, and which side's manifest counts. Pure.
+// What the two sides of a synchronization hold of each date with raw segments, and which side's manifest counts.
 //
-// Segments are added on both sides and never replaced. Of two manifests the one with the higher epoch counts, then the one
-// with the higher fold version, then the one that lists all segments of the other. If each lists a segment that the other
+// Segments are a set: they are added on both sides and never replaced. Of two manifests the one with the higher epoch counts, then
+// the one with the higher fold version, then the one that lists all segments of the other. If each lists a segment that the other
 // lacks, the date is folded again from the segments of both.
 //
 // A recorder writes slices of the open hour, and one sealed segment when the hour is over. A segment of a recorder is
@@ -9,114 +9,223 @@
 // own. Recorders have names of their own, so such a segment holds every message of the slice. Both sides drop superseded
 // segments from their manifests and then remove them. The messages stay the same, so no file changes.
 
-import { lobFileOfKey, rawFileOfKey, rawSegmentOfName } from '../../shared/lake-layout.ts'
+import { readdir } from 'node:fs/promises'
+import {
+  lobFileOfKey,
+  lobSourceDirectory,
+  RAW_MANIFEST_NAME,
+  rawFileOfKey,
+  rawKey,
+  rawSegmentOfName,
+} from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, MS_PER_HOUR, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
-import { standsAbove, unionOfSegments } from '../raw/date-manifest.ts'
+import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
+import { DamagedManifestError, parseManifest, standsAbove, unionOfSegments } from '../raw/date-manifest.ts'
 import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
-import { RAW_PREFIX, type ListedObject } from './object-store.ts'
+import { listAll, type ListedObject, type ObjectStore, RAW_PREFIX, readTail } from './object-store.ts'
+import { SyncConflict } from './sync-report.ts'
+import { damagedObject, type Transfers } from './transfers.ts'
 
-export const FOLD_STATE_NAME = 'fold.json.gz'
-
-/** What one side holds of a date. */
-export interface DateSide {
-  /** Segments by name. */
-  readonly segments: Map<string, ListedObject>
-  manifest: ListedObject | undefined
-  state: ListedObject | undefined
-  /** Order-book files by key. */
-  readonly files: Map<string, ListedObject>
-}
-
-export interface RawDate {
-  readonly source: LobSource
-  readonly date: string
-  readonly local: DateSide
-  readonly remote: DateSide
-}
-
-export interface SplitObjects {
-  /** Dates of which either side has raw, ascending. */
-  readonly dates: readonly RawDate[]
-  /** Keys in the raw folder that name no segment. */
-  readonly misnamed: { readonly local: readonly string[]; readonly remote: readonly string[] }
-  /** Whether a key belongs to one of the dates. */
-  isOfDate(key: string): boolean
-}
+const IMPORT = 'import'
+/** A recorder seals an hour soon after its end. Slices that are unlisted for longer belong to one that died. */
+const SEALING_MS_MAX = 15 * 60 * 1000
+/** Larger objects are not manifests of ours. */
+const MANIFEST_BYTES_MAX = 256 * 1024 * 1024
 
 type Objects = ReadonlyMap<string, ListedObject>
 
-/** Sorts what both sides hold by date. */
-export function splitObjects(local: Objects, remote: Objects): SplitObjects {
-  const dates = new Map<string, RawDate>()
-  const misnamed = { local: [] as string[], remote: [] as string[] }
-  const sides = [
-    ['local', local],
-    ['remote', remote],
-  ] as const
-  for (const [side, objects] of sides) {
-    for (const object of objects.values()) {
-      if (!object.key.startsWith(RAW_PREFIX)) continue
-      const place = placeOfRawKey(object.key)
-      if (place === undefined) {
-        misnamed[side].push(object.key)
-        continue
+/** What one side holds of a date. */
+export class DateSide {
+  /** Segments, manifest, fold state and order-book files by key. */
+  readonly objects = new Map<string, ListedObject>()
+  /** As it was read last. */
+  manifest: DateManifest | undefined
+
+  get segments(): readonly string[] {
+    return [...this.objects.keys()].flatMap((key) =>
+      rawFileOfKey(key)?.segment === undefined ? [] : nameOf(key),
+    )
+  }
+
+  get files(): readonly string[] {
+    return [...this.objects.keys()].filter((key) => lobFileOfKey(key) !== undefined)
+  }
+
+  /** Names of the segments that the manifest lists. */
+  get listed(): readonly string[] {
+    return this.manifest?.segments.map(({ name }) => name) ?? []
+  }
+
+  get epoch(): number {
+    return this.manifest?.epoch ?? 0
+  }
+}
+
+/** A date with raw segments as both sides hold it. */
+export class RawDate {
+  readonly source: LobSource
+  readonly date: string
+  readonly local = new DateSide()
+  readonly remote = new DateSide()
+  /** Names that the manifests of the higher epoch list, without superseded ones. */
+  counting: ReadonlySet<string> = new Set()
+  /** Names that either manifest lists. */
+  listed: ReadonlySet<string> = new Set()
+
+  constructor(source: LobSource, date: string) {
+    this.source = source
+    this.date = date
+  }
+
+  get epoch(): number {
+    return Math.max(this.local.epoch, this.remote.epoch)
+  }
+
+  key(name: string): string {
+    return rawKey(this.source, this.date, name)
+  }
+
+  /** Whether a segment counts, or may be listed later. After a removal only a recorder still adds segments. */
+  mayCount(name: string, nowMs: number): boolean {
+    if (this.counting.has(name)) return true
+    return (
+      !this.listed.has(name) &&
+      (this.epoch === 0 || (isOpenDate(this.date, nowMs) && hourKeyOf(name) !== undefined))
+    )
+  }
+
+  /** Reads both manifests. @throws {SyncConflict} */
+  async readManifests({ local, remote, options: { signal } }: Transfers): Promise<void> {
+    const key = this.key(RAW_MANIFEST_NAME)
+    for (const [side, store] of [
+      [this.local, local],
+      [this.remote, remote],
+    ] as const) {
+      const object = side.objects.get(key)
+      try {
+        side.manifest = object && (await this.#readManifest(store, object, signal))
+      } catch (error) {
+        if (!(error instanceof DamagedManifestError)) throw error
+        throw store === local
+          ? new SyncConflict(key, error.message, { cause: error })
+          : damagedObject(key, error)
       }
-      const id = `${place.source} ${place.date}`
-      const date = dates.get(id) ?? {
-        source: place.source,
-        date: place.date,
-        local: emptySide(),
-        remote: emptySide(),
-      }
-      dates.set(id, date)
-      addRaw(date[side], object, place.name)
+    }
+    this.listed = new Set([...this.local.listed, ...this.remote.listed])
+    this.counting = new Set(
+      countingSegments(this.local.manifest, this.remote.manifest).map(({ name }) => name),
+    )
+  }
+
+  async #readManifest(store: ObjectStore, object: ListedObject, signal: AbortSignal): Promise<DateManifest> {
+    const name = `${store.name}/${object.key}`
+    if (object.sizeBytes > MANIFEST_BYTES_MAX)
+      throw new DamagedManifestError(name, `it has ${object.sizeBytes} bytes`)
+    const manifest = parseManifest(name, (await readTail(store, object, signal)(0)).toString('utf8'))
+    if (manifest.source !== this.source || manifest.date !== this.date)
+      throw new DamagedManifestError(name, `it belongs to ${manifest.source} ${manifest.date}`)
+    return manifest
+  }
+
+  /** Lists again what both sides hold. */
+  async list({ local, remote, options: { lake, signal } }: Transfers): Promise<void> {
+    const { source, date } = this
+    const names = await readdir(lobSourceDirectory(lake, source)).catch(() => [])
+    const series = names.filter((name) => name.startsWith('series='))
+    const files = new Set([
+      ...this.local.files,
+      ...this.remote.files,
+      ...series.map((name) => `lob/source=${source}/${name}/date=${date}.parquet`),
+    ])
+    this.local.objects.clear()
+    this.remote.objects.clear()
+    for (const [side, store] of [
+      [this.local, local],
+      [this.remote, remote],
+    ] as const)
+      for (const [key, object] of await listAll(store, signal, { raw: true, prefix: this.key('') }))
+        if (dateIdOfKey(key) !== '') side.objects.set(key, object)
+    for (const key of files) {
+      const [own, other] = [await local.stat(key), await remote.head(key, signal)]
+      if (own !== undefined) this.local.objects.set(key, own)
+      if (other !== undefined) this.remote.objects.set(key, other)
     }
   }
-  for (const [side, objects] of sides)
-    for (const object of objects.values())
-      if (lobFileOfKey(object.key) !== undefined)
-        dates.get(dateIdOfKey(object.key))?.[side].files.set(object.key, object)
-  return {
-    dates: [...dates.values()].toSorted((a, b) => (a.date < b.date ? -1 : a.date > b.date ? 1 : 0)),
-    misnamed,
-    isOfDate: (key) => key.startsWith(RAW_PREFIX) || dates.has(dateIdOfKey(key)),
+}
+
+/** Sorts what both sides hold by date. */
+export class DateSplit {
+  readonly #dates = new Map<string, RawDate>()
+  /** Keys in the raw folder that name no segment. */
+  readonly misnamed = { local: [] as string[], remote: [] as string[] }
+
+  constructor(local: Objects, remote: Objects) {
+    const sides = [
+      ['local', local],
+      ['remote', remote],
+    ] as const
+    for (const [side, objects] of sides) {
+      for (const object of objects.values()) {
+        const place = placeOfRawKey(object.key)
+        if (place === undefined) {
+          if (object.key.startsWith(RAW_PREFIX)) this.misnamed[side].push(object.key)
+          continue
+        }
+        const id = dateIdOfKey(object.key)
+        const date = this.#dates.get(id) ?? new RawDate(place.source, place.date)
+        this.#dates.set(id, date)
+        date[side].objects.set(object.key, object)
+      }
+    }
+    for (const [side, objects] of sides)
+      for (const object of objects.values())
+        if (lobFileOfKey(object.key) !== undefined)
+          this.dateOf(object.key)?.[side].objects.set(object.key, object)
+  }
+
+  /** Dates of which either side has raw, ascending: each begins with the books of the date before. */
+  get dates(): readonly RawDate[] {
+    return [...this.#dates.values()].toSorted((a, b) => (a.date < b.date ? -1 : a.date > b.date ? 1 : 0))
+  }
+
+  /** The date that a key belongs to, if a side has raw of it. */
+  dateOf(key: string): RawDate | undefined {
+    return this.#dates.get(dateIdOfKey(key))
+  }
+
+  /** Whether the key is in the raw folder, or names a file of a date with raw. */
+  isOfDate(key: string): boolean {
+    return key.startsWith(RAW_PREFIX) || this.dateOf(key) !== undefined
   }
 }
 
 /** Source and date that an order-book file or an object of the raw folder belongs to; empty for others. */
-export function dateIdOfKey(key: string): string {
+function dateIdOfKey(key: string): string {
   const place = lobFileOfKey(key) ?? placeOfRawKey(key)
   return place === undefined ? '' : `${place.source} ${place.date}`
 }
 
-function emptySide(): DateSide {
-  return { segments: new Map(), manifest: undefined, state: undefined, files: new Map() }
+/** Source and date of an object of the raw folder; undefined for a misnamed one. */
+function placeOfRawKey(key: string): { readonly source: LobSource; readonly date: string } | undefined {
+  const isState = key.endsWith(`/${FOLD_STATE_NAME}`)
+  return rawFileOfKey(isState ? `${key.slice(0, -FOLD_STATE_NAME.length)}${RAW_MANIFEST_NAME}` : key)
 }
 
-/** Adds an object of the date's raw folder to a side. */
-export function addRaw(side: DateSide, object: ListedObject, name: string): void {
-  if (name === FOLD_STATE_NAME) side.state = object
-  else if (rawSegmentOfName(name) === undefined) side.manifest = object
-  else side.segments.set(name, object)
-}
-
-/** The place that a key of the raw folder names; undefined for a misnamed one. */
-export function placeOfRawKey(
-  key: string,
-): { readonly source: LobSource; readonly date: string; readonly name: string } | undefined {
-  if (!key.endsWith(`/${FOLD_STATE_NAME}`)) return rawFileOfKey(key)
-  const place = rawFileOfKey(`${key.slice(0, -FOLD_STATE_NAME.length)}manifest.json`)
-  return place === undefined ? undefined : { ...place, name: FOLD_STATE_NAME }
+function nameOf(key: string): string {
+  return key.slice(key.lastIndexOf('/') + 1)
 }
 
 /** Which side's manifest counts. `union`: the date must be folded from the segments of both. */
 export type Verdict = 'local' | 'remote' | 'equal' | 'union'
 
-export function verdictOf(local: DateManifest | undefined, remote: DateManifest | undefined): Verdict {
+export function verdictOf({
+  local: { manifest: local },
+  remote: { manifest: remote },
+  counting,
+}: RawDate): Verdict {
   if (local === undefined) return remote === undefined ? 'equal' : 'remote'
   if (remote === undefined) return 'local'
-  const counting = new Set(countingSegments(local, remote).map(({ name }) => name))
   const [a, b] = [withSegments(local, counting), withSegments(remote, counting)]
   // This version folds what only the other manifest lists. It cannot do so for a later version.
   if (a.epoch === b.epoch && a.fold > b.fold) return a.segments.length === counting.size ? 'local' : 'union'
@@ -133,14 +242,12 @@ export function withSegments(manifest: DateManifest, counting: ReadonlySet<strin
  * The segments that the manifests list, without superseded ones. Where the epochs differ, only those of the higher one count: it
  * has removed the others.
  */
-export function countingSegments(
+function countingSegments(
   local: DateManifest | undefined,
   remote: DateManifest | undefined,
 ): readonly ManifestSegment[] {
   const epoch = Math.max(local?.epoch ?? 0, remote?.epoch ?? 0)
-  const [a, b] = [local, remote].map((each) =>
-    each !== undefined && each.epoch === epoch ? each.segments : [],
-  )
+  const [a, b] = [local, remote].map((each) => (each?.epoch === epoch ? each.segments : []))
   return withoutSuperseded(unionOfSegments(a!, b!))
 }
 
@@ -149,10 +256,7 @@ export function withoutSuperseded(segments: readonly ManifestSegment[]): readonl
   const byHour = new Map<string, ManifestSegment[]>()
   for (const segment of segments) {
     const hour = hourKeyOf(segment.name)
-    if (hour === undefined) continue
-    const list = byHour.get(hour)
-    if (list === undefined) byHour.set(hour, [segment])
-    else list.push(segment)
+    if (hour !== undefined) byHour.set(hour, [...(byHour.get(hour) ?? []), segment])
   }
   return segments.filter((segment) => {
     const others = byHour.get(hourKeyOf(segment.name) ?? '') ?? []
@@ -176,16 +280,12 @@ export function hourKeyOf(name: string): string | undefined {
   return parsed === undefined || parsed.recorder === IMPORT ? undefined : `${parsed.recorder} ${parsed.hour}`
 }
 
-const IMPORT = 'import'
-/** A recorder seals an hour soon after its end. Slices that are unlisted for longer belong to one that died. */
-const SEALING_MS_MAX = 15 * 60 * 1000
-
 /** Whether it is today or the day before: a recorder may still write to them. */
 export function isOpenDate(date: string, nowMs: number): boolean {
   return date >= addDays(utcDateOf(nowMs), -1)
 }
 
-/** Whether a segment that no manifest lists is one that nobody will list: its date is folded again with it. */
+/** Whether an unlisted segment is one that no recorder will list: its date is folded again with it. */
 export function isAbandoned(name: string, date: string, nowMs: number): boolean {
   const parsed = rawSegmentOfName(name)
   if (parsed === undefined) return false

@@ -21,7 +21,6 @@ export type FoldDates = (fold: FoldThreadData & { readonly signal: AbortSignal }
 export interface RawFolderOptions {
   /** Of the time, at most, for one date; 1 where no later synchronization follows. */
   readonly shareMax?: number
-  readonly nowMs?: () => number
   readonly foldDates?: FoldDates
 }
 
@@ -31,24 +30,16 @@ const DATES_MAX = 10_000
 export class RawFolder {
   readonly #lake: string
   readonly #shareMax: number
-  readonly #nowMs: () => number
   readonly #foldDates: FoldDates
   /** By date: not before. */
   readonly #nextMs = new Map<string, number>()
-  /** How often a date's files of this lake have replaced others of the same segments. */
-  readonly #replacements = new Map<string, number>()
 
   constructor(
     lake: string,
-    {
-      shareMax = FOLDING_SHARE_MAX,
-      nowMs = () => performance.now(),
-      foldDates = foldInThread,
-    }: RawFolderOptions = {},
+    { shareMax = FOLDING_SHARE_MAX, foldDates = foldInThread }: RawFolderOptions = {},
   ) {
     this.#lake = lake
     this.#shareMax = shareMax
-    this.#nowMs = nowMs
     this.#foldDates = foldDates
   }
 
@@ -60,7 +51,7 @@ export class RawFolder {
     signal: AbortSignal = new AbortController().signal,
   ): Promise<'folded' | 'later'> {
     const id = `${source} ${date}`
-    const startMs = this.#nowMs()
+    const startMs = performance.now()
     if (startMs < (this.#nextMs.get(id) ?? startMs)) return 'later'
     const lake = this.#lake
     try {
@@ -76,16 +67,8 @@ export class RawFolder {
     }
   }
 
-  /** Counts a replacement of files by others of the same segments, and returns how many there were before. */
-  countReplacement(source: LobSource, date: string): number {
-    const id = `${source} ${date}`
-    const before = this.#replacements.get(id) ?? 0
-    if (this.#replacements.size < DATES_MAX) this.#replacements.set(id, before + 1)
-    return before
-  }
-
   #waitAfter(id: string, startMs: number): void {
-    const nowMs = this.#nowMs()
+    const nowMs = performance.now()
     this.#nextMs.set(id, nowMs + (nowMs - startMs) * (1 / this.#shareMax - 1))
     for (const [other, untilMs] of this.#nextMs) {
       if (untilMs < nowMs || this.#nextMs.size > DATES_MAX) this.#nextMs.delete(other)

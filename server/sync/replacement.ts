@@ -1,6 +1,6 @@
 // Decides whether a file without raw segments may replace the object of the same key. A push never replaces a file by one that
 // covers less. A pull follows object storage, and keeps only files that another writer made in the lake. Files that are derived
-// from raw segments follow the manifests of their date instead (raw-sync.ts).
+// from raw segments follow the manifests of their date instead (date-sync.ts).
 
 import { coversLess, type LakeFileFacts, readLakeFileFacts } from '../lake/lake-file-facts.ts'
 import { UNMARKED_SAMPLE_SIZES, UNMARKED_SAMPLES } from '../sample-data/unmarked-samples.ts'
@@ -41,14 +41,14 @@ async function pushConflict(
   isOwn: boolean,
 ): Promise<string | undefined> {
   const [a, b] = [await factsOf(source, next, signal), await factsOf(target, present, signal)]
-  // What cannot be read covers nothing that could be lost, but it is not ours to judge when somebody else wrote it.
+  // An unreadable object covers nothing that could be lost, but only its writer may replace it.
   if (b === undefined) return isOwn ? undefined : FOREIGN
   if (b.isSample || isUnmarkedSample(present)) return undefined
   if (a === undefined) return 'it cannot be read'
   const less = coversLess(a, b)
   if (less !== undefined) return `it would be replaced by a file that covers less: ${less}`
   if (isOwn) return undefined
-  // Gaps come to a recording that goes on; in somebody else's they would be books that were known.
+  // A recording that continues gets gaps. In the file of another writer they would replace known books.
   if (a.coverage === null || b.coverage === null) return FOREIGN
   return a.coverage.gaps > b.coverage.gaps ? `${FOREIGN}, with fewer gaps` : undefined
 }

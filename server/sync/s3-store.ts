@@ -1,6 +1,6 @@
 // A bucket of an S3-compatible service below a prefix. Credentials come from the SDK's own chain (environment, profile,
-// container, instance). Objects written here carry the SHA-256 of their bytes as metadata, so that whoever reads them
-// can check them whatever the service's ETag is made of.
+// container, instance). Objects written here carry the SHA-256 of their bytes as metadata, so that readers can
+// check them whatever the service's ETag is made of.
 
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
@@ -40,7 +40,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 // Without a logger the SDK writes to the console. Every error of importance reaches the caller.
 const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
-/** `metadata` is what the writer has said of it, in lower-case names. */
+/** `metadata` is the user metadata that the writer set, in lower-case names. */
 export interface S3ObjectHead extends ObjectHead {
   readonly metadata: Readonly<Record<string, string>>
 }
@@ -121,7 +121,7 @@ export class S3Store implements ObjectStore {
       // A listing without raw segments does not read their pages.
       if (options.raw !== true && last.startsWith(`${this.#prefix}${RAW_PREFIX}`))
         place = { StartAfter: `${this.#prefix}${RAW_PREFIX.slice(0, -1)}${AFTER_SLASH}` }
-      // A service that goes on without saying where would be asked the same page for ever.
+      // Without a continuation token the same page would be requested for ever.
       else if (page.NextContinuationToken === undefined) throw new Error(`${this.name}: a listing breaks off`)
       else place = { ContinuationToken: page.NextContinuationToken }
     }

@@ -26,7 +26,7 @@ export interface SyncOutcome {
 }
 
 const NOTHING_KNOWN: SyncRecord = { sourceVersion: null, targetVersion: null, own: [] }
-/** Lines for each record from which a journal is rewritten: reading it again costs no more than a few times what it tells. */
+/** Lines for each record from which a journal is rewritten: reading it costs at most a few times its records. */
 const JOURNAL_GROWTH_MAX = 2
 /** Lines below which rewriting is not worth it. */
 const JOURNAL_LINES_MIN = 1_000
@@ -67,7 +67,7 @@ export class SyncJournal {
       if (text.readBytes < sizeBytes) await file.appendFile('\n')
       const isOutdated = text.lineCount > Math.max(JOURNAL_GROWTH_MAX * text.records.size, JOURNAL_LINES_MIN)
       text.openCount += 1
-      // Whoever else has it open would go on writing to the old file.
+      // Another writer that has it open would continue to write to the old file.
       if (!isOutdated || text.openCount > 1) return new SyncJournal(text, file)
       await file.close()
       await rewrite(path, text.records)

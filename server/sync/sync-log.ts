@@ -1,4 +1,4 @@
-// What the log says of a synchronization that runs again and again: a conflict is an error, told when it begins and once
+// The log of a repeated synchronization: a conflict is an error, logged when it begins and once
 // an hour while it lasts.
 
 import type { Logger } from 'pino'
@@ -8,16 +8,16 @@ import type { LakeSyncResult } from './lake-sync.ts'
 const REMIND_MS = 60 * 60 * 1000
 
 export function logSync(logger: Logger, done: 'synchronized' | 'pushed') {
-  let told = new Map<string, number>()
+  let logged = new Map<string, number>()
   let samples = 0
-  const tellConflicts = (reasons: ReadonlyMap<string, string>): void => {
-    const before = told
-    told = new Map()
+  const logConflicts = (reasons: ReadonlyMap<string, string>): void => {
+    const before = logged
+    logged = new Map()
     for (const [key, reason] of reasons) {
-      const toldMs = before.get(key)
-      const isDue = toldMs === undefined || Date.now() - toldMs > REMIND_MS
+      const loggedMs = before.get(key)
+      const isDue = loggedMs === undefined || Date.now() - loggedMs > REMIND_MS
       if (isDue) logger.error({ key, reason }, `conflict: a lake file is not ${done}`)
-      told.set(key, isDue ? Date.now() : toldMs)
+      logged.set(key, isDue ? Date.now() : loggedMs)
     }
   }
   return {
@@ -27,7 +27,7 @@ export function logSync(logger: Logger, done: 'synchronized' | 'pushed') {
       if (transferredCount > 0) logger.info(summary, `the lake was ${done}`)
       if (sampleCount !== samples) logger.warn({ files: sampleCount }, 'samples are not pushed')
       samples = sampleCount
-      tellConflicts(conflictReasons)
+      logConflicts(conflictReasons)
       for (const { key, reason } of failures) logger.warn({ key, reason }, `a lake file cannot be ${done}`)
     },
     onError(error: unknown): void {

@@ -17,7 +17,7 @@ export interface SyncConfig extends S3Settings {
   readonly intervalMs?: number
 }
 
-/** How object storage is reached, whoever asks. */
+/** How object storage is reached. */
 export const S3_OPTIONS = [
   {
     name: 's3-endpoint',
@@ -33,7 +33,7 @@ export const S3_OPTIONS = [
   },
 ] as const satisfies readonly OptionDeclaration[]
 
-/** How object storage is reached, and how often, where that goes on. */
+/** How object storage is reached, and how often. */
 export const OBJECT_STORE_OPTIONS = [
   {
     name: 'sync-interval-ms',

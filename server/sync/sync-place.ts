@@ -1,5 +1,5 @@
-// What `--from`, `--to` and their like may name: `s3://bucket/prefix` or a directory. It only reads the text; opening is
-// sync-target.ts's affair, which loads what reaching S3 needs.
+// What `--from`, `--to` and their like may name: `s3://bucket/prefix` or a directory. It only reads the text;
+// sync-target.ts opens the place and loads the S3 client.
 
 export type SyncPlace =
   | { readonly kind: 'directory'; readonly path: string }

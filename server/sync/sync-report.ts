@@ -1,4 +1,4 @@
-// What a synchronization has done so far.
+// What a synchronization has done so far, and what failed in it.
 
 export interface SyncProblem {
   readonly key: string
@@ -12,7 +12,7 @@ export interface LakeSyncResult {
   readonly transferredBytes: number
   /** Raw segments and files that a removal on the other side has removed. */
   readonly removedCount: number
-  /** Objects that cannot be brought over until an operator decides. */
+  /** Keys of objects that wait for a decision of the operator, sorted. */
   readonly conflicts: readonly string[]
   /** Why, by key, for people. */
   readonly conflictReasons: ReadonlyMap<string, string>
@@ -34,36 +34,23 @@ export class SyncConflict extends Error {
   }
 }
 
-export class SyncReport {
-  readonly conflicts = new Map<string, string>()
+export class SyncReport implements LakeSyncResult {
+  readonly conflictReasons = new Map<string, string>()
   readonly failures: SyncProblem[] = []
+  objectCount = 0
   sampleCount = 0
   transferredCount = 0
   transferredBytes = 0
   removedCount = 0
 
-  addTransfer(sizeBytes: number): void {
-    this.transferredCount += 1
-    this.transferredBytes += sizeBytes
+  get conflicts(): readonly string[] {
+    return [...this.conflictReasons.keys()].toSorted()
   }
 
-  /** Notes why an object was not brought over. */
+  /** Notes why an object was not transferred. */
   addError(key: string, error: unknown): void {
-    if (error instanceof SyncConflict) this.conflicts.set(error.key, error.message)
+    if (error instanceof SyncConflict) this.conflictReasons.set(error.key, error.message)
     else this.failures.push({ key, reason: error instanceof Error ? error.message : String(error) })
-  }
-
-  result(objectCount: number): LakeSyncResult {
-    const { transferredCount, transferredBytes, removedCount, conflicts, sampleCount, failures } = this
-    return {
-      objectCount,
-      transferredCount,
-      transferredBytes,
-      removedCount,
-      conflicts: [...conflicts.keys()].toSorted(),
-      conflictReasons: conflicts,
-      sampleCount,
-      failures: failures.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
-    }
+    this.failures.sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 }

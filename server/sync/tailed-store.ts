@@ -1,8 +1,8 @@
 // Object storage in which a growing order-book file costs what is new of it. A recorder publishes the file of the open date
 // again and again; its closed hours stay the same bytes, and only the open hour and the footer change. So a date's object
 // is written whole now and then, and between that only what comes after the bytes that both have: its tail, in an object
-// beside it, which names the version of the whole one that it goes on from. Whoever reads takes both for one. A tail of
-// another version says nothing any more; a date that is over is written whole.
+// beside it, which names the version of the whole object that it continues. Readers take both as one object. A tail of
+// another version is ignored; a date that is over is written whole.
 
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
@@ -40,13 +40,13 @@ interface Base {
   readonly blocks: readonly string[]
   /** Those of what was written last. */
   lastBlocks: readonly string[]
-  /** What the tails since have cost more than they would after the whole object were written anew. */
+  /** What the tails since have cost more than they would after writing the whole object again. */
   excessBytes: number
   /** Somebody else wrote the object not long ago: until then it is written whole, under a condition that both heed. */
   readonly sharedUntilMs: number
 }
 
-/** A tail that goes on from the object as it is. */
+/** A tail that continues the present object. */
 interface Tail {
   readonly head: S3ObjectHead
   /** Its first byte's place in the whole. */

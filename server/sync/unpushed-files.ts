@@ -1,9 +1,9 @@
 // Which files of a lake are not known to be in object storage. It asks only the lake and the journal of its pushes, so it
 // answers while object storage is away.
 
+import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { isRawKey, listAll } from './object-store.ts'
-import { FOLD_STATE_NAME } from './raw-dates.ts'
 import { isSampleObject } from './replacement.ts'
 import { SyncJournal } from './sync-journal.ts'
 

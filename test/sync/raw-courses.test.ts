@@ -1,5 +1,6 @@
 // Two collectors on one bucket through random courses: recordings, seals, imports, folds, pushes at once, kills between any two
-// writes, empty and stale disks. In the end both lakes and the bucket hold the same bytes, those of a fold of all segments.
+// writes, empty and stale disks. In the end both lakes and the bucket hold the same bytes, those of a fold of all segments. In
+// other courses dates are also replaced and pruned: what was removed is nowhere in the end.
 //
 // RAW_COURSES says how many courses, RAW_COURSE_SEED runs one alone.
 
@@ -20,8 +21,10 @@ import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import { pullOpenDates, pushNewSegments } from '../../server/sync/open-dates.ts'
 import { withoutSuperseded } from '../../server/sync/raw-dates.ts'
+import { pruneRaw } from '../../server/commands/prune-raw.ts'
 import { S3Store } from '../../server/sync/s3-store.ts'
 import { TailedStore } from '../../server/sync/tailed-store.ts'
+import { rawKey } from '../../shared/lake-layout.ts'
 import { runs } from '../support/effort.ts'
 import { SeededRandom } from '../import/pieces/seeded-random.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
@@ -86,7 +89,10 @@ class Collector {
   #slices = new Map<string, SegmentFacts[]>()
   #sealed: SegmentFacts[] = []
   #stale: string | undefined
+  #removals = 0
   recorder = ''
+  /** Names of segments that were replaced or pruned here. */
+  readonly removed = new Set<string>()
   readonly name: string
 
   constructor(name: string, root: string, server: S3Server, random: SeededRandom) {
@@ -186,6 +192,36 @@ class Collector {
     await writeSegment(this.lake, { recorder: 'import', date, hour, fromMinute, toMinute: fromMinute + 4 })
   }
 
+  /** What `import --replace` does. @param isKilled before the replaced segments are removed */
+  async replace(isKilled: boolean): Promise<void> {
+    const date = this.#random.pick(DATES)
+    const before = await readManifest(this.lake, SOURCE, date)
+    if (before === undefined) return
+    const names = await segmentsOnDisk(this.lake, SOURCE, date)
+    const market = `KXHIGHNY-26JUN24-B${++this.#removals}`
+    const plan = { recorder: 'import', date, hour: 12, fromMinute: 0, toMinute: 5, market }
+    const added = await writeSegment(this.lake, plan)
+    const rule = { added: [added.name], replacedBy: before.epoch + 1 }
+    await foldHere(this.lake, [date], new Map([[date, rule]]))
+    this.#noteRemoved(names.filter((name) => name !== added.name))
+    for (const name of isKilled ? [] : names)
+      if (name !== added.name) await rm(join(this.lake, rawKey(SOURCE, date, name)), { force: true })
+  }
+
+  /** What `prune --keep-raw` does. */
+  async prune(): Promise<void> {
+    for await (const { key, reason } of pruneRaw(this.lake, DATES[1], true, undefined))
+      if (reason === undefined) this.#noteRemoved([key.slice(key.lastIndexOf('/') + 1)])
+  }
+
+  /** The recorder continues under another name: the same lines under the old one would be the removed segments again. */
+  #noteRemoved(names: readonly string[]): void {
+    for (const name of names) this.removed.add(name)
+    this.#slices = new Map()
+    this.#sealed = []
+    this.recorder = `${this.name}${this.#lives}x${++this.#removals}`
+  }
+
   /** @param isKilled before the manifest is written */
   async fold(date: string, isKilled: boolean): Promise<void> {
     const path = manifestPath(this.lake, SOURCE, date)
@@ -241,7 +277,7 @@ class Collector {
   }
 }
 
-async function course(t: TestContext, seed: number): Promise<void> {
+async function course(t: TestContext, seed: number, actions: readonly Action[]): Promise<void> {
   const random = new SeededRandom(seed)
   const server = await startS3Server(t)
   server.heedsConditions = random.chance(0.5)
@@ -253,7 +289,7 @@ async function course(t: TestContext, seed: number): Promise<void> {
     for (const collector of collectors) await collector.beginEmpty()
     for (let step = 0; step < STEPS; step++) {
       const collector = random.pick(collectors)
-      const what = random.pick(ACTIONS)
+      const what = random.pick(actions)
       const isKilled = random.chance(0.3)
       await collector.resume()
       done.push(`${collector.name} ${what}${isKilled ? ' killed' : ''}`)
@@ -265,6 +301,8 @@ async function course(t: TestContext, seed: number): Promise<void> {
       if (what === 'push') await collector.push()
       if (what === 'slices') await collector.pushSlices()
       if (what === 'both') await Promise.all(collectors.map((each) => each.push()))
+      if (what === 'replace') await collector.replace(isKilled)
+      if (what === 'prune') await collector.prune()
       if (what === 'copy') await collector.keepCopy()
       if (what === 'empty') await collector.beginEmpty()
       if (what === 'stale') await collector.beginStale()
@@ -300,6 +338,10 @@ async function course(t: TestContext, seed: number): Promise<void> {
       assert.deepEqual(names, await segmentsOnDisk(one.lake, SOURCE, date), 'every segment is listed')
       assert.deepEqual(withoutSuperseded(manifest?.segments ?? []).length, names.length, 'no slice is left')
     }
+    const removed = new Set(collectors.flatMap((each) => [...each.removed]))
+    const back = Object.keys(whole).filter((key) => removed.has(key.slice(key.lastIndexOf('/') + 1)))
+    assert.deepEqual(back, [], 'what was removed has come back')
+    if (removed.size > 0) return
     const anew = await foldedAnew(one.lake, await temporaryDirectory(t), DATES)
     assert.deepEqual(summary(anew), summary(whole), 'the fold of all segments')
   } catch (error) {
@@ -324,11 +366,17 @@ const ACTIONS = [
   'empty',
   'stale',
 ] as const
+const REMOVALS = ['replace', 'prune'] as const
+type Action = (typeof ACTIONS)[number] | (typeof REMOVALS)[number]
 
 function summary(tree: Record<string, string>): string[] {
   return Object.entries(tree).map(([key, bytes]) => `${key} ${bytes.length} ${bytes.slice(-40)}`)
 }
 
 test('from any state of their disks both collectors and the bucket end with the same bytes', async (t) => {
-  for (const seed of SEEDS) await course(t, seed)
+  for (const seed of SEEDS) await course(t, seed, ACTIONS)
+})
+
+test('what was replaced or pruned never comes back, from any state of their disks', async (t) => {
+  for (const seed of SEEDS) await course(t, seed, [...ACTIONS, ...REMOVALS])
 })

@@ -1,7 +1,7 @@
 // Raw segments and what is derived from them between lakes and a bucket.
 
 import assert from 'node:assert/strict'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -9,7 +9,7 @@ import { manifestPath, readManifest, segmentsOnDisk, writeManifest } from '../..
 import { pullOpenDates, pushNewSegments } from '../../server/sync/open-dates.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import type { ObjectStore } from '../../server/sync/object-store.ts'
-import { pruneRaw } from '../../server/sync/prune-raw.ts'
+import { pruneRaw } from '../../server/commands/prune-raw.ts'
 import { TailedStore } from '../../server/sync/tailed-store.ts'
 import { rawKey } from '../../shared/lake-layout.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
@@ -377,4 +377,51 @@ test('a manifest that lists a segment nobody has is named, with the remedy', asy
   noProblems(await push(server, lake))
   noProblems(await pull(server, copy, { raw: true }))
   assert.deepEqual(await readWhole(copy), await readWhole(lake))
+})
+
+test('segments that were pushed before any fold are folded by a later push', async (t) => {
+  const server = await startS3Server(t)
+  const lake = await temporaryDirectory(t)
+  await writeSegment(lake, { recorder: 'host1', date: DATE, hour: 3, fromMinute: 0, toMinute: 5 })
+  const clock = clockAt(Date.parse(`${DATE}T03:10:00Z`))
+  const remote = storeOf(server)
+  await pushNewSegments({
+    lake,
+    remote,
+    sources: [SOURCE],
+    clock,
+    signal: new AbortController().signal,
+  })
+  noProblems(await push(server, lake, { clock }))
+  assert.equal(await readManifest(lake, SOURCE, DATE), undefined, 'the recorder lists it')
+  noProblems(await push(server, lake))
+  assert.equal((await readManifest(lake, SOURCE, DATE))?.segments.length, 1)
+  assert.deepEqual(await bucketOf(server), await readWhole(lake))
+})
+
+test('a stale disk pulls the slices of the open hour, though its manifest lists more than that of the bucket', async (t) => {
+  const server = await startS3Server(t)
+  const clock = clockAt(Date.parse(`${DATE}T03:20:00Z`))
+  const lake = await temporaryDirectory(t)
+  const slice = async (fromMinute: number): Promise<void> => {
+    const firstLine = fromMinute === 0 ? 0 : fromMinute + 1
+    const plan = { recorder: 'host1', date: DATE, hour: 3, fromMinute, toMinute: fromMinute + 3, firstLine }
+    await writeSegment(lake, plan)
+    await foldHere(lake, [DATE])
+  }
+  await slice(0)
+  noProblems(await push(server, lake, { clock }))
+  await slice(3)
+  const stale = await temporaryDirectory(t)
+  await cp(lake, stale, { recursive: true })
+  await slice(6)
+  noProblems(await push(server, lake, { clock }))
+  const options = {
+    remote: storeOf(server),
+    sources: [SOURCE] as const,
+    clock,
+    signal: new AbortController().signal,
+  }
+  noProblems(await pullOpenDates({ ...options, lake: stale }))
+  assert.equal((await segmentsOnDisk(stale, SOURCE, DATE)).length, 3)
 })

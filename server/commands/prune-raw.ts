@@ -1,18 +1,13 @@
-// Removes raw segments of old dates from a lake. The manifest is written first, with a higher epoch and without segments: a killed
-// run is completed by the next one, and the next push removes the segments from object storage.
+// Removes raw segments of old dates from a lake. The date is sealed: the next push removes the segments from object storage.
 
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { rawKey } from '../../shared/lake-layout.ts'
 import { type LobSource, lobSources } from '../../shared/lob-sources.ts'
 import { MergeBusy, withSource } from '../fold/series-lock.ts'
-import {
-  type DateManifest,
-  rawDates,
-  readManifest,
-  segmentsOnDisk,
-  writeManifest,
-} from '../raw/date-manifest.ts'
-import { BUSY_WAIT_MS_MAX, DirectoryStore } from './directory-store.ts'
+import { type DateManifest, rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
+import { sealDate } from '../raw/date-removal.ts'
+import { BUSY_WAIT_MS_MAX } from '../sync/directory-store.ts'
 
 export interface PrunedSegment {
   readonly key: string
@@ -61,17 +56,13 @@ async function pruneDate(
   const manifest = await readManifest(lake, source, date)
   const reason = reasonToKeep(lake, source, date, manifest, names)
   if (reason !== undefined) return [{ key: rawKey(source, date, ''), sizeBytes: 0, reason }]
-  const isSealed = manifest!.segments.length === 0
-  if (isApplied && !isSealed)
-    await writeManifest(lake, { ...manifest!, epoch: manifest!.epoch + 1, segments: [] })
-  const local = new DirectoryStore(lake)
-  const pruned: PrunedSegment[] = []
-  for (const name of names) {
-    const key = rawKey(source, date, name)
-    const sizeBytes = (await local.stat(key))?.sizeBytes ?? 0
-    if (isApplied) await local.remove(key)
-    pruned.push({ key, sizeBytes })
-  }
+  const pruned = await Promise.all(
+    names.map(async (name) => {
+      const key = rawKey(source, date, name)
+      return { key, sizeBytes: (await stat(join(lake, key))).size }
+    }),
+  )
+  if (isApplied) await sealDate(lake, source, date)
   return pruned
 }
 

@@ -1,0 +1,61 @@
+// A collector that takes over with an empty lake just after midnight folds the dead one's last slices. The date before begins with
+// books of the date before that, of which it pulls only the fold state.
+
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { framesText, eventText } from '../../server/raw/segment-lines.ts'
+import { SegmentWriter } from '../../server/raw/segment-writer.ts'
+import { DirectoryStore } from '../../server/sync/directory-store.ts'
+import { syncLake } from '../../server/sync/lake-sync.ts'
+import { pullOpenDates, pushNewSegments } from '../../server/sync/open-dates.ts'
+import { delta, snapshot } from '../support/kalshi-frames.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { foldHere, folderOf, SOURCE } from './raw-lakes.ts'
+
+const [BEFORE, YESTERDAY, TODAY] = ['2026-06-24', '2026-06-25', '2026-06-26'] as const
+const MARKET = 'KXHIGHNY-26JUN24-T82'
+
+test('books that were known over midnight stay known when another collector takes over', async (t) => {
+  const [lake, next, bucket] = await Promise.all([1, 2, 3].map(() => temporaryDirectory(t)))
+  const remote = new DirectoryStore(bucket!)
+  const clock = { nowMs: () => Date.parse(`${TODAY}T00:10:00Z`), sleep: async () => {} }
+  const options = { remote, sources: [SOURCE] as const, clock, signal: new AbortController().signal }
+  let n = 0
+  const record = async (date: string, hour: number): Promise<void> => {
+    const writer = await SegmentWriter.open(lake!, { source: SOURCE, recorder: 'host1' })
+    const startMs = Date.parse(`${date}T00:00:00Z`) + hour * 3_600_000
+    for (let ms = startMs; ms < startMs + 3_600_000; ms += 60_000) {
+      const recvTs = BigInt(ms) * 1_000_000n
+      const place = () => ({ connection: 'host1/1/0/1', n: n++ })
+      if (n === 0) writer.add(eventText(recvTs, 'open', place()), recvTs)
+      const frame =
+        n === 1
+          ? snapshot(1, { market_ticker: MARKET, yes_dollars_fp: [['0.4500', '90.00']] })
+          : delta(n, { market_ticker: MARKET, ts_ms: ms })
+      writer.add(framesText(recvTs, JSON.stringify(frame), false, place()), recvTs)
+    }
+    await writer.finish({ date, hour, recorder: 'host1' })
+  }
+  for (let hour = 20; hour < 24; hour++) await record(BEFORE, hour)
+  for (let hour = 0; hour < 23; hour++) await record(YESTERDAY, hour)
+  await foldHere(lake!, [BEFORE, YESTERDAY])
+  await syncLake({ lake: lake!, remote, direction: 'push', clock })
+  await record(YESTERDAY, 23)
+  await pushNewSegments({ ...options, lake: lake! })
+  // The first collector is dead.
+  await pullOpenDates({ ...options, lake: next! })
+  const { failures } = await syncLake({
+    lake: next!,
+    remote,
+    direction: 'push',
+    clock,
+    folder: folderOf(next!),
+  })
+  assert.deepEqual(failures, [])
+  await foldHere(lake!, [YESTERDAY])
+  const file = `lob/source=${SOURCE}/series=KXHIGHNY/date=${YESTERDAY}.parquet`
+  const [whole, found] = await Promise.all([lake!, bucket!].map((root) => readFile(join(root, file))))
+  assert.ok(whole!.equals(found!), `${found!.length} bytes, not ${whole!.length}`)
+})
