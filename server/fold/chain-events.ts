@@ -2,12 +2,14 @@
 
 import { EVENT_ADD, EVENT_CLEAR, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
 import { NS_PER_DAY } from '../../shared/utc-date.ts'
+import { marketsOf } from '../feed/feed-message.ts'
 import type { LevelChange } from '../feed/feed-message.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import { CHAIN_LEFT, CHAIN_OVER, RECORDING_OVER } from '../lake/market-fold.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
 import type { Chain, ChainSink, FollowedMarket, TimedMessage } from './chain.ts'
 import type { FoldTally } from './fold-tally.ts'
+import { LEAVES_NS_MIN } from './message-times.ts'
 
 export interface ChainEventsOptions {
   /** Start of the UTC date, ns: events of another date are put to its nearest instant. */
@@ -30,10 +32,17 @@ export class ChainEvents implements ChainSink {
     this.#dayEnd = options.dayStart + NS_PER_DAY - 1n
   }
 
-  take(chain: Chain, { message: { seq = 0, body }, at, recvTs }: TimedMessage): void {
+  take(chain: Chain, { message, at, recvTs }: TimedMessage): void {
+    const { seq = 0, body } = message
     const { tally } = this.#options
     const place = { at, recvTs, seq }
     tally.messages++
+    // An imported line that stands among lines of the date before tells nothing of that date.
+    if (chain.name === undefined && at > this.#dayEnd + LEAVES_NS_MIN) {
+      const markets = marketsOf(message)
+      this.#leave(chain, place, (id) => markets.includes(id))
+      return
+    }
     switch (body.kind) {
       case 'book':
         this.#book(chain, body.marketId, place, body.levels)

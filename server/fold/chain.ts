@@ -81,6 +81,9 @@ export class Chain {
   lastSeq = 0
   lastAt = 0n
   lastRecvTs = 0n
+  /** When its connection was last heard through a message without a number in it. */
+  heardUntil = 0n
+  lastAsideKey: number | undefined
   readonly followed = new Map<string, FollowedMarket>()
   /** Of the chain that stands for a recorder's connection. */
   readonly leavings: Leaving[] = []
@@ -120,20 +123,9 @@ export class Chain {
 
   /** Without the keys of its lines. */
   state(): ChainState {
-    const {
-      id,
-      sid,
-      connection,
-      isBegun,
-      isEnded,
-      isTurned,
-      name,
-      firstSeq,
-      firstAt,
-      lastSeq,
-      lastAt,
-      lastRecvTs,
-    } = this
+    const { id, sid, connection, isBegun, isEnded, isTurned, name } = this
+    const { firstSeq, firstAt, lastSeq, lastAt, lastRecvTs } = this
+    const place = { firstSeq, firstAt, lastSeq, lastAt, lastRecvTs }
     return {
       id,
       sid,
@@ -142,11 +134,7 @@ export class Chain {
       isEnded,
       isTurned,
       name,
-      firstSeq,
-      firstAt,
-      lastSeq,
-      lastAt,
-      lastRecvTs,
+      ...place,
       followed: [...this.followed].map(([market, known]) => [market, { ...known }]),
       markets: [...this.markets],
       seriesFrom: [...this.#seriesFrom],
@@ -190,7 +178,8 @@ export class Chain {
 
   /** The keys of its latest lines, in no order. */
   get recentKeys(): readonly number[] {
-    return this.#recentKeys
+    const keys = this.#recentKeys
+    return this.lastAsideKey === undefined ? keys : [...keys, this.lastAsideKey]
   }
 
   /** The keys of its latest `count` lines. */

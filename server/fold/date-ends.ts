@@ -38,7 +38,7 @@ export class DateEnds {
     this.#heard = this.#heardTimes()
   }
 
-  /** A chain is heard through any subscription of its connection, unless a later chain has its own. */
+  /** A chain is heard through any subscription of its connection, unless numbers are missing behind it. */
   #heardTimes(): bigint[] {
     const { chains, connections } = this.#reading
     const lastOf = new Map<number, bigint>()
@@ -46,14 +46,14 @@ export class DateEnds {
     for (const chain of chains) {
       const connection = connections.of(chain.connection)
       const key = `${connection} ${chain.sid}`
-      lastOf.set(connection, later(chain.lastAt, lastOf.get(connection)))
+      lastOf.set(connection, later(later(chain.lastAt, chain.heardUntil), lastOf.get(connection)))
       lastOfSid.set(key, later(chain.lastAt, lastOfSid.get(key)))
     }
     return chains.map((chain) => {
       if (this.#continued.has(chain.id)) return later(chain.lastAt, this.#dayEnd)
       const connection = connections.of(chain.connection)
       const isReplaced = lastOfSid.get(`${connection} ${chain.sid}`)! > chain.lastAt
-      return isReplaced ? chain.lastAt : lastOf.get(connection)!
+      return isReplaced || chain.endCause === 'sequence gap' ? chain.lastAt : lastOf.get(connection)!
     })
   }
 

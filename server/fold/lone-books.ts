@@ -29,13 +29,9 @@ function isOfBooks({ messages }: Line): boolean {
   return messages.length > 0 && messages.every(({ body }) => body.kind === 'book')
 }
 
-function areAllOf(stated: ReadonlySet<string>, books: ReadonlySet<string>): boolean {
-  return stated.size > 1 && [...stated].every((id) => books.has(id))
-}
-
 /**
- * Places of `lines` at which a connection begins: lines of books with nothing between them that state the books of all
- * markets known so far, more than one. `known` are the markets stated before the first line.
+ * Places of `lines` at which a connection begins: lines of books of several markets with nothing between them, of all markets
+ * stated so far. `known` are those stated before the first line.
  */
 export function beginningsIn(lines: readonly Line[], known: ReadonlySet<string>): number[] {
   const starts: number[] = []
@@ -48,7 +44,7 @@ export function beginningsIn(lines: readonly Line[], known: ReadonlySet<string>)
       continue
     }
     const { end, books } = found
-    if (areAllOf(stated, books)) {
+    if (books.size > 1 && [...stated].every((id) => books.has(id))) {
       starts.push(place)
       stated = new Set()
     }
@@ -56,10 +52,4 @@ export function beginningsIn(lines: readonly Line[], known: ReadonlySet<string>)
     place = end - 1
   }
   return starts
-}
-
-/** Whether the first line is such a place. */
-export function isBeginning(lines: readonly Line[], known: ReadonlySet<string>): boolean {
-  const found = booksFrom(lines, 0)
-  return found !== undefined && areAllOf(known, found.books)
 }

@@ -8,7 +8,7 @@ import type { FoldTally } from './fold-tally.ts'
 import { clockOffset, messageTimes } from './message-times.ts'
 import type { RecordedTimes } from './message-times.ts'
 import { joinRuns, readRuns } from './numbered-runs.ts'
-import type { AsideMessage, LoneClose, NumberedMessage, Run } from './numbered-runs.ts'
+import type { AsideMessage, NumberedMessage, PieceRuns, Run } from './numbered-runs.ts'
 import type { Piece } from './piece.ts'
 
 /** A run may begin so long before its chain's end, by clocks that differ. */
@@ -55,7 +55,10 @@ export function predecessorOf<T extends Tail>(head: Head, tails: Iterable<T>): T
     // Other files may have what a piece lacks, but not later.
     if (tail.endsBefore !== undefined && head.firstAt > tail.endsBefore + OVERLAP_NS_MAX) continue
     if (head.beginsAfter !== undefined && tail.lastAt + OVERLAP_NS_MAX < head.beginsAfter) continue
-    if (!isNear(head, tail) || (head.isPartial && !holdsMarkets(head, tail))) continue
+    if (!isNear(head, tail)) continue
+    if (isBehind(head, tail)) return tail
+    // A recording of some markets may leave out more of them from one file to the next.
+    if (head.isPartial && ![...tail.markets].every((id) => head.markets.has(id))) continue
     const away = head.firstAt - tail.lastAt
     const isFit = [...head.markets].some((id) => tail.markets.has(id))
     const distance = away < 0n ? -away : away
@@ -67,10 +70,13 @@ export function predecessorOf<T extends Tail>(head: Head, tails: Iterable<T>): T
   return best
 }
 
-/** A recording of some markets may leave out more of them from one file to the next. */
-function holdsMarkets({ markets, afterKey }: Head, tail: Tail): boolean {
-  if (afterKey !== undefined && tail.recentKeys?.includes(afterKey) === true) return true
-  return [...tail.markets].every((id) => markets.has(id))
+/** The head's piece begins with a line of the tail. */
+function isBehind({ afterKey }: Pick<Head, 'afterKey'>, { recentKeys }: Pick<Tail, 'recentKeys'>): boolean {
+  return afterKey !== undefined && recentKeys?.includes(afterKey) === true
+}
+
+function isWithin(away: bigint): boolean {
+  return away <= NS_PER_DAY && away >= -OVERLAP_NS_MAX
 }
 
 /** By what the exchange or the recorder says: a recorder's clock may be off, and snapshots have only its times. */
@@ -78,7 +84,6 @@ function isNear(
   head: Pick<Head, 'firstAt' | 'firstRecvTs'>,
   tail: Pick<Tail, 'lastAt' | 'lastRecvTs'>,
 ): boolean {
-  const isWithin = (away: bigint): boolean => away <= NS_PER_DAY && away >= -OVERLAP_NS_MAX
   if (isWithin(head.firstAt - tail.lastAt)) return true
   const [first, last] = [head.firstRecvTs, tail.lastRecvTs]
   return first !== undefined && last !== undefined && isWithin(first - last)
@@ -143,7 +148,10 @@ export class NumberedChains {
       joinRuns([...late, ...read.flatMap((one) => one.runs)], this.#connections, this.#tally),
       (run) => late.has(run) || (late.size > 0 && isLate(run)),
     )
-    for (const close of read.flatMap((one) => one.closes)) this.#close(close)
+    for (const piece of read) {
+      this.#hear(piece)
+      for (const recvTs of piece.closes) this.#close(recvTs, piece.afterKey)
+    }
   }
 
   /** Nothing follows: what waits goes on from nothing, at its receive time. */
@@ -175,27 +183,33 @@ export class NumberedChains {
     if (run.isEnded) open.isEnded = chain.isEnded = true
     const lastSeq = open.lastSeq
     if (head.lastSeq >= lastSeq) open.endsBefore = chain.endsBefore = run.endsBefore
+    if (head.lastSeq > lastSeq) chain.endCause = undefined
     const list = added.get(open) ?? []
     added.set(open, list)
     for (const message of inOrder(run, isRepeat ? lastSeq : 0)) list.push(message)
     for (const { seq, key } of run.messages)
       if (!isRepeat || seq > lastSeq) chain.note(seq, key)
       else this.#tally.repeats++
+    chain.lastAsideKey = run.asides.at(-1)?.key ?? chain.lastAsideKey
     this.#tails.move(open, Math.max(lastSeq, run.messages.at(-1)!.seq))
     open.lastAt = later(head.lastAt, open.lastAt)
     if (head.lastRecvTs !== undefined) open.lastRecvTs = later(head.lastRecvTs, open.lastRecvTs)
     for (const id of run.markets) open.markets.add(id)
   }
 
-  /** Numbers are missing between a chain of the connection and what begins with `head`. */
-  #noteHole({ run, firstSeq, isPartial }: TimedRun): void {
+  /** Numbers are missing between a chain of the connection, or else the last one of the same markets, and `head`. */
+  #noteHole(head: TimedRun): void {
+    const { run, firstSeq, isPartial } = head
     if (firstSeq <= 1 || isPartial) return
     const connection = this.#connections.of(run.connection)
-    const before = this.#tails.ofSid(run.sid).findLast(({ chain, lastSeq }) => {
-      if (lastSeq >= firstSeq - 1) return false
-      const isOwn = this.#connections.of(chain.connection) === connection
-      return isOwn || (run.afterKey !== undefined && chain.recentKeys.includes(run.afterKey))
-    })
+    const earlier = this.#tails.ofSid(run.sid).filter(({ lastSeq }) => lastSeq < firstSeq - 1)
+    const own = earlier.findLast(
+      (tail) => this.#connections.of(tail.chain.connection) === connection || isBehind(head, tail),
+    )
+    const alike = earlier.filter(
+      (tail) => !tail.isEnded && isNear(head, tail) && [...run.markets].some((id) => tail.markets.has(id)),
+    )
+    const before = own ?? alike.toSorted((a, b) => (a.lastAt < b.lastAt ? 1 : -1))[0]
     if (before === undefined) return
     before.chain.endCause = 'sequence gap'
     this.#tally.missing.holes++
@@ -227,8 +241,22 @@ export class NumberedChains {
     return open
   }
 
+  /** The connection of a piece is heard in the next one, which has no number of it. */
+  #hear({ afterKey, lone }: PieceRuns): void {
+    const open =
+      lone.length === 0 ? undefined : this.#open.find(({ chain }) => chain.recentKeys.includes(afterKey!))
+    if (open === undefined) {
+      for (const { message } of lone)
+        if (message.body.kind === 'other') this.#tally.countSkipped(message.body.name)
+      return
+    }
+    for (const { message, recvTs } of lone)
+      open.waiting.push({ seq: open.lastSeq, key: undefined, message, ts: message.ts, recvTs })
+    open.chain.lastAsideKey = lone.at(-1)!.key
+  }
+
   /** A piece begins with the end of a connection of which it has nothing else: of the one that was heard last before. */
-  #close({ recvTs, afterKey }: LoneClose): void {
+  #close(recvTs: bigint, afterKey: number | undefined): void {
     let last: OpenChain | undefined
     for (const open of this.#open) {
       if (open.isEnded) continue
@@ -265,11 +293,12 @@ export class NumberedChains {
     const before = chain.firstAt === undefined ? undefined : chain.lastAt
     const times = messageTimes(waiting, offset, before)
     for (let place = 0; place < waiting.length; place++) {
-      const { message, ts, recvTs } = waiting[place]!
+      const { key, message, ts, recvTs } = waiting[place]!
       const at = times[place]
       if (at === undefined) continue
       if (ts !== undefined && ts !== at) this.#tally.correctedTimes++
-      chain.hear(at, recvTs ?? at)
+      if (key === undefined) chain.heardUntil = later(at, chain.heardUntil)
+      else chain.hear(at, recvTs ?? at)
       this.#sink.take(chain, { message, at, recvTs: recvTs ?? at })
     }
   }

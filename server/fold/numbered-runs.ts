@@ -1,10 +1,11 @@
 // Runs: consecutive numbers of one subscription in a piece. Runs that share a message are one.
 
+import { marketsOf } from '../feed/feed-message.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Connections } from './chain.ts'
 import type { FoldTally } from './fold-tally.ts'
-import type { Piece } from './piece.ts'
+import type { Line, Piece } from './piece.ts'
 
 export interface NumberedMessage {
   readonly seq: number
@@ -16,6 +17,7 @@ export interface NumberedMessage {
 /** A message without a number of its own, and the number after which it came. */
 export interface AsideMessage {
   readonly afterSeq: number
+  readonly key: number
   readonly recvTs: bigint | undefined
   readonly message: FeedMessage
 }
@@ -49,127 +51,158 @@ interface OpenPiece {
   runs: Map<number, Run>
 }
 
-/** Messages that a piece holds besides its runs. */
+/** What a piece holds. */
 export interface PieceRuns {
   readonly runs: readonly Run[]
-  readonly closes: readonly LoneClose[]
-}
-
-/** A connection closed of which the piece has no message before, but for the line that it shares with the piece before. */
-export interface LoneClose {
-  readonly recvTs: bigint
+  /** The line that it shares with the piece before. */
   readonly afterKey: number | undefined
+  /** What comes behind that line, where the piece has no number of its connection. */
+  readonly lone: readonly Omit<AsideMessage, 'afterSeq'>[]
+  /** When a connection closed of which the piece has no number before. */
+  readonly closes: readonly bigint[]
 }
 
 export function readRuns(piece: Piece, connections: Connections, tally: FoldTally): PieceRuns {
-  const runs: Run[] = []
-  const closes: LoneClose[] = []
-  let afterKey: number | undefined
-  const seen = new Set<number>()
-  const subscriptions = new Subscriptions(piece.useYesPrice)
-  const isPartial = piece.sequence === 'per-market'
-  let open: OpenPiece = { connection: connections.add(), isFirst: true, runs: new Map() }
-  const startConnection = (isEnded: boolean): void => {
-    if (isEnded) for (const run of open.runs.values()) run.isEnded = true
-    open = { connection: connections.add(), isFirst: false, runs: new Map() }
+  const reading = new RunReading(piece, connections, tally)
+  for (const line of piece.lines) reading.read(line)
+  return reading
+}
+
+/** Reads the lines of a piece into runs. */
+class RunReading implements PieceRuns {
+  readonly runs: Run[] = []
+  lone: Omit<AsideMessage, 'afterSeq'>[] = []
+  readonly closes: bigint[] = []
+  afterKey: number | undefined
+  readonly #connections: Connections
+  readonly #tally: FoldTally
+  readonly #isPartial: boolean
+  readonly #subscriptions: Subscriptions
+  readonly #seen = new Set<number>()
+  #open: OpenPiece
+
+  constructor({ sequence, useYesPrice }: Piece, connections: Connections, tally: FoldTally) {
+    this.#connections = connections
+    this.#tally = tally
+    this.#isPartial = sequence === 'per-market'
+    this.#subscriptions = new Subscriptions(useYesPrice)
+    this.#open = { connection: connections.add(), isFirst: true, runs: new Map() }
   }
-  const aside = (run: Run, message: FeedMessage, recvTs: bigint | undefined): void => {
-    run.asides.push({ afterSeq: run.messages.at(-1)!.seq, recvTs, message })
-  }
-  const close = (recvTs: bigint | undefined): void => {
-    if (open.runs.size === 0 && recvTs !== undefined) closes.push({ recvTs, afterKey })
-    startConnection(true)
-    subscriptions.clear()
-  }
-  for (const { key, recvTs, messages, isOverlap, isSkipped } of piece.lines) {
+
+  read({ key, recvTs, messages, isOverlap, isSkipped }: Line): void {
     // Numbers do not tell what it was where those of other markets are missing too.
-    if (isSkipped === true && isPartial) {
-      startConnection(true)
-    }
+    if (isSkipped === true && this.#isPartial) this.#endConnection()
     if (isOverlap === true) {
-      afterKey = key
-      continue
+      this.afterKey = key
+      return
     }
-    for (const message of messages) {
-      const { sid, seq, body } = message
-      if (body.kind === 'disconnect') {
-        close(recvTs)
-        continue
-      }
-      if (body.kind === 'subscribe') {
-        subscriptions.rememberCommand(body.id, body.useYesPrice)
-        continue
-      }
-      if (body.kind === 'subscribed' && body.subscription !== undefined) {
-        const begins = body.subscription
-        // Beside subscriptions that went on from before the piece it is another connection's.
-        if (open.runs.has(begins) || (!isPartial && hasOlderRuns(open))) startConnection(false)
-        subscriptions.begin(body.id, begins)
-      }
-      if (sid === undefined || seq === undefined) {
-        for (const run of open.runs.values())
-          if (sid === undefined || run.sid === sid) aside(run, message, recvTs)
-        continue
-      }
-      if (body.kind === 'finished')
-        for (const run of open.runs.values()) if (run.sid !== sid) aside(run, message, recvTs)
-      const identity = messages.length === 1 ? key : key + seq
-      if (seen.has(identity)) {
-        tally.repeats++
-        continue
-      }
-      seen.add(identity)
-      let run = open.runs.get(sid)
-      const last = run?.messages.at(-1)!.seq
-      const isCut = last !== undefined && seq > last + 1 && !isPartial
-      const beginsAfter = isCut ? timeOf(run!.messages.at(-1)!) : undefined
-      if (last !== undefined && seq <= last) {
-        startConnection(false)
-        run = undefined
-      } else if (run === undefined && seq === 1 && !isPartial && hasOlderRuns(open)) startConnection(false)
-      else if (run === undefined && body.kind === 'book' && isStatedBeside(open, sid, body.marketId))
-        startConnection(false)
-      if (run === undefined || isCut) {
-        if (run !== undefined) run.endsBefore = message.ts ?? recvTs
-        const { isBegun, isTurned } = subscriptions.take(sid)
-        run = {
-          sid,
-          isPartial,
-          messages: [],
-          asides: [],
-          connection: open.connection,
-          afterKey: open.isFirst ? afterKey : undefined,
-          isBegun,
-          isTurned,
-          isEnded: false,
-          endsBefore: undefined,
-          beginsAfter,
-          markets: new Set(),
-        }
-        runs.push(run)
-        open.runs.set(sid, run)
-      }
-      run.messages.push({ seq, key: identity, recvTs, message })
-      if (body.kind === 'book') run.markets.add(body.marketId)
-      else if (body.kind === 'changes') for (const { marketId } of body.changes) run.markets.add(marketId)
-      if (body.kind === 'unsubscribed') open.runs.delete(sid)
-    }
+    for (const message of messages)
+      this.#take(message, messages.length === 1 ? key : key + (message.seq ?? 0), recvTs)
   }
-  return { runs, closes }
-}
 
-function timeOf({ message: { ts }, recvTs }: NumberedMessage): bigint | undefined {
-  return ts ?? recvTs
-}
+  #take(message: FeedMessage, key: number, recvTs: bigint | undefined): void {
+    const { sid, seq, body } = message
+    if (body.kind === 'disconnect') {
+      if (this.#open.runs.size === 0 && recvTs !== undefined) this.closes.push(recvTs)
+      this.#endConnection()
+      this.#subscriptions.clear()
+      return
+    }
+    if (body.kind === 'subscribe') {
+      this.#subscriptions.rememberCommand(body.id, body.useYesPrice)
+      return
+    }
+    if (body.kind === 'subscribed' && body.subscription !== undefined) {
+      // Beside subscriptions that went on from before the piece it is another connection's.
+      if (this.#open.runs.has(body.subscription) || this.#hasOlderRuns()) this.#beginConnection()
+      this.#subscriptions.begin(body.id, body.subscription)
+    }
+    for (const run of this.#runsBeside(message))
+      run.asides.push({ afterSeq: run.messages.at(-1)!.seq, key, recvTs, message })
+    if (sid === undefined || seq === undefined) {
+      const { isFirst, runs } = this.#open
+      if (isFirst && runs.size === 0 && body.kind === 'other') this.lone.push({ key, recvTs, message })
+      return
+    }
+    if (this.#seen.has(key)) {
+      this.#tally.repeats++
+      return
+    }
+    this.#seen.add(key)
+    const run = this.#runOf({ seq, key, recvTs, message }, sid)
+    run.messages.push({ seq, key, recvTs, message })
+    for (const id of marketsOf(message)) run.markets.add(id)
+    if (body.kind === 'unsubscribed') this.#open.runs.delete(sid)
+  }
 
-/** Where markets were left out, most subscriptions seem to have begun before the piece. */
-function hasOlderRuns({ runs }: OpenPiece): boolean {
-  return [...runs.values()].some(({ messages }) => messages[0]!.seq !== 1)
-}
+  #endConnection(): void {
+    for (const run of this.#open.runs.values()) run.isEnded = true
+    this.#beginConnection()
+  }
 
-/** No connection has a market in two subscriptions. */
-function isStatedBeside({ runs }: OpenPiece, sid: number, marketId: string): boolean {
-  return [...runs.values()].some((run) => run.sid !== sid && run.markets.has(marketId))
+  #beginConnection(): void {
+    this.#open = { connection: this.#connections.add(), isFirst: false, runs: new Map() }
+  }
+
+  /** The runs that a message without a number in them concerns. One of another subscription shows that the connection is heard. */
+  #runsBeside({ sid, seq, body }: FeedMessage): readonly Run[] {
+    const runs = [...this.#open.runs.values()]
+    if (sid === undefined || body.kind === 'finished')
+      return runs.filter((run) => seq === undefined || run.sid !== sid)
+    if (seq !== undefined) return []
+    const own = runs.filter((run) => run.sid === sid)
+    return own.length === 0 && body.kind === 'other' ? runs.slice(0, 1) : own
+  }
+
+  /** The run of a message: that of its subscription, or a new one where numbers are missing or another connection begins. */
+  #runOf(message: NumberedMessage, sid: number): Run {
+    const { seq, recvTs } = message
+    const { body, ts } = message.message
+    const run = this.#open.runs.get(sid)
+    const last = run?.messages.at(-1)
+    if (run !== undefined && last !== undefined && seq > last.seq) {
+      if (seq === last.seq + 1 || this.#isPartial) return run
+      run.endsBefore = ts ?? recvTs
+      return this.#beginRun(sid, last.message.ts ?? last.recvTs)
+    }
+    const isAnother =
+      run !== undefined ||
+      (seq === 1 && this.#hasOlderRuns()) ||
+      (body.kind === 'book' && this.#isStatedBeside(sid, body.marketId))
+    if (isAnother) this.#beginConnection()
+    return this.#beginRun(sid, undefined)
+  }
+
+  #beginRun(sid: number, beginsAfter: bigint | undefined): Run {
+    const { connection, isFirst, runs } = this.#open
+    const run: Run = {
+      ...this.#subscriptions.take(sid),
+      sid,
+      isPartial: this.#isPartial,
+      messages: [],
+      asides: [],
+      connection,
+      afterKey: isFirst ? this.afterKey : undefined,
+      isEnded: false,
+      endsBefore: undefined,
+      beginsAfter,
+      markets: new Set(),
+    }
+    if (isFirst) this.lone = []
+    this.runs.push(run)
+    runs.set(sid, run)
+    return run
+  }
+
+  /** Where markets were left out, most subscriptions seem to have begun before the piece. */
+  #hasOlderRuns(): boolean {
+    return !this.#isPartial && [...this.#open.runs.values()].some(({ messages }) => messages[0]!.seq !== 1)
+  }
+
+  /** No connection has a market in two subscriptions. */
+  #isStatedBeside(sid: number, marketId: string): boolean {
+    return [...this.#open.runs.values()].some((run) => run.sid !== sid && run.markets.has(marketId))
+  }
 }
 
 /** The runs, those that share a message put together. */

@@ -175,9 +175,9 @@ function linesInOrder(lists: readonly (readonly Line[])[]): Line[] {
       if (!lineOf.has(line.key)) lineOf.set(line.key, line)
       if (before !== undefined && !pairs.has(`${before} ${line.key}`)) {
         pairs.add(`${before} ${line.key}`)
-        const list = next.get(before)
-        if (list === undefined) next.set(before, [line.key])
-        else list.push(line.key)
+        const following = next.get(before)
+        if (following === undefined) next.set(before, [line.key])
+        else following.push(line.key)
         missing.set(line.key, (missing.get(line.key) ?? 0) + 1)
       }
       before = line.key
@@ -209,9 +209,19 @@ function linesInOrder(lists: readonly (readonly Line[])[]): Line[] {
   return result
 }
 
+/** Of lines received at one time, by the exchange's time; a book stands before the changes of its time. */
 function compareReceipts(a: Line, b: Line): number {
-  const [left, right] = [a.recvTs ?? 0n, b.recvTs ?? 0n]
-  return left < right ? -1 : left > right ? 1 : a.key - b.key
+  const [left, right] = [a.messages[0], b.messages[0]]
+  return (
+    compareTimes(a.recvTs, b.recvTs) ||
+    compareTimes(left?.ts, right?.ts) ||
+    Number(right?.body.kind === 'book') - Number(left?.body.kind === 'book') ||
+    a.key - b.key
+  )
+}
+
+function compareTimes(a = 0n, b = 0n): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }
 
 /** A binary heap of places, the smallest first. */

@@ -6,7 +6,7 @@ import type { Chain, ChainSink, Connections } from './chain.ts'
 import type { GapCause, FoldTally } from './fold-tally.ts'
 import { lineTimes, offsetOf, provenAt } from './line-times.ts'
 import type { LineTimes } from './line-times.ts'
-import { beginningsIn, isBeginning } from './lone-books.ts'
+import { beginningsIn } from './lone-books.ts'
 import type { ChainTarget } from './numbered-chains.ts'
 import type { Line, Piece } from './piece.ts'
 import { joinStretches, ownCount, readStretches, statedMarkets } from './stretches.ts'
@@ -127,7 +127,7 @@ export class UnnumberedChains {
   }
 
   #place(head: TimedStretch, closes: readonly bigint[], added: Map<OpenChain, TimedStretch[]>): void {
-    const open = head.goesOnFrom ?? this.#chainOf(head, closes)
+    const open = head.goesOnFrom ?? silentPredecessorOf(head, this.#open, closes) ?? this.#begin(head)
     const { chain } = open
     const own = added.get(open)
     if (own === undefined) added.set(open, [head])
@@ -139,13 +139,6 @@ export class UnnumberedChains {
     if (!head.isEnded) return
     open.isEnded = chain.isEnded = true
     chain.endCause ??= head.endCause
-  }
-
-  /** The chain of a stretch. One that begins with the books of all markets of a chain does not go on from it. */
-  #chainOf(head: TimedStretch, closes: readonly bigint[]): OpenChain {
-    const open = silentPredecessorOf(head, this.#open, closes)
-    if (open === undefined) return this.#begin(head)
-    return isBeginning(head.lines, open.markets) ? this.#begin({ ...head, isBegun: true }) : open
   }
 
   #begin({ isBegun, silence, isTurned }: TimedStretch): OpenChain {

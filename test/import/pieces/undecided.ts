@@ -1,0 +1,92 @@
+// Cases in which messages without numbers do not tell how they belong together, whatever reads them. Then books may be
+// unknown, and the bytes may depend on the cut. Books that the recordings do not prove are wrong in every case.
+
+import type { Cut, FilePiece } from './cuts.ts'
+import { lineOf } from './recorded-frames.ts'
+import type { LineForm, Message } from './recorded-frames.ts'
+import type { RecordedWorld, Recording } from './recording-model.ts'
+import { NS_PER_S } from './true-world.ts'
+
+/** A connection may go on in another file within so long, or within its longest pause. */
+const PAUSE_NS = 60n * NS_PER_S
+/** Books of all markets within so long look like the beginning of a connection. */
+const TOGETHER_NS = NS_PER_S / 2n
+
+/** Why the messages of a case do not decide; `undefined` where they do. */
+export function whyUndecided({ world, recordings }: RecordedWorld, cut: Cut): string | undefined {
+  if (world.source === 'kalshi') return undefined
+  if (recordings.some(hasBooksTogether)) return 'books of all markets are sent again together'
+  const files = cut.imports.flat()
+  for (const file of files) {
+    const head = bareBeginning(file, files)
+    if (head === undefined) continue
+    const ends = files.flatMap((other) =>
+      bareEnds(other, files).filter((end) => fits(end, head, other, file)),
+    )
+    const before = file.recording.messages[file.recording.messages.indexOf(head) - 1]!
+    if (!ends.includes(before)) return 'a connection pauses for more than a minute at a cut'
+    if (new Set(ends).size > 1) return 'several ends fit a beginning'
+  }
+  return undefined
+}
+
+function hasBooksTogether({ messages }: Recording): boolean {
+  return messages.some((first, index) => {
+    const { connection } = first
+    if (messages[index - 1]?.connection !== connection) return false
+    const own = messages.filter((message) => message.connection === connection)
+    const markets = new Set(own.flatMap(({ parts }) => parts.map(({ market }) => market)))
+    const together = new Set<number>()
+    for (const { recvTs, parts, isArray } of messages.slice(index)) {
+      const [part] = parts
+      if (isArray === true || part?.kind !== 'book' || recvTs - first.recvTs > TOGETHER_NS) break
+      together.add(part.market)
+    }
+    return markets.size > 1 && together.size === markets.size
+  })
+}
+
+/** The first message of a file that goes on with a connection, unless another file has it behind the one before. */
+function bareBeginning({ recording, messages }: FilePiece, files: readonly FilePiece[]): Message | undefined {
+  const [head] = messages as [Message]
+  const before = recording.messages[recording.messages.indexOf(head) - 1]
+  if (before?.connection !== head.connection) return undefined
+  const isShown = files.some((file) => file.messages.indexOf(head) > 0)
+  return isShown ? undefined : head
+}
+
+/** Messages of a file after which no file has anything of the connection, which nothing ended. */
+function bareEnds({ messages }: FilePiece, files: readonly FilePiece[]): Message[] {
+  return messages.filter((message, index) => {
+    const next = messages[index + 1]
+    if (message.other === 'disconnect' || next?.connection === message.connection) return false
+    return !files.some((file) => {
+      const place = file.messages.indexOf(message)
+      return place !== -1 && file.messages[place + 1]?.connection === message.connection
+    })
+  })
+}
+
+function fits(end: Message, head: Message, ends: FilePiece, heads: FilePiece): boolean {
+  const pause = head.recvTs - end.recvTs
+  return pause >= 0n && (pause <= longestPause(ends, end) || pause <= longestPause(heads, head))
+}
+
+/** The longest pause of a message's connection in a file. */
+function longestPause({ messages }: FilePiece, { connection }: Message): bigint {
+  const own = messages.filter((message) => message.connection === connection)
+  return own.reduce((longest, { recvTs }, index) => {
+    const pause = index === 0 ? 0n : recvTs - own[index - 1]!.recvTs
+    return pause > longest ? pause : longest
+  }, PAUSE_NS)
+}
+
+const ANY_FORM: LineForm = { isInteger: false, wrapper: 'number' }
+
+/** Messages that two recorders received at one time cannot be told from one that stands in two files. */
+export function areAlike({ world, recordings }: RecordedWorld): boolean {
+  const lines = recordings.flatMap(({ messages }) => [
+    ...new Set(messages.map((message) => lineOf(message, world, ANY_FORM))),
+  ])
+  return world.source === 'polymarket' && new Set(lines).size < lines.length
+}
