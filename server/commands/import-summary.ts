@@ -1,7 +1,7 @@
 // What an import prints at its end: the files, and everything of the recording that is not in them.
 
 import { relative } from 'node:path'
-import type { WrittenLobFile } from '../fold/fold-raw-dates.ts'
+import type { WrittenLobFile } from '../lake/lob-publication.ts'
 import type { MarketDay } from '../fold/fold-report.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
 import type { ImportResult } from '../import/recording-import.ts'

@@ -4,10 +4,9 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { rawKey } from '../../shared/lake-layout.ts'
 import { type LobSource, lobSources } from '../../shared/lob-sources.ts'
-import { MergeBusy, withSource } from '../fold/series-lock.ts'
+import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from '../fold/series-lock.ts'
 import { type DateManifest, rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { sealDate } from '../raw/date-removal.ts'
-import { BUSY_WAIT_MS_MAX } from '../sync/directory-store.ts'
 
 export interface PrunedSegment {
   readonly key: string

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { dateOfLakeFileName, lobSourceDirectory } from '../../shared/lake-layout.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
-import { MergeBusy, type SeriesPlace, withSeries } from '../fold/series-lock.ts'
+import { BUSY_WAIT_MS_MAX, MergeBusy, type SeriesPlace, withSeries } from '../fold/series-lock.ts'
 import { DirectoryStore } from '../sync/directory-store.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
@@ -55,8 +55,6 @@ const OPTIONS: readonly OptionDeclaration[] = [
   ...S3_OPTIONS,
 ]
 
-/** A publication of a recorder takes no longer; an import does, and is not waited for. */
-const BUSY_WAIT_MS_MAX = 5_000
 const KEPT_DAYS_MAX = 36_500
 
 const HELP = `Usage: bookcast prune --lake <dir> [--before <date>] [--keep-raw <days>] [--kept-in <place>] [--apply]

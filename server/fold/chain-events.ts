@@ -3,7 +3,7 @@
 import { EVENT_ADD, EVENT_CLEAR, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
 import { NS_PER_DAY } from '../../shared/utc-date.ts'
 import { marketsOf } from '../feed/feed-message.ts'
-import type { LevelChange } from '../feed/feed-message.ts'
+import type { FeedBody, LevelChange } from '../feed/feed-message.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import { CHAIN_LEFT, CHAIN_OVER, RECORDING_OVER } from '../lake/market-fold.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
@@ -43,28 +43,12 @@ export class ChainEvents implements ChainSink {
       this.#leave(chain, place, (id) => markets.includes(id))
       return
     }
-    switch (body.kind) {
-      case 'book':
-        this.#book(chain, body.marketId, place, body.levels)
-        return
-      case 'changes':
-        for (const change of body.changes) this.#change(chain, place, body.event, change)
-        return
-      case 'following':
-        this.#leave(chain, place, (id) => !body.marketIds.has(id))
-        return
-      case 'left':
-        this.#leave(chain, place, (id) => body.tokens.has(id.slice(id.lastIndexOf(':') + 1)))
-        return
-      case 'unsubscribed':
-        this.#leave(chain, place, () => true)
-        return
-      case 'finished':
-        this.#leave(chain, place, (id) => id === body.marketId)
-        return
-      case 'other':
-        tally.countSkipped(body.name)
-    }
+    const isLeft = leftMarkets(body)
+    if (isLeft !== undefined) this.#leave(chain, place, isLeft)
+    else if (body.kind === 'book') this.#book(chain, body.marketId, place, body.levels)
+    else if (body.kind === 'other') tally.countSkipped(body.name)
+    else if (body.kind === 'changes')
+      for (const change of body.changes) this.#change(chain, place, body.event, change)
   }
 
   /**
@@ -139,6 +123,22 @@ export class ChainEvents implements ChainSink {
     })
     if (bytes > 0) onGrown(bytes)
     if (event <= EVENT_ADD) tally.events++
+  }
+}
+
+/** Which markets a chain no longer follows after a message; undefined where it says nothing of that. */
+export function leftMarkets(body: FeedBody): ((marketId: string) => boolean) | undefined {
+  switch (body.kind) {
+    case 'following':
+      return (id) => !body.marketIds.has(id)
+    case 'left':
+      return (id) => body.tokens.has(id.slice(id.lastIndexOf(':') + 1))
+    case 'unsubscribed':
+      return () => true
+    case 'finished':
+      return (id) => id === body.marketId
+    default:
+      return undefined
   }
 }
 

@@ -66,7 +66,7 @@ export class DateReading implements OwnDate, EndingDate {
     this.#own = new OwnConnections({
       isNumbered: options.isNumbered,
       dateOf: () => this,
-      only: this,
+      isOneDate: true,
       tally: options.tally,
     })
   }

@@ -1,10 +1,11 @@
 // An order to fold dates, as plain data, so that a thread can carry it out, and its outcome.
 
 import type { LobSource } from '../../shared/lob-sources.ts'
+import type { WrittenLobFile } from '../lake/lob-publication.ts'
 import { FoldReport } from './fold-report.ts'
 import type { MarketDay } from './fold-report.ts'
 import { foldRawDates } from './fold-raw-dates.ts'
-import type { DateRule, FoldRawOptions, WrittenLobFile } from './fold-raw-dates.ts'
+import type { DateRule, FoldRawOptions } from './fold-raw-dates.ts'
 import { FoldTally } from './fold-tally.ts'
 
 export interface FoldOrder {

@@ -1,17 +1,19 @@
 // Folds dates of a lake from its raw segments and publishes their order-book files. All files of a run are finished and read back
 // before the first is published. The manifest of a date is written last: it never promises more than its files.
 
-import { existsSync, renameSync } from 'node:fs'
-import { rm, stat } from 'node:fs/promises'
+import { renameSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { lobSeriesDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
-import { haveEqualBytes, syncDirectory } from '../lake/durable-file.ts'
+import { syncDirectory } from '../lake/durable-file.ts'
 import { removeWhileEmpty } from '../lake/empty-directories.ts'
 import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
-import type { ConsolidatedFile, DateListener } from '../lake/series-consolidation.ts'
+import { describeFiles, publishFiles } from '../lake/lob-publication.ts'
+import type { WrittenLobFile } from '../lake/lob-publication.ts'
+import type { DateListener } from '../lake/series-consolidation.ts'
 import { stageFile } from '../lake/temporary-file.ts'
 import { MERGE_WAIT_MS_MAX, lockSeries, lockSource } from './series-lock.ts'
 import type { MergeLock } from './series-lock.ts'
@@ -72,20 +74,6 @@ export class MissingSeriesError extends Error {
     )
     this.name = 'MissingSeriesError'
   }
-}
-
-export interface WrittenLobFile {
-  readonly path: string
-  readonly series: string
-  readonly date: string
-  /** `unchanged`: the lake held the same bytes already. */
-  readonly status: 'written' | 'replaced' | 'unchanged'
-  readonly rows: number
-  readonly markets: number
-  readonly gaps: number
-  readonly coversFrom: bigint
-  readonly coversTo: bigint
-  readonly sizeBytes: number
 }
 
 /** The system failed between two steps of publishing: some files are in the lake. The same again completes them. */
@@ -224,23 +212,13 @@ class RawFold {
     const files = folded.flatMap((date) => date.files)
     for (const date of folded) this.#checkSeries(date)
     if (!isDryRun) await this.#lock([...new Set(files.map(({ series }) => series))].toSorted())
-    const statuses: WrittenLobFile['status'][] = []
-    for (const { writer } of files) {
-      const isThere = existsSync(writer.path)
-      const isUnchanged = isThere && (await haveEqualBytes(writer.path, writer.temporaryPath))
-      statuses.push(isUnchanged ? 'unchanged' : isThere ? 'replaced' : 'written')
-    }
-    const sizes = await Promise.all(files.map(async ({ writer }) => (await stat(writer.temporaryPath)).size))
+    const written = await describeFiles(files)
     // What could fail for want of space is done before the first rename.
     if (!isDryRun) for (const date of folded) await this.#stageNotes(date)
     signal.throwIfAborted()
     this.#lost.signal.throwIfAborted()
     if (!isDryRun) {
-      for (const [index, { writer }] of files.entries()) {
-        if (statuses[index] === 'unchanged') continue
-        renameSync(writer.temporaryPath, writer.path)
-        this.#published.push(relative(lake, writer.path))
-      }
+      publishFiles(files, written, (path) => this.#published.push(relative(lake, path)))
       const staged = this.#notes.splice(0)
       for (const [index, { temporary, path }] of staged.entries()) {
         try {
@@ -253,7 +231,7 @@ class RawFold {
       const paths = [...files.map(({ writer }) => writer.path), ...staged.map(({ path }) => path)]
       for (const directory of new Set(paths.map((path) => dirname(path)))) await syncDirectory(directory)
     }
-    return files.map((file, index) => writtenFile(file, statuses[index]!, sizes[index]!))
+    return written
   }
 
   #checkSeries({ date, files }: FoldedDate): void {
@@ -299,23 +277,3 @@ async function segmentsOf(
 
 /** Dates after the last one that a change may reach. */
 const NEIGHBOURS_MAX = 31
-
-function writtenFile(
-  { writer, series, date, coversFrom, coversTo, figures }: ConsolidatedFile,
-  status: WrittenLobFile['status'],
-  sizeBytes: number,
-): WrittenLobFile {
-  const { rows, gaps, markets } = figures
-  return {
-    path: writer.path,
-    series,
-    date,
-    status,
-    rows,
-    markets: markets.length,
-    gaps,
-    coversFrom,
-    coversTo,
-    sizeBytes,
-  }
-}

@@ -9,7 +9,7 @@ import type { Line } from './piece.ts'
 import { isFirstBooks } from './stretches.ts'
 
 /** A book that is received so long after its last change was not sent because it changed. */
-const BOOK_AGE_NS_MAX = 1_000_000_000n
+export const BOOK_AGE_NS_MAX = 1_000_000_000n
 /** A book received so long after the next message's time was sent before that. */
 const UNDER_WAY_NS_MAX = 1_000_000_000n
 

@@ -69,8 +69,12 @@ export function clockOffset(times: Iterable<RecordedTimes>): bigint | undefined 
     count++
   }
   judge(undefined)
-  if (smallest === undefined) return undefined
-  return smallest < 0n || smallest > LAG_NS_MAX ? smallest : 0n
+  return smallest === undefined ? undefined : offsetOfLag(smallest)
+}
+
+/** By how much the recorder's clock is off, ns, if its smallest receive time less the exchange's is `lag`. */
+export function offsetOfLag(lag: bigint): bigint {
+  return lag < 0n || lag > LAG_NS_MAX ? lag : 0n
 }
 
 /**

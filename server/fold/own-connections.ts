@@ -5,34 +5,19 @@
 import { NS_PER_DAY, NS_PER_HOUR, later } from '../../shared/utc-date.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
 import type { Chain, ChainSink, Connections, Leaving } from './chain.ts'
+import { leftMarkets } from './chain-events.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
-import type { Line, Piece } from './piece.ts'
-import { isFirstBooks } from './stretches.ts'
+import { bookTime, exchangeTime, floorOf, offsetOf } from './own-times.ts'
+import type { OwnLine, Piece } from './piece.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { SubscriptionsState } from './subscriptions.ts'
 
-/** A line received so long after its UTC hour goes to the open hour, at the start of which its events are placed. */
-export const GRACE_NS = 15_000_000_000n
 /** A recorder from which no line comes for so long stood still, and its connections may have missed something. */
 export const PAUSE_NS_MAX = 60_000_000_000n
-/** The exchange's time counts if it is so close to the receive time. */
-const BEFORE_NS_MAX = 600_000_000_000n
-const AFTER_NS_MAX = 120_000_000_000n
-/** A message takes no longer from the exchange to the recorder, unless the recorder's clock is ahead. */
-const LAG_NS_MAX = 2_000_000_000n
 /** Lines without a time wait so long for the first message with one. */
 const WAIT_NS_MAX = 2_000_000_000n
-/** A book that is received so long after its last change was not sent because it changed. */
-const BOOK_AGE_NS_MAX = 1_000_000_000n
 /** The subscription of the chain that stands for the connection itself. */
 export const CONNECTION_SID = -1
-
-/** A line of a recorder's connection. */
-export interface OwnLine extends Line {
-  readonly connection: string
-  readonly n: number
-  readonly recvTs: bigint
-}
 
 /** The chains of one UTC date. */
 export interface OwnDate extends ChainSink {
@@ -49,8 +34,8 @@ export interface OwnConnectionsOptions {
   readonly isNumbered: boolean
   /** The date of a UTC day that begins at `dayStart` (ns). */
   readonly dateOf: (dayStart: bigint) => OwnDate
-  /** Every line is of this date, whatever its time. */
-  readonly only?: OwnDate | undefined
+  /** Every line is of the same date, whatever its time. */
+  readonly isOneDate?: boolean
   readonly tally?: FoldTally | undefined
   /** Books of `count` markets are unknown from now on. */
   readonly onGap?: ((cause: GapCause, count: number) => void) | undefined
@@ -140,17 +125,23 @@ export class OwnConnections {
 
   /** Takes the lines of an hour. Recorders do not affect each other. */
   takeHour(pieces: readonly Piece[]): void {
-    const byStart = new Map<string, OwnLine[][]>()
-    for (const { connection, lines } of pieces) {
-      if (connection === undefined) continue
+    const lines = pieces.flatMap((piece) => {
+      const { connection } = piece
+      if (connection === undefined) return []
       const { recorder, start } = partsOf(connection)
-      const key = `${recorder}/${String(start).padStart(16, '0')}`
-      const list = byStart.get(key) ?? []
-      byStart.set(key, list)
-      list.push(lines.map((line) => ({ ...line, connection, n: line.n!, recvTs: line.recvTs ?? 0n })))
-    }
-    for (const [, lists] of [...byStart].toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      for (const line of inReceiveOrder(lists)) this.take(line)
+      const process = `${recorder}/${String(start).padStart(16, '0')}`
+      // A line about an earlier time, such as `alive`, does not go before the one that it follows.
+      let at = 0n
+      return piece.lines.map((line) => {
+        const recvTs = line.recvTs ?? 0n
+        at = later(recvTs, at)
+        return { process, at, line: { ...line, connection, n: line.n!, recvTs } }
+      })
+    })
+    // Those of a process as they were received.
+    const order = (a: (typeof lines)[number], b: (typeof lines)[number]): number =>
+      a.process === b.process ? (a.at < b.at ? -1 : Number(a.at > b.at)) : a.process < b.process ? -1 : 1
+    for (const { line } of lines.toSorted(order)) this.take(line)
   }
 
   /**
@@ -165,7 +156,7 @@ export class OwnConnections {
     if (start < recorder.start || (known !== undefined && line.n < known.nextN)) return undefined
     const now = later(line.recvTs, recorder.now)
     const hour = this.#hourOf(known, line, now)
-    const date = this.#options.only ?? this.#options.dateOf(dayOf(hour))
+    const date = this.#options.dateOf(dayOf(hour))
     const isPause = line.recvTs > recorder.now + PAUSE_NS_MAX
     if (start > recorder.start || isPause) this.#interrupt(name, date.dayStart, start > recorder.start)
     recorder.start = start
@@ -279,7 +270,7 @@ export class OwnConnections {
   #interrupt(recorder: string, dayStart: bigint, isOver: boolean): void {
     for (const connection of this.#connections.values()) {
       if (connection.recorder !== recorder) continue
-      if (connection.date.dayStart < dayStart && this.#options.only === undefined) this.#drop(connection)
+      if (connection.date.dayStart < dayStart) this.#drop(connection)
       else if (isOver) this.#close(connection)
       else this.#lose(connection, 'told by the recording')
     }
@@ -314,15 +305,14 @@ export class OwnConnections {
     connection.isOlder = false
   }
 
-  #end({ date, spine, recorder }: Connection, chain: Chain, ts: bigint, cause: GapCause): void {
-    const at = this.#placeEnd({ date, spine, recorder }, ts)
+  #end(connection: Connection, chain: Chain, ts: bigint, cause: GapCause): void {
     chain.endCause = cause
-    date.end(chain, at, () => false)
+    connection.date.end(chain, this.#placeEnd(connection, ts), () => false)
     this.#options.onGap?.(cause, chain.followed.size)
     chain.followed.clear()
   }
 
-  #placeEnd({ date, spine, recorder }: Pick<Connection, 'date' | 'spine' | 'recorder'>, ts: bigint): bigint {
+  #placeEnd({ date, spine, recorder }: Connection, ts: bigint): bigint {
     const floor = later(floorOf(this.#recorders.get(recorder)!.now), date.dayStart)
     // What is placed at the start of the open hour is covered until then.
     if (floor > ts) spine.hear(floor, floor)
@@ -331,20 +321,15 @@ export class OwnConnections {
 
   /** A fold of one date learns later which markets a connection followed at its start: it notes what ends them. */
   #note({ spine, isOlder }: Connection, at: bigint, isMeant: Leaving['isMeant']): void {
-    if (isOlder && this.#options.only !== undefined) spine.leavings.push({ at, isMeant })
+    if (isOlder && this.#options.isOneDate === true) spine.leavings.push({ at, isMeant })
   }
 
   #noteMessage(connection: Connection, { sid, body }: FeedMessage, at: bigint): void {
-    const ofChain = (other: number | null): boolean => sid === undefined || other === sid
     if (body.kind === 'book' && sid !== undefined)
       this.#note(connection, at + 1n, (other, id) => other !== sid && id === body.marketId)
-    else if (body.kind === 'following')
-      this.#note(connection, at, (other, id) => ofChain(other) && !body.marketIds.has(id))
-    else if (body.kind === 'left')
-      this.#note(connection, at, (_, id) => body.tokens.has(id.slice(id.lastIndexOf(':') + 1)))
-    else if (body.kind === 'unsubscribed') this.#note(connection, at, ofChain)
-    else if (body.kind === 'finished')
-      this.#note(connection, at, (other, id) => ofChain(other) && id === body.marketId)
+    const isLeft = leftMarkets(body)
+    if (isLeft !== undefined)
+      this.#note(connection, at, (other, id) => (sid === undefined || other === sid) && isLeft(id))
   }
 
   // Times.
@@ -507,53 +492,7 @@ export function leavingOf(spine: Chain, sid: number | null, marketId: string): b
   return spine.leavings.find(({ isMeant }) => isMeant(sid, marketId))?.at
 }
 
-/** The start of the hour that is open when `now` is received. */
-function floorOf(now: bigint): bigint {
-  return now < GRACE_NS ? 0n : ((now - GRACE_NS) / NS_PER_HOUR) * NS_PER_HOUR
-}
-
 /** The start of an hour's UTC day, ns. */
 function dayOf(hour: number): bigint {
   return ((BigInt(hour) * NS_PER_HOUR) / NS_PER_DAY) * NS_PER_DAY
-}
-
-function offsetOf(lag: bigint | undefined): bigint {
-  return lag !== undefined && (lag < 0n || lag > LAG_NS_MAX) ? lag : 0n
-}
-
-/** The exchange's time of a line, where it may be right. Where nothing is numbered, a book states when it last changed. */
-function exchangeTime({ messages, recvTs }: OwnLine, isNumbered: boolean): bigint | undefined {
-  for (const { ts, body } of messages) {
-    if (ts === undefined || (!isNumbered && body.kind !== 'changes')) continue
-    if (ts >= recvTs - BEFORE_NS_MAX && ts <= recvTs + AFTER_NS_MAX) return ts
-  }
-  return undefined
-}
-
-/** When books that carry the time of their last change were known; undefined where there are none. */
-function bookTime(line: OwnLine, received: bigint): bigint | undefined {
-  const books = line.messages.filter(({ body }) => body.kind === 'book')
-  if (books.length === 0) return undefined
-  const changed = books.reduce<bigint | undefined>((last, { ts }) => later(ts, last) ?? last, undefined)
-  if (changed === undefined || changed > line.recvTs + AFTER_NS_MAX) return received
-  const age = received - changed
-  if (!isFirstBooks(line) && age <= BOOK_AGE_NS_MAX && age >= -AFTER_NS_MAX) return changed
-  return later(received, changed)
-}
-
-/** The lines of connections of one recorder: each in its order, and merged as they were received. */
-function* inReceiveOrder(lists: readonly (readonly OwnLine[])[]): Generator<OwnLine> {
-  const open = lists
-    .filter(({ length }) => length > 0)
-    .map((lines) => ({ lines, next: 0, ts: lines[0]!.recvTs }))
-  while (open.length > 0) {
-    let first = 0
-    for (let index = 1; index < open.length; index++) if (open[index]!.ts < open[first]!.ts) first = index
-    const list = open[first]!
-    yield list.lines[list.next++]!
-    const line = list.lines[list.next]
-    if (line === undefined) open.splice(first, 1)
-    // A line about an earlier time, such as `alive`, does not go before the one that it follows.
-    else list.ts = later(line.recvTs, list.ts)
-  }
 }

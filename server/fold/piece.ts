@@ -25,6 +25,13 @@ export interface Line {
   readonly rowRecvTs?: bigint | undefined
 }
 
+/** A line of a recorder's connection. */
+export interface OwnLine extends Line {
+  readonly connection: string
+  readonly n: number
+  readonly recvTs: bigint
+}
+
 export interface Piece {
   /** For messages. */
   readonly name: string

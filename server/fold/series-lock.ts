@@ -14,6 +14,8 @@ import { DataDirectoryLock, DataDirectoryLocked } from '../storage/data-director
 
 /** A writer waits at most this long: another one may fold whole days of many series first. */
 export const MERGE_WAIT_MS_MAX = 3_600_000
+/** A publication takes no longer. A caller that does not wait for an import or a fold tries again later. */
+export const BUSY_WAIT_MS_MAX = 5_000
 const LOOK_MS = 250
 /** Another writer may remove the directory that it made, between two steps of this one. */
 const ATTEMPTS_MAX = 20

@@ -2,17 +2,19 @@
 // the first is published, so an interruption publishes nothing. An existing file is refused, found identical, or replaced as
 // a whole.
 
-import { existsSync, mkdirSync, renameSync } from 'node:fs'
-import { rm, stat } from 'node:fs/promises'
+import { mkdirSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { lobSeriesDirectory } from '../../shared/lake-layout.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { EVENT_GAP } from '../../shared/lob-v1.ts'
 import { CONSOLIDATE_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX, SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
-import { haveEqualBytes, syncDirectory } from './durable-file.ts'
+import { syncDirectory } from './durable-file.ts'
 import { removeWhileEmpty } from './empty-directories.ts'
 import type { LobFileWriter } from './lob-file-writer.ts'
+import { describeFiles, publishFiles } from './lob-publication.ts'
+import type { WrittenLobFile } from './lob-publication.ts'
 import { LobRowGroup } from './lob-row-group.ts'
 import { SeriesConsolidation } from './series-consolidation.ts'
 import type { ConsolidatedFile } from './series-consolidation.ts'
@@ -31,8 +33,6 @@ export interface LobWriteProgress {
 export interface LobRecordingWriterOptions {
   readonly lake: string
   readonly source: LobSource
-  /** Where events spill to; by default a hidden directory in the lake, removed at the end. */
-  readonly spillDirectory?: string
   /** What to do about an existing file with other bytes (default: refuse). */
   readonly onExisting?: 'refuse' | 'replace'
   /** The events are invented: the files say so. */
@@ -40,20 +40,6 @@ export interface LobRecordingWriterOptions {
   readonly onProgress?: (progress: LobWriteProgress) => void
   /** Smaller bounds than shared/limits.ts, for tests. */
   readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number }
-}
-
-export interface WrittenLobFile {
-  readonly path: string
-  readonly series: string
-  readonly date: string
-  /** `unchanged`: the lake held the same bytes already. */
-  readonly status: 'written' | 'replaced' | 'unchanged'
-  readonly rows: number
-  readonly markets: number
-  readonly gaps: number
-  readonly coversFrom: bigint
-  readonly coversTo: bigint
-  readonly sizeBytes: number
 }
 
 /** The lake holds other data for some of the dates. `paths` are relative to the lake. */
@@ -74,8 +60,6 @@ export class LobRecordingWriter {
   readonly #abort = new AbortController()
   readonly #writers: LobFileWriter[] = []
   readonly #createdDirectories: { readonly first: string; readonly last: string }[] = []
-  /** Relative to the lake. */
-  readonly #published: string[] = []
   #heldBytes = 0
   #events = 0
   #rows = 0
@@ -83,8 +67,7 @@ export class LobRecordingWriter {
 
   constructor(options: LobRecordingWriterOptions) {
     this.#options = options
-    const parent = options.spillDirectory ?? options.lake
-    this.#spillDirectory = temporaryPath(join(parent, 'spill'))
+    this.#spillDirectory = temporaryPath(join(options.lake, 'spill'))
   }
 
   /**
@@ -112,24 +95,9 @@ export class LobRecordingWriter {
     return this.#heldBytes
   }
 
-  /** Events whose time was raised, and by how many ns at most: a large value indicates overlapping recordings. */
-  get raisedTimes(): { readonly events: number; readonly nsMax: bigint } {
-    let [events, nsMax] = [0, 0n]
-    for (const recording of this.#series.values()) {
-      events += recording.raisedEvents
-      if (recording.raisedNsMax > nsMax) nsMax = recording.raisedNsMax
-    }
-    return { events, nsMax }
-  }
-
-  /** Files that are published, relative to the lake: should the system fail in the midst of it, not all of them. */
-  get published(): readonly string[] {
-    return this.#published
-  }
-
   /**
    * Writes, verifies and publishes every file. When it is rejected nothing temporary is left, nor is anything published
-   * but what `published` lists; LobFileExistsError says that existing data stood in the way.
+   * unless the system failed while publishing; LobFileExistsError says that existing data stood in the way.
    */
   async finish(): Promise<WrittenLobFile[]> {
     this.#finishing ??= this.#finish()
@@ -181,37 +149,14 @@ export class LobRecordingWriter {
 
   // From the first rename to the last nothing is awaited, so no signal and no abort comes between two of them.
   async #publish(files: readonly ConsolidatedFile[]): Promise<WrittenLobFile[]> {
-    const statuses: WrittenLobFile['status'][] = []
-    for (const { writer } of files) {
-      const isUnchanged = existsSync(writer.path) && (await haveEqualBytes(writer.path, writer.temporaryPath))
-      statuses.push(isUnchanged ? 'unchanged' : existsSync(writer.path) ? 'replaced' : 'written')
-    }
-    const inTheWay = files.filter((_, index) => statuses[index] === 'replaced')
-    if (inTheWay.length > 0 && this.#options.onExisting !== 'replace') {
-      throw new LobFileExistsError(inTheWay.map(({ writer }) => relative(this.#options.lake, writer.path)))
-    }
-    const sizes = await Promise.all(files.map(async ({ writer }) => (await stat(writer.temporaryPath)).size))
+    const written = await describeFiles(files)
+    const inTheWay = written.filter(({ status }) => status === 'replaced')
+    if (inTheWay.length > 0 && this.#options.onExisting !== 'replace')
+      throw new LobFileExistsError(inTheWay.map(({ path }) => relative(this.#options.lake, path)))
     this.#abort.signal.throwIfAborted()
-    for (const [index, { writer }] of files.entries()) {
-      if (statuses[index] === 'unchanged') continue
-      renameSync(writer.temporaryPath, writer.path)
-      this.#published.push(relative(this.#options.lake, writer.path))
-    }
-    for (const directory of new Set(files.map(({ writer }) => dirname(writer.path)))) {
-      await syncDirectory(directory)
-    }
-    return files.map(({ writer, series, date, coversFrom, coversTo, figures }, index) => ({
-      path: writer.path,
-      series,
-      date,
-      status: statuses[index]!,
-      rows: figures.rows,
-      markets: figures.markets.length,
-      gaps: figures.gaps,
-      coversFrom,
-      coversTo,
-      sizeBytes: sizes[index]!,
-    }))
+    publishFiles(files, written)
+    for (const directory of new Set(written.map(({ path }) => dirname(path)))) await syncDirectory(directory)
+    return written
   }
 
   #recording(series: string): SeriesRecording {

@@ -65,8 +65,13 @@ export class MarketFold {
 
   state(): MarketFoldState {
     const known = [...this.#known].map(([chain, book]) => ({ chain, levels: book.levels() }))
-    const { serving, isGapped } = this
-    return { serving, isGapped, lastTs: this.#lastTs, rows: this.#rows, known }
+    return {
+      serving: this.#serving,
+      isGapped: this.#isGapped,
+      lastTs: this.#lastTs,
+      rows: this.#rows,
+      known,
+    }
   }
 
   /** Rows of messages are counted anew. */
@@ -87,11 +92,6 @@ export class MarketFold {
   /** Unknown since a gap. */
   get isGapped(): boolean {
     return this.#isGapped
-  }
-
-  /** The chain whose book is the market's. */
-  get serving(): number | undefined {
-    return this.#serving
   }
 
   /** The known book's levels, in the order of a keyframe. */

@@ -44,9 +44,6 @@ export class SeriesRecording {
   readonly series: string
   /** Events by UTC hour since the epoch. */
   readonly hours = new Map<number, EventSpill>()
-  /** Events whose time was raised to their market's previous one, and by how much at most (ns). */
-  raisedEvents = 0
-  raisedNsMax = 0n
   coversFrom: bigint | undefined
   coversTo: bigint | undefined
   readonly #spillPath: (hour: number) => string
@@ -66,13 +63,13 @@ export class SeriesRecording {
     this.coversTo = state.coversTo
   }
 
-  /** Markets, coverage and the events of all hours, from `fromHour` on, that have not been removed from `hours`. */
-  state(fromHour = 0): SeriesRecordingState {
+  /** Markets, coverage and the events of all hours that have not been removed from `hours`. */
+  state(): SeriesRecordingState {
     return {
       coversFrom: this.coversFrom,
       coversTo: this.coversTo,
       markets: this.#markets.map(({ id, lastTs }) => ({ id, lastTs })),
-      events: [...this.hours].flatMap(([hour, spill]) => (hour < fromHour ? [] : this.#eventsOf(spill))),
+      events: [...this.hours.values()].flatMap((spill) => this.#eventsOf(spill)),
     }
   }
 
@@ -82,7 +79,6 @@ export class SeriesRecording {
     const market = this.#market(event)
     // The exchange's clock may step back between messages; the order of arrival is what counts.
     const ts = event.ts < market.lastTs ? market.lastTs : event.ts
-    if (ts !== event.ts) this.#countRaised(ts - event.ts)
     market.lastTs = ts
     this.cover(ts)
     return this.#add(market.index, event, ts)
@@ -98,14 +94,6 @@ export class SeriesRecording {
     return this.#add(market.index, event, event.ts)
   }
 
-  /** Adds an event whose time is final, in any order. Throws RangeError for what lob.v1 cannot hold. */
-  restore(event: BookEvent): void {
-    checkEvent(event)
-    const market = this.#market(event)
-    this.cover(event.ts)
-    this.#add(market.index, event, event.ts)
-  }
-
   /** The events of an hour are needed no more. */
   dropHour(hour: number): void {
     this.hours.get(hour)?.drop()
@@ -118,12 +106,6 @@ export class SeriesRecording {
     checkTs(ts)
     if (this.coversFrom === undefined || ts < this.coversFrom) this.coversFrom = ts
     if (this.coversTo === undefined || ts > this.coversTo) this.coversTo = ts
-  }
-
-  /** As if something happened at `ts`: its hour is written, or found to be settled. */
-  visit(ts: bigint): void {
-    this.cover(ts)
-    this.#enterHour(ts)
   }
 
   /** Adds the market if it is new. */
@@ -164,11 +146,6 @@ export class SeriesRecording {
       }
     }
     return events
-  }
-
-  #countRaised(byNs: bigint): void {
-    this.raisedEvents++
-    if (byNs > this.raisedNsMax) this.raisedNsMax = byNs
   }
 
   #enterHour(ts: bigint): void {

@@ -4,16 +4,17 @@
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
 import { MS_PER_DAY, MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
-import { FOLD_VERSION, foldRawDates } from '../fold/fold-raw-dates.ts'
+import type { Folding } from '../fold/fold-order.ts'
+import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
 import { FoldTally } from '../fold/fold-tally.ts'
 import { keepRows } from '../fold/kept-rows.ts'
-import { GRACE_NS, OwnConnections } from '../fold/own-connections.ts'
+import { OwnConnections } from '../fold/own-connections.ts'
+import { GRACE_NS } from '../fold/own-times.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
 import { rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
@@ -27,6 +28,7 @@ import type { LiveSeriesOptions, LiveSeriesState } from './live-series.ts'
 import { OwnLines } from './own-lines.ts'
 import { RawHours } from './raw-hours.ts'
 import { recorderName } from './recorder-name.ts'
+import { SharedDates } from './shared-dates.ts'
 import { WalReader } from './wal-reader.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalRecord } from './wal-record.ts'
@@ -44,6 +46,8 @@ export interface ConsolidationOptions {
   /** The recorder's own files: log, parts, checkpoints. */
   readonly workDirectory: string
   readonly onWarning?: (text: string) => void
+  /** Folds dates that others record too; in a thread unless a test says otherwise. */
+  readonly folding?: Folding
   /** Smaller bounds than the usual ones, for tests. */
   readonly bounds?: { readonly sliceRows?: number; readonly spillBytes?: number; readonly groupRows?: number }
 }
@@ -93,14 +97,11 @@ export class Consolidation {
   readonly #series = new Map<string, LiveSeries>()
   readonly #seriesByMarket: Map<string, StatedSeries>
   readonly #tally = new FoldTally()
-  /** Dates that others record too, or of which this state lacks something. */
-  readonly #sharedDates: Set<string>
+  readonly #shared: SharedDates
+  /** Shared dates of which this state lacks something that this recorder has received. */
   readonly #partialDates: Set<string>
   /** Dates whose files are derived from raw segments. */
   readonly #hadRaw: Set<string>
-  /** By shared date: the segments of which its files were folded. */
-  readonly #folded = new Map<string, string>()
-  readonly #abort = new AbortController()
   #hour: number | undefined
   /** Receive time of the record being taken. */
   #now: bigint
@@ -125,10 +126,25 @@ export class Consolidation {
     this.#recorder = recorder
     this.#hadRaw = new Set(dates)
     this.#partialDates = new Set(state.partialDates)
-    this.#sharedDates = new Set(state.partialDates)
+    this.#shared = new SharedDates({
+      lake,
+      source,
+      recorder,
+      bounds,
+      onWarning,
+      folding: options.folding,
+      onFold: (date) => this.#hadRaw.add(date),
+    })
+    for (const date of state.partialDates) this.#shared.add(date)
     this.#reader = new WalReader(this.#directory, state.position)
     this.#lines = new OwnLines(source, recorder, state.counts)
-    this.#raw = new RawHours({ lake, source, recorder, onWarning })
+    this.#raw = new RawHours({
+      lake,
+      source,
+      recorder,
+      isShared: (date) => this.#shared.has(date),
+      onWarning,
+    })
     this.#logEnd = logEnd
     this.#hour = state.hour
     this.#now = state.now
@@ -140,12 +156,12 @@ export class Consolidation {
       group: new LobRowGroup(bounds?.groupRows),
       sliceRows: bounds?.sliceRows ?? RECORDER_SLICE_ROWS,
       dateOf: (date) => this.#dateOf(BigInt(Date.parse(`${date}T00:00:00Z`)) * NS_PER_MS),
-      isShared: (date) => this.#sharedDates.has(date),
+      isShared: (date) => this.#shared.has(date),
       isDerived: (date) => this.#hadRaw.has(date),
       keepRows: async (date, name, path) => {
         // Other segments than its own: the date is folded as one that others record too.
         await keepRows({ lake, source, series: name, path, recorder: KEPT_RECORDER })
-        this.#sharedDates.add(date)
+        this.#shared.add(date)
         onWarning(
           `The rows of ${path}, which had no raw segments, are kept as raw segments of ${KEPT_RECORDER}.`,
         )
@@ -183,7 +199,7 @@ export class Consolidation {
       const state = { ...saved, position: placeInLog(saved.position, segments, onWarning) }
       const consolidation = new Consolidation(options, { ...begun, state })
       if ([...consolidation.#series.values()].every((series) => series.restorePart())) {
-        if (state.hour !== undefined) await consolidation.#raw.resume(state.hour)
+        if (state.hour !== undefined) await consolidation.#resume(state.hour)
         return consolidation
       }
       onWarning?.(
@@ -194,6 +210,11 @@ export class Consolidation {
     const nothing = { connections: undefined, counts: [], dates: [], series: [], seriesByMarket: [] }
     const state = { position, hour: undefined, now: 0n, ...nothing, partialDates: begun.rawDates }
     return new Consolidation(options, { ...begun, state })
+  }
+
+  async #resume(hour: number): Promise<void> {
+    await this.#raw.resume(hour)
+    await this.#shared.resume(utcDateOf(hour * MS_PER_HOUR - MS_PER_DAY))
   }
 
   get figures(): ConsolidationFigures {
@@ -243,10 +264,11 @@ export class Consolidation {
       const listed = (await readManifest(lake, source, date))?.segments ?? []
       const isLacking = listed.some(
         ({ name, lastTs = 0n }) =>
-          this.#isOwn(name) && this.#stops.some(({ from, to }) => lastTs > from && lastTs < to),
+          this.#shared.isOwn(name) && this.#stops.some(({ from, to }) => lastTs > from && lastTs < to),
       )
       if (!isLacking) continue
-      for (const dates of [this.#partialDates, this.#sharedDates]) dates.add(date)
+      this.#partialDates.add(date)
+      this.#shared.add(date)
       // It says that nothing is lacking.
       await rm(checkpointPath(this.#options), { force: true })
     }
@@ -264,15 +286,20 @@ export class Consolidation {
   async publish(isLast = false): Promise<void> {
     if (isLast || this.#raw.isDue) await this.#raw.flush()
     if (this.#raw.isSealed) await this.#removeLog()
-    this.#raw.sealInBackground()
-    for (const date of this.#dates.keys()) await this.#noticeOthers(date)
+    for (const date of this.#dates.keys()) await this.#shared.notice(date)
     for (const series of this.#series.values()) await series.publish()
-    if (this.#logEnd !== undefined) return
     if (isLast) await this.#raw.settled()
-    for (const date of this.#dates.keys()) {
-      if (this.#sharedDates.has(date)) await this.#foldShared(date)
-      else await this.#raw.noteManifest(date, FOLD_VERSION)
+    if (this.#logEnd === undefined) {
+      for (const date of this.#raw.dates()) await this.#noteManifest(date)
+      this.#shared.foldInBackground([...this.#dates.keys()])
     }
+    this.#raw.sealInBackground()
+  }
+
+  /** Resolves when nothing is being sealed or folded. */
+  async settled(): Promise<void> {
+    await this.#raw.settled()
+    await this.#shared.settled()
   }
 
   /** Writes what is in no raw segment yet. */
@@ -281,41 +308,8 @@ export class Consolidation {
     this.#raw.sealInBackground()
     await this.#raw.settled()
     if (this.#raw.isSealed) await this.#removeLog()
+    await this.#shared.close([...this.#dates.keys()])
     await this.#reader.close()
-  }
-
-  // Dates of several recorders.
-
-  /** Whether the date has segments of others. */
-  async #noticeOthers(date: string): Promise<void> {
-    if (this.#sharedDates.has(date)) return
-    const { lake, source } = this.#options
-    const names = await segmentsOnDisk(lake, source, date)
-    const isOther = names.some((name) => !this.#isOwn(name))
-    // A replaced date has only what was recorded since.
-    if (isOther || ((await readManifest(lake, source, date))?.epoch ?? 0) > 0) this.#sharedDates.add(date)
-  }
-
-  #isOwn(name: string): boolean {
-    return rawSegmentOfName(name)?.recorder === this.#recorder
-  }
-
-  /** Derives the files of a date from all its segments. */
-  async #foldShared(date: string): Promise<void> {
-    const { lake, source, bounds } = this.#options
-    await this.#raw.flush()
-    await this.#raw.settled()
-    // Which connections go on after midnight decides how the date ends.
-    const dates = [date, utcDateOf(Date.parse(date) + MS_PER_DAY)]
-    const segments = await Promise.all(dates.map((one) => segmentsOnDisk(lake, source, one)))
-    const names = segments.join()
-    if (names === ',' || this.#folded.get(date) === names) return
-    const rules = new Map(
-      dates.map((one, index) => [one, { added: segments[index]!.filter((name) => this.#isOwn(name)) }]),
-    )
-    await foldRawDates({ lake, source, dates, rules, signal: this.#abort.signal, bounds })
-    this.#folded.set(date, names)
-    for (const one of dates) this.#hadRaw.add(one)
   }
 
   // What the log says.
@@ -410,6 +404,11 @@ export class Consolidation {
     this.#heldBytes = 0
   }
 
+  /** Lists the segments of a date that is this recorder's alone. A fold lists those of a shared one. */
+  async #noteManifest(date: string): Promise<void> {
+    if (!this.#shared.has(date)) await this.#raw.noteManifest(date, FOLD_VERSION)
+  }
+
   // Hours that are over.
 
   /** Closes every hour that is over. The state is that before `position`. */
@@ -421,7 +420,7 @@ export class Consolidation {
       const hour = this.#hour!
       const date = utcDateOf(hour * MS_PER_HOUR)
       const isDateEnd = date !== utcDateOf((hour + 1) * MS_PER_HOUR)
-      await this.#noticeOthers(date)
+      await this.#shared.notice(date)
       this.#finishDate(date)
       for (const live of this.#series.values()) {
         const { finishedPart } = await live.closeHour()
@@ -434,7 +433,6 @@ export class Consolidation {
       if (!this.#isHourOver(this.#now) || isDateEnd) await this.#save(position)
       for (const part of finishedParts.splice(0)) await rm(part, { force: true })
     }
-    this.#raw.sealInBackground()
     this.#heldBytes = 0
     for (const { recording } of this.#series.values()) {
       for (const spill of recording.hours.values()) this.#heldBytes += spill.heldBytes
@@ -452,17 +450,16 @@ export class Consolidation {
 
   /** Dates, series and markets that are over leave the state, or it would grow for ever. */
   async #endDate(date: string): Promise<void> {
-    if (this.#sharedDates.has(date)) await this.#foldShared(date)
-    else {
-      await this.#raw.settled()
-      await this.#raw.noteManifest(date, FOLD_VERSION)
-    }
+    await this.#raw.settled()
+    await this.#noteManifest(date)
     // Connections that go on bring books that this state lacks.
     const isPartial = this.#partialDates.delete(date) && (this.#dates.get(date)?.links.size ?? 0) > 0
     const next = utcDateOf(this.#hour! * MS_PER_HOUR)
-    if (isPartial) for (const dates of [this.#partialDates, this.#sharedDates]) dates.add(next)
-    this.#sharedDates.delete(date)
-    this.#folded.delete(date)
+    if (isPartial) {
+      this.#partialDates.add(next)
+      this.#shared.add(next)
+    }
+    this.#shared.end(date)
     this.#dates.delete(date)
     // Its last hour may still wait for its segment.
     this.#raw.forgetDate(utcDateOf(Date.parse(date) - MS_PER_DAY))

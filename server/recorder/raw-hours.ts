@@ -26,6 +26,8 @@ export interface RawHoursOptions {
   readonly lake: string
   readonly source: LobSource
   readonly recorder: string
+  /** Whether a date's files and manifest come from folds. */
+  readonly isShared: (date: string) => boolean
   readonly onWarning: (text: string) => void
 }
 
@@ -139,6 +141,11 @@ export class RawHours {
     this.#noted.set(date, names)
   }
 
+  /** Dates of segments that this process has written. */
+  dates(): ReadonlySet<string> {
+    return new Set([...this.#written.values()].map(({ date }) => date))
+  }
+
   /** The date is over, and all its hours are sealed. */
   forgetDate(date: string): void {
     for (const [name, facts] of this.#written) if (facts.date === date) this.#written.delete(name)
@@ -187,8 +194,7 @@ export class RawHours {
   async #sealAll(): Promise<void> {
     for (const hour of [...this.#unsealed].toSorted((a, b) => a - b)) {
       try {
-        await this.#sealAlone(hour)
-        this.#unsealed.delete(hour)
+        if (await this.#sealAlone(hour)) this.#unsealed.delete(hour)
       } catch (error) {
         this.#sealAfterMs = performance.now() + RETRY_MS
         if (error instanceof MergeBusy) return
@@ -202,17 +208,22 @@ export class RawHours {
     }
   }
 
-  /** Nobody folds the segments that it removes meanwhile. */
-  async #sealAlone(hour: number): Promise<void> {
+  /** Nobody folds the segments that it removes meanwhile. False for an hour of which not everything is folded. */
+  async #sealAlone(hour: number): Promise<boolean> {
     const { lake, source } = this.#options
-    await withSource({ lake, source }, { waitMs: 0 }, (lost) => this.#sealHour(hour, lost))
+    return await withSource({ lake, source }, { waitMs: 0 }, (lost) => this.#sealHour(hour, lost))
   }
 
-  async #sealHour(hour: number, lost: AbortSignal): Promise<void> {
+  async #sealHour(hour: number, lost: AbortSignal): Promise<boolean> {
     const names = await this.#namesOf(hour)
-    if (names.length < 2) return
-    const { lake, source } = this.#options
-    const directory = rawDateDirectory(lake, source, dateOfHour(hour))
+    if (names.length < 2) return true
+    const { lake, source, isShared } = this.#options
+    const date = dateOfHour(hour)
+    const before = await readManifest(lake, source, date)
+    const listed = before?.segments.filter(({ name }) => names.includes(name)) ?? []
+    // The files of a shared date have the messages of what is listed. The manifest never says that they have more.
+    if (isShared(date) && listed.length > 0 && listed.length < names.length) return false
+    const directory = rawDateDirectory(lake, source, date)
     const writer = await this.#open()
     let facts: SegmentFacts
     try {
@@ -232,22 +243,17 @@ export class RawHours {
     this.#note(facts)
     lost.throwIfAborted()
     const slices = names.filter((name) => name !== facts.name)
-    const before = await readManifest(lake, source, facts.date)
-    // The manifest lists nothing that is missing. The messages are the same, so the files and what they leave stay.
-    if (
-      before !== undefined &&
-      slices.some((name) => before.segments.some((segment) => segment.name === name))
-    ) {
+    // The slices go last, so a recorder that is killed leaves a whole date: the manifest lists nothing that is missing.
+    if (before !== undefined && listed.length > 0) {
       const { name, lines, firstTs, lastTs } = facts
-      const kept = before.segments.filter(
-        (segment) => segment.name !== name && !slices.includes(segment.name),
-      )
-      await writeManifest(lake, { ...before, segments: [...kept, { name, lines, firstTs, lastTs }] })
+      const others = before.segments.filter((segment) => !names.includes(segment.name))
+      await writeManifest(lake, { ...before, segments: [...others, { name, lines, firstTs, lastTs }] })
     }
     for (const name of slices) {
       await rm(join(directory, name), { force: true })
       this.#written.delete(name)
     }
+    return true
   }
 }
 

@@ -14,9 +14,8 @@
 import { RAW_MANIFEST_NAME, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
-import { MergeBusy, withSource } from '../fold/series-lock.ts'
+import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from '../fold/series-lock.ts'
 import { manifestText, readManifest, writeManifest } from '../raw/date-manifest.ts'
-import { BUSY_WAIT_MS_MAX } from './directory-store.ts'
 import { inParallel } from './in-parallel.ts'
 import { ObjectChanged } from './object-store.ts'
 import {
@@ -28,7 +27,7 @@ import {
   verdictOf,
   withSegments,
 } from './raw-dates.ts'
-import type { RawFolder } from './raw-folder.ts'
+import type { RawFolder } from '../fold/raw-folder.ts'
 import { SyncConflict } from './sync-report.ts'
 import type { Direction, Transfers } from './transfers.ts'
 
@@ -243,7 +242,8 @@ class DateSync {
     // A date of a later fold version is left to a later version.
     if (this.#folder === undefined || version > FOLD_VERSION) return false
     try {
-      if ((await this.#folder.fold(source, date, [...counting], signal)) === 'later') return false
+      const order = { source, dates: [date], rules: new Map([[date, { added: [...counting] }]]) }
+      if ((await this.#folder.fold(order, signal)) === 'later') return false
     } catch (error) {
       signal.throwIfAborted()
       const reason = error instanceof Error ? error.message : String(error)

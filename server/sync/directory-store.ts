@@ -11,7 +11,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isErrno, noneThere } from '../../shared/errno.ts'
 import { lobFileOfKey } from '../../shared/lake-layout.ts'
-import { withSeries } from '../fold/series-lock.ts'
+import { BUSY_WAIT_MS_MAX, withSeries } from '../fold/series-lock.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import {
@@ -33,9 +33,6 @@ import { pumpBytes } from './transfer-pump.ts'
 /** Directory levels below the lake's root that a listing follows. */
 const SYNC_DEPTH_MAX = 6
 const READ_BYTES = 1024 * 1024
-/** A publication takes no longer. An import or a fold does; what waits for it is tried again later. */
-export const BUSY_WAIT_MS_MAX = 5_000
-
 export class DirectoryStore implements ObjectStore {
   readonly name: string
   readonly #root: string

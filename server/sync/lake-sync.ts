@@ -5,11 +5,11 @@
 
 import { mkdir } from 'node:fs/promises'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { RawFolder } from '../fold/raw-folder.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { inParallel } from './in-parallel.ts'
 import { listAll, type ListedObject, type ObjectStore } from './object-store.ts'
 import { DateSplit, type RawDate } from './raw-dates.ts'
-import { RawFolder } from './raw-folder.ts'
 import { SyncJournal, writeOutcome } from './sync-journal.ts'
 import { type LakeSyncResult, SyncReport } from './sync-report.ts'
 import { type Direction, type SyncProgress, Transfers } from './transfers.ts'

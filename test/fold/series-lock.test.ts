@@ -6,8 +6,10 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
-import { MergeBusy, lockSeries, mergeLockDirectory } from '../../server/fold/series-lock.ts'
+import { disconnectMark } from '../../server/feed/wal-mark.ts'
+import { MergeBusy, lockSeries, lockSource, mergeLockDirectory } from '../../server/fold/series-lock.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
+import { writeSegment } from '../sync/raw-lakes.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
 import { readRows } from '../support/lob-rows.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
@@ -39,6 +41,7 @@ test('a recorder publishes when another has ended writing to the series, and rec
   const scriptOf = (frames: readonly (readonly [number, unknown])[]): ScriptRecord[] =>
     frames.map(([ms, frame]) => ({ ms, frame }))
   const records = connection(0, 300)
+  const close = { kind: WAL_KIND.mark, ms: msAt(5) + 1, frame: disconnectMark() }
   let limit = await write([{ kind: WAL_KIND.start, ms: msAt(0) }, ...scriptOf(records.slice(0, 100))])
   const onWarning = (text: string): void => void warnings.push(text)
   const consolidation = await Consolidation.open({ lake, source: 'kalshi', workDirectory, onWarning })
@@ -46,7 +49,7 @@ test('a recorder publishes when another has ended writing to the series, and rec
   while (await consolidation.advance(limit)) await consolidation.publish()
   const before = await readFile(pathOf(lake))
   const lock = await lockSeries({ lake, ...PLACE }, NOBODY)
-  limit = await write(scriptOf(records.slice(100)))
+  limit = await write([...scriptOf(records.slice(100)), close])
   while (await consolidation.advance(limit)) await consolidation.publish()
   assert.ok((await readFile(pathOf(lake))).equals(before), 'the other writes')
   assert.equal(consolidation.figures.tally.messages, records.length, 'what came meanwhile is recorded')
@@ -67,6 +70,30 @@ test('a recorder publishes when another has ended writing to the series, and rec
   await again.release()
   await ended
   assert.deepEqual(order, ['the other ends', 'the date is over'])
+})
+
+test('a recorder whose date has segments of others records on while another writes to the lake, and says so', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
+  await writeSegment(lake, { recorder: 'other', date: DATE, hour: 11, fromMinute: 0, toMinute: 9 })
+  const warnings: string[] = []
+  const onWarning = (text: string): void => void warnings.push(text)
+  const frames = connection(0, 9).map(([ms, frame]): ScriptRecord => ({ ms, frame }))
+  const limit = await writeWal(workDirectory, 'kalshi', [{ kind: WAL_KIND.start, ms: msAt(0) }, ...frames])
+  const consolidation = await Consolidation.open({ lake, source: 'kalshi', workDirectory, onWarning })
+  const lock = await lockSource({ lake, source: 'kalshi' }, NOBODY)
+  await consolidation.publish(true)
+  while (await consolidation.advance(limit)) await consolidation.publish()
+  await consolidation.publish(true)
+  assert.equal(consolidation.figures.tally.messages, frames.length, 'reading does not wait')
+  await consolidation.settled()
+  assert.match(warnings.join(), /is folded with the segments of others when process \d+ on .* has ended/)
+  await lock.release()
+  await consolidation.close()
+  const hours = new Set(
+    (await readRows(pathOf(lake))).map(({ ts }) => new Date(Number(ts / 1_000_000n)).getUTCHours()),
+  )
+  assert.deepEqual([...hours], [11, 12])
 })
 
 test('who waits for too long names the other; what a thread left behind is nobody’s', async (t) => {

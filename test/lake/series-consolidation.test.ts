@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import type { WrittenLobFile } from '../../server/lake/lob-recording-writer.ts'
+import type { WrittenLobFile } from '../../server/lake/lob-publication.ts'
 import type { BookEvent } from '../../server/lake/series-recording.ts'
 import {
   EVENT_ADD as ADD,

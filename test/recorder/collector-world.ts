@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { cp, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { foldHere } from '../../server/fold/fold-order.ts'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
 import { disconnectMark, heardMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
@@ -97,6 +98,7 @@ export class Collector {
       source: this.#world.source,
       workDirectory: this.#work,
       onWarning: (text) => this.warnings.push(text),
+      folding: foldHere,
       bounds: BOUNDS,
     })
   }
@@ -113,6 +115,7 @@ export class Collector {
     const now = performance.now.bind(performance)
     performance.now = () => now() + SLICE_DUE_MS
     await this.#consolidation!.publish().finally(() => (performance.now = now))
+    await this.#consolidation!.settled()
   }
 
   async push(remote: string): Promise<void> {

@@ -1,7 +1,8 @@
 // Book events for tests of the lake's writers, and a recording written from them.
 
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
-import type { LobRecordingWriterOptions, WrittenLobFile } from '../../server/lake/lob-recording-writer.ts'
+import type { WrittenLobFile } from '../../server/lake/lob-publication.ts'
+import type { LobRecordingWriterOptions } from '../../server/lake/lob-recording-writer.ts'
 import type { BookEvent } from '../../server/lake/series-recording.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { EVENT_CLEAR as CLEAR, EVENT_GAP as GAP } from '../../shared/lob-v1.ts'

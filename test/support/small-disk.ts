@@ -2,7 +2,7 @@
 // somebody thought of. Mounting needs rights that not everybody has; then the test says so and is skipped.
 
 import { execFile } from 'node:child_process'
-import { mkdtemp, open, rm, rmdir } from 'node:fs/promises'
+import { mkdtemp, open, rm, rmdir, stat, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -16,8 +16,8 @@ export interface SmallDisk {
   readonly path: string
   /** Takes every byte that is left. */
   fill(): Promise<void>
-  /** Gives back what was taken. */
-  free(): Promise<void>
+  /** Gives back what was taken, or so many bytes of it. */
+  free(bytes?: number): Promise<void>
 }
 
 /** Runs `work` on a file system of its own; skips the test with a sentence where none may be mounted. */
@@ -57,7 +57,11 @@ function diskAt(path: string): SmallDisk {
         await file.close()
       }
     },
-    free: () => rm(join(path, FILLER)),
+    async free(bytes) {
+      const filler = join(path, FILLER)
+      if (bytes === undefined) await rm(filler)
+      else await truncate(filler, (await stat(filler)).size - bytes)
+    },
   }
 }
 

@@ -28,6 +28,7 @@ test('a message is in the bucket 30 s after the recorder received it', async (t)
     lake,
     source: SOURCE,
     recorder: 'host1',
+    isShared: () => false,
     onWarning: (text) => assert.fail(text),
   })
   const clock = { nowMs: () => startMs + nowMs, sleep: async () => {} }

@@ -3,11 +3,12 @@
 import { cp, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type DateRule, foldRawDates } from '../../server/fold/fold-raw-dates.ts'
+import { foldHere as foldOrder } from '../../server/fold/fold-order.ts'
 import { segmentsOnDisk } from '../../server/raw/date-manifest.ts'
 import { framesText, eventText } from '../../server/raw/segment-lines.ts'
 import { SegmentWriter } from '../../server/raw/segment-writer.ts'
 import type { SegmentFacts } from '../../server/raw/segment-writer.ts'
-import { RawFolder } from '../../server/sync/raw-folder.ts'
+import { RawFolder } from '../../server/fold/raw-folder.ts'
 import { type ObjectStore, readTail } from '../../server/sync/object-store.ts'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
@@ -30,9 +31,9 @@ export async function foldHere(
 export function folderOf(lake: string, onFold?: () => void): RawFolder {
   return new RawFolder(lake, {
     shareMax: 1,
-    async foldDates({ date, added }) {
+    async folding(order, listeners, signal) {
       onFold?.()
-      await foldHere(lake, [date], new Map([[date, { added }]]))
+      return await foldOrder(order, listeners, signal)
     },
   })
 }

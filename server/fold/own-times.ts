@@ -1,0 +1,44 @@
+// When the lines of a recorder's connections happened. A line is placed in the hour that is open when it is received, or in a
+// later one, whatever time it states.
+
+import { NS_PER_HOUR, later } from '../../shared/utc-date.ts'
+import { BOOK_AGE_NS_MAX } from './line-times.ts'
+import { offsetOfLag } from './message-times.ts'
+import type { OwnLine } from './piece.ts'
+import { isFirstBooks } from './stretches.ts'
+
+/** A line received so long after its UTC hour goes to the open hour, at the start of which its events are placed. */
+export const GRACE_NS = 15_000_000_000n
+/** The exchange's time counts if it is so close to the receive time. */
+const BEFORE_NS_MAX = 600_000_000_000n
+const AFTER_NS_MAX = 120_000_000_000n
+
+/** The start of the hour that is open when `now` is received. */
+export function floorOf(now: bigint): bigint {
+  return now < GRACE_NS ? 0n : ((now - GRACE_NS) / NS_PER_HOUR) * NS_PER_HOUR
+}
+
+/** By how much the recorder's clock is off, ns. */
+export function offsetOf(lag: bigint | undefined): bigint {
+  return lag === undefined ? 0n : offsetOfLag(lag)
+}
+
+/** The exchange's time of a line, where it may be right. Where nothing is numbered, a book states when it last changed. */
+export function exchangeTime({ messages, recvTs }: OwnLine, isNumbered: boolean): bigint | undefined {
+  for (const { ts, body } of messages) {
+    if (ts === undefined || (!isNumbered && body.kind !== 'changes')) continue
+    if (ts >= recvTs - BEFORE_NS_MAX && ts <= recvTs + AFTER_NS_MAX) return ts
+  }
+  return undefined
+}
+
+/** When books that carry the time of their last change were known; undefined where there are none. */
+export function bookTime(line: OwnLine, received: bigint): bigint | undefined {
+  const books = line.messages.filter(({ body }) => body.kind === 'book')
+  if (books.length === 0) return undefined
+  const changed = books.reduce<bigint | undefined>((last, { ts }) => later(ts, last) ?? last, undefined)
+  if (changed === undefined || changed > line.recvTs + AFTER_NS_MAX) return received
+  const age = received - changed
+  if (!isFirstBooks(line) && age <= BOOK_AGE_NS_MAX && age >= -AFTER_NS_MAX) return changed
+  return later(received, changed)
+}

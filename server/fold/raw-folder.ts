@@ -1,0 +1,76 @@
+// Folds dates of a lake in a thread and for a bounded share of the time, for callers that fold the same dates again and again: a
+// synchronization, and a recorder whose dates have segments of others.
+
+import { foldInThread } from './fold-client.ts'
+import type { FoldOrder, Folding } from './fold-order.ts'
+import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from './series-lock.ts'
+
+export interface RawFolderOptions {
+  /** Of the time, at most, for one date; 1 where nothing folds later. */
+  readonly shareMax?: number
+  readonly nowMs?: () => number
+  readonly folding?: Folding | undefined
+  /** Another process, named for people, writes to the source's part of the lake. */
+  readonly onBusy?: (owner: string) => void
+}
+
+const FOLDING_SHARE_MAX = 0.2
+const DATES_MAX = 10_000
+
+export class RawFolder {
+  readonly #lake: string
+  readonly #shareMax: number
+  readonly #nowMs: () => number
+  readonly #folding: Folding
+  readonly #onBusy: ((owner: string) => void) | undefined
+  /** By date: not before. */
+  readonly #nextMs = new Map<string, number>()
+
+  constructor(
+    lake: string,
+    {
+      shareMax = FOLDING_SHARE_MAX,
+      nowMs = () => performance.now(),
+      folding = foldInThread,
+      onBusy,
+    }: RawFolderOptions = {},
+  ) {
+    this.#lake = lake
+    this.#shareMax = shareMax
+    this.#nowMs = nowMs
+    this.#folding = folding
+    this.#onBusy = onBusy
+  }
+
+  /** `later`: the share of the time is used up, or another process folds. The caller tries it again. */
+  async fold(
+    order: Omit<FoldOrder, 'lake'>,
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<'folded' | 'later'> {
+    const { source, dates } = order
+    const id = `${source} ${dates[0]}`
+    const startMs = this.#nowMs()
+    if (startMs < (this.#nextMs.get(id) ?? startMs)) return 'later'
+    const lake = this.#lake
+    try {
+      // The fold itself would wait for an hour.
+      await withSource({ lake, source }, { waitMs: BUSY_WAIT_MS_MAX, signal }, async () => {})
+      await this.#folding({ ...order, lake }, {}, signal)
+      return 'folded'
+    } catch (error) {
+      if (!(error instanceof MergeBusy)) throw error
+      this.#onBusy?.(error.owner)
+      return 'later'
+    } finally {
+      this.#waitAfter(id, startMs)
+    }
+  }
+
+  #waitAfter(id: string, startMs: number): void {
+    const nowMs = this.#nowMs()
+    this.#nextMs.set(id, nowMs + (nowMs - startMs) * (1 / this.#shareMax - 1))
+    for (const [other, untilMs] of this.#nextMs) {
+      if (untilMs < nowMs || this.#nextMs.size > DATES_MAX) this.#nextMs.delete(other)
+    }
+  }
+}

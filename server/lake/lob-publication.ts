@@ -1,0 +1,49 @@
+// Finished lob.v1 files that wait for publication, compared with those of the lake.
+
+import { existsSync, renameSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { haveEqualBytes } from './durable-file.ts'
+import type { ConsolidatedFile } from './series-consolidation.ts'
+
+export interface WrittenLobFile {
+  readonly path: string
+  readonly series: string
+  readonly date: string
+  /** `unchanged`: the lake held the same bytes already. */
+  readonly status: 'written' | 'replaced' | 'unchanged'
+  readonly rows: number
+  readonly markets: number
+  readonly gaps: number
+  readonly coversFrom: bigint
+  readonly coversTo: bigint
+  readonly sizeBytes: number
+}
+
+/** What the files are when they are published, in their order. */
+export async function describeFiles(files: readonly ConsolidatedFile[]): Promise<WrittenLobFile[]> {
+  const written: WrittenLobFile[] = []
+  for (const { writer, series, date, coversFrom, coversTo, figures } of files) {
+    const { path, temporaryPath } = writer
+    const isThere = existsSync(path)
+    const isUnchanged = isThere && (await haveEqualBytes(path, temporaryPath))
+    const status = isUnchanged ? 'unchanged' : isThere ? 'replaced' : 'written'
+    const { rows, gaps } = figures
+    const markets = figures.markets.length
+    const { size: sizeBytes } = await stat(temporaryPath)
+    written.push({ path, series, date, status, rows, markets, gaps, coversFrom, coversTo, sizeBytes })
+  }
+  return written
+}
+
+/** Gives each file that differs from the lake's its name, and tells `onPublished`. Nothing is awaited. */
+export function publishFiles(
+  files: readonly ConsolidatedFile[],
+  written: readonly WrittenLobFile[],
+  onPublished?: (path: string) => void,
+): void {
+  for (const [index, { writer }] of files.entries()) {
+    if (written[index]!.status === 'unchanged') continue
+    renameSync(writer.temporaryPath, writer.path)
+    onPublished?.(writer.path)
+  }
+}

@@ -1,0 +1,156 @@
+// Dates of which a recorder's lake has segments of others: another recorder's, an import's, or the rows of a 0.1 file. Their files
+// are folded from the segments of all, in a thread, while the recorder goes on reading its log.
+
+import { rawSegmentOfName } from '../../shared/lake-layout.ts'
+import { addDays } from '../../shared/utc-date.ts'
+import type { FoldOrder, Folding } from '../fold/fold-order.ts'
+import { RawFolder } from '../fold/raw-folder.ts'
+import { readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+
+/** What cannot be folded, as while the disk is full, is tried again after so long. */
+const RETRY_MS = 20_000
+const REMIND_MS = 60 * 60 * 1000
+
+export interface SharedDatesOptions {
+  readonly lake: string
+  readonly source: LobSource
+  readonly recorder: string
+  readonly bounds: FoldOrder['bounds']
+  readonly folding: Folding | undefined
+  /** A date, or the one after it, is about to be folded. */
+  readonly onFold: (date: string) => void
+  readonly onWarning: (text: string) => void
+}
+
+/** A date that is folded from all its segments. One that is over is folded once more. */
+interface SharedDate {
+  /** The segments of which its files were folded. */
+  folded: string | undefined
+  state: 'recorded' | 'over' | 'done'
+}
+
+export class SharedDates {
+  readonly #options: SharedDatesOptions
+  readonly #dates = new Map<string, SharedDate>()
+  readonly #folder: RawFolder
+  #folding: Promise<void> | undefined
+  #afterMs = 0
+  #toldMs = Number.NEGATIVE_INFINITY
+
+  constructor(options: SharedDatesOptions) {
+    this.#options = options
+    this.#folder = this.#newFolder()
+  }
+
+  has(date: string): boolean {
+    return this.#dates.has(date)
+  }
+
+  add(date: string): void {
+    if (!this.#dates.has(date)) this.#dates.set(date, { folded: undefined, state: 'recorded' })
+  }
+
+  /** Adds the date if it has segments of others. */
+  async notice(date: string): Promise<void> {
+    if (this.#dates.has(date)) return
+    const { lake, source } = this.#options
+    const names = await segmentsOnDisk(lake, source, date)
+    const isOther = names.some((name) => !this.isOwn(name))
+    // A replaced date has only what was recorded since.
+    if (isOther || ((await readManifest(lake, source, date))?.epoch ?? 0) > 0) this.add(date)
+  }
+
+  /** The date is over. The ones before are forgotten when they are folded. */
+  end(date: string): void {
+    if (this.#dates.has(date)) this.#dates.set(date, { folded: undefined, state: 'over' })
+    for (const [other, { state }] of this.#dates)
+      if (other < date && state === 'done') this.#dates.delete(other)
+  }
+
+  /** A recorder that was killed may not have folded the date that was over then. */
+  async resume(over: string): Promise<void> {
+    const { lake, source } = this.#options
+    await this.notice(over)
+    const listed = new Set((await readManifest(lake, source, over))?.segments.map(({ name }) => name))
+    const names = await segmentsOnDisk(lake, source, over)
+    this.end(over)
+    const shared = this.#dates.get(over)
+    if (shared !== undefined && names.every((name) => listed.has(name))) shared.state = 'done'
+  }
+
+  isOwn(name: string): boolean {
+    return rawSegmentOfName(name)?.recorder === this.#options.recorder
+  }
+
+  /** Starts to fold dates that have new segments, unless that is under way: those of `open`, and those that are over. */
+  foldInBackground(open: readonly string[]): void {
+    if (performance.now() < this.#afterMs) return
+    this.#folding ??= this.#foldAll(this.#folder, open).finally(() => (this.#folding = undefined))
+  }
+
+  /** Resolves when nothing is being folded. */
+  async settled(): Promise<void> {
+    await this.#folding
+  }
+
+  /** Folds what waits. */
+  async close(open: readonly string[]): Promise<void> {
+    await this.#folding
+    await this.#foldAll(this.#newFolder(1), open)
+  }
+
+  async #foldAll(folder: RawFolder, open: readonly string[]): Promise<void> {
+    const waiting = [...this.#dates].filter(
+      ([date, { state }]) => state === 'over' || (state === 'recorded' && open.includes(date)),
+    )
+    try {
+      for (const [date, shared] of waiting.toSorted(([a], [b]) => (a < b ? -1 : 1)))
+        await this.#fold(folder, date, shared)
+    } catch (error) {
+      this.#afterMs = performance.now() + RETRY_MS
+      const reason = error instanceof Error ? error.message : String(error)
+      this.#options.onWarning(`${reason} Its segments stay, and it is tried again.`)
+    }
+  }
+
+  async #fold(folder: RawFolder, date: string, shared: SharedDate): Promise<void> {
+    const { lake, source, bounds, onFold } = this.#options
+    // Which connections go on after midnight decides how the date ends.
+    const dates = [date, addDays(date, 1)]
+    const segments = await Promise.all(dates.map((one) => segmentsOnDisk(lake, source, one)))
+    const names = segments.join()
+    if (names === ',' || shared.folded === names) return
+    const rules = new Map(
+      dates.map((one, index) => [one, { added: segments[index]!.filter((name) => this.isOwn(name)) }]),
+    )
+    for (const one of dates) onFold(one)
+    const outcome = await folder.fold({ source, dates, rules, bounds }).catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new Error(`Cannot fold ${source} ${date} from the segments of all recorders: ${reason}.`, {
+        cause: error,
+      })
+    })
+    if (outcome === 'later') return
+    shared.folded = names
+    if (shared.state === 'over') shared.state = 'done'
+  }
+
+  #newFolder(shareMax?: number): RawFolder {
+    const { lake, folding, source } = this.#options
+    return new RawFolder(lake, {
+      ...(shareMax === undefined ? {} : { shareMax }),
+      folding,
+      onBusy: (owner) =>
+        this.#tell(
+          `What is recorded of ${source} is folded with the segments of others when ${owner} has ended writing to the lake.`,
+        ),
+    })
+  }
+
+  #tell(text: string): void {
+    if (performance.now() - this.#toldMs < REMIND_MS) return
+    this.#toldMs = performance.now()
+    this.#options.onWarning(text)
+  }
+}
