@@ -95,7 +95,7 @@ function showingClock({ messages, form }: Recording): Recording {
   const hourOf = (message: Message): bigint => message.recvTs / NS_PER_HOUR
   const shown = [...byConnection.values()].filter((own) => {
     const hours = new Set(own.filter(isTimed).map(hourOf))
-    return hours.has(hourOf(own[0]!)) && hours.has(hourOf(own.at(-1)!))
+    return hours.has(hourOf(own[0])) && hours.has(hourOf(own.at(-1)!))
   })
   const kept = new Set(shown.flat())
   return { form, messages: messages.filter((message) => kept.has(message)) }
