@@ -15,6 +15,7 @@ export interface FoldOrder {
   readonly rules?: ReadonlyMap<string, DateRule> | undefined
   readonly isLocked?: boolean | undefined
   readonly isDryRun?: boolean | undefined
+  readonly keepsNext?: boolean | undefined
   readonly bounds?: FoldRawOptions['bounds']
 }
 

@@ -36,6 +36,8 @@ export interface FoldRawOptions {
   readonly tally?: FoldTally | undefined
   /** Nothing is published: the result tells what would change. */
   readonly isDryRun?: boolean | undefined
+  /** The date after `dates` is read, not folded: a recorder publishes it. */
+  readonly keepsNext?: boolean | undefined
   /** How single dates are folded; the others have the rules of their manifests. */
   readonly rules?: ReadonlyMap<string, DateRule> | undefined
   /** The caller holds the lock of the source (`withSource`). */
@@ -162,6 +164,7 @@ class RawFold {
         onSeries?.(series)
       },
       bounds,
+      keepsNext: this.#options.keepsNext,
     })
     try {
       const folded = await fold.fold(dates)

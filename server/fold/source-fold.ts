@@ -41,6 +41,8 @@ export interface SourceFoldOptions {
   readonly hasNoLeg: boolean
   readonly raw: RawDates
   readonly tally: FoldTally
+  /** The date after those that are folded is read, to see what goes on in it, and stays as it is. */
+  readonly keepsNext?: boolean | undefined
   readonly signal: AbortSignal
   readonly onKnowledge?: KnowledgeListener | undefined
   readonly onDate?: DateListener | undefined
@@ -120,8 +122,10 @@ export class SourceFold {
         }
       }
       const next = addDays(date, 1)
-      if (waiting.has(next)) await this.#read(next)
+      const isKept = this.#options.keepsNext === true && !waiting.has(next) && this.#options.raw.has(next)
+      if (waiting.has(next) || isKept) await this.#read(next)
       const folded = await this.#foldDate(date)
+      if (isKept) continue
       const nextState = await this.#stateOf(next)
       if (!waiting.has(next) && this.#options.raw.has(next)) {
         const opening = this.#openingOf(folded.state, (await this.#outlinesOf(next)) ?? [], next)

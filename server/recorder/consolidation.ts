@@ -290,7 +290,8 @@ export class Consolidation {
     for (const series of this.#series.values()) await series.publish()
     if (isLast) await this.#raw.settled()
     if (this.#logEnd === undefined) {
-      for (const date of this.#raw.dates()) await this.#noteManifest(date)
+      // The manifest of a date that is over says what a fold has left for the next one.
+      for (const date of this.#dates.keys()) await this.#noteManifest(date)
       this.#shared.foldInBackground([...this.#dates.keys()])
     }
     this.#raw.sealInBackground()

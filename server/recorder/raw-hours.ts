@@ -141,11 +141,6 @@ export class RawHours {
     this.#noted.set(date, names)
   }
 
-  /** Dates of segments that this process has written. */
-  dates(): ReadonlySet<string> {
-    return new Set([...this.#written.values()].map(({ date }) => date))
-  }
-
   /** The date is over, and all its hours are sealed. */
   forgetDate(date: string): void {
     for (const [name, facts] of this.#written) if (facts.date === date) this.#written.delete(name)

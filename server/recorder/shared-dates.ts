@@ -1,9 +1,11 @@
 // Dates of which a recorder's lake has segments of others: another recorder's, an import's, or the rows of a 0.1 file. Their files
-// are folded from the segments of all, in a thread, while the recorder goes on reading its log.
+// are folded from the segments of all, in a thread, while the recorder goes on reading its log. A date of the recorder alone is
+// folded once, when it is over: its state says what the next fold of a neighbouring date begins with.
 
-import { rawSegmentOfName } from '../../shared/lake-layout.ts'
+import { rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import type { FoldOrder, Folding } from '../fold/fold-order.ts'
+import { hasFoldState } from '../fold/fold-state.ts'
 import { RawFolder } from '../fold/raw-folder.ts'
 import { readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -23,11 +25,13 @@ export interface SharedDatesOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** A date that is folded from all its segments. One that is over is folded once more. */
+/** A date that is folded from all its segments. One that is over is folded once more, or for the first time. */
 interface SharedDate {
   /** The segments of which its files were folded. */
   folded: string | undefined
   state: 'recorded' | 'over' | 'done'
+  /** Nobody else has segments of it. */
+  readonly isAlone: boolean
 }
 
 export class SharedDates {
@@ -44,16 +48,16 @@ export class SharedDates {
   }
 
   has(date: string): boolean {
-    return this.#dates.has(date)
+    return this.#dates.get(date)?.isAlone === false
   }
 
   add(date: string): void {
-    if (!this.#dates.has(date)) this.#dates.set(date, { folded: undefined, state: 'recorded' })
+    if (!this.has(date)) this.#dates.set(date, { folded: undefined, state: 'recorded', isAlone: false })
   }
 
   /** Adds the date if it has segments of others. */
   async notice(date: string): Promise<void> {
-    if (this.#dates.has(date)) return
+    if (this.has(date)) return
     const { lake, source } = this.#options
     const names = await segmentsOnDisk(lake, source, date)
     const isOther = names.some((name) => !this.isOwn(name))
@@ -63,7 +67,7 @@ export class SharedDates {
 
   /** The date is over. The ones before are forgotten when they are folded. */
   end(date: string): void {
-    if (this.#dates.has(date)) this.#dates.set(date, { folded: undefined, state: 'over' })
+    this.#dates.set(date, { folded: undefined, state: 'over', isAlone: !this.has(date) })
     for (const [other, { state }] of this.#dates)
       if (other < date && state === 'done') this.#dates.delete(other)
   }
@@ -75,8 +79,8 @@ export class SharedDates {
     const listed = new Set((await readManifest(lake, source, over))?.segments.map(({ name }) => name))
     const names = await segmentsOnDisk(lake, source, over)
     this.end(over)
-    const shared = this.#dates.get(over)
-    if (shared !== undefined && names.every((name) => listed.has(name))) shared.state = 'done'
+    const isFolded = names.length === 0 || (await hasFoldState(rawDateDirectory(lake, source, over)))
+    if (isFolded && names.every((name) => listed.has(name))) this.#dates.get(over)!.state = 'done'
   }
 
   isOwn(name: string): boolean {
@@ -94,15 +98,21 @@ export class SharedDates {
     await this.#folding
   }
 
-  /** Folds what waits. */
+  /** Folds what waits, but for dates of its own: the next start folds those. */
   async close(open: readonly string[]): Promise<void> {
     await this.#folding
-    await this.#foldAll(this.#newFolder(1), open)
+    const isUrgent = ({ isAlone }: SharedDate): boolean => !isAlone
+    await this.#foldAll(this.#newFolder(1), open, isUrgent)
   }
 
-  async #foldAll(folder: RawFolder, open: readonly string[]): Promise<void> {
+  async #foldAll(
+    folder: RawFolder,
+    open: readonly string[],
+    isMeant: (date: SharedDate) => boolean = () => true,
+  ): Promise<void> {
     const waiting = [...this.#dates].filter(
-      ([date, { state }]) => state === 'over' || (state === 'recorded' && open.includes(date)),
+      ([date, shared]) =>
+        isMeant(shared) && (shared.state === 'over' || (shared.state === 'recorded' && open.includes(date))),
     )
     try {
       for (const [date, shared] of waiting.toSorted(([a], [b]) => (a < b ? -1 : 1)))
@@ -117,20 +127,23 @@ export class SharedDates {
   async #fold(folder: RawFolder, date: string, shared: SharedDate): Promise<void> {
     const { lake, source, bounds, onFold } = this.#options
     // Which connections go on after midnight decides how the date ends.
-    const dates = [date, addDays(date, 1)]
-    const segments = await Promise.all(dates.map((one) => segmentsOnDisk(lake, source, one)))
+    const both = [date, addDays(date, 1)]
+    const segments = await Promise.all(both.map((one) => segmentsOnDisk(lake, source, one)))
+    const dates = shared.isAlone ? [date] : both
     const names = segments.join()
     if (names === ',' || shared.folded === names) return
     const rules = new Map(
       dates.map((one, index) => [one, { added: segments[index]!.filter((name) => this.isOwn(name)) }]),
     )
     for (const one of dates) onFold(one)
-    const outcome = await folder.fold({ source, dates, rules, bounds }).catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error)
-      throw new Error(`Cannot fold ${source} ${date} from the segments of all recorders: ${reason}.`, {
-        cause: error,
+    const outcome = await folder
+      .fold({ source, dates, rules, bounds, keepsNext: shared.isAlone })
+      .catch((error: unknown) => {
+        const reason = error instanceof Error ? error.message : String(error)
+        throw new Error(`Cannot fold ${source} ${date} from the segments of all recorders: ${reason}.`, {
+          cause: error,
+        })
       })
-    })
     if (outcome === 'later') return
     shared.folded = names
     if (shared.state === 'over') shared.state = 'done'

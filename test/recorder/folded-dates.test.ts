@@ -1,0 +1,86 @@
+// A recorder folds each date once when it is over: the state that this leaves is what a fold of a neighbouring date begins with.
+
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { disconnectMark, heardMark, openMark } from '../../server/feed/wal-mark.ts'
+import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
+import { FOLD_STATE_NAME } from '../../server/fold/fold-state.ts'
+import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { WAL_KIND } from '../../server/recorder/wal-record.ts'
+import { lobFilePath, rawDateDirectory } from '../../shared/lake-layout.ts'
+import { delta, snapshot } from '../support/kalshi-frames.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { writeWal } from '../support/wal-script.ts'
+import type { ScriptRecord } from '../support/wal-script.ts'
+
+const MARKET = 'KXHIGHNY-26JUN24-T82'
+const DATES = ['2026-06-24', '2026-06-25', '2026-06-26', '2026-06-27'] as const
+const OVER = DATES.slice(0, -1)
+
+/** One connection over three midnights, with one snapshot at its beginning. */
+function script(): ScriptRecord[] {
+  const startMs = Date.parse('2026-06-24T22:00:00Z')
+  const endMs = Date.parse('2026-06-27T01:00:00Z')
+  const records: ScriptRecord[] = [{ kind: WAL_KIND.start, ms: startMs }]
+  const add = (ms: number, frame: unknown, kind: ScriptRecord['kind'] = WAL_KIND.frame): void => {
+    records.push({ kind, lane: 0, epoch: startMs, ms, frame })
+  }
+  add(startMs, openMark(), WAL_KIND.mark)
+  add(startMs + 5, snapshot(1, { market_ticker: MARKET, yes_dollars_fp: [['0.4500', '90.00']] }))
+  let seq = 1
+  for (let ms = startMs + 30_000; ms < endMs; ms += 30_000) {
+    const isChange = ms % 300_000 === 0
+    if (isChange) add(ms, delta(++seq, { market_ticker: MARKET, ts_ms: ms }))
+    else add(ms, heardMark(ms), WAL_KIND.mark)
+    records.push({ kind: WAL_KIND.clock, ms: ms + 10 })
+  }
+  add(endMs, disconnectMark(), WAL_KIND.mark)
+  return records
+}
+
+test('a date that is over has its state, and folding the next one again changes no file', async (t) => {
+  const [lake, workDirectory] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  const limit = await writeWal(workDirectory, 'kalshi', script())
+  const warnings: string[] = []
+  const onWarning = (text: string): unknown => warnings.push(text)
+  const consolidation = await Consolidation.open({ lake, source: 'kalshi', workDirectory, onWarning })
+  while (await consolidation.advance(limit));
+  for (const _date of OVER) {
+    await consolidation.publish()
+    await consolidation.settled()
+  }
+  const hasState = (date: string): boolean =>
+    existsSync(join(rawDateDirectory(lake, 'kalshi', date), FOLD_STATE_NAME))
+  assert.deepEqual(DATES.map(hasState), [true, true, true, false])
+  await consolidation.close()
+  assert.deepEqual(warnings, [])
+
+  const files = (): Promise<Buffer[]> =>
+    Promise.all(DATES.map((date) => readFile(lobFilePath(lake, 'kalshi', 'KXHIGHNY', date))))
+  const before = await files()
+  await foldRawDates({ lake, source: 'kalshi', dates: ['2026-06-27'], signal: new AbortController().signal })
+  assert.deepEqual(
+    (await files()).map((bytes, index) => bytes.equals(before[index]!)),
+    DATES.map(() => true),
+  )
+})
+
+test('a recorder that was killed before it folded a date folds it after its start', async (t) => {
+  const [lake, workDirectory] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  const limit = await writeWal(workDirectory, 'kalshi', script())
+  const options = { lake, source: 'kalshi', workDirectory } as const
+  const first = await Consolidation.open({ ...options, folding: async () => await new Promise(() => {}) })
+  while (await first.advance(limit));
+  await first.publish()
+  const second = await Consolidation.open(options)
+  while (await second.advance(limit));
+  for (const _date of OVER) {
+    await second.publish()
+    await second.settled()
+  }
+  assert.ok(existsSync(join(rawDateDirectory(lake, 'kalshi', '2026-06-26'), FOLD_STATE_NAME)))
+  await second.close()
+})
