@@ -101,8 +101,7 @@ export class SharedDates {
   /** Folds what waits, but for dates of its own: the next start folds those. */
   async close(open: readonly string[]): Promise<void> {
     await this.#folding
-    const isUrgent = ({ isAlone }: SharedDate): boolean => !isAlone
-    await this.#foldAll(this.#newFolder(1), open, isUrgent)
+    await this.#foldAll(this.#newFolder(1), open, ({ isAlone }) => !isAlone)
   }
 
   async #foldAll(

@@ -18,7 +18,6 @@ import type { ScriptRecord } from '../support/wal-script.ts'
 
 const MARKET = 'KXHIGHNY-26JUN24-T82'
 const DATES = ['2026-06-24', '2026-06-25', '2026-06-26', '2026-06-27'] as const
-const OVER = DATES.slice(0, -1)
 
 /** One connection over three midnights, with one snapshot at its beginning. */
 function script(): ScriptRecord[] {
@@ -41,6 +40,14 @@ function script(): ScriptRecord[] {
   return records
 }
 
+/** Each publication folds what waits. */
+async function publishOften(consolidation: Consolidation): Promise<void> {
+  for (let left = DATES.length; left > 0; left--) {
+    await consolidation.publish()
+    await consolidation.settled()
+  }
+}
+
 test('a date that is over has its state, and folding the next one again changes no file', async (t) => {
   const [lake, workDirectory] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   const limit = await writeWal(workDirectory, 'kalshi', script())
@@ -48,10 +55,7 @@ test('a date that is over has its state, and folding the next one again changes 
   const onWarning = (text: string): unknown => warnings.push(text)
   const consolidation = await Consolidation.open({ lake, source: 'kalshi', workDirectory, onWarning })
   while (await consolidation.advance(limit));
-  for (const _date of OVER) {
-    await consolidation.publish()
-    await consolidation.settled()
-  }
+  await publishOften(consolidation)
   const hasState = (date: string): boolean =>
     existsSync(join(rawDateDirectory(lake, 'kalshi', date), FOLD_STATE_NAME))
   assert.deepEqual(DATES.map(hasState), [true, true, true, false])
@@ -77,10 +81,7 @@ test('a recorder that was killed before it folded a date folds it after its star
   await first.publish()
   const second = await Consolidation.open(options)
   while (await second.advance(limit));
-  for (const _date of OVER) {
-    await second.publish()
-    await second.settled()
-  }
+  await publishOften(second)
   assert.ok(existsSync(join(rawDateDirectory(lake, 'kalshi', '2026-06-26'), FOLD_STATE_NAME)))
   await second.close()
 })
