@@ -84,6 +84,8 @@ export class Chain {
   /** When its connection was last heard through a message without a number in it. */
   heardUntil = 0n
   lastAsideKey: number | undefined
+  /** Where nothing is numbered: subscriptions that were confirmed in it. */
+  readonly confirmed = new Set<number>()
   readonly followed = new Map<string, FollowedMarket>()
   /** Of the chain that stands for a recorder's connection. */
   readonly leavings: Leaving[] = []

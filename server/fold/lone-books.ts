@@ -29,17 +29,34 @@ function isOfBooks({ messages }: Line): boolean {
   return messages.length > 0 && messages.every(({ body }) => body.kind === 'book')
 }
 
+/** The subscriptions that a line confirms. */
+export function confirmedIn({ messages }: Line): number[] {
+  return messages.flatMap(({ body }) => (body.kind === 'subscribed' ? (body.subscription ?? []) : []))
+}
+
 /**
  * Places of `lines` at which a connection begins: lines of books of several markets with nothing between them, of all markets
- * stated so far. `known` are those stated before the first line.
+ * stated so far, and a line that confirms a subscription again. `known` and `confirmed` are those before the first line.
  */
-export function beginningsIn(lines: readonly Line[], known: ReadonlySet<string>): number[] {
+export function beginningsIn(
+  lines: readonly Line[],
+  known: ReadonlySet<string>,
+  confirmed: ReadonlySet<number>,
+): number[] {
   const starts: number[] = []
   let stated = new Set(known)
+  let announced = new Set(confirmed)
   for (let place = 0; place < lines.length; place++) {
     const line = lines[place]!
     const found = isOfBooks(line) ? booksFrom(lines, place) : undefined
     if (found === undefined) {
+      const sids = confirmedIn(line)
+      if (sids.some((sid) => announced.has(sid))) {
+        starts.push(place)
+        stated = new Set()
+        announced = new Set()
+      }
+      for (const sid of sids) announced.add(sid)
       for (const message of line.messages) addMarkets(message, stated)
       continue
     }

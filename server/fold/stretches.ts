@@ -56,12 +56,10 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
   let isBegun = false
   let isTurned = piece.useYesPrice ? true : null
   let seen = new Set<number>()
-  let announced = new Set<number>()
   const finish = (isEnded: boolean, endCause?: GapCause): void => {
     if (open.length > 0) stretches.push({ lines: open, isBegun, isEnded, endCause, isTurned })
     open = []
     seen = new Set()
-    announced = new Set()
     isBegun = false
   }
   for (const line of lines) {
@@ -81,18 +79,12 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
       tally.repeats += line.messages.length
       continue
     }
-    const isAgain = line.messages.some(
-      ({ body }) =>
-        body.kind === 'subscribed' && body.subscription !== undefined && announced.has(body.subscription),
-    )
-    if (isFirstBooks(line) || isAgain) {
+    if (isFirstBooks(line)) {
       finish(false)
       isBegun = true
     }
-    for (const { body } of line.messages) {
+    for (const { body } of line.messages)
       if (body.kind === 'subscribe' && body.useYesPrice !== undefined) isTurned = body.useYesPrice
-      if (body.kind === 'subscribed' && body.subscription !== undefined) announced.add(body.subscription)
-    }
     seen.add(line.key)
     open.push(line)
   }

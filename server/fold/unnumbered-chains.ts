@@ -6,7 +6,7 @@ import type { Chain, ChainSink, Connections } from './chain.ts'
 import type { GapCause, FoldTally } from './fold-tally.ts'
 import { lineTimes, offsetOf, provenAt } from './line-times.ts'
 import type { LineTimes } from './line-times.ts'
-import { beginningsIn } from './lone-books.ts'
+import { confirmedIn, beginningsIn } from './lone-books.ts'
 import type { ChainTarget } from './numbered-chains.ts'
 import type { Line, Piece } from './piece.ts'
 import { joinStretches, ownCount, readStretches, statedMarkets } from './stretches.ts'
@@ -103,7 +103,11 @@ export class UnnumberedChains {
     const known = new Set(repeated?.chain.recentKeys)
     const lines = stretch.lines.filter(({ key }) => !known.has(key))
     this.#tally.repeats += ownCount(stretch.lines) - ownCount(lines)
-    const starts = beginningsIn(lines, repeated?.chain.markets ?? new Set())
+    const starts = beginningsIn(
+      lines,
+      repeated?.chain.markets ?? new Set(),
+      repeated?.chain.confirmed ?? new Set(),
+    )
     const offset = offsetOf(lines)
     const bounds = starts[0] === 0 ? starts : [0, ...starts]
     return bounds.flatMap((from, index, list) => {
@@ -132,7 +136,10 @@ export class UnnumberedChains {
     const own = added.get(open)
     if (own === undefined) added.set(open, [head])
     else own.push(head)
-    for (const { key } of head.lines) chain.note(0, key)
+    for (const line of head.lines) {
+      chain.note(0, line.key)
+      for (const sid of confirmedIn(line)) chain.confirmed.add(sid)
+    }
     for (const id of head.markets) chain.markets.add(id)
     open.lastAt = later(head.lastAt, open.lastAt)
     if (head.silence > open.silence) open.silence = chain.silence = head.silence
