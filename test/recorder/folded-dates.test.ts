@@ -17,12 +17,12 @@ import { writeWal } from '../support/wal-script.ts'
 import type { ScriptRecord } from '../support/wal-script.ts'
 
 const MARKET = 'KXHIGHNY-26JUN24-T82'
-const DATES = ['2026-06-24', '2026-06-25', '2026-06-26', '2026-06-27'] as const
+const DATES = ['2026-06-24', '2026-06-25', '2026-06-26'] as const
 
-/** One connection over three midnights, with one snapshot at its beginning. */
+/** One connection over two midnights, with one snapshot at its beginning. */
 function script(): ScriptRecord[] {
-  const startMs = Date.parse('2026-06-24T22:00:00Z')
-  const endMs = Date.parse('2026-06-27T01:00:00Z')
+  const startMs = Date.parse('2026-06-24T23:40:00Z')
+  const endMs = Date.parse('2026-06-26T00:20:00Z')
   const records: ScriptRecord[] = [{ kind: WAL_KIND.start, ms: startMs }]
   const add = (ms: number, frame: unknown, kind: ScriptRecord['kind'] = WAL_KIND.frame): void => {
     records.push({ kind, lane: 0, epoch: startMs, ms, frame })
@@ -30,8 +30,8 @@ function script(): ScriptRecord[] {
   add(startMs, openMark(), WAL_KIND.mark)
   add(startMs + 5, snapshot(1, { market_ticker: MARKET, yes_dollars_fp: [['0.4500', '90.00']] }))
   let seq = 1
-  for (let ms = startMs + 30_000; ms < endMs; ms += 30_000) {
-    const isChange = ms % 300_000 === 0
+  for (let ms = startMs + 50_000; ms < endMs; ms += 50_000) {
+    const isChange = ms % 600_000 === 0
     if (isChange) add(ms, delta(++seq, { market_ticker: MARKET, ts_ms: ms }))
     else add(ms, heardMark(ms), WAL_KIND.mark)
     records.push({ kind: WAL_KIND.clock, ms: ms + 10 })
@@ -58,14 +58,14 @@ test('a date that is over has its state, and folding the next one again changes 
   await publishOften(consolidation)
   const hasState = (date: string): boolean =>
     existsSync(join(rawDateDirectory(lake, 'kalshi', date), FOLD_STATE_NAME))
-  assert.deepEqual(DATES.map(hasState), [true, true, true, false])
+  assert.deepEqual(DATES.map(hasState), [true, true, false])
   await consolidation.close()
   assert.deepEqual(warnings, [])
 
   const files = (): Promise<Buffer[]> =>
     Promise.all(DATES.map((date) => readFile(lobFilePath(lake, 'kalshi', 'KXHIGHNY', date))))
   const before = await files()
-  await foldRawDates({ lake, source: 'kalshi', dates: ['2026-06-27'], signal: new AbortController().signal })
+  await foldRawDates({ lake, source: 'kalshi', dates: ['2026-06-26'], signal: new AbortController().signal })
   assert.deepEqual(
     (await files()).map((bytes, index) => bytes.equals(before[index]!)),
     DATES.map(() => true),
@@ -82,6 +82,6 @@ test('a recorder that was killed before it folded a date folds it after its star
   const second = await Consolidation.open(options)
   while (await second.advance(limit));
   await publishOften(second)
-  assert.ok(existsSync(join(rawDateDirectory(lake, 'kalshi', '2026-06-26'), FOLD_STATE_NAME)))
+  assert.ok(existsSync(join(rawDateDirectory(lake, 'kalshi', '2026-06-25'), FOLD_STATE_NAME)))
   await second.close()
 })
