@@ -16,7 +16,7 @@ export type GapCause =
   | 'end of the recording'
 
 export class FoldTally {
-  /** Frames of the exchange, whatever their type. */
+  /** Messages of subscriptions, whatever their type. */
   messages = 0
   /** Book events that the messages brought. */
   events = 0
