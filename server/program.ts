@@ -73,7 +73,7 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
   [
     'prune',
     {
-      summary: 'list and remove order-book files of old dates',
+      summary: 'list and remove order-book files and raw segments of old dates',
       load: async () => (await import('./commands/prune.ts')).pruneCommand,
     },
   ],

@@ -31,8 +31,9 @@ function option(head: string, variable: string, description: string): string {
 
 const GAPS = wrapText(
   `A book is known from its snapshot until a message may be missing. These make books unknown until their next snapshot: ` +
-    `a gap in ${NUMBERED.join(' and ')} sequence numbers, the end of a recording while another continues, a skipped line, ` +
-    `and a line that a recorder writes when it loses its connection, ${TITLED[0]!.disconnectLine} ` +
+    `a gap in ${NUMBERED.join(' and ')} sequence numbers, the end of a recording while another continues, a skipped line ` +
+    `(unless sequence numbers show that nothing is missing), a level below zero, the end of a subscription, and a line ` +
+    `that a recorder writes when it loses its connection, ${TITLED[0]!.disconnectLine} ` +
     `(${OTHER_DISCONNECTS.join('; ')}). The gap begins after the last known message.`,
   LINE_WIDTH,
 )
@@ -92,7 +93,8 @@ names the key.
 
 An event's time is the exchange's, unless that alone is more than 5 s away from its neighbours. Where a message has no
 exchange time, its receive time counts. If the receive times of a connection show that the recorder's clock was wrong,
-the import corrects them by the smallest delay of the hour. Empty lines are skipped.
+the import corrects them by the smallest delay of the hour. Empty lines are skipped. A line longer than 64 MiB cannot be
+read.
 
 Files may come in any order and overlap, in one run or in several: the result is the same. Repeated messages add
 nothing. Several recorders of one market fill each other's gaps. Within a file, lines are in order of receipt and
@@ -110,7 +112,8 @@ less than half is known. The same messages always produce the same bytes.
 A date that is sealed, or that version 0.1 wrote without raw segments, cannot be added to. Import everything recorded of
 it at once with --replace.
 
-Exit codes: 0 done, 1 failed or interrupted (nothing was written, unless it says so), 2 wrong usage.
+Exit codes: 0 done, 1 failed or interrupted (nothing was written, unless it says so) or no message of the exchange in the
+input, 2 wrong usage.
 
 Example
   bookcast import --source ${lobSources()[0]} --lake ./lake recordings/*.ndjson.gz

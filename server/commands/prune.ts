@@ -35,7 +35,8 @@ const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'keep-raw',
     placeholder: '<days>',
-    description: 'remove raw segments of closed dates that are older; derived files stay. Default: keep all',
+    description:
+      'remove raw segments of dates older than this, at least 2; derived files stay. Default: keep all',
     env: 'BOOKCAST_PRUNE_KEEP_RAW',
   },
   {
@@ -65,11 +66,13 @@ candles and observations alone.
 --before removes order-book files from this lake only. A lake that pulls (sync --from, serve --sync-from) would fetch the files
 again: prune the lake that pushes.
 
---keep-raw removes raw segments and keeps the order-book files derived from them. The date is sealed: nothing can be added to it, and
-the next push also removes the segments from object storage. Other collectors remove them with their next push. No sync brings
-them back.
+--keep-raw removes raw segments and keeps the order-book files derived from them. The date is sealed: nothing can be added to
+it, and the next push also removes the segments from object storage. Other collectors remove them with their next push. No
+sync brings them back. A date with segments that are not folded yet stays: run \`bookcast rebuild\` first.
 
 ${describeOptions(OPTIONS)}
+
+Exit codes: 0 done, 1 some files stay (each is named with the reason), 2 wrong usage.
 `
 
 interface Settings {
@@ -100,7 +103,7 @@ export const pruneCommand: Command = async (args, { env, stdout, stderr, signal 
         if (isApplied) await rm(path)
         return undefined
       }
-      // What somebody else puts in its place between the look and the removal would go unseen.
+      // Another process could replace the file between the check and the removal.
       const reason = isApplied ? await alone({ lake, source, series }, take, signal) : await take()
       if (reason === undefined) {
         count += 1
@@ -152,7 +155,7 @@ function readSettings(options: ParsedOptions): Settings {
   }
 }
 
-/** Takes a file while nobody else writes to its series; why it stays, where it does. */
+/** Removes a file while no other process writes to its series. Returns the reason if the file stays. */
 async function alone(
   place: SeriesPlace,
   take: () => Promise<string | undefined>,

@@ -59,13 +59,15 @@ const OPTIONS: readonly OptionDeclaration[] = [
   },
 ]
 
-const HELP = `Usage: bookcast rebuild --lake <dir> [--source <exchange>] [--from <date>] [--to <date>] [--dry-run]
+const HELP = `Usage: bookcast rebuild --lake <dir> [--source <exchange>] [--from <date>] [--to <date>] [options]
 
-Derives order-book files (lob/) again from the raw segments (raw/) of a lake. Without dates, it derives the dates that another
-version of the program derived, and those that have segments which their files lack. With --from or --to, it derives every
-date of the range. Files whose content does not change keep their bytes and times. Each date is published as a whole.
+Derives order-book files (lob/) again from the raw segments (raw/) of a lake. Without dates, it derives the dates that an
+earlier version of the program derived, those with segments that their files lack, and those without a manifest or fold
+state. With --from or --to, it derives every date of the range. If a date ends with other books than before, the next date
+is derived too. Files whose content does not change keep their bytes and times. Each date is published as a whole.
 
-A sealed date, whose raw segments were removed, stays as it is.
+A sealed date, whose raw segments were removed, stays as it is. Use --without-damaged with --from and --to: without dates,
+a date whose files are up to date is skipped.
 
 ${describeOptions(OPTIONS)}
 

@@ -74,10 +74,14 @@ const HELP = `Usage: bookcast sync --lake <dir> (--from|--to) <place> [options]
 Pulls new and changed files from object storage into the lake (--from), or pushes them from the lake (--to). It verifies the
 size and checksum of each file before the file appears under its name. After an interruption, the next run resumes.
 
-Raw segments are added on both sides and never replaced. The order-book files of a date with raw segments follow the date's
-manifest: the higher epoch wins, then the higher fold version, then the manifest that lists all segments. If each side has segments that the
-other lacks, the date is folded again from both. After a removal (import --replace, prune --keep-raw), the removed segments are
-also removed on the other side. Nothing else is deleted.
+A push includes raw segments, a pull only with --raw. They are added on both sides and never replaced. The order-book files
+of a date with raw segments follow the date's manifest: the higher epoch wins, then the higher fold version, then the
+manifest that lists all segments of the other. If each side has segments that the other lacks, the date is folded again from
+both. After a removal (import --replace or --no-keep-raw, prune --keep-raw), the removed segments are also removed on the
+other side, and so are the files of a replaced date that the new one lacks. Nothing else is deleted.
+
+Other files: a push never replaces a file by one that covers less, a pull never one that another writer made. Such a
+conflict is reported with its reason.
 
 ${describeOptions(OPTIONS)}
 
@@ -114,7 +118,7 @@ async function run(settings: Settings, io: CommandIo): Promise<number> {
     progress.stop()
     if (io.signal?.aborted !== true) throw error
     io.stderr.write(
-      'bookcast sync: interrupted; what is complete is in place, the next run goes on from here\n',
+      'bookcast sync: interrupted; complete files are in place, and the next run resumes from here\n',
     )
     return 1
   } finally {

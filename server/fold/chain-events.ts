@@ -1,4 +1,4 @@
-// What the messages of chains do to books, as events of lob.v1, put into the recordings of their series.
+// Turns the messages of chains into book events of lob.v1, and adds them to the recordings of their series.
 
 import { EVENT_ADD, EVENT_CLEAR, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
 import { NS_PER_DAY } from '../../shared/utc-date.ts'
@@ -12,12 +12,12 @@ import type { FoldTally } from './fold-tally.ts'
 import { LEAVES_NS_MIN } from './message-times.ts'
 
 export interface ChainEventsOptions {
-  /** Start of the UTC date, ns: events of another date are put to its nearest instant. */
+  /** Start of the UTC date, ns. Events outside the date are placed at its nearest instant. */
   readonly dayStart: bigint
   readonly tally: FoldTally
   readonly seriesOf: (marketId: string) => string
   readonly recordingOf: (series: string) => SeriesRecording
-  /** Told by how many bytes the events in memory have grown. */
+  /** Called with the number of bytes by which the events in memory have grown. */
   readonly onGrown: (bytes: number) => void
 }
 
@@ -37,7 +37,7 @@ export class ChainEvents implements ChainSink {
     const { tally } = this.#options
     const place = { at, recvTs, seq }
     tally.messages++
-    // An imported line that stands among lines of the date before tells nothing of that date.
+    // An imported line of a later date between lines of this date: from here on, its markets are unknown on this date.
     if (chain.name === undefined && at > this.#dayEnd + LEAVES_NS_MIN) {
       const markets = marketsOf(message)
       this.#leave(chain, place, (id) => markets.includes(id))
@@ -52,8 +52,8 @@ export class ChainEvents implements ChainSink {
   }
 
   /**
-   * The chain says nothing more of its markets from `ts` on. `isLast`: nothing at all is recorded of a series after it, so that
-   * nothing is unknown.
+   * The chain has no more messages from `ts` on. `isLast`: nothing more is recorded of a series after it, so this end is not a
+   * gap.
    */
   end(chain: Chain, ts: bigint, isLast: (series: string) => boolean): void {
     const place = { at: ts, recvTs: chain.lastRecvTs, seq: chain.lastSeq }
@@ -63,7 +63,7 @@ export class ChainEvents implements ChainSink {
     }
   }
 
-  /** The chain says nothing more of a market from `ts` on, because another one of its connection does. */
+  /** The chain has no more messages of a market from `ts` on, because another chain of its connection has them. */
   leave(chain: Chain, id: string, ts: bigint): void {
     const market = chain.followed.get(id)
     if (market === undefined) return
@@ -126,7 +126,7 @@ export class ChainEvents implements ChainSink {
   }
 }
 
-/** Which markets a chain no longer follows after a message; undefined where it says nothing of that. */
+/** Which markets a chain no longer follows after a message; undefined if the message does not change that. */
 export function leftMarkets(body: FeedBody): ((marketId: string) => boolean) | undefined {
   switch (body.kind) {
     case 'following':

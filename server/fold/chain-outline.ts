@@ -1,5 +1,5 @@
-// A date's chains as its neighbours need them: a chain that ends a date goes on in the next one where a chain there goes on
-// from it.
+// The summary of a date's chains that the neighbouring dates need. A chain continues after midnight if a chain of the next date
+// follows it.
 
 import { groupedBy } from '../../shared/grouped-by.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
@@ -8,10 +8,10 @@ import { CONNECTION_SID, PAUSE_NS_MAX } from './own-connections.ts'
 import { predecessorOf } from './numbered-chains.ts'
 import { silentPredecessorOf } from './unnumbered-chains.ts'
 
-/** Keys at a chain's end that are compared with the first one of the next date. */
+/** Keys at the end of a chain that are compared with the first key of the next date. */
 const KEYS_MAX = 64
 
-/** As JSON has it: times are decimal text, ns. */
+/** Plain data for JSON. Times are decimal text, ns. */
 export interface ChainOutline {
   readonly id: number
   readonly connection: number
@@ -57,8 +57,8 @@ export function outlineOf(chain: Chain, connection: number): ChainOutline {
 }
 
 /**
- * Chains of the date before `date`, by those of `date` that go on from them. Each goes on once. One that is heard only before
- * midnight, since its lines were put behind later ones, shows nothing of the time between.
+ * Links chains of `date` to the chains of the date before that they continue. Each chain is continued at most once. A chain of
+ * `date` whose last message is before midnight (its lines stand behind later ones) links nothing.
  */
 export function linkDates(
   before: readonly ChainOutline[],
@@ -91,7 +91,7 @@ export function linkDates(
   return links
 }
 
-/** A recorder's connection goes on with its next line, and a subscription in it with its next number. */
+/** A recorder's connection continues with its next line, and a subscription in it with its next sequence number. */
 function linkNamed(before: readonly ChainOutline[], after: readonly ChainOutline[]): Map<number, number> {
   const links = new Map<number, number>()
   const open = before.filter(({ name, isEnded }) => name !== undefined && !isEnded)

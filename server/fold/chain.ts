@@ -1,11 +1,11 @@
-// A chain: the messages of one subscription (of one connection, where nothing is numbered) between which nothing is missing,
-// in their order. A book is known from its snapshot in a chain to the last time the chain's connection was heard.
+// A chain: messages of one subscription in their order, between which none is missing. Where messages have no sequence numbers,
+// it holds messages of one connection. A book is known from its snapshot in a chain to the last message of the chain's connection.
 
 import { later } from '../../shared/utc-date.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
 import type { GapCause } from './fold-tally.ts'
 
-/** Keys of a chain's latest lines, by which lines that another piece repeats are recognised. */
+/** Keys kept of a chain's latest lines, to recognise lines that another piece repeats. */
 const RECENT_MAX = 1_024
 
 /** A message with its times, ns. */
@@ -15,7 +15,7 @@ export interface TimedMessage {
   readonly recvTs: bigint
 }
 
-/** Takes messages in the order of their chain. */
+/** Takes the messages of each chain in their order. */
 export interface ChainSink {
   take(chain: Chain, message: TimedMessage): void
 }
@@ -46,7 +46,7 @@ export interface FollowedMarket {
   lastAt: bigint
 }
 
-/** Chains of a connection that go on from the date before leave markets. */
+/** Chains of a connection that continue from the date before leave markets. */
 export interface Leaving {
   readonly at: bigint
   readonly isMeant: (sid: number | null, marketId: string) => boolean
@@ -58,22 +58,22 @@ export class Chain {
   readonly sid: number | null
   /** Counts connections; chains of one connection share it (`Connections`). */
   readonly connection: number
-  /** Nothing precedes its first message. */
+  /** Its first message is the first one of the subscription or connection. */
   isBegun: boolean
   /** The connection ended after its last message. */
   isEnded = false
-  /** Why nothing follows its last message, where its pieces show more than that they end. */
+  /** Why no message follows the last one, if the pieces show another reason than their end. */
   endCause: GapCause | undefined
-  /** Whether `no` prices come on the yes leg; null where nothing says. */
+  /** Whether `no` prices are given on the yes leg; null if unknown. */
   isTurned: boolean | null
-  /** It holds some of its subscription's markets: missing numbers are those of others. */
+  /** It holds only some markets of its subscription: missing numbers belong to the others. */
   isPartial = false
-  /** When a piece goes on behind missing numbers at its end; and when one stopped before those at its beginning. */
+  /** If numbers are missing at its end or beginning: when the piece continues after them, and when it stopped before them. */
   endsBefore: bigint | undefined
   beginsAfter: bigint | undefined
   /** The name that a recorder gave its connection. */
   name: string | undefined
-  /** The longest time between two lines where nothing is numbered, ns. */
+  /** The longest time between two lines without sequence numbers, ns. */
   silence = 0n
   firstSeq = 0
   firstKey = 0
@@ -81,17 +81,17 @@ export class Chain {
   lastSeq = 0
   lastAt = 0n
   lastRecvTs = 0n
-  /** When its connection was last heard through a message without a number in it. */
+  /** Time of the connection's last message that has no number in this chain. */
   heardUntil = 0n
   lastAsideKey: number | undefined
-  /** Where nothing is numbered: subscriptions that were confirmed in it. */
+  /** Without sequence numbers: subscriptions that were confirmed in it. */
   readonly confirmed = new Set<number>()
   readonly followed = new Map<string, FollowedMarket>()
   /** Of the chain that stands for a recorder's connection. */
   readonly leavings: Leaving[] = []
-  /** Markets that it ever stated something of. */
+  /** Markets that its messages concern. */
   readonly markets = new Set<string>()
-  /** By place in the ring: number (0 where nothing is numbered), and key. */
+  /** By place in the ring: number (0 without sequence numbers), and key. */
   readonly #recentSeqs: number[] = []
   readonly #recentKeys: number[] = []
   #lines = 0
@@ -110,7 +110,7 @@ export class Chain {
     this.isTurned = isTurned
   }
 
-  /** Since when it states something of a series; undefined where it does not. */
+  /** By series: time of its first message. */
   readonly #seriesFrom = new Map<string, bigint>()
 
   static of(state: ChainState): Chain {
@@ -157,7 +157,7 @@ export class Chain {
     return market
   }
 
-  /** Notes a line of the chain, which is its latest. */
+  /** Notes the latest line of the chain. */
   note(seq: number, key: number): void {
     if (this.#lines === 0) [this.firstSeq, this.firstKey] = [seq, key]
     const place = this.#lines++ % RECENT_MAX
@@ -166,14 +166,14 @@ export class Chain {
     if (seq > this.lastSeq) this.lastSeq = seq
   }
 
-  /** Notes when a message of the chain happened. */
+  /** Notes the times of a message of the chain. */
   hear(at: bigint, recvTs: bigint): void {
     this.firstAt ??= at
     this.lastAt = later(at, this.lastAt)
     this.lastRecvTs = later(recvTs, this.lastRecvTs)
   }
 
-  /** The key of its line with the number `seq`, if that is among its latest. */
+  /** The key of the line with the number `seq`, if it is one of the latest. */
   keyOf(seq: number): number | undefined {
     return this.#recentKeys[this.#recentSeqs.indexOf(seq)]
   }
@@ -194,7 +194,7 @@ export class Chain {
   }
 }
 
-/** Which connections are one: pieces show chains side by side. */
+/** Joins connections that turn out to be one: pieces show which chains belong to the same connection. */
 export class Connections {
   readonly #parents: number[] = []
 

@@ -1,4 +1,4 @@
-// How the chains of a date end: until when each is heard, and what they cover of a series.
+// How the chains of a date end: the last time at which each is known, and what they cover of a series.
 
 import { NS_PER_DAY, NS_PER_MS, earlier, later } from '../../shared/utc-date.ts'
 import type { Chain, Connections } from './chain.ts'
@@ -11,18 +11,18 @@ export interface EndingDate {
   /** By their numbers. */
   readonly chains: readonly Chain[]
   readonly connections: Connections
-  /** The series of which something is recorded. */
+  /** The series that have messages. */
   series(): Iterable<string>
   /** See ChainEvents. */
   end(chain: Chain, ts: bigint, isLast: (series: string) => boolean): void
 }
 
-/** Whether the ask prices of a chain are still those of the `no` leg. A recorder asks for prices of the yes leg. */
+/** Whether the ask prices of a chain are still those of the `no` leg. A recorder subscribes to prices of the yes leg. */
 export function isInverted({ isTurned, name }: Chain): boolean {
   return !(isTurned ?? name !== undefined)
 }
 
-/** Until when a date's chains are heard, and what they cover. */
+/** The last known time of each of a date's chains, and what they cover. */
 export class DateEnds {
   readonly #reading: EndingDate
   readonly #continued: ReadonlySet<number>
@@ -38,7 +38,7 @@ export class DateEnds {
     this.#heard = this.#heardTimes()
   }
 
-  /** A chain is heard through any subscription of its connection, unless numbers are missing behind it. */
+  /** Any subscription of its connection keeps a chain known, unless numbers are missing after it. */
   #heardTimes(): bigint[] {
     const { chains, connections } = this.#reading
     const lastOf = new Map<number, bigint>()

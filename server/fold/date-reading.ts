@@ -1,4 +1,4 @@
-// Reads the raw pieces of one UTC date into chains, and what their messages do to books into recordings by series.
+// Reads the raw pieces of one UTC date into chains, and the book events of their messages into recordings by series.
 
 import { join } from 'node:path'
 import { mkdirSync } from 'node:fs'
@@ -24,7 +24,7 @@ export interface DateReadingOptions {
   readonly isNumbered: boolean
   readonly tally: FoldTally
   readonly seriesOf: (marketId: string) => string
-  /** Where events go that memory has no room for; made when it is needed, left to the caller. */
+  /** Directory for events that do not fit into memory. It is created when needed; the caller removes it. */
   readonly spillDirectory: string
   readonly spillBytes?: number | undefined
 }
@@ -71,7 +71,7 @@ export class DateReading implements OwnDate, EndingDate {
     })
   }
 
-  /** Takes the pieces of an hour. Hours come in their order. */
+  /** Takes the pieces of an hour. Call it in the order of the hours. */
   readHour(pieces: readonly Piece[]): void {
     const { isNumbered } = this.#options
     const foreign = pieces.filter(({ connection }) => connection === undefined)
@@ -83,7 +83,7 @@ export class DateReading implements OwnDate, EndingDate {
     this.#own.takeHour(pieces)
   }
 
-  /** Nothing follows. */
+  /** Call it after the last hour. */
   finish(): void {
     this.#numbered.finish()
     this.#own.finish()
@@ -116,7 +116,7 @@ export class DateReading implements OwnDate, EndingDate {
     this.#events.end(chain, ts, isLast)
   }
 
-  /** A chain that goes on from the date before, of which this date has no message. */
+  /** Adds a chain that continues from the date before and has no message in this date. */
   addSilent(connection: number, sid: number | null, isTurned: boolean | null): Chain {
     return this.addChain(sid, connection, false, isTurned)
   }
@@ -148,7 +148,7 @@ export class DateReading implements OwnDate, EndingDate {
   }
 }
 
-/** A recording may lack the numbers that its exchange gives. */
+/** A recording may lack the sequence numbers of its exchange. */
 function isNumberedThroughout({ lines }: Piece): boolean {
   return lines.every(({ messages }) =>
     messages.every(

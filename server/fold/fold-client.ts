@@ -5,7 +5,7 @@ import { thrownError } from './plain-error.ts'
 import type { PlainError } from './plain-error.ts'
 import type { FoldOutcome, FoldWriting, Folding } from './fold-order.ts'
 
-/** From the thread. */
+/** Messages from the thread. */
 export type FoldThreadMessage =
   | { readonly kind: 'segment'; readonly date: string; readonly count: number }
   | { readonly kind: 'write'; readonly writing: FoldWriting }
@@ -34,7 +34,7 @@ export const foldInThread: Folding = async (order, listeners, signal) => {
       )
     })
   } catch (error) {
-    // What was published in part must be told, whatever ended it.
+    // A partial publication must be reported, even after an abort.
     if (!(error instanceof Error && error.name === 'PublishedInPartError')) signal.throwIfAborted()
     throw error
   } finally {

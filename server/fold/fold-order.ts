@@ -1,4 +1,4 @@
-// An order to fold dates, as plain data, so that a thread can carry it out, and its outcome.
+// An order to fold dates and its outcome, as plain data for a thread.
 
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
@@ -19,7 +19,7 @@ export interface FoldOrder {
   readonly bounds?: FoldRawOptions['bounds']
 }
 
-/** What a fold has counted, without the methods that count. */
+/** The counters of a fold, without its methods. */
 export type FoldCounts = Omit<FoldTally, 'countGap' | 'countSkipped'>
 
 export interface FoldOutcome {
@@ -29,7 +29,7 @@ export interface FoldOutcome {
   readonly days: readonly MarketDay[]
 }
 
-/** Rows of a series' file that are written so far, of about `events`. */
+/** Rows of a series' file that are written so far, out of about `events`. */
 export interface FoldWriting {
   readonly series: string
   readonly date: string
@@ -41,7 +41,7 @@ export interface FoldListeners {
   /** A segment of a date was read; the date has `count` of them. */
   onSegment?(date: string, count: number): void
   onWrite?(writing: FoldWriting): void
-  /** Another process writes to the lake; this fold goes on after it. */
+  /** Another process writes to the lake; this fold waits for it. */
   onWait?(owner: string): void
 }
 
@@ -80,7 +80,7 @@ function countLosses(days: readonly MarketDay[], tally: FoldTally): void {
   for (const { losses } of days) {
     for (const [cause, count] of losses) {
       if (cause === 'level below zero') tally.negativeLevels += count
-      // The fold has counted the markets that were left.
+      // The fold itself counts unsubscribed markets.
       else if (cause !== 'no longer followed') tally.countGap(cause, count)
     }
   }

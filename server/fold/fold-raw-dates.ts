@@ -1,5 +1,5 @@
 // Folds dates of a lake from its raw segments and publishes their order-book files. All files of a run are finished and read back
-// before the first is published. The manifest of a date is written last: it never promises more than its files.
+// before the first is published. The manifest of a date is written last, so it never lists more than its files contain.
 
 import { renameSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -34,15 +34,15 @@ export interface FoldRawOptions {
   readonly dates: readonly string[]
   readonly signal: AbortSignal
   readonly tally?: FoldTally | undefined
-  /** Nothing is published: the result tells what would change. */
+  /** Publish nothing; the result lists what would change. */
   readonly isDryRun?: boolean | undefined
-  /** The date after `dates` is read, not folded: a recorder publishes it. */
+  /** The date after `dates` is only read, not folded: a recorder publishes it. */
   readonly keepsNext?: boolean | undefined
-  /** How single dates are folded; the others have the rules of their manifests. */
+  /** Rules for single dates. Dates without one are folded as their manifests say. */
   readonly rules?: ReadonlyMap<string, DateRule> | undefined
   /** The caller holds the lock of the source (`withSource`). */
   readonly isLocked?: boolean | undefined
-  /** Told of each segment that was read, and how many the date has. */
+  /** Called for each segment that was read, with the number of the date's segments. */
   readonly onSegment?: ((date: string, segment: ManifestSegment, count: number) => void) | undefined
   readonly onRows?: ((series: string, date: string, rows: number) => void) | undefined
   readonly onWait?: ((owner: string) => void) | undefined
@@ -58,15 +58,15 @@ export interface FoldRawOptions {
 export interface DateRule {
   /** Names of segments that the caller has added. */
   readonly added: readonly string[]
-  /** The date is derived from `added` alone, and gets this epoch. What was there before no longer counts. */
+  /** Derive the date from `added` alone, and set this epoch. Earlier segments no longer count. */
   readonly replacedBy?: number | undefined
-  /** Names of segments that do not count. */
+  /** Names of segments to leave out. */
   readonly omitted?: readonly string[] | undefined
-  /** Series that the date must have files of: it has some that would otherwise stay without their messages. */
+  /** Series that the result must have files of. Otherwise a file would stay whose messages are gone. */
   readonly requiredSeries?: readonly string[] | undefined
 }
 
-/** A date would lose series that its recording lacks. The message names them and says what to do. */
+/** The recording lacks series that the date has. The message names them and the remedy. */
 export class MissingSeriesError extends Error {
   constructor(source: LobSource, date: string, series: readonly string[]) {
     super(
@@ -78,7 +78,7 @@ export class MissingSeriesError extends Error {
   }
 }
 
-/** The system failed between two steps of publishing: some files are in the lake. The same again completes them. */
+/** Publishing failed after some files were in the lake. The same call completes them. */
 export class PublishedInPartError extends Error {
   /** Relative to the lake. */
   readonly paths: readonly string[]
@@ -91,8 +91,8 @@ export class PublishedInPartError extends Error {
 }
 
 /**
- * Folds `dates`, and the neighbours that they touch. Resolves with the files of all of them.
- * @throws {PublishedInPartError} when the system fails in the midst of publishing
+ * Folds `dates` and the neighbouring dates that change with them. Resolves with the files of all of them.
+ * @throws {PublishedInPartError} if publishing fails after the first file
  */
 export async function foldRawDates(options: FoldRawOptions): Promise<readonly WrittenLobFile[]> {
   return await new RawFold(options).run()
@@ -103,7 +103,7 @@ class RawFold {
   readonly #locks: MergeLock[] = []
   readonly #segments = new Map<string, ManifestSegment[]>()
   readonly #published: string[] = []
-  /** Series that files are written of. */
+  /** Series whose files are written. */
   readonly #series = new Set<string>()
   /** States and manifests that wait for publication. */
   readonly #notes: { readonly temporary: string; readonly path: string }[] = []
@@ -122,7 +122,7 @@ class RawFold {
       onLost: (error: Error) => this.#lost.abort(error),
     }
     try {
-      // Two folds would each publish what the other has not read.
+      // Two concurrent folds would each publish a file without the other's messages.
       if (!isLocked) this.#locks.push(await lockSource({ lake, source }, waiting))
       return await this.#fold()
     } finally {
@@ -183,19 +183,19 @@ class RawFold {
     }
   }
 
-  /** The segments that count of each date that may be touched. */
+  /** The segments that count, for each date that may change. */
   async #segmentNames(): Promise<ReadonlyMap<string, readonly string[]>> {
     const { lake, source, dates } = this.#options
     const [first, last] = [dates.toSorted()[0], dates.toSorted().at(-1)]
     const names = new Map<string, readonly string[]>()
     if (first === undefined || last === undefined) return names
-    // A change runs on as long as each date's opening changes.
+    // A change carries on into the next date as long as the opening state changes.
     for (const date of utcDatesBetween(addDays(first, -1), addDays(last, NEIGHBOURS_MAX)))
       names.set(date, await segmentsOf(lake, source, date, this.#options.rules?.get(date)))
     return names
   }
 
-  /** Nobody else publishes files of the series until the end. They are locked in the order of their names. */
+  /** Locks the series until the end, in the order of their names. */
   async #lock(series: readonly string[]): Promise<void> {
     const { lake, source, signal, onWait } = this.#options
     const onLost = (error: Error): void => this.#lost.abort(error)
@@ -209,14 +209,14 @@ class RawFold {
     }
   }
 
-  // From the first rename to the last nothing is awaited, so no signal comes between two of them.
+  // Nothing is awaited between the first and the last rename, so no abort comes between them.
   async #publish(folded: readonly FoldedDate[]): Promise<WrittenLobFile[]> {
     const { lake, isDryRun = false, signal } = this.#options
     const files = folded.flatMap((date) => date.files)
     for (const date of folded) this.#checkSeries(date)
     if (!isDryRun) await this.#lock([...new Set(files.map(({ series }) => series))].toSorted())
     const written = await describeFiles(files)
-    // What could fail for want of space is done before the first rename.
+    // Everything that needs disk space is written before the first rename.
     if (!isDryRun) for (const date of folded) await this.#stageNotes(date)
     signal.throwIfAborted()
     this.#lost.signal.throwIfAborted()

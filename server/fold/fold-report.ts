@@ -1,5 +1,5 @@
-// What a fold reports of each market and UTC date: how much of it is known, where the gaps are and why. The fold calls it whenever
-// a book becomes known or unknown, and once at the end of each date.
+// The report of a fold for each market and UTC date: how much is known, where the gaps are, and why. The fold calls it whenever a
+// book becomes known or unknown, and once at the end of each date.
 
 import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
 import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
@@ -8,7 +8,7 @@ import type { FoldedDate } from '../lake/series-consolidation.ts'
 import type { GapCause } from './fold-tally.ts'
 import type { FoldedSeries } from './source-fold.ts'
 
-/** Gaps listed of one market and date, and of all; the others are only counted. */
+/** Gaps listed for one market and date, and in total. Further gaps are only counted. */
 const MARKET_GAPS_LISTED_MAX = 1_000
 const GAPS_LISTED_MAX = 100_000
 
@@ -27,12 +27,12 @@ export interface MarketDay {
   /** What the date's file covers. */
   readonly coveredNs: bigint
   readonly knownNs: bigint
-  /** The first of them in the order of time. */
+  /** The first ones, by time. */
   readonly gaps: readonly ReportedGap[]
   readonly gapsLeftOut: number
-  /** Every loss of a known book, by cause. */
+  /** Times at which a known book became unknown, by cause. */
   readonly losses: ReadonlyMap<GapCause, number>
-  /** Receive time minus the exchange's, of `messages` that have both. */
+  /** Receive time minus exchange time, of `messages` messages that have both. */
   readonly lag: { readonly p50Ms: number; readonly p99Ms: number; readonly messages: number } | undefined
   /** Snapshots beyond the first. */
   readonly resets: number
@@ -42,11 +42,11 @@ export interface MarketDay {
 /** A market in the date that is being folded. */
 class MarketKnowledge {
   knownFrom: bigint | undefined
-  /** Since when it is not; undefined for the whole time before. */
+  /** Since when it is unknown; undefined: from the beginning. */
   unknownFrom: bigint | undefined
   cause: GapCause = 'no snapshot yet'
   knownNs = 0n
-  /** The date's first time of being known, ns; a book that is carried in may be shown only later. */
+  /** The date's first known interval, ns. The file may cover a book that continues from the date before only later. */
   firstKnown: readonly [from: bigint, to: bigint] | undefined
   gaps: { from: bigint | undefined; to: bigint | undefined; cause: GapCause }[] = []
   gapsLeftOut = 0
@@ -65,12 +65,12 @@ export class FoldReport {
     return this.#days
   }
 
-  /** A series is folded in its next date. */
+  /** A series of a date is about to be folded. */
   readonly onSeries = ({ startFolds, causeOfEnd }: FoldedSeries): void => {
     this.#causeOfEnd = causeOfEnd
     this.#markets = new Map()
     for (const [id, { serving }] of startFolds) {
-      // From the beginning of the date, whichever that is.
+      // From the beginning of the date.
       if (serving !== undefined) this.#market(id).knownFrom = 0n
     }
   }
@@ -132,7 +132,7 @@ export class FoldReport {
     if (reason === 'chain over') return this.#causeOfEnd(chain!)
     if (reason === 'recording over') return 'end of the recording'
     if (reason === 'left') return 'no longer followed'
-    return reason === 'below zero' ? 'level below zero' : 'told by the recording'
+    return reason === 'below zero' ? 'level below zero' : 'loss in the recording'
   }
 
   #lose(market: MarketKnowledge, ts: bigint, cause: GapCause): void {
@@ -144,7 +144,7 @@ export class FoldReport {
     if (cause !== 'end of the recording') market.losses.set(cause, (market.losses.get(cause) ?? 0) + 1)
   }
 
-  /** What ends at `to` (undefined: with what is covered) was unknown. */
+  /** Adds a gap that ends at `to`; undefined: at the end of what is covered. */
   #addGap(market: MarketKnowledge, to: bigint | undefined): void {
     if (market.gaps.length === MARKET_GAPS_LISTED_MAX || this.#gapsListed === GAPS_LISTED_MAX) {
       market.gapsLeftOut++
@@ -163,14 +163,14 @@ export class FoldReport {
   }
 }
 
-/** Adds the time until `to` to what is known of the date. */
+/** Adds the time until `to` to the known time of the date. */
 function countKnown(market: MarketKnowledge, dayStart: bigint, to: bigint): void {
   const from = later(market.knownFrom, dayStart)
   market.firstKnown ??= [from, to]
   market.knownNs += to - from
 }
 
-/** What is known of the date within what its file covers. */
+/** The known time within what the file covers. */
 function knownSince({ knownNs, firstKnown }: MarketKnowledge, coversFrom: bigint): bigint {
   if (firstKnown === undefined || firstKnown[0] >= coversFrom) return knownNs
   const [from, to] = firstKnown

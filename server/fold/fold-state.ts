@@ -1,5 +1,5 @@
-// What the fold of a date leaves for its neighbours, beside the raw segments: the chains of the date, which of them go on after
-// midnight, and their books then. Gzip of one JSON document.
+// The fold state of a date, which the neighbouring dates need. It holds the chains of the date, which of them continue after
+// midnight, and their books at midnight. Gzip of one JSON document, beside the raw segments.
 
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
@@ -13,10 +13,10 @@ import type { ChainOutline } from './chain-outline.ts'
 
 const [zip, unzip] = [promisify(gzip), promisify(gunzip)]
 export const FOLD_STATE_NAME = 'fold.json.gz'
-/** Larger ones are none of ours. */
+/** A larger file is refused. */
 const BYTES_MAX = 1024 * 1024 * 1024
 
-/** A market that chains know at midnight: the serving one first, then in the order in which they came to know it. */
+/** A market with known books at midnight: that of the serving chain first, then by the time since which each is known. */
 export interface ClosingMarket {
   readonly id: string
   readonly series: string
@@ -25,7 +25,7 @@ export interface ClosingMarket {
 
 export interface FoldState {
   readonly chains: readonly ChainOutline[]
-  /** Chains that go on after midnight, ascending. */
+  /** Chains that continue after midnight, ascending. */
   readonly continued: readonly number[]
   readonly closing: readonly ClosingMarket[]
   /** Markets that each continued chain follows, with their series. */
@@ -33,7 +33,7 @@ export interface FoldState {
     chain: number,
     markets: readonly (readonly [id: string, series: string])[],
   ])[]
-  /** Digest of what it began with: the date before decides it. */
+  /** Digest of the opening state, which comes from the date before. */
   readonly opening: string
 }
 
@@ -42,7 +42,7 @@ export function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32)
 }
 
-/** Undefined where there is none. Rejects with an error that names a file which cannot be read. */
+/** Undefined if there is none. Rejects with an error that names the file if it cannot be read. */
 export async function readFoldState(directory: string): Promise<FoldState | undefined> {
   const path = join(directory, FOLD_STATE_NAME)
   try {
@@ -57,7 +57,7 @@ export async function readFoldState(directory: string): Promise<FoldState | unde
   }
 }
 
-/** Writes a state beside the one that it replaces, for a rename. */
+/** Writes a state under a temporary name, for a rename. */
 export async function stageFoldState(
   directory: string,
   state: FoldState,
@@ -66,7 +66,7 @@ export async function stageFoldState(
   return { temporary: stageFile(path, await zip(JSON.stringify(state))), path }
 }
 
-/** Whether the date has a state; whether it can be read shows when it is. */
+/** Whether the date has a state file. It is not read. */
 export async function hasFoldState(directory: string): Promise<boolean> {
   return await stat(join(directory, FOLD_STATE_NAME)).then(
     (stats) => stats.isFile(),

@@ -1,4 +1,4 @@
-// What a fold has counted.
+// The counters of a fold.
 
 /** Message types that are counted by name; further ones are counted together. */
 const TYPES_MAX = 100
@@ -12,20 +12,20 @@ export type GapCause =
   | 'skipped line'
   | 'no longer followed'
   | 'level below zero'
-  | 'told by the recording'
+  | 'loss in the recording'
   | 'end of the recording'
 
 export class FoldTally {
   /** Messages of subscriptions, whatever their type. */
   messages = 0
-  /** Book events that the messages brought. */
+  /** Book events of the messages. */
   events = 0
   snapshots = 0
-  /** Messages that were dropped because another piece has them, or their own one before. */
+  /** Messages that were dropped because another piece, or an earlier line of their own piece, has them. */
   repeats = 0
-  /** Messages (lines, where nothing is numbered) whose exchange's time left those around it, so that another stands in for it. */
+  /** Messages (without sequence numbers: lines) whose exchange time was away from its neighbours' and was replaced. */
   correctedTimes = 0
-  /** Numbers that no piece of a connection has, and in how many holes. */
+  /** Missing sequence numbers, and the gaps they form. */
   readonly missing = { numbers: 0, holes: 0 }
   /** Deltas that would have taken a level below zero. */
   negativeLevels = 0

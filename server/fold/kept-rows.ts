@@ -1,4 +1,4 @@
-// Keeps the rows of an order-book file that has no raw segments, as one of version 0.1: as raw lines, so that the date can be folded
+// Keeps the rows of an order-book file without raw segments (a file of version 0.1) as raw lines, so that the date can be folded
 // together with what is recorded from then on.
 
 import { open } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { eventText, rowText, seriesText } from '../raw/segment-lines.ts'
 import type { KeptRow } from '../raw/segment-lines.ts'
 import { SegmentWriter } from '../raw/segment-writer.ts'
 
-/** Time without a row after which one tells that the recording went on. */
+/** After this time without a row, an `alive` line states that the recording continued. */
 const ALIVE_NS = 30_000_000_000n
 
 export interface KeptFile {
@@ -20,7 +20,7 @@ export interface KeptFile {
   readonly source: LobSource
   readonly series: string
   readonly path: string
-  /** The recorder that the segments name. */
+  /** The recorder's name in the segments. */
   readonly recorder: string
 }
 
@@ -35,8 +35,8 @@ interface RowsOfHour {
 }
 
 /**
- * Writes the rows of `path` as raw segments, one a UTC hour. Keyframes are left out, but for those of midnight.
- * @throws {Error} that names the file where it cannot be read
+ * Writes the rows of `path` as raw segments, one for each UTC hour. Keyframes are left out, except those of midnight.
+ * @throws {Error} that names the file if it cannot be read
  */
 export async function keepRows(kept: KeptFile): Promise<void> {
   const file = await open(kept.path)
@@ -47,7 +47,7 @@ export async function keepRows(kept: KeptFile): Promise<void> {
     const connection = `${kept.recorder}/0/${kept.series}/0`
     let n = 0
     let lastTs: bigint | undefined
-    // The book was known in between: a recorder without a line would count as one that stood still.
+    // The book was known in between. Without these lines, the recorder would count as one that stood still.
     const live = (writer: SegmentWriter, until: bigint): void => {
       for (lastTs ??= until; until - lastTs > ALIVE_NS;)
         writer.add(eventText((lastTs += ALIVE_NS), 'alive', { connection, n: n++ }), lastTs)
@@ -85,7 +85,7 @@ export async function keepRows(kept: KeptFile): Promise<void> {
   }
 }
 
-/** The rows of each hour by time; those of one market stay in their order. */
+/** The rows of each hour by time. Rows of one market keep their order. */
 async function* hoursOf(
   file: FileHandle,
   sizeBytes: number,

@@ -17,7 +17,7 @@ import { hasFoldState } from './fold-state.ts'
 export interface RebuildOptions {
   readonly lake: string
   readonly source: LobSource
-  /** UTC dates, both inclusive. With either of them, every date is derived again; else those that need it. */
+  /** UTC dates, both inclusive. With either of them, every date of the range is derived again; without, only those that need it. */
   readonly from: string | undefined
   readonly to: string | undefined
   /** Nothing is written. */
@@ -43,7 +43,7 @@ export interface RebuildPlan {
   readonly sealed: readonly string[]
 }
 
-/** Which dates are derived again. Throws an error for the user where the lake has none of those asked for. */
+/** Which dates are derived again. Throws an error for the user if the lake has none of the range. */
 export async function rebuildPlan(options: RebuildOptions): Promise<RebuildPlan> {
   const { lake, source, from, to } = options
   const isAsked = from !== undefined || to !== undefined
@@ -116,7 +116,7 @@ async function damagedSegments({ lake, source, signal }: RebuildOptions, date: s
   return damaged
 }
 
-/** Damaged segments keep their bytes under a name that is no segment's. */
+/** Renames damaged segments, so that they are no longer segments. */
 async function setAside(directory: string, names: readonly string[]): Promise<void> {
   for (const name of names) {
     try {

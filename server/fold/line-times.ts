@@ -1,5 +1,5 @@
-// When the lines of a connection happened that numbers nothing. Its books state when they last changed, which is not when they
-// were sent.
+// The times of the lines of a connection without sequence numbers. Its books state when they last changed, not when they were
+// sent.
 
 import { later } from '../../shared/utc-date.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
@@ -8,18 +8,18 @@ import type { RecordedTimes } from './message-times.ts'
 import type { Line } from './piece.ts'
 import { isFirstBooks } from './stretches.ts'
 
-/** A book that is received so long after its last change was not sent because it changed. */
+/** A book that is received this long after its last change was not sent because of that change. */
 export const BOOK_AGE_NS_MAX = 1_000_000_000n
-/** A book received so long after the next message's time was sent before that. */
+/** A book that is received this long after the next message's time was sent before that message. */
 const UNDER_WAY_NS_MAX = 1_000_000_000n
 
 export interface LineTimes {
   readonly times: readonly (bigint | undefined)[]
-  /** How many lines state another time. */
+  /** How many lines state another time than they get. */
   readonly correctedTimes: number
 }
 
-/** What the lines show of their recorder's clock: see `clockOffset`. */
+/** By how much the recorder's clock is off: see `clockOffset`. */
 export function offsetOf(lines: readonly Line[]): bigint {
   const given = lines.map(({ messages: [first], recvTs }) => ({
     ts: first?.body.kind === 'book' ? undefined : first?.ts,
@@ -28,7 +28,7 @@ export function offsetOf(lines: readonly Line[]): bigint {
   return clockOffset(given) ?? 0n
 }
 
-/** When each line of a chain happened. */
+/** The time of each line of a chain. */
 export function lineTimes(lines: readonly Line[], offset: bigint): LineTimes {
   const isWrong = leavingTimes(lines.map(({ recvTs }) => recvTs))
   const stated = lines.map((line, place) =>
@@ -53,9 +53,9 @@ export function lineTimes(lines: readonly Line[], offset: bigint): LineTimes {
 }
 
 /**
- * When a book was sent: not before it last changed, nor after the next message where that shows that the receipt is late. Where
- * its receipt does not tell, it is of the time of the message before it; a first one that had not changed for long, of that of
- * the next.
+ * When a book was sent: not before its last change, and not after the next message if that shows that the receipt was late.
+ * Without a usable receive time, the book gets the time of the message before it. A first book whose last change is old gets the
+ * time of the next message.
  */
 function bookTime(
   changed: bigint,
@@ -72,21 +72,21 @@ function bookTime(
   return next === undefined || sent <= next + UNDER_WAY_NS_MAX ? sent : later(next, changed)
 }
 
-/** When the latest of a line's books changed; `undefined` where it has none. */
+/** The latest change of a line's books; `undefined` without a book. */
 function lastChange({ messages }: Line): bigint | undefined {
   let last: bigint | undefined
   for (const { ts, body } of messages) if (body.kind === 'book' && ts !== undefined) last = later(ts, last)
   return last
 }
 
-/** A book that changed after it was received is not known: one of both clocks is wrong. */
+/** A book that changed after its receipt becomes unknown: one of both clocks is wrong. */
 export function provenAt(message: FeedMessage, at: bigint): FeedMessage {
   const { ts, body } = message
   if (body.kind !== 'book' || ts === undefined || ts <= at) return message
   return { ...message, body: { kind: 'finished', marketId: body.marketId } }
 }
 
-/** A book's time counts where it was sent because it changed, which its receipt shows. */
+/** A book's time counts only if the book was sent because of that change, which its receive time shows. */
 function statedTimes(line: Line, recvTs: bigint | undefined, offset: bigint): RecordedTimes {
   const { ts, body } = line.messages[0] ?? {}
   if (body?.kind !== 'book') return { ts, recvTs: line.recvTs }

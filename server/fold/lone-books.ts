@@ -1,13 +1,13 @@
-// Where a connection begins in lines that carry one book each. A connection that numbers nothing begins with the books of all its
-// markets, as one list; recorders that take lists apart write a line each.
+// Finds where a connection begins in lines with one book each. A connection without sequence numbers begins with the books of all
+// its markets, as one list. Some recorders take the list apart and write a line for each book.
 
 import { addMarkets, marketsOf } from '../feed/feed-message.ts'
 import type { Line } from './piece.ts'
 
-/** The books of one beginning come within so long. */
+/** The books of one beginning come within this time. */
 const TOGETHER_NS_MAX = 500_000_000n
 
-/** Lines of books with nothing between them: where they end, and their markets. None where the first line is another one. */
+/** Consecutive lines of books: where they end, and their markets. Undefined if the first line is not one. */
 function booksFrom(
   lines: readonly Line[],
   place: number,
@@ -35,8 +35,8 @@ export function confirmedIn({ messages }: Line): number[] {
 }
 
 /**
- * Places of `lines` at which a connection begins: lines of books of several markets with nothing between them, of all markets
- * stated so far, and a line that confirms a subscription again. `known` and `confirmed` are those before the first line.
+ * Places of `lines` at which a connection begins: consecutive books of several markets that include all markets so far, and a line
+ * that confirms a subscription again. `known` and `confirmed` are the markets and subscriptions before the first line.
  */
 export function beginningsIn(
   lines: readonly Line[],

@@ -1,9 +1,9 @@
-// When messages of one connection happened. The exchange's time counts, unless it alone leaves its neighbours; without one the
-// receive time counts, corrected by what the connection shows of its recorder's clock.
+// The times of one connection's messages. The exchange's time counts, unless it alone is away from its neighbours. Without one, the
+// receive time counts, corrected by the offset of the recorder's clock.
 
-/** A time that leaves those around it by more is wrong. Channels of one connection overtake each other by less. */
+/** A time that is further away from its neighbours is wrong. Channels of one connection overtake each other by less. */
 export const LEAVES_NS_MIN = 5_000_000_000n
-/** A message takes no longer from the exchange to the recorder, unless the recorder's clock is ahead. */
+/** The longest delay from the exchange to the recorder. A longer one means that the recorder's clock is ahead. */
 const LAG_NS_MAX = 2_000_000_000n
 
 /** The times of a message as recorded, ns. */
@@ -12,7 +12,7 @@ export interface RecordedTimes {
   readonly recvTs: bigint | undefined
 }
 
-/** Which of `values`, in the order of the connection, alone leave their neighbours. `before` stands before the first. */
+/** Which of `values`, in the order of the connection, are alone away from their neighbours. `before` precedes the first. */
 export function leavingTimes(values: readonly (bigint | undefined)[], before?: bigint): boolean[] {
   const leaves = Array.from({ length: values.length }, () => false)
   // The next two values behind a place.
@@ -49,9 +49,9 @@ function nextDefined(values: readonly unknown[], from: number): number {
 }
 
 /**
- * The smallest receive time less the exchange's, ns, where it shows that the recorder's clock is off: below 0, or more than a
- * message is under way. 0 where it does not, `undefined` where no message has both times. A difference that neither of the
- * neighbouring ones bears out does not count: one of its times is wrong.
+ * By how much the recorder's clock is off, ns: the smallest delay (receive time minus exchange time) if it is below 0 or above the
+ * longest delay. 0 if it is between them; `undefined` if no message has both times. A delay that is unlike both of its neighbours
+ * does not count: one of its times is wrong.
  */
 export function clockOffset(times: Iterable<RecordedTimes>): bigint | undefined {
   let smallest: bigint | undefined
@@ -72,13 +72,13 @@ export function clockOffset(times: Iterable<RecordedTimes>): bigint | undefined 
   return smallest === undefined ? undefined : offsetOfLag(smallest)
 }
 
-/** By how much the recorder's clock is off, ns, if its smallest receive time less the exchange's is `lag`. */
+/** By how much the recorder's clock is off, ns, if the smallest delay is `lag`. */
 export function offsetOfLag(lag: bigint): bigint {
   return lag < 0n || lag > LAG_NS_MAX ? lag : 0n
 }
 
 /**
- * When each of a connection's messages happened, in its order: never outside the times of its neighbours by more than
+ * The time of each of a connection's messages, in their order. It is never away from the times of its neighbours by more than
  * LEAVES_NS_MIN. `before` is the time of the message before the first.
  */
 export function messageTimes(
@@ -93,7 +93,7 @@ export function messageTimes(
   const receivedBefore = times.findLast(({ recvTs }, place) => place < last && recvTs !== undefined)?.recvTs
   const isReceivedInOrder =
     lastRecvTs !== undefined && (receivedBefore === undefined || lastRecvTs >= receivedBefore - LEAVES_NS_MIN)
-  // Nothing comes after it that could tell: its receipt does, unless that goes back itself.
+  // The last message has no later neighbour: compare it with its receive time, unless that goes back itself.
   if (lastTs !== undefined && isReceivedInOrder && lastTs > lastRecvTs - offset + LEAVES_NS_MIN)
     leaves[last] = true
   const result: (bigint | undefined)[] = []
@@ -108,7 +108,7 @@ export function messageTimes(
         received !== undefined &&
         (before === undefined || received >= before - LEAVES_NS_MIN) &&
         (after === undefined || received <= after + LEAVES_NS_MIN)
-      // A book is not known before the next message came.
+      // Take the time of the next message: a book must not be known too early.
       time = isFit ? received : (after ?? before ?? stated[place])
     }
     result.push(time)
@@ -117,7 +117,7 @@ export function messageTimes(
   return result
 }
 
-/** By place, the first time after it that stays with its neighbours. */
+/** By place: the first later time that is near its neighbours. */
 function nextStaying(
   stated: readonly (bigint | undefined)[],
   leaves: readonly boolean[],

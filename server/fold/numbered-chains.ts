@@ -1,5 +1,5 @@
-// The chains of an exchange that numbers its messages. A run goes on with the next number of its subscription; of several
-// chains that fit, with the one of the same markets, then with the one that is nearest in time.
+// The chains of an exchange whose messages have sequence numbers. A run continues the chain whose last number is the one before its
+// first. If several chains fit, it continues one with the same markets, then the one that is nearest in time.
 
 import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
 import { Chain } from './chain.ts'
@@ -11,12 +11,12 @@ import { joinRuns, readRuns } from './numbered-runs.ts'
 import type { AsideMessage, NumberedMessage, PieceRuns, Run } from './numbered-runs.ts'
 import type { Piece } from './piece.ts'
 
-/** A run may begin so long before its chain's end, by clocks that differ. */
+/** A run may begin this long before the end of its chain, because clocks differ. */
 const OVERLAP_NS_MAX = 60_000_000_000n
-/** Messages of a connection that wait for the first one with both times. */
+/** Messages of a connection that wait for the first message with both times. */
 const WAITING_MAX = 10_000
 
-/** What is compared when a run is put behind a chain. */
+/** The end of a chain, as it is compared with the beginning of a run. */
 export interface Tail {
   readonly sid: number | null
   readonly lastSeq: number
@@ -44,7 +44,7 @@ export interface Head {
   readonly afterKey?: number | undefined
 }
 
-/** The chain that a run goes on from; undefined where none fits. */
+/** The chain that a run continues; undefined if none fits. */
 export function predecessorOf<T extends Tail>(head: Head, tails: Iterable<T>): T | undefined {
   if (head.firstSeq <= 1) return undefined
   let best: T | undefined
@@ -52,12 +52,12 @@ export function predecessorOf<T extends Tail>(head: Head, tails: Iterable<T>): T
   for (const tail of tails) {
     const isNext = head.isPartial ? tail.lastSeq < head.firstSeq : tail.lastSeq === head.firstSeq - 1
     if (tail.sid !== head.sid || tail.isEnded || !isNext) continue
-    // Other files may have what a piece lacks, but not later.
+    // Another file may have the missing messages, but not later than the piece continues.
     if (tail.endsBefore !== undefined && head.firstAt > tail.endsBefore + OVERLAP_NS_MAX) continue
     if (head.beginsAfter !== undefined && tail.lastAt + OVERLAP_NS_MAX < head.beginsAfter) continue
     if (!isNear(head, tail)) continue
     if (isBehind(head, tail)) return tail
-    // A recording of some markets may leave out more of them from one file to the next.
+    // A recording of some markets may have fewer of them in the next file.
     if (head.isPartial && ![...tail.markets].every((id) => head.markets.has(id))) continue
     const away = head.firstAt - tail.lastAt
     const isFit = [...head.markets].some((id) => tail.markets.has(id))
@@ -79,7 +79,7 @@ function isWithin(away: bigint): boolean {
   return away <= NS_PER_DAY && away >= -OVERLAP_NS_MAX
 }
 
-/** By what the exchange or the recorder says: a recorder's clock may be off, and snapshots have only its times. */
+/** Compares exchange times and receive times: a recorder's clock may be off, and snapshots have only receive times. */
 function isNear(
   head: Pick<Head, 'firstAt' | 'firstRecvTs'>,
   tail: Pick<Tail, 'lastAt' | 'lastRecvTs'>,
@@ -97,7 +97,7 @@ interface OpenChain extends Tail {
   isEnded: boolean
   endsBefore: bigint | undefined
   markets: Set<string>
-  /** Messages that wait until the connection shows what its recorder's clock is worth. */
+  /** Messages that wait until the offset of the recorder's clock is known. */
   waiting: TimelessMessage[]
 }
 
@@ -108,7 +108,7 @@ interface TimelessMessage extends RecordedTimes {
   readonly message: NumberedMessage['message']
 }
 
-/** What chains are made with. */
+/** Where chains and their messages go. */
 export interface ChainTarget {
   readonly connections: Connections
   readonly sink: ChainSink
@@ -122,9 +122,9 @@ export class NumberedChains {
   readonly #newChain: (sid: number, connection: number, run: Run) => Chain
   readonly #open: OpenChain[] = []
   readonly #tails = new Tails()
-  /** Runs of the hour before that go on from no chain so far. */
+  /** Runs of the hour before that continue no chain so far. */
   #late: Run[] = []
-  /** By connection: what its recorder's clock was worth last. */
+  /** By connection: the latest offset of its recorder's clock. */
   readonly #offsets = new Map<number, bigint>()
 
   constructor(
@@ -137,7 +137,7 @@ export class NumberedChains {
     this.#newChain = (sid, connection, { isBegun, isTurned }) => newChain(sid, connection, isBegun, isTurned)
   }
 
-  /** Takes the pieces of an hour. Hours come in their order. */
+  /** Takes the pieces of an hour. Call it in the order of the hours. */
   read(pieces: readonly Piece[]): void {
     const read = pieces.map((piece) => readRuns(piece, this.#connections, this.#tally))
     const late = new Set(this.#late)
@@ -154,7 +154,7 @@ export class NumberedChains {
     }
   }
 
-  /** Nothing follows: what waits goes on from nothing, at its receive time. */
+  /** Call it after the last hour. Waiting runs begin chains, and waiting messages get their receive times. */
   finish(): void {
     const late = this.#late
     this.#late = []
@@ -162,7 +162,7 @@ export class NumberedChains {
     this.#deliver(new Map(), true)
   }
 
-  /** Runs that go on from none wait an hour, unless `mayBegin`: a line before them may have been put to the next hour. */
+  /** A run that continues no chain waits an hour, unless `mayBegin`: the line before it may have been filed under the next hour. */
   #add(runs: readonly Run[], mayBegin: (run: Run) => boolean): void {
     const added = new Map<OpenChain, TimelessMessage[]>()
     for (const head of inChainOrder(runs.map((run) => withTimes(run)))) {
@@ -197,7 +197,7 @@ export class NumberedChains {
     for (const id of run.markets) open.markets.add(id)
   }
 
-  /** Numbers are missing between a chain of the connection, or else the last one of the same markets, and `head`. */
+  /** Notes missing numbers between `head` and the chain before it: one of its connection, or else the last one of its markets. */
   #noteHole(head: TimedRun): void {
     const { run, firstSeq, isPartial } = head
     if (firstSeq <= 1 || isPartial) return
@@ -241,7 +241,7 @@ export class NumberedChains {
     return open
   }
 
-  /** The connection of a piece is heard in the next one, which has no number of it. */
+  /** A piece without numbered messages of the connection may still show that the connection was open. */
   #hear({ afterKey, lone }: PieceRuns): void {
     const open =
       lone.length === 0 ? undefined : this.#open.find(({ chain }) => chain.recentKeys.includes(afterKey!))
@@ -255,7 +255,7 @@ export class NumberedChains {
     open.chain.lastAsideKey = lone.at(-1)!.key
   }
 
-  /** A piece begins with the end of a connection of which it has nothing else: of the one that was heard last before. */
+  /** A disconnect at the beginning of a piece ends the connection with the latest message before it. */
   #close(recvTs: bigint, afterKey: number | undefined): void {
     let last: OpenChain | undefined
     for (const open of this.#open) {
@@ -343,7 +343,7 @@ interface TimedRun extends Head {
   readonly lastRecvTs: bigint | undefined
 }
 
-/** Runs by time, but none before one whose number it may follow: snapshots stand at their receipt, after changes behind them. */
+/** Sorts runs by time, but each after a run whose numbers it continues: a snapshot's receive time may be after later changes. */
 function inChainOrder(runs: readonly TimedRun[]): TimedRun[] {
   const byLast = new Map<string, TimedRun[]>()
   for (const run of runs) {
@@ -373,7 +373,7 @@ function inChainOrder(runs: readonly TimedRun[]): TimedRun[] {
   return result
 }
 
-/** Messages at either end of a run that tell when it begins and ends. */
+/** Messages at either end of a run from which its begin and end times are computed. */
 const END_MESSAGES = 16
 
 function endsOf(messages: readonly NumberedMessage[]): readonly (readonly NumberedMessage[])[] {
@@ -384,7 +384,7 @@ function givenTimes({ message: { ts }, recvTs }: NumberedMessage): RecordedTimes
   return { ts, recvTs }
 }
 
-/** Both times of the first messages of a run that have the exchange's. */
+/** Both times of the first messages of a run that have an exchange time. */
 function firstTimed(messages: readonly NumberedMessage[]): RecordedTimes[] {
   const found: RecordedTimes[] = []
   for (const message of messages) {
@@ -424,14 +424,14 @@ function compareHeads(a: TimedRun, b: TimedRun): number {
   return a.run.sid - b.run.sid || left.seq - right.seq || left.key - right.key
 }
 
-/** Whether a run repeats lines at the end of a chain. */
+/** Whether a run repeats the last lines of a chain. */
 function isRepeated(chain: Chain, { sid, messages }: Run): boolean {
   if (chain.sid !== sid) return false
   const first = messages[0]!
   return first.seq <= chain.lastSeq && chain.keyOf(first.seq) === first.key
 }
 
-/** The messages behind `fromSeq`, those without a number behind the ones after which they came. */
+/** The messages after `fromSeq`. A message without a number follows the one after which it came. */
 function inOrder({ messages, asides }: Run, fromSeq: number): TimelessMessage[] {
   const result: TimelessMessage[] = []
   let next = 0

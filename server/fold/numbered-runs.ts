@@ -1,4 +1,4 @@
-// Runs: consecutive numbers of one subscription in a piece. Runs that share a message are one.
+// Runs: messages of a piece with consecutive sequence numbers of one subscription. Runs that share a message are joined.
 
 import { marketsOf } from '../feed/feed-message.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
@@ -25,40 +25,40 @@ export interface AsideMessage {
 export interface Run {
   readonly sid: number
   readonly isPartial: boolean
-  /** By their place after the first number; of a partial run all that there are. */
+  /** In the order of their numbers. A partial run has gaps in them. */
   messages: NumberedMessage[]
   asides: AsideMessage[]
   connection: number
-  /** Key of the line at the end of the piece before, behind which it comes. */
+  /** Key of the last line of the piece before, if it follows that line. */
   readonly afterKey: number | undefined
   /** A recorded answer shows that the subscription begins with it. */
   isBegun: boolean
   isTurned: boolean | null
   /** The connection closed after it. */
   isEnded: boolean
-  /** Where numbers are missing behind it in its piece: when that goes on. */
+  /** If numbers are missing after it in its piece: when the piece continues. */
   endsBefore: bigint | undefined
-  /** Where numbers are missing before it in its piece: when that stopped. */
+  /** If numbers are missing before it in its piece: when the piece stopped. */
   readonly beginsAfter: bigint | undefined
   readonly markets: Set<string>
 }
 
-/** What is open of a piece while it is read. */
+/** The open connection of a piece that is being read. */
 interface OpenPiece {
   connection: number
-  /** It may go on from the piece before. */
+  /** It may continue a connection of the piece before. */
   isFirst: boolean
   runs: Map<number, Run>
 }
 
-/** What a piece holds. */
+/** The content of a piece. */
 export interface PieceRuns {
   readonly runs: readonly Run[]
   /** The line that it shares with the piece before. */
   readonly afterKey: number | undefined
-  /** What comes behind that line, where the piece has no number of its connection. */
+  /** Messages after that line, if the piece has no numbered message of its connection. */
   readonly lone: readonly Omit<AsideMessage, 'afterSeq'>[]
-  /** When a connection closed of which the piece has no number before. */
+  /** Receive times of disconnects before which the piece has no numbered message. */
   readonly closes: readonly bigint[]
 }
 
@@ -90,7 +90,7 @@ class RunReading implements PieceRuns {
   }
 
   read({ key, recvTs, messages, isOverlap, isSkipped }: Line): void {
-    // Numbers do not tell what it was where those of other markets are missing too.
+    // In a partial recording, missing numbers do not show what the skipped line was.
     if (isSkipped === true && this.#isPartial) this.#endConnection()
     if (isOverlap === true) {
       this.afterKey = key
@@ -113,7 +113,7 @@ class RunReading implements PieceRuns {
       return
     }
     if (body.kind === 'subscribed' && body.subscription !== undefined) {
-      // Beside subscriptions that went on from before the piece it is another connection's.
+      // If the piece has subscriptions that began before it, this one belongs to another connection.
       if (this.#open.runs.has(body.subscription) || this.#hasOlderRuns()) this.#beginConnection()
       this.#subscriptions.begin(body.id, body.subscription)
     }
@@ -144,7 +144,7 @@ class RunReading implements PieceRuns {
     this.#open = { connection: this.#connections.add(), isFirst: false, runs: new Map() }
   }
 
-  /** The runs that a message without a number in them concerns. One of another subscription shows that the connection is heard. */
+  /** The runs that a message without a number concerns. A message of another subscription shows that the connection is open. */
   #runsBeside({ sid, seq, body }: FeedMessage): readonly Run[] {
     const runs = [...this.#open.runs.values()]
     if (sid === undefined || body.kind === 'finished')
@@ -154,7 +154,7 @@ class RunReading implements PieceRuns {
     return own.length === 0 && body.kind === 'other' ? runs.slice(0, 1) : own
   }
 
-  /** The run of a message: that of its subscription, or a new one where numbers are missing or another connection begins. */
+  /** The run of a message: that of its subscription, or a new one if numbers are missing or another connection begins. */
   #runOf(message: NumberedMessage, sid: number): Run {
     const { seq, recvTs } = message
     const { body, ts } = message.message
@@ -194,18 +194,18 @@ class RunReading implements PieceRuns {
     return run
   }
 
-  /** Where markets were left out, most subscriptions seem to have begun before the piece. */
+  /** In a partial recording, most subscriptions seem to have begun before the piece. */
   #hasOlderRuns(): boolean {
     return !this.#isPartial && [...this.#open.runs.values()].some(({ messages }) => messages[0]!.seq !== 1)
   }
 
-  /** No connection has a market in two subscriptions. */
+  /** Whether another subscription has the market: no connection has a market in two subscriptions. */
   #isStatedBeside(sid: number, marketId: string): boolean {
     return [...this.#open.runs.values()].some((run) => run.sid !== sid && run.markets.has(marketId))
   }
 }
 
-/** The runs, those that share a message put together. */
+/** Joins the runs that share a message. */
 export function joinRuns(runs: readonly Run[], connections: Connections, tally: FoldTally): Run[] {
   const joined: Run[] = []
   const bySid = new Map<number, Run[]>()

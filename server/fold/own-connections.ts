@@ -1,6 +1,6 @@
-// The connections of recorders, read one line at a time. A recorder names the connection of each line and numbers the lines, so
-// nothing has to be inferred. Every result depends on the lines alone: a recorder that reads its log and a fold that reads
-// its segments get the same books.
+// The connections of recorders, read line by line. A recorder names the connection of each line and numbers the lines, so nothing
+// has to be inferred. Every result depends on the lines alone: a recorder that reads its log and a fold that reads its segments get
+// the same books.
 
 import { NS_PER_DAY, NS_PER_HOUR, later } from '../../shared/utc-date.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
@@ -12,9 +12,9 @@ import type { OwnLine, Piece } from './piece.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { SubscriptionsState } from './subscriptions.ts'
 
-/** A recorder from which no line comes for so long stood still, and its connections may have missed something. */
+/** A recorder without a line for this long stood still. Its connections may have missed messages. */
 export const PAUSE_NS_MAX = 60_000_000_000n
-/** Lines without a time wait so long for the first message with one. */
+/** Lines without an exchange time wait this long for the first message with one. */
 const WAIT_NS_MAX = 2_000_000_000n
 /** The subscription of the chain that stands for the connection itself. */
 export const CONNECTION_SID = -1
@@ -34,12 +34,12 @@ export interface OwnConnectionsOptions {
   readonly isNumbered: boolean
   /** The date of a UTC day that begins at `dayStart` (ns). */
   readonly dateOf: (dayStart: bigint) => OwnDate
-  /** Every line is of the same date, whatever its time. */
+  /** All lines belong to one date, whatever their times. */
   readonly isOneDate?: boolean
   readonly tally?: FoldTally | undefined
   /** Books of `count` markets are unknown from now on. */
   readonly onGap?: ((cause: GapCause, count: number) => void) | undefined
-  /** A chain goes on in the next date as another one. */
+  /** A chain continues in the next date as `to`. */
   readonly onLink?: ((from: Chain, to: Chain, date: OwnDate) => void) | undefined
 }
 
@@ -58,13 +58,13 @@ interface Connection {
   date: OwnDate
   /** Its number in the date. */
   number: number
-  /** Stands for the connection: it is heard through every line, and its numbers are those of the lines. */
+  /** The chain of the connection itself: every line is a message of it, numbered by `n`. */
   spine: Chain
   readonly chains: Map<number | null, Chain>
   subscriptions: Subscriptions
-  /** Its beginning is not in the date. */
+  /** It began before the date. */
   isOlder: boolean
-  /** The smallest receive time less the exchange's, ns. */
+  /** The smallest receive time minus exchange time, ns. */
   lag: bigint | undefined
   waiting: OwnLine[]
 }
@@ -123,7 +123,7 @@ export class OwnConnections {
     }
   }
 
-  /** Takes the lines of an hour. Recorders do not affect each other. */
+  /** Takes the lines of an hour. Recorders are independent of each other. */
   takeHour(pieces: readonly Piece[]): void {
     const lines = pieces.flatMap((piece) => {
       const { connection } = piece
@@ -138,15 +138,15 @@ export class OwnConnections {
         return { process, at, line: { ...line, connection, n: line.n!, recvTs } }
       })
     })
-    // Those of a process as they were received.
+    // Lines of a process are taken in the order of receipt.
     const order = (a: (typeof lines)[number], b: (typeof lines)[number]): number =>
       a.process === b.process ? (a.at < b.at ? -1 : Number(a.at > b.at)) : a.process < b.process ? -1 : 1
     for (const { line } of lines.toSorted(order)) this.take(line)
   }
 
   /**
-   * Takes the next line of a connection. Returns the UTC hour (since the epoch) that it belongs to; undefined for a line that
-   * was taken before.
+   * Takes the next line of a connection. Returns the UTC hour (since the epoch) that it belongs to; undefined if the line was
+   * taken before.
    */
   take(line: OwnLine): number | undefined {
     const { recorder: name, start } = partsOf(line.connection)
@@ -162,21 +162,21 @@ export class OwnConnections {
     recorder.start = start
     recorder.now = now
     const connection = this.#enter(this.#connections.get(line.connection), line, date, hour, name)
-    if (line.n > connection.nextN) this.#lose(connection, 'told by the recording')
+    if (line.n > connection.nextN) this.#lose(connection, 'loss in the recording')
     connection.nextN = line.n + 1
     connection.spine.lastSeq = line.n + 1
     this.#receive(connection, line)
     return hour
   }
 
-  /** Whether the recorder stood still until `now` (ns): what its connections missed is known with its next line. */
+  /** Whether the recorder stands still at `now` (ns). Its next line shows which connections ended. */
   isPaused(name: string, now: bigint): boolean {
     const recorder = this.#recorders.get(name)
     if (recorder === undefined || now <= recorder.now + PAUSE_NS_MAX) return false
     return [...this.#connections.values()].some((connection) => connection.recorder === name)
   }
 
-  /** A date is over: connections that have no line of the next one yet go on in it. */
+  /** A date is over: connections without a line of the next date continue in it. */
   enterDate(next: OwnDate): void {
     for (const connection of this.#connections.values()) {
       if (connection.date.dayStart >= next.dayStart) continue
@@ -185,12 +185,12 @@ export class OwnConnections {
     }
   }
 
-  /** Nothing follows: what waits for a time takes its receive time. */
+  /** Call it after the last line. Waiting lines get their receive times. */
   finish(): void {
     for (const connection of this.#connections.values()) this.#release(connection)
   }
 
-  // Where a line belongs.
+  // The hour of a line.
 
   #hourOf(connection: Connection | undefined, line: OwnLine, now: bigint): number {
     const ts = exchangeTime(line, this.#options.isNumbered)
@@ -213,7 +213,7 @@ export class OwnConnections {
         this.#cross(known, date, n)
         return known
       }
-      // The date before ends it where it was last heard.
+      // The date before ends it at its last message.
       this.#drop(known)
     }
     const connection: Connection = {
@@ -228,7 +228,7 @@ export class OwnConnections {
     return connection
   }
 
-  /** What is known of a connection where its lines in a date begin. */
+  /** The state of a connection at its first line in a date. */
   #begin(name: string, date: OwnDate, n: number) {
     const number = date.connections.add()
     const spine = date.addChain(CONNECTION_SID, number, n === 0, true)
@@ -245,7 +245,7 @@ export class OwnConnections {
     }
   }
 
-  /** The connection goes on in another date. */
+  /** The connection continues in another date. */
   #cross(connection: Connection, date: OwnDate, n: number): void {
     this.#release(connection)
     const { chains, spine, name } = connection
@@ -266,17 +266,17 @@ export class OwnConnections {
 
   // Ends of connections and chains.
 
-  /** The recorder stood still or is another process: what its connections missed is unknown. */
+  /** The recorder stood still or was restarted: its connections may have missed messages. */
   #interrupt(recorder: string, dayStart: bigint, isOver: boolean): void {
     for (const connection of this.#connections.values()) {
       if (connection.recorder !== recorder) continue
       if (connection.date.dayStart < dayStart) this.#drop(connection)
       else if (isOver) this.#close(connection)
-      else this.#lose(connection, 'told by the recording')
+      else this.#lose(connection, 'loss in the recording')
     }
   }
 
-  /** Its date ends what it followed. */
+  /** Removes a connection. Its date ends its chains. */
   #drop(connection: Connection): void {
     this.#release(connection)
     this.#connections.delete(connection.name)
@@ -288,7 +288,7 @@ export class OwnConnections {
     this.#connections.delete(connection.name)
   }
 
-  /** What comes next goes on from nothing. */
+  /** Messages are lost: ends all chains, so that their books are unknown until the next snapshot. */
   #lose(connection: Connection, cause: GapCause): void {
     this.#release(connection)
     const { spine, date } = connection
@@ -314,12 +314,12 @@ export class OwnConnections {
 
   #placeEnd({ date, spine, recorder }: Connection, ts: bigint): bigint {
     const floor = later(floorOf(this.#recorders.get(recorder)!.now), date.dayStart)
-    // What is placed at the start of the open hour is covered until then.
+    // An event at the start of the open hour means that the chain is covered until then.
     if (floor > ts) spine.hear(floor, floor)
     return later(ts, floor)
   }
 
-  /** A fold of one date learns later which markets a connection followed at its start: it notes what ends them. */
+  /** Notes what ends markets that the connection followed at midnight: a fold of one date learns only later which these are. */
   #note({ spine, isOlder }: Connection, at: bigint, isMeant: Leaving['isMeant']): void {
     if (isOlder && this.#options.isOneDate === true) spine.leavings.push({ at, isMeant })
   }
@@ -366,12 +366,12 @@ export class OwnConnections {
     return later(later(at, floor), date.dayStart)
   }
 
-  // What lines say.
+  // Messages.
 
   #read(connection: Connection, line: OwnLine): void {
     const { spine, date, isOlder } = connection
     const isLoss = line.event === 'lost' || (line.isSkipped === true && !this.#options.isNumbered)
-    // Such a line tells nothing of its time, but the date has the connection.
+    // This line has no message, but it shows that the connection continues in the date.
     if (isOlder && spine.firstAt === undefined && (isLoss || line.event === 'close'))
       spine.hear(date.dayStart, date.dayStart)
     if (line.event === 'close') {
@@ -379,7 +379,7 @@ export class OwnConnections {
       return
     }
     if (isLoss) {
-      this.#lose(connection, 'told by the recording')
+      this.#lose(connection, 'loss in the recording')
       return
     }
     if (line.event !== undefined) {
@@ -403,7 +403,7 @@ export class OwnConnections {
     }
   }
 
-  /** Rows are numbered by their lines alone, and stand at their own times. */
+  /** Rows have no sequence numbers; they keep their own times. */
   #readRow(connection: Connection, line: OwnLine, recvTs: bigint): void {
     const chain = this.#chain(connection, null)
     chain.isTurned = true
@@ -429,7 +429,7 @@ export class OwnConnections {
     }
     const known = chains.get(sid)
     const { tally } = this.#options
-    // It was sent twice.
+    // A repeated message.
     if (known !== undefined && seq <= known.lastSeq) {
       if (tally !== undefined) tally.repeats++
       return
@@ -445,14 +445,14 @@ export class OwnConnections {
     if (chain.firstSeq === 0) chain.firstSeq = seq
     chain.lastSeq = seq
     this.#deliver(connection, chain, message, at, recvTs)
-    // A market is in one subscription of a connection: that with its latest snapshot.
+    // A market belongs to one subscription of a connection: the one with its latest snapshot.
     if (body.kind === 'book')
       for (const other of chains.values())
         if (other !== chain) connection.date.leave(other, body.marketId, at + 1n)
     if (body.kind === 'unsubscribed') chains.delete(sid)
   }
 
-  /** Numbers are missing in the subscription, or it begins anew. */
+  /** Ends a subscription's chain: numbers are missing, or the subscription begins again. */
   #endChain(connection: Connection, sid: number): void {
     const chain = connection.chains.get(sid)
     if (chain === undefined) return
@@ -468,7 +468,7 @@ export class OwnConnections {
     if (known !== undefined) return known
     const { isBegun, isTurned } =
       sid === null ? { isBegun: !isOlder, isTurned: null } : subscriptions.take(sid)
-    // A subscription from before the date has what that says of it.
+    // A subscription from before the date takes this from the date before.
     const chain = date.addChain(sid, number, isBegun, isOlder && !isBegun && sid !== null ? null : isTurned)
     chain.name = connection.name
     chains.set(sid, chain)
@@ -487,7 +487,7 @@ function partsOf(connection: string): { readonly recorder: string; readonly star
   return { recorder, start: Number(start) || 0 }
 }
 
-/** When a chain of the connection that `spine` stands for leaves a market that it follows from the date before. */
+/** When a chain of the connection of `spine` leaves a market that it follows from the date before. */
 export function leavingOf(spine: Chain, sid: number | null, marketId: string): bigint | undefined {
   return spine.leavings.find(({ isMeant }) => isMeant(sid, marketId))?.at
 }

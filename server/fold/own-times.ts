@@ -1,5 +1,5 @@
-// When the lines of a recorder's connections happened. A line is placed in the hour that is open when it is received, or in a
-// later one, whatever time it states.
+// The times of the lines of a recorder's connections. A line is never placed before the hour that is open at its receipt, whatever
+// time it states.
 
 import { NS_PER_HOUR, later } from '../../shared/utc-date.ts'
 import { BOOK_AGE_NS_MAX } from './line-times.ts'
@@ -7,9 +7,9 @@ import { offsetOfLag } from './message-times.ts'
 import type { OwnLine } from './piece.ts'
 import { isFirstBooks } from './stretches.ts'
 
-/** A line received so long after its UTC hour goes to the open hour, at the start of which its events are placed. */
+/** An hour stays open this long after its end. A later line goes to the open hour, and its events to the start of that hour. */
 export const GRACE_NS = 15_000_000_000n
-/** The exchange's time counts if it is so close to the receive time. */
+/** The exchange's time counts if it is this close to the receive time. */
 const BEFORE_NS_MAX = 600_000_000_000n
 const AFTER_NS_MAX = 120_000_000_000n
 
@@ -23,7 +23,7 @@ export function offsetOf(lag: bigint | undefined): bigint {
   return lag === undefined ? 0n : offsetOfLag(lag)
 }
 
-/** The exchange's time of a line, where it may be right. Where nothing is numbered, a book states when it last changed. */
+/** The exchange's time of a line, if it may be right. Without sequence numbers, the time of a book is that of its last change. */
 export function exchangeTime({ messages, recvTs }: OwnLine, isNumbered: boolean): bigint | undefined {
   for (const { ts, body } of messages) {
     if (ts === undefined || (!isNumbered && body.kind !== 'changes')) continue
@@ -32,7 +32,7 @@ export function exchangeTime({ messages, recvTs }: OwnLine, isNumbered: boolean)
   return undefined
 }
 
-/** When books that carry the time of their last change were known; undefined where there are none. */
+/** The time of a line's books, which carry the time of their last change; undefined without a book. */
 export function bookTime(line: OwnLine, received: bigint): bigint | undefined {
   const books = line.messages.filter(({ body }) => body.kind === 'book')
   if (books.length === 0) return undefined

@@ -14,11 +14,11 @@ export interface Line {
   readonly messages: readonly FeedMessage[]
   /** The frames came as a list. */
   readonly isList: boolean
-  /** It stands at the end of another piece too, and only shows what the next line follows. */
+  /** The last line of the piece before, repeated to show what the next line follows. */
   readonly isOverlap?: boolean
-  /** Stands for a line that could not be read. */
+  /** A line that could not be read. */
   readonly isSkipped?: boolean
-  /** Of a recorder's own line: its number in its connection, and what happened to that. */
+  /** Of a recorder's own line: its number in the connection, and the connection's event. */
   readonly n?: number | undefined
   readonly event?: ConnectionEvent | undefined
   /** Of a row of an order-book file: when it was received. Its prices are those of the yes leg. */
@@ -37,7 +37,7 @@ export interface Piece {
   readonly name: string
   readonly lines: readonly Line[]
   readonly sequence: SequenceTrust
-  /** Whether `no` prices are given on the yes leg, unless a recorded command says so or otherwise. */
+  /** Whether `no` prices are given on the yes leg. A recorded command overrides it. */
   readonly useYesPrice: boolean
   /** Of a recorder's own segment: the connection of all its lines. */
   readonly connection?: string | undefined

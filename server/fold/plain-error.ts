@@ -2,7 +2,7 @@
 
 import { PublishedInPartError } from './fold-raw-dates.ts'
 
-/** What the callers of a fold look at. */
+/** The properties that the callers of a fold read. */
 const FACTS = ['code', 'syscall', 'path', 'dest', 'errno'] as const
 const CAUSES_MAX = 5
 

@@ -1,12 +1,12 @@
-// Folds dates of a lake in a thread and for a bounded share of the time, for callers that fold the same dates again and again: a
-// synchronization, and a recorder whose dates have segments of others.
+// Folds dates of a lake in a thread, for a bounded share of the time. Used by callers that fold the same dates repeatedly: a
+// synchronization, and a recorder whose dates also have segments of other writers.
 
 import { foldInThread } from './fold-client.ts'
 import type { FoldOrder, Folding } from './fold-order.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from './series-lock.ts'
 
 export interface RawFolderOptions {
-  /** Of the time, at most, for one date; 1 where nothing folds later. */
+  /** The largest share of the time for one date; 1 if no later fold follows. */
   readonly shareMax?: number
   readonly nowMs?: () => number
   readonly folding?: Folding | undefined
@@ -23,7 +23,7 @@ export class RawFolder {
   readonly #nowMs: () => number
   readonly #folding: Folding
   readonly #onBusy: ((owner: string) => void) | undefined
-  /** By date: not before. */
+  /** By date: the earliest time of the next fold. */
   readonly #nextMs = new Map<string, number>()
 
   constructor(
@@ -42,7 +42,7 @@ export class RawFolder {
     this.#onBusy = onBusy
   }
 
-  /** `later`: the share of the time is used up, or another process folds. The caller tries it again. */
+  /** `later`: the share of the time is used up, or another process writes to the source. The caller retries. */
   async fold(
     order: Omit<FoldOrder, 'lake'>,
     signal: AbortSignal = new AbortController().signal,
@@ -53,7 +53,7 @@ export class RawFolder {
     if (startMs < (this.#nextMs.get(id) ?? startMs)) return 'later'
     const lake = this.#lake
     try {
-      // The fold itself would wait for an hour.
+      // Test the lock first: the fold itself would wait up to an hour for it.
       await withSource({ lake, source }, { waitMs: BUSY_WAIT_MS_MAX, signal }, async () => {})
       await this.#folding({ ...order, lake }, {}, signal)
       return 'folded'

@@ -20,10 +20,10 @@ import type { RawDates } from './source-fold.ts'
 export interface RawPiecesOptions {
   readonly lake: string
   readonly source: LobSource
-  /** The names of a date's segments that count; none where the date has no raw. */
+  /** The names of a date's segments that count; empty if it has no raw segments. */
   readonly segmentsOf: (date: string) => readonly string[]
   readonly signal: AbortSignal
-  /** Told of each segment that was read to its end. */
+  /** Called for each segment that was read to its end. */
   readonly onSegment?: ((date: string, segment: ManifestSegment) => void) | undefined
 }
 
@@ -64,7 +64,7 @@ export class RawPieces implements RawDates {
     }
   }
 
-  /** An imported segment's piece; the lines of a recorder's go to `own`, by connection and number. */
+  /** Reads a segment. Returns the piece of an imported one; lines of a recorder go to `own`, by connection and number. */
   async #read(date: string, name: string, own: Map<string, Map<number, Line>>): Promise<Piece | undefined> {
     const { lake, source, signal, onSegment } = this.#options
     const path = join(rawDateDirectory(lake, source, date), name)
@@ -166,7 +166,7 @@ export class LineReading {
     }
   }
 
-  /** A recorder keeps frames that it cannot read. They count as a line that could not be read. */
+  /** A recorder keeps frames that it cannot read. They count as a skipped line. */
   #ownMessagesOf(frames: readonly Frame[]): Pick<Line, 'messages' | 'isSkipped'> {
     try {
       return { messages: frames.map((frame) => this.#readFrame(frame)) }
@@ -176,7 +176,7 @@ export class LineReading {
     }
   }
 
-  /** A frame that this version cannot read counts as a line that could not be read. */
+  /** Throws if this version cannot read a frame. */
   #messagesOf(frames: readonly Frame[]): FeedMessage[] {
     try {
       return frames.length === 1

@@ -1,6 +1,6 @@
 // Folds dates of a source: reads their raw pieces into chains, links the chains of neighbouring dates, and writes the
-// order-book file of each series and date. A file is a function of the messages of its date and of the books at its midnight.
-// A change runs into a neighbouring date only as far as that date's opening, or which of its chains go on, changes.
+// order-book file of each series and date. A file is a function of the messages of its date and of the books at its beginning.
+// A neighbouring date is folded again only if its opening state changes, or the set of its chains that continue after midnight.
 
 import { join } from 'node:path'
 import { lobSourceDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
@@ -30,7 +30,7 @@ export interface RawDates {
   has(date: string): boolean
   /** The pieces of each hour that has any, ascending. */
   hoursOf(date: string): AsyncIterable<readonly Piece[]>
-  /** The series of a market, where the raw says so. */
+  /** The series of a market, if the raw segments state it. */
   seriesOf(marketId: string): string | undefined
 }
 
@@ -41,7 +41,7 @@ export interface SourceFoldOptions {
   readonly hasNoLeg: boolean
   readonly raw: RawDates
   readonly tally: FoldTally
-  /** The date after those that are folded is read, to see what goes on in it, and stays as it is. */
+  /** Read the next date, to see which chains continue in it, but do not fold it. */
   readonly keepsNext?: boolean | undefined
   readonly signal: AbortSignal
   readonly onKnowledge?: KnowledgeListener | undefined
@@ -54,7 +54,7 @@ export interface SourceFoldOptions {
     | undefined
 }
 
-/** A date that is folded; its files wait for publication. */
+/** A folded date whose files wait for publication. */
 export interface FoldedDate {
   readonly date: string
   readonly files: readonly ConsolidatedFile[]
@@ -65,15 +65,15 @@ export interface FoldedDate {
 export interface FoldedSeries {
   readonly series: string
   readonly date: string
-  /** The markets as the date finds them, by id. */
+  /** The markets at the beginning of the date, by id. */
   readonly startFolds: ReadonlyMap<string, MarketFoldState>
-  /** Events that are written. */
+  /** Events to be written. */
   readonly events: number
   /** Why a chain ended. */
   readonly causeOfEnd: (chain: number) => GapCause
 }
 
-/** What a date begins with. */
+/** The opening state of a date. */
 interface Opening {
   readonly markets: readonly ClosingMarket[]
   readonly followed: FoldState['followed']
@@ -103,14 +103,14 @@ export class SourceFold {
     return this.#writers
   }
 
-  /** Folds `dates` and the neighbours that this touches. */
+  /** Folds `dates` and the neighbouring dates that change with them. */
   async fold(dates: readonly string[]): Promise<readonly FoldedDate[]> {
     const waiting = new Set(dates.filter((date) => this.#options.raw.has(date)))
     for (let date = first(waiting); date !== undefined; date = first(waiting)) {
       waiting.delete(date)
       const reading = await this.#read(date)
       const before = addDays(date, -1)
-      // The date before ends otherwise if other chains go on from it.
+      // If other chains continue from the date before, it must be folded again.
       if (!this.#folded.has(before) && this.#options.raw.has(before)) {
         const state = await this.#stateOf(before)
         const outlines = state?.chains ?? []
@@ -219,7 +219,7 @@ export class SourceFold {
     return folded
   }
 
-  /** The books with which `date` begins, as those of the date `before`: those of chains that go on in it. */
+  /** The books with which `date` begins: those of chains of the date before that continue. */
   #openingOf(before: FoldState, outlines: readonly ChainOutline[], date: string): Opening {
     const continued = new Set(continuedOf(before.chains, linkDates(before.chains, outlines, date)))
     return {
@@ -258,7 +258,7 @@ export class SourceFold {
   }
 }
 
-/** Chains that go on in the next date: themselves, or others of their connection. */
+/** Chains that continue in the next date: linked ones, and the other last chains of their connections. */
 function continuedOf(outlines: readonly ChainOutline[], links: ReadonlyMap<number, number>): number[] {
   const linked = new Set(links.values())
   const connections = new Set(outlines.filter(({ id }) => linked.has(id)).map(({ connection }) => connection))
@@ -278,7 +278,7 @@ function subscriptionOf({ connection, sid }: ChainOutline): string {
   return `${connection} ${sid}`
 }
 
-/** Lets the chains of the date before go on; returns the chains of this date by their numbers in the one before. */
+/** Continues the chains of the date before. Returns the chains of this date by their numbers in the date before. */
 function goOn(
   reading: DateReading,
   { followed }: Opening,

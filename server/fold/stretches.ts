@@ -1,5 +1,5 @@
-// Stretches: lines of a piece between which no connection begins or ends. Where nothing is numbered, a line follows another if
-// some piece has it directly behind that one; stretches that share a line are one, in the order of this relation.
+// Stretches: lines of a piece between which no connection begins or ends. Without sequence numbers, a line follows another if some
+// piece has it directly after that line. Stretches that share a line are joined, in this order.
 
 import { addMarkets } from '../feed/feed-message.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
@@ -7,28 +7,28 @@ import type { Line, Piece } from './piece.ts'
 
 export interface Stretch {
   readonly lines: readonly Line[]
-  /** A connection begins with the first line: it brings the books of all its markets. */
+  /** A connection begins with the first line, which has the books of all its markets. */
   readonly isBegun: boolean
-  /** The connection ended after the last line, or a line behind it could not be read. */
+  /** The connection ended after the last line, or the next line could not be read. */
   readonly isEnded: boolean
-  /** Why, if it was not the connection that ended. */
+  /** The reason, if the connection itself did not end. */
   readonly endCause: GapCause | undefined
-  /** Whether `no` prices come on the yes leg; null where nothing says. */
+  /** Whether `no` prices are given on the yes leg; null if unknown. */
   readonly isTurned: boolean | null
 }
 
 export interface PieceStretches {
   readonly stretches: readonly Stretch[]
-  /** Receive times at which a connection closed of which the piece has no line before. */
+  /** Receive times of disconnects before which the piece has no line of the connection. */
   readonly closes: readonly bigint[]
 }
 
-/** Lines whose order is not that of their receipt stand no further apart. */
+/** Swapped lines are at most this many lines apart. */
 const CROSSED_MAX = 64
 
 /**
- * Lines that stand swapped put right: those whose receive time and exchange's time both lie before those of the line before.
- * Where only receive times go back, the recorder's clock was put back.
+ * Puts swapped lines in order: those whose receive time and exchange time are both before those of the line before. If only the
+ * receive time goes back, the recorder's clock was put back.
  */
 function uncrossed(lines: readonly Line[]): readonly Line[] {
   const result: Line[] = []
@@ -71,7 +71,7 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
     }
     if (line.isSkipped === true) {
       finish(true, 'skipped line')
-      // What comes next goes on from nothing.
+      // The next line continues nothing.
       isBegun = true
       continue
     }
@@ -92,7 +92,7 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
   return { stretches, closes }
 }
 
-/** A list of books: a connection begins with those of all its tokens. */
+/** Whether a line is a list of books: a connection begins with one, of all its tokens. */
 export function isFirstBooks({ isList, messages }: Line): boolean {
   return isList && messages.some(({ body }) => body.kind === 'book')
 }
@@ -103,12 +103,12 @@ export function statedMarkets(lines: readonly Line[]): Set<string> {
   return markets
 }
 
-/** The messages of lines, without those that stand at the end of another piece too. */
+/** The number of messages, without those of overlap lines. */
 export function ownCount(lines: readonly Line[]): number {
   return lines.reduce((sum, { messages, isOverlap }) => (isOverlap === true ? sum : sum + messages.length), 0)
 }
 
-/** Stretches that share a line, put together. `known` are the keys of lines that were read before. */
+/** Joins stretches that share a line. */
 export function joinStretches(stretches: readonly Stretch[], tally: FoldTally): Stretch[] {
   if (stretches.length < 2) return [...stretches]
   const ownerOf = new Map<number, Stretch>()
@@ -153,8 +153,8 @@ function mergeStretches(parts: readonly Stretch[]): Stretch {
 }
 
 /**
- * Each line once, behind every line that it follows in one of `lists`. Where that leaves a choice, and in a circle (one line
- * stands twice in a recording), the earlier received line comes first.
+ * Each line once, after every line that it follows in one of `lists`. If that leaves a choice, or forms a circle (a recording has
+ * one line twice), the line that was received earlier comes first.
  */
 function linesInOrder(lists: readonly (readonly Line[])[]): Line[] {
   const lineOf = new Map<number, Line>()
@@ -201,7 +201,7 @@ function linesInOrder(lists: readonly (readonly Line[])[]): Line[] {
   return result
 }
 
-/** Of lines received at one time, by the exchange's time; a book stands before the changes of its time. */
+/** By receive time, then exchange time; a book comes before the changes of its time. */
 function compareReceipts(a: Line, b: Line): number {
   const [left, right] = [a.messages[0], b.messages[0]]
   return (

@@ -1,7 +1,7 @@
-// What is known of subscriptions before their first message: which of them were seen to begin, and whether their
-// commands asked for prices of the yes leg.
+// Facts about subscriptions before their first message: whether their beginning was recorded, and whether their commands asked
+// for prices of the yes leg.
 
-/** Commands whose answer an import still waits for. */
+/** Commands that wait for their answers, at most. */
 const IMPORT_COMMANDS_MAX = 1_024
 
 export interface SubscriptionsState {
@@ -13,9 +13,9 @@ export interface SubscriptionsState {
 export class Subscriptions {
   readonly #flagByCommand: Map<number, boolean>
   readonly #subscribed: Map<number, boolean | undefined>
-  /** That of the latest command. */
+  /** The flag of the latest command. */
   #flag: boolean | undefined
-  /** What holds where no command says anything. */
+  /** The default if no command states it. */
   readonly #usesYesPrice: boolean
 
   constructor(usesYesPrice: boolean, state?: SubscriptionsState) {
@@ -33,8 +33,8 @@ export class Subscriptions {
     }
   }
 
-  // A recording may hold the commands without their answers, so a command's flag holds from then on; with the answer it
-  // holds for that subscription whatever comes later.
+  // A recording may have commands without their answers, so a command's flag applies from then on. With its answer, it applies to
+  // that subscription, whatever later commands say.
   rememberCommand(id: number, useYesPrice: boolean | undefined): void {
     if (useYesPrice === undefined) return
     this.#flag = useYesPrice
@@ -48,7 +48,7 @@ export class Subscriptions {
     this.#subscribed.set(sid, flag)
   }
 
-  /** What is known of a subscription whose first message is here; the next one of its number is another. */
+  /** Takes the facts of a subscription at its first message. A later subscription of the same number is another one. */
   take(sid: number): { readonly isBegun: boolean; readonly isTurned: boolean | null } {
     const isBegun = this.#subscribed.has(sid)
     const isTurned = this.#subscribed.get(sid) ?? this.isTurned
@@ -56,7 +56,7 @@ export class Subscriptions {
     return { isBegun, isTurned }
   }
 
-  /** Whether prices are those of the yes leg, as far as commands without an answer say; null where nothing does. */
+  /** Whether prices are those of the yes leg, by commands without an answer; null if unknown. */
   get isTurned(): boolean | null {
     return this.#flag ?? (this.#usesYesPrice ? true : null)
   }

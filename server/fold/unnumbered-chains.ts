@@ -1,5 +1,5 @@
-// The chains of an exchange that numbers nothing. A stretch without a beginning goes on from the chain that was heard last
-// before it, if exactly one fits.
+// The chains of an exchange without sequence numbers. A stretch that does not begin a connection continues a chain that ended
+// shortly before it. If several fit, it continues one with the same markets, then the one with the latest message.
 
 import { later } from '../../shared/utc-date.ts'
 import type { Chain, ChainSink, Connections } from './chain.ts'
@@ -12,10 +12,10 @@ import type { Line, Piece } from './piece.ts'
 import { joinStretches, ownCount, readStretches, statedMarkets } from './stretches.ts'
 import type { Stretch } from './stretches.ts'
 
-/** A chain whose lines come less far apart goes on within so long. */
+/** A chain continues within this time, or within the longest time between two of its lines if that is longer. */
 const SILENCE_NS_MAX = 60_000_000_000n
 
-/** What is compared when a stretch is put behind a chain. */
+/** The end of a chain, as it is compared with the beginning of a stretch. */
 export interface SilentTail {
   readonly lastAt: bigint
   readonly isEnded: boolean
@@ -32,8 +32,8 @@ export interface SilentHead {
 }
 
 /**
- * The chain that a stretch goes on from, undefined where none fits: of several that of the same markets, then the one heard
- * last. `closes` are receive times at which some connection closed.
+ * The chain that a stretch continues; undefined if none fits. Of several, one with the same markets, then the one with the latest
+ * message. `closes` are receive times at which a connection closed.
  */
 export function silentPredecessorOf<T extends SilentTail>(
   head: SilentHead,
@@ -78,7 +78,7 @@ export class UnnumberedChains {
     this.#newChain = newChain
   }
 
-  /** Takes the pieces of an hour. Hours come in their order. */
+  /** Takes the pieces of an hour. Call it in the order of the hours. */
   read(pieces: readonly Piece[]): void {
     const read = pieces.map((piece) => readStretches(piece, this.#tally))
     const closes = read.flatMap((one) => one.closes)
@@ -94,7 +94,7 @@ export class UnnumberedChains {
     for (const ts of closes) this.#close(ts)
   }
 
-  /** The parts of a stretch, each from a beginning on, without lines that were read before. */
+  /** Splits a stretch where connections begin, without lines that were read before. */
   #parts(stretch: Stretch): TimedStretch[] {
     const repeated = this.#open.find(({ chain, isEnded }) => {
       const recent = new Set(chain.recentKeys)
@@ -156,7 +156,7 @@ export class UnnumberedChains {
     return open
   }
 
-  /** The times of stretches that go on from one another are those of all their lines, as if nothing had cut them. */
+  /** Stretches that continue each other get the times of their joined lines, as if they had not been cut. */
   #deliver(chain: Chain, stretches: readonly TimedStretch[]): void {
     const lines = stretches.flatMap((stretch) => stretch.lines)
     const { times, correctedTimes } =

@@ -1,4 +1,4 @@
-// Whether the dates of an import may be added to or replaced, decided before anything is written, and how each is folded.
+// Decides before anything is written whether an import may add to its dates or replace them, and how each date is folded.
 
 import { readdir } from 'node:fs/promises'
 import { relative } from 'node:path'
@@ -21,7 +21,7 @@ export interface DatesToFold {
   readonly replace: boolean
 }
 
-/** A date that takes no further messages. The message names it and says what to do. */
+/** A date that takes no further messages. The error names the date and the remedy. */
 export class ClosedDateError extends Error {
   constructor(message: string) {
     super(message)
@@ -30,7 +30,7 @@ export class ClosedDateError extends Error {
 }
 
 /**
- * How each date is folded that has one of `segments`.
+ * The fold rule of each date that has one of `segments`.
  * @throws {ClosedDateError} for dates that cannot be added to
  */
 export async function dateRules(
@@ -49,7 +49,7 @@ export async function dateRules(
       continue
     }
     if (manifest !== undefined) await refuseMissing(lake, manifest)
-    // Segments without a manifest are those of an import that was killed while it published.
+    // Segments without a manifest: an import was killed while it published.
     else if ((await segmentsOnDisk(lake, source, date)).length === 0)
       refuseOldFiles(lake, source, date, series)
     rules.set(date, { added: names })

@@ -1,6 +1,6 @@
-// Recordings are compressed in several ways, told by their first bytes, never by a file's name. gzip and zstd are read
-// (several members or frames in one input are one recording); the others are named together with the command that opens
-// them, because no streaming decoder of theirs is kept well enough to be trusted with a bound on memory.
+// Decompresses recordings. The first bytes show the compression; the file's name does not matter. gzip and zstd are read (several
+// members or frames in one input are one recording). For other formats the error names the command that opens them: they have no
+// well-maintained streaming decoder with bounded memory.
 
 import { Readable, pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
@@ -29,8 +29,8 @@ export class DamagedDataError extends Error {
 }
 
 /**
- * The decompressed bytes of `pieces`, in pieces of at most 256 KiB where they were compressed. Throws DamagedDataError,
- * an error for the user where the compression is one that is not read, and what `pieces` throws.
+ * The decompressed bytes of `pieces`; compressed data comes in pieces of at most 256 KiB. Throws DamagedDataError, an error for
+ * the user if the compression is not supported, and the errors of `pieces`.
  */
 export async function* decompressed(pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   try {

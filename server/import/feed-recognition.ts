@@ -1,16 +1,16 @@
-// Which exchange a recording comes from, by its first frames: one exchange's file given as another's may have no message
-// that a decoder refuses, so it would be imported as nothing at all.
+// Recognizes the exchange of a recording by its first frames. Without this check, a file of another exchange might have no message
+// that the decoder refuses, and the import would silently import nothing.
 
 import { exchanges } from '../exchanges/registry.ts'
 import type { Frame } from '../feed/frame.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 
-/** Frames that are enough to tell; more of them tell no more. */
+/** Frames that are enough to recognize an exchange. */
 export const FRAMES_TO_RECOGNISE = 100
 
 /**
- * The exchange that `frames`, the first of a recording in any number, look like; `unknown` where none of them is typical of
- * one exchange or some are of each. Pure; reads at most FRAMES_TO_RECOGNISE of them.
+ * The exchange of `frames`, the first ones of a recording. `unknown` if none is typical of an exchange, or if they are typical of
+ * several. Pure; reads at most FRAMES_TO_RECOGNISE of them.
  */
 export function recogniseFeed(frames: Iterable<Frame>): LobSource | 'unknown' {
   let found: LobSource | undefined

@@ -1,4 +1,4 @@
-// The first frames of an input show whose messages they are: those of another exchange are refused.
+// Recognizes the exchange of an input by its first frames, and refuses input of another exchange.
 
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { Frame } from '../feed/frame.ts'
@@ -17,13 +17,13 @@ export class FirstFrames {
     this.#source = source
   }
 
-  /** Takes further frames. Throws where they are another exchange's. */
+  /** Takes further frames. Throws if they belong to another exchange. */
   add(frames: readonly Frame[]): void {
     this.#frames.push(...frames.slice(0, FRAMES_TO_RECOGNISE))
     if (this.#frames.length >= FRAMES_TO_RECOGNISE) this.refuseOthers()
   }
 
-  /** Throws where the frames so far are another exchange's. */
+  /** Throws if the frames so far belong to another exchange. */
   refuseOthers(): void {
     if (this.isSettled) return
     const source = recogniseFeed(this.#frames)

@@ -1,5 +1,4 @@
-// The inputs of an import: files, each once, and stdin. Their order does not matter: what they hold is put together by
-// what is in it.
+// The inputs of an import: files, each once, and stdin. Their order does not matter.
 
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -9,7 +8,7 @@ const READ_BYTES = 256 * 1024
 const STDIN = '-'
 
 export interface ImportInput {
-  /** As messages name it. */
+  /** Its name in messages. */
   readonly name: string
   /** `undefined` for stdin. */
   readonly sizeBytes: number | undefined
@@ -45,7 +44,7 @@ export async function openInputs(
   return inputs
 }
 
-// A file that cannot be opened is told before the first is read.
+// A file that cannot be opened is reported before the first file is read.
 async function sizeOf(path: string): Promise<number> {
   try {
     const file = await open(path)

@@ -1,4 +1,4 @@
-// Lines of an input → lines of a segment. What is private is left out and counted; what cannot be read is a bad line.
+// Lines of an input → lines of a segment. Private frames are left out and counted. A line that cannot be read is a bad line.
 
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
 import { lobSourceNames } from '../../shared/lob-sources.ts'
@@ -25,19 +25,19 @@ import type { LineTimes } from './line-hours.ts'
 import { ownTimeKeysOf } from './recorded-message.ts'
 import { parseInputLine } from './segment-input.ts'
 
-/** Types of private frames that are counted by name; further ones are counted together. */
+/** Types of private frames that are counted by name. Further types are counted together. */
 const PRIVATE_TYPES_MAX = 100
 const TYPE_CHARACTERS_MAX = 40
-/** Market ids that are known to be good. */
+/** Valid market ids to remember. */
 const CHECKED_IDS_MAX = 100_000
 const NS_PER_MS_NUMBER = 1_000_000
 
-/** What was read. */
+/** The counters of the lines read. */
 export interface SegmentingTally {
   /** Frames that were kept. */
   messages: number
   badLines: number
-  /** Frames that were left out because they are private, or of which a private part was, by type. */
+  /** Frames that were left out as private, or lost a private part, by type. */
   readonly privateFrames: Map<string, number>
 }
 
@@ -51,15 +51,15 @@ export interface LineFilingOptions {
 export interface FiledLine extends LineTimes {
   readonly text: string
   readonly recvTs: bigint | undefined
-  /** Of a recorder's segment: the recorder. */
+  /** The recorder, if the line comes from a recorder's segment. */
   readonly recorder: string | undefined
-  /** The time of its books, ms, where that says only when they changed last; NaN elsewhere. */
+  /** The time of its books, ms, if that is only the time of their last change; otherwise NaN. */
   readonly bookMs: number
-  /** It holds a message, or what happened to a connection. */
+  /** It holds a message or a connection event. */
   readonly hasContent: boolean
 }
 
-/** Reads lines, and leaves out what is private. */
+/** Reads lines, and leaves out private frames. */
 export class LineFiling {
   readonly #exchange: Exchange
   readonly #ownTimeKeys: ReadonlySet<string>
@@ -76,12 +76,12 @@ export class LineFiling {
     this.#seriesOf = series === undefined ? lobSourceNames(source).seriesOf : () => series
   }
 
-  /** What a line of an input says. Throws BadLineError. */
+  /** Parses a line of an input. Throws BadLineError. */
   parse(text: string): SegmentLine {
     return parseInputLine(text, this.#ownTimeKeys)
   }
 
-  /** The line as a segment takes it; `undefined` where all of it is private. Throws BadLineError. */
+  /** The line for a segment; `undefined` if all of it is private. Throws BadLineError. */
   file(line: SegmentLine, order: LineOrder): FiledLine | undefined {
     if (line.kind === 'frames') return this.#fileFrames(line, order)
     const { recvTs } = line
@@ -138,7 +138,7 @@ export class LineFiling {
     else order.count(time)
   }
 
-  /** The same list where nothing in it is private. */
+  /** The public parts of the frames. Returns the same list if nothing in it is private. */
   #publicParts(frames: readonly Frame[]): readonly Frame[] {
     let parts: Frame[] | undefined
     for (let index = 0; index < frames.length; index++) {
@@ -166,7 +166,7 @@ export class LineFiling {
     else if (body.kind === 'changes') for (const { marketId } of body.changes) this.#checkId(marketId)
   }
 
-  // An id that the lake cannot hold must not come into it.
+  // Refuse an id that the lake cannot store.
   #checkId(id: string): void {
     if (this.#checkedIds.has(id)) return
     const bytes = Buffer.byteLength(id)
@@ -203,7 +203,7 @@ function textOf(line: Exclude<SegmentLine, FramesLine>, place: ConnectionPlace |
   return line.kind === 'header' ? headerText(line.header) : SKIPPED_TEXT
 }
 
-/** Stands for a line that could not be read. */
+/** A line that could not be read. */
 export const SKIPPED_LINE: FiledLine = {
   text: SKIPPED_TEXT,
   recvTs: undefined,

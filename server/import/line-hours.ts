@@ -1,6 +1,6 @@
-// The UTC hour that each line of a recording is filed under. It is that of the exchange's time; where a message does not state
-// one, the receive time stands in for it, less what the lines before show of the delay and of the recorder's clock. A line
-// begins another hour only if the next line with a time bears it out: one wrong time must not move the lines after it.
+// The UTC hour under which each line of a recording is filed: the hour of its exchange time. A message without one has its receive
+// time, minus the delay that the lines before show. A line begins another hour only if the next line with a time confirms it: one
+// wrong time must not move the lines after it.
 //
 // Times are milliseconds as JavaScript numbers: this runs once a line, and hours need no more.
 
@@ -10,10 +10,10 @@ import { MS_PER_DAY, MS_PER_HOUR } from '../../shared/utc-date.ts'
 const TOLERANCE_MS = 5_000
 /** A first line so far before the second one has a wrong time. */
 const FIRST_GAP_MS_MAX = 31 * MS_PER_DAY
-/** The last line of a recording may follow so long after the one before without anything to bear it out. */
+/** The last line of a recording has no next line to confirm it. It may follow this long after the line before. */
 const LAST_GAP_MS_MAX = MS_PER_DAY
 
-/** The times of one line. NaN where it has none. */
+/** The times of one line; NaN if it has none. */
 export interface LineTimes {
   /** The exchange's. */
   readonly ms: number
@@ -21,7 +21,7 @@ export interface LineTimes {
 }
 
 /**
- * Where a line belongs. `stay`: in the open hour. `wait`: this line may begin another hour; hold it, and give the next ones to
+ * `stay`: the line belongs to the open hour. `wait`: the line may begin another hour; hold it, and give the next lines to
  * `resolve`.
  */
 export type HourVerdict = 'stay' | 'wait'
@@ -31,18 +31,18 @@ export class LineHours {
   #hourMs: number | undefined
   /** The latest time in it. */
   #lastMs = NaN
-  /** The time of the first line that has one, until the next one bears it out. */
+  /** The time of the first line that has one, until the next one confirms it. */
   #firstMs = NaN
   /** Whether that is a receive time alone. */
   #isFirstReceived = false
   #hasCut = false
   /** The line that waits. */
   #waiting: LineTimes | undefined
-  /** Receive time less the exchange's, as the latest lines agree on it; and one that the next line may agree on. */
+  /** Receive time minus exchange time, on which the latest lines agree; and a new value, which the next line may confirm. */
   #lagMs = NaN
   #nextLagMs = NaN
 
-  /** Where the line belongs, when no line waits. */
+  /** Judges a line when no line waits. */
   judge(line: LineTimes): HourVerdict {
     const time = this.#timeOf(line)
     if (Number.isNaN(time)) return 'stay'
@@ -58,8 +58,8 @@ export class LineHours {
   }
 
   /**
-   * Whether the line that waits begins another hour, as the next line shows; `undefined` where that has no time. Afterwards
-   * judge `line` too.
+   * Whether the waiting line begins another hour, by the time of the next line; `undefined` if that has no time. Judge `line`
+   * afterwards.
    */
   resolve(line: LineTimes): boolean | undefined {
     const waiting = this.#waiting!
@@ -79,13 +79,13 @@ export class LineHours {
     return this.#settle(this.#timeOf(waiting) <= this.#lastMs + LAST_GAP_MS_MAX)
   }
 
-  /** The same where too many lines without a time have followed. */
+  /** The same after too many lines without a time. */
   giveUp(): false {
     this.#settle(false)
     return false
   }
 
-  /** The start of the open hour, ms; `undefined` where no line had a time. */
+  /** The start of the open hour, ms; `undefined` if no line had a time. */
   get hourMs(): number | undefined {
     if (this.#hourMs !== undefined) return this.#hourMs
     return Number.isNaN(this.#firstMs) ? undefined : hourOf(this.#firstMs)
@@ -102,11 +102,11 @@ export class LineHours {
     return true
   }
 
-  // Until the second line with a time, and until the first with the exchange's.
+  // Called until the second line with a time, and until the first line with an exchange time.
   #begin(line: LineTimes, time: number): void {
     const isReceived = Number.isNaN(line.ms)
     const first = this.#firstMs
-    // The recorder's clock is right: the receive times before it stand.
+    // The recorder's clock is right, so the earlier receive times are right too.
     if (this.#isFirstReceived && !isReceived && Math.abs(line.recvMs - line.ms) <= TOLERANCE_MS) {
       this.#hourMs = hourOf(first)
       this.#isFirstReceived = false
@@ -129,14 +129,14 @@ export class LineHours {
     if (!(time <= this.#lastMs)) this.#lastMs = time
     const lagMs = line.recvMs - line.ms
     if (Number.isNaN(lagMs)) return
-    // A lag that is unlike those before counts when the next one is like it.
+    // A lag that differs from those before counts once the next one is like it.
     if (isNear(lagMs, this.#lagMs) || Number.isNaN(this.#lagMs) || isNear(lagMs, this.#nextLagMs)) {
       this.#lagMs = lagMs
       this.#nextLagMs = NaN
     } else this.#nextLagMs = lagMs
   }
 
-  /** NaN where nothing tells. */
+  /** NaN if unknown. */
   #timeOf({ ms, recvMs }: LineTimes): number {
     if (!Number.isNaN(ms)) return ms
     return Number.isNaN(this.#lagMs) ? recvMs : recvMs - this.#lagMs

@@ -19,7 +19,7 @@ export interface RecordedLine {
 }
 
 export interface LineReaderOptions {
-  /** Told the size of every piece read, before decompression. */
+  /** Called with the size of every piece read, before decompression. */
   readonly onBytes?: (count: number) => void
   readonly signal?: AbortSignal
   /** Smaller than shared/limits.ts, for tests. */
@@ -28,7 +28,7 @@ export interface LineReaderOptions {
 
 /**
  * The lines of `input`, which is destroyed at the end. Damaged or cut compressed data ends the lines with one that says
- * so. Throws what the input throws, the signal's reason, and an error for the user where the compression is not read.
+ * so. Throws the input's errors, the signal's reason, and an error for the user if the compression is not supported.
  */
 export async function* readLines(
   input: Readable,
@@ -85,7 +85,7 @@ class LineSplitter {
     return end + 1
   }
 
-  /** Undefined where one of the lines may be refused. */
+  /** Undefined if one of the lines may be refused. */
   #textsOf(bytes: Buffer): string[] | undefined {
     if (bytes.length > this.#lineBytesMax) return undefined
     if (isAscii(bytes)) return bytes.toString('latin1').split('\n')

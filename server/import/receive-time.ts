@@ -1,5 +1,5 @@
-// When a recorder received a message, from whatever keys it wrote that under. A key is told by the words of its name, so
-// that no recorder's spelling is overlooked: a time that stands there is read or refused, never passed over.
+// When a recorder received a message. The words of a key's name show whether the key is a time, so that every recorder's spelling
+// is recognized. A time under such a key is read or refused, never ignored.
 //
 //   received_at, recvTs, ts_recv, local_timestamp, recorded_at …   receive times by name
 //   ts, time, t, timestamp, date, datetime, when, log_time …       times; of a wrapper they are its receive time
@@ -15,7 +15,7 @@ type KeyKind = 'receive' | 'time' | 'other'
 export interface FoundTime {
   readonly key: string
   readonly ts: bigint
-  /** The key's name says that it is the receive time; any other may be the exchange's where it stands beside one. */
+  /** The key's name says that it is a receive time. Another time beside a receive time may be the exchange's. */
   readonly isReceiveTime: boolean
 }
 
@@ -24,7 +24,7 @@ const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(' ')
 const RECEIVE_WORDS = wordSet(
   'recv rcv rcvd recvd receive received receipt rx arrival arrived captured capture recorded logged ingested local',
 )
-/** Those that mean a time without another word. */
+/** Words that mean a time by themselves. */
 const RECEIVE_ALONE = wordSet('recv received arrival arrived captured recorded logged ingested')
 const TIME_WORDS = wordSet('ts time timestamp stamp at date datetime when clock t utc')
 const UNIT_WORDS = wordSet(
@@ -40,7 +40,7 @@ const OTHER_WORDS = wordSet(
 const KINDS_KEPT_MAX = 1000
 const kinds = new Map<string, KeyKind>()
 
-/** What the name of a key says. */
+/** The kind of a key, by its name. */
 export function kindOfKey(key: string): KeyKind {
   const known = kinds.get(key)
   if (known !== undefined) return known
@@ -69,9 +69,9 @@ function kindOfWords(words: readonly string[]): KeyKind {
   return hasTime || units > 1 ? 'time' : 'other'
 }
 
-// Neither exchange traded before; what looks older is no clock's time (a counter, seconds since the start).
+// Neither exchange traded before 2010. An older value is not a clock time but a counter, or seconds since a start.
 const FIRST_NS = BigInt(Date.UTC(2010, 0, 1)) * NS_PER_MS
-/** Nanoseconds from 2014 to 2252, the form of raw segments: the shortest way for what comes once a line. */
+/** Nanoseconds from 2014 to 2252, the form of raw segments. A fast path, as this runs once a line. */
 const NANOSECONDS = /^(?:1[4-9]|[2-8]\d)\d{17}$/
 const ZONELESS = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?$/
 
@@ -88,14 +88,14 @@ export function readTime(key: string, value: unknown): bigint {
   throw new BadLineError(`${key} is no time: ${shown(value)}${reason}`)
 }
 
-/** What two notations of one moment may differ by. */
+/** The largest difference between two notations of one moment. */
 const AGREEMENT_NS = 1_000_000_000n
-/** How long before a time of receipt a `ts` or `time` beside it may lie: then it is taken for the exchange's. */
+/** A `ts` or `time` that is at most this long before the receive time beside it is the exchange's. */
 const LAG_NS_MAX = 60_000_000_000n
 
 /**
- * The receive time that `times` agree on, or `undefined` where there is none: of those with equal names the latest, which is
- * the finest. Throws BadLineError, naming two keys, where they contradict each other.
+ * The receive time on which `times` agree; `undefined` if there is none. Of several, the latest counts, which is the most precise.
+ * Throws BadLineError with the names of two keys if they contradict each other.
  */
 export function agreedTime(times: readonly FoundTime[]): bigint | undefined {
   if (times.length === 1) return times[0]!.ts

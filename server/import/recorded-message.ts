@@ -5,10 +5,10 @@
 //   {…frame…, "_received_at": "2026-06-24T15:49:55Z"}    the receive time put into the frame itself
 //   1782316195.033 {…frame…}   or tab or comma between   the receive time before the frame
 //   [1782316195033, {…frame…}]   or a list of frames     the same as a JSON array
-// A wrapped frame may be JSON or a string that holds JSON. receive-time.ts tells by their names which keys are times: around a
-// frame every time is its receive time; within one, `ts` and `timestamp` are the exchange's own, and only a key that is named a
-// receive time is one. The text of the frame is kept as the line has it wherever it stands there in one piece. Lines of raw
-// segments are read by segment-input.ts.
+// A wrapped frame may be JSON or a string that holds JSON. receive-time.ts decides by their names which keys are times. Every time
+// around a frame is a receive time. Within a frame, `ts` and `timestamp` are the exchange's, and only a key with the name of a
+// receive time is one. The text of the frame is kept as it is in the line, if it is there in one piece. segment-input.ts reads the
+// lines of raw segments.
 
 import { BadLineError } from '../feed/bad-line.ts'
 import { exchangeOf, exchanges } from '../exchanges/registry.ts'
@@ -54,7 +54,7 @@ interface Reading {
   readonly ownTimeKeys: ReadonlySet<string>
   isList: boolean
   isHeartbeat: boolean
-  /** The text of the frame or of the list, where the line holds it. */
+  /** The text of the frame or of the list, if the line has it. */
   text: string | undefined
 }
 
@@ -100,7 +100,7 @@ const WRAPPER =
   /^\{\s*(?:"([^"\\]+)"\s*:\s*(?:([1-9]\d{0,18})|"([^"\\]*)")\s*,\s*)?"([^"\\]+)"\s*:\s*(?=[{[])/
 const PAYLOADS: ReadonlySet<string> = new Set(PAYLOAD_KEYS)
 
-/** What stands before the frame of a line. */
+/** The text before the frame of a line. */
 interface Wrapping {
   readonly length: number
   readonly key: string | undefined
@@ -246,7 +246,7 @@ function isUntypedFrame(value: Frame): boolean {
   return false
 }
 
-// What can only be a frame of its own, even where the object around it looks like one: a content has neither.
+// Whether a value can only be a whole frame, even if the object around it looks like one: a frame's content has neither.
 function isWholeFrame(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0
   if (!isFrame(value)) return false

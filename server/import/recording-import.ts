@@ -1,5 +1,5 @@
-// An import from its inputs to the lake: the recordings become raw segments, and the dates that these touch are folded again.
-// An import adds everything or nothing.
+// An import from its inputs to the lake: the recordings become raw segments, and the dates of the segments are folded again. An
+// import adds everything or nothing.
 
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -24,12 +24,12 @@ import type { BadLines, SegmentedRecordings, SegmentingOptions, SegmentingProgre
 export interface ImportProgress extends SegmentingProgress, FoldListeners {}
 
 export interface ImportOptions extends Omit<SegmentingOptions, 'progress'> {
-  /** Dates that the recording has are derived from it alone. Otherwise it is added to what the lake has. */
+  /** Derive the dates of the recording from it alone. Otherwise the recording is added to the lake's segments. */
   readonly replace: boolean
   /** The raw segments of closed dates are removed after the fold, and the dates sealed. */
   readonly keepsRaw?: boolean | undefined
   readonly progress?: ImportProgress | undefined
-  /** In which thread dates are folded; by default in this one. */
+  /** Folds the dates; by default in the calling thread. */
   readonly folding?: Folding | undefined
   readonly nowMs?: (() => number) | undefined
   readonly bounds?: FoldOrder['bounds']
@@ -38,13 +38,13 @@ export interface ImportOptions extends Omit<SegmentingOptions, 'progress'> {
 export interface ImportResult {
   /** The files of every date that was folded. */
   readonly files: readonly WrittenLobFile[]
-  /** What the inputs hold. */
+  /** The counters of the inputs. */
   readonly input: SegmentingTally
-  /** What the fold of the dates has counted; they may have other recordings too. */
+  /** The counters of the fold. The dates may have other recordings too. */
   readonly tally: FoldCounts
   /** Inputs with lines that were skipped. */
   readonly badLines: readonly BadLines[]
-  /** What is known of each market in the dates that the recording has to do with. */
+  /** What is known of each market in the dates of the recording and in changed files. */
   readonly days: readonly MarketDay[]
   readonly segments: { readonly added: number; readonly present: number }
   /** Dates that can take no further recordings. */
@@ -53,7 +53,7 @@ export interface ImportResult {
 
 /**
  * Imports everything or throws: an error for the user, or the signal's reason. Nothing temporary stays behind.
- * @throws {PublishedInPartError} when the disk or the system fails between the first and the last file
+ * @throws {PublishedInPartError} if the system fails between the first and the last file
  */
 export async function importRecordings(options: ImportOptions): Promise<ImportResult> {
   const { lake, source, signal, progress } = options
@@ -79,7 +79,7 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
   }
 }
 
-/** Adds segments to the lake and folds their dates, while nothing else changes the source's part of the lake. */
+/** Adds segments to the lake and folds their dates. The caller holds the source's lock. */
 class LakeImport {
   readonly #recordings: SegmentedRecordings
   readonly #options: ImportOptions
@@ -124,7 +124,7 @@ class LakeImport {
     return await folding({ lake, source, dates, rules, isLocked: true, bounds }, progress, this.#signal)
   }
 
-  /** Takes back the segments that this import has added, unless a manifest lists them already. */
+  /** Removes the segments that this import has added, unless a manifest lists them. */
   async #remove(added: readonly SegmentFacts[]): Promise<void> {
     const { lake } = this.#options
     for (const { source, date, name, path } of added) {
@@ -143,7 +143,7 @@ class LakeImport {
     }
   }
 
-  /** The dates that were sealed. One that is not over yet keeps its raw segments. */
+  /** Seals the dates, except those that are not over. Returns the sealed ones. */
   async #seal(dates: readonly string[]): Promise<readonly string[]> {
     const { lake, source, keepsRaw = true, nowMs = Date.now } = this.#options
     if (keepsRaw) return []
@@ -153,7 +153,7 @@ class LakeImport {
   }
 }
 
-/** The days of files that were changed, or of dates that the recording has. */
+/** The days of changed files and of the recording's dates. */
 function reportedDays({ days, files }: FoldOutcome, dates: readonly string[]): MarketDay[] {
   const changed = new Set<string>()
   for (const { series, date, status } of files) if (status !== 'unchanged') changed.add(`${series} ${date}`)

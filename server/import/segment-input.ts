@@ -1,16 +1,16 @@
-// Lines of an import's input: those of a recording in any of its shapes, and those of raw segments, so that the raw folder of
-// one lake can be imported into another.
+// Parses the lines of an import's input: recorded lines in any accepted shape, and lines of raw segments. So the raw folder of one
+// lake can be imported into another.
 
 import { BadLineError } from '../feed/bad-line.ts'
 import { SegmentLineError, parseSegmentLine } from '../raw/segment-lines.ts'
 import type { SegmentLine } from '../raw/segment-lines.ts'
 import { parseRecordedLine } from './recorded-message.ts'
 
-/** What only a line of a segment begins with. Its frames without a connection are read like those of any recording. */
+/** The beginning of a line that only a segment can have. Frames without a connection are read like those of any recording. */
 const SEGMENT_LINE =
   /^\s*\{\s*(?:"recv_ts"\s*:\s*"\d{1,19}"\s*,\s*)?"(?:segment"\s*:\s*\d|skipped"\s*:\s*1\s*\}|connection"\s*:\s*"[^"\\]*"\s*,\s*"n"\s*:\s*\d|event"\s*:\s*"(?:series|open|close|alive|lost)")/
 
-/** The line of an input that is not empty. Throws BadLineError. */
+/** Parses a line that is not empty. Throws BadLineError. */
 export function parseInputLine(text: string, ownTimeKeys: ReadonlySet<string>): SegmentLine {
   if (SEGMENT_LINE.test(text)) return parseLineOfSegment(text.trim())
   const { recvTs, frames, isList, isHeartbeat, text: json } = parseRecordedLine(text, ownTimeKeys)

@@ -1,5 +1,5 @@
-// A piece: consecutive lines of one input that are read alike. It is cut into segments where the hour advances; each further
-// segment begins with the last line of the one before.
+// A piece: consecutive lines of one input with the same reading settings. It is cut into segments where the hour advances. Each
+// further segment begins with the last line of the one before.
 
 import { resolve, sep } from 'node:path'
 import { rawFileOfKey } from '../../shared/lake-layout.ts'
@@ -12,7 +12,7 @@ import { SKIPPED_LINE } from './line-filing.ts'
 import type { FiledLine } from './line-filing.ts'
 import { LineHours } from './line-hours.ts'
 
-/** Lines without a time that wait until the next line shows where they belong. */
+/** Lines without a time that wait until a later line shows their hour. */
 const WAITING_LINES_MAX = 1_000
 const WAITING_CHARACTERS_MAX = 8 * 1024 * 1024
 const IMPORT = 'import'
@@ -24,7 +24,7 @@ export interface SegmentPieceOptions {
   readonly header: SegmentHeader
   /** Takes the segments as they are staged. */
   readonly staged: StagedSegment[]
-  /** The path of the file where the lines come from a segment: they stay one. */
+  /** The path of the file if the lines come from a segment. They stay one segment. */
   readonly segmentPath: string | undefined
 }
 
@@ -32,19 +32,19 @@ export class SegmentPiece {
   readonly header: SegmentHeader
   readonly #lake: string
   readonly #staged: StagedSegment[]
-  /** The lines come from a segment: they stay one. */
+  /** The lines come from a segment and stay one. */
   readonly #isSegment: boolean
-  /** Where the segment belongs, as its path says. */
+  /** The place of the segment, from its path. */
   readonly #place: SegmentPlace | undefined
   readonly #hours = new LineHours()
   #writer: SegmentWriter | undefined
   #waiting: FiledLine[] = []
   #waitingCharacters = 0
   #last: FiledLine | undefined
-  /** Lines behind the last one could not be read. */
+  /** Lines after the last one could not be read. */
   #hasSkipped = false
   #hasContent = false
-  /** The latest time of books that say only when they changed last, ms. */
+  /** The latest time of books that state only their last change, ms. */
   #bookMs = NaN
   #firstRecvMs = NaN
 
@@ -56,7 +56,7 @@ export class SegmentPiece {
     this.#place = segmentPath === undefined ? undefined : placeOfPath(segmentPath, header)
   }
 
-  /** Adds a line. Returns a promise where the next one must wait. */
+  /** Adds a line. Returns a promise if the next line must wait. */
   add(line: FiledLine): Promise<void> | undefined {
     if (this.#waiting.length > 0) return this.#addWaiting(line)
     if (this.#writer === undefined) return this.#open(line)
@@ -73,7 +73,7 @@ export class SegmentPiece {
     if (this.#writer?.isFull === true) await this.#writer.drained()
   }
 
-  /** Stages the last segment. Throws BadLineError where no line has a time. */
+  /** Stages the last segment. Throws BadLineError if no line has a time. */
   async finish(): Promise<void> {
     if (this.#waiting.length > 0) {
       const { hourMs } = this.#hours
@@ -161,7 +161,7 @@ function defined(ms: number): number | undefined {
   return Number.isNaN(ms) ? undefined : ms
 }
 
-/** The place of a segment whose file lies in a lake's raw folder. */
+/** The place of a segment in a lake's raw folder; undefined for another path. */
 function placeOfPath(path: string, header: SegmentHeader): SegmentPlace | undefined {
   const file = rawFileOfKey(resolve(path).split(sep).slice(-KEY_PARTS).join('/'))
   const { recorder = IMPORT, source } = header

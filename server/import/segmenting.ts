@@ -1,6 +1,6 @@
-// Recordings → raw segments: the first half of an import. Lines are read, private frames are left out, and what remains is
-// cut where the hour advances. Each further piece of an input begins with the last line of the piece before, so that the
-// pieces together show what followed what. Segments wait under temporary names until every input has been read.
+// Recordings → raw segments: the first half of an import. It reads lines, leaves out private frames, and cuts the rest where the
+// hour advances. Each further segment of an input begins with the last line of the segment before, so that the segments together
+// show the order of the lines. Segments wait under temporary names until every input has been read.
 
 import type { Readable } from 'node:stream'
 import { isRecorderName, rawSourceDirectory } from '../../shared/lake-layout.ts'
@@ -26,7 +26,7 @@ const SKIP_HINT =
   '--skip-bad imports the lines that can be read and counts the others; a recorder that was killed leaves half a last line'
 
 export interface SegmentingProgress {
-  /** An input is opened, with its size in bytes where it has one. */
+  /** An input is opened, with its size in bytes if that is known. */
   onInput?(name: string, sizeBytes: number | undefined): void
   /** Bytes of the input read since the last call, before decompression. */
   onBytes?(count: number): void
@@ -72,7 +72,7 @@ export class SegmentedRecordings {
     return [...new Set(this.segments.map(({ facts }) => facts.date))].toSorted()
   }
 
-  /** Gives each segment its name. A failure leaves those before it in the lake; they are complete, and harmless. */
+  /** Gives each segment its name. If one fails, the ones before it stay in the lake; they are complete. */
   async publish(): Promise<SegmentFacts[]> {
     for (const segment of this.segments) await segment.publish()
     return this.segments.map(({ facts }) => facts)
@@ -85,8 +85,8 @@ export class SegmentedRecordings {
 }
 
 /**
- * Reads every input, and writes its segments under temporary names. Throws an error for the user, or the signal's reason, and
- * leaves nothing behind then.
+ * Reads every input, and writes its segments under temporary names. Throws an error for the user, or the signal's reason, after it
+ * has removed the temporary files.
  */
 export async function segmentRecordings(options: SegmentingOptions): Promise<SegmentedRecordings> {
   const { lake, source, signal, progress } = options
@@ -110,7 +110,7 @@ export async function segmentRecordings(options: SegmentingOptions): Promise<Seg
   }
 }
 
-/** Each segment once: the same lines may stand in several inputs. */
+/** Each segment once: several inputs may have the same lines. */
 async function withoutRepeats(staged: readonly StagedSegment[]): Promise<StagedSegment[]> {
   const byPath = new Map<string, StagedSegment>()
   for (const segment of staged) {
@@ -129,7 +129,7 @@ class InputSegmenting {
   readonly #staged: StagedSegment[]
   readonly #bad: BadLines
   readonly #order: LineOrder
-  /** What the input's lines are read with, unless they belong to a segment. */
+  /** The header for lines that do not come from a segment. */
   readonly #ownHeader: SegmentHeader
   #piece: SegmentPiece
 
@@ -190,7 +190,7 @@ class InputSegmenting {
     const filed = this.#filing.file(line, this.#order)
     if (filed === undefined) return undefined
     const { header } = this.#piece
-    // Lines of a recorder that have lost their header, and those of a recording behind a segment.
+    // Lines of a recorder without a header, or lines of another recording after a segment.
     const isOfAnother = filed.recorder !== undefined && filed.recorder !== header.recorder
     const isOfNone = filed.recorder === undefined && header.recorder !== undefined && line.kind === 'frames'
     if (!isOfAnother && !isOfNone) return this.#piece.add(filed)
@@ -202,7 +202,7 @@ class InputSegmenting {
     return this.#startPiece(recorder === undefined ? this.#ownHeader : { source, recorder }, filed)
   }
 
-  /** Throws BadLineError for a segment of another exchange. */
+  /** Throws for a segment of another exchange. */
   #startSegment(header: SegmentHeader): Promise<void> {
     const { source } = this.#options
     if (header.source !== source) {
@@ -241,7 +241,7 @@ class InputSegmenting {
     if (this.#bad.count++ < BAD_LINES_SHOWN) this.#bad.first.push(text)
   }
 
-  /** The lines of the input; what is wrong with it as a whole is said with its name. */
+  /** The lines of the input. An error of the whole input names it. */
   async *#lines(): AsyncGenerator<readonly RecordedLine[]> {
     const { signal, progress } = this.#options
     try {

@@ -1,5 +1,5 @@
-// The manifest of a date: which raw segments it has, and what was derived from them. Nothing of this stands in the derived
-// files, whose bytes must not depend on how the messages were cut into segments.
+// The manifest of a date: which raw segments it has, and how its files were derived from them. The derived files contain nothing of
+// this, because their bytes must not depend on how the messages were cut into segments.
 
 import { readFile, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -27,7 +27,7 @@ export interface ManifestSegment {
   readonly name: string
   /** Lines without the header. */
   readonly lines: number
-  /** The earliest and the latest receive time, ns; `undefined` where no line has one. */
+  /** The earliest and the latest receive time, ns; `undefined` if no line has one. */
   readonly firstTs: bigint | undefined
   readonly lastTs: bigint | undefined
 }
@@ -41,7 +41,7 @@ export interface DateManifest {
   readonly fold: number
   /** Sorted by name. */
   readonly segments: readonly ManifestSegment[]
-  /** Digests of the states that the fold began and ended with; null where there is none. */
+  /** Digests of the opening and the closing state of the fold; null if there is none. */
   readonly opening: string | null
   readonly closing: string | null
 }
@@ -62,7 +62,7 @@ export function manifestPath(lake: string, source: LobSource, date: string): str
   return join(rawDateDirectory(lake, source, date), RAW_MANIFEST_NAME)
 }
 
-/** `undefined` where the date has none. @throws {DamagedManifestError} */
+/** `undefined` if the date has none. @throws {DamagedManifestError} */
 export async function readManifest(
   lake: string,
   source: LobSource,
@@ -83,7 +83,7 @@ export async function readManifest(
   return manifest
 }
 
-/** Replaces the date's manifest as one step, and syncs it. */
+/** Replaces the date's manifest atomically, and syncs it. */
 export async function writeManifest(lake: string, manifest: DateManifest): Promise<void> {
   const path = manifestPath(lake, manifest.source, manifest.date)
   const staged = stageFile(path, manifestText(manifest))
@@ -96,7 +96,7 @@ export async function writeManifest(lake: string, manifest: DateManifest): Promi
   await syncDirectory(dirname(path))
 }
 
-/** The manifest as its file holds it: the same for the same manifest. */
+/** The text of the manifest's file. Equal manifests have equal texts. */
 export function manifestText(manifest: DateManifest): string {
   const { source, date, epoch, fold, opening, closing } = manifest
   const segments = sorted(manifest.segments).map(({ name, lines, firstTs, lastTs }) => ({
@@ -108,7 +108,7 @@ export function manifestText(manifest: DateManifest): string {
   return `${JSON.stringify({ manifest: MANIFEST_FORMAT, source, date, epoch, fold, segments, opening, closing }, undefined, 1)}\n`
 }
 
-/** The manifest that a file holds; errors call it `name`. @throws {DamagedManifestError} */
+/** Parses a manifest; errors name the file `name`. @throws {DamagedManifestError} */
 export function parseManifest(name: string, text: string): DateManifest {
   const fail = (reason: string, cause?: unknown): never => {
     throw new DamagedManifestError(name, reason, cause)
@@ -147,7 +147,7 @@ function segmentOf(value: unknown): ManifestSegment | undefined {
   return firstTs === null || lastTs === null ? undefined : { name, lines, firstTs, lastTs }
 }
 
-/** `null` for what is no time. */
+/** `null` for an invalid time. */
 function timeOf(value: Frame, key: string): bigint | undefined | null {
   const text = value[key]
   if (text === undefined) return undefined
@@ -162,7 +162,7 @@ function isDigest(value: unknown): value is string | null {
   return value === null || (typeof value === 'string' && /^[0-9a-f]{32,64}$/.test(value))
 }
 
-/** The names of a date's segments on the disk, sorted; none where the date has no directory. */
+/** The names of a date's segments on the disk, sorted; empty if the date has no directory. */
 export async function segmentsOnDisk(lake: string, source: LobSource, date: string): Promise<string[]> {
   const names = await namesIn(rawDateDirectory(lake, source, date))
   return names.filter((name) => rawSegmentOfName(name) !== undefined).toSorted()

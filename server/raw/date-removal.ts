@@ -1,4 +1,4 @@
-// Removing the raw segments of a date for good. The manifest gets a higher epoch first, so that no sync brings them back.
+// Removes the raw segments of a date permanently. The manifest gets a higher epoch first, so that no sync brings them back.
 
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,14 +8,14 @@ import { removeWhileEmpty } from '../lake/empty-directories.ts'
 import { readManifest, segmentsOnDisk, writeManifest } from './date-manifest.ts'
 import type { DateManifest } from './date-manifest.ts'
 
-/** Whether the date's files stay as they are: nothing is left to derive them from. */
+/** Whether the date is sealed: it has no segments to derive its files from. */
 export function isSealed({ segments, epoch }: DateManifest): boolean {
   return segments.length === 0 && epoch > 0
 }
 
 /**
- * Removes the raw segments of a date and seals it. Does nothing where it has none. A killed removal is completed. Returns whether it
- * was sealed by this call.
+ * Removes the raw segments of a date and seals it. Does nothing without a manifest. Completes a removal that was killed. Returns
+ * whether this call sealed the date.
  */
 export async function sealDate(lake: string, source: LobSource, date: string): Promise<boolean> {
   const manifest = await readManifest(lake, source, date)
@@ -29,7 +29,7 @@ export async function sealDate(lake: string, source: LobSource, date: string): P
   return isOpen
 }
 
-/** Removes the directories of raw segments that have nothing in them, as a failed import leaves them. */
+/** Removes empty directories of raw segments, which a failed import leaves behind. */
 export async function removeEmptyRawDirectories(lake: string, source: LobSource): Promise<void> {
   const root = rawSourceDirectory(lake, source)
   for (const name of await readdir(root).catch(() => []))

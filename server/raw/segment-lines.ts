@@ -6,7 +6,7 @@
 //   {"recv_ts":"1783015200000000000","frame":{…}}        one frame; `recv_ts` (ns) is text, because JSON numbers lose digits
 //   {"recv_ts":"1783015200000000000","frames":[{…},…]}   frames that came as a list
 //   {"recv_ts":"1783015200000000000","text":"PONG"}      a message that is not JSON
-//   {"skipped":1}                                        a line stood here that could not be read
+//   {"skipped":1}                                        a line that could not be read
 //   {"recv_ts":…,"connection":"host1/1783015200000/0/1","n":17,"frame":{…}}    lines of a recorder number each connection
 //   {"recv_ts":…,"connection":…,"n":0,"event":"open"}    what happened to the connection: open, close, alive, lost
 //   {"recv_ts":…,"event":"series","series":{"<market id>":"<series>"}}    the series of markets, which frames do not state
@@ -24,16 +24,16 @@ import type { Frame } from '../feed/frame.ts'
 /** The version of the lines' format. */
 export const SEGMENT_FORMAT = 1
 
-/** What decides how the frames of an imported segment are read. */
+/** The settings with which the frames of an imported segment are read. */
 export interface SegmentReading {
   /** Files every market under this series. */
   readonly series?: string | undefined
   readonly sequence: SequenceTrust
-  /** Whether `no` prices are given on the yes leg, unless a recorded command says otherwise. */
+  /** Whether `no` prices are given on the yes leg. A recorded command overrides it. */
   readonly useYesPrice: boolean
 }
 
-/** The first line of a segment. Either `reading` (imported) or `recorder` (recorded) is there. */
+/** The first line of a segment. It has either `reading` (imported) or `recorder` (recorded). */
 export interface SegmentHeader {
   readonly source: LobSource
   readonly reading?: SegmentReading | undefined
@@ -43,19 +43,19 @@ export interface SegmentHeader {
 }
 
 /**
- * What a recorder writes about a connection. `open`: the connection begins. `close`: it ended. `alive`: it was heard until
- * `recvTs`. `lost`: what came since the connection's line before is damaged.
+ * Events of a recorder's connection. `open`: it begins. `close`: it ended. `alive`: it was still open at `recvTs`. `lost`: the
+ * messages since the connection's line before are damaged.
  */
 export type ConnectionEvent = 'open' | 'close' | 'alive' | 'lost'
 
-/** Where a line of a recorder stands: `n` numbers the lines of a connection from 0. */
+/** The place of a recorder's line: `n` numbers the lines of a connection from 0. */
 export interface ConnectionPlace {
   readonly connection: string
   readonly n: number
 }
 
 interface LinePlace {
-  /** When the recorder received it, ns; `undefined` when the recording does not say. */
+  /** When the recorder received it, ns; `undefined` if the recording does not state it. */
   readonly recvTs: bigint | undefined
   /** Both are undefined in an imported segment. */
   readonly connection: string | undefined
@@ -65,7 +65,7 @@ interface LinePlace {
 export interface FramesLine extends LinePlace {
   readonly kind: 'frames'
   readonly frames: readonly Frame[]
-  /** The frames came as a list, whatever its length. */
+  /** The frames came as a list, of any length. */
   readonly isList: boolean
   /** The JSON text of the frame, or of the list. It may be a slice of a longer string: copy it to keep it for long. */
   readonly text: string
@@ -118,7 +118,7 @@ export interface HeaderLine extends LinePlace {
 /** One line of a segment. */
 export type SegmentLine = HeaderLine | FramesLine | TextLine | EventLine | SeriesLine | RowLine | SkippedLine
 
-/** Why a line is not one of a segment. The message says what is wrong with it, without naming the file. */
+/** A line that is not a segment's. The message states the reason, without the file's name. */
 export class SegmentLineError extends Error {
   constructor(message: string) {
     super(message)
@@ -138,7 +138,7 @@ export function headerText({ source, reading, recorder, hasOverlap }: SegmentHea
   })
 }
 
-/** The text of a line that stands for one that could not be read. */
+/** The text for a line that could not be read. */
 export const SKIPPED_TEXT = '{"skipped":1}'
 
 /** The text of a line with one frame, or with a list. `json` is its JSON text, which must not contain a newline. */
@@ -156,7 +156,7 @@ export function messageText(recvTs: bigint | undefined, text: string, place?: Co
   return `${headOf(recvTs, place)}"text":${JSON.stringify(text)}}`
 }
 
-/** The text of a line with what happened to a connection. */
+/** The text of a line with an event of a connection. */
 export function eventText(recvTs: bigint, event: ConnectionEvent, place?: ConnectionPlace): string {
   return `${headOf(recvTs, place)}"event":"${event}"}`
 }
@@ -179,7 +179,7 @@ function headOf(recvTs: bigint | undefined, place: ConnectionPlace | undefined):
     : `${time}"connection":${JSON.stringify(place.connection)},"n":${place.n},`
 }
 
-// A frame is cut out of its line where the line is exactly as framesText writes it; then only the frame is parsed.
+// A line exactly as framesText writes it: only its frame is cut out and parsed.
 const HEAD = /^\{(?:"recv_ts":"(\d{1,19})",)?(?:"connection":"([^"\\]*)","n":(\d{1,15}),)?"(frame|frames)":/
 const FRAMES: readonly Frame[] = []
 
@@ -187,7 +187,7 @@ const IMPORTED_START = '{"recv_ts":"'
 const IMPORTED_END = '","frame":'
 const TIME_DIGITS = 19
 
-/** The time of a line with one frame as an import writes it, which is read often; `undefined` of any other. */
+/** The time of a line with one frame as an import writes it; `undefined` for any other line. A fast path. */
 function importedTime(text: string): string | undefined {
   const end = IMPORTED_START.length + TIME_DIGITS
   if (!text.startsWith(IMPORTED_START) || !text.startsWith(IMPORTED_END, end)) return undefined

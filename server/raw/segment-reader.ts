@@ -1,5 +1,5 @@
-// Reads raw segments. A segment's name states the digest of its lines, which is compared at the end of the file: what a
-// damaged segment holds is refused, but only after it was read.
+// Reads raw segments. A segment's name states the digest of its lines, which is compared at the end of the file. So damage may be
+// found only after the lines were read.
 
 import { isAscii, isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -14,9 +14,9 @@ import { SegmentLineError, parseSegmentLine } from './segment-lines.ts'
 import type { SegmentLine } from './segment-lines.ts'
 
 const READ_BYTES = 256 * 1024
-// The frames of a piece are in memory at once: more of them would outlive a collection of the young generation.
+// The frames of one piece are in memory at once. Larger pieces would survive a collection of the young generation.
 const UNZIPPED_PIECE_BYTES = 64 * 1024
-/** A line holds a message, which may be as long as an imported line, and what stands around it. */
+/** A line has a message, which may be as long as an imported line, and its place. */
 const LINE_BYTES_MAX = IMPORT_LINE_BYTES_MAX + 1024
 const NEWLINE = 10
 /** raw/source=…/date=…/<name> */
@@ -26,7 +26,7 @@ const KEY_PARTS = 4
 export class DamagedSegmentError extends Error {
   readonly path: string
 
-  /** `reason` goes on after the file's name: `is damaged: …`, `is missing`. */
+  /** `reason` continues the sentence after the file's name: `is damaged: …`, `is missing`. */
   constructor(path: string, reason: string, cause?: unknown) {
     super(
       `Segment ${path} ${reason}. Restore it from object storage, or run \`bookcast rebuild --without-damaged\`.`,
@@ -44,8 +44,8 @@ export interface SegmentReaderOptions {
 }
 
 /**
- * The lines of a segment in batches; the first line of the first batch is the header, and only it is one. Whether the content
- * matches the name is known at the end only: trust what was read when the last batch has come. Throws the signal's reason.
+ * The lines of a segment in batches. The first line of the first batch is the only header. The content is checked against the name
+ * at the end: trust the lines only after the last batch. Throws the signal's reason.
  * @throws {DamagedSegmentError}
  */
 export async function* readSegment(
@@ -112,7 +112,7 @@ export async function* readSegmentTexts(
     ...(signal === undefined ? {} : { signal }),
   })
   const gunzip = createGunzip({ chunkSize: UNZIPPED_PIECE_BYTES })
-  // The callback has nothing to do: a failure of the file destroys gunzip and comes out of its iteration.
+  // The callback does nothing: an error of the file destroys gunzip, whose iteration then throws it.
   pipeline(file, gunzip, () => undefined)
   try {
     yield* splitLines(path, name, gunzip)

@@ -1,5 +1,5 @@
-// Writes one raw segment: lines stream through gzip into a temporary file, which gets its content's name when it is complete.
-// Readers never see half a segment, and a segment that the lake has already is not written again.
+// Writes one raw segment: lines stream through gzip into a temporary file, which gets the name of its content when it is complete.
+// Readers never see an incomplete segment. A segment that the lake has already is not written again.
 
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -33,7 +33,7 @@ const GZIP_OPTIONS: ZlibOptions & TransformOptions = {
 /** Hexadecimal digits of the digest in a name. */
 const DIGEST_DIGITS = 32
 
-/** What is known of a segment that was written. */
+/** Facts about a written segment. */
 export interface SegmentFacts {
   readonly source: LobSource
   readonly date: string
@@ -45,7 +45,7 @@ export interface SegmentFacts {
   readonly recorder: string
   /** Lines without the header. */
   readonly lines: number
-  /** The earliest and the latest receive time, ns; `undefined` where no line has one. */
+  /** The earliest and the latest receive time, ns; `undefined` if no line has one. */
   readonly firstTs: bigint | undefined
   readonly lastTs: bigint | undefined
   /** Bytes of the compressed file. */
@@ -113,7 +113,7 @@ export class SegmentWriter {
     return this.#lines
   }
 
-  /** Whether more waits for the disk than should: await `drained` before adding more. */
+  /** Backpressure: if true, await `drained` before adding more. */
   get isFull(): boolean {
     return this.#gzip.writableNeedDrain
   }
@@ -131,10 +131,10 @@ export class SegmentWriter {
     if (this.#block.length >= BLOCK_CHARACTERS) this.#flush()
   }
 
-  /** Waits until gzip takes more. Throws the system's error where the file cannot be written. */
+  /** Waits until gzip takes more. Throws the system's error if the file cannot be written. */
   async drained(): Promise<void> {
     if (this.#error === undefined && this.#gzip.writableNeedDrain) {
-      // The error that ended the pipeline says more than the one that gzip is destroyed with.
+      // The pipeline's error is more specific than the one with which gzip was destroyed.
       await once(this.#gzip, 'drain').catch(() => this.#written)
     }
     if (this.#error !== undefined) throw this.#error
@@ -189,7 +189,7 @@ export class SegmentWriter {
   #flush(): void {
     const bytes = Buffer.from(this.#block, 'utf8')
     this.#block = ''
-    // A writer that has failed takes nothing more; the caller learns of it when it waits.
+    // After a failure, drop the block: `drained` and `stage` throw the error.
     if (bytes.length === 0 || this.#error !== undefined || this.#gzip.destroyed) return
     this.#hash.update(bytes)
     this.#gzip.write(bytes)
@@ -224,7 +224,7 @@ class CompleteSegment implements StagedSegment {
   }
 }
 
-/** Whether `path` holds the segment that `temporary` is. A damaged file under its name is to be replaced. */
+/** Whether `path` holds the segment of `temporary`. A damaged file under that name is replaced. */
 async function isInTheLake(temporary: string, path: string): Promise<boolean> {
   const isFile = await stat(path).then(
     (stats) => stats.isFile(),

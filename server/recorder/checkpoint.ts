@@ -1,6 +1,5 @@
-// The consolidation's state between two hours, on disk: a start after a crash goes on from there, and the log before it is
-// removed. A checkpoint that cannot be read counts as none: then the raw segments have the closed hours, and the log the open
-// one.
+// The consolidation's state between two hours, on disk. A restart after a crash continues from it, and the log before it is
+// removed. A checkpoint that cannot be read is ignored: the raw segments have the closed hours, and the log has the open hour.
 
 import { open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -25,9 +24,9 @@ export interface ConsolidationState {
   readonly counts: readonly (readonly [string, number])[]
   readonly dates: readonly LiveDateState[]
   readonly series: readonly LiveSeriesState[]
-  /** Market id → series, where the log said so. */
+  /** Market id → series, as the log states it. */
   readonly seriesByMarket: readonly (readonly [string, StatedSeries])[]
-  /** Dates of which the state does not have all that this recorder has received. */
+  /** Dates of which the state lacks messages that this recorder has received. */
   readonly partialDates: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-// Reads one source's log as it grows, publishes its lake files again and again, and tells what it did.
+// Reads one source's log as it grows, publishes its lake files repeatedly, and reports its figures.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -6,7 +6,7 @@ import { Consolidation } from './consolidation.ts'
 import type { WalPosition } from './wal-segment.ts'
 
 const RECORDER_PUBLISH_SHARE_MAX = 0.2
-/** The log may be so far ahead of the clock; more is a clock that was put back. */
+/** The log may be this far ahead of the clock. More means that the clock was put back. */
 const AHEAD_MS_USUAL = 60_000
 const REMIND_MS = 60 * 60 * 1000
 
@@ -18,7 +18,7 @@ export interface ConsolidationThreadData {
   readonly limit: WalPosition
 }
 
-/** To the thread: everything before `limit` is on disk; or read to there, publish, and end. */
+/** To the thread: everything before `limit` is on disk. `isLast`: read to there, publish, and end. */
 export interface ConsolidationOrder {
   readonly limit: WalPosition
   readonly isLast: boolean
@@ -33,7 +33,7 @@ export interface ConsolidationReport {
   readonly badLines: number
   readonly negativeLevels: number
   readonly gaps: Readonly<Record<string, number>>
-  /** Lines that came too late for their hour: their events are placed in the open one. */
+  /** Lines that came too late for their hour. Their events are placed in the open hour. */
   readonly movedLines: number
   /** Frames of private channels, which are not kept, by type. */
   readonly privateFrames: Readonly<Record<string, number>>
@@ -42,7 +42,7 @@ export interface ConsolidationReport {
   readonly publications: number
   readonly publishMs: number
   readonly publishedAtMs: number
-  /** Followed or not, markets that a snapshot would help. */
+  /** Markets with an unknown book, followed or not, that need a snapshot. */
   readonly gappedMarkets: readonly string[]
 }
 
@@ -63,7 +63,7 @@ export class ConsolidationLoop {
   #nextReportMs = 0
   /** The log's time at the last report. */
   #heardMs = 0
-  /** When it was last told that the clock is behind the log. */
+  /** Time of the last warning that the clock is behind the log. */
   #toldMs = Number.NEGATIVE_INFINITY
 
   constructor(data: ConsolidationThreadData, post: (message: ConsolidationMessage) => void) {
@@ -141,8 +141,8 @@ export class ConsolidationLoop {
   }
 
   /**
-   * Time in the log does not go back: where it stands still, what is heard meanwhile is placed where the clock was before.
-   * Where it goes on it is right and the machine's clock is not (receive-clock.ts).
+   * Time in the log never goes back. If it stands still, messages get the last time before the clock was put back. If it
+   * continues, the log's time is right and the machine's clock is wrong (receive-clock.ts).
    */
   #noticeClock(heardMs: number): void {
     const aheadMs = heardMs - Date.now()
@@ -153,7 +153,7 @@ export class ConsolidationLoop {
     const [seconds, until] = [Math.round(aheadMs / 1000), new Date(heardMs).toISOString()]
     this.#post({
       kind: 'warning',
-      text: `the clock is ${seconds} s behind the log: what is heard before ${until} is not shown at its time`,
+      text: `the clock is ${seconds} s behind the log: messages before ${until} do not get their true times`,
     })
   }
 }

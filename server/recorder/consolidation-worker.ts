@@ -1,5 +1,5 @@
-// Keeps a source's consolidation thread running: tells it how far the log is on disk, starts it again when it fails, and
-// passes on what it reports. While it is down the log grows; nothing is lost.
+// Keeps a source's consolidation thread running: reports to it how much of the log is on disk, restarts it after a failure, and
+// forwards its reports. While the thread is down, the log grows and nothing is lost.
 
 import { Worker } from 'node:worker_threads'
 import { RECORDER_THREAD_HEAP_MB_MAX } from '../../shared/limits.ts'
@@ -11,12 +11,12 @@ import type {
 } from './consolidation-loop.ts'
 import type { WalPosition } from './wal-segment.ts'
 
-/** A consolidation thread that fails is started again after so long, twice as long each time up to the maximum. */
+/** Back-off: the pause before a failed thread is restarted. It doubles each time, up to the maximum. */
 const RECORDER_THREAD_RESTART_MS_FIRST = 1_000
-/** A stopping recorder waits so long for the last publication. The log keeps what is not in the lake by then. */
+/** A stopping recorder waits this long for the last publication. The log keeps everything that is not in the lake by then. */
 const RECORDER_STOP_TIMEOUT_MS = 20_000
 
-// What ends a thread is most often a full disk: it is looked at again soon after there is space.
+// A full disk is the most frequent cause: retry soon, so that the thread resumes when there is space.
 const THREAD_RESTART_MS_MAX = 20_000
 
 export interface ConsolidationWorkerOptions extends Omit<ConsolidationThreadData, 'limit'> {
@@ -48,7 +48,7 @@ export class ConsolidationWorker {
 
   /**
    * Lets the thread publish everything up to the limit; ends it when that takes too long. Resolves when it has ended,
-   * also when it failed: why is told as a warning, and the log has what was not published.
+   * also after a failure: a warning states the reason, and the log has everything that was not published.
    */
   async stop(): Promise<void> {
     this.#isStopping = true

@@ -37,7 +37,7 @@ import type { WalPosition } from './wal-segment.ts'
 
 /** Rows of the open hour that are encoded again at each publication; from so many on they are kept encoded. */
 const RECORDER_SLICE_ROWS = 40_960
-/** A market's series is forgotten so long after the log last stated it; the recorder states it every hour. */
+/** A market's series is forgotten this long after the log last stated it. The recorder states it every hour. */
 const RECORDER_SERIES_HOURS_MAX = 48
 
 export interface ConsolidationOptions {
@@ -63,14 +63,14 @@ export interface ConsolidationFigures {
   readonly lostStretches: number
   readonly closedHours: number
   readonly position: WalPosition
-  /** The latest receive time of what was read, ms since the epoch. */
+  /** The latest receive time read, ms since the epoch. */
   readonly heardMs: number
 }
 
-/** The recorder that the rows of files of version 0.1 are kept under. */
+/** The recorder name for kept rows of files of version 0.1. */
 const KEPT_RECORDER = 'kept'
 
-/** What a consolidation begins with. */
+/** The initial state of a consolidation. */
 interface Beginning {
   readonly recorder: string
   readonly state: ConsolidationState
@@ -98,7 +98,7 @@ export class Consolidation {
   readonly #seriesByMarket: Map<string, StatedSeries>
   readonly #tally = new FoldTally()
   readonly #shared: SharedDates
-  /** Shared dates of which this state lacks something that this recorder has received. */
+  /** Shared dates of which this state lacks messages that this recorder has received. */
   readonly #partialDates: Set<string>
   /** Dates whose files are derived from raw segments. */
   readonly #hadRaw: Set<string>
@@ -159,7 +159,7 @@ export class Consolidation {
       isShared: (date) => this.#shared.has(date),
       isDerived: (date) => this.#hadRaw.has(date),
       keepRows: async (date, name, path) => {
-        // Other segments than its own: the date is folded as one that others record too.
+        // These segments are not the recorder's own, so the date is folded like one with other recorders.
         await keepRows({ lake, source, series: name, path, recorder: KEPT_RECORDER })
         this.#shared.add(date)
         onWarning(
@@ -184,8 +184,8 @@ export class Consolidation {
   }
 
   /**
-   * Goes on from the checkpoint where it fits the part files beside it, else from the beginning of what there is of the log:
-   * dates of which there are raw segments are then folded from those.
+   * Continues from the checkpoint if it fits its part files. Otherwise starts at the beginning of the log; dates with raw segments
+   * are then folded from those.
    */
   static async open(options: ConsolidationOptions): Promise<Consolidation> {
     const { lake, workDirectory, source, onWarning } = options
@@ -230,7 +230,7 @@ export class Consolidation {
     }
   }
 
-  /** Markets whose book is unknown since a gap: a snapshot would make it known again. */
+  /** Markets whose book is unknown since a gap, until the next snapshot. */
   gappedMarkets(): string[] {
     return [...this.#series.values()].flatMap((series) => series.gappedMarkets)
   }
@@ -254,7 +254,7 @@ export class Consolidation {
     return true
   }
 
-  /** Own segments of a time of which the log has nothing are of a newer copy of the work directory: this state lacks them. */
+  /** Own segments of a time that the log lacks come from a newer copy of the work directory. This state lacks them. */
   async #reachLogEnd(): Promise<void> {
     if (this.#logEnd === undefined) return
     this.#logEnd = undefined
@@ -269,7 +269,7 @@ export class Consolidation {
       if (!isLacking) continue
       this.#partialDates.add(date)
       this.#shared.add(date)
-      // It says that nothing is lacking.
+      // The checkpoint states that nothing is missing.
       await rm(checkpointPath(this.#options), { force: true })
     }
   }
@@ -280,7 +280,7 @@ export class Consolidation {
   }
 
   /**
-   * Brings what has been taken into the lake: the raw segments that are due, and the files of the open date. `isLast`: nothing
+   * Writes the raw segments that are due and the files of the open date to the lake. `isLast`: nothing
    * follows but `close`.
    */
   async publish(isLast = false): Promise<void> {
@@ -290,7 +290,7 @@ export class Consolidation {
     for (const series of this.#series.values()) await series.publish()
     if (isLast) await this.#raw.settled()
     if (this.#logEnd === undefined) {
-      // The manifest of a date that is over says what a fold has left for the next one.
+      // A date that is over keeps its manifest: a fold has written it.
       for (const date of this.#dates.keys()) await this.#noteManifest(date)
       this.#shared.foldInBackground([...this.#dates.keys()])
     }
@@ -303,7 +303,7 @@ export class Consolidation {
     await this.#shared.settled()
   }
 
-  /** Writes what is in no raw segment yet. */
+  /** Writes the lines that are in no raw segment yet. */
   async close(): Promise<void> {
     await this.#raw.flush()
     this.#raw.sealInBackground()
@@ -313,9 +313,9 @@ export class Consolidation {
     await this.#reader.close()
   }
 
-  // What the log says.
+  // Records of the log.
 
-  /** After a pause the next line tells when connections ended, which may be in the open hour. */
+  /** After a pause, the next line shows when connections ended, which may be in the open hour. */
   #isHourOver(recvTs: bigint): boolean {
     const isOver = this.#hour !== undefined && recvTs >= BigInt(this.#hour + 1) * NS_PER_HOUR + GRACE_NS
     return isOver && !this.#connections.isPaused(this.#recorder, recvTs)
@@ -343,7 +343,7 @@ export class Consolidation {
     if (hour !== undefined) this.#raw.add(hour, text, line.recvTs)
   }
 
-  // Coverage that grew without an event is published too.
+  // Publish coverage that grew without an event, too.
   #takeTime(): void {
     for (const series of this.#series.values()) series.noticeCoverage()
   }
@@ -379,7 +379,7 @@ export class Consolidation {
     return date
   }
 
-  /** The chains of the date before that go on in `date`. */
+  /** The chains of the date before that continue in `date`. */
   #linksBefore({ dayStart }: { readonly dayStart: bigint }): Map<number, number> | undefined {
     return this.#dates.get(utcDateOf(Number(dayStart / NS_PER_MS) - MS_PER_DAY))?.links
   }
@@ -405,7 +405,7 @@ export class Consolidation {
     this.#heldBytes = 0
   }
 
-  /** Lists the segments of a date that is this recorder's alone. A fold lists those of a shared one. */
+  /** Lists the segments of a date that only this recorder has. A fold lists those of a shared date. */
   async #noteManifest(date: string): Promise<void> {
     if (!this.#shared.has(date)) await this.#raw.noteManifest(date, FOLD_VERSION)
   }
@@ -440,7 +440,7 @@ export class Consolidation {
     }
   }
 
-  /** Ends what a date followed when it is over, before its last hours are closed. */
+  /** Ends the chains of a date that is over, before its last hours are closed. */
   #finishDate(name: string): void {
     const date = this.#dates.get(name)
     const nextStart = (BigInt(Date.parse(name)) + BigInt(MS_PER_DAY)) * NS_PER_MS
@@ -449,11 +449,11 @@ export class Consolidation {
     date.finish()
   }
 
-  /** Dates, series and markets that are over leave the state, or it would grow for ever. */
+  /** Removes dates, series and markets that are over, so that the state does not grow without bound. */
   async #endDate(date: string): Promise<void> {
     await this.#raw.settled()
     await this.#noteManifest(date)
-    // Connections that go on bring books that this state lacks.
+    // Connections that continue have books that this state lacks.
     const isPartial = this.#partialDates.delete(date) && (this.#dates.get(date)?.links.size ?? 0) > 0
     const next = utcDateOf(this.#hour! * MS_PER_HOUR)
     if (isPartial) {
@@ -472,7 +472,7 @@ export class Consolidation {
     }
   }
 
-  /** The state before `position`. What the log holds before it is in raw segments and in the part files. */
+  /** Saves the state before `position`. Raw segments and part files have everything that the log has before it. */
   async #save(position: WalPosition): Promise<void> {
     const state: ConsolidationState = {
       position,
@@ -489,7 +489,7 @@ export class Consolidation {
     this.#saved = position
   }
 
-  /** Every closed hour is one segment: the log before the checkpoint is needed no more. */
+  /** Removes the log before the checkpoint. Every closed hour is one segment, so it is no longer needed. */
   async #removeLog(): Promise<void> {
     const saved = this.#saved
     if (saved === undefined) return

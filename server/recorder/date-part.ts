@@ -49,12 +49,12 @@ export class DatePart {
     return this.#closed.hasRows
   }
 
-  /** What it holds so far, to go on with in another file. */
+  /** The content so far, to continue in another file. */
   copy(): LobFileContents {
     return new LobFileContents(this.#sealed.state())
   }
 
-  /** Adds to the file, after cutting it back to what is sealed. */
+  /** Appends to the file, after truncating it to the sealed part. */
   async append(produce: (file: OpenFile) => Promise<void>): Promise<void> {
     createPart(this.path)
     const file = await open(this.path, 'r+')
@@ -67,12 +67,12 @@ export class DatePart {
     }
   }
 
-  /** What is appended next stands behind the closed hours, in the place of the slices. */
+  /** Discards the slices: the next append follows the closed hours. */
   cutSlices(): void {
     this.#sealed = new LobFileContents(this.#closed.state())
   }
 
-  /** What was appended stays: it is of closed hours. */
+  /** Keeps the appended part: its hours are closed. */
   close(): void {
     this.#closed = new LobFileContents(this.#sealed.state())
     this.sealedRecords = 0

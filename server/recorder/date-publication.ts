@@ -1,5 +1,5 @@
-// Brings a series' files from the recorder into the lake. The file of a date is derived from its raw segments. A file that was
-// there without any is from version 0.1: its rows are kept as raw segments, and the date is folded from all of them.
+// Publishes a series' files from the recorder in the lake. The file of a date is derived from its raw segments. An earlier file
+// without raw segments is from version 0.1: its rows are kept as raw segments, and the date is folded from all of them.
 
 import { rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -14,7 +14,7 @@ import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 export interface DatePublicationOptions {
   readonly lake: string
   readonly source: LobSource
-  /** Whether the log is still read up to where an earlier process was: its file holds more for now. */
+  /** Whether the log has not yet been read up to the end of an earlier process, whose file still covers more. */
   readonly isBehind: () => boolean
   /** Whether a lake file that was there before is derived from raw segments. */
   readonly isDerived: (date: string) => boolean
@@ -23,17 +23,17 @@ export interface DatePublicationOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** How far a file is finished: its hours are, or the date is. */
+/** Whether the hours of a file are final, and whether its date is over. */
 export interface DateEnd {
   readonly isForGood: boolean
   readonly isDateOver: boolean
-  /** Others record the date too: its file is folded from the raw segments of all. */
+  /** Other recorders have segments of the date too: its file is folded from all segments. */
   readonly isShared: boolean
-  /** Another process writes to the series' files after all. */
+  /** Aborts if another process has taken over the series' lock. */
   readonly lost?: AbortSignal | undefined
 }
 
-/** A lock that is held longer is worth a warning. */
+/** Warn if another process holds the lock for longer. */
 const BUSY_MS_USUAL = 60_000
 const REMIND_MS = 60 * 60 * 1000
 
@@ -73,7 +73,7 @@ export class DatePublication {
 
   /**
    * Gives the finished file `temporary`, in the lake's directory of the series, its name. False where the lake's file stays
-   * because it holds more for now. The caller has the series' lock.
+   * because it covers more for now. The caller has the series' lock.
    */
   async publish(date: string, temporary: string, { isForGood, isDateOver, lost }: DateEnd): Promise<boolean> {
     const path = this.#pathOf(date)
@@ -94,14 +94,14 @@ export class DatePublication {
 
   /** The date is over. */
   async end(date: string): Promise<void> {
-    // What killed recorders were writing beside it.
+    // Temporary files of killed recorders.
     await removeStaleTemporaries(dirname(this.#pathOf(date)))
     this.#published.delete(date)
   }
 
   async #isSample(path: string): Promise<boolean> {
     const isSample = (await lakeFileFacts(path))?.isSample === true
-    if (isSample) this.#options.onWarning(`${path} was a sample: what is recorded takes its place`)
+    if (isSample) this.#options.onWarning(`${path} was a sample: the recording replaces it`)
     return isSample
   }
 
@@ -109,7 +109,7 @@ export class DatePublication {
     if (performance.now() - this.#toldMs < REMIND_MS) return
     this.#toldMs = performance.now()
     this.#options.onWarning(
-      `what is recorded of ${this.#series} is published when ${owner} has ended writing its files`,
+      `the recording of ${this.#series} is published when ${owner} has ended writing its files`,
     )
   }
 

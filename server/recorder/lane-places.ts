@@ -9,7 +9,7 @@ export interface LanePlace {
   /** When the log got its last line, and how many it has of its connection. */
   saidMs: number
   n: number
-  /** Tells its connections from each other. */
+  /** Distinguishes the connections of a lane. */
   epoch: number
 }
 
@@ -40,7 +40,7 @@ export class LanePlaces {
     return this.#unplaced
   }
 
-  /** Places what has come and lets go of what is no longer wanted. The lanes follow when they are told. */
+  /** Places new markets and removes those that are no longer wanted. The lanes are updated afterwards. */
   assign(wanted: Pick<ReadonlyMap<string, unknown>, 'has' | 'keys'>): void {
     for (const [id, place] of this.#placeById) {
       if (wanted.has(id)) continue

@@ -29,7 +29,7 @@ export class LiveDate implements OwnDate, EndingDate {
   readonly dayStart: bigint
   readonly chains: Chain[]
   readonly connections: Connections
-  /** Chains that go on in the next date, with their numbers there. */
+  /** Chains that continue in the next date, with their numbers there. */
   readonly links: Map<number, number>
   readonly #options: LiveDateOptions
   readonly #events: ChainEvents
@@ -84,13 +84,13 @@ export class LiveDate implements OwnDate, EndingDate {
     return this.#ends !== undefined
   }
 
-  /** The date is over. Chains that do not go on in the next one end. */
+  /** The date is over. Ends the chains that do not continue in the next date. */
   finish(): void {
     this.#ends = new DateEnds(this, new Set(this.links.keys()))
     this.#ends.endChains()
   }
 
-  /** What is covered of a series so far, ns, both inclusive. */
+  /** The covered time of a series so far, ns, both ends inclusive. */
   coverageOf(series: string): { readonly from: bigint; readonly to: bigint } | undefined {
     return (this.#ends ?? new DateEnds(this, new Set())).coverageOf(series)
   }

@@ -27,7 +27,7 @@ export interface LiveFileOptions extends DatePublicationOptions {
   readonly group: LobRowGroup
 }
 
-/** An hour (since the epoch), or what came of it since a slice. */
+/** An hour (since the epoch), or its part since a slice. */
 export interface LiveHour {
   readonly hour: number
   readonly date: LiveDate

@@ -67,7 +67,7 @@ export class LiveMarkets {
     this.#sliceFolds = this.#startFolds.map((fold) => fold.copy())
   }
 
-  /** `links` are the chains that go on in the date that begins, with their numbers there. */
+  /** `links` are the chains that continue in the date that begins, with their numbers there. */
   startDate(links: ReadonlyMap<number, number>): void {
     this.#startFolds = this.#startFolds.map((fold) => inNextDate(fold, links))
     this.#forgetMarkets()
@@ -99,7 +99,7 @@ export class LiveMarkets {
   }
 }
 
-/** A market as the next date finds it: the books of chains that go on there. */
+/** A market at the beginning of the next date: the books of chains that continue there. */
 export function inNextDate(fold: MarketFold, links: ReadonlyMap<number, number>): MarketFold {
   const state = fold.state()
   const known = state.known.flatMap(({ chain, levels }) => {

@@ -1,7 +1,7 @@
 // The order-book file of one series while its date is still being recorded. Closed hours and slices of the open one lie
-// encoded in a part file (date-part.ts): a slice is encoded once when it is large enough, and what came after the last one
-// is encoded anew at each publication. So a publication costs one slice at most, whatever the hour holds. When the hour
-// closes the whole of it is written sorted, and the finished file has the bytes that a fold of the raw segments gives.
+// encoded in a part file (date-part.ts): a slice is encoded once when it is large enough, and the rows after the last slice
+// are encoded again at each publication. So a publication costs one slice at most, for an hour of any size. When the hour
+// closes, all of it is written sorted, and the finished file has the same bytes as a fold of the raw segments.
 
 import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { LobFileContents } from '../lake/lob-file-contents.ts'
@@ -62,12 +62,12 @@ export class LiveSeries {
     return this.#markets.recording
   }
 
-  /** What was appended or covered since is not yet in the lake. */
+  /** Events or coverage since the last publication are not yet in the lake. */
   markChanged(): void {
     this.#isChanged = true
   }
 
-  /** Notices that the recording has gone on, whether anything happened or not. */
+  /** Notices that the recording continues, with or without events. */
   noticeCoverage(): void {
     const coveredTo = this.#options.dateOf(this.#date).coverageOf(this.series)?.to ?? 0n
     if (coveredTo > this.#coveredTo) this.#isChanged = true
@@ -126,7 +126,7 @@ export class LiveSeries {
     return { finishedPart }
   }
 
-  /** Encodes what has gathered since the last slice, if it is enough for one. */
+  /** Encodes the rows since the last slice, if they are enough for one. */
   async #seal(): Promise<void> {
     const spill = this.recording.hours.get(this.#hour)
     const { sealedRecords } = this.#part
@@ -146,12 +146,12 @@ export class LiveSeries {
     const publish = async (lost?: AbortSignal): Promise<void> => {
       const end = { ...ends, isShared, lost }
       const { isPublished, folds } = await this.#publishDate(end)
-      // An earlier process has published more: this one follows when it has read as much.
+      // An earlier process has published more: publish when as much of the log has been read.
       if (!isPublished) this.#isChanged = true
       else if (!end.isForGood) await this.#publishNextDate(folds, end)
     }
     if (isShared) await publish()
-    // The log goes on: what is not in the lake now is there when the other process has ended.
+    // The log continues. The rest is published when the other process has finished.
     else if (!(await this.#publication.alone(ends.isDateOver, publish))) this.#isChanged = true
   }
 

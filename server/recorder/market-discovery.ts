@@ -5,13 +5,13 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 import type { DirectoryMarket, MarketDirectory } from '../feed/market-directory.ts'
 import type { TaskLog } from '../tasks/task-log.ts'
 
-// Markets that the feed has announced are followed together, and for so long although the directory does not list them
-// yet: its answers are some seconds old.
+// Markets that the feed has announced are followed together. They are followed for this long even if the directory does not list
+// them yet, because its answers are some seconds old.
 const ANNOUNCED_TOGETHER_MS = 200
 const ANNOUNCED_MS = 5 * 60_000
 const ANNOUNCED_MAX = 10_000
 
-/** Told what an exchange's directory lists, each time that it was looked into. */
+/** Called with the exchange's directory, each time that it was read. */
 export type OnListed = (source: LobSource, markets: readonly DirectoryMarket[]) => void
 
 export interface MarketDiscoveryOptions {
@@ -19,7 +19,7 @@ export interface MarketDiscoveryOptions {
   readonly directory: MarketDirectory
   readonly logger: TaskLog
   readonly intervalMs: number
-  /** Told all markets to follow, when the directory was looked into and when the feed has announced some. */
+  /** Called with all markets to follow, after the directory was read and after the feed has announced some. */
   readonly onMarkets: (markets: readonly DirectoryMarket[]) => void
   readonly onListed?: OnListed | undefined
 }
@@ -73,7 +73,7 @@ export class MarketDiscovery {
     }, ANNOUNCED_TOGETHER_MS)
   }
 
-  /** Nothing is told from now on. Resolves when the directory is left alone. */
+  /** No more calls from now on. Resolves when no request to the directory is running. */
   async stop(): Promise<void> {
     this.#abort.abort()
     clearTimeout(this.#next)

@@ -1,5 +1,5 @@
 // The records of the write-ahead log as lines of raw segments: text for the segment, messages for the fold. Only public frames
-// become lines; a private one leaves its number and the fact that the connection was heard.
+// become lines. A private frame becomes an `alive` line, which keeps its number.
 
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
@@ -13,7 +13,7 @@ import type { ConnectionEvent, SegmentLine } from '../raw/segment-lines.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalRecord } from './wal-record.ts'
 
-/** A line of a raw segment, and what the fold reads of it. */
+/** A line of a raw segment as text, and as the fold reads it. */
 export interface RecordedLine {
   readonly text: string
   readonly line: OwnLine
@@ -28,7 +28,7 @@ export class OwnLines {
   readonly #isNumbered: boolean
   /** Messages that cannot be read. */
   badLines = 0
-  /** By connection: lines so far of a log of 0.1, which does not number them. */
+  /** By connection: lines so far, for a log of 0.1, which does not number them. */
   readonly #counts: Map<string, number>
   /** Frames that are private, by type. */
   readonly privateFrames = new Map<string, number>()
@@ -61,13 +61,13 @@ export class OwnLines {
     const frames = values.filter((frame): frame is Frame => isFrame(frame))
     if (frames.length < values.length) {
       this.badLines++
-      // Where messages are numbered, the next one shows whether one is missing.
+      // With sequence numbers, the next message shows whether one is missing.
       return this.#ofEvent(recvTs, this.#isNumbered ? 'alive' : 'lost', place)
     }
     const kept = frames.flatMap<Frame>((frame) => this.#publicPart(frame) ?? this.#countPrivate(frame))
     if (kept.length === 0 && frames.length > 0) return this.#ofEvent(recvTs, 'alive', place)
     const isWhole = kept.length === frames.length && kept.every((frame, index) => frame === frames[index])
-    // A line break stands between two tokens of JSON.
+    // A line break is always between two JSON tokens.
     const json = isWhole ? text.replaceAll(/[\r\n]+/g, ' ') : JSON.stringify(isList ? kept : kept[0])
     const line = { kind: 'frames', frames: kept, isList, text: json } as const
     const read = this.#line(recvTs, place, framesText(recvTs, json, isList, place), line)

@@ -1,6 +1,5 @@
-// The raw segments of a recorder. What is received goes to a slice, which is a segment of some seconds. When an hour is closed its
-// slices become one segment. A line stands in a segment by its connection and number, so a slice beside that segment does no
-// harm.
+// The raw segments of a recorder. Received lines go to a slice, which is a segment of some seconds. When an hour is closed, its
+// slices become one segment. A line is identified by its connection and number, so a slice beside that segment does no harm.
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +14,7 @@ import { readSegmentTexts } from '../raw/segment-reader.ts'
 import { SegmentWriter } from '../raw/segment-writer.ts'
 import type { SegmentFacts } from '../raw/segment-writer.ts'
 
-/** A slice is written so long after its first line came, or when it has so many characters. It is in the lake within 20 s. */
+/** A slice is written this long after its first line, or at this many characters. It is in the lake within 20 s. */
 const SLICE_MS = 15_000
 const SLICE_CHARACTERS_MAX = 16 * 1024 * 1024
 const HOURS_PER_DAY = 24
@@ -69,7 +68,7 @@ export class RawHours {
     return this.#characters > SLICE_CHARACTERS_MAX || performance.now() - this.#firstMs >= SLICE_MS
   }
 
-  /** Writes what was added since the last slice. What cannot be written stays. */
+  /** Writes the lines since the last slice. Lines that cannot be written stay pending. */
   async flush(): Promise<void> {
     for (const [hour, lines] of this.#pending) {
       const writer = await this.#open()
@@ -88,7 +87,7 @@ export class RawHours {
     this.#characters = 0
   }
 
-  /** Removes what killed recorders were writing, and finds the hours before `hour` of two dates that wait for their segment. */
+  /** Removes temporary files of killed recorders, and finds the 24 hours before `hour` whose slices are not sealed. */
   async resume(hour: number): Promise<void> {
     const { lake, source } = this.#options
     await removeStaleTemporaries(rawSourceDirectory(lake, source))
@@ -106,7 +105,7 @@ export class RawHours {
     return this.#unsealed.size === 0 && this.#sealing === undefined
   }
 
-  /** Starts to seal what waits for it, unless that is under way. */
+  /** Starts to seal the waiting hours, unless that is under way. */
   sealInBackground(): void {
     if (this.#unsealed.size === 0 || this.#sealing !== undefined || performance.now() < this.#sealAfterMs)
       return
@@ -125,7 +124,7 @@ export class RawHours {
     const { lake, source } = this.#options
     const written = (): SegmentFacts[] => [...this.#written.values()].filter((facts) => facts.date === date)
     let names = namesOf(written())
-    // What is being sealed is listed when that has ended.
+    // An hour that is being sealed is listed afterwards.
     if (names === (this.#noted.get(date) ?? '') || this.#sealing !== undefined) return
     try {
       await withSource({ lake, source }, { waitMs: 0 }, async () => {
@@ -159,7 +158,7 @@ export class RawHours {
       opening: null,
       closing: null,
     })
-    // What a fold of fewer segments left for the next date does not count any more.
+    // The state of a fold of fewer segments is no longer valid.
     await rm(join(rawDateDirectory(lake, source, date), FOLD_STATE_NAME), { force: true })
   }
 
@@ -203,7 +202,7 @@ export class RawHours {
     }
   }
 
-  /** Nobody folds the segments that it removes meanwhile. False for an hour of which not everything is folded. */
+  /** Seals under the source's lock, so that no fold reads the slices meanwhile. False if some slices are not folded yet. */
   async #sealAlone(hour: number): Promise<boolean> {
     const { lake, source } = this.#options
     return await withSource({ lake, source }, { waitMs: 0 }, (lost) => this.#sealHour(hour, lost))
@@ -216,7 +215,7 @@ export class RawHours {
     const date = dateOfHour(hour)
     const before = await readManifest(lake, source, date)
     const listed = before?.segments.filter(({ name }) => names.includes(name)) ?? []
-    // The files of a shared date have the messages of what is listed. The manifest never says that they have more.
+    // The files of a shared date have the messages of the listed segments. The manifest must not list more.
     if (isShared(date) && listed.length > 0 && listed.length < names.length) return false
     const directory = rawDateDirectory(lake, source, date)
     const writer = await this.#open()

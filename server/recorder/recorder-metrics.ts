@@ -1,4 +1,4 @@
-// What the recorder says of itself, for a metrics page and a status table.
+// The figures of a recorder, for a metrics page and a status table.
 
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { ConsolidationReport } from './consolidation-loop.ts'

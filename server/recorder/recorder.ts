@@ -26,7 +26,7 @@ export interface RunningRecorder {
   readonly metrics: readonly RecorderMetrics[]
   /** Aborted when a log cannot be written any more; the reason is the error. */
   readonly failed: AbortSignal
-  /** Publishes what was heard and closes everything. */
+  /** Publishes the received messages and closes everything. */
   stop(): Promise<void>
 }
 

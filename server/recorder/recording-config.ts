@@ -1,4 +1,4 @@
-// What is recorded, checked before anything starts: options of the recorder itself, and those of every exchange.
+// The recording settings, checked before anything starts: the recorder's own options and those of every exchange.
 
 import { join } from 'node:path'
 import { isSeriesName } from '../../shared/series-name.ts'
@@ -7,10 +7,10 @@ import { listOption } from '../options/options.ts'
 import type { OptionDeclaration, OptionText, ParsedOptions } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
 
-/** What is recorded, from where, and into which directories. */
+/** What to record, from which addresses, and into which directories. */
 export interface RecordingConfig extends ExchangeRecordings {
   readonly lake: string
-  /** The recorder's own files: its log is what a crash must not lose, so it belongs on a disk. */
+  /** The recorder's own files. A crash must not lose the log, so it belongs on a disk. */
   readonly workDirectory: string
   readonly userAgent: string
 }
@@ -33,7 +33,7 @@ export const RECORD_SECRETS_HELP = exchanges()
   .join('\n\n')
 
 /**
- * What the options and variables say of recording; null when they name no series.
+ * The recording settings of the options and variables; null if they name no series.
  * @throws {UsageError} that names the wrong option or variable, and never repeats a secret
  */
 export function readRecording(

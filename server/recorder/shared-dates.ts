@@ -1,6 +1,6 @@
-// Dates of which a recorder's lake has segments of others: another recorder's, an import's, or the rows of a 0.1 file. Their files
-// are folded from the segments of all, in a thread, while the recorder goes on reading its log. A date of the recorder alone is
-// folded once, when it is over: its state says what the next fold of a neighbouring date begins with.
+// Dates of which a recorder's lake has segments of other writers: another recorder, an import, or the rows of a 0.1 file. Their
+// files are folded from all segments, in a thread, while the recorder continues to read its log. A date of this recorder alone is
+// folded once, when it is over. This leaves the fold state with which the fold of a neighbouring date begins.
 
 import { rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { addDays } from '../../shared/utc-date.ts'
@@ -10,7 +10,7 @@ import { RawFolder } from '../fold/raw-folder.ts'
 import { readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 
-/** What cannot be folded, as while the disk is full, is tried again after so long. */
+/** Pause before a failed fold is retried, for instance while the disk is full. */
 const RETRY_MS = 20_000
 const REMIND_MS = 60 * 60 * 1000
 
@@ -27,10 +27,10 @@ export interface SharedDatesOptions {
 
 /** A date that is folded from all its segments. One that is over is folded once more, or for the first time. */
 interface SharedDate {
-  /** The segments of which its files were folded. */
+  /** The segments from which its files were folded. */
   folded: string | undefined
   state: 'recorded' | 'over' | 'done'
-  /** Nobody else has segments of it. */
+  /** Only this recorder has segments of it. */
   readonly isAlone: boolean
 }
 
@@ -55,24 +55,24 @@ export class SharedDates {
     if (!this.has(date)) this.#dates.set(date, { folded: undefined, state: 'recorded', isAlone: false })
   }
 
-  /** Adds the date if it has segments of others. */
+  /** Adds the date if it has segments of other writers. */
   async notice(date: string): Promise<void> {
     if (this.has(date)) return
     const { lake, source } = this.#options
     const names = await segmentsOnDisk(lake, source, date)
     const isOther = names.some((name) => !this.isOwn(name))
-    // A replaced date has only what was recorded since.
+    // A replaced date counts only segments since the replacement. The recorder's state has more.
     if (isOther || ((await readManifest(lake, source, date))?.epoch ?? 0) > 0) this.add(date)
   }
 
-  /** The date is over. The ones before are forgotten when they are folded. */
+  /** The date is over. Earlier dates that are folded are forgotten. */
   end(date: string): void {
     this.#dates.set(date, { folded: undefined, state: 'over', isAlone: !this.has(date) })
     for (const [other, { state }] of this.#dates)
       if (other < date && state === 'done') this.#dates.delete(other)
   }
 
-  /** A recorder that was killed may not have folded the date that was over then. */
+  /** Resumes after a kill: `over` may be over and not folded yet. */
   async resume(over: string): Promise<void> {
     const { lake, source } = this.#options
     await this.notice(over)
@@ -98,7 +98,7 @@ export class SharedDates {
     await this.#folding
   }
 
-  /** Folds what waits, but for dates of its own: the next start folds those. */
+  /** Folds the waiting shared dates. The next start folds dates of this recorder alone. */
   async close(open: readonly string[]): Promise<void> {
     await this.#folding
     await this.#foldAll(this.#newFolder(1), open, ({ isAlone }) => !isAlone)
@@ -125,7 +125,7 @@ export class SharedDates {
 
   async #fold(folder: RawFolder, date: string, shared: SharedDate): Promise<void> {
     const { lake, source, bounds, onFold } = this.#options
-    // Which connections go on after midnight decides how the date ends.
+    // The end of the date depends on the connections that continue after midnight.
     const both = [date, addDays(date, 1)]
     const segments = await Promise.all(both.map((one) => segmentsOnDisk(lake, source, one)))
     const dates = shared.isAlone ? [date] : both
@@ -155,7 +155,7 @@ export class SharedDates {
       folding,
       onBusy: (owner) =>
         this.#tell(
-          `What is recorded of ${source} is folded with the segments of others when ${owner} has ended writing to the lake.`,
+          `The recording of ${source} is folded with the segments of others when ${owner} has ended writing to the lake.`,
         ),
     })
   }

@@ -1,4 +1,4 @@
-// What the recorder of one exchange is given.
+// The options of the recorder of one exchange.
 
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { FeedLane, LaneLog } from '../feed/feed-lane.ts'

@@ -1,5 +1,5 @@
-// The recorder of one exchange: keeps its connections, its log and its consolidation thread together. It listens and
-// writes; what the messages mean is the consolidation's affair, which also tells it which books need a snapshot.
+// The recorder of one exchange: its connections, its log and its consolidation thread. It receives messages and writes them to
+// the log. The consolidation interprets them, and reports which books need a snapshot.
 
 import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
@@ -34,7 +34,7 @@ const DISCOVERY_INTERVAL_MS = 60_000
 const NOTHING = Buffer.alloc(0)
 /** An older message may still be on its way. */
 const HEARD_MARGIN_MS = 1_000
-/** A connection without a line for so long is stated to be alive. */
+/** A connection without a line for this long gets an `alive` line. */
 const ALIVE_MS = 10_000
 /** The same for one with few lines: its first books wait for this line if no message with a time comes. */
 const YOUNG_ALIVE_MS = 3_000
@@ -119,8 +119,8 @@ export class SourceRecorder {
   }
 
   /**
-   * Closes the connections, writes and publishes what was heard, and leaves the directory to others: last, and whatever
-   * became of the rest. What was not published is in the log.
+   * Closes the connections, writes and publishes the received messages, and releases the lock last, even after a failure. The log
+   * has everything that was not published.
    */
   async stop(): Promise<void> {
     this.#isRunning = false
@@ -247,7 +247,7 @@ export class SourceRecorder {
       place.n++
       place.saidMs = nowMs
     } catch {
-      // The log has failed or is closed; whoever runs the recorder has been told.
+      // The log has failed or is closed, and `onFailed` has been called.
     }
   }
 
@@ -301,7 +301,7 @@ export class SourceRecorder {
     this.#places.setPaused(isCongested)
   }
 
-  // The consolidation knows which books are broken, whatever broke them.
+  // The consolidation reports all books that need a snapshot, for any reason.
   #takeReport(report: ConsolidationReport): void {
     this.#report = report
     if (report.gappedMarkets.length === 0) return

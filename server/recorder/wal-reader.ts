@@ -1,6 +1,5 @@
 // Reads a write-ahead log from a position on, in bounded pieces, up to a limit that is known to be on disk. A damaged or
-// missing stretch becomes one `lost` record, and reading goes on with the next segment: what is damaged cannot tell where
-// it ends.
+// missing stretch becomes one `lost` record, and reading continues with the next segment: the end of damaged data is unknown.
 
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -32,7 +31,7 @@ export class WalReader {
     this.#offset = from.offset
   }
 
-  /** What has been read lies before this. */
+  /** Everything before it has been read. */
   get position(): WalPosition {
     return { segment: this.#segment, offset: this.#offset }
   }
@@ -86,7 +85,7 @@ export class WalReader {
     return { segment, records }
   }
 
-  /** A buffer full of bytes, or one whole record where it is larger, or what is left. */
+  /** A full buffer of bytes, or one whole record if it is larger, or the rest. */
   async #fill(file: FileHandle, endOffset: number): Promise<Buffer> {
     let length = await this.#readInto(file, 0, Math.min(this.#buffer.length, endOffset - this.#offset))
     if (length < WAL_LENGTH_BYTES_MIN) return this.#buffer.subarray(0, length)
@@ -114,7 +113,7 @@ export class WalReader {
     return done
   }
 
-  // What was read before the damage goes out first; then comes the word of the loss.
+  // Return the records before the damage first, then the `lost` record.
   async #damaged(segment: number, records: readonly WalRecord[], endOffset: number): Promise<WalPiece> {
     this.damagedBytes += endOffset - this.#offset
     const lost = lostRecord(this.#offset)
@@ -122,7 +121,7 @@ export class WalReader {
     return { segment, records: [...records, lost] }
   }
 
-  // A directory that does not even show what is known to be on disk says nothing of what is lost.
+  // If the directory lacks a segment that is known to be on disk, its disk is away: nothing is known to be lost.
   async #skip(limit: WalPosition): Promise<WalPiece> {
     const missing = this.#segment
     const segments = await listWalSegments(this.#directory)

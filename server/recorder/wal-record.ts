@@ -7,13 +7,13 @@
 import { crc32 } from 'node:zlib'
 import { WAL_PAYLOAD_BYTES_MAX } from '../../shared/limits.ts'
 
-/** What a record is. Frames, commands and marks are lines of a connection; the others concern the log itself. */
+/** The kind of a record. Frames, commands and marks are lines of a connection. The others concern the log itself. */
 export const WAL_KIND = {
   /** As the exchange sent it. */
   frame: 0,
   /** As we sent it to the exchange. */
   command: 1,
-  /** What happens to the connection, in the form of a frame: it opens, it ends, or it was heard until a time. */
+  /** An event of the connection, in the form of a frame: it opens, it ends, or it was still open at a time. */
   mark: 2,
   /** JSON object: market id → series. */
   series: 3,
@@ -28,16 +28,16 @@ export type WalKind = (typeof WAL_KIND)[keyof typeof WAL_KIND]
 
 export const WAL_HEADER_BYTES = 36
 const VERSION = 2
-/** Of the version before, whose headers are shorter. */
+/** Headers of the version before, which are shorter. */
 const OLD_HEADER_BYTES = 26
 const OLD_VERSION = 1
-/** From so many bytes on a record's length can be told. */
+/** A record's length can be read from this many bytes on. */
 export const WAL_LENGTH_BYTES_MIN = OLD_HEADER_BYTES
 const LAST_WRITTEN_KIND = WAL_KIND.start
 
 /**
- * A record to be written. A lane is a place for one connection at a time; the epoch, the ms in which it began, tells them
- * apart.
+ * A record to be written. A lane has one connection at a time. The epoch, the ms in which a connection began, distinguishes
+ * them.
  */
 export interface WalEntry {
   readonly kind: WalKind

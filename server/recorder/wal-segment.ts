@@ -36,15 +36,15 @@ export async function listWalSegments(directory: string): Promise<WalSegment[]> 
   return segments.toSorted((a, b) => a.number - b.number)
 }
 
-/** Where the log ends on disk; undefined where there is none. */
+/** The end of the log on disk; undefined if there is none. */
 export async function endOfLog(segments: readonly WalSegment[]): Promise<WalPosition | undefined> {
   const last = segments.at(-1)
   return last === undefined ? undefined : { segment: last.number, offset: (await stat(last.path)).size }
 }
 
 /**
- * Where reading goes on. Where the log was taken away and has begun anew, that is its beginning: the place that was noted
- * would not come for many hours.
+ * Where reading continues. If the log was removed and has begun again, that is its beginning: the new log would reach the noted
+ * place only after many hours.
  */
 export function placeInLog(
   noted: WalPosition,

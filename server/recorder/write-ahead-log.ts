@@ -1,7 +1,7 @@
 // The recorder's write-ahead log. Records are gathered in memory for at most a commit interval, written in one piece and
-// synced (fdatasync); only then is anybody told of them. A process killed at any moment so loses nothing that was
-// reported as synced; what it was writing may end torn, which readers notice by the checksum. Every start begins a new
-// segment, so nothing is ever written after a torn record.
+// synced (fdatasync). Only then are they reported as synced. So a process that is killed at any moment loses nothing that was
+// reported. The last record may be torn, which readers detect by the checksum. Every start begins a new segment, so nothing is
+// ever written after a torn record.
 
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -24,7 +24,7 @@ export interface WriteAheadLogOptions {
   readonly directory: string
   /** Everything before `position` is on disk: `records` more than the last time, `delayMs` after the oldest came. */
   readonly onSynced: (position: WalPosition, records: number, delayMs: number) => void
-  /** So much is waiting for the disk that sources shall be held back (true), or no more (false). */
+  /** Backpressure: too much waits for the disk (true), or no longer (false). */
   readonly onCongestion: (isCongested: boolean) => void
   /** The disk refuses: nothing more can be kept. Called once. */
   readonly onFailed: (error: Error) => void
@@ -61,7 +61,7 @@ class Batch {
   clear(): void {
     this.length = 0
     this.records = 0
-    // One huge frame shall not hold its memory for ever.
+    // Release the memory of one huge frame.
     if (this.bytes.length > WAL_COMMIT_BYTES * 4) this.bytes = Buffer.allocUnsafe(FIRST_BATCH_BYTES)
   }
 
@@ -131,7 +131,7 @@ export class WriteAheadLog {
     else this.#timer ??= setTimeout(() => this.#commit(), this.#commitIntervalMs)
   }
 
-  /** Writes what waits and closes the segment. */
+  /** Writes the waiting records and closes the segment. */
   async close(): Promise<void> {
     this.#isClosed = true
     while (this.#failure === undefined && (this.#committing !== undefined || this.#filling.records > 0)) {

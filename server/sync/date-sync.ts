@@ -36,7 +36,7 @@ const STEPS_MAX = 8
 /** Passes over all dates, at most: a fold may change dates that were synchronized before. */
 const PASSES_MAX = 3
 
-/** @param folder undefined where nothing is folded */
+/** @param folder undefined if nothing is folded */
 export async function syncDates(
   transfers: Transfers,
   folder: RawFolder | undefined,
@@ -191,7 +191,7 @@ class DateSync {
 
   #missing(key: string): SyncConflict {
     const { source, date } = this.#date
-    const message = `The manifest of ${source} ${date} lists segment ${this.#transfers.remote.name}/${key}, which is missing. Restore it, or derive the date without it: run \`bookcast rebuild\` and push with --replace.`
+    const message = `The manifest of ${source} ${date} lists segment ${this.#transfers.remote.name}/${key}, which is missing. Restore it, or derive the date without it: run \`bookcast rebuild --from ${date} --to ${date} --without-damaged\`, remove the manifest from ${this.#transfers.remote.name}, and push with --replace.`
     return new SyncConflict(key, message, { mayPass: true })
   }
 
@@ -200,7 +200,7 @@ class DateSync {
     const verdict = verdictOf(this.#date)
     if (local.epoch !== remote.epoch || verdict === 'equal') return verdict
     if (this.#transfers.options.replace === true) return this.#transfers.isPush ? 'local' : 'remote'
-    // Segments without a manifest: what they hold is added, not replaced.
+    // Segments without a manifest: their messages are added, not replaced.
     const isAdded =
       local.manifest === undefined && local.segments.some((name) => !this.#date.listed.has(name))
     return verdict === 'remote' && isAdded ? 'union' : verdict
@@ -253,7 +253,7 @@ class DateSync {
     return true
   }
 
-  /** Makes the receiving side what the sending side is. False when the date must be listed again. */
+  /** Makes the receiving side equal to the sending side. False if the date must be listed again. */
   async #send(direction: Direction): Promise<boolean> {
     const { local, remote } = this.#date
     const transfers = this.#transfers
@@ -279,7 +279,7 @@ class DateSync {
     return isPush ? await work() : await this.#locked(work)
   }
 
-  /** Runs `work` while no import and no fold changes the source in the lake. */
+  /** Runs `work` under the source's lock, so that no import and no fold changes it meanwhile. */
   async #locked<T>(work: () => Promise<T>): Promise<T> {
     const { lake, signal } = this.#transfers.options
     return await withSource({ lake, source: this.#date.source }, { waitMs: BUSY_WAIT_MS_MAX, signal }, work)
@@ -314,7 +314,7 @@ class DateSync {
     return added.length > 0 && recorders.size === 1 && added.every(isOpen)
   }
 
-  /** Removes from the lake and its manifest the segments that do not count; false where there are none. */
+  /** Removes the segments that do not count from the lake and its manifest; false if there are none. */
   async #removeUncounted(): Promise<boolean> {
     const { local, counting } = this.#date
     const removed = [...new Set([...local.segments, ...local.listed])].filter((name) => !this.#mayCount(name))
@@ -335,7 +335,7 @@ class DateSync {
     return this.#date.mayCount(name, this.#nowMs)
   }
 
-  /** Neither manifest stands above the other: files that differ follow the side that has changed them. */
+  /** Both manifests rank equally: files that differ follow the side that has changed them. */
   async #level(): Promise<boolean> {
     const { local, remote, counting } = this.#date
     const transfers = this.#transfers

@@ -65,7 +65,7 @@ export class DirectoryStore implements ObjectStore {
     }
   }
 
-  /** Reads the whole file: its digests are what they are now. */
+  /** Reads the whole file, so that the digests are current. */
   async head(key: string, signal?: AbortSignal): Promise<ObjectHead | undefined> {
     const listed = await this.stat(key)
     if (listed === undefined) return undefined
@@ -78,7 +78,7 @@ export class DirectoryStore implements ObjectStore {
   async get(object: ListedObject, offset: number, signal?: AbortSignal): Promise<Readable> {
     const file = await open(this.#path(object.key)).catch(noneThere)
     if (file === undefined) throw new ObjectChanged(object.key)
-    // What is open stays what it is: files here are replaced, never written into.
+    // An open file does not change: files are replaced, never modified.
     const isSame = versionOf(await file.stat({ bigint: true })) === object.version
     if (!isSame || signal?.aborted === true) {
       await file.close()
@@ -129,7 +129,7 @@ export class DirectoryStore implements ObjectStore {
     })
   }
 
-  /** What a recorder or an import publishes between a look at an order-book file and its replacement would be lost. */
+  /** Locks the series: a file that a recorder or an import publishes between the check and the replacement would be lost. */
   async #locked(key: string, signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
     const file = lobFileOfKey(key)
     if (file === undefined) return await work()
@@ -144,7 +144,7 @@ export class DirectoryStore implements ObjectStore {
     await removeStaleTemporaries(directory)
   }
 
-  /** What a listing says of the file, without reading it. */
+  /** The file as a listing has it, without reading it. */
   async stat(key: string): Promise<ListedObject | undefined> {
     const found = await stat(this.#path(key), { bigint: true }).catch(noneThere)
     return found?.isFile() === true

@@ -66,7 +66,7 @@ export class LakeSyncSchedule {
     this.#loop.wake()
   }
 
-  /** Breaks off what runs and resolves when nothing runs any more. The remote store stays the caller's. */
+  /** Aborts a running synchronization and resolves when it has ended. The caller closes the remote store. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('the synchronization was stopped'))
     await this.#running

@@ -1,4 +1,4 @@
-// What /health calls the sync of a serving process: object storage where it is configured, else looks at the directory.
+// The `sync` part of /health for a serving process: object storage if it is configured, otherwise scans of the directory.
 
 import type { Logger } from 'pino'
 import { LakeScan, type SyncStatus } from '../health/lake-scan.ts'
@@ -9,7 +9,7 @@ import type { SyncConfig } from './sync-options.ts'
 
 export interface LakeWatch {
   readonly status: SyncStatus
-  /** Of the synchronization with object storage, where there is one. */
+  /** Metrics of the synchronization with object storage, if there is one. */
   readonly metrics: TaskMetrics | undefined
   readonly figures: LakeSyncSchedule['figures'] | undefined
   /** Starts; the first round runs in the background. */

@@ -1,4 +1,4 @@
-// What a synchronization needs of a place that holds objects by key: an S3 bucket below a prefix, or a directory. Keys
+// The interface of a place with objects by key: an S3 bucket below a prefix, or a directory. Keys
 // are relative, with forward slashes. A store shows an object only when it is whole.
 
 import type { Readable } from 'node:stream'
@@ -13,7 +13,7 @@ export interface ListedObject {
   readonly version: string
 }
 
-/** An object and what is known of its bytes, in lower-case hexadecimal; null where the store cannot say. */
+/** An object and the digests of its bytes, in lower-case hexadecimal; null if the store does not have them. */
 export interface ObjectHead extends ListedObject {
   readonly sha256: string | null
   readonly md5: string | null
@@ -44,9 +44,9 @@ export interface WriteOptions {
 /** Opens an object's bytes from an offset. Rejects with ObjectChanged when it is no longer the one meant. */
 export type OpenBytes = (offset: number, signal?: AbortSignal) => Promise<Readable>
 
-/** What a listing contains. */
+/** The options of a listing. */
 export interface ListOptions {
-  /** Also raw segments and what belongs to them. */
+  /** Also raw segments, manifests and fold states. */
   readonly raw?: boolean
   /** Only keys that begin with it. It ends with a slash. */
   readonly prefix?: string
@@ -62,11 +62,11 @@ export interface ObjectStore {
   /** The object's bytes from an offset. Rejects with ObjectChanged when its version is another one by now. */
   get(object: ListedObject, offset: number, signal?: AbortSignal): Promise<Readable>
   /**
-   * Writes an object of which `head` tells size and digests, or rejects and leaves the one before. Rejects with
+   * Writes an object with the size and digests of `head`, or rejects and leaves the one before. Rejects with
    * DamagedTransfer when the bytes that arrived are not those.
    */
   put(head: ObjectHead, open: OpenBytes, options?: WriteOptions): Promise<WrittenObject>
-  /** Removes an object; does nothing where there is none. Only the rules for raw segments do it. */
+  /** Removes an object; does nothing if there is none. Only the rules for raw segments call it. */
   remove(key: string, signal?: AbortSignal): Promise<void>
   close(): void
 }
@@ -101,7 +101,7 @@ export function isLakeKey(key: string): boolean {
   )
 }
 
-/** Whether a key lies in the raw folder: segments, manifests and fold states, whatever they are called. */
+/** Whether a key is in the raw folder: segments, manifests and fold states, also misnamed segments. */
 export function isRawKey(key: string): boolean {
   return (
     key.length <= 1024 &&

@@ -1,5 +1,5 @@
-// Raw segments of the dates that are being recorded. Before a collector records, it pulls what object storage holds of today and of
-// the day before, so that a collector that takes over continues where the other one ended. While it records, new segments of the
+// Raw segments of the dates that are being recorded. Before a collector records, it pulls the segments of today and yesterday from
+// object storage, so that a collector that takes over continues where the other one ended. While it records, new segments of the
 // recorder reach object storage within seconds, without a listing.
 
 import { rawKey } from '../../shared/lake-layout.ts'
@@ -40,7 +40,7 @@ export async function pullOpenDates(options: OpenDatesOptions): Promise<LakeSync
   })
 }
 
-/** Pulls the fold state of the date before the open ones, where the lake has no raw of it: the first open date begins with its books. */
+/** Pulls the fold state with which the first open date begins, if the lake has no raw segments of the date before. */
 async function pullOpeningStates(options: OpenDatesOptions): Promise<void> {
   const { lake, remote, sources, clock } = options
   const date = addDays(utcDateOf(clock.nowMs()), -2)

@@ -1,4 +1,4 @@
-// What the two sides of a synchronization hold of each date with raw segments, and which side's manifest counts.
+// The objects of each date with raw segments on both sides of a synchronization, and which side's manifest counts.
 //
 // Segments are a set: they are added on both sides and never replaced. Of two manifests the one with the higher epoch counts, then
 // the one with the higher fold version, then the one that lists all segments of the other. If each lists a segment that the other
@@ -35,7 +35,7 @@ const MANIFEST_BYTES_MAX = 256 * 1024 * 1024
 
 type Objects = ReadonlyMap<string, ListedObject>
 
-/** What one side holds of a date. */
+/** The objects of a date on one side. */
 export class DateSide {
   /** Segments, manifest, fold state and order-book files by key. */
   readonly objects = new Map<string, ListedObject>()
@@ -68,7 +68,7 @@ export class RawDate {
   readonly date: string
   readonly local = new DateSide()
   readonly remote = new DateSide()
-  /** Names that the manifests of the higher epoch list, without superseded ones. */
+  /** Names in the manifests of the higher epoch, without superseded ones. */
   counting: ReadonlySet<string> = new Set()
   /** Names that either manifest lists. */
   listed: ReadonlySet<string> = new Set()
@@ -128,7 +128,7 @@ export class RawDate {
     return manifest
   }
 
-  /** Lists again what both sides hold. */
+  /** Lists both sides again. */
   async list({ local, remote, options: { lake, signal } }: Transfers): Promise<void> {
     const { source, date } = this
     const names = await readdir(lobSourceDirectory(lake, source)).catch(() => [])
@@ -154,7 +154,7 @@ export class RawDate {
   }
 }
 
-/** Sorts what both sides hold by date. */
+/** Sorts the objects of both sides by date. */
 export class DateSplit {
   readonly #dates = new Map<string, RawDate>()
   /** Keys in the raw folder that name no segment. */
@@ -227,7 +227,7 @@ export function verdictOf({
   if (local === undefined) return remote === undefined ? 'equal' : 'remote'
   if (remote === undefined) return 'local'
   const [a, b] = [withSegments(local, counting), withSegments(remote, counting)]
-  // This version folds what only the other manifest lists. It cannot do so for a later version.
+  // This version folds segments that only the other manifest lists. It cannot do so for a later fold version.
   if (a.epoch === b.epoch && a.fold > b.fold) return a.segments.length === counting.size ? 'local' : 'union'
   const above = standsAbove(a, b)
   return above === 'a' ? 'local' : above === 'b' ? 'remote' : above
@@ -251,7 +251,7 @@ function countingSegments(
   return withoutSuperseded(unionOfSegments(a!, b!))
 }
 
-/** Drops slices whose messages another segment of the list holds. */
+/** Drops slices whose messages are in another segment of the list. */
 export function withoutSuperseded(segments: readonly ManifestSegment[]): readonly ManifestSegment[] {
   const byHour = new Map<string, ManifestSegment[]>()
   for (const segment of segments) {

@@ -9,7 +9,7 @@ import { type ListedObject, type ObjectHead, type ObjectStore, readTail } from '
 export interface Replacement {
   readonly source: ObjectStore
   readonly target: ObjectStore
-  /** The object that comes, and the one that is there. */
+  /** The new object, and the one that it would replace. */
   readonly next: ObjectHead
   readonly present: ObjectHead
   readonly direction: 'pull' | 'push'
@@ -19,8 +19,8 @@ export interface Replacement {
 const FOREIGN = 'another writer made it'
 
 /**
- * Why it may not, for people; undefined when it may.
- * @param isOwn whether this synchronization wrote the one that is there
+ * Why the object may not be replaced, for people; undefined if it may.
+ * @param isOwn whether this synchronization wrote the present object
  */
 export async function conflictOf(replacement: Replacement, isOwn: boolean): Promise<string | undefined> {
   return replacement.direction === 'pull'

@@ -1,6 +1,6 @@
 // A bucket of an S3-compatible service below a prefix. Credentials come from the SDK's own chain (environment, profile,
 // container, instance). Objects written here carry the SHA-256 of their bytes as metadata, so that readers can
-// check them whatever the service's ETag is made of.
+// check them independently of the service's ETag.
 
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
@@ -61,7 +61,7 @@ export interface S3StoreOptions {
   readonly prefix: string
   /** Another service than Amazon's. */
   readonly endpoint?: string | undefined
-  /** What the credential chain says by default, `us-east-1` with an endpoint of its own. */
+  /** By default from the credential chain; `us-east-1` with another endpoint. */
   readonly region?: string | undefined
   /** The bucket in the path instead of the host name; so by default with an endpoint of its own. */
   readonly pathStyle?: boolean | undefined
@@ -121,7 +121,7 @@ export class S3Store implements ObjectStore {
       // A listing without raw segments does not read their pages.
       if (options.raw !== true && last.startsWith(`${this.#prefix}${RAW_PREFIX}`))
         place = { StartAfter: `${this.#prefix}${RAW_PREFIX.slice(0, -1)}${AFTER_SLASH}` }
-      // Without a continuation token the same page would be requested for ever.
+      // Without a continuation token, the same page would be requested forever.
       else if (page.NextContinuationToken === undefined) throw new Error(`${this.name}: a listing breaks off`)
       else place = { ContinuationToken: page.NextContinuationToken }
     }
@@ -251,7 +251,7 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  /** An error of the service with what a reader needs to know of it: where, and what was answered. */
+  /** An error of the service, with the place and the answer. */
   #named(error: unknown): unknown {
     const status = statusOf(error)
     if (!(error instanceof Error) || status === undefined) return error

@@ -1,5 +1,5 @@
-// What a lake's synchronization with one remote place remembers, in a file below the lake's hidden `.sync` directory:
-// which version on the one side is which on the other, and which contents it wrote itself. It is a journal, one line per
+// The journal of a lake's synchronization with one remote place, in a file below the lake's hidden `.sync` directory. It has the
+// versions on both sides that hold the same bytes, and the contents that the synchronization wrote. It is a journal, one line per
 // change, so that a process that dies loses nothing. Losing the whole file costs time (everything is compared again) and
 // the right to replace files, but no data.
 
@@ -33,7 +33,7 @@ const JOURNAL_LINES_MIN = 1_000
 /** Bytes of lines that are read at once: some milliseconds' work. A line has a few hundred. */
 const PIECE_BYTES = 256 * 1024
 
-/** What this process has read of a journal: what was added since, by whichever process, is read with the next look. */
+/** The part of a journal that this process has read. The next read takes the lines that any process has added since. */
 interface JournalText {
   readonly records: Map<string, SyncRecord>
   /** Of the file that was read. */
@@ -82,7 +82,7 @@ export class SyncJournal {
     })
   }
 
-  /** What a journal says, without writing to it; nothing where there is none. */
+  /** Reads a journal without writing to it; empty if there is none. */
   static async read(lake: string, name: string): Promise<ReadonlyMap<string, SyncRecord>> {
     return inTurn(journalPath(lake, name), async (text, path) => {
       const file = await open(path).catch(() => undefined)
@@ -96,7 +96,7 @@ export class SyncJournal {
     return this.#text.records.get(key)
   }
 
-  /** Notes a content before it is written: whatever becomes of the process, the file is known as its own. */
+  /** Notes a content before it is written, so that the file is known as its own even after a crash. */
   async noteOwn(key: string, sha256: string): Promise<void> {
     const known = this.#text.records.get(key) ?? NOTHING_KNOWN
     const own = [...known.own.filter((digest) => digest !== sha256), sha256]
@@ -177,7 +177,7 @@ async function fileIdOf(file: FileHandle): Promise<string> {
 }
 
 /**
- * Reads what was added to the file, in pieces, between which other work gets its turn; all of it when it is another file.
+ * Reads the lines added to the file, in pieces, so that other work gets its turn; all of it if it is another file.
  * The last line of every key counts. Resolves to the file's size; a last line without an end is left to the next look.
  */
 async function readAdded(text: JournalText, file: FileHandle): Promise<number> {

@@ -1,4 +1,4 @@
-// What `--from`, `--to` and their like may name: `s3://bucket/prefix` or a directory. It only reads the text;
+// Parses the places of `--from`, `--to` and similar options: `s3://bucket/prefix` or a directory. It only reads the text;
 // sync-target.ts opens the place and loads the S3 client.
 
 export type SyncPlace =

@@ -1,4 +1,4 @@
-// What a synchronization has done so far, and what failed in it.
+// The results and failures of a synchronization so far.
 
 export interface SyncProblem {
   readonly key: string

@@ -1,8 +1,8 @@
-// Object storage in which a growing order-book file costs what is new of it. A recorder publishes the file of the open date
-// again and again; its closed hours stay the same bytes, and only the open hour and the footer change. So a date's object
-// is written whole now and then, and between that only what comes after the bytes that both have: its tail, in an object
-// beside it, which names the version of the whole object that it continues. Readers take both as one object. A tail of
-// another version is ignored; a date that is over is written whole.
+// Object storage that uploads only the new bytes of a growing order-book file. A recorder publishes the file of the open date
+// repeatedly. The bytes of its closed hours stay the same; only the open hour and the footer change. So the whole object is written
+// now and then. Between that, only the bytes after the common beginning are written: the tail, an object beside it, which names the
+// version of the whole object that it continues. Readers take both as one object. A tail of another version is ignored. When the
+// date is over, the object is written whole.
 
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
@@ -26,7 +26,7 @@ import { pumpBytes } from './transfer-pump.ts'
 const SUFFIX = '.tail'
 /** Bytes that are compared at once: a tail begins at a multiple of it. */
 const BLOCK_BYTES = 4 * 1024
-/** Objects of which the process remembers what it has written whole. */
+/** Objects whose last whole version the process remembers. */
 const KEYS_MAX = 10_000
 /** Larger ones, of 4 GB, are always written whole. */
 const BLOCKS_MAX = 1024 * 1024
@@ -34,15 +34,15 @@ const BLOCKS_MAX = 1024 * 1024
 const TAIL_BYTES_MAX = 32 * 1024 * 1024
 const SHARED_MS = 60 * 60 * 1000
 
-/** What this process has written whole. */
+/** The last whole version that this process has written. */
 interface Base {
   readonly etag: string
   readonly blocks: readonly string[]
-  /** Those of what was written last. */
+  /** The blocks of the latest version, with its tail. */
   lastBlocks: readonly string[]
-  /** What the tails since have cost more than they would after writing the whole object again. */
+  /** By how many bytes the tails since were larger than they would be after another whole write. */
   excessBytes: number
-  /** Somebody else wrote the object not long ago: until then it is written whole, under a condition that both heed. */
+  /** Another writer wrote the object recently: until then it is written whole, conditionally. */
   readonly sharedUntilMs: number
 }
 
@@ -66,7 +66,7 @@ export class TailedStore implements ObjectStore {
     this.#nowMs = nowMs
   }
 
-  /** Sizes are those of the whole objects without their tails, which only their heads tell. */
+  /** Sizes are those of the objects without their tails. Only `head` knows the size with the tail. */
   async *list(signal?: AbortSignal, options: ListOptions = {}): AsyncGenerator<ListedObject, void, void> {
     // In the order of keys a tail comes right after its object, but not every service lists in order.
     const tails = new Map<string, string>()
@@ -87,7 +87,7 @@ export class TailedStore implements ObjectStore {
     const version = versionOf(base.version, tail?.version)
     const live = tailOf(base, tail)
     if (live === undefined) return { ...base, version, ...prefixOf(Number(base.metadata['prefix'])) }
-    // Who writes it shall write it once more, whole, though it has the same bytes.
+    // The date is over: report no digest, so that its writer writes the whole object once more.
     const isDue = this.#bases.has(key) && !this.#isOpen(key)
     return {
       key,
@@ -113,8 +113,8 @@ export class TailedStore implements ObjectStore {
   }
 
   /**
-   * Writes the whole object or its tail. The whole is due when tails have cost as much more as it costs than they would
-   * after it: together that is at most twice the least there is.
+   * Writes the whole object or its tail. A whole write is due when the excess bytes of the tails since the last one have reached
+   * its size. So the total is at most twice the minimum.
    */
   async put(head: ObjectHead, open: OpenBytes, options: WriteOptions = {}): Promise<WrittenObject> {
     const { key } = head
@@ -224,7 +224,7 @@ interface ComparedBlocks {
   readonly blocks: readonly string[]
   /** The first byte of the first block that differs. */
   readonly fromByte: number
-  /** What comes from there on; undefined where that is everything, or too much. */
+  /** The bytes from there on; undefined if that is everything, or too much. */
   readonly tail: Buffer | undefined
 }
 

@@ -1,5 +1,4 @@
-// Moves the bytes of a transfer while watching that they move: a source that goes silent without closing would
-// otherwise hold its place for ever.
+// Moves the bytes of a transfer with a timeout: a source that goes silent without closing would otherwise hold its place forever.
 
 import type { Readable } from 'node:stream'
 import { SYNC_STALL_MS } from '../../shared/limits.ts'

@@ -56,7 +56,7 @@ interface CopyOptions {
   readonly isGuarded?: boolean
   /** Why the object may not be replaced. */
   readonly heldBecause?: string | undefined
-  /** False where the listing has none of the receiving side. */
+  /** False if the listing of the receiving side lacks the object. */
   readonly isPresent?: boolean
   readonly reusesPrefix?: boolean
   /** The versions that both sides must still have. */
@@ -150,7 +150,7 @@ export class Transfers {
 
   /**
    * Copies an object unless both sides hold the same bytes.
-   * @throws {SyncConflict} where it may not be replaced, {ObjectChanged} where another writer was faster
+   * @throws {SyncConflict} if the object may not be replaced, {ObjectChanged} if another writer was faster
    */
   async copy(key: string, direction: Direction, options: CopyOptions = {}): Promise<Outcome> {
     const { isGuarded = false, isPresent = true, reusesPrefix = false, expected, heldBecause } = options
@@ -295,7 +295,7 @@ export class Transfers {
   }
 }
 
-/** What is wrong with an object of the remote place. The remedy that `cause` names is one for the lake. */
+/** A conflict about a damaged object of the remote place. The remedy in `cause` is for the lake, so it is replaced. */
 export function damagedObject(key: string, cause: Error, message = cause.message): SyncConflict {
   const [sentence] = message.split(' Restore it ')
   const remedy = 'Remove the object: the next push of a lake that has it writes it again.'

@@ -10,7 +10,7 @@ export interface BookStep {
   readonly text: string
 }
 
-/** A span in which two step functions do not change and differ. */
+/** A time in which two step functions do not change and differ. */
 export interface Difference {
   readonly from: bigint
   /** The last nanosecond; `undefined` when nothing comes after. */
@@ -24,7 +24,7 @@ export function textAt(steps: readonly BookStep[], ts: bigint): string {
   return lastStepAt(steps, ts)?.text ?? UNKNOWN
 }
 
-/** Every span where `found` is not what `isRight` accepts for `expected`; both may differ in where they change. */
+/** Every time in which `isRight` does not accept `found` for `expected`. They may change at different instants. */
 export function differences(
   expected: readonly BookStep[],
   found: readonly BookStep[],

@@ -18,7 +18,7 @@ import type { SeededRandom } from './seeded-random.ts'
 import type { TrueWorld } from './true-world.ts'
 
 const SHOWN_FAILURES = 5
-/** No message is longer under way. */
+/** The longest delay of a message. */
 const WAY_MS = 2000
 
 /**
@@ -80,7 +80,7 @@ export async function workDirectory(t: TestContext): Promise<string> {
   return path
 }
 
-/** A lake after the imports, one after the other. Rejects with what the product says. */
+/** A lake after the imports, one after the other. Rejects with the error of the product. */
 export async function lakeOf(
   directory: string,
   world: TrueWorld,
@@ -115,7 +115,7 @@ export function bookFailures(books: LakeBooks, world: TrueWorld, reference: Refe
   })
 }
 
-// In an open span the last known book, or nothing.
+// In an open time, the last known book or an unknown book is right.
 export function isOpenBook(
   spans: readonly KnownSpan[],
   steps: readonly BookStep[],
@@ -128,7 +128,7 @@ export function isOpenBook(
   return found === UNKNOWN || found === last?.text
 }
 
-/** Known time of all markets together, ns, outside the spans that are open. */
+/** Known time of all markets together, ns, outside the open times. */
 export function knownShare(stepsByMarket: readonly (readonly BookStep[])[], reference: Reference): bigint {
   let sum = 0n
   for (const [market, steps] of stepsByMarket.entries()) {

@@ -1,7 +1,7 @@
 // Recordings cut into files in any way, and files put into imports in any way. A file keeps its recorder's order; what its
-// name says means nothing. Without numbers a recorder's mark may stand apart from the line before it; where there are
-// numbers it does not: of a connection that was quiet for more than ten minutes it would not be known to tell. Nor does a
-// cut part messages with one receive time (between files nothing would order them).
+// name says means nothing. Without sequence numbers, a cut may separate a recorder's disconnect mark from the line before it. With
+// numbers it does not: after more than ten quiet minutes, nothing would show which connection the mark ends. A cut never separates
+// messages with one receive time, because nothing would order them between files.
 
 import { gzipSync } from 'node:zlib'
 import { writeFile } from 'node:fs/promises'

@@ -1,12 +1,12 @@
-// What goes wrong with recordings: messages lost, repeated, in another order, late, or with a wrong time. A fault is put
-// only where the rest of the recording tells of it, or where it does no harm; what nothing can tell of is not asked for:
+// Faults of recordings: messages that are lost, repeated, in another order, late, or have a wrong time. A fault is made only if
+// the rest of the recording shows it, or if it does no harm. A fault that nothing can show is not tested:
 //
-// - Kalshi loses and swaps messages (numbers tell of both). Polymarket's have none: only the lines of a recording are
-//   swapped there, each with its receive time, which tells.
-// - A wrong time lies on the far side of a neighbour in the same connection: after the next message, or before the one
-//   before. Else it could be right, and the other clock wrong.
-// - A message is lost or swapped only when the message before it is an older change: what is known until that one is then
-//   still true at its time.
+// - Kalshi loses and swaps messages (sequence numbers show both). Polymarket's messages have no numbers: only the lines of a
+//   recording are swapped there, each with its receive time, which shows it.
+// - A wrong time is beyond a neighbour in the same connection: after the next message, or before the one before. Otherwise it
+//   could be right, and the other clock wrong.
+// - A message is lost or swapped only if the message before it is an older change: the book that is known until then is still
+//   true at its time.
 //
 // Tolerance: where clocks are right, none. A change with a wrong exchange time has only its receive time left, and no event
 // of its market may stand before it: from when it truly happened until it was received, the market may still show any true
@@ -27,7 +27,7 @@ export const FAULT_KINDS = [
   'receive time',
   'receive time of another',
 ] as const
-/** The last is a fault of its own tests: cut right behind it, a recording does not tell of it. */
+/** The last one has its own tests: if a recording is cut right after it, nothing shows it. */
 export type FaultKind = (typeof FAULT_KINDS)[number] | 'exchange time ahead'
 
 /** From `from` to `to` a market may show any true book since just before `from`. */
@@ -40,7 +40,7 @@ export interface LateSpan {
 export interface Faulty {
   readonly recording: Recording
   readonly lateSpans: readonly LateSpan[]
-  /** How many faults were put in: 0 where none could be. */
+  /** How many faults were made; 0 if none was possible. */
   readonly count: number
 }
 
@@ -49,7 +49,7 @@ const HOUR_NS = 3_600_000_000_000n
 const AHEAD_TOLD_NS = 6_000_000_000n
 const IN_2099 = BigInt(Date.UTC(2099, 0, 1, 12)) * 1_000_000n
 
-// Without numbers nothing tells a message that was received late from one whose clock was wrong.
+// Without sequence numbers, a message that was received late looks like one with a wrong clock.
 const NEED_NUMBERS: ReadonlySet<FaultKind> = new Set(['dropped', 'delayed', 'receive time'])
 
 export function possibleFaults(source: LobSource): FaultKind[] {

@@ -5,7 +5,7 @@ import { importRecordings } from '../../../server/import/recording-import.ts'
 import type { LobSource } from '../../../shared/lob-sources.ts'
 
 /**
- * Imports `paths` in one run. Rejects with what the product says, or as soon as it writes a date after `lastDate`: one
+ * Imports `paths` in one run. Rejects with the product's error, or as soon as it writes a date after `lastDate`: one
  * wrong clock would otherwise make it write a file for every date until 2099.
  */
 export async function importLake(

@@ -1,7 +1,7 @@
 // What a lake says, read the slow and obvious way: rows of each file in file order, each date's file alone.
 //
 // At an instant T of a UTC date a market's book is what the rows with ts ≤ T of that date's file make of it. It is unknown
-// before its first `clear`, after a `gap`, outside the span which the file's footer says it covers, and where there is no
+// before its first `clear`, after a `gap`, outside the time that the file covers by its footer, and where there is no
 // file. At midnight it is known only if the file begins with its keyframe: nothing is carried over from another file.
 
 import { createHash } from 'node:crypto'

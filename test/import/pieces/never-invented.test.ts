@@ -21,7 +21,7 @@ import { referenceOf } from './reference.ts'
 import { SeededRandom } from './seeded-random.ts'
 import type { TrueWorld } from './true-world.ts'
 
-/** Cases in which books were shown that never were: wrong clocks, and lines that stand twice or swapped. */
+/** Cases that once showed books that never existed: wrong clocks, and repeated or swapped lines. */
 const FOUND = [92, 174, 298, 307, 336, 569]
 
 interface FaultyOutcome extends CaseOutcome {

@@ -16,7 +16,7 @@ import type { Recording } from './recording-model.ts'
 import { referenceOf } from './reference.ts'
 import { SeededRandom } from './seeded-random.ts'
 
-/** Messages are under way for so much longer, or shorter, than others: by that a clock is not known better. */
+/** Delays of messages differ by this much, which limits how well a clock's offset is known. */
 const JITTER_NS = 10_000_000n
 
 interface OffOutcome extends CaseOutcome {
@@ -24,7 +24,7 @@ interface OffOutcome extends CaseOutcome {
   readonly provable: bigint
 }
 
-/** Without connections that brought nothing but books: nothing shows what their clock was worth. */
+/** Without connections that brought only books: nothing shows the offset of their clock. */
 function telling({ messages, form }: Recording): Recording {
   const told = new Set(messages.flatMap(({ ts, connection }) => (ts === undefined ? [] : [connection])))
   return { form, messages: messages.filter(({ connection }) => told.has(connection)) }

@@ -38,7 +38,7 @@ import type { TrueWorld } from './true-world.ts'
 const FILES_MAX = 14
 const COMMON_LINES_MAX = 2000
 const OFF_NS = 37_000_000_000n
-/** A clock is known by the fastest message alone. */
+/** The fastest message alone shows the offset of a clock. */
 const TOLERANCE_NS = 100_000_000n
 
 const CLOCKS = ['right', 'ahead', 'behind'] as const

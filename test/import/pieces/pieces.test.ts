@@ -39,7 +39,7 @@ const ONCE_FAILED: Readonly<Partial<Record<LobSource, readonly number[]>>> = {
   polymarket: [612, 934, 801],
 }
 
-/** By so much a receive time in whole seconds may be off, and what is corrected by it. */
+/** A receive time in whole seconds, and a time that is corrected by it, may be off by this much. */
 const ROUGH_NS = 1_100_000_000n
 
 interface PiecesOutcome {
@@ -48,7 +48,7 @@ interface PiecesOutcome {
   readonly bytes: readonly string[]
   readonly invented: readonly string[]
   readonly lost: readonly string[]
-  /** Why the messages do not decide, where the case fails for that. */
+  /** Why the messages do not decide, if the case fails for that reason. */
   readonly undecided: string | undefined
   /** Whether it counts for the share of the time that is known. */
   readonly isTold: boolean

@@ -36,7 +36,7 @@ export function recordedWorld(source: LobSource, seed: number, isPlain = false):
     hasResnapshots: random.chance(0.4),
     isBusy: !isPlain && random.chance(0.3),
   }
-  // Without numbers the pieces of two recorders of different markets could not be told apart.
+  // Without sequence numbers, pieces of two recorders of different markets could not be distinguished.
   const common = random.someOf(world.markets.map((_, market) => market))
   const recordings = Array.from({ length: features.recorders }, (_, recorder) => {
     const markets =
@@ -110,8 +110,8 @@ function mark(heard: readonly Message[], ends: bigint): Message {
   }
 }
 
-// Two connections with the same sid that both stand at number n at one instant could not be told apart by their numbers
-// where a file is cut just there: then one of the recorders has other sids.
+// If a file is cut where two connections with the same sid are both at number n, their numbers cannot distinguish them. Then one
+// of the recorders has other sids.
 function withoutAliases(recordings: readonly Recording[]): Recording[] {
   const result: Recording[] = []
   for (const [index, recording] of recordings.entries()) {

@@ -11,7 +11,7 @@
 //   until the next book of each.
 // - Two recorders: known is what either knows. They must agree; if they do not, the model itself is wrong.
 // - A recorder's mark ends its connection. Whether the time from the last message to the mark is known is left open: no
-//   message proves it, but nobody claims otherwise (`openSpans`).
+//   message proves it, and none disproves it (`openSpans`).
 
 import { applyNaively, bookText } from '../../support/lob-rows.ts'
 import type { NaiveBook } from '../../support/lob-rows.ts'
@@ -65,7 +65,7 @@ function connectionsOf(messages: readonly Message[]): Message[][] {
   return [...byNumber.values()]
 }
 
-// A book that tells an older time was sent again: it is true when it is received.
+// A book with an older time was sent again. It is true at its receive time.
 function timeOf({ ts, recvTs, parts }: Message): bigint {
   const isAgain = parts[0]?.kind === 'book' && ts !== undefined && recvTs - ts > 1_000_000_000n
   return isAgain ? recvTs : (ts ?? recvTs)

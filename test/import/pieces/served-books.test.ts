@@ -1,5 +1,5 @@
-// What the server gives of recordings with faults: at every tick of every interval a row is the book that truly was (the
-// tolerance is that of faults.ts) or says nothing, and it is what the lake's files say. `PIECES_RUNS` sets the number of
+// The server's answers for recordings with faults: at every tick of every interval a row is the true book (with the tolerance of
+// faults.ts) or an unknown one, and it agrees with the lake's files. `PIECES_RUNS` sets the number of
 // cases, `PIECES_SEED` runs one.
 
 import assert from 'node:assert/strict'
@@ -40,13 +40,13 @@ async function runCase(
 ): Promise<CaseOutcome & { readonly rows: number }> {
   const { world, recordings } = recordedWorld(source, seed)
   const random = new SeededRandom(seed + 3_000_000)
-  // A first book with a wrong receive time and nothing of its connection after it has nothing beside it that tells.
+  // If a first book has a wrong receive time and its connection has no later message, no neighbour shows it.
   const kind = random.pick(possibleFaults(source).filter((fault) => fault !== 'receive time'))
   const faulty = recordings.map((recording) => withFaults(recording, kind, random))
   const cut = randomCut(
     world,
     faulty.map(({ recording }) => recording),
-    // A wrong clock at the end of a piece has nothing beside it that tells.
+    // At the end of a piece, no neighbour shows a wrong clock.
     random.pick(['whole', 'connection']),
     random,
   )

@@ -38,13 +38,13 @@ interface ShuffledOutcome extends CaseOutcome {
   readonly isKnown: boolean
 }
 
-/** Where messages have no numbers, few lines out of place tell of nothing, nor do those of several recorders by time. */
+/** Without sequence numbers, a few lines out of place show nothing, nor do lines of several recorders sorted by time. */
 const UNNUMBERED_ORDERS: readonly Order[] = ['reversed', 'within 10', 'within 100', 'within 1000', 'any']
 
 async function runCase(directory: string, source: LobSource, seed: number): Promise<ShuffledOutcome> {
   const orders = source === 'kalshi' ? ORDERS : UNNUMBERED_ORDERS
   const order = orders[seed % orders.length]!
-  // Blocks of two subscriptions may fit by chance, and then one is heard of through the other.
+  // Blocks of two subscriptions may fit by chance. Then messages of one keep the other known.
   const { world, recordings, features } = recordedWorld(source, seed, order === 'blocks')
   const random = new SeededRandom(seed + 3_000_000)
   const files = reordered(recordings, order, random)
@@ -114,7 +114,7 @@ function within(messages: readonly Message[], window: number, random: SeededRand
 
 /**
  * The lines of several recorders in one file, each recorder's in their order. Those of other subscriptions are left out:
- * nothing tells them from others of one connection.
+ * nothing distinguishes them from subscriptions of one connection.
  */
 function together(recordings: readonly Recording[], order: Order, random: SeededRandom): Recording {
   const sidOf = ({ messages }: Recording): number | undefined => messages.find(({ seq }) => seq === 1)?.sid

@@ -1,4 +1,4 @@
-// Cases in which messages without numbers do not tell how they belong together, whatever reads them. Then books may be
+// Cases in which messages without sequence numbers do not show to which connection they belong. Then books may be
 // unknown, and the bytes may depend on the cut. Books that the recordings do not prove are wrong in every case.
 
 import type { Cut, FilePiece } from './cuts.ts'
@@ -7,12 +7,12 @@ import type { LineForm, Message } from './recorded-frames.ts'
 import type { RecordedWorld, Recording } from './recording-model.ts'
 import { NS_PER_S } from './true-world.ts'
 
-/** A connection may go on in another file within so long, or within its longest pause. */
+/** A connection may continue in another file within this time, or within its longest pause. */
 const PAUSE_NS = 60n * NS_PER_S
-/** Books of all markets within so long look like the beginning of a connection. */
+/** Books of all markets within this time look like the beginning of a connection. */
 const TOGETHER_NS = NS_PER_S / 2n
 
-/** Why the messages of a case do not decide; `undefined` where they do. */
+/** Why the messages of a case do not decide; `undefined` if they do. */
 export function whyUndecided({ world, recordings }: RecordedWorld, cut: Cut): string | undefined {
   if (world.source === 'kalshi') return undefined
   if (recordings.some(hasBooksTogether)) return 'books of all markets are sent again together'
@@ -46,7 +46,7 @@ function hasBooksTogether({ messages }: Recording): boolean {
   })
 }
 
-/** The first message of a file that goes on with a connection, unless another file has it behind the one before. */
+/** The first message of a file that continues a connection, unless another file has it after the one before. */
 function bareBeginning({ recording, messages }: FilePiece, files: readonly FilePiece[]): Message | undefined {
   const [head] = messages as [Message]
   const before = recording.messages[recording.messages.indexOf(head) - 1]
@@ -55,7 +55,7 @@ function bareBeginning({ recording, messages }: FilePiece, files: readonly FileP
   return isShown ? undefined : head
 }
 
-/** Messages of a file after which no file has anything of the connection, which nothing ended. */
+/** Messages of a file after which no file has a message of the connection, although nothing ended it. */
 function bareEnds({ messages }: FilePiece, files: readonly FilePiece[]): Message[] {
   return messages.filter((message, index) => {
     const next = messages[index + 1]
@@ -83,7 +83,7 @@ function longestPause({ messages }: FilePiece, { connection }: Message): bigint 
 
 const ANY_FORM: LineForm = { isInteger: false, wrapper: 'number' }
 
-/** Messages that two recorders received at one time cannot be told from one that stands in two files. */
+/** Messages that two recorders received at one time look like one message in two files. */
 export function areAlike({ world, recordings }: RecordedWorld): boolean {
   const lines = recordings.flatMap(({ messages }) => [
     ...new Set(messages.map((message) => lineOf(message, world, ANY_FORM))),

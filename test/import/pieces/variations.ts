@@ -30,7 +30,7 @@ export function varied(recorded: RecordedWorld, variations: readonly Variation[]
   return { ...recorded, recordings }
 }
 
-/** Where a connection has one market, nothing tells its first book from a book that is sent again: it stays a list. */
+/** If a connection has one market, its first book looks like a repeated book: it stays a list. */
 function booksApart(message: Message): Message[] {
   const { isArray, ...rest } = message
   if (isArray !== true || message.parts.length < 2) return [message]
