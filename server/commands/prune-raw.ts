@@ -2,8 +2,9 @@
 
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { rawKey } from '../../shared/lake-layout.ts'
+import { rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
 import { type LobSource, lobSources } from '../../shared/lob-sources.ts'
+import { hasFoldState } from '../fold/fold-state.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from '../fold/series-lock.ts'
 import { type DateManifest, rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { sealDate } from '../raw/date-removal.ts'
@@ -53,7 +54,11 @@ async function pruneDate(
   const names = await segmentsOnDisk(lake, source, date)
   if (names.length === 0) return []
   const manifest = await readManifest(lake, source, date)
-  const reason = reasonToKeep(lake, source, date, manifest, names)
+  const reason =
+    reasonToKeep(lake, source, date, manifest, names) ??
+    ((await hasFoldState(rawDateDirectory(lake, source, date)))
+      ? undefined
+      : 'has no fold state; run `bookcast rebuild` first')
   if (reason !== undefined) return [{ key: rawKey(source, date, ''), sizeBytes: 0, reason }]
   const pruned = await Promise.all(
     names.map(async (name) => {

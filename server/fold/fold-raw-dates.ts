@@ -18,9 +18,10 @@ import { stageFile } from '../lake/temporary-file.ts'
 import { MERGE_WAIT_MS_MAX, lockSeries, lockSource } from './series-lock.ts'
 import type { MergeLock } from './series-lock.ts'
 import { manifestPath, manifestText, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
+import { isSealed } from '../raw/date-removal.ts'
 import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
 import { FoldTally } from './fold-tally.ts'
-import { digestOf, stageFoldState } from './fold-state.ts'
+import { digestOf, hasFoldState, stageFoldState } from './fold-state.ts'
 import { RawPieces } from './raw-pieces.ts'
 import { SourceFold } from './source-fold.ts'
 import type { FoldedDate, FoldedSeries } from './source-fold.ts'
@@ -185,13 +186,20 @@ class RawFold {
 
   /** The segments that count, for each date that may change. */
   async #segmentNames(): Promise<ReadonlyMap<string, readonly string[]>> {
-    const { lake, source, dates } = this.#options
+    const { lake, source, dates, rules } = this.#options
     const [first, last] = [dates.toSorted()[0], dates.toSorted().at(-1)]
     const names = new Map<string, readonly string[]>()
     if (first === undefined || last === undefined) return names
-    // A change carries on into the next date as long as the opening state changes.
-    for (const date of utcDatesBetween(addDays(first, -1), addDays(last, NEIGHBOURS_MAX)))
-      names.set(date, await segmentsOf(lake, source, date, this.#options.rules?.get(date)))
+    // A date without a state is folded first, or this one would begin without its books.
+    let start = addDays(first, -1)
+    while (
+      (await segmentsOf(lake, source, start, undefined)).length > 0 &&
+      !(await hasFoldState(rawDateDirectory(lake, source, start)))
+    )
+      start = addDays(start, -1)
+    // A change runs on as long as each date's opening changes.
+    for (const date of utcDatesBetween(start, addDays(last, NEIGHBOURS_MAX)))
+      names.set(date, await segmentsOf(lake, source, date, rules?.get(date)))
     return names
   }
 
@@ -271,6 +279,8 @@ async function segmentsOf(
 ): Promise<readonly string[]> {
   if (rule?.replacedBy !== undefined) return rule.added
   const manifest = await readManifest(lake, source, date)
+  // Lines that a recorder writes again from its log do not make up a date that was sealed.
+  if (manifest !== undefined && isSealed(manifest)) return []
   const listed = manifest?.segments.map(({ name }) => name) ?? []
   // After a replacement, a segment that is not listed may be one of those that were replaced.
   const others = (manifest?.epoch ?? 0) > 0 ? (rule?.added ?? []) : await segmentsOnDisk(lake, source, date)

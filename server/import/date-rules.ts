@@ -1,13 +1,11 @@
 // Decides before anything is written whether an import may add to its dates or replace them, and how each date is folded.
 
-import { readdir } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { lobFilePath, rawKey } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { isErrno } from '../../shared/errno.ts'
 import type { DateRule } from '../fold/fold-raw-dates.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
-import { seriesDates } from '../lake/series-dates.ts'
+import { namesIn, seriesDates } from '../lake/series-dates.ts'
 import { isSealed } from '../raw/date-removal.ts'
 import { readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { DateManifest } from '../raw/date-manifest.ts'
@@ -72,15 +70,6 @@ async function recordedFiles(
     }
   }
   return files
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return (await readdir(directory)).toSorted()
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return []
-    throw error
-  }
 }
 
 function refuseOldFiles(lake: string, source: LobSource, date: string, series: readonly string[]): void {

@@ -1,5 +1,7 @@
 // Which series and dates a lake has order books of, by the names of its directories and files: no file is opened.
 
+import { readdir } from 'node:fs/promises'
+import { isErrno } from '../../shared/errno.ts'
 import { dateOfLakeFileName, lobSeriesDirectory, lobSourceDirectory } from '../../shared/lake-layout.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
@@ -24,5 +26,15 @@ export async function* seriesDates(
       const dates = files.map(dateOfLakeFileName).filter((date) => date !== undefined)
       if (dates.length > 0) yield { source, series, dates }
     }
+  }
+}
+
+/** The names in a directory, sorted; none if there is no directory. */
+export async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return (await readdir(directory)).toSorted()
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return []
+    throw error
   }
 }

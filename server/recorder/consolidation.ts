@@ -2,8 +2,10 @@
 // open date up to date. Every finished file depends on the lines alone, never on the time at which they are read; so reading the
 // log again gives the same bytes.
 
+import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { lobFilePath, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
@@ -15,7 +17,9 @@ import { FoldTally } from '../fold/fold-tally.ts'
 import { keepRows } from '../fold/kept-rows.ts'
 import { OwnConnections } from '../fold/own-connections.ts'
 import { GRACE_NS } from '../fold/own-times.ts'
+import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
+import { namesIn, seriesDates } from '../lake/series-dates.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
 import { rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { seriesText } from '../raw/segment-lines.ts'
@@ -67,8 +71,8 @@ export interface ConsolidationFigures {
   readonly heardMs: number
 }
 
-/** The recorder name for kept rows of files of version 0.1. */
-const KEPT_RECORDER = 'kept'
+/** Recorder names for kept rows of files of version 0.1 begin so. */
+const KEPT = 'kept'
 
 /** The initial state of a consolidation. */
 interface Beginning {
@@ -112,6 +116,8 @@ export class Consolidation {
   #logEnd: WalPosition | undefined
   /** Times at which no recorder wrote the log, before it is read to the end. */
   readonly #stops: { readonly from: bigint; readonly to: bigint }[] = []
+  /** A date was replaced: its raw segments no longer show the books that this state knows. */
+  #lacksBooks = false
   /** The log before it is in the checkpoint. */
   #saved: WalPosition | undefined
 
@@ -143,6 +149,7 @@ export class Consolidation {
       source,
       recorder,
       isShared: (date) => this.#shared.has(date),
+      onDate: (date) => this.#keepOldFiles(date),
       onWarning,
     })
     this.#logEnd = logEnd
@@ -158,14 +165,7 @@ export class Consolidation {
       dateOf: (date) => this.#dateOf(BigInt(Date.parse(`${date}T00:00:00Z`)) * NS_PER_MS),
       isShared: (date) => this.#shared.has(date),
       isDerived: (date) => this.#hadRaw.has(date),
-      keepRows: async (date, name, path) => {
-        // These segments are not the recorder's own, so the date is folded like one with other recorders.
-        await keepRows({ lake, source, series: name, path, recorder: KEPT_RECORDER })
-        this.#shared.add(date)
-        onWarning(
-          `The rows of ${path}, which had no raw segments, are kept as raw segments of ${KEPT_RECORDER}.`,
-        )
-      },
+      keepOldFiles: (date) => this.#keepOldFiles(date),
       isBehind: () => this.#logEnd !== undefined,
       onWarning,
     }
@@ -232,7 +232,11 @@ export class Consolidation {
 
   /** Markets whose book is unknown since a gap, until the next snapshot. */
   gappedMarkets(): string[] {
-    return [...this.#series.values()].flatMap((series) => series.gappedMarkets)
+    const isAll = this.#lacksBooks
+    this.#lacksBooks = false
+    return [...this.#series.values()].flatMap(({ gappedMarkets, recording }) =>
+      isAll ? recording.marketIds() : gappedMarkets,
+    )
   }
 
   /** Takes the next piece of the log before `limit`. False when there is none. */
@@ -285,14 +289,17 @@ export class Consolidation {
    */
   async publish(isLast = false): Promise<void> {
     if (isLast || this.#raw.isDue) await this.#raw.flush()
-    if (this.#raw.isSealed) await this.#removeLog()
-    for (const date of this.#dates.keys()) await this.#shared.notice(date)
+    await this.#removeLog()
+    for (const date of this.#dates.keys()) {
+      await this.#shared.notice(date)
+      if (await this.#shared.isReplaced(date)) this.#lacksBooks = true
+    }
     for (const series of this.#series.values()) await series.publish()
     if (isLast) await this.#raw.settled()
     if (this.#logEnd === undefined) {
       // A date that is over keeps its manifest: a fold has written it.
       for (const date of this.#dates.keys()) await this.#noteManifest(date)
-      this.#shared.foldInBackground([...this.#dates.keys()])
+      if (!isLast) this.#shared.foldInBackground([...this.#dates.keys()], this.#now)
     }
     this.#raw.sealInBackground()
   }
@@ -308,7 +315,7 @@ export class Consolidation {
     await this.#raw.flush()
     this.#raw.sealInBackground()
     await this.#raw.settled()
-    if (this.#raw.isSealed) await this.#removeLog()
+    await this.#removeLog()
     await this.#shared.close([...this.#dates.keys()])
     await this.#reader.close()
   }
@@ -403,6 +410,33 @@ export class Consolidation {
       for (const hour of recording.hours.values()) hour.spill()
     }
     this.#heldBytes = 0
+  }
+
+  /**
+   * Keeps the rows of all files of the date that have no raw segments, before the date gets its first one. A killed attempt is
+   * repeated and writes the same segments.
+   */
+  async #keepOldFiles(date: string): Promise<void> {
+    if (this.#hadRaw.has(date)) return
+    const { lake, source, onWarning } = this.#options
+    for await (const one of seriesDates(lake, namesIn)) {
+      if (one.source !== source || !one.dates.includes(date)) continue
+      const path = lobFilePath(lake, source, one.series, date)
+      if ((await lakeFileFacts(path))?.isSample === true) {
+        onWarning?.(`${path} was a sample: the recording replaces it`)
+        continue
+      }
+      await keepRows({
+        lake,
+        source,
+        series: one.series,
+        path,
+        recorder: keptName(this.#recorder, one.series),
+      })
+      this.#shared.add(date)
+      onWarning?.(`The rows of ${path}, which had no raw segments, are kept as raw segments.`)
+    }
+    this.#hadRaw.add(date)
   }
 
   /** Lists the segments of a date that only this recorder has. A fold lists those of a shared date. */
@@ -500,10 +534,19 @@ export class Consolidation {
   }
 }
 
-/** Dates that have at least one segment. */
+/** A recorder's name for the rows of one file: those of two files, or of two machines, are never taken for one. */
+function keptName(recorder: string, series: string): string {
+  return `${KEPT}${createHash('sha256').update(`${recorder} ${series}`).digest('hex').slice(0, 16)}`
+}
+
+function isOfKept(name: string): boolean {
+  return rawSegmentOfName(name)?.recorder.startsWith(KEPT) === true
+}
+
+/** Dates that have at least one segment of a recording. */
 async function datesWithSegments(lake: string, source: LobSource): Promise<string[]> {
   const dates: string[] = []
   for (const date of await rawDates(lake, source))
-    if ((await segmentsOnDisk(lake, source, date)).length > 0) dates.push(date)
+    if (!(await segmentsOnDisk(lake, source, date)).every(isOfKept)) dates.push(date)
   return dates
 }

@@ -8,7 +8,6 @@ import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { MERGE_WAIT_MS_MAX, MergeBusy, withSeries } from '../fold/series-lock.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
-import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 
 export interface DatePublicationOptions {
@@ -18,8 +17,8 @@ export interface DatePublicationOptions {
   readonly isBehind: () => boolean
   /** Whether a lake file that was there before is derived from raw segments. */
   readonly isDerived: (date: string) => boolean
-  /** Keeps the rows of a lake file that was there before without raw segments. */
-  readonly keepRows: (date: string, series: string, path: string) => Promise<void>
+  /** Keeps the rows of lake files that were there before without raw segments. */
+  readonly keepOldFiles: (date: string) => Promise<void>
   readonly onWarning: (text: string) => void
 }
 
@@ -77,13 +76,11 @@ export class DatePublication {
    */
   async publish(date: string, temporary: string, { isForGood, isDateOver, lost }: DateEnd): Promise<boolean> {
     const path = this.#pathOf(date)
-    if (!this.#published.has(date) && (await stat(path).catch(noneThere)) !== undefined) {
-      if (!this.#options.isDerived(date)) {
-        if (!(await this.#isSample(path))) {
-          await this.#options.keepRows(date, this.#series, path)
-          return false
-        }
-      } else if (this.#options.isBehind() && !isDateOver) return false
+    if (!this.#published.has(date)) {
+      const isThere = (await stat(path).catch(noneThere)) !== undefined
+      const isDerived = this.#options.isDerived(date)
+      if (!isDerived) await this.#options.keepOldFiles(date)
+      if (isThere && (!isDerived || (this.#options.isBehind() && !isDateOver))) return false
     }
     lost?.throwIfAborted()
     await rename(temporary, path)
@@ -97,12 +94,6 @@ export class DatePublication {
     // Temporary files of killed recorders.
     await removeStaleTemporaries(dirname(this.#pathOf(date)))
     this.#published.delete(date)
-  }
-
-  async #isSample(path: string): Promise<boolean> {
-    const isSample = (await lakeFileFacts(path))?.isSample === true
-    if (isSample) this.#options.onWarning(`${path} was a sample: the recording replaces it`)
-    return isSample
   }
 
   #tellBusy(owner: string): void {

@@ -10,6 +10,7 @@ import { MergeBusy, withSource } from '../fold/series-lock.ts'
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import { readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
+import type { ManifestSegment } from '../raw/date-manifest.ts'
 import { readSegmentTexts } from '../raw/segment-reader.ts'
 import { SegmentWriter } from '../raw/segment-writer.ts'
 import type { SegmentFacts } from '../raw/segment-writer.ts'
@@ -27,6 +28,8 @@ export interface RawHoursOptions {
   readonly recorder: string
   /** Whether a date's files and manifest come from folds. */
   readonly isShared: (date: string) => boolean
+  /** Called before a segment of a date is written. */
+  readonly onDate: (date: string) => Promise<void>
   readonly onWarning: (text: string) => void
 }
 
@@ -71,6 +74,7 @@ export class RawHours {
   /** Writes the lines since the last slice. Lines that cannot be written stay pending. */
   async flush(): Promise<void> {
     for (const [hour, lines] of this.#pending) {
+      await this.#options.onDate(dateOfHour(hour))
       const writer = await this.#open()
       try {
         for (const { text, recvTs } of lines) {
@@ -149,8 +153,14 @@ export class RawHours {
   async #list(date: string, added: readonly SegmentFacts[], fold: number): Promise<void> {
     const { lake, source } = this.#options
     const before = await readManifest(lake, source, date)
+    const isOther = ({ name }: ManifestSegment): boolean =>
+      rawSegmentOfName(name)?.recorder !== this.#options.recorder
+    // Another writer has changed the date since: the next publication folds it.
+    if (before !== undefined && (before.epoch > 0 || before.segments.some(isOther))) return
     const listed = new Map((before?.segments ?? []).map((segment) => [segment.name, segment]))
     for (const { name, lines, firstTs, lastTs } of added) listed.set(name, { name, lines, firstTs, lastTs })
+    // The state of a fold of fewer segments is no longer valid.
+    await rm(join(rawDateDirectory(lake, source, date), FOLD_STATE_NAME), { force: true })
     await writeManifest(lake, {
       ...(before ?? { source, date, epoch: 0 }),
       fold,
@@ -158,8 +168,6 @@ export class RawHours {
       opening: null,
       closing: null,
     })
-    // The state of a fold of fewer segments is no longer valid.
-    await rm(join(rawDateDirectory(lake, source, date), FOLD_STATE_NAME), { force: true })
   }
 
   async #open(): Promise<SegmentWriter> {

@@ -3,7 +3,7 @@
 // folded once, when it is over. This leaves the fold state with which the fold of a neighbouring date begins.
 
 import { rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
-import { addDays } from '../../shared/utc-date.ts'
+import { NS_PER_MS, addDays } from '../../shared/utc-date.ts'
 import type { FoldOrder, Folding } from '../fold/fold-order.ts'
 import { hasFoldState } from '../fold/fold-state.ts'
 import { RawFolder } from '../fold/raw-folder.ts'
@@ -13,6 +13,8 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 /** Pause before a failed fold is retried, for instance while the disk is full. */
 const RETRY_MS = 20_000
 const REMIND_MS = 60 * 60 * 1000
+/** By then, a connection without a line of the next date has paused or ended, and lines are in a slice. */
+const AFTER_DATE_NS = 120_000_000_000n
 
 export interface SharedDatesOptions {
   readonly lake: string
@@ -39,6 +41,10 @@ export class SharedDates {
   readonly #dates = new Map<string, SharedDate>()
   readonly #folder: RawFolder
   #folding: Promise<void> | undefined
+  /** Aborts folds of dates that only this recorder has. */
+  readonly #aloneStop = new AbortController()
+  /** Seal epochs, by date. */
+  readonly #epochs = new Map<string, number>()
   #afterMs = 0
   #toldMs = Number.NEGATIVE_INFINITY
 
@@ -87,10 +93,26 @@ export class SharedDates {
     return rawSegmentOfName(name)?.recorder === this.#options.recorder
   }
 
-  /** Starts to fold dates that have new segments, unless that is under way: those of `open`, and those that are over. */
-  foldInBackground(open: readonly string[]): void {
+  /** Whether the date, or the one before it, was replaced: true once for each replacement. */
+  async isReplaced(date: string): Promise<boolean> {
+    const { lake, source } = this.#options
+    let isNew = false
+    for (const one of [addDays(date, -1), date]) {
+      const epoch = (await readManifest(lake, source, one))?.epoch ?? 0
+      isNew ||= epoch > (this.#epochs.get(one) ?? 0)
+      this.#epochs.set(one, epoch)
+    }
+    for (const one of this.#epochs.keys()) if (one < addDays(date, -2)) this.#epochs.delete(one)
+    return isNew
+  }
+
+  /**
+   * Starts to fold dates that have new segments, unless that is under way: those of `open`, and those that are over. `now` is the
+   * latest receive time (ns).
+   */
+  foldInBackground(open: readonly string[], now: bigint): void {
     if (performance.now() < this.#afterMs) return
-    this.#folding ??= this.#foldAll(this.#folder, open).finally(() => (this.#folding = undefined))
+    this.#folding ??= this.#foldAll(this.#folder, open, now).finally(() => (this.#folding = undefined))
   }
 
   /** Resolves when nothing is being folded. */
@@ -98,28 +120,27 @@ export class SharedDates {
     await this.#folding
   }
 
-  /** Folds the waiting shared dates. The next start folds dates of this recorder alone. */
+  /** Folds what waits, except dates that only this recorder has: the next start folds those. */
   async close(open: readonly string[]): Promise<void> {
+    this.#aloneStop.abort()
     await this.#folding
-    await this.#foldAll(this.#newFolder(1), open, ({ isAlone }) => !isAlone)
+    await this.#foldAll(this.#newFolder(1), open, undefined)
   }
 
-  async #foldAll(
-    folder: RawFolder,
-    open: readonly string[],
-    isMeant: (date: SharedDate) => boolean = () => true,
-  ): Promise<void> {
-    const waiting = [...this.#dates].filter(
-      ([date, shared]) =>
-        isMeant(shared) && (shared.state === 'over' || (shared.state === 'recorded' && open.includes(date))),
-    )
-    try {
-      for (const [date, shared] of waiting.toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  /** A date that only this recorder has waits until `now` shows which connections continue after it; without `now`, it is left out. */
+  async #foldAll(folder: RawFolder, open: readonly string[], now: bigint | undefined): Promise<void> {
+    for (const [date, shared] of [...this.#dates].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+      const { state, isAlone } = shared
+      if (state === 'done' || (state === 'recorded' && !open.includes(date))) continue
+      if (isAlone && (now === undefined || now < endOf(date) + AFTER_DATE_NS)) continue
+      try {
         await this.#fold(folder, date, shared)
-    } catch (error) {
-      this.#afterMs = performance.now() + RETRY_MS
-      const reason = error instanceof Error ? error.message : String(error)
-      this.#options.onWarning(`${reason} Its segments stay, and it is tried again.`)
+      } catch (error) {
+        if (isAlone && this.#aloneStop.signal.aborted) continue
+        this.#afterMs = performance.now() + RETRY_MS
+        const reason = error instanceof Error ? error.message : String(error)
+        this.#options.onWarning(`${reason} Its segments stay, and it is tried again.`)
+      }
     }
   }
 
@@ -130,19 +151,20 @@ export class SharedDates {
     const segments = await Promise.all(both.map((one) => segmentsOnDisk(lake, source, one)))
     const dates = shared.isAlone ? [date] : both
     const names = segments.join()
-    if (names === ',' || shared.folded === names) return
+    if (shared.isAlone && segments[0]!.length === 0) shared.state = 'done'
+    if (names === ',' || shared.folded === names || shared.state === 'done') return
     const rules = new Map(
       dates.map((one, index) => [one, { added: segments[index]!.filter((name) => this.isOwn(name)) }]),
     )
     for (const one of dates) onFold(one)
-    const outcome = await folder
-      .fold({ source, dates, rules, bounds, keepsNext: shared.isAlone })
-      .catch((error: unknown) => {
-        const reason = error instanceof Error ? error.message : String(error)
-        throw new Error(`Cannot fold ${source} ${date} from the segments of all recorders: ${reason}.`, {
-          cause: error,
-        })
+    const order = { source, dates, rules, bounds, keepsNext: shared.isAlone }
+    const signal = shared.isAlone ? this.#aloneStop.signal : undefined
+    const outcome = await folder.fold(order, signal).catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new Error(`Cannot fold ${source} ${date} from the segments of all recorders: ${reason}.`, {
+        cause: error,
       })
+    })
     if (outcome === 'later') return
     shared.folded = names
     if (shared.state === 'over') shared.state = 'done'
@@ -165,4 +187,9 @@ export class SharedDates {
     this.#toldMs = performance.now()
     this.#options.onWarning(text)
   }
+}
+
+/** The end of a UTC date, ns. */
+function endOf(date: string): bigint {
+  return BigInt(Date.parse(addDays(date, 1))) * NS_PER_MS
 }

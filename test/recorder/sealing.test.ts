@@ -41,7 +41,14 @@ async function lakeWithSlices(lake: string): Promise<void> {
 
 function hoursOf(lake: string, warnings: string[]): RawHours {
   const onWarning = (text: string): void => void warnings.push(text)
-  return new RawHours({ lake, source: SOURCE, recorder: RECORDER, isShared: () => false, onWarning })
+  return new RawHours({
+    lake,
+    source: SOURCE,
+    recorder: RECORDER,
+    isShared: () => false,
+    onDate: async () => {},
+    onWarning,
+  })
 }
 
 async function seal(hours: RawHours): Promise<void> {
