@@ -106,23 +106,19 @@ export class LineHours {
   #begin(line: LineTimes, time: number): void {
     const isReceived = Number.isNaN(line.ms)
     const first = this.#firstMs
-    // The recorder's clock is right, so the earlier receive times are right too.
-    if (this.#isFirstReceived && !isReceived && Math.abs(line.recvMs - line.ms) <= TOLERANCE_MS) {
-      this.#hourMs = hourOf(first)
-      this.#isFirstReceived = false
-      return
-    }
-    const isFirst = Number.isNaN(first) || (this.#isFirstReceived && !isReceived)
-    if (isFirst) {
+    const isBorneOut = time >= hourOf(first) - TOLERANCE_MS && time <= first + FIRST_GAP_MS_MAX
+    // If the recorder's clock is right, so are the earlier receive times, except one that this line contradicts.
+    const isClockRight = Math.abs(line.recvMs - line.ms) <= TOLERANCE_MS
+    const isRefuted = this.#isFirstReceived && !isReceived && !(isBorneOut && isClockRight)
+    if (Number.isNaN(first) || isRefuted) {
       this.#hourMs = undefined
       this.#lastMs = NaN
       this.#firstMs = time
       this.#isFirstReceived = isReceived
-      return
-    }
-    const isBorneOut = time >= hourOf(first) - TOLERANCE_MS && time <= first + FIRST_GAP_MS_MAX
-    if (isBorneOut) this.#hourMs = hourOf(first)
-    else this.#firstMs = time
+    } else if (isBorneOut) {
+      this.#hourMs = hourOf(first)
+      if (!isReceived) this.#isFirstReceived = false
+    } else this.#firstMs = time
   }
 
   #take(line: LineTimes, time: number): void {

@@ -140,6 +140,19 @@ test('the first time of the exchange corrects the hour that receive times gave',
   })
 })
 
+test('a first receive time that the first time of the exchange contradicts counts for nothing', () => {
+  for (const recvMs of [DAY + 1000 * MS_PER_DAY, at('11:00:00'), DAY - 60 * MS_PER_DAY]) {
+    const lines = [
+      { ms: NaN, recvMs },
+      both('10:00:00'),
+      both('10:00:01'),
+      both('11:00:00'),
+      both('11:00:01'),
+    ]
+    assert.deepEqual(pieces(lines), { cuts: [3], hours: [10, 11] })
+  }
+})
+
 test('a quiet night with heartbeats alone is filed under its hours', () => {
   const lines = [
     both('21:59:00'),
