@@ -1,0 +1,82 @@
+// A recorder takes over a date whose order-book files have no raw segments: it keeps the rows of all of them.
+
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { disconnectMark, openMark } from '../../server/feed/wal-mark.ts'
+import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { WAL_KIND } from '../../server/recorder/wal-record.ts'
+import { delta, snapshot } from '../support/kalshi-frames.ts'
+import { readSeries } from '../support/recorder-harness.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { writeWal } from '../support/wal-script.ts'
+import type { ScriptRecord } from '../support/wal-script.ts'
+
+const MARKETS = {
+  KXHIGHCHI: 'KXHIGHCHI-26JUN24-T90',
+  KXHIGHMIA: 'KXHIGHMIA-26JUN24-T95',
+  KXHIGHNY: 'KXHIGHNY-26JUN24-T82',
+}
+const CHANGES = 20
+
+/** One connection that brings changes of `markets` from `start` on. */
+function script(start: string, markets: readonly string[]): ScriptRecord[] {
+  const startMs = Date.parse(start)
+  const records: ScriptRecord[] = [{ kind: WAL_KIND.start, ms: startMs }]
+  const add = (ms: number, frame: unknown, kind: ScriptRecord['kind'] = WAL_KIND.frame): void => {
+    records.push({ kind, lane: 0, epoch: startMs, ms, frame })
+  }
+  add(startMs, openMark(), WAL_KIND.mark)
+  let seq = 0
+  for (const market_ticker of markets)
+    add(startMs + 5, snapshot(++seq, { market_ticker, yes_dollars_fp: [['0.4500', '90.00']] }))
+  for (let change = 1; change <= CHANGES; change++) {
+    const ms = startMs + change * 10_000
+    for (const market_ticker of markets) add(ms, delta(++seq, { market_ticker, ts_ms: ms }))
+  }
+  add(startMs + (CHANGES + 1) * 10_000, disconnectMark(), WAL_KIND.mark)
+  return records
+}
+
+async function record(lake: string, workDirectory: string, records: ScriptRecord[]): Promise<string[]> {
+  const warnings: string[] = []
+  const limit = await writeWal(workDirectory, 'kalshi', records)
+  const onWarning = (text: string): unknown => warnings.push(text)
+  const consolidation = await Consolidation.open({ lake, source: 'kalshi', workDirectory, onWarning })
+  while (await consolidation.advance(limit));
+  for (let left = 3; left > 0; left--) {
+    await consolidation.publish()
+    await consolidation.settled()
+  }
+  await consolidation.close()
+  return warnings
+}
+
+test('files without raw segments are kept, each series, also those that are recorded no more', async (t) => {
+  const [lake, before, after] = [
+    await temporaryDirectory(t),
+    await temporaryDirectory(t),
+    await temporaryDirectory(t),
+  ]
+  await record(lake, before, script('2026-06-24T10:00:00Z', Object.values(MARKETS)))
+  await rm(join(lake, 'raw'), { recursive: true })
+  const timesOf = async (series: string): Promise<bigint[]> =>
+    (await readSeries(lake, 'kalshi', series)).flatMap(({ event, ts }) => (event === 2 ? [ts] : []))
+  const earlier = new Map<string, bigint[]>()
+  for (const series of Object.keys(MARKETS)) earlier.set(series, await timesOf(series))
+  assert.deepEqual(
+    [...earlier.values()].map(({ length }) => length),
+    [CHANGES, CHANGES, CHANGES],
+  )
+
+  const recorded = [MARKETS.KXHIGHCHI, MARKETS.KXHIGHNY]
+  const warnings = await record(lake, after, script('2026-06-24T12:00:00Z', recorded))
+  assert.equal(warnings.filter((text) => text.includes('are kept as raw segments')).length, 3)
+  for (const [series, market] of Object.entries(MARKETS)) {
+    const times = await timesOf(series)
+    const added = recorded.includes(market) ? CHANGES : 0
+    assert.deepEqual(times.slice(0, CHANGES), earlier.get(series), series)
+    assert.equal(times.length, CHANGES + added, series)
+  }
+})
