@@ -16,7 +16,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const FOLDERS = ['server', 'workers', 'shared', 'clients', 'explorer', 'bench', 'test']
 const NAME = 'lunex'
 const EXCHANGE = `server/exchanges/${NAME}`
-const FILES = ['decoder.ts', 'exchange.ts', 'feed.ts', 'frame.ts', 'names.ts']
+const FILES = ['exchange.ts', 'feed.ts', 'frame.ts', 'names.ts']
 /** An entry, and what an import of the folder adds, each before a text that is there. */
 const LINES = [
   [
