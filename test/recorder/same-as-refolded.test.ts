@@ -7,6 +7,7 @@ import { readFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Folding } from '../../server/fold/fold-order.ts'
+import { FoldTally } from '../../server/fold/fold-tally.ts'
 import { disconnectMark, heardMark, openMark } from '../../server/feed/wal-mark.ts'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
@@ -194,7 +195,7 @@ for (const source of ['kalshi', 'polymarket'] as const) {
       const limit = await writeWal(work, source, script(source, random), { segmentBytes: 200_000 })
       const bounds = { sliceRows: 30, spillBytes: 4000, groupRows: 50 }
       // The fold of a date that is over would replace what is compared.
-      const folding: Folding = async () => await new Promise(() => {})
+      const folding: Folding = async () => ({ files: [], tally: new FoldTally(), days: [] })
       const options = { lake, source, workDirectory: work, bounds, folding }
       let consolidation = await Consolidation.open(options)
       while (await consolidation.advance(limit)) {
