@@ -200,6 +200,8 @@ export class Consolidation {
       const consolidation = new Consolidation(options, { ...begun, state })
       if ([...consolidation.#series.values()].every((series) => series.restorePart())) {
         if (state.hour !== undefined) await consolidation.#resume(state.hour)
+        // A recorder that was killed may have left the log before its checkpoint.
+        consolidation.#saved = state.position
         return consolidation
       }
       onWarning?.(

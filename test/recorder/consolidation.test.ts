@@ -173,26 +173,30 @@ test('a clock that is behind the log is told, once', async (t) => {
   }
 })
 
-test('an hour that is closed frees its segments', async (t) => {
-  const root = await temporaryDirectory(t)
-  const work = join(root, 'work')
-  const records = script(400, 3 * HOUR_MS)
-  // Within one date: half an hour each, from 22:10 on.
-  const from = [0, 1, 2, 3].map((part) =>
-    records.findIndex(({ ms }) => ms >= START_MS + (part * HOUR_MS) / 2),
-  )
-  let limit: WalPosition | undefined
-  for (const [index, begin] of from.slice(0, -1).entries())
-    limit = await writeWal(work, 'kalshi', records.slice(begin, from[index + 1]))
-  const consolidation = await open(join(root, 'lake'), work)
-  await readAll(consolidation, limit!)
-  await consolidation.close()
-  // The second one, of 22:40 to 23:10, has the words that closed the first hour.
-  assert.deepEqual(
-    (await listWalSegments(join(work, 'wal', 'kalshi'))).map(({ number }) => number),
-    [2, 3],
-  )
-})
+for (const isKilled of [false, true])
+  test(`an hour that is closed frees its segments${isKilled ? ', also those of a recorder that was killed' : ''}`, async (t) => {
+    const root = await temporaryDirectory(t)
+    const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+    const records = script(400, 3 * HOUR_MS)
+    // Within one date: half an hour each, from 22:10 on.
+    const from = [0, 1, 2, 3].map((part) =>
+      records.findIndex(({ ms }) => ms >= START_MS + (part * HOUR_MS) / 2),
+    )
+    let limit: WalPosition | undefined
+    for (const [index, begin] of from.slice(0, -1).entries())
+      limit = await writeWal(work, 'kalshi', records.slice(begin, from[index + 1]))
+    const killed = await open(lake, work)
+    await readAll(killed, limit!)
+    const numbers = async (): Promise<number[]> =>
+      (await listWalSegments(join(work, 'wal', 'kalshi'))).map(({ number }) => number)
+    assert.deepEqual(await numbers(), [1, 2, 3])
+    const consolidation = isKilled ? await open(lake, work) : killed
+    await readAll(consolidation, limit!)
+    await consolidation.close()
+    // The second one, of 22:40 to 23:10, has the words that closed the first hour.
+    assert.deepEqual(await numbers(), [2, 3])
+    if (isKilled) await killed.close()
+  })
 
 for (const lost of ['its part files', 'its checkpoint'] as const) {
   test(`a recorder that has lost ${lost} goes on from the lake with nothing missing`, async (t) => {
