@@ -1,13 +1,17 @@
 // Keeps the rows of an order-book file without raw segments (a file of version 0.1) as raw lines, so that the date can be folded
 // together with what is recorded from then on.
 
+import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import type { FileMetaData } from 'hyparquet'
+import { lobFilePath, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { EVENT_CLEAR, EVENT_SET, LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { fillColumn, footerValue, readLobFooter, readRowGroup } from '../lake/lob-file-reading.ts'
+import { directoryNames, seriesDates } from '../lake/series-dates.ts'
 import { eventText, rowText, seriesText } from '../raw/segment-lines.ts'
 import type { KeptRow } from '../raw/segment-lines.ts'
 import { SegmentWriter } from '../raw/segment-writer.ts'
@@ -24,6 +28,15 @@ export interface KeptFile {
   readonly recorder: string
 }
 
+export interface OldFiles {
+  readonly lake: string
+  readonly source: LobSource
+  readonly date: string
+  /** The recorder that takes over the date. */
+  readonly recorder: string
+  readonly onWarning?: ((text: string) => void) | undefined
+}
+
 interface TimedRow extends KeptRow {
   readonly ts: bigint
 }
@@ -32,6 +45,40 @@ interface TimedRow extends KeptRow {
 interface RowsOfHour {
   readonly hour: number
   readonly rows: readonly TimedRow[]
+}
+
+/** Recorder names of kept rows begin so. */
+const KEPT = 'kept'
+
+/** Whether a segment has the rows of a file. */
+export function isKeptSegment(name: string): boolean {
+  return rawSegmentOfName(name)?.recorder.startsWith(KEPT) === true
+}
+
+/** A recorder's name for the rows of one file: those of two files, or of two machines, are never taken for one. */
+function keptName(recorder: string, series: string): string {
+  return `${KEPT}${createHash('sha256').update(`${recorder} ${series}`).digest('hex').slice(0, 16)}`
+}
+
+/**
+ * Keeps the rows of all files that a date without raw segments has, except samples. Returns whether there are any.
+ * @throws {Error} that names a file that cannot be read
+ */
+export async function keepOldFiles(old: OldFiles): Promise<boolean> {
+  const { lake, source, date, recorder, onWarning } = old
+  let areKept = false
+  for await (const { source: of, series, dates } of seriesDates(lake, directoryNames)) {
+    if (of !== source || !dates.includes(date)) continue
+    const path = lobFilePath(lake, source, series, date)
+    if ((await lakeFileFacts(path))?.isSample === true) {
+      onWarning?.(`${path} was a sample: the recording replaces it`)
+      continue
+    }
+    await keepRows({ lake, source, series, path, recorder: keptName(recorder, series) })
+    areKept = true
+    onWarning?.(`The rows of ${path}, which had no raw segments, are kept as raw segments.`)
+  }
+  return areKept
 }
 
 /**

@@ -30,7 +30,7 @@ export async function* seriesDates(
 }
 
 /** The names in a directory, sorted; none if there is no directory. */
-export async function namesIn(directory: string): Promise<string[]> {
+export async function directoryNames(directory: string): Promise<string[]> {
   try {
     return (await readdir(directory)).toSorted()
   } catch (error) {

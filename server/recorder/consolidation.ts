@@ -2,10 +2,8 @@
 // open date up to date. Every finished file depends on the lines alone, never on the time at which they are read; so reading the
 // log again gives the same bytes.
 
-import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { lobFilePath, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
@@ -14,12 +12,10 @@ import { exchangeOf } from '../exchanges/registry.ts'
 import type { Folding } from '../fold/fold-order.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
 import { FoldTally } from '../fold/fold-tally.ts'
-import { keepRows } from '../fold/kept-rows.ts'
+import { isKeptSegment, keepOldFiles } from '../fold/kept-rows.ts'
 import { OwnConnections } from '../fold/own-connections.ts'
 import { GRACE_NS } from '../fold/own-times.ts'
-import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
-import { namesIn, seriesDates } from '../lake/series-dates.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
 import { rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { seriesText } from '../raw/segment-lines.ts'
@@ -70,9 +66,6 @@ export interface ConsolidationFigures {
   /** The latest receive time read, ms since the epoch. */
   readonly heardMs: number
 }
-
-/** Recorder names for kept rows of files of version 0.1 begin so. */
-const KEPT = 'kept'
 
 /** The initial state of a consolidation. */
 interface Beginning {
@@ -421,23 +414,8 @@ export class Consolidation {
   async #keepOldFiles(date: string): Promise<void> {
     if (this.#hadRaw.has(date)) return
     const { lake, source, onWarning } = this.#options
-    for await (const one of seriesDates(lake, namesIn)) {
-      if (one.source !== source || !one.dates.includes(date)) continue
-      const path = lobFilePath(lake, source, one.series, date)
-      if ((await lakeFileFacts(path))?.isSample === true) {
-        onWarning?.(`${path} was a sample: the recording replaces it`)
-        continue
-      }
-      await keepRows({
-        lake,
-        source,
-        series: one.series,
-        path,
-        recorder: keptName(this.#recorder, one.series),
-      })
-      this.#shared.add(date)
-      onWarning?.(`The rows of ${path}, which had no raw segments, are kept as raw segments.`)
-    }
+    const recorder = this.#recorder
+    if (await keepOldFiles({ lake, source, date, recorder, onWarning })) this.#shared.add(date)
     this.#hadRaw.add(date)
   }
 
@@ -536,19 +514,10 @@ export class Consolidation {
   }
 }
 
-/** A recorder's name for the rows of one file: those of two files, or of two machines, are never taken for one. */
-function keptName(recorder: string, series: string): string {
-  return `${KEPT}${createHash('sha256').update(`${recorder} ${series}`).digest('hex').slice(0, 16)}`
-}
-
-function isOfKept(name: string): boolean {
-  return rawSegmentOfName(name)?.recorder.startsWith(KEPT) === true
-}
-
 /** Dates that have at least one segment of a recording. */
 async function datesWithSegments(lake: string, source: LobSource): Promise<string[]> {
   const dates: string[] = []
   for (const date of await rawDates(lake, source))
-    if (!(await segmentsOnDisk(lake, source, date)).every(isOfKept)) dates.push(date)
+    if (!(await segmentsOnDisk(lake, source, date)).every(isKeptSegment)) dates.push(date)
   return dates
 }
