@@ -21,7 +21,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { writeWal } from '../support/wal-script.ts'
 import type { ScriptRecord } from '../support/wal-script.ts'
 
-const SEEDS = runs(6, 100, 'REFOLD_RUNS')
+const SEEDS = runs(3, 60, 'REFOLD_RUNS')
 const ONLY = process.env['REFOLD_SEED']
 const MINUTE_MS = 60_000
 const MARKETS = ['KXHIGHNY-26JUN24-T82', 'KXHIGHNY-26JUN24-B81.5', 'KXHIGHCHI-26JUN24-T90'] as const
