@@ -105,6 +105,8 @@ class Recording {
   async #take(limit: WalPosition): Promise<void> {
     while (await this.#consolidation.advance(limit));
     await this.#consolidation.publish()
+    // Hours go by faster here than they are sealed.
+    await this.#consolidation.settled()
   }
 
   #newStore(): TailedStore {
