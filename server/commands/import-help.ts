@@ -4,7 +4,7 @@ import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import { exchanges } from '../exchanges/registry.ts'
 import { wrapText } from './terminal.ts'
 
-const LINE_WIDTH = 119
+const LINE_WIDTH = 115
 /** Where descriptions begin, how wide their lines are, and where the variables stand behind them. */
 const DESCRIPTION_COLUMN = 30
 const DESCRIPTION_WIDTH = 47
@@ -33,7 +33,7 @@ const GAPS = wrapText(
   `A book is known from its snapshot until a message may be missing. These make books unknown until their next snapshot: ` +
     `a gap in ${NUMBERED.join(' and ')} sequence numbers, the end of a recording while another continues, a skipped line ` +
     `(unless sequence numbers show that nothing is missing), a level below zero, the end of a subscription, and a line ` +
-    `that a recorder writes when it loses its connection, ${TITLED[0]!.disconnectLine} ` +
+    `that a recorder writes after a lost connection, ${TITLED[0]!.disconnectLine} ` +
     `(${OTHER_DISCONNECTS.join('; ')}). The gap begins after the last known message.`,
   LINE_WIDTH,
 )
@@ -112,8 +112,8 @@ less than half is known. The same messages always produce the same bytes.
 A date that is sealed, or that version 0.1 wrote without raw segments, cannot be added to. Import everything recorded of
 it at once with --replace.
 
-Exit codes: 0 done, 1 failed or interrupted (nothing was written, unless it says so) or no message of the exchange in the
-input, 2 wrong usage.
+Exit codes: 0 done, 1 failed or interrupted (nothing was written, unless it says so) or no message of the exchange in
+the input, 2 wrong usage.
 
 Example
   bookcast import --source ${lobSources()[0]} --lake ./lake recordings/*.ndjson.gz
