@@ -503,7 +503,7 @@ export class Consolidation {
     this.#saved = position
   }
 
-  /** Removes the log before the checkpoint. Every closed hour is one segment, so it is no longer needed. */
+  /** Removes the log before the checkpoint: the raw segments have its lines. */
   async #removeLog(): Promise<void> {
     const saved = this.#saved
     if (saved === undefined) return

@@ -16,7 +16,7 @@ export interface SmallDisk {
   readonly path: string
   /** Takes every byte that is left. */
   fill(): Promise<void>
-  /** Gives back what was taken, or so many bytes of it. */
+  /** Frees the space that was filled, or so many bytes of it. */
   free(bytes?: number): Promise<void>
 }
 

@@ -39,6 +39,15 @@ export async function lakeHashes(lake: string): Promise<Map<string, string>> {
   return hashes
 }
 
+/** The order-book files in which two lakes differ, each with how `found` differs from `expected`, by path. */
+export async function differingFiles(expected: string, found: string): Promise<string[]> {
+  const [wanted, there] = [await lakeHashes(expected), await lakeHashes(found)]
+  const names = [...new Set([...wanted.keys(), ...there.keys()])].toSorted((a, b) => (a < b ? -1 : 1))
+  return names
+    .filter((name) => wanted.get(name) !== there.get(name))
+    .map((name) => `${name}: ${!there.has(name) ? 'absent' : wanted.has(name) ? 'other bytes' : 'too many'}`)
+}
+
 /** Temporary files below the lake: what a run has left behind. */
 export async function strayEntries(lake: string): Promise<string[]> {
   const entries = await readdir(lake, { recursive: true, withFileTypes: true }).catch(() => [])

@@ -22,7 +22,7 @@ import {
 import type { CaseOutcome } from './case-runs.ts'
 import { isTold, possibleCuts, randomCut } from './cuts.ts'
 import type { Cut } from './cuts.ts'
-import { lakeHashes, readLake, strayEntries } from './lake-reader.ts'
+import { differingFiles, readLake, strayEntries } from './lake-reader.ts'
 import { recordedWorld } from './recording-model.ts'
 import type { RecordedWorld } from './recording-model.ts'
 import { referenceOf } from './reference.ts'
@@ -82,7 +82,7 @@ async function runCase(
     const wholeFailures = await judge(wholeLake, recorded, reference, 'whole')
     const cutLake = await lakeOf(join(directory, 'cut'), world, cut.imports, random)
     const stray = (await strayEntries(cutLake)).map((name) => `${name} was left behind`)
-    const differing = await byteFailures(wholeLake, cutLake)
+    const differing = await differingFiles(wholeLake, cutLake)
     const failures = [...wholeFailures, ...(await judge(cutLake, recorded, reference, 'cut'))]
     const lost = failures.filter((failure) => failure.includes('lost: '))
     const invented = failures.filter((failure) => !failure.includes('lost: '))
@@ -104,16 +104,6 @@ async function runCase(
   } finally {
     await rm(directory, { recursive: true, force: true })
   }
-}
-
-async function byteFailures(wholeLake: string, cutLake: string): Promise<string[]> {
-  const [expected, found] = [await lakeHashes(wholeLake), await lakeHashes(cutLake)]
-  const names = [...new Set([...expected.keys(), ...found.keys()])].toSorted((a, b) => (a < b ? -1 : 1))
-  return names
-    .filter((name) => expected.get(name) !== found.get(name))
-    .map(
-      (name) => `${name}: ${!found.has(name) ? 'absent' : expected.has(name) ? 'other bytes' : 'too many'}`,
-    )
 }
 
 async function compared(
