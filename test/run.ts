@@ -115,7 +115,15 @@ testTogether(${JSON.stringify(Object.fromEntries(names))})
 const given = process.argv.slice(2)
 const options = given.filter((argument) => argument.startsWith('--'))
 const named = given.filter((argument) => !argument.startsWith('--'))
-const runner = ['--test', `--test-concurrency=${PROCESSES_AT_ONCE}`, ...options]
+/** The log as the runner writes it, then the failed tests. Options for other reporters replace both. */
+const REPORTERS = [
+  `--test-reporter=${process.stdout.isTTY ? 'spec' : 'tap'}`,
+  '--test-reporter-destination=stdout',
+  `--test-reporter=${new URL('support/failed-tests.js', import.meta.url).href}`,
+  '--test-reporter-destination=stderr',
+]
+const reporters = options.some((option) => option.startsWith('--test-reporter')) ? [] : REPORTERS
+const runner = ['--test', `--test-concurrency=${PROCESSES_AT_ONCE}`, ...reporters, ...options]
 const directory = makeDirectory()
 const files =
   named.length === 1
