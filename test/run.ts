@@ -8,7 +8,7 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, wr
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { IS_FULL_EFFORT } from './support/effort.ts'
+import { IS_FULL_EFFORT, IS_WHOLE_EFFORT } from './support/effort.ts'
 import { COLD_THREADS, PLAIN_PROMISES, START_FLAGS } from './support/start-flags.ts'
 
 /** More than processors: most tests wait now and then. */
@@ -85,11 +85,11 @@ function grouped(files: readonly string[]): [key: string, files: string[]][] {
 }
 
 /**
- * A directory for everything that the run writes, whatever is left there gone with it: in memory in the quick gear, where
- * the system offers enough, since a disk costs a third of what many tests do, and waiting. With full effort on the disk.
+ * A directory for everything that the run writes, whatever is left there gone with it: in memory, where the system offers
+ * enough, since a disk costs a third of what many tests do, and waiting. With the whole effort on the disk.
  */
 function makeDirectory(): string {
-  const isRoomy = !IS_FULL_EFFORT && existsSync(MEMORY) && freeBytes(MEMORY) >= MEMORY_BYTES_MIN
+  const isRoomy = !IS_WHOLE_EFFORT && existsSync(MEMORY) && freeBytes(MEMORY) >= MEMORY_BYTES_MIN
   const path = mkdtempSync(join(isRoomy ? MEMORY : tmpdir(), 'bookcast-tests-'))
   // PostgreSQL's server has a user of its own.
   chmodSync(path, 0o711)

@@ -17,6 +17,8 @@ if (found === undefined)
 
 const SHARE = found
 export const IS_FULL_EFFORT = SHARE > 0
+/** Whether everything is repeated as often as it takes: on the disk, whose waits belong to what is tried. */
+export const IS_WHOLE_EFFORT = SHARE === 1
 
 /** `skip` of a test that the quick gear leaves out. */
 export const inFullGear: false | string = IS_FULL_EFFORT ? false : 'with full effort'
