@@ -85,6 +85,13 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
     },
   ],
   [
+    'export',
+    {
+      summary: 'export years of a lake in parts, to a directory or a bucket',
+      load: async () => (await import('./commands/export.ts')).exportCommand,
+    },
+  ],
+  [
     'record',
     {
       summary: "record exchanges' order books into a lake",

@@ -82,6 +82,8 @@ export interface LobTask {
   /** Null when there is no catalogue or it knows nothing of them. */
   readonly catalogue: LobCatalogueEntry | null
   readonly validation: LobValidation
+  /** The rows of an export are not limited. */
+  readonly isUnlimited?: boolean
   /** Null for the thread that leads the answer. */
   readonly assistance: LobAssistance | null
   /** Where the thread says which file it waits for (file-watch.ts). */
@@ -100,6 +102,8 @@ export interface LobWarmTask {
 export interface LobHead extends StreamHead {
   /** Requested dates that have no file, ascending. */
   readonly missingDates: readonly string[]
+  /** The files that it is made of, below the lake's root. */
+  readonly files: readonly string[]
   /** Names the query, the files and whatever else the bytes of the answer depend on. */
   readonly identity: string
   /** When the newest of its files was written, ms since the epoch. */

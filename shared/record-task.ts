@@ -91,7 +91,8 @@ export interface RememberedVersions {
 /** The Piscina task. `port` is transferred. With `headOnly` the answer is planned and checked but no chunk is sent. */
 export interface RecordTask {
   readonly lake: string
-  readonly store: StoreAddress
+  /** Null where the lake alone is read. */
+  readonly store: StoreAddress | null
   readonly query: RecordQuery
   readonly headOnly: boolean
   /** Null for an answer that cannot be named: its range moves with the clock, or the store is away. */
@@ -122,6 +123,8 @@ export interface RecordHead extends StreamHead {
   readonly nextOffset: number | null
   /** Names the query, the files, the state of the store and whatever else the bytes depend on; null without a name. */
   readonly identity: string | null
+  /** The lake files that the plan reads, below the lake's root. */
+  readonly files: readonly string[]
   /** What an answer that is made of lake files alone was made of: as long as it is there it is right. Else null. */
   readonly seenFiles: readonly SeenFile[] | null
   /** The client or the server holds this very answer: no chunk follows. */

@@ -57,10 +57,18 @@ export interface StreamSection {
   readonly isOver: boolean
 }
 
+/** Instants of the first and the last row, both included, ms since the epoch. */
+export interface RowSpan {
+  readonly firstMs: number
+  readonly lastMs: number
+}
+
 /** The worker has made all that is its part; `rows` is what it really wrote. */
 export interface StreamEnd {
   readonly kind: 'end'
   readonly rows: number
+  /** Of order books, candles and observations that have rows. */
+  readonly span?: RowSpan | undefined
 }
 
 /** The request failed. Before `head` it becomes a problem+json answer, after it the connection is destroyed. */

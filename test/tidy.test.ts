@@ -28,6 +28,7 @@ const FLOORS = [
   ['server/endpoints', 'server/ingest', 'server/recorder'],
   ['server/compaction', 'server/sample-data', 'server/verify', 'server/metrics'],
   ['server/sync'],
+  ['server/export'],
   ['server/collect'],
   ['server/service'],
   ['server/commands'],

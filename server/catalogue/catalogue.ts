@@ -166,7 +166,11 @@ export class Catalogue {
   }
 
   /** What the catalogue can tell an order-book worker; null when it knows nothing of what is asked. */
-  findForLob({ market, series, dates }: LobQuery): LobCatalogueEntry | null {
+  findForLob({
+    market,
+    series,
+    dates,
+  }: Pick<LobQuery, 'market' | 'series' | 'dates'>): LobCatalogueEntry | null {
     const rows = this.#lobMarkets(market, series)
     const first = rows[0]
     if (first === undefined) return null

@@ -1,17 +1,14 @@
 // `bookcast status`: how current each source is, what the recorders do, what is missing, failing or running full. It may
 // be asked beside a running server: an embedded store that another process has is asked through that process.
 
-import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
+import { join } from 'node:path'
 import { pino } from 'pino'
 import { StorageWatch, type StorageFigures } from '../health/storage-watch.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { readRecorderStatus } from '../recorder/recorder-status.ts'
 import { readSourceStatus } from '../ingest/source-status.ts'
 import { newestRowsOf } from '../storage/newest-rows.ts'
-import { DataDirectoryLocked } from '../storage/data-directory-lock.ts'
-import { Postgres } from '../storage/postgres.ts'
 import type { Command } from './command.ts'
 import { isDirectory, isStoreThere, mustBeDirectory, noStoreIn } from './directories.ts'
 import {
@@ -22,7 +19,7 @@ import {
 } from '../options/options.ts'
 import { newestLines, recorderTable, sourceTable, storageLines } from './status-text.ts'
 import { readStoreOptions, STORE_OPTIONS, type StorePlace } from '../storage/store-options.ts'
-import { openMigratedStore } from './open-store.ts'
+import { openSharedStore } from './open-store.ts'
 import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
@@ -51,8 +48,6 @@ ${describeOptions(OPTIONS)}
 `
 
 const SILENT = pino({ level: 'silent' })
-/** Statements of a process that has other things to do may wait so long. */
-const WAIT_MS = 15_000
 
 export const statusCommand: Command = async (args, { env, stdout }) => {
   const options = parseOptions(args, env, OPTIONS)
@@ -77,7 +72,7 @@ async function storeLines(settings: StorePlace, isOptional: boolean): Promise<st
     if (!isOptional) throw new Error(noStoreIn(settings))
     return `${noStoreIn(settings)}\n`
   }
-  const store = await openStore(settings)
+  const store = await openSharedStore(settings)
   try {
     const nowMs = SYSTEM_CLOCK.nowMs()
     const sources = sourceTable(await readSourceStatus(store.postgres, nowMs))
@@ -92,32 +87,6 @@ async function mustBeThere(options: ParsedOptions): Promise<void> {
   const [lake, work] = [options.get('lake'), options.get('work')]
   if (lake === undefined || (work !== undefined && (await isDirectory(work.text)))) return
   await mustBeDirectory(lake)
-}
-
-/** The store, or a connection to the process that has it. */
-async function openStore(
-  options: StorePlace,
-): Promise<{ readonly postgres: Postgres; close(): Promise<void> }> {
-  try {
-    return await openMigratedStore(options)
-  } catch (error) {
-    if (!(error instanceof DataDirectoryLocked)) throw error
-    const socketPath = reachablePath(error.socketPath, options.dataDirectory)
-    if (socketPath === undefined) throw error
-    const postgres = new Postgres({
-      address: { kind: 'embedded', socketPath },
-      poolSize: 1,
-      statementTimeoutMs: WAIT_MS,
-      connectTimeoutMs: WAIT_MS,
-    })
-    return { postgres, close: () => postgres.close(0) }
-  }
-}
-
-/** The owner's path may be relative to where the owner was started; its sockets lie in the directory where they fit. */
-function reachablePath(socketPath: string, dataDirectory: string): string | undefined {
-  const paths = [join(dataDirectory, 'sockets', 'clients'), ...(isAbsolute(socketPath) ? [socketPath] : [])]
-  return paths.find((path) => existsSync(path))
 }
 
 function workDirectoryOf(options: ParsedOptions, lake: string | null): string | null {

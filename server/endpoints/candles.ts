@@ -29,7 +29,7 @@ import {
 
 const PATH = '/api/v1/candles'
 
-const CANDLE_PARAMETERS = [
+export const CANDLE_PARAMETERS = [
   { name: 'market', in: 'query', description: 'Market ticker.', schema: { type: 'string' } },
   { name: 'event', in: 'query', description: 'Event ticker.', schema: { type: 'string' } },
   STATION_PARAMETER,
@@ -82,7 +82,7 @@ const CANDLE_PARAMETERS = [
 
 type CandleParameters = typeof CANDLE_PARAMETERS
 
-const candleRule: ParameterRule<CandleParameters> = ({ values }, report) => {
+export const candleRule: ParameterRule<CandleParameters> = ({ values }, report) => {
   for (const name of ['market', 'event', 'station', 'series'] as const) checkName(name, values[name], report)
   checkLimit(values, report)
   checkInstantRange(values, RECORD_RANGE_MS_DEFAULT, report)
@@ -91,7 +91,8 @@ const candleRule: ParameterRule<CandleParameters> = ({ values }, report) => {
     report('aggregate', `aggregate must be a multiple of interval (${interval}), not ${aggregate}.`)
 }
 
-function candleQueryOf(
+/** The query of parameter values that have passed their declarations and `candleRule`. */
+export function candleQueryOf(
   values: ParameterValues<CandleParameters>,
   range: ReturnType<typeof instantRange>,
 ): CandleQuery {

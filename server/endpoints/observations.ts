@@ -26,7 +26,7 @@ import {
 
 const PATH = '/api/v1/observations'
 
-const OBSERVATION_PARAMETERS = [
+export const OBSERVATION_PARAMETERS = [
   STATION_PARAMETER,
   ...INSTANT_RANGE_PARAMETERS,
   {
@@ -50,13 +50,14 @@ const OBSERVATION_PARAMETERS = [
 
 type ObservationParameters = typeof OBSERVATION_PARAMETERS
 
-const observationRule: ParameterRule<ObservationParameters> = ({ values }, report) => {
+export const observationRule: ParameterRule<ObservationParameters> = ({ values }, report) => {
   checkName('station', values.station, report)
   checkLimit(values, report)
   checkInstantRange(values, RECORD_RANGE_MS_DEFAULT, report)
 }
 
-function observationQueryOf(values: ParameterValues<ObservationParameters>, nowMs: number): ObservationQuery {
+/** The query of parameter values that have passed their declarations and `observationRule`. */
+export function observationQueryOf(values: ParameterValues<ObservationParameters>, nowMs: number): ObservationQuery {
   return {
     kind: 'observations',
     station: values.station === undefined ? null : stationCode(values.station),

@@ -15,7 +15,7 @@ export type Compression = Exclude<ContentCoding, 'identity'>
 
 // Level 1: bodies are made on the fly, and rows of digits shrink nearly as much as at the default level in a fraction
 // of the time.
-const GZIP_OPTIONS = { level: 1, chunkSize: COMPRESSED_CHUNK_BYTES }
+export const GZIP_OPTIONS = { level: 1, chunkSize: COMPRESSED_CHUNK_BYTES }
 
 /** What Node 22.15 adds to zlib, which the types of Node 20 lack. */
 interface ZstdFunctions {

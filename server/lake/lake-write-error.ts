@@ -9,10 +9,14 @@ const READING_CALLS = new Set(['read', 'fstat', 'close'])
 const CAUSES_MAX = 5
 
 /**
- * A sentence for an error met while writing below `lake`, with the system's code and the place in it; `undefined` for any
+ * A sentence for an error met while writing below `lake` (or another directory, called `noun`), with the system's code and the place in it; `undefined` for any
  * other error (one of the program, or one about a path outside the lake). Errors wrapped as `cause` are looked into.
  */
-export function describeLakeWriteError(error: unknown, lake: string): string | undefined {
+export function describeLakeWriteError(
+  error: unknown,
+  lake: string,
+  noun = 'the lake',
+): string | undefined {
   const found = systemErrorOf(error)
   if (found === undefined) return undefined
   const { path, dest, syscall = '' } = found
@@ -23,7 +27,7 @@ export function describeLakeWriteError(error: unknown, lake: string): string | u
   if (path === undefined ? READING_CALLS.has(syscall) : place === undefined && !isAboveLake) return undefined
   const reason = linkToNowhere(code, place ?? path ?? lake) ?? REASONS[code]?.(place ?? path ?? lake)
   const at = path === undefined || path === lake ? code : `${code} at ${place ?? path}`
-  return reason === undefined ? undefined : `the lake ${lake} cannot be written: ${reason} (${at})`
+  return reason === undefined ? undefined : `${noun} ${lake} cannot be written: ${reason} (${at})`
 }
 
 interface SystemError {

@@ -3,6 +3,7 @@
 // check them independently of the service's ETag.
 
 import { createHash } from 'node:crypto'
+import { extname } from 'node:path'
 import type { Readable } from 'node:stream'
 import {
   type _Object as S3Object,
@@ -35,7 +36,6 @@ const SHA256_KEY = 'sha256'
 const NOT_IMPLEMENTED = 501
 /** The character after the slash: no key below `raw/` comes after `raw0`. */
 const AFTER_SLASH = '0'
-const PARQUET_TYPE = 'application/vnd.apache.parquet'
 const CONNECT_TIMEOUT_MS = 10_000
 // Without a logger the SDK writes to the console. Every error of importance reaches the caller.
 const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore }
@@ -271,9 +271,15 @@ export class S3Store implements ObjectStore {
   }
 }
 
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  '.json': 'application/json',
+  '.gz': 'application/gzip',
+  '.csv': 'text/csv',
+  '.parquet': 'application/vnd.apache.parquet',
+}
+
 function contentTypeOf(key: string): string {
-  if (key.endsWith('.json')) return 'application/json'
-  return key.endsWith('.gz') ? 'application/gzip' : PARQUET_TYPE
+  return CONTENT_TYPES[extname(key)] ?? 'text/plain'
 }
 
 /** The MD5 an ETag is. It is none for multipart uploads (`…-12`) and for objects encrypted with a key of a service. */

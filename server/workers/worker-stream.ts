@@ -6,6 +6,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { CHUNK_WINDOW, WORKER_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
 import {
   markLent,
+  type RowSpan,
   type ServerMessage,
   type StreamChunk,
   type StreamHead,
@@ -45,6 +46,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   #section = -1
   #window = CHUNK_WINDOW
   #rows: number | null = null
+  #span: RowSpan | undefined
   /** The worker's buffers by their numbers. */
   readonly #buffers = new Map<number, SharedArrayBuffer>()
   #lent: number | undefined
@@ -76,6 +78,11 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   /** Rows of the complete answer; null until it is complete. */
   get rows(): number | null {
     return this.#rows
+  }
+
+  /** Of the complete answer; undefined where the worker does not say it. */
+  get span(): RowSpan | undefined {
+    return this.#span
   }
 
   /** Resolves when the head is there and the first chunk or the end has followed it. */
@@ -183,6 +190,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
       if (message.isOver) this.#endedSections.add(message.section)
     } else if (message.kind === 'end') {
       this.#rows = message.rows
+      this.#span = message.span
       this.#isComplete = true
     } else this.#failure ??= new ApiError(message.code, message.detail, { errors: message.errors })
     if (message.kind === 'end' || message.kind === 'error') this.#armTermination()

@@ -78,6 +78,7 @@ test('a day counts as closed two days after its end, in files a day old', () => 
     kind: 'head',
     rows: 1,
     missingDates: [],
+    files: [],
     identity: 'i',
     isHeld: false,
     sections: null,

@@ -19,6 +19,7 @@ const HEAD: LobHead = {
   kind: 'head',
   rows: 3,
   missingDates: [],
+  files: [],
   identity: 'i',
   writtenAtMs: 0,
   isHeld: false,

@@ -198,6 +198,7 @@ export default async function run(task: LobTask | LobWarmTask): Promise<void> {
     kind: 'head',
     rows: figure(words, 'rows', sectionCount || figure(words, 'bytes', 100)),
     missingDates,
+    files: [],
     identity,
     writtenAtMs: figure(words, 'written', Date.now()),
     isHeld,

@@ -5,7 +5,14 @@ import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { contentIdentity } from '../../shared/content-identity.ts'
 import { LOB_SECTION_CHUNKS_MAX } from '../../shared/limits.ts'
-import { takeSection, type LobHead, type LobTask, type LobWarmTask } from '../../shared/lob-task.ts'
+import {
+  takeSection,
+  type LobHead,
+  type LobQuery,
+  type LobTask,
+  type LobWarmTask,
+} from '../../shared/lob-task.ts'
+import type { RowSpan } from '../../shared/stream-task.ts'
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
 import { prepareDecompression } from './decompress.ts'
@@ -80,7 +87,7 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
       `There is no order-book file of ${query.source} series ${series} for ${dates}.`,
     )
   }
-  refuseTooManyRows(query, plan)
+  if (task.isUnlimited !== true) refuseTooManyRows(query, plan)
   const ids = [...new Set(plan.dates.flatMap(({ markets }) => markets.map(({ id }) => id)))].toSorted(
     (left, right) => (left < right ? -1 : 1),
   )
@@ -116,7 +123,7 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     const { stream, job: wholeJob } = open(textPlan ?? planSink(query, ids))
     const rows = await writeSnapshots(wholeJob, plan)
     if (rows !== plan.rows) throw new Error(`planned ${plan.rows} rows but wrote ${rows}`)
-    stream.end(rows)
+    stream.end(rows, spanOf(query, plan))
   } else {
     const { stream, job: sectionJob } = open(textPlan)
     const shared = assistance?.sections ?? head.sections
@@ -124,20 +131,36 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
       progress.hasTakenSection = true
       return takeSection(shared)
     }
-    if (assistance === null) await lead(stream, sectionJob, sections, take)
-    else await assist(stream, sectionJob, sections, take)
+    if (assistance === null) {
+      const rows = await lead(sectionJob, sections, take)
+      stream.end(rows, spanOf(query, plan))
+    } else await assist(stream, sectionJob, sections, take)
   }
 }
 
 /** Writes what comes before the first row, and then those sections that no assistant gets hold of. */
 async function lead(
-  stream: ChunkStream,
   job: SnapshotJob<SectionSink>,
   sections: readonly Section[],
   take: () => number,
-): Promise<void> {
+): Promise<number> {
   await job.sink.begin()
-  stream.end(await writeSections(job, sections, take))
+  return await writeSections(job, sections, take)
+}
+
+/** The first and the last tick that a row of the plan has. */
+function spanOf({ intervalS }: LobQuery, { dates }: LobPlan): RowSpan | undefined {
+  let span: RowSpan | undefined
+  for (const { startSeconds, markets } of dates)
+    for (const { firstTick, lastTick } of markets) {
+      const firstMs = (startSeconds + firstTick * intervalS) * 1000
+      const lastMs = (startSeconds + lastTick * intervalS) * 1000
+      span = {
+        firstMs: Math.min(firstMs, span?.firstMs ?? firstMs),
+        lastMs: Math.max(lastMs, span?.lastMs ?? lastMs),
+      }
+    }
+  return span
 }
 
 /** Writes those sections that this thread gets hold of, until none is wanted of it any more. */
@@ -167,6 +190,7 @@ function headOf(
     kind: 'head',
     rows: plan.rows,
     missingDates: plan.missingDates,
+    files: dates.flatMap((date) => files.get(date)?.name ?? []),
     identity,
     writtenAtMs: dates.reduce((latest, date) => Math.max(latest, files.get(date)?.writtenAtMs ?? 0), 0),
     isHeld: held.includes(identity) || held.includes('*'),

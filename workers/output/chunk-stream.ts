@@ -7,6 +7,7 @@ import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_GROWTH, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
 import {
   markLent,
+  type RowSpan,
   type ServerMessage,
   type StreamHead,
   type WorkerMessage,
@@ -161,10 +162,10 @@ export class ChunkStream {
   }
 
   /** Sends what is left and says that the answer is complete. */
-  end(rows: number): void {
+  end(rows: number, span?: RowSpan): void {
     this.throwIfCancelled()
     this.#send()
-    this.#post({ kind: 'end', rows })
+    this.#post({ kind: 'end', rows, span })
   }
 
   /** Gives the buffers back to the thread. Nothing may be written or sent afterwards. */

@@ -27,6 +27,7 @@ export class AnswerIdentity {
   readonly #validation: RecordValidation | null
   #name: string | null = null
   #seenFiles: readonly SeenFile[] | null = null
+  #files: readonly string[] = []
 
   constructor(query: RecordQuery, validation: RecordValidation | null) {
     this.#query = query
@@ -43,6 +44,11 @@ export class AnswerIdentity {
     return this.#name
   }
 
+  /** The lake files that the plan settled last reads. */
+  get files(): readonly string[] {
+    return this.#files
+  }
+
   /** What an answer of lake files alone was made of, under the name settled last. */
   get seenFiles(): readonly SeenFile[] | null {
     return this.#seenFiles
@@ -53,6 +59,7 @@ export class AnswerIdentity {
    * @throws {AnswerHeld}
    */
   settle({ parts, facts, lakeOnly }: AnswerSources): void {
+    this.#files = parts.map(({ name }) => name)
     if (this.#validation === null) return
     const { held, kept } = this.#validation
     const seed = lakeOnly === undefined ? this.#validation.seed : this.#validation.lakeSeed

@@ -57,6 +57,7 @@ export async function makeCandlePlan(
   const parts: IndexedPart[] = []
   for (const part of found) parts.push(await context.candleIndex.of(part, signal))
   const isHotIn = (fromMs: number, toMs: number): boolean =>
+    context.hasStore &&
     !selection.isEmpty &&
     !isCovered(
       parts.map(({ part }) => part),

@@ -39,7 +39,7 @@ export async function makeObservationPlan(
   const found = findParts(context.lake, { dataset: 'observations', scopes, fromMs, toMs }, manifest)
   const parts: LakePart[] = []
   for (const part of found) parts.push(await context.observationLake.checked(part, signal))
-  const isHot = !isCovered(parts, scopes, fromMs, toMs)
+  const isHot = context.hasStore && !isCovered(parts, scopes, fromMs, toMs)
   const overlapping = parts.filter((part) => part.fromMs < toMs && part.toMs > fromMs)
   return {
     manifest,

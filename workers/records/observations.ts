@@ -202,7 +202,12 @@ class PageCut {
       column instanceof Float64Array ? column.subarray(from, from + count) : column.slice(from, from + count),
     )
     convertUnits(this.fields, columns, this.#query.units)
-    return { rows: count, columns, zoneOf: (row) => this.#zoneOf(rows.station.at(from + row)!) }
+    return {
+      rows: count,
+      columns,
+      span: { firstMs: rows.observedMs[from]!, lastMs: this.last.observedMs },
+      zoneOf: (row) => this.#zoneOf(rows.station.at(from + row)!),
+    }
   }
 }
 

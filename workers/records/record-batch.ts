@@ -3,6 +3,7 @@
 // or still in the vector that DuckDB gave, where the encoder can take them from it.
 
 import type { RecordField } from '../../shared/record-field.ts'
+import type { RowSpan } from '../../shared/stream-task.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
 import type { TextVector } from './duck-vectors.ts'
 
@@ -11,6 +12,8 @@ export type ColumnValues = Float64Array | readonly (string | null)[] | TextVecto
 export interface RecordBatch {
   readonly rows: number
   readonly columns: readonly ColumnValues[]
+  /** Of candles and observations. */
+  readonly span?: RowSpan
   /** The zone of each row's labels; UTC where it is left out. */
   readonly zoneOf?: (row: number) => TimeZone
 }

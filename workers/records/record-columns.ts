@@ -44,6 +44,7 @@ export async function* candleBatches(
         columns: fields.map(({ name }, index) =>
           candleColumn(rows, interval, name, from, to, arrays[index]!),
         ),
+        span: { firstMs: rows.endMs[from]!, lastMs: rows.endMs[to - 1]! },
         zoneOf: (row) => labelZone(rows.market[from + row]!),
       }
     }

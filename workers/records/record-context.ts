@@ -34,27 +34,34 @@ export class RecordContext {
   readonly candleManifest = new ManifestCache('candles')
   readonly observationManifest = new ManifestCache('observations')
   readonly seriesStations = new SeriesStations()
-  readonly #store: StatementRunner
+  readonly #store: StatementRunner | null
   readonly #zones = new Map<string, TimeZone>()
 
-  constructor(lake: string, store: StoreAddress, duck = new DuckLake()) {
+  /** Without a store (null) the lake alone is read: no statement has a row. */
+  constructor(lake: string, store: StoreAddress | null, duck = new DuckLake()) {
     this.lake = lake
     const checks = new FileChecks()
     this.candleIndex = new CandleIndex(duck, checks)
     this.candleLake = new CandleLake(duck)
     this.observationLake = new ObservationLake(duck, checks)
-    this.#store = new StatementRunner({
-      address: store,
-      applicationName: 'bookcast records',
-      connections: RECORD_STORE_CONNECTIONS,
-      statementTimeoutMs: STORE_STATEMENT_TIMEOUT_MS_DEFAULT,
-      connectTimeoutMs: STORE_CONNECT_TIMEOUT_MS_DEFAULT,
-    })
+    this.#store =
+      store &&
+      new StatementRunner({
+        address: store,
+        applicationName: 'bookcast records',
+        connections: RECORD_STORE_CONNECTIONS,
+        statementTimeoutMs: STORE_STATEMENT_TIMEOUT_MS_DEFAULT,
+        connectTimeoutMs: STORE_CONNECT_TIMEOUT_MS_DEFAULT,
+      })
+  }
+
+  get hasStore(): boolean {
+    return this.#store !== null
   }
 
   /** Runs statements for one request. */
   reader(signal: AbortSignal): RunStatement {
-    return this.#store.reader(signal)
+    return this.#store?.reader(signal) ?? (async () => [])
   }
 
   zone(name: string): TimeZone {

@@ -11,7 +11,7 @@ import type {
   RecordTask,
   RecordWarmTask,
 } from '../../shared/record-task.ts'
-import type { WorkerThreadData } from '../../shared/stream-task.ts'
+import type { RowSpan, WorkerThreadData } from '../../shared/stream-task.ts'
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
 import { watchFiles } from '../lake/watched-files.ts'
@@ -77,7 +77,7 @@ export default async function runRecordTask(
 
 /** The request is to be asked of a thread for bulk work. */
 function sendMisplaced(port: RecordTask['port']): void {
-  const nothing = { rows: 0, nextOffset: null, identity: null, isHeld: false, seenFiles: null }
+  const nothing = { rows: 0, nextOffset: null, identity: null, isHeld: false, files: [], seenFiles: null }
   port.postMessage({ kind: 'head', ...nothing, isMisplaced: true } satisfies RecordHead)
   port.postMessage({ kind: 'end', rows: 0 })
 }
@@ -90,6 +90,7 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
     rows,
     nextOffset: hasMore ? query.offset + rows : null,
     identity: request.identity.name,
+    files: request.identity.files,
     seenFiles: request.identity.seenFiles,
     isHeld: planned === undefined,
     isMisplaced: false,
@@ -103,11 +104,14 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
   try {
     const encoder = encoderOf(query, stream)
     let written = 0
+    let span: RowSpan | undefined
     await encoder.begin()
     for await (const batch of batches()) {
       stream.throwIfCancelled()
       await encoder.write(batch)
       written += batch.rows
+      if (batch.span !== undefined)
+        span = { firstMs: span?.firstMs ?? batch.span.firstMs, lastMs: batch.span.lastMs }
       // The thread's other requests get their turn.
       await setImmediate()
     }
@@ -115,7 +119,7 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
     if (written < rows || (hasMore && written > rows))
       throw new Error(`planned ${rows} rows but wrote ${written}`)
     await encoder.finish()
-    stream.end(written)
+    stream.end(written, span)
   } finally {
     stream.close()
   }

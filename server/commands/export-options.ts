@@ -1,0 +1,150 @@
+// The options of `bookcast export`, and what its commands have in common.
+
+import { availableParallelism } from 'node:os'
+import { stationCode } from '../endpoints/record-parameters.ts'
+import { formatsOffered } from '../export/export-plan.ts'
+import {
+  DATASETS,
+  type DateRange,
+  type ExportDataset,
+  datasetNames,
+  type ParameterTexts,
+} from '../export/export-query.ts'
+import type { ExportTarget } from '../export/export-target.ts'
+import { openExportTarget } from '../export/open-target.ts'
+import { PartThreads } from '../export/part-threads.ts'
+import {
+  choiceOption,
+  dateOption,
+  integerOption,
+  type OptionDeclaration,
+  type OptionText,
+  type ParsedOptions,
+} from '../options/options.ts'
+import { UsageError } from '../options/usage-error.ts'
+import { STORE_OPTIONS } from '../storage/store-options.ts'
+import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
+import { mustBeDirectory } from './directories.ts'
+
+/** Parts that one process makes at once. */
+const CONCURRENCY_MAX = 64
+
+function parameter(name: string, placeholder: string, description: string): OptionDeclaration {
+  const env = `BOOKCAST_EXPORT_${name.toUpperCase()}`
+  return { name, placeholder, description, env, isNotInFile: true }
+}
+
+const LAKE = { name: 'lake', placeholder: '<dir>', description: 'the lake; required', env: 'BOOKCAST_LAKE' }
+
+/** How the target is reached. */
+export const TARGET_OPTIONS: readonly OptionDeclaration[] = [
+  ...S3_OPTIONS,
+  { name: 'region', placeholder: '<name>', description: "the bucket's region", env: 'AWS_REGION' },
+]
+
+const CONCURRENCY: OptionDeclaration = {
+  name: 'concurrency',
+  placeholder: '<n>',
+  description: 'parts at once. Default: as many as there are processors',
+  env: 'BOOKCAST_EXPORT_CONCURRENCY',
+}
+
+/** The parameters of the endpoints. */
+const PARAMETERS: readonly OptionDeclaration[] = [
+  parameter('source', '<exchange>', 'lob: the exchange, as in a request'),
+  parameter('interval', '<n>', 'lob: seconds from snapshot to snapshot; candles: minutes of a candle'),
+  parameter('levels', '<n>', 'lob: book levels per side'),
+  parameter('nulls', '<true|false>', 'lob: null for what a quote does not have'),
+  parameter('aggregate', '<minutes>', 'candles: roll up to so many minutes'),
+  parameter('type', '<type>', 'observations: METAR or SPECI alone'),
+  parameter('units', '<system>', 'observations: raw, metric or imperial'),
+  parameter('tz', '<zone>', 'candles, observations: zone of the time labels. Default: UTC'),
+  parameter('columns', '<a,b>', 'columns in the order wanted. Default: all'),
+]
+
+export const PLAN_OPTIONS: readonly OptionDeclaration[] = [
+  LAKE,
+  { ...parameter('dataset', '<name>', `${datasetNames().join(', ')}`), default: datasetNames()[0]! },
+  parameter('series', '<a,b>', 'lob, candles: series. Default: all that the lake has'),
+  parameter('station', '<a,b>', 'observations: stations. Default: all that the lake has'),
+  parameter('from', '<date>', 'first UTC date; required'),
+  parameter('to', '<date>', 'last UTC date; required'),
+  ...PARAMETERS,
+  {
+    ...parameter('format', '<name>', `${formatsOffered().join(', ')} (compressed by gzip: ndjson)`),
+    default: formatsOffered()[0]!,
+  },
+  parameter('out', '<place>', 's3://bucket/prefix or a directory; required'),
+  CONCURRENCY,
+  ...STORE_OPTIONS,
+  ...TARGET_OPTIONS,
+]
+
+export const RUN_OPTIONS: readonly OptionDeclaration[] = [LAKE, CONCURRENCY, ...TARGET_OPTIONS]
+
+export const PART_OPTIONS: readonly OptionDeclaration[] = [
+  LAKE,
+  parameter('index', '<n>', 'the part, from 0 on; required'),
+  ...TARGET_OPTIONS,
+]
+
+/** What is planned. */
+export interface PlanSettings {
+  readonly dataset: ExportDataset
+  readonly scopes: readonly string[] | null
+  readonly range: DateRange
+  readonly parameters: ParameterTexts
+  readonly target: OptionText
+}
+
+/** @throws {UsageError} */
+export function readPlanSettings(options: ParsedOptions): PlanSettings {
+  const dataset = choiceOption(options.demand('dataset'), datasetNames())
+  const { scopeName, parameters: names } = DATASETS[dataset]
+  const own = new Set<string>([scopeName, ...names])
+  const optional = ['series', 'station', ...PARAMETERS.map(({ name }) => name)]
+  const foreign = optional
+    .map((name) => options.get(name))
+    .find((option, at) => option !== undefined && !own.has(optional[at]!))
+  if (foreign !== undefined) throw new UsageError(`${foreign.origin} is no option of --dataset ${dataset}`)
+  const format = choiceOption(options.demand('format'), formatsOffered())
+  const texts = names.flatMap((name) => {
+    const text = options.get(name)?.text
+    return text === undefined ? [] : [[name, text] as const]
+  })
+  const range = { from: readDate('from', options), to: readDate('to', options) }
+  if (range.to < range.from)
+    throw new UsageError(`--to must not be before --from; ${range.to} is before ${range.from}`)
+  const scopes = options.get(scopeName)?.text.split(',') ?? null
+  return {
+    dataset,
+    scopes: dataset === 'observations' ? (scopes?.map(stationCode) ?? null) : scopes,
+    range,
+    parameters: { ...Object.fromEntries(texts), format },
+    target: options.demand('out'),
+  }
+}
+
+/** @throws {UsageError} */
+function readDate(name: string, options: ParsedOptions): string {
+  const option = options.demand(name)
+  return dateOption(option) ?? option.text
+}
+
+/** The place of an export. @throws {UsageError} */
+export function openTarget(place: OptionText, options: ParsedOptions): ExportTarget {
+  return openExportTarget(place.text, { ...readPlace(place, options), region: options.get('region')?.text })
+}
+
+/** Threads over the lake of the options. They must be closed. */
+export async function openThreads(options: ParsedOptions, threads: number): Promise<PartThreads> {
+  const lake = options.demand('lake')
+  await mustBeDirectory(lake)
+  return new PartThreads({ lake: lake.text, threads })
+}
+
+/** @throws {UsageError} */
+export function readConcurrency(options: ParsedOptions): number {
+  const given = options.get('concurrency')
+  return given === undefined ? availableParallelism() : integerOption(given, 1, CONCURRENCY_MAX)
+}

@@ -1,0 +1,274 @@
+// `bookcast export`: the command lines around server/export.
+
+import { isAbsolute, resolve } from 'node:path'
+import { ApiError } from '../../shared/errors.ts'
+import { finishExport, verifyExport } from '../export/export-manifest.ts'
+import { type ExportPlan, partAt, readPlan } from '../export/export-plan.ts'
+import type { ExportTarget } from '../export/export-target.ts'
+import { planExport } from '../export/planning.ts'
+import { type PartRecord, runPart } from '../export/run-part.ts'
+import { StoreFacts } from '../export/store-facts.ts'
+import {
+  describeOptions,
+  integerOption,
+  type OptionDeclaration,
+  parseOptions,
+  type ParsedOptions,
+} from '../options/options.ts'
+import { UsageError } from '../options/usage-error.ts'
+import { readStoreOptions } from '../storage/store-options.ts'
+import { inParallel } from '../sync/in-parallel.ts'
+import { parsePlace } from '../sync/sync-place.ts'
+import { SYSTEM_CLOCK } from '../tasks/clock.ts'
+import type { Command, CommandIo } from './command.ts'
+import { isStoreThere } from './directories.ts'
+import {
+  PART_OPTIONS,
+  PLAN_OPTIONS,
+  openTarget,
+  openThreads,
+  readConcurrency,
+  readPlanSettings,
+  RUN_OPTIONS,
+  TARGET_OPTIONS,
+} from './export-options.ts'
+import { ExportProgress } from './export-progress.ts'
+import { openSharedStore } from './open-store.ts'
+import { showHelp } from './terminal.ts'
+
+const MIB = 1024 * 1024
+const PROBLEMS_SHOWN = 20
+const PART_INDEX_MAX = 100_000_000
+
+const HELP = `Usage: bookcast export plan --lake <dir> --from <date> --to <date> --out <place> [options] > plan.json
+       bookcast export run plan.json --lake <dir> [options]
+       bookcast export part plan.json --index <n> --lake <dir> [options]
+       bookcast export finish plan.json [options]
+       bookcast export verify <place> [options]
+
+Exports order books, candles or observations of a lake, without limits of rows, to a directory or a bucket.
+
+plan writes a plan to stdout: the parts (a date of a series' order books, a month of its candles, a year of a station's
+observations), the lake files that they are made of, and what is left out. It reads the lake alone and asks the store, where there
+is one, for close times and for rows that are not in the lake yet. part makes one part, the same bytes on any machine. finish
+writes manifest.json and SHA256SUMS when all parts are there. run does all of that in one process. All of them may be repeated:
+what is there already stays. verify reads every byte of an export.
+
+Options of plan:
+${describeOptions(PLAN_OPTIONS)}
+
+Options of run:
+${describeOptions(RUN_OPTIONS)}
+
+Options of part:
+${describeOptions(PART_OPTIONS)}
+
+Options of finish and verify:
+${describeOptions(TARGET_OPTIONS)}
+
+Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage or a plan that does not fit.
+`
+
+/** A command behind `export`. `place` is its plan or what it verifies. */
+interface ExportCommand {
+  readonly options: readonly OptionDeclaration[]
+  readonly takes: string | null
+  readonly run: (options: ParsedOptions, io: CommandIo, place: string) => Promise<number>
+}
+
+const COMMANDS: ReadonlyMap<string, ExportCommand> = new Map([
+  ['plan', { options: PLAN_OPTIONS, takes: null, run: plan }],
+  ['part', { options: PART_OPTIONS, takes: 'a plan', run: part }],
+  ['finish', { options: TARGET_OPTIONS, takes: 'a plan', run: finish }],
+  ['run', { options: RUN_OPTIONS, takes: 'a plan', run }],
+  ['verify', { options: TARGET_OPTIONS, takes: 'a directory or s3://bucket/prefix', run: verify }],
+])
+
+export const exportCommand: Command = async ([name = '--help', ...args], io) => {
+  if (name === '--help' || name === '-h') return showHelp(HELP, io.stdout)
+  const command = COMMANDS.get(name)
+  if (command === undefined)
+    throw new UsageError(`export takes ${[...COMMANDS.keys()].join(', ')}, not ${JSON.stringify(name)}`)
+  const isPlaceGiven = command.takes !== null && args[0]?.startsWith('-') === false
+  const options = parseOptions(isPlaceGiven ? args.slice(1) : args, io.env, command.options)
+  if (options.help) return showHelp(HELP, io.stdout)
+  if (command.takes !== null && !isPlaceGiven)
+    throw new UsageError(`${command.takes} must be given: bookcast export ${name} <${command.takes}>`)
+  try {
+    return await command.run(options, io, args[0] ?? '')
+  } catch (error) {
+    if (io.signal?.aborted === true) {
+      io.stderr.write(`bookcast export ${name}: interrupted; the next run goes on from here\n`)
+      return 1
+    }
+    const isWrongUse = error instanceof ApiError && error.errors.length > 0
+    throw isWrongUse ? new UsageError(error.message) : error
+  }
+}
+
+async function plan(options: ParsedOptions, io: CommandIo): Promise<number> {
+  const settings = readPlanSettings(options)
+  // Only the place is checked.
+  openTarget(settings.target, options).close()
+  const place = readStoreOptions(options)
+  const threads = await openThreads(options, readConcurrency(options))
+  const store = (await isStoreThere(place)) ? await openSharedStore(place) : null
+  let progress: ExportProgress | undefined
+  try {
+    const made = await planExport({
+      ...settings,
+      target: targetText(settings.target.text),
+      threads,
+      store: store && new StoreFacts(store.postgres),
+      nowMs: SYSTEM_CLOCK.nowMs(),
+      signal: signalOf(io),
+      onPart(_, total) {
+        progress ??= io.stderr.isTTY ? new ExportProgress(io.stderr, 'planning', total, total) : undefined
+        progress?.add(1)
+      },
+    })
+    progress?.stop()
+    io.stdout.write(`${JSON.stringify(made, null, 2)}\n`)
+    io.stderr.write(planText(made))
+    return 0
+  } finally {
+    progress?.stop()
+    await store?.close()
+    await threads.close()
+  }
+}
+
+/** A directory as every process finds it, wherever it was started. */
+function targetText(text: string): string {
+  return parsePlace(text)?.kind === 's3' || isAbsolute(text) ? text : resolve(text)
+}
+
+function planText({
+  parts,
+  rows,
+  estimated_bytes: bytes,
+  left_out: left,
+  store_asked: isAsked,
+}: ExportPlan): string {
+  const lines = left.slice(0, PROBLEMS_SHOWN).map(({ scope, from, to, reason, rows: count }) => {
+    const dates = from === to ? from : `${from} to ${to}`
+    return `left out: ${scope} ${dates}: ${reason.replaceAll('_', ' ')}${count === undefined ? '' : ` (${count})`}\n`
+  })
+  if (left.length > lines.length) lines.push(`and ${left.length - lines.length} more\n`)
+  if (!isAsked)
+    lines.push(
+      'no store was asked: rows that are not in the lake yet, and close times of markets, are unknown\n',
+    )
+  return `${parts.length} parts, ${rows} rows, about ${mib(bytes)}\n${lines.join('')}`
+}
+
+async function part(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
+  const plan = await readPlan(path)
+  const index = integerOption(options.demand('index'), 0, PART_INDEX_MAX)
+  partAt(plan, index)
+  const target = targetOf(plan, options)
+  const threads = await openThreads(options, 1)
+  try {
+    io.stdout.write(`${partText(await runPart(plan, index, { threads, target }, signalOf(io)))}\n`)
+    return 0
+  } finally {
+    target.close()
+    await threads.close()
+  }
+}
+
+async function run(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
+  const plan = await readPlan(path)
+  const { parts, estimated_bytes: bytes } = plan
+  const target = targetOf(plan, options)
+  const threads = await openThreads(options, readConcurrency(options))
+  const progress = new ExportProgress(io.stderr, `exporting ${parts.length} parts`, parts.length, bytes)
+  // The first failure ends the others: what is wrong with one part is mostly wrong with all.
+  const failing = new AbortController()
+  const signal = AbortSignal.any([signalOf(io), failing.signal])
+  const tools = { threads, target, onBytes: (count: number) => progress.add(count) }
+  let failure: unknown
+  try {
+    await inParallel([...parts.keys()], { parallel: threads.threads, signal }, async (index) => {
+      try {
+        progress.part(partText(await runPart(plan, index, tools, signal)))
+      } catch (error) {
+        failure ??= error
+        failing.abort()
+        throw error
+      }
+    }).catch((error: unknown) => {
+      throw failure ?? error
+    })
+    progress.stop()
+    return await finished(plan, target, io)
+  } finally {
+    progress.stop()
+    target.close()
+    await threads.close()
+  }
+}
+
+async function finish(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
+  const plan = await readPlan(path)
+  const target = targetOf(plan, options)
+  try {
+    return await finished(plan, target, io)
+  } finally {
+    target.close()
+  }
+}
+
+async function finished(plan: ExportPlan, target: ExportTarget, io: CommandIo): Promise<number> {
+  const { parts, rows, bytes } = await described(target, () => finishExport(plan, target, signalOf(io)))
+  io.stdout.write(`${target.name}: ${parts.length} parts, ${rows} rows, ${mib(bytes)}\n`)
+  return 0
+}
+
+async function verify(options: ParsedOptions, io: CommandIo, place: string): Promise<number> {
+  const target = openTarget({ text: place, origin: 'export verify' }, options)
+  let progress: ExportProgress | undefined
+  try {
+    const check = await described(target, () =>
+      verifyExport(target, signalOf(io), (_, total) => {
+        progress ??= io.stderr.isTTY ? new ExportProgress(io.stderr, 'reading', total, total) : undefined
+        progress?.add(1)
+      }),
+    )
+    progress?.stop()
+    const { problems, parts, bytes } = check
+    for (const problem of problems.slice(0, PROBLEMS_SHOWN)) io.stderr.write(`${problem}\n`)
+    if (problems.length > PROBLEMS_SHOWN) io.stderr.write(`and ${problems.length - PROBLEMS_SHOWN} more\n`)
+    io.stdout.write(`${parts} parts, ${mib(bytes)}, ${problems.length} problems\n`)
+    return problems.length === 0 ? 0 : 1
+  } finally {
+    progress?.stop()
+    target.close()
+  }
+}
+
+/** Work on a target, whose failures become sentences. */
+async function described<Value>(target: ExportTarget, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work()
+  } catch (error) {
+    const sentence = target.describe(error)
+    throw sentence === undefined ? error : new Error(sentence, { cause: error })
+  }
+}
+
+function targetOf({ target }: ExportPlan, options: ParsedOptions): ExportTarget {
+  return openTarget({ text: target, origin: 'the plan' }, options)
+}
+
+function signalOf({ signal }: CommandIo): AbortSignal {
+  return signal ?? new AbortController().signal
+}
+
+function partText({ key, rows, bytes }: PartRecord): string {
+  return `${key}: ${rows} rows, ${mib(bytes)}`
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / MIB).toFixed(1)} MiB`
+}

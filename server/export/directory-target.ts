@@ -1,0 +1,77 @@
+// An export in a directory. A file is written beside its place under a temporary name and renamed.
+
+import { createReadStream } from 'node:fs'
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import { noneThere } from '../../shared/errno.ts'
+import { syncDirectory } from '../lake/durable-file.ts'
+import { describeLakeWriteError } from '../lake/lake-write-error.ts'
+import { temporaryPath } from '../lake/temporary-file.ts'
+import type { ExportTarget } from './export-target.ts'
+
+const READ_BYTES = 1024 * 1024
+
+export class DirectoryTarget implements ExportTarget {
+  readonly name: string
+
+  constructor(root: string) {
+    this.name = resolve(root)
+  }
+
+  async scratchPath(key: string): Promise<string> {
+    const path = this.#path(key)
+    await mkdir(dirname(path), { recursive: true })
+    return temporaryPath(path)
+  }
+
+  async put(key: string, scratch: string): Promise<void> {
+    await rename(scratch, this.#path(key))
+    await syncDirectory(dirname(this.#path(key)))
+  }
+
+  async write(key: string, text: string): Promise<void> {
+    const scratch = await this.scratchPath(key)
+    try {
+      await writeFile(scratch, text, { flush: true })
+      await this.put(key, scratch)
+    } finally {
+      await rm(scratch, { force: true })
+    }
+  }
+
+  async stat(key: string) {
+    const found = await stat(this.#path(key)).catch(noneThere)
+    return found === undefined ? undefined : { bytes: found.size, sha256: null }
+  }
+
+  async read(key: string) {
+    const isThere = (await this.stat(key)) !== undefined
+    return isThere ? createReadStream(this.#path(key), { highWaterMark: READ_BYTES }) : undefined
+  }
+
+  async *list(): AsyncGenerator<string, void, void> {
+    for (const entry of await readdir(this.name, { recursive: true, withFileTypes: true })) {
+      if (entry.isDirectory()) continue
+      yield relative(this.name, join(entry.parentPath, entry.name)).replaceAll('\\', '/')
+    }
+  }
+
+  async sweep(keys: readonly string[]): Promise<void> {
+    for (const key of keys) {
+      const directory = dirname(this.#path(key))
+      for (const name of (await readdir(directory).catch(noneThere)) ?? [])
+        if (name.startsWith(`.${basename(key)}.`) && name.endsWith('.tmp'))
+          await rm(join(directory, name), { force: true })
+    }
+  }
+
+  describe(error: unknown): string | undefined {
+    return describeLakeWriteError(error, this.name, 'the target')
+  }
+
+  close(): void {}
+
+  #path(key: string): string {
+    return join(this.name, ...key.split('/'))
+  }
+}

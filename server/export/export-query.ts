@@ -1,0 +1,124 @@
+// From the parameters of an export to the query of one part: that of the HTTP request with the same parameters for the
+// part's date, month or year, made by the code of the endpoint, but without a limit of rows.
+
+import { periodInstants } from '../../shared/lake-layout.ts'
+import { RECORD_RANGE_MS_DEFAULT } from '../../shared/limits.ts'
+import type { LobQuery } from '../../shared/lob-task.ts'
+import type { CandleQuery, ObservationQuery } from '../../shared/record-task.ts'
+import { utcDateOf, utcDatesBetween } from '../../shared/utc-date.ts'
+import { CANDLE_PARAMETERS, candleQueryOf, candleRule } from '../endpoints/candles.ts'
+import { LOB_PARAMETERS, lobQueryOf, lobRule } from '../endpoints/lob-parameters.ts'
+import { OBSERVATION_PARAMETERS, observationQueryOf, observationRule } from '../endpoints/observations.ts'
+import { instantRange } from '../endpoints/record-parameters.ts'
+import { ParameterParser } from '../query/parameter-parser.ts'
+
+/** More than any part has. */
+const PART_ROWS_MAX = 1_000_000_000
+
+/** Names and texts of parameters, as in a request. */
+export type ParameterTexts = Readonly<Record<string, string>>
+
+/** First and last UTC date. */
+export interface DateRange {
+  readonly from: string
+  readonly to: string
+}
+
+export type PartQuery = LobQuery | CandleQuery | ObservationQuery
+
+/** How a dataset is cut into parts, and what an export takes of its endpoint's parameters. */
+interface DatasetParts {
+  /** What the directory of a part is called: `series=…/date=…`. */
+  readonly scopeName: 'series' | 'station'
+  readonly periodName: 'date' | 'month' | 'year'
+  /** The parameters that an export takes. */
+  readonly parameters: readonly string[]
+  /** The periods that may have rows of a range, ascending. */
+  readonly periodsOf: (range: DateRange) => readonly string[]
+  /** Every parameter of the export with its defaults. @throws {ApiError} that names the wrong ones */
+  readonly complete: (texts: ParameterTexts, range: DateRange) => ParameterTexts
+  readonly queryOf: (texts: ParameterTexts, range: DateRange, scope: string, period: string) => PartQuery
+}
+
+const FORM = ['format', 'columns'] as const
+const LOB = new ParameterParser(LOB_PARAMETERS, lobRule)
+const CANDLES = new ParameterParser(CANDLE_PARAMETERS, candleRule)
+const OBSERVATIONS = new ParameterParser(OBSERVATION_PARAMETERS, observationRule)
+const LOB_NAMES = ['source', 'interval', 'levels', 'nulls', ...FORM]
+const CANDLE_NAMES = ['interval', 'aggregate', 'tz', ...FORM]
+const OBSERVATION_NAMES = ['type', 'units', 'tz', ...FORM]
+
+function rawQuery(texts: ParameterTexts): string {
+  return new URLSearchParams(texts).toString()
+}
+
+/** Parsed values as texts again, of these names. */
+function textsOf(values: object, names: readonly string[]): ParameterTexts {
+  const known = Object.entries(values).filter(([name, value]) => names.includes(name) && value !== undefined)
+  return Object.fromEntries(known.map(([name, value]) => [name, String(value)]))
+}
+
+/** The part of a query's range that lies within a period. */
+function within<Query extends CandleQuery | ObservationQuery>(query: Query, period: string): Query {
+  const { fromMs, toMs } = periodInstants(period)
+  return {
+    ...query,
+    fromMs: Math.max(query.fromMs, fromMs),
+    toMs: Math.min(query.toMs, toMs),
+    limit: PART_ROWS_MAX,
+  }
+}
+
+function candleQuery(texts: ParameterTexts, range: DateRange, series: string): CandleQuery {
+  const values = CANDLES.parse(rawQuery({ ...texts, ...range, series }), {})
+  return candleQueryOf(values, instantRange(values, 0, RECORD_RANGE_MS_DEFAULT))
+}
+
+/** The months or years, which have so many characters of a date, of the instants of a range. */
+function periodsOf({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }, length: number) {
+  const dates = utcDatesBetween(utcDateOf(fromMs), utcDateOf(toMs - 1))
+  return [...new Set(dates.map((date) => date.slice(0, length)))]
+}
+
+export const DATASETS = {
+  lob: {
+    scopeName: 'series',
+    periodName: 'date',
+    parameters: LOB_NAMES,
+    periodsOf: ({ from, to }) => utcDatesBetween(from, to),
+    complete: (texts, { from }) =>
+      textsOf(LOB.parse(rawQuery({ ...texts, date: from, series: 'any' }), {}), LOB_NAMES),
+    queryOf: (texts, _, series, date) => lobQueryOf(LOB.parse(rawQuery({ ...texts, date, series }), {})),
+  },
+  candles: {
+    scopeName: 'series',
+    periodName: 'month',
+    parameters: CANDLE_NAMES,
+    // A candle belongs to the month of its end: the last one of a range may end with the first instant of another month.
+    periodsOf: (range) => periodsOf(candleQuery({}, range, 'any'), 'YYYY-MM'.length),
+    complete: (texts, range) => textsOf(CANDLES.parse(rawQuery({ ...texts, ...range }), {}), CANDLE_NAMES),
+    queryOf: (texts, range, series, month) => within(candleQuery(texts, range, series), month),
+  },
+  observations: {
+    scopeName: 'station',
+    periodName: 'year',
+    parameters: OBSERVATION_NAMES,
+    periodsOf: ({ from, to }) =>
+      periodsOf({ fromMs: Date.parse(from), toMs: Date.parse(to) + 1 }, 'YYYY'.length),
+    complete: (texts, range) =>
+      textsOf(OBSERVATIONS.parse(rawQuery({ ...texts, ...range }), {}), OBSERVATION_NAMES),
+    queryOf: (texts, range, station, year) =>
+      within(observationQueryOf(OBSERVATIONS.parse(rawQuery({ ...texts, ...range, station }), {}), 0), year),
+  },
+} as const satisfies Readonly<Record<string, DatasetParts>>
+
+export type ExportDataset = keyof typeof DATASETS
+
+export function datasetNames(): readonly ExportDataset[] {
+  return Object.keys(DATASETS) as ExportDataset[]
+}
+
+/** Whether a part is one of order books. */
+export function isLobQuery(query: PartQuery): query is LobQuery {
+  return 'dates' in query
+}

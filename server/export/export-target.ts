@@ -1,0 +1,92 @@
+// Where an export goes: a directory or a bucket below a prefix. An object appears under its key only when it is whole.
+
+import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import { pumpBytes } from '../sync/transfer-pump.ts'
+import { backOffMs, TRANSFER_BACK_OFF } from '../tasks/back-off.ts'
+import { SYSTEM_CLOCK } from '../tasks/clock.ts'
+
+/** A finished file and the digests of its bytes. */
+export interface FileDigests {
+  readonly bytes: number
+  readonly sha256: string
+  readonly md5: string
+}
+
+/** An object as the target tells it without reading it. */
+export interface TargetObject {
+  readonly bytes: number
+  /** Null where it does not say it. */
+  readonly sha256: string | null
+}
+
+export interface ExportTarget {
+  /** For messages. */
+  readonly name: string
+  /** Where the file of a key is made before it is put. Whoever makes it removes it. */
+  scratchPath(key: string): Promise<string>
+  /** Puts a finished scratch file under its key. */
+  put(key: string, scratch: string, digests: FileDigests, signal: AbortSignal): Promise<void>
+  write(key: string, text: string, signal: AbortSignal): Promise<void>
+  /** Undefined when there is none. */
+  stat(key: string, signal: AbortSignal): Promise<TargetObject | undefined>
+  /** Undefined when there is none. */
+  read(key: string, signal: AbortSignal): Promise<Readable | undefined>
+  /** Every key, left-over temporary files among them. */
+  list(signal: AbortSignal): AsyncIterable<string>
+  /** Removes what killed processes left behind beside these keys, which are all there. */
+  sweep(keys: readonly string[]): Promise<void>
+  /** A sentence for an error of this target; undefined for any other one. */
+  describe(error: unknown): string | undefined
+  close(): void
+}
+
+/** Times an object is read from its beginning when its bytes break off. */
+const READS_MAX = 5
+
+/** Reads an object to its end; undefined when there is none. `begin` is called anew for each attempt. */
+async function readWhole<Value>(
+  target: ExportTarget,
+  key: string,
+  signal: AbortSignal,
+  begin: () => { readonly take: (chunk: Buffer) => void; readonly end: () => Value },
+): Promise<Value | undefined> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const body = await target.read(key, signal)
+      if (body === undefined) return undefined
+      const { take, end } = begin()
+      await pumpBytes(body, async (chunk) => take(chunk), signal)
+      return end()
+    } catch (error) {
+      signal.throwIfAborted()
+      if (attempt === READS_MAX || target.describe(error) !== undefined) throw error
+      await SYSTEM_CLOCK.sleep(backOffMs(TRANSFER_BACK_OFF, attempt), signal)
+    }
+  }
+}
+
+/** The text of an object; undefined when there is none. */
+export async function readText(
+  target: ExportTarget,
+  key: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  return await readWhole(target, key, signal, () => {
+    const chunks: Buffer[] = []
+    return { take: (chunk) => void chunks.push(chunk), end: () => Buffer.concat(chunks).toString() }
+  })
+}
+
+/** Size and SHA-256 of an object's bytes; undefined when there is none. */
+export async function digestOf(target: ExportTarget, key: string, signal: AbortSignal) {
+  return await readWhole(target, key, signal, () => {
+    const hash = createHash('sha256')
+    let bytes = 0
+    const take = (chunk: Buffer): void => {
+      hash.update(chunk)
+      bytes += chunk.length
+    }
+    return { take, end: () => ({ bytes, sha256: hash.digest('hex') }) }
+  })
+}

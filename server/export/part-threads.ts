@@ -1,0 +1,74 @@
+// The threads that make the parts of exports: the workers of the endpoints, over the lake alone.
+
+import { pino } from 'pino'
+import { LOB_THREAD_HEAP_MB_MAX, RECORD_THREAD_HEAP_MB_MAX } from '../../shared/limits.ts'
+import type { LobHead, LobTask } from '../../shared/lob-task.ts'
+import type { RecordHead, RecordTask } from '../../shared/record-task.ts'
+import { readVersion } from '../http/version.ts'
+import { WorkerPool } from '../workers/worker-pool.ts'
+import type { WorkerStream } from '../workers/worker-stream.ts'
+import { isLobQuery, type PartQuery } from './export-query.ts'
+
+const LOB_WORKER_URL = new URL('../../workers/lob/task.js', import.meta.url)
+const RECORD_WORKER_URL = new URL('../../workers/records/task.js', import.meta.url)
+
+export interface PartOpenOptions {
+  /** Of the markets of order books, ms since the epoch. */
+  readonly closesAtMs: Readonly<Record<string, number>>
+  /** Only the head is wanted. */
+  readonly headOnly: boolean
+  readonly signal: AbortSignal
+}
+
+export class PartThreads {
+  readonly lake: string
+  readonly threads: number
+  #lob: WorkerPool<LobHead> | undefined
+  #records: WorkerPool<RecordHead> | undefined
+
+  /** `threads`: parts that are made at once. */
+  constructor({ lake, threads }: { readonly lake: string; readonly threads: number }) {
+    this.lake = lake
+    this.threads = threads
+  }
+
+  /** Starts a part; the stream must be closed. Rejects with the ApiError that the worker met. */
+  async open(query: PartQuery, options: PartOpenOptions): Promise<WorkerStream<LobHead | RecordHead>> {
+    const { lake } = this
+    const { headOnly, signal, closesAtMs } = options
+    const running = { release: () => {}, signal }
+    if (isLobQuery(query)) {
+      const pool = (this.#lob ??= this.#pool<LobHead>(LOB_WORKER_URL, LOB_THREAD_HEAP_MB_MAX))
+      const catalogue = { series: null, markets: null, closesAtMs }
+      const validation = { seed: readVersion(), held: [] }
+      const task = { lake, query, headOnly, catalogue, validation, isUnlimited: true, assistance: null }
+      return await pool.open(
+        (port, watch): LobTask => ({ ...task, watch, silentFiles: pool.silentFiles, port }),
+        running,
+      )
+    }
+    const pool = (this.#records ??= this.#pool<RecordHead>(RECORD_WORKER_URL, RECORD_THREAD_HEAP_MB_MAX))
+    const versions = { series: null, manifest: null }
+    const task = { lake, store: null, query, headOnly, validation: null, versions, isBulk: true }
+    return await pool.open(
+      (port, watch): RecordTask => ({ ...task, watch, silentFiles: pool.silentFiles, port }),
+      running,
+    )
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#lob?.close(), this.#records?.close()])
+  }
+
+  #pool<Head extends LobHead | RecordHead>(workerUrl: URL, heapMb: number): WorkerPool<Head> {
+    return new WorkerPool<Head>({
+      name: 'export',
+      workerUrl,
+      threads: this.threads,
+      tasksPerThread: 1,
+      heapMb,
+      niceness: 0,
+      logger: pino({ level: 'silent' }),
+    })
+  }
+}

@@ -1,0 +1,261 @@
+// Plans an export: which parts the lake can give, what each is made of, and what is left out. Each part is planned by the
+// code that answers requests, which says its rows and its files without reading a row.
+
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { createGzip } from 'node:zlib'
+import { GZIP_OPTIONS } from '../http/compression.ts'
+import { lakeFileFacts } from '../lake/lake-file-facts.ts'
+import { directoryNames, seriesDates } from '../lake/series-dates.ts'
+import { readVersion } from '../http/version.ts'
+import { spansOf } from '../site/recordings.ts'
+import { inParallel } from '../sync/in-parallel.ts'
+import { SECONDS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
+import { lakeScopes } from '../../workers/records/lake-partitions.ts'
+import {
+  type CloseTimes,
+  closesOf,
+  type Coverage,
+  EXPORT_FORM,
+  type ExportPlan,
+  type LeftOut,
+  partKey,
+  type PlannedPart,
+  sealPlan,
+  sha256Of,
+} from './export-plan.ts'
+import {
+  DATASETS,
+  type DateRange,
+  type ExportDataset,
+  isLobQuery,
+  type ParameterTexts,
+  type PartQuery,
+} from './export-query.ts'
+import type { PartThreads } from './part-threads.ts'
+import { chunksOf } from './run-part.ts'
+import { SourceFiles } from './source-files.ts'
+import type { StoreFacts } from './store-facts.ts'
+
+/** Rows of records, and the hour of order books, whose size tells that of the others. */
+const SAMPLE_ROWS_MAX = 20_000
+const SAMPLE_HOUR = 12
+/** Parts that are tried for a sample until one has rows. */
+const SAMPLES_MAX = 5
+const SERIES_NAMED_MAX = 20
+
+export interface PlanOptions {
+  readonly dataset: ExportDataset
+  /** Series or stations; null for all that the lake has. */
+  readonly scopes: readonly string[] | null
+  readonly range: DateRange
+  /** Those that were given. */
+  readonly parameters: ParameterTexts
+  readonly target: string
+  readonly threads: PartThreads
+  /** Null without a store. */
+  readonly store: StoreFacts | null
+  readonly nowMs: number
+  readonly signal: AbortSignal
+  /** Told of each part that was looked at, of so many. */
+  readonly onPart?: (done: number, total: number) => void
+}
+
+interface Candidate {
+  readonly scope: string
+  readonly period: string
+}
+
+/** @throws {ApiError} for wrong parameters. @throws {Error} for an unknown series or station, or when there is nothing */
+export async function planExport(options: PlanOptions): Promise<ExportPlan> {
+  const { dataset, range, target, store } = options
+  const parameters = DATASETS[dataset].complete(options.parameters, range)
+  const known = await knownPeriods(options, parameters)
+  const scopes = scopesOf(options, known)
+  const closes_at: CloseTimes =
+    dataset === 'lob' && store !== null ? await store.closesAt(scopes, range, options.signal) : {}
+  const { candidates, left } = candidatesOf(options, scopes, known)
+  const planning = new Planning(options, parameters, closes_at)
+  const found = await planning.all(candidates)
+  for (const scope of scopes)
+    for (const period of dataset === 'lob' ? [] : DATASETS[dataset].periodsOf(range)) {
+      const query = DATASETS[dataset].queryOf(parameters, range, scope, period)
+      const rows = store === null || isLobQuery(query) ? 0 : await store.rowsOutsideLake(query)
+      if (rows > 0) left.push({ scope, from: period, to: period, reason: 'rows_in_store', rows })
+    }
+  const parts = await planning.estimated(found.filter((part) => 'key' in part))
+  left.push(...found.filter((part) => 'reason' in part))
+  if (parts.length === 0) throw new Error(nothingText(options, left))
+  return sealPlan({
+    bookcast_export: EXPORT_FORM,
+    version: readVersion(),
+    dataset,
+    range,
+    parameters,
+    target,
+    store_asked: store !== null,
+    rows: parts.reduce((sum, { rows }) => sum + rows, 0),
+    estimated_bytes: parts.reduce((sum, { estimated_bytes: bytes }) => sum + bytes, 0),
+    parts,
+    left_out: left,
+    closes_at,
+  })
+}
+
+function nothingText({ range: { from, to }, dataset }: PlanOptions, left: readonly LeftOut[]): string {
+  const reasons = [...new Set(left.map(({ reason }) => reason.replaceAll('_', ' ')))].join(', ')
+  return `the lake has nothing of ${dataset} from ${from} to ${to} to export${reasons === '' ? '' : `: ${reasons}`}`
+}
+
+/** The series or stations of the lake, and of order books the dates of each. */
+async function knownPeriods(
+  { dataset, threads: { lake } }: PlanOptions,
+  { source }: ParameterTexts,
+): Promise<ReadonlyMap<string, ReadonlySet<string> | null>> {
+  if (dataset !== 'lob') return new Map(lakeScopes(lake, dataset).map((scope) => [scope, null]))
+  const known = new Map<string, ReadonlySet<string>>()
+  for await (const { source: its, series, dates } of seriesDates(lake, directoryNames))
+    if (its === source) known.set(series, new Set(dates))
+  return known
+}
+
+function scopesOf({ dataset, scopes }: PlanOptions, known: ReadonlyMap<string, unknown>): readonly string[] {
+  const names = [...known.keys()]
+  const unknown = scopes?.find((scope) => !known.has(scope))
+  if (unknown === undefined) return scopes ?? names
+  const listed = names.slice(0, SERIES_NAMED_MAX).join(', ')
+  const more = names.length > SERIES_NAMED_MAX ? ` and ${names.length - SERIES_NAMED_MAX} more` : ''
+  throw new Error(
+    `the lake has no ${dataset} of ${DATASETS[dataset].scopeName} ${JSON.stringify(unknown)}; it has ${listed === '' ? 'none' : listed}${more}`,
+  )
+}
+
+function candidatesOf(
+  { dataset, range, nowMs }: PlanOptions,
+  scopes: readonly string[],
+  known: ReadonlyMap<string, ReadonlySet<string> | null>,
+) {
+  const today = utcDateOf(nowMs)
+  const candidates: Candidate[] = []
+  const left: LeftOut[] = []
+  for (const scope of scopes) {
+    const dates = known.get(scope) ?? null
+    const open: string[] = []
+    const missing: string[] = []
+    for (const period of DATASETS[dataset].periodsOf(range)) {
+      if (dates !== null && period >= today) open.push(period)
+      else if (dates !== null && !dates.has(period)) missing.push(period)
+      else candidates.push({ scope, period })
+    }
+    for (const [from, to] of spansOf(open)) left.push({ scope, from, to, reason: 'open_date' })
+    for (const [from, to] of spansOf(missing)) left.push({ scope, from, to, reason: 'no_file' })
+  }
+  return { candidates, left }
+}
+
+async function* compressed(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
+  yield* Readable.from(chunks, { objectMode: false }).pipe(createGzip(GZIP_OPTIONS))
+}
+
+class Planning {
+  readonly #options: PlanOptions
+  readonly #parameters: ParameterTexts
+  readonly #closesAt: CloseTimes
+  readonly #files: SourceFiles
+
+  constructor(options: PlanOptions, parameters: ParameterTexts, closesAt: CloseTimes) {
+    this.#options = options
+    this.#parameters = parameters
+    this.#closesAt = closesAt
+    this.#files = new SourceFiles(options.threads.lake)
+  }
+
+  /** In the order of the candidates. */
+  async all(candidates: readonly Candidate[]): Promise<(PlannedPart | LeftOut)[]> {
+    const { threads, signal, onPart } = this.#options
+    const found: (PlannedPart | LeftOut)[] = []
+    let done = 0
+    await inParallel(
+      [...candidates.entries()],
+      { parallel: threads.threads, signal },
+      async ([index, each]) => {
+        found[index] = await this.#plan(each)
+        onPart?.(++done, candidates.length)
+      },
+    )
+    return found
+  }
+
+  async #plan(candidate: Candidate): Promise<PlannedPart | LeftOut> {
+    const { dataset } = this.#options
+    const { scope, period } = candidate
+    const query = this.#queryOf(candidate)
+    const { rows, files: names } = await this.#headOf(query, candidate)
+    if (rows === 0)
+      return { scope, from: period, to: period, reason: names.length === 0 ? 'no_file' : 'no_rows' }
+    const files = []
+    for (const name of names) files.push(await this.#files.of(name))
+    const facts = [readVersion(), query, this.#closesOf(query, candidate), files.map(({ sha256 }) => sha256)]
+    const digest = sha256Of(JSON.stringify(facts)).slice(0, 16)
+    const key = partKey(dataset, this.#parameters, candidate, digest)
+    const coverage = isLobQuery(query) ? await this.#coverageOf(names.at(-1)!) : {}
+    return { key, scope, period, rows, estimated_bytes: 0, ...coverage, files }
+  }
+
+  /** The same parts with the bytes that a sample of one of them lets expect. */
+  async estimated(parts: readonly PlannedPart[]): Promise<PlannedPart[]> {
+    for (const part of parts.slice(0, SAMPLES_MAX)) {
+      const bytesPerRow = await this.#sample(part)
+      if (bytesPerRow !== null)
+        return parts.map((each) => ({ ...each, estimated_bytes: Math.ceil(each.rows * bytesPerRow) }))
+    }
+    return [...parts]
+  }
+
+  async #sample(part: PlannedPart): Promise<number | null> {
+    const query = this.#queryOf(part)
+    const some: PartQuery = isLobQuery(query)
+      ? { ...query, hour: SAMPLE_HOUR }
+      : { ...query, limit: SAMPLE_ROWS_MAX }
+    const { signal, threads } = this.#options
+    const stream = await threads.open(some, {
+      closesAtMs: this.#closesOf(query, part),
+      headOnly: false,
+      signal,
+    })
+    try {
+      const chunks = chunksOf(stream)
+      let bytes = 0
+      for await (const chunk of query.format === 'ndjson' ? compressed(chunks) : chunks) bytes += chunk.length
+      return stream.rows === null || stream.rows === 0 ? null : bytes / stream.rows
+    } finally {
+      await stream.close()
+    }
+  }
+
+  async #headOf(query: PartQuery, candidate: Candidate) {
+    const { threads, signal } = this.#options
+    const closesAtMs = this.#closesOf(query, candidate)
+    const stream = await threads.open(query, { closesAtMs, headOnly: true, signal })
+    await stream.close()
+    return stream.head
+  }
+
+  #queryOf({ scope, period }: Candidate): PartQuery {
+    const { dataset, range } = this.#options
+    return DATASETS[dataset].queryOf(this.#parameters, range, scope, period)
+  }
+
+  #closesOf(query: PartQuery, { scope, period }: Candidate): Readonly<Record<string, number>> {
+    return isLobQuery(query) ? closesOf(this.#closesAt, scope, period) : {}
+  }
+
+  /** Of the file of a date; nothing where it does not state it. */
+  async #coverageOf(name: string): Promise<Coverage> {
+    const facts = await lakeFileFacts(join(this.#options.threads.lake, ...name.split('/')))
+    if (facts === undefined || facts.coverage === null) return {}
+    const { fromTs, toTs } = facts.coverage
+    const known_s = Math.min(Math.round(Number(toTs - fromTs) / 1e9), SECONDS_PER_DAY)
+    return { known_s, gap_s: SECONDS_PER_DAY - known_s }
+  }
+}

@@ -1,0 +1,170 @@
+// Makes one part of an export. It is a pure function of the plan and the lake: whoever runs it, and however often, the
+// bytes are the same. Beside the part lies a record of what it is, written after it: where both are there, nothing is done.
+
+import { createHash, type Hash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { GZIP_OPTIONS } from '../http/compression.ts'
+import type { ByteStream } from '../http/byte-stream.ts'
+import { closesOf, type ExportPlan, partAt, type PlannedPart } from './export-plan.ts'
+import { DATASETS, isLobQuery } from './export-query.ts'
+import { digestOf, type ExportTarget, type FileDigests, readText } from './export-target.ts'
+import type { PartThreads } from './part-threads.ts'
+import { SourceFiles } from './source-files.ts'
+
+/** What became of a part. */
+export interface PartRecord {
+  readonly key: string
+  readonly rows: number
+  /** Of the object, compressed as it is. */
+  readonly bytes: number
+  readonly sha256: string
+  /** The first and the last instant of its rows, RFC 3339. */
+  readonly first_ts: string | null
+  readonly last_ts: string | null
+}
+
+/** What a part is made with and where it goes. */
+export interface PartTools {
+  readonly threads: PartThreads
+  readonly target: ExportTarget
+  /** Told of the bytes of a part as they are made, and of all of them when it is there already. */
+  readonly onBytes?: ((count: number) => void) | undefined
+}
+
+/** Where records lie below the target: names with an underscore are no data to engines that read hive directories. */
+export const RECORDS_PREFIX = '_parts/'
+
+function recordKey({ key }: PlannedPart): string {
+  return `${RECORDS_PREFIX}${key.split('/').at(-1)}.json`
+}
+
+/** The record of a part that is there with the size and, where the target tells it, the checksum of its record. */
+export async function recordOf(
+  target: ExportTarget,
+  part: PlannedPart,
+  signal: AbortSignal,
+): Promise<PartRecord | undefined> {
+  const text = await readText(target, recordKey(part), signal)
+  if (text === undefined) return undefined
+  const record = JSON.parse(text) as PartRecord
+  const found = await target.stat(part.key, signal)
+  const isSame = found?.bytes === record.bytes && (found.sha256 ?? record.sha256) === record.sha256
+  return isSame ? record : undefined
+}
+
+/** The record of a part whose bytes are there and right. */
+async function doneRecord(
+  target: ExportTarget,
+  part: PlannedPart,
+  signal: AbortSignal,
+): Promise<PartRecord | undefined> {
+  const record = await recordOf(target, part, signal)
+  if (record === undefined) return undefined
+  return (await digestOf(target, part.key, signal))?.sha256 === record.sha256 ? record : undefined
+}
+
+/**
+ * Makes the part of an index, unless it is there with the right checksum, and resolves to its record. May be called for
+ * the same part by several processes at once. `signal` ends it; nothing but a temporary file is left then.
+ * @throws {UsageError} when the plan has no such part
+ * @throws {Error} with one sentence: a lake file changed since the plan, or the target cannot be written
+ */
+export async function runPart(
+  plan: ExportPlan,
+  index: number,
+  { threads, target, onBytes = () => {} }: PartTools,
+  signal: AbortSignal,
+): Promise<PartRecord> {
+  const part = partAt(plan, index)
+  try {
+    const done = await doneRecord(target, part, signal)
+    if (done !== undefined) {
+      onBytes(done.bytes)
+      return done
+    }
+    const scratch = await target.scratchPath(part.key)
+    try {
+      const { digests, ...made } = await makePart(plan, part, { threads, scratch, onBytes, signal })
+      await target.put(part.key, scratch, digests, signal)
+      const { bytes, sha256 } = digests
+      const record: PartRecord = { key: part.key, rows: part.rows, bytes, sha256, ...made }
+      await target.write(recordKey(part), `${JSON.stringify(record)}\n`, signal)
+      return record
+    } finally {
+      await rm(scratch, { force: true })
+    }
+  } catch (error) {
+    const sentence = target.describe(error)
+    throw sentence === undefined ? error : new Error(sentence, { cause: error })
+  }
+}
+
+interface Making {
+  readonly threads: PartThreads
+  readonly scratch: string
+  readonly onBytes: (count: number) => void
+  readonly signal: AbortSignal
+}
+
+/** Writes the part into the scratch file. */
+async function makePart(
+  { dataset, parameters, range, closes_at }: ExportPlan,
+  part: PlannedPart,
+  { threads, scratch, onBytes, signal }: Making,
+): Promise<Pick<PartRecord, 'first_ts' | 'last_ts'> & { readonly digests: FileDigests }> {
+  const query = DATASETS[dataset].queryOf(parameters, range, part.scope, part.period)
+  const closesAtMs = isLobQuery(query) ? closesOf(closes_at, part.scope, part.period) : {}
+  const checkUnchanged = await new SourceFiles(threads.lake).check(part.files)
+  const stream = await threads.open(query, { closesAtMs, headOnly: false, signal })
+  try {
+    const digesting = new Digesting(onBytes)
+    const file = createWriteStream(scratch, { flags: 'wx', flush: true })
+    const take = (source: AsyncIterable<Buffer>): AsyncIterable<Buffer> => digesting.pass(source)
+    if (query.format === 'ndjson')
+      await pipeline(chunksOf(stream), createGzip(GZIP_OPTIONS), take, file, { signal })
+    else await pipeline(chunksOf(stream), take, file, { signal })
+    await checkUnchanged()
+    if (stream.rows !== part.rows) throw new Error(`${part.key} has ${stream.rows} rows, not ${part.rows}`)
+    const { span } = stream
+    return {
+      first_ts: span === undefined ? null : new Date(span.firstMs).toISOString(),
+      last_ts: span === undefined ? null : new Date(span.lastMs).toISOString(),
+      digests: digesting.result(),
+    }
+  } finally {
+    await stream.close()
+  }
+}
+
+/** The thread writes into the memory of a chunk again once the next one is asked for: these are copies. */
+export async function* chunksOf(stream: ByteStream): AsyncGenerator<Buffer, void, void> {
+  for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) yield Buffer.from(chunk)
+}
+
+class Digesting {
+  readonly #onBytes: (count: number) => void
+  readonly #sha256: Hash = createHash('sha256')
+  readonly #md5: Hash = createHash('md5')
+  #bytes = 0
+
+  constructor(onBytes: (count: number) => void) {
+    this.#onBytes = onBytes
+  }
+
+  async *pass(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
+    for await (const chunk of source) {
+      this.#sha256.update(chunk)
+      this.#md5.update(chunk)
+      this.#bytes += chunk.length
+      this.#onBytes(chunk.length)
+      yield chunk
+    }
+  }
+
+  result(): FileDigests {
+    return { bytes: this.#bytes, sha256: this.#sha256.digest('hex'), md5: this.#md5.digest('hex') }
+  }
+}

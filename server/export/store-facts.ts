@@ -1,0 +1,52 @@
+// What only the relational store knows of an export: when markets close, and which rows the lake does not have yet.
+
+import { storedIntervalOf } from '../../shared/candle.ts'
+import type { CandleQuery, ObservationQuery } from '../../shared/record-task.ts'
+import { candleCount, type CandleSelection } from '../../shared/sql/candle-queries.ts'
+import { observationCount } from '../../shared/sql/observation-queries.ts'
+import { Catalogue } from '../catalogue/catalogue.ts'
+import { storeServices } from '../catalogue/store-services.ts'
+import { CachePolicy } from '../http/cache-policy.ts'
+import type { Postgres } from '../storage/postgres.ts'
+import type { CloseTimes } from './export-plan.ts'
+import type { DateRange } from './export-query.ts'
+
+/** Rows of one part that are counted at most. */
+const COUNTED_MAX = 1_000_000
+
+export class StoreFacts {
+  readonly #postgres: Postgres
+
+  constructor(postgres: Postgres) {
+    this.#postgres = postgres
+  }
+
+  /** As the server tells them to a request for all of the range. */
+  async closesAt(
+    series: readonly string[],
+    { from, to }: DateRange,
+    signal: AbortSignal,
+  ): Promise<CloseTimes> {
+    const source = storeServices(this.#postgres).catalogue
+    const catalogue = new Catalogue(new CachePolicy({ isShared: false }))
+    for await (const rows of source.markets(null, signal)) catalogue.putMarkets(rows)
+    const closesOf = (each: string): Readonly<Record<string, number>> =>
+      catalogue.findForLob({ market: null, series: each, dates: [from, to] })?.closesAtMs ?? {}
+    return Object.fromEntries(series.map((each) => [each, closesOf(each)]))
+  }
+
+  /** Rows of a part that are not in the lake by its manifest; so many at most are counted. */
+  async rowsOutsideLake(query: CandleQuery | ObservationQuery): Promise<number> {
+    const statement =
+      query.kind === 'candles'
+        ? candleCount(candlesOf(query), query, [], COUNTED_MAX)
+        : observationCount({ ...query, stationCode: query.station }, [], COUNTED_MAX)
+    const [row] = await this.#postgres.run<{ readonly rows: bigint }>(statement)
+    return Number(row?.rows ?? 0)
+  }
+}
+
+function candlesOf({ series, interval }: CandleQuery): CandleSelection {
+  const seriesTickers = series === null ? null : [series]
+  return { interval: storedIntervalOf(interval), marketTicker: null, eventTicker: null, seriesTickers }
+}
