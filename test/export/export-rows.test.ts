@@ -1,0 +1,191 @@
+// The rows of an export are those of the HTTP answers for the same dates.
+
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { cp, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { pino } from 'pino'
+import { storeServices } from '../../server/catalogue/store-services.ts'
+import type { PartThreads } from '../../server/export/part-threads.ts'
+import { StoreFacts } from '../../server/export/store-facts.ts'
+import { loadSampleRecords } from '../../server/sample-data/sample-store.ts'
+import { candleSet, distribute } from '../support/candle-sets.ts'
+import { startColdServer } from '../support/cold-workers.ts'
+import {
+  exported,
+  exportedRows,
+  exportThreads,
+  planned,
+  type PlanWishes,
+  rowsOf,
+} from '../support/exports.ts'
+import { distributeObservations, observationSet } from '../support/observation-sets.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+import { SAMPLE_LAKE } from '../support/sample-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { TEST_CONFIG } from '../support/test-server.ts'
+
+const place = storeOfThisFile()
+const REPORTS = observationSet(5, Date.parse('2025-12-28T00:00:00Z'), 9 * 24)
+/** Later reports are in the store. */
+const REPORTS_CUT_MS = Date.parse('2026-01-03T00:00:00Z')
+const FORMATS = ['parquet', 'ndjson', 'csv'] as const
+
+async function serve(t: TestContext, lake: string): Promise<string> {
+  const { postgres } = place.store
+  const dependencies = { store: storeServices(postgres), storeAddress: postgres.address }
+  const logger = pino({ level: 'silent' })
+  const server = await startColdServer({ ...TEST_CONFIG, lake }, { logger, ...dependencies })
+  t.after(() => server.close())
+  return `http://127.0.0.1:${server.port}/api/v1`
+}
+
+/** A server and the threads of exports over one lake that has all datasets. */
+async function makeWorld(t: TestContext) {
+  const lake = await temporaryDirectory(t)
+  const { postgres } = place.store
+  await cp(SAMPLE_LAKE, lake, { recursive: true })
+  await loadSampleRecords(postgres)
+  const candles = candleSet(3, Date.parse('2026-06-28T00:00:00Z'), 6)
+  await distribute(candles, (_, { toMs }) => toMs, { lake, postgres, isDoubled: false })
+  await distributeObservations(REPORTS, () => REPORTS_CUT_MS, { lake, postgres })
+  return { url: await serve(t, lake), threads: exportThreads(t, lake) }
+}
+
+/** The rows of the answers to one request for each series or station. */
+async function servedRows(url: string, wishes: PlanWishes, scopeName: string): Promise<string[]> {
+  const rows: string[] = []
+  for (const scope of wishes.scopes ?? []) {
+    const query = new URLSearchParams({ ...wishes.parameters, ...wishes.range, [scopeName]: scope })
+    if (wishes.dataset !== 'lob') query.set('limit', '500000')
+    const response = await fetch(`${url}/${wishes.dataset}?${query}`)
+    const body = Buffer.from(await response.arrayBuffer())
+    assert.equal(response.status, 200, body.toString('utf8', 0, 400))
+    rows.push(...(await rowsOf(wishes.parameters['format']!, body)))
+  }
+  return rows
+}
+
+/** Plans and makes an export in each format and compares it with the answers. */
+async function compare(
+  t: TestContext,
+  { url, threads }: { readonly url: string; readonly threads: PartThreads },
+  wishes: Omit<PlanWishes, 'target'>,
+  scopeName = 'series',
+) {
+  const store = new StoreFacts(place.store.postgres)
+  const plans = []
+  for (const format of FORMATS) {
+    const parameters = { ...wishes.parameters, format }
+    const target = await temporaryDirectory(t)
+    const plan = await planned(threads, { ...wishes, store, parameters, target })
+    const manifest = await exported(threads, plan)
+    const rows = await exportedRows(plan)
+    assert.deepEqual(rows, await servedRows(url, { ...wishes, parameters, target }, scopeName))
+    assert.ok(rows.length > 100)
+    assert.equal(manifest.rows, rows.length)
+    for (const { key, bytes, sha256 } of manifest.parts) {
+      const content = await readFile(join(target, key))
+      assert.deepEqual([content.length, createHash('sha256').update(content).digest('hex')], [bytes, sha256])
+    }
+    plans.push({ plan, manifest })
+  }
+  return plans
+}
+
+test('the rows of an export are those of the answers for the same dates', async (t) => {
+  const world = await makeWorld(t)
+  await t.test('parts of order books are what /lob answers, close times of markets included', async () => {
+    const scopes = ['KXHIGHNY', 'KXHIGHCHI']
+    const range = { from: '2026-07-01', to: '2026-07-04' }
+    const parameters = { interval: '300', levels: '2', columns: 'ts,market_id,bids,mid', nulls: 'true' }
+    const [first] = await compare(t, world, { dataset: 'lob', scopes, range, parameters })
+    assert.ok(first)
+    const { plan, manifest } = first
+    assert.deepEqual(
+      plan.parts.map(({ scope, period }) => `${scope} ${period}`),
+      scopes.flatMap((scope) => ['01', '02', '03'].map((day) => `${scope} 2026-07-${day}`)),
+    )
+    assert.deepEqual(
+      plan.left_out,
+      scopes.map((scope) => ({ scope, from: '2026-07-04', to: '2026-07-04', reason: 'no_file' })),
+    )
+    const { key, first_ts, last_ts, known_s, gap_s } = manifest.parts[1]!
+    assert.match(key, /^lob\/source=kalshi\/series=KXHIGHNY\/date=2026-07-02\/lob-[0-9a-f]{16}\.parquet$/)
+    assert.deepEqual([first_ts, last_ts], ['2026-07-02T00:00:00.000Z', '2026-07-02T23:55:00.000Z'])
+    assert.deepEqual([known_s, gap_s], [86_400, 0])
+    // Without a store no market is known to close: the plan says that nobody was asked, and its parts have other names.
+    const target = await temporaryDirectory(t)
+    const blind = await planned(world.threads, { dataset: 'lob', scopes, range, parameters, target })
+    assert.deepEqual([blind.store_asked, plan.store_asked], [false, true])
+    assert.ok(blind.rows > plan.rows)
+  })
+
+  await t.test('parts of candles are what /candles answers, over the change of a month', async () => {
+    const scopes = ['KXHIGHNY', 'KXHIGHCHI']
+    // The candle that ends with the range lies in the next month's file.
+    for (const [range, parameters, months] of [
+      [{ from: '2026-06-29', to: '2026-06-30' }, { interval: '1' }, ['2026-06', '2026-07']],
+      [{ from: '2026-06-01', to: '2026-07-31' }, { interval: '15' }, ['2026-06', '2026-07']],
+    ] as const) {
+      const made = await compare(t, world, { dataset: 'candles', scopes, range, parameters })
+      const found = new Set(made.flatMap(({ plan }) => plan.parts.map(({ period }) => period)))
+      for (const month of found) assert.ok((months as readonly string[]).includes(month))
+      const { first_ts, last_ts } = made[0]!.manifest.parts[0]!
+      assert.ok(first_ts !== null && last_ts !== null && first_ts < last_ts && first_ts >= range.from)
+    }
+  })
+
+  await t.test(
+    'parts of observations are what /observations answers, and rows of the store are named',
+    async () => {
+      const wishes = { dataset: 'observations', scopes: ['NYC', 'MDW'] } as const
+      const parameters = { units: 'metric', columns: 'observed_at,station_code,temp_f,sky_cover_1' }
+      const range = { from: '2025-12-29', to: '2026-01-02' }
+      const [first] = await compare(t, world, { ...wishes, range, parameters }, 'station')
+      assert.equal(first?.plan.parts.length, 4)
+      assert.deepEqual(first.plan.left_out, [])
+      const late = await planned(world.threads, {
+        ...wishes,
+        range: { ...range, to: '2026-02-01' },
+        parameters: { format: 'csv' },
+        target: await temporaryDirectory(t),
+        store: new StoreFacts(place.store.postgres),
+      })
+      const hot = REPORTS.filter(
+        (row) => row.station_code === 'NYC' && row.observed_at >= REPORTS_CUT_MS,
+      ).length
+      assert.deepEqual(late.left_out[0], {
+        scope: 'NYC',
+        from: '2026',
+        to: '2026',
+        reason: 'rows_in_store',
+        rows: hot,
+      })
+      assert.ok(hot > 0)
+    },
+  )
+})
+
+test('an open date is left out, and so is a date without rows', async (t) => {
+  const lake = await temporaryDirectory(t)
+  await cp(SAMPLE_LAKE, lake, { recursive: true })
+  const plan = await planned(exportThreads(t, lake), {
+    dataset: 'lob',
+    scopes: null,
+    range: { from: '2026-07-01', to: '2026-07-05' },
+    parameters: { interval: '3600', format: 'csv' },
+    target: await temporaryDirectory(t),
+    nowMs: Date.parse('2026-07-03T12:00:00Z'),
+  })
+  assert.deepEqual(
+    new Set(plan.parts.map(({ scope }) => scope)),
+    new Set(['KXHIGHCHI', 'KXHIGHDEN', 'KXHIGHNY']),
+  )
+  assert.ok(plan.parts.every(({ period }) => period <= '2026-07-02'))
+  assert.deepEqual(
+    plan.left_out.map(({ from, to, reason }) => [from, to, reason]),
+    Array.from({ length: 3 }, () => ['2026-07-03', '2026-07-05', 'open_date']),
+  )
+})
