@@ -1,0 +1,85 @@
+// Parts made by any program that counts, with processes killed on the way, and by several at once.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { test } from 'node:test'
+import { finishExport } from '../../server/export/export-manifest.ts'
+import { openExportTarget } from '../../server/export/open-target.ts'
+import { runPart } from '../../server/export/run-part.ts'
+import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
+import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
+import { runs } from '../support/effort.ts'
+import { exported, exportThreads, filesOf, NEVER, planned } from '../support/exports.ts'
+import { SAMPLE_LAKE } from '../support/sample-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const WISHES = {
+  dataset: 'lob',
+  scopes: ['KXHIGHNY', 'KXHIGHCHI'],
+  range: { from: '2026-07-01', to: '2026-07-02' },
+  parameters: { interval: '20', format: 'ndjson' },
+} as const
+const KILLS = runs(3, 40)
+
+test('xargs -P2 over indices, killed on the way, gives the bytes and the manifest of one process', async (t) => {
+  const threads = exportThreads(t, SAMPLE_LAKE)
+  const [alone, killed, home] = [
+    await temporaryDirectory(t),
+    await temporaryDirectory(t),
+    await temporaryDirectory(t),
+  ]
+  const plan = await planned(threads, { ...WISHES, target: alone })
+  const manifest = await exported(threads, plan)
+  const other = await planned(threads, { ...WISHES, target: killed })
+  const path = join(home, 'plan.json')
+  await writeFile(path, JSON.stringify(other))
+  const indices = `${[...other.parts.keys()].join('\n')}\n`
+  /** Makes all parts, or is killed with all of its processes after a while; resolves to whether all are made. */
+  const pass = async (killAfterMs: number | null): Promise<boolean> => {
+    const program = [process.execPath, ...PROGRAM_ARGUMENTS, 'export', 'part', path, '--lake', SAMPLE_LAKE]
+    const child = spawn('xargs', ['-P2', '-n1', ...program, '--index'], { detached: true, stdio: 'pipe' })
+    child.stdin.end(indices)
+    child.stdout.resume()
+    child.stderr.resume()
+    const over = once(child, 'close')
+    if (killAfterMs !== null) {
+      await setTimeout(killAfterMs)
+      try {
+        process.kill(-child.pid!, 'SIGKILL')
+      } catch {
+        // It was ready before.
+      }
+    }
+    await over
+    return child.exitCode === 0
+  }
+  const random = new SeededRandom(7, 'kills')
+  for (let kill = 0; kill < KILLS; kill++) await pass(300 + random.below(1_500))
+  assert.ok(await pass(null))
+  const target = openExportTarget(killed)
+  assert.deepEqual(await finishExport(other, target, NEVER), manifest)
+  assert.deepEqual(await filesOf(killed), await filesOf(alone))
+})
+
+test('a part that is stopped leaves nothing; two copies of the lake may give the same part at once', async (t) => {
+  const threads = exportThreads(t, SAMPLE_LAKE)
+  const out = await temporaryDirectory(t)
+  const plan = await planned(threads, { ...WISHES, target: out })
+  const target = openExportTarget(out)
+  const stopping = new AbortController()
+  const tools = { threads, target, onBytes: () => stopping.abort() }
+  await assert.rejects(runPart(plan, 0, tools, stopping.signal))
+  assert.deepEqual(Object.keys(await filesOf(out)), [])
+  const copy = await temporaryDirectory(t)
+  await cp(SAMPLE_LAKE, copy, { recursive: true })
+  const others = exportThreads(t, copy)
+  const [one, two] = await Promise.all(
+    [threads, others].map((each) => runPart(plan, 0, { threads: each, target }, NEVER)),
+  )
+  assert.deepEqual(one, two)
+  assert.equal(Object.keys(await filesOf(out)).length, 2)
+})
