@@ -17,6 +17,7 @@ BookcastError, since it could mean any zone.
 """
 
 import datetime
+import hashlib
 import http.client
 import importlib.util
 import json
@@ -28,6 +29,7 @@ import socket
 import ssl
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 import zlib
@@ -1586,3 +1588,72 @@ class Client(_Endpoints):
         """The server's metrics as Prometheus reads them."""
         transfer = _Transfer(self._connection(timeout, None), "/metrics", _Cancelling())
         return b"".join(transfer.chunks()).decode()
+
+
+def _export_chunks(place: str, key: str) -> Iterator[bytes]:
+    """The bytes of an object of an export. Raises FileNotFoundError when there is none."""
+    if re.match("https?://", place) is None:
+        source: Any = open(os.path.join(place, *key.split("/")), "rb")
+    else:
+        try:
+            source = urllib.request.urlopen(f"{place}/{urllib.parse.quote(key)}", timeout=60)
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                raise FileNotFoundError(key) from None
+            raise BookcastError(f"{place}/{key} answers {error.code}.") from error
+    with source:
+        while True:
+            chunk = source.read(1024 * 1024)
+            if not chunk:
+                return
+            yield chunk
+
+
+def _export_text(place: str, key: str) -> Optional[bytes]:
+    try:
+        return b"".join(_export_chunks(place, key))
+    except FileNotFoundError:
+        return None
+
+
+def verify_export(directory_or_address: str) -> List[str]:
+    """Reads every byte of an export of `bookcast export` and gives one sentence for each object that is missing or wrong;
+    none where all is well. In a directory it also names files that are not of the export.
+
+    directory_or_address: where manifest.json lies; an address is one of http or https. Raises BookcastError when there is
+    no manifest.
+    """
+    place = str(directory_or_address).rstrip("/")
+    text = _export_text(place, "manifest.json")
+    manifest = None if text is None else json.loads(text)
+    if text is None or manifest.get("bookcast_export") != 1:
+        raise BookcastError(f"{place} is no finished export: it has no manifest.json of one.")
+    parts = manifest["parts"]
+    problems = []
+    sums = [(part["sha256"], part["key"]) for part in parts] + [(hashlib.sha256(text).hexdigest(), "manifest.json")]
+    found = _export_text(place, "SHA256SUMS")
+    if found is None:
+        problems.append("SHA256SUMS is missing")
+    elif found.decode() != "".join(f"{sha256}  {key}\n" for sha256, key in sums):
+        problems.append("SHA256SUMS does not fit manifest.json")
+    for part in parts:
+        key, digest, count = part["key"], hashlib.sha256(), 0
+        try:
+            for chunk in _export_chunks(place, key):
+                digest.update(chunk)
+                count += len(chunk)
+        except FileNotFoundError:
+            problems.append(f"{key} is missing")
+            continue
+        if count != part["bytes"]:
+            problems.append(f"{key} has {count} bytes, not {part['bytes']}")
+        elif digest.hexdigest() != part["sha256"]:
+            problems.append(f"{key} has SHA-256 {digest.hexdigest()}, not {part['sha256']}")
+    if re.match("https?://", place) is None:
+        known = {key for _, key in sums} | {"SHA256SUMS"}
+        for folder, _, names in os.walk(place):
+            for name in sorted(names):
+                key = os.path.relpath(os.path.join(folder, name), place).replace(os.sep, "/")
+                if key not in known and not key.startswith("_parts/"):
+                    problems.append(f"{key} is not of this export")
+    return problems

@@ -206,6 +206,7 @@ export class Bookcast {
 
 export { Answer, type FileResult } from './answer.ts'
 export * from './errors.ts'
+export { verifyExport } from './export.ts'
 export type { Format } from './rows.ts'
 export type { CallOptions, Progress, RetryPolicy, Waiting } from './call.ts'
 export type * from './wire.ts'
