@@ -10,7 +10,8 @@ import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 export interface FileDigests {
   readonly bytes: number
   readonly sha256: string
-  readonly md5: string
+  /** Null where the target does not need it. */
+  readonly md5: string | null
 }
 
 /** An object as the target tells it without reading it. */
@@ -23,6 +24,7 @@ export interface TargetObject {
 export interface ExportTarget {
   /** For messages. */
   readonly name: string
+  readonly needsMd5: boolean
   /** Where the file of a key is made before it is put. Whoever makes it removes it. */
   scratchPath(key: string): Promise<string>
   /** Puts a finished scratch file under its key. */

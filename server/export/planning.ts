@@ -2,9 +2,6 @@
 // code that answers requests, which says its rows and its files without reading a row.
 
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
-import { createGzip } from 'node:zlib'
-import { GZIP_OPTIONS } from '../http/compression.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { directoryNames, seriesDates } from '../lake/series-dates.ts'
 import { readVersion } from '../http/version.ts'
@@ -33,7 +30,7 @@ import {
   type PartQuery,
 } from './export-query.ts'
 import type { PartThreads } from './part-threads.ts'
-import { chunksOf } from './run-part.ts'
+import { partBytes } from './run-part.ts'
 import { SourceFiles } from './source-files.ts'
 import type { StoreFacts } from './store-facts.ts'
 
@@ -153,10 +150,6 @@ function candidatesOf(
   return { candidates, left }
 }
 
-async function* compressed(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
-  yield* Readable.from(chunks, { objectMode: false }).pipe(createGzip(GZIP_OPTIONS))
-}
-
 class Planning {
   readonly #options: PlanOptions
   readonly #parameters: ParameterTexts
@@ -224,9 +217,8 @@ class Planning {
       signal,
     })
     try {
-      const chunks = chunksOf(stream)
       let bytes = 0
-      for await (const chunk of query.format === 'ndjson' ? compressed(chunks) : chunks) bytes += chunk.length
+      for await (const chunk of partBytes(stream, query)) bytes += chunk.length
       return stream.rows === null || stream.rows === 0 ? null : bytes / stream.rows
     } finally {
       await stream.close()

@@ -1,15 +1,14 @@
 // Makes one part of an export. It is a pure function of the plan and the lake: whoever runs it, and however often, the
 // bytes are the same. Beside the part lies a record of what it is, written after it: where both are there, nothing is done.
 
-import { createHash, type Hash } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { pipeline } from 'node:stream/promises'
+import { createHash } from 'node:crypto'
+import { open, rm } from 'node:fs/promises'
 import { createGzip } from 'node:zlib'
 import { GZIP_OPTIONS } from '../http/compression.ts'
 import type { ByteStream } from '../http/byte-stream.ts'
+import { writeFully } from '../lake/durable-file.ts'
 import { closesOf, type ExportPlan, partAt, type PlannedPart } from './export-plan.ts'
-import { DATASETS, isLobQuery } from './export-query.ts'
+import { DATASETS, isLobQuery, type PartQuery } from './export-query.ts'
 import { digestOf, type ExportTarget, type FileDigests, readText } from './export-target.ts'
 import type { PartThreads } from './part-threads.ts'
 import { SourceFiles } from './source-files.ts'
@@ -87,7 +86,7 @@ export async function runPart(
     }
     const scratch = await target.scratchPath(part.key)
     try {
-      const { digests, ...made } = await makePart(plan, part, { threads, scratch, onBytes, signal })
+      const { digests, ...made } = await makePart(plan, part, { threads, target, scratch, onBytes, signal })
       await target.put(part.key, scratch, digests, signal)
       const { bytes, sha256 } = digests
       const record: PartRecord = { key: part.key, rows: part.rows, bytes, sha256, ...made }
@@ -104,6 +103,7 @@ export async function runPart(
 
 interface Making {
   readonly threads: PartThreads
+  readonly target: ExportTarget
   readonly scratch: string
   readonly onBytes: (count: number) => void
   readonly signal: AbortSignal
@@ -113,58 +113,77 @@ interface Making {
 async function makePart(
   { dataset, parameters, range, closes_at }: ExportPlan,
   part: PlannedPart,
-  { threads, scratch, onBytes, signal }: Making,
+  { threads, target, scratch, onBytes, signal }: Making,
 ): Promise<Pick<PartRecord, 'first_ts' | 'last_ts'> & { readonly digests: FileDigests }> {
   const query = DATASETS[dataset].queryOf(parameters, range, part.scope, part.period)
   const closesAtMs = isLobQuery(query) ? closesOf(closes_at, part.scope, part.period) : {}
   const checkUnchanged = await new SourceFiles(threads.lake).check(part.files)
   const stream = await threads.open(query, { closesAtMs, headOnly: false, signal })
   try {
-    const digesting = new Digesting(onBytes)
-    const file = createWriteStream(scratch, { flags: 'wx', flush: true })
-    const take = (source: AsyncIterable<Buffer>): AsyncIterable<Buffer> => digesting.pass(source)
-    if (query.format === 'ndjson')
-      await pipeline(chunksOf(stream), createGzip(GZIP_OPTIONS), take, file, { signal })
-    else await pipeline(chunksOf(stream), take, file, { signal })
+    const digests = await writeFile(scratch, partBytes(stream, query), target, onBytes)
     await checkUnchanged()
     if (stream.rows !== part.rows) throw new Error(`${part.key} has ${stream.rows} rows, not ${part.rows}`)
     const { span } = stream
     return {
       first_ts: span === undefined ? null : new Date(span.firstMs).toISOString(),
       last_ts: span === undefined ? null : new Date(span.lastMs).toISOString(),
-      digests: digesting.result(),
+      digests,
     }
   } finally {
     await stream.close()
   }
 }
 
-/** The thread writes into the memory of a chunk again once the next one is asked for: these are copies. */
-export async function* chunksOf(stream: ByteStream): AsyncGenerator<Buffer, void, void> {
-  for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) yield Buffer.from(chunk)
+async function writeFile(
+  path: string,
+  chunks: AsyncIterable<Uint8Array>,
+  { needsMd5 }: ExportTarget,
+  onBytes: (count: number) => void,
+): Promise<FileDigests> {
+  const [sha256, md5] = [createHash('sha256'), needsMd5 ? createHash('md5') : null]
+  const file = await open(path, 'wx')
+  try {
+    let bytes = 0
+    for await (const chunk of chunks) {
+      sha256.update(chunk)
+      md5?.update(chunk)
+      await writeFully(file, chunk, bytes)
+      bytes += chunk.length
+      onBytes(chunk.length)
+    }
+    await file.sync()
+    return { bytes, sha256: sha256.digest('hex'), md5: md5?.digest('hex') ?? null }
+  } finally {
+    await file.close()
+  }
 }
 
-class Digesting {
-  readonly #onBytes: (count: number) => void
-  readonly #sha256: Hash = createHash('sha256')
-  readonly #md5: Hash = createHash('md5')
-  #bytes = 0
+/** The bytes of a part, compressed where it is text by rows; each chunk is valid until the next is asked for. */
+export async function* partBytes(
+  stream: ByteStream,
+  { format }: PartQuery,
+): AsyncGenerator<Uint8Array, void, void> {
+  if (format === 'ndjson') return yield* compressed(stream)
+  for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) yield chunk
+}
 
-  constructor(onBytes: (count: number) => void) {
-    this.#onBytes = onBytes
-  }
-
-  async *pass(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
-    for await (const chunk of source) {
-      this.#sha256.update(chunk)
-      this.#md5.update(chunk)
-      this.#bytes += chunk.length
-      this.#onBytes(chunk.length)
-      yield chunk
+async function* compressed(stream: ByteStream): AsyncGenerator<Uint8Array, void, void> {
+  const gzip = createGzip(GZIP_OPTIONS)
+  const feed = async (): Promise<void> => {
+    for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) {
+      const taken: Uint8Array = chunk
+      // The thread writes into this memory again once the next chunk is asked for.
+      await new Promise<void>((resolve, reject) => {
+        gzip.write(taken, (error) => (error ? reject(error) : resolve()))
+      })
     }
+    gzip.end()
   }
-
-  result(): FileDigests {
-    return { bytes: this.#bytes, sha256: this.#sha256.digest('hex'), md5: this.#md5.digest('hex') }
+  const feeding = feed().catch((error: unknown) => void gzip.destroy(error as Error))
+  try {
+    yield* gzip
+  } finally {
+    gzip.destroy()
+    await feeding
   }
 }
