@@ -1617,17 +1617,17 @@ def _export_text(place: str, key: str) -> Optional[bytes]:
 
 
 def verify_export(directory_or_address: str) -> List[str]:
-    """Reads every byte of an export of `bookcast export` and gives one sentence for each object that is missing or wrong;
-    none where all is well. In a directory it also names files that are not of the export.
+    """Reads every byte of an export of `bookcast export` and returns one sentence for each object that is missing or wrong.
+    In a directory it also names files that are not part of the export.
 
-    directory_or_address: where manifest.json lies; an address is one of http or https. Raises BookcastError when there is
-    no manifest.
+    directory_or_address: the directory, or the http or https address, that has manifest.json. Raises BookcastError if there
+    is no manifest.
     """
     place = str(directory_or_address).rstrip("/")
     text = _export_text(place, "manifest.json")
     manifest = None if text is None else json.loads(text)
     if text is None or manifest.get("bookcast_export") != 1:
-        raise BookcastError(f"{place} is no finished export: it has no manifest.json of one.")
+        raise BookcastError(f"{place} is not a finished export: it has no manifest.json.")
     parts = manifest["parts"]
     problems = []
     sums = [(part["sha256"], part["key"]) for part in parts] + [(hashlib.sha256(text).hexdigest(), "manifest.json")]
@@ -1655,5 +1655,5 @@ def verify_export(directory_or_address: str) -> List[str]:
             for name in sorted(names):
                 key = os.path.relpath(os.path.join(folder, name), place).replace(os.sep, "/")
                 if key not in known and not key.startswith("_parts/"):
-                    problems.append(f"{key} is not of this export")
+                    problems.append(f"{key} is not part of this export")
     return problems

@@ -1,4 +1,4 @@
-// Checks an export that `bookcast export` has made, in a directory or at an address, against its manifest.
+// Checks an export of `bookcast export` against its manifest, in a directory or at an address.
 
 import { BookcastError } from './errors.ts'
 
@@ -23,7 +23,7 @@ interface Manifest {
 
 const MANIFEST = 'manifest.json'
 const SUMS = 'SHA256SUMS'
-/** Notes of those who made the parts. */
+/** Records of finished parts. */
 const NOTES = '_parts/'
 
 // Not a literal: bundlers for browsers would look for it.
@@ -44,7 +44,7 @@ async function bytesOf(place: string, key: string): Promise<AsyncIterable<Uint8A
   if (response.status === 404) return undefined
   if (!response.ok || response.body === null)
     throw new BookcastError(`${place}/${path} answers ${response.status}.`)
-  return response.body as unknown as AsyncIterable<Uint8Array>
+  return response.body
 }
 
 function isAddress(place: string): boolean {
@@ -90,18 +90,18 @@ async function filesBelow(directory: string): Promise<string[]> {
 }
 
 /**
- * Reads every byte of an export and gives one sentence for each object that is missing or wrong; none where all is well.
- * In a directory it also names files that are not of the export. For Node, Deno and Bun.
+ * Reads every byte of an export and returns one sentence for each object that is missing or wrong. In a directory it also
+ * names files that are not part of the export. For Node, Deno and Bun.
  *
- * @param directoryOrAddress of an export: where manifest.json lies; an address is one of http or https
- * @throws {BookcastError} when there is no manifest
+ * @param directoryOrAddress the directory, or the http or https address, that has manifest.json
+ * @throws {BookcastError} if there is no manifest
  */
 export async function verifyExport(directoryOrAddress: string | URL): Promise<string[]> {
   const place = String(directoryOrAddress).replace(/\/+$/, '')
   const manifest = await textOf(place, MANIFEST)
   const content = manifest && (JSON.parse(manifest.text) as Manifest)
   if (manifest === undefined || content?.bookcast_export !== 1)
-    throw new BookcastError(`${place} is no finished export: it has no ${MANIFEST} of one.`)
+    throw new BookcastError(`${place} is not a finished export: it has no ${MANIFEST}.`)
   const { parts } = content
   const problems: string[] = []
   const sums = [...parts, { key: MANIFEST, sha256: manifest.sha256 }].map(
@@ -119,6 +119,6 @@ export async function verifyExport(directoryOrAddress: string | URL): Promise<st
   if (isAddress(place)) return problems
   const known = new Set([...parts.map(({ key }) => key), MANIFEST, SUMS])
   for (const key of await filesBelow(place))
-    if (!known.has(key) && !key.startsWith(NOTES)) problems.push(`${key} is not of this export`)
+    if (!known.has(key) && !key.startsWith(NOTES)) problems.push(`${key} is not part of this export`)
   return problems
 }

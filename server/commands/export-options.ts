@@ -1,4 +1,4 @@
-// The options of `bookcast export`, and what its commands have in common.
+// The options of `bookcast export`, and helpers that its commands share.
 
 import { availableParallelism } from 'node:os'
 import { stationCode } from '../endpoints/record-parameters.ts'
@@ -64,7 +64,7 @@ const PARAMETERS: readonly OptionDeclaration[] = [
 
 export const PLAN_OPTIONS: readonly OptionDeclaration[] = [
   LAKE,
-  { ...parameter('dataset', '<name>', `${datasetNames().join(', ')}`), default: datasetNames()[0]! },
+  { ...parameter('dataset', '<name>', datasetNames().join(', ')), default: datasetNames()[0]! },
   parameter('series', '<a,b>', 'lob, candles: series. Default: all that the lake has'),
   parameter('station', '<a,b>', 'observations: stations. Default: all that the lake has'),
   parameter('from', '<date>', 'first UTC date; required'),

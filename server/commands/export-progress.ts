@@ -9,7 +9,7 @@ export class ExportProgress {
   #bar: SingleBar | undefined
   #done = 0
 
-  /** `total` bytes or parts are expected of `count` parts. */
+  /** `total` is the expected sum of all `add` calls, `count` the number of parts. */
   constructor(output: Writable & { readonly isTTY?: boolean }, title: string, count: number, total: number) {
     this.#output = output
     this.#count = count
@@ -19,12 +19,11 @@ export class ExportProgress {
     this.#bar.start(Math.max(total, 1), 0)
   }
 
-  /** More of what is expected. */
   add(count: number): void {
     this.#bar?.increment(count)
   }
 
-  /** A part is done; `text` says what it is. */
+  /** A part is finished. */
   part(text: string): void {
     this.#done += 1
     if (this.#bar === undefined) this.#output.write(`${this.#done}/${this.#count} ${text}\n`)

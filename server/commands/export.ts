@@ -49,10 +49,10 @@ const HELP = `Usage: bookcast export plan --lake <dir> --from <date> --to <date>
 Exports order books, candles or observations of a lake, without limits of rows, to a directory or a bucket.
 
 plan writes a plan to stdout: the parts (a date of a series' order books, a month of its candles, a year of a station's
-observations), the lake files that they are made of, and what is left out. It reads the lake alone and asks the store, where there
-is one, for close times and for rows that are not in the lake yet. part makes one part, the same bytes on any machine. finish
-writes manifest.json and SHA256SUMS when all parts are there. run does all of that in one process. All of them may be repeated:
-what is there already stays. verify reads every byte of an export.
+observations), the lake files of each part, and what is left out. It reads the lake, and asks the store, if there is one, for close
+times and for rows that are not in the lake yet. part makes one part, with the same bytes on any machine. finish writes
+manifest.json and SHA256SUMS once all parts are there. run makes all parts in one process and finishes. You can repeat run, part
+and finish: finished parts are not made again. verify reads every byte of an export.
 
 Options of plan:
 ${describeOptions(PLAN_OPTIONS)}
@@ -69,7 +69,7 @@ ${describeOptions(TARGET_OPTIONS)}
 Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage or a plan that does not fit.
 `
 
-/** A command behind `export`. `place` is its plan or what it verifies. */
+/** A command behind `export`. `place` is the path of the plan, or the export to verify. */
 interface ExportCommand {
   readonly options: readonly OptionDeclaration[]
   readonly takes: string | null
@@ -77,8 +77,8 @@ interface ExportCommand {
 }
 
 const COMMANDS: ReadonlyMap<string, ExportCommand> = new Map([
-  ['plan', { options: PLAN_OPTIONS, takes: null, run: plan }],
-  ['part', { options: PART_OPTIONS, takes: 'a plan', run: part }],
+  ['plan', { options: PLAN_OPTIONS, takes: null, run: makePlan }],
+  ['part', { options: PART_OPTIONS, takes: 'a plan', run: makePart }],
   ['finish', { options: TARGET_OPTIONS, takes: 'a plan', run: finish }],
   ['run', { options: RUN_OPTIONS, takes: 'a plan', run }],
   ['verify', { options: TARGET_OPTIONS, takes: 'a directory or s3://bucket/prefix', run: verify }],
@@ -106,9 +106,9 @@ export const exportCommand: Command = async ([name = '--help', ...args], io) => 
   }
 }
 
-async function plan(options: ParsedOptions, io: CommandIo): Promise<number> {
+async function makePlan(options: ParsedOptions, io: CommandIo): Promise<number> {
   const settings = readPlanSettings(options)
-  // Only the place is checked.
+  // Checks the place and opens no connection.
   openTarget(settings.target, options).close()
   const place = readStoreOptions(options)
   const threads = await openThreads(options, readConcurrency(options))
@@ -138,7 +138,7 @@ async function plan(options: ParsedOptions, io: CommandIo): Promise<number> {
   }
 }
 
-/** A directory as every process finds it, wherever it was started. */
+/** An absolute path: processes that make parts may start in other directories. */
 function targetText(text: string): string {
   return parsePlace(text)?.kind === 's3' || isAbsolute(text) ? text : resolve(text)
 }
@@ -156,13 +156,11 @@ function planText({
   })
   if (left.length > lines.length) lines.push(`and ${left.length - lines.length} more\n`)
   if (!isAsked)
-    lines.push(
-      'no store was asked: rows that are not in the lake yet, and close times of markets, are unknown\n',
-    )
+    lines.push('no store found: close times of markets and rows that are not in the lake yet are unknown\n')
   return `${parts.length} parts, ${rows} rows, about ${mib(bytes)}\n${lines.join('')}`
 }
 
-async function part(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
+async function makePart(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
   const plan = await readPlan(path)
   const index = integerOption(options.demand('index'), 0, PART_INDEX_MAX)
   partAt(plan, index)
@@ -183,7 +181,7 @@ async function run(options: ParsedOptions, io: CommandIo, path: string): Promise
   const target = targetOf(plan, options)
   const threads = await openThreads(options, readConcurrency(options))
   const progress = new ExportProgress(io.stderr, `exporting ${parts.length} parts`, parts.length, bytes)
-  // The first failure ends the others: what is wrong with one part is mostly wrong with all.
+  // The first failure stops all parts: most failures (target, lake) concern every part.
   const failing = new AbortController()
   const signal = AbortSignal.any([signalOf(io), failing.signal])
   const tools = { threads, target, onBytes: (count: number) => progress.add(count) }
@@ -247,7 +245,7 @@ async function verify(options: ParsedOptions, io: CommandIo, place: string): Pro
   }
 }
 
-/** Work on a target, whose failures become sentences. */
+/** Turns failures of the target into sentences for the user. */
 async function described<Value>(target: ExportTarget, work: () => Promise<Value>): Promise<Value> {
   try {
     return await work()

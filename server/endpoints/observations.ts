@@ -57,7 +57,10 @@ export const observationRule: ParameterRule<ObservationParameters> = ({ values }
 }
 
 /** The query of parameter values that have passed their declarations and `observationRule`. */
-export function observationQueryOf(values: ParameterValues<ObservationParameters>, nowMs: number): ObservationQuery {
+export function observationQueryOf(
+  values: ParameterValues<ObservationParameters>,
+  nowMs: number,
+): ObservationQuery {
   return {
     kind: 'observations',
     station: values.station === undefined ? null : stationCode(values.station),

@@ -1,4 +1,4 @@
-// An export in a directory. A file is written beside its place under a temporary name and renamed.
+// An export in a directory. A file is written under a temporary name in the same directory and then renamed.
 
 import { createReadStream } from 'node:fs'
 import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'

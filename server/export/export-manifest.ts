@@ -1,5 +1,5 @@
-// Finishes an export and verifies one. The manifest says what the export is, was made of and holds; `SHA256SUMS`, which
-// is written last, is for `sha256sum -c`. Both are functions of the plan and the parts, whoever made them.
+// Finishes and verifies exports. The manifest has the parameters, the lake files and the parts. `SHA256SUMS` is written
+// last and works with `sha256sum -c`. Both depend on the plan and the parts alone, not on the processes that made the parts.
 
 import { inParallel } from '../sync/in-parallel.ts'
 import {
@@ -17,10 +17,10 @@ import { type PartRecord, recordOf, RECORDS_PREFIX } from './run-part.ts'
 export const MANIFEST_KEY = 'manifest.json'
 export const SUMS_KEY = 'SHA256SUMS'
 
-/** Objects that are looked at or read at once. */
+/** Objects that are looked up, or read, at once. */
 const LOOKS_MAX = 8
 const READS_MAX = 4
-/** Missing parts that a message names. */
+/** Missing parts that a message lists. */
 const NAMED_MAX = 5
 
 export type ManifestPart = PartRecord & Coverage
@@ -30,14 +30,14 @@ export interface ExportManifest extends Pick<
   'bookcast_export' | 'version' | 'dataset' | 'range' | 'parameters' | 'left_out' | 'rows'
 > {
   readonly bytes: number
-  /** The lake files that it was made of, by path. */
+  /** The lake files that the parts were made of, sorted by path. */
   readonly files: readonly SourceFile[]
   readonly parts: readonly ManifestPart[]
 }
 
 /**
- * Writes the manifest and, last, the checksums of an export whose parts are all there.
- * @throws {Error} that names parts that are not
+ * Writes the manifest and then the checksums. All parts must be there. May be repeated.
+ * @throws {Error} that lists missing parts
  */
 export async function finishExport(
   plan: ExportPlan,
@@ -92,7 +92,7 @@ function sumsOf({ parts }: ExportManifest, manifestText: string): string {
 export interface ExportCheck {
   readonly parts: number
   readonly bytes: number
-  /** One sentence for each object that is missing, wrong or not of the export. */
+  /** One sentence for each object that is missing, wrong or not part of the export. */
   readonly problems: readonly string[]
 }
 
@@ -108,7 +108,7 @@ export async function verifyExport(
   const text = await readText(target, MANIFEST_KEY, signal)
   const manifest = text === undefined ? undefined : parsed(text)
   if (text === undefined || manifest === undefined)
-    throw new Error(`${target.name} is no finished export: it has no ${MANIFEST_KEY} of one`)
+    throw new Error(`${target.name} is not a finished export: it has no ${MANIFEST_KEY}`)
   const problems: string[] = []
   const sums = await readText(target, SUMS_KEY, signal)
   if (sums === undefined) problems.push(`${SUMS_KEY} is missing`)
@@ -123,7 +123,7 @@ export async function verifyExport(
   })
   const known = new Set([...manifest.parts.map(({ key }) => key), MANIFEST_KEY, SUMS_KEY])
   for await (const key of target.list(signal))
-    if (!known.has(key) && !key.startsWith(RECORDS_PREFIX)) problems.push(`${key} is not of this export`)
+    if (!known.has(key) && !key.startsWith(RECORDS_PREFIX)) problems.push(`${key} is not part of this export`)
   return { parts: manifest.parts.length, bytes: manifest.bytes, problems: problems.toSorted() }
 }
 

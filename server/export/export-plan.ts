@@ -1,5 +1,5 @@
-// The plan of an export: a JSON file that says what each part is and which lake files it is made of. Whoever has it and
-// the lake can make any part, by its index, with the same bytes.
+// The plan of an export: a JSON document with the parts and the lake files that each part is made of. Any process that has
+// the plan and the lake can make any part by its index, with the same bytes.
 
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import { readVersion } from '../http/version.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { DATASETS, type DateRange, type ExportDataset, type ParameterTexts } from './export-query.ts'
 
-/** What the member `bookcast_export` of plans and manifests says: the version of their form. */
+/** The version of the format of plans and manifests: their member `bookcast_export`. */
 export const EXPORT_FORM = 1
 
 /** A lake file, by its path below the lake's root. */
@@ -18,7 +18,7 @@ export interface SourceFile {
   readonly sha256: string
 }
 
-/** Of order books: seconds of the date that its file says it covers, and the other seconds of it. */
+/** Of order books: the seconds of the date that its file covers, and the other seconds of the date. */
 export interface Coverage {
   readonly known_s?: number
   readonly gap_s?: number
@@ -37,7 +37,7 @@ export interface PlannedPart extends Coverage {
   readonly files: readonly SourceFile[]
 }
 
-/** Dates or periods from `from` to `to` of a series or station that the export has not. */
+/** Dates, months or years from `from` to `to` that the export does not contain. */
 export interface LeftOut extends DateRange {
   readonly scope: string
   /** `rows_in_store`: rows that the relational store holds and the lake does not. */
@@ -45,20 +45,20 @@ export interface LeftOut extends DateRange {
   readonly rows?: number
 }
 
-/** Close times, ms since the epoch, by series and market: snapshots of a market end with it. */
+/** Close times, ms since the epoch, by series and market. The snapshots of a market end at its close. */
 export type CloseTimes = Readonly<Record<string, Readonly<Record<string, number>>>>
 
 export interface PlanContent {
   readonly bookcast_export: typeof EXPORT_FORM
-  /** The program's: another one may write other bytes. */
+  /** Of the program: another version may write other bytes. */
   readonly version: string
   readonly dataset: ExportDataset
   readonly range: DateRange
-  /** As of the HTTP request, all of them. */
+  /** The parameters of the HTTP request, with the defaults. */
   readonly parameters: ParameterTexts
   /** A directory or `s3://bucket/prefix`. */
   readonly target: string
-  /** Whether there was a store, which knows close times and the rows that are not in the lake. */
+  /** Whether the store was asked for close times and for rows that are not in the lake. */
   readonly store_asked: boolean
   readonly rows: number
   readonly estimated_bytes: number
@@ -76,13 +76,14 @@ export function sha256Of(content: string | Uint8Array): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
-/** JSON with the members of every object in order: a database that keeps JSON may give them back in another one. */
+/** JSON with sorted members: a database may return a JSON document with its members in another order. */
 export function canonicalJson(value: unknown, indent?: number): string {
-  const inOrder = (_: string, member: unknown): unknown =>
-    typeof member !== 'object' || member === null || Array.isArray(member)
-      ? member
-      : Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-  return JSON.stringify(value, inOrder, indent)
+  return JSON.stringify(value, withSortedMembers, indent)
+}
+
+function withSortedMembers(_: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 export function sealPlan(content: PlanContent): ExportPlan {
@@ -90,14 +91,14 @@ export function sealPlan(content: PlanContent): ExportPlan {
 }
 
 /**
- * A plan, parsed from JSON, that this version of the program has made; the order of members does not matter. `name` is for
- * messages.
- * @throws {UsageError} for what is no plan, was changed by hand or comes from another version
+ * Checks a parsed JSON document: this version of the program must have made it. The order of members does not matter.
+ * `name` stands in messages.
+ * @throws {UsageError} if it is not a plan, was edited or comes from another version
  */
 export function checkPlan(value: unknown, name: string): ExportPlan {
   const plan = (typeof value === 'object' ? value : null) as ExportPlan | null
   if (plan?.bookcast_export !== EXPORT_FORM || !Array.isArray(plan.parts))
-    throw new UsageError(`${name} is no plan of an export; "bookcast export plan" writes one`)
+    throw new UsageError(`${name} is not an export plan; "bookcast export plan" writes one`)
   const { digest, ...content } = plan
   if (digest !== sha256Of(canonicalJson(content)))
     throw new UsageError(`${name} was changed after it was made; plan again`)
@@ -131,7 +132,7 @@ export function partAt(plan: ExportPlan, index: number): PlannedPart {
   throw new UsageError(`there is no part ${index}: the plan has ${plan.parts.length}, from 0 on`)
 }
 
-/** The close times that matter to a date: snapshots of it end with them. */
+/** The close times before the end of a date. */
 export function closesOf(
   closesAt: CloseTimes,
   scope: string,
@@ -147,7 +148,7 @@ export function formatsOffered(): readonly string[] {
   return Object.keys(ENDINGS)
 }
 
-/** `lob/source=…/series=…/date=…/lob-<digest>.parquet`; the digest is that of all that decides on the part's bytes. */
+/** `lob/source=…/series=…/date=…/lob-<digest>.parquet`. The digest covers everything that determines the part's bytes. */
 export function partKey(
   dataset: ExportDataset,
   { source, format = '' }: ParameterTexts,

@@ -1,5 +1,5 @@
-// From the parameters of an export to the query of one part: that of the HTTP request with the same parameters for the
-// part's date, month or year, made by the code of the endpoint, but without a limit of rows.
+// Makes the query of a part. The endpoint's own code makes the query of the HTTP request with the same parameters for the
+// part's date, month or year; only the limit of rows is removed.
 
 import { periodInstants } from '../../shared/lake-layout.ts'
 import { RECORD_RANGE_MS_DEFAULT } from '../../shared/limits.ts'
@@ -26,12 +26,11 @@ export interface DateRange {
 
 export type PartQuery = LobQuery | CandleQuery | ObservationQuery
 
-/** How a dataset is cut into parts, and what an export takes of its endpoint's parameters. */
+/** How a dataset is divided into parts, and which parameters of its endpoint an export accepts. */
 interface DatasetParts {
-  /** What the directory of a part is called: `series=…/date=…`. */
+  /** The names in the directories of a part: `series=…/date=…`. */
   readonly scopeName: 'series' | 'station'
   readonly periodName: 'date' | 'month' | 'year'
-  /** The parameters that an export takes. */
   readonly parameters: readonly string[]
   /** The periods that may have rows of a range, ascending. */
   readonly periodsOf: (range: DateRange) => readonly string[]
@@ -58,7 +57,7 @@ function textsOf(values: object, names: readonly string[]): ParameterTexts {
   return Object.fromEntries(known.map(([name, value]) => [name, String(value)]))
 }
 
-/** The part of a query's range that lies within a period. */
+/** The query, restricted to a period. */
 function within<Query extends CandleQuery | ObservationQuery>(query: Query, period: string): Query {
   const { fromMs, toMs } = periodInstants(period)
   return {
@@ -74,7 +73,7 @@ function candleQuery(texts: ParameterTexts, range: DateRange, series: string): C
   return candleQueryOf(values, instantRange(values, 0, RECORD_RANGE_MS_DEFAULT))
 }
 
-/** The months or years, which have so many characters of a date, of the instants of a range. */
+/** The months or years of a range: the first `length` characters of its dates. */
 function periodsOf({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }, length: number) {
   const dates = utcDatesBetween(utcDateOf(fromMs), utcDateOf(toMs - 1))
   return [...new Set(dates.map((date) => date.slice(0, length)))]
@@ -94,7 +93,7 @@ export const DATASETS = {
     scopeName: 'series',
     periodName: 'month',
     parameters: CANDLE_NAMES,
-    // A candle belongs to the month of its end: the last one of a range may end with the first instant of another month.
+    // A candle belongs to the month of its end. The last candle of a range may end at the first instant of the next month.
     periodsOf: (range) => periodsOf(candleQuery({}, range, 'any'), 'YYYY-MM'.length),
     complete: (texts, range) => textsOf(CANDLES.parse(rawQuery({ ...texts, ...range }), {}), CANDLE_NAMES),
     queryOf: (texts, range, series, month) => within(candleQuery(texts, range, series), month),
@@ -118,7 +117,7 @@ export function datasetNames(): readonly ExportDataset[] {
   return Object.keys(DATASETS) as ExportDataset[]
 }
 
-/** Whether a part is one of order books. */
+/** Whether the query is one of order books. */
 export function isLobQuery(query: PartQuery): query is LobQuery {
   return 'dates' in query
 }

@@ -1,4 +1,5 @@
-// Where an export goes: a directory or a bucket below a prefix. An object appears under its key only when it is whole.
+// The interface of a target: a directory, or a bucket below a prefix. An object appears under its key only when it is
+// complete.
 
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
@@ -6,18 +7,18 @@ import { pumpBytes } from '../sync/transfer-pump.ts'
 import { backOffMs, TRANSFER_BACK_OFF } from '../tasks/back-off.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 
-/** A finished file and the digests of its bytes. */
+/** Size and digests of a finished file. */
 export interface FileDigests {
   readonly bytes: number
   readonly sha256: string
-  /** Null where the target does not need it. */
+  /** Null if the target does not need it. */
   readonly md5: string | null
 }
 
-/** An object as the target tells it without reading it. */
+/** What the target knows of an object without reading it. */
 export interface TargetObject {
   readonly bytes: number
-  /** Null where it does not say it. */
+  /** Null if the target does not store it. */
   readonly sha256: string | null
 }
 
@@ -25,7 +26,7 @@ export interface ExportTarget {
   /** For messages. */
   readonly name: string
   readonly needsMd5: boolean
-  /** Where the file of a key is made before it is put. Whoever makes it removes it. */
+  /** A path for the file of a key until `put`. The caller removes the file. */
   scratchPath(key: string): Promise<string>
   /** Puts a finished scratch file under its key. */
   put(key: string, scratch: string, digests: FileDigests, signal: AbortSignal): Promise<void>
@@ -34,19 +35,19 @@ export interface ExportTarget {
   stat(key: string, signal: AbortSignal): Promise<TargetObject | undefined>
   /** Undefined when there is none. */
   read(key: string, signal: AbortSignal): Promise<Readable | undefined>
-  /** Every key, left-over temporary files among them. */
+  /** Every key, including left-over temporary files. */
   list(signal: AbortSignal): AsyncIterable<string>
-  /** Removes what killed processes left behind beside these keys, which are all there. */
+  /** Removes temporary files that killed processes left beside these keys. */
   sweep(keys: readonly string[]): Promise<void>
-  /** A sentence for an error of this target; undefined for any other one. */
+  /** A sentence for the user if the error is one of this target; else undefined. */
   describe(error: unknown): string | undefined
   close(): void
 }
 
-/** Times an object is read from its beginning when its bytes break off. */
+/** Attempts to read an object to its end. */
 const READS_MAX = 5
 
-/** Reads an object to its end; undefined when there is none. `begin` is called anew for each attempt. */
+/** Reads an object to its end; undefined if there is none. Each attempt calls `begin`. */
 async function readWhole<Value>(
   target: ExportTarget,
   key: string,

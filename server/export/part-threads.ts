@@ -1,4 +1,4 @@
-// The threads that make the parts of exports: the workers of the endpoints, over the lake alone.
+// Threads that make the parts of exports. They run the same workers as the endpoints and read the lake alone.
 
 import { pino } from 'pino'
 import { LOB_THREAD_HEAP_MB_MAX, RECORD_THREAD_HEAP_MB_MAX } from '../../shared/limits.ts'
@@ -13,9 +13,9 @@ const LOB_WORKER_URL = new URL('../../workers/lob/task.js', import.meta.url)
 const RECORD_WORKER_URL = new URL('../../workers/records/task.js', import.meta.url)
 
 export interface PartOpenOptions {
-  /** Of the markets of order books, ms since the epoch. */
+  /** By market id, ms since the epoch; empty for records. */
   readonly closesAtMs: Readonly<Record<string, number>>
-  /** Only the head is wanted. */
+  /** Plan and check the part, and send no chunk. */
   readonly headOnly: boolean
   readonly signal: AbortSignal
 }
@@ -26,13 +26,13 @@ export class PartThreads {
   #lob: WorkerPool<LobHead> | undefined
   #records: WorkerPool<RecordHead> | undefined
 
-  /** `threads`: parts that are made at once. */
+  /** `threads`: the number of parts that can be open at once. */
   constructor({ lake, threads }: { readonly lake: string; readonly threads: number }) {
     this.lake = lake
     this.threads = threads
   }
 
-  /** Starts a part; the stream must be closed. Rejects with the ApiError that the worker met. */
+  /** Starts a part. The caller must close the stream. Rejects with the ApiError of the worker. */
   async open(query: PartQuery, options: PartOpenOptions): Promise<WorkerStream<LobHead | RecordHead>> {
     const { lake } = this
     const { headOnly, signal, closesAtMs } = options

@@ -1,5 +1,5 @@
-// Plans an export: which parts the lake can give, what each is made of, and what is left out. Each part is planned by the
-// code that answers requests, which says its rows and its files without reading a row.
+// Plans an export: its parts, the lake files of each part, and what is left out. The workers of the endpoints plan each
+// part; their heads have its rows and files, and no row is read.
 
 import { join } from 'node:path'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
@@ -34,19 +34,19 @@ import { partBytes } from './run-part.ts'
 import { SourceFiles } from './source-files.ts'
 import type { StoreFacts } from './store-facts.ts'
 
-/** Rows of records, and the hour of order books, whose size tells that of the others. */
+/** A sample for estimates of size: so many rows of records, or one hour of order books. */
 const SAMPLE_ROWS_MAX = 20_000
 const SAMPLE_HOUR = 12
-/** Parts that are tried for a sample until one has rows. */
+/** Parts that are tried until a sample has rows. */
 const SAMPLES_MAX = 5
 const SERIES_NAMED_MAX = 20
 
 export interface PlanOptions {
   readonly dataset: ExportDataset
-  /** Series or stations; null for all that the lake has. */
+  /** Series or stations; null for all of the lake. */
   readonly scopes: readonly string[] | null
   readonly range: DateRange
-  /** Those that were given. */
+  /** The parameters that the user gave. */
   readonly parameters: ParameterTexts
   readonly target: string
   readonly threads: PartThreads
@@ -54,7 +54,7 @@ export interface PlanOptions {
   readonly store: StoreFacts | null
   readonly nowMs: number
   readonly signal: AbortSignal
-  /** Told of each part that was looked at, of so many. */
+  /** Called after each part that was planned. */
   readonly onPart?: (done: number, total: number) => void
 }
 
@@ -63,7 +63,7 @@ interface Candidate {
   readonly period: string
 }
 
-/** @throws {ApiError} for wrong parameters. @throws {Error} for an unknown series or station, or when there is nothing */
+/** @throws {ApiError} for wrong parameters. @throws {Error} for an unknown series or station, or an empty export */
 export async function planExport(options: PlanOptions): Promise<ExportPlan> {
   const { dataset, range, target, store } = options
   const parameters = DATASETS[dataset].complete(options.parameters, range)
@@ -104,7 +104,7 @@ function nothingText({ range: { from, to }, dataset }: PlanOptions, left: readon
   return `the lake has nothing of ${dataset} from ${from} to ${to} to export${reasons === '' ? '' : `: ${reasons}`}`
 }
 
-/** The series or stations of the lake, and of order books the dates of each. */
+/** The series or stations of the lake; for order books with their dates. */
 async function knownPeriods(
   { dataset, threads: { lake } }: PlanOptions,
   { source }: ParameterTexts,
@@ -195,7 +195,7 @@ class Planning {
     return { key, scope, period, rows, estimated_bytes: 0, ...coverage, files }
   }
 
-  /** The same parts with the bytes that a sample of one of them lets expect. */
+  /** The same parts with sizes estimated from a sample of one part. */
   async estimated(parts: readonly PlannedPart[]): Promise<PlannedPart[]> {
     for (const part of parts.slice(0, SAMPLES_MAX)) {
       const bytesPerRow = await this.#sample(part)
@@ -242,7 +242,7 @@ class Planning {
     return isLobQuery(query) ? closesOf(this.#closesAt, scope, period) : {}
   }
 
-  /** Of the file of a date; nothing where it does not state it. */
+  /** The coverage that the file of a date states, if it does. */
   async #coverageOf(name: string): Promise<Coverage> {
     const facts = await lakeFileFacts(join(this.#options.threads.lake, ...name.split('/')))
     if (facts === undefined || facts.coverage === null) return {}

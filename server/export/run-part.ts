@@ -1,5 +1,5 @@
-// Makes one part of an export. It is a pure function of the plan and the lake: whoever runs it, and however often, the
-// bytes are the same. Beside the part lies a record of what it is, written after it: where both are there, nothing is done.
+// Makes one part of an export: a pure, idempotent function of the plan and the lake. A record of the part is written after
+// the part. If both exist and fit, there is nothing to do.
 
 import { createHash } from 'node:crypto'
 import { open, rm } from 'node:fs/promises'
@@ -13,34 +13,34 @@ import { digestOf, type ExportTarget, type FileDigests, readText } from './expor
 import type { PartThreads } from './part-threads.ts'
 import { SourceFiles } from './source-files.ts'
 
-/** What became of a part. */
+/** A finished part. */
 export interface PartRecord {
   readonly key: string
   readonly rows: number
-  /** Of the object, compressed as it is. */
+  /** Size of the object. */
   readonly bytes: number
   readonly sha256: string
-  /** The first and the last instant of its rows, RFC 3339. */
+  /** The first and last instant of its rows, RFC 3339. */
   readonly first_ts: string | null
   readonly last_ts: string | null
 }
 
-/** What a part is made with and where it goes. */
+/** What `runPart` needs besides the plan. Several calls may share it. */
 export interface PartTools {
   readonly threads: PartThreads
   readonly target: ExportTarget
-  /** Told of the bytes of a part as they are made, and of all of them when it is there already. */
+  /** Called with the number of bytes written, or with the size of a part that exists already. */
   readonly onBytes?: ((count: number) => void) | undefined
 }
 
-/** Where records lie below the target: names with an underscore are no data to engines that read hive directories. */
+/** Prefix of the records' keys. Engines that read hive directories ignore names that begin with an underscore. */
 export const RECORDS_PREFIX = '_parts/'
 
 function recordKey({ key }: PlannedPart): string {
   return `${RECORDS_PREFIX}${key.split('/').at(-1)}.json`
 }
 
-/** The record of a part that is there with the size and, where the target tells it, the checksum of its record. */
+/** The record of a part, if the object has its size and, if the target stores it, its checksum. */
 export async function recordOf(
   target: ExportTarget,
   part: PlannedPart,
@@ -54,7 +54,7 @@ export async function recordOf(
   return isSame ? record : undefined
 }
 
-/** The record of a part whose bytes are there and right. */
+/** The record of a part, if all bytes of the object are right. */
 async function doneRecord(
   target: ExportTarget,
   part: PlannedPart,
@@ -66,10 +66,10 @@ async function doneRecord(
 }
 
 /**
- * Makes the part of an index, unless it is there with the right checksum, and resolves to its record. May be called for
- * the same part by several processes at once. `signal` ends it; nothing but a temporary file is left then.
- * @throws {UsageError} when the plan has no such part
- * @throws {Error} with one sentence: a lake file changed since the plan, or the target cannot be written
+ * Makes the part of an index, unless the target has it with the right checksum, and resolves to its record. Several
+ * processes may make the same part at once. An abort of `signal` rejects and leaves nothing behind.
+ * @throws {UsageError} if the plan has no such part
+ * @throws {Error} with one sentence for the user: a lake file changed since the plan, the target cannot be written
  */
 export async function runPart(
   plan: ExportPlan,
@@ -158,13 +158,13 @@ async function writeFile(
   }
 }
 
-/** The bytes of a part, compressed where it is text by rows; each chunk is valid until the next is asked for. */
+/** The bytes of a part; ndjson is compressed with gzip. A chunk is valid until the next one is requested. */
 export async function* partBytes(
   stream: ByteStream,
   { format }: PartQuery,
 ): AsyncGenerator<Uint8Array, void, void> {
-  if (format === 'ndjson') return yield* compressed(stream)
-  for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) yield chunk
+  if (format === 'ndjson') yield* compressed(stream)
+  else for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) yield chunk
 }
 
 async function* compressed(stream: ByteStream): AsyncGenerator<Uint8Array, void, void> {
@@ -172,7 +172,7 @@ async function* compressed(stream: ByteStream): AsyncGenerator<Uint8Array, void,
   const feed = async (): Promise<void> => {
     for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) {
       const taken: Uint8Array = chunk
-      // The thread writes into this memory again once the next chunk is asked for.
+      // The thread overwrites this memory after the request for the next chunk.
       await new Promise<void>((resolve, reject) => {
         gzip.write(taken, (error) => (error ? reject(error) : resolve()))
       })

@@ -1,5 +1,5 @@
-// An export in a bucket. A part is made in a temporary file and sent with one PUT, which carries its MD5: the service
-// takes all of it or nothing, so that no unfinished upload is left behind. What fails for a moment is tried again.
+// An export in a bucket. A part is written to a temporary file and uploaded with one PUT that carries its MD5. The service
+// stores the whole object or nothing, so there are no unfinished uploads. Requests that fail are tried again.
 
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -16,7 +16,7 @@ import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import type { ExportTarget, FileDigests, TargetObject } from './export-target.ts'
 
 const READ_BYTES = 1024 * 1024
-/** Refusals that pass: a slow request, a conflict of two writers, too many requests. */
+/** Client errors worth another attempt: timeout, conflict of two writers, too early, too many requests. */
 const PASSING_STATUSES = new Set([408, 409, 412, 425, 429])
 
 export class S3Target implements ExportTarget {
@@ -102,7 +102,7 @@ export class S3Target implements ExportTarget {
   }
 }
 
-/** The status of an answer, also of one that another error names as its cause. */
+/** The HTTP status of an error or of its cause. */
 function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined
   const { $metadata } = error as { readonly $metadata?: { readonly httpStatusCode?: number } }

@@ -1,5 +1,4 @@
-// The lake files that a part is made of: their digests when an export is planned, and the proof that they were the same
-// while the part was made.
+// The lake files that parts are made of. Planning takes their digests; making a part checks that they are still the same.
 
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -12,14 +11,14 @@ const READ_BYTES = 1024 * 1024
 
 export class SourceFiles {
   readonly #lake: string
-  /** Files that were read already, by identity: neighbouring parts share some. */
+  /** Files that were read before: neighbouring parts share files. */
   readonly #known = new Map<string, { readonly identity: string; readonly file: SourceFile }>()
 
   constructor(lake: string) {
     this.#lake = lake
   }
 
-  /** What is known of the file of a name, read when it is another one than before. */
+  /** The digest of a file. Reads the file unless it is unchanged since the last call. */
   async of(name: string): Promise<SourceFile> {
     const identity = await this.#identity(name)
     const known = this.#known.get(name)
@@ -37,8 +36,8 @@ export class SourceFiles {
 
   /**
    * Checks files against a plan.
-   * @returns a function that checks, once they have been used, that they are still the same
-   * @throws {Error} that names the file
+   * @returns a check to call after use: it rejects if a file was replaced meanwhile
+   * @throws {Error} that names the changed file
    */
   async check(files: readonly SourceFile[]): Promise<() => Promise<void>> {
     const identities: string[] = []

@@ -1,4 +1,4 @@
-// What only the relational store knows of an export: when markets close, and which rows the lake does not have yet.
+// What a plan asks the relational store for: close times of markets, and counts of rows that are not in the lake yet.
 
 import { storedIntervalOf } from '../../shared/candle.ts'
 import type { CandleQuery, ObservationQuery } from '../../shared/record-task.ts'
@@ -11,7 +11,7 @@ import type { Postgres } from '../storage/postgres.ts'
 import type { CloseTimes } from './export-plan.ts'
 import type { DateRange } from './export-query.ts'
 
-/** Rows of one part that are counted at most. */
+/** Counting stops at so many rows of one part. */
 const COUNTED_MAX = 1_000_000
 
 export class StoreFacts {
@@ -21,7 +21,7 @@ export class StoreFacts {
     this.#postgres = postgres
   }
 
-  /** As the server tells them to a request for all of the range. */
+  /** The same close times as in a request for the whole range. */
   async closesAt(
     series: readonly string[],
     { from, to }: DateRange,
@@ -35,7 +35,7 @@ export class StoreFacts {
     return Object.fromEntries(series.map((each) => [each, closesOf(each)]))
   }
 
-  /** Rows of a part that are not in the lake by its manifest; so many at most are counted. */
+  /** Rows of a part that the lake's manifest does not cover; COUNTED_MAX stands for that many or more. */
   async rowsOutsideLake(query: CandleQuery | ObservationQuery): Promise<number> {
     const statement =
       query.kind === 'candles'

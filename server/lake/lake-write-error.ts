@@ -12,11 +12,7 @@ const CAUSES_MAX = 5
  * A sentence for an error met while writing below `lake` (or another directory, called `noun`), with the system's code and the place in it; `undefined` for any
  * other error (one of the program, or one about a path outside the lake). Errors wrapped as `cause` are looked into.
  */
-export function describeLakeWriteError(
-  error: unknown,
-  lake: string,
-  noun = 'the lake',
-): string | undefined {
+export function describeLakeWriteError(error: unknown, lake: string, noun = 'the lake'): string | undefined {
   const found = systemErrorOf(error)
   if (found === undefined) return undefined
   const { path, dest, syscall = '' } = found

@@ -63,7 +63,7 @@ for (const [name, verify, skip] of [
       `${third} is missing`,
     ].entries())
       assert.ok(problems[index]?.startsWith(wanted), problems[index])
-    assert.deepEqual(await verify(out), [...problems, 'other is not of this export'])
+    assert.deepEqual(await verify(out), [...problems, 'other is not part of this export'])
     await rm(join(out, 'manifest.json'))
-    await assert.rejects(verify(out), /is no finished export: it has no manifest\.json/)
+    await assert.rejects(verify(out), /is not a finished export: it has no manifest\.json/)
   })

@@ -74,7 +74,7 @@ test('verify names what is missing, damaged or foreign', async (t) => {
     `${first} has `,
     `${second} has SHA-256`,
     `${third} is missing`,
-    'lob/other.csv is not of this export',
+    'lob/other.csv is not part of this export',
     'SHA256SUMS does not fit manifest.json',
   ])
     assert.ok(stderr.includes(line), `${line}: ${stderr}`)
@@ -151,8 +151,8 @@ test('wrong plans, indices and commands are told in one sentence', async (t) => 
   for (const [args, message] of [
     [['run'], /a plan must be given/],
     [['run', join(out, 'plan.json')], /plan.json cannot be read: ENOENT/],
-    [['run', await written('a.json', 'no json')], /a.json is no plan of an export/],
-    [['run', await written('b.json', '{"parts":[]}')], /b.json is no plan of an export/],
+    [['run', await written('a.json', 'no json')], /a.json is not an export plan/],
+    [['run', await written('b.json', '{"parts":[]}')], /b.json is not an export plan/],
     [
       ['run', await written('c.json', text.replace('"levels": "1"', '"levels": "2"'))],
       /c.json was changed after/,
@@ -168,7 +168,7 @@ test('wrong plans, indices and commands are told in one sentence', async (t) => 
   }
   for (const [args, message] of [
     [['finish', path], /lacks 3 parts of the plan: 0, 1, 2; "bookcast export part/],
-    [['verify', out], /is no finished export: it has no manifest.json/],
+    [['verify', out], /is not a finished export: it has no manifest.json/],
   ] as const) {
     const ended = await run(args)
     assert.equal(ended.code, 1, ended.stderr)

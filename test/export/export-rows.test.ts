@@ -59,7 +59,7 @@ async function servedRows(url: string, wishes: PlanWishes, scopeName: string): P
   for (const scope of wishes.scopes ?? []) {
     const query = new URLSearchParams({ ...wishes.parameters, ...wishes.range, [scopeName]: scope })
     if (wishes.dataset !== 'lob') query.set('limit', '500000')
-    const response = await fetch(`${url}/${wishes.dataset}?${query}`)
+    const response = await fetch(`${url}/${wishes.dataset}?${query.toString()}`)
     const body = Buffer.from(await response.arrayBuffer())
     assert.equal(response.status, 200, body.toString('utf8', 0, 400))
     rows.push(...(await rowsOf(wishes.parameters['format']!, body)))
