@@ -31,11 +31,6 @@ async function load<Module>(name: string): Promise<Module> {
   return (await import(`node:${name}`)) as Module
 }
 
-/** Whether an error says that there is no such file. */
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
-}
-
 /** The bytes of an object; undefined when there is none. */
 async function bytesOf(place: string, key: string): Promise<AsyncIterable<Uint8Array> | undefined> {
   if (!isAddress(place)) return (await load<Files>('fs')).createReadStream(`${place}/${key}`)
@@ -51,30 +46,24 @@ function isAddress(place: string): boolean {
   return /^https?:\/\//.test(place)
 }
 
-async function digestOf(place: string, key: string, take: (chunk: Uint8Array) => void = () => {}) {
+/** Size, digest and, of small objects on demand, the text; undefined when there is none. */
+async function digestOf(place: string, key: string, isText = false) {
   const hash = (await load<Hashes>('crypto')).createHash('sha256')
-  let bytes = 0
+  const decoder = new TextDecoder()
+  let [bytes, text] = [0, '']
   try {
     const chunks = await bytesOf(place, key)
     if (chunks === undefined) return undefined
     for await (const chunk of chunks) {
       hash.update(chunk)
       bytes += chunk.length
-      take(chunk)
+      if (isText) text += decoder.decode(chunk, { stream: true })
     }
   } catch (error) {
-    if (isMissing(error)) return undefined
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error
   }
-  return { bytes, sha256: hash.digest('hex') }
-}
-
-/** A small object with its digest. */
-async function textOf(place: string, key: string) {
-  const decoder = new TextDecoder()
-  let text = ''
-  const digest = await digestOf(place, key, (chunk) => (text += decoder.decode(chunk, { stream: true })))
-  return digest === undefined ? undefined : { text, ...digest }
+  return { bytes, sha256: hash.digest('hex'), text }
 }
 
 async function filesBelow(directory: string): Promise<string[]> {
@@ -98,7 +87,7 @@ async function filesBelow(directory: string): Promise<string[]> {
  */
 export async function verifyExport(directoryOrAddress: string | URL): Promise<string[]> {
   const place = String(directoryOrAddress).replace(/\/+$/, '')
-  const manifest = await textOf(place, MANIFEST)
+  const manifest = await digestOf(place, MANIFEST, true)
   const content = manifest && (JSON.parse(manifest.text) as Manifest)
   if (manifest === undefined || content?.bookcast_export !== 1)
     throw new BookcastError(`${place} is not a finished export: it has no ${MANIFEST}.`)
@@ -107,7 +96,7 @@ export async function verifyExport(directoryOrAddress: string | URL): Promise<st
   const sums = [...parts, { key: MANIFEST, sha256: manifest.sha256 }].map(
     ({ sha256, key }) => `${sha256}  ${key}\n`,
   )
-  const found = await textOf(place, SUMS)
+  const found = await digestOf(place, SUMS, true)
   if (found === undefined) problems.push(`${SUMS} is missing`)
   else if (found.text !== sums.join('')) problems.push(`${SUMS} does not fit ${MANIFEST}`)
   for (const { key, bytes, sha256 } of parts) {

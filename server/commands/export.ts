@@ -113,7 +113,6 @@ async function makePlan(options: ParsedOptions, io: CommandIo): Promise<number> 
   const place = readStoreOptions(options)
   const threads = await openThreads(options, readConcurrency(options))
   const store = (await isStoreThere(place)) ? await openSharedStore(place) : null
-  let progress: ExportProgress | undefined
   try {
     const made = await planExport({
       ...settings,
@@ -122,17 +121,11 @@ async function makePlan(options: ParsedOptions, io: CommandIo): Promise<number> 
       store: store && new StoreFacts(store.postgres),
       nowMs: SYSTEM_CLOCK.nowMs(),
       signal: signalOf(io),
-      onPart(_, total) {
-        progress ??= io.stderr.isTTY ? new ExportProgress(io.stderr, 'planning', total, total) : undefined
-        progress?.add(1)
-      },
     })
-    progress?.stop()
     io.stdout.write(`${JSON.stringify(made, null, 2)}\n`)
     io.stderr.write(planText(made))
     return 0
   } finally {
-    progress?.stop()
     await store?.close()
     await threads.close()
   }
@@ -225,22 +218,14 @@ async function finished(plan: ExportPlan, target: ExportTarget, io: CommandIo): 
 
 async function verify(options: ParsedOptions, io: CommandIo, place: string): Promise<number> {
   const target = openTarget({ text: place, origin: 'export verify' }, options)
-  let progress: ExportProgress | undefined
   try {
-    const check = await described(target, () =>
-      verifyExport(target, signalOf(io), (_, total) => {
-        progress ??= io.stderr.isTTY ? new ExportProgress(io.stderr, 'reading', total, total) : undefined
-        progress?.add(1)
-      }),
-    )
-    progress?.stop()
+    const check = await described(target, () => verifyExport(target, signalOf(io)))
     const { problems, parts, bytes } = check
     for (const problem of problems.slice(0, PROBLEMS_SHOWN)) io.stderr.write(`${problem}\n`)
     if (problems.length > PROBLEMS_SHOWN) io.stderr.write(`and ${problems.length - PROBLEMS_SHOWN} more\n`)
     io.stdout.write(`${parts} parts, ${mib(bytes)}, ${problems.length} problems\n`)
     return problems.length === 0 ? 0 : 1
   } finally {
-    progress?.stop()
     target.close()
   }
 }

@@ -100,11 +100,7 @@ export interface ExportCheck {
  * Reads every byte of an export.
  * @throws {Error} when there is no manifest
  */
-export async function verifyExport(
-  target: ExportTarget,
-  signal: AbortSignal,
-  onPart: (done: number, total: number) => void = () => {},
-): Promise<ExportCheck> {
+export async function verifyExport(target: ExportTarget, signal: AbortSignal): Promise<ExportCheck> {
   const text = await readText(target, MANIFEST_KEY, signal)
   const manifest = text === undefined ? undefined : parsed(text)
   if (text === undefined || manifest === undefined)
@@ -113,13 +109,11 @@ export async function verifyExport(
   const sums = await readText(target, SUMS_KEY, signal)
   if (sums === undefined) problems.push(`${SUMS_KEY} is missing`)
   else if (sums !== sumsOf(manifest, text)) problems.push(`${SUMS_KEY} does not fit ${MANIFEST_KEY}`)
-  let done = 0
   await inParallel(manifest.parts, { parallel: READS_MAX, signal }, async ({ key, bytes, sha256 }) => {
     const found = await digestOf(target, key, signal)
     if (found === undefined) problems.push(`${key} is missing`)
     else if (found.bytes !== bytes) problems.push(`${key} has ${found.bytes} bytes, not ${bytes}`)
     else if (found.sha256 !== sha256) problems.push(`${key} has SHA-256 ${found.sha256}, not ${sha256}`)
-    onPart(++done, manifest.parts.length)
   })
   const known = new Set([...manifest.parts.map(({ key }) => key), MANIFEST_KEY, SUMS_KEY])
   for await (const key of target.list(signal))

@@ -47,20 +47,33 @@ export interface ExportTarget {
 /** Attempts to read an object to its end. */
 const READS_MAX = 5
 
-/** Reads an object to its end; undefined if there is none. Each attempt calls `begin`. */
-async function readWhole<Value>(
+/**
+ * Size and SHA-256 of an object's bytes; undefined if there is none.
+ * @param keep called with each chunk; `null` before each attempt
+ */
+export async function digestOf(
   target: ExportTarget,
   key: string,
   signal: AbortSignal,
-  begin: () => { readonly take: (chunk: Buffer) => void; readonly end: () => Value },
-): Promise<Value | undefined> {
+  keep: (chunk: Buffer | null) => void = () => {},
+): Promise<{ readonly bytes: number; readonly sha256: string } | undefined> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       const body = await target.read(key, signal)
       if (body === undefined) return undefined
-      const { take, end } = begin()
-      await pumpBytes(body, async (chunk) => take(chunk), signal)
-      return end()
+      const hash = createHash('sha256')
+      let bytes = 0
+      keep(null)
+      await pumpBytes(
+        body,
+        async (chunk) => {
+          hash.update(chunk)
+          bytes += chunk.length
+          keep(chunk)
+        },
+        signal,
+      )
+      return { bytes, sha256: hash.digest('hex') }
     } catch (error) {
       signal.throwIfAborted()
       if (attempt === READS_MAX || target.describe(error) !== undefined) throw error
@@ -69,27 +82,16 @@ async function readWhole<Value>(
   }
 }
 
-/** The text of an object; undefined when there is none. */
+/** The text of an object; undefined if there is none. */
 export async function readText(
   target: ExportTarget,
   key: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  return await readWhole(target, key, signal, () => {
-    const chunks: Buffer[] = []
-    return { take: (chunk) => void chunks.push(chunk), end: () => Buffer.concat(chunks).toString() }
+  let chunks: Buffer[] = []
+  const found = await digestOf(target, key, signal, (chunk) => {
+    if (chunk === null) chunks = []
+    else chunks.push(chunk)
   })
-}
-
-/** Size and SHA-256 of an object's bytes; undefined when there is none. */
-export async function digestOf(target: ExportTarget, key: string, signal: AbortSignal) {
-  return await readWhole(target, key, signal, () => {
-    const hash = createHash('sha256')
-    let bytes = 0
-    const take = (chunk: Buffer): void => {
-      hash.update(chunk)
-      bytes += chunk.length
-    }
-    return { take, end: () => ({ bytes, sha256: hash.digest('hex') }) }
-  })
+  return found && Buffer.concat(chunks).toString()
 }

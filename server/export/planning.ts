@@ -54,8 +54,6 @@ export interface PlanOptions {
   readonly store: StoreFacts | null
   readonly nowMs: number
   readonly signal: AbortSignal
-  /** Called after each part that was planned. */
-  readonly onPart?: (done: number, total: number) => void
 }
 
 interface Candidate {
@@ -165,15 +163,13 @@ class Planning {
 
   /** In the order of the candidates. */
   async all(candidates: readonly Candidate[]): Promise<(PlannedPart | LeftOut)[]> {
-    const { threads, signal, onPart } = this.#options
+    const { threads, signal } = this.#options
     const found: (PlannedPart | LeftOut)[] = []
-    let done = 0
     await inParallel(
       [...candidates.entries()],
       { parallel: threads.threads, signal },
       async ([index, each]) => {
         found[index] = await this.#plan(each)
-        onPart?.(++done, candidates.length)
       },
     )
     return found
