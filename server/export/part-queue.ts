@@ -1,0 +1,293 @@
+// The parts of submitted exports as jobs of pg-boss on PostgreSQL. Each export has a queue of its own for its parts, so that
+// what is counted lies in one table; the export itself is a job of the queue `exports`, whose data is the plan and which
+// is done when the manifest is written. pg-boss 10 has no heartbeats: a job that is not renewed for EXPIRE_S goes to the next
+// worker. Whose a job is shows in its retry count, which grows each time a worker takes it.
+
+import { randomUUID } from 'node:crypto'
+import PgBoss from 'pg-boss'
+
+const SCHEMA = 'bookcast_exports'
+const EXPORTS = 'exports'
+/** Parts that failed too often, with their last error. */
+const FAILED_PARTS = 'failed-parts'
+const PARTS_PREFIX = 'parts-'
+
+const EXPIRE_S = 8
+export const RENEW_MS = 2_000
+/** How often a part may be taken: a kill of its worker counts, as an error does. */
+const TAKEN_MAX = 100
+/** Errors of a part after which nobody tries it again. */
+export const PART_ERRORS_MAX = 5
+const JOBS_PER_INSERT = 1_000
+/** Exports and their parts are kept so long after they ended. */
+const KEPT_DAYS = 30
+const FAILURES_SHOWN_MAX = 20
+const RATE_WINDOW_S = 60
+const CONNECTIONS_MAX = 4
+const CONNECT_MS_MAX = 5_000
+const STATEMENT_MS_MAX = 30_000
+
+/** A part of an export, or the end of one, that this worker has taken. */
+export interface TakenJob {
+  readonly queue: string
+  readonly id: string
+  /** The retry count at which this worker took it. */
+  readonly turn: number
+  /** Errors so far; kills do not count. */
+  readonly errors: number
+}
+
+export interface TakenPart extends TakenJob {
+  readonly index: number
+}
+
+export interface ExportStatus {
+  readonly id: string
+  /** `active` means that a worker writes the manifest. */
+  readonly state: 'created' | 'retry' | 'active' | 'completed' | 'cancelled' | 'failed'
+  readonly submittedAt: Date
+  readonly endedAt: Date | null
+  /** Counts of parts: `waiting`, `running`, `done`, `failed`, `cancelled`. */
+  readonly parts: Readonly<Record<PartState, number>>
+  readonly rows: bigint
+  readonly bytes: bigint
+  readonly partsPerMinute: number
+  readonly workers: readonly string[]
+  /** The parts that had errors, those that failed for good first; at most FAILURES_SHOWN_MAX. */
+  readonly failures: readonly { readonly index: number; readonly errors: number; readonly message: string }[]
+  /** Why the export as a whole failed. */
+  readonly message: string | null
+}
+export type PartState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled'
+
+const PART_STATES: Readonly<Record<string, PartState>> = {
+  created: 'waiting',
+  retry: 'waiting',
+  active: 'running',
+  completed: 'done',
+  failed: 'failed',
+  cancelled: 'cancelled',
+}
+
+export class PartQueue {
+  readonly #boss: PgBoss
+
+  private constructor(boss: PgBoss) {
+    this.#boss = boss
+  }
+
+  /** @param onError told when pg-boss's own upkeep fails; it goes on at the next interval */
+  static async open(
+    databaseUrl: string,
+    isWorker: boolean,
+    onError: (error: Error) => void,
+  ): Promise<PartQueue> {
+    const pool = {
+      max: CONNECTIONS_MAX,
+      connectionTimeoutMillis: CONNECT_MS_MAX,
+      query_timeout: STATEMENT_MS_MAX,
+    }
+    const boss = new PgBoss({
+      connectionString: databaseUrl,
+      application_name: 'bookcast-export',
+      ...pool,
+      schema: SCHEMA,
+      schedule: false,
+      supervise: isWorker,
+      maintenanceIntervalSeconds: 1,
+      archiveCompletedAfterSeconds: KEPT_DAYS * 86_400,
+    })
+    boss.on('error', onError)
+    await boss.start()
+    return new PartQueue(boss)
+  }
+
+  async close(): Promise<void> {
+    await this.#boss.stop({ graceful: false, wait: true })
+  }
+
+  /** Submits a plan of `parts` parts. The export is there as a whole or, when this is killed, not at all. */
+  async submit(plan: object, parts: number): Promise<string> {
+    await this.#removeOldQueues()
+    const id = randomUUID()
+    const options = {
+      retryLimit: TAKEN_MAX,
+      retryDelay: 1,
+      expireInSeconds: EXPIRE_S,
+      retentionDays: KEPT_DAYS,
+    }
+    const queue = PARTS_PREFIX + id
+    await this.#boss.createQueue(FAILED_PARTS)
+    await this.#boss.createQueue(EXPORTS, { name: EXPORTS, ...options })
+    await this.#boss.createQueue(queue, { name: queue, deadLetter: FAILED_PARTS, ...options })
+    for (let from = 0; from < parts; from += JOBS_PER_INSERT) {
+      const count = Math.min(JOBS_PER_INSERT, parts - from)
+      await this.#boss.insert(
+        Array.from({ length: count }, (_, at) => ({
+          name: queue,
+          data: { export: id, index: from + at, errors: 0 },
+        })),
+      )
+    }
+    await this.#boss.insert([{ id, name: EXPORTS, data: { plan, errors: 0 } }])
+    return id
+  }
+
+  /** The exports that are not finished, in the order in which they were submitted. */
+  async unfinished(): Promise<readonly string[]> {
+    const rows = await this.#rows<{ id: string }>(
+      `select id from ${SCHEMA}.job where name = $1 and state < 'completed' order by created_on, id`,
+      [EXPORTS],
+    )
+    return rows.map(({ id }) => id)
+  }
+
+  /** A submitted plan; null when there is no export of that id. */
+  async plan(id: string): Promise<unknown> {
+    const job = await this.#boss.getJobById<{ plan: unknown }>(EXPORTS, id, { includeArchive: true })
+    return job?.data.plan ?? null
+  }
+
+  /** Takes the next part that waits. */
+  async take(id: string): Promise<TakenPart | null> {
+    const queue = PARTS_PREFIX + id
+    const [job] = await this.#boss.fetch<{ index: number; errors: number }>(queue, { includeMetadata: true })
+    if (job === undefined) return null
+    return { queue, id: job.id, turn: job.retryCount, ...job.data }
+  }
+
+  /**
+   * Takes the end of an export, which is to write its manifest, when each part is done; fails the export when a part has
+   * failed. Null while there is something to wait for.
+   */
+  async takeEnd(id: string): Promise<TakenJob | null> {
+    const [counts] = await this.#rows<{ open: number; failed: number }>(
+      `select (count(*) filter (where state < 'completed'))::int as open,
+              (count(*) filter (where state = 'failed'))::int as failed
+         from ${SCHEMA}.job where name = $1`,
+      [PARTS_PREFIX + id],
+    )
+    if (counts === undefined || counts.open > 0) return null
+    const [taken] = await this.#rows<{ turn: number; errors: number }>(
+      `update ${SCHEMA}.job set state = 'active', started_on = now(), retry_count = retry_count + 1
+        where name = $1 and id = $2 and state < 'active' and start_after <= now()
+        returning retry_count as turn, (data->>'errors')::int as errors`,
+      [EXPORTS, id],
+    )
+    if (taken === undefined) return null
+    const job = { queue: EXPORTS, id, ...taken }
+    if (counts.failed === 0) return job
+    await this.fail({ ...job, errors: PART_ERRORS_MAX }, `${counts.failed} parts failed`)
+    return null
+  }
+
+  /** Keeps a job for another EXPIRE_S and names the worker for `status`. False when it is this worker's no longer: taken over, or cancelled. */
+  async renew(job: TakenJob, worker: string): Promise<boolean> {
+    const renewed = await this.#rows(
+      `update ${SCHEMA}.job set started_on = now(), output = jsonb_build_object('worker', $4::text)
+        where name = $1 and id = $2 and state = 'active' and retry_count = $3 returning id`,
+      [job.queue, job.id, job.turn, worker],
+    )
+    return renewed.length > 0
+  }
+
+  /** A job that another worker has completed in the meantime stays so: the bytes are the same. */
+  async complete(job: TakenJob, result: object): Promise<void> {
+    await this.#boss.complete(job.queue, job.id, result)
+  }
+
+  /** Notes one more error. With PART_ERRORS_MAX of them nobody tries the job again. */
+  async fail(job: TakenJob, message: string): Promise<void> {
+    const noted = await this.#rows(
+      `update ${SCHEMA}.job set data = data || jsonb_build_object('errors', $4::int),
+              retry_limit = case when $4::int >= ${PART_ERRORS_MAX} then retry_count else retry_limit end
+        where name = $1 and id = $2 and state = 'active' and retry_count = $3 returning id`,
+      [job.queue, job.id, job.turn, job.errors + 1],
+    )
+    if (noted.length > 0) await this.#boss.fail(job.queue, job.id, { message })
+  }
+
+  /** Lets the next worker take a job at once. */
+  async giveBack(job: TakenJob): Promise<void> {
+    await this.#rows(
+      `update ${SCHEMA}.job set state = 'retry', output = null
+        where name = $1 and id = $2 and state = 'active' and retry_count = $3`,
+      [job.queue, job.id, job.turn],
+    )
+  }
+
+  /** Null when there is no export of that id. */
+  async status(id: string): Promise<ExportStatus | null> {
+    const found = await this.#boss.getJobById(EXPORTS, id, { includeArchive: true })
+    if (found === null) return null
+    const queue = PARTS_PREFIX + id
+    const counts = await this.#rows<{
+      state: string
+      parts: number
+      rows: string
+      bytes: string
+      recent: number
+    }>(
+      `select state, count(*)::int as parts, coalesce(sum((output->>'rows')::bigint), 0)::text as rows,
+              coalesce(sum((output->>'bytes')::bigint), 0)::text as bytes,
+              (count(*) filter (where completed_on > now() - interval '${RATE_WINDOW_S} seconds'))::int as recent
+         from ${SCHEMA}.job where name = $1 group by state`,
+      [queue],
+    )
+    const workers = await this.#rows<{ worker: string }>(
+      `select distinct output->>'worker' as worker from ${SCHEMA}.job
+        where name = $1 and state = 'active' and output ? 'worker' order by 1`,
+      [queue],
+    )
+    const failures = await this.#rows<{ index: number; errors: number; message: string | null }>(
+      `select (data->>'index')::int as index, (data->>'errors')::int as errors,
+              coalesce(output->>'message', output->'value'->>'message') as message
+         from ${SCHEMA}.job where name = $1 and state <> 'completed' and (data->>'errors')::int > 0
+        order by state = 'failed' desc, 1 limit ${FAILURES_SHOWN_MAX}`,
+      [queue],
+    )
+    const parts = { waiting: 0, running: 0, done: 0, failed: 0, cancelled: 0 }
+    for (const { state, parts: count } of counts) parts[PART_STATES[state] ?? 'waiting'] += count
+    const done = counts.find(({ state }) => state === 'completed')
+    const { message = null } = (found.output ?? {}) as { message?: string }
+    return {
+      id,
+      state: found.state,
+      submittedAt: found.createdOn,
+      endedAt: found.completedOn,
+      parts,
+      rows: BigInt(done?.rows ?? 0),
+      bytes: BigInt(done?.bytes ?? 0),
+      partsPerMinute: ((done?.recent ?? 0) * 60) / RATE_WINDOW_S,
+      workers: workers.map(({ worker }) => worker),
+      failures: failures.map(({ index, errors, message: text }) => ({
+        index,
+        errors,
+        message: text ?? 'no reason noted',
+      })),
+      message: found.state === 'failed' ? message : null,
+    }
+  }
+
+  /** Ends an export: nobody takes a part of it again, and who has one gives it up. False when it was not under way. */
+  async cancel(id: string): Promise<boolean> {
+    const cancelled = await this.#rows(
+      `update ${SCHEMA}.job set state = 'cancelled', completed_on = now()
+        where (name = $1 and id = $2 or name = $3) and state < 'completed' returning name`,
+      [EXPORTS, id, PARTS_PREFIX + id],
+    )
+    return cancelled.length > 0
+  }
+
+  async #removeOldQueues(): Promise<void> {
+    const before = Date.now() - KEPT_DAYS * 86_400_000
+    for (const { name, createdOn } of await this.#boss.getQueues()) {
+      if (name.startsWith(PARTS_PREFIX) && createdOn.getTime() < before) await this.#boss.deleteQueue(name)
+    }
+  }
+
+  async #rows<Row>(text: string, values: unknown[]): Promise<Row[]> {
+    // The pool is null-safe only while it is open: pg-boss answers nothing afterwards.
+    return ((await this.#boss.getDb().executeSql(text, values)) as { rows: Row[] } | undefined)?.rows ?? []
+  }
+}

@@ -1,0 +1,154 @@
+// `bookcast work`: takes parts of submitted exports, oldest export first, until it is stopped. While a part runs its job
+// is renewed; a part that another worker has taken, or whose export is cancelled, is given up.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { type PartQueue, RENEW_MS, type TakenJob } from './part-queue.ts'
+
+/** How long an idle worker waits before it looks again, and one that cannot reach the queue. */
+const IDLE_MS = 1_000
+/** Attempts to note a result while the queue cannot be reached; the part is taken over later, and found done. */
+const NOTE_ATTEMPTS_MAX = 10
+
+/** What a worker does with a part. Both are pure and idempotent: a repetition gives the same bytes. */
+export interface PartWork<Plan> {
+  /** Brings the lake up to date: before the first part of an export and before a part that has failed is tried again. */
+  prepare(signal: AbortSignal): Promise<void>
+  /** @throws {Error} when it is no plan of this version */
+  checkPlan(value: unknown): Plan
+  runPart(
+    plan: Plan,
+    index: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly rows: number; readonly bytes: number }>
+  /** Writes the manifest when every part is there. */
+  finish(plan: Plan, signal: AbortSignal): Promise<void>
+}
+
+export interface WorkerLog {
+  /** One line per part that ended, and per error. */
+  line(text: string): void
+}
+
+export class PartWorker<Plan> {
+  readonly #queue: PartQueue
+  readonly #work: PartWork<Plan>
+  readonly #name: string
+  readonly #log: WorkerLog
+  readonly #plans = new Map<string, Plan>()
+  #unfinished: readonly string[] = []
+  #listedMs = -Infinity
+
+  /** @param name names this process in `status` */
+  constructor(queue: PartQueue, work: PartWork<Plan>, name: string, log: WorkerLog) {
+    this.#queue = queue
+    this.#work = work
+    this.#name = name
+    this.#log = log
+  }
+
+  /** Works on `concurrency` parts at once until the signal aborts, then gives back what it has. */
+  async run(concurrency: number, stop: AbortSignal): Promise<void> {
+    await Promise.all(Array.from({ length: concurrency }, () => this.#loop(stop)))
+  }
+
+  async #loop(stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) {
+      try {
+        if (await this.#workOnce(stop)) continue
+      } catch (error) {
+        this.#log.line(`The queue cannot be used: ${textOf(error)}`)
+      }
+      await delay(IDLE_MS, undefined, { signal: stop }).catch(() => undefined)
+    }
+  }
+
+  /** Takes and ends one job. False when there was none. */
+  async #workOnce(stop: AbortSignal): Promise<boolean> {
+    await this.#listExports()
+    for (const id of this.#unfinished) {
+      const part = await this.#queue.take(id)
+      if (part !== null) {
+        await this.#hold(part, `part ${part.index} of export ${id}`, stop, async (signal) => {
+          const plan = await this.#plan(id, part.errors > 0, signal)
+          const { rows, bytes } = await this.#work.runPart(plan, part.index, signal)
+          return { rows, bytes }
+        })
+        return true
+      }
+      const end = await this.#queue.takeEnd(id)
+      if (end !== null) {
+        await this.#hold(end, `manifest of export ${id}`, stop, async (signal) => {
+          await this.#work.finish(await this.#plan(id, false, signal), signal)
+          return {}
+        })
+        return true
+      }
+    }
+    return false
+  }
+
+  /** Lists the unfinished exports again where the list is old. */
+  async #listExports(): Promise<void> {
+    if (performance.now() - this.#listedMs < IDLE_MS) return
+    this.#unfinished = await this.#queue.unfinished()
+    this.#listedMs = performance.now()
+    for (const id of this.#plans.keys()) if (!this.#unfinished.includes(id)) this.#plans.delete(id)
+  }
+
+  /** Runs what a job asks for, renewing the job meanwhile, and notes how it ended. */
+  async #hold(
+    job: TakenJob,
+    name: string,
+    stop: AbortSignal,
+    act: (signal: AbortSignal) => Promise<object>,
+  ): Promise<void> {
+    const given = new AbortController()
+    const signal = AbortSignal.any([stop, given.signal])
+    const renew = (): void => {
+      this.#queue.renew(job, this.#name).then(
+        (isOurs) => isOurs || given.abort(),
+        // The queue is away: whoever is there first when it is back goes on with the part.
+        () => undefined,
+      )
+    }
+    const timer = setInterval(renew, RENEW_MS)
+    try {
+      const result = await act(signal)
+      await this.#note(() => this.#queue.complete(job, result))
+      this.#log.line(`${name} done`)
+    } catch (error) {
+      if (given.signal.aborted) this.#log.line(`${name} is another worker's now, or cancelled`)
+      else if (stop.aborted) await this.#note(() => this.#queue.giveBack(job))
+      else {
+        this.#log.line(`${name} failed: ${textOf(error)}`)
+        await this.#note(() => this.#queue.fail(job, textOf(error)))
+      }
+    } finally {
+      clearInterval(timer)
+    }
+  }
+
+  async #note(write: () => Promise<void>): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await write()
+      } catch (error) {
+        if (attempt === NOTE_ATTEMPTS_MAX) throw error
+        await delay(IDLE_MS)
+      }
+    }
+  }
+
+  async #plan(id: string, isRetry: boolean, signal: AbortSignal): Promise<Plan> {
+    const known = this.#plans.get(id)
+    if (known === undefined || isRetry) await this.#work.prepare(signal)
+    if (known !== undefined) return known
+    const plan = this.#work.checkPlan(await this.#queue.plan(id))
+    this.#plans.set(id, plan)
+    return plan
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

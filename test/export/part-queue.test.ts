@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { PART_ERRORS_MAX, PartQueue } from '../../server/export/part-queue.ts'
+import { type PartWork, PartWorker } from '../../server/export/part-worker.ts'
+import { makeQueueStore, type QueueStore } from '../support/queue-store.ts'
+
+/** The issue's bound for the take-over of a killed worker's part. */
+const TAKEN_OVER_MS_MAX = 15_000
+
+let store: QueueStore
+let queue: PartQueue
+const upkeepErrors: Error[] = []
+
+before(async () => {
+  store = await makeQueueStore()
+  queue = await PartQueue.open(store.url, true, (error) => upkeepErrors.push(error))
+})
+after(async () => {
+  await queue.close()
+  await store.close()
+  assert.deepEqual(upkeepErrors, [])
+})
+
+/** What was asked of the work, in order. */
+class NotedWork implements PartWork<string> {
+  readonly ran: number[] = []
+  finished = 0
+  readonly #run: (index: number, signal: AbortSignal) => Promise<void> | void
+
+  constructor(run: (index: number, signal: AbortSignal) => Promise<void> | void = () => {}) {
+    this.#run = run
+  }
+
+  async prepare(): Promise<void> {}
+
+  checkPlan(value: unknown): string {
+    return (value as { name: string }).name
+  }
+
+  async runPart(_plan: string, index: number, signal: AbortSignal) {
+    this.ran.push(index)
+    await this.#run(index, signal)
+    return { rows: 10, bytes: 100 }
+  }
+
+  async finish(): Promise<void> {
+    this.finished += 1
+  }
+}
+
+async function workUntil(
+  work: PartWork<string>,
+  isOver: () => Promise<boolean>,
+  name = 'worker',
+): Promise<string[]> {
+  const stop = new AbortController()
+  const lines: string[] = []
+  const running = new PartWorker(queue, work, name, { line: (text) => lines.push(text) }).run(2, stop.signal)
+  while (!(await isOver())) await delay(50)
+  stop.abort()
+  await running
+  return lines
+}
+
+const stateIs = (id: string, state: string) => async () => (await queue.status(id))?.state === state
+
+test('each part runs once, then the manifest is written once', async () => {
+  const id = await queue.submit({ name: 'whole' }, 25)
+  const work = new NotedWork()
+  await workUntil(work, stateIs(id, 'completed'))
+  assert.deepEqual(
+    work.ran.toSorted((left, right) => left - right),
+    [...Array(25).keys()],
+  )
+  assert.equal(work.finished, 1)
+  const status = await queue.status(id)
+  assert.equal(status?.parts.done, 25)
+  assert.equal(status?.rows, 250n)
+  assert.equal(status?.bytes, 2500n)
+  assert.deepEqual(status?.failures, [])
+  assert.deepEqual(await queue.unfinished(), [])
+  assert.equal(await queue.cancel(id), false)
+})
+
+test('a part that keeps failing is given up, named with its error, and fails the export without a manifest', async () => {
+  const id = await queue.submit({ name: 'failing' }, 3)
+  const work = new NotedWork((index) => {
+    if (index === 1) throw new Error('the disk is full')
+  })
+  const lines = await workUntil(work, stateIs(id, 'failed'))
+  assert.equal(work.ran.filter((index) => index === 1).length, PART_ERRORS_MAX)
+  assert.equal(work.finished, 0)
+  const status = await queue.status(id)
+  assert.deepEqual(status?.failures, [{ index: 1, errors: PART_ERRORS_MAX, message: 'the disk is full' }])
+  assert.equal(status?.parts.done, 2)
+  assert.equal(status?.message, '1 parts failed')
+  assert.equal(lines.filter((line) => line.endsWith('failed: the disk is full')).length, PART_ERRORS_MAX)
+})
+
+test('the part of a killed worker is taken over, and one that is renewed is not, however long it takes', async () => {
+  const slow = await queue.submit({ name: 'slow' }, 1)
+  const killed = await queue.submit({ name: 'killed' }, 1)
+  const lost = await queue.take(killed)
+  assert.ok(lost !== null && (await queue.renew(lost, 'killed worker')))
+  assert.deepEqual((await queue.status(killed))?.workers, ['killed worker'])
+  const takenMs = Date.now()
+  const ran: string[] = []
+  const work = new NotedWork()
+  work.runPart = async (plan, _index, signal) => {
+    ran.push(plan)
+    if (plan === 'slow') await delay(11_000, undefined, { signal })
+    return { rows: 0, bytes: 0 }
+  }
+  let takenOverMs = 0
+  await workUntil(work, async () => {
+    if (takenOverMs === 0 && ran.includes('killed')) takenOverMs = Date.now() - takenMs
+    return (await queue.unfinished()).length === 0
+  })
+  assert.deepEqual(ran, ['slow', 'killed'])
+  assert.ok(takenOverMs < TAKEN_OVER_MS_MAX, `taken over after ${takenOverMs} ms`)
+  assert.equal((await queue.status(slow))?.state, 'completed')
+})
+
+test('a worker that stops gives its part back at once', async () => {
+  const id = await queue.submit({ name: 'stopped' }, 1)
+  const first = new NotedWork((_index, signal) => delay(60_000, undefined, { signal }))
+  await workUntil(first, async () => first.ran.length > 0)
+  const part = await queue.take(id)
+  assert.equal(part?.errors, 0)
+  assert.equal(await queue.cancel(id), true)
+})
+
+test('cancelling ends the running part and everything that waits', async () => {
+  const id = await queue.submit({ name: 'cancelled' }, 10)
+  let ended = 0
+  const work = new NotedWork(async (_index, signal) => {
+    await delay(60_000, undefined, { signal }).catch(() => undefined)
+    ended += 1
+    signal.throwIfAborted()
+  })
+  const over = async () => {
+    if (work.ran.length === 2) await queue.cancel(id)
+    return ended === 2
+  }
+  const lines = await workUntil(work, over)
+  assert.equal(work.ran.length, 2)
+  assert.equal((await queue.status(id))?.parts.cancelled, 10)
+  assert.equal((await queue.status(id))?.state, 'cancelled')
+  assert.equal(lines.filter((line) => line.includes('cancelled')).length, 2)
+})
+
+test('an unknown export has no status', async () => {
+  assert.equal(await queue.status('00000000-0000-4000-8000-000000000000'), null)
+})
+
+test('while the database is away parts go on, and what they made is noted when it is back', async () => {
+  const id = await queue.submit({ name: 'away' }, 6)
+  let away = Promise.resolve()
+  const work = new NotedWork(async () => {
+    if (work.ran.length === 2) {
+      away = store.proxy.refuse().then(async () => {
+        await delay(2_000)
+        await store.proxy.accept()
+      })
+    }
+    await delay(100)
+  })
+  await workUntil(work, async () => await stateIs(id, 'completed')().catch(() => false))
+  await away
+  const status = await queue.status(id)
+  assert.equal(status?.parts.done, 6)
+  assert.deepEqual(status?.failures, [])
+  assert.equal(work.finished, 1)
+  // pg-boss's upkeep meets the closed port.
+  upkeepErrors.length = 0
+})
