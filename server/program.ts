@@ -92,6 +92,13 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
     },
   ],
   [
+    'work',
+    {
+      summary: 'make the parts of submitted exports',
+      load: async () => (await import('./commands/export-queue.ts')).workCommand,
+    },
+  ],
+  [
     'record',
     {
       summary: "record exchanges' order books into a lake",

@@ -88,6 +88,9 @@ export const PART_OPTIONS: readonly OptionDeclaration[] = [
   ...TARGET_OPTIONS,
 ]
 
+/** Of the commands that ask the queue. */
+export const QUEUE_OPTIONS: readonly OptionDeclaration[] = [STORE_OPTIONS[0]]
+
 /** What is planned. */
 export interface PlanSettings {
   readonly dataset: ExportDataset

@@ -25,6 +25,7 @@ import { isStoreThere } from './directories.ts'
 import {
   PART_OPTIONS,
   PLAN_OPTIONS,
+  QUEUE_OPTIONS,
   openTarget,
   openThreads,
   readConcurrency,
@@ -45,6 +46,8 @@ const HELP = `Usage: bookcast export plan --lake <dir> --from <date> --to <date>
        bookcast export part plan.json --index <n> --lake <dir> [options]
        bookcast export finish plan.json [options]
        bookcast export verify <place> [options]
+       bookcast export submit plan.json [options]
+       bookcast export status|cancel <id> [options]
 
 Exports order books, candles or observations of a lake, without limits of rows, to a directory or a bucket.
 
@@ -53,6 +56,9 @@ observations), the lake files of each part, and what is left out. It reads the l
 times and for rows that are not in the lake yet. part makes one part, with the same bytes on any machine. finish writes
 manifest.json and SHA256SUMS once all parts are there. run makes all parts in one process and finishes. You can repeat run, part
 and finish: finished parts are not made again. verify reads every byte of an export.
+
+submit makes each part a job in the queue of a PostgreSQL server, for any number of "bookcast work", and prints the id of the
+export; the last one of them finishes it. status shows progress, rate, workers, what failed and why. cancel ends it.
 
 Options of plan:
 ${describeOptions(PLAN_OPTIONS)}
@@ -65,6 +71,9 @@ ${describeOptions(PART_OPTIONS)}
 
 Options of finish and verify:
 ${describeOptions(TARGET_OPTIONS)}
+
+Options of submit, status and cancel:
+${describeOptions(QUEUE_OPTIONS)}
 
 Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage or a plan that does not fit.
 `
@@ -82,7 +91,22 @@ const COMMANDS: ReadonlyMap<string, ExportCommand> = new Map([
   ['finish', { options: TARGET_OPTIONS, takes: 'a plan', run: finish }],
   ['run', { options: RUN_OPTIONS, takes: 'a plan', run }],
   ['verify', { options: TARGET_OPTIONS, takes: 'a directory or s3://bucket/prefix', run: verify }],
+  [
+    'submit',
+    { options: QUEUE_OPTIONS, takes: 'a plan', run: async (...call) => (await loadQueue()).submit(...call) },
+  ],
+  [
+    'status',
+    { options: QUEUE_OPTIONS, takes: 'an id', run: async (...call) => (await loadQueue()).status(...call) },
+  ],
+  [
+    'cancel',
+    { options: QUEUE_OPTIONS, takes: 'an id', run: async (...call) => (await loadQueue()).cancel(...call) },
+  ],
 ])
+
+/** The queue takes a while to load, and the other commands need none. */
+const loadQueue = async () => await import('./export-queue.ts')
 
 export const exportCommand: Command = async ([name = '--help', ...args], io) => {
   if (name === '--help' || name === '-h') return showHelp(HELP, io.stdout)

@@ -30,9 +30,14 @@ export const STORE_OPTIONS = [
 
 /** @throws {UsageError} that names the wrong option but never shows the address, which may hold a password */
 export function readStoreOptions(options: ParsedOptions): StorePlace {
+  return { databaseUrl: readDatabaseUrl(options), dataDirectory: options.demand('data-dir').text }
+}
+
+/** Null without one. @throws {UsageError} as readStoreOptions does */
+export function readDatabaseUrl(options: ParsedOptions): string | null {
   const url = options.get('database-url')
   if (url !== undefined && !/^postgres(?:ql)?:\/\/./.test(url.text)) {
     throw new UsageError(`${url.origin} must be a URL that begins with postgres://`)
   }
-  return { databaseUrl: url?.text ?? null, dataDirectory: options.demand('data-dir').text }
+  return url?.text ?? null
 }

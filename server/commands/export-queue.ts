@@ -1,0 +1,207 @@
+// `bookcast export submit | status | cancel` and `bookcast work`: the command lines around the queue of exports. Loaded by
+// them alone, since what they stand on takes a while to load.
+
+import { mkdir } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { finishExport } from '../export/export-manifest.ts'
+import { checkPlan, type ExportPlan, readPlan } from '../export/export-plan.ts'
+import { type ExportStatus, PartQueue } from '../export/part-queue.ts'
+import { type PartWork, PartWorker } from '../export/part-worker.ts'
+import type { PartThreads } from '../export/part-threads.ts'
+import { runPart } from '../export/run-part.ts'
+import {
+  describeOptions,
+  type OptionDeclaration,
+  type ParsedOptions,
+  parseOptions,
+} from '../options/options.ts'
+import { UsageError } from '../options/usage-error.ts'
+import { readDatabaseUrl } from '../storage/store-options.ts'
+import { syncLake } from '../sync/lake-sync.ts'
+import { readSync, SYNC_OPTIONS } from '../sync/sync-options.ts'
+import { openObjectStore } from '../sync/sync-target.ts'
+import type { Command, CommandIo } from './command.ts'
+import { openTarget, openThreads, QUEUE_OPTIONS, readConcurrency, RUN_OPTIONS } from './export-options.ts'
+import { showHelp } from './terminal.ts'
+
+const WORK_OPTIONS: readonly OptionDeclaration[] = [
+  ...RUN_OPTIONS,
+  ...QUEUE_OPTIONS,
+  ...SYNC_OPTIONS.filter(({ name }) => !RUN_OPTIONS.some((option) => option.name === name)),
+]
+
+const WORK_HELP = `Usage: bookcast work --lake <dir> [--concurrency <n>] [--sync-from <place>] [options]
+
+Makes the parts of submitted exports until it is stopped, on as many machines as wanted. A plan names the lake files that its
+parts are made of: with --sync-from the lake is brought up to date before the first part of an export, and before a part that
+failed is tried again. SIGTERM gives parts back at once; the part of a killed worker goes to another one within 15 seconds.
+
+${describeOptions(WORK_OPTIONS)}
+`
+
+/** Submits a plan and prints the id of the export. */
+export async function submit(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
+  const plan = await readPlan(path)
+  return await withQueue(options, io, async (queue) => {
+    io.stdout.write(`${await queue.submit(plan, plan.parts.length)}\n`)
+    return 0
+  })
+}
+
+/** Prints how far an export is. Exit code 1 when it has failed or was cancelled. */
+export async function status(options: ParsedOptions, io: CommandIo, id: string): Promise<number> {
+  return await withQueue(options, io, async (queue) => {
+    const found = await queue.status(exportId(id))
+    if (found === null) throw new Error(`there is no export ${id}`)
+    io.stdout.write(statusText(found))
+    return found.state === 'failed' || found.state === 'cancelled' ? 1 : 0
+  })
+}
+
+/** Ends an export. What is made already stays at its target. */
+export async function cancel(options: ParsedOptions, io: CommandIo, id: string): Promise<number> {
+  return await withQueue(options, io, async (queue) => {
+    if (!(await queue.cancel(exportId(id)))) throw new Error(`there is no export ${id} under way`)
+    io.stdout.write(`export ${id} is cancelled\n`)
+    return 0
+  })
+}
+
+export const workCommand: Command = async (args, io) => {
+  const options = parseOptions(args, io.env, WORK_OPTIONS)
+  if (options.help) return showHelp(WORK_HELP, io.stdout)
+  // A worker of a new machine begins with an empty copy.
+  if (readSync(options) !== null) await mkdir(options.demand('lake').text, { recursive: true })
+  const threads = await openThreads(options, readConcurrency(options))
+  const pull = lakePull(options, threads.lake, io)
+  const name = `${hostname()}:${process.pid}`
+  const line = (text: string): void => void io.stderr.write(`${text}\n`)
+  try {
+    return await withQueue(
+      options,
+      io,
+      async (queue) => {
+        line(`working on exports as ${name}, ${threads.threads} parts at once`)
+        const worker = new PartWorker(queue, new LakeParts(threads, options, pull.run), name, { line })
+        await worker.run(threads.threads, io.signal ?? new AbortController().signal)
+        return 0
+      },
+      true,
+    )
+  } finally {
+    pull.close()
+    await threads.close()
+  }
+}
+
+/** The parts of plans, made of this machine's lake. */
+class LakeParts implements PartWork<ExportPlan> {
+  readonly #threads: PartThreads
+  readonly #options: ParsedOptions
+  readonly prepare: (signal: AbortSignal) => Promise<void>
+
+  constructor(threads: PartThreads, options: ParsedOptions, prepare: (signal: AbortSignal) => Promise<void>) {
+    this.#threads = threads
+    this.#options = options
+    this.prepare = prepare
+  }
+
+  checkPlan(value: unknown): ExportPlan {
+    return checkPlan(value, 'the submitted plan')
+  }
+
+  async runPart(plan: ExportPlan, index: number, signal: AbortSignal) {
+    const target = this.#targetOf(plan)
+    try {
+      return await runPart(plan, index, { threads: this.#threads, target }, signal)
+    } finally {
+      target.close()
+    }
+  }
+
+  async finish(plan: ExportPlan, signal: AbortSignal): Promise<void> {
+    const target = this.#targetOf(plan)
+    try {
+      await finishExport(plan, target, signal)
+    } finally {
+      target.close()
+    }
+  }
+
+  #targetOf({ target }: ExportPlan) {
+    return openTarget({ text: target, origin: 'the plan' }, this.#options)
+  }
+}
+
+/** Brings the lake up to date where `--sync-from` says from where; who asks while that runs waits for the same one. */
+function lakePull(options: ParsedOptions, lake: string, io: CommandIo) {
+  const sync = readSync(options)
+  if (sync === null) return { run: async () => {}, close: () => {} }
+  const remote = openObjectStore(sync.from, sync)
+  let running: Promise<void> | undefined
+  const pull = async (): Promise<void> => {
+    const stop = io.signal === undefined ? {} : { signal: io.signal }
+    const { failures } = await syncLake({ lake, remote, direction: 'pull', ...stop })
+    for (const { key, reason } of failures.slice(0, 1)) io.stderr.write(`cannot pull ${key}: ${reason}\n`)
+  }
+  return {
+    run: async () => await (running ??= pull().finally(() => (running = undefined))),
+    close: () => remote.close(),
+  }
+}
+
+async function withQueue<Value>(
+  options: ParsedOptions,
+  io: CommandIo,
+  use: (queue: PartQueue) => Promise<Value>,
+  isWorker = false,
+): Promise<Value> {
+  const databaseUrl = readDatabaseUrl(options)
+  if (databaseUrl === null)
+    throw new UsageError(
+      '--database-url is missing: the queue needs a PostgreSQL server; "bookcast export run" needs none',
+    )
+  const queue = await PartQueue.open(databaseUrl, isWorker, ({ message }) => {
+    io.stderr.write(`The queue's upkeep failed: ${message}\n`)
+  }).catch((error: Error) => {
+    throw new Error(`the queue cannot be reached: ${error.message}`, { cause: error })
+  })
+  try {
+    return await use(queue)
+  } finally {
+    await queue.close()
+  }
+}
+
+const ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
+
+/** @throws {UsageError} */
+function exportId(text: string): string {
+  if (ID.test(text)) return text
+  throw new UsageError(`${JSON.stringify(text)} is no id of an export, which "bookcast export submit" prints`)
+}
+
+function statusText({
+  id,
+  state,
+  parts,
+  rows,
+  bytes,
+  partsPerMinute,
+  workers,
+  failures,
+  message,
+}: ExportStatus): string {
+  const total = Object.values(parts).reduce((sum, count) => sum + count, 0)
+  const others = Object.entries(parts).filter(([name, count]) => name !== 'done' && count > 0)
+  return [
+    `export ${id}: ${state === 'created' || state === 'retry' ? 'under way' : state}${message === null ? '' : `: ${message}`}`,
+    `${parts.done} of ${total} parts done${others.map(([name, count]) => `, ${count} ${name}`).join('')}`,
+    `${rows} rows, ${bytes} bytes, ${partsPerMinute} parts in the last minute`,
+    `workers: ${workers.length === 0 ? 'none' : workers.join(', ')}`,
+    ...failures.map(
+      ({ index, errors, message: reason }) => `part ${index}: ${errors} errors, the last one: ${reason}`,
+    ),
+    '',
+  ].join('\n')
+}
