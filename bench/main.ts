@@ -15,6 +15,7 @@ import { runEndToEnd } from './lob-end-to-end.ts'
 import { runMemory } from './lob-memory.ts'
 import { runSeeking } from './lob-seeking.ts'
 import { runMixedLoad } from './mixed-load.ts'
+import { runPartQueue } from './part-queue.ts'
 import { runParquetOutBench } from './parquet-out.bench.ts'
 import { runRecordMemory } from './record-memory.ts'
 import { runRecorderBench } from './recorder.bench.ts'
@@ -44,6 +45,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map<string, Benchmark>([
   ['catalogue', (_lake, size) => runCatalogue(size)],
   ['clients', runClients],
   ['explorer', runExplorer],
+  ['part-queue', (_lake, size) => runPartQueue(size)],
   ['recorder', (_lake, size) => runRecorderBench(size)],
   ['import', (_lake, size) => runImportBench(size)],
   [
