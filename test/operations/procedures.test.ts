@@ -21,6 +21,7 @@ import { readTree } from '../support/lake-tree.ts'
 import { commandsUnder, ROOT, type Running, Shell, startPostgres } from '../support/operating-page.ts'
 import { makeEmbeddedStore } from '../support/postgres.ts'
 import { checkAgainst, readSeries } from '../support/recorder-harness.ts'
+import { SAMPLE_LAKE } from '../support/sample-server.ts'
 import { startS3Server } from '../support/s3-server.ts'
 import { startWorld, worldContext, worldSource } from '../support/upstream-world.ts'
 
@@ -318,4 +319,36 @@ test('a prune shows what it removes then, of the lake alone, and only what is ke
   // Object storage still has everything.
   await shell.succeed('bookcast sync --lake ./other --from s3://lake/v1')
   assert.deepEqual(await readTree(join(shell.directory, 'other')), all)
+})
+
+test('an export made by one process, by a worker and part by part is the same', async (t) => {
+  const [alone = '', queue = '', parts = ''] = await commandsUnder('Export in bulk')
+  const databaseUrl = await startPostgres(t)
+  if (databaseUrl === undefined) return
+  const storage = await objectStorage(t)
+  const shell = await Shell.open(t, { ...storage, DATABASE_URL: databaseUrl })
+  await cp(SAMPLE_LAKE, join(shell.directory, 'lake'), { recursive: true })
+  await shell.succeed('bookcast sync --lake ./lake --to s3://lake/v1')
+  const [plan = ''] = alone.split('\n')
+  /** The checksums of all files, by a plan whose target is another one than that of the page. */
+  const sums = async (name: string, commands: () => Promise<unknown>): Promise<string> => {
+    if (name !== 'july') await shell.succeed(plan.replace('july', name))
+    await commands()
+    await shell.succeed(`bookcast export verify s3://lake/exports/${name}`)
+    const url = `${storage['BOOKCAST_S3_ENDPOINT']}/lake/exports/${name}/SHA256SUMS`
+    return await (await fetch(url)).text()
+  }
+  const expected = await sums('july', () => shell.succeed(alone))
+  assert.match(expected, /^[\da-f]{64} .*\.parquet$/m)
+  assert.equal(await sums('parts', () => shell.succeed(parts)), expected)
+  const [work = '', submit = ''] = queue.split('\n')
+  const throughQueue = async (): Promise<void> => {
+    const worker = shell.start(work)
+    const id = (await shell.succeed(submit)).trim()
+    const status = () => shell.succeed(`bookcast export status ${id}`)
+    await soon(async () => (await status()).includes(': completed'), worker.output)
+    const { code, output } = await worker.stop()
+    assert.equal(code, 0, output)
+  }
+  assert.equal(await sums('queue', throughQueue), expected)
 })

@@ -55,6 +55,7 @@ test('every name, port and file of compose.yaml is one that is there', async () 
     'objects',
     'bucket',
     'collector',
+    'worker',
     'serve-1',
     'serve-2',
     'proxy',
@@ -185,7 +186,7 @@ test('the collector and a server of compose.yaml start, find each other and end 
   }
 })
 
-const UNITS = ['bookcast-ingest', 'bookcast-serve'] as const
+const UNITS = ['bookcast-ingest', 'bookcast-serve', 'bookcast-work'] as const
 
 test('the systemd units call the program with options that it has', async () => {
   const names = await readdir(join(OPERATIONS, 'systemd'))

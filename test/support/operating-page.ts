@@ -99,7 +99,7 @@ export class Shell {
     // The last command takes the shell's place, so that its exit code is the shell's when that is told to end.
     const lines = commands.trimEnd().split('\n')
     const last = lines.at(-1) ?? ''
-    const text = /^bookcast (ingest|serve) /.test(last)
+    const text = /^bookcast (ingest|serve|work) /.test(last)
       ? [...lines.slice(0, -1), `exec ${last}`].join('\n')
       : commands
     const child = spawn('bash', ['-euo', 'pipefail', '-c', text], {
