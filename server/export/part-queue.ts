@@ -120,6 +120,7 @@ export class PartQueue {
     await this.#boss.createQueue(FAILED_PARTS)
     await this.#boss.createQueue(EXPORTS, { name: EXPORTS, ...options })
     await this.#boss.createQueue(queue, { name: queue, deadLetter: FAILED_PARTS, ...options })
+    const table = await this.#addIndexes(queue)
     for (let from = 0; from < parts; from += JOBS_PER_INSERT) {
       const count = Math.min(JOBS_PER_INSERT, parts - from)
       await this.#boss.insert(
@@ -129,6 +130,8 @@ export class PartQueue {
         })),
       )
     }
+    // Without figures the server would sort all the same.
+    await this.#rows(`analyze ${table}`, [])
     await this.#boss.insert([{ id, name: EXPORTS, data: { plan, errors: 0 } }])
     return id
   }
@@ -277,6 +280,22 @@ export class PartQueue {
       [EXPORTS, id, PARTS_PREFIX + id],
     )
     return cancelled.length > 0
+  }
+
+  /**
+   * pg-boss sorts all waiting jobs of a queue each time one is taken, and looks at all jobs each second for those that expired:
+   * with 100,000 parts that took half a second a part. With these indexes it reads what it needs. Resolves to the queue's table.
+   */
+  async #addIndexes(queue: string): Promise<string> {
+    const [found] = await this.#rows<{ table: string }>(
+      `select partition_name as table from ${SCHEMA}.queue where name = $1`,
+      [queue],
+    )
+    if (found === undefined) throw new Error(`pg-boss has no queue ${queue}`)
+    const table = `${SCHEMA}.${found.table}`
+    await this.#rows(`create index on ${table} (priority desc, created_on, id) where state < 'active'`, [])
+    await this.#rows(`create index on ${table} (started_on) where state = 'active'`, [])
+    return table
   }
 
   async #removeOldQueues(): Promise<void> {

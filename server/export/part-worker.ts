@@ -1,6 +1,7 @@
 // `bookcast work`: takes parts of submitted exports, oldest export first, until it is stopped. While a part runs its job
 // is renewed; a part that another worker has taken, or whose export is cancelled, is given up.
 
+import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type PartQueue, RENEW_MS, type TakenJob } from './part-queue.ts'
 
@@ -48,6 +49,8 @@ export class PartWorker<Plan> {
 
   /** Works on `concurrency` parts at once until the signal aborts, then gives back what it has. */
   async run(concurrency: number, stop: AbortSignal): Promise<void> {
+    // A part and a pause of each.
+    setMaxListeners(2 * concurrency + 10, stop)
     await Promise.all(Array.from({ length: concurrency }, () => this.#loop(stop)))
   }
 

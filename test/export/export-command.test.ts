@@ -160,7 +160,7 @@ test('wrong plans, indices and commands are told in one sentence', async (t) => 
     [['part', path, '--index', '3'], /there is no part 3: the plan has 3, from 0 on/],
     [['part', path, '--index', '-1'], /--index/],
     [['part', path], /--index \(or BOOKCAST_EXPORT_INDEX\) must be given/],
-    [['parts'], /export takes plan, part, finish, run, verify, not "parts"/],
+    [['parts'], /export takes plan, part, finish, run, verify, submit, status, cancel, not "parts"/],
   ] as const) {
     const ended = await run(args)
     assert.equal(ended.code, 2, ended.stderr)

@@ -154,15 +154,18 @@ test('an unknown export has no status', async () => {
   assert.equal(await queue.status('00000000-0000-4000-8000-000000000000'), null)
 })
 
+async function goAway(ms: number): Promise<void> {
+  await store.proxy.refuse()
+  await delay(ms)
+  await store.proxy.accept()
+}
+
 test('while the database is away parts go on, and what they made is noted when it is back', async () => {
   const id = await queue.submit({ name: 'away' }, 6)
   let away = Promise.resolve()
   const work = new NotedWork(async () => {
     if (work.ran.length === 2) {
-      away = store.proxy.refuse().then(async () => {
-        await delay(2_000)
-        await store.proxy.accept()
-      })
+      away = goAway(2_000)
     }
     await delay(100)
   })
