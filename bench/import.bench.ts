@@ -82,7 +82,7 @@ function recording(messages: number, holes: number): string[] {
 }
 
 async function hashOf(lake: string): Promise<string> {
-  const path = join(lake, `lob/source=kalshi/series=KXHIGHNY/date=${DATE}.parquet`)
+  const path = join(lake, `lob/source=kalshi/series=KXHIGHNY/date=${DATE}/lob.parquet`)
   return createHash('sha256')
     .update(await readFile(path))
     .digest('hex')

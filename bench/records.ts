@@ -105,7 +105,7 @@ export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<
       `http://127.0.0.1:${server.port}/api/v1/observations?from=${OBSERVATION_YEAR}-01-01` +
       `&to=${Number(OBSERVATION_YEAR) + 1}-01-01&limit=${observations}&format=parquet`
     const columns = RECORD_FIELDS.observations.map(({ name }) => name)
-    const pattern = join(root, 'observations', '*', '*.parquet')
+    const pattern = join(root, 'observations', '*', '*', '*.parquet')
     const [exports = [], copies = [], reportExports = [], reportCopies = []] = await alternate(
       Math.ceil(rounds / 6),
       1,

@@ -165,7 +165,9 @@ export async function compareLake(lake: string, truth: SoakTruth): Promise<SoakC
   const numbers = new Map(truth.markets.map((ticker, index) => [ticker, index]))
   const source = join(lake, 'lob', 'source=kalshi')
   for (const series of (await readdir(source)).toSorted()) {
-    const names = (await readdir(join(source, series))).filter((name) => name.endsWith('.parquet'))
+    const names = (await readdir(join(source, series), { recursive: true })).filter((name) =>
+      name.endsWith('.parquet'),
+    )
     for (const name of names.toSorted())
       await readFileRows(join(source, series, name), numbers, (row) => comparison.take(row))
   }

@@ -152,7 +152,7 @@ async function writeLobFiles(lake: string, { lobFiles }: VolumeSize): Promise<vo
   for (let file = 1; file < lobFiles; file += 1) {
     const date = utcDateOf(VOLUME_END_MS - (1 + (file % LOB_DATES)) * MS_PER_DAY)
     const path = lobFilePath(lake, 'kalshi', lobSeries(Math.floor(file / LOB_DATES)), date)
-    if (file % LOB_DATES === 0) await mkdir(dirname(path), { recursive: true })
+    await mkdir(dirname(path), { recursive: true })
     await link(source, path)
   }
 }

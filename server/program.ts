@@ -71,6 +71,13 @@ const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
     },
   ],
   [
+    'migrate',
+    {
+      summary: "rename the files of a lake of version 0.1 to today's layout",
+      load: async () => (await import('./commands/migrate.ts')).migrateCommand,
+    },
+  ],
+  [
     'prune',
     {
       summary: 'list and remove order-book files and raw segments of old dates',

@@ -1,10 +1,13 @@
-// Where a dataset's file lies below the lake's root. Rule: contract.md 32.
+// Where a dataset's file lies below the lake's root. Each partition is a directory (`date=2026-07-01/lob.parquet`), because other
+// engines take partitions from directories alone. Rule: contract.md 32.
 
 import { join } from 'node:path'
 import { lobSources } from './lob-sources.ts'
 import type { LobSource } from './lob-sources.ts'
 import { isSeriesName } from './series-name.ts'
 import { utcDateStartMs } from './utc-date.ts'
+
+const LOB_FILE_NAME = 'lob.parquet'
 
 /** The directory of one series' order-book files. */
 export function lobSeriesDirectory(lake: string, source: LobSource, series: string): string {
@@ -18,23 +21,30 @@ export function lobSourceDirectory(lake: string, source: LobSource): string {
 
 /** The order-book file of one series and UTC date. */
 export function lobFilePath(lake: string, source: LobSource, series: string, date: string): string {
-  return join(lobSeriesDirectory(lake, source, series), `date=${date}.parquet`)
+  return join(lobSeriesDirectory(lake, source, series), `date=${date}`, LOB_FILE_NAME)
 }
 
-/** The UTC date of a lake file's name (`date=2026-07-01.parquet`), or `undefined` for any other name. */
-export function dateOfLakeFileName(name: string): string | undefined {
-  return /^date=(\d{4}-\d{2}-\d{2})\.parquet$/.exec(name)?.[1]
+/** The key of the order-book file of one series and UTC date: its path below the lake, with forward slashes. */
+export function lobKey(source: LobSource, series: string, date: string): string {
+  return `lob/source=${source}/series=${series}/date=${date}/${LOB_FILE_NAME}`
+}
+
+/** The UTC date of a directory of a lake (`date=2026-07-01`), or `undefined` for any other name. */
+export function dateOfDirectoryName(name: string): string | undefined {
+  const date = /^date=(\d{4}-\d{2}-\d{2})$/.exec(name)?.[1]
+  return date === undefined || utcDateStartMs(date) === undefined ? undefined : date
 }
 
 /** What an order-book file's key (its path below the lake, with forward slashes) names; `undefined` for any other key. */
 export function lobFileOfKey(
   key: string,
 ): { readonly source: LobSource; readonly series: string; readonly date: string } | undefined {
-  const [root, sourcePart, seriesPart, name, ...rest] = key.split('/')
+  const [root, sourcePart, seriesPart, datePart = '', name, ...rest] = key.split('/')
   const source = lobSources().find((known) => sourcePart === `source=${known}`)
   const series = /^series=(.+)$/.exec(seriesPart ?? '')?.[1]
-  const date = dateOfLakeFileName(name ?? '')
-  if (root !== 'lob' || rest.length > 0 || source === undefined || date === undefined) return undefined
+  const date = dateOfDirectoryName(datePart)
+  if (root !== 'lob' || name !== LOB_FILE_NAME || rest.length > 0) return undefined
+  if (source === undefined || date === undefined) return undefined
   return series === undefined || !isSeriesName(series) ? undefined : { source, series, date }
 }
 
@@ -50,12 +60,6 @@ export function rawDateDirectory(lake: string, source: LobSource, date: string):
 
 /** The file name of a date's manifest. */
 export const RAW_MANIFEST_NAME = 'manifest.json'
-
-/** The UTC date of a directory of raw segments (`date=2026-07-01`), or `undefined` for any other name. */
-export function dateOfRawDirectoryName(name: string): string | undefined {
-  const date = /^date=(\d{4}-\d{2}-\d{2})$/.exec(name)?.[1]
-  return date === undefined || utcDateStartMs(date) === undefined ? undefined : date
-}
 
 /** What the name of a raw segment says. */
 export interface RawSegmentName {
@@ -100,7 +104,7 @@ export interface RawFile {
 export function rawFileOfKey(key: string): RawFile | undefined {
   const [root, sourcePart, datePart, name = '', ...rest] = key.split('/')
   const source = lobSources().find((known) => sourcePart === `source=${known}`)
-  const date = dateOfRawDirectoryName(datePart ?? '')
+  const date = dateOfDirectoryName(datePart ?? '')
   if (root !== 'raw' || rest.length > 0 || source === undefined || date === undefined) return undefined
   const segment = rawSegmentOfName(name)
   return segment === undefined && name !== RAW_MANIFEST_NAME ? undefined : { source, date, name, segment }
@@ -113,8 +117,8 @@ export function rawKey(source: LobSource, date: string, name: string): string {
 
 /** The datasets of records and how their files are cut: one per series and month, one per station and year (UTC). */
 export const RECORD_PARTITIONS = {
-  candles: { scope: 'series', period: 'month', periodPattern: /^month=(\d{4}-\d{2})\.parquet$/ },
-  observations: { scope: 'station', period: 'year', periodPattern: /^year=(\d{4})\.parquet$/ },
+  candles: { scope: 'series', period: 'month', periodPattern: /^month=(\d{4}-\d{2})$/ },
+  observations: { scope: 'station', period: 'year', periodPattern: /^year=(\d{4})$/ },
 } as const
 
 export type RecordDataset = keyof typeof RECORD_PARTITIONS
@@ -122,7 +126,37 @@ export type RecordDataset = keyof typeof RECORD_PARTITIONS
 /** The file of one period (`2026-07`, or `2026`) of a series or station, below the lake's root with forward slashes. */
 export function recordFileName(dataset: RecordDataset, scope: string, period: string): string {
   const { scope: scopeName, period: periodName } = RECORD_PARTITIONS[dataset]
-  return `${dataset}/${scopeName}=${scope}/${periodName}=${period}.parquet`
+  return `${dataset}/${scopeName}=${scope}/${periodName}=${period}/${dataset}.parquet`
+}
+
+/** A file of a dataset: its series or station, and its date, month or year. */
+export interface LakePartition {
+  readonly dataset: 'lob' | RecordDataset
+  readonly scope: string
+  readonly period: string
+}
+
+/** What the key of a dataset's file names; `undefined` for any other key. */
+export function lakePartitionOfKey(key: string): LakePartition | undefined {
+  const book = lobFileOfKey(key)
+  if (book !== undefined) return { dataset: 'lob', scope: book.series, period: book.date }
+  const [dataset, scopePart = '', periodPart = ''] = key.split('/')
+  if (dataset !== 'candles' && dataset !== 'observations') return undefined
+  const scope = scopePart.slice(scopePart.indexOf('=') + 1)
+  const period = RECORD_PARTITIONS[dataset].periodPattern.exec(periodPart)?.[1]
+  if (period === undefined || key !== recordFileName(dataset, scope, period)) return undefined
+  return isSeriesName(scope) ? { dataset, scope, period } : undefined
+}
+
+const OLD_KEY = /^((lob|candles|observations)\/(?:[^/]+\/){1,2}(?:date|month|year)=[\d-]+)\.parquet$/
+
+/**
+ * Today's key of a file whose partition stood in its name, as in version 0.1 (`…/date=2026-07-01.parquet`); `undefined` for any
+ * other key.
+ */
+export function migratedKey(key: string): string | undefined {
+  const [, directory, dataset] = OLD_KEY.exec(key) ?? []
+  return directory === undefined ? undefined : `${directory}/${dataset}.parquet`
 }
 
 /** The instants of a month or year (`2026-07`, `2026`), the second one exclusive. */

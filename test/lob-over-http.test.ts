@@ -263,7 +263,7 @@ test('a damaged file is 503 by name before the first byte and a broken transfer 
   damage(200)
   const refused = await get(query)
   assert.equal(refused.status, 503)
-  assert.match((await readProblem(refused)).detail, /date=2026-07-01\.parquet/)
+  assert.match((await readProblem(refused)).detail, /date=2026-07-01\/lob\.parquet/)
   damage(Math.floor(whole.length * 0.8))
   const cut = await get(query)
   assert.equal(cut.status, 200)

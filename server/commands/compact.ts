@@ -18,6 +18,7 @@ import {
   parseOptions,
 } from '../options/options.ts'
 import { readStoreOptions, STORE_OPTIONS } from '../storage/store-options.ts'
+import { refuseOldLayout } from '../lake/old-layout.ts'
 import { openExistingStore } from './open-store.ts'
 import { showHelp } from './terminal.ts'
 
@@ -69,6 +70,7 @@ async function run(options: ParsedOptions, io: CommandIo): Promise<number> {
   const delayMs = integerOption(options.demand('delay-hours'), 0, COMPACTION_DELAY_HOURS_MAX) * MS_PER_HOUR
   const graceMs =
     integerOption(options.demand('grace-minutes'), 0, COMPACTION_GRACE_MINUTES_MAX) * MS_PER_MINUTE
+  await refuseOldLayout(lake)
   const store = await openExistingStore(place)
   try {
     const signal = io.signal ?? new AbortController().signal

@@ -12,6 +12,7 @@ import type { ImportOptions, ImportResult } from '../import/recording-import.ts'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { flagOption, parseArguments } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
+import { refuseOldLayout } from '../lake/old-layout.ts'
 import type { Command, CommandIo } from './command.ts'
 import { IMPORT_HELP } from './import-help.ts'
 import { ImportProgressView } from './import-progress.ts'
@@ -38,6 +39,7 @@ export const importCommand: Command = async (args, io) => {
 }
 
 async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Promise<number> {
+  await refuseOldLayout(settings.lake)
   const view = new ImportProgressView(io.stderr)
   const startMs = performance.now()
   let result: ImportResult

@@ -40,6 +40,7 @@ import {
 } from '../options/options.ts'
 import { RECORD_SECRETS_HELP, seriesOptions } from '../recorder/recording-config.ts'
 import { readStoreOptions, STORE_OPTIONS, type StorePlace } from '../storage/store-options.ts'
+import { refuseOldLayout } from '../lake/old-layout.ts'
 import { openMigratedStore } from './open-store.ts'
 import { showHelp } from './terminal.ts'
 
@@ -118,7 +119,10 @@ export const ingestCommand: Command = async (args, io) => {
   const settings = readSettings(args, io)
   if (settings === 'help') return showHelp(HELP, io.stdout)
   const signal = io.signal ?? new AbortController().signal
-  if (settings.lake !== null) await mkdir(settings.lake, { recursive: true })
+  if (settings.lake !== null) {
+    await mkdir(settings.lake, { recursive: true })
+    await refuseOldLayout(settings.lake)
+  }
   const store = await openMigratedStore({
     ...settings.store,
     onEmbeddedFailure: ({ message }) => io.stderr.write(`bookcast ingest: ${message}\n`),

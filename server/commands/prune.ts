@@ -1,12 +1,14 @@
 // `bookcast prune`: lists order-book files and raw segments of old dates, and removes them with --apply. It leaves records alone:
 // the relational store depends on their files.
 
-import { rm, readdir, stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { dateOfLakeFileName, lobSourceDirectory } from '../../shared/lake-layout.ts'
+import { noneThere } from '../../shared/errno.ts'
+import { dateOfDirectoryName, lobKey, lobSourceDirectory } from '../../shared/lake-layout.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, type SeriesPlace, withSeries } from '../fold/series-lock.ts'
+import { removePartition } from '../lake/empty-directories.ts'
 import { DirectoryStore } from '../sync/directory-store.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
@@ -22,6 +24,7 @@ import {
   parseOptions,
   type ParsedOptions,
 } from '../options/options.ts'
+import { refuseOldLayout } from '../lake/old-layout.ts'
 import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
@@ -93,6 +96,7 @@ export const pruneCommand: Command = async (args, { env, stdout, stderr, signal 
   let [count, bytes, keptCount] = [0, 0, 0]
   try {
     await mustBeDirectory(options.demand('lake'))
+    await refuseOldLayout(lake)
     for await (const { key, series, source } of before === undefined ? [] : filesBefore(lake, before)) {
       signal?.throwIfAborted()
       const path = join(lake, key)
@@ -100,7 +104,7 @@ export const pruneCommand: Command = async (args, { env, stdout, stderr, signal 
         if (keptIn !== undefined && !(await isKept(key, local, keptIn, signal)))
           return `is not the same in ${keptIn.name}`
         bytes += (await stat(path)).size
-        if (isApplied) await rm(path)
+        if (isApplied) await removePartition(path)
         return undefined
       }
       // Another process could replace the file between the check and the removal.
@@ -180,9 +184,10 @@ async function* filesBefore(lake: string, before: string): AsyncGenerator<OldFil
       const series = /^series=(.+)$/.exec(directory)?.[1]
       if (series === undefined) continue
       for (const name of await namesIn(join(root, directory))) {
-        const date = dateOfLakeFileName(name)
-        const key = `lob/source=${source}/${directory}/${name}`
-        if (date !== undefined && date < before) yield { key, source, series }
+        const date = dateOfDirectoryName(name)
+        if (date === undefined || date >= before) continue
+        const key = lobKey(source, series, date)
+        if ((await stat(join(lake, key)).catch(noneThere)) !== undefined) yield { key, source, series }
       }
     }
   }

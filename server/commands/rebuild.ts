@@ -17,6 +17,7 @@ import {
 } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { rawDates } from '../raw/date-manifest.ts'
+import { refuseOldLayout } from '../lake/old-layout.ts'
 import type { Command } from './command.ts'
 import { mustBeDirectory } from './directories.ts'
 import { ImportProgressView } from './import-progress.ts'
@@ -87,6 +88,7 @@ export const rebuildCommand: Command = async (args, { env, stdout, stderr, signa
   const counts = { changed: 0, unchanged: 0, dates: 0 }
   try {
     await mustBeDirectory(options.demand('lake'))
+    await refuseOldLayout(lake)
     for (const source of asked === undefined ? await rawSources(lake) : [asked]) {
       const rebuild: RebuildOptions = {
         ...settings,

@@ -8,6 +8,7 @@ import { startRecorder } from '../recorder/recorder.ts'
 import { RECORD_SECRETS_HELP, seriesOptions } from '../recorder/recording-config.ts'
 import type { Command, CommandIo } from './command.ts'
 import { describeOptions } from '../options/options.ts'
+import { refuseOldLayout } from '../lake/old-layout.ts'
 import { RECORD_OPTIONS, readRecordConfig } from './record-config.ts'
 import type { RecordConfig } from './record-config.ts'
 import { showHelp } from './terminal.ts'
@@ -24,6 +25,7 @@ ${RECORD_SECRETS_HELP}
 export const recordCommand: Command = async (args, io) => {
   const config = readRecordConfig(args, io.env)
   if (config === 'help') return showHelp(HELP, io.stdout)
+  await refuseOldLayout(config.lake)
   return await record(config, io)
 }
 

@@ -13,6 +13,7 @@ import { StorageWatch } from '../health/storage-watch.ts'
 import { httpAdapter } from '../http/http-server.ts'
 import { SERVE_OPTIONS } from '../service/serve-options.ts'
 import type { RunningServer } from '../service/server.ts'
+import { refuseOldLayout } from '../lake/old-layout.ts'
 import { MigrationError } from '../storage/migrations.ts'
 import { openRelationalStore, type RelationalStore } from '../storage/relational-store.ts'
 import { holdsSampleRecords, refuseSampleStore } from '../sample-data/sample-mark.ts'
@@ -208,6 +209,7 @@ export const serveCommand: Command = async (args, io) => {
     io.stderr.write(`${red('bookcast serve:')} there is no lake directory at ${config.lake}\n`)
     return 1
   }
+  await refuseOldLayout(config.lake)
   if (!isCheckOnly) return await serve(config, io)
   io.stdout.write(describeConfig(config))
   return 0

@@ -23,6 +23,7 @@ import {
   parseOptions,
 } from '../options/options.ts'
 import { readStoreOptions, STORE_OPTIONS } from '../storage/store-options.ts'
+import { refuseOldLayout } from '../lake/old-layout.ts'
 import { openExistingStore } from './open-store.ts'
 import { showHelp } from './terminal.ts'
 
@@ -129,11 +130,13 @@ export const verifyCommand: Command = async (args, io) => {
   const only = options.get('only')
   const kinds = only === undefined ? KINDS : [choiceOption(only, KINDS)]
   const checks = CHECKS.filter(({ kind }) => kinds.includes(kind))
+  const lake = options.get('lake')?.text ?? null
+  if (lake !== null) await refuseOldLayout(lake)
   const store = await openExistingStore(readStoreOptions(options))
   try {
     const context: VerifyContext = {
       postgres: store.postgres,
-      lake: options.get('lake')?.text ?? null,
+      lake,
       span: { fromMs: Date.parse(dates.from), toMs: Date.parse(dates.to) + MS_PER_DAY },
       nowMs: SYSTEM_CLOCK.nowMs(),
       signal: io.signal ?? new AbortController().signal,

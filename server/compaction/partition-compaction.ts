@@ -3,16 +3,16 @@
 
 import { createHash } from 'node:crypto'
 import { createReadStream, type Stats } from 'node:fs'
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isErrno } from '../../shared/errno.ts'
 import { periodInstants, recordFileName } from '../../shared/lake-layout.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
-import { syncDirectory } from '../lake/durable-file.ts'
+import { syncNames } from '../lake/durable-file.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
-import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
+import { partitionDraftPath, publishPartition, removeStaleTemporaries } from '../lake/temporary-file.ts'
 import { commitCompaction, dropMergedRows, readPartitions } from '../storage/manifest-store.ts'
 import {
   type CompactedPartition as PartitionEntry,
@@ -139,9 +139,9 @@ async function writeClosedRows(
   result: CompactionResultDraft,
 ): Promise<void> {
   const { path } = partition
-  await mkdir(dirname(path), { recursive: true })
-  await removeStaleTemporaries(dirname(path))
-  const temporary = temporaryPath(path)
+  const temporary = partitionDraftPath(path)
+  await mkdir(dirname(temporary), { recursive: true })
+  await removeStaleTemporaries(dirname(temporary))
   const draft = await PartitionDraft.open(partition.table)
   try {
     const written = await writeDraft(options, partition, closedMs, { draft, temporary })
@@ -236,10 +236,10 @@ function publisher({ onStep }: CompactionOptions, { path, name }: Partition, tem
   return async (): Promise<void> => {
     await onStep?.('registered', name)
     // The transaction may be run again.
-    if (!isRenamed) await rename(temporary, path)
+    if (!isRenamed) publishPartition(temporary, path)
     isRenamed = true
     await forgetKept(path)
-    await syncDirectory(dirname(path))
+    await syncNames([path])
     await onStep?.('renamed', name)
   }
 }

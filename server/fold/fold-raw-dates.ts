@@ -3,12 +3,12 @@
 
 import { renameSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { dirname, join, relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { lobSeriesDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
-import { syncDirectory } from '../lake/durable-file.ts'
+import { syncNames } from '../lake/durable-file.ts'
 import { removeWhileEmpty } from '../lake/empty-directories.ts'
 import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
 import { describeFiles, publishFiles } from '../lake/lob-publication.ts'
@@ -240,7 +240,7 @@ class RawFold {
         }
       }
       const paths = [...files.map(({ writer }) => writer.path), ...staged.map(({ path }) => path)]
-      for (const directory of new Set(paths.map((path) => dirname(path)))) await syncDirectory(directory)
+      await syncNames(paths)
     }
     return written
   }

@@ -2,6 +2,7 @@
 // together with what is recorded from then on.
 
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import type { FileMetaData } from 'hyparquet'
@@ -70,6 +71,7 @@ export async function keepOldFiles(old: OldFiles): Promise<boolean> {
   for await (const { source: of, series, dates } of seriesDates(lake, directoryNames)) {
     if (of !== source || !dates.includes(date)) continue
     const path = lobFilePath(lake, source, series, date)
+    if (!existsSync(path)) continue
     if ((await lakeFileFacts(path))?.isSample === true) {
       onWarning?.(`${path} was a sample: the recording replaces it`)
       continue

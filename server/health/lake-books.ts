@@ -4,7 +4,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { dateOfLakeFileName, lobSourceDirectory } from '../../shared/lake-layout.ts'
+import { dateOfDirectoryName, lobFilePath, lobSourceDirectory } from '../../shared/lake-layout.ts'
 import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
 import { NS_PER_MS, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { withinTime } from '../../shared/within-time.ts'
@@ -100,11 +100,13 @@ export class LakeBooks {
 
   async *#files(source: LobSource, signal: AbortSignal): AsyncGenerator<{ path: string; date: string }> {
     const root = lobSourceDirectory(this.#lake, source)
-    for (const series of await readdir(root).catch(() => [])) {
-      for (const name of await readdir(join(root, series)).catch(() => [])) {
+    for (const directory of await readdir(root).catch(() => [])) {
+      const series = /^series=(.+)$/.exec(directory)?.[1]
+      if (series === undefined) continue
+      for (const name of await readdir(join(root, directory)).catch(() => [])) {
         signal.throwIfAborted()
-        const date = dateOfLakeFileName(name)
-        if (date !== undefined) yield { path: join(root, series, name), date }
+        const date = dateOfDirectoryName(name)
+        if (date !== undefined) yield { path: lobFilePath(this.#lake, source, series, date), date }
       }
     }
   }

@@ -1,5 +1,6 @@
 // Decides before anything is written whether an import may add to its dates or replace them, and how each date is folded.
 
+import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
 import { lobFilePath, rawKey } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -65,7 +66,9 @@ async function recordedFiles(
   for await (const one of seriesDates(lake, directoryNames)) {
     if (one.source !== source) continue
     for (const date of one.dates.filter((name) => wanted.has(name))) {
-      const facts = await lakeFileFacts(lobFilePath(lake, source, one.series, date))
+      const path = lobFilePath(lake, source, one.series, date)
+      if (!existsSync(path)) continue
+      const facts = await lakeFileFacts(path)
       if (facts?.isSample !== true) files.set(date, [...(files.get(date) ?? []), one.series])
     }
   }

@@ -2,6 +2,7 @@
 
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
+import { dirname } from 'node:path'
 
 const COMPARE_BYTES = 1024 * 1024
 const CANNOT_SYNC = new Set(['EISDIR', 'EPERM', 'EINVAL', 'ENOTSUP'])
@@ -18,6 +19,13 @@ export async function syncDirectory(path: string): Promise<void> {
   } finally {
     await directory.close()
   }
+}
+
+/** Makes the names of files, and of the directories that they stand in, survive a power cut. */
+export async function syncNames(paths: Iterable<string>): Promise<void> {
+  const directories = new Set<string>()
+  for (const path of paths) directories.add(dirname(path)).add(dirname(dirname(path)))
+  for (const directory of directories) await syncDirectory(directory)
 }
 
 /** Whether two files hold the same bytes; both must exist. */

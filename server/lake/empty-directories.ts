@@ -1,6 +1,6 @@
-// Directories that were made and stayed empty.
+// Directories that were made and stayed empty, or whose file is removed.
 
-import { rmdir } from 'node:fs/promises'
+import { rm, rmdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
@@ -16,4 +16,10 @@ export async function removeWhileEmpty(last: string, first: string): Promise<voi
   } catch {
     // Not empty: this process or another one has published into it.
   }
+}
+
+/** Removes a partition's file and its directory, so that no lister takes the directory for a partition. */
+export async function removePartition(path: string): Promise<void> {
+  await rm(path, { force: true })
+  await removeWhileEmpty(dirname(path), dirname(path))
 }

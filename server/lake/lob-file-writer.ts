@@ -12,7 +12,7 @@ import { PARQUET_MAGIC } from './lob-footer.ts'
 import type { LobFileLabels } from './lob-footer.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
 import type { LobRowFigures } from './lob-summary.ts'
-import { temporaryPath } from './temporary-file.ts'
+import { partitionDraftPath } from './temporary-file.ts'
 
 export class LobFileWriter {
   /** Where the file will stand once published. */
@@ -30,8 +30,8 @@ export class LobFileWriter {
 
   /** Creates the directory if needed and opens the temporary file. */
   static async open(path: string): Promise<LobFileWriter> {
-    mkdirSync(dirname(path), { recursive: true })
-    const temporary = temporaryPath(path)
+    const temporary = partitionDraftPath(path)
+    mkdirSync(dirname(temporary), { recursive: true })
     const writer = new LobFileWriter(path, temporary, await open(temporary, 'wx'))
     try {
       await writer.#write(PARQUET_MAGIC)

@@ -1,9 +1,10 @@
 // Finished lob.v1 files that wait for publication, compared with those of the lake.
 
-import { existsSync, renameSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { haveEqualBytes } from './durable-file.ts'
 import type { ConsolidatedFile } from './series-consolidation.ts'
+import { publishPartition } from './temporary-file.ts'
 
 export interface WrittenLobFile {
   readonly path: string
@@ -43,7 +44,7 @@ export function publishFiles(
 ): void {
   for (const [index, { writer }] of files.entries()) {
     if (written[index]!.status === 'unchanged') continue
-    renameSync(writer.temporaryPath, writer.path)
+    publishPartition(writer.temporaryPath, writer.path)
     onPublished?.(writer.path)
   }
 }

@@ -10,7 +10,7 @@ import { isSeriesName } from '../../shared/series-name.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { EVENT_GAP } from '../../shared/lob-v1.ts'
 import { CONSOLIDATE_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX, SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
-import { syncDirectory } from './durable-file.ts'
+import { syncNames } from './durable-file.ts'
 import { removeWhileEmpty } from './empty-directories.ts'
 import type { LobFileWriter } from './lob-file-writer.ts'
 import { describeFiles, publishFiles } from './lob-publication.ts'
@@ -155,7 +155,7 @@ export class LobRecordingWriter {
       throw new LobFileExistsError(inTheWay.map(({ path }) => relative(this.#options.lake, path)))
     this.#abort.signal.throwIfAborted()
     publishFiles(files, written)
-    for (const directory of new Set(written.map(({ path }) => dirname(path)))) await syncDirectory(directory)
+    await syncNames(written.map(({ path }) => path))
     return written
   }
 

@@ -1,8 +1,9 @@
-// Which series and dates a lake has order books of, by the names of its directories and files: no file is opened.
+// Which series and dates a lake has order books of, by the names of its directories: no file is looked at. Only a process that
+// died between the making of a date's directory and the naming of its file leaves a date without one.
 
 import { readdir } from 'node:fs/promises'
 import { isErrno } from '../../shared/errno.ts'
-import { dateOfLakeFileName, lobSeriesDirectory, lobSourceDirectory } from '../../shared/lake-layout.ts'
+import { dateOfDirectoryName, lobSeriesDirectory, lobSourceDirectory } from '../../shared/lake-layout.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
 
@@ -22,8 +23,8 @@ export async function* seriesDates(
     for (const name of await namesIn(lobSourceDirectory(lake, source))) {
       const series = /^series=(.+)$/.exec(name)?.[1]
       if (series === undefined || !isSeriesName(series)) continue
-      const files = await namesIn(lobSeriesDirectory(lake, source, series))
-      const dates = files.map(dateOfLakeFileName).filter((date) => date !== undefined)
+      const names = await namesIn(lobSeriesDirectory(lake, source, series))
+      const dates = names.map(dateOfDirectoryName).filter((date) => date !== undefined)
       if (dates.length > 0) yield { source, series, dates }
     }
   }

@@ -3,7 +3,7 @@
 // and machines that share a lake: only its age decides.
 
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { STALE_TEMP_AGE_MS } from '../../shared/limits.ts'
@@ -16,6 +16,22 @@ const TEMPORARY_NAME = /^\..*\.[0-9a-f]{12}\.tmp$/
 export function temporaryPath(path: string): string {
   const unique = randomBytes(6).toString('hex')
   return join(dirname(path), `.${basename(path)}.${unique}.tmp`)
+}
+
+/**
+ * A temporary path for a partition's file (`…/series=A/date=2026-07-01/lob.parquet`): beside the partition's directory, which so
+ * exists only with its file.
+ * @param unique 12 hexadecimal digits
+ */
+export function partitionDraftPath(path: string, unique = randomBytes(6).toString('hex')): string {
+  const partition = dirname(path)
+  return join(dirname(partition), `.${basename(partition)}.${basename(path)}.${unique}.tmp`)
+}
+
+/** Gives a finished partition's file its name, in a directory that is made for it. */
+export function publishPartition(draft: string, path: string): void {
+  mkdirSync(dirname(path), { recursive: true })
+  renameSync(draft, path)
 }
 
 /** Writes what `path` is to hold beside it, for a rename, and returns where that lies. */

@@ -5,7 +5,7 @@ import { readFile, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import {
   RAW_MANIFEST_NAME,
-  dateOfRawDirectoryName,
+  dateOfDirectoryName,
   rawDateDirectory,
   rawSegmentOfName,
   rawSourceDirectory,
@@ -171,7 +171,7 @@ export async function segmentsOnDisk(lake: string, source: LobSource, date: stri
 /** The dates that have a directory of raw segments, sorted. */
 export async function rawDates(lake: string, source: LobSource): Promise<string[]> {
   const names = await namesIn(rawSourceDirectory(lake, source))
-  return names.flatMap((name) => dateOfRawDirectoryName(name) ?? []).toSorted()
+  return names.flatMap((name) => dateOfDirectoryName(name) ?? []).toSorted()
 }
 
 async function namesIn(directory: string): Promise<string[]> {

@@ -1,14 +1,13 @@
 // Publishes a series' files from the recorder in the lake. The file of a date is derived from its raw segments. An earlier file
 // without raw segments is from version 0.1: its rows are kept as raw segments, and the date is folded from all of them.
 
-import { rename, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { stat } from 'node:fs/promises'
 import { noneThere } from '../../shared/errno.ts'
-import { lobFilePath } from '../../shared/lake-layout.ts'
+import { lobFilePath, lobSeriesDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { MERGE_WAIT_MS_MAX, MergeBusy, withSeries } from '../fold/series-lock.ts'
-import { syncDirectory } from '../lake/durable-file.ts'
-import { removeStaleTemporaries } from '../lake/temporary-file.ts'
+import { syncNames } from '../lake/durable-file.ts'
+import { publishPartition, removeStaleTemporaries } from '../lake/temporary-file.ts'
 
 export interface DatePublicationOptions {
   readonly lake: string
@@ -83,8 +82,8 @@ export class DatePublication {
       if (isThere && (!isDerived || (this.#options.isBehind() && !isDateOver))) return false
     }
     lost?.throwIfAborted()
-    await rename(temporary, path)
-    if (isForGood) await syncDirectory(dirname(path))
+    publishPartition(temporary, path)
+    if (isForGood) await syncNames([path])
     this.#published.add(date)
     return true
   }
@@ -92,7 +91,7 @@ export class DatePublication {
   /** The date is over. */
   async end(date: string): Promise<void> {
     // Temporary files of killed recorders.
-    await removeStaleTemporaries(dirname(this.#pathOf(date)))
+    await removeStaleTemporaries(lobSeriesDirectory(this.#options.lake, this.#options.source, this.#series))
     this.#published.delete(date)
   }
 

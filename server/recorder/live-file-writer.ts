@@ -14,7 +14,7 @@ import { verifyLobFile } from '../lake/lob-file-verify.ts'
 import type { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { MarketFold } from '../lake/market-fold.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
-import { temporaryPath } from '../lake/temporary-file.ts'
+import { partitionDraftPath } from '../lake/temporary-file.ts'
 import type { DateEnd, DatePublication, DatePublicationOptions } from './date-publication.ts'
 import type { LiveDate } from './live-date.ts'
 import { createPart, partPathOf, writeGroup } from './part-file.ts'
@@ -76,8 +76,8 @@ export class LiveFileWriter {
     const part = partPathOf(this.#options, this.#series, date)
     createPart(part)
     const path = lobFilePath(this.#options.lake, this.#options.source, this.#series, date)
-    mkdirSync(dirname(path), { recursive: true })
-    const temporary = temporaryPath(path)
+    const temporary = partitionDraftPath(path)
+    mkdirSync(dirname(temporary), { recursive: true })
     try {
       await copyFile(part, temporary, constants.COPYFILE_FICLONE)
       const file = await open(temporary, 'r+')

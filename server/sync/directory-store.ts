@@ -5,15 +5,16 @@
 
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { type FileHandle, link, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, link, mkdir, open, opendir, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isErrno, noneThere } from '../../shared/errno.ts'
 import { lobFileOfKey } from '../../shared/lake-layout.ts'
 import { BUSY_WAIT_MS_MAX, withSeries } from '../fold/series-lock.ts'
-import { syncDirectory } from '../lake/durable-file.ts'
-import { removeStaleTemporaries } from '../lake/temporary-file.ts'
+import { syncDirectory, syncNames } from '../lake/durable-file.ts'
+import { removePartition } from '../lake/empty-directories.ts'
+import { partitionDraftPath, publishPartition, removeStaleTemporaries } from '../lake/temporary-file.ts'
 import {
   DamagedTransfer,
   isLakeKey,
@@ -90,8 +91,8 @@ export class DirectoryStore implements ObjectStore {
 
   async put(head: ObjectHead, openBytes: OpenBytes, options: WriteOptions = {}): Promise<WrittenObject> {
     const path = this.#path(head.key)
-    await this.#prepare(dirname(path))
     const temporary = partialPath(path, head)
+    await this.#prepare(dirname(temporary))
     if (options.reusesPrefix === true) await copyPrefix(path, temporary, head.prefixBytes ?? 0)
     const written = await fillFile(temporary, head, openBytes, options)
     const damage = damageOf(head, written)
@@ -102,22 +103,24 @@ export class DirectoryStore implements ObjectStore {
     await options.beforeVisible?.(written.sha256)
     options.signal?.throwIfAborted()
     await this.#giveName(temporary, head.key, options)
-    await syncDirectory(dirname(path))
+    await syncNames([path])
     return written
   }
 
   async remove(key: string, signal?: AbortSignal): Promise<void> {
     const path = this.#path(key)
-    await this.#locked(key, signal, () => rm(path, { force: true }))
-    await syncDirectory(dirname(path))
+    const isPartition = isLakeKey(key)
+    await this.#locked(key, signal, () => (isPartition ? removePartition(path) : rm(path, { force: true })))
+    await syncDirectory(isPartition ? dirname(dirname(path)) : dirname(path))
   }
 
   close(): void {}
 
   async #giveName(temporary: string, key: string, { replaces, signal }: WriteOptions): Promise<void> {
     const path = this.#path(key)
-    if (replaces === undefined) return await rename(temporary, path)
+    if (replaces === undefined) return publishPartition(temporary, path)
     if (replaces === null) {
+      await mkdir(dirname(path), { recursive: true })
       await link(temporary, path).catch((error: unknown) => {
         throw isErrno(error, 'EEXIST') ? new ObjectChanged(key) : error
       })
@@ -125,7 +128,7 @@ export class DirectoryStore implements ObjectStore {
     }
     await this.#locked(key, signal, async () => {
       if ((await this.stat(key))?.version !== replaces) throw new ObjectChanged(key)
-      await rename(temporary, path)
+      publishPartition(temporary, path)
     })
   }
 
@@ -251,11 +254,13 @@ class Digests {
   }
 }
 
-/** The same for the same content of the same file, in the form of temporaryPath: a left-over goes after a day. */
+/** The same for the same content of the same file: a left-over goes after a day. */
 function partialPath(path: string, head: ObjectHead): string {
   const content = `${head.version} ${head.sizeBytes} ${head.sha256 ?? ''} ${head.md5 ?? ''}`
   const unique = createHash('sha256').update(content).digest('hex').slice(0, 12)
-  return join(dirname(path), `.${basename(path)}.${unique}.tmp`)
+  return isLakeKey(head.key)
+    ? partitionDraftPath(path, unique)
+    : join(dirname(path), `.${basename(path)}.${unique}.tmp`)
 }
 
 function versionOf({ size, mtimeNs, ino }: { size: bigint; mtimeNs: bigint; ino: bigint }): string {

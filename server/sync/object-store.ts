@@ -2,9 +2,11 @@
 // are relative, with forward slashes. A store shows an object only when it is whole.
 
 import type { Readable } from 'node:stream'
+import { migratedKey } from '../../shared/lake-layout.ts'
+import { OldLayoutError } from '../lake/old-layout.ts'
 
 /** Objects below one prefix; a larger listing is refused. A lake of 100 series for 10 years has 400,000. */
-const SYNC_OBJECTS_MAX = 5_000_000
+export const SYNC_OBJECTS_MAX = 5_000_000
 /** An object of a listing. */
 export interface ListedObject {
   readonly key: string
@@ -123,7 +125,7 @@ export function isEqual(a: ObjectHead, b: ObjectHead): boolean {
   return a.md5 !== null && a.md5 === b.md5
 }
 
-/** All objects of a store by key. */
+/** All objects of a store by key. @throws {OldLayoutError} */
 export async function listAll(
   store: ObjectStore,
   signal: AbortSignal | undefined,
@@ -133,6 +135,7 @@ export async function listAll(
   for await (const object of store.list(signal, options)) {
     if (objects.size === SYNC_OBJECTS_MAX)
       throw new Error(`${store.name} has more than ${SYNC_OBJECTS_MAX} objects`)
+    if (migratedKey(object.key) !== undefined) throw new OldLayoutError(store.name, object.key)
     objects.set(object.key, object)
   }
   return objects

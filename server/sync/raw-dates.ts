@@ -12,6 +12,7 @@
 import { readdir } from 'node:fs/promises'
 import {
   lobFileOfKey,
+  lobKey,
   lobSourceDirectory,
   RAW_MANIFEST_NAME,
   rawFileOfKey,
@@ -132,11 +133,11 @@ export class RawDate {
   async list({ local, remote, options: { lake, signal } }: Transfers): Promise<void> {
     const { source, date } = this
     const names = await readdir(lobSourceDirectory(lake, source)).catch(() => [])
-    const series = names.filter((name) => name.startsWith('series='))
+    const series = names.flatMap((name) => /^series=(.+)$/.exec(name)?.[1] ?? [])
     const files = new Set([
       ...this.local.files,
       ...this.remote.files,
-      ...series.map((name) => `lob/source=${source}/${name}/date=${date}.parquet`),
+      ...series.map((name) => lobKey(source, name, date)),
     ])
     this.local.objects.clear()
     this.remote.objects.clear()

@@ -7,6 +7,7 @@ import { extname } from 'node:path'
 import type { Readable } from 'node:stream'
 import {
   type _Object as S3Object,
+  CopyObjectCommand,
   DeleteObjectCommand,
   GetObjectCommand,
   type GetObjectCommandOutput,
@@ -220,6 +221,32 @@ export class S3Store implements ObjectStore {
     if (status === 404 || status === 409 || status === 412) return new ObjectChanged(key)
     if (status === NOT_IMPLEMENTED) this.#isConditional = false
     return this.#named(error)
+  }
+
+  /** Lets the service copy an object. Rejects with ObjectChanged if it is another one by now. */
+  async copy(
+    { key, version }: ListedObject,
+    newKey: string,
+    metadata: S3ObjectHead['metadata'],
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const source = `${this.#bucket}/${this.#prefix}${key}`
+    try {
+      await this.#client.send(
+        new CopyObjectCommand({
+          ...this.#place(newKey),
+          CopySource: encodeURI(source).replaceAll('+', '%2B'),
+          CopySourceIfMatch: version,
+          MetadataDirective: 'REPLACE',
+          Metadata: { ...metadata },
+          ContentType: contentTypeOf(newKey),
+        }),
+        withSignal(signal),
+      )
+    } catch (error) {
+      const status = statusOf(error)
+      throw status === 404 || status === 412 ? new ObjectChanged(key) : this.#named(error)
+    }
   }
 
   async remove(key: string, signal?: AbortSignal): Promise<void> {

@@ -4,8 +4,9 @@
 // the right to replace files, but no data.
 
 import { createHash } from 'node:crypto'
-import { type FileHandle, mkdir, open, readFile, rename } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { noneThere } from '../../shared/errno.ts'
 import { SYNC_OWN_DIGESTS_MAX } from '../../shared/limits.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
 import type { ObjectHead } from './object-store.ts'
@@ -133,6 +134,28 @@ export async function readOutcome(lake: string): Promise<SyncOutcome | undefined
     return isOutcome(outcome) ? outcome : undefined
   } catch {
     return undefined
+  }
+}
+
+/** Renames keys in the journals of a lake that no process has open. `newKey` gives `undefined` for a key that stays. */
+export async function migrateJournals(
+  lake: string,
+  newKey: (key: string) => string | undefined,
+): Promise<void> {
+  const directory = join(lake, '.sync')
+  const names = (await readdir(directory).catch(noneThere)) ?? []
+  for (const name of names.filter((one) => one.endsWith('.ndjson'))) {
+    await inTurn(join(directory, name), async (text, path) => {
+      const file = await open(path)
+      await readAdded(text, file).finally(() => file.close())
+      const keys = [...text.records.keys()]
+      if (keys.every((key) => newKey(key) === undefined)) return
+      // A key that stays is the later one of two that become the same.
+      const renamed = keys.toSorted(
+        (a, b) => Number(newKey(a) === undefined) - Number(newKey(b) === undefined),
+      )
+      await rewrite(path, new Map(renamed.map((key) => [newKey(key) ?? key, text.records.get(key)!])))
+    })
   }
 }
 

@@ -155,7 +155,7 @@ export class TailedStore implements ObjectStore {
   async remove(key: string, signal?: AbortSignal): Promise<void> {
     this.#bases.delete(key)
     await this.#store.remove(key, signal)
-    if (lobFileOfKey(key) !== undefined) await this.#store.remove(`${key}${SUFFIX}`, signal)
+    if (lobFileOfKey(key) !== undefined) await this.#store.remove(tailKey(key), signal)
   }
 
   close(): void {
@@ -180,7 +180,7 @@ export class TailedStore implements ObjectStore {
     await beforeVisible?.(sha256)
     const fromByte = sizeBytes - tail.length
     const head: ObjectHead = {
-      key: `${key}${SUFFIX}`,
+      key: tailKey(key),
       version,
       sizeBytes: tail.length,
       sha256: createHash('sha256').update(tail).digest('hex'),
@@ -203,8 +203,13 @@ export class TailedStore implements ObjectStore {
   }
 
   async #tailHead(key: string, signal: AbortSignal | undefined): Promise<S3ObjectHead | undefined> {
-    return lobFileOfKey(key) === undefined ? undefined : await this.#store.head(`${key}${SUFFIX}`, signal)
+    return lobFileOfKey(key) === undefined ? undefined : await this.#store.head(tailKey(key), signal)
   }
+}
+
+/** The object beside one of an open date, with what was written behind it. */
+export function tailKey(key: string): string {
+  return `${key}${SUFFIX}`
 }
 
 function isTailKey(key: string): boolean {

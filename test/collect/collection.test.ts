@@ -26,7 +26,7 @@ const file = storeOfThisFile()
 const MARKET = 'KXHIGHNY-26NOV20-B45.5'
 /** A report of a day that is over. */
 const CLOSED = 'NYC 2026-08-29T11:51:00.000Z'
-const NEW_YORK = 'observations/station=NYC/year=2026.parquet'
+const NEW_YORK = 'observations/station=NYC/year=2026/observations.parquet'
 
 /** The world's day, and rests of at most a twentieth of a second. */
 const CLOCK = {

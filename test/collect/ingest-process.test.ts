@@ -40,7 +40,7 @@ test('compacts and pushes its lake, tells so in its metrics and ends tidily', as
   for (const stream of [ingest.stdout, ingest.stderr]) stream.on('data', (data) => (output += String(data)))
   await eventually(() => /"port":\d+,"msg":"metrics"/.test(output), 'it says where its metrics are')
   assert.match(output, /^Bookcast collects from compaction, lake-push$/m)
-  const path = 'observations/station=NYC/year=2025.parquet'
+  const path = 'observations/station=NYC/year=2025/observations.parquet'
   await eventually(async () => (await entriesBelow(remote)).includes(path), 'the file is pushed')
   const port = /"port":(\d+)/.exec(output)?.[1]
   const metrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
@@ -71,7 +71,7 @@ test('a last push that fails ends with exit code 1 and names the files, which a 
   t.after(() => ingest.kill('SIGKILL'))
   let output = ''
   for (const stream of [ingest.stdout, ingest.stderr]) stream.on('data', (data) => (output += String(data)))
-  const path = (series: string): string => `candles/series=${series}/month=2026-03.parquet`
+  const path = (series: string): string => `candles/series=${series}/month=2026-03/candles.parquet`
   await eventually(async () => (await entriesBelow(remote)).includes(path('KXA')), 'the file is pushed')
   // Object storage is away from now on.
   await rename(remote, `${remote}.away`)
@@ -93,7 +93,7 @@ test('a last push that fails ends with exit code 1 and names the files, which a 
 })
 
 async function makeCandlesFile(lake: string, series: string): Promise<void> {
-  const directory = join(lake, `candles/series=${series}`)
+  const directory = join(lake, `candles/series=${series}/month=2026-03`)
   await mkdir(directory, { recursive: true })
-  await writeFile(join(directory, 'month=2026-03.parquet'), `rows of ${series}`)
+  await writeFile(join(directory, 'candles.parquet'), `rows of ${series}`)
 }

@@ -33,7 +33,7 @@ test('moves closed days of the embedded store to the lake and says what it moved
   )
   await store.close()
   const lake = await temporaryDirectory(t)
-  const path = 'candles/series=KXHIGHNY/month=2025-07.parquet'
+  const path = 'candles/series=KXHIGHNY/month=2025-07/candles.parquet'
   const args = ['--lake', lake, '--data-dir', place.dataDirectory]
   const ended = await compact(args)
   assert.equal(ended.code, 0, ended.stderr)

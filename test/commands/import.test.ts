@@ -63,7 +63,7 @@ test('imports files and says what became of them', async (t) => {
   const lines = out.trimEnd().split('\n')
   assert.equal(
     lines[0],
-    'written lob/source=kalshi/series=KXHIGHNY/date=2026-06-24.parquet: 5 rows, 1 market, 1 gap, ' +
+    'written lob/source=kalshi/series=KXHIGHNY/date=2026-06-24/lob.parquet: 5 rows, 1 market, 1 gap, ' +
       '2026-06-24T15:49:55.000Z to 2026-06-24T15:49:55.004Z',
   )
   assert.match(lines[1]!, /^3 messages, 4 book events in \d+\.\d s \([\d,]+ messages?\/s\)$/)
@@ -273,7 +273,7 @@ test('an import that ends in the midst of publishing says what is written, and c
   assert.equal(broken.code, 1)
   assert.match(
     broken.err,
-    /cannot be written: .*\n\(lob\/source=kalshi\/series=KXHIGHNY\/date=2026-06-24\.parquet was written before that; the same import again completes it\)\n$/,
+    /cannot be written: .*\n\(lob\/source=kalshi\/series=KXHIGHNY\/date=2026-06-24\/lob\.parquet was written before that; the same import again completes it\)\n$/,
   )
   await rm(inTheWay, { recursive: true })
   assert.deepEqual(
@@ -283,7 +283,7 @@ test('an import that ends in the midst of publishing says what is written, and c
   const again = await run(['--source', 'kalshi', '--lake', lake], { input: TEXT })
   assert.match(again.out, /^unchanged /)
   const names = [
-    'lob/source=kalshi/series=KXHIGHNY/date=2026-06-24.parquet',
+    'lob/source=kalshi/series=KXHIGHNY/date=2026-06-24/lob.parquet',
     'raw/source=kalshi/date=2026-06-24/manifest.json',
   ]
   for (const name of names) {

@@ -23,8 +23,8 @@ const filesOf = async (lake: string): Promise<string[]> =>
 test('shows what would go, removes it when told to, and leaves what is kept nowhere else', async (t) => {
   const [lake, remote] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   for (const place of [lake, remote]) await cp(SAMPLE_LAKE, place, { recursive: true })
-  await rm(join(remote, 'lob/source=kalshi/series=KXHIGHNY/date=2026-07-01.parquet'))
-  await writeFile(join(remote, 'lob/source=kalshi/series=KXHIGHDEN/date=2026-07-01.parquet'), 'other')
+  await rm(join(remote, 'lob/source=kalshi/series=KXHIGHNY/date=2026-07-01/lob.parquet'))
+  await writeFile(join(remote, 'lob/source=kalshi/series=KXHIGHDEN/date=2026-07-01/lob.parquet'), 'other')
   const before = await filesOf(lake)
   const args = ['--lake', lake, '--before', '2026-07-03', '--kept-in', remote]
   const shown = await prune(...args)
@@ -71,7 +71,7 @@ test('what another writes to meanwhile stays', async (t) => {
   const { code, text } = await prune('--lake', lake, '--before', '2026-07-02', '--apply')
   await lock.release()
   assert.equal(code, 1)
-  assert.match(text, /^stays: .*KXHIGHNY.*2026-07-01.parquet is beside what process \d+ on .* writes$/m)
+  assert.match(text, /^stays: .*KXHIGHNY.*2026-07-01\/lob.parquet is beside what process \d+ on .* writes$/m)
   assert.deepEqual(
     await filesOf(lake),
     before.filter((name) => !name.includes('07-01') || name.includes('KXHIGHNY')),

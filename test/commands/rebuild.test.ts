@@ -42,7 +42,7 @@ async function bytesOf(lake: string): Promise<Map<string, string>> {
 
 /** Puts another date's rows into a file, as a wrong decoder might; its manifest says that another version derived it. */
 async function spoil(lake: string, date: string): Promise<string> {
-  const path = join(lake, `lob/source=kalshi/series=KXHIGHNY/date=${date}.parquet`)
+  const path = join(lake, `lob/source=kalshi/series=KXHIGHNY/date=${date}/lob.parquet`)
   await writeFile(path, 'rows of a wrong decoder')
   await writeManifest(lake, { ...(await readManifest(lake, 'kalshi', date))!, fold: 0 })
   return path
@@ -62,7 +62,7 @@ test('repairs the dates that another version derived, and lists them before', as
   assert.equal(shown.code, 0, shown.stderr)
   assert.match(
     shown.stdout,
-    /^would be replaced lob\/source=kalshi\/series=KXHIGHNY\/date=2026-06-25\.parquet: \d+ rows\n/,
+    /^would be replaced lob\/source=kalshi\/series=KXHIGHNY\/date=2026-06-25\/lob\.parquet: \d+ rows\n/,
   )
   assert.match(shown.stdout, /\n1 file would change, 1 file unchanged, in 1 date\n$/)
   assert.deepEqual(await bytesOf(lake), before)
@@ -81,7 +81,7 @@ test('repairs the dates that another version derived, and lists them before', as
 test('with dates, derives each of them, and writes only what differs', async (t) => {
   const lake = await lakeOfThreeDates(await temporaryDirectory(t))
   const whole = await bytesOf(lake)
-  await rm(join(lake, 'lob/source=kalshi/series=KXHIGHCHI/date=2026-06-26.parquet'))
+  await rm(join(lake, 'lob/source=kalshi/series=KXHIGHCHI/date=2026-06-26/lob.parquet'))
   const done = await rebuild(lake, '--from', DATES[1]!, '--source', 'kalshi')
   assert.equal(done.code, 0, done.stderr)
   assert.match(

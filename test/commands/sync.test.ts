@@ -7,7 +7,7 @@ import { BUCKET, startS3Server } from '../support/s3-server.ts'
 import { foldHere, readWhole, writeSegment } from '../sync/raw-lakes.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const KEY = 'observations/station=NYC/year=2026.parquet'
+const KEY = 'observations/station=NYC/year=2026/observations.parquet'
 
 const sync = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => bookcast(['sync', ...args], { env })
 

@@ -14,7 +14,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const VICTIM = fileURLToPath(new URL('../support/compaction-victim.js', import.meta.url))
 const NOW_MS = JULY_MS + 10 * 86_400_000
-const FILE = 'candles/series=KXHIGHNY/month=2026-07.parquet'
+const FILE = 'candles/series=KXHIGHNY/month=2026-07/candles.parquet'
 
 test('a process killed at any step, again and again, loses and doubles nothing', async (t) => {
   const place = await makeEmbeddedStore()

@@ -30,8 +30,8 @@ import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 
 const file = storeOfThisFile()
 const NOW_MS = Date.UTC(2026, 6, 4, 12)
-const CANDLES = 'candles/series=KXHIGHNY/month=2026-07.parquet'
-const OBSERVATIONS = 'observations/station=NYC/year=2026.parquet'
+const CANDLES = 'candles/series=KXHIGHNY/month=2026-07/candles.parquet'
+const OBSERVATIONS = 'observations/station=NYC/year=2026/observations.parquet'
 const STEPS: readonly CompactionStep[] = [
   'noted',
   'written',
@@ -65,7 +65,10 @@ test('closed days move to the lake with every value and null, the open ones stay
     observations.filter(({ observed_at: ms }) => ms < closedMs),
   )
   assert.ok(cold.some((row) => row.temp_f === null && row.wind_speed_kt === 0))
-  assert.deepEqual(await entriesBelow(join(lake, 'candles', 'series=KXHIGHNY')), ['month=2026-07.parquet'])
+  assert.deepEqual(await entriesBelow(join(lake, 'candles', 'series=KXHIGHNY')), [
+    'month=2026-07',
+    'month=2026-07/candles.parquet',
+  ])
 })
 
 test('the file tells its schema, rows and span, and the manifest its cut-over, size and digest', async (t) => {
@@ -145,11 +148,11 @@ test('months, years, series and stations have files of their own', async (t) => 
   assert.deepEqual(
     (await entriesBelow(lake)).filter((name) => name.endsWith('.parquet')),
     [
-      'candles/series=KXHIGHCHI/month=2026-07.parquet',
-      'candles/series=KXHIGHNY/month=2026-06.parquet',
+      'candles/series=KXHIGHCHI/month=2026-07/candles.parquet',
+      'candles/series=KXHIGHNY/month=2026-06/candles.parquet',
       CANDLES,
-      'observations/station=CHI/year=2026.parquet',
-      'observations/station=NYC/year=2025.parquet',
+      'observations/station=CHI/year=2026/observations.parquet',
+      'observations/station=NYC/year=2025/observations.parquet',
       OBSERVATIONS,
     ],
   )

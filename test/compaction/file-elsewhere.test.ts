@@ -17,7 +17,7 @@ import { storeOfThisFile } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const file = storeOfThisFile()
-const OBSERVATIONS = 'observations/station=NYC/year=2026.parquet'
+const OBSERVATIONS = 'observations/station=NYC/year=2026/observations.parquet'
 const CLOCK = { nowMs: () => Date.UTC(2026, 6, 4, 12), sleep: async () => {} }
 
 function compact(

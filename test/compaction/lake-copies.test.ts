@@ -27,7 +27,7 @@ import { type Problem, readProblem } from '../support/test-server.ts'
 
 const file = storeOfThisFile()
 const GRACE_MS = 15 * 60_000
-const CANDLES = 'candles/series=KXHIGHNY/month=2026-07.parquet'
+const CANDLES = 'candles/series=KXHIGHNY/month=2026-07/candles.parquet'
 const DAYS = 6
 const STEPS = ['noted', 'written', 'verified', 'registered', 'renamed', 'committed'] as const
 const FORMATS = ['json', 'ndjson', 'csv', 'parquet'] as const

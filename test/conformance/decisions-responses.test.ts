@@ -144,7 +144,7 @@ test('503: a store that is needed is down, and only where it is needed', async (
   assert.equal(damaged.status, 503)
   const problem = await readProblem(damaged)
   assert.equal(problem.code, 'lake_file_invalid')
-  assert.match(problem.detail, /series=KXDAMAGED\/date=2026-07-01\.parquet/)
+  assert.match(problem.detail, /series=KXDAMAGED\/date=2026-07-01\/lob\.parquet/)
   store.isAway = true
   assert.equal((await fetch(`${url}${LOB}&date=2026-07-01&interval=3600`)).status, 200)
 })

@@ -52,7 +52,7 @@ test('a held answer is 304 until a file that it is made from changes', async (t)
     DAY.replace('levels=2', 'levels=3'),
   ])
     assert.equal((await get(other, { 'if-none-match': etag })).status, 200, other)
-  const path = join(lake, 'lob/source=kalshi/series=KXHIGHNY/date=2026-07-02.parquet')
+  const path = join(lake, 'lob/source=kalshi/series=KXHIGHNY/date=2026-07-02/lob.parquet')
   writeFileSync(path, readFileSync(path))
   const rewritten = await get(DAY, { 'if-none-match': etag })
   assert.equal(rewritten.status, 200)
@@ -68,7 +68,7 @@ test('closed days in old files are immutable, all else is revalidated', async (t
   const gapped = await get('series=KXHIGHNY&from=2026-07-02&to=2026-07-09&interval=3600')
   assert.equal(gapped.headers.get('cache-control'), 'no-cache')
   const now = new Date()
-  utimesSync(join(lake, 'lob/source=kalshi/series=KXHIGHNY/date=2026-07-02.parquet'), now, now)
+  utimesSync(join(lake, 'lob/source=kalshi/series=KXHIGHNY/date=2026-07-02/lob.parquet'), now, now)
   assert.equal((await get(DAY)).headers.get('cache-control'), 'no-cache')
 })
 

@@ -30,10 +30,10 @@ test('warns once before a disk is full, and says when there is room again', asyn
 test('adds up the lake and the logs, and nothing that is hidden', async (t) => {
   const lake = await temporaryDirectory(t)
   const recorder = join(lake, '.recorder')
-  for (const directory of ['candles/series=A', '.sync', '.recorder/wal/kalshi']) {
+  for (const directory of ['candles/series=A/month=2026-07', '.sync', '.recorder/wal/kalshi']) {
     await mkdir(join(lake, directory), { recursive: true })
   }
-  await writeFile(join(lake, 'candles/series=A/month=2026-07.parquet'), 'x'.repeat(100))
+  await writeFile(join(lake, 'candles/series=A/month=2026-07/candles.parquet'), 'x'.repeat(100))
   await writeFile(join(lake, 'candles/series=A/.draft.parquet'), 'x'.repeat(1000))
   await writeFile(join(recorder, 'wal/kalshi/0000000001-2026070100.wal'), 'x'.repeat(30))
   const watch = new StorageWatch({ lake, recorder, data: null, temporary: lake, logger: new LogLines() })

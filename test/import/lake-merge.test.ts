@@ -52,7 +52,7 @@ test('one market a file: an old connection’s book does not outlive it where nu
     const lake = join(directory, 'lake')
     for (const lines of files) await runImport(lake, 'kalshi', { lines })
     const path = (date: string): string =>
-      join(lake, `lob/source=kalshi/series=KXHIGHNY/date=${date}.parquet`)
+      join(lake, `lob/source=kalshi/series=KXHIGHNY/date=${date}/lob.parquet`)
     const lastOfFirst = BigInt(MS + 1.5 * HOUR_MS - 20) * 1_000_000n
     assert.equal(await readFooterValue(path('2026-06-24'), 'covers_to'), String(lastOfFirst))
     const [firstOfNextDate] = await readRows(path('2026-06-25'))
@@ -100,7 +100,7 @@ test('a later connection that misses the same number does not go on with the ear
   ] as const) {
     const lake = join(directory, name)
     for (const paths of imports) await runImport(lake, 'kalshi', { paths: [...paths] })
-    const rows = await readRows(join(lake, 'lob/source=kalshi/series=KXHIGHNY/date=2026-06-24.parquet'))
+    const rows = await readRows(join(lake, 'lob/source=kalshi/series=KXHIGHNY/date=2026-06-24/lob.parquet'))
     const gap = rows.find(({ event }) => event === 3)
     assert.equal(gap?.ts, BigInt(MS + 3000 - 20) * 1_000_000n + 1n, name)
   }

@@ -219,7 +219,7 @@ test('a date of version 0.1, without raw segments, is refused by name, or replac
     assert.ok(error instanceof ClosedDateError)
     assert.match(
       error.message,
-      /^kalshi 2026-06-24 cannot be added to: lob\/\S+NY\/date=2026-06-24\.parquet was written without raw .*--replace\.$/,
+      /^kalshi 2026-06-24 cannot be added to: lob\/\S+NY\/date=2026-06-24\/lob\.parquet was written without raw .*--replace\.$/,
     )
     return true
   })

@@ -84,7 +84,7 @@ test('a file that cannot take its place is named as what it was to be', async (t
 
 test('rights and mounts are told from each other, also wrapped and above the lake', () => {
   const lake = '/srv/lake'
-  const file = `${lake}/lob/source=kalshi/series=A/date=2026-07-01.parquet`
+  const file = `${lake}/lob/source=kalshi/series=A/date=2026-07-01/lob.parquet`
   const cases: [Error, string][] = [
     [systemError('EACCES', { path: `${lake}/lob`, syscall: 'mkdir' }), 'this user may not'],
     [systemError('EPERM', { path: '/srv', syscall: 'mkdir' }), 'this user may not'],

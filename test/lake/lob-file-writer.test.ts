@@ -198,7 +198,7 @@ test('refuses rows that break the order of a file, and leaves no file when disca
     ],
   ]
   for (const [message, rows] of cases) {
-    const writer = await LobFileWriter.open(join(directory, 'date=2026-07-01.parquet'))
+    const writer = await LobFileWriter.open(join(directory, 'date=2026-07-01/lob.parquet'))
     const group = new LobRowGroup(8)
     for (const [market, ts] of rows) {
       group.startMarket(market)
@@ -212,7 +212,7 @@ test('refuses rows that break the order of a file, and leaves no file when disca
 
 test('refuses an earlier hour, a market out of order across groups, and a file without rows', async (t) => {
   const directory = await temporaryDirectory(t)
-  const writer = await LobFileWriter.open(join(directory, 'date=2026-07-01.parquet'))
+  const writer = await LobFileWriter.open(join(directory, 'date=2026-07-01/lob.parquet'))
   t.after(() => writer.discard())
   await assert.rejects(
     writer.finish({ source: 's', series: 's', date: 'd', coversFrom: 0n, coversTo: 0n }),

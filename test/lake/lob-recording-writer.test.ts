@@ -247,7 +247,7 @@ test('an existing date is refused as a whole, found unchanged, or replaced', asy
   )
   await assert.rejects(write(lake, other), (error) => {
     assert.ok(error instanceof LobFileExistsError)
-    assert.match(error.message, /date=2026-07-01\.parquet; --replace/)
+    assert.match(error.message, /date=2026-07-01\/lob\.parquet; --replace/)
     assert.equal(error.paths.length, 1)
     return true
   })
@@ -328,12 +328,12 @@ test('events that lob.v1 cannot hold are refused', async (t) => {
 
 test('removes temporary files that nobody has touched for a day, and only those', async (t) => {
   const lake = await temporaryDirectory(t)
-  const directory = dirname(pathOf(lake, '2026-07-01'))
+  const directory = dirname(dirname(pathOf(lake, '2026-07-01')))
   await mkdir(directory, { recursive: true })
   const old = new Date(Date.now() - 2 * 24 * 3600 * 1000)
-  const stale = join(directory, '.date=2026-06-01.parquet.0123456789ab.tmp')
+  const stale = join(directory, '.date=2026-06-01.lob.parquet.0123456789ab.tmp')
   const staleSpill = join(lake, '.spill.0123456789ab.tmp')
-  const fresh = join(directory, '.date=2026-06-02.parquet.0123456789ab.tmp')
+  const fresh = join(directory, '.date=2026-06-02.lob.parquet.0123456789ab.tmp')
   const foreign = join(directory, '.notes.tmp')
   await mkdir(staleSpill)
   for (const path of [stale, fresh, foreign, join(staleSpill, '0-1')]) await writeFile(path, 'x')
@@ -343,8 +343,9 @@ test('removes temporary files that nobody has touched for a day, and only those'
     'lob',
     'lob/source=kalshi',
     'lob/source=kalshi/series=KXHIGHNY',
-    'lob/source=kalshi/series=KXHIGHNY/.date=2026-06-02.parquet.0123456789ab.tmp',
+    'lob/source=kalshi/series=KXHIGHNY/.date=2026-06-02.lob.parquet.0123456789ab.tmp',
     'lob/source=kalshi/series=KXHIGHNY/.notes.tmp',
-    'lob/source=kalshi/series=KXHIGHNY/date=2026-07-01.parquet',
+    'lob/source=kalshi/series=KXHIGHNY/date=2026-07-01',
+    'lob/source=kalshi/series=KXHIGHNY/date=2026-07-01/lob.parquet',
   ])
 })

@@ -383,7 +383,7 @@ test('the sizes of disks and of the lake are those of the file system', async (t
 test('a push counts the files that it transferred, and what it must not replace', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, remote] = [join(root, 'lake'), join(root, 'remote')]
-  const path = 'candles/series=A/month=2026-07.parquet'
+  const path = 'candles/series=A/month=2026-07/candles.parquet'
   await mkdir(dirname(join(lake, path)), { recursive: true })
   await mkdir(remote)
   await writeFile(join(lake, path), 'ours')

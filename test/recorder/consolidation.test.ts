@@ -12,7 +12,7 @@ import { heardMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { listWalSegments } from '../../server/recorder/wal-segment.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
-import { temporaryPath } from '../../server/lake/temporary-file.ts'
+import { partitionDraftPath } from '../../server/lake/temporary-file.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { runs } from '../support/effort.ts'
 import { B, T, delta, snapshot } from '../support/kalshi-frames.ts'
@@ -239,7 +239,7 @@ test('a date that is closed frees its part file, and removes what killed recorde
   const limit = await writeWal(work, 'kalshi', records.slice(middle))
   const before = await readdir(join(work, 'wal', 'kalshi'))
   const lake = join(root, 'lake')
-  const left = temporaryPath(pathOf(lake, DATES[0]!))
+  const left = partitionDraftPath(pathOf(lake, DATES[0]!))
   await mkdir(dirname(left), { recursive: true })
   await writeFile(left, 'half a file')
   await utimes(left, 0, 0)

@@ -138,7 +138,7 @@ async function shareRaw(from: string, to: string): Promise<void> {
 }
 
 async function namesIn(lake: string): Promise<string[]> {
-  return await readdir(dirname(pathOf(lake)))
+  return await readdir(dirname(dirname(pathOf(lake))))
 }
 
 for (const [name, begins] of [
@@ -162,7 +162,7 @@ for (const [name, begins] of [
       assert.equal(gaps.length, 1, 'the time between is a gap')
       assert.ok(gaps[0]!.ts <= BigInt(at('22:30:00')) * 1_000_000n)
     }
-    assert.deepEqual(await namesIn(second.lake), [`date=${DATE}.parquet`])
+    assert.deepEqual(await namesIn(second.lake), [`date=${DATE}`])
     await record(second, untilNextDay(at('23:50:00')))
     await assertSameAsRefolded(second.lake, root, [before, after], [DATE])
     assert.deepEqual(second.warnings, [])

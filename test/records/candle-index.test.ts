@@ -2,12 +2,13 @@
 // there are, and a directory in which nothing changed is looked at as a whole.
 
 import assert from 'node:assert/strict'
-import { copyFileSync, mkdirSync, renameSync, utimesSync } from 'node:fs'
+import { copyFileSync, mkdirSync, utimesSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { PartitionDraft } from '../../server/compaction/partition-draft.ts'
 import { RECORD_TABLES, type RecordRow } from '../../server/compaction/record-table.ts'
+import { partitionDraftPath, publishPartition } from '../../server/lake/temporary-file.ts'
 import { CandleIndex } from '../../workers/records/candle-index.ts'
 import { DuckLake } from '../../workers/records/duck-lake.ts'
 import { FileChecks } from '../../workers/records/file-checks.ts'
@@ -21,7 +22,7 @@ const DAY_MS = 86_400_000
 const ALL = { dataset: 'candles', scopes: null, fromMs: 0, toMs: Date.UTC(2100, 0) } as const
 const NEVER = new AbortController().signal
 const inLake = (lake: string, scope: string, month: string): string =>
-  join(lake, 'candles', `series=${scope}`, `month=${month}.parquet`)
+  join(lake, 'candles', `series=${scope}`, `month=${month}/candles.parquet`)
 
 class CountedDuckDb extends DuckLake {
   statements = 0
@@ -122,13 +123,15 @@ test('a file beside the range is looked at again when another takes its place', 
   const directories = new LakeDirectories()
   const beside = { ...ALL, near: { fromMs: 0, toMs: 1 } }
   const identity = (): string | undefined => findParts(lake, beside, [], directories)[0]?.identity
-  utimesSync(dirname(path), new Date(0), new Date(0))
+  const series = dirname(dirname(path))
+  utimesSync(series, new Date(0), new Date(0))
   const before = identity()
   assert.equal(identity(), before)
-  copyFileSync(path, `${path}.new`)
-  renameSync(`${path}.new`, path)
+  const draft = partitionDraftPath(path)
+  copyFileSync(path, draft)
+  publishPartition(draft, path)
   assert.notEqual(identity(), before)
-  utimesSync(dirname(path), new Date(0), new Date(0))
+  utimesSync(series, new Date(0), new Date(0))
   const replaced = identity()
   utimesSync(path, new Date(0), new Date(0))
   // A change in place is noticed within a second, and at once when a plan turned out to be stale.
@@ -137,6 +140,9 @@ test('a file beside the range is looked at again when another takes its place', 
   utimesSync(path, new Date(1), new Date(1))
   directories.forget()
   assert.notEqual(identity(), touched)
-  renameSync(path, inLake(lake, 'KXA', '2026-08'))
-  assert.equal(findParts(lake, beside, [], directories)[0]?.name, 'candles/series=KXA/month=2026-08.parquet')
+  publishPartition(path, inLake(lake, 'KXA', '2026-08'))
+  assert.equal(
+    findParts(lake, beside, [], directories)[0]?.name,
+    'candles/series=KXA/month=2026-08/candles.parquet',
+  )
 })

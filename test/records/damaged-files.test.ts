@@ -20,8 +20,8 @@ import { startRecordServer } from '../support/record-server.ts'
 const place = storeOfThisFile()
 const FLIPS = runs(12, 120, 'BOOKCAST_FLIPS')
 const DAYS = 12
-const CANDLES = 'candles/series=KXHIGHNY/month=2026-07.parquet'
-const OBSERVATIONS = 'observations/station=NYC/year=2026.parquet'
+const CANDLES = 'candles/series=KXHIGHNY/month=2026-07/candles.parquet'
+const OBSERVATIONS = 'observations/station=NYC/year=2026/observations.parquet'
 const RANGE = 'from=2026-07-01&to=2026-07-12&limit=50000'
 
 /** One kind of file, and requests that read it in different ways. */

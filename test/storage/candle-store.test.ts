@@ -160,7 +160,7 @@ test('what the manifest calls cold is left out, even when a row came late', asyn
       period_start: START_MS,
       period_end: Date.UTC(2026, 7, 1),
       cut_over: minute(2),
-      path: 'candles/series=KXHIGHNY/month=2026-07.parquet',
+      path: 'candles/series=KXHIGHNY/month=2026-07/candles.parquet',
       rows: 1n,
       size_bytes: 1n,
       sha256: '0'.repeat(64),

@@ -221,7 +221,7 @@ function partition(values: Partial<LakePartition> = {}): LakePartition & { reado
     period_start: MONTH_MS,
     period_end: NEXT_MONTH_MS,
     cut_over: MONTH_MS + DAY_MS,
-    path: 'candles/series=KXHIGHNY/month=2026-07.parquet',
+    path: 'candles/series=KXHIGHNY/month=2026-07/candles.parquet',
     rows: 2n,
     size_bytes: 1_234n,
     sha256: 'a'.repeat(64),

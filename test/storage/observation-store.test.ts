@@ -150,7 +150,7 @@ test('what the manifest calls cold is left out', async () => {
       period_start: Date.UTC(2026, 0, 1),
       period_end: Date.UTC(2027, 0, 1),
       cut_over: START_MS + 1,
-      path: 'observations/station=NYC/year=2026.parquet',
+      path: 'observations/station=NYC/year=2026/observations.parquet',
       rows: 1n,
       size_bytes: 1n,
       sha256: '0'.repeat(64),

@@ -141,7 +141,7 @@ export async function readSeries(lake: string, source: string, series: string): 
   const directory = join(lake, 'lob', `source=${source}`, `series=${series}`)
   const names = (await readdir(directory)).filter((name) => name.startsWith('date=')).toSorted()
   const files: LobRow[][] = []
-  for (const name of names) files.push(await readRows(join(directory, name)))
+  for (const name of names) files.push(await readRows(join(directory, name, 'lob.parquet')))
   return files.flat()
 }
 

@@ -12,7 +12,7 @@ import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import { query } from '../support/moved-rows.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const KEY = 'observations/station=NYC/year=2026.parquet'
+const KEY = 'observations/station=NYC/year=2026/observations.parquet'
 
 async function writeRows(lake: string, from: number, to: number): Promise<void> {
   const path = join(lake, ...KEY.split('/'))

@@ -6,7 +6,7 @@ import { LakeSyncSchedule, type LakeSyncScheduleOptions } from '../../server/syn
 import { readTree, writeTree } from '../support/lake-tree.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const KEY = 'candles/series=A/month=2026-07.parquet'
+const KEY = 'candles/series=A/month=2026-07/candles.parquet'
 const START_MS = Date.UTC(2026, 6, 1)
 
 /** A clock whose sleeps end when the test says so. */
@@ -45,7 +45,7 @@ test('pulls again and again and tells when it last did, also after a restart', a
   await schedule.start()
   await results.next()
   assert.deepEqual(schedule.status, { lastSyncMs: START_MS, fileCount: 1 })
-  await writeTree(source, { 'candles/series=B/month=2026-07.parquet': 'b' })
+  await writeTree(source, { 'candles/series=B/month=2026-07/candles.parquet': 'b' })
   clock.ms += 60_000
   clock.wake()
   await results.next()

@@ -11,12 +11,12 @@ import { bytesOf, readTree, type Tree, writeTree } from '../support/lake-tree.ts
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const BOOK = 'lob/source=kalshi/series=KXHIGHNY/date=2026-07-01.parquet'
-const CANDLES = 'candles/series=KXHIGHNY/month=2026-07.parquet'
+const BOOK = 'lob/source=kalshi/series=KXHIGHNY/date=2026-07-01/lob.parquet'
+const CANDLES = 'candles/series=KXHIGHNY/month=2026-07/candles.parquet'
 const TREE: Tree = {
   [BOOK]: bytesOf(3_000_000),
   [CANDLES]: bytesOf(50_000, 2),
-  'observations/station=NYC/year=2026.parquet': bytesOf(1, 3),
+  'observations/station=NYC/year=2026/observations.parquet': bytesOf(1, 3),
 }
 /** Retries without waiting. */
 const CLOCK = { nowMs: () => Date.now(), sleep: async () => {} }
@@ -65,7 +65,7 @@ test('only what changed is transferred, in both directions', async (t) => {
   await pull(server, copy)
   await writeTree(lake, {
     [CANDLES]: bytesOf(60_000, 9),
-    'lob/source=kalshi/series=A/date=2026-07-02.parquet': 'new',
+    'lob/source=kalshi/series=A/date=2026-07-02/lob.parquet': 'new',
   })
   assert.equal((await push(server, lake)).transferredCount, 2)
   server.requests.length = 0
@@ -235,7 +235,7 @@ test('a file is never there half written, and who reads the old one goes on read
 test('nothing is deleted, and what somebody else wrote is replaced only on demand', async (t) => {
   const { server, lake } = await pushedLake(t)
   const copy = await temporaryDirectory(t)
-  const own = 'observations/station=CHI/year=2026.parquet'
+  const own = 'observations/station=CHI/year=2026/observations.parquet'
   await writeTree(copy, { [CANDLES]: 'mine', [own]: 'mine too' })
   assert.deepEqual((await pull(server, copy)).conflicts, [CANDLES])
   const kept = await readTree(copy)
@@ -283,7 +283,7 @@ test('temporary files and whatever is no lake file stay where they are', async (
   await writeTree(lake, {
     [CANDLES]: 'rows',
     'candles/series=A/.month=2026-07.parquet.0123456789ab.tmp': 'part',
-    'candles/.hidden/month=2026-07.parquet': 'hidden',
+    'candles/.hidden/month=2026-07/candles.parquet': 'hidden',
     'notes.txt': 'text',
   })
   const result = await push(server, lake)

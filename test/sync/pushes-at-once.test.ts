@@ -17,7 +17,7 @@ import { type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { folderOf, readBucket, readWhole } from './raw-lakes.ts'
 
-const KEY = 'lob/source=kalshi/series=KXHIGHNY/date=2026-06-24.parquet'
+const KEY = 'lob/source=kalshi/series=KXHIGHNY/date=2026-06-24/lob.parquet'
 
 /** A connection from a minute of the day on: a book, and one change a minute. */
 function connection(fromMinute: number, changes: number): string[] {

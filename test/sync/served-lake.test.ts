@@ -10,7 +10,10 @@ import { BUCKET, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { startTestServer } from '../support/test-server.ts'
 
-const TREE = { 'candles/series=A/month=2026-07.parquet': 'a', 'candles/series=B/month=2026-07.parquet': 'b' }
+const TREE = {
+  'candles/series=A/month=2026-07/candles.parquet': 'a',
+  'candles/series=B/month=2026-07/candles.parquet': 'b',
+}
 
 test('a serving process fetches its lake from object storage and says so in /health', async (t) => {
   const s3 = await startS3Server(t)

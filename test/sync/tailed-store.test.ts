@@ -24,7 +24,7 @@ import type { ScriptRecord } from '../support/wal-script.ts'
 import { folderOf } from './raw-lakes.ts'
 
 const DATE = '2026-06-24'
-const KEY = `lob/source=kalshi/series=KXHIGHNY/date=${DATE}.parquet`
+const KEY = `lob/source=kalshi/series=KXHIGHNY/date=${DATE}/lob.parquet`
 const pathOf = (lake: string): string => lobFilePath(lake, 'kalshi', 'KXHIGHNY', DATE)
 const at = (time: string): number => Date.parse(`${DATE}T${time}Z`)
 const PUSH_MS = 25_000

@@ -55,7 +55,7 @@ test('books that were known over midnight stay known when another collector take
   })
   assert.deepEqual(failures, [])
   await foldHere(lake!, [YESTERDAY])
-  const file = `lob/source=${SOURCE}/series=KXHIGHNY/date=${YESTERDAY}.parquet`
+  const file = `lob/source=${SOURCE}/series=KXHIGHNY/date=${YESTERDAY}/lob.parquet`
   const [whole, found] = await Promise.all([lake!, bucket!].map((root) => readFile(join(root, file))))
   assert.ok(whole!.equals(found!), `${found!.length} bytes, not ${whole!.length}`)
 })

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import {
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -12,7 +13,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import * as arrow from 'apache-arrow'
 import { parquetMetadata } from 'hyparquet'
@@ -90,7 +91,7 @@ test('every flipped byte of a written file leads to an error that names the file
     } else {
       refused++
       assert.equal(answer.failure.code, 'lake_file_invalid', answer.failure.detail)
-      assert.match(answer.failure.detail, /date=2026-07-01\.parquet/)
+      assert.match(answer.failure.detail, /date=2026-07-01\/lob\.parquet/)
       assert.equal(answer.endRows, undefined)
     }
   }
@@ -106,7 +107,7 @@ test('a file cut at any length is refused by name', async (t) => {
     renameSync(`${path}.new`, path)
     const { failure, body } = await collectLob(lake, QUERY)
     assert.equal(failure?.code, 'lake_file_invalid')
-    assert.match(failure.detail, /date=2026-07-01\.parquet/)
+    assert.match(failure.detail, /date=2026-07-01\/lob\.parquet/)
     assert.equal(body.length, 0)
   }
 })
@@ -235,7 +236,7 @@ test('a page with more bytes than its values can have is refused before it is un
     )
     assert.equal(failure?.code, 'lake_file_invalid')
     assert.match(failure.detail, reason)
-    assert.match(failure.detail, /date=2026-07-01\.parquet/)
+    assert.match(failure.detail, /date=2026-07-01\/lob\.parquet/)
     assert.ok(unpackedMax < 400_000, `${unpackedMax} bytes were unpacked`)
   }
   for (const idEncoding of ['DELTA_LENGTH_BYTE_ARRAY', 'DELTA_BYTE_ARRAY'] as const) {
@@ -289,17 +290,19 @@ test('a file changed in place while it is read ends the answer with an error', a
 test('a broken file of another date costs a request nothing, and its own date a 503', async (t) => {
   const lake = await sampleLake(t)
   const broken = pathOfDate(lake, '2026-07-02')
+  mkdirSync(dirname(broken))
   writeFileSync(broken, 'PAR1 this is no parquet file PAR1')
   const market = `${SERIES}-26JUL01-B80.5`
   assert.equal((await collectLob(lake, { ...QUERY, series: null, market })).failure, undefined)
   const { failure } = await collectLob(lake, { ...QUERY, dates: ['2026-07-02'] })
   assert.equal(failure?.code, 'lake_file_invalid')
-  assert.match(failure.detail, /date=2026-07-02\.parquet/)
+  assert.match(failure.detail, /date=2026-07-02\/lob\.parquet/)
 })
 
 test('every request closes the files it opened, whatever becomes of it', async (t) => {
   if (!existsSync('/proc/self/fd')) return t.skip('open files can only be counted where there is a /proc')
   const lake = await sampleLake(t)
+  mkdirSync(dirname(pathOfDate(lake, '2026-07-02')))
   writeFileSync(pathOfDate(lake, '2026-07-02'), 'broken')
   const queries = [
     QUERY,

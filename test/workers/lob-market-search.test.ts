@@ -182,7 +182,7 @@ test('a broken file costs no other name its answer, neither 200 nor 404', async 
   for (const query of [{ market: 'KXHIGHAAA-26JUL01-B9' }, { series: 'KXHIGHAAA-26JUL01' }]) {
     const { failure } = await ask(lake, query)
     assert.equal(failure?.code, 'lake_file_invalid')
-    assert.match(failure.detail, /source=kalshi\/series=KXHIGHAAA\/date=2026-07-01\.parquet/)
+    assert.match(failure.detail, /source=kalshi\/series=KXHIGHAAA\/date=2026-07-01\/lob\.parquet/)
   }
 })
 
@@ -215,7 +215,7 @@ test('many series of single conditions cost a request for another one nothing', 
   for (let number = 0; number < 50; number++) {
     const series = `0x${number.toString(16).padStart(64, '0')}`
     const path = lobFilePath(lake, 'polymarket', series, DATES[0]!)
-    mkdirSync(dirname(path))
+    mkdirSync(dirname(path), { recursive: true })
     // Had it been read, the market would stand in two series.
     cpSync(original, path)
   }

@@ -101,6 +101,6 @@ test('hourly snapshots are read from the keyframes, not from the rows between th
 test('a known footer is not read again', async (t) => {
   const lake = BUSY.path
   const hour = await bytesRead(t, lake, { hour: 5, intervalS: 3600 })
-  const size = fs.statSync(`${lake}/lob/source=kalshi/series=${SERIES}/date=${DATE}.parquet`).size
+  const size = fs.statSync(`${lake}/lob/source=kalshi/series=${SERIES}/date=${DATE}/lob.parquet`).size
   assert.ok(hour < size / 20, `${hour} of ${size} bytes were read for one hour`)
 })

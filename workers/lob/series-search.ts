@@ -5,7 +5,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { basename, relative } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import {
-  dateOfLakeFileName,
+  dateOfDirectoryName,
   lobFilePath,
   lobSeriesDirectory,
   lobSourceDirectory,
@@ -77,7 +77,7 @@ export class SeriesSearch {
     if (!isSeriesName(series)) return []
     const wanted = new Set(this.#query.dates)
     return this.#namesIn(lobSeriesDirectory(this.#lake, this.#query.source, series))
-      .map(dateOfLakeFileName)
+      .map(dateOfDirectoryName)
       .filter((date) => date !== undefined)
       .toSorted((left, right) => {
         const difference = Number(wanted.has(right)) - Number(wanted.has(left))

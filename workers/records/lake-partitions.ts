@@ -87,6 +87,11 @@ export function findParts(
       const isNear = part.fromMs < near.toMs && part.toMs > near.fromMs
       const remembered = isNear ? undefined : directory.identities.get(path)
       const identity = remembered ?? fileIdentity(path, part.name)
+      if (identity === undefined) {
+        // A directory may be made before its file; a file that the manifest counts on must be there.
+        if (part.isRegistered) throw lakeFileError(part.name, 'it is not there or may not be read')
+        return
+      }
       directory.identities.set(path, identity)
       parts.push({ ...part, path, identity })
     }
@@ -131,7 +136,7 @@ export function seenFiles(
   for (const name of [dataset, ...directories]) {
     const path = join(lake, name)
     const stat = statOf(path, name)
-    if (Number(stat.mtimeMs) > startedMs - STILL_MS_MIN) return null
+    if (stat === undefined || Number(stat.mtimeMs) > startedMs - STILL_MS_MIN) return null
     seen.push({ path, identity: identityOf(stat) })
   }
   return seen
@@ -160,18 +165,20 @@ function scopesOf(lake: string, dataset: RecordDataset, manifest: readonly Regis
   return [...new Set([...lakeScopes(lake, dataset), ...known])]
 }
 
-function fileIdentity(path: string, name: string): string {
+/** Undefined where there is no such file. */
+function fileIdentity(path: string, name: string): string | undefined {
   const stat = statOf(path, name)
+  if (stat === undefined) return undefined
   assertRegular(name, stat)
   return identityOf(stat)
 }
 
-function statOf(path: string, name: string): BigIntStats {
+function statOf(path: string, name: string): BigIntStats | undefined {
   try {
-    return watched(name, () => statSync(path, { bigint: true }))
+    return watched(name, () => statSync(path, { bigint: true, throwIfNoEntry: false }))
   } catch (error) {
     if (error instanceof ApiError) throw error
-    throw lakeFileError(name, 'it is not there or may not be read', error)
+    throw lakeFileError(name, 'it may not be read', error)
   }
 }
 
@@ -211,8 +218,8 @@ interface LakeDirectory {
 }
 
 /**
- * What directories of the lake hold, remembered for a moment while nothing comes into them or leaves them. Files are replaced
- * by a rename, which changes the directory: so one look at it tells that no file of it was replaced.
+ * What directories of series and stations hold, remembered for a moment while nothing comes into them or leaves them. A file gets
+ * its name by a rename of a draft that stands in this directory, which changes it: so one look tells that no file was replaced.
  */
 export class LakeDirectories {
   readonly #known = new Map<string, LakeDirectory>()

@@ -59,7 +59,10 @@ export async function readLake(lake: string): Promise<LakeBooks> {
   const names = (await entriesBelow(join(lake, 'lob'))).filter((name) => name.endsWith('.parquet'))
   const steps = new Map<string, BookStep[]>()
   const dates = new Set<string>()
-  const files = names.map((name) => ({ name, date: /date=(\d{4}-\d{2}-\d{2})\.parquet$/.exec(name)![1]! }))
+  const files = names.map((name) => ({
+    name,
+    date: /date=(\d{4}-\d{2}-\d{2})\/lob\.parquet$/.exec(name)![1]!,
+  }))
   for (const { name, date } of files.toSorted((a, b) => (a.date < b.date ? -1 : 1))) {
     dates.add(date)
     for (const [id, found] of await fileSteps(join(lake, 'lob', name), date)) {

@@ -1,0 +1,60 @@
+// `bookcast migrate`: the command line of server/sync/lake-migration.ts.
+
+import { type OldFile } from '../lake/old-layout.ts'
+import { describeOptions, type OptionDeclaration, parseOptions } from '../options/options.ts'
+import { type MigrationOptions, migrateBucket, migrateDirectory } from '../sync/lake-migration.ts'
+import { S3Store } from '../sync/s3-store.ts'
+import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
+import { parsePlace } from '../sync/sync-place.ts'
+import { type Command } from './command.ts'
+import { mustBeDirectory } from './directories.ts'
+import { showHelp } from './terminal.ts'
+
+const OPTIONS: readonly OptionDeclaration[] = [
+  {
+    name: 'lake',
+    placeholder: '<place>',
+    description: 's3://bucket/prefix or a directory; required',
+    env: 'BOOKCAST_LAKE',
+  },
+  ...S3_OPTIONS,
+  { name: 'region', placeholder: '<name>', description: "the bucket's region", env: 'AWS_REGION' },
+]
+
+const HELP = `Usage: bookcast migrate --lake <place> [options]
+
+Renames the files of a lake of version 0.1 to today's layout: date=2026-07-01.parquet becomes date=2026-07-01/lob.parquet, and
+month=2026-07.parquet and year=2026.parquet alike. Stop every process that writes to the lake first. Then migrate object storage
+and each lake. In object storage the service copies each object, and the copy is checked before the old object is removed. If a
+run is killed, the next one completes it; in a lake of today's layout there is nothing to do.
+
+${describeOptions(OPTIONS)}
+
+Exit codes: 0 done, 1 some files stay (each is named), 2 wrong usage.
+`
+
+export const migrateCommand: Command = async (args, { env, stdout, stderr, signal }) => {
+  const options = parseOptions(args, env, OPTIONS)
+  if (options.help) return showHelp(HELP, stdout)
+  const lake = options.demand('lake')
+  const settings = { ...readPlace(lake, options), region: options.get('region')?.text }
+  const place = parsePlace(lake.text)
+  let [movedCount, conflictCount] = [0, 0]
+  const migration: MigrationOptions = {
+    signal,
+    onMoved: () => (movedCount += 1),
+    onConflict: ({ key, newKey }: OldFile) => {
+      conflictCount += 1
+      stderr.write(`stays: ${key}: ${newKey} has other bytes; remove the one that is wrong\n`)
+    },
+  }
+  if (place?.kind === 's3') {
+    const store = new S3Store({ ...place, ...settings })
+    await migrateBucket(store, migration).finally(() => store.close())
+  } else {
+    await mustBeDirectory(lake)
+    await migrateDirectory(lake.text, migration)
+  }
+  stdout.write(`${movedCount} files renamed, ${conflictCount} stay\n`)
+  return conflictCount === 0 ? 0 : 1
+}

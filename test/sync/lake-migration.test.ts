@@ -1,0 +1,231 @@
+// `bookcast migrate`: a lake of version 0.1 gets today's names whole, on disk and in object storage, wherever a run is killed, and
+// no other command takes it before.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import fsPromises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { migratedKey } from '../../shared/lake-layout.ts'
+import { DirectoryStore } from '../../server/sync/directory-store.ts'
+import { migrateBucket, migrateDirectory } from '../../server/sync/lake-migration.ts'
+import { syncLake } from '../../server/sync/lake-sync.ts'
+import type { S3Store } from '../../server/sync/s3-store.ts'
+import { SyncJournal } from '../../server/sync/sync-journal.ts'
+import { TailedStore } from '../../server/sync/tailed-store.ts'
+import { runs } from '../support/effort.ts'
+import { bytesOf, readTree, writeTree } from '../support/lake-tree.ts'
+import { bookcast } from '../support/program.ts'
+import { BUCKET, startS3Server } from '../support/s3-server.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+
+const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
+const SILENT = { onMoved: (): void => {}, onConflict: (): void => {} }
+
+/** A lake of version 0.1, and the same one in today's layout. */
+function oldTree(days: number): Record<'old' | 'migrated', Record<string, Buffer>> {
+  const old: Record<string, Buffer> = {
+    'candles/series=A/month=2026-07.parquet': bytesOf(30, 1),
+    'observations/station=NYC/year=2026.parquet': bytesOf(40, 2),
+  }
+  for (let day = 0; day < days; day++) {
+    const date = new Date(Date.UTC(2026, 0, 1 + (day >> 1))).toISOString().slice(0, 10)
+    old[`lob/source=kalshi/series=${day % 2 === 0 ? 'A' : 'B'}/date=${date}.parquet`] = bytesOf(20, day + 3)
+  }
+  const migrated = Object.fromEntries(Object.entries(old).map(([key, bytes]) => [migratedKey(key)!, bytes]))
+  return { old, migrated }
+}
+
+/** Every call of these fails from the `last`-th on, as for a process that was killed. Returns how to give it its life back. */
+function killAfter(calls: number): () => void {
+  const names = ['link', 'rm', 'rename', 'mkdir', 'open'] as const
+  const real = Object.fromEntries(names.map((name) => [name, fsPromises[name]]))
+  let left = calls
+  for (const name of names) {
+    const call = (...args: unknown[]): unknown => {
+      if (left-- <= 0) return Promise.reject(new Error('killed'))
+      return (real[name] as (...args: unknown[]) => unknown)(...args)
+    }
+    Object.assign(fsPromises, { [name]: call })
+  }
+  syncBuiltinESMExports()
+  return () => {
+    Object.assign(fsPromises, real)
+    syncBuiltinESMExports()
+  }
+}
+
+test('a lake is whole after a death at any call, and a second run', async (t) => {
+  const { old, migrated } = oldTree(4)
+  const kept = 'candles/series=A/.month=2026-07.parquet.kept'
+  for (let calls = 0, isDone = false; !isDone; calls += runs(3, 1)) {
+    const lake = await temporaryDirectory(t)
+    await writeTree(lake, {
+      ...old,
+      [kept]: 'kept',
+      'candles/series=A/.month=2026-07.parquet.0123456789ab.tmp': 'x',
+    })
+    const revive = killAfter(calls)
+    isDone = await migrateDirectory(lake, SILENT)
+      .then(() => true)
+      .catch((error: unknown) => {
+        assert.match(String(error), /killed/)
+        return false
+      })
+      .finally(revive)
+    for (const bytes of Object.values(old))
+      assert.ok(Object.values(await readTree(lake)).some((other) => other.equals(bytes)))
+    await migrateDirectory(lake, SILENT)
+    assert.deepEqual(await readTree(lake), migrated)
+    const hidden = (await entriesBelow(lake)).filter((name) => name.endsWith('.kept'))
+    assert.deepEqual(hidden, ['candles/series=A/month=2026-07/.candles.parquet.kept'])
+    assert.ok(calls < 200)
+  }
+})
+
+test('a lake is whole after kills of the process, and the command says what it did', async (t) => {
+  const { old, migrated } = oldTree(runs(100, 1_000))
+  const lake = await temporaryDirectory(t)
+  await writeTree(lake, old)
+  for (let kill = 0; kill < runs(2, 20); kill++) {
+    const migration = spawn(process.execPath, [MAIN, 'migrate', '--lake', lake], { stdio: 'ignore' })
+    const exited = once(migration, 'exit')
+    while (migration.exitCode === null && migratedDates(lake) < kill) await sleep(1)
+    migration.kill('SIGKILL')
+    await exited
+  }
+  const { code, stdout } = await bookcast(['migrate', '--lake', lake])
+  assert.equal(code, 0)
+  assert.match(stdout, /^\d+ files renamed, 0 stay\n$/)
+  assert.deepEqual(await readTree(lake), migrated)
+  assert.match((await bookcast(['migrate', '--lake', lake])).stdout, /^0 files renamed, 0 stay\n$/)
+})
+
+const migratedDates = (lake: string): number =>
+  readdirSync(join(lake, 'lob/source=kalshi/series=A')).filter((name) => !name.endsWith('.parquet')).length
+
+test('a bucket is whole after a death at any request, and a second run', async (t) => {
+  const server = await startS3Server(t)
+  const stride = runs(7, 1)
+  const { old, migrated } = oldTree(2)
+  const [open] = Object.keys(old).filter((key) => key.startsWith('lob/'))
+  const [whole, fromByte] = [bytesOf(5_000, 9), 4_096]
+  for (let calls = 0, isDone = false; !isDone; calls += stride) {
+    const store = server.store(`run${calls}`)
+    for (const [key, bytes] of Object.entries(old)) await put(store, key, Buffer.from(bytes))
+    const base = await put(store, open!, whole.subarray(0, fromByte))
+    const metadata = {
+      base,
+      from: String(fromByte),
+      size: String(whole.length),
+      whole: digestOf('sha256', whole),
+    }
+    await put(store, `${open}.tail`, whole.subarray(fromByte), metadata)
+    let left = calls
+    server.fault = () => (left-- > 0 ? undefined : { status: 400 })
+    isDone = await migrateBucket(store, SILENT).then(
+      () => true,
+      () => false,
+    )
+    server.fault = () => undefined
+    await migrateBucket(store, SILENT)
+    const lake = await temporaryDirectory(t)
+    const pulled = await syncLake({ lake, remote: new TailedStore(store), direction: 'pull' })
+    assert.deepEqual([pulled.failures, pulled.conflicts], [[], []])
+    assert.deepEqual(await readTree(lake), { ...migrated, [migratedKey(open!)!]: whole })
+    assert.ok(calls < 100)
+  }
+})
+
+test('two files that claim one name both stay, and the command names them', async (t) => {
+  const server = await startS3Server(t)
+  const lake = await temporaryDirectory(t)
+  const [old, current] = [
+    'candles/series=A/month=2026-07.parquet',
+    'candles/series=A/month=2026-07/candles.parquet',
+  ]
+  await writeTree(lake, { [old]: 'old', [current]: 'new' })
+  for (const [key, text] of [
+    [old, 'old'],
+    [current, 'new'],
+  ] as const)
+    await put(server.store(), key, Buffer.from(text))
+  for (const place of [lake, `s3://${BUCKET}`]) {
+    const { code, stdout, stderr } = await bookcast([
+      'migrate',
+      '--lake',
+      place,
+      '--s3-endpoint',
+      server.endpoint,
+    ])
+    assert.deepEqual([code, stdout], [1, '0 files renamed, 1 stay\n'])
+    assert.equal(stderr, `stays: ${old}: ${current} has other bytes; remove the one that is wrong\n`)
+  }
+  assert.equal((await readTree(lake))[old]?.toString(), 'old')
+})
+
+test('every command that reads or writes a lake refuses one of version 0.1 with the command to run', async (t) => {
+  const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  await writeTree(lake, oldTree(1).old)
+  for (const args of [
+    ['serve', '--lake', lake, '--store', 'off', '--port', '0'],
+    ['record', '--lake', lake, '--polymarket-series', 'highest-temperature-in-nyc'],
+    ['ingest', '--lake', lake, '--data-dir', join(other, 'data')],
+    ['import', '--lake', lake, '--source', 'kalshi', MAIN],
+    ['rebuild', '--lake', lake],
+    ['prune', '--lake', lake, '--before', '2026-07-01'],
+    ['compact', '--lake', lake, '--data-dir', join(other, 'data')],
+    ['verify', '--store', '--lake', lake, '--data-dir', join(other, 'data')],
+    ['sync', '--lake', lake, '--to', other],
+    ['sync', '--lake', other, '--from', lake],
+  ]) {
+    const { code, stderr } = await bookcast(args)
+    assert.equal(code, 1, args[0])
+    assert.match(stderr, /has the layout of version 0\.1 \(\S+\): run "bookcast migrate --lake \S+" first\n$/)
+  }
+})
+
+test('a migrated lake and bucket are known to be equal: nothing is transferred or compared again', async (t) => {
+  const server = await startS3Server(t)
+  const lake = await temporaryDirectory(t)
+  const { old } = oldTree(3)
+  await writeTree(lake, old)
+  const store = server.store()
+  const journal = await SyncJournal.open(lake, `push ${store.name}`)
+  for (const [key, bytes] of Object.entries(old)) {
+    const version = (await new DirectoryStore(lake).stat(key))!.version
+    await journal.noteEqual(key, version, await put(store, key, Buffer.from(bytes)))
+  }
+  await journal.close()
+  await migrateDirectory(lake, SILENT)
+  await migrateBucket(store, SILENT)
+  server.requests.length = 0
+  const pushed = await syncLake({ lake, remote: store, direction: 'push' })
+  assert.deepEqual([pushed.objectCount, pushed.transferredCount], [Object.keys(old).length, 0])
+  assert.deepEqual(
+    server.requests.filter(({ isList }) => !isList),
+    [],
+  )
+})
+
+const digestOf = (name: string, bytes: Buffer): string => createHash(name).update(bytes).digest('hex')
+
+/** Writes an object and returns its ETag. */
+async function put(
+  store: S3Store,
+  key: string,
+  bytes: Buffer,
+  metadata?: Record<string, string>,
+): Promise<string> {
+  const digests = { sha256: digestOf('sha256', bytes), md5: digestOf('md5', bytes) }
+  const head = { key, sizeBytes: bytes.length, version: '', ...digests }
+  const open = async (): Promise<Readable> => Readable.from([bytes], { objectMode: false })
+  return (await store.put(head, open, metadata === undefined ? {} : { metadata })).version
+}
