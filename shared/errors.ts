@@ -23,6 +23,7 @@ export const ERROR_TYPES = {
   lake_file_invalid: { status: 503, title: 'A lake file cannot be read' },
   lake_file_outdated: { status: 503, title: "This server's copy of a lake file is too old" },
   lake_file_changed: { status: 503, title: 'A lake file keeps changing' },
+  not_held: { status: 503, title: 'This replica does not hold it' },
   not_ready: { status: 503, title: 'The server is not ready yet' },
   store_unavailable: { status: 503, title: 'The relational store cannot be reached' },
   store_timeout: { status: 503, title: 'The relational store took too long' },

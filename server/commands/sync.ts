@@ -3,7 +3,8 @@
 import { SYNC_PARALLEL_DEFAULT, SYNC_PARALLEL_MAX } from '../../shared/limits.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
-import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
+import type { LakeChoice } from '../lake/lake-choice.ts'
+import { CHOICE_OPTIONS, readChoice, readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { parsePlace } from '../sync/sync-place.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { type Command, type CommandIo } from './command.ts'
@@ -37,6 +38,7 @@ const OPTIONS: readonly OptionDeclaration[] = [
     description: 'push to s3://bucket/prefix or a directory',
     env: 'BOOKCAST_SYNC_TO',
   },
+  ...CHOICE_OPTIONS,
   ...S3_OPTIONS.map((option) => ({ ...option, formerName: option.name.slice('s3-'.length) })),
   { name: 'region', placeholder: '<name>', description: "the bucket's region", env: 'AWS_REGION' },
   {
@@ -96,6 +98,7 @@ interface Settings {
   readonly parallel: number
   readonly replace: boolean
   readonly raw: boolean
+  readonly choice: LakeChoice | null
 }
 
 export const syncCommand: Command = async (args, io) => {
@@ -169,6 +172,7 @@ async function readSettings(options: ParsedOptions): Promise<Settings> {
     parallel,
     replace: options.has('replace'),
     raw: readRaw(options, from === undefined),
+    choice: readChoice(options, from === undefined ? '--from' : undefined),
   }
 }
 

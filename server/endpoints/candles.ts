@@ -134,6 +134,7 @@ export function candlesEndpoint(service: RecordService): Endpoint {
         'lake_file_invalid',
         'lake_file_outdated',
         'lake_file_changed',
+        'not_held',
       ],
       examples: [
         {

@@ -77,6 +77,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
     'lake_unavailable',
     'lake_file_invalid',
     'lake_file_changed',
+    'not_held',
     'worker_failed',
   ],
   examples: [

@@ -1,6 +1,8 @@
 // GET /api/v1/lob: order-book snapshots, rebuilt by a worker while they are sent. The worker plans, checks and encodes;
 // here parameters become its query, and its head becomes the headers of the answer.
 
+import { lobSourceNames } from '../../shared/lob-sources.ts'
+import { type LakeChoice, notHeld, refuseNotHeld } from '../lake/lake-choice.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import type { LobCatalogueEntry, LobHead, LobQuery } from '../../shared/lob-task.ts'
@@ -58,6 +60,8 @@ export interface LobEndpointOptions {
   readonly catalogue: LobCatalogue
   readonly cachePolicy: CachePolicy
   readonly version: string
+  /** What this replica holds of the lake; null for all. */
+  readonly choice?: LakeChoice | null
 }
 
 /**
@@ -84,7 +88,15 @@ function refusalOf(error: unknown, query: LobQuery, catalogue: LobCatalogue): un
   return new ApiError('no_data', `No order book of ${query.source} ${quote(subject)} has been recorded.`)
 }
 
-export function lobEndpoint({ pool, catalogue, cachePolicy, version }: LobEndpointOptions): Endpoint {
+/** Where an id does not say its series, only the lake's search can tell whether this replica holds the market. */
+function seriesAsked({ source, market, series }: LobQuery, entry: LobCatalogueEntry | null): string[] | null {
+  const { seriesOf, isSeriesInId } = lobSourceNames(source)
+  if (market !== null && !isSeriesInId) return null
+  return [seriesOf(market ?? series ?? ''), series, entry?.series].filter((name) => typeof name === 'string')
+}
+
+export function lobEndpoint(options: LobEndpointOptions): Endpoint {
+  const { pool, catalogue, cachePolicy, version, choice = null } = options
   return defineEndpoint({
     path: '/api/v1/lob',
     summary: 'Order-book snapshots at a regular interval, rebuilt from recorded deltas.',
@@ -93,11 +105,14 @@ export function lobEndpoint({ pool, catalogue, cachePolicy, version }: LobEndpoi
     documentation: LOB_DOCUMENTATION,
     async handle(values, { headOnly, ifNoneMatch, signal, client }) {
       const query = lobQueryOf(values)
+      const entry = catalogue.findForLob(query)
+      const asked = seriesAsked(query, entry)
+      refuseNotHeld(choice, { series: asked, fromMs: Date.parse(query.dates[0]!) })
       const held = ifNoneMatch === '' ? [] : heldIdentities(ifNoneMatch)
       try {
         const stream = await pool.open(query, {
           headOnly,
-          catalogue: catalogue.findForLob(query),
+          catalogue: entry,
           validation: { seed: version, held },
           signal,
           client,
@@ -116,7 +131,9 @@ export function lobEndpoint({ pool, catalogue, cachePolicy, version }: LobEndpoi
           stream,
         }
       } catch (error) {
-        throw refusalOf(error, query, catalogue)
+        const refusal = refusalOf(error, query, catalogue)
+        const mayBeElsewhere = refusal instanceof ApiError && refusal.status === 404 && asked === null
+        throw mayBeElsewhere && (choice?.series ?? null) !== null ? notHeld(choice!) : refusal
       }
     },
   })

@@ -121,7 +121,7 @@ export function observationsEndpoint(service: RecordService): Endpoint {
       tag: 'Weather',
       description:
         'Rows are ordered by observed_at, station_code, observation_type. A null is "not reported".',
-      errors: ['unknown_station', 'lake_file_invalid', 'lake_file_outdated', 'lake_file_changed'],
+      errors: ['unknown_station', 'lake_file_invalid', 'lake_file_outdated', 'lake_file_changed', 'not_held'],
       examples: [
         { title: 'A day of one station', values: { station: 'NYC', from: '2026-07-01', to: '2026-07-01' } },
         {

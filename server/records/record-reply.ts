@@ -1,6 +1,8 @@
 // The answer of a record endpoint: the stream of a worker behind the headers of its format and page.
 
 import { type FormatName, OUTPUT_FORMATS } from '../../shared/formats.ts'
+import { seriesOfTicker } from '../../shared/series-name.ts'
+import { type LakeChoice, refuseNotHeld } from '../lake/lake-choice.ts'
 import type { RecordQuery } from '../../shared/record-task.ts'
 import {
   notModifiedReply,
@@ -26,15 +28,22 @@ export interface RecordReplyOptions {
 export interface RecordService {
   readonly answers: RecordAnswers
   readonly validators: RecordValidators
+  /** What this replica holds of the lake; null for all. */
+  readonly choice?: LakeChoice | null
 }
 
 /** Runs a query and resolves when its first chunk is there, or when it is known that the client holds the answer. */
 export async function recordReply(
-  { answers, validators }: RecordService,
+  { answers, validators, choice = null }: RecordService,
   query: RecordQuery,
   context: RequestContext,
   options: RecordReplyOptions,
 ): Promise<Reply> {
+  if (query.kind === 'observations') refuseNotHeld(choice, { series: null, fromMs: query.fromMs })
+  if (query.kind === 'candles') {
+    const names = [query.series, query.event, query.market].filter((name) => name !== null)
+    refuseNotHeld(choice, { series: names.map(seriesOfTicker), fromMs: query.fromMs })
+  }
   const { headOnly, ifNoneMatch, signal, client } = context
   const { isFixed } = options
   const { head, stream } = await answers.open(query, { headOnly, ifNoneMatch, signal, client, isFixed })

@@ -20,6 +20,7 @@ import { seriesEndpoint, seriesListEndpoint } from '../endpoints/series.ts'
 import { embeddedDbCheck } from '../health/embedded-db-check.ts'
 import { HealthMonitor } from '../health/health-monitor.ts'
 import type { Endpoint } from '../http/endpoint.ts'
+import type { LakeChoice } from '../lake/lake-choice.ts'
 import { RecordAnswers } from '../records/record-answers.ts'
 import type { RecordPool } from '../records/record-pool.ts'
 import { RecordValidators } from '../records/record-validators.ts'
@@ -31,9 +32,10 @@ function recordEndpoints(
   pool: RecordPool | undefined,
   validators: RecordValidators,
   answerCache: AnswerCache,
+  choice: LakeChoice | null,
 ): Endpoint[] {
   if (pool === undefined) return []
-  const service = { answers: new RecordAnswers(pool, validators, answerCache), validators }
+  const service = { answers: new RecordAnswers(pool, validators, answerCache), validators, choice }
   return [
     candlesEndpoint(service),
     observationsEndpoint(service),
@@ -79,9 +81,10 @@ export function createEndpoints(
       isAway: () => versions().size === 0,
     })
   const validators = new RecordValidators({ versions, freshVersions, cachePolicy, version })
+  const choice = config.sync?.choice ?? null
   const endpoints = [
-    lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version }),
-    ...recordEndpoints(recordPool, validators, answerCache),
+    lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version, choice }),
+    ...recordEndpoints(recordPool, validators, answerCache, choice),
     ...(isStoreOff ? [] : catalogueEndpoints(catalogue)),
     healthEndpoint(monitor),
     readyzEndpoint(() => store === undefined || catalogue.isLoaded),

@@ -5,6 +5,7 @@
 
 import { mkdir } from 'node:fs/promises'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { isChosen, type LakeChoice } from '../lake/lake-choice.ts'
 import { RawFolder } from '../fold/raw-folder.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { inParallel } from './in-parallel.ts'
@@ -30,6 +31,8 @@ export interface LakeSyncOptions {
   readonly replace?: boolean
   /** Whether raw segments are synchronized too: a push does it by default, a pull does not. */
   readonly raw?: boolean
+  /** What of the lake a pull brings; null for all. */
+  readonly choice?: LakeChoice | null
   /** Folds dates of which each side has segments that the other lacks. `null`: no date is folded. */
   readonly folder?: RawFolder | null
   /** Only these dates with raw segments, and no other file. */
@@ -68,7 +71,9 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
       const folder = options.folder === undefined ? new RawFolder(lake, { shareMax: 1 }) : options.folder
       await syncDates(transfers, folder ?? undefined, dates)
     }
+    const { choice } = options
     const isPlain = ({ key }: ListedObject): boolean =>
+      (isPush || choice === undefined || choice === null || isChosen(choice, key)) &&
       onlyDates === undefined &&
       !(raw && split.isOfDate(key)) &&
       !transfers.isNoted(key, own.get(key), others.get(key))

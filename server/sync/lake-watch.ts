@@ -32,6 +32,7 @@ export async function createLakeWatch(
     lake,
     remote,
     direction: 'pull',
+    choice: sync.choice ?? null,
     ...(sync.intervalMs === undefined ? {} : { intervalMs: sync.intervalMs }),
     ...logSync(logger, 'synchronized'),
   })

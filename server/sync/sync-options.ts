@@ -7,11 +7,16 @@ import {
   type ParsedOptions,
 } from '../options/options.ts'
 import { CONFIGURED_TIMEOUT_MS_MAX, SYNC_INTERVAL_MS } from '../../shared/limits.ts'
+import type { LakeChoice } from '../lake/lake-choice.ts'
+import { isSeriesName } from '../../shared/series-name.ts'
+import { utcDateStartMs } from '../../shared/utc-date.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { parsePlace } from './sync-place.ts'
 import type { S3Settings } from './sync-target.ts'
 
 export interface SyncConfig extends S3Settings {
+  /** What of the lake is pulled; null for all. */
+  readonly choice?: LakeChoice | null
   /** `s3://bucket/prefix` or a directory. */
   readonly from: string
   readonly intervalMs?: number
@@ -45,6 +50,22 @@ export const OBJECT_STORE_OPTIONS = [
   ...S3_OPTIONS,
 ] as const satisfies readonly OptionDeclaration[]
 
+/** What a replica pulls. */
+export const CHOICE_OPTIONS = [
+  {
+    name: 'sync-series',
+    placeholder: '<list>',
+    description: 'pull only order books and candles of these series, comma-separated. Default: all',
+    env: 'BOOKCAST_SYNC_SERIES',
+  },
+  {
+    name: 'sync-from-date',
+    placeholder: '<date>',
+    description: 'pull only files of this UTC date (YYYY-MM-DD) and later ones. Default: all',
+    env: 'BOOKCAST_SYNC_FROM_DATE',
+  },
+] as const satisfies readonly OptionDeclaration[]
+
 export const SYNC_OPTIONS = [
   {
     name: 'sync-from',
@@ -52,14 +73,39 @@ export const SYNC_OPTIONS = [
     description: 's3://bucket/prefix or a directory: the server keeps the lake up to date from it',
     env: 'BOOKCAST_SYNC_FROM',
   },
+  ...CHOICE_OPTIONS,
   ...OBJECT_STORE_OPTIONS,
 ] as const satisfies readonly OptionDeclaration[]
 
 /** Null when the lake is not kept up to date. */
 export function readSync(options: ParsedOptions): SyncConfig | null {
   const from = options.get('sync-from')
+  const choice = readChoice(options, from === undefined ? '--sync-from' : undefined)
   if (from === undefined) return null
-  return { from: from.text, intervalMs: readSyncInterval(options), ...readPlace(from, options) }
+  return { from: from.text, choice, intervalMs: readSyncInterval(options), ...readPlace(from, options) }
+}
+
+/**
+ * Null when all is pulled.
+ * @param lacking the option without which nothing is pulled
+ * @throws {UsageError}
+ */
+export function readChoice(options: ParsedOptions, lacking?: string): LakeChoice | null {
+  const [series, fromDate] = [options.get('sync-series'), options.get('sync-from-date')]
+  for (const option of [series, fromDate])
+    if (option !== undefined && lacking !== undefined)
+      throw new UsageError(`${option.origin} needs ${lacking}`)
+  const names = series?.text.split(',').map((name) => name.trim())
+  if (names?.every(isSeriesName) === false)
+    throw new UsageError(
+      `${series!.origin} takes series, comma-separated, not ${JSON.stringify(series!.text)}`,
+    )
+  if (fromDate !== undefined && utcDateStartMs(fromDate.text) === undefined)
+    throw new UsageError(
+      `${fromDate.origin} takes a date such as 2026-07-01, not ${JSON.stringify(fromDate.text)}`,
+    )
+  if (names === undefined && fromDate === undefined) return null
+  return { series: names ?? null, fromDate: fromDate?.text ?? null }
 }
 
 /** @throws {UsageError} */

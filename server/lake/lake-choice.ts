@@ -1,0 +1,46 @@
+// The part of a lake that a replica holds (`--sync-series`, `--sync-from-date`), and the refusal of a request for the rest, so that a
+// proxy asks the next replica.
+
+import { ApiError } from '../../shared/errors.ts'
+import { lakePartitionOfKey, periodInstants } from '../../shared/lake-layout.ts'
+import { CANDLE_FILL_GAP_DAYS_MAX } from '../../shared/limits.ts'
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
+
+export interface LakeChoice {
+  /** Of order books and candles; null for all. Stations are held in any case. */
+  readonly series: readonly string[] | null
+  /** The first UTC date; null for all. */
+  readonly fromDate: string | null
+}
+
+/** Candles of the dates before are read to fill the first ones. */
+const BEFORE_MS = (CANDLE_FILL_GAP_DAYS_MAX + 1) * MS_PER_DAY
+
+/** Whether a file belongs to the choice, or to what requests within it read. Others than lake files do. */
+export function isChosen({ series, fromDate }: LakeChoice, key: string): boolean {
+  const place = lakePartitionOfKey(key)
+  if (place === undefined) return true
+  const { dataset, scope, period } = place
+  if (series !== null && dataset !== 'observations' && !series.includes(scope)) return false
+  if (fromDate === null || dataset === 'lob') return fromDate === null || period >= fromDate
+  return periodInstants(period).toMs > Date.parse(fromDate) - BEFORE_MS
+}
+
+/**
+ * @param asked the series that a request may mean, empty for all, null where the choice of series does not matter; and its first instant
+ * @throws {ApiError} `not_held`
+ */
+export function refuseNotHeld(
+  choice: LakeChoice | null,
+  asked: { readonly series: readonly string[] | null; readonly fromMs: number },
+): void {
+  if (choice === null) return
+  const isLacking = choice.series !== null && asked.series !== null
+  if (isLacking && !asked.series.some((name) => choice.series?.includes(name))) throw notHeld(choice)
+  if (choice.fromDate !== null && asked.fromMs < Date.parse(choice.fromDate)) throw notHeld(choice)
+}
+
+export function notHeld({ series, fromDate }: LakeChoice): ApiError {
+  const [names, dates] = [series?.join(', ') ?? 'all series', fromDate === null ? '' : ` from ${fromDate} on`]
+  return new ApiError('not_held', `This replica holds ${names}${dates}: ask another one.`)
+}
