@@ -5,6 +5,7 @@ import { formatNames, OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { candlesEndpoint } from '../../server/endpoints/candles.ts'
 import { climateGapsEndpoint } from '../../server/endpoints/climate-gaps.ts'
 import { climateEndpoint } from '../../server/endpoints/climate.ts'
+import { filesEndpoint } from '../../server/endpoints/files.ts'
 import { healthEndpoint, readyzEndpoint } from '../../server/endpoints/health.ts'
 import { livezEndpoint } from '../../server/endpoints/livez.ts'
 import { lobEndpoint } from '../../server/endpoints/lob.ts'
@@ -42,6 +43,7 @@ const NAMES: Readonly<Record<string, Pick<ClientEndpoint, 'method' | 'row' | 'pr
   '/api/v1/series/{ticker}': { method: 'seriesNamed', row: 'Series', prefix: 'SeriesNamed' },
   '/api/v1/markets': { method: 'markets', row: 'Market', prefix: 'Markets' },
   '/api/v1/markets/{ticker}': { method: 'marketNamed', row: 'Market', prefix: 'MarketNamed' },
+  '/api/v1/files': { method: 'files', row: 'LakeFile', prefix: 'Files' },
   '/health': { method: 'health', row: 'Health', prefix: 'Health' },
   '/readyz': { method: 'ready', row: 'Ready', prefix: 'Ready' },
   '/livez': { method: 'live', row: 'Live', prefix: 'Live' },
@@ -64,6 +66,7 @@ function endpointsWithoutServices(): Endpoint[] {
     seriesEndpoint(nobody),
     marketListEndpoint(nobody),
     marketEndpoint(nobody),
+    filesEndpoint(nobody),
     healthEndpoint(nobody),
     readyzEndpoint(nobody),
     livezEndpoint,

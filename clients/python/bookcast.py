@@ -1084,6 +1084,16 @@ class Market(TypedDict, total=False):
     close_time: str  # Close time, UTC.
 
 
+class LakeFile(TypedDict, total=False):
+    path: str  # Path below the lake.
+    url: Optional[str]  # Address in object storage; null where the lake is no copy of a bucket.
+    bytes: int  # Size.
+    rows: Optional[int]  # Rows; null where the footer cannot be read.
+    sha256: str  # SHA-256 of the bytes, in hexadecimal.
+    min_ts: Optional[str]  # First time of a row, with nanoseconds; null where the file does not say it.
+    max_ts: Optional[str]  # Last time of a row, alike.
+
+
 class Health(TypedDict, total=False):
     status: Literal["ok", "degraded"]  # ok when everything below is.
     embedded_db: Literal["ok", "error"]  # The embedded analytical database.
@@ -1192,6 +1202,15 @@ _KINDS: Dict[str, Dict[str, str]] = {
         "status": "string",
         "result": "string",
         "close_time": "instant",
+    },
+    "LakeFile": {
+        "path": "string",
+        "url": "string?",
+        "bytes": "integer",
+        "rows": "integer?",
+        "sha256": "string",
+        "min_ts": "instant?",
+        "max_ts": "instant?",
     },
 }
 
@@ -1505,6 +1524,44 @@ class _Endpoints(_Requests):
         """One market.
         """
         return self._one("/api/v1/markets/" + _quoted(ticker), timeout, on_progress)
+
+    def files(
+        self,
+        *,
+        dataset: Literal["lob", "candles", "observations"],
+        source: Optional[Literal["kalshi", "polymarket"]] = None,
+        series: Optional[str] = None,
+        station: Optional[str] = None,
+        start: Optional[Union[str, datetime.date]] = None,
+        end: Optional[Union[str, datetime.date]] = None,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[LakeFile]":
+        """The files of the lake with size, rows, checksum and times, by path.
+
+        dataset: Order books (lob), candles or observations.
+        source: Only order books of this exchange.
+        series: Only this series, as its directory names it; for lob and candles.
+        station: Only this station, three letters or ICAO; for observations.
+        start: First UTC date: files whose date, month or year ends before it are left out.
+        end: Last UTC date: files whose date, month or year begins after it are left out.
+        limit: Rows at most, of all pages together. Default: all there are.
+        offset: Records to skip. A whole number from 0 to 1000000000. Default: 0.
+        """
+        form = _Form("/api/v1/files", "LakeFile", ("json",), 10000, False)
+        parameters: Dict[str, Any] = {
+            "dataset": dataset,
+            "source": source,
+            "series": series,
+            "station": station,
+            "from": start,
+            "to": end,
+            "limit": limit,
+            "offset": offset,
+        }
+        return Answer(self._connection(timeout, on_progress), form, parameters)
 
     def health(
         self,

@@ -24,7 +24,9 @@ import {
   type ClimateRecord,
   type EndpointForm,
   ENDPOINTS,
+  type FilesParameters,
   type Health,
+  type LakeFile,
   type Live,
   type LobColumn,
   type LobParameters,
@@ -149,6 +151,11 @@ export class Bookcast {
   /** One market; an ApiError with the code `unknown_market` when there is none. */
   marketNamed(ticker: string, options?: CallOptions): Promise<Market> {
     return this.#one(ENDPOINTS.marketNamed, ticker, options) as Promise<Market>
+  }
+
+  /** The files of the lake, with their checksums. */
+  files(parameters: FilesParameters, options?: CallOptions): Answer<LakeFile> {
+    return this.#answer(ENDPOINTS.files, parameters, options)
   }
 
   /** The state of what the server depends on. */

@@ -330,6 +330,43 @@ export interface MarketsParameters {
   readonly offset?: number | undefined
 }
 
+export interface LakeFile {
+  /** Path below the lake. */
+  readonly path: string
+  /** Address in object storage; null where the lake is no copy of a bucket. */
+  readonly url: string | null
+  /** Size. */
+  readonly bytes: number
+  /** Rows; null where the footer cannot be read. */
+  readonly rows: number | null
+  /** SHA-256 of the bytes, in hexadecimal. */
+  readonly sha256: string
+  /** First time of a row, with nanoseconds; null where the file does not say it. */
+  readonly min_ts: string | null
+  /** Last time of a row, alike. */
+  readonly max_ts: string | null
+}
+
+/** The files of the lake with size, rows, checksum and times, by path. */
+export interface FilesParameters {
+  /** Order books (lob), candles or observations. */
+  readonly dataset: 'lob' | 'candles' | 'observations'
+  /** Only order books of this exchange. */
+  readonly source?: 'kalshi' | 'polymarket' | undefined
+  /** Only this series, as its directory names it; for lob and candles. */
+  readonly series?: string | undefined
+  /** Only this station, three letters or ICAO; for observations. */
+  readonly station?: string | undefined
+  /** First UTC date: files whose date, month or year ends before it are left out. */
+  readonly from?: string | Date | undefined
+  /** Last UTC date: files whose date, month or year begins after it are left out. */
+  readonly to?: string | Date | undefined
+  /** Rows at most, of all pages together. Default: all there are. */
+  readonly limit?: number | undefined
+  /** Records to skip. A whole number from 0 to 1000000000. Default: 0. */
+  readonly offset?: number | undefined
+}
+
 export interface Health {
   /** ok when everything below is. */
   readonly status: 'ok' | 'degraded'
@@ -437,6 +474,13 @@ export const ENDPOINTS = {
     limitMax: null,
     hasFill: false,
     dates: [],
+  },
+  files: {
+    path: '/api/v1/files',
+    formats: ['json'],
+    limitMax: 10000,
+    hasFill: false,
+    dates: ['from', 'to'],
   },
   health: {
     path: '/health',

@@ -13,6 +13,9 @@ const MAGIC = 'PAR1'
 
 export interface LakeFileFacts {
   readonly rows: bigint
+  /** The first and last time, ns since the epoch; null where the file does not say it. */
+  readonly minTs: bigint | null
+  readonly maxTs: bigint | null
   /** Of a file of records: which of its versions it is. 0 where it does not say it. */
   readonly revision: bigint
   /** Invented data, not to be passed off as recorded. */
@@ -49,6 +52,8 @@ export async function readLakeFileFacts(
     const values = new Map(pairs.map(({ key, value }) => [key, value ?? '']))
     return {
       rows,
+      minTs: timeIn(values.get(KEYS.minTs)),
+      maxTs: timeIn(values.get(KEYS.maxTs)),
       revision: BigInt(values.get('revision') ?? 0),
       isSample: values.get(KEYS.sample) === 'true',
       coverage: coverageOf(values),
@@ -71,6 +76,10 @@ export async function lakeFileFacts(path: string): Promise<LakeFileFacts | undef
   } finally {
     await file.close()
   }
+}
+
+function timeIn(text: string | undefined): bigint | null {
+  return text === undefined || text === '' ? null : BigInt(text)
 }
 
 function coverageOf(values: ReadonlyMap<string, string>): BookCoverage | null {

@@ -10,6 +10,7 @@ import { candlesEndpoint } from '../endpoints/candles.ts'
 import { climateGapsEndpoint } from '../endpoints/climate-gaps.ts'
 import { climateEndpoint } from '../endpoints/climate.ts'
 import { documentationEndpoints } from '../endpoints/documentation.ts'
+import { filesEndpoint } from '../endpoints/files.ts'
 import { healthEndpoint, readyzEndpoint } from '../endpoints/health.ts'
 import { livezEndpoint } from '../endpoints/livez.ts'
 import { lobEndpoint } from '../endpoints/lob.ts'
@@ -53,6 +54,11 @@ function catalogueEndpoints(catalogue: Catalogue): Endpoint[] {
   ]
 }
 
+/** Where object storage has the same keys; null where the lake is no copy of a bucket. */
+function bucketOf({ sync }: ServeConfig): string | null {
+  return sync?.from.startsWith('s3:') === true ? sync.from.replace(/\/+$/, '') : null
+}
+
 /** The endpoints of the API, in the order in which the documentation lists them. */
 export function createEndpoints(
   config: ServeConfig,
@@ -86,6 +92,7 @@ export function createEndpoints(
     lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version, choice }),
     ...recordEndpoints(recordPool, validators, answerCache, choice),
     ...(isStoreOff ? [] : catalogueEndpoints(catalogue)),
+    filesEndpoint({ lake: config.lake, bucket: bucketOf(config), choice }),
     healthEndpoint(monitor),
     readyzEndpoint(() => store === undefined || catalogue.isLoaded),
     livezEndpoint,

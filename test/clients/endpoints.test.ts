@@ -44,6 +44,7 @@ const LISTS: readonly (readonly [method: string, path: string, parameters: Recor
   ['series', 'series', {}],
   ['series', 'series', { active: true }],
   ['markets', 'markets', { series: 'KXHIGHNY', ...RANGE }],
+  ['files', 'files', { dataset: 'lob', series: 'KXHIGHNY', from: '2026-07-02' }],
 ]
 
 function targetOf(path: string, parameters: Readonly<Record<string, unknown>>): string {
@@ -80,7 +81,7 @@ for (const client of clients) {
     const { url, bytes } = file.service
     const directory = await temporaryDirectory(t)
     for (const [method, path, parameters] of LISTS) {
-      const hasFormats = !['climateGaps', 'series', 'markets'].includes(method)
+      const hasFormats = !['climateGaps', 'series', 'markets', 'files'].includes(method)
       for (const format of hasFormats ? FORMATS : (['json'] as const)) {
         const name = join(directory, `${method}.${format}`)
         const limit = hasFormats && method !== 'lob' ? { limit: 40_000 } : {}

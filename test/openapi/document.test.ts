@@ -138,6 +138,7 @@ const RECORD_PATHS = [
   '/api/v1/series/{ticker}',
   '/api/v1/markets',
   '/api/v1/markets/{ticker}',
+  '/api/v1/files',
   '/health',
 ]
 

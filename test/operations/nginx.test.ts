@@ -153,6 +153,28 @@ test('what one server refuses with 429 or 503 the other answers', options, async
   }
 })
 
+test('what one server does not hold the other answers', options, async (t) => {
+  const replicas: Replica[] = []
+  for (const series of ['KXHIGHNY', 'KXHIGHCHI']) {
+    const lake = join(await temporaryDirectory(t), 'lake')
+    const pull = ['--sync-from', SAMPLE_LAKE, '--sync-series', series]
+    const replica = await startReplica(t, lake, pull)
+    const own = `${replica.url}/api/v1/files?dataset=lob&series=${series}`
+    while (((await (await fetch(own)).json()) as unknown[]).length < 3) await sleep(50)
+    replicas.push(replica)
+  }
+  const proxy = await startProxy(t, replicas as [Replica, Replica])
+  for (const series of ['KXHIGHNY', 'KXHIGHCHI']) {
+    const target = `/api/v1/lob?series=${series}&date=2026-07-03&hour=18&interval=300&levels=3`
+    const alone = await Promise.all(replicas.map(async ({ url }) => (await fetch(url + target)).status))
+    assert.deepEqual(
+      alone.toSorted((a, b) => a - b),
+      [200, 503],
+    )
+    for (let left = REQUESTS; left > 0; left--) assert.ok((await textOf(proxy + target)).length > 2)
+  }
+})
+
 test('a killed server costs what it was sending and nothing else', options, async (t) => {
   const [first, second] = [await startReplica(t, SAMPLE_LAKE), await startReplica(t, SAMPLE_LAKE)]
   const proxy = await startProxy(t, [first, second])

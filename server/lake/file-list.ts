@@ -1,0 +1,145 @@
+// The files of a lake with what identifies and describes each: for other engines, and for whoever checks a copy. Names come from the
+// directories; a file is read once for its checksum and remembered by its identity.
+
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { noneThere } from '../../shared/errno.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { identityOf } from '../../shared/file-identity.ts'
+import { lakePartitionOfKey, type RecordDataset } from '../../shared/lake-layout.ts'
+import { lobSources } from '../../shared/lob-sources.ts'
+import { type LakeFileFacts, readLakeFileFacts } from './lake-file-facts.ts'
+import { directoryNames } from './series-dates.ts'
+
+/** Which files; null is no condition. Dates are inclusive. */
+export interface FileSelection {
+  readonly dataset: 'lob' | RecordDataset
+  readonly source: string | null
+  /** The series or station. */
+  readonly scope: string | null
+  readonly from: string | null
+  readonly to: string | null
+}
+
+export interface DescribedFile {
+  /** Below the lake, with forward slashes. */
+  readonly key: string
+  readonly sizeBytes: number
+  readonly sha256: string
+  /** Undefined where the footer cannot be read. */
+  readonly facts: Pick<LakeFileFacts, 'rows' | 'minTs' | 'maxTs'> | undefined
+}
+
+/** Files remembered. */
+const KNOWN_MAX = 50_000
+/** Short pieces: each is hashed between two turns of the event loop. */
+const READ_BYTES = 64 * 1024
+// Opening a pipe otherwise would wait for its writer.
+const READ_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
+
+/** Keys in order. */
+export async function lakeKeys(lake: string, selection: FileSelection): Promise<string[]> {
+  const { dataset, source, scope, from, to } = selection
+  const sources = lobSources().filter((one) => (source ?? one) === one)
+  const keys: string[] = []
+  for (const root of dataset === 'lob' ? sources.map((one) => `lob/source=${one}`) : [dataset]) {
+    for (const directory of await directoryNames(join(lake, root))) {
+      const name = /^[a-z]+=(.+)$/.exec(directory)?.[1]
+      if (name === undefined || (scope ?? name) !== name) continue
+      for (const part of await directoryNames(join(lake, root, directory))) {
+        const key = `${root}/${directory}/${part}/${dataset}.parquet`
+        const period = lakePartitionOfKey(key)?.period
+        if (period === undefined || (from?.slice(0, period.length) ?? '') > period) continue
+        if (to === null || to.slice(0, period.length) >= period) keys.push(key)
+      }
+    }
+  }
+  return keys.toSorted()
+}
+
+/** Describes files, one at a time, and remembers them. The caller bounds how many pages wait. */
+export class FileDescriptions {
+  readonly #lake: string
+  readonly #known = new Map<string, DescribedFile & { readonly identity: string }>()
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(lake: string) {
+    this.#lake = lake
+  }
+
+  /**
+   * The files of these keys that are there, up to the first one for which more than so many bytes would have been read. Resolves to
+   * them and to the number of keys that were looked at, at least one.
+   */
+  page(keys: readonly string[], bytesMax: number, signal: AbortSignal): Promise<[DescribedFile[], number]> {
+    const page = this.#turn.then(() => this.#page(keys, bytesMax, signal))
+    this.#turn = page.catch(() => {})
+    return page
+  }
+
+  async #page(
+    keys: readonly string[],
+    bytesMax: number,
+    signal: AbortSignal,
+  ): Promise<[DescribedFile[], number]> {
+    const files: DescribedFile[] = []
+    let [readBytes, looked] = [0, 0]
+    for (const key of keys) {
+      signal.throwIfAborted()
+      const file = await open(join(this.#lake, ...key.split('/')), READ_FLAGS).catch(noneThere)
+      try {
+        const stat = await file?.stat({ bigint: true })
+        if (file !== undefined && stat?.isFile() === true) {
+          const [identity, sizeBytes] = [identityOf(stat), Number(stat.size)]
+          let known = this.#known.get(key)
+          if (known?.identity !== identity) {
+            if (looked > 0 && readBytes + sizeBytes > bytesMax) break
+            readBytes += sizeBytes
+            known = { key, identity, sizeBytes, ...(await describe(file, sizeBytes, signal)) }
+          }
+          this.#remember(known)
+          files.push(known)
+        }
+      } finally {
+        await file?.close()
+      }
+      looked += 1
+    }
+    return [files, looked]
+  }
+
+  #remember(file: DescribedFile & { readonly identity: string }): void {
+    this.#known.delete(file.key)
+    this.#known.set(file.key, file)
+    const [oldest] = this.#known.keys()
+    if (this.#known.size > KNOWN_MAX && oldest !== undefined) this.#known.delete(oldest)
+  }
+}
+
+async function describe(
+  file: FileHandle,
+  sizeBytes: number,
+  signal: AbortSignal,
+): Promise<Pick<DescribedFile, 'sha256' | 'facts'>> {
+  const hash = createHash('sha256')
+  const bytes = Buffer.alloc(READ_BYTES)
+  for (let offset = 0; offset < sizeBytes;) {
+    signal.throwIfAborted()
+    const { bytesRead } = await file.read(bytes, 0, Math.min(READ_BYTES, sizeBytes - offset), offset)
+    if (bytesRead === 0)
+      throw new ApiError('lake_file_changed', 'A lake file was cut short while it was read.')
+    hash.update(bytes.subarray(0, bytesRead))
+    offset += bytesRead
+  }
+  const facts = await readLakeFileFacts(sizeBytes, async (offset) => {
+    const tail = Buffer.alloc(sizeBytes - offset)
+    const { bytesRead } = await file.read(tail, 0, tail.length, offset)
+    return tail.subarray(0, bytesRead)
+  })
+  return {
+    sha256: hash.digest('hex'),
+    facts: facts && { rows: facts.rows, minTs: facts.minTs, maxTs: facts.maxTs },
+  }
+}
