@@ -35,7 +35,7 @@ export async function directoryNames(directory: string): Promise<string[]> {
   try {
     return (await readdir(directory)).toSorted()
   } catch (error) {
-    if (isErrno(error, 'ENOENT')) return []
+    if (isErrno(error, 'ENOENT') || isErrno(error, 'ENOTDIR')) return []
     throw error
   }
 }
