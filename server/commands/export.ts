@@ -132,6 +132,8 @@ export const exportCommand: Command = async ([name = '--help', ...args], io) => 
 
 async function makePlan(options: ParsedOptions, io: CommandIo): Promise<number> {
   const settings = readPlanSettings(options)
+  if (resolve(settings.target.text) === resolve(options.demand('lake').text))
+    throw new UsageError('--out must not be the lake: engines would read both as one')
   // Checks the place and opens no connection.
   openTarget(settings.target, options).close()
   const place = readStoreOptions(options)

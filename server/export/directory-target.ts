@@ -13,7 +13,7 @@ const READ_BYTES = 1024 * 1024
 
 export class DirectoryTarget implements ExportTarget {
   readonly name: string
-  readonly needsMd5 = false
+  readonly checksUploads = false
 
   constructor(root: string) {
     this.name = resolve(root)

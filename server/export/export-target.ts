@@ -25,7 +25,8 @@ export interface TargetObject {
 export interface ExportTarget {
   /** For messages. */
   readonly name: string
-  readonly needsMd5: boolean
+  /** Whether it checks an upload by its MD5 and stores its SHA-256. */
+  readonly checksUploads: boolean
   /** A path for the file of a key until `put`. The caller removes the file. */
   scratchPath(key: string): Promise<string>
   /** Puts a finished scratch file under its key. */

@@ -61,7 +61,7 @@ async function doneRecord(
   signal: AbortSignal,
 ): Promise<PartRecord | undefined> {
   const record = await recordOf(target, part, signal)
-  if (record === undefined) return undefined
+  if (record === undefined || target.checksUploads) return record
   return (await digestOf(target, part.key, signal))?.sha256 === record.sha256 ? record : undefined
 }
 
@@ -137,10 +137,10 @@ async function makePart(
 async function writeFile(
   path: string,
   chunks: AsyncIterable<Uint8Array>,
-  { needsMd5 }: ExportTarget,
+  { checksUploads }: ExportTarget,
   onBytes: (count: number) => void,
 ): Promise<FileDigests> {
-  const [sha256, md5] = [createHash('sha256'), needsMd5 ? createHash('md5') : null]
+  const [sha256, md5] = [createHash('sha256'), checksUploads ? createHash('md5') : null]
   const file = await open(path, 'wx')
   try {
     let bytes = 0

@@ -21,7 +21,7 @@ const PASSING_STATUSES = new Set([408, 409, 412, 425, 429])
 
 export class S3Target implements ExportTarget {
   readonly name: string
-  readonly needsMd5 = true
+  readonly checksUploads = true
   readonly #store: S3Store
   readonly #scratch = join(tmpdir(), 'bookcast-export')
 
