@@ -45,7 +45,7 @@ export const TARGET_OPTIONS: readonly OptionDeclaration[] = [
 const CONCURRENCY: OptionDeclaration = {
   name: 'concurrency',
   placeholder: '<n>',
-  description: 'parts at once. Default: as many as there are processors',
+  description: 'parts at once. Default: one for each processor (lob), 1 (candles, observations)',
   env: 'BOOKCAST_EXPORT_CONCURRENCY',
 }
 
@@ -147,7 +147,9 @@ export async function openThreads(options: ParsedOptions, threads: number): Prom
 }
 
 /** @throws {UsageError} */
-export function readConcurrency(options: ParsedOptions): number {
+export function readConcurrency(options: ParsedOptions, dataset: ExportDataset = 'lob'): number {
   const given = options.get('concurrency')
-  return given === undefined ? availableParallelism() : integerOption(given, 1, CONCURRENCY_MAX)
+  if (given !== undefined) return integerOption(given, 1, CONCURRENCY_MAX)
+  // A part of records has a DuckDB, which uses two processors and some 100 MB by itself.
+  return dataset === 'lob' ? availableParallelism() : 1
 }

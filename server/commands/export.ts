@@ -137,7 +137,7 @@ async function makePlan(options: ParsedOptions, io: CommandIo): Promise<number> 
   // Checks the place and opens no connection.
   openTarget(settings.target, options).close()
   const place = readStoreOptions(options)
-  const threads = await openThreads(options, readConcurrency(options))
+  const threads = await openThreads(options, readConcurrency(options, settings.dataset))
   const store = (await isStoreThere(place)) ? await openSharedStore(place) : null
   try {
     const made = await planExport({
@@ -198,7 +198,7 @@ async function run(options: ParsedOptions, io: CommandIo, path: string): Promise
   const plan = await readPlan(path)
   const { parts, estimated_bytes: bytes } = plan
   const target = targetOf(plan, options)
-  const threads = await openThreads(options, readConcurrency(options))
+  const threads = await openThreads(options, readConcurrency(options, plan.dataset))
   const progress = new ExportProgress(io.stderr, `exporting ${parts.length} parts`, parts.length, bytes)
   // The first failure stops all parts: most failures (target, lake) concern every part.
   const failing = new AbortController()
