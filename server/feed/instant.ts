@@ -8,6 +8,8 @@ const RFC3339 =
   /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(?: ?(?:[Zz]|UTC|GMT)| ?([+-]\d{2})(?::?(\d{2}))?)$/
 const DECIMAL = /^(\d{1,19})(?:\.(\d+))?$/
 const DIGITS_MAX = 19
+/** So many digits are a safe integer, which becomes a BigInt faster than a text does. */
+const SAFE_DIGITS = 15
 /** Numbers from here on are nanoseconds. */
 const NANOSECONDS_MIN = 100_000_000_000_000_000n
 const SECOND_LENGTH = '2026-06-24T15:49:55'.length
@@ -40,7 +42,8 @@ function nsPerUnit(value: bigint): bigint {
 }
 
 function ofDecimal(text: string): bigint | undefined {
-  if (text.length <= DIGITS_MAX && areDigits(text)) return ofMagnitude(BigInt(text))
+  if (text.length <= DIGITS_MAX && areDigits(text))
+    return ofMagnitude(BigInt(text.length <= SAFE_DIGITS ? Number(text) : text))
   const match = DECIMAL.exec(text)
   if (match === null) return undefined
   const whole = BigInt(match[1]!)

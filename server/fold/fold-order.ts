@@ -52,8 +52,12 @@ export type Folding = (
   signal: AbortSignal,
 ) => Promise<FoldOutcome>
 
-/** Folds in the calling thread. */
-export const foldHere: Folding = async (order, listeners, signal) => {
+/** Folds in the calling thread. `decoded` has segments that the caller has just read. */
+export const foldHere = async (
+  order: FoldOrder & Pick<FoldRawOptions, 'decoded'>,
+  listeners: FoldListeners,
+  signal: AbortSignal,
+): Promise<FoldOutcome> => {
   const tally = new FoldTally()
   const report = new FoldReport()
   let events = 0

@@ -20,6 +20,7 @@ import type { MergeLock } from './series-lock.ts'
 import { manifestPath, manifestText, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { isSealed } from '../raw/date-removal.ts'
 import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
+import type { DecodedSegments } from './decoded-lines.ts'
 import { FoldTally } from './fold-tally.ts'
 import { digestOf, hasFoldState, stageFoldState } from './fold-state.ts'
 import { RawPieces } from './raw-pieces.ts'
@@ -43,6 +44,8 @@ export interface FoldRawOptions {
   readonly rules?: ReadonlyMap<string, DateRule> | undefined
   /** The caller holds the lock of the source (`withSource`). */
   readonly isLocked?: boolean | undefined
+  /** Segments that are not read again. */
+  readonly decoded?: DecodedSegments | undefined
   /** Called for each segment that was read, with the number of the date's segments. */
   readonly onSegment?: ((date: string, segment: ManifestSegment, count: number) => void) | undefined
   readonly onRows?: ((series: string, date: string, rows: number) => void) | undefined
@@ -139,6 +142,7 @@ class RawFold {
     const raw = new RawPieces({
       lake,
       source,
+      decoded: this.#options.decoded,
       segmentsOf: (date) => names.get(date) ?? [],
       signal: stop,
       onSegment: (date, segment) => {

@@ -22,13 +22,18 @@ export function leavingTimes(values: readonly (bigint | undefined)[], before?: b
     second = nextDefined(values, place + 1)
     third = nextDefined(values, second + 1)
     const [next, nextButOne] = [values[second], values[third]]
-    const upper = value - LEAVES_NS_MIN
-    const isAhead = next !== undefined && next < upper && (nextButOne === undefined || nextButOne < upper)
-    if (isAhead || (before !== undefined && isBackAlone(value, before - LEAVES_NS_MIN, next, nextButOne)))
+    // Most times ascend: nothing to compute for them.
+    const isAhead = next !== undefined && next < value && isAheadOf(value - LEAVES_NS_MIN, next, nextButOne)
+    const isBack = before !== undefined && value < before
+    if (isAhead || (isBack && isBackAlone(value, before! - LEAVES_NS_MIN, next, nextButOne)))
       leaves[place] = true
     else before = value
   }
   return leaves
+}
+
+function isAheadOf(upper: bigint, next: bigint, nextButOne: bigint | undefined): boolean {
+  return next < upper && (nextButOne === undefined || nextButOne < upper)
 }
 
 /** Whether a value lies before `limit`, and not the two behind it as well. */
@@ -97,7 +102,8 @@ export function messageTimes(
   if (lastTs !== undefined && isReceivedInOrder && lastTs > lastRecvTs - offset + LEAVES_NS_MIN)
     leaves[last] = true
   const result: (bigint | undefined)[] = []
-  const next = nextStaying(stated, leaves)
+  const isWhole = !stated.includes(undefined) && !leaves.includes(true)
+  const next = isWhole ? [] : nextStaying(stated, leaves)
   for (let place = 0; place < times.length; place++) {
     const { ts, recvTs } = times[place]!
     let time = leaves[place] === true ? undefined : stated[place]

@@ -380,16 +380,12 @@ function endsOf(messages: readonly NumberedMessage[]): readonly (readonly Number
   return [messages.slice(0, END_MESSAGES), messages.slice(-END_MESSAGES)]
 }
 
-function givenTimes({ message: { ts }, recvTs }: NumberedMessage): RecordedTimes {
-  return { ts, recvTs }
-}
-
 /** Both times of the first messages of a run that have an exchange time. */
 function firstTimed(messages: readonly NumberedMessage[]): RecordedTimes[] {
   const found: RecordedTimes[] = []
   for (const message of messages) {
-    if (message.message.ts === undefined) continue
-    found.push(givenTimes(message))
+    if (message.ts === undefined) continue
+    found.push(message)
     if (found.length === END_MESSAGES) break
   }
   return found
@@ -399,7 +395,7 @@ function withTimes(run: Run): TimedRun {
   const { messages } = run
   const offset = clockOffset(firstTimed(messages)) ?? 0n
   const timesOf = (some: readonly NumberedMessage[]): bigint[] =>
-    messageTimes(some.map(givenTimes), offset, undefined).flatMap((time) => time ?? [])
+    messageTimes(some, offset, undefined).flatMap((time) => time ?? [])
   const ends = messages.length <= 2 * END_MESSAGES ? [messages, messages] : endsOf(messages)
   const [head, tail] = [timesOf(ends[0]!), timesOf(ends[1]!)]
   return {
@@ -441,9 +437,9 @@ function inOrder({ messages, asides }: Run, fromSeq: number): TimelessMessage[] 
       if (afterSeq >= fromSeq) result.push({ seq: afterSeq, key: undefined, message, ts: message.ts, recvTs })
     }
   }
-  for (const { seq, key, message, recvTs } of messages) {
-    takeAsides(seq)
-    if (seq > fromSeq) result.push({ seq, key, message, ts: message.ts, recvTs })
+  for (const message of messages) {
+    takeAsides(message.seq)
+    if (message.seq > fromSeq) result.push(message)
   }
   takeAsides(Infinity)
   return result

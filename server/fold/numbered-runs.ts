@@ -1,16 +1,16 @@
 // Runs: messages of a piece with consecutive sequence numbers of one subscription. Runs that share a message are joined.
 
-import { marketsOf } from '../feed/feed-message.ts'
+import { addMarkets } from '../feed/feed-message.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Connections } from './chain.ts'
 import type { FoldTally } from './fold-tally.ts'
+import type { RecordedTimes } from './message-times.ts'
 import type { Line, Piece } from './piece.ts'
 
-export interface NumberedMessage {
+export interface NumberedMessage extends RecordedTimes {
   readonly seq: number
   readonly key: number
-  readonly recvTs: bigint | undefined
   readonly message: FeedMessage
 }
 
@@ -61,6 +61,8 @@ export interface PieceRuns {
   /** Receive times of disconnects before which the piece has no numbered message. */
   readonly closes: readonly bigint[]
 }
+
+const NO_RUNS: readonly Run[] = []
 
 export function readRuns(piece: Piece, connections: Connections, tally: FoldTally): PieceRuns {
   const reading = new RunReading(piece, connections, tally)
@@ -124,14 +126,15 @@ class RunReading implements PieceRuns {
       if (isFirst && runs.size === 0 && body.kind === 'other') this.lone.push({ key, recvTs, message })
       return
     }
-    if (this.#seen.has(key)) {
+    const seen = this.#seen.size
+    if (this.#seen.add(key).size === seen) {
       this.#tally.repeats++
       return
     }
-    this.#seen.add(key)
-    const run = this.#runOf({ seq, key, recvTs, message }, sid)
-    run.messages.push({ seq, key, recvTs, message })
-    for (const id of marketsOf(message)) run.markets.add(id)
+    const numbered = { seq, key, ts: message.ts, recvTs, message }
+    const run = this.#runOf(numbered, sid)
+    run.messages.push(numbered)
+    addMarkets(message, run.markets)
     if (body.kind === 'unsubscribed') this.#open.runs.delete(sid)
   }
 
@@ -146,10 +149,10 @@ class RunReading implements PieceRuns {
 
   /** The runs that a message without a number concerns. A message of another subscription shows that the connection is open. */
   #runsBeside({ sid, seq, body }: FeedMessage): readonly Run[] {
+    if (sid !== undefined && seq !== undefined && body.kind !== 'finished') return NO_RUNS
     const runs = [...this.#open.runs.values()]
     if (sid === undefined || body.kind === 'finished')
       return runs.filter((run) => seq === undefined || run.sid !== sid)
-    if (seq !== undefined) return []
     const own = runs.filter((run) => run.sid === sid)
     return own.length === 0 && body.kind === 'other' ? runs.slice(0, 1) : own
   }

@@ -1,6 +1,7 @@
 // The raw segments of a lake as the fold reads them: the pieces of each hour of a date.
 
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { groupedBy } from '../../shared/grouped-by.ts'
 import { rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -13,6 +14,7 @@ import type { Frame } from '../feed/frame.ts'
 import type { ManifestSegment } from '../raw/date-manifest.ts'
 import type { KeptRow, SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
 import { readSegment } from '../raw/segment-reader.ts'
+import type { DecodedSegment, DecodedSegments } from './decoded-lines.ts'
 import { lineKey } from './piece.ts'
 import type { Line, Piece } from './piece.ts'
 import type { RawDates } from './source-fold.ts'
@@ -22,12 +24,15 @@ export interface RawPiecesOptions {
   readonly source: LobSource
   /** The names of a date's segments that count; empty if it has no raw segments. */
   readonly segmentsOf: (date: string) => readonly string[]
+  /** Segments that need not be read from their files. */
+  readonly decoded?: DecodedSegments | undefined
   readonly signal: AbortSignal
   /** Called for each segment that was read to its end. */
   readonly onSegment?: ((date: string, segment: ManifestSegment) => void) | undefined
 }
 
-const HEARTBEAT: FeedMessage = {
+/** The message of a line that is not JSON. */
+export const HEARTBEAT: FeedMessage = {
   sid: undefined,
   seq: undefined,
   ts: undefined,
@@ -66,7 +71,25 @@ export class RawPieces implements RawDates {
 
   /** Reads a segment. Returns the piece of an imported one; lines of a recorder go to `own`, by connection and number. */
   async #read(date: string, name: string, own: Map<string, Map<number, Line>>): Promise<Piece | undefined> {
-    const { lake, source, signal, onSegment } = this.#options
+    const { decoded, onSegment } = this.#options
+    const { facts, header, lines } = decoded?.read(name) ?? (await this.#readFile(date, name, own))
+    // A segment that was kept is read without a pause, but locks and the progress need one.
+    await setImmediate()
+    onSegment?.(date, facts)
+    const { reading, hasOverlap } = header
+    if (reading === undefined) return undefined
+    const { series, sequence, useYesPrice } = reading
+    if (series !== undefined)
+      for (const { messages } of lines)
+        for (const message of messages) for (const id of marketsOf(message)) this.#series.set(id, series)
+    const [first] = lines
+    if (hasOverlap === true && first !== undefined) lines[0] = { ...first, isOverlap: true }
+    return { name, lines, sequence, useYesPrice }
+  }
+
+  /** Lines without a connection are in the result, those of a recorder in `own`. */
+  async #readFile(date: string, name: string, own: Map<string, Map<number, Line>>): Promise<DecodedSegment> {
+    const { lake, source, signal } = this.#options
     const path = join(rawDateDirectory(lake, source, date), name)
     const reader = new LineReading(source, path)
     let header: SegmentHeader | undefined
@@ -94,16 +117,8 @@ export class RawPieces implements RawDates {
         else ofConnection(own, connection).set(n!, read)
       }
     }
-    onSegment?.(date, { name, lines: count, firstTs, lastTs })
-    const reading = header?.reading
-    if (reading === undefined) return undefined
-    const { series, sequence, useYesPrice } = reading
-    if (series !== undefined)
-      for (const { messages } of lines)
-        for (const message of messages) for (const id of marketsOf(message)) this.#series.set(id, series)
-    const [first] = lines
-    if (header?.hasOverlap === true && first !== undefined) lines[0] = { ...first, isOverlap: true }
-    return { name, lines, sequence, useYesPrice }
+    // The reader refuses a segment without a header.
+    return { facts: { name, lines: count, firstTs, lastTs }, header: header!, lines }
   }
 }
 

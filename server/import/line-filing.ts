@@ -11,6 +11,9 @@ import type { FeedMessage } from '../feed/feed-message.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
 import type { Frame } from '../feed/frame.ts'
 import type { LineOrder } from '../feed/line-order.ts'
+import { lineKey } from '../fold/piece.ts'
+import type { Line } from '../fold/piece.ts'
+import { HEARTBEAT } from '../fold/raw-pieces.ts'
 import {
   SKIPPED_TEXT,
   eventText,
@@ -57,6 +60,8 @@ export interface FiledLine extends LineTimes {
   readonly bookMs: number
   /** It holds a message or a connection event. */
   readonly hasContent: boolean
+  /** As the fold reads it; `undefined` if the fold reads it from the segment. */
+  readonly read: Line | undefined
 }
 
 /** Reads lines, and leaves out private frames. */
@@ -86,7 +91,8 @@ export class LineFiling {
     if (line.kind === 'frames') return this.#fileFrames(line, order)
     const { recvTs } = line
     const place = placeOf(line)
-    if (line.kind === 'text' && place === undefined) order.count(recvTs)
+    const isLone = line.kind === 'text' && place === undefined
+    if (isLone) order.count(recvTs)
     return {
       text: textOf(line, place),
       recvTs,
@@ -95,6 +101,7 @@ export class LineFiling {
       recvMs: msOf(recvTs),
       bookMs: NaN,
       hasContent: line.kind !== 'skipped',
+      read: isLone ? lineOf(recvTs, line.text, false, [HEARTBEAT]) : undefined,
     }
   }
 
@@ -104,11 +111,8 @@ export class LineFiling {
     if (kept.length === 0 && frames.length > 0) return undefined
     let [ms, bookMs] = [NaN, NaN]
     const { isNumbered } = this.#exchange
-    // A list of messages came at once.
-    let first: FeedMessage | undefined
-    for (const frame of kept) {
-      const message = this.#exchange.readFrame(frame)
-      first ??= message
+    const messages = kept.map((frame) => this.#exchange.readFrame(frame))
+    for (const message of messages) {
       this.#checkIds(message)
       if (message.ts === undefined) continue
       const time = msOf(message.ts)
@@ -118,8 +122,8 @@ export class LineFiling {
     }
     this.#tally.messages += kept.length
     const place = placeOf(line)
-    // Lines of a recorder are numbered.
-    if (place === undefined) this.#count(first, recvTs, order)
+    // Lines of a recorder are numbered. A list of messages came at once.
+    if (place === undefined) this.#count(messages[0], recvTs, order)
     const json = kept === frames ? line.text : JSON.stringify(isList ? kept : kept[0])
     return {
       text: framesText(recvTs, json, isList, place),
@@ -129,6 +133,7 @@ export class LineFiling {
       recvMs: msOf(recvTs),
       bookMs,
       hasContent: true,
+      read: place === undefined ? lineOf(recvTs, json, isList, messages) : undefined,
     }
   }
 
@@ -177,6 +182,15 @@ export class LineFiling {
   }
 }
 
+function lineOf(
+  recvTs: bigint | undefined,
+  text: string,
+  isList: boolean,
+  messages: readonly FeedMessage[],
+): Line {
+  return { recvTs, n: undefined, key: lineKey(recvTs, text), isList, messages }
+}
+
 function typeOf(frame: Frame): string {
   const type = frame['type'] ?? frame['event_type'] ?? frame['cmd'] ?? frame['operation']
   return typeof type === 'string' ? type.slice(0, TYPE_CHARACTERS_MAX) : 'unknown'
@@ -212,4 +226,5 @@ export const SKIPPED_LINE: FiledLine = {
   recvMs: NaN,
   bookMs: NaN,
   hasContent: false,
+  read: { recvTs: undefined, n: undefined, key: 0, isList: false, messages: [], isSkipped: true },
 }

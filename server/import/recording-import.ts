@@ -10,7 +10,7 @@ import { PublishedInPartError } from '../fold/fold-raw-dates.ts'
 import type { DateRule } from '../fold/fold-raw-dates.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
 import { foldHere } from '../fold/fold-order.ts'
-import type { FoldCounts, FoldListeners, FoldOrder, FoldOutcome, Folding } from '../fold/fold-order.ts'
+import type { FoldCounts, FoldListeners, FoldOrder, FoldOutcome } from '../fold/fold-order.ts'
 import { removeEmptyRawDirectories, sealDate } from '../raw/date-removal.ts'
 import { readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { SegmentFacts } from '../raw/segment-writer.ts'
@@ -29,8 +29,6 @@ export interface ImportOptions extends Omit<SegmentingOptions, 'progress'> {
   /** The raw segments of closed dates are removed after the fold, and the dates sealed. */
   readonly keepsRaw?: boolean | undefined
   readonly progress?: ImportProgress | undefined
-  /** Folds the dates; by default in the calling thread. */
-  readonly folding?: Folding | undefined
   readonly nowMs?: (() => number) | undefined
   readonly bounds?: FoldOrder['bounds']
 }
@@ -120,8 +118,13 @@ class LakeImport {
   }
 
   async #fold(dates: readonly string[], rules: ReadonlyMap<string, DateRule>): Promise<FoldOutcome> {
-    const { lake, source, progress = {}, folding = foldHere, bounds } = this.#options
-    return await folding({ lake, source, dates, rules, isLocked: true, bounds }, progress, this.#signal)
+    const { lake, source, progress = {}, bounds } = this.#options
+    const { decoded } = this.#recordings
+    return await foldHere(
+      { lake, source, dates, rules, isLocked: true, bounds, decoded },
+      progress,
+      this.#signal,
+    )
   }
 
   /** Removes the segments that this import has added, unless a manifest lists them. */

@@ -5,6 +5,8 @@ import { resolve, sep } from 'node:path'
 import { rawFileOfKey } from '../../shared/lake-layout.ts'
 import { MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { BadLineError } from '../feed/bad-line.ts'
+import { DecodedLines } from '../fold/decoded-lines.ts'
+import type { DecodedSegments } from '../fold/decoded-lines.ts'
 import type { SegmentHeader } from '../raw/segment-lines.ts'
 import { SegmentWriter } from '../raw/segment-writer.ts'
 import type { SegmentPlace, StagedSegment } from '../raw/segment-writer.ts'
@@ -26,6 +28,8 @@ export interface SegmentPieceOptions {
   readonly staged: StagedSegment[]
   /** The path of the file if the lines come from a segment. They stay one segment. */
   readonly segmentPath: string | undefined
+  /** Takes the lines of the segments, for the fold. */
+  readonly decoded: DecodedSegments
 }
 
 export class SegmentPiece {
@@ -36,8 +40,10 @@ export class SegmentPiece {
   readonly #isSegment: boolean
   /** The place of the segment, from its path. */
   readonly #place: SegmentPlace | undefined
+  readonly #decoded: DecodedSegments
   readonly #hours = new LineHours()
   #writer: SegmentWriter | undefined
+  #lines: DecodedLines | undefined
   #waiting: FiledLine[] = []
   #waitingCharacters = 0
   #last: FiledLine | undefined
@@ -48,10 +54,11 @@ export class SegmentPiece {
   #bookMs = NaN
   #firstRecvMs = NaN
 
-  constructor({ lake, header, staged, segmentPath }: SegmentPieceOptions) {
+  constructor({ lake, header, staged, segmentPath, decoded }: SegmentPieceOptions) {
     this.header = header
     this.#lake = lake
     this.#staged = staged
+    this.#decoded = decoded
     this.#isSegment = segmentPath !== undefined
     this.#place = segmentPath === undefined ? undefined : placeOfPath(segmentPath, header)
   }
@@ -89,8 +96,13 @@ export class SegmentPiece {
   }
 
   async #open(line: FiledLine): Promise<void> {
-    this.#writer = await SegmentWriter.open(this.#lake, this.header)
+    await this.#begin(this.header)
     await this.add(line)
+  }
+
+  async #begin(header: SegmentHeader): Promise<void> {
+    this.#writer = await SegmentWriter.open(this.#lake, header)
+    this.#lines = new DecodedLines(header, this.#decoded)
   }
 
   async #addWaiting(line: FiledLine): Promise<void> {
@@ -119,7 +131,7 @@ export class SegmentPiece {
     if (begins && !this.#isSegment) {
       const [last, hasSkipped] = [this.#last, this.#hasSkipped]
       await this.#stage(hourMs)
-      this.#writer = await SegmentWriter.open(this.#lake, { ...this.header, hasOverlap: last !== undefined })
+      await this.#begin({ ...this.header, hasOverlap: last !== undefined })
       if (last !== undefined) this.#write(last)
       if (hasSkipped) this.#write(SKIPPED_LINE)
     }
@@ -128,6 +140,7 @@ export class SegmentPiece {
 
   #write(line: FiledLine): void {
     this.#writer!.add(line.text, line.recvTs)
+    this.#lines!.add(line.read)
     this.#hasSkipped = line === SKIPPED_LINE
     if (!this.#hasSkipped) this.#last = line
     if (line.hasContent) this.#hasContent = true
@@ -145,6 +158,7 @@ export class SegmentPiece {
     const staged = await writer.stage(this.#place ?? this.#placeOf(hourMs))
     this.#writer = undefined
     this.#staged.push(staged)
+    this.#decoded.keep(staged.facts, this.#lines!)
   }
 
   #placeOf(hourMs: number | undefined): SegmentPlace {

@@ -2,13 +2,15 @@
 // hour advances. Each further segment of an input begins with the last line of the segment before, so that the segments together
 // show the order of the lines. Segments wait under temporary names until every input has been read.
 
+import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { isRecorderName, rawSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { BadLineError, shown } from '../feed/bad-line.ts'
 import type { FeedReading } from '../feed/feed-reading.ts'
 import { LineOrder } from '../feed/line-order.ts'
-import { removeStaleTemporaries } from '../lake/temporary-file.ts'
+import { DecodedSegments } from '../fold/decoded-lines.ts'
+import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
 import type { SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
 import type { SegmentFacts, StagedSegment } from '../raw/segment-writer.ts'
 import { FirstFrames } from './first-frames.ts'
@@ -60,11 +62,18 @@ export class SegmentedRecordings {
   readonly tally: SegmentingTally
   /** Inputs with lines that were skipped. */
   readonly badLines: readonly BadLines[]
+  readonly decoded: DecodedSegments
 
-  constructor(segments: readonly StagedSegment[], tally: SegmentingTally, badLines: readonly BadLines[]) {
+  constructor(
+    segments: readonly StagedSegment[],
+    tally: SegmentingTally,
+    badLines: readonly BadLines[],
+    decoded: DecodedSegments,
+  ) {
     this.segments = segments
     this.tally = tally
     this.badLines = badLines
+    this.decoded = decoded
   }
 
   /** The dates that have segments, sorted. */
@@ -81,6 +90,7 @@ export class SegmentedRecordings {
   /** Removes what was not published. */
   async discard(): Promise<void> {
     for (const segment of this.segments) await segment.discard()
+    this.decoded.discard()
   }
 }
 
@@ -95,16 +105,18 @@ export async function segmentRecordings(options: SegmentingOptions): Promise<Seg
   const staged: StagedSegment[] = []
   const tally: SegmentingTally = { messages: 0, badLines: 0, privateFrames: new Map() }
   const badLines: BadLines[] = []
+  const decoded = new DecodedSegments(temporaryPath(join(rawSourceDirectory(lake, source), 'lines')))
   const filing = new LineFiling(options, tally)
   try {
     for (const input of inputs) {
       progress?.onInput?.(input.name, input.sizeBytes)
-      const bad = await new InputSegmenting(input, options, filing, tally, staged).read()
+      const bad = await new InputSegmenting(input, options, filing, tally, staged, decoded).read()
       if (bad.count > 0) badLines.push(bad)
     }
-    return new SegmentedRecordings(await withoutRepeats(staged), tally, badLines)
+    return new SegmentedRecordings(await withoutRepeats(staged), tally, badLines, decoded)
   } catch (error) {
     for (const segment of staged) await segment.discard()
+    decoded.discard()
     signal.throwIfAborted()
     throw error
   }
@@ -127,6 +139,7 @@ class InputSegmenting {
   readonly #filing: LineFiling
   readonly #tally: SegmentingTally
   readonly #staged: StagedSegment[]
+  readonly #decoded: DecodedSegments
   readonly #bad: BadLines
   readonly #order: LineOrder
   /** The header for lines that do not come from a segment. */
@@ -139,12 +152,14 @@ class InputSegmenting {
     filing: LineFiling,
     tally: SegmentingTally,
     staged: StagedSegment[],
+    decoded: DecodedSegments,
   ) {
     this.#input = input
     this.#options = options
     this.#filing = filing
     this.#tally = tally
     this.#staged = staged
+    this.#decoded = decoded
     this.#bad = { input: input.name, count: 0, first: [] }
     this.#order = new LineOrder(input.name)
     const { source, series, sequence = 'strict', useYesPrice } = options
@@ -231,7 +246,8 @@ class InputSegmenting {
 
   #newPiece(header: SegmentHeader): SegmentPiece {
     const segmentPath = header === this.#ownHeader ? undefined : this.#input.name
-    return new SegmentPiece({ lake: this.#options.lake, header, staged: this.#staged, segmentPath })
+    const { lake } = this.#options
+    return new SegmentPiece({ lake, header, staged: this.#staged, segmentPath, decoded: this.#decoded })
   }
 
   /** Counts a bad line, or stops at it. */

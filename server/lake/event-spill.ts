@@ -127,17 +127,18 @@ export class EventSpill implements SpilledEvents {
 
   /** Adds one event and returns by how many bytes the memory held has grown. */
   add(market: number, event: SpillEvent): number {
-    const before = this.heldBytes
-    if (this.#held === undefined) this.#held = new EventRecords(new ArrayBuffer(FIRST_RECORDS * RECORD_BYTES))
-    if (this.#heldRecords * RECORD_BYTES === this.#held.words.byteLength) {
-      const larger = new EventRecords(new ArrayBuffer(this.#held.words.byteLength * 2))
-      larger.words.set(this.#held.words)
+    let grown = 0
+    if (this.#held === undefined || this.#heldRecords * WORDS === this.#held.words.length) {
+      const before = this.heldBytes
+      const larger = new EventRecords(new ArrayBuffer(Math.max(before * 2, FIRST_RECORDS * RECORD_BYTES)))
+      if (this.#held !== undefined) larger.words.set(this.#held.words)
       this.#held = larger
+      grown = this.heldBytes - before
     }
     this.#held.put(this.#heldRecords++, market, event)
     this.counts.set(market, (this.counts.get(market) ?? 0) + 1)
     this.rows++
-    return this.heldBytes - before
+    return grown
   }
 
   /** Appends the events held to the file and forgets them. Synchronous, so that `append` of the recording can be. */

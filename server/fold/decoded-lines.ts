@@ -1,0 +1,310 @@
+// The lines of imported segments as the import has read them, in a temporary file. The fold that follows takes them from here:
+// parsing the segments again would double the work of an import.
+
+import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import type { FeedBody, FeedMessage, LevelChange } from '../feed/feed-message.ts'
+import type { BookLevel } from '../lake/exact-book.ts'
+import type { ManifestSegment } from '../raw/date-manifest.ts'
+import type { SegmentHeader } from '../raw/segment-lines.ts'
+import type { Line } from './piece.ts'
+
+/** The longest temporary file. Further segments are read themselves. */
+const FILE_BYTES_MAX = 1024 * 1024 * 1024
+const BLOCK_WORDS = 16 * 1024
+/** Texts and rare messages of one segment, which stay in memory. */
+const ENTRIES_MAX = 10_000
+
+// A line is three 64-bit words, then its messages: receive time; key; number of messages and flags.
+// A message is three words, then its parts: time; number; subscription, and kind with the number of parts.
+// A part (a level or a change) is two words: quantity; price, and index of the market with the side.
+const HEAD_WORDS = 3
+const PART_WORDS = 2
+const IS_LIST = 1
+const IS_SKIPPED = 2
+/** Kinds of message; those between are changes with this event of lob.v1. A book begins with a part for its market. */
+const BOOK = 0
+const OTHER = 6
+/** Kept as it is. */
+const RARE = 7
+const KIND_BITS = 3
+const KIND_MASK = 7
+/** A number that is undefined. */
+const NONE = -1
+const NO_TIME = -1n
+
+/** The same bytes as times, as numbers, and as integers of half a word. */
+class Block {
+  readonly times: BigInt64Array
+  readonly numbers: Float64Array
+  readonly ints: Int32Array
+  /** Words in use. */
+  end = 0
+
+  constructor(words: number) {
+    this.numbers = new Float64Array(words)
+    this.times = new BigInt64Array(this.numbers.buffer)
+    this.ints = new Int32Array(this.numbers.buffer)
+  }
+
+  get bytes(): Uint8Array {
+    return new Uint8Array(this.numbers.buffer, 0, 8 * this.end)
+  }
+
+  addHead(time: bigint | undefined, number: number, first: number, second: number): void {
+    const at = this.end
+    this.times[at] = time ?? NO_TIME
+    this.numbers[at + 1] = number
+    this.ints[2 * at + 4] = first
+    this.ints[2 * at + 5] = second
+    this.end += HEAD_WORDS
+  }
+
+  addPart(qty: number, price: number, index: number, side: number): void {
+    const at = this.end
+    this.numbers[at] = qty
+    this.ints[2 * at + 2] = price
+    this.ints[2 * at + 3] = (index << 1) | side
+    this.end += PART_WORDS
+  }
+
+  timeAt(at: number): bigint | undefined {
+    const time = this.times[at]!
+    return time === NO_TIME ? undefined : time
+  }
+
+  levelAt(at: number): BookLevel {
+    const side = this.ints[2 * at + 3]! & 1
+    return { side, price: this.ints[2 * at + 2]!, qty: this.numbers[at]! }
+  }
+
+  indexAt(at: number): number {
+    return this.ints[2 * at + 3]! >> 1
+  }
+}
+
+/** The content of a segment. */
+export interface DecodedSegment {
+  readonly facts: ManifestSegment
+  readonly header: SegmentHeader
+  readonly lines: Line[]
+}
+
+/** The segments of one import. */
+export class DecodedSegments {
+  readonly #path: string
+  #file: number | undefined
+  #bytes = 0
+  readonly #byName = new Map<string, { readonly facts: ManifestSegment; readonly lines: DecodedLines }>()
+
+  /** `path` is a temporary name. */
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  keep({ name, lines: count, firstTs, lastTs }: ManifestSegment, lines: DecodedLines): void {
+    lines.close()
+    this.#byName.set(name, { facts: { name, lines: count, firstTs, lastTs }, lines })
+  }
+
+  /** The segment; `undefined` if its lines were not kept. */
+  read(name: string): DecodedSegment | undefined {
+    const found = this.#byName.get(name)
+    const lines = found?.lines.lines()
+    return found === undefined || lines === undefined
+      ? undefined
+      : { facts: found.facts, header: found.lines.header, lines }
+  }
+
+  /** Writes a block and returns where; `undefined` if there is no room. */
+  write(bytes: Uint8Array): number | undefined {
+    const offset = this.#bytes
+    if (offset + bytes.length > FILE_BYTES_MAX) return undefined
+    try {
+      this.#file ??= openNameless(this.#path)
+      for (let done = 0; done < bytes.length;)
+        done += writeSync(this.#file, bytes, done, undefined, offset + done)
+    } catch {
+      return undefined
+    }
+    this.#bytes += bytes.length
+    return offset
+  }
+
+  /** Reads a block that was written. */
+  readInto(bytes: Uint8Array, offset: number): void {
+    for (let done = 0; done < bytes.length;) {
+      const count = readSync(this.#file!, bytes, done, bytes.length - done, offset + done)
+      if (count === 0) throw new Error(`${this.#path} ends too early`)
+      done += count
+    }
+  }
+
+  /** Frees the disk space. */
+  discard(): void {
+    if (this.#file !== undefined) closeSync(this.#file)
+    this.#file = undefined
+    this.#byName.clear()
+  }
+}
+
+/** The lines of one segment. */
+export class DecodedLines {
+  readonly header: SegmentHeader
+  readonly #file: DecodedSegments
+  #block = new Block(BLOCK_WORDS)
+  /** The blocks in the file; undefined if a line could not be kept. */
+  #written: { readonly offset: number; readonly words: number }[] | undefined = []
+  /** Market ids and names of other messages. */
+  readonly #texts: string[] = []
+  readonly #indexes = new Map<string, number>()
+  readonly #rare: FeedMessage[] = []
+
+  constructor(header: SegmentHeader, file: DecodedSegments) {
+    this.header = header
+    this.#file = file
+  }
+
+  /** Adds the next line. If it is unknown, or there is no room, no line of the segment is kept. */
+  add(line: Line | undefined): void {
+    if (this.#written === undefined) return
+    if (line === undefined || this.#texts.length + this.#rare.length > ENTRIES_MAX) {
+      this.#written = undefined
+      return
+    }
+    const { recvTs, key, messages, isList, isSkipped } = line
+    let words = HEAD_WORDS
+    for (const message of messages) words += HEAD_WORDS + PART_WORDS * partsOf(message)
+    if (this.#block.end + words > this.#block.numbers.length) {
+      this.#flush()
+      if (words > this.#block.numbers.length) this.#block = new Block(words)
+    }
+    const flags = (isList ? IS_LIST : 0) | (isSkipped === true ? IS_SKIPPED : 0)
+    this.#block.addHead(recvTs, key, messages.length, flags)
+    for (const message of messages) this.#addMessage(this.#block, message)
+  }
+
+  /** No line follows. */
+  close(): void {
+    this.#flush()
+    this.#block = new Block(0)
+    this.#indexes.clear()
+  }
+
+  /** The lines in their order; `undefined` if they were not kept. */
+  lines(): Line[] | undefined {
+    if (this.#written === undefined) return undefined
+    const lines: Line[] = []
+    for (const { offset, words } of this.#written) {
+      const block = new Block(words)
+      block.end = words
+      this.#file.readInto(block.bytes, offset)
+      this.#read(block, lines)
+    }
+    return lines
+  }
+
+  #read(block: Block, lines: Line[]): void {
+    for (let at = 0; at < block.end;) {
+      const [recvTs, key] = [block.timeAt(at), block.numbers[at + 1]!]
+      const [count, flags] = [block.ints[2 * at + 4]!, block.ints[2 * at + 5]!]
+      at += HEAD_WORDS
+      const next = (): FeedMessage => {
+        const message = this.#messageAt(block, at)
+        at += HEAD_WORDS + PART_WORDS * (block.ints[2 * at + 5]! >> KIND_BITS)
+        return message
+      }
+      // An array of exactly one element, as most are.
+      const messages = count === 1 ? [next()] : Array.from({ length: count }, next)
+      const line = { recvTs, n: undefined, key, isList: (flags & IS_LIST) !== 0, messages }
+      lines.push((flags & IS_SKIPPED) === 0 ? line : { ...line, isSkipped: true })
+    }
+  }
+
+  #flush(): void {
+    const { bytes, end } = this.#block
+    if (end === 0 || this.#written === undefined) return
+    const offset = this.#file.write(bytes)
+    if (offset === undefined) this.#written = undefined
+    else this.#written.push({ offset, words: end })
+    this.#block.end = 0
+  }
+
+  #addMessage(block: Block, message: FeedMessage): void {
+    const { sid = NONE, seq = NONE, ts, body } = message
+    const kind = kindOf(message)
+    block.addHead(ts, seq, kind === RARE ? NONE : sid, kind | (partsOf(message) << KIND_BITS))
+    if (kind === RARE) block.addPart(0, 0, this.#rare.push(message) - 1, 0)
+    else if (body.kind === 'changes') {
+      for (const { marketId, side, price, qty } of body.changes)
+        block.addPart(qty, price, this.#indexOf(marketId), side)
+    } else if (body.kind === 'book') {
+      block.addPart(0, 0, this.#indexOf(body.marketId), 0)
+      for (const { side, price, qty } of body.levels) block.addPart(qty, price, 0, side)
+    } else if (body.kind === 'other') block.addPart(0, 0, this.#indexOf(body.name), 0)
+  }
+
+  #indexOf(text: string): number {
+    let index = this.#indexes.get(text)
+    if (index === undefined) {
+      index = this.#texts.push(text) - 1
+      this.#indexes.set(text, index)
+    }
+    return index
+  }
+
+  #messageAt(block: Block, at: number): FeedMessage {
+    const sid = block.ints[2 * at + 4]!
+    const seq = block.numbers[at + 1]!
+    const parts = at + HEAD_WORDS
+    const kind = block.ints[2 * at + 5]! & KIND_MASK
+    if (kind === RARE) return this.#rare[block.indexAt(parts)]!
+    const end = parts + PART_WORDS * (block.ints[2 * at + 5]! >> KIND_BITS)
+    return {
+      sid: sid === NONE ? undefined : sid,
+      seq: seq === NONE ? undefined : seq,
+      ts: block.timeAt(at),
+      body: this.#bodyAt(block, kind, parts, end),
+    }
+  }
+
+  #bodyAt(block: Block, kind: number, at: number, end: number): FeedBody {
+    const text = this.#texts[block.indexAt(at)]!
+    if (kind === OTHER) return { kind: 'other', name: text }
+    if (kind === BOOK) {
+      const levels: BookLevel[] = []
+      for (let part = at + PART_WORDS; part < end; part += PART_WORDS) levels.push(block.levelAt(part))
+      return { kind: 'book', marketId: text, levels }
+    }
+    if (at === end) return { kind: 'changes', event: kind, changes: [] }
+    const changes = [this.#changeAt(block, at)]
+    for (let part = at + PART_WORDS; part < end; part += PART_WORDS) changes.push(this.#changeAt(block, part))
+    return { kind: 'changes', event: kind, changes }
+  }
+
+  #changeAt(block: Block, at: number): LevelChange {
+    const { side, price, qty } = block.levelAt(at)
+    return { marketId: this.#texts[block.indexAt(at)]!, side, price, qty }
+  }
+}
+
+/** Opens a file without a name, so that nothing is left behind if the process is killed. */
+function openNameless(path: string): number {
+  const file = openSync(path, 'wx+', 0o600)
+  rmSync(path)
+  return file
+}
+
+function kindOf({ sid, body }: FeedMessage): number {
+  // A subscription that does not fit in half a word.
+  if (sid !== undefined && sid !== (sid | 0)) return RARE
+  if (body.kind === 'changes') return body.event
+  if (body.kind === 'book') return BOOK
+  return body.kind === 'other' ? OTHER : RARE
+}
+
+function partsOf(message: FeedMessage): number {
+  const { body } = message
+  if (kindOf(message) === RARE || body.kind === 'other') return 1
+  if (body.kind === 'changes') return body.changes.length
+  return body.kind === 'book' ? body.levels.length + 1 : 1
+}

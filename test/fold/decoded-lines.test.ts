@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import type { FeedMessage } from '../../server/feed/feed-message.ts'
+import { DecodedLines, DecodedSegments } from '../../server/fold/decoded-lines.ts'
+import type { Line } from '../../server/fold/piece.ts'
+import { EVENT_ADD, EVENT_SET, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const HEADER = { source: 'kalshi', reading: { sequence: 'strict', useYesPrice: false } } as const
+const FACTS = { name: 'a', lines: 1, firstTs: 1n, lastTs: 2n }
+
+const plain = { sid: undefined, seq: undefined, ts: undefined }
+const delta = { marketId: 'M', side: SIDE_ASK, price: 10_000, qty: -2.5e15 }
+const set = { marketId: 'N:1', side: SIDE_BID, price: 0, qty: 0 }
+const MESSAGES: readonly FeedMessage[] = [
+  { sid: 7, seq: 2 ** 40, ts: 2n ** 61n + 1n, body: { kind: 'changes', event: EVENT_ADD, changes: [delta] } },
+  { ...plain, ts: 0n, body: { kind: 'changes', event: EVENT_SET, changes: [set, delta] } },
+  { ...plain, body: { kind: 'changes', event: EVENT_SET, changes: [] } },
+  {
+    sid: 0,
+    seq: 0,
+    ts: 5n,
+    body: { kind: 'book', marketId: 'M', levels: [{ side: SIDE_ASK, price: 1, qty: 3 }] },
+  },
+  { ...plain, body: { kind: 'book', marketId: 'N:1', levels: [] } },
+  { ...plain, body: { kind: 'other', name: 'trade' } },
+  { sid: 1, seq: 9, ts: undefined, body: { kind: 'following', marketIds: new Set(['M']) } },
+  // A subscription of more than 32 bits.
+  { sid: 2 ** 33, seq: 1, ts: 1n, body: { kind: 'changes', event: EVENT_ADD, changes: [delta] } },
+]
+
+function line(key: number, messages: readonly FeedMessage[], rest: Partial<Line> = {}): Line {
+  return { recvTs: BigInt(key), n: undefined, key, isList: false, messages, ...rest }
+}
+
+suite('lines that an import has read', () => {
+  test('come back as they were, over several blocks, and leave no file', async (t) => {
+    const path = join(await temporaryDirectory(t), 'lines')
+    const segments = new DecodedSegments(path)
+    const lines: Line[] = []
+    for (let key = 0; key < 1_000; key++)
+      for (const message of MESSAGES) lines.push(line(2 ** 52 + key, [message]))
+    const levels = Array.from({ length: 20_000 }, (_, index) => ({
+      side: SIDE_BID,
+      price: index % 9,
+      qty: index,
+    }))
+    lines.push(
+      line(1, MESSAGES, { isList: true, recvTs: undefined }),
+      line(2, [], { isSkipped: true }),
+      line(3, [{ ...plain, body: { kind: 'book', marketId: 'large', levels } }]),
+    )
+    const kept = new DecodedLines(HEADER, segments)
+    for (const one of lines) kept.add(one)
+    segments.keep(FACTS, kept)
+    assert.deepEqual(segments.read('a'), { facts: FACTS, header: HEADER, lines })
+    assert.ok(!existsSync(path))
+    segments.discard()
+  })
+
+  test('are not kept if one of them is unknown or there is no room', async (t) => {
+    const segments = new DecodedSegments(join(await temporaryDirectory(t), 'missing', 'lines'))
+    const unknown = new DecodedLines(HEADER, segments)
+    for (const one of [line(1, MESSAGES), undefined, line(2, MESSAGES)]) unknown.add(one)
+    segments.keep(FACTS, unknown)
+    const homeless = new DecodedLines(HEADER, segments)
+    homeless.add(line(1, MESSAGES))
+    segments.keep({ ...FACTS, name: 'b' }, homeless)
+    assert.deepEqual(
+      [segments.read('a'), segments.read('b'), segments.read('c')],
+      [undefined, undefined, undefined],
+    )
+    segments.discard()
+  })
+})
