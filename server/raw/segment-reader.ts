@@ -28,12 +28,9 @@ export class DamagedSegmentError extends Error {
 
   /** `reason` continues the sentence after the file's name: `is damaged: …`, `is missing`. */
   constructor(path: string, reason: string, cause?: unknown) {
-    super(
-      `Segment ${path} ${reason}. Restore it from object storage, or run \`bookcast rebuild --without-damaged\`.`,
-      {
-        cause,
-      },
-    )
+    const date = fileOf(path)?.date ?? '<date>'
+    const command = `bookcast rebuild --from ${date} --to ${date} --without-damaged`
+    super(`Segment ${path} ${reason}. Restore it from object storage, or run \`${command}\`.`, { cause })
     this.name = 'DamagedSegmentError'
     this.path = path
   }
@@ -89,13 +86,17 @@ function checkHeader(path: string, line: SegmentLine | undefined): void {
   if (line?.kind !== 'header')
     throw new DamagedSegmentError(path, 'is damaged: it does not begin with a header')
   const { header } = line
-  const source = rawFileOfKey(resolve(path).split(sep).slice(-KEY_PARTS).join('/'))?.source
+  const source = fileOf(path)?.source
   if (source !== undefined && source !== header.source) {
     throw new DamagedSegmentError(
       path,
       `is in the wrong place: it holds messages of ${header.source}, not of ${source}`,
     )
   }
+}
+
+function fileOf(path: string): ReturnType<typeof rawFileOfKey> {
+  return rawFileOfKey(resolve(path).split(sep).slice(-KEY_PARTS).join('/'))
 }
 
 /** The lines' texts in batches, none of them empty. */

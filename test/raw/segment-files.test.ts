@@ -335,7 +335,7 @@ function isDamage(path: string, reason: RegExp): (error: unknown) => boolean {
     error instanceof DamagedSegmentError &&
     error.message.startsWith(`Segment ${path} `) &&
     reason.test(error.message) &&
-    error.message.endsWith('Restore it from object storage, or run `bookcast rebuild --without-damaged`.')
+    /Restore it .* `bookcast rebuild --from (\S+) --to \1 --without-damaged`\.$/.test(error.message)
 }
 
 async function damaged(lake: string, damage: (path: string) => Promise<unknown>): Promise<string> {
