@@ -26,6 +26,8 @@ const RATE_WINDOW_S = 60
 const CONNECTIONS_MAX = 4
 const CONNECT_MS_MAX = 5_000
 const STATEMENT_MS_MAX = 30_000
+/** Of a person's commands: to cancel an export of a million parts takes longer than any statement of a worker. */
+const COMMAND_MS_MAX = 300_000
 
 /** A part of an export, or the end of one, that this worker has taken. */
 export interface TakenJob {
@@ -85,7 +87,7 @@ export class PartQueue {
     const pool = {
       max: CONNECTIONS_MAX,
       connectionTimeoutMillis: CONNECT_MS_MAX,
-      query_timeout: STATEMENT_MS_MAX,
+      query_timeout: isWorker ? STATEMENT_MS_MAX : COMMAND_MS_MAX,
     }
     const boss = new PgBoss({
       connectionString: databaseUrl,

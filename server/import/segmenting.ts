@@ -56,7 +56,7 @@ export interface BadLines {
   readonly first: string[]
 }
 
-/** Segments that are complete under temporary names. Either `publish` or `discard` must be called. */
+/** Segments that are complete under temporary names. `discard` must be called, also after `publish`: it closes the file of the messages. */
 export class SegmentedRecordings {
   readonly segments: readonly StagedSegment[]
   readonly tally: SegmentingTally
