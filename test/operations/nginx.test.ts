@@ -4,10 +4,11 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { after, before, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { lobFilePath } from '../../shared/lake-layout.ts'
@@ -30,13 +31,18 @@ interface Replica {
   readonly url: string
 }
 
-async function startReplica(t: TestContext, lake: string, args: readonly string[] = []): Promise<Replica> {
+const children: ChildProcess[] = []
+after(() => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
+async function startReplica(lake: string, args: readonly string[] = []): Promise<Replica> {
   const fixed = ['--lake', lake, '--port', '0', '--trusted-proxies', '1', '--log-level', 'silent']
   const child = spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'serve', ...fixed, ...args], {
     env: { ...process.env, BOOKCAST_STORE: 'off' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  t.after(() => child.kill('SIGKILL'))
+  children.push(child)
   let text = ''
   for await (const piece of child.stdout.setEncoding('utf8')) {
     text += String(piece)
@@ -115,8 +121,8 @@ async function textOf(url: string): Promise<string> {
   return text
 }
 
-async function sampleCopy(t: TestContext): Promise<string> {
-  const lake = join(await temporaryDirectory(t), 'lake')
+async function sampleCopy(directory: string): Promise<string> {
+  const lake = join(directory, 'lake')
   await mkdir(lake)
   await cp(SAMPLE_LAKE, lake, { recursive: true })
   return lake
@@ -124,8 +130,21 @@ async function sampleCopy(t: TestContext): Promise<string> {
 
 const options = { skip: NGINX === undefined ? 'nginx is not installed' : false }
 
+/** Two servers over one lake, for all tests but those that need others; the last one kills them. */
+let replicas: readonly [Replica, Replica]
+let lake: string
+let directory: string | undefined
+before(async () => {
+  if (NGINX === undefined) return
+  directory = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
+  lake = await sampleCopy(directory)
+  replicas = [await startReplica(lake), await startReplica(lake)]
+})
+after(async () => {
+  if (directory !== undefined) await rm(directory, { recursive: true, force: true })
+})
+
 test('requests and streams come through as they are', options, async (t) => {
-  const replicas = [await startReplica(t, SAMPLE_LAKE), await startReplica(t, SAMPLE_LAKE)] as const
   const proxy = await startProxy(t, replicas)
   assert.equal(await textOf(proxy + SHORT), await textOf(replicas[0].url + SHORT))
   assert.equal(await textOf(proxy + LONG), await textOf(replicas[1].url + LONG))
@@ -135,13 +154,13 @@ test('requests and streams come through as they are', options, async (t) => {
 })
 
 test('what one server refuses with 429 or 503 the other answers', options, async (t) => {
-  const damaged = await sampleCopy(t)
+  const damaged = await sampleCopy(await temporaryDirectory(t))
   await writeFile(lobFilePath(damaged, 'kalshi', 'KXHIGHCHI', '2026-07-03'), 'no parquet file')
   const cases = [
-    { status: 429, replica: await startReplica(t, SAMPLE_LAKE, ['--rate-limit', '1', '--rate-burst', '1']) },
-    { status: 503, replica: await startReplica(t, damaged) },
+    { status: 429, replica: await startReplica(SAMPLE_LAKE, ['--rate-limit', '1', '--rate-burst', '1']) },
+    { status: 503, replica: await startReplica(damaged) },
   ]
-  const good = await startReplica(t, SAMPLE_LAKE)
+  const [good] = replicas
   const expected = await textOf(good.url + SHORT)
   for (const { status, replica } of cases) {
     const proxy = await startProxy(t, [replica, good])
@@ -154,19 +173,19 @@ test('what one server refuses with 429 or 503 the other answers', options, async
 })
 
 test('what one server does not hold the other answers', options, async (t) => {
-  const replicas: Replica[] = []
+  const partial: Replica[] = []
   for (const series of ['KXHIGHNY', 'KXHIGHCHI']) {
-    const lake = join(await temporaryDirectory(t), 'lake')
+    const copy = join(await temporaryDirectory(t), 'lake')
     const pull = ['--sync-from', SAMPLE_LAKE, '--sync-series', series]
-    const replica = await startReplica(t, lake, pull)
+    const replica = await startReplica(copy, pull)
     const own = `${replica.url}/api/v1/files?dataset=lob&series=${series}`
     while (((await (await fetch(own)).json()) as unknown[]).length < 3) await sleep(50)
-    replicas.push(replica)
+    partial.push(replica)
   }
-  const proxy = await startProxy(t, replicas as [Replica, Replica])
+  const proxy = await startProxy(t, partial as [Replica, Replica])
   for (const series of ['KXHIGHNY', 'KXHIGHCHI']) {
     const target = `/api/v1/lob?series=${series}&date=2026-07-03&hour=18&interval=300&levels=3`
-    const alone = await Promise.all(replicas.map(async ({ url }) => (await fetch(url + target)).status))
+    const alone = await Promise.all(partial.map(async ({ url }) => (await fetch(url + target)).status))
     assert.deepEqual(
       alone.toSorted((a, b) => a - b),
       [200, 503],
@@ -175,30 +194,9 @@ test('what one server does not hold the other answers', options, async (t) => {
   }
 })
 
-test('a killed server costs what it was sending and nothing else', options, async (t) => {
-  const [first, second] = [await startReplica(t, SAMPLE_LAKE), await startReplica(t, SAMPLE_LAKE)]
-  const proxy = await startProxy(t, [first, second])
-  const expected = await textOf(proxy + SHORT)
-  await kill(first)
-  for (let left = REQUESTS; left > 0; left--) assert.equal(await textOf(proxy + SHORT), expected)
-  const whole = (await textOf(second.url + LONG)).length
-  const response = await fetch(proxy + LONG)
-  assert.equal(response.status, 200)
-  let received = 0
-  await assert.rejects(async () => {
-    for await (const piece of response.body!) {
-      if (received === 0) await kill(second)
-      received += (piece as Uint8Array).length
-    }
-  }, 'a broken stream ends like a whole one')
-  assert.ok(received > 0 && received < whole, `${received} of ${whole} bytes`)
-  assert.equal((await fetch(proxy + SHORT)).status, 502)
-})
-
 test('a whole answer is kept, confirmed by its ETag, and never older than the lake', options, async (t) => {
-  const lake = await sampleCopy(t)
-  const [first, second] = [await startReplica(t, lake), await startReplica(t, lake)]
-  const proxy = await startProxy(t, [first, second])
+  const [first] = replicas
+  const proxy = await startProxy(t, replicas)
   const ask = async (headers: Record<string, string> = {}, method = 'GET') => {
     const response = await fetch(proxy + LONG, { method, headers })
     return { cache: response.headers.get('x-cache'), status: response.status, text: await response.text() }
@@ -225,17 +223,33 @@ test('a whole answer is kept, confirmed by its ETag, and never older than the la
   )
   await sleep(1_100)
   assert.notEqual((await ask()).text, expected)
+  await cp(
+    lobFilePath(SAMPLE_LAKE, 'kalshi', 'KXHIGHNY', '2026-07-02'),
+    lobFilePath(lake, 'kalshi', 'KXHIGHNY', '2026-07-02'),
+  )
 })
 
-test('a stream that breaks off is not kept', options, async (t) => {
-  const [first, second] = [await startReplica(t, SAMPLE_LAKE), await startReplica(t, SAMPLE_LAKE)]
-  const proxy = await startProxy(t, [first, second])
-  const response = await fetch(proxy + LONG)
-  await assert.rejects(async () => {
-    const reader = response.body!.getReader()
-    await reader.read()
-    await Promise.all([kill(first), kill(second)])
-    while (!(await reader.read()).done);
-  })
-  assert.equal((await fetch(proxy + LONG)).status, 502)
-})
+test(
+  'a killed server costs what it was sending and nothing else, and what broke off is not kept',
+  options,
+  async (t) => {
+    const [first, second] = replicas
+    const proxy = await startProxy(t, [first, second])
+    const expected = await textOf(proxy + SHORT)
+    await kill(first)
+    for (let left = REQUESTS; left > 0; left--) assert.equal(await textOf(proxy + SHORT), expected)
+    const whole = (await textOf(second.url + LONG)).length
+    const response = await fetch(proxy + LONG)
+    assert.equal(response.status, 200)
+    let received = 0
+    await assert.rejects(async () => {
+      for await (const piece of response.body!) {
+        if (received === 0) await kill(second)
+        received += (piece as Uint8Array).length
+      }
+    }, 'a broken stream ends like a whole one')
+    assert.ok(received > 0 && received < whole, `${received} of ${whole} bytes`)
+    assert.equal((await fetch(proxy + SHORT)).status, 502)
+    assert.equal((await fetch(proxy + LONG)).status, 502)
+  },
+)
