@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -128,6 +128,13 @@ async function sampleCopy(directory: string): Promise<string> {
   return lake
 }
 
+/** Puts a file of the sample lake in the place of the one that LONG reads, as every writer of a lake does. */
+async function putFile(lake: string, date: string): Promise<void> {
+  const place = lobFilePath(lake, 'kalshi', 'KXHIGHNY', '2026-07-02')
+  await cp(lobFilePath(SAMPLE_LAKE, 'kalshi', 'KXHIGHNY', date), `${place}.draft`)
+  await rename(`${place}.draft`, place)
+}
+
 const options = { skip: NGINX === undefined ? 'nginx is not installed' : false }
 
 /** Two servers over one lake, for all tests but those that need others; the last one kills them. */
@@ -217,16 +224,10 @@ test('a whole answer is kept, confirmed by its ETag, and never older than the la
   assert.deepEqual([head.status, head.text], [200, ''])
 
   // Another file: another answer.
-  await cp(
-    lobFilePath(SAMPLE_LAKE, 'kalshi', 'KXHIGHNY', '2026-07-03'),
-    lobFilePath(lake, 'kalshi', 'KXHIGHNY', '2026-07-02'),
-  )
+  await putFile(lake, '2026-07-03')
   await sleep(1_100)
   assert.notEqual((await ask()).text, expected)
-  await cp(
-    lobFilePath(SAMPLE_LAKE, 'kalshi', 'KXHIGHNY', '2026-07-02'),
-    lobFilePath(lake, 'kalshi', 'KXHIGHNY', '2026-07-02'),
-  )
+  await putFile(lake, '2026-07-02')
 })
 
 test(
