@@ -250,7 +250,6 @@ test(
       }
     }, 'a broken stream ends like a whole one')
     assert.ok(received > 0 && received < whole, `${received} of ${whole} bytes`)
-    assert.equal((await fetch(proxy + SHORT)).status, 502)
     assert.equal((await fetch(proxy + LONG)).status, 502)
   },
 )
