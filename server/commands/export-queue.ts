@@ -18,7 +18,7 @@ import {
 import { UsageError } from '../options/usage-error.ts'
 import { readDatabaseUrl } from '../storage/store-options.ts'
 import { syncLake } from '../sync/lake-sync.ts'
-import { readSync, SYNC_OPTIONS } from '../sync/sync-options.ts'
+import { readPlace, SYNC_OPTIONS } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import type { Command, CommandIo } from './command.ts'
 import { openTarget, openThreads, QUEUE_OPTIONS, readConcurrency, RUN_OPTIONS } from './export-options.ts'
@@ -27,7 +27,8 @@ import { showHelp } from './terminal.ts'
 const WORK_OPTIONS: readonly OptionDeclaration[] = [
   ...RUN_OPTIONS,
   ...QUEUE_OPTIONS,
-  ...SYNC_OPTIONS.filter(({ name }) => !RUN_OPTIONS.some((option) => option.name === name)),
+  // Of all of the lake: a worker may be given any part.
+  ...SYNC_OPTIONS.filter(({ name }) => name === 'sync-from'),
 ]
 
 const WORK_HELP = `Usage: bookcast work --lake <dir> [--concurrency <n>] [--sync-from <place>] [options]
@@ -71,7 +72,7 @@ export const workCommand: Command = async (args, io) => {
   const options = parseOptions(args, io.env, WORK_OPTIONS)
   if (options.help) return showHelp(WORK_HELP, io.stdout)
   // A worker of a new machine begins with an empty copy.
-  if (readSync(options) !== null) await mkdir(options.demand('lake').text, { recursive: true })
+  if (options.get('sync-from') !== undefined) await mkdir(options.demand('lake').text, { recursive: true })
   const threads = await openThreads(options, readConcurrency(options))
   const pull = lakePull(options, threads.lake, io)
   const name = `${hostname()}:${process.pid}`
@@ -135,9 +136,9 @@ class LakeParts implements PartWork<ExportPlan> {
 
 /** Brings the lake up to date where `--sync-from` says from where; who asks while that runs waits for the same one. */
 function lakePull(options: ParsedOptions, lake: string, io: CommandIo) {
-  const sync = readSync(options)
-  if (sync === null) return { run: async () => {}, close: () => {} }
-  const remote = openObjectStore(sync.from, sync)
+  const from = options.get('sync-from')
+  if (from === undefined) return { run: async () => {}, close: () => {} }
+  const remote = openObjectStore(from.text, readPlace(from, options))
   let running: Promise<void> | undefined
   const pull = async (): Promise<void> => {
     const stop = io.signal === undefined ? {} : { signal: io.signal }
