@@ -22,6 +22,7 @@ import {
   type ParsedOptions,
 } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
+import { refuseOldLayout } from '../lake/old-layout.ts'
 import { STORE_OPTIONS } from '../storage/store-options.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { mustBeDirectory } from './directories.ts'
@@ -143,6 +144,7 @@ export function openTarget(place: OptionText, options: ParsedOptions): ExportTar
 export async function openThreads(options: ParsedOptions, threads: number): Promise<PartThreads> {
   const lake = options.demand('lake')
   await mustBeDirectory(lake)
+  await refuseOldLayout(lake.text)
   return new PartThreads({ lake: lake.text, threads })
 }
 

@@ -181,6 +181,7 @@ test('every command that reads or writes a lake refuses one of version 0.1 with 
     ['import', '--lake', lake, '--source', 'kalshi', MAIN],
     ['rebuild', '--lake', lake],
     ['prune', '--lake', lake, '--before', '2026-07-01'],
+    ['export', 'plan', '--lake', lake, '--from', '2026-07-01', '--to', '2026-07-01', '--out', other],
     ['compact', '--lake', lake, '--data-dir', join(other, 'data')],
     ['verify', '--store', '--lake', lake, '--data-dir', join(other, 'data')],
     ['sync', '--lake', lake, '--to', other],
