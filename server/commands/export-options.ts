@@ -119,14 +119,20 @@ export function readPlanSettings(options: ParsedOptions): PlanSettings {
   const range = { from: readDate('from', options), to: readDate('to', options) }
   if (range.to < range.from)
     throw new UsageError(`--to must not be before --from; ${range.to} is before ${range.from}`)
-  const scopes = options.get(scopeName)?.text.split(',') ?? null
   return {
     dataset,
-    scopes: dataset === 'observations' ? (scopes?.map(stationCode) ?? null) : scopes,
+    scopes: readScopes(options.get(scopeName), dataset),
     range,
     parameters: { ...Object.fromEntries(texts), format },
     target: options.demand('out'),
   }
+}
+
+/** Each name once; null for all. */
+function readScopes(option: OptionText | undefined, dataset: ExportDataset): readonly string[] | null {
+  if (option === undefined) return null
+  const names = option.text.split(',').map((name) => name.trim())
+  return [...new Set(dataset === 'observations' ? names.map(stationCode) : names)]
 }
 
 /** @throws {UsageError} */
