@@ -1,6 +1,8 @@
 // The options of `bookcast export`, and helpers that its commands share.
 
+import { realpathSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { stationCode } from '../endpoints/record-parameters.ts'
 import { formatsOffered } from '../export/export-plan.ts'
 import {
@@ -25,6 +27,7 @@ import { UsageError } from '../options/usage-error.ts'
 import { refuseOldLayout } from '../lake/old-layout.ts'
 import { STORE_OPTIONS } from '../storage/store-options.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
+import { parsePlace } from '../sync/sync-place.ts'
 import { mustBeDirectory } from './directories.ts'
 
 /** Parts that one process makes at once. */
@@ -141,9 +144,28 @@ function readDate(name: string, options: ParsedOptions): string {
   return dateOption(option) ?? option.text
 }
 
-/** The place of an export. @throws {UsageError} */
-export function openTarget(place: OptionText, options: ParsedOptions): ExportTarget {
+/**
+ * The place of an export.
+ * @param lake what the export is made of, where a command writes parts
+ * @throws {UsageError} also for a directory that is the lake or lies in it
+ */
+export function openTarget(place: OptionText, options: ParsedOptions, lake?: string): ExportTarget {
+  if (lake !== undefined && parsePlace(place.text)?.kind === 'directory') {
+    const below = relative(realPath(lake), realPath(place.text))
+    if (!isAbsolute(below) && below.split(sep)[0] !== '..')
+      throw new UsageError(`${place.origin} must not be the lake or lie in it: engines would read both as one`)
+  }
   return openExportTarget(place.text, { ...readPlace(place, options), region: options.get('region')?.text })
+}
+
+/** An absolute path without symbolic links, as far as it exists. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    const whole = resolve(path)
+    return dirname(whole) === whole ? whole : join(realPath(dirname(whole)), basename(whole))
+  }
 }
 
 /** Threads over the lake of the options. They must be closed. */

@@ -130,7 +130,7 @@ class LakeParts implements PartWork<ExportPlan> {
   }
 
   #targetOf({ target }: ExportPlan) {
-    return openTarget({ text: target, origin: 'the plan' }, this.#options)
+    return openTarget({ text: target, origin: "the plan's --out" }, this.#options, this.#threads.lake)
   }
 }
 

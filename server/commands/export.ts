@@ -132,10 +132,8 @@ export const exportCommand: Command = async ([name = '--help', ...args], io) => 
 
 async function makePlan(options: ParsedOptions, io: CommandIo): Promise<number> {
   const settings = readPlanSettings(options)
-  if (resolve(settings.target.text) === resolve(options.demand('lake').text))
-    throw new UsageError('--out must not be the lake: engines would read both as one')
   // Checks the place and opens no connection.
-  openTarget(settings.target, options).close()
+  openTarget(settings.target, options, options.demand('lake').text).close()
   const place = readStoreOptions(options)
   const threads = await openThreads(options, readConcurrency(options, settings.dataset))
   const store = (await isStoreThere(place)) ? await openSharedStore(place) : null
@@ -183,7 +181,7 @@ async function makePart(options: ParsedOptions, io: CommandIo, path: string): Pr
   const plan = await readPlan(path)
   const index = integerOption(options.demand('index'), 0, PART_INDEX_MAX)
   partAt(plan, index)
-  const target = targetOf(plan, options)
+  const target = targetOf(plan, options, options.demand('lake').text)
   const threads = await openThreads(options, 1)
   try {
     io.stdout.write(`${partText(await runPart(plan, index, { threads, target }, signalOf(io)))}\n`)
@@ -197,7 +195,7 @@ async function makePart(options: ParsedOptions, io: CommandIo, path: string): Pr
 async function run(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
   const plan = await readPlan(path)
   const { parts, estimated_bytes: bytes } = plan
-  const target = targetOf(plan, options)
+  const target = targetOf(plan, options, options.demand('lake').text)
   const threads = await openThreads(options, readConcurrency(options, plan.dataset))
   const progress = new ExportProgress(io.stderr, `exporting ${parts.length} parts`, parts.length, bytes)
   // The first failure stops all parts: most failures (target, lake) concern every part.
@@ -266,8 +264,8 @@ async function described<Value>(target: ExportTarget, work: () => Promise<Value>
   }
 }
 
-function targetOf({ target }: ExportPlan, options: ParsedOptions): ExportTarget {
-  return openTarget({ text: target, origin: 'the plan' }, options)
+function targetOf({ target }: ExportPlan, options: ParsedOptions, lake?: string): ExportTarget {
+  return openTarget({ text: target, origin: "the plan's --out" }, options, lake)
 }
 
 function signalOf({ signal }: CommandIo): AbortSignal {

@@ -129,6 +129,7 @@ test('wrong use of plan is told in one sentence', async (t) => {
     [[...good, '--units', 'metric'], 2, /--units is no option of --dataset lob/],
     [[...good, '--dataset', 'climate'], 2, /--dataset must be one of lob, candles, observations/],
     [[...good, '--out', SAMPLE_LAKE], 2, /--out must not be the lake/],
+    [[...good, '--out', join(SAMPLE_LAKE, 'export')], 2, /--out must not be the lake or lie in it/],
     [[...good, '--out', 's3://UPPER'], 2, /--out takes s3:\/\/bucket\/prefix or a directory/],
     [[...good, '--lake', join(out, 'no')], 1, /--lake: there is no directory/],
     [[...good, '--series', 'KXNOPE'], 1, /no lob of series "KXNOPE"; it has KXHIGHCHI, KXHIGHDEN, KXHIGHNY/],
