@@ -3,10 +3,16 @@
 
 import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import { type BackOff, backOffMs } from '../tasks/back-off.ts'
 import { type PartQueue, RENEW_MS, type TakenJob } from './part-queue.ts'
 
 /** How long an idle worker waits before it looks again, and one that cannot reach the queue. */
 const IDLE_MS = 1_000
+/**
+ * The pause after an error, longer after each further one until a job succeeds: a machine whose disk is full or whose credentials
+ * are wrong must not use up the attempts of every part before the others come to it, nor an outage of the target.
+ */
+const ERROR_PAUSE: BackOff = { firstMs: 1_000, maxMs: 60_000 }
 /** Attempts to note a result while the queue cannot be reached; the part is taken over later, and found done. */
 const NOTE_ATTEMPTS_MAX = 10
 
@@ -29,6 +35,9 @@ export interface WorkerLog {
   /** One line per part that ended, and per error. */
   line(text: string): void
 }
+
+/** `ended` too for a part that was given up. */
+type Outcome = 'ended' | 'failed'
 
 export class PartWorker<Plan> {
   readonly #queue: PartQueue
@@ -55,39 +64,44 @@ export class PartWorker<Plan> {
   }
 
   async #loop(stop: AbortSignal): Promise<void> {
+    let errors = 0
     while (!stop.aborted) {
+      let pauseMs = IDLE_MS
       try {
-        if (await this.#workOnce(stop)) continue
+        const outcome = await this.#workOnce(stop)
+        if (outcome === 'failed') pauseMs = backOffMs(ERROR_PAUSE, (errors += 1))
+        if (outcome === 'ended') {
+          errors = 0
+          continue
+        }
       } catch (error) {
         this.#log.line(`The queue cannot be used: ${textOf(error)}`)
       }
-      await delay(IDLE_MS, undefined, { signal: stop }).catch(() => undefined)
+      await delay(pauseMs, undefined, { signal: stop }).catch(() => undefined)
     }
   }
 
-  /** Takes and ends one job. False when there was none. */
-  async #workOnce(stop: AbortSignal): Promise<boolean> {
+  /** Takes and ends one job. */
+  async #workOnce(stop: AbortSignal): Promise<'none' | Outcome> {
     await this.#listExports()
     for (const id of this.#unfinished) {
       const part = await this.#queue.take(id)
       if (part !== null) {
-        await this.#hold(part, `part ${part.index} of export ${id}`, stop, async (signal) => {
+        return await this.#hold(part, `part ${part.index} of export ${id}`, stop, async (signal) => {
           const plan = await this.#plan(id, part.errors > 0, signal)
           const { rows, bytes } = await this.#work.runPart(plan, part.index, signal)
           return { rows, bytes }
         })
-        return true
       }
       const end = await this.#queue.takeEnd(id)
       if (end !== null) {
-        await this.#hold(end, `manifest of export ${id}`, stop, async (signal) => {
+        return await this.#hold(end, `manifest of export ${id}`, stop, async (signal) => {
           await this.#work.finish(await this.#plan(id, false, signal), signal)
           return {}
         })
-        return true
       }
     }
-    return false
+    return 'none'
   }
 
   /** Lists the unfinished exports again where the list is old. */
@@ -104,7 +118,7 @@ export class PartWorker<Plan> {
     name: string,
     stop: AbortSignal,
     act: (signal: AbortSignal) => Promise<object>,
-  ): Promise<void> {
+  ): Promise<Outcome> {
     const given = new AbortController()
     const signal = AbortSignal.any([stop, given.signal])
     const renew = (): void => {
@@ -125,10 +139,12 @@ export class PartWorker<Plan> {
       else {
         this.#log.line(`${name} failed: ${textOf(error)}`)
         await this.#note(() => this.#queue.fail(job, textOf(error)))
+        return 'failed'
       }
     } finally {
       clearInterval(timer)
     }
+    return 'ended'
   }
 
   async #note(write: () => Promise<void>): Promise<void> {

@@ -98,6 +98,18 @@ test('a part that keeps failing is given up, named with its error, and fails the
   assert.equal(lines.filter((line) => line.endsWith('failed: the disk is full')).length, PART_ERRORS_MAX)
 })
 
+test('a worker that fails every part leaves the parts to another one', async () => {
+  const id = await queue.submit({ name: 'one bad machine' }, 24)
+  const isOver = stateIs(id, 'completed')
+  const bad = new NotedWork(() => {
+    throw new Error('the disk is full')
+  })
+  const good = new NotedWork((_index, signal) => delay(700, undefined, { signal }))
+  await Promise.all([workUntil(bad, isOver, 'bad'), workUntil(good, isOver, 'good')])
+  assert.ok(bad.ran.length > 0)
+  assert.equal((await queue.status(id))?.parts.done, 24)
+})
+
 test('the part of a killed worker is taken over, and one that is renewed is not, however long it takes', async () => {
   const slow = await queue.submit({ name: 'slow' }, 1)
   const killed = await queue.submit({ name: 'killed' }, 1)
