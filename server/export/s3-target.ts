@@ -23,7 +23,8 @@ export class S3Target implements ExportTarget {
   readonly name: string
   readonly checksUploads = true
   readonly #store: S3Store
-  readonly #scratch = join(tmpdir(), 'bookcast-export')
+  /** Of this user: another one may not write in it. */
+  readonly #scratch = join(tmpdir(), `bookcast-export-${process.getuid?.() ?? 0}`)
 
   constructor(options: S3StoreOptions) {
     this.#store = new S3Store(options)
