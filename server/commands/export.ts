@@ -2,7 +2,7 @@
 
 import { isAbsolute, resolve } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
-import { finishExport, verifyExport } from '../export/export-manifest.ts'
+import { finishExport, foreignKeys, verifyExport } from '../export/export-manifest.ts'
 import { type ExportPlan, partAt, readPlan } from '../export/export-plan.ts'
 import type { ExportTarget } from '../export/export-target.ts'
 import { planExport } from '../export/planning.ts'
@@ -235,7 +235,14 @@ async function finish(options: ParsedOptions, io: CommandIo, path: string): Prom
 }
 
 async function finished(plan: ExportPlan, target: ExportTarget, io: CommandIo): Promise<number> {
-  const { parts, rows, bytes } = await described(target, () => finishExport(plan, target, signalOf(io)))
+  const signal = signalOf(io)
+  const manifest = await described(target, () => finishExport(plan, target, signal))
+  const { parts, rows, bytes } = manifest
+  const foreign = await described(target, () => foreignKeys(manifest, target, signal))
+  if (foreign.length > 0)
+    io.stderr.write(
+      `${target.name} also has ${foreign.length} files that are not part of this export, such as ${foreign[0]}: who reads all files reads them too\n`,
+    )
   io.stdout.write(`${target.name}: ${parts.length} parts, ${rows} rows, ${mib(bytes)}\n`)
   return 0
 }

@@ -115,10 +115,22 @@ export async function verifyExport(target: ExportTarget, signal: AbortSignal): P
     else if (found.bytes !== bytes) problems.push(`${key} has ${found.bytes} bytes, not ${bytes}`)
     else if (found.sha256 !== sha256) problems.push(`${key} has SHA-256 ${found.sha256}, not ${sha256}`)
   })
-  const known = new Set([...manifest.parts.map(({ key }) => key), MANIFEST_KEY, SUMS_KEY])
-  for await (const key of target.list(signal))
-    if (!known.has(key) && !key.startsWith(RECORDS_PREFIX)) problems.push(`${key} is not part of this export`)
+  for (const key of await foreignKeys(manifest, target, signal))
+    problems.push(`${key} is not part of this export`)
   return { parts: manifest.parts.length, bytes: manifest.bytes, problems: problems.toSorted() }
+}
+
+/** What lies in the target and is not part of the export: engines that read all of its files read it too. */
+export async function foreignKeys(
+  { parts }: ExportManifest,
+  target: ExportTarget,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const known = new Set([...parts.map(({ key }) => key), MANIFEST_KEY, SUMS_KEY])
+  const foreign: string[] = []
+  for await (const key of target.list(signal))
+    if (!known.has(key) && !key.startsWith(RECORDS_PREFIX)) foreign.push(key)
+  return foreign
 }
 
 function parsed(text: string): ExportManifest | undefined {

@@ -56,6 +56,14 @@ test('plans, runs, goes on, verifies; each part is a line where there is no term
   assert.match(sums, /^(?:[0-9a-f]{64} {2}lob\/.*\n){3}[0-9a-f]{64} {2}manifest\.json\n$/)
 })
 
+test('the parts of an earlier export in the same target are told', async (t) => {
+  const out = await temporaryDirectory(t)
+  const first = await done(['run', await plan(t, out)])
+  assert.doesNotMatch(first.stderr, /not part of this export/)
+  const { stderr } = await done(['run', await plan(t, out, ['--levels', '2'])])
+  assert.match(stderr, /also has 3 files that are not part of this export, such as lob\//)
+})
+
 test('verify names what is missing, damaged or foreign', async (t) => {
   const out = await temporaryDirectory(t)
   await done(['run', await plan(t, out)])
