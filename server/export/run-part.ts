@@ -120,6 +120,10 @@ async function makePart(
   const checkUnchanged = await new SourceFiles(threads.lake).check(part.files)
   const stream = await threads.open(query, { closesAtMs, headOnly: false, signal })
   try {
+    const paths = new Set(part.files.map(({ path }) => path))
+    const added = stream.head.files.find((name) => !paths.has(name))
+    if (added !== undefined)
+      throw new Error(`the lake file ${added} was added since the plan was made; plan again`)
     const digests = await writeFile(scratch, partBytes(stream, query), target, onBytes)
     await checkUnchanged()
     if (stream.rows !== part.rows) throw new Error(`${part.key} has ${stream.rows} rows, not ${part.rows}`)

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { cp, readFile } from 'node:fs/promises'
+import { cp, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { pino } from 'pino'
@@ -135,6 +135,21 @@ test('the rows of an export are those of the answers for the same dates', async 
       const { first_ts, last_ts } = made[0]!.manifest.parts[0]!
       assert.ok(first_ts !== null && last_ts !== null && first_ts < last_ts && first_ts >= range.from)
     }
+  })
+
+  await t.test('a month before that came into the lake since the plan is named, as aggregates read it', async () => {
+    const { threads } = world
+    const month = join(threads.lake, 'candles', 'series=KXHIGHNY', 'month=2026-06')
+    await rename(month, `${month}-away`)
+    const plan = await planned(threads, {
+      dataset: 'candles',
+      scopes: ['KXHIGHNY'],
+      range: { from: '2026-07-01', to: '2026-07-02' },
+      parameters: { interval: '1', aggregate: '60', format: 'csv' },
+      target: await temporaryDirectory(t),
+    })
+    await rename(`${month}-away`, month)
+    await assert.rejects(exported(threads, plan), /month=2026-06\/candles.parquet was added since the plan/)
   })
 
   await t.test(
