@@ -48,6 +48,34 @@ export function lobFileOfKey(
   return series === undefined || !isSeriesName(series) ? undefined : { source, series, date }
 }
 
+const TRADES_FILE_NAME = 'trades.parquet'
+
+/** The directory that holds a source's trades, one directory a series. */
+export function tradesSourceDirectory(lake: string, source: LobSource): string {
+  return join(lake, 'trades', `source=${source}`)
+}
+
+/** The key of the trades file of one series and UTC date: its path below the lake, with forward slashes. */
+export function tradesKey(source: LobSource, series: string, date: string): string {
+  return `trades/source=${source}/series=${series}/date=${date}/${TRADES_FILE_NAME}`
+}
+
+/** What a trades file's key names; `undefined` for any other key. */
+export function tradesFileOfKey(key: string): ReturnType<typeof lobFileOfKey> {
+  const [root, sourcePart, seriesPart, datePart, name, ...rest] = key.split('/')
+  if (root !== 'trades' || name !== TRADES_FILE_NAME || rest.length > 0) return undefined
+  const source = lobSources().find((known) => sourcePart === `source=${known}`)
+  const series = /^series=(.+)$/.exec(seriesPart ?? '')?.[1]
+  const date = dateOfDirectoryName(datePart ?? '')
+  if (source === undefined || series === undefined || date === undefined) return undefined
+  return isSeriesName(series) ? { source, series, date } : undefined
+}
+
+/** What the key of a file that is derived from raw segments names: an order-book file, or a trades file. */
+export function derivedFileOfKey(key: string): ReturnType<typeof lobFileOfKey> {
+  return lobFileOfKey(key) ?? tradesFileOfKey(key)
+}
+
 /** The directory that holds a source's raw segments, one directory a date. */
 export function rawSourceDirectory(lake: string, source: LobSource): string {
   return join(lake, 'raw', `source=${source}`)

@@ -18,6 +18,7 @@ const FLOORS = [
   ['server/feed', 'server/storage', 'server/upstream', 'workers/lake', 'workers/output'],
   ['server/exchanges'],
   ['server/raw'],
+  ['server/trades'],
   ['server/fold'],
   ['server/import'],
   ['workers/lob', 'workers/records', 'workers'],

@@ -59,6 +59,8 @@ export function importSummary(result: ImportResult, settings: SummarySettings, e
     ...remark(tally.repeats, 'repeated message', 'counted once'),
     ...remark(tally.correctedTimes, 'message', 'with a wrong time, corrected by the messages around it'),
     ...remark(tally.negativeLevels, 'delta', 'below zero: the book is unknown until its next snapshot'),
+    ...remark(tally.badTrades, 'trade', 'that cannot be read: left out of the trades file'),
+    ...remark(tally.roundedPrices, 'trade', 'with a price finer than 1/10000 dollar, rounded'),
     ...lateLine(result.days),
     ...knownLines(result.days),
     ...adviceLines(result, settings),

@@ -1,10 +1,16 @@
-// `bookcast prune`: lists order-book files and raw segments of old dates, and removes them with --apply. It leaves records alone:
+// `bookcast prune`: lists order-book files, trades files and raw segments of old dates, and removes them with --apply. It leaves records alone:
 // the relational store depends on their files.
 
 import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
-import { dateOfDirectoryName, lobKey, lobSourceDirectory } from '../../shared/lake-layout.ts'
+import {
+  dateOfDirectoryName,
+  lobKey,
+  lobSourceDirectory,
+  tradesFileOfKey,
+  tradesSourceDirectory,
+} from '../../shared/lake-layout.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, type SeriesPlace, withSeries } from '../fold/series-lock.ts'
@@ -32,7 +38,7 @@ const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'before',
     placeholder: '<date>',
-    description: 'remove order-book files of earlier dates (YYYY-MM-DD), at least two days ago',
+    description: 'remove order-book and trades files of earlier dates (YYYY-MM-DD), at least two days ago',
     env: 'BOOKCAST_PRUNE_BEFORE',
   },
   {
@@ -66,10 +72,10 @@ const HELP = `Usage: bookcast prune --lake <dir> [--before <date>] [--keep-raw <
 Lists what is older than the given age; with --apply, removes it. At least one of --before and --keep-raw is required. It leaves
 candles and observations alone.
 
---before removes order-book files from this lake only. A lake that pulls (sync --from, serve --sync-from) would fetch the files
+--before removes order-book and trades files from this lake only. A lake that pulls (sync --from, serve --sync-from) would fetch the files
 again: prune the lake that pushes.
 
---keep-raw removes raw segments and keeps the order-book files derived from them. The date is sealed: nothing can be added to
+--keep-raw removes raw segments and keeps the files derived from them. The date is sealed: nothing can be added to
 it, and the next push also removes the segments from object storage. Other collectors remove them with their next push. No
 sync brings them back. A date with segments that are not folded yet stays: run \`bookcast rebuild\` first.
 
@@ -97,7 +103,9 @@ export const pruneCommand: Command = async (args, { env, stdout, stderr, signal 
   try {
     await mustBeDirectory(options.demand('lake'))
     await refuseOldLayout(lake)
-    for await (const { key, series, source } of before === undefined ? [] : filesBefore(lake, before)) {
+    for await (const { key, series, source } of before === undefined
+      ? []
+      : derivedFilesBefore(lake, before)) {
       signal?.throwIfAborted()
       const path = join(lake, key)
       const take = async (): Promise<string | undefined> => {
@@ -189,6 +197,24 @@ async function* filesBefore(lake: string, before: string): AsyncGenerator<OldFil
         const key = lobKey(source, series, date)
         if ((await stat(join(lake, key)).catch(noneThere)) !== undefined) yield { key, source, series }
       }
+    }
+  }
+}
+
+async function* derivedFilesBefore(lake: string, before: string): AsyncGenerator<OldFile, void, void> {
+  yield* filesBefore(lake, before)
+  yield* tradesBefore(lake, before)
+}
+
+/** The trades files of earlier dates. */
+async function* tradesBefore(lake: string, before: string): AsyncGenerator<OldFile, void, void> {
+  for (const source of lobSources()) {
+    for (const name of await readdir(tradesSourceDirectory(lake, source), { recursive: true }).catch(
+      () => [],
+    )) {
+      const key = `trades/source=${source}/${name.split(sep).join('/')}`
+      const file = tradesFileOfKey(key)
+      if (file !== undefined && file.date < before) yield { key, source, series: file.series }
     }
   }
 }

@@ -5,6 +5,7 @@
 import type { FeedLane, LaneLog } from '../feed/feed-lane.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
 import type { Frame } from '../feed/frame.ts'
+import type { TradeMessage } from '../feed/trade-message.ts'
 import type { MarketDirectory } from '../feed/market-directory.ts'
 import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
 import type { UpstreamHttp } from '../upstream/upstream-http.ts'
@@ -20,6 +21,16 @@ export interface ExchangeFeed {
   readonly lanesMax: number
   readonly marketsPerLaneMax: number
   makeLane(log: LaneLog): FeedLane
+}
+
+/** Both throw BadLineError for a trade that is not what it promises. */
+export interface TradeReader {
+  /** What the text of every frame with a trade contains. */
+  readonly mark: string
+  /** The trade that a frame states; `undefined` for any other frame. */
+  ofFrame(frame: Frame): TradeMessage | undefined
+  /** The trade of a row that REST gives. */
+  ofRow(row: Frame): TradeMessage
 }
 
 export interface Exchange<Recording extends ExchangeRecording = ExchangeRecording> {
@@ -38,6 +49,8 @@ export interface Exchange<Recording extends ExchangeRecording = ExchangeRecordin
   readonly timeKeys?: readonly string[]
   /** Throws BadLineError where the frame is not what its type promises. */
   readFrame(frame: Frame): FeedMessage
+  /** How its trades are read. Absent where they are not kept. */
+  readonly trades?: TradeReader
   /** Whether messages have numbers, in which a missing one shows. */
   readonly isNumbered: boolean
   /** Whether asks are given as bids of the `no` leg, unless the subscription asks for prices of the yes leg. */

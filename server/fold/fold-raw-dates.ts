@@ -20,6 +20,8 @@ import type { MergeLock } from './series-lock.ts'
 import { manifestPath, manifestText, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { isSealed } from '../raw/date-removal.ts'
 import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
+import { foldTrades, publishTrades, settleTrades } from '../trades/trades-fold.ts'
+import type { StagedTrades } from '../trades/trades-fold.ts'
 import type { DecodedSegments } from './decoded-lines.ts'
 import { FoldTally } from './fold-tally.ts'
 import { digestOf, hasFoldState, stageFoldState } from './fold-state.ts'
@@ -111,6 +113,8 @@ class RawFold {
   readonly #series = new Set<string>()
   /** States and manifests that wait for publication. */
   readonly #notes: { readonly temporary: string; readonly path: string }[] = []
+  /** Trades files that wait for publication. */
+  readonly #trades: StagedTrades[] = []
   readonly #lost = new AbortController()
 
   constructor(options: FoldRawOptions) {
@@ -173,6 +177,7 @@ class RawFold {
     })
     try {
       const folded = await fold.fold(dates)
+      if (this.#options.isDryRun !== true) await this.#foldTrades(folded, names, stop)
       return await this.#publish(folded)
     } catch (error) {
       if (this.#published.length > 0) throw new PublishedInPartError(this.#published, error)
@@ -182,6 +187,7 @@ class RawFold {
     } finally {
       for (const writer of fold.writers) await writer.discard()
       for (const { temporary } of this.#notes) await rm(temporary, { force: true })
+      await settleTrades(lake, this.#trades)
       await rm(fold.spillDirectory, { recursive: true, force: true })
       for (const series of this.#series)
         await removeWhileEmpty(lobSeriesDirectory(lake, source, series), join(lake, 'lob'))
@@ -205,6 +211,29 @@ class RawFold {
     for (const date of utcDatesBetween(start, addDays(last, NEIGHBOURS_MAX)))
       names.set(date, await segmentsOf(lake, source, date, rules?.get(date)))
     return names
+  }
+
+  async #foldTrades(
+    folded: readonly FoldedDate[],
+    names: ReadonlyMap<string, readonly string[]>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { lake, source, tally = new FoldTally() } = this.#options
+    await foldTrades(
+      folded.map(({ date }) => date),
+      {
+        lake,
+        source,
+        segmentsOf: (date) => names.get(date) ?? [],
+        isSealed: async (date) => {
+          const manifest = await readManifest(lake, source, date)
+          return manifest !== undefined && isSealed(manifest)
+        },
+        signal,
+      },
+      tally,
+      (file) => this.#trades.push(file),
+    )
   }
 
   /** Locks the series until the end, in the order of their names. */
@@ -234,6 +263,7 @@ class RawFold {
     this.#lost.signal.throwIfAborted()
     if (!isDryRun) {
       publishFiles(files, written, (path) => this.#published.push(relative(lake, path)))
+      publishTrades(this.#trades)
       const staged = this.#notes.splice(0)
       for (const [index, { temporary, path }] of staged.entries()) {
         try {

@@ -29,6 +29,9 @@ export class FoldTally {
   readonly missing = { numbers: 0, holes: 0 }
   /** Deltas that would have taken a level below zero. */
   negativeLevels = 0
+  /** Messages of trades that cannot be read, and prices of trades finer than 1/10000 dollar. */
+  badTrades = 0
+  roundedPrices = 0
   readonly gaps = new Map<GapCause, number>()
   /** Messages without a book event, by type. */
   readonly skippedTypes = new Map<string, number>()

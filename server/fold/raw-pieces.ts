@@ -77,7 +77,7 @@ export class RawPieces implements RawDates {
     await setImmediate()
     onSegment?.(date, facts)
     const { reading, hasOverlap } = header
-    if (reading === undefined) return undefined
+    if (reading === undefined || lines.length === 0) return undefined
     const { series, sequence, useYesPrice } = reading
     if (series !== undefined)
       for (const { messages } of lines)
@@ -112,6 +112,7 @@ export class RawPieces implements RawDates {
           for (const [id, series] of line.series) this.#series.set(id, series)
           continue
         }
+        if (line.kind === 'rest') continue
         const read = reader.read(line)
         if (connection === undefined) lines.push(read)
         else ofConnection(own, connection).set(n!, read)
@@ -155,7 +156,7 @@ export class LineReading {
     this.#path = path
   }
 
-  read(line: Exclude<SegmentLine, { readonly kind: 'header' | 'series' }>): Line {
+  read(line: Exclude<SegmentLine, { readonly kind: 'header' | 'series' | 'rest' }>): Line {
     const { recvTs, n } = line
     switch (line.kind) {
       case 'frames': {

@@ -20,6 +20,7 @@ import {
   framesText,
   headerText,
   messageText,
+  restText,
   rowText,
   seriesText,
 } from '../raw/segment-lines.ts'
@@ -97,8 +98,8 @@ export class LineFiling {
       text: textOf(line, place),
       recvTs,
       recorder: recorderOf(line),
-      ms: NaN,
-      recvMs: msOf(recvTs),
+      ms: line.kind === 'rest' ? msOf(this.#exchange.trades?.ofRow(line.row).ts) : NaN,
+      recvMs: line.kind === 'rest' ? NaN : msOf(recvTs),
       bookMs: NaN,
       hasContent: line.kind !== 'skipped',
       read: isLone ? lineOf(recvTs, line.text, false, [HEARTBEAT]) : undefined,
@@ -213,6 +214,7 @@ function textOf(line: Exclude<SegmentLine, FramesLine>, place: ConnectionPlace |
   if (line.kind === 'text') return messageText(line.recvTs, line.text, place)
   if (line.kind === 'event') return eventText(line.recvTs, line.event, place)
   if (line.kind === 'series') return seriesText(line.recvTs, line.series)
+  if (line.kind === 'rest') return restText(line.recvTs, line.request, line.row)
   if (line.kind === 'row') return rowText(line.recvTs!, line.row, place!)
   return line.kind === 'header' ? headerText(line.header) : SKIPPED_TEXT
 }

@@ -8,7 +8,7 @@ import { parseRecordedLine } from './recorded-message.ts'
 
 /** The beginning of a line that only a segment can have. Frames without a connection are read like those of any recording. */
 const SEGMENT_LINE =
-  /^\s*\{\s*(?:"recv_ts"\s*:\s*"\d{1,19}"\s*,\s*)?"(?:segment"\s*:\s*\d|skipped"\s*:\s*1\s*\}|connection"\s*:\s*"[^"\\]*"\s*,\s*"n"\s*:\s*\d|event"\s*:\s*"(?:series|open|close|alive|lost)")/
+  /^\s*\{\s*(?:"recv_ts"\s*:\s*"\d{1,19}"\s*,\s*)?"(?:segment"\s*:\s*\d|skipped"\s*:\s*1\s*\}|connection"\s*:\s*"[^"\\]*"\s*,\s*"n"\s*:\s*\d|rest"\s*:\s*"|event"\s*:\s*"(?:series|open|close|alive|lost)")/
 
 /** Parses a line that is not empty. Throws BadLineError. */
 export function parseInputLine(text: string, ownTimeKeys: ReadonlySet<string>): SegmentLine {

@@ -10,6 +10,7 @@
 //   {"recv_ts":…,"connection":"host1/1783015200000/0/1","n":17,"frame":{…}}    lines of a recorder number each connection
 //   {"recv_ts":…,"connection":…,"n":0,"event":"open"}    what happened to the connection: open, close, alive, lost
 //   {"recv_ts":…,"event":"series","series":{"<market id>":"<series>"}}    the series of markets, which frames do not state
+//   {"recv_ts":"…","rest":"/markets/trades?ticker=…","frame":{…}}    a row of a trade that REST gave; only server/trades/ reads it
 //   {"recv_ts":…,"connection":…,"n":3,"row":["<market id>",<event>,<side>,<price>,<qty>,"<seq>","<received, ns>"]}
 //       a row of an order-book file (lob.v1) that has no raw segments (server/fold/kept-rows.ts); `recv_ts` is its `ts`
 
@@ -106,6 +107,15 @@ export interface RowLine extends LinePlace {
   readonly row: KeptRow
 }
 
+/** A row of a REST response. */
+export interface RestLine extends LinePlace {
+  readonly kind: 'rest'
+  readonly recvTs: bigint
+  /** Path and query of the request. */
+  readonly request: string
+  readonly row: Frame
+}
+
 export interface SkippedLine extends LinePlace {
   readonly kind: 'skipped'
 }
@@ -116,7 +126,15 @@ export interface HeaderLine extends LinePlace {
 }
 
 /** One line of a segment. */
-export type SegmentLine = HeaderLine | FramesLine | TextLine | EventLine | SeriesLine | RowLine | SkippedLine
+export type SegmentLine =
+  | HeaderLine
+  | FramesLine
+  | TextLine
+  | EventLine
+  | SeriesLine
+  | RowLine
+  | RestLine
+  | SkippedLine
 
 /** A line that is not a segment's. The message states the reason, without the file's name. */
 export class SegmentLineError extends Error {
@@ -170,6 +188,11 @@ export function seriesText(recvTs: bigint, series: ReadonlyMap<string, string>):
 export function rowText(ts: bigint, row: KeptRow, place: ConnectionPlace): string {
   const { marketId, event, side, price, qty, seq, recvTs } = row
   return `${headOf(ts, place)}"row":${JSON.stringify([marketId, event, side, price, qty, String(seq), String(recvTs)])}}`
+}
+
+/** The text of a line with a row that the REST request gave at `recvTs`. */
+export function restText(recvTs: bigint, request: string, row: Frame): string {
+  return `${headOf(recvTs, undefined)}"rest":${JSON.stringify(request)},"frame":${JSON.stringify(row)}}`
 }
 
 function headOf(recvTs: bigint | undefined, place: ConnectionPlace | undefined): string {
@@ -253,14 +276,16 @@ function lineOf(value: unknown): SegmentLine {
   if (!isFrame(value)) throw new SegmentLineError('a line is no JSON object')
   if (value['segment'] !== undefined) return headerLine(value)
   const place = placeOf(value)
-  const { frame, frames, text, event, skipped } = value
+  const { frame, frames, text, event, skipped, rest } = value
+  const { recvTs } = place
+  if (recvTs !== undefined && typeof rest === 'string' && isFrame(frame))
+    return { ...place, kind: 'rest', recvTs, request: rest, row: frame }
   if (isFrame(frame))
     return { ...place, kind: 'frames', frames: [frame], isList: false, text: JSON.stringify(frame) }
   if (frames !== undefined) {
     return { ...place, kind: 'frames', frames: framesOf(frames), isList: true, text: JSON.stringify(frames) }
   }
   if (typeof text === 'string') return { ...place, kind: 'text', text }
-  const { recvTs } = place
   if (recvTs !== undefined && event === 'series' && isFrame(value['series'])) {
     return { ...place, kind: 'series', recvTs, series: seriesOf(value['series']) }
   }

@@ -23,6 +23,7 @@ import { checkpointPath, readCheckpoint, writeCheckpoint } from './checkpoint.ts
 import type { ConsolidationState, StatedSeries } from './checkpoint.ts'
 import { LiveDate } from './live-date.ts'
 import type { LiveDateState } from './live-date.ts'
+import { LiveTrades } from './live-trades.ts'
 import { LiveSeries } from './live-series.ts'
 import type { LiveSeriesOptions, LiveSeriesState } from './live-series.ts'
 import { OwnLines } from './own-lines.ts'
@@ -89,6 +90,7 @@ export class Consolidation {
   readonly #reader: WalReader
   readonly #lines: OwnLines
   readonly #raw: RawHours
+  readonly #trades: LiveTrades
   readonly #connections: OwnConnections
   readonly #dates = new Map<string, LiveDate>()
   readonly #series = new Map<string, LiveSeries>()
@@ -137,12 +139,17 @@ export class Consolidation {
     for (const date of state.partialDates) this.#shared.add(date)
     this.#reader = new WalReader(this.#directory, state.position)
     this.#lines = new OwnLines(source, recorder, state.counts)
+    this.#trades = new LiveTrades(lake, source, onWarning)
     this.#raw = new RawHours({
       lake,
       source,
       recorder,
       isShared: (date) => this.#shared.has(date),
       onDate: (date) => this.#keepOldFiles(date),
+      onSealed: async (hour) => {
+        if (hour + 1 === this.#hour && !this.#shared.has(utcDateOf(hour * MS_PER_HOUR)))
+          await this.#trades.publish(hour)
+      },
       onWarning,
     })
     this.#logEnd = logEnd

@@ -30,6 +30,8 @@ export interface RawHoursOptions {
   readonly isShared: (date: string) => boolean
   /** Called before a segment of a date is written. */
   readonly onDate: (date: string) => Promise<void>
+  /** Called when a closed hour (since the epoch) is one segment, under the lock of the source. */
+  readonly onSealed: (hour: number) => Promise<void>
   readonly onWarning: (text: string) => void
 }
 
@@ -213,7 +215,11 @@ export class RawHours {
   /** Seals under the source's lock, so that no fold reads the slices meanwhile. False if some slices are not folded yet. */
   async #sealAlone(hour: number): Promise<boolean> {
     const { lake, source } = this.#options
-    return await withSource({ lake, source }, { waitMs: 0 }, (lost) => this.#sealHour(hour, lost))
+    return await withSource({ lake, source }, { waitMs: 0 }, async (lost) => {
+      const isSealed = await this.#sealHour(hour, lost)
+      if (isSealed) await this.#options.onSealed(hour)
+      return isSealed
+    })
   }
 
   async #sealHour(hour: number, lost: AbortSignal): Promise<boolean> {

@@ -11,9 +11,10 @@
 
 import { readdir } from 'node:fs/promises'
 import {
-  lobFileOfKey,
+  derivedFileOfKey,
   lobKey,
   lobSourceDirectory,
+  tradesKey,
   RAW_MANIFEST_NAME,
   rawFileOfKey,
   rawKey,
@@ -25,6 +26,7 @@ import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { DamagedManifestError, parseManifest, standsAbove, unionOfSegments } from '../raw/date-manifest.ts'
 import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
 import { listAll, type ListedObject, type ObjectStore, RAW_PREFIX, readTail } from './object-store.ts'
+import { seriesWithTrades } from '../trades/trades-fold.ts'
 import { SyncConflict } from './sync-report.ts'
 import { damagedObject, type Transfers } from './transfers.ts'
 
@@ -50,7 +52,7 @@ export class DateSide {
   }
 
   get files(): readonly string[] {
-    return [...this.objects.keys()].filter((key) => lobFileOfKey(key) !== undefined)
+    return [...this.objects.keys()].filter((key) => derivedFileOfKey(key) !== undefined)
   }
 
   /** Names of the segments that the manifest lists. */
@@ -139,6 +141,8 @@ export class RawDate {
       ...this.remote.files,
       ...series.map((name) => lobKey(source, name, date)),
     ])
+    for (const series of await seriesWithTrades(lake, source, date))
+      files.add(tradesKey(source, series, date))
     this.local.objects.clear()
     this.remote.objects.clear()
     for (const [side, store] of [
@@ -181,7 +185,7 @@ export class DateSplit {
     }
     for (const [side, objects] of sides)
       for (const object of objects.values())
-        if (lobFileOfKey(object.key) !== undefined)
+        if (derivedFileOfKey(object.key) !== undefined)
           this.dateOf(object.key)?.[side].objects.set(object.key, object)
   }
 
@@ -201,9 +205,9 @@ export class DateSplit {
   }
 }
 
-/** Source and date that an order-book file or an object of the raw folder belongs to; empty for others. */
+/** Source and date that a derived file or an object of the raw folder belongs to; empty for others. */
 function dateIdOfKey(key: string): string {
-  const place = lobFileOfKey(key) ?? placeOfRawKey(key)
+  const place = derivedFileOfKey(key) ?? placeOfRawKey(key)
   return place === undefined ? '' : `${place.source} ${place.date}`
 }
 

@@ -47,6 +47,7 @@ function hoursOf(lake: string, warnings: string[]): RawHours {
     recorder: RECORDER,
     isShared: () => false,
     onDate: async () => {},
+    onSealed: async () => {},
     onWarning,
   })
 }

@@ -16,6 +16,8 @@ interface Session {
   sid: number
   seq: number
   readonly tickers: Set<string>
+  /** The subscription to trades. */
+  readonly trades: { sid: number | undefined; seq: number; readonly tickers: Set<string> }
 }
 
 interface Command {
@@ -222,7 +224,13 @@ export class LocalKalshi {
   }
 
   #open(socket: WebSocket): void {
-    const session: Session = { socket, sid: 0, seq: 0, tickers: new Set() }
+    const session: Session = {
+      socket,
+      sid: 0,
+      seq: 0,
+      tickers: new Set(),
+      trades: { sid: undefined, seq: 0, tickers: new Set() },
+    }
     this.#sessions.add(session)
     socket.on('close', () => {
       this.#sessions.delete(session)
@@ -241,6 +249,13 @@ export class LocalKalshi {
     const { id, cmd, params } = command
     if (params.channels?.includes('market_lifecycle_v2') === true) {
       this.#subscribeLifecycles(session, id)
+      return
+    }
+    if (
+      params.channels?.includes('trade') === true ||
+      (params.sid !== undefined && params.sid === session.trades.sid)
+    ) {
+      this.#followTrades(session, command)
       return
     }
     this.commands.push(command)
@@ -276,6 +291,40 @@ export class LocalKalshi {
       const msg = { event_type: event, market_ticker: ticker }
       session.socket.send(JSON.stringify({ type: 'market_lifecycle_v2', sid, seq: 1, msg }))
     }
+  }
+
+  isTradeFollowed(ticker: string): boolean {
+    return [...this.#sessions].some(({ trades }) => trades.tickers.has(ticker))
+  }
+
+  /** A trade of the market, with numbers of its own; `isLost` leaves a hole in them. */
+  trade(ticker: string, id: string, isLost = false): void {
+    for (const { socket, trades } of this.#sessions) {
+      if (trades.sid === undefined || !trades.tickers.has(ticker)) continue
+      const [sid, seq] = [trades.sid, ++trades.seq]
+      const price = {
+        yes_price_dollars: '0.4650',
+        count_fp: '12.50',
+        taker_book_side: 'ask',
+        is_block_trade: false,
+      }
+      const msg = { trade_id: id, market_ticker: ticker, ...price, ts_ms: Date.now() }
+      if (!isLost) socket.send(JSON.stringify({ type: 'trade', sid, seq, msg }))
+    }
+  }
+
+  #followTrades({ socket, trades }: Session, { id, cmd, params }: Command): void {
+    for (const ticker of params.market_tickers) {
+      if (params.action === 'delete_markets') trades.tickers.delete(ticker)
+      else trades.tickers.add(ticker)
+    }
+    if (cmd === 'subscribe') trades.sid = 2_000_000
+    const [sid, msg] = [trades.sid, { channel: 'trade', sid: trades.sid }]
+    socket.send(
+      JSON.stringify(
+        cmd === 'subscribe' ? { id, type: 'subscribed', msg } : { id, sid, type: 'ok', msg: {} },
+      ),
+    )
   }
 
   #subscribeLifecycles(session: Session, id: number): void {

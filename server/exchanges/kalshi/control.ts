@@ -1,5 +1,5 @@
-// What the connection itself has to know of a Kalshi message: its number, and answers and errors. Deltas come by the
-// thousand a second and are not parsed for it: their head says all.
+// What the connection itself has to know of a Kalshi message: its number, and answers and errors. Deltas and trades
+// come by the thousand a second and are not parsed for it: their head says all.
 
 import { isFrame } from '../../feed/frame.ts'
 
@@ -15,15 +15,15 @@ export interface KalshiControl {
 }
 
 const HEAD_BYTES = 96
-const DELTA = { type: 'orderbook_delta', id: undefined, code: undefined, text: '' }
-const DELTA_HEAD = /^\{"type":"orderbook_delta","sid":(\d{1,15}),"seq":(\d{1,15}),"msg":/
+const NUMBERED = { id: undefined, code: undefined, text: '' }
+const NUMBERED_HEAD = /^\{"type":"(orderbook_delta|trade)","sid":(\d{1,15}),"seq":(\d{1,15}),"msg":/
 
 /** `undefined` for what is no JSON object: the decoder will say so. */
 export function readKalshiControl(data: Buffer): KalshiControl | undefined {
-  const head = DELTA_HEAD.exec(data.toString('latin1', 0, Math.min(HEAD_BYTES, data.length)))
+  const head = NUMBERED_HEAD.exec(data.toString('latin1', 0, Math.min(HEAD_BYTES, data.length)))
   if (head !== null) {
-    const [, sid, seq] = head
-    return { ...DELTA, sid: Number(sid), seq: Number(seq) }
+    const [, type = '', sid, seq] = head
+    return { ...NUMBERED, type, sid: Number(sid), seq: Number(seq) }
   }
   let frame: unknown
   try {

@@ -11,11 +11,13 @@ import {
 import type { KalshiRecording } from './configuration.ts'
 import { isTypicalKalshiFrame, readKalshiFrame } from './frame.ts'
 import { publicPartOfKalshi } from './public-frames.ts'
+import { KALSHI_TRADES } from './trade.ts'
 
 export const KALSHI: Exchange<KalshiRecording> = {
   isTypical: isTypicalKalshiFrame,
   publicPart: publicPartOfKalshi,
   readFrame: readKalshiFrame,
+  trades: KALSHI_TRADES,
   isNumbered: true,
   hasNoLeg: true,
   disconnectLine: '{"type":"disconnect","ts":…}',

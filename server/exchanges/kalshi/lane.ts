@@ -15,6 +15,7 @@ import { readKalshiControl } from './control.ts'
 import type { KalshiControl } from './control.ts'
 import { LifecycleSubscription } from './lifecycle-subscription.ts'
 import { RefusedMarkets } from './refused-markets.ts'
+import { TradeSubscription } from './trade-subscription.ts'
 
 export interface KalshiLaneOptions {
   readonly url: string
@@ -44,6 +45,7 @@ export class KalshiLane implements FeedLane {
   readonly #subscribed = new Set<string>()
   readonly #refused: RefusedMarkets
   readonly #lifecycles: LifecycleSubscription
+  readonly #trades: TradeSubscription
   /** Tickers asked for together; a refused group is asked for again in halves. */
   #groups: string[][] = []
   readonly #broken = new Set<string>()
@@ -62,6 +64,7 @@ export class KalshiLane implements FeedLane {
     const { url, credentials, log } = options
     this.#refused = new RefusedMarkets(log)
     this.#lifecycles = new LifecycleSubscription(log)
+    this.#trades = new TradeSubscription((text) => log.trouble(text))
     this.#connection = new FeedConnection({
       url,
       headers: () => kalshiHeaders(credentials, 'GET', url, Date.now()),
@@ -109,6 +112,7 @@ export class KalshiLane implements FeedLane {
   #reset(): void {
     this.#subscribed.clear()
     this.#lifecycles.reset()
+    this.#trades.reset()
     this.#endSubscription()
     clearTimeout(this.#resubscribeTimer)
     this.#resubscribeTimer = undefined
@@ -128,6 +132,10 @@ export class KalshiLane implements FeedLane {
   #receive(data: Buffer): void {
     const control = readKalshiControl(data)
     if (control !== undefined && this.#lifecycles.take(control)) return
+    if (control !== undefined && this.#trades.take(control)) {
+      this.#followTrades()
+      return
+    }
     this.#options.log.frame(data)
     if (control === undefined) return
     if (control.seq !== undefined && control.sid === this.#sid) this.#checkSequence(control.seq)
@@ -180,6 +188,13 @@ export class KalshiLane implements FeedLane {
     if (action === 'subscribe' && !this.#lifecycles.isAskedFor)
       this.#connection.send(this.#lifecycles.command(this.#nextId++))
     this.#finishCommand()
+    this.#followTrades()
+  }
+
+  /** Brings the subscription to trades to the markets whose books are recorded. */
+  #followTrades(): void {
+    const command = this.#trades.next(this.#subscribed, this.#wanted, () => this.#nextId++)
+    if (command !== undefined) this.#connection.send(command)
   }
 
   #finishCommand(): void {

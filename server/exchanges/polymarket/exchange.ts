@@ -9,12 +9,14 @@ import {
 import type { PolymarketRecording } from './configuration.ts'
 import { isTypicalPolymarketFrame, isUntypedPolymarketFrame, readPolymarketFrame } from './frame.ts'
 import { publicPartOfPolymarket } from './public-frames.ts'
+import { POLYMARKET_TRADES } from './trade.ts'
 
 export const POLYMARKET: Exchange<PolymarketRecording> = {
   isTypical: isTypicalPolymarketFrame,
   isUntyped: isUntypedPolymarketFrame,
   publicPart: publicPartOfPolymarket,
   readFrame: readPolymarketFrame,
+  trades: POLYMARKET_TRADES,
   isNumbered: false,
   hasNoLeg: false,
   disconnectLine: '{"event_type":"disconnect","timestamp":…}',

@@ -1,0 +1,87 @@
+// The subscription to the trades of the followed markets, beside that to their books: an own subscription with own numbers, so that
+// a gap in it says nothing about the books. Its commands and their answers are no part of the recording; its trades are.
+
+import type { KalshiControl } from './control.ts'
+
+const CHANNEL = 'trade'
+/** Tickers in one command. */
+const COMMAND_TICKERS_MAX = 500
+
+interface Command {
+  readonly id: number
+  readonly action: 'subscribe' | 'add_markets' | 'delete_markets'
+  readonly tickers: readonly string[]
+}
+
+export class TradeSubscription {
+  readonly #trouble: (text: string) => void
+  readonly #subscribed = new Set<string>()
+  #sid: number | undefined
+  #command: Command | undefined
+  /** The exchange refuses the channel: this connection records no trades. */
+  #isRefused = false
+
+  constructor(trouble: (text: string) => void) {
+    this.#trouble = trouble
+  }
+
+  /** The connection has ended. */
+  reset(): void {
+    this.#subscribed.clear()
+    this.#sid = undefined
+    this.#command = undefined
+    this.#isRefused = false
+  }
+
+  /**
+   * The next command that is due; undefined if there is none. It adds markets of `books`, whose books are recorded, and removes
+   * those that are not `wanted` any more.
+   */
+  next(books: ReadonlySet<string>, wanted: ReadonlySet<string>, nextId: () => number): string | undefined {
+    if (this.#command !== undefined || this.#isRefused) return undefined
+    const added = missing(books, this.#subscribed)
+    const removed = added.length > 0 ? [] : missing(this.#subscribed, wanted)
+    const tickers = added.length > 0 ? added : removed
+    if (tickers.length === 0) return undefined
+    const action = this.#sid === undefined ? 'subscribe' : added.length > 0 ? 'add_markets' : 'delete_markets'
+    this.#command = { id: nextId(), action, tickers }
+    const params =
+      action === 'subscribe'
+        ? { channels: [CHANNEL], market_tickers: tickers }
+        : { sid: this.#sid, action, market_tickers: tickers }
+    const cmd = action === 'subscribe' ? 'subscribe' : 'update_subscription'
+    return JSON.stringify({ id: this.#command.id, cmd, params })
+  }
+
+  /** True for the answer to a command, and for the end of the subscription. */
+  take({ type, id, sid, code, text }: KalshiControl): boolean {
+    const command = this.#command
+    if (command === undefined || id !== command.id) {
+      if (type !== 'unsubscribed' || sid === undefined || sid !== this.#sid) return false
+      this.reset()
+      return true
+    }
+    this.#command = undefined
+    if (type === 'error') {
+      this.#isRefused = true
+      this.#trouble(`trades are not recorded: error ${code}: ${text}`)
+      return true
+    }
+    if (type === 'subscribed') this.#sid = sid
+    for (const ticker of command.tickers) {
+      if (command.action === 'delete_markets') this.#subscribed.delete(ticker)
+      else this.#subscribed.add(ticker)
+    }
+    return true
+  }
+}
+
+function missing(wanted: ReadonlySet<string>, present: ReadonlySet<string>): string[] {
+  const tickers: string[] = []
+  for (const ticker of wanted) {
+    if (present.has(ticker)) continue
+    tickers.push(ticker)
+    if (tickers.length === COMMAND_TICKERS_MAX) break
+  }
+  return tickers
+}

@@ -1,0 +1,128 @@
+// Reads the trades of raw segments. Only lines that may state a trade or a series are parsed.
+
+import { join } from 'node:path'
+import { groupedBy } from '../../shared/grouped-by.ts'
+import { rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
+import { LOB_SOURCES } from '../../shared/lob-sources.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
+import { isSeriesName } from '../../shared/series-name.ts'
+import { NS_PER_MS, addDays, utcDateOf } from '../../shared/utc-date.ts'
+import type { TradeReader } from '../exchanges/exchange.ts'
+import { exchangeOf } from '../exchanges/registry.ts'
+import { BadLineError } from '../feed/bad-line.ts'
+import type { TradeMessage } from '../feed/trade-message.ts'
+import { parseSegmentLine } from '../raw/segment-lines.ts'
+import type { SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
+import { readSegmentTexts } from '../raw/segment-reader.ts'
+import { TradeSet } from './trade-set.ts'
+import type { SetTrade } from './trade-set.ts'
+
+const SERIES_MARK = '"event":"series"'
+const REST_MARK = '"rest":'
+/** Frames of one line are fewer. */
+const FRAMES_MAX = 4096
+const LAST_HOUR = 23
+
+export interface TradeReadingOptions {
+  readonly lake: string
+  readonly source: LobSource
+  /** The names of a date's segments that count. */
+  readonly segmentsOf: (date: string) => readonly string[]
+  readonly signal: AbortSignal
+}
+
+/** The trades of one UTC date. */
+export class DateTrades {
+  readonly date: string
+  readonly #options: TradeReadingOptions
+  readonly #set = new TradeSet()
+  readonly #series = new Map<string, string>()
+  /** The dates beside it of which its segments have trades too. */
+  readonly neighbours = new Set<string>()
+  /** Messages of trades that cannot be read, or whose market cannot be filed. */
+  badCount = 0
+
+  constructor(date: string, options: TradeReadingOptions) {
+    this.date = date
+    this.#options = options
+  }
+
+  /**
+   * Reads all segments that may have trades of the date: its own, and of the dates beside it the hour at midnight, because lines are
+   * filed under the hour that was open when they came.
+   * @throws {DamagedSegmentError}
+   */
+  async read(): Promise<void> {
+    const of = (date: string, hour: number): readonly string[] =>
+      this.#options.segmentsOf(date).filter((name) => rawSegmentOfName(name)?.hour === hour)
+    const [before, after] = [addDays(this.date, -1), addDays(this.date, 1)]
+    for (const name of of(before, LAST_HOUR)) await this.add(before, name)
+    for (const name of this.#options.segmentsOf(this.date)) await this.add(this.date, name)
+    for (const name of of(after, 0)) await this.add(after, name)
+  }
+
+  /** Adds the trades of a segment of a date. */
+  async add(date: string, name: string): Promise<void> {
+    const { lake, source, signal } = this.#options
+    const { trades } = exchangeOf(source)
+    if (trades === undefined) return
+    let header: SegmentHeader | undefined
+    for await (const texts of readSegmentTexts(join(rawDateDirectory(lake, source, date), name), {
+      signal,
+    })) {
+      for (const text of texts) {
+        if (header !== undefined && !hasMark(text, trades.mark)) continue
+        const line = parseSegmentLine(text)
+        if (line.kind === 'header') header = line.header
+        else if (line.kind === 'series') for (const [id, of] of line.series) this.#series.set(id, of)
+        else this.#take(line, trades, name, header?.reading?.series)
+      }
+    }
+  }
+
+  /** The trades by series, each in the order of its file. */
+  bySeries(): ReadonlyMap<string, readonly SetTrade[]> {
+    const seriesOf = (id: string): string =>
+      this.#series.get(id) ?? LOB_SOURCES[this.#options.source].seriesOf(id)
+    const isFiled = ({ marketId: id }: SetTrade): boolean =>
+      Buffer.byteLength(id) <= MARKET_ID_BYTES_MAX && isSeriesName(seriesOf(id))
+    const all = this.#set.result()
+    const filed = all.filter(isFiled)
+    this.badCount += all.length - filed.length
+    return groupedBy(filed, ({ marketId }) => seriesOf(marketId))
+  }
+
+  #take(line: SegmentLine, reader: TradeReader, name: string, series: string | undefined): void {
+    if (line.kind !== 'frames' && line.kind !== 'rest') return
+    const { recvTs, connection, n } = line
+    const origin = line.kind === 'rest' ? 'rest' : connection === undefined ? 'import' : 'ws'
+    const frames = line.kind === 'rest' ? [line.row] : line.frames
+    for (const [index, frame] of frames.entries()) {
+      let message: TradeMessage | undefined
+      try {
+        message = line.kind === 'rest' ? reader.ofRow(frame) : reader.ofFrame(frame)
+      } catch (error) {
+        if (!(error instanceof BadLineError)) throw error
+        this.badCount++
+      }
+      if (message === undefined || !this.#isOfDate(message, name)) continue
+      if (series !== undefined) this.#series.set(message.marketId, series)
+      const place = n === undefined ? undefined : n * FRAMES_MAX + index
+      this.#set.add(message, { recvTs, origin, group: connection ?? name, place })
+    }
+  }
+
+  #isOfDate({ ts }: TradeMessage, name: string): boolean {
+    const date = utcDateOf(Number(ts / NS_PER_MS))
+    if (date === this.date) return true
+    const hour = rawSegmentOfName(name)?.hour
+    if (hour === 0 && date === addDays(this.date, -1)) this.neighbours.add(date)
+    if (hour === LAST_HOUR && date === addDays(this.date, 1)) this.neighbours.add(date)
+    return false
+  }
+}
+
+function hasMark(text: string, tradeMark: string): boolean {
+  return text.includes(tradeMark) || text.includes(REST_MARK) || text.includes(SERIES_MARK)
+}

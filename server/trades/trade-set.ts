@@ -1,0 +1,196 @@
+// The trades of a date as a set. Messages may be added in any order and more than once; the trades depend on the set alone.
+//
+// A trade that several messages state is one row: the most precise `ts`, of equally precise ones that of the best origin; the first
+// receive time; the best origin. Where messages do not name the trade, equal messages of one connection or
+// segment are different trades, and equal messages of several of them are the same ones: the n-th of one is the n-th of another.
+
+import type { Aggressor, Trade, TradeOrigin } from '../../shared/trades-v1.ts'
+import { TRADE_ORIGINS } from '../../shared/trades-v1.ts'
+import { NS_PER_SECOND } from '../../shared/utc-date.ts'
+import type { TradeMessage } from '../feed/trade-message.ts'
+
+/** Where a message was found. */
+export interface TradeSighting {
+  readonly recvTs: bigint | undefined
+  readonly origin: TradeOrigin
+  /** The connection, or the segment. Equal messages within it are different trades. */
+  readonly group: string
+  /** The message's place in a recorder's connection: a message may be in several segments. */
+  readonly place: number | undefined
+}
+
+export interface SetTrade extends Trade {
+  /** Its price was finer than the unit. */
+  readonly isRounded: boolean
+}
+
+interface Sighted extends TradeSighting {
+  readonly message: TradeMessage
+}
+
+/** A trade while it is put together. Origins are places in TRADE_ORIGINS. */
+interface Merged {
+  readonly marketId: string
+  readonly id: string | null
+  readonly ts: bigint
+  readonly tsDigits: number
+  readonly tsOrigin: number
+  readonly recvTs: bigint | null
+  readonly price: number
+  readonly qty: number
+  readonly isRounded: boolean
+  readonly aggressor: Aggressor
+  readonly block: boolean | null
+  readonly origin: number
+}
+
+const SECOND_NS = BigInt(NS_PER_SECOND)
+
+export class TradeSet {
+  readonly #unique = new Map<string, Merged>()
+  /** Messages that do not name their trade, by content and group. */
+  readonly #groups = new Map<string, Map<string, Sighted[]>>()
+
+  add(message: TradeMessage, sighting: TradeSighting): void {
+    if (message.isUnique) {
+      const known = this.#unique.get(message.id!)
+      const next = mergedOf({ message, ...sighting }, message.id)
+      this.#unique.set(message.id!, known === undefined ? next : merge(known, next))
+      return
+    }
+    const key = contentOf(message)
+    let groups = this.#groups.get(key)
+    if (groups === undefined) this.#groups.set(key, (groups = new Map()))
+    const group = groups.get(sighting.group)
+    if (group === undefined) groups.set(sighting.group, [{ message, ...sighting }])
+    else if (sighting.place === undefined || group.every(({ place }) => place !== sighting.place))
+      group.push({ message, ...sighting })
+  }
+
+  /** The trades in the order of the file. */
+  result(): readonly SetTrade[] {
+    const named: Merged[] = []
+    const unnamed: Merged[] = []
+    for (const groups of this.#groups.values()) {
+      for (const trade of tradesOf(groups)) (trade.id === null ? unnamed : named).push(trade)
+    }
+    return [...this.#unique.values(), ...joined(named, unnamed)].toSorted(compare).map(tradeOf)
+  }
+}
+
+/** Equal texts: equal messages of one transaction, or of one second where the transaction is not known. */
+function contentOf(message: TradeMessage): string {
+  return `${message.id ?? ''} ${message.id === null ? secondOf(message.ts) : ''} ${termsOf(message)}`
+}
+
+function termsOf({ marketId, price, qty, aggressor }: TradeMessage | Merged): string {
+  return `${marketId} ${price} ${qty} ${aggressor}`
+}
+
+function secondOf(ts: bigint): bigint {
+  return ts / SECOND_NS
+}
+
+/** The trades of equal messages: as many as the group with most of them has. */
+function tradesOf(groups: ReadonlyMap<string, readonly Sighted[]>): readonly Merged[] {
+  const trades: Merged[] = []
+  for (const group of groups.values()) {
+    for (const [ordinal, sighted] of group.toSorted(compareSighted).entries()) {
+      const { id } = sighted.message
+      const next = mergedOf(sighted, id === null ? null : `${id}:${ordinal}`)
+      const known = trades[ordinal]
+      trades[ordinal] = known === undefined ? next : merge(known, next)
+    }
+  }
+  return trades
+}
+
+/** A trade without an id is the one with an id that has the same terms in the same second, each once and in order of time. */
+function joined(named: readonly Merged[], unnamed: readonly Merged[]): readonly Merged[] {
+  if (unnamed.length === 0) return named
+  const keyOf = (trade: Merged): string => `${secondOf(trade.ts)} ${termsOf(trade)}`
+  const waiting = new Map<string, Merged[]>()
+  for (const trade of unnamed.toSorted(compare)) {
+    const list = waiting.get(keyOf(trade))
+    if (list === undefined) waiting.set(keyOf(trade), [trade])
+    else list.push(trade)
+  }
+  const result = named.toSorted(compare).map((trade) => {
+    const same = waiting.get(keyOf(trade))?.shift()
+    return same === undefined ? trade : { ...merge(trade, same), id: trade.id }
+  })
+  return [...result, ...[...waiting.values()].flat()]
+}
+
+function mergedOf({ message, recvTs, origin: name }: Sighted, id: string | null): Merged {
+  const origin = TRADE_ORIGINS.indexOf(name)
+  const { marketId, ts, tsDigits, price, qty, isRounded, aggressor, block } = message
+  // A row that REST gave was not received when the trade happened.
+  const received = name === 'rest' || recvTs === undefined ? null : recvTs
+  const terms = { price, qty, isRounded, aggressor, block }
+  return { marketId, id, ts, tsDigits, tsOrigin: origin, recvTs: received, ...terms, origin }
+}
+
+/** Commutative and associative. */
+function merge(a: Merged, b: Merged): Merged {
+  const time = hasBetterTime(b, a) ? b : a
+  const content = hasBetterContent(b, a) ? b : a
+  return {
+    ...content,
+    ts: time.ts,
+    tsDigits: time.tsDigits,
+    tsOrigin: time.tsOrigin,
+    recvTs: a.recvTs === null || (b.recvTs !== null && b.recvTs < a.recvTs) ? b.recvTs : a.recvTs,
+    // `unknown` is the last.
+    aggressor: a.aggressor < b.aggressor ? a.aggressor : b.aggressor,
+    isRounded: a.isRounded || b.isRounded,
+    block: a.block === null || b.block === true ? b.block : a.block,
+  }
+}
+
+function hasBetterTime(a: Merged, b: Merged): boolean {
+  if (a.tsDigits !== b.tsDigits) return a.tsDigits > b.tsDigits
+  return a.tsOrigin === b.tsOrigin ? a.ts < b.ts : a.tsOrigin < b.tsOrigin
+}
+
+function hasBetterContent(a: Merged, b: Merged): boolean {
+  if (a.origin !== b.origin) return a.origin < b.origin
+  if (a.marketId !== b.marketId) return a.marketId < b.marketId
+  return a.price === b.price ? a.qty < b.qty : a.price < b.price
+}
+
+function compareSighted(
+  { message: a, recvTs: x = 0n }: Sighted,
+  { message: b, recvTs: y = 0n }: Sighted,
+): number {
+  if (a.ts !== b.ts) return a.ts < b.ts ? -1 : 1
+  return x === y ? 0 : x < y ? -1 : 1
+}
+
+/** The order of the file. */
+function compare(a: Merged, b: Merged): number {
+  if (a.ts !== b.ts) return a.ts < b.ts ? -1 : 1
+  if (a.marketId !== b.marketId) return a.marketId < b.marketId ? -1 : 1
+  if (a.id !== b.id) return a.id === null ? 1 : b.id === null || a.id < b.id ? -1 : 1
+  if (a.price !== b.price) return a.price - b.price
+  if (a.qty !== b.qty) return a.qty - b.qty
+  if (a.aggressor !== b.aggressor) return a.aggressor < b.aggressor ? -1 : 1
+  if (a.recvTs !== b.recvTs) return (a.recvTs ?? 0n) < (b.recvTs ?? 0n) ? -1 : 1
+  return a.origin - b.origin
+}
+
+function tradeOf({ id, origin, ...trade }: Merged): SetTrade {
+  const { ts, recvTs, marketId, price, qty, aggressor, block, isRounded } = trade
+  return {
+    ts,
+    recvTs,
+    marketId,
+    tradeId: id,
+    price,
+    qty,
+    aggressor,
+    block,
+    origin: TRADE_ORIGINS[origin]!,
+    isRounded,
+  }
+}

@@ -1,0 +1,71 @@
+// Writes a trades file: trades.v1 as parquet. Equal trades give equal bytes.
+
+import { parquetWriteBuffer } from 'hyparquet-writer'
+import {
+  RECORD_CHECKSUM_KEY,
+  RECORD_CHECKSUM_PLACEHOLDER,
+  sealRecordFile,
+} from '../../shared/record-file-checksum.ts'
+import { TRADES_FOOTER_KEYS as KEYS, TRADES_SCHEMA } from '../../shared/trades-v1.ts'
+import type { Trade } from '../../shared/trades-v1.ts'
+import { stageFile } from '../lake/temporary-file.ts'
+
+/** Rows of one row group. */
+const ROW_GROUP_ROWS = 65_536
+
+/** What the footer says besides the rows. */
+export interface TradesFileLabels {
+  readonly source: string
+  readonly series: string
+  readonly date: string
+  readonly rounded: number
+  /** The trades are invented. */
+  readonly isSample?: boolean | undefined
+}
+
+/** Writes the file under a temporary name beside `path`, and returns that name. `trades` has at least one, in the order of the file. */
+export async function stageTradesFile(
+  path: string,
+  trades: readonly Trade[],
+  labels: TradesFileLabels,
+): Promise<string> {
+  const temporary = stageFile(path, encoded(trades, labels))
+  await sealRecordFile(temporary)
+  return temporary
+}
+
+function encoded(trades: readonly Trade[], labels: TradesFileLabels): Uint8Array {
+  const { source, series, date, rounded, isSample = false } = labels
+  const values = {
+    [KEYS.schema]: TRADES_SCHEMA,
+    [KEYS.source]: source,
+    [KEYS.series]: series,
+    [KEYS.date]: date,
+    [KEYS.rows]: trades.length,
+    [KEYS.minTs]: trades[0]!.ts,
+    [KEYS.maxTs]: trades.at(-1)!.ts,
+    [KEYS.rounded]: rounded,
+    ...(isSample ? { [KEYS.sample]: true } : {}),
+    [RECORD_CHECKSUM_KEY]: RECORD_CHECKSUM_PLACEHOLDER,
+  }
+  const column = <Key extends keyof Trade>(key: Key): Trade[Key][] => trades.map((trade) => trade[key])
+  return new Uint8Array(
+    parquetWriteBuffer({
+      columnData: [
+        { name: 'ts', data: column('ts'), type: 'INT64', nullable: false },
+        { name: 'recv_ts', data: column('recvTs'), type: 'INT64', nullable: true },
+        { name: 'market_id', data: column('marketId'), type: 'STRING', nullable: false },
+        { name: 'trade_id', data: column('tradeId'), type: 'STRING', nullable: true },
+        { name: 'price', data: column('price'), type: 'INT32', nullable: false },
+        { name: 'qty', data: column('qty').map(BigInt), type: 'INT64', nullable: false },
+        { name: 'aggressor', data: column('aggressor'), type: 'STRING', nullable: false },
+        { name: 'block', data: column('block'), type: 'BOOLEAN', nullable: true },
+        { name: 'origin', data: column('origin'), type: 'STRING', nullable: false },
+      ],
+      rowGroupSize: ROW_GROUP_ROWS,
+      statisticsTruncateLength: Number.MAX_SAFE_INTEGER,
+      kvMetadata: Object.entries(values).map(([key, value]) => ({ key, value: String(value) })),
+      createdBy: 'bookcast',
+    }),
+  )
+}

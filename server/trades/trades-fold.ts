@@ -1,0 +1,104 @@
+// Derives the trades files of dates from raw segments. The files are staged beside their final names; the caller publishes them.
+
+import { existsSync, renameSync, rmSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { tradesFileOfKey, tradesKey, tradesSourceDirectory } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { haveEqualBytes, syncDirectory } from '../lake/durable-file.ts'
+import { removeWhileEmpty } from '../lake/empty-directories.ts'
+import { stageTradesFile } from './trades-file.ts'
+import { DateTrades } from './trade-reading.ts'
+import type { TradeReadingOptions } from './trade-reading.ts'
+
+export interface TradesFoldOptions extends TradeReadingOptions {
+  /** Whether the raw segments of a date were removed: its files stay as they are. */
+  readonly isSealed: (date: string) => Promise<boolean>
+}
+
+/** A file that waits for publication. `temporary` is undefined if the date has no trades of the series any more. */
+export interface StagedTrades {
+  readonly path: string
+  readonly temporary: string | undefined
+}
+
+/** Counters of a fold of trades. */
+export interface TradesTally {
+  /** Messages of trades that cannot be read. */
+  badTrades: number
+  /** Trades whose price was finer than 1/10000 dollar. */
+  roundedPrices: number
+}
+
+/**
+ * Derives the trades of `dates`, and of the dates beside them whose trades their segments have. Each file goes to `onFile` as soon as
+ * it is staged, so that the caller can remove it after a failure.
+ * @throws {DamagedSegmentError}
+ */
+export async function foldTrades(
+  dates: readonly string[],
+  options: TradesFoldOptions,
+  tally: TradesTally,
+  onFile: (file: StagedTrades) => void,
+): Promise<void> {
+  const waiting = new Set(dates)
+  for (const date of waiting) {
+    const isBeside = !dates.includes(date)
+    if (isBeside && (await options.isSealed(date))) continue
+    const trades = new DateTrades(date, options)
+    await trades.read()
+    if (!isBeside) for (const neighbour of trades.neighbours) waiting.add(neighbour)
+    await stageDate(trades, options, tally, onFile)
+  }
+}
+
+/** Stages the files of one date: one a series, and the removal of those that have no trades any more. */
+export async function stageDate(
+  trades: DateTrades,
+  { lake, source }: Pick<TradesFoldOptions, 'lake' | 'source'>,
+  tally: TradesTally,
+  onFile: (file: StagedTrades) => void,
+): Promise<void> {
+  const { date } = trades
+  const bySeries = trades.bySeries()
+  tally.badTrades += trades.badCount
+  for (const [series, rows] of bySeries) {
+    const path = join(lake, tradesKey(source, series, date))
+    const rounded = rows.filter(({ isRounded }) => isRounded).length
+    tally.roundedPrices += rounded
+    const temporary = await stageTradesFile(path, rows, { source, series, date, rounded })
+    if (existsSync(path) && (await haveEqualBytes(path, temporary))) await rm(temporary)
+    else onFile({ path, temporary })
+  }
+  for (const series of await seriesWithTrades(lake, source, date))
+    if (!bySeries.has(series))
+      onFile({ path: join(lake, tradesKey(source, series, date)), temporary: undefined })
+}
+
+/** The series that have a trades file of the date. */
+export async function seriesWithTrades(lake: string, source: LobSource, date: string): Promise<string[]> {
+  const found: string[] = []
+  for (const name of await readdir(tradesSourceDirectory(lake, source)).catch(() => [])) {
+    const series = name.startsWith('series=') ? name.slice('series='.length) : ''
+    const key = tradesKey(source, series, date)
+    if (tradesFileOfKey(key) !== undefined && existsSync(join(lake, key))) found.push(series)
+  }
+  return found
+}
+
+/** Gives the staged files their names, and removes those that have no trades. Nothing is awaited. */
+export function publishTrades(files: readonly StagedTrades[]): void {
+  for (const { path, temporary } of files) {
+    if (temporary === undefined) rmSync(path, { force: true })
+    else renameSync(temporary, path)
+  }
+}
+
+/** After publication or a failure: removes what is still temporary and directories that are empty, and syncs the others. */
+export async function settleTrades(lake: string, files: readonly StagedTrades[]): Promise<void> {
+  for (const { path, temporary } of files) {
+    if (temporary !== undefined) await rm(temporary, { force: true })
+    await syncDirectory(dirname(path))
+    await removeWhileEmpty(dirname(path), join(lake, 'trades'))
+  }
+}

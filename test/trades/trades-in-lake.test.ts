@@ -1,0 +1,212 @@
+// Trades files beside the order books: they follow a replacement, midnight and a sealed hour, and change no order-book file.
+
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pruneCommand } from '../../server/commands/prune.ts'
+import { WAL_KIND } from '../../server/recorder/wal-record.ts'
+import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { heardMark } from '../../server/feed/wal-mark.ts'
+import { DirectoryStore } from '../../server/sync/directory-store.ts'
+import { syncLake } from '../../server/sync/lake-sync.ts'
+import { lobFilePath, tradesKey } from '../../shared/lake-layout.ts'
+import { runImport } from '../support/import-harness.ts'
+import { MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
+import { LocalKalshi } from '../support/local-kalshi.ts'
+import { recordKalshi } from '../support/recorder-harness.ts'
+import { refold } from '../support/refolded-lake.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { writeWal } from '../support/wal-script.ts'
+import type { ScriptRecord } from '../support/wal-script.ts'
+import { fetchTrades, foldAll, randomTrades } from './random-trades.ts'
+import { readTrades } from './trade-rows.ts'
+
+const DATE = '2026-06-24'
+const MIDNIGHT = Date.parse('2026-06-25T00:00:00Z')
+
+function trade(id: string, ms: number, seq = 1, market = T): object {
+  const terms = {
+    yes_price_dollars: '0.4650',
+    count_fp: '2.00',
+    taker_book_side: 'bid',
+    is_block_trade: false,
+  }
+  return { type: 'trade', sid: 2, seq, msg: { trade_id: id, market_ticker: market, ...terms, ts_ms: ms } }
+}
+const at = (ms: number, frame: object): string => JSON.stringify({ recv_ts: ms, msg: frame })
+const pathOf = (lake: string, date = DATE, series = 'KXHIGHNY'): string =>
+  join(lake, tradesKey('kalshi', series, date))
+const idsOf = async (lake: string): Promise<(string | null)[]> =>
+  (await readTrades(lake, 'kalshi')).map(({ tradeId }) => tradeId)
+
+test('a back-fill changes no order-book file; a date without books gets trades', async (t) => {
+  const root = await temporaryDirectory(t)
+  const lake = join(root, 'lake')
+  const lines = [
+    at(MS, snapshot(1, { yes: [[40, 9]] })),
+    at(MS + 20, trade('a', MS + 10)),
+    at(MS + 30, delta(2)),
+  ]
+  await runImport(lake, 'kalshi', { lines })
+  const bookPath = lobFilePath(lake, 'kalshi', 'KXHIGHNY', DATE)
+  const book = await readFile(bookPath)
+  assert.deepEqual(await readTrades(lake, 'kalshi'), [
+    {
+      ts: BigInt(MS + 10) * 1_000_000n,
+      recvTs: BigInt(MS + 20) * 1_000_000n,
+      marketId: T,
+      tradeId: 'a',
+      price: 4650,
+      qty: 2_000_000,
+      aggressor: 'bid',
+      block: false,
+      origin: 'import',
+    },
+  ])
+  const fetched = randomTrades('kalshi', 1, 5)
+  await fetchTrades(lake, 'kalshi', fetched)
+  const late = { ...fetched[0]!, us: BigInt(MS) * 1000n, market: T }
+  await fetchTrades(lake, 'kalshi', [late], { date: DATE })
+  await foldAll(lake, 'kalshi')
+  assert.equal((await readTrades(lake, 'kalshi')).length, 7)
+  assert.ok((await readFile(bookPath)).equals(book))
+  assert.ok(!existsSync(lobFilePath(lake, 'kalshi', 'KXHIGHNY', '2026-07-01')))
+})
+
+test('a trade stands in the date of its own time, whatever hour it is filed under', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  // Each is received on the other side of midnight.
+  const lines = [
+    at(MIDNIGHT - 2000, trade('before', MIDNIGHT - 2100)),
+    at(MIDNIGHT - 1000, trade('next', MIDNIGHT + 5)),
+    at(MIDNIGHT + 20, trade('last', MIDNIGHT - 5)),
+    at(MIDNIGHT + 3000, trade('after', MIDNIGHT + 2900)),
+  ]
+  await runImport(lake, 'kalshi', { lines })
+  assert.deepEqual(await idsOf(lake), ['before', 'last', 'next', 'after'])
+  const [a, b] = [await readFile(pathOf(lake)), await readFile(pathOf(lake, '2026-06-25'))]
+  const other = join(lake, '..', 'other')
+  for (const line of lines.toReversed()) await runImport(other, 'kalshi', { lines: [line] })
+  assert.ok(a.equals(await readFile(pathOf(other))) && b.equals(await readFile(pathOf(other, '2026-06-25'))))
+})
+
+test('a replaced date loses the trades that the new recording lacks', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  const rain = 'KXRAIN-26JUN24-T1'
+  await runImport(lake, 'kalshi', { lines: [at(MS, trade('a', MS)), at(MS + 1, trade('b', MS, 2, rain))] })
+  assert.ok(existsSync(pathOf(lake, DATE, 'KXRAIN')))
+  await runImport(lake, 'kalshi', { lines: [at(MS, trade('c', MS))] }, { replace: true })
+  assert.deepEqual(await idsOf(lake), ['c'])
+  assert.ok(!existsSync(pathOf(lake, DATE, 'KXRAIN')))
+})
+
+test('unreadable trades and rounded prices are counted', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  const fine = trade('f', MS) as { msg: object }
+  const lines = [
+    at(MS, { ...fine, msg: { ...fine.msg, yes_price_dollars: '0.12345' } }),
+    at(MS + 1, { ...fine, msg: { ...fine.msg, trade_id: 'bad', count_fp: 'many' } }),
+  ]
+  const { tally } = await runImport(lake, 'kalshi', { lines })
+  assert.deepEqual([tally.badTrades, tally.roundedPrices], [1, 1])
+  assert.deepEqual(
+    (await readTrades(lake, 'kalshi')).map(({ price }) => price),
+    [1235],
+  )
+})
+
+test('a recorder publishes trades when an hour is closed, as the fold of its segments does', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+  const start = Date.parse(`${DATE}T20:00:00Z`)
+  const records: ScriptRecord[] = [
+    { ms: start, frame: snapshot(1, { yes_dollars_fp: [['0.4000', '10.00']] }) },
+  ]
+  for (let minute = 0; minute < 190; minute++) {
+    const ms = start + minute * 60_000
+    if (minute % 20 === 0) records.push({ ms: ms + 5, frame: trade(`t${minute}`, ms, minute) })
+    for (let second = 0; second < 60; second += 10)
+      records.push(
+        { kind: WAL_KIND.mark, ms: ms + second * 1000, frame: heardMark(ms + second * 1000) },
+        { kind: WAL_KIND.clock, ms: ms + second * 1000 },
+      )
+  }
+  const limit = await writeWal(work, 'kalshi', records)
+  const warnings: string[] = []
+  const onWarning = (text: string): void => void warnings.push(text)
+  const open = async () =>
+    await Consolidation.open({ lake, source: 'kalshi', workDirectory: work, onWarning })
+  const seen: number[] = []
+  let consolidation = await open()
+  for (let step = 0; await consolidation.advance(limit); step++) {
+    await consolidation.publish()
+    await consolidation.settled()
+    seen.push((await idsOf(lake)).length)
+    if (step === 2) {
+      // Killed: the next one continues from its checkpoint.
+      await consolidation.close()
+      consolidation = await open()
+    }
+  }
+  await consolidation.publish(true)
+  await consolidation.close()
+  assert.deepEqual(warnings, [])
+  assert.deepEqual(
+    seen,
+    seen.toSorted((a, b) => a - b),
+  )
+  // Nine trades are in closed hours, one in the open hour.
+  const ids = await idsOf(lake)
+  assert.deepEqual([ids.length, ids.at(-1)], [9, 't160'])
+  const other = await refold(lake, join(root, 'other'), 'kalshi')
+  assert.deepEqual((await idsOf(other)).slice(0, 9), ids)
+  assert.deepEqual((await readTrades(other, 'kalshi')).slice(0, 9), await readTrades(lake, 'kalshi'))
+})
+
+test('the recorder follows the trades of its markets; a hole in their numbers costs no book', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  const tickers = ['KXHIGHNY-26JUN24-A', 'KXHIGHNY-26JUN24-B']
+  for (const ticker of tickers) exchange.markets.set(ticker, 'active')
+  const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), tickers.slice(0, 1))
+  await exchange.until(() => exchange.isTradeFollowed(tickers[0]!))
+  harness.follow(tickers)
+  await exchange.until(() => exchange.isTradeFollowed(tickers[1]!))
+  const commands = exchange.commands.length
+  exchange.trade(tickers[0]!, 'one')
+  exchange.trade(tickers[0]!, 'lost', true)
+  exchange.trade(tickers[1]!, 'three')
+  await harness.settle()
+  harness.follow(tickers.slice(1))
+  await exchange.until(() => !exchange.isTradeFollowed(tickers[0]!))
+  await harness.recorder.stop()
+  assert.ok(exchange.commands.slice(commands).every(({ params }) => params.action === 'delete_markets'))
+  const other = await refold(harness.lake, join(harness.lake, '..', 'other'), 'kalshi')
+  const trades = await readTrades(other, 'kalshi')
+  assert.deepEqual(
+    trades.map(({ tradeId, origin, aggressor }) => `${tradeId} ${origin} ${aggressor}`),
+    ['one ws ask', 'three ws ask'],
+  )
+})
+
+test('sync carries trades files, and prune removes old ones', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, bucket, served] = [join(root, 'lake'), join(root, 'bucket'), join(root, 'served')]
+  await runImport(lake, 'kalshi', {
+    lines: [at(MS, snapshot(1, { yes: [[40, 9]] })), at(MS + 1, trade('a', MS))],
+  })
+  await mkdir(bucket)
+  await syncLake({ lake, remote: new DirectoryStore(bucket), direction: 'push' })
+  await syncLake({ lake: served, remote: new DirectoryStore(bucket), direction: 'pull' })
+  assert.ok((await readFile(pathOf(served))).equals(await readFile(pathOf(lake))))
+  // A later import changes the trades alone.
+  await runImport(lake, 'kalshi', { lines: [at(MS + 2, trade('b', MS + 1))] })
+  await syncLake({ lake, remote: new DirectoryStore(bucket), direction: 'push' })
+  await syncLake({ lake: served, remote: new DirectoryStore(bucket), direction: 'pull' })
+  assert.deepEqual(await idsOf(served), ['a', 'b'])
+  const stream = { write: () => true } as unknown as NodeJS.WriteStream
+  const options = { env: {}, stdin: process.stdin, stdout: stream, stderr: stream }
+  await pruneCommand(['--lake', served, '--before', '2026-06-25', '--apply'], options)
+  assert.ok(!existsSync(pathOf(served)))
+})
