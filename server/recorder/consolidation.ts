@@ -322,8 +322,6 @@ export class Consolidation {
     await this.#reader.close()
   }
 
-  // Records of the log.
-
   /** After a pause, the next line shows when connections ended, which may be in the open hour. */
   #isHourOver(recvTs: bigint): boolean {
     const isOver = this.#hour !== undefined && recvTs >= BigInt(this.#hour + 1) * NS_PER_HOUR + GRACE_NS
@@ -349,7 +347,9 @@ export class Consolidation {
   #takeLine(record: WalRecord): void {
     const { text, line } = this.#lines.read(record)
     const hour = this.#connections.take(line)
-    if (hour !== undefined) this.#raw.add(hour, text, line.recvTs)
+    if (hour === undefined) return
+    this.#raw.add(hour, text, line.recvTs)
+    this.#trades.take(hour, text, line.messages)
   }
 
   // Publish coverage that grew without an event, too.
@@ -363,7 +363,9 @@ export class Consolidation {
     for (const [id, series] of Object.entries(entries)) if (typeof series === 'string') stated.set(id, series)
     for (const [id, series] of stated) this.#seriesByMarket.set(id, { series, hour: this.#hour! })
     const hour = Number(recvTs / NS_PER_HOUR)
-    if (stated.size > 0) this.#raw.add(hour, seriesText(recvTs, stated), recvTs)
+    if (stated.size === 0) return
+    this.#raw.add(hour, seriesText(recvTs, stated), recvTs)
+    this.#trades.takeSeries(hour, seriesText(recvTs, stated))
   }
 
   #dateOf(dayStart: bigint, state?: LiveDateState): LiveDate {
@@ -430,8 +432,6 @@ export class Consolidation {
   async #noteManifest(date: string): Promise<void> {
     if (!this.#shared.has(date)) await this.#raw.noteManifest(date, FOLD_VERSION)
   }
-
-  // Hours that are over.
 
   /** Closes every hour that is over. The state is that before `position`. */
   async #closeHours(position: WalPosition): Promise<void> {

@@ -31,7 +31,7 @@ export interface RawHoursOptions {
   /** Called before a segment of a date is written. */
   readonly onDate: (date: string) => Promise<void>
   /** Called when a closed hour (since the epoch) is one segment, under the lock of the source. */
-  readonly onSealed: (hour: number) => Promise<void>
+  readonly onSealed?: (hour: number) => Promise<void>
   readonly onWarning: (text: string) => void
 }
 
@@ -217,7 +217,7 @@ export class RawHours {
     const { lake, source } = this.#options
     return await withSource({ lake, source }, { waitMs: 0 }, async (lost) => {
       const isSealed = await this.#sealHour(hour, lost)
-      if (isSealed) await this.#options.onSealed(hour)
+      if (isSealed) await this.#options.onSealed?.(hour)
       return isSealed
     })
   }

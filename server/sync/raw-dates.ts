@@ -141,8 +141,7 @@ export class RawDate {
       ...this.remote.files,
       ...series.map((name) => lobKey(source, name, date)),
     ])
-    for (const series of await seriesWithTrades(lake, source, date))
-      files.add(tradesKey(source, series, date))
+    for (const name of await seriesWithTrades(lake, source, date)) files.add(tradesKey(source, name, date))
     this.local.objects.clear()
     this.remote.objects.clear()
     for (const [side, store] of [

@@ -32,6 +32,14 @@ export interface TradeReadingOptions {
   readonly signal: AbortSignal
 }
 
+interface LinePlace {
+  /** The segment. */
+  readonly group: string
+  /** Under which the line is filed. */
+  readonly hour: number | undefined
+  readonly header: SegmentHeader | undefined
+}
+
 /** The trades of one UTC date. */
 export class DateTrades {
   readonly date: string
@@ -72,13 +80,20 @@ export class DateTrades {
       signal,
     })) {
       for (const text of texts) {
-        if (header !== undefined && !hasMark(text, trades.mark)) continue
+        if (header !== undefined && !hasMark(text, trades)) continue
         const line = parseSegmentLine(text)
         if (line.kind === 'header') header = line.header
-        else if (line.kind === 'series') for (const [id, of] of line.series) this.#series.set(id, of)
-        else this.#take(line, trades, name, header?.reading?.series)
+        else this.#take(line, trades, { group: name, hour: rawSegmentOfName(name)?.hour, header })
       }
     }
+  }
+
+  /** Adds the trades of a recorder's lines, filed under an hour (0 to 23) of the date or, at 23, of the date before. */
+  addLines(texts: readonly string[], hour: number): void {
+    const { trades } = exchangeOf(this.#options.source)
+    if (trades === undefined) return
+    for (const text of texts)
+      this.#take(parseSegmentLine(text), trades, { group: '', hour, header: undefined })
   }
 
   /** The trades by series, each in the order of its file. */
@@ -93,7 +108,8 @@ export class DateTrades {
     return groupedBy(filed, ({ marketId }) => seriesOf(marketId))
   }
 
-  #take(line: SegmentLine, reader: TradeReader, name: string, series: string | undefined): void {
+  #take(line: SegmentLine, reader: TradeReader, { group, hour, header }: LinePlace): void {
+    if (line.kind === 'series') for (const [id, of] of line.series) this.#series.set(id, of)
     if (line.kind !== 'frames' && line.kind !== 'rest') return
     const { recvTs, connection, n } = line
     const origin = line.kind === 'rest' ? 'rest' : connection === undefined ? 'import' : 'ws'
@@ -106,23 +122,23 @@ export class DateTrades {
         if (!(error instanceof BadLineError)) throw error
         this.badCount++
       }
-      if (message === undefined || !this.#isOfDate(message, name)) continue
+      if (message === undefined || !this.#isOfDate(message, hour)) continue
+      const series = header?.reading?.series
       if (series !== undefined) this.#series.set(message.marketId, series)
       const place = n === undefined ? undefined : n * FRAMES_MAX + index
-      this.#set.add(message, { recvTs, origin, group: connection ?? name, place })
+      this.#set.add(message, { recvTs, origin, group: connection ?? group, place })
     }
   }
 
-  #isOfDate({ ts }: TradeMessage, name: string): boolean {
+  #isOfDate({ ts }: TradeMessage, hour: number | undefined): boolean {
     const date = utcDateOf(Number(ts / NS_PER_MS))
     if (date === this.date) return true
-    const hour = rawSegmentOfName(name)?.hour
     if (hour === 0 && date === addDays(this.date, -1)) this.neighbours.add(date)
     if (hour === LAST_HOUR && date === addDays(this.date, 1)) this.neighbours.add(date)
     return false
   }
 }
 
-function hasMark(text: string, tradeMark: string): boolean {
-  return text.includes(tradeMark) || text.includes(REST_MARK) || text.includes(SERIES_MARK)
+function hasMark(text: string, { mark }: TradeReader): boolean {
+  return text.includes(mark) || text.includes(REST_MARK) || text.includes(SERIES_MARK)
 }

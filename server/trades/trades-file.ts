@@ -13,6 +13,9 @@ import { stageFile } from '../lake/temporary-file.ts'
 /** Rows of one row group. */
 const ROW_GROUP_ROWS = 65_536
 
+/** Times rise in small steps. */
+const DELTA = 'DELTA_BINARY_PACKED'
+
 /** What the footer says besides the rows. */
 export interface TradesFileLabels {
   readonly source: string
@@ -52,8 +55,8 @@ function encoded(trades: readonly Trade[], labels: TradesFileLabels): Uint8Array
   return new Uint8Array(
     parquetWriteBuffer({
       columnData: [
-        { name: 'ts', data: column('ts'), type: 'INT64', nullable: false },
-        { name: 'recv_ts', data: column('recvTs'), type: 'INT64', nullable: true },
+        { name: 'ts', data: column('ts'), type: 'INT64', nullable: false, encoding: DELTA },
+        { name: 'recv_ts', data: column('recvTs'), type: 'INT64', nullable: true, encoding: DELTA },
         { name: 'market_id', data: column('marketId'), type: 'STRING', nullable: false },
         { name: 'trade_id', data: column('tradeId'), type: 'STRING', nullable: true },
         { name: 'price', data: column('price'), type: 'INT32', nullable: false },

@@ -47,7 +47,6 @@ function hoursOf(lake: string, warnings: string[]): RawHours {
     recorder: RECORDER,
     isShared: () => false,
     onDate: async () => {},
-    onSealed: async () => {},
     onWarning,
   })
 }

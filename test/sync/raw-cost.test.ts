@@ -30,7 +30,6 @@ test('a message is in the bucket 30 s after the recorder received it', async (t)
     recorder: 'host1',
     isShared: () => false,
     onDate: async () => {},
-    onSealed: async () => {},
     onWarning: (text) => assert.fail(text),
   })
   const clock = { nowMs: () => startMs + nowMs, sleep: async () => {} }
