@@ -146,6 +146,7 @@ export const RECORD_ROWS_COUNTED_MIN = Math.ceil(
 export const RECORD_THREAD_HEAP_MB_MAX = 1_024
 export const RECORD_OFFSET_MAX = 10_000_000
 export const CANDLES_LIMIT_DEFAULT = 10_000
+export const TRADES_LIMIT_DEFAULT = 1_000
 export const OBSERVATIONS_LIMIT_DEFAULT = 1_000
 export const CLIMATE_LIMIT_DEFAULT = 1_000
 /** Minutes of the longest candle that `aggregate` makes. */

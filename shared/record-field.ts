@@ -14,5 +14,7 @@ export interface RecordField {
   readonly unit: UnitKind
   readonly nullable: boolean
   readonly isWide?: boolean
+  /** Its values are times in nanoseconds, which no double holds: big integers in memory. */
+  readonly isBig?: boolean
   readonly meaning: string
 }

@@ -5,6 +5,7 @@ import { CANDLE_FIELDS } from './candle.ts'
 import { CLIMATE_FIELDS } from './climate.ts'
 import { OBSERVATION_FIELDS } from './observation.ts'
 import type { RecordField } from './record-field.ts'
+import { TRADE_FIELDS } from './trade-fields.ts'
 
 /** A run of missing climate dates (contract.md 21). */
 // oxfmt-ignore
@@ -20,6 +21,7 @@ export const RECORD_FIELDS = {
   observations: OBSERVATION_FIELDS,
   climate: CLIMATE_FIELDS,
   'climate-gaps': CLIMATE_GAP_FIELDS,
+  trades: TRADE_FIELDS,
 } as const satisfies Record<string, readonly RecordField[]>
 
 export type RecordKind = keyof typeof RECORD_FIELDS

@@ -5,6 +5,7 @@
 import type { CandleInterval } from './candle.ts'
 import type { SeenFile } from './file-identity.ts'
 import type { FormatName } from './formats.ts'
+import type { LobSource } from './lob-sources.ts'
 import type { ObservationType } from './observation.ts'
 import type { StoreAddress } from './sql/store-address.ts'
 import type { StreamHead } from './stream-task.ts'
@@ -68,7 +69,19 @@ export interface ClimateGapsQuery extends RecordPage {
   readonly nowMs: number
 }
 
-export type RecordQuery = CandleQuery | ObservationQuery | ClimateQuery | ClimateGapsQuery
+/** At least one of market, event and series is given, and all that are given must hold. */
+export interface TradeQuery extends RecordPage {
+  readonly kind: 'trades'
+  readonly source: LobSource
+  readonly market: string | null
+  readonly event: string | null
+  /** A series, or an event of one. */
+  readonly series: string | null
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+export type RecordQuery = CandleQuery | ObservationQuery | ClimateQuery | ClimateGapsQuery | TradeQuery
 
 /** What decides whether a client holds the answer already. */
 export interface RecordValidation {

@@ -12,6 +12,7 @@ import { lobEndpoint } from '../../server/endpoints/lob.ts'
 import { marketEndpoint, marketListEndpoint } from '../../server/endpoints/markets.ts'
 import { observationsEndpoint } from '../../server/endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from '../../server/endpoints/series.ts'
+import { tradesEndpoint } from '../../server/endpoints/trades.ts'
 import type { Endpoint } from '../../server/http/endpoint.ts'
 import { type DocumentedEndpoint, isDocumented, operationId } from '../../server/openapi/document.ts'
 import type { JsonSchema } from '../../server/http/documentation.ts'
@@ -39,6 +40,7 @@ const NAMES: Readonly<Record<string, Pick<ClientEndpoint, 'method' | 'row' | 'pr
   '/api/v1/observations': { method: 'observations', row: 'Observation', prefix: 'Observations' },
   '/api/v1/climate': { method: 'climate', row: 'ClimateRecord', prefix: 'Climate' },
   '/api/v1/analysis/climate-gaps': { method: 'climateGaps', row: 'ClimateGap', prefix: 'ClimateGaps' },
+  '/api/v1/trades': { method: 'trades', row: 'Trade', prefix: 'Trades' },
   '/api/v1/series': { method: 'series', row: 'Series', prefix: 'Series' },
   '/api/v1/series/{ticker}': { method: 'seriesNamed', row: 'Series', prefix: 'SeriesNamed' },
   '/api/v1/markets': { method: 'markets', row: 'Market', prefix: 'Markets' },
@@ -62,6 +64,7 @@ function endpointsWithoutServices(): Endpoint[] {
     observationsEndpoint(nobody),
     climateEndpoint(nobody),
     climateGapsEndpoint(nobody),
+    tradesEndpoint(nobody),
     seriesListEndpoint(nobody),
     seriesEndpoint(nobody),
     marketListEndpoint(nobody),

@@ -1063,6 +1063,31 @@ class ClimateGap(TypedDict, total=False):
     missing_days: int  # Number of missing days.
 
 
+class Trade(TypedDict, total=False):
+    ts: int  # Time of the trade by the exchange, nanoseconds since 1970-01-01 UTC.
+    recv_ts: Optional[int]  # When it was first received, nanoseconds; null where it was only fetched later.
+    market_id: str  # Market.
+    trade_id: Optional[str]  # Trade; null in old recordings that do not name it.
+    price: float  # Price of the YES side or of the token, in cents.
+    qty: float  # Contracts.
+    aggressor: str  # What the taker did: bid (bought), ask (sold) or unknown.
+    block: Optional[bool]  # Whether it was a block trade; null where the exchange does not say it.
+    origin: str  # The best origin that has it: ws (recorded), import or rest (fetched later).
+
+
+TradeColumn = Literal[
+    "ts",
+    "recv_ts",
+    "market_id",
+    "trade_id",
+    "price",
+    "qty",
+    "aggressor",
+    "block",
+    "origin",
+]
+
+
 class Series(TypedDict, total=False):
     ticker: str  # Series ticker.
     measure_type: Literal["high", "low", "hourly"]  # What the markets settle on: the day's high or low, or the temperature of an hour.
@@ -1183,6 +1208,17 @@ _KINDS: Dict[str, Dict[str, str]] = {
         "gap_start": "date",
         "gap_end": "date",
         "missing_days": "integer",
+    },
+    "Trade": {
+        "ts": "nanoseconds",
+        "recv_ts": "integer?",
+        "market_id": "string",
+        "trade_id": "string?",
+        "price": "number",
+        "qty": "number",
+        "aggressor": "string",
+        "block": "boolean?",
+        "origin": "string",
     },
     "Series": {
         "ticker": "string",
@@ -1445,6 +1481,56 @@ class _Endpoints(_Requests):
             "from": start,
             "to": end,
             "official": official,
+        }
+        return Answer(self._connection(timeout, on_progress), form, parameters)
+
+    def trades(
+        self,
+        *,
+        market: Optional[str] = None,
+        event: Optional[str] = None,
+        series: Optional[str] = None,
+        source: Optional[Literal["kalshi", "polymarket"]] = None,
+        date: Optional[Union[str, datetime.date]] = None,
+        start: Optional[Union[str, datetime.date]] = None,
+        end: Optional[Union[str, datetime.date]] = None,
+        format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
+        columns: Optional[Sequence[TradeColumn]] = None,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[Trade]":
+        """Trades of markets.
+
+        market: kalshi: Market ticker; polymarket: <condition_id>:<token_id>, or <condition_id>
+            for both its tokens. At least one of market, event and series is given, and all that
+            are given must hold.
+        event: Event ticker: the tickers of its markets begin with it.
+        series: Series ticker, or the ticker of one event of a series.
+        source: Data source. Default: kalshi.
+        date: One UTC date, instead of from and to.
+        start: Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago.
+        end: End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now.
+        format: Of bytes and files; rows are read in the form that suits them.
+        columns: Comma-separated columns, in the order wanted. Default: all.
+        limit: Rows at most, of all pages together. Default: all there are.
+        offset: Rows to skip. The Link header of a page that limit cut short has the address of
+            the next one. A whole number from 0 to 10000000. Default: 0.
+        """
+        form = _Form("/api/v1/trades", "Trade", ("json", "csv", "parquet", "ndjson",), 500000, False)
+        parameters: Dict[str, Any] = {
+            "market": market,
+            "event": event,
+            "series": series,
+            "source": source,
+            "date": date,
+            "from": start,
+            "to": end,
+            "format": format,
+            "columns": columns,
+            "limit": limit,
+            "offset": offset,
         }
         return Answer(self._connection(timeout, on_progress), form, parameters)
 

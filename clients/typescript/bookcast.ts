@@ -39,6 +39,9 @@ import {
   type Series,
   type SeriesParameters,
   type Snapshot,
+  type Trade,
+  type TradesColumn,
+  type TradesParameters,
 } from './wire.ts'
 
 export interface BookcastOptions extends CallOptions {
@@ -131,6 +134,14 @@ export class Bookcast {
   /** Dates without a climate report. */
   climateGaps(parameters: ClimateGapsParameters, options?: CallOptions): Answer<ClimateGap> {
     return this.#answer(ENDPOINTS.climateGaps, parameters, options)
+  }
+
+  /** Trades. `ts` is nanoseconds, which a number holds to about 256 ns; csv and parquet have them exactly. */
+  trades<Column extends TradesColumn = TradesColumn>(
+    parameters: TradesParameters<Column>,
+    options?: CallOptions,
+  ): Answer<Pick<Trade, Column>> {
+    return this.#answer(ENDPOINTS.trades, parameters, options)
   }
 
   /** The series of the catalogue. */

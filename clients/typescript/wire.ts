@@ -268,6 +268,55 @@ export interface ClimateGapsParameters {
   readonly official?: boolean | undefined
 }
 
+export interface Trade {
+  /** Time of the trade by the exchange, nanoseconds since 1970-01-01 UTC. */
+  readonly ts: number
+  /** When it was first received, nanoseconds; null where it was only fetched later. */
+  readonly recv_ts: number | null
+  /** Market. */
+  readonly market_id: string
+  /** Trade; null in old recordings that do not name it. */
+  readonly trade_id: string | null
+  /** Price of the YES side or of the token, in cents. */
+  readonly price: number
+  /** Contracts. */
+  readonly qty: number
+  /** What the taker did: bid (bought), ask (sold) or unknown. */
+  readonly aggressor: string
+  /** Whether it was a block trade; null where the exchange does not say it. */
+  readonly block: boolean | null
+  /** The best origin that has it: ws (recorded), import or rest (fetched later). */
+  readonly origin: string
+}
+
+export type TradesColumn = keyof Trade
+
+/** Trades of markets. */
+export interface TradesParameters<Column extends TradesColumn = TradesColumn> {
+  /** kalshi: Market ticker; polymarket: <condition_id>:<token_id>, or <condition_id> for both its tokens. At least one of market, event and series is given, and all that are given must hold. */
+  readonly market?: string | undefined
+  /** Event ticker: the tickers of its markets begin with it. */
+  readonly event?: string | undefined
+  /** Series ticker, or the ticker of one event of a series. */
+  readonly series?: string | undefined
+  /** Data source. Default: kalshi. */
+  readonly source?: 'kalshi' | 'polymarket' | undefined
+  /** One UTC date, instead of from and to. */
+  readonly date?: string | Date | undefined
+  /** Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago. */
+  readonly from?: string | Date | undefined
+  /** End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now. */
+  readonly to?: string | Date | undefined
+  /** Of bytes and files; rows are read in the form that suits them. Default: json. */
+  readonly format?: 'json' | 'csv' | 'parquet' | 'ndjson' | undefined
+  /** Comma-separated columns, in the order wanted. Default: all. */
+  readonly columns?: readonly Column[] | undefined
+  /** Rows at most, of all pages together. Default: all there are. */
+  readonly limit?: number | undefined
+  /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
+  readonly offset?: number | undefined
+}
+
 export interface Series {
   /** Series ticker. */
   readonly ticker: string
@@ -446,6 +495,13 @@ export const ENDPOINTS = {
     limitMax: null,
     hasFill: false,
     dates: ['from', 'to'],
+  },
+  trades: {
+    path: '/api/v1/trades',
+    formats: ['json', 'csv', 'parquet', 'ndjson'],
+    limitMax: 500000,
+    hasFill: false,
+    dates: ['date'],
   },
   series: {
     path: '/api/v1/series',

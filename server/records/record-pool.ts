@@ -194,7 +194,7 @@ export class RecordPool {
 
   /** Threads stand still while they wait for a file: no more of them are lost to a lake that does not answer. */
   #assertLakeAnswers({ kind }: RecordQuery): void {
-    if (kind !== 'candles' && kind !== 'observations') return
+    if (kind !== 'candles' && kind !== 'observations' && kind !== 'trades') return
     if (this.#small.pool.lostThreads + this.#bulk.pool.lostThreads < LOST_THREADS_MAX) return
     const [name] = this.#silentFiles
     throw new ApiError('lake_unavailable', `The lake cannot be read: ${name} and others do not answer.`)

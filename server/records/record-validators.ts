@@ -25,6 +25,7 @@ const DATASETS: Readonly<Record<RecordQuery['kind'], readonly DatasetName[]>> = 
   observations: ['observations', 'lake_manifest'],
   climate: ['climate'],
   'climate-gaps': ['climate'],
+  trades: [],
 }
 
 /** The datasets of which threads remember something. */

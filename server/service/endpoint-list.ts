@@ -25,6 +25,7 @@ import type { LakeChoice } from '../lake/lake-choice.ts'
 import { RecordAnswers } from '../records/record-answers.ts'
 import type { RecordPool } from '../records/record-pool.ts'
 import { RecordValidators } from '../records/record-validators.ts'
+import { tradesEndpoint } from '../endpoints/trades.ts'
 import { siteEndpoints } from '../site/site-endpoints.ts'
 import { readVersion } from '../http/version.ts'
 import { type Background, cachePolicyOf, type ServerDependencies } from './background.ts'
@@ -42,6 +43,7 @@ function recordEndpoints(
     observationsEndpoint(service),
     climateEndpoint(service),
     climateGapsEndpoint(service),
+    tradesEndpoint(service),
   ]
 }
 

@@ -32,7 +32,8 @@ class JsonSeqEncoder implements RecordEncoder {
 function valueAt(values: ColumnValues | undefined, row: number): number | string | null {
   // Texts come packed for parquet alone.
   if (values === undefined || values instanceof TextVector) throw new Error('no column of values')
-  return values[row] ?? null
+  const value = values[row] ?? null
+  return typeof value === 'bigint' ? Number(value) : value
 }
 
 const makeEncoder: RecordEncoderMaker = (fields, stream) => new JsonSeqEncoder(fields, stream)

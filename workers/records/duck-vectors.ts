@@ -33,6 +33,20 @@ export function copyNumbers(vector: DuckDBVector, target: Float64Array, start: n
     if ((validity[row >>> 3]! & (1 << (row & 7))) === 0) target[start + row] = Number.NaN
 }
 
+/** Copies integers of 64 bits; a null becomes -1. */
+export function copyNanoseconds(vector: DuckDBVector, target: BigInt64Array): BigInt64Array {
+  const items: unknown = Reflect.get(vector, 'items')
+  const validity = validityOf(vector)
+  if (!(items instanceof BigInt64Array) || validity === undefined) {
+    for (let row = 0; row < target.length; row++) target[row] = (vector.getItem(row) ?? -1n) as bigint
+    return target
+  }
+  target.set(items.subarray(0, target.length))
+  for (let row = 0; validity !== null && row < target.length; row++)
+    if ((validity[row >>> 3]! & (1 << (row & 7))) === 0) target[row] = -1n
+  return target
+}
+
 function copyEach(vector: DuckDBVector, target: Float64Array, start: number): void {
   for (let row = 0; row < vector.itemCount; row++) {
     const value = vector.getItem(row)

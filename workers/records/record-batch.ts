@@ -1,13 +1,14 @@
 // Rows on their way to an encoder, column by column in the order asked. Numbers, integers, booleans (0 or 1) and
 // instants (milliseconds since the epoch) are doubles in which NaN stands for null; strings and dates are texts or null,
-// or still in the vector that DuckDB gave, where the encoder can take them from it.
+// or still in the vector that DuckDB gave, where the encoder can take them from it. Times in nanoseconds are big integers in which
+// a negative one stands for null.
 
 import type { RecordField } from '../../shared/record-field.ts'
 import type { RowSpan } from '../../shared/stream-task.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
 import type { TextVector } from './duck-vectors.ts'
 
-export type ColumnValues = Float64Array | readonly (string | null)[] | TextVector
+export type ColumnValues = Float64Array | BigInt64Array | readonly (string | null)[] | TextVector
 
 export interface RecordBatch {
   readonly rows: number

@@ -19,6 +19,7 @@ import { FileChecks } from './file-checks.ts'
 import { LakeDirectories } from './lake-partitions.ts'
 import { ManifestCache } from './manifest-cache.ts'
 import { ObservationLake } from './observation-lake.ts'
+import { TradeFiles } from './trades.ts'
 import { SeriesStations } from './series-stations.ts'
 import { TimeZone } from '../../shared/time-zone.ts'
 
@@ -31,6 +32,8 @@ export class RecordContext {
   readonly candleIndex: CandleIndex
   readonly candleLake: CandleLake
   readonly observationLake: ObservationLake
+  readonly duck: DuckLake
+  readonly tradeFiles: TradeFiles
   readonly candleManifest = new ManifestCache('candles')
   readonly observationManifest = new ManifestCache('observations')
   readonly seriesStations = new SeriesStations()
@@ -44,6 +47,8 @@ export class RecordContext {
     this.candleIndex = new CandleIndex(duck, checks)
     this.candleLake = new CandleLake(duck)
     this.observationLake = new ObservationLake(duck, checks)
+    this.duck = duck
+    this.tradeFiles = new TradeFiles(duck, checks)
     this.#store =
       store &&
       new StatementRunner({

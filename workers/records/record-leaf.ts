@@ -49,7 +49,8 @@ export class TextLeaf implements RecordLeaf {
   }
 
   take(values: ColumnValues, from: number, count: number): void {
-    if (values instanceof Float64Array) throw new Error(`column ${this.path[0]} holds numbers`)
+    if (values instanceof Float64Array || values instanceof BigInt64Array)
+      throw new Error(`column ${this.path[0]} holds numbers`)
     this.#texts.take(values, from, count)
     this.#rows += count
   }
@@ -68,6 +69,47 @@ export class TextLeaf implements RecordLeaf {
   }
 }
 
+/** Times in nanoseconds, of which a negative one is null. */
+export class NanosecondsLeaf implements RecordLeaf {
+  readonly path: readonly string[]
+  readonly type: PhysicalType
+  readonly #isNullable: boolean
+  readonly #values: BigInt64Array
+  #rows = 0
+
+  constructor({ name, type, isNullable }: LeafForm, rowsMax: number) {
+    this.path = [name]
+    this.type = type
+    this.#isNullable = isNullable
+    this.#values = new BigInt64Array(rowsMax)
+  }
+
+  take(values: ColumnValues, from: number, count: number): void {
+    if (!(values instanceof BigInt64Array)) throw new Error(`column ${this.path[0]} holds no times`)
+    this.#values.set(values.subarray(from, from + count), this.#rows)
+    this.#rows += count
+  }
+
+  encode(pages: ChunkPages): EncodedChunk {
+    const values = this.#values
+    const nullCount = this.#isNullable
+      ? appendDefinitionLevels(pages.data, this.#rows, (row) => values[row]! < 0n)
+      : 0
+    let at = pages.data.reserve(8 * (this.#rows - nullCount))
+    const { view } = pages.data
+    for (let row = 0; row < this.#rows; row++) {
+      if (values[row]! < 0n) continue
+      view.setBigInt64(at, values[row]!, true)
+      at += 8
+    }
+    return { valueCount: this.#rows, dictionaryCount: 0, encoding: 'PLAIN', nullCount }
+  }
+
+  clear(): void {
+    this.#rows = 0
+  }
+}
+
 /** Dates, `YYYY-MM-DD` in memory and days since the epoch in the file. */
 export class DateLeaf implements RecordLeaf {
   readonly path: readonly string[]
@@ -82,7 +124,8 @@ export class DateLeaf implements RecordLeaf {
   }
 
   take(values: ColumnValues, from: number, count: number): void {
-    if (values instanceof Float64Array) throw new Error(`column ${this.path[0]} holds numbers`)
+    if (values instanceof Float64Array || values instanceof BigInt64Array)
+      throw new Error(`column ${this.path[0]} holds numbers`)
     for (let row = from; row < from + count; row++) this.#dates.push(values.at(row) ?? null)
   }
 

@@ -7,7 +7,14 @@ import type { SchemaElement } from 'hyparquet'
 import type { RecordField, RecordFieldType } from '../../shared/record-field.ts'
 import type { ChunkStream } from '../output/chunk-stream.ts'
 import { ParquetFileWriter } from '../output/parquet-file-writer.ts'
-import { DateLeaf, NumberLeaf, type PhysicalType, type RecordLeaf, TextLeaf } from './record-leaf.ts'
+import {
+  DateLeaf,
+  NanosecondsLeaf,
+  NumberLeaf,
+  type PhysicalType,
+  type RecordLeaf,
+  TextLeaf,
+} from './record-leaf.ts'
 import type { RecordBatch, RecordEncoder } from './record-batch.ts'
 
 /** Rows of one row group of a parquet answer of records. */
@@ -90,5 +97,6 @@ function leafOf(field: RecordField): RecordLeaf {
   const form = { name: field.name, type: physicalType(field), isNullable: field.nullable }
   if (field.type === 'string') return new TextLeaf(form, RECORD_ROW_GROUP_ROWS)
   if (field.type === 'date') return new DateLeaf(form)
+  if (field.isBig === true) return new NanosecondsLeaf(form, RECORD_ROW_GROUP_ROWS)
   return new NumberLeaf(form, RECORD_ROW_GROUP_ROWS, field.type === 'instant')
 }

@@ -118,7 +118,7 @@ export class RecordTextEncoder implements RecordEncoder {
     let bytes = 0
     for (let column = 0; column < this.#columns.length; column++) {
       const values = batch.columns[column]!
-      if (values instanceof Float64Array) continue
+      if (values instanceof Float64Array || values instanceof BigInt64Array) continue
       const writer = this.#columns[column]!
       const text = values.at(row)
       writer.text = typeof text === 'string' ? writer.texts.encodedOf(text) : this.#null
@@ -151,6 +151,10 @@ export class RecordTextEncoder implements RecordEncoder {
     zone: TimeZone,
   ): number {
     const { view } = this.#stream
+    if (values instanceof BigInt64Array) {
+      const time = values[row]!
+      return putText(view, position, time < 0n ? this.#null : paddedText(String(time)))
+    }
     if (!(values instanceof Float64Array)) return putText(view, position, text)
     const value = values[row]!
     if (Number.isNaN(value)) return putText(view, position, this.#null)

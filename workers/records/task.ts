@@ -25,6 +25,7 @@ import { candleBatches, objectBatches } from './record-columns.ts'
 import { RecordContext, type RecordRequest } from './record-context.ts'
 import { RECORD_ENCODERS } from './record-encoders.ts'
 import { RequestMisplaced } from './request-cost.ts'
+import { answerTrades } from './trades.ts'
 
 /** What is known of an answer before its first byte, and the way to its rows. */
 interface RecordAnswer {
@@ -143,6 +144,7 @@ async function makeAnswer(query: RecordQuery, request: RecordRequest): Promise<R
     return { rows: candles.rows, hasMore: candles.hasMore, batches }
   }
   if (query.kind === 'observations') return answerObservations(query, request)
+  if (query.kind === 'trades') return answerTrades(query, request)
   if (query.kind === 'climate') {
     const { records, hasMore } = await answerClimate(query, request)
     const batches = (): Iterable<RecordBatch> => objectBatches(records, fields, query.units)

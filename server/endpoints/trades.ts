@@ -1,0 +1,157 @@
+// GET /api/v1/trades.
+
+import { RECORD_RANGE_MS_DEFAULT, TRADES_LIMIT_DEFAULT } from '../../shared/limits.ts'
+import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
+import type { TradeQuery } from '../../shared/record-task.ts'
+import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
+import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
+import { type ParameterRule, quote } from '../query/parameter-parser.ts'
+import type { Parameter } from '../query/parameters.ts'
+import { recordReply, type RecordService } from '../records/record-reply.ts'
+import { recordDocumentation } from './record-documentation.ts'
+import {
+  checkInstantRange,
+  checkLimit,
+  checkName,
+  columnNames,
+  columnsParameter,
+  FORMAT_PARAMETER,
+  INSTANT_RANGE_PARAMETERS,
+  instantRange,
+  limitParameter,
+  OFFSET_PARAMETER,
+} from './record-parameters.ts'
+
+const PATH = '/api/v1/trades'
+
+const TRADE_PARAMETERS = [
+  {
+    name: 'market',
+    in: 'query',
+    description: `${lobSources()
+      .map((source) => `${source}: ${lobSourceNames(source).marketNameText}`)
+      .join('; ')}. At least one of market, event and series is given, and all that are given must hold.`,
+    schema: { type: 'string' },
+  },
+  {
+    name: 'event',
+    in: 'query',
+    description: 'Event ticker: the tickers of its markets begin with it.',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'series',
+    in: 'query',
+    description: 'Series ticker, or the ticker of one event of a series.',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'source',
+    in: 'query',
+    description: 'Data source.',
+    schema: { type: 'string', enum: lobSources(), default: lobSources()[0] },
+  },
+  {
+    name: 'date',
+    in: 'query',
+    description: 'One UTC date, instead of from and to.',
+    schema: { type: 'string', format: 'date' },
+  },
+  ...INSTANT_RANGE_PARAMETERS,
+  FORMAT_PARAMETER,
+  columnsParameter('trades'),
+  limitParameter(TRADES_LIMIT_DEFAULT),
+  OFFSET_PARAMETER,
+] as const satisfies readonly Parameter[]
+
+const tradeRule: ParameterRule<typeof TRADE_PARAMETERS> = ({ has, values }, report) => {
+  const { market, event, series, source } = values
+  if (!has('market') && !has('event') && !has('series'))
+    report('market', 'At least one of market, event and series is needed; none is given.')
+  for (const name of ['event', 'series'] as const) checkName(name, values[name], report)
+  if (source !== undefined) {
+    const { isMarketName, marketNameShape, isSeriesInId } = lobSourceNames(source)
+    if (market !== undefined && !isMarketName(market))
+      report('market', `market must be ${marketNameShape} for source=${source}, not ${quote(market)}.`)
+    if (event !== undefined && !isSeriesInId)
+      report('event', `event is not known for source=${source}; use series or market.`)
+  }
+  if (series !== undefined && series === event)
+    report('event', 'event and series must not be the same; leave one of them out.')
+  for (const name of ['from', 'to'] as const)
+    if (has('date') && has(name)) report(name, `${name} must not be given together with date.`)
+  checkLimit(values, report)
+  if (!has('date')) checkInstantRange(values, RECORD_RANGE_MS_DEFAULT, report)
+}
+
+export function tradesEndpoint(service: RecordService): Endpoint {
+  return defineEndpoint({
+    path: PATH,
+    summary: 'Trades of markets.',
+    parameters: TRADE_PARAMETERS,
+    documentation: recordDocumentation('trades', {
+      tag: 'Trades',
+      description:
+        'Rows are ordered by ts, market_id and trade_id. Prices are in cents and may be fractions of one (46.5). Trades of the current hour appear when it is over.',
+      errors: ['unknown_market', 'unknown_event', 'unknown_series', 'lake_file_invalid', 'lake_file_changed'],
+      examples: [
+        {
+          title: 'One day of a market',
+          values: { market: 'KXHIGHNY-26JUL01-B81.5', date: '2026-07-01' },
+        },
+        {
+          title: 'A series as parquet',
+          values: { series: 'KXHIGHNY', date: '2026-07-01', format: 'parquet', limit: 500_000 },
+        },
+        {
+          title: 'No market, event or series',
+          values: { date: '2026-07-01' },
+          status: 400,
+        },
+      ],
+      exampleRecord: {
+        ts: 1782921605000000000,
+        recv_ts: 1782921605020000000,
+        market_id: 'KXHIGHNY-26JUL01-B81.5',
+        trade_id: 'f851595a-6d92-424e-09f8-0d2669de70ae',
+        price: 46.5,
+        qty: 12,
+        aggressor: 'bid',
+        block: false,
+        origin: 'ws',
+      },
+      hasFormats: true,
+    }),
+    rule: tradeRule,
+    async handle(values, context) {
+      const { market = null, event = null, series = null, date } = values
+      const dayMs = date === undefined ? undefined : utcDateStartMs(date)
+      const range =
+        dayMs === undefined
+          ? instantRange(values, Date.now(), RECORD_RANGE_MS_DEFAULT)
+          : { fromMs: dayMs, toMs: dayMs + MS_PER_DAY }
+      const query: TradeQuery = {
+        kind: 'trades',
+        source: values.source,
+        market,
+        event,
+        series,
+        ...range,
+        format: values.format,
+        columns: values.columns ?? columnNames('trades'),
+        limit: values.limit,
+        offset: values.offset,
+      }
+      const [from, to] = [range.fromMs, range.toMs].map((ms) => new Date(ms).toISOString()) as [
+        string,
+        string,
+      ]
+      return recordReply(service, query, context, {
+        path: PATH,
+        isFixed: date !== undefined || (values.from !== undefined && values.to !== undefined),
+        parameters: date === undefined ? { ...values, from, to } : values,
+        fileNameParts: ['trades', market ?? event ?? series, from.slice(0, 10)],
+      })
+    },
+  })
+}

@@ -1,0 +1,287 @@
+// GET /api/v1/trades: rows of the lake's trades files, in the order of ts, market_id, trade_id. The files of the range are read by
+// DuckDB, which skips row groups of other times and markets.
+
+import type { DuckDBDataChunk } from '@duckdb/node-api'
+import { type BigIntStats, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { ApiError } from '../../shared/errors.ts'
+import { identityOf } from '../../shared/file-identity.ts'
+import { dateOfRawDirectoryName, tradesKey, tradesSourceDirectory } from '../../shared/lake-layout.ts'
+import { lobSourceNames } from '../../shared/lob-sources.ts'
+import { RECORD_LAKE_FILES_MAX, RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
+import type { RecordField } from '../../shared/record-field.ts'
+import { fieldsOf } from '../../shared/record-schema.ts'
+import type { TradeQuery } from '../../shared/record-task.ts'
+import { isSeriesName, seriesOfTicker } from '../../shared/series-name.ts'
+import { TRADES_SCHEMA } from '../../shared/trades-v1.ts'
+import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
+import { lakeFileError, lakeUnavailable } from '../lake/lake-file-error.ts'
+import { watched } from '../lake/watched-files.ts'
+import { type DuckLake, readParquetSql, sqlText } from './duck-lake.ts'
+import { copyNanoseconds, copyNumbers, TextVector } from './duck-vectors.ts'
+import type { FileChecks } from './file-checks.ts'
+import { assertRegular, checkUnchanged, type LakePart } from './lake-partitions.ts'
+import { checkLakeFile, heldLakeChunks, lakeChunks, lakeRows } from './lake-query.ts'
+import { isNumeric, type RecordBatch } from './record-batch.ts'
+import type { RecordRequest } from './record-context.ts'
+import { assertInPlace } from './request-cost.ts'
+
+const NS_DIGITS = '000000'
+const TRADES_FILE = {
+  schema: TRADES_SCHEMA,
+  columns: {
+    ts: ['BIGINT'],
+    recv_ts: ['BIGINT'],
+    market_id: ['VARCHAR'],
+    trade_id: ['VARCHAR'],
+    price: ['INTEGER'],
+    qty: ['BIGINT'],
+    aggressor: ['VARCHAR'],
+    block: ['BOOLEAN'],
+    origin: ['VARCHAR'],
+  },
+}
+/** Columns that are served in other units than they are stored in. */
+const SERVED: Readonly<Record<string, string>> = {
+  price: 'price / 100',
+  qty: 'qty::DOUBLE / 1e6',
+  block: 'block::INTEGER',
+}
+/** The order of the file; equal rows are alike. */
+const ORDER = 'ts, market_id, trade_id NULLS LAST, price, qty, aggressor, recv_ts'
+const SERIES_PREFIX = 'series='
+
+export interface TradeAnswer {
+  readonly rows: number
+  readonly hasMore: boolean
+  batches(): Iterable<RecordBatch> | AsyncIterable<RecordBatch>
+}
+
+/** Plans the answer, and reads it if it is short. Throws ApiError. */
+export async function answerTrades(query: TradeQuery, request: RecordRequest): Promise<TradeAnswer> {
+  const { context, signal, identity } = request
+  const selection = selectionOf(context.lake, query)
+  const parts = partsOf(context.lake, query, selection.series)
+  identity.settle({ parts, facts: selection.series, lakeOnly: { seenFiles: null } })
+  assertInPlace(request, 0, parts.length)
+  for (const part of parts) await context.tradeFiles.check(part, signal)
+  const reading = new TradeReading(query, parts, selection.where, request)
+  const isShort = query.offset + query.limit < RECORD_STORE_BATCH_ROWS
+  const answer = isShort ? await reading.held() : await reading.counted()
+  if (answer.rows === 0 && query.offset === 0 && query.market !== null) await reading.assertKnown(selection)
+  return answer
+}
+
+interface Selection {
+  /** Series whose files are read. */
+  readonly series: readonly string[]
+  /** Conditions on the rows. */
+  readonly where: readonly string[]
+}
+
+/** Throws for a series, event or market of which the lake has nothing. */
+function selectionOf(lake: string, { source, market, event, series }: TradeQuery): Selection {
+  const names = lobSourceNames(source)
+  const all = seriesIn(lake, source)
+  const where: string[] = []
+  if (market !== null) where.push(marketSql(market, market.includes(':') || names.isSeriesInId))
+  if (event !== null) where.push(eventSql(event))
+  if (series !== null) {
+    if (all.includes(series)) return { series: [series], where }
+    const base = seriesOfTicker(series)
+    if (!names.isSeriesInId || !all.includes(base))
+      throw new ApiError('unknown_series', `The lake has no trades of ${source} series ${series}.`)
+    return { series: [base], where: [...where, eventSql(series)] }
+  }
+  const likely = names.isSeriesInId ? seriesOfTicker(market ?? event ?? '') : ''
+  if (all.includes(likely)) return { series: [likely], where }
+  if (all.length > 0) return { series: all, where }
+  if (market === null)
+    throw new ApiError('unknown_event', `The lake has no trades of ${source} event ${event}.`)
+  throw unknownMarket(source, market)
+}
+
+function unknownMarket(source: string, market: string): ApiError {
+  return new ApiError('unknown_market', `The lake has no trades of ${source} market ${market}.`)
+}
+
+function marketSql(market: string, isWhole: boolean): string {
+  return isWhole ? `market_id = ${sqlText(market)}` : `starts_with(market_id, ${sqlText(`${market}:`)})`
+}
+
+/** An event is a market's ticker up to its last dash. */
+function eventSql(event: string): string {
+  return `starts_with(market_id, ${sqlText(`${event}-`)}) AND NOT contains(substr(market_id, ${event.length + 2}), '-')`
+}
+
+function seriesIn(lake: string, source: TradeQuery['source']): string[] {
+  return namesIn(lake, tradesSourceDirectory(lake, source))
+    .filter((name) => name.startsWith(SERIES_PREFIX) && isSeriesName(name.slice(SERIES_PREFIX.length)))
+    .map((name) => name.slice(SERIES_PREFIX.length))
+    .toSorted((a, b) => (a < b ? -1 : 1))
+}
+
+/** The files of the range, in the order of their dates. Throws ApiError if there are too many. */
+function partsOf(lake: string, { source, fromMs, toMs }: TradeQuery, series: readonly string[]): LakePart[] {
+  const [first, last] = [utcDateOf(fromMs), utcDateOf(toMs - 1)]
+  const parts: LakePart[] = []
+  for (const scope of series) {
+    for (const directory of namesIn(
+      lake,
+      join(tradesSourceDirectory(lake, source), `${SERIES_PREFIX}${scope}`),
+    )) {
+      const date = dateOfRawDirectoryName(directory)
+      if (date === undefined || date < first || date > last) continue
+      const name = tradesKey(source, scope, date)
+      const part = partAt(lake, name, scope, date)
+      if (part !== undefined) parts.push(part)
+    }
+  }
+  if (parts.length > RECORD_LAKE_FILES_MAX) {
+    const detail = `The range touches ${parts.length} lake files; at most ${RECORD_LAKE_FILES_MAX} are read for one request.`
+    throw new ApiError('invalid_parameter', detail, { errors: [{ parameter: 'from', detail }] })
+  }
+  return parts.toSorted((a, b) => a.fromMs - b.fromMs || (a.scope < b.scope ? -1 : 1))
+}
+
+/** Undefined where there is no file, as in a directory that is being made. */
+function partAt(lake: string, name: string, scope: string, date: string): LakePart | undefined {
+  const path = join(lake, name)
+  let found: BigIntStats | undefined
+  try {
+    found = watched(name, () => statSync(path, { bigint: true, throwIfNoEntry: false }))
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    throw lakeFileError(name, 'it may not be read', error)
+  }
+  if (found === undefined) return undefined
+  assertRegular(name, found)
+  const span = { fromMs: utcDateStartMs(date) ?? 0, toMs: utcDateStartMs(addDays(date, 1)) ?? 0 }
+  return { scope, name, path, ...span, isRegistered: true, revisionMin: 0n, identity: identityOf(found) }
+}
+
+function namesIn(lake: string, directory: string): string[] {
+  try {
+    return watched(directory, () => readdirSync(directory))
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
+      return []
+    throw error instanceof ApiError ? error : lakeUnavailable(lake, directory, error)
+  }
+}
+
+/** Checks each file once, and again when it was replaced. */
+export class TradeFiles {
+  readonly #lake: DuckLake
+  readonly #checks: FileChecks
+  readonly #known = new Set<string>()
+
+  constructor(lake: DuckLake, checks: FileChecks) {
+    this.#lake = lake
+    this.#checks = checks
+  }
+
+  /** Throws ApiError if the file is damaged or no trades file. */
+  async check(part: LakePart, signal: AbortSignal): Promise<void> {
+    const key = `${part.path} ${part.identity}`
+    if (this.#known.has(key)) return
+    await this.#checks.check(part)
+    await checkLakeFile(this.#lake, part, TRADES_FILE, signal)
+    if (this.#known.size >= RECORD_LAKE_FILES_MAX) this.#known.clear()
+    this.#known.add(key)
+  }
+}
+
+/** The rows of a planned answer. */
+class TradeReading {
+  readonly #query: TradeQuery
+  readonly #parts: readonly LakePart[]
+  readonly #request: RecordRequest
+  readonly #source: string
+  readonly #fields: readonly RecordField[]
+
+  constructor(
+    query: TradeQuery,
+    parts: readonly LakePart[],
+    where: readonly string[],
+    request: RecordRequest,
+  ) {
+    this.#query = query
+    this.#parts = parts
+    this.#request = request
+    this.#fields = fieldsOf('trades', query.columns)
+    const { fromMs, toMs } = query
+    const conditions = [`ts >= ${fromMs}${NS_DIGITS}`, `ts < ${toMs}${NS_DIGITS}`, ...where]
+    this.#source = `${readParquetSql(parts.map(({ path }) => path))} WHERE ${conditions.join(' AND ')}`
+  }
+
+  /** Reads the whole page, and a row behind it that says that there is more. */
+  async held(): Promise<TradeAnswer> {
+    if (this.#parts.length === 0) return NOTHING
+    const { limit } = this.#query
+    const batches: RecordBatch[] = []
+    let rows = 0
+    let hasMore = false
+    const { context, signal } = this.#request
+    for (const chunk of await heldLakeChunks(context.duck, this.#parts, this.#sql(limit + 1), signal)) {
+      const count = Math.min(chunk.rowCount, limit - rows)
+      hasMore ||= count < chunk.rowCount
+      if (count > 0) batches.push({ ...rowsOf(chunk, this.#fields, false), rows: count })
+      rows += count
+    }
+    checkUnchanged(this.#parts)
+    return { rows, hasMore, batches: () => batches }
+  }
+
+  /** Counts the rows; they are read while they are sent. */
+  async counted(): Promise<TradeAnswer> {
+    if (this.#parts.length === 0) return NOTHING
+    const { offset, limit } = this.#query
+    const { context, signal } = this.#request
+    const sql = `SELECT count(*)::DOUBLE FROM (SELECT 1 FROM ${this.#source} LIMIT ${offset + limit + 1})`
+    const [row] = await lakeRows(context.duck, this.#parts, sql, signal)
+    const total = Number(row?.[0] ?? 0)
+    const rows = Math.max(0, Math.min(total - offset, limit))
+    return { rows, hasMore: total > offset + limit, batches: () => this.#stream(rows) }
+  }
+
+  /** @throws {ApiError} `unknown_market` if no file of the series has the market */
+  async assertKnown({ series, where }: Selection): Promise<void> {
+    const everywhere = { ...this.#query, fromMs: 0, toMs: Date.UTC(2200, 0) }
+    const { context, signal } = this.#request
+    const parts = partsOf(context.lake, everywhere, series).slice(-RECORD_LAKE_FILES_MAX)
+    const sql = `SELECT 1 FROM ${readParquetSql(parts.map(({ path }) => path))} WHERE ${where.join(' AND ')} LIMIT 1`
+    const found = parts.length === 0 ? [] : await lakeRows(context.duck, parts, sql, signal)
+    if (found.length === 0) throw unknownMarket(this.#query.source, this.#query.market ?? '')
+  }
+
+  async *#stream(rows: number): AsyncGenerator<RecordBatch, void, void> {
+    const { context, signal } = this.#request
+    if (rows === 0) return
+    for await (const chunk of lakeChunks(context.duck, this.#parts, this.#sql(rows), signal))
+      yield rowsOf(chunk, this.#fields, this.#query.format === 'parquet')
+    checkUnchanged(this.#parts)
+  }
+
+  #sql(rows: number): string {
+    const columns = this.#fields.map(({ name }) => SERVED[name] ?? name)
+    return `SELECT ${columns.join(', ')} FROM ${this.#source} ORDER BY ${ORDER} LIMIT ${rows} OFFSET ${this.#query.offset}`
+  }
+}
+
+const NOTHING: TradeAnswer = { rows: 0, hasMore: false, batches: () => [] }
+
+/** `isPacked`: texts stay in the chunk's vectors, and are valid until the next chunk is read. */
+function rowsOf(chunk: DuckDBDataChunk, fields: readonly RecordField[], isPacked: boolean): RecordBatch {
+  const rows = chunk.rowCount
+  const columns = fields.map((field, index) => {
+    const vector = chunk.getColumnVector(index)
+    if (!isNumeric(field))
+      return isPacked ? new TextVector(vector) : (chunk.getColumnValues(index) as (string | null)[])
+    if (field.isBig === true) return copyNanoseconds(vector, new BigInt64Array(rows))
+    const numbers = new Float64Array(rows)
+    copyNumbers(vector, numbers, 0)
+    return numbers
+  })
+  return { rows, columns }
+}
