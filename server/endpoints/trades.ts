@@ -6,7 +6,7 @@ import type { TradeQuery } from '../../shared/record-task.ts'
 import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
-import type { Parameter } from '../query/parameters.ts'
+import type { Parameter, ParameterValues } from '../query/parameters.ts'
 import { recordReply, type RecordService } from '../records/record-reply.ts'
 import { recordDocumentation } from './record-documentation.ts'
 import {
@@ -84,6 +84,17 @@ const tradeRule: ParameterRule<typeof TRADE_PARAMETERS> = ({ has, values }, repo
   if (!has('date')) checkInstantRange(values, RECORD_RANGE_MS_DEFAULT, report)
 }
 
+function tradeQueryOf(values: ParameterValues<typeof TRADE_PARAMETERS>): TradeQuery {
+  const { market = null, event = null, series = null, date, source, format, limit, offset } = values
+  const dayMs = date === undefined ? undefined : utcDateStartMs(date)
+  const range =
+    dayMs === undefined
+      ? instantRange(values, Date.now(), RECORD_RANGE_MS_DEFAULT)
+      : { fromMs: dayMs, toMs: dayMs + MS_PER_DAY }
+  const columns = values.columns ?? columnNames('trades')
+  return { kind: 'trades', source, market, event, series, ...range, format, columns, limit, offset }
+}
+
 export function tradesEndpoint(service: RecordService): Endpoint {
   return defineEndpoint({
     path: PATH,
@@ -124,25 +135,9 @@ export function tradesEndpoint(service: RecordService): Endpoint {
     }),
     rule: tradeRule,
     async handle(values, context) {
-      const { market = null, event = null, series = null, date } = values
-      const dayMs = date === undefined ? undefined : utcDateStartMs(date)
-      const range =
-        dayMs === undefined
-          ? instantRange(values, Date.now(), RECORD_RANGE_MS_DEFAULT)
-          : { fromMs: dayMs, toMs: dayMs + MS_PER_DAY }
-      const query: TradeQuery = {
-        kind: 'trades',
-        source: values.source,
-        market,
-        event,
-        series,
-        ...range,
-        format: values.format,
-        columns: values.columns ?? columnNames('trades'),
-        limit: values.limit,
-        offset: values.offset,
-      }
-      const [from, to] = [range.fromMs, range.toMs].map((ms) => new Date(ms).toISOString()) as [
+      const query = tradeQueryOf(values)
+      const { date, market, event, series } = values
+      const [from, to] = [query.fromMs, query.toMs].map((ms) => new Date(ms).toISOString()) as [
         string,
         string,
       ]

@@ -187,8 +187,12 @@ test('random requests in four formats give what a naive reference gives', async 
     const isBulk = index % 10 === 0 && format !== 'json'
     const query = new URLSearchParams({ ...parameters, columns: columns.join(',') })
     if (isBulk) query.set('limit', '30000')
-    const response = await fetch(`${url}/api/v1/trades?${query}`)
-    assert.equal(response.status, 200, `${query}: ${response.status === 200 ? '' : await response.text()}`)
+    const response = await fetch(`${url}/api/v1/trades?${query.toString()}`)
+    assert.equal(
+      response.status,
+      200,
+      `${query.toString()}: ${response.status === 200 ? '' : await response.text()}`,
+    )
     const wanted = all[source].filter((trade) => isWanted(trade) && trade.ts >= start && trade.ts < end)
     const page = wanted.slice(offset, offset + (isBulk ? 30_000 : limit))
     const rows = await rowsOf(response, format, root, columns)

@@ -42,7 +42,8 @@ export function copyNanoseconds(vector: DuckDBVector, target: BigInt64Array): Bi
     return target
   }
   target.set(items.subarray(0, target.length))
-  for (let row = 0; validity !== null && row < target.length; row++)
+  if (validity === null) return target
+  for (let row = 0; row < target.length; row++)
     if ((validity[row >>> 3]! & (1 << (row & 7))) === 0) target[row] = -1n
   return target
 }

@@ -19,7 +19,7 @@ import { FileChecks } from './file-checks.ts'
 import { LakeDirectories } from './lake-partitions.ts'
 import { ManifestCache } from './manifest-cache.ts'
 import { ObservationLake } from './observation-lake.ts'
-import { TradeFiles } from './trades.ts'
+import { TradeFiles } from './trade-files.ts'
 import { SeriesStations } from './series-stations.ts'
 import { TimeZone } from '../../shared/time-zone.ts'
 

@@ -6,41 +6,25 @@ import { type BigIntStats, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
-import { dateOfRawDirectoryName, tradesKey, tradesSourceDirectory } from '../../shared/lake-layout.ts'
+import { dateOfDirectoryName, tradesKey, tradesSourceDirectory } from '../../shared/lake-layout.ts'
 import { lobSourceNames } from '../../shared/lob-sources.ts'
 import { RECORD_LAKE_FILES_MAX, RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import { fieldsOf } from '../../shared/record-schema.ts'
 import type { TradeQuery } from '../../shared/record-task.ts'
 import { isSeriesName, seriesOfTicker } from '../../shared/series-name.ts'
-import { TRADES_SCHEMA } from '../../shared/trades-v1.ts'
 import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { lakeFileError, lakeUnavailable } from '../lake/lake-file-error.ts'
 import { watched } from '../lake/watched-files.ts'
-import { type DuckLake, readParquetSql, sqlText } from './duck-lake.ts'
+import { readParquetSql, sqlText } from './duck-lake.ts'
 import { copyNanoseconds, copyNumbers, TextVector } from './duck-vectors.ts'
-import type { FileChecks } from './file-checks.ts'
 import { assertRegular, checkUnchanged, type LakePart } from './lake-partitions.ts'
-import { checkLakeFile, heldLakeChunks, lakeChunks, lakeRows } from './lake-query.ts'
+import { heldLakeChunks, lakeChunks, lakeRows } from './lake-query.ts'
 import { isNumeric, type RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
 
 const NS_DIGITS = '000000'
-const TRADES_FILE = {
-  schema: TRADES_SCHEMA,
-  columns: {
-    ts: ['BIGINT'],
-    recv_ts: ['BIGINT'],
-    market_id: ['VARCHAR'],
-    trade_id: ['VARCHAR'],
-    price: ['INTEGER'],
-    qty: ['BIGINT'],
-    aggressor: ['VARCHAR'],
-    block: ['BOOLEAN'],
-    origin: ['VARCHAR'],
-  },
-}
 /** Columns that are served in other units than they are stored in. */
 const SERVED: Readonly<Record<string, string>> = {
   price: 'price / 100',
@@ -130,7 +114,7 @@ function partsOf(lake: string, { source, fromMs, toMs }: TradeQuery, series: rea
       lake,
       join(tradesSourceDirectory(lake, source), `${SERIES_PREFIX}${scope}`),
     )) {
-      const date = dateOfRawDirectoryName(directory)
+      const date = dateOfDirectoryName(directory)
       if (date === undefined || date < first || date > last) continue
       const name = tradesKey(source, scope, date)
       const part = partAt(lake, name, scope, date)
@@ -167,28 +151,6 @@ function namesIn(lake: string, directory: string): string[] {
     if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
       return []
     throw error instanceof ApiError ? error : lakeUnavailable(lake, directory, error)
-  }
-}
-
-/** Checks each file once, and again when it was replaced. */
-export class TradeFiles {
-  readonly #lake: DuckLake
-  readonly #checks: FileChecks
-  readonly #known = new Set<string>()
-
-  constructor(lake: DuckLake, checks: FileChecks) {
-    this.#lake = lake
-    this.#checks = checks
-  }
-
-  /** Throws ApiError if the file is damaged or no trades file. */
-  async check(part: LakePart, signal: AbortSignal): Promise<void> {
-    const key = `${part.path} ${part.identity}`
-    if (this.#known.has(key)) return
-    await this.#checks.check(part)
-    await checkLakeFile(this.#lake, part, TRADES_FILE, signal)
-    if (this.#known.size >= RECORD_LAKE_FILES_MAX) this.#known.clear()
-    this.#known.add(key)
   }
 }
 
