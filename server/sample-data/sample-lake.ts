@@ -6,13 +6,17 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { LOB_SCHEMA } from '../../shared/lob-v1.ts'
+import { TRADES_SCHEMA } from '../../shared/trades-v1.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
 import { LobRecordingWriter } from '../lake/lob-recording-writer.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
+import type { SimulatedTrade } from './recorded-stream.ts'
 import { recordSample, SAMPLE_FROM_MS, SAMPLE_TO_MS } from './sample-recording.ts'
 import type { SampleMarket, SampleSeries } from './sample-series.ts'
 import { SAMPLE_DECI_CENT, SAMPLE_OUTAGE, SAMPLE_SERIES, sampleMarkets } from './sample-series.ts'
+import { SAMPLE_TRADES_SERIES, writeSampleTrades } from './sample-trades.ts'
+import type { WrittenTrades } from './sample-trades.ts'
 
 const GENERATOR = 'bookcast sample-data'
 
@@ -54,11 +58,13 @@ export async function writeSampleLake(options: SampleLakeOptions): Promise<Sampl
   const { directory, seed, signal } = options
   const onExisting = (await isSample(directory)) ? 'replace' : 'refuse'
   await mkdir(directory, { recursive: true })
+  const lake = join(directory, 'lake')
   const written: WrittenLobFile[] = []
+  const trades: SimulatedTrade[] = []
   const polymarketMarkets: SampleMarket[] = []
   for (const source of lobSources()) {
     const writer = new LobRecordingWriter({
-      lake: join(directory, 'lake'),
+      lake,
       source,
       onExisting,
       isSample: true,
@@ -66,7 +72,8 @@ export async function writeSampleLake(options: SampleLakeOptions): Promise<Sampl
     try {
       for (const series of SAMPLE_SERIES.filter((candidate) => candidate.source === source)) {
         signal?.throwIfAborted()
-        const described = appendSeries(writer, series, seed)
+        const isTraded = series.ticker === SAMPLE_TRADES_SERIES
+        const described = appendSeries(writer, series, seed, (trade) => isTraded && trades.push(trade))
         if (source === 'polymarket') polymarketMarkets.push(...described)
       }
       written.push(...(await writer.finish()))
@@ -74,7 +81,12 @@ export async function writeSampleLake(options: SampleLakeOptions): Promise<Sampl
       await writer.abort()
     }
   }
-  const files = await Promise.all(written.map((file) => describeFile(directory, file)))
+  const [source] = lobSources()
+  const traded = await writeSampleTrades(lake, source, SAMPLE_TRADES_SERIES, trades)
+  const files = await Promise.all([
+    ...written.map((file) => describeFile(directory, LOB_SCHEMA, file)),
+    ...traded.map((file) => describeFile(directory, TRADES_SCHEMA, file)),
+  ])
   const metadata: SampleMetadata = {
     description:
       'Simulated order books of temperature markets. Generated: none of it was ever quoted or traded.',
@@ -90,10 +102,15 @@ export async function writeSampleLake(options: SampleLakeOptions): Promise<Sampl
   return metadata
 }
 
-function appendSeries(writer: LobRecordingWriter, series: SampleSeries, seed: number): SampleMarket[] {
+function appendSeries(
+  writer: LobRecordingWriter,
+  series: SampleSeries,
+  seed: number,
+  onTrade: (trade: SimulatedTrade) => void,
+): SampleMarket[] {
   const { markets, described } = sampleMarkets(series, seed)
   writer.cover(series.ticker, BigInt(SAMPLE_FROM_MS) * NS_PER_MS)
-  for (const event of recordSample(series, markets, seed)) writer.append(series.ticker, event)
+  for (const event of recordSample(series, markets, seed, onTrade)) writer.append(series.ticker, event)
   writer.cover(series.ticker, BigInt(SAMPLE_TO_MS) * NS_PER_MS - 1n)
   return [...described]
 }
@@ -124,11 +141,11 @@ async function isSample(directory: string): Promise<boolean> {
   }
 }
 
-async function describeFile(directory: string, file: WrittenLobFile): Promise<SampleFile> {
+async function describeFile(directory: string, schema: string, file: WrittenTrades): Promise<SampleFile> {
   const bytes = await readFile(file.path)
   return {
     path: relative(directory, file.path).split(sep).join('/'),
-    schema: LOB_SCHEMA,
+    schema,
     rows: file.rows,
     markets: file.markets,
     sizeBytes: bytes.length,

@@ -27,8 +27,8 @@ test('writes the sample of the seed and directory given', async (t) => {
     await readFile(join(directory, 'metadata.json'), 'utf8'),
   )
   assert.equal(metadata.seed, 5)
-  assert.equal(metadata.files.length, 12)
-  assert.match(lines.join(''), /^Wrote 12 files .* of seed 5 to /)
+  assert.equal(metadata.files.length, 15)
+  assert.match(lines.join(''), /^Wrote 15 files .* of seed 5 to /)
   // A second run replaces the first one's sample.
   assert.equal(await sampleDataCommand([], io(variables, lines)), 0)
 })

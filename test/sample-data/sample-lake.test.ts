@@ -80,9 +80,10 @@ test('metadata.json lists every file with its size and hash, and says that it is
   assert.ok(sizeBytes < SAMPLE_BYTES_MAX, `${sizeBytes} bytes`)
 })
 
-test('has three Kalshi series and one Polymarket series on three dates', async () => {
+test('has three Kalshi series and one Polymarket series on three dates, and the trades of one', async () => {
   const { files, polymarketMarkets } = await committedMetadata()
-  assert.equal(files.length, 4 * DATES.length)
+  assert.equal(files.length, 5 * DATES.length)
+  assert.equal(files.filter(({ path }) => path.startsWith('lake/trades/')).length, DATES.length)
   for (const series of ['KXHIGHNY', 'KXHIGHCHI', 'KXHIGHDEN']) {
     for (const date of DATES) {
       const ids = new Set((await sampleRows('kalshi', series, date)).map((row) => row.market_id))

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pruneCommand } from '../../server/commands/prune.ts'
@@ -20,7 +20,7 @@ import { refold } from '../support/refolded-lake.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { writeWal } from '../support/wal-script.ts'
 import type { ScriptRecord } from '../support/wal-script.ts'
-import { fetchTrades, foldAll, randomTrades } from './random-trades.ts'
+import { fetchTrades, foldAll, randomTrades, recordTrades } from './random-trades.ts'
 import { readTrades } from './trade-rows.ts'
 
 const DATE = '2026-06-24'
@@ -90,6 +90,21 @@ test('a trade stands in the date of its own time, whatever hour it is filed unde
   const other = join(lake, '..', 'other')
   for (const line of lines.toReversed()) await runImport(other, 'kalshi', { lines: [line] })
   assert.ok(a.equals(await readFile(pathOf(other))) && b.equals(await readFile(pathOf(other, '2026-06-25'))))
+})
+
+test('the raw folder of one lake, with rows of REST, is a recording that another can import', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, other] = [join(root, 'lake'), join(root, 'other')]
+  const trades = randomTrades('kalshi', 3, 20)
+  await recordTrades(lake, 'kalshi', trades.slice(0, 12))
+  await fetchTrades(lake, 'kalshi', trades.slice(6))
+  await foldAll(lake, 'kalshi')
+  const raw = join(lake, 'raw')
+  const names = await readdir(raw, { recursive: true })
+  const paths = names.filter((name) => name.endsWith('.ndjson.gz')).map((name) => join(raw, name))
+  await runImport(other, 'kalshi', { paths })
+  assert.equal((await readTrades(other, 'kalshi')).length, 20)
+  assert.deepEqual(await readTrades(other, 'kalshi'), await readTrades(lake, 'kalshi'))
 })
 
 test('a replaced date loses the trades that the new recording lacks', async (t) => {
