@@ -91,15 +91,17 @@ export class NanosecondsLeaf implements RecordLeaf {
   }
 
   encode(pages: ChunkPages): EncodedChunk {
-    const values = this.#values
+    // Halves, because each big integer that is read would be an object.
+    const halves = new Int32Array(this.#values.buffer)
     const nullCount = this.#isNullable
-      ? appendDefinitionLevels(pages.data, this.#rows, (row) => values[row]! < 0n)
+      ? appendDefinitionLevels(pages.data, this.#rows, (row) => halves[2 * row + 1]! < 0)
       : 0
     let at = pages.data.reserve(8 * (this.#rows - nullCount))
     const { view } = pages.data
     for (let row = 0; row < this.#rows; row++) {
-      if (values[row]! < 0n) continue
-      view.setBigInt64(at, values[row]!, true)
+      if (halves[2 * row + 1]! < 0) continue
+      view.setInt32(at, halves[2 * row]!, true)
+      view.setInt32(at + 4, halves[2 * row + 1]!, true)
       at += 8
     }
     return { valueCount: this.#rows, dictionaryCount: 0, encoding: 'PLAIN', nullCount }
