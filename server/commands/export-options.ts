@@ -153,7 +153,9 @@ export function openTarget(place: OptionText, options: ParsedOptions, lake?: str
   if (lake !== undefined && parsePlace(place.text)?.kind === 'directory') {
     const below = relative(realPath(lake), realPath(place.text))
     if (!isAbsolute(below) && below.split(sep)[0] !== '..')
-      throw new UsageError(`${place.origin} must not be the lake or lie in it: engines would read both as one`)
+      throw new UsageError(
+        `${place.origin} must not be the lake or lie in it: engines would read both as one`,
+      )
   }
   return openExportTarget(place.text, { ...readPlace(place, options), region: options.get('region')?.text })
 }

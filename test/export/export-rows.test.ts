@@ -137,20 +137,23 @@ test('the rows of an export are those of the answers for the same dates', async 
     }
   })
 
-  await t.test('a month before that came into the lake since the plan is named, as aggregates read it', async () => {
-    const { threads } = world
-    const month = join(threads.lake, 'candles', 'series=KXHIGHNY', 'month=2026-06')
-    await rename(month, `${month}-away`)
-    const plan = await planned(threads, {
-      dataset: 'candles',
-      scopes: ['KXHIGHNY'],
-      range: { from: '2026-07-01', to: '2026-07-02' },
-      parameters: { interval: '1', aggregate: '60', format: 'csv' },
-      target: await temporaryDirectory(t),
-    })
-    await rename(`${month}-away`, month)
-    await assert.rejects(exported(threads, plan), /month=2026-06\/candles.parquet was added since the plan/)
-  })
+  await t.test(
+    'a month before that came into the lake since the plan is named, as aggregates read it',
+    async () => {
+      const { threads } = world
+      const month = join(threads.lake, 'candles', 'series=KXHIGHNY', 'month=2026-06')
+      await rename(month, `${month}-away`)
+      const plan = await planned(threads, {
+        dataset: 'candles',
+        scopes: ['KXHIGHNY'],
+        range: { from: '2026-07-01', to: '2026-07-02' },
+        parameters: { interval: '1', aggregate: '60', format: 'csv' },
+        target: await temporaryDirectory(t),
+      })
+      await rename(`${month}-away`, month)
+      await assert.rejects(exported(threads, plan), /month=2026-06\/candles.parquet was added since the plan/)
+    },
+  )
 
   await t.test(
     'parts of observations are what /observations answers, and rows of the store are named',
