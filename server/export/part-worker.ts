@@ -130,15 +130,19 @@ export class PartWorker<Plan> {
     }
     const timer = setInterval(renew, RENEW_MS)
     try {
-      const result = await act(signal)
-      await this.#note(() => this.#queue.complete(job, result))
-      this.#log.line(`${name} done`)
-    } catch (error) {
-      if (given.signal.aborted) this.#log.line(`${name} is another worker's now, or cancelled`)
+      const ended = await act(signal).then(
+        (result) => ({ result }),
+        (error: unknown) => ({ error }),
+      )
+      // That the queue is away is no error of the part.
+      if ('result' in ended) {
+        await this.#note(() => this.#queue.complete(job, ended.result))
+        this.#log.line(`${name} done`)
+      } else if (given.signal.aborted) this.#log.line(`${name} is another worker's now, or cancelled`)
       else if (stop.aborted) await this.#note(() => this.#queue.giveBack(job))
       else {
-        this.#log.line(`${name} failed: ${textOf(error)}`)
-        await this.#note(() => this.#queue.fail(job, textOf(error)))
+        this.#log.line(`${name} failed: ${textOf(ended.error)}`)
+        await this.#note(() => this.#queue.fail(job, textOf(ended.error)))
         return 'failed'
       }
     } finally {

@@ -3,10 +3,13 @@ import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PART_ERRORS_MAX, PartQueue } from '../../server/export/part-queue.ts'
 import { type PartWork, PartWorker } from '../../server/export/part-worker.ts'
+import { runs } from '../support/effort.ts'
 import { makeQueueStore, type QueueStore } from '../support/queue-store.ts'
 
 /** The issue's bound for the take-over of a killed worker's part. */
 const TAKEN_OVER_MS_MAX = 15_000
+/** How long the database is away; the longer one outlasts the attempts to note a result. */
+const AWAY_MS = runs(2_000, 14_000)
 
 let store: QueueStore
 let queue: PartQueue
@@ -177,7 +180,7 @@ test('while the database is away parts go on, and what they made is noted when i
   let away = Promise.resolve()
   const work = new NotedWork(async () => {
     if (work.ran.length === 2) {
-      away = goAway(2_000)
+      away = goAway(AWAY_MS)
     }
     await delay(100)
   })
