@@ -35,7 +35,7 @@ export interface RetryPolicy {
   readonly firstWaitMs?: number
   /** A server that wants more is not waited for. Default: 30,000. */
   readonly longestWaitMs?: number
-  /** How often an answer that breaks off is asked for again, to go on where it ended. Default: 3. */
+  /** How often an answer that breaks off is asked for again without coming on by 64 KiB. Default: 3. */
   readonly resumes?: number
 }
 

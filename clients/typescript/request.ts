@@ -23,13 +23,14 @@ export async function openBody(
   connection: Connection,
   target: string,
   more: Readonly<Record<string, string>> = {},
+  method: 'GET' | 'HEAD' = 'GET',
 ): Promise<AnswerBody> {
   const { retry, options } = connection
   for (let attempt = 1; ; attempt += 1) {
     const watch = new Watch(options)
     let askedMs = 0
     try {
-      const response = await ask(connection, target, { watch, more })
+      const response = await ask(connection, target, { watch, more, method })
       if (response.ok) return new AnswerBody(response, watch)
       askedMs = 1000 * Number(response.headers.get('retry-after') ?? 0)
       throw await refusal(response, watch)
@@ -59,11 +60,15 @@ function ownWaitMs(attempt: number, firstWaitMs: number, longestWaitMs: number):
 async function ask(
   { baseUrl, headers, fetch, options }: Connection,
   target: string,
-  { watch, more }: { readonly watch: Watch; readonly more: Readonly<Record<string, string>> },
+  {
+    watch,
+    more,
+    method,
+  }: { readonly watch: Watch; readonly more: Readonly<Record<string, string>>; readonly method: string },
 ): Promise<Response> {
   watch.start(NOTHING)
   try {
-    return await fetch(baseUrl + target, { headers: { ...headers, ...more }, signal: watch.signal })
+    return await fetch(baseUrl + target, { method, headers: { ...headers, ...more }, signal: watch.signal })
   } catch (error) {
     options.signal?.throwIfAborted()
     watch.throwIfEnded()

@@ -1,9 +1,9 @@
 // Bodies as rows. A body that ends within a row, or is none of its format, is not whole.
 
 import { IncompleteError } from './errors.ts'
+import { LINE_FEED } from './given-rows.ts'
 import type { Transfer } from './transfer.ts'
 
-const LINE_FEED = 10
 /** A line that is longer is no row of ours. */
 const LINE_CHARACTERS_MAX = 16 * 1024 * 1024
 

@@ -1,12 +1,17 @@
 // An answer as it is read. Where the connection breaks off and the server named the answer by a strong tag, it is asked for
 // again: an answer of the same tag has the same bytes (RFC 9110, section 8.8.1), so that it goes on behind those that were
-// given. A server that serves ranges sends the rest alone; of another one's answer the beginning is passed over. An answer
+// given. A server that serves ranges sends the rest alone, and a compressed stream of order-book rows goes on behind the last row; of another
+// answer the beginning is passed over. An answer
 // of another tag, or of none, is not put together with what came before: the reader is told that it is not whole.
 
 import { ApiError, ConnectionError, IncompleteError, TimeoutError } from './errors.ts'
 import type { AnswerBody } from './body.ts'
 import type { Connection } from './call.ts'
+import { GivenRows } from './given-rows.ts'
 import { openBody, waitForResume } from './request.ts'
+
+/** An answer that came on by so much may be asked for again as often as at first. */
+const PROGRESS_BYTES = 64 * 1024
 
 /** An answer of status 200 whose body has not been read. */
 export class Transfer {
@@ -19,13 +24,17 @@ export class Transfer {
   #body: AnswerBody
   /** Bytes at the beginning of `#body` that the reader has. */
   #held = 0
+  /** Since the answer last came on by as much as pays for another try. */
   #resumes = 0
+  #bytesAtResume = 0
+  readonly #given: GivenRows | undefined
 
   constructor(connection: Connection, target: string, body: AnswerBody) {
     this.#connection = connection
     this.target = target
     this.#body = body
     this.headers = body.response.headers
+    this.#given = body.isCoded ? GivenRows.of(target) : undefined
   }
 
   /**
@@ -39,6 +48,7 @@ export class Transfer {
         const chunk = await this.#next()
         if (chunk === undefined) return
         this.bytes += chunk.length
+        this.#given?.take(chunk)
         yield chunk
       }
     } finally {
@@ -77,27 +87,44 @@ export class Transfer {
   async #resume(broken: IncompleteError): Promise<void> {
     this.close()
     const tag = this.headers.get('etag')
-    this.#resumes += 1
+    const isProgress = this.bytes - this.#bytesAtResume >= PROGRESS_BYTES
+    this.#resumes = isProgress ? 1 : this.#resumes + 1
+    this.#bytesAtResume = this.bytes
     if (tag === null || tag.startsWith('W/')) throw broken
     if (!(await waitForResume(this.#connection, this.#resumes))) throw broken
     const isRanged = !this.#body.isCoded && this.headers.get('accept-ranges') === 'bytes' && this.bytes > 0
     const range = isRanged ? { Range: `bytes=${this.bytes}-`, 'If-Range': tag } : undefined
+    const rows = this.#given?.next(this.target)
     try {
-      this.#body = await openBody(this.#connection, this.target, range)
+      this.#body = await openBody(this.#connection, rows?.target ?? this.target, range)
+      const present = rows === undefined ? this.#body.response.headers : await this.#presentHeaders()
+      const isRest = this.#body.response.status === 206
+      const isSame = present.get('etag') === tag && (!isRest || startOf(present) === this.bytes)
+      if (!isSame) {
+        this.close()
+        throw new IncompleteError(
+          'the connection broke off, and the answer is another one since',
+          this,
+          broken,
+        )
+      }
+      this.#held = rows?.held ?? (isRest ? 0 : this.bytes)
     } catch (error) {
       // A server that is gone is told by how far the answer came.
       if (error instanceof ApiError || error instanceof ConnectionError || error instanceof TimeoutError)
         throw broken
       throw error
     }
-    const { status, headers } = this.#body.response
-    const isRest = status === 206
-    const isSame = headers.get('etag') === tag && (!isRest || startOf(headers) === this.bytes)
-    if (!isSame) {
-      this.close()
-      throw new IncompleteError('the connection broke off, and the answer is another one since', this, broken)
-    }
-    this.#held = isRest ? 0 : this.bytes
+  }
+
+  /**
+   * What the server says of the whole answer now. Asked behind the request for the rest: if the answer is still the same
+   * one, it was then.
+   */
+  async #presentHeaders(): Promise<Headers> {
+    const head = await openBody(this.#connection, this.target, {}, 'HEAD')
+    head.close()
+    return head.response.headers
   }
 }
 
