@@ -9,6 +9,8 @@ import { type FoundSeries, type MarketFilter, SeriesSearch } from './series-sear
 /** The series whose files are read, and which of their markets are wanted. */
 export interface MarketSelection extends FoundSeries {
   readonly isWanted: MarketFilter
+  /** The dates a series has files of. */
+  readonly datesOf: (series: string) => readonly string[]
 }
 
 /** Footers looked into to say that the other source knows a name. */
@@ -27,11 +29,12 @@ export function selectMarkets(
   const isWanted = series === null ? marketsNamed(query) : marketsOfEvent(series, catalogue)
   const own = ownSeriesOf(query)
   const search = new SeriesSearch(lake, query, isWanted, [catalogue?.series ?? own, own])
+  const datesOf = (of: string): readonly string[] => search.datesOf(of)
   if (series !== null && search.datesOf(series).length > 0) {
-    return { series, seriesOf: () => series, isWanted: () => true }
+    return { series, seriesOf: () => series, isWanted: () => true, datesOf }
   }
   const found = search.seriesByDate() ?? search.seriesOfAnyDate()
-  if (found !== undefined) return { ...found, isWanted }
+  if (found !== undefined) return { ...found, isWanted, datesOf }
   search.assertLakeIsThere()
   const elsewhere = lobSources().find((source) => source !== query.source && isKnownTo(source, lake, query))
   const hint = elsewhere === undefined ? '' : `It is known to ${elsewhere}: set source=${elsewhere}.`

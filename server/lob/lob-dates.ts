@@ -1,0 +1,88 @@
+// Which dates a series or an event has order books of, and what their files hold, by their names and footers alone.
+
+import { stat } from 'node:fs/promises'
+import { ApiError } from '../../shared/errors.ts'
+import { noneThere } from '../../shared/errno.ts'
+import { dateOfDirectoryName, lobFilePath, lobSeriesDirectory } from '../../shared/lake-layout.ts'
+import { lobSourceNames, type LobSource } from '../../shared/lob-sources.ts'
+import { addDays, utcDateOf } from '../../shared/utc-date.ts'
+import { lakeFileFacts } from '../lake/lake-file-facts.ts'
+import { directoryNames } from '../lake/series-dates.ts'
+
+export interface DatesAsked {
+  readonly source: LobSource
+  /** A series, or an event of one. */
+  readonly series: string
+  /** UTC dates, both inclusive; undefined for no bound. */
+  readonly from: string | undefined
+  readonly to: string | undefined
+  readonly limit: number
+  readonly offset: number
+}
+
+/** One date with an order-book file. */
+export interface LobDate {
+  readonly date: string
+  /** `open`: recordings may still be added. `invalid`: the file's footer cannot be read. */
+  readonly state: 'closed' | 'open' | 'invalid'
+  /** Bytes of the date's file, whichever of its markets are asked for. */
+  readonly bytes: number
+  /** Events in the file, of the event's markets alone where one is named; null where the footer does not list markets. */
+  readonly rows: number | null
+}
+
+export interface LobDates {
+  readonly dates: readonly LobDate[]
+  readonly hasMore: boolean
+}
+
+/** Ascending dates. @throws {ApiError} `unknown_series` where the lake has no file of the series or the event */
+export async function lobDates(lake: string, asked: DatesAsked): Promise<LobDates> {
+  const { source, series: name, from = '', to = '9999-12-31', limit, offset } = asked
+  const own = await datesOfSeries(lake, source, name)
+  const isInRange = (date: string): boolean => from <= date && date <= to
+  const page = { start: offset, end: offset + limit }
+  if (own.length > 0) {
+    const dates = own.filter(isInRange)
+    const isOfSeries = (): boolean => true
+    const found = await readDates(lake, source, name, dates.slice(page.start, page.end), isOfSeries)
+    return { dates: found, hasMore: dates.length > page.end }
+  }
+  const series = lobSourceNames(source).seriesOf(name)
+  const isOfEvent = (id: string): boolean => id.startsWith(`${name}-`)
+  const all = await readDates(lake, source, series, await datesOfSeries(lake, source, series), isOfEvent)
+  if (all.length === 0)
+    throw new ApiError('unknown_series', `The lake has no order books of ${source} series or event ${name}.`)
+  const found = all.filter(({ date }) => isInRange(date))
+  return { dates: found.slice(page.start, page.end), hasMore: found.length > page.end }
+}
+
+async function datesOfSeries(lake: string, source: LobSource, series: string): Promise<string[]> {
+  const names = await directoryNames(lobSeriesDirectory(lake, source, series))
+  return names.map(dateOfDirectoryName).filter((date) => date !== undefined)
+}
+
+/** The dates whose file has a wanted market or does not say which ones it has. */
+async function readDates(
+  lake: string,
+  source: LobSource,
+  series: string,
+  dates: readonly string[],
+  isWanted: (marketId: string) => boolean,
+): Promise<LobDate[]> {
+  const openFrom = addDays(utcDateOf(Date.now()), -1)
+  const found: LobDate[] = []
+  for (const date of dates) {
+    const path = lobFilePath(lake, source, series, date)
+    const info = await stat(path).catch(noneThere)
+    // Removed since its directory was listed.
+    if (info === undefined) continue
+    const facts = await lakeFileFacts(path).catch(() => undefined)
+    const markets = [...(facts?.coverage?.markets ?? [])].filter(([id]) => isWanted(id))
+    if (markets.length === 0 && (facts?.coverage?.markets.size ?? 0) > 0) continue
+    const state = facts === undefined ? 'invalid' : date >= openFrom ? 'open' : 'closed'
+    const rows = facts?.coverage ? markets.reduce((sum, [, count]) => sum + count, 0) : null
+    found.push({ date, state, bytes: info.size, rows })
+  }
+  return found
+}
