@@ -15,6 +15,7 @@ export const ERROR_TYPES = {
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   unknown_format: { status: 406, title: 'Format not offered' },
   target_too_long: { status: 414, title: 'Request target too long' },
+  range_not_satisfiable: { status: 416, title: 'The answer has none of these bytes' },
   too_many_requests: { status: 429, title: 'Too many requests at once' },
   client_limit: { status: 429, title: 'Too much at once from this client' },
   rate_limited: { status: 429, title: 'Too many requests from this client' },

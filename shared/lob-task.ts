@@ -2,6 +2,7 @@
 // stream-task.ts.
 
 import type { FormatName } from './formats.ts'
+import type { LobReceipt } from './lob-receipt.ts'
 import type { LobSource } from './lob-sources.ts'
 import type { StreamHead } from './stream-task.ts'
 
@@ -18,6 +19,14 @@ export const SNAPSHOT_COLUMNS = [
 ] as const
 export type SnapshotColumn = (typeof SNAPSHOT_COLUMNS)[number]
 
+/** A place in the order of rows: behind the row of the market at this tick, or behind all of its rows. */
+export interface RowPlace {
+  /** Seconds since the Unix epoch. */
+  readonly seconds: number
+  /** Null: all markets. */
+  readonly marketId: string | null
+}
+
 /** A validated order-book request. Exactly one of `market` and `series` is set; `dates` are ascending UTC dates. */
 export interface LobQuery {
   readonly source: LobSource
@@ -32,6 +41,10 @@ export interface LobQuery {
   readonly columns: readonly SnapshotColumn[]
   /** Whether what a quote does not have is null, not 0 or -1. */
   readonly nulls: boolean
+  /** Only rows behind this place; null for all. */
+  readonly after: RowPlace | null
+  /** Rows of the answer at most, the first ones; null for all, which then must not be more than the format's limit. */
+  readonly limit: number | null
 }
 
 /** What the catalogue knows of the markets that a request is about. */
@@ -74,6 +87,9 @@ export interface LobAssistance {
   readonly sections: LobSections
 }
 
+/** What is made of an answer where it is not the whole: its receipt, or its rows from a block of the receipt on. */
+export type LobPart = 'receipt' | { readonly fromBlock: number }
+
 /** The Piscina task. `port` is transferred. With `headOnly` the answer is planned and checked but no chunk is sent. */
 export interface LobTask {
   readonly lake: string
@@ -82,6 +98,8 @@ export interface LobTask {
   /** Null when there is no catalogue or it knows nothing of them. */
   readonly catalogue: LobCatalogueEntry | null
   readonly validation: LobValidation
+  /** Left out: the whole answer. */
+  readonly part?: LobPart | undefined
   /** The rows of an export are not limited. */
   readonly isUnlimited?: boolean
   /** Null for the thread that leads the answer. */
@@ -100,6 +118,8 @@ export interface LobWarmTask {
 
 /** The head of an order-book answer. */
 export interface LobHead extends StreamHead {
+  /** The last row of the answer where its `limit` leaves out rows behind it. */
+  readonly lastRow: RowPlace | null
   /** Requested dates that have no file, ascending. */
   readonly missingDates: readonly string[]
   /** The files that it is made of, below the lake's root. */
@@ -110,6 +130,8 @@ export interface LobHead extends StreamHead {
   readonly writtenAtMs: number
   /** The client holds this very answer: no chunk follows. */
   readonly isHeld: boolean
+  /** Only where it was asked for. */
+  readonly receipt?: LobReceipt
   /** Null when the answer is not worth sharing out, or its format cannot be. */
   readonly sections: LobSections | null
 }

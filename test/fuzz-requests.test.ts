@@ -159,6 +159,7 @@ test(
       'markets',
       'markets/{ticker}',
       'lob',
+      'lob/dates',
     ])
       assert.ok(operations.has(`/api/v1/${path}`), path)
     assert.ok(operations.has('/health'))

@@ -9,6 +9,8 @@ import { filesEndpoint } from '../../server/endpoints/files.ts'
 import { healthEndpoint, readyzEndpoint } from '../../server/endpoints/health.ts'
 import { livezEndpoint } from '../../server/endpoints/livez.ts'
 import { lobEndpoint } from '../../server/endpoints/lob.ts'
+import { lobDatesEndpoint } from '../../server/endpoints/lob-dates.ts'
+import { lobReceiptEndpoint } from '../../server/endpoints/lob-receipt.ts'
 import { marketEndpoint, marketListEndpoint } from '../../server/endpoints/markets.ts'
 import { observationsEndpoint } from '../../server/endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from '../../server/endpoints/series.ts'
@@ -23,7 +25,7 @@ export interface ClientEndpoint {
   readonly method: string
   /** The type of a row, or of the one object that is answered. */
   readonly row: string
-  /** What stands before `Parameters` and `Column` in the names of types. */
+  /** What stands before `Parameters` and `Column` in the names of types; endpoints of the same parameters share it. */
   readonly prefix: string
   readonly path: string
   readonly summary: string
@@ -36,6 +38,8 @@ export interface ClientEndpoint {
 
 const NAMES: Readonly<Record<string, Pick<ClientEndpoint, 'method' | 'row' | 'prefix'>>> = {
   '/api/v1/lob': { method: 'lob', row: 'Snapshot', prefix: 'Lob' },
+  '/api/v1/lob/dates': { method: 'lobDates', row: 'LobDate', prefix: 'LobDates' },
+  '/api/v1/lob/receipt': { method: 'lobReceipt', row: 'LobReceipt', prefix: 'Lob' },
   '/api/v1/candles': { method: 'candles', row: 'Candle', prefix: 'Candles' },
   '/api/v1/observations': { method: 'observations', row: 'Observation', prefix: 'Observations' },
   '/api/v1/climate': { method: 'climate', row: 'ClimateRecord', prefix: 'Climate' },
@@ -60,6 +64,8 @@ function endpointsWithoutServices(): Endpoint[] {
   const nobody = {} as never
   return [
     lobEndpoint(nobody),
+    lobReceiptEndpoint(nobody),
+    lobDatesEndpoint('', null),
     candlesEndpoint(nobody),
     observationsEndpoint(nobody),
     climateEndpoint(nobody),
@@ -104,17 +110,17 @@ export function rowFields(endpoint: ClientEndpoint): [string, JsonSchema][] {
   const { schema } = endpoint
   const row = schema.type === 'array' ? (schema.items ?? {}) : schema
   const fields = Object.entries(row.properties ?? {})
-  if (!hasParameter(endpoint, 'nulls')) return fields
+  if (schema.type !== 'array' || !hasParameter(endpoint, 'nulls')) return fields
   return fields.map(([name, { type, ...field }]) => [
     name,
     { ...field, ...(type && { type: [type].flat().filter((one) => one !== 'null') }) },
   ])
 }
 
-/** The highest `limit`; null where there are no pages. */
+/** The highest `limit`; null where there are no pages unless a request asks for them, as of order books. */
 export function limitMax({ parameters }: ClientEndpoint): number | null {
   const schema = parameters.find(({ name }) => name === 'limit')?.schema
-  return schema?.type === 'integer' ? schema.maximum : null
+  return schema?.type === 'integer' && schema.default !== undefined ? schema.maximum : null
 }
 
 export function hasParameter({ parameters }: ClientEndpoint, name: string): boolean {
@@ -139,4 +145,9 @@ export function endpointsByRow(endpoints: readonly ClientEndpoint[]): Map<string
       throw new Error(`${endpoint.row} has other fields at ${endpoint.path} than at ${first.path}`)
   }
   return byRow
+}
+
+/** The endpoint that brings its parameters' types with it, which those of the same prefix share. */
+export function firstOfPrefix(endpoints: readonly ClientEndpoint[], { prefix }: ClientEndpoint): ClientEndpoint {
+  return endpoints.find((endpoint) => endpoint.prefix === prefix)!
 }

@@ -6,6 +6,7 @@ import { acceptedValues, type Parameter } from '../../server/query/parameters.ts
 import {
   type ClientEndpoint,
   endpointsByRow,
+  firstOfPrefix,
   hasParameter,
   isTime,
   limitMax,
@@ -60,7 +61,7 @@ function rowClass(endpoint: ClientEndpoint): string {
       `    ${name}: ${valueType(schema, endpoint.row)}${schema.description === undefined ? '' : `  # ${schema.description}`}`,
   )
   const names = rowFields(endpoint).map(([name]) => `    "${name}",\n`)
-  const columns = hasParameter(endpoint, 'columns')
+  const columns = hasParameter(endpoint, 'columns') && endpoint.schema.type === 'array'
     ? `\n\n${endpoint.row}Column = Literal[\n${names.join('')}]\n`
     : ''
   return `class ${endpoint.row}(TypedDict, total=False):\n${lines.join('\n')}\n${columns}`
@@ -104,15 +105,16 @@ function argumentName({ name }: Parameter): string {
   return RENAMED[name] ?? name
 }
 
-function method(endpoint: ClientEndpoint): string {
+function method(endpoint: ClientEndpoint, endpoints: readonly ClientEndpoint[]): string {
+  const columnsOf = firstOfPrefix(endpoints, endpoint).row
   const { row, path, parameters, summary, formats, schema } = endpoint
   const inPath = parameters.filter((parameter) => parameter.in === 'path')
   const query = parameters.filter((parameter) => parameter.in === 'query')
   const declared = [
     ...query.map((parameter) =>
       parameter.required === true
-        ? `        ${argumentName(parameter)}: ${parameterType(parameter, row)},`
-        : `        ${argumentName(parameter)}: Optional[${parameterType(parameter, row)}] = None,`,
+        ? `        ${argumentName(parameter)}: ${parameterType(parameter, columnsOf)},`
+        : `        ${argumentName(parameter)}: Optional[${parameterType(parameter, columnsOf)}] = None,`,
     ),
     '        timeout: Optional[float] = None,',
     '        on_progress: Optional[Callable[["Progress"], None]] = None,',
@@ -133,18 +135,22 @@ function method(endpoint: ClientEndpoint): string {
     (text, { name }) => text.replace(`"${path}"`, `"${path.replace(`{${name}}`, '')}" + _quoted(${name})`),
     `"${path}"`,
   )
-  const call = isList
-    ? `        form = _Form(${[
-        target,
-        JSON.stringify(row),
-        `(${formats.map((format) => `"${format}",`).join(' ')})`,
-        limitMax(endpoint) ?? 'None',
-        hasParameter(endpoint, 'fill') ? 'True' : 'False',
-      ].join(', ')})
+  const form = `        form = _Form(${[
+    target,
+    JSON.stringify(row),
+    `(${formats.map((format) => `"${format}",`).join(' ')})`,
+    limitMax(endpoint) ?? 'None',
+    hasParameter(endpoint, 'fill') ? 'True' : 'False',
+  ].join(', ')})
         parameters: Dict[str, Any] = {
 ${given}        }
-        return Answer(self._connection(timeout, on_progress), form, parameters)`
-    : `        return self._one(${target}, timeout, on_progress)`
+        answer: Answer[${row}] = Answer(self._connection(timeout, on_progress), form, parameters)`
+  const object =
+    query.length > 0
+      ? `${form}
+        return self._one(answer.target, timeout, on_progress)`
+      : `        return self._one(${target}, timeout, on_progress)`
+  const call = isList ? `${form}\n        return answer` : object
   return `    def ${snakeCase(endpoint.method)}(
         self,
 ${inPath.map(({ name }) => `        ${name}: str,\n`).join('')}        *,
@@ -176,7 +182,7 @@ ${byRow
 
 
 class _Endpoints(_Requests):
-${endpoints.map(method).join('\n')}
+${endpoints.map((endpoint) => method(endpoint, endpoints)).join('\n')}
 
 ${END}
 `

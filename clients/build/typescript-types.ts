@@ -6,6 +6,7 @@ import { acceptedValues, type Parameter } from '../../server/query/parameters.ts
 import {
   type ClientEndpoint,
   endpointsByRow,
+  firstOfPrefix,
   hasParameter,
   isTime,
   limitMax,
@@ -91,15 +92,15 @@ function columnType(endpoint: ClientEndpoint): string {
   return `${endpoint.prefix === 'Candles' ? 'Candle' : endpoint.prefix === 'Observations' ? 'Observation' : endpoint.prefix}Column`
 }
 
-function endpointTypes(endpoint: ClientEndpoint, isRowNew: boolean): string {
+function endpointTypes(endpoint: ClientEndpoint, isRowNew: boolean, isPrefixNew: boolean): string {
   const { row, prefix, parameters } = endpoint
   const query = parameters.filter((parameter) => parameter.in === 'query')
   const hasColumns = hasParameter(endpoint, 'columns')
   const column = columnType(endpoint)
   const blocks = [
     isRowNew ? `export interface ${row} {\n${members(rowFields(endpoint), '  ')}}\n` : '',
-    hasColumns ? `export type ${column} = keyof ${row}\n` : '',
-    query.length === 0
+    hasColumns && isPrefixNew ? `export type ${column} = keyof ${row}\n` : '',
+    query.length === 0 || !isPrefixNew
       ? ''
       : `/** ${endpoint.summary} */\nexport interface ${prefix}Parameters${hasColumns ? `<Column extends ${column} = ${column}>` : ''} {\n${parameterMembers(query)}}\n`,
   ]
@@ -122,7 +123,13 @@ function endpointForm(endpoint: ClientEndpoint): string {
 /** The text of clients/typescript/wire.ts. */
 export function typescriptTypes(endpoints: readonly ClientEndpoint[]): string {
   const byRow = endpointsByRow(endpoints)
-  const types = endpoints.map((endpoint) => endpointTypes(endpoint, byRow.get(endpoint.row) === endpoint))
+  const types = endpoints.map((endpoint) =>
+    endpointTypes(
+      endpoint,
+      byRow.get(endpoint.row) === endpoint,
+      firstOfPrefix(endpoints, endpoint) === endpoint,
+    ),
+  )
   return `${HEAD}
 ${types.filter((text) => text !== '').join('\n')}
 /** What the client has to know of an endpoint to ask it. */

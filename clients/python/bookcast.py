@@ -62,6 +62,8 @@ _JSON_PAGE_ROWS = 10_000
 _STREAMED_PAGE_ROWS = 100_000
 # What the server gives at most in one JSON answer.
 _JSON_FILE_ROWS = 50_000
+# An answer that came on by so much may be asked for again as often as at first.
+_PROGRESS_BYTES = 64 * 1024
 # Against a server whose pages have no end.
 _PAGES_MAX = 100_000
 
@@ -178,16 +180,60 @@ class _Cancelling:
         self.check()
 
 
+class _GivenRows:
+    """Where a compressed stream of order-book rows can go on: behind the last whole row that was given.
+
+    The server's answer from there on begins with the very bytes of the next row.
+    """
+
+    def __init__(self) -> None:
+        self._line = b""
+        # What was given behind the line.
+        self._rest = b""
+
+    @classmethod
+    def of(cls, target: str) -> "Optional[_GivenRows]":
+        path, _, query = target.partition("?")
+        given = dict(urllib.parse.parse_qsl(query))
+        columns = given.get("columns", "ts,market_id").split(",")
+        is_open = given.get("format") == "ndjson" and "limit" not in given
+        is_placed = "ts" in columns and "market_id" in columns
+        return cls() if path == "/api/v1/lob" and is_open and is_placed else None
+
+    def take(self, chunk: bytes) -> None:
+        end = chunk.rfind(b"\n")
+        if end == -1:
+            self._rest += chunk
+            return
+        start = chunk.rfind(b"\n", 0, end)
+        self._line = self._rest + chunk[:end] if start == -1 else chunk[start + 1 : end]
+        self._rest = chunk[end + 1 :]
+
+    def next(self, target: str) -> Optional[Tuple[str, int]]:
+        """The request for what is behind, and the bytes at its beginning that the reader has; None before a row."""
+        try:
+            row = json.loads(self._line)
+            after = f"{row['ts']},{row['market_id']}"
+        except (ValueError, KeyError, TypeError):
+            return None
+        path, _, query = target.partition("?")
+        given = {**dict(urllib.parse.parse_qsl(query)), "after": after}
+        return f"{path}?{urllib.parse.urlencode(given)}", len(self._rest)
+
+
 class _Transfer:
     """One request and its answer of status 200.
 
     Where the connection breaks off and the server named the answer by a strong tag, it is asked for again: an answer of
     the same tag has the same bytes (RFC 9110, section 8.8.1), so that it goes on behind those that were given. A server
-    that serves ranges sends the rest alone; of another one's answer the beginning is passed over. An answer of another
-    tag, or of none, is not put together with what came before.
+    that serves ranges sends the rest alone, and a compressed stream of order-book rows goes on behind the last row; of
+    another answer the beginning is passed over. An answer of another tag, or of none, is not put together with what came before.
     """
 
-    def __init__(self, connection: _Connection, target: str, cancelling: _Cancelling) -> None:
+    def __init__(
+        self, connection: _Connection, target: str, cancelling: _Cancelling, method: str = "GET"
+    ) -> None:
+        self._method = method
         self._connection = connection
         self._cancelling = cancelling
         self.target = target
@@ -196,12 +242,14 @@ class _Transfer:
         self.bytes = 0
         self._response = self._open({})
         self.headers = self._response.headers
+        is_coded = self.headers.get("Content-Encoding", "identity") != "identity"
+        self._given = _GivenRows.of(target) if is_coded else None
 
-    def _open(self, more: Dict[str, str]) -> http.client.HTTPResponse:
+    def _open(self, more: Dict[str, str], *, target: Optional[str] = None) -> http.client.HTTPResponse:
         attempt = 1
         while True:
             try:
-                response = self._ask(more)
+                response = self._ask(more, target or self.target)
                 if response.status == 200 or (response.status == 206 and "Range" in more):
                     return response
                 asked = response.headers.get("Retry-After") or "0"
@@ -215,14 +263,14 @@ class _Transfer:
             self._cancelling.sleep(wait)
             attempt += 1
 
-    def _ask(self, more: Dict[str, str]) -> http.client.HTTPResponse:
+    def _ask(self, more: Dict[str, str], target: str) -> http.client.HTTPResponse:
         base = self._connection.base
         self._cancelling.check()
         try:
-            self._http, path = _http_connection(base, self._connection.timeout, base.path + self.target)
+            self._http, path = _http_connection(base, self._connection.timeout, base.path + target)
             self._http.connect()
             self._cancelling.watch(self._http.sock)
-            self._http.request("GET", path, headers={**self._connection.headers, **more})
+            self._http.request(self._method, path, headers={**self._connection.headers, **more})
             return self._http.getresponse()
         except socket.timeout:
             self.close()
@@ -315,6 +363,7 @@ class _Transfer:
         # Bytes at the beginning of a response that the reader has.
         held = 0
         resume = 0
+        bytes_at_resume = 0
         try:
             while True:
                 try:
@@ -325,12 +374,16 @@ class _Transfer:
                         if held > 0:
                             chunk, held = chunk[held:], 0
                         self.bytes += len(chunk)
+                        if self._given is not None:
+                            self._given.take(chunk)
                         yield chunk
                     if held == 0:
                         return
                     raise _BrokenOff("asked for again, it ended before")
                 except _BrokenOff as error:
-                    resume += 1
+                    # An answer that came on may be asked for again as often as at first.
+                    resume = 1 if self.bytes - bytes_at_resume >= _PROGRESS_BYTES else resume + 1
+                    bytes_at_resume = self.bytes
                     held = self._resume(error, resume)
         finally:
             self.close()
@@ -344,17 +397,30 @@ class _Transfer:
         self._cancelling.sleep(self._own_wait(resume) * (0.5 + random.random() / 2))
         is_coded = self.headers.get("Content-Encoding", "identity") != "identity"
         is_ranged = not is_coded and self.headers.get("Accept-Ranges") == "bytes" and self.bytes > 0
+        more = {"Range": f"bytes={self.bytes}-", "If-Range": tag} if is_ranged else {}
+        rows = self._given.next(self.target) if self._given is not None else None
         try:
-            self._response = self._open({"Range": f"bytes={self.bytes}-", "If-Range": tag} if is_ranged else {})
+            self._response = self._open(more, target=rows and rows[0])
+            # Asked behind the request for the rest: if the answer is still the same one, it was then.
+            present = self._response.headers if rows is None else self._present_headers()
         except (ApiError, ConnectionError, TimeoutError):
             # A server that is gone is told by how far the answer came.
             raise self.incomplete(str(broken)) from broken
         headers = self._response.headers
         is_rest = self._response.status == 206
         begins = (headers.get("Content-Range") or "").startswith(f"bytes {self.bytes}-")
-        if headers.get("ETag") != tag or (is_rest and not begins):
+        if present.get("ETag") != tag or (is_rest and not begins):
             raise self.incomplete("the connection broke off, and the answer is another one since") from broken
+        if rows is not None:
+            return rows[1]
         return 0 if is_rest else self.bytes
+
+    def _present_headers(self) -> Any:
+        """What the server says of the whole answer now."""
+        head = _Transfer(self._connection, self.target, self._cancelling, method="HEAD")
+        head.close()
+        self._cancelling.watch(self._http and self._http.sock)
+        return head.headers
 
     def incomplete(self, why: str) -> IncompleteError:
         return IncompleteError(why, self.rows, self.bytes)
@@ -507,6 +573,11 @@ class Answer(Generic[Row]):
         """The address of the request, or of the same rows in another format."""
         base = self._connection.base
         return f"{base.scheme}://{base.netloc}{base.path}" + self._target({"format": format} if format else {})
+
+    @property
+    def target(self) -> str:
+        """Path and query of the request, behind the base address."""
+        return self._target({})
 
     def cancel(self) -> None:
         """Ends the reading, from any thread: it raises CancelledError."""
@@ -933,6 +1004,27 @@ SnapshotColumn = Literal[
 ]
 
 
+class LobReceipt(TypedDict, total=False):
+    etag: str  # ETag of the answer as it is, without a content coding.
+    parameters: str  # The query of the request in its one form.
+    format: str  # Format of the answer.
+    rows: int  # Rows of the answer.
+    bytes: int  # Bytes of the body.
+    sha256: str  # SHA-256, 64 hex digits.
+    first_ts: Optional[int]  # ts of the first row; null without rows.
+    last_ts: Optional[int]  # ts of the last row; null without rows.
+    markets: int  # Markets that have rows.
+    blocks: List[Dict[str, Any]]  # The parts of the body from which it can be built: hours, or dates whose files have no keyframes. None of parquet.
+    missing_dates: List[str]  # Requested dates without a file.
+
+
+class LobDate(TypedDict, total=False):
+    date: str  # UTC date.
+    state: Literal["closed", "open", "invalid"]  # open: today or the day before, to which recordings may be added; invalid: the footer of the file cannot be read.
+    bytes: int  # Bytes of the file of the date, with all its markets.
+    rows: Optional[int]  # Book events in the file, of an event those of its markets; null where the footer does not list markets.
+
+
 class Candle(TypedDict, total=False):
     market_ticker: str  # Market ticker.
     period_interval: int  # Candle length, minutes.
@@ -1146,6 +1238,12 @@ _KINDS: Dict[str, Dict[str, str]] = {
         "bids": "other",
         "asks": "other",
     },
+    "LobDate": {
+        "date": "date",
+        "state": "string",
+        "bytes": "integer",
+        "rows": "integer?",
+    },
     "Candle": {
         "market_ticker": "string",
         "period_interval": "integer",
@@ -1267,6 +1365,8 @@ class _Endpoints(_Requests):
         format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
         columns: Optional[Sequence[SnapshotColumn]] = None,
         nulls: Optional[bool] = None,
+        after: Optional[str] = None,
+        limit: Optional[int] = None,
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> "Answer[Snapshot]":
@@ -1287,6 +1387,9 @@ class _Endpoints(_Requests):
         columns: Comma-separated columns, in the order wanted. Default: all.
         nulls: true: best_bid and best_ask are null without a level on that side, spread and mid
             unless both sides have one. Default: false.
+        after: Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the
+            row of one market. Rows are ordered by ts, then market_id.
+        limit: Rows at most, of all pages together. Default: all there are.
         """
         form = _Form("/api/v1/lob", "Snapshot", ("json", "csv", "parquet", "ndjson",), None, False)
         parameters: Dict[str, Any] = {
@@ -1302,8 +1405,105 @@ class _Endpoints(_Requests):
             "format": format,
             "columns": columns,
             "nulls": nulls,
+            "after": after,
+            "limit": limit,
         }
-        return Answer(self._connection(timeout, on_progress), form, parameters)
+        answer: Answer[Snapshot] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
+
+    def lob_receipt(
+        self,
+        *,
+        market: Optional[str] = None,
+        series: Optional[str] = None,
+        source: Optional[Literal["kalshi", "polymarket"]] = None,
+        date: Optional[Union[str, datetime.date]] = None,
+        start: Optional[Union[str, datetime.date]] = None,
+        end: Optional[Union[str, datetime.date]] = None,
+        interval: Optional[int] = None,
+        levels: Optional[int] = None,
+        hour: Optional[int] = None,
+        format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
+        columns: Optional[Sequence[SnapshotColumn]] = None,
+        nulls: Optional[bool] = None,
+        after: Optional[str] = None,
+        limit: Optional[int] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> LobReceipt:
+        """Rows, bytes and digest of an order-book answer.
+
+        market: Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for
+            both its tokens. Exactly one of market and series is given.
+        series: Series ticker, or the ticker of one event of a series: all its markets.
+        source: Data source. Default: kalshi.
+        date: One UTC date. Either date, or from and to, are given.
+        start: First UTC date of a range.
+        end: Last UTC date of a range, of at most 31 days.
+        interval: Seconds from one snapshot to the next. A whole number from 1 to 3600. Default:
+            60.
+        levels: Book levels per side. A whole number from 1 to 50. Default: 10.
+        hour: Only the snapshots of this UTC hour. A whole number from 0 to 23.
+        format: Of bytes and files; rows are read in the form that suits them.
+        columns: Comma-separated columns, in the order wanted. Default: all.
+        nulls: true: best_bid and best_ask are null without a level on that side, spread and mid
+            unless both sides have one. Default: false.
+        after: Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the
+            row of one market. Rows are ordered by ts, then market_id.
+        limit: Rows at most, of all pages together. Default: all there are.
+        """
+        form = _Form("/api/v1/lob/receipt", "LobReceipt", ("json",), None, False)
+        parameters: Dict[str, Any] = {
+            "market": market,
+            "series": series,
+            "source": source,
+            "date": date,
+            "from": start,
+            "to": end,
+            "interval": interval,
+            "levels": levels,
+            "hour": hour,
+            "format": format,
+            "columns": columns,
+            "nulls": nulls,
+            "after": after,
+            "limit": limit,
+        }
+        answer: Answer[LobReceipt] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return self._one(answer.target, timeout, on_progress)
+
+    def lob_dates(
+        self,
+        *,
+        series: str,
+        source: Optional[Literal["kalshi", "polymarket"]] = None,
+        start: Optional[Union[str, datetime.date]] = None,
+        end: Optional[Union[str, datetime.date]] = None,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[LobDate]":
+        """UTC dates of a series or event that have order books.
+
+        series: Series ticker, or the ticker of one event of a series.
+        source: Data source. Default: kalshi.
+        start: First UTC date. Default: the first there is.
+        end: Last UTC date. Default: the last there is.
+        limit: Rows at most, of all pages together. Default: all there are.
+        offset: Records to skip. A whole number from 0 to 1000000000. Default: 0.
+        """
+        form = _Form("/api/v1/lob/dates", "LobDate", ("json",), 10000, False)
+        parameters: Dict[str, Any] = {
+            "series": series,
+            "source": source,
+            "from": start,
+            "to": end,
+            "limit": limit,
+            "offset": offset,
+        }
+        answer: Answer[LobDate] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
 
     def candles(
         self,
@@ -1367,7 +1567,8 @@ class _Endpoints(_Requests):
             "limit": limit,
             "offset": offset,
         }
-        return Answer(self._connection(timeout, on_progress), form, parameters)
+        answer: Answer[Candle] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
 
     def observations(
         self,
@@ -1413,7 +1614,8 @@ class _Endpoints(_Requests):
             "limit": limit,
             "offset": offset,
         }
-        return Answer(self._connection(timeout, on_progress), form, parameters)
+        answer: Answer[Observation] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
 
     def climate(
         self,
@@ -1456,7 +1658,8 @@ class _Endpoints(_Requests):
             "limit": limit,
             "offset": offset,
         }
-        return Answer(self._connection(timeout, on_progress), form, parameters)
+        answer: Answer[ClimateRecord] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
 
     def climate_gaps(
         self,
@@ -1482,7 +1685,8 @@ class _Endpoints(_Requests):
             "to": end,
             "official": official,
         }
-        return Answer(self._connection(timeout, on_progress), form, parameters)
+        answer: Answer[ClimateGap] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
 
     def trades(
         self,
@@ -1555,7 +1759,8 @@ class _Endpoints(_Requests):
             "limit": limit,
             "offset": offset,
         }
-        return Answer(self._connection(timeout, on_progress), form, parameters)
+        answer: Answer[Series] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
 
     def series_named(
         self,
@@ -1598,7 +1803,8 @@ class _Endpoints(_Requests):
             "limit": limit,
             "offset": offset,
         }
-        return Answer(self._connection(timeout, on_progress), form, parameters)
+        answer: Answer[Market] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
 
     def market_named(
         self,
@@ -1647,7 +1853,8 @@ class _Endpoints(_Requests):
             "limit": limit,
             "offset": offset,
         }
-        return Answer(self._connection(timeout, on_progress), form, parameters)
+        answer: Answer[LakeFile] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
 
     def health(
         self,
@@ -1691,7 +1898,7 @@ class Client(_Endpoints):
     Bearer …`. timeout: the longest silence of the server, in seconds. attempts: how often a request is sent in all when the
     server answers 429 or 503, or the connection is refused or reset before an answer. first_wait: seconds before the second
     try, doubled from try to try, up to longest_wait; a server that asks for a longer wait is not waited for. resumes: how
-    often an answer that breaks off is requested again, to continue where it ended. compress: whether answers travel as gzip.
+    often an answer that breaks off is requested again without bringing 64 KiB. compress: whether answers travel as gzip.
     on_progress: called after every piece of an answer.
     """
 

@@ -65,6 +65,11 @@ export class Answer<Row> implements AsyncIterable<Row> {
     return this.#connection.baseUrl + this.#target(given === undefined ? {} : { format: given })
   }
 
+  /** Path and query of the request, behind the base address. */
+  get target(): string {
+    return this.#target({})
+  }
+
   /** Row by row. Leaving the loop ends the request. */
   [Symbol.asyncIterator](): AsyncIterator<Row, void, undefined> {
     return new RowIterator(this.batches())

@@ -29,7 +29,10 @@ import {
   type LakeFile,
   type Live,
   type LobColumn,
+  type LobDate,
+  type LobDatesParameters,
   type LobParameters,
+  type LobReceipt,
   type Market,
   type MarketsParameters,
   type Observation,
@@ -129,6 +132,17 @@ export class Bookcast {
     options?: CallOptions,
   ): Answer<Pick<ClimateRecord, Column>> {
     return this.#answer(ENDPOINTS.climate, parameters, options)
+  }
+
+  /** Rows, bytes and digest of an order-book answer. */
+  async lobReceipt(parameters: LobParameters, options?: CallOptions): Promise<LobReceipt> {
+    const { target } = this.#answer(ENDPOINTS.lobReceipt, parameters, options)
+    return (await readJson(await openTransfer(this.#with(options), target))) as LobReceipt
+  }
+
+  /** UTC dates of a series or event that have order books. */
+  lobDates(parameters: LobDatesParameters, options?: CallOptions): Answer<LobDate> {
+    return this.#answer(ENDPOINTS.lobDates, parameters, options)
   }
 
   /** Dates without a climate report. */

@@ -48,6 +48,62 @@ export interface LobParameters<Column extends LobColumn = LobColumn> {
   readonly columns?: readonly Column[] | undefined
   /** true: best_bid and best_ask are null without a level on that side, spread and mid unless both sides have one. Default: false. */
   readonly nulls?: boolean | undefined
+  /** Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id. */
+  readonly after?: string | undefined
+  /** Rows at most, of all pages together. Default: all there are. */
+  readonly limit?: number | undefined
+}
+
+export interface LobReceipt {
+  /** ETag of the answer as it is, without a content coding. */
+  readonly etag: string
+  /** The query of the request in its one form. */
+  readonly parameters: string
+  /** Format of the answer. */
+  readonly format: string
+  /** Rows of the answer. */
+  readonly rows: number
+  /** Bytes of the body. */
+  readonly bytes: number
+  /** SHA-256, 64 hex digits. */
+  readonly sha256: string
+  /** ts of the first row; null without rows. */
+  readonly first_ts: number | null
+  /** ts of the last row; null without rows. */
+  readonly last_ts: number | null
+  /** Markets that have rows. */
+  readonly markets: number
+  /** The parts of the body from which it can be built: hours, or dates whose files have no keyframes. None of parquet. */
+  readonly blocks: readonly { readonly hour: string; readonly rows: number; readonly bytes: number; readonly sha256: string }[]
+  /** Requested dates without a file. */
+  readonly missing_dates: readonly string[]
+}
+
+export interface LobDate {
+  /** UTC date. */
+  readonly date: string
+  /** open: today or the day before, to which recordings may be added; invalid: the footer of the file cannot be read. */
+  readonly state: 'closed' | 'open' | 'invalid'
+  /** Bytes of the file of the date, with all its markets. */
+  readonly bytes: number
+  /** Book events in the file, of an event those of its markets; null where the footer does not list markets. */
+  readonly rows: number | null
+}
+
+/** UTC dates of a series or event that have order books. */
+export interface LobDatesParameters {
+  /** Series ticker, or the ticker of one event of a series. */
+  readonly series: string
+  /** Data source. Default: kalshi. */
+  readonly source?: 'kalshi' | 'polymarket' | undefined
+  /** First UTC date. Default: the first there is. */
+  readonly from?: string | Date | undefined
+  /** Last UTC date. Default: the last there is. */
+  readonly to?: string | Date | undefined
+  /** Rows at most, of all pages together. Default: all there are. */
+  readonly limit?: number | undefined
+  /** Records to skip. A whole number from 0 to 1000000000. Default: 0. */
+  readonly offset?: number | undefined
 }
 
 export interface Candle {
@@ -467,6 +523,20 @@ export const ENDPOINTS = {
     limitMax: null,
     hasFill: false,
     dates: ['date', 'from', 'to'],
+  },
+  lobReceipt: {
+    path: '/api/v1/lob/receipt',
+    formats: ['json'],
+    limitMax: null,
+    hasFill: false,
+    dates: ['date', 'from', 'to'],
+  },
+  lobDates: {
+    path: '/api/v1/lob/dates',
+    formats: ['json'],
+    limitMax: 10000,
+    hasFill: false,
+    dates: ['from', 'to'],
   },
   candles: {
     path: '/api/v1/candles',

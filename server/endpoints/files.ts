@@ -151,7 +151,7 @@ export function filesEndpoint(options: FilesEndpointOptions): Endpoint {
         const [files, looked] = await descriptions.page(keys.slice(0, values.limit), READ_BYTES_MAX, signal)
         const reply = jsonReply(files.map((file) => fileRecord(file, bucket)))
         if (looked >= keys.length) return reply
-        const link = nextLink(PATH, values, values.offset + looked)
+        const link = nextLink(PATH, { ...values, offset: values.offset + looked })
         return { ...reply, headers: { ...reply.headers, Link: link } }
       } finally {
         requests -= 1

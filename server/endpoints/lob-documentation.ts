@@ -1,5 +1,6 @@
 // What /openapi.json says of order-book answers: one schema entry for each snapshot column, demanded by the type.
 
+import type { ErrorCode } from '../../shared/errors.ts'
 import { formatContentTypes } from '../../shared/formats.ts'
 import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
@@ -41,10 +42,26 @@ const COLUMN_SCHEMAS: Readonly<Record<SnapshotColumn, JsonSchema>> = {
   asks: { type: 'array', items: LEVEL, description: 'Ask levels, low to high.' },
 }
 
+/** Errors of every request for snapshots. */
+export const LOB_ERRORS: readonly ErrorCode[] = [
+  'ambiguous_market',
+  'too_many_rows',
+  'unknown_market',
+  'unknown_series',
+  'no_data',
+  'too_many_requests',
+  'client_limit',
+  'lake_unavailable',
+  'lake_file_invalid',
+  'lake_file_changed',
+  'not_held',
+  'worker_failed',
+]
+
 export const LOB_DOCUMENTATION: EndpointDocumentation = {
   tag: 'Order books',
   description:
-    'A snapshot is the book after every event up to its tick; ticks are aligned to midnight UTC. Rows are ordered by ts, then market_id.',
+    'A snapshot is the book after every event up to its tick; ticks are aligned to midnight UTC. Rows are ordered by ts, then market_id. HEAD tells Content-Length and Repr-Digest once the receipt is known.',
   contentTypes: formatContentTypes(),
   schema: {
     type: 'array',
@@ -64,22 +81,24 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
       description: 'Requested dates without a file, comma-separated; left out when there are none.',
       schema: { type: 'string' },
     },
+    Link: {
+      description:
+        'With rel="next" the request for the rows behind those of `limit`; left out when there are none.',
+      schema: { type: 'string' },
+    },
+    'Accept-Ranges': {
+      description:
+        'bytes, for json, ndjson and csv that are not compressed: Range with If-Range gives a part of the body as 206.',
+      schema: { type: 'string' },
+    },
+    'Repr-Digest': {
+      description:
+        'SHA-256 of the body, with Content-Length, once its receipt is known; not where it is compressed.',
+      schema: { type: 'string' },
+    },
     'Content-Disposition': { description: 'A file name, for csv and parquet.', schema: { type: 'string' } },
   },
-  errors: [
-    'ambiguous_market',
-    'too_many_rows',
-    'unknown_market',
-    'unknown_series',
-    'no_data',
-    'too_many_requests',
-    'client_limit',
-    'lake_unavailable',
-    'lake_file_invalid',
-    'lake_file_changed',
-    'not_held',
-    'worker_failed',
-  ],
+  errors: [...LOB_ERRORS, 'range_not_satisfiable'],
   examples: [
     {
       title: 'One hour of every market of a series, a snapshot every five minutes, three levels a side',
@@ -112,6 +131,20 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
     {
       title: 'A day as parquet',
       values: { series: 'KXHIGHNY', date: '2026-07-01', format: 'parquet' },
+    },
+    {
+      title: 'The first five rows of a day',
+      values: { series: 'KXHIGHNY', date: '2026-07-01', interval: 1, levels: 2, limit: 5 },
+    },
+    {
+      title: 'Two rows behind a place',
+      values: {
+        series: 'KXHIGHNY',
+        date: '2026-07-01',
+        interval: 3600,
+        after: '1782928800000000000,KXHIGHNY-26JUL01-B79.5',
+        limit: 2,
+      },
     },
     {
       title: 'More rows than JSON may have',

@@ -1,7 +1,7 @@
 // The parameters of /api/v1/lob (contract.md 25), the rules that span several of them, and the order-book
 // query they make.
 
-import { formatNames } from '../../shared/formats.ts'
+import { formatNames, JSON_ROWS_MAX, OUTPUT_FORMATS, STREAMED_ROWS_MAX } from '../../shared/formats.ts'
 import { seriesNameProblem } from '../../shared/series-name.ts'
 import { type LobSource, lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import {
@@ -13,8 +13,8 @@ import {
   LOB_LEVELS_MIN,
   LOB_RANGE_DAYS_MAX,
 } from '../../shared/limits.ts'
-import { type LobQuery, SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
-import { MS_PER_DAY, utcDatesBetween, utcDateStartMs } from '../../shared/utc-date.ts'
+import { type LobQuery, type RowPlace, SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
+import { MS_PER_DAY, NS_PER_SECOND, utcDatesBetween, utcDateStartMs } from '../../shared/utc-date.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 
@@ -107,6 +107,19 @@ export const LOB_PARAMETERS = [
       'true: best_bid and best_ask are null without a level on that side, spread and mid unless both sides have one.',
     schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
   },
+  {
+    name: 'after',
+    in: 'query',
+    description:
+      'Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id.',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'limit',
+    in: 'query',
+    description: `The first rows alone, up to ${JSON_ROWS_MAX} in json and ${STREAMED_ROWS_MAX} in the other formats. Link names the request for the rows behind them.`,
+    schema: { type: 'integer', minimum: 1, maximum: STREAMED_ROWS_MAX },
+  },
 ] as const satisfies readonly Parameter[]
 
 type LobParameters = typeof LOB_PARAMETERS
@@ -155,9 +168,34 @@ const dateRule: ParameterRule<LobParameters> = ({ has, values }, report) => {
     report('to', `the range of from and to must span at most ${LOB_RANGE_DAYS_MAX} days, not ${days}.`)
 }
 
+const PLACE = /^(\d{1,19})(?:,(.{1,300}))?$/su
+
+const windowRule: ParameterRule<LobParameters> = ({ values: { after, limit, format } }, report) => {
+  if (after !== undefined && !PLACE.test(after))
+    report(
+      'after',
+      `after must be <ts>, in nanoseconds since the Unix epoch, or <ts>,<market_id>, not ${quote(after)}.`,
+    )
+  const rowsMax = format === undefined ? STREAMED_ROWS_MAX : OUTPUT_FORMATS[format].rowsMax
+  if (limit !== undefined && limit > rowsMax)
+    report(
+      'limit',
+      `limit must be at most ${rowsMax} with format=${format}, not ${limit}; the other formats take more.`,
+    )
+}
+
 export const lobRule: ParameterRule<LobParameters> = (checked, report) => {
   selectorRule(checked, report)
   dateRule(checked, report)
+  windowRule(checked, report)
+}
+
+/** Rows stand at whole seconds: an instant between two of them is behind every row of the first. */
+function placeOf(after: string): RowPlace {
+  const [, digits = '', marketId = null] = PLACE.exec(after) ?? []
+  const ns = BigInt(digits)
+  const isWhole = ns % BigInt(NS_PER_SECOND) === 0n
+  return { seconds: Number(ns / BigInt(NS_PER_SECOND)), marketId: isWhole ? marketId : null }
 }
 
 /** The query of parameter values that have passed their declarations and `lobRule`. */
@@ -175,5 +213,7 @@ export function lobQueryOf(values: LobValues): LobQuery {
     format: values.format,
     columns: values.columns ?? SNAPSHOT_COLUMNS,
     nulls: values.nulls === 'true',
+    after: values.after === undefined ? null : placeOf(values.after),
+    limit: values.limit ?? null,
   }
 }

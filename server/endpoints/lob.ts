@@ -5,19 +5,28 @@ import { lobSourceNames } from '../../shared/lob-sources.ts'
 import { type LakeChoice, notHeld, refuseNotHeld } from '../lake/lake-choice.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
+import { canonicalParameters, textOfPlace } from '../../shared/lob-canonical.ts'
 import type { LobCatalogueEntry, LobHead, LobQuery } from '../../shared/lob-task.ts'
 import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
+import { PartStream, readRange } from '../http/byte-range.ts'
 import type { CachePolicy } from '../http/cache-policy.ts'
 import {
   defineEndpoint,
   type Endpoint,
   notModifiedReply,
+  type Reply,
   type ReplyHeaders,
+  type RequestContext,
+  type Validator,
   validatorHeaders,
 } from '../http/endpoint.ts'
 import { heldIdentities } from '../http/etag.ts'
+import { nextLink } from '../http/next-link.ts'
 import { quote } from '../query/parameter-parser.ts'
-import type { LobPool } from '../lob/lob-pool.ts'
+import type { LobOpenOptions, LobPool } from '../lob/lob-pool.ts'
+import { openPart } from '../lob/lob-parts.ts'
+import { type LobReceipts, reprDigest } from '../lob/lob-receipts.ts'
+import type { LobStream } from '../lob/lob-stream.ts'
 import { LOB_DOCUMENTATION } from './lob-documentation.ts'
 import { LOB_PARAMETERS, lobQueryOf, lobRule } from './lob-parameters.ts'
 
@@ -55,8 +64,10 @@ export interface LobCatalogue {
   knowsForLob(query: LobQuery): boolean
 }
 
-export interface LobEndpointOptions {
+/** What the endpoints of order books share. */
+export interface LobService {
   readonly pool: LobPool
+  readonly receipts: LobReceipts
   readonly catalogue: LobCatalogue
   readonly cachePolicy: CachePolicy
   readonly version: string
@@ -79,15 +90,6 @@ export function isFinalAnswer(dates: readonly string[], head: LobHead, nowMs: nu
   )
 }
 
-/** A name that only the catalogue knows is no unknown name: there is no data for it. What names a parameter says more. */
-function refusalOf(error: unknown, query: LobQuery, catalogue: LobCatalogue): unknown {
-  const isUnknown =
-    error instanceof ApiError && (error.code === 'unknown_market' || error.code === 'unknown_series')
-  if (!isUnknown || error.errors.length > 0 || !catalogue.knowsForLob(query)) return error
-  const subject = query.market ?? query.series ?? ''
-  return new ApiError('no_data', `No order book of ${query.source} ${quote(subject)} has been recorded.`)
-}
-
 /** Where an id does not say its series, only the lake's search can tell whether this replica holds the market. */
 function seriesAsked({ source, market, series }: LobQuery, entry: LobCatalogueEntry | null): string[] | null {
   const { seriesOf, isSeriesInId } = lobSourceNames(source)
@@ -95,45 +97,109 @@ function seriesAsked({ source, market, series }: LobQuery, entry: LobCatalogueEn
   return [seriesOf(market ?? series ?? ''), series, entry?.series].filter((name) => typeof name === 'string')
 }
 
-export function lobEndpoint(options: LobEndpointOptions): Endpoint {
-  const { pool, catalogue, cachePolicy, version, choice = null } = options
+/**
+ * A name that only the catalogue knows is no unknown name: there is no data for it. What names a parameter says more. What is
+ * not found may be what this replica does not hold.
+ */
+export function refusalOf(error: unknown, query: LobQuery, service: LobService): unknown {
+  const { catalogue, choice = null } = service
+  const refusal = isWithoutData(error, query, catalogue)
+    ? new ApiError(
+        'no_data',
+        `No order book of ${query.source} ${quote(query.market ?? query.series ?? '')} has been recorded.`,
+      )
+    : error
+  const isAnywhere = seriesAsked(query, catalogue.findForLob(query)) === null
+  const mayBeElsewhere = refusal instanceof ApiError && refusal.status === 404 && isAnywhere
+  return mayBeElsewhere && choice !== null && choice.series !== null ? notHeld(choice) : refusal
+}
+
+function isWithoutData(error: unknown, query: LobQuery, catalogue: LobCatalogue): boolean {
+  const isUnknown =
+    error instanceof ApiError && (error.code === 'unknown_market' || error.code === 'unknown_series')
+  return isUnknown && error.errors.length === 0 && catalogue.knowsForLob(query)
+}
+
+export const LOB_PATH = '/api/v1/lob'
+
+/**
+ * What each answer of a query is opened with, but for its part.
+ * @throws {ApiError} `not_held`
+ */
+export function openingOf(
+  { catalogue, version, choice = null }: LobService,
+  query: LobQuery,
+  { headOnly, ifNoneMatch, signal, client }: RequestContext,
+): LobOpenOptions {
+  const held = ifNoneMatch === '' ? [] : heldIdentities(ifNoneMatch)
+  const entry = catalogue.findForLob(query)
+  refuseNotHeld(choice, { series: seriesAsked(query, entry), fromMs: Date.parse(query.dates[0]!) })
+  return {
+    headOnly,
+    catalogue: entry,
+    validation: { seed: version, held },
+    signal,
+    client,
+  }
+}
+
+export function validatorOf({ cachePolicy }: LobService, query: LobQuery, head: LobHead): Validator {
+  const isFinal = isFinalAnswer(query.dates, head, Date.now())
+  return {
+    etag: `"${head.identity}"`,
+    cacheControl: isFinal ? cachePolicy.immutable : cachePolicy.revalidate,
+  }
+}
+
+/** Links to the receipt, and to the rows behind those that `limit` leaves. */
+function linksOf(query: LobQuery, values: object, { lastRow }: LobHead): string {
+  const receipt = `<${LOB_PATH}/receipt?${canonicalParameters(query)}>; rel="describedby"`
+  if (lastRow === null) return receipt
+  return `${receipt}, ${nextLink(LOB_PATH, { ...values, after: textOfPlace(lastRow) })}`
+}
+
+export function lobEndpoint(service: LobService): Endpoint {
   return defineEndpoint({
-    path: '/api/v1/lob',
+    path: LOB_PATH,
     summary: 'Order-book snapshots at a regular interval, rebuilt from recorded deltas.',
     parameters: LOB_PARAMETERS,
     rule: lobRule,
     documentation: LOB_DOCUMENTATION,
-    async handle(values, { headOnly, ifNoneMatch, signal, client }) {
+    async handle(values, context) {
       const query = lobQueryOf(values)
-      const entry = catalogue.findForLob(query)
-      const asked = seriesAsked(query, entry)
-      refuseNotHeld(choice, { series: asked, fromMs: Date.parse(query.dates[0]!) })
-      const held = ifNoneMatch === '' ? [] : heldIdentities(ifNoneMatch)
-      try {
-        const stream = await pool.open(query, {
-          headOnly,
-          catalogue: entry,
-          validation: { seed: version, held },
-          signal,
-          client,
-        })
+      const { isText } = OUTPUT_FORMATS[query.format]
+      // The coding is chosen where the reply is sent; a coded form has other bytes than the receipt tells of.
+      const isPlain = !isText || context.coding === 'identity'
+      const opening = openingOf(service, query, context)
+      const replyOf = (stream: LobStream): Reply => {
         const { head } = stream
-        const isFinal = isFinalAnswer(query.dates, head, Date.now())
-        const cacheControl = isFinal ? cachePolicy.immutable : cachePolicy.revalidate
-        const validator = { etag: `"${head.identity}"`, cacheControl }
-        if (head.isHeld) {
-          await stream.close()
-          return notModifiedReply(validator)
+        const validator = validatorOf(service, query, head)
+        if (head.isHeld) return notModifiedReply(validator)
+        const receipt = isPlain ? service.receipts.get(head.identity) : undefined
+        stream.sizeBytes = receipt?.bytes
+        const headers = {
+          ...replyHeaders(query, head.missingDates),
+          ...validatorHeaders(validator),
+          Link: linksOf(query, values, head),
+          ...(isPlain && isText ? { 'Accept-Ranges': 'bytes' } : {}),
+          ...(receipt === undefined ? {} : { 'Repr-Digest': reprDigest(receipt) }),
         }
+        return { status: 200, headers, stream }
+      }
+      try {
+        const range = isPlain && isText && !context.headOnly ? readRange(context.range) : null
+        const part = range === null ? null : await openPart(service, query, range, opening, context.ifRange)
+        const stream = part?.stream ?? (await service.pool.open(query, opening))
+        const reply = replyOf(stream)
+        if (!('stream' in reply)) await stream.close()
+        if (part === null || !('stream' in reply)) return reply
         return {
-          status: 200,
-          headers: { ...replyHeaders(query, head.missingDates), ...validatorHeaders(validator) },
-          stream,
+          status: 206,
+          headers: { ...reply.headers, 'Content-Range': part.contentRange },
+          stream: new PartStream(stream, part.skipBytes, part.sizeBytes),
         }
       } catch (error) {
-        const refusal = refusalOf(error, query, catalogue)
-        const mayBeElsewhere = refusal instanceof ApiError && refusal.status === 404 && asked === null
-        throw mayBeElsewhere && (choice?.series ?? null) !== null ? notHeld(choice!) : refusal
+        throw refusalOf(error, query, service)
       }
     },
   })

@@ -39,6 +39,6 @@ export function pageReply(
   { reply, hasMore }: CataloguePage,
 ): WholeReply {
   if (!hasMore) return reply
-  const link = nextLink(path, values, values.offset + values.limit)
+  const link = nextLink(path, { ...values, offset: values.offset + values.limit })
   return { ...reply, headers: { ...reply.headers, Link: link } }
 }

@@ -7,7 +7,8 @@ import type { Exchange } from './exchange.ts'
 /** Seconds a browser may remember the answer to a preflight request. */
 const CORS_MAX_AGE_S = 600
 
-const EXPOSED = 'Content-Disposition, ETag, Link, Missing-Dates, Retry-After, X-Request-Id'
+const EXPOSED =
+  'Accept-Ranges, Content-Disposition, Content-Range, ETag, Link, Missing-Dates, Repr-Digest, Retry-After, X-Request-Id'
 const NO_HEADERS: ReplyHeaders = Object.freeze({})
 
 export class CorsPolicy {
@@ -37,7 +38,7 @@ export class CorsPolicy {
     if (!isAllowed) return NO_HEADERS
     return {
       'Access-Control-Allow-Methods': 'GET, HEAD',
-      'Access-Control-Allow-Headers': 'Authorization, X-API-Key, If-None-Match',
+      'Access-Control-Allow-Headers': 'Authorization, X-API-Key, If-None-Match, If-Range, Range',
       'Access-Control-Max-Age': String(CORS_MAX_AGE_S),
     }
   }

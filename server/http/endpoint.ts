@@ -14,6 +14,7 @@
 //     },
 //   })
 
+import type { ContentCoding } from './content-coding.ts'
 import type { EndpointDocumentation } from './documentation.ts'
 import type { ByteStream } from './byte-stream.ts'
 import type { ReadyBody } from './ready-body.ts'
@@ -51,6 +52,11 @@ export interface RequestContext {
   readonly accept: string
   /** The request's If-None-Match; empty when it has none. */
   readonly ifNoneMatch: string
+  /** The request's Range and If-Range; empty when it has none. */
+  readonly range: string
+  readonly ifRange: string
+  /** The coding in which an answer that can be coded leaves. */
+  readonly coding: ContentCoding
   /** Aborted when the client is gone or the server destroys the connection. */
   readonly signal: AbortSignal
   /** Who asks: an API key's name or an address. Only until the handler has returned its promise. */

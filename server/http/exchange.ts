@@ -48,7 +48,9 @@ export const REQUEST_HEADERS = [
   'authorization',
   'connection',
   'if-none-match',
+  'if-range',
   'origin',
+  'range',
   'x-api-key',
   'x-forwarded-for',
 ] as const

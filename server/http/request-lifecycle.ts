@@ -14,6 +14,7 @@ import { quote } from '../query/parameter-parser.ts'
 import { type Ending, RequestRecord } from './access-log.ts'
 import type { Admission } from './admission.ts'
 import { clientOf } from './client-address.ts'
+import { chooseCoding, type ContentCoding } from './content-coding.ts'
 import type { CorsPolicy } from './cors.ts'
 import type { Endpoint, Reply, RequestContext, StreamReply, WholeReply } from './endpoint.ts'
 import { ConnectionLoss, type Exchange } from './exchange.ts'
@@ -199,12 +200,14 @@ export class RequestLifecycle {
     }
   }
 
-  #sendStreamHead(exchange: Exchange, record: RequestRecord, { status, headers }: StreamReply): void {
+  #sendStreamHead(exchange: Exchange, record: RequestRecord, { status, headers, stream }: StreamReply): void {
     if (exchange.isAborted) throw new ConnectionLoss('client_gone')
     record.answered(status)
-    const encoding = { 'Transfer-Encoding': 'chunked' }
+    const { sizeBytes } = stream
+    const length =
+      sizeBytes === undefined ? { 'Transfer-Encoding': 'chunked' } : { 'Content-Length': String(sizeBytes) }
     const { commonHeaders } = record
-    exchange.sendHead({ status, headers: { ...headers, ...encoding }, commonHeaders })
+    exchange.sendHead({ status, headers: { ...headers, ...length }, commonHeaders })
   }
 
   async #sendStreamBody(exchange: Exchange, record: RequestRecord, reply: StreamReply): Promise<void> {
@@ -270,6 +273,18 @@ class ExchangeContext implements RequestContext {
 
   get ifNoneMatch(): string {
     return this.#exchange.header('if-none-match')
+  }
+
+  get range(): string {
+    return this.#exchange.header('range')
+  }
+
+  get ifRange(): string {
+    return this.#exchange.header('if-range')
+  }
+
+  get coding(): ContentCoding {
+    return chooseCoding(this.#exchange.header('accept-encoding'))
   }
 
   get signal(): AbortSignal {

@@ -39,7 +39,7 @@ export interface LobPoolOptions {
   readonly fileAnswerMs?: number | undefined
 }
 
-export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validation'> & {
+export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validation' | 'part'> & {
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
   /** Who asks. */
@@ -132,13 +132,14 @@ export class LobPool {
     return stream
   }
 
-  #taskMaker(query: LobQuery, { headOnly, catalogue, validation }: LobOpenOptions) {
+  #taskMaker(query: LobQuery, { headOnly, catalogue, validation, part }: LobOpenOptions) {
     return (port: LobTask['port'], watch: LobTask['watch'], assistance: LobTask['assistance']): LobTask => ({
       lake: this.#lake,
       query,
       headOnly,
       catalogue,
       validation,
+      part,
       assistance,
       watch,
       silentFiles: this.#pool.silentFiles,

@@ -40,6 +40,9 @@ export class LobStream implements ByteStream {
     this.#workers = [leader]
   }
 
+  /** Of the body, where its receipt is known and it leaves as it is. */
+  sizeBytes: number | undefined
+
   /** Rows of the answer; null until it is complete. */
   get rows(): number | null {
     let rows = 0

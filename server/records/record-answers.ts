@@ -37,7 +37,7 @@ export interface OpenedAnswer {
   readonly stream: ByteStream
 }
 
-export type AnswerRequest = Omit<RequestContext, 'accept'> & {
+export type AnswerRequest = Pick<RequestContext, 'headOnly' | 'ifNoneMatch' | 'signal' | 'client'> & {
   /** Whether the request itself names all of its range: only then can its answer be named. */
   readonly isFixed: boolean
 }

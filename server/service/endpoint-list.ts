@@ -14,6 +14,8 @@ import { filesEndpoint } from '../endpoints/files.ts'
 import { healthEndpoint, readyzEndpoint } from '../endpoints/health.ts'
 import { livezEndpoint } from '../endpoints/livez.ts'
 import { lobEndpoint } from '../endpoints/lob.ts'
+import { lobDatesEndpoint } from '../endpoints/lob-dates.ts'
+import { lobReceiptEndpoint } from '../endpoints/lob-receipt.ts'
 import { marketEndpoint, marketListEndpoint } from '../endpoints/markets.ts'
 import { metricsEndpoint } from '../endpoints/metrics.ts'
 import { observationsEndpoint } from '../endpoints/observations.ts'
@@ -22,6 +24,7 @@ import { embeddedDbCheck } from '../health/embedded-db-check.ts'
 import { HealthMonitor } from '../health/health-monitor.ts'
 import type { Endpoint } from '../http/endpoint.ts'
 import type { LakeChoice } from '../lake/lake-choice.ts'
+import { LobReceipts } from '../lob/lob-receipts.ts'
 import { RecordAnswers } from '../records/record-answers.ts'
 import type { RecordPool } from '../records/record-pool.ts'
 import { RecordValidators } from '../records/record-validators.ts'
@@ -90,8 +93,11 @@ export function createEndpoints(
     })
   const validators = new RecordValidators({ versions, freshVersions, cachePolicy, version })
   const choice = config.sync?.choice ?? null
+  const lobService = { pool: lobPool, catalogue, cachePolicy, version, choice, receipts: new LobReceipts() }
   const endpoints = [
-    lobEndpoint({ pool: lobPool, catalogue, cachePolicy, version, choice }),
+    lobEndpoint(lobService),
+    lobReceiptEndpoint(lobService),
+    lobDatesEndpoint(config.lake, choice),
     ...recordEndpoints(recordPool, validators, answerCache, choice),
     ...(isStoreOff ? [] : catalogueEndpoints(catalogue)),
     filesEndpoint({ lake: config.lake, bucket: bucketOf(config), choice }),

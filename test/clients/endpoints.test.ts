@@ -26,6 +26,8 @@ const LISTS: readonly (readonly [method: string, path: string, parameters: Recor
     'lob',
     { market: 'KXHIGHNY-26JUL01-B81.5', ...RANGE, interval: 3600, columns: ['ts', 'mid', 'bids'] },
   ],
+  ['lob', 'lob', { series: 'KXHIGHNY', date: '2026-07-01', interval: 1, levels: 3, limit: 7 }],
+  ['lobDates', 'lob/dates', { series: 'KXHIGHNY', from: '2026-07-01' }],
   ['candles', 'candles', { series: 'KXHIGHNY', ...RANGE, interval: 60 }],
   [
     'candles',
@@ -81,7 +83,7 @@ for (const client of clients) {
     const { url, bytes } = file.service
     const directory = await temporaryDirectory(t)
     for (const [method, path, parameters] of LISTS) {
-      const hasFormats = !['climateGaps', 'series', 'markets', 'files'].includes(method)
+      const hasFormats = !['lobDates', 'climateGaps', 'series', 'markets', 'files'].includes(method)
       for (const format of hasFormats ? FORMATS : (['json'] as const)) {
         const name = join(directory, `${method}.${format}`)
         const limit = hasFormats && method !== 'lob' ? { limit: 40_000 } : {}

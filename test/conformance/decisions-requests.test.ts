@@ -189,7 +189,7 @@ test('nothing is ignored but fill, and that for csv, ndjson and parquet alone', 
   // A parameter of another endpoint is unknown here.
   await refusalOf('/api/v1/climate?tz=UTC', 'tz')
   await refusalOf('/api/v1/series?format=json', 'format')
-  await refusalOf(`${LOB}&date=2026-07-01&limit=5`, 'limit')
+  await refusalOf(`${LOB}&date=2026-07-01&offset=5`, 'offset')
 })
 
 test('limit is at most 50,000 rows for json and 500,000 for csv, ndjson and parquet', async () => {

@@ -77,6 +77,7 @@ test('a day counts as closed two days after its end, in files a day old', () => 
   const head = {
     kind: 'head',
     rows: 1,
+    lastRow: null,
     missingDates: [],
     files: [],
     identity: 'i',

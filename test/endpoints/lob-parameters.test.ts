@@ -64,6 +64,25 @@ const WRONG: readonly (readonly [string, readonly string[]])[] = [
   ...['24', '-1', '1.5', '', 'noon'].map((value) => [`${GOOD}&hour=${value}`, ['hour']] as const),
   ...['', 'maybe', 'True', '1', 'null'].map((value) => [`${GOOD}&nulls=${value}`, ['nulls']] as const),
   [`${GOOD}&nulls=true&nulls=true`, ['nulls']],
+  ...[
+    '',
+    '-1',
+    '1.5',
+    '2026-07-01',
+    '2026-07-01T00:00:00Z',
+    '1,',
+    ',M',
+    'M',
+    '12345678901234567890',
+    '%201',
+  ].map((value) => [`${GOOD}&after=${value}`, ['after']] as const),
+  [`${GOOD}&after=1&after=2`, ['after']],
+  ...['0', '-1', '1.5', '', 'all', '50001', '500001', '1&limit=2'].map(
+    (value) => [`${GOOD}&limit=${value}`, ['limit']] as const,
+  ),
+  ...['ndjson', 'csv', 'parquet'].map(
+    (format) => [`${GOOD}&format=${format}&limit=500001`, ['limit']] as const,
+  ),
   [`${GOOD}&format=`, ['format']],
   [`${GOOD}&format=csv&format=json`, ['format']],
   ...['', 'ts,ts', 'ts,', ',ts', 'price', 'TS', 'ts,%20mid', 'ts;mid', 'bid_price_1'].map(
@@ -147,6 +166,8 @@ test('turns parameters into the query of the worker', () => {
     format: 'json',
     columns,
     nulls: false,
+    after: null,
+    limit: null,
   })
   assert.deepEqual(
     queryOf(
@@ -163,8 +184,20 @@ test('turns parameters into the query of the worker', () => {
       format: 'csv',
       columns: ['mid', 'ts'],
       nulls: true,
+      after: null,
+      limit: null,
     },
   )
+  const places = [
+    ['1782928800000000000,KXHIGHNY-26JUL01-B79.5', 1_782_928_800, 'KXHIGHNY-26JUL01-B79.5'],
+    ['1782928800000000000', 1_782_928_800, null],
+    // Between two seconds every market's row of the first is left out.
+    ['1782928800000000001,KXHIGHNY-26JUL01-B79.5', 1_782_928_800, null],
+    ['0,a,b', 0, 'a,b'],
+  ] as const
+  for (const [after, seconds, marketId] of places)
+    assert.deepEqual(queryOf(`${GOOD}&after=${after}&limit=7`).after, { seconds, marketId })
+  assert.equal(queryOf(`${GOOD}&format=csv&limit=500000`).limit, 500_000)
   assert.equal(queryOf(`${SERIES}&from=2026-07-01&to=2026-07-31`).dates.length, 31)
   assert.deepEqual(queryOf(`${SERIES}&from=2026-07-01&to=2026-07-01`).dates, ['2026-07-01'])
   assert.equal(queryOf(`${DATE}&market=KXHIGHNY-26JUL01-B81.5`).market, 'KXHIGHNY-26JUL01-B81.5')

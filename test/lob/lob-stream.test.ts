@@ -15,6 +15,7 @@ async function openAnswer({ workers, sections, rows }: { workers: number; sectio
   const head: LobHead = {
     kind: 'head',
     rows,
+    lastRow: null,
     missingDates: [],
     files: [],
     identity: 'i',
@@ -135,6 +136,7 @@ test('asks for help once, at the second chunk at the latest, and not when it is 
     leader.say({
       kind: 'head',
       rows: 2,
+      lastRow: null,
       missingDates: [],
       files: [],
       identity: 'i',

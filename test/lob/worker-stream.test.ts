@@ -18,6 +18,7 @@ import {
 const HEAD: LobHead = {
   kind: 'head',
   rows: 3,
+  lastRow: null,
   missingDates: [],
   files: [],
   identity: 'i',

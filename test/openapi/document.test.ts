@@ -151,7 +151,10 @@ test('every documented answer fits its schema and is what the first example is r
     assertFits(schema, example, path)
     // The time of the last look at the lake is nobody's to know before.
     if (path === '/health') continue
-    const answer: unknown = JSON.parse(await (await fetch(url + get['x-examples'][0]!.target)).text())
+    const given: unknown = JSON.parse(await (await fetch(url + get['x-examples'][0]!.target)).text())
+    // A tag of an order-book answer names its files, which are others on each machine.
+    const answer =
+      path === '/api/v1/lob/receipt' ? { ...(given as object), etag: Object(example).etag } : given
     assert.deepEqual(Array.isArray(answer) ? answer.slice(0, 1) : answer, example, path)
   }
   const problems = components.schemas.Problem.examples ?? []

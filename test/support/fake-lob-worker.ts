@@ -197,6 +197,7 @@ export default async function run(task: LobTask | LobWarmTask): Promise<void> {
   sender.post({
     kind: 'head',
     rows: figure(words, 'rows', sectionCount || figure(words, 'bytes', 100)),
+    lastRow: null,
     missingDates,
     files: [],
     identity,

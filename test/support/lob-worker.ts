@@ -6,6 +6,7 @@ import {
   SNAPSHOT_COLUMNS,
   type LobCatalogueEntry,
   type LobHead,
+  type LobPart,
   type LobQuery,
 } from '../../shared/lob-task.ts'
 import type { StreamFailure, WorkerMessage } from '../../shared/stream-task.ts'
@@ -31,6 +32,8 @@ export function lobQuery(query: Partial<LobQuery> & Pick<LobQuery, 'dates'>): Lo
     format: 'json',
     columns: SNAPSHOT_COLUMNS,
     nulls: false,
+    after: null,
+    limit: null,
     ...query,
   }
 }
@@ -44,6 +47,7 @@ export interface AnswerEvents {
   readonly cancelAfterFirstChunk?: boolean
   readonly catalogue?: LobCatalogueEntry
   readonly held?: readonly string[]
+  readonly part?: LobPart
 }
 
 /** Runs a query to its end and gathers everything the worker sent. */
@@ -83,6 +87,7 @@ export async function collectLob(
     headOnly,
     catalogue,
     validation: { seed: 'test', held },
+    part: events.part,
     assistance: null,
     watch: fileWatchMemory(),
     silentFiles: [],

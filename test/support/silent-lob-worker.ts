@@ -26,6 +26,7 @@ export default async function run(task: LobTask | LobWarmTask): Promise<void> {
   port.postMessage({
     kind: 'head',
     rows: 0,
+    lastRow: null,
     missingDates: [],
     identity: 'empty',
     writtenAtMs: 0,

@@ -24,6 +24,8 @@ export interface ParquetSnapshotOptions {
   readonly marketIds: readonly string[]
   /** Rows that one row group may hold: the bound of this encoder's memory. */
   readonly maxRowGroupRows?: number
+  /** What the footer says besides, by key. */
+  readonly keyValues?: Readonly<Record<string, string>>
 }
 
 export class ParquetSnapshotEncoder {
@@ -77,6 +79,7 @@ export class ParquetSnapshotEncoder {
     this.#file = new ParquetFileWriter(
       this.#columns.flatMap((column) => column.schema),
       this.#columns.length,
+      options.keyValues,
     )
   }
 

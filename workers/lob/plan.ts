@@ -4,7 +4,7 @@
 
 import { ApiError } from '../../shared/errors.ts'
 import { OUTPUT_FORMATS, STREAMED_ROWS_MAX } from '../../shared/formats.ts'
-import type { LobQuery } from '../../shared/lob-task.ts'
+import type { LobQuery, RowPlace } from '../../shared/lob-task.ts'
 import {
   addDays,
   MS_PER_DAY,
@@ -13,6 +13,7 @@ import {
   SECONDS_PER_HOUR,
   utcDateStartMs,
 } from '../../shared/utc-date.ts'
+import type { RowSpan } from '../../shared/stream-task.ts'
 import type { FileIndex } from './file-index.ts'
 
 /** Dates followed backwards for the book of a market whose files carry no keyframes. */
@@ -48,6 +49,8 @@ export interface LobPlan {
   readonly missingDates: readonly string[]
   /** Rows of the complete answer. */
   readonly rows: number
+  /** The last row where `limit` leaves out rows behind it; the dates behind it are not looked at. */
+  readonly lastRow: RowPlace | null
 }
 
 /** The index of a date's file; undefined when there is none. Asked for requested dates and the ones before them. */
@@ -65,6 +68,7 @@ export function planLob(
 ): LobPlan {
   const dates: DatePlan[] = []
   const missingDates: string[] = []
+  const { limit } = query
   let rows = 0
   for (const date of query.dates) {
     const index = indexOf(date)
@@ -72,13 +76,80 @@ export function planLob(
       missingDates.push(date)
       continue
     }
-    const markets = planDate(query, date, index, isWanted, indexOf).flatMap((market) =>
-      endAtClose(market, query.intervalS, utcDateStartMs(date)!, closesAtMs[market.id]),
-    )
-    for (const { firstTick, lastTick } of markets) rows += lastTick - firstTick + 1
-    dates.push({ date, startSeconds: utcDateStartMs(date)! / 1000, markets })
+    const startMs = utcDateStartMs(date)!
+    const startSeconds = startMs / 1000
+    const markets = planDate(query, date, index, isWanted, indexOf)
+      .flatMap((market) => endAtClose(market, query.intervalS, startMs, closesAtMs[market.id]))
+      .flatMap((market) => beginBehind(market, query, startSeconds))
+    rows += countRows(markets)
+    dates.push({ date, startSeconds, markets })
+    if (limit !== null && rows > limit) return { ...cutAfter(dates, query.intervalS, limit), missingDates }
   }
-  return { dates, missingDates, rows }
+  return { dates, missingDates, rows, lastRow: null }
+}
+
+/** Rows of the ticks up to `stopTick`, which is not counted. */
+export function countRows(markets: readonly MarketPlan[], stopTick = Infinity): number {
+  let rows = 0
+  for (const { firstTick, lastTick } of markets)
+    rows += Math.max(0, Math.min(lastTick, stopTick - 1) - firstTick + 1)
+  return rows
+}
+
+/** The market's part behind the place where the rows begin; nothing where it has no row there. */
+function beginBehind(
+  market: MarketPlan,
+  { after, intervalS }: LobQuery,
+  startSeconds: number,
+): readonly MarketPlan[] {
+  if (after === null) return [market]
+  const ticks = (after.seconds - startSeconds) / intervalS
+  const hasOwnRow = Number.isInteger(ticks) && after.marketId !== null && market.id > after.marketId
+  const firstTick = Math.max(market.firstTick, hasOwnRow ? ticks : Math.floor(ticks) + 1)
+  return firstTick > market.lastTick ? [] : [{ ...market, firstTick }]
+}
+
+/** The first `rows` rows of dates that have more, at least one. */
+function cutAfter(
+  dates: readonly DatePlan[],
+  intervalS: number,
+  rows: number,
+): Pick<LobPlan, 'dates' | 'rows' | 'lastRow'> {
+  let left = rows
+  const cut: DatePlan[] = []
+  for (const datePlan of dates) {
+    const { startSeconds, markets } = datePlan
+    const rowsOfDate = countRows(markets)
+    if (rowsOfDate < left) {
+      left -= rowsOfDate
+      cut.push(datePlan)
+      continue
+    }
+    const tick = tickOfRow(markets, left)
+    left -= countRows(markets, tick)
+    const atTick = markets.filter(({ firstTick, lastTick }) => firstTick <= tick && tick <= lastTick)
+    const last = new Map(atTick.slice(0, left).map(({ id }) => [id, tick]))
+    const kept = markets.flatMap((market) => {
+      const lastTick = last.get(market.id) ?? Math.min(market.lastTick, tick - 1)
+      return lastTick < market.firstTick ? [] : [{ ...market, lastTick }]
+    })
+    cut.push({ ...datePlan, markets: kept })
+    const lastRow = { seconds: startSeconds + tick * intervalS, marketId: atTick[left - 1]!.id }
+    return { dates: cut, rows, lastRow }
+  }
+  throw new Error('the dates have fewer rows than are left of them')
+}
+
+/** The tick of the row with this number, counted from 1, of a date that has it. */
+function tickOfRow(markets: readonly MarketPlan[], row: number): number {
+  let low = 0
+  let high = SECONDS_PER_DAY
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    if (countRows(markets, middle + 1) >= row) high = middle
+    else low = middle + 1
+  }
+  return low
 }
 
 function planDate(
@@ -172,6 +243,21 @@ export function refuseTooManyRows(query: LobQuery, plan: LobPlan): void {
   throw new ApiError(
     'too_many_rows',
     `The request would return ${plan.rows} rows; ${query.format} answers at most ${limit}. ` +
-      `Ask for${streamed} a larger interval, one hour, fewer dates or a single market.`,
+      `Ask for${streamed} a larger interval, one hour, fewer dates, a single market or the first rows with limit.`,
   )
+}
+
+/** The first and the last tick that a row of the plan has. */
+export function spanOf({ intervalS }: LobQuery, { dates }: LobPlan): RowSpan | undefined {
+  let span: RowSpan | undefined
+  for (const { startSeconds, markets } of dates)
+    for (const { firstTick, lastTick } of markets) {
+      const firstMs = (startSeconds + firstTick * intervalS) * 1000
+      const lastMs = (startSeconds + lastTick * intervalS) * 1000
+      span = {
+        firstMs: Math.min(firstMs, span?.firstMs ?? firstMs),
+        lastMs: Math.max(lastMs, span?.lastMs ?? lastMs),
+      }
+    }
+  return span
 }

@@ -59,9 +59,11 @@ export class TextRowEncoder {
   readonly #tsDigits = new DataView(this.#tsBytes.buffer)
   #tsLength = 0
   #tsSeconds = -1
-  #isFirst = true
+  #isFirst: boolean
 
-  constructor(format: RowFormat, marketIds: readonly string[]) {
+  /** `isRest` where rows have come before the first one. */
+  constructor(format: RowFormat, marketIds: readonly string[], isRest = false) {
+    this.#isFirst = !isRest
     const layout = new RowLayout(format.columns, format.texts, marketIds)
     this.#format = format
     this.#parts = layout.parts

@@ -7,7 +7,7 @@ import type { LobQuery } from '../../shared/lob-task.ts'
 import { SECONDS_PER_DAY, SECONDS_PER_HOUR } from '../../shared/utc-date.ts'
 import { mayHoldMarket } from './file-index.ts'
 import type { FileOfDate } from './lake-file.ts'
-import type { DatePlan, LobPlan } from './plan.ts'
+import { countRows, type DatePlan, type LobPlan } from './plan.ts'
 import type { SinkPlan } from './snapshot-sink.ts'
 
 /** Ticks `firstTick` to `lastTick` of one date of a plan; at least one market has a row there. */
@@ -21,11 +21,14 @@ export interface Section {
 const EVENTS_PER_ROW = 8
 
 /** What an answer costs: its rows, and as many for the events it may have to decode. */
-export function costInRows({ dates, rows }: LobPlan, { hour }: LobQuery, fileOf: FileOfDate): number {
+export function costInRows({ dates, rows }: LobPlan, { intervalS }: LobQuery, fileOf: FileOfDate): number {
   let events = 0
   for (const { date, markets } of dates) {
+    const hourOf = (tick: number): number => Math.floor((tick * intervalS) / SECONDS_PER_HOUR)
+    const firstHour = hourOf(markets.reduce((first, market) => Math.min(first, market.firstTick), Infinity))
+    const lastHour = hourOf(markets.reduce((last, market) => Math.max(last, market.lastTick), -1))
     for (const group of fileOf(date)?.index.rowGroups ?? []) {
-      const isNeeded = hour === null || group.hour === -1 || group.hour === hour
+      const isNeeded = group.hour === -1 || (group.hour >= firstHour && group.hour <= lastHour)
       if (isNeeded && markets.some(({ id }) => mayHoldMarket(group, id))) events += group.rows
     }
   }
@@ -64,4 +67,13 @@ export function sectionsOf(
     }
     return sections
   })
+}
+
+/** The plan of the rows from a section on. */
+export function planFrom(plan: LobPlan, { datePlan, firstTick }: Section): LobPlan {
+  const markets = datePlan.markets
+    .filter(({ lastTick }) => lastTick >= firstTick)
+    .map((market) => ({ ...market, firstTick: Math.max(market.firstTick, firstTick) }))
+  const dates = [{ ...datePlan, markets }, ...plan.dates.slice(plan.dates.indexOf(datePlan) + 1)]
+  return { ...plan, dates, rows: dates.reduce((sum, date) => sum + countRows(date.markets), 0) }
 }

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict'
 import { ApiError } from '../../shared/errors.ts'
 import type { FormatName } from '../../shared/formats.ts'
 import { CHUNK_BYTES, PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
+import { canonicalParameters } from '../../shared/lob-canonical.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
-import type { ChunkStream } from '../output/chunk-stream.ts'
+import type { RowOutput } from '../output/chunk-stream.ts'
 import { CENTS_PER_DOLLAR, type OrderBook } from './order-book.ts'
 import { ParquetSnapshotEncoder } from './parquet-snapshot-encoder.ts'
 import { midOf, spreadOf } from './quote.ts'
@@ -36,7 +37,7 @@ export interface SectionSink extends SnapshotSink {
 /** A sink and what its stream must reserve for one write. */
 export interface SinkPlan<Sink extends SnapshotSink = SnapshotSink> {
   readonly reserveBytes: number
-  open(stream: ChunkStream): Sink
+  open(stream: RowOutput): Sink
 }
 
 type RowFormatMaker = (query: RowShape) => RowFormat
@@ -49,31 +50,43 @@ export const SNAPSHOT_FORMATS: Readonly<Record<FormatName, RowFormatMaker | null
   parquet: null,
 }
 
+/** What a file says of itself: rows and name of the answer that it is. */
+export interface AnswerFacts {
+  readonly rows: number
+  readonly identity: string
+}
+
 /** The sink of a query's format, for the markets of its answer. */
-export function planSink(query: LobQuery, marketIds: readonly string[]): SinkPlan {
+export function planSink(query: LobQuery, marketIds: readonly string[], facts: AnswerFacts): SinkPlan {
   return SNAPSHOT_FORMATS[query.format] === null
-    ? { reserveBytes: 0, open: (stream) => new ParquetSink(query, marketIds, stream) }
+    ? { reserveBytes: 0, open: (stream) => new ParquetSink(query, marketIds, facts, stream) }
     : planTextSink(query, marketIds)
 }
 
-/** The sink of a text format. */
-export function planTextSink(query: LobQuery, marketIds: readonly string[]): SinkPlan<SectionSink> {
+/** The sink of a text format; `isRest` where rows have come before those that it takes. */
+export function planTextSink(
+  query: LobQuery,
+  marketIds: readonly string[],
+  isRest = false,
+): SinkPlan<SectionSink> {
   const rowFormat = SNAPSHOT_FORMATS[query.format]?.(query)
   assert(rowFormat !== undefined, `${query.format} is no text`)
-  const encoder = new TextRowEncoder(rowFormat, marketIds)
+  const encoder = new TextRowEncoder(rowFormat, marketIds, isRest)
   const { reserveBytes } = encoder
   if (reserveBytes > CHUNK_BYTES) {
     throw new ApiError('lake_file_invalid', `A row of these markets may take ${reserveBytes} bytes.`)
   }
-  return { reserveBytes, open: (stream) => new TextSink(rowFormat, encoder, stream) }
+  return { reserveBytes, open: (stream) => new TextSink(rowFormat, encoder, stream, isRest) }
 }
 
 class TextSink implements SectionSink {
   readonly #format: RowFormat
   readonly #encoder: TextRowEncoder
-  readonly #stream: ChunkStream
+  readonly #stream: RowOutput
+  readonly #isRest: boolean
 
-  constructor(format: RowFormat, encoder: TextRowEncoder, stream: ChunkStream) {
+  constructor(format: RowFormat, encoder: TextRowEncoder, stream: RowOutput, isRest: boolean) {
+    this.#isRest = isRest
     this.#format = format
     this.#encoder = encoder
     this.#stream = stream
@@ -88,7 +101,7 @@ class TextSink implements SectionSink {
   }
 
   async begin(): Promise<void> {
-    await this.#stream.write(this.#format.contentBefore)
+    if (!this.#isRest) await this.#stream.write(this.#format.contentBefore)
   }
 
   row(seconds: number, marketIndex: number, book: OrderBook): void {
@@ -163,18 +176,24 @@ export class ParquetRows {
 class ParquetSink implements SnapshotSink {
   readonly #encoder: ParquetSnapshotEncoder
   readonly #rows: ParquetRows
-  readonly #stream: ChunkStream
+  readonly #stream: RowOutput
   readonly #encoded: Uint8Array[] = []
   #groupRows = PARQUET_OUT_FIRST_ROW_GROUP_ROWS
   readonly #bytes = { write: (bytes: Uint8Array): void => void this.#encoded.push(bytes.slice()) }
 
-  constructor({ columns, levels, nulls }: LobQuery, marketIds: readonly string[], stream: ChunkStream) {
+  constructor(query: LobQuery, marketIds: readonly string[], facts: AnswerFacts, stream: RowOutput) {
+    const { columns, levels, nulls } = query
     this.#encoder = new ParquetSnapshotEncoder({
       columns,
       levels,
       nulls,
       marketIds,
       maxRowGroupRows: PARQUET_OUT_ROW_GROUP_ROWS,
+      keyValues: {
+        'bookcast.rows': String(facts.rows),
+        'bookcast.parameters': canonicalParameters(query),
+        'bookcast.etag': `"${facts.identity}"`,
+      },
     })
     this.#rows = new ParquetRows(this.#encoder, levels)
     this.#stream = stream

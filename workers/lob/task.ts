@@ -12,14 +12,14 @@ import {
   type LobTask,
   type LobWarmTask,
 } from '../../shared/lob-task.ts'
-import type { RowSpan } from '../../shared/stream-task.ts'
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
 import { prepareDecompression } from './decompress.ts'
 import { LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
-import { planLob, refuseTooManyRows, type LobPlan } from './plan.ts'
-import { costInRows, sectionRowsMax, sectionsOf, type Section } from './sections.ts'
+import { planLob, refuseTooManyRows, spanOf, type LobPlan } from './plan.ts'
+import { makeReceipt } from './receipt.ts'
+import { costInRows, planFrom, sectionRowsMax, sectionsOf, type Section } from './sections.ts'
 import {
   planSink,
   planTextSink,
@@ -73,7 +73,7 @@ export default async function runLobTask(task: LobTask | LobWarmTask, bounds = B
 async function answer(task: LobTask, progress: Progress, bounds: SharingBounds): Promise<void> {
   const { files } = progress
   const { lake, query, catalogue, headOnly, assistance, port } = task
-  const { series, seriesOf, isWanted } = selectMarkets(lake, query, catalogue)
+  const { series, seriesOf, isWanted, datesOf } = selectMarkets(lake, query, catalogue)
   const fileOf = (date: string): LakeFile | undefined => {
     if (!files.has(date)) files.set(date, LakeFile.open(lake, query.source, seriesOf(date), date))
     return files.get(date)
@@ -81,32 +81,36 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   // Every file the answer needs is open before its first byte: nothing replaced later can change it.
   const plan = planLob(query, isWanted, (date) => fileOf(date)?.index, catalogue?.closesAtMs)
   if (plan.dates.length === 0) {
-    const dates = query.dates.length === 1 ? query.dates[0] : `${query.dates[0]} to ${query.dates.at(-1)}`
-    throw new ApiError(
-      'no_data',
-      `There is no order-book file of ${query.source} series ${series} for ${dates}.`,
-    )
+    throw noData(query, series, datesOf(series))
   }
   if (task.isUnlimited !== true) refuseTooManyRows(query, plan)
   const ids = [...new Set(plan.dates.flatMap(({ markets }) => markets.map(({ id }) => id)))].toSorted(
     (left, right) => (left < right ? -1 : 1),
   )
-  const isLarge = costInRows(plan, query, fileOf) >= bounds.rowsMin
-  const isSharedOut = OUTPUT_FORMATS[query.format].isSectioned && isLarge
+  const { part } = task
+  const blocks = part === undefined ? [] : sectionsOf(plan, query, fileOf, Number.MAX_SAFE_INTEGER)
+  // With other files than the receipt was made from there may be no such block; the server looks at the identity.
+  const fromBlock = part === undefined || part === 'receipt' ? 0 : part.fromBlock
+  const block = fromBlock === 0 ? undefined : blocks[fromBlock]
+  const made = block === undefined ? plan : planFrom(plan, block)
+  const isLarge = costInRows(made, query, fileOf) >= bounds.rowsMin
+  const { isText, isSectioned } = OUTPUT_FORMATS[query.format]
   const job = {
     query,
     fileOf,
     marketNumbers: new Map(ids.map((id, number) => [id, number])),
     // A small answer is made before its status is sent, which can then still say what is wrong with its files. Parquet
     // sends whole row groups.
-    isOpenedEarly: isLarge && assistance === null && OUTPUT_FORMATS[query.format].isText,
+    isOpenedEarly: isLarge && assistance === null && isText,
   }
-  const textPlan = isSharedOut ? planTextSink(query, ids) : null
+  const isSharedOut = part === undefined && isSectioned && isLarge
+  const textPlan = isSharedOut || block !== undefined ? planTextSink(query, ids, block !== undefined) : null
   const sections =
-    textPlan === null
-      ? []
-      : sectionsOf(plan, query, fileOf, sectionRowsMax(textPlan, bounds.sectionChunksMax))
-  const head = headOf(task, series, plan, sections, files)
+    isSharedOut && textPlan !== null
+      ? sectionsOf(plan, query, fileOf, sectionRowsMax(textPlan, bounds.sectionChunksMax))
+      : []
+  const head = headOf(task, series, made, sections, files)
+  const facts = { rows: plan.rows, identity: head.identity }
   const open = <Sink extends SnapshotSink>(sinkPlan: SinkPlan<Sink>) => {
     const stream = new ChunkStream(port, head, sinkPlan.reserveBytes)
     progress.stream = stream
@@ -118,12 +122,26 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     port.postMessage({ kind: 'end', rows: 0 })
   } else if (headOnly || head.isHeld) {
     port.postMessage(head)
-    port.postMessage({ kind: 'end', rows: plan.rows })
+    port.postMessage({ kind: 'end', rows: made.rows })
+  } else if (part === 'receipt') {
+    const stream = new ChunkStream(port, head, 0)
+    progress.stream = stream
+    const receipt = await makeReceipt({
+      ...job,
+      plan,
+      blocks,
+      textSink: () => planTextSink(query, ids),
+      anySink: () => planSink(query, ids, facts),
+      checkpoint: () => stream.throwIfCancelled(),
+      isOpenedEarly: false,
+    })
+    port.postMessage({ ...head, receipt })
+    port.postMessage({ kind: 'end', rows: receipt.rows })
   } else if (textPlan === null || head.sections === null) {
-    const { stream, job: wholeJob } = open(textPlan ?? planSink(query, ids))
-    const rows = await writeSnapshots(wholeJob, plan)
-    if (rows !== plan.rows) throw new Error(`planned ${plan.rows} rows but wrote ${rows}`)
-    stream.end(rows, spanOf(query, plan))
+    const { stream, job: wholeJob } = open(textPlan ?? planSink(query, ids, facts))
+    const rows = await writeSnapshots(wholeJob, made)
+    if (rows !== made.rows) throw new Error(`planned ${made.rows} rows but wrote ${rows}`)
+    stream.end(rows, spanOf(query, made))
   } else {
     const { stream, job: sectionJob } = open(textPlan)
     const shared = assistance?.sections ?? head.sections
@@ -138,6 +156,26 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   }
 }
 
+/** None of the dates has a file; `there` are those that do. */
+function noData({ source, dates }: LobQuery, series: string, there: readonly string[]): ApiError {
+  const [first, last] = [dates[0]!, dates.at(-1)!]
+  const asked = first === last ? first : `${first} to ${last}`
+  const before = there
+    .filter((date) => date < first)
+    .toSorted()
+    .at(-1)
+  const after = there.filter((date) => date > last).toSorted()[0]
+  const nearest = [before, after].filter((date) => date !== undefined)
+  const hint =
+    nearest.length === 0
+      ? ''
+      : ` The nearest ${nearest.length === 1 ? 'date is' : 'dates are'} ${nearest.join(' and ')}.`
+  return new ApiError(
+    'no_data',
+    `There is no order-book file of ${source} series ${series} for ${asked}.${hint}`,
+  )
+}
+
 /** Writes what comes before the first row, and then those sections that no assistant gets hold of. */
 async function lead(
   job: SnapshotJob<SectionSink>,
@@ -146,21 +184,6 @@ async function lead(
 ): Promise<number> {
   await job.sink.begin()
   return await writeSections(job, sections, take)
-}
-
-/** The first and the last tick that a row of the plan has. */
-function spanOf({ intervalS }: LobQuery, { dates }: LobPlan): RowSpan | undefined {
-  let span: RowSpan | undefined
-  for (const { startSeconds, markets } of dates)
-    for (const { firstTick, lastTick } of markets) {
-      const firstMs = (startSeconds + firstTick * intervalS) * 1000
-      const lastMs = (startSeconds + lastTick * intervalS) * 1000
-      span = {
-        firstMs: Math.min(firstMs, span?.firstMs ?? firstMs),
-        lastMs: Math.max(lastMs, span?.lastMs ?? lastMs),
-      }
-    }
-  return span
 }
 
 /** Writes those sections that this thread gets hold of, until none is wanted of it any more. */
@@ -189,6 +212,7 @@ function headOf(
   return {
     kind: 'head',
     rows: plan.rows,
+    lastRow: plan.lastRow,
     missingDates: plan.missingDates,
     files: dates.flatMap((date) => files.get(date)?.name ?? []),
     identity,

@@ -23,6 +23,12 @@ import {
 /** Thrown where a cancelled request is noticed; nobody waits for an answer any more. */
 export class RequestCancelled extends Error {}
 
+/** What makes rows needs no more of a stream than this. */
+export type RowOutput = Pick<
+  ChunkStream,
+  'hasSent' | 'lacks' | 'put' | 'write' | 'nextChunk' | 'beginSection' | 'endSection'
+>
+
 export class ChunkStream {
   bytes: Uint8Array
   view: DataView

@@ -27,6 +27,7 @@ export interface ByteSink {
 
 export class ParquetFileWriter {
   readonly #schema: SchemaElement[]
+  readonly #keyValues: { key: string; value: string }[]
   readonly #rowGroups: RowGroup[] = []
   readonly #compressor = new SnappyCompressor()
   readonly #dictionary = new PageBuffer()
@@ -36,7 +37,12 @@ export class ParquetFileWriter {
   #rows = 0
 
   /** `schema` is the depth-first list of elements below the root, `columnCount` the number of its columns. */
-  constructor(schema: readonly SchemaElement[], columnCount: number) {
+  constructor(
+    schema: readonly SchemaElement[],
+    columnCount: number,
+    keyValues: Readonly<Record<string, string>> = {},
+  ) {
+    this.#keyValues = Object.entries(keyValues).map(([key, value]) => ({ key, value }))
     this.#schema = [{ name: 'schema', num_children: columnCount }, ...schema]
   }
 
@@ -68,9 +74,10 @@ export class ParquetFileWriter {
       schema: this.#schema,
       num_rows: BigInt(this.#rows),
       row_groups: this.#rowGroups,
+      ...(this.#keyValues.length > 0 && { key_value_metadata: this.#keyValues }),
       metadata_length: 0,
     })
-    if (this.#rowGroups.length === 0) typeEmptyRowGroupList(footer.getBytes())
+    if (this.#rowGroups.length === 0) typeEmptyRowGroupList(footer.getBytes(), this.#keyValues[0]?.key)
     footer.appendBytes(MAGIC)
     this.#write(sink, footer.getBytes())
   }
@@ -163,11 +170,12 @@ export class ParquetFileWriter {
 
 /**
  * Gives the empty list of row groups its element type in place. hyparquet-writer leaves an empty list untyped, which
- * arrow-rs refuses ("Expected list element type of Struct"). The list is the field before `created_by`, whose header and
- * length take one byte each.
+ * arrow-rs refuses ("Expected list element type of Struct"). The list is the field before the key-values, or before
+ * `created_by` where there are none: its header and length take one byte each, and so do those of what comes behind it.
  */
-function typeEmptyRowGroupList(footer: Uint8Array): void {
-  const listAt = Buffer.from(footer.buffer, footer.byteOffset, footer.length).lastIndexOf(CREATED_BY) - 3
-  assert(footer[listAt - 1] === THRIFT_LIST_FIELD && footer[listAt] === 0, 'no empty list before created_by')
+function typeEmptyRowGroupList(footer: Uint8Array, firstKey: string | undefined): void {
+  const text = Buffer.from(footer.buffer, footer.byteOffset, footer.length)
+  const listAt = firstKey === undefined ? text.lastIndexOf(CREATED_BY) - 3 : text.indexOf(firstKey) - 5
+  assert(footer[listAt - 1] === THRIFT_LIST_FIELD && footer[listAt] === 0, 'no empty list of row groups')
   footer[listAt] = THRIFT_STRUCT
 }

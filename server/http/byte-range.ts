@@ -1,0 +1,70 @@
+// One range of bytes, as RFC 9110 (section 14) has it. What is malformed, in another unit or more than one range is passed
+// over: the answer is then the whole.
+
+import type { ByteStream, StreamReader } from './byte-stream.ts'
+
+/** First and last byte of a representation, both inclusive. */
+export interface ByteBounds {
+  readonly first: number
+  readonly last: number
+}
+
+export type ByteRange = { readonly first: number; readonly last: number | null } | { readonly suffix: number }
+
+const RANGE = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/i
+
+/** Null for what is passed over. */
+export function readRange(text: string): ByteRange | null {
+  const match = RANGE.exec(text.trim())
+  if (match === null) return null
+  const [, first, last = '', suffix] = match
+  if (suffix !== undefined) return { suffix: Number(suffix) }
+  const bounds = { first: Number(first), last: last === '' ? null : Number(last) }
+  return bounds.last !== null && bounds.last < bounds.first ? null : bounds
+}
+
+/** The bytes of a representation that a range means; null where it has none of them. */
+export function boundsOf(range: ByteRange, sizeBytes: number): ByteBounds | null {
+  const first = 'suffix' in range ? Math.max(0, sizeBytes - range.suffix) : range.first
+  const last = 'suffix' in range ? sizeBytes - 1 : Math.min(range.last ?? Infinity, sizeBytes - 1)
+  return first > last ? null : { first, last }
+}
+
+/** `sizeBytes` bytes of a stream behind its first `skipBytes`. */
+export class PartStream implements ByteStream {
+  readonly sizeBytes: number
+  readonly #stream: ByteStream
+  #skip: number
+  #left: number
+
+  constructor(stream: ByteStream, skipBytes: number, sizeBytes: number) {
+    this.#stream = stream
+    this.#skip = skipBytes
+    this.#left = sizeBytes
+    this.sizeBytes = sizeBytes
+  }
+
+  get rows(): number | null {
+    return this.#stream.rows
+  }
+
+  attach(reader: StreamReader): void {
+    this.#stream.attach?.(reader)
+  }
+
+  async next(): Promise<Uint8Array | null> {
+    while (this.#left > 0) {
+      const chunk = await this.#stream.next()
+      if (chunk === null) throw new Error(`the body ended ${this.#left} bytes before the end of its part`)
+      const part = chunk.subarray(this.#skip, this.#skip + this.#left)
+      this.#skip -= Math.min(this.#skip, chunk.length)
+      this.#left -= part.length
+      if (part.length > 0) return part
+    }
+    return null
+  }
+
+  async close(): Promise<void> {
+    await this.#stream.close()
+  }
+}

@@ -1,0 +1,37 @@
+// The one text of an order-book query.
+
+import type { LobQuery, RowPlace } from './lob-task.ts'
+
+/** A place as the value of `after`. */
+export function textOfPlace({ seconds, marketId }: RowPlace): string {
+  return marketId === null ? tsText(seconds) : `${tsText(seconds)},${marketId}`
+}
+
+/** Nanoseconds in full digits. */
+function tsText(seconds: number): string {
+  return seconds === 0 ? '0' : `${seconds}000000000`
+}
+
+/** The parameters of a query, each in its one form and order: equal queries have equal texts. */
+export function canonicalParameters(query: LobQuery): string {
+  const { source, market, series, dates, intervalS, levels, hour, format, columns, nulls, after, limit } =
+    query
+  return Object.entries({
+    market,
+    series,
+    source,
+    from: dates[0],
+    to: dates.at(-1),
+    interval: intervalS,
+    levels,
+    hour,
+    format,
+    columns: columns.join(','),
+    nulls,
+    after: after && textOfPlace(after),
+    limit,
+  })
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name}=${encodeURIComponent(String(value)).replaceAll('%2C', ',')}`)
+    .join('&')
+}

@@ -1,0 +1,294 @@
+// Receipts and parts of order-book answers: figures of the very body, blocks from which the rest of it can be built, and
+// ranges over HTTP, on random lakes, foreign files without keyframes among them, and on the sample lake.
+
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { parquetMetadata } from 'hyparquet'
+import { LobReceipts } from '../../server/lob/lob-receipts.ts'
+import { EVENT_CLEAR } from '../../shared/lob-v1.ts'
+import type { LobReceipt } from '../../shared/lob-receipt.ts'
+import { bookEvents } from '../support/book-scripts.ts'
+import { runs } from '../support/effort.ts'
+import { collectLob, lobQuery } from '../support/lob-worker.ts'
+import { bookEvent, DAY_START, HOUR, pathOfDate, writeEvents } from '../support/recorded-events.ts'
+import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { readProblem } from '../support/test-server.ts'
+import {
+  DATES,
+  dateStartNs,
+  FIRST_DATE,
+  requests,
+  SERIES,
+  shapes,
+  writeLake,
+} from '../support/truth-lakes.ts'
+
+const LAKES = runs(3, 100)
+const REQUESTS = runs(5, 300)
+const CUTS = runs(3, 60)
+const FORMATS = ['json', 'ndjson', 'csv', 'parquet'] as const
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+test('the body from any block on is the end of the whole body, whatever the file looks like', async () => {
+  const scripts = bookEvents({ marketCount: 3, startNs: dateStartNs(FIRST_DATE), hours: 48 })
+  await fc.assert(
+    fc.asyncProperty(scripts, shapes, requests, async ({ events }, shape, request) => {
+      const lake = mkdtempSync(join(tmpdir(), 'bookcast-receipt-'))
+      try {
+        writeLake(lake, events, shape)
+        const asked = lobQuery({
+          series: SERIES,
+          dates: request.isRange ? DATES : [DATES[1]!],
+          intervalS: Math.max(request.intervalS, 59),
+          levels: request.levels,
+          hour: request.hour,
+        })
+        for (const format of FORMATS) {
+          const query = { ...asked, format }
+          const { body, head } = await collectLob(lake, query)
+          const { receipt, rows, identity } = (await collectLob(lake, query, { part: 'receipt' })).head!
+          assert.equal(identity, head!.identity)
+          assert.equal(rows, head!.rows)
+          assertReceipt(receipt!, body)
+          if (format === 'parquet') assert.deepEqual(receipt!.blocks, [])
+          const { blocks } = receipt!
+          const chosen = [0, 1, Math.floor(blocks.length / 2), blocks.length - 1]
+          for (const fromBlock of chosen.filter((number) => number < blocks.length && number >= 0)) {
+            const rest = await collectLob(lake, query, { part: { fromBlock } })
+            assert.equal(rest.failure, undefined, rest.failure?.detail)
+            const from = blocks.slice(0, fromBlock)
+            const start = from.reduce((sum, { bytes }) => sum + bytes, 0)
+            assert.ok(rest.body.equals(body.subarray(start)), `${format} from block ${fromBlock}`)
+            // What it costs is what is left.
+            assert.equal(rest.endRows, receipt!.rows - from.reduce((sum, block) => sum + block.rows, 0))
+          }
+        }
+      } finally {
+        rmSync(lake, { recursive: true, force: true })
+      }
+    }),
+    { numRuns: LAKES },
+  )
+})
+
+function assertReceipt(receipt: LobReceipt, body: Buffer): void {
+  assert.equal(receipt.bytes, body.length)
+  assert.equal(receipt.sha256, sha256(body))
+  if (receipt.blocks.length === 0) return
+  let start = 0
+  for (const { bytes, sha256: digest } of receipt.blocks) {
+    assert.equal(digest, sha256(body.subarray(start, start + bytes)))
+    start += bytes
+  }
+  assert.equal(start, body.length)
+  assert.equal(
+    receipt.blocks.reduce((sum, { rows }) => sum + rows, 0),
+    receipt.rows,
+  )
+}
+
+interface ReceiptAnswer {
+  readonly etag: string
+  readonly parameters: string
+  readonly rows: number
+  readonly bytes: number
+  readonly sha256: string
+  readonly first_ts: number | null
+  readonly last_ts: number | null
+  readonly markets: number
+  readonly blocks: readonly { readonly hour: string; readonly rows: number; readonly bytes: number }[]
+}
+
+const samples = fc.record({
+  subject: fc.constantFrom(
+    'series=KXHIGHNY',
+    'series=KXHIGHNY-26JUL02',
+    'market=KXHIGHNY-26JUL01-B81.5',
+    'source=polymarket&series=highest-temperature-in-nyc',
+  ),
+  dates: fc.constantFrom('date=2026-07-01', 'date=2026-07-02', 'from=2026-07-01&to=2026-07-03'),
+  interval: fc.constantFrom(300, 601, 900, 3600),
+  levels: fc.constantFrom(1, 3, 10),
+  format: fc.constantFrom(...FORMATS),
+  more: fc.constantFrom('', '&hour=18', '&columns=ts,mid', '&nulls=true', '&limit=100', '&columns=bids'),
+})
+
+test('a receipt tells rows, bytes and digest of the very body, which has them as headers from then on', async (t) => {
+  const { url } = await startSampleServer(t)
+  await fc.assert(
+    fc.asyncProperty(samples, async ({ subject, dates, interval, levels, format, more }) => {
+      const query = `${subject}&${dates}&interval=${interval}&levels=${levels}&format=${format}${more}`
+      const target = `${url}/api/v1/lob?${query}`
+      const plain = { headers: { 'Accept-Encoding': 'identity' } }
+      const first = await fetch(target, plain)
+      const body = Buffer.from(await first.arrayBuffer())
+      if (first.status === 404) return
+      assert.equal(first.status, 200, query)
+      const described = /^<([^>]+)>; rel="describedby"/.exec(first.headers.get('link') ?? '')?.[1]
+      const receipt = (await (await fetch(url + described!)).json()) as ReceiptAnswer
+      const again = (await (await fetch(`${url}/api/v1/lob/receipt?${query}`)).json()) as ReceiptAnswer
+      assert.deepEqual(again, receipt)
+      assert.equal(receipt.etag, first.headers.get('etag'))
+      assert.equal(receipt.bytes, body.length)
+      assert.equal(receipt.sha256, sha256(body))
+      const json = await fetch(`${url}/api/v1/lob?${query.replace(`format=${format}`, 'format=json')}`)
+      const rows = (await json.json()) as { readonly ts?: number }[]
+      assert.equal(receipt.rows, rows.length)
+      if (rows[0]?.ts !== undefined) {
+        assert.equal(receipt.first_ts, rows[0].ts)
+        assert.equal(receipt.last_ts, rows.at(-1)!.ts)
+      }
+      const digest = `sha-256=:${Buffer.from(receipt.sha256, 'hex').toString('base64')}:`
+      for (const method of ['HEAD', 'GET']) {
+        const known = await fetch(target, { method, ...plain })
+        await known.arrayBuffer()
+        assert.equal(known.headers.get('content-length'), String(body.length), method)
+        assert.equal(known.headers.get('repr-digest'), digest, method)
+      }
+      const coded = await fetch(target, { headers: { 'Accept-Encoding': 'gzip' } })
+      assert.ok(Buffer.from(await coded.arrayBuffer()).equals(body))
+      const isCoded = format !== 'parquet'
+      assert.equal(coded.headers.get('content-encoding'), isCoded ? 'gzip' : null)
+      assert.equal(coded.headers.get('repr-digest'), isCoded ? null : digest)
+      assert.equal(coded.headers.get('accept-ranges'), null)
+      if (!isCoded) {
+        const footer = parquetMetadata(Uint8Array.from(body).buffer).key_value_metadata ?? []
+        const values = new Map(footer.map(({ key, value }) => [key, value]))
+        assert.equal(values.get('bookcast.rows'), String(receipt.rows))
+        assert.equal(values.get('bookcast.etag'), receipt.etag)
+        assert.equal(values.get('bookcast.parameters'), receipt.parameters)
+      }
+    }),
+    { numRuns: REQUESTS },
+  )
+})
+
+const QUERY = 'series=KXHIGHNY&date=2026-07-02&interval=300&levels=3'
+
+test('a range is that part of the body; cut transfers joined are the whole', async (t) => {
+  const { url } = await startSampleServer(t)
+  for (const format of ['json', 'ndjson', 'csv'] as const) {
+    const target = `${url}/api/v1/lob?${QUERY}&format=${format}`
+    const whole = await fetch(target, { headers: { 'Accept-Encoding': 'identity' } })
+    assert.equal(whole.headers.get('accept-ranges'), 'bytes')
+    const tag = whole.headers.get('etag')!
+    const body = Buffer.from(await whole.arrayBuffer())
+    const total = body.length
+    const part = async (range: string, ifRange = tag): Promise<Response> =>
+      fetch(target, { headers: { 'Accept-Encoding': 'identity', Range: range, 'If-Range': ifRange } })
+    const random = Array.from({ length: CUTS }, () => Math.floor(Math.random() * total))
+    for (const cut of [0, 1, total - 1, ...random]) {
+      const response = await part(`bytes=${cut}-`)
+      assert.equal(response.status, 206)
+      assert.equal(response.headers.get('content-range'), `bytes ${cut}-${total - 1}/${total}`)
+      assert.equal(response.headers.get('content-length'), String(total - cut))
+      assert.equal(response.headers.get('etag'), tag)
+      const rest = Buffer.from(await response.arrayBuffer())
+      assert.ok(Buffer.concat([body.subarray(0, cut), rest]).equals(body), `${format} from ${cut}`)
+    }
+    const [low, high] = random.slice(0, 2).toSorted((a, b) => a - b)
+    const cases = [
+      [`bytes=${low}-${high}`, low!, high!],
+      [`BYTES=0-0`, 0, 0],
+      [`bytes=-7`, total - 7, total - 1],
+      [`bytes=-${total * 2}`, 0, total - 1],
+      [`bytes=5-${total * 2}`, 5, total - 1],
+    ] as const
+    for (const [range, first, last] of cases) {
+      const response = await part(range)
+      assert.equal(response.headers.get('content-range'), `bytes ${first}-${last}/${total}`, range)
+      assert.ok(Buffer.from(await response.arrayBuffer()).equals(body.subarray(first, last + 1)), range)
+    }
+    for (const range of [`bytes=${total}-`, `bytes=${total}-${total + 5}`, 'bytes=-0']) {
+      const refused = await part(range)
+      assert.equal(refused.status, 416, range)
+      assert.equal(refused.headers.get('content-range'), `bytes */${total}`)
+      assert.equal((await readProblem(refused)).code, 'range_not_satisfiable')
+    }
+  }
+})
+
+test('what is no single range of bytes, or of another answer, is passed over', async (t) => {
+  const { url } = await startSampleServer(t)
+  const target = `${url}/api/v1/lob?${QUERY}&format=csv`
+  const whole = await fetch(target, { headers: { 'Accept-Encoding': 'identity' } })
+  const tag = whole.headers.get('etag')!
+  const body = Buffer.from(await whole.arrayBuffer())
+  const ranges = [
+    ...[
+      '',
+      'bytes',
+      'bytes=',
+      'bytes=-',
+      'bytes=a-b',
+      'bytes=5-1',
+      'bytes=1-2,5-6',
+      'bytes=0-1,',
+      'rows=0-1',
+    ],
+    ...['bytes=1.5-', 'bytes=-1-', 'bytes 0-1', 'bytes=0x1-', 'bytes=9999999999999999-', 'bytes= 1-', '0-1'],
+  ].map((range) => ({ Range: range }))
+  const others = [
+    ...['"other"', `W/${tag}`, tag.slice(1, -1), 'Wed, 01 Jul 2026 00:00:00 GMT', '*'].map((ifRange) => ({
+      Range: 'bytes=10-',
+      'If-Range': ifRange,
+    })),
+    { Range: 'bytes=10-', 'Accept-Encoding': 'gzip' },
+  ]
+  for (const headers of [...ranges, ...others]) {
+    const response = await fetch(target, { headers: { 'Accept-Encoding': 'identity', ...headers } })
+    assert.equal(response.status, 200, JSON.stringify(headers))
+    assert.equal(response.headers.get('content-range'), null)
+    assert.ok(Buffer.from(await response.arrayBuffer()).equals(body), JSON.stringify(headers))
+  }
+  const identity = { 'Accept-Encoding': 'identity', Range: 'bytes=10-' }
+  const head = await fetch(target, { method: 'HEAD', headers: identity })
+  assert.equal(head.status, 200)
+  const held = await fetch(target, { headers: { ...identity, 'If-None-Match': tag } })
+  assert.equal(held.status, 304)
+  const unknown = await fetch(`${url}/api/v1/lob?series=KXNOSUCH&date=2026-07-02`, { headers: identity })
+  assert.equal(unknown.status, 404)
+  await unknown.arrayBuffer()
+  const parquet = await fetch(`${url}/api/v1/lob?${QUERY}&format=parquet`, { headers: identity })
+  assert.equal(parquet.status, 200)
+  assert.equal(parquet.headers.get('accept-ranges'), null)
+  await parquet.arrayBuffer()
+})
+
+test('after a file is replaced a range is answered with the whole new answer, never with a part of it', async (t) => {
+  const lake = await temporaryDirectory(t)
+  cpSync(SAMPLE_LAKE, lake, { recursive: true })
+  const { url } = await startSampleServer(t, { lake })
+  const target = `${url}/api/v1/lob?${QUERY}&format=ndjson`
+  const plain = { 'Accept-Encoding': 'identity' }
+  const whole = await fetch(target, { headers: plain })
+  const tag = whole.headers.get('etag')!
+  await whole.arrayBuffer()
+  const before = await fetch(target, { headers: { ...plain, Range: 'bytes=100-', 'If-Range': tag } })
+  assert.equal(before.status, 206)
+  await before.arrayBuffer()
+  rmSync(pathOfDate(lake, '2026-07-02'))
+  await writeEvents(lake, [bookEvent('KXHIGHNY-26JUL02-B81.5', DAY_START + 25n * HOUR, EVENT_CLEAR)])
+  const fresh = Buffer.from(await (await fetch(target, { headers: plain })).arrayBuffer())
+  const after = await fetch(target, { headers: { ...plain, Range: 'bytes=100-', 'If-Range': tag } })
+  assert.equal(after.status, 200)
+  assert.notEqual(after.headers.get('etag'), tag)
+  assert.ok(Buffer.from(await after.arrayBuffer()).equals(fresh))
+})
+
+test('receipts are kept up to a bound, the newest ones', () => {
+  const receipts = new LobReceipts(100)
+  const block = { seconds: 0, rows: 1, bytes: 1, sha256: '' }
+  const receipt = { bytes: 1, sha256: '', rows: 1, firstSeconds: 0, lastSeconds: 0, markets: 1 }
+  for (let number = 0; number < 50; number++)
+    receipts.keep(String(number), { ...receipt, blocks: Array.from({ length: 9 }, () => block) })
+  const known = Array.from({ length: 50 }, (_, number) => String(number)).filter((id) => receipts.get(id))
+  assert.deepEqual(known, ['40', '41', '42', '43', '44', '45', '46', '47', '48', '49'])
+})
