@@ -148,6 +148,9 @@ export function endpointsByRow(endpoints: readonly ClientEndpoint[]): Map<string
 }
 
 /** The endpoint that brings its parameters' types with it, which those of the same prefix share. */
-export function firstOfPrefix(endpoints: readonly ClientEndpoint[], { prefix }: ClientEndpoint): ClientEndpoint {
+export function firstOfPrefix(
+  endpoints: readonly ClientEndpoint[],
+  { prefix }: ClientEndpoint,
+): ClientEndpoint {
   return endpoints.find((endpoint) => endpoint.prefix === prefix)!
 }

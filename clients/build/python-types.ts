@@ -61,9 +61,10 @@ function rowClass(endpoint: ClientEndpoint): string {
       `    ${name}: ${valueType(schema, endpoint.row)}${schema.description === undefined ? '' : `  # ${schema.description}`}`,
   )
   const names = rowFields(endpoint).map(([name]) => `    "${name}",\n`)
-  const columns = hasParameter(endpoint, 'columns') && endpoint.schema.type === 'array'
-    ? `\n\n${endpoint.row}Column = Literal[\n${names.join('')}]\n`
-    : ''
+  const columns =
+    hasParameter(endpoint, 'columns') && endpoint.schema.type === 'array'
+      ? `\n\n${endpoint.row}Column = Literal[\n${names.join('')}]\n`
+      : ''
   return `class ${endpoint.row}(TypedDict, total=False):\n${lines.join('\n')}\n${columns}`
 }
 

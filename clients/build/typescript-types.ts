@@ -17,6 +17,9 @@ const HEAD = `// Written by the build from the server's own declarations: npm ru
 // something else fails.
 `
 
+/** A longer type takes several lines. */
+const LINE_TYPE_MAX = 80
+
 function literal(value: unknown): string {
   return typeof value === 'string' ? `'${value}'` : String(value)
 }
@@ -39,7 +42,8 @@ function elementType(items: JsonSchema): string {
   const fields = Object.entries(items.properties ?? {}).map(
     ([name, field]) => `readonly ${name}: ${typeOf(field)}`,
   )
-  return `{ ${fields.join('; ')} }`
+  const line = `{ ${fields.join('; ')} }`
+  return line.length <= LINE_TYPE_MAX ? line : `{\n${fields.map((field) => `    ${field}\n`).join('')}  }`
 }
 
 function members(fields: readonly [string, JsonSchema][], indent: string): string {

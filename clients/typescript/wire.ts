@@ -74,7 +74,12 @@ export interface LobReceipt {
   /** Markets that have rows. */
   readonly markets: number
   /** The parts of the body from which it can be built: hours, or dates whose files have no keyframes. None of parquet. */
-  readonly blocks: readonly { readonly hour: string; readonly rows: number; readonly bytes: number; readonly sha256: string }[]
+  readonly blocks: readonly {
+    readonly hour: string
+    readonly rows: number
+    readonly bytes: number
+    readonly sha256: string
+  }[]
   /** Requested dates without a file. */
   readonly missing_dates: readonly string[]
 }

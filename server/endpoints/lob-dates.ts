@@ -3,47 +3,91 @@
 import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import { seriesNameProblem } from '../../shared/series-name.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
-import { objectSchema } from '../http/documentation.ts'
+import { type EndpointDocumentation, objectSchema } from '../http/documentation.ts'
 import { nextLink } from '../http/next-link.ts'
 import { type LakeChoice, refuseNotHeld } from '../lake/lake-choice.ts'
 import { lobDates } from '../lob/lob-dates.ts'
 import { quote } from '../query/parameter-parser.ts'
+import type { Parameter } from '../query/parameters.ts'
 import { PAGE_PARAMETERS } from './page-parameters.ts'
 
 const PATH = '/api/v1/lob/dates'
+const PARAMETERS = [
+  {
+    name: 'series',
+    in: 'query',
+    description: 'Series ticker, or the ticker of one event of a series.',
+    schema: { type: 'string' },
+    required: true,
+  },
+  {
+    name: 'source',
+    in: 'query',
+    description: 'Data source.',
+    schema: { type: 'string', enum: lobSources(), default: lobSources()[0] },
+  },
+  {
+    name: 'from',
+    in: 'query',
+    description: 'First UTC date. Default: the first there is.',
+    schema: { type: 'string', format: 'date' },
+  },
+  {
+    name: 'to',
+    in: 'query',
+    description: 'Last UTC date. Default: the last there is.',
+    schema: { type: 'string', format: 'date' },
+  },
+  ...PAGE_PARAMETERS,
+] as const satisfies readonly Parameter[]
+
+const DOCUMENTATION: EndpointDocumentation = {
+  tag: 'Order books',
+  description:
+    'The answer comes from the names and footers of the files. A date without a file is not listed.',
+  contentTypes: ['application/json'],
+  schema: {
+    type: 'array',
+    items: objectSchema({
+      date: { type: 'string', format: 'date', description: 'UTC date.' },
+      state: {
+        type: 'string',
+        enum: ['closed', 'open', 'invalid'],
+        description:
+          'open: today or the day before, to which recordings may be added; invalid: the footer of the file cannot be read.',
+      },
+      bytes: { type: 'integer', description: 'Bytes of the file of the date, with all its markets.' },
+      rows: {
+        type: ['integer', 'null'],
+        description:
+          'Book events in the file, of an event those of its markets; null where the footer does not list markets.',
+      },
+    }),
+  },
+  headers: {
+    Link: {
+      description: 'With rel="next" the address of the next page; the last page has none.',
+      schema: { type: 'string' },
+    },
+  },
+  errors: ['unknown_series', 'not_held'],
+  examples: [
+    { title: 'The dates of a series', values: { series: 'KXHIGHNY' } },
+    {
+      title: 'The dates of one event from a date on',
+      values: { series: 'KXHIGHNY-26JUL02', from: '2026-07-02' },
+    },
+    { title: 'A series that is not in the lake', values: { series: 'KXNOSUCH' }, status: 404 },
+  ],
+  exampleRecord: { date: '2026-07-01', state: 'closed', bytes: 222_342, rows: 14_115 },
+}
+
 /** `choice` is what this replica holds of the lake; null for all. */
 export function lobDatesEndpoint(lake: string, choice: LakeChoice | null): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: 'UTC dates of a series or event that have order books.',
-    parameters: [
-      {
-        name: 'series',
-        in: 'query',
-        description: 'Series ticker, or the ticker of one event of a series.',
-        schema: { type: 'string' },
-        required: true,
-      },
-      {
-        name: 'source',
-        in: 'query',
-        description: 'Data source.',
-        schema: { type: 'string', enum: lobSources(), default: lobSources()[0] },
-      },
-      {
-        name: 'from',
-        in: 'query',
-        description: 'First UTC date. Default: the first there is.',
-        schema: { type: 'string', format: 'date' },
-      },
-      {
-        name: 'to',
-        in: 'query',
-        description: 'Last UTC date. Default: the last there is.',
-        schema: { type: 'string', format: 'date' },
-      },
-      ...PAGE_PARAMETERS,
-    ],
+    parameters: PARAMETERS,
     rule({ values: { series, from, to } }, report) {
       const problem = series === undefined ? undefined : seriesNameProblem(series)
       if (series !== undefined && problem !== undefined)
@@ -51,46 +95,7 @@ export function lobDatesEndpoint(lake: string, choice: LakeChoice | null): Endpo
       if (from !== undefined && to !== undefined && to < from)
         report('to', `to must not be before from; ${to} is before ${from}.`)
     },
-    documentation: {
-      tag: 'Order books',
-      description:
-        'The answer comes from the names and footers of the files. A date without a file is not listed.',
-      contentTypes: ['application/json'],
-      schema: {
-        type: 'array',
-        items: objectSchema({
-          date: { type: 'string', format: 'date', description: 'UTC date.' },
-          state: {
-            type: 'string',
-            enum: ['closed', 'open', 'invalid'],
-            description:
-              'open: today or the day before, to which recordings may be added; invalid: the footer of the file cannot be read.',
-          },
-          bytes: { type: 'integer', description: 'Bytes of the file of the date, with all its markets.' },
-          rows: {
-            type: ['integer', 'null'],
-            description:
-              'Book events in the file, of an event those of its markets; null where the footer does not list markets.',
-          },
-        }),
-      },
-      headers: {
-        Link: {
-          description: 'With rel="next" the address of the next page; the last page has none.',
-          schema: { type: 'string' },
-        },
-      },
-      errors: ['unknown_series', 'not_held'],
-      examples: [
-        { title: 'The dates of a series', values: { series: 'KXHIGHNY' } },
-        {
-          title: 'The dates of one event from a date on',
-          values: { series: 'KXHIGHNY-26JUL02', from: '2026-07-02' },
-        },
-        { title: 'A series that is not in the lake', values: { series: 'KXNOSUCH' }, status: 404 },
-      ],
-      exampleRecord: { date: '2026-07-01', state: 'closed', bytes: 222_342, rows: 14_115 },
-    },
+    documentation: DOCUMENTATION,
     async handle(values) {
       const { source, series, from } = values
       const held = [series, lobSourceNames(source).seriesOf(series)]

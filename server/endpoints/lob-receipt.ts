@@ -4,7 +4,7 @@ import { canonicalParameters } from '../../shared/lob-canonical.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { NS_PER_SECOND } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint, jsonReply, validatorHeaders } from '../http/endpoint.ts'
-import { objectSchema } from '../http/documentation.ts'
+import { type EndpointDocumentation, objectSchema } from '../http/documentation.ts'
 import { strongEtag } from '../http/etag.ts'
 import { receiptOf } from '../lob/lob-parts.ts'
 import { LOB_PATH, type LobService, openingOf, refusalOf, validatorOf } from './lob.ts'
@@ -19,85 +19,87 @@ function tsOf(seconds: number | null): number | null {
   return seconds === null ? null : seconds * NS_PER_SECOND
 }
 
+const DOCUMENTATION: EndpointDocumentation = {
+  tag: 'Order books',
+  description:
+    'The parameters are those of /api/v1/lob. Making a receipt takes about as long as the answer; afterwards it is known, and the answer has Content-Length and Repr-Digest unless it is compressed.',
+  contentTypes: ['application/json'],
+  schema: objectSchema({
+    etag: { type: 'string', description: 'ETag of the answer as it is, without a content coding.' },
+    parameters: { type: 'string', description: 'The query of the request in its one form.' },
+    format: { type: 'string', description: 'Format of the answer.' },
+    rows: { type: 'integer', description: 'Rows of the answer.' },
+    bytes: { type: 'integer', description: 'Bytes of the body.' },
+    sha256: SHA256,
+    first_ts: { ...TS, description: 'ts of the first row; null without rows.' },
+    last_ts: { ...TS, description: 'ts of the last row; null without rows.' },
+    markets: { type: 'integer', description: 'Markets that have rows.' },
+    blocks: {
+      type: 'array',
+      description:
+        'The parts of the body from which it can be built: hours, or dates whose files have no keyframes. None of parquet.',
+      items: objectSchema({
+        hour: { type: 'string', format: 'date-time', description: 'Start of the hour or date.' },
+        rows: { type: 'integer', description: 'Rows of the block.' },
+        bytes: { type: 'integer', description: 'Bytes of the block.' },
+        sha256: SHA256,
+      }),
+    },
+    missing_dates: {
+      type: 'array',
+      items: { type: 'string', format: 'date' },
+      description: 'Requested dates without a file.',
+    },
+  }),
+  headers: { ETag: { description: 'Names the receipt.', schema: { type: 'string' } } },
+  errors: LOB_ERRORS,
+  examples: [
+    {
+      title: 'One row an hour of one market',
+      values: {
+        market: 'KXHIGHNY-26JUL01-B81.5',
+        date: '2026-07-01',
+        hour: 18,
+        interval: 1800,
+        format: 'csv',
+      },
+    },
+    {
+      title: 'A series that is not in the lake',
+      values: { series: 'KXNOSUCH', date: '2026-07-01' },
+      status: 404,
+    },
+  ],
+  // The tag differs from lake to lake.
+  exampleRecord: {
+    etag: '"veYSwCBO7zQHZdD-XZYlxt"',
+    parameters: `market=KXHIGHNY-26JUL01-B81.5&source=${lobSources()[0]}&from=2026-07-01&to=2026-07-01&interval=1800&levels=10&hour=18&format=csv&columns=ts,market_id,best_bid,best_ask,spread,mid,bids,asks&nulls=false`,
+    format: 'csv',
+    rows: 2,
+    bytes: 869,
+    sha256: '1e95638b9b2aa3eed004e80b88e261cab61fea2ba938525323d6e4de219245f3',
+    first_ts: 1_782_928_800_000_000_000,
+    last_ts: 1_782_930_600_000_000_000,
+    markets: 1,
+    blocks: [
+      {
+        hour: '2026-07-01T18:00:00Z',
+        rows: 2,
+        bytes: 869,
+        sha256: '1e95638b9b2aa3eed004e80b88e261cab61fea2ba938525323d6e4de219245f3',
+      },
+    ],
+    missing_dates: [],
+  },
+}
+
 export function lobReceiptEndpoint(service: LobService): Endpoint {
   return defineEndpoint({
     path: `${LOB_PATH}/receipt`,
     summary: 'Rows, bytes and digest of an order-book answer.',
     parameters: LOB_PARAMETERS,
     rule: lobRule,
-    documentation: {
-      tag: 'Order books',
-      description:
-        'The parameters are those of /api/v1/lob. Making a receipt takes about as long as the answer; afterwards it is known, and the answer has Content-Length and Repr-Digest unless it is compressed.',
-      contentTypes: ['application/json'],
-      schema: objectSchema({
-        etag: { type: 'string', description: 'ETag of the answer as it is, without a content coding.' },
-        parameters: { type: 'string', description: 'The query of the request in its one form.' },
-        format: { type: 'string', description: 'Format of the answer.' },
-        rows: { type: 'integer', description: 'Rows of the answer.' },
-        bytes: { type: 'integer', description: 'Bytes of the body.' },
-        sha256: SHA256,
-        first_ts: { ...TS, description: 'ts of the first row; null without rows.' },
-        last_ts: { ...TS, description: 'ts of the last row; null without rows.' },
-        markets: { type: 'integer', description: 'Markets that have rows.' },
-        blocks: {
-          type: 'array',
-          description:
-            'The parts of the body from which it can be built: hours, or dates whose files have no keyframes. None of parquet.',
-          items: objectSchema({
-            hour: { type: 'string', format: 'date-time', description: 'Start of the hour or date.' },
-            rows: { type: 'integer', description: 'Rows of the block.' },
-            bytes: { type: 'integer', description: 'Bytes of the block.' },
-            sha256: SHA256,
-          }),
-        },
-        missing_dates: {
-          type: 'array',
-          items: { type: 'string', format: 'date' },
-          description: 'Requested dates without a file.',
-        },
-      }),
-      headers: { ETag: { description: 'Names the receipt.', schema: { type: 'string' } } },
-      errors: LOB_ERRORS,
-      examples: [
-        {
-          title: 'One row an hour of one market',
-          values: {
-            market: 'KXHIGHNY-26JUL01-B81.5',
-            date: '2026-07-01',
-            hour: 18,
-            interval: 1800,
-            format: 'csv',
-          },
-        },
-        {
-          title: 'A series that is not in the lake',
-          values: { series: 'KXNOSUCH', date: '2026-07-01' },
-          status: 404,
-        },
-      ],
-      // The tag differs from lake to lake.
-      exampleRecord: {
-        etag: '"veYSwCBO7zQHZdD-XZYlxt"',
-        parameters: `market=KXHIGHNY-26JUL01-B81.5&source=${lobSources()[0]}&from=2026-07-01&to=2026-07-01&interval=1800&levels=10&hour=18&format=csv&columns=ts,market_id,best_bid,best_ask,spread,mid,bids,asks&nulls=false`,
-        format: 'csv',
-        rows: 2,
-        bytes: 869,
-        sha256: '1e95638b9b2aa3eed004e80b88e261cab61fea2ba938525323d6e4de219245f3',
-        first_ts: 1_782_928_800_000_000_000,
-        last_ts: 1_782_930_600_000_000_000,
-        markets: 1,
-        blocks: [
-          {
-            hour: '2026-07-01T18:00:00Z',
-            rows: 2,
-            bytes: 869,
-            sha256: '1e95638b9b2aa3eed004e80b88e261cab61fea2ba938525323d6e4de219245f3',
-          },
-        ],
-        missing_dates: [],
-      },
-    },
+    documentation: DOCUMENTATION,
     async handle(values, context) {
       const query = lobQueryOf(values)
       try {

@@ -44,8 +44,7 @@ export async function lobDates(lake: string, asked: DatesAsked): Promise<LobDate
   const page = { start: offset, end: offset + limit }
   if (own.length > 0) {
     const dates = own.filter(isInRange)
-    const isOfSeries = (): boolean => true
-    const found = await readDates(lake, source, name, dates.slice(page.start, page.end), isOfSeries)
+    const found = await readDates(lake, source, name, dates.slice(page.start, page.end), () => true)
     return { dates: found, hasMore: dates.length > page.end }
   }
   const series = lobSourceNames(source).seriesOf(name)

@@ -221,28 +221,14 @@ test('what is no single range of bytes, or of another answer, is passed over', a
   const whole = await fetch(target, { headers: { 'Accept-Encoding': 'identity' } })
   const tag = whole.headers.get('etag')!
   const body = Buffer.from(await whole.arrayBuffer())
-  const ranges = [
-    ...[
-      '',
-      'bytes',
-      'bytes=',
-      'bytes=-',
-      'bytes=a-b',
-      'bytes=5-1',
-      'bytes=1-2,5-6',
-      'bytes=0-1,',
-      'rows=0-1',
-    ],
-    ...['bytes=1.5-', 'bytes=-1-', 'bytes 0-1', 'bytes=0x1-', 'bytes=9999999999999999-', 'bytes= 1-', '0-1'],
-  ].map((range) => ({ Range: range }))
-  const others = [
-    ...['"other"', `W/${tag}`, tag.slice(1, -1), 'Wed, 01 Jul 2026 00:00:00 GMT', '*'].map((ifRange) => ({
-      Range: 'bytes=10-',
-      'If-Range': ifRange,
-    })),
-    { Range: 'bytes=10-', 'Accept-Encoding': 'gzip' },
-  ]
-  for (const headers of [...ranges, ...others]) {
+  const malformed =
+    '|bytes|bytes=|bytes=-|bytes=a-b|bytes=5-1|bytes=1-2,5-6|bytes=0-1,|rows=0-1|bytes=1.5-|bytes=-1-|bytes 0-1|' +
+    'bytes=0x1-|bytes=9999999999999999-|bytes= 1-|0-1'
+  const ranges = malformed.split('|').map((range) => ({ Range: range }))
+  const tags = ['"other"', `W/${tag}`, tag.slice(1, -1), 'Wed, 01 Jul 2026 00:00:00 GMT', '*']
+  const others = tags.map((ifRange) => ({ Range: 'bytes=10-', 'If-Range': ifRange }))
+  const coded = { Range: 'bytes=10-', 'Accept-Encoding': 'gzip' }
+  for (const headers of [...ranges, ...others, coded]) {
     const response = await fetch(target, { headers: { 'Accept-Encoding': 'identity', ...headers } })
     assert.equal(response.status, 200, JSON.stringify(headers))
     assert.equal(response.headers.get('content-range'), null)

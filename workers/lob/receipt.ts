@@ -27,9 +27,9 @@ export async function makeReceipt({
 }: ReceiptJob): Promise<LobReceipt> {
   const { query, checkpoint } = job
   const isText = OUTPUT_FORMATS[query.format].isText
-  const open = <Sink extends SnapshotSink>({ reserveBytes, open: openSink }: SinkPlan<Sink>) => {
-    const stream = new MeasuringStream(reserveBytes, checkpoint)
-    return { stream, sink: openSink(stream) }
+  const open = <Sink extends SnapshotSink>(sinkPlan: SinkPlan<Sink>) => {
+    const stream = new MeasuringStream(sinkPlan.reserveBytes, checkpoint)
+    return { stream, sink: sinkPlan.open(stream) }
   }
   let next = 0
   let rows: number

@@ -18,7 +18,7 @@ import { prepareDecompression } from './decompress.ts'
 import { LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
 import { planLob, refuseTooManyRows, spanOf, type LobPlan } from './plan.ts'
-import { makeReceipt } from './receipt.ts'
+import { makeReceipt, type ReceiptJob } from './receipt.ts'
 import { costInRows, planFrom, sectionRowsMax, sectionsOf, type Section } from './sections.ts'
 import {
   planSink,
@@ -84,9 +84,7 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     throw noData(query, series, datesOf(series))
   }
   if (task.isUnlimited !== true) refuseTooManyRows(query, plan)
-  const ids = [...new Set(plan.dates.flatMap(({ markets }) => markets.map(({ id }) => id)))].toSorted(
-    (left, right) => (left < right ? -1 : 1),
-  )
+  const ids = marketIdsOf(plan)
   const { part } = task
   const blocks = part === undefined ? [] : sectionsOf(plan, query, fileOf, Number.MAX_SAFE_INTEGER)
   // With other files than the receipt was made from there may be no such block; the server looks at the identity.
@@ -124,19 +122,8 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     port.postMessage(head)
     port.postMessage({ kind: 'end', rows: made.rows })
   } else if (part === 'receipt') {
-    const stream = new ChunkStream(port, head, 0)
-    progress.stream = stream
-    const receipt = await makeReceipt({
-      ...job,
-      plan,
-      blocks,
-      textSink: () => planTextSink(query, ids),
-      anySink: () => planSink(query, ids, facts),
-      checkpoint: () => stream.throwIfCancelled(),
-      isOpenedEarly: false,
-    })
-    port.postMessage({ ...head, receipt })
-    port.postMessage({ kind: 'end', rows: receipt.rows })
+    const sinks = { textSink: () => planTextSink(query, ids), anySink: () => planSink(query, ids, facts) }
+    await answerReceipt(port, progress, head, { ...job, ...sinks, plan, blocks })
   } else if (textPlan === null || head.sections === null) {
     const { stream, job: wholeJob } = open(textPlan ?? planSink(query, ids, facts))
     const rows = await writeSnapshots(wholeJob, made)
@@ -154,6 +141,27 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
       stream.end(rows, spanOf(query, plan))
     } else await assist(stream, sectionJob, sections, take)
   }
+}
+
+/** In code unit order. */
+function marketIdsOf({ dates }: LobPlan): string[] {
+  const ids = new Set(dates.flatMap(({ markets }) => markets.map(({ id }) => id)))
+  return [...ids].toSorted((left, right) => (left < right ? -1 : 1))
+}
+
+/** Sends the head alone, with the receipt. */
+async function answerReceipt(
+  port: LobTask['port'],
+  progress: Progress,
+  head: LobHead,
+  job: Omit<ReceiptJob, 'checkpoint'>,
+): Promise<void> {
+  const stream = new ChunkStream(port, head, 0)
+  progress.stream = stream
+  const checkpoint = (): void => stream.throwIfCancelled()
+  const receipt = await makeReceipt({ ...job, checkpoint, isOpenedEarly: false })
+  port.postMessage({ ...head, receipt })
+  port.postMessage({ kind: 'end', rows: receipt.rows })
 }
 
 /** None of the dates has a file; `there` are those that do. */
