@@ -1736,7 +1736,8 @@ class _Endpoints(_Requests):
             "limit": limit,
             "offset": offset,
         }
-        return Answer(self._connection(timeout, on_progress), form, parameters)
+        answer: Answer[Trade] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
 
     def series(
         self,
