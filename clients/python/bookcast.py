@@ -62,8 +62,9 @@ _JSON_PAGE_ROWS = 10_000
 _STREAMED_PAGE_ROWS = 100_000
 # What the server gives at most in one JSON answer.
 _JSON_FILE_ROWS = 50_000
-# An answer that came on by so much may be asked for again as often as at first.
+# An answer that came on by so much may be asked for again as often as at first, and in all so often.
 _PROGRESS_BYTES = 64 * 1024
+_RESUMES_MAX = 100
 # Against a server whose pages have no end.
 _PAGES_MAX = 100_000
 
@@ -209,8 +210,8 @@ class _GivenRows:
         self._line = self._rest + chunk[:end] if start == -1 else chunk[start + 1 : end]
         self._rest = chunk[end + 1 :]
 
-    def next(self, target: str) -> Optional[Tuple[str, int]]:
-        """The request for what is behind, and the bytes at its beginning that the reader has; None before a row."""
+    def next(self, target: str) -> Optional[Tuple[str, bytes]]:
+        """The request for what is behind, and its beginning, which the reader has; None before a row."""
         try:
             row = json.loads(self._line)
             after = f"{row['ts']},{row['market_id']}"
@@ -218,7 +219,7 @@ class _GivenRows:
             return None
         path, _, query = target.partition("?")
         given = {**dict(urllib.parse.parse_qsl(query)), "after": after}
-        return f"{path}?{urllib.parse.urlencode(given)}", len(self._rest)
+        return f"{path}?{urllib.parse.urlencode(given)}", self._rest
 
 
 class _Transfer:
@@ -244,6 +245,8 @@ class _Transfer:
         self.headers = self._response.headers
         is_coded = self.headers.get("Content-Encoding", "identity") != "identity"
         self._given = _GivenRows.of(target) if is_coded else None
+        # What the rest of the rows must begin with.
+        self._known = b""
 
     def _open(self, more: Dict[str, str], *, target: Optional[str] = None) -> http.client.HTTPResponse:
         attempt = 1
@@ -363,11 +366,16 @@ class _Transfer:
         # Bytes at the beginning of a response that the reader has.
         held = 0
         resume = 0
+        resumes = 0
         bytes_at_resume = 0
         try:
             while True:
                 try:
                     for chunk in self._decoded_chunks():
+                        known = self._known[: len(chunk)]
+                        if not chunk.startswith(known):
+                            raise self.incomplete("asked for the rest, the server sent something else")
+                        self._known = self._known[len(known) :]
                         if held >= len(chunk):
                             held -= len(chunk)
                             continue
@@ -384,6 +392,9 @@ class _Transfer:
                     # An answer that came on may be asked for again as often as at first.
                     resume = 1 if self.bytes - bytes_at_resume >= _PROGRESS_BYTES else resume + 1
                     bytes_at_resume = self.bytes
+                    resumes += 1
+                    if resumes > _RESUMES_MAX:
+                        raise self.incomplete(str(error)) from error
                     held = self._resume(error, resume)
         finally:
             self.close()
@@ -412,7 +423,8 @@ class _Transfer:
         if present.get("ETag") != tag or (is_rest and not begins):
             raise self.incomplete("the connection broke off, and the answer is another one since") from broken
         if rows is not None:
-            return rows[1]
+            self._known = rows[1]
+            return len(self._known)
         return 0 if is_rest else self.bytes
 
     def _present_headers(self) -> Any:

@@ -3,10 +3,10 @@
 
 export const LINE_FEED = 10
 
-/** A request for what is behind the rows that were given, and the bytes at its beginning that the reader has already. */
+/** A request for what is behind the rows that were given, and its beginning, which the reader has already. */
 export interface NextRows {
   readonly target: string
-  readonly held: number
+  readonly known: Uint8Array
 }
 
 export class GivenRows {
@@ -44,8 +44,7 @@ export class GivenRows {
     const [path = '', query = ''] = target.split('?', 2)
     const parameters = new URLSearchParams(query)
     parameters.set('after', `${row.ts},${row.market_id}`)
-    const held = this.#rest.reduce((sum, { length }) => sum + length, 0)
-    return { target: `${path}?${parameters.toString()}`, held }
+    return { target: `${path}?${parameters.toString()}`, known: joined(this.#rest) }
   }
 }
 

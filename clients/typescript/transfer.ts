@@ -1,8 +1,8 @@
 // An answer as it is read. Where the connection breaks off and the server named the answer by a strong tag, it is asked for
 // again: an answer of the same tag has the same bytes (RFC 9110, section 8.8.1), so that it goes on behind those that were
-// given. A server that serves ranges sends the rest alone, and a compressed stream of order-book rows goes on behind the last row; of another
-// answer the beginning is passed over. An answer
-// of another tag, or of none, is not put together with what came before: the reader is told that it is not whole.
+// given. A server that serves ranges sends the rest alone, and a compressed stream of order-book rows goes on behind the last
+// row; of another answer the beginning is passed over. An answer of another tag, or of none, is not put together with what came
+// before: the reader is told that it is not whole.
 
 import { ApiError, ConnectionError, IncompleteError, TimeoutError } from './errors.ts'
 import type { AnswerBody } from './body.ts'
@@ -10,8 +10,9 @@ import type { Connection } from './call.ts'
 import { GivenRows } from './given-rows.ts'
 import { openBody, waitForResume } from './request.ts'
 
-/** An answer that came on by so much may be asked for again as often as at first. */
+/** An answer that came on by so much may be asked for again as often as at first, and in all so often. */
 const PROGRESS_BYTES = 64 * 1024
+const RESUMES_MAX = 100
 
 /** An answer of status 200 whose body has not been read. */
 export class Transfer {
@@ -26,6 +27,9 @@ export class Transfer {
   #held = 0
   /** Since the answer last came on by as much as pays for another try. */
   #resumes = 0
+  #resumesInAll = 0
+  /** What the rest of the rows must begin with. */
+  #known: Uint8Array = new Uint8Array(0)
   #bytesAtResume = 0
   readonly #given: GivenRows | undefined
 
@@ -73,6 +77,7 @@ export class Transfer {
         const chunk = await this.#body.read(this)
         if (chunk === undefined && this.#held > 0)
           throw new IncompleteError('asked for again, it ended before', this)
+        this.#checkKnown(chunk)
         const held = Math.min(this.#held, chunk?.length ?? 0)
         this.#held -= held
         if (chunk === undefined || held < chunk.length) return chunk?.subarray(held)
@@ -83,6 +88,15 @@ export class Transfer {
     }
   }
 
+  /** The rest of the rows begins with what the reader has of the next one. @throws {IncompleteError} for good when it does not */
+  #checkKnown(chunk: Uint8Array = new Uint8Array(0)): void {
+    const known = this.#known.subarray(0, chunk.length)
+    this.#known = this.#known.subarray(known.length)
+    if (known.every((byte, at) => byte === chunk[at])) return
+    this.#resumesInAll = RESUMES_MAX
+    throw new IncompleteError('asked for the rest, the server sent something else', this)
+  }
+
   /** Asks for the same answer again. @throws {IncompleteError} `broken` itself where that does not help */
   async #resume(broken: IncompleteError): Promise<void> {
     this.close()
@@ -90,7 +104,8 @@ export class Transfer {
     const isProgress = this.bytes - this.#bytesAtResume >= PROGRESS_BYTES
     this.#resumes = isProgress ? 1 : this.#resumes + 1
     this.#bytesAtResume = this.bytes
-    if (tag === null || tag.startsWith('W/')) throw broken
+    this.#resumesInAll += 1
+    if (tag === null || tag.startsWith('W/') || this.#resumesInAll > RESUMES_MAX) throw broken
     if (!(await waitForResume(this.#connection, this.#resumes))) throw broken
     const isRanged = !this.#body.isCoded && this.headers.get('accept-ranges') === 'bytes' && this.bytes > 0
     const range = isRanged ? { Range: `bytes=${this.bytes}-`, 'If-Range': tag } : undefined
@@ -108,7 +123,8 @@ export class Transfer {
           broken,
         )
       }
-      this.#held = rows?.held ?? (isRest ? 0 : this.bytes)
+      this.#known = rows?.known ?? new Uint8Array(0)
+      this.#held = rows === undefined ? (isRest ? 0 : this.bytes) : this.#known.length
     } catch (error) {
       // A server that is gone is told by how far the answer came.
       if (error instanceof ApiError || error instanceof ConnectionError || error instanceof TimeoutError)
