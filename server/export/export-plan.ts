@@ -114,10 +114,11 @@ export async function readPlan(path: string): Promise<ExportPlan> {
   const text = await readFile(path, 'utf8').catch((error: Error) => {
     throw new UsageError(`the plan ${path} cannot be read: ${error.message}`)
   })
-  return checkPlan(parsed(text), `the plan ${path}`)
+  return checkPlan(parsedJson(text), `the plan ${path}`)
 }
 
-function parsed(text: string): unknown {
+/** Undefined for a text that is no JSON. */
+export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

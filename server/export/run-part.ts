@@ -7,7 +7,7 @@ import { createGzip } from 'node:zlib'
 import { GZIP_OPTIONS } from '../http/compression.ts'
 import type { ByteStream } from '../http/byte-stream.ts'
 import { writeFully } from '../lake/durable-file.ts'
-import { closesOf, type ExportPlan, partAt, type PlannedPart } from './export-plan.ts'
+import { closesOf, type ExportPlan, parsedJson, partAt, type PlannedPart } from './export-plan.ts'
 import { DATASETS, isLobQuery, type PartQuery } from './export-query.ts'
 import { digestOf, type ExportTarget, type FileDigests, readText } from './export-target.ts'
 import type { PartThreads } from './part-threads.ts'
@@ -48,7 +48,8 @@ export async function recordOf(
 ): Promise<PartRecord | undefined> {
   const text = await readText(target, recordKey(part), signal)
   if (text === undefined) return undefined
-  const record = JSON.parse(text) as PartRecord
+  const record = parsedJson(text) as PartRecord | undefined
+  if (record === undefined) return undefined
   const found = await target.stat(part.key, signal)
   const isSame = found?.bytes === record.bytes && (found.sha256 ?? record.sha256) === record.sha256
   return isSame ? record : undefined
