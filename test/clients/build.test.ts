@@ -80,11 +80,11 @@ test('a declaration that the clients do not say fails the build', async () => {
 
 test('an endpoint without a method fails the build', async (t) => {
   const unknown = defineEndpoint({
-    path: '/api/v1/trades',
-    summary: 'Trades.',
+    path: '/api/v1/quotes',
+    summary: 'Quotes.',
     parameters: [],
     documentation: {
-      tag: 'Trades',
+      tag: 'Quotes',
       contentTypes: ['application/json'],
       schema: { type: 'array' },
       examples: [],
@@ -93,7 +93,7 @@ test('an endpoint without a method fails the build', async (t) => {
     handle: () => ({ status: 204, headers: {}, body: new Uint8Array(0) }),
   })
   assert.ok(isDocumented(unknown))
-  assert.throws(() => clientEndpoint(unknown), /the clients have no method for \/api\/v1\/trades/)
+  assert.throws(() => clientEndpoint(unknown), /the clients have no method for \/api\/v1\/quotes/)
   // The real server documents nothing else than the build looks at.
   const { url } = await startSampleServer(t)
   const served = Object.keys(
