@@ -20,19 +20,21 @@ import { randomOf } from './random-trades.ts'
 const served = recordServerOfThisFile(storeOfThisFile())
 const DATES = ['2026-07-01', '2026-07-02', '2026-07-03']
 const DAY_NS = 86_400_000_000_000n
-const MARKETS: Readonly<Record<LobSource, readonly string[]>> = {
+/** Of the exchanges that there are: another one has no trades here. */
+type Source = Extract<LobSource, 'kalshi' | 'polymarket'>
+const MARKETS: Readonly<Record<Source, readonly string[]>> = {
   kalshi: ['KXHIGHNY-26JUL01-B80.5', 'KXHIGHNY-26JUL01-T82', 'KXHIGHNY-26JUL02-T82', 'KXRAIN-26JUL01-T1'],
   polymarket: ['0xaa:11', '0xaa:12', '0xbb:21'],
 }
 /** A series is what the lake's directory says. */
-const seriesOf = (source: LobSource, market: string): string =>
+const seriesOf = (source: Source, market: string): string =>
   source === 'polymarket' ? 'weather' : LOB_SOURCES[source].seriesOf(market)
 
 type Wanted = (trade: Trade) => boolean
 type Choice = readonly [Readonly<Record<string, string>>, Wanted]
 type Row = Readonly<Record<string, string | number | boolean | null>>
 
-function randomTrade(source: LobSource, dayNs: bigint, random: () => number, index: number): Trade {
+function randomTrade(source: Source, dayNs: bigint, random: () => number, index: number): Trade {
   const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)]!
   // Few times, so that the other keys decide the order.
   const ts = dayNs + BigInt(Math.floor(random() * 400)) * 216_000_000_001n
@@ -57,8 +59,8 @@ function compare(a: Trade, b: Trade): number {
   return a.price - b.price || a.qty - b.qty
 }
 
-async function fill(lake: string, random: () => number): Promise<Record<LobSource, Trade[]>> {
-  const all: Record<LobSource, Trade[]> = { kalshi: [], polymarket: [] }
+async function fill(lake: string, random: () => number): Promise<Record<Source, Trade[]>> {
+  const all: Record<Source, Trade[]> = { kalshi: [], polymarket: [] }
   for (const source of ['kalshi', 'polymarket'] as const) {
     for (const date of DATES) {
       const dayNs = BigInt(Date.parse(date)) * 1_000_000n
