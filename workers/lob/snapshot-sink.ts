@@ -50,16 +50,10 @@ export const SNAPSHOT_FORMATS: Readonly<Record<FormatName, RowFormatMaker | null
   parquet: null,
 }
 
-/** What a file says of itself: rows and name of the answer that it is. */
-export interface AnswerFacts {
-  readonly rows: number
-  readonly identity: string
-}
-
-/** The sink of a query's format, for the markets of its answer. */
-export function planSink(query: LobQuery, marketIds: readonly string[], facts: AnswerFacts): SinkPlan {
+/** The sink of a query's format, for the markets of its answer; `rows`: of the answer, which a parquet file says of itself. */
+export function planSink(query: LobQuery, marketIds: readonly string[], rows: number): SinkPlan {
   return SNAPSHOT_FORMATS[query.format] === null
-    ? { reserveBytes: 0, open: (stream) => new ParquetSink(query, marketIds, facts, stream) }
+    ? { reserveBytes: 0, open: (stream) => new ParquetSink(query, marketIds, rows, stream) }
     : planTextSink(query, marketIds)
 }
 
@@ -181,7 +175,7 @@ class ParquetSink implements SnapshotSink {
   #groupRows = PARQUET_OUT_FIRST_ROW_GROUP_ROWS
   readonly #bytes = { write: (bytes: Uint8Array): void => void this.#encoded.push(bytes.slice()) }
 
-  constructor(query: LobQuery, marketIds: readonly string[], facts: AnswerFacts, stream: RowOutput) {
+  constructor(query: LobQuery, marketIds: readonly string[], rows: number, stream: RowOutput) {
     const { columns, levels, nulls } = query
     this.#encoder = new ParquetSnapshotEncoder({
       columns,
@@ -190,9 +184,8 @@ class ParquetSink implements SnapshotSink {
       marketIds,
       maxRowGroupRows: PARQUET_OUT_ROW_GROUP_ROWS,
       keyValues: {
-        'bookcast.rows': String(facts.rows),
+        'bookcast.rows': String(rows),
         'bookcast.parameters': canonicalParameters(query),
-        'bookcast.etag': `"${facts.identity}"`,
       },
     })
     this.#rows = new ParquetRows(this.#encoder, levels)

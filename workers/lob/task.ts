@@ -108,7 +108,6 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
       ? sectionsOf(plan, query, fileOf, sectionRowsMax(textPlan, bounds.sectionChunksMax))
       : []
   const head = headOf(task, series, made, sections, files)
-  const facts = { rows: plan.rows, identity: head.identity }
   const open = <Sink extends SnapshotSink>(sinkPlan: SinkPlan<Sink>) => {
     const stream = new ChunkStream(port, head, sinkPlan.reserveBytes)
     progress.stream = stream
@@ -122,10 +121,10 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     port.postMessage(head)
     port.postMessage({ kind: 'end', rows: made.rows })
   } else if (part === 'receipt') {
-    const sinks = { textSink: () => planTextSink(query, ids), anySink: () => planSink(query, ids, facts) }
+    const sinks = { textSink: () => planTextSink(query, ids), anySink: () => planSink(query, ids, plan.rows) }
     await answerReceipt(port, progress, head, { ...job, ...sinks, plan, blocks })
   } else if (textPlan === null || head.sections === null) {
-    const { stream, job: wholeJob } = open(textPlan ?? planSink(query, ids, facts))
+    const { stream, job: wholeJob } = open(textPlan ?? planSink(query, ids, plan.rows))
     const rows = await writeSnapshots(wholeJob, made)
     if (rows !== made.rows) throw new Error(`planned ${made.rows} rows but wrote ${rows}`)
     stream.end(rows, spanOf(query, made))
