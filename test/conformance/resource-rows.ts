@@ -339,7 +339,7 @@ export const RESOURCES: readonly Resource[] = [
       },
       {
         contract: '| sync.file_count | integer | Number of parquet files synced from object storage |',
-        occurs: [12],
+        occurs: [15],
       },
       {
         contract: '| sync.is_stale | boolean | true if the last the service was more than 2 hours ago |',

@@ -37,7 +37,7 @@ test('reports the shape of the interface from real checks', async (t) => {
     status: 'ok',
     embedded_db: 'ok',
     hosted_db: 'ok',
-    sync: { last_sync: report.sync.last_sync, file_count: 12, is_stale: false },
+    sync: { last_sync: report.sync.last_sync, file_count: 15, is_stale: false },
     // Only where the books are invented.
     samples: { files: 12, records: false },
   })
@@ -129,5 +129,5 @@ test('counts parquet files at any depth, and keeps the last count while the dire
   t.after(() => again.close())
   again.start()
   while (again.status.lastSyncMs === null) await new Promise(setImmediate)
-  assert.equal(again.status.fileCount, 13)
+  assert.equal(again.status.fileCount, 16)
 })
