@@ -16,10 +16,10 @@ const EXPIRE_S = 8
 export const RENEW_MS = 2_000
 /** How often a part may be taken: a kill of its worker counts, as an error does. */
 const TAKEN_MAX = 100
-/** Errors of a part after which nobody tries it again. */
+/** A part that has failed this often is not tried again. */
 export const PART_ERRORS_MAX = 5
 const JOBS_PER_INSERT = 1_000
-/** Exports and their parts are kept so long after they ended. */
+/** How long pg-boss keeps an export and its parts after the export ended. */
 const KEPT_DAYS = 30
 const FAILURES_SHOWN_MAX = 20
 const RATE_WINDOW_S = 60
@@ -201,7 +201,7 @@ export class PartQueue {
     await this.#boss.complete(job.queue, job.id, result)
   }
 
-  /** Notes one more error. With PART_ERRORS_MAX of them nobody tries the job again. */
+  /** Records one more error. A job with PART_ERRORS_MAX errors is not tried again. */
   async fail(job: TakenJob, message: string): Promise<void> {
     const noted = await this.#rows(
       `update ${SCHEMA}.job set data = data || jsonb_build_object('errors', $4::int),
@@ -274,7 +274,7 @@ export class PartQueue {
     }
   }
 
-  /** Ends an export: nobody takes a part of it again, and who has one gives it up. False when it was not under way. */
+  /** Ends an export: workers take no more parts of it and give up those they have. False when it was not under way. */
   async cancel(id: string): Promise<boolean> {
     const cancelled = await this.#rows(
       `update ${SCHEMA}.job set state = 'cancelled', completed_on = now()
