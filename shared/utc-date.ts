@@ -65,3 +65,10 @@ export function later(a: bigint | undefined, b: bigint | undefined): bigint | un
 export function earlier(a: bigint, b: bigint): bigint {
   return a < b ? a : b
 }
+
+/** RFC 3339 in UTC with nanoseconds, of ns since the epoch. */
+export function instantText(ns: bigint): string {
+  const perSecond = BigInt(NS_PER_SECOND)
+  const seconds = new Date(Number(ns / perSecond) * 1000).toISOString().slice(0, 19)
+  return `${seconds}.${String(ns % perSecond).padStart(9, '0')}Z`
+}

@@ -9,10 +9,9 @@ import { exchangeOf } from '../exchanges/registry.ts'
 import type { MarketDay } from '../fold/fold-report.ts'
 import type { ImportResult } from '../import/recording-import.ts'
 import { groupedBy } from '../../shared/grouped-by.ts'
-import { NS_PER_DAY } from '../../shared/utc-date.ts'
+import { instantText, NS_PER_DAY } from '../../shared/utc-date.ts'
 import type { SummarySettings } from './import-summary.ts'
 
-const NS_PER_SECOND = 1_000_000_000n
 /** Shares are rounded down to such parts: 1 is said only of what is known all the time. */
 const SHARE_PARTS = 1_000_000n
 const MS_DIGITS = 3
@@ -113,10 +112,4 @@ function share(part: bigint, whole: bigint): number | null {
 
 function rounded(value: number, digits: number): number {
   return Number(value.toFixed(digits))
-}
-
-/** RFC 3339 in UTC with nanoseconds. */
-function instantText(ns: bigint): string {
-  const seconds = new Date(Number(ns / NS_PER_SECOND) * 1000).toISOString().slice(0, 19)
-  return `${seconds}.${String(ns % NS_PER_SECOND).padStart(9, '0')}Z`
 }

@@ -3,7 +3,7 @@
 import { readdir } from 'node:fs/promises'
 import { ApiError } from '../../shared/errors.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
-import { NS_PER_SECOND } from '../../shared/utc-date.ts'
+import { instantText } from '../../shared/utc-date.ts'
 import { objectSchema } from '../http/documentation.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
 import { nextLink } from '../http/next-link.ts'
@@ -180,14 +180,11 @@ function fileRecord({ key, sizeBytes, sha256, facts }: DescribedFile, bucket: st
     bytes: sizeBytes,
     rows: facts === undefined ? null : Number(facts.rows),
     sha256,
-    min_ts: timeText(facts?.minTs),
-    max_ts: timeText(facts?.maxTs),
+    min_ts: textOf(facts?.minTs),
+    max_ts: textOf(facts?.maxTs),
   }
 }
 
-function timeText(ns: bigint | null | undefined): string | null {
-  if (ns === null || ns === undefined) return null
-  const perSecond = BigInt(NS_PER_SECOND)
-  const seconds = new Date(Number(ns / perSecond) * 1000).toISOString().slice(0, 19)
-  return `${seconds}.${String(ns % perSecond).padStart(9, '0')}Z`
+function textOf(ns: bigint | null | undefined): string | null {
+  return ns === null || ns === undefined ? null : instantText(ns)
 }

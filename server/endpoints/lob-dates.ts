@@ -1,6 +1,6 @@
 // /api/v1/lob/dates: which dates of a series have order books.
 
-import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
+import { lobSourceNames } from '../../shared/lob-sources.ts'
 import { seriesNameProblem } from '../../shared/series-name.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
 import { type EndpointDocumentation, objectSchema } from '../http/documentation.ts'
@@ -9,6 +9,7 @@ import { type LakeChoice, refuseNotHeld } from '../lake/lake-choice.ts'
 import { lobDates } from '../lob/lob-dates.ts'
 import { quote } from '../query/parameter-parser.ts'
 import type { Parameter } from '../query/parameters.ts'
+import { SOURCE_PARAMETER } from './lob-parameters.ts'
 import { PAGE_PARAMETERS } from './page-parameters.ts'
 
 const PATH = '/api/v1/lob/dates'
@@ -20,12 +21,7 @@ const PARAMETERS = [
     schema: { type: 'string' },
     required: true,
   },
-  {
-    name: 'source',
-    in: 'query',
-    description: 'Data source.',
-    schema: { type: 'string', enum: lobSources(), default: lobSources()[0] },
-  },
+  SOURCE_PARAMETER,
   {
     name: 'from',
     in: 'query',

@@ -18,6 +18,13 @@ import { MS_PER_DAY, NS_PER_SECOND, utcDatesBetween, utcDateStartMs } from '../.
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 
+export const SOURCE_PARAMETER = {
+  name: 'source',
+  in: 'query',
+  description: 'Data source.',
+  schema: { type: 'string', enum: lobSources(), default: lobSources()[0] },
+} as const satisfies Parameter
+
 export const LOB_PARAMETERS = [
   {
     name: 'market',
@@ -31,12 +38,7 @@ export const LOB_PARAMETERS = [
     description: 'Series ticker, or the ticker of one event of a series: all its markets.',
     schema: { type: 'string' },
   },
-  {
-    name: 'source',
-    in: 'query',
-    description: 'Data source.',
-    schema: { type: 'string', enum: lobSources(), default: lobSources()[0] },
-  },
+  SOURCE_PARAMETER,
   {
     name: 'date',
     in: 'query',

@@ -8,6 +8,7 @@ import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 import { recordReply, type RecordService } from '../records/record-reply.ts'
+import { SOURCE_PARAMETER } from './lob-parameters.ts'
 import { recordDocumentation } from './record-documentation.ts'
 import {
   checkInstantRange,
@@ -45,12 +46,7 @@ const TRADE_PARAMETERS = [
     description: 'Series ticker, or the ticker of one event of a series.',
     schema: { type: 'string' },
   },
-  {
-    name: 'source',
-    in: 'query',
-    description: 'Data source.',
-    schema: { type: 'string', enum: lobSources(), default: lobSources()[0] },
-  },
+  SOURCE_PARAMETER,
   {
     name: 'date',
     in: 'query',

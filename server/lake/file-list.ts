@@ -70,8 +70,8 @@ export class FileDescriptions {
   }
 
   /**
-   * The files of these keys that are there, up to the first one for which more than so many bytes would have been read. Resolves to
-   * them and to the number of keys that were looked at, at least one.
+   * Describes the files of these keys, and stops before it would read more than `bytesMax` bytes. Keys without a file are left out.
+   * Resolves to the files and to the number of keys that it looked at, at least one.
    */
   page(keys: readonly string[], bytesMax: number, signal: AbortSignal): Promise<[DescribedFile[], number]> {
     const page = this.#turn.then(() => this.#page(keys, bytesMax, signal))

@@ -60,7 +60,7 @@ test('plans, runs, goes on, verifies; each part is a line where there is no term
   assert.match(sums, /^(?:[0-9a-f]{64} {2}lob\/.*\n){3}[0-9a-f]{64} {2}manifest\.json\n$/)
 })
 
-test('the parts of an earlier export in the same target are told', async (t) => {
+test('the parts of an earlier export in the same target are named', async (t) => {
   const out = await temporaryDirectory(t)
   const first = await done(['run', await plan(t, out)])
   assert.doesNotMatch(first.stderr, /not part of this export/)
@@ -128,7 +128,7 @@ test('a bucket that fails a request in five and cuts answers gets the same objec
   )
 })
 
-test('wrong use of plan is told in one sentence', async (t) => {
+test('wrong use of plan gets one sentence', async (t) => {
   const out = await temporaryDirectory(t)
   const good = ['--from', '2026-07-01', '--to', '2026-07-02', '--out', out]
   for (const [args, code, message] of [
