@@ -27,6 +27,22 @@ export interface RowPlace {
   readonly marketId: string | null
 }
 
+/** An instant whose books are asked for, instead of the rows of ticks. */
+export interface LobInstant {
+  /** ns since the Unix epoch, in decimal digits. */
+  readonly ns: string
+  /** Which events count: those that happened by then, or those that were received by then. */
+  readonly by: 'exchange' | 'received'
+}
+
+/**
+ * What is known of a book at an instant: `gap` nothing since a loss, `carried` the book of an earlier date's file,
+ * `crossed` a bid at or above an ask, `closed` its book when the market closed, `not_recorded` its last book before the
+ * recording ends.
+ */
+export const INSTANT_STATES = ['known', 'gap', 'carried', 'crossed', 'closed', 'not_recorded'] as const
+export type InstantState = (typeof INSTANT_STATES)[number]
+
 /** A validated order-book request. Exactly one of `market` and `series` is set; `dates` are ascending UTC dates. */
 export interface LobQuery {
   readonly source: LobSource
@@ -45,6 +61,8 @@ export interface LobQuery {
   readonly after: RowPlace | null
   /** Rows of the answer at most, the first ones; null for all, which then must not be more than the format's limit. */
   readonly limit: number | null
+  /** The one date is that of the instant, and `intervalS` is 1. */
+  readonly at?: LobInstant
 }
 
 /** What the catalogue knows of the markets that a request is about. */

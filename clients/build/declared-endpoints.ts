@@ -9,6 +9,7 @@ import { filesEndpoint } from '../../server/endpoints/files.ts'
 import { healthEndpoint, readyzEndpoint } from '../../server/endpoints/health.ts'
 import { livezEndpoint } from '../../server/endpoints/livez.ts'
 import { lobEndpoint } from '../../server/endpoints/lob.ts'
+import { lobAtEndpoint } from '../../server/endpoints/lob-at.ts'
 import { lobDatesEndpoint } from '../../server/endpoints/lob-dates.ts'
 import { lobReceiptEndpoint } from '../../server/endpoints/lob-receipt.ts'
 import { marketEndpoint, marketListEndpoint } from '../../server/endpoints/markets.ts'
@@ -40,6 +41,7 @@ const NAMES: Readonly<Record<string, Pick<ClientEndpoint, 'method' | 'row' | 'pr
   '/api/v1/lob': { method: 'lob', row: 'Snapshot', prefix: 'Lob' },
   '/api/v1/lob/dates': { method: 'lobDates', row: 'LobDate', prefix: 'LobDates' },
   '/api/v1/lob/receipt': { method: 'lobReceipt', row: 'LobReceipt', prefix: 'Lob' },
+  '/api/v1/lob/at': { method: 'lobAt', row: 'BookAt', prefix: 'LobAt' },
   '/api/v1/candles': { method: 'candles', row: 'Candle', prefix: 'Candles' },
   '/api/v1/observations': { method: 'observations', row: 'Observation', prefix: 'Observations' },
   '/api/v1/climate': { method: 'climate', row: 'ClimateRecord', prefix: 'Climate' },
@@ -66,6 +68,7 @@ function endpointsWithoutServices(): Endpoint[] {
     lobEndpoint(nobody),
     lobReceiptEndpoint(nobody),
     lobDatesEndpoint('', null),
+    lobAtEndpoint(nobody),
     candlesEndpoint(nobody),
     observationsEndpoint(nobody),
     climateEndpoint(nobody),

@@ -1037,6 +1037,18 @@ class LobDate(TypedDict, total=False):
     rows: Optional[int]  # Book events in the file, of an event those of its markets; null where the footer does not list markets.
 
 
+class BookAt(TypedDict, total=False):
+    ts: int  # The instant asked for, ns since the Unix epoch.
+    market_id: str  # Market identifier.
+    best_bid: Optional[int]  # Highest bid, cents; 0 without a bid, null with nulls=true.
+    best_ask: Optional[int]  # Lowest ask, cents; 0 without an ask, null with nulls=true.
+    spread: Optional[int]  # Ask minus bid; -1 when there is no two-sided book, null with nulls=true.
+    mid: Optional[float]  # (bid + ask) / 2; 0 when there is no two-sided book, null with nulls=true.
+    bids: List[Dict[str, Any]]  # Bid levels, high to low.
+    asks: List[Dict[str, Any]]  # Ask levels, low to high.
+    provenance: Dict[str, Any]
+
+
 class Candle(TypedDict, total=False):
     market_ticker: str  # Market ticker.
     period_interval: int  # Candle length, minutes.
@@ -1255,6 +1267,17 @@ _KINDS: Dict[str, Dict[str, str]] = {
         "state": "string",
         "bytes": "integer",
         "rows": "integer?",
+    },
+    "BookAt": {
+        "ts": "nanoseconds",
+        "market_id": "string",
+        "best_bid": "integer?",
+        "best_ask": "integer?",
+        "spread": "integer?",
+        "mid": "number?",
+        "bids": "other",
+        "asks": "other",
+        "provenance": "other",
     },
     "Candle": {
         "market_ticker": "string",
@@ -1515,6 +1538,44 @@ class _Endpoints(_Requests):
             "offset": offset,
         }
         answer: Answer[LobDate] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
+
+    def lob_at(
+        self,
+        *,
+        market: Optional[str] = None,
+        series: Optional[str] = None,
+        event: Optional[str] = None,
+        source: Optional[Literal["kalshi", "polymarket"]] = None,
+        ts: str,
+        levels: Optional[int] = None,
+        by: Optional[Literal["exchange", "received"]] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[BookAt]":
+        """Order books at one instant, exact to the nanosecond, with what each was made from.
+
+        market: One market, named as in /lob. Exactly one of market, series and event is given.
+        series: Series ticker: all its markets.
+        event: Ticker of one event of a series: all its markets.
+        source: Data source. Default: kalshi.
+        ts: The instant: RFC 3339 with a zone and up to nine places of a second (a + in it is
+            written %2B), or nanoseconds since the Unix epoch in 19 digits.
+        levels: Book levels per side. A whole number from 1 to 50. Default: 10.
+        by: exchange: the events that happened by the instant. received: those that the recorder
+            had received by then; the books of midnight count as received. Default: exchange.
+        """
+        form = _Form("/api/v1/lob/at", "BookAt", ("json",), None, False)
+        parameters: Dict[str, Any] = {
+            "market": market,
+            "series": series,
+            "event": event,
+            "source": source,
+            "ts": ts,
+            "levels": levels,
+            "by": by,
+        }
+        answer: Answer[BookAt] = Answer(self._connection(timeout, on_progress), form, parameters)
         return answer
 
     def candles(

@@ -111,6 +111,63 @@ export interface LobDatesParameters {
   readonly offset?: number | undefined
 }
 
+export interface BookAt {
+  /** The instant asked for, ns since the Unix epoch. */
+  readonly ts: number
+  /** Market identifier. */
+  readonly market_id: string
+  /** Highest bid, cents; 0 without a bid, null with nulls=true. */
+  readonly best_bid: number | null
+  /** Lowest ask, cents; 0 without an ask, null with nulls=true. */
+  readonly best_ask: number | null
+  /** Ask minus bid; -1 when there is no two-sided book, null with nulls=true. */
+  readonly spread: number | null
+  /** (bid + ask) / 2; 0 when there is no two-sided book, null with nulls=true. */
+  readonly mid: number | null
+  /** Bid levels, high to low. */
+  readonly bids: readonly { readonly price: number; readonly qty: number }[]
+  /** Ask levels, low to high. */
+  readonly asks: readonly { readonly price: number; readonly qty: number }[]
+  readonly provenance: {
+    /** The file below the root of the lake. */
+    readonly file: string
+    /** The row group of the last row replayed; null where none of this file was. */
+    readonly row_group: number | null
+    /** The full book that the replay begins with; null where it comes from an earlier file. */
+    readonly keyframe_ts: number | null
+    /** The last event replayed; null where none followed the keyframe. */
+    readonly last_event_ts: number | null
+    /** When it was received; the time of the event itself where the recording does not say. */
+    readonly last_received_ts: number | null
+    /** Its number of the exchange, or the recording's own where the exchange has none. */
+    readonly sequence: number | null
+    /** Rows replayed, those of the keyframe included. */
+    readonly events_applied: number
+    /** Whole milliseconds from the last event to the instant, by the clock that `by` names. */
+    readonly age_ms: number | null
+    /** gap: unknown since a loss, and empty here. carried: from the file of an earlier date. closed: as of the close. not_recorded: the last book before the recording ends. */
+    readonly state: 'known' | 'gap' | 'carried' | 'crossed' | 'closed' | 'not_recorded'
+  }
+}
+
+/** Order books at one instant, exact to the nanosecond, with what each was made from. */
+export interface LobAtParameters {
+  /** One market, named as in /lob. Exactly one of market, series and event is given. */
+  readonly market?: string | undefined
+  /** Series ticker: all its markets. */
+  readonly series?: string | undefined
+  /** Ticker of one event of a series: all its markets. */
+  readonly event?: string | undefined
+  /** Data source. Default: kalshi. */
+  readonly source?: 'kalshi' | 'polymarket' | undefined
+  /** The instant: RFC 3339 with a zone and up to nine places of a second (a + in it is written %2B), or nanoseconds since the Unix epoch in 19 digits. */
+  readonly ts: string
+  /** Book levels per side. A whole number from 1 to 50. Default: 10. */
+  readonly levels?: number | undefined
+  /** exchange: the events that happened by the instant. received: those that the recorder had received by then; the books of midnight count as received. Default: exchange. */
+  readonly by?: 'exchange' | 'received' | undefined
+}
+
 export interface Candle {
   /** Market ticker. */
   readonly market_ticker: string
@@ -542,6 +599,13 @@ export const ENDPOINTS = {
     limitMax: 10000,
     hasFill: false,
     dates: ['from', 'to'],
+  },
+  lobAt: {
+    path: '/api/v1/lob/at',
+    formats: ['json'],
+    limitMax: null,
+    hasFill: false,
+    dates: [],
   },
   candles: {
     path: '/api/v1/candles',

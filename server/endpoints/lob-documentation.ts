@@ -9,12 +9,12 @@ import { type EndpointDocumentation, type JsonSchema, objectSchema } from '../ht
 
 const SECOND_SOURCE = lobSources()[1]
 
-const LEVEL = objectSchema({
+export const LEVEL = objectSchema({
   price: { type: 'integer', description: 'Cents.' },
   qty: { type: 'integer', description: 'Contracts.' },
 })
 
-const COLUMN_SCHEMAS: Readonly<Record<SnapshotColumn, JsonSchema>> = {
+export const COLUMN_SCHEMAS: Readonly<Record<SnapshotColumn, JsonSchema>> = {
   ts: { type: 'integer', format: 'int64', description: 'Nanoseconds since the Unix epoch.' },
   market_id: { type: 'string', description: 'Market identifier.' },
   best_bid: {
@@ -42,10 +42,9 @@ const COLUMN_SCHEMAS: Readonly<Record<SnapshotColumn, JsonSchema>> = {
   asks: { type: 'array', items: LEVEL, description: 'Ask levels, low to high.' },
 }
 
-/** Errors of every request for snapshots. */
+/** Errors of every endpoint of order books. */
 export const LOB_ERRORS: readonly ErrorCode[] = [
   'ambiguous_market',
-  'too_many_rows',
   'unknown_market',
   'unknown_series',
   'no_data',
@@ -98,7 +97,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
     },
     'Content-Disposition': { description: 'A file name, for csv and parquet.', schema: { type: 'string' } },
   },
-  errors: [...LOB_ERRORS, 'range_not_satisfiable'],
+  errors: [...LOB_ERRORS, 'too_many_rows', 'range_not_satisfiable'],
   examples: [
     {
       title: 'One hour of every market of a series, a snapshot every five minutes, three levels a side',

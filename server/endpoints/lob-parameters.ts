@@ -15,7 +15,7 @@ import {
 } from '../../shared/limits.ts'
 import { type LobQuery, type RowPlace, SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
 import { MS_PER_DAY, NS_PER_SECOND, utcDatesBetween, utcDateStartMs } from '../../shared/utc-date.ts'
-import { type ParameterRule, quote } from '../query/parameter-parser.ts'
+import { type ParameterRule, quote, type ReportError } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 
 export const SOURCE_PARAMETER = {
@@ -138,7 +138,14 @@ const selectorRule: ParameterRule<LobParameters> = ({ has, values }, report) => 
     for (const name of ['market', 'series'])
       report(name, `Exactly one of market and series is needed; ${found}.`)
   }
-  const { series, market, source } = values
+  checkNames(values, report)
+}
+
+/** Checks the forms of the names of what is asked for. */
+export function checkNames(
+  { series, market, source }: { [Name in 'series' | 'market' | 'source']?: LobValues[Name] | undefined },
+  report: ReportError,
+): void {
   const problem = series === undefined ? undefined : seriesNameProblem(series)
   if (series !== undefined && problem !== undefined)
     report('series', `series must be a series or event ticker such as KXHIGHNY; ${quote(series)} ${problem}.`)

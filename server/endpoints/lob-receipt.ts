@@ -52,7 +52,7 @@ const DOCUMENTATION: EndpointDocumentation = {
     },
   }),
   headers: { ETag: { description: 'Names the receipt.', schema: { type: 'string' } } },
-  errors: LOB_ERRORS,
+  errors: [...LOB_ERRORS, 'too_many_rows'],
   examples: [
     {
       title: 'One row an hour of one market',

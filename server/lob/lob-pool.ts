@@ -44,6 +44,8 @@ export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validatio
   readonly signal: AbortSignal
   /** Who asks. */
   readonly client?: string
+  /** Plan an answer of any number of rows, and say what it costs. */
+  readonly isEstimate?: boolean
 }
 
 export class LobPool {
@@ -132,7 +134,7 @@ export class LobPool {
     return stream
   }
 
-  #taskMaker(query: LobQuery, { headOnly, catalogue, validation, part }: LobOpenOptions) {
+  #taskMaker(query: LobQuery, { headOnly, catalogue, validation, part, isEstimate }: LobOpenOptions) {
     return (port: LobTask['port'], watch: LobTask['watch'], assistance: LobTask['assistance']): LobTask => ({
       lake: this.#lake,
       query,
@@ -140,6 +142,7 @@ export class LobPool {
       catalogue,
       validation,
       part,
+      isUnlimited: isEstimate ?? false,
       assistance,
       watch,
       silentFiles: this.#pool.silentFiles,

@@ -14,6 +14,7 @@ import { filesEndpoint } from '../endpoints/files.ts'
 import { healthEndpoint, readyzEndpoint } from '../endpoints/health.ts'
 import { livezEndpoint } from '../endpoints/livez.ts'
 import { lobEndpoint } from '../endpoints/lob.ts'
+import { lobAtEndpoint } from '../endpoints/lob-at.ts'
 import { lobDatesEndpoint } from '../endpoints/lob-dates.ts'
 import { lobReceiptEndpoint } from '../endpoints/lob-receipt.ts'
 import { marketEndpoint, marketListEndpoint } from '../endpoints/markets.ts'
@@ -97,6 +98,7 @@ export function createEndpoints(
   const endpoints = [
     lobEndpoint(lobService),
     lobReceiptEndpoint(lobService),
+    lobAtEndpoint(lobService),
     lobDatesEndpoint(config.lake, choice),
     ...recordEndpoints(recordPool, validators, answerCache, choice),
     ...(isStoreOff ? [] : catalogueEndpoints(catalogue)),

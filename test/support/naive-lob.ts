@@ -157,6 +157,27 @@ export function applyEvent(book: NaiveBook, event: NaiveEvent): void {
   }
 }
 
+/**
+ * The row of one market after the events of one date that count; undefined where its book has not become known.
+ * `carried` are the events of earlier dates.
+ */
+export function naiveRowAt(
+  carried: readonly NaiveEvent[],
+  counting: readonly NaiveEvent[],
+  levels: number,
+): Omit<NaiveRow, 'ts' | 'market_id'> | undefined {
+  const book: NaiveBook = { known: false, bids: new Map(), asks: new Map() }
+  for (const event of carried) applyEvent(book, event)
+  let isBegun = book.known
+  for (const event of counting) {
+    applyEvent(book, event)
+    isBegun ||= book.known
+  }
+  if (!isBegun) return undefined
+  const { ts: _ts, market_id: _id, ...row } = snapshotRow(0, '', book, levels)
+  return row
+}
+
 function snapshotRow(ts: number, marketId: string, book: NaiveBook, levels: number): NaiveRow {
   const bids = centLevels(book.bids, Math.floor).toSorted((a, b) => b.price - a.price)
   const asks = centLevels(book.asks, Math.ceil).toSorted((a, b) => a.price - b.price)

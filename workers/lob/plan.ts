@@ -166,7 +166,26 @@ function planDate(
     Math.ceil(stopSecond / query.intervalS) - 1,
     Math.floor(index.coversTo / intervalNs),
   )
-  const plans: MarketPlan[] = []
+  return knownMarkets(date, index, isWanted, indexOf).flatMap(({ id, carriedFrom, knownFrom }) => {
+    const firstTick = Math.max(Math.ceil(knownFrom / intervalNs), firstHourTick)
+    return firstTick <= lastTick ? [{ id, carriedFrom, firstTick, lastTick }] : []
+  })
+}
+
+/** A market of a date whose book becomes known there. */
+export interface KnownMarket extends Pick<MarketPlan, 'id' | 'carriedFrom'> {
+  /** ns after the date's midnight. */
+  readonly knownFrom: number
+}
+
+/** The date's markets whose books become known, in code unit order of their ids. */
+export function knownMarkets(
+  date: string,
+  index: FileIndex,
+  isWanted: (marketId: string) => boolean,
+  indexOf: IndexOfDate,
+): KnownMarket[] {
+  const known: KnownMarket[] = []
   for (const id of marketsOf(date, index, isWanted, indexOf)) {
     const firstBook = index.markets.get(id)?.firstBook ?? null
     // A keyframe at midnight is the carried book itself; where they are promised, no keyframe means no book. Only files
@@ -175,11 +194,9 @@ function planDate(
     const carriedFrom = isTold ? null : carriedFromDate(date, id, indexOf, CARRY_OVER_DATES_MAX)
     // What the file says it leaves out is unknown, whatever is carried over it.
     const knownFrom = carriedFrom === null ? firstBook : Math.max(0, index.statedCoverage?.from ?? 0)
-    if (knownFrom === null) continue
-    const firstTick = Math.max(Math.ceil(knownFrom / intervalNs), firstHourTick)
-    if (firstTick <= lastTick) plans.push({ id, carriedFrom, firstTick, lastTick })
+    if (knownFrom !== null) known.push({ id, carriedFrom, knownFrom })
   }
-  return plans
+  return known
 }
 
 /** The market's part up to its last tick at or before the close; nothing when it was closed before its first one. */

@@ -130,10 +130,10 @@ class DateSnapshots {
 }
 
 /** The books that come from the dates before `date`, by market. */
-function carryBooks(
+export function carryBooks(
   { fileOf, checkpoint }: Pick<SnapshotJob, 'fileOf' | 'checkpoint'>,
   date: string,
-  markets: readonly MarketPlan[],
+  markets: readonly Pick<MarketPlan, 'id' | 'carriedFrom'>[],
 ): Map<string, OrderBook> {
   const books = new Map<string, OrderBook>()
   const carried = markets.filter(({ carriedFrom }) => carriedFrom !== null)

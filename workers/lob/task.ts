@@ -8,14 +8,16 @@ import { LOB_SECTION_CHUNKS_MAX } from '../../shared/limits.ts'
 import {
   takeSection,
   type LobHead,
+  type LobInstant,
   type LobQuery,
   type LobTask,
   type LobWarmTask,
 } from '../../shared/lob-task.ts'
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
+import { booksAt } from './books-at.ts'
 import { prepareDecompression } from './decompress.ts'
-import { LakeFile } from './lake-file.ts'
+import { type FileOfDate, LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
 import { planLob, refuseTooManyRows, spanOf, type LobPlan } from './plan.ts'
 import { makeReceipt, type ReceiptJob } from './receipt.ts'
@@ -82,6 +84,9 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   const plan = planLob(query, isWanted, (date) => fileOf(date)?.index, catalogue?.closesAtMs)
   if (plan.dates.length === 0) {
     throw noData(query, series, datesOf(series))
+  }
+  if (query.at !== undefined) {
+    return await answerAt(task, progress, { series, fileOf, plan, isWanted, at: query.at })
   }
   if (task.isUnlimited !== true) refuseTooManyRows(query, plan)
   const ids = marketIdsOf(plan)
@@ -181,6 +186,32 @@ function noData({ source, dates }: LobQuery, series: string, there: readonly str
     'no_data',
     `There is no order-book file of ${source} series ${series} for ${asked}.${hint}`,
   )
+}
+
+interface InstantAnswer {
+  readonly series: string
+  readonly fileOf: FileOfDate
+  readonly plan: LobPlan
+  readonly isWanted: (marketId: string) => boolean
+  readonly at: LobInstant
+}
+
+/** The books of one instant, as one JSON list. */
+async function answerAt(task: LobTask, progress: Progress, asked: InstantAnswer): Promise<void> {
+  const { query, catalogue, headOnly, port } = task
+  const { series, fileOf, plan, isWanted, at } = asked
+  const head = { ...headOf(task, series, plan, [], progress.files), rows: 0 }
+  if (headOnly || head.isHeld) {
+    port.postMessage(head)
+    port.postMessage({ kind: 'end', rows: 0 })
+    return
+  }
+  const closesAtMs = catalogue?.closesAtMs ?? {}
+  const records = booksAt({ date: query.dates[0]!, levels: query.levels, at, fileOf, isWanted, closesAtMs })
+  const stream = new ChunkStream(port, { ...head, rows: records.length }, 0)
+  progress.stream = stream
+  await stream.write(new TextEncoder().encode(`[${records.join(',')}]`))
+  stream.end(records.length)
 }
 
 /** Writes what comes before the first row, and then those sections that no assistant gets hold of. */
